@@ -1,0 +1,132 @@
+import { isIP } from 'node:net'
+
+/**
+ * The environment, read once into one frozen, validated Config. Every default of the contract stands here.
+ * Durations in milliseconds unless the name says otherwise.
+ */
+export interface Config {
+  port: number
+  host: string
+  metricsPort: number
+  databaseUrl: string
+  redisUrl: string
+  dataDir: string
+  catalogFile: string | null
+  logLevel: string
+  /** 32 bytes, base64 or hex: seals job bodies and provider keys; the key pepper derives from it. */
+  masterKey: Buffer
+  publicUrl: string | null
+  simulatedProvidersUrl: string | null
+  ollamaUrl: string | null
+
+  attemptsPerCall: number
+  retryBudgetPercent: number
+  retryBudgetFloor: number
+  queueWaitMs: number
+  connectTimeoutMs: number
+  firstTokenTimeoutMs: number
+  lastFirstTokenTimeoutMs: number
+  reasoningFirstTokenTimeoutMs: number
+  reasoningLastFirstTokenTimeoutMs: number
+  idleTimeoutMs: number
+  callTimeoutMs: number
+  nonStreamingCallTimeoutMs: number
+  keepAliveMs: number
+  requestsPerMinute: number
+  tokensPerMinute: number
+  concurrentCalls: number
+  defaultCompletionLimit: number
+  freeCreditUsd: string
+  discountPercent: number
+  openWeightsDiscountPercent: number
+
+  bodyLimitBytes: number
+  bodyTimeoutMs: number
+  pendingCallsMax: number
+  slowClientBufferBytes: number
+  workerConcurrency: number
+  settlementBatchMax: number
+  jobLockMs: number
+  breakerFailures: number
+  breakerWindowMs: number
+  breakerCooldownMs: number
+  shutdownGraceMs: number
+}
+
+type Environment = Record<string, string | undefined>
+
+/** Reads and validates the environment. Throws one Error that lists everything wrong with it. */
+export function readConfig(environment: Environment): Readonly<Config> {
+  const problems: string[] = []
+  const text = (name: string, fallback: string | null): string => {
+    const value = environment[name] || fallback
+    if (value === null) problems.push(`${name} is required`)
+    return value ?? ''
+  }
+  const integer = (name: string, fallback: number, min = 1, max = Number.MAX_SAFE_INTEGER): number => {
+    const value = environment[name] ? Number(environment[name]) : fallback
+    if (!Number.isInteger(value) || value < min || value > max) {
+      problems.push(`${name} must be an integer from ${min} to ${max}`)
+    }
+    return value
+  }
+  const masterKey = readMasterKey(environment.MASTER_KEY, problems)
+
+  const config: Config = {
+    port: integer('PORT', 8080, 0, 65_535),
+    host: text('HOST', '0.0.0.0'),
+    metricsPort: integer('METRICS_PORT', 9464, 0, 65_535),
+    databaseUrl: text('DATABASE_URL', null),
+    redisUrl: text('REDIS_URL', null),
+    dataDir: text('DATA_DIR', '.data'),
+    catalogFile: environment.CATALOG_FILE || null,
+    logLevel: text('LOG_LEVEL', 'info'),
+    masterKey,
+    publicUrl: environment.PUBLIC_URL || null,
+    simulatedProvidersUrl: environment.SIMULATED_PROVIDERS_URL || null,
+    ollamaUrl: environment.OLLAMA_URL || null,
+
+    attemptsPerCall: integer('ATTEMPTS_PER_CALL', 4, 1, 16),
+    retryBudgetPercent: integer('RETRY_BUDGET_PERCENT', 20, 0, 100),
+    retryBudgetFloor: integer('RETRY_BUDGET_FLOOR', 100, 0),
+    queueWaitMs: integer('QUEUE_WAIT_MS', 15_000),
+    connectTimeoutMs: integer('CONNECT_TIMEOUT_MS', 5_000),
+    firstTokenTimeoutMs: integer('FIRST_TOKEN_TIMEOUT_MS', 10_000),
+    lastFirstTokenTimeoutMs: integer('LAST_FIRST_TOKEN_TIMEOUT_MS', 30_000),
+    reasoningFirstTokenTimeoutMs: integer('REASONING_FIRST_TOKEN_TIMEOUT_MS', 60_000),
+    reasoningLastFirstTokenTimeoutMs: integer('REASONING_LAST_FIRST_TOKEN_TIMEOUT_MS', 180_000),
+    idleTimeoutMs: integer('IDLE_TIMEOUT_MS', 60_000),
+    callTimeoutMs: integer('CALL_TIMEOUT_MS', 600_000),
+    nonStreamingCallTimeoutMs: integer('NON_STREAMING_CALL_TIMEOUT_MS', 270_000),
+    keepAliveMs: integer('KEEP_ALIVE_MS', 10_000),
+    requestsPerMinute: integer('REQUESTS_PER_MINUTE', 600),
+    tokensPerMinute: integer('TOKENS_PER_MINUTE', 10_000_000),
+    concurrentCalls: integer('CONCURRENT_CALLS', 100),
+    defaultCompletionLimit: integer('DEFAULT_COMPLETION_LIMIT', 4_096),
+    freeCreditUsd: text('FREE_CREDIT_USD', '0.50'),
+    discountPercent: integer('DISCOUNT_PERCENT', 5, 5, 100),
+    openWeightsDiscountPercent: integer('OPEN_WEIGHTS_DISCOUNT_PERCENT', 20, 5, 100),
+
+    bodyLimitBytes: integer('BODY_LIMIT_BYTES', 32 * 1024 * 1024),
+    bodyTimeoutMs: integer('BODY_TIMEOUT_MS', 30_000),
+    pendingCallsMax: integer('PENDING_CALLS_MAX', 5_000),
+    slowClientBufferBytes: integer('SLOW_CLIENT_BUFFER_BYTES', 1024 * 1024),
+    workerConcurrency: integer('WORKER_CONCURRENCY', 256),
+    settlementBatchMax: integer('SETTLEMENT_BATCH_MAX', 200),
+    jobLockMs: integer('JOB_LOCK_MS', 10_000, 1_000),
+    breakerFailures: integer('BREAKER_FAILURES', 5),
+    breakerWindowMs: integer('BREAKER_WINDOW_MS', 30_000),
+    breakerCooldownMs: integer('BREAKER_COOLDOWN_MS', 10_000),
+    shutdownGraceMs: integer('SHUTDOWN_GRACE_MS', 25_000),
+  }
+  if (config.host !== 'localhost' && isIP(config.host) === 0) problems.push('HOST must be an IP address')
+  if (problems.length > 0) throw new Error(`The environment is not valid:\n  ${problems.join('\n  ')}`)
+  return Object.freeze(config)
+}
+
+function readMasterKey(value: string | undefined, problems: string[]): Buffer {
+  const text = value ?? ''
+  const key = Buffer.from(text, /^[0-9a-f]{64}$/i.test(text) ? 'hex' : 'base64')
+  if (key.length !== 32) problems.push('MASTER_KEY is required: 32 random bytes, base64 or hex')
+  return key
+}

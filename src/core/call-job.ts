@@ -1,0 +1,115 @@
+import type { ChatMessage, SamplingParameters } from './chat-request.ts'
+import type { ErrorCode } from './errors.ts'
+import type { CallId } from './ids.ts'
+import type { Usage } from './pricing.ts'
+
+/** An integer of pico-USD as text, since JSON has no 64-bit integers. */
+export type PicoText = string
+
+/** Rates in pico-USD per token, as text. */
+export interface RateTexts {
+  prompt: PicoText
+  completion: PicoText
+}
+
+/** One target the failover chain may try, with the rate it was held at. */
+export interface Candidate {
+  offerId: string
+  modelId: string
+  /** The entry of the request that led here, as the client spelled it; echoed as `model`. */
+  requestedModel: string
+  rate: RateTexts
+  rateVersion: string
+  contextLength: number
+  /** Sent upstream, so that the hold is a true bound. */
+  completionLimit: number
+  reasoning: boolean
+}
+
+/** Everything about a call but its text. This is what an operator may see in the queue's dashboard. */
+export interface CallEnvelope {
+  id: CallId
+  accountId: string
+  keyId: string
+  requestId: string
+  /** As the client asked: the first of its models, or `auto`. */
+  requestedModel: string
+  stream: boolean
+  /** The API instance that waits; workers publish frames to its channel. */
+  replyChannel: string
+  candidates: Candidate[]
+  holdPico: PicoText
+  /** Upper bound of the prompt's tokens, as held. */
+  promptTokensBound: number
+  /** Unix milliseconds. */
+  admittedAt: number
+  /** Unix milliseconds; a claim after this answers `request_timeout`. */
+  queueDeadlineAt: number
+  /** Unix milliseconds; the whole call ends by then. */
+  callDeadlineAt: number
+}
+
+/** A job of the dispatch queue. */
+export interface CallJob {
+  envelope: CallEnvelope
+  /** `CallBody` as JSON, sealed with AES-256-GCM under the master key, base64. */
+  sealedBody: string
+}
+
+/** The text of a call: sealed in the job, never logged, never stored elsewhere. */
+export interface CallBody {
+  messages: ChatMessage[]
+  parameters: SamplingParameters
+}
+
+export type CallStatus = 'completed' | 'failed' | 'cancelled' | 'interrupted'
+
+/** One try at one offer. */
+export interface AttemptRecord {
+  offerId: string
+  /** `ok`, or the failure's kind. */
+  outcome: string
+  /** The provider's HTTP status, where there was one. */
+  httpStatus: number | null
+  startedAt: number
+  firstTokenMs: number | null
+  durationMs: number
+}
+
+/** Who served a call, and at which rates. */
+export interface ServedBy {
+  offerId: string
+  modelId: string
+  rate: RateTexts
+  rateVersion: string
+  /** What we pay the provider. */
+  cost: RateTexts
+}
+
+/** What happened to a call, as the settlement queue carries it: enough to charge it and to recompute the charge. */
+export interface SettlementRecord {
+  id: CallId
+  accountId: string
+  keyId: string
+  requestId: string
+  status: CallStatus
+  errorCode: ErrorCode | null
+  finishReason: string | null
+  requestedModel: string
+  stream: boolean
+  /** The candidate that served; null when nothing was delivered. */
+  served: ServedBy | null
+  usage: Usage
+  /** Where the usage came from. */
+  usageSource: 'upstream' | 'counted' | 'none'
+  /** Upstream usage was negative or beyond what the call allowed, and was clamped. */
+  usageClamped: boolean
+  chargePico: PicoText
+  holdPico: PicoText
+  attempts: AttemptRecord[]
+  /** Unix milliseconds; null where the call did not get there. */
+  admittedAt: number
+  claimedAt: number | null
+  firstTokenAt: number | null
+  finishedAt: number
+}

@@ -1,0 +1,82 @@
+import type { PicoUsdPerToken } from './money.ts'
+
+/** The wires a provider can speak; each has a folder of pure mappings under workers/providers. */
+export const WIRES = ['chat-completions'] as const
+export type Wire = (typeof WIRES)[number]
+
+/** A company or server that runs models. Holds no secret: the key is looked up in the environment by name. */
+export interface Provider {
+  id: string
+  name: string
+  wire: Wire
+  /** No trailing slash; the wire's path is appended. */
+  baseUrl: string
+  /** Name of the environment variable with our key there; null where none is needed. */
+  apiKeyEnv: string | null
+  /** Keeps no prompt or answer. */
+  zdr: boolean
+  /** Whether the provider may train on or keep data. */
+  dataCollection: 'allow' | 'deny'
+  /** The field in which it takes the completion limit. */
+  limitParameter: 'max_tokens' | 'max_completion_tokens'
+}
+
+/** One model at one provider. */
+export interface Offer {
+  /** `<provider>/<upstream model>`, unique in the catalog. Never leaves the gateway. */
+  id: string
+  provider: Provider
+  /** The model's name on the provider's wire. */
+  upstreamModel: string
+  /** What we pay. */
+  cost: TokenRates
+  /** Honours tool definitions exactly; `:exacto` uses only such offers. */
+  exactTools: boolean
+  /** Continues a trailing assistant message, so a broken stream can be rescued by prefill. */
+  assistantPrefill: boolean
+}
+
+export interface TokenRates {
+  prompt: PicoUsdPerToken
+  completion: PicoUsdPerToken
+}
+
+export interface Model {
+  /** Bare for the maker whose wire this is (`gpt-…`), else `<vendor>/<id>`. */
+  id: string
+  name: string
+  vendor: string
+  /** Tokens of prompt and completion together. */
+  contextLength: number
+  maxOutputTokens: number
+  inputModalities: readonly string[]
+  supportedParameters: readonly string[]
+  reasoning: boolean
+  openWeights: boolean
+  /** The maker's list price. */
+  listPrice: TokenRates
+  /** What we charge: the listed (retail) rate. */
+  rate: TokenRates
+  /** Changes whenever `rate` does; kept with every charge. */
+  rateVersion: string
+  /** Unix seconds. */
+  updatedAt: number
+  offers: readonly Offer[]
+}
+
+/** An immutable view of the catalog; a change replaces the whole snapshot. */
+export interface CatalogSnapshot {
+  /** Content hash. */
+  version: string
+  /** Unix seconds. */
+  generatedAt: number
+  /** By canonical id. */
+  models: ReadonlyMap<string, Model>
+  offers: ReadonlyMap<string, Offer>
+}
+
+/** The model an id names, accepting `openai/<id>` for a bare id; null when there is none. */
+export function findModel(catalog: CatalogSnapshot, id: string): Model | null {
+  const bare = id.startsWith('openai/') ? id.slice('openai/'.length) : undefined
+  return catalog.models.get(id) ?? (bare !== undefined ? catalog.models.get(bare) : undefined) ?? null
+}

@@ -1,0 +1,106 @@
+/**
+ * Every failure a client can see is one class and one catalogue of codes. `message` is public: it says what
+ * to do and never names a provider or target. What happened inside goes to `internal` and `cause`, for logs.
+ */
+const CATALOGUE = {
+  invalid_json: [400, 'invalid_request_error'],
+  invalid_request: [400, 'invalid_request_error'],
+  context_length_exceeded: [400, 'invalid_request_error'],
+  content_policy_violation: [400, 'invalid_request_error'],
+  missing_api_key: [401, 'authentication_error'],
+  invalid_api_key: [401, 'authentication_error'],
+  insufficient_balance: [402, 'billing_error'],
+  key_limit_exceeded: [402, 'billing_error'],
+  key_revoked: [403, 'permission_error'],
+  not_permitted: [403, 'permission_error'],
+  account_suspended: [403, 'permission_error'],
+  model_not_found: [404, 'not_found_error'],
+  surface_unavailable: [404, 'not_found_error'],
+  method_not_allowed: [405, 'invalid_request_error'],
+  request_timeout: [408, 'timeout_error'],
+  idempotency_conflict: [409, 'idempotency_error'],
+  request_too_large: [413, 'invalid_request_error'],
+  unsupported_media_type: [415, 'invalid_request_error'],
+  unsupported_shape: [422, 'invalid_request_error'],
+  rate_limit_exceeded: [429, 'rate_limit_error'],
+  concurrency_limit_exceeded: [429, 'rate_limit_error'],
+  internal_error: [500, 'server_error'],
+  all_providers_failed: [502, 'upstream_error'],
+  overloaded: [503, 'overloaded_error'],
+  no_provider_available: [503, 'overloaded_error'],
+  upstream_timeout: [504, 'upstream_error'],
+} as const satisfies Record<string, readonly [status: number, type: string]>
+
+export type ErrorCode = keyof typeof CATALOGUE
+
+export const isErrorCode = (value: unknown): value is ErrorCode =>
+  typeof value === 'string' && Object.hasOwn(CATALOGUE, value)
+
+export interface ErrorDetails {
+  /** JSON path of the offending field, `messages[2].role`. */
+  param?: string | undefined
+  /** Added to the body as `error.metadata`. */
+  metadata?: Record<string, string | number> | undefined
+  /** Sent as `Retry-After`, whole seconds, at most 60. */
+  retryAfterSeconds?: number | undefined
+  /** Sent as `x-should-retry`, which the official client libraries obey over the status. */
+  shouldRetry?: boolean | undefined
+  /** For logs only. */
+  internal?: string | undefined
+  cause?: unknown
+}
+
+export class ApiError extends Error {
+  override readonly name = 'ApiError'
+  readonly code: ErrorCode
+  readonly details: ErrorDetails
+
+  constructor(code: ErrorCode, publicMessage: string, details: ErrorDetails = {}) {
+    super(publicMessage, { cause: details.cause })
+    this.code = code
+    this.details = details
+  }
+
+  get status(): number {
+    return CATALOGUE[this.code][0]
+  }
+
+  get type(): string {
+    return CATALOGUE[this.code][1]
+  }
+}
+
+/** The error object every route and a broken stream's last chunk carry. */
+export interface ErrorObject {
+  message: string
+  type: string
+  param: string | null
+  code: ErrorCode
+  request_id: string
+  metadata?: Record<string, string | number>
+}
+
+/** Builds the public error object from an error and the request's id. */
+export function errorObject(error: ApiError, requestId: string): ErrorObject {
+  const { param, metadata } = error.details
+  return {
+    message: error.message,
+    type: error.type,
+    param: param ?? null,
+    code: error.code,
+    request_id: requestId,
+    ...(metadata && { metadata }),
+  }
+}
+
+/** The response headers that belong to an error. */
+export function errorHeaders(error: ApiError): Record<string, string> {
+  const { retryAfterSeconds, shouldRetry } = error.details
+  return {
+    ...(error.status === 401 && { 'www-authenticate': 'Bearer' }),
+    ...(retryAfterSeconds !== undefined && {
+      'retry-after': String(Math.min(60, Math.max(1, Math.ceil(retryAfterSeconds)))),
+    }),
+    ...(shouldRetry !== undefined && { 'x-should-retry': String(shouldRetry) }),
+  }
+}
