@@ -61,6 +61,8 @@ export interface Model {
   rateVersion: string
   /** Unix seconds. */
   updatedAt: number
+  /** Whether `auto` may choose it. */
+  auto: boolean
   offers: readonly Offer[]
 }
 
@@ -73,6 +75,14 @@ export interface CatalogSnapshot {
   /** By canonical id. */
   models: ReadonlyMap<string, Model>
   offers: ReadonlyMap<string, Offer>
+  /** The models `auto` may choose, cheapest first (`compareByPrice`), so that planning need not sort. */
+  autoLadder: readonly Model[]
+}
+
+/** Orders models by list price, three prompt tokens to one completion token, then by id. */
+export function compareByPrice(a: Model, b: Model): number {
+  const price = (model: Model) => Number(model.listPrice.prompt * 3n + model.listPrice.completion)
+  return price(a) - price(b) || (a.id < b.id ? -1 : 1)
 }
 
 /** The model an id names, accepting `openai/<id>` for a bare id; null when there is none. */

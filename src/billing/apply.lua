@@ -1,0 +1,43 @@
+-- Brings one account's gate in line with the ledger and closes holds. Idempotent, and right in any order.
+--
+-- Amounts are 64-bit integers as text. Lua numbers lose digits above 2^53, so INCRBY and DECRBY do the sums.
+--
+-- KEYS  1 avail  2 held  3 holds  4 expiry  5 ver
+-- ARGV  1 prefix of the account's API-key keys  2 ledger balance  3 ledger version
+--       then per settled call: hold id, amount charged
+-- Returns {avail, held, number of holds closed}
+local avail, held, holds, expiry, ver = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local prefix, balance, version = ARGV[1], ARGV[2], ARGV[3]
+
+local released = {}
+for i = 4, #ARGV, 2 do
+  local id, charged = ARGV[i], ARGV[i + 1]
+  local hold = redis.call('HGET', holds, id)
+  if hold then
+    local amount, _, key, period = string.match(hold, '^(%d+):(%d+):([^:]*):([^:]*)$')
+    redis.call('DECRBY', held, amount)
+    redis.call('HDEL', holds, id)
+    redis.call('ZREM', expiry, id)
+    redis.call('ZREM', prefix .. key .. ':open', id)
+    if period ~= '' then
+      -- The key's allowance gets back what was held and not charged.
+      local left = prefix .. key .. ':left:' .. period
+      if redis.call('EXISTS', left) == 1 then
+        redis.call('INCRBY', left, amount)
+        redis.call('DECRBY', left, charged)
+      end
+    end
+    released[#released + 1] = amount
+  end
+end
+
+local known = redis.call('GET', ver)
+if not known or tonumber(version) > tonumber(known) then
+  redis.call('SET', avail, balance)
+  redis.call('DECRBY', avail, redis.call('GET', held) or '0')
+  redis.call('SET', ver, version)
+else
+  -- An older message arriving late: its posting is inside the balance already.
+  for _, amount in ipairs(released) do redis.call('INCRBY', avail, amount) end
+end
+return { redis.call('GET', avail), redis.call('GET', held) or '0', #released }

@@ -1,0 +1,28 @@
+import { pino, type Logger } from 'pino'
+
+export type { Logger } from 'pino'
+
+/** Structured logs to standard output; keys, prompts and sealed bodies are redacted wherever they appear. */
+export function createLogger(level: string, role: string): Logger {
+  return pino({
+    level,
+    base: { role, pid: process.pid },
+    redact: {
+      paths: [
+        'authorization',
+        '*.authorization',
+        'headers.authorization',
+        'apiKey',
+        '*.apiKey',
+        'messages',
+        '*.messages',
+        'sealedBody',
+        '*.sealedBody',
+        'text',
+        '*.text',
+      ],
+      censor: '[redacted]',
+    },
+    serializers: { err: pino.stdSerializers.err },
+  })
+}

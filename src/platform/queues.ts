@@ -1,0 +1,32 @@
+import { Queue } from 'bullmq'
+import type { CallEnvelope, CallJob, SettlementRecord } from '../core/call-job.ts'
+import { QUEUE_PREFIX } from './redis-keys.ts'
+import type { Redis } from './redis.ts'
+
+export const DISPATCH_QUEUE = 'dispatch'
+export const SETTLEMENT_QUEUE = 'settlement'
+
+export type DispatchQueue = Queue<CallJob>
+export type SettlementQueue = Queue<SettlementRecord>
+
+/** The queue of calls waiting for a dispatch worker. Jobs vanish on completion: a prompt rests nowhere. */
+export function createDispatchQueue(connection: Redis): DispatchQueue {
+  return new Queue(DISPATCH_QUEUE, { connection, prefix: QUEUE_PREFIX })
+}
+
+/** The queue of finished calls waiting to be charged. */
+export function createSettlementQueue(connection: Redis): SettlementQueue {
+  return new Queue(SETTLEMENT_QUEUE, { connection, prefix: QUEUE_PREFIX })
+}
+
+/** Enqueues a call under its own id; a repeated id is one job. */
+export async function enqueueCall(queue: DispatchQueue, envelope: CallEnvelope, sealedBody: string): Promise<void> {
+  await queue.add('call', { envelope, sealedBody }, jobOptions(envelope.id))
+}
+
+/** Enqueues a settlement; while one for the same call waits, a second is the same job. */
+export async function enqueueSettlement(queue: SettlementQueue, record: SettlementRecord): Promise<void> {
+  await queue.add('settle', record, jobOptions(record.id))
+}
+
+const jobOptions = (jobId: string) => ({ jobId, removeOnComplete: true, removeOnFail: true })

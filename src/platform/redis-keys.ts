@@ -1,0 +1,55 @@
+/**
+ * Every Redis key and channel of the gateway, in one place. What a script touches together shares a hash
+ * tag, so that it runs on one node of a cluster.
+ */
+const PREFIX = 'sy'
+
+/** BullMQ's key prefix; the braces keep both queues in one slot. */
+export const QUEUE_PREFIX = `{${PREFIX}:queues}`
+
+/** The spendable balance of one account and its open holds. See docs/money.md for the algorithm. */
+export function accountKeys(accountId: string) {
+  const tag = `${PREFIX}:{${accountId}}`
+  return {
+    /** What may still be spent: base(ver) − held. */
+    avail: `${tag}:avail`,
+    held: `${tag}:held`,
+    /** Hash: hold id → `<amount>:<completion limit>:<key id>:<spend period or empty>`. */
+    holds: `${tag}:holds`,
+    /** Sorted set: hold id by deadline, unix ms. */
+    expiry: `${tag}:expiry`,
+    /** The ledger version that `avail` was computed from. */
+    ver: `${tag}:ver`,
+    /** Prefix of the keys of the account's API keys. */
+    apiKeys: `${tag}:key:`,
+  }
+}
+
+/** Limits of one API key; under its account's hash tag. */
+export function apiKeyKeys(accountId: string, keyId: string, spendPeriod: string) {
+  const tag = `${accountKeys(accountId).apiKeys}${keyId}`
+  return {
+    /** Hash: sliding-window counters of requests and tokens. */
+    rate: `${tag}:rate`,
+    /** Sorted set: open calls by deadline, unix ms. */
+    open: `${tag}:open`,
+    /** What the key may still spend in this period, pico-USD. */
+    left: `${tag}:left:${spendPeriod}`,
+  }
+}
+
+/** Set of account ids whose balance Redis holds. */
+export const KNOWN_ACCOUNTS = `${PREFIX}:accounts`
+
+/** Where one API instance hears frames. */
+export const replyChannel = (apiId: string): string => `${PREFIX}:reply:${apiId}`
+
+/** Where every dispatch worker hears API instances. */
+export const CONTROL_CHANNEL = `${PREFIX}:control`
+
+/** Where every API instance hears that keys or accounts changed, and the counter it polls. */
+export const KEYS_CHANNEL = `${PREFIX}:keys:changed`
+export const KEYS_VERSION = `${PREFIX}:keys:version`
+
+/** Locks of jobs that one process in the fleet runs at a time. */
+export const lockKey = (job: string): string => `${PREFIX}:lock:${job}`
