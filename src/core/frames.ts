@@ -11,18 +11,18 @@ import type { Usage } from './pricing.ts'
 export type Frame = readonly [callId: CallId, fence: number, sequence: number, body: FrameBody]
 
 export type FrameBody =
-  /** The first content is on its way; `model` is the entry that serves, as the client spelled it. */
-  | readonly ['open', model: string]
+  /** The first content is on its way; `candidate` indexes the envelope's candidates. */
+  | readonly ['open', candidate: number]
   | readonly ['text', text: string]
   | readonly ['refusal', text: string]
   | readonly ['tool-calls', deltas: ToolCallDelta[]]
   /** A stream's truthful end. */
   | readonly ['finish', reason: FinishReason, usage: Usage | null]
   /** The whole answer of a non-streaming call. */
-  | readonly ['reply', model: string, message: CompletionMessage, reason: FinishReason, usage: Usage | null]
+  | readonly ['reply', candidate: number, message: CompletionMessage, reason: FinishReason, usage: Usage | null]
   /** The call failed, or a stream broke after content. Ends the call. */
   | readonly ['error', FrameError]
-  /** A worker claimed this call again after another stalled, and asks what the client was shown. */
+  /** A worker claimed this call again after another stalled, and asks what the client was shown. Not numbered (-1). */
   | readonly ['takeover']
 
 export interface FrameError {
@@ -42,12 +42,14 @@ export type ControlMessage =
   | { kind: 'cancel'; callId: CallId }
   /** Frames from `sequence` on did not arrive. */
   | { kind: 'resend'; callId: CallId; fence: number; sequence: number }
-  /** The answer to `takeover`. `shown` is null when the client was shown nothing and still waits. */
+  /** The answer to `takeover`. `shown` is null when the client still waits and was shown nothing. */
   | { kind: 'shown'; callId: CallId; fence: number; shown: ShownSoFar | null }
 
 /** What a client had been shown of an answer when its worker was lost, or its connection ended. */
 export interface ShownSoFar {
   text: string
+  /** Index of the candidate that served; null when nothing was shown. */
+  candidate: number | null
   /** The answer was shown to its end, so its settlement was enqueued before. */
   finished: boolean
 }

@@ -1,0 +1,163 @@
+import { allowancePeriod } from '../core/allowance-period.ts'
+import type { CallEnvelope, Candidate } from '../core/call-job.ts'
+import type { CatalogSnapshot } from '../core/catalog.ts'
+import type { ChatRequest } from '../core/chat-request.ts'
+import { ApiError } from '../core/errors.ts'
+import { newCallId } from '../core/ids.ts'
+import { formatUsd, picoUsd } from '../core/money.ts'
+import { promptTokensBound } from '../core/prompt-tokens.ts'
+import { planRoute, type RoutingPlan } from '../core/routing-plan.ts'
+import type { KeyRecord } from '../accounts/key-cache.ts'
+import type { AdmissionAnswer, AdmissionGate, RateFigures } from './admission-gate.ts'
+
+/** Limits of a key where the key itself sets none, and the bounds of a call. */
+export interface AdmissionLimits {
+  requestsPerMinute: number
+  tokensPerMinute: number
+  concurrentCalls: number
+  defaultCompletionLimit: number
+  attemptsPerCall: number
+  queueWaitMs: number
+  callTimeoutMs: number
+  nonStreamingCallTimeoutMs: number
+}
+
+export interface AdmissionDependencies {
+  catalog: () => CatalogSnapshot
+  gate: AdmissionGate
+  /** Brings the ledger's balance of an account into Redis. */
+  loadBalance: (accountId: string) => Promise<void>
+  /** Brings what a key may still spend in a period into Redis. */
+  loadAllowance: (key: KeyRecord, period: { id: string; startsAt: number; endsAt: number | null }) => Promise<void>
+  limits: AdmissionLimits
+  replyChannel: string
+  topUpUrl: string
+  clock: () => number
+  random: () => number
+}
+
+/** An admitted call: its hold stands, and it may be enqueued. */
+export interface AdmittedCall {
+  envelope: CallEnvelope
+  rate: RateFigures
+}
+
+/** Slack between the end of the last deadline of a call and the sweep of its hold. */
+const HOLD_SLACK_MS = 60_000
+
+/** The most candidates a plan carries: more than the attempts, since an unhealthy one is skipped for free. */
+const CANDIDATES_PER_ATTEMPT = 2
+
+/**
+ * Admits one call: plan the route, bound its cost, then one script for rate limit, concurrency, key
+ * allowance and balance. Throws the ApiError to answer with; nothing is held then.
+ */
+export async function admitCall(
+  request: ChatRequest,
+  key: KeyRecord & { accountId: string },
+  requestId: string,
+  { catalog, limits, ...deps }: AdmissionDependencies,
+): Promise<AdmittedCall> {
+  const promptTokens = promptTokensBound(request.messages, request.parameters)
+  const plan = planRoute(request, promptTokens, catalog(), {
+    defaultCompletionLimit: limits.defaultCompletionLimit,
+    maxCandidates: limits.attemptsPerCall * CANDIDATES_PER_ATTEMPT,
+    random: deps.random,
+  })
+  const now = deps.clock()
+  const callId = newCallId()
+  const callTimeoutMs = request.stream ? limits.callTimeoutMs : limits.nonStreamingCallTimeoutMs
+  const period = key.limitPico === null ? null : allowancePeriod(key.limitReset, now)
+  const ask = () =>
+    deps.gate({
+      callId,
+      accountId: key.accountId,
+      keyId: key.keyId,
+      holdLifetimeMs: limits.queueWaitMs + callTimeoutMs + HOLD_SLACK_MS,
+      amountPico: plan.worstCase,
+      flexible: request.completionLimit === undefined,
+      promptPico: plan.dearestPrompt,
+      completionRate: plan.dearestCompletionRate,
+      completionLimit: plan.completionLimit,
+      requestsPerMinute: key.requestsPerMinute ?? limits.requestsPerMinute,
+      tokensPerMinute: limits.tokensPerMinute,
+      tokens: Math.min(promptTokens + plan.completionLimit, limits.tokensPerMinute),
+      concurrentCalls: key.concurrentCalls ?? limits.concurrentCalls,
+      allowancePeriod: period && period.id,
+    })
+
+  let answer = await ask()
+  if (answer.kind === 'balance-unknown') {
+    await deps.loadBalance(key.accountId)
+    answer = await ask()
+  }
+  if (answer.kind === 'allowance-unknown' && period) {
+    await deps.loadAllowance(key, period)
+    answer = await ask()
+  }
+  if (answer.kind !== 'admitted') throw new AdmissionRefused(refusal(answer, plan, deps.topUpUrl), answer.rate)
+
+  const envelope: CallEnvelope = {
+    id: callId,
+    accountId: key.accountId,
+    keyId: key.keyId,
+    requestId,
+    requestedModel: request.models[0]!,
+    stream: request.stream,
+    replyChannel: deps.replyChannel,
+    candidates: plan.candidates.map((candidate) => limited(candidate, answer.completionLimit)),
+    holdPico: String(answer.holdPico),
+    promptTokensBound: promptTokens,
+    admittedAt: now,
+    queueDeadlineAt: now + limits.queueWaitMs,
+    callDeadlineAt: now + callTimeoutMs,
+  }
+  return { envelope, rate: answer.rate }
+}
+
+/** A refusal by the gate, with the rate figures that every authenticated response carries. */
+export class AdmissionRefused extends ApiError {
+  readonly rate: RateFigures
+
+  constructor(error: ApiError, rate: RateFigures) {
+    super(error.code, error.message, error.details)
+    this.rate = rate
+  }
+}
+
+const limited = (candidate: Candidate, limit: number): Candidate => ({
+  ...candidate,
+  completionLimit: Math.min(candidate.completionLimit, limit),
+})
+
+function refusal(
+  answer: Exclude<AdmissionAnswer, { kind: 'admitted' }>,
+  plan: RoutingPlan,
+  topUpUrl: string,
+): ApiError {
+  switch (answer.kind) {
+    case 'rate-limited':
+      return new ApiError('rate_limit_exceeded', 'This key sends more than its limit per minute. Wait, then retry.', {
+        retryAfterSeconds: answer.retryAfterMs / 1000,
+      })
+    case 'too-many-open':
+      return new ApiError('concurrency_limit_exceeded', 'This key has as many calls open as it may. Wait for one to end.', {
+        retryAfterSeconds: answer.retryAfterMs / 1000,
+      })
+    case 'insufficient-balance':
+    case 'allowance-spent': {
+      const metadata = {
+        required_usd: formatUsd(plan.worstCase),
+        available_usd: formatUsd(picoUsd(answer.availablePico)),
+        affordable_max_tokens: answer.affordableTokens,
+        top_up_url: topUpUrl,
+      }
+      return answer.kind === 'insufficient-balance'
+        ? new ApiError('insufficient_balance', 'The balance does not cover what this call may cost. Top up, or lower the token limit.', { metadata })
+        : new ApiError('key_limit_exceeded', "The key's spending limit does not cover what this call may cost. Raise it, or lower the token limit.", { metadata })
+    }
+    case 'balance-unknown':
+    case 'allowance-unknown':
+      return new ApiError('overloaded', 'The balance is not available right now. Retry shortly.', { retryAfterSeconds: 1 })
+  }
+}

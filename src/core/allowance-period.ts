@@ -1,0 +1,35 @@
+export const LIMIT_RESETS = ['none', 'daily', 'weekly', 'monthly'] as const
+export type LimitReset = (typeof LIMIT_RESETS)[number]
+
+/** The running period of a key's spending limit: its name, and where it starts and ends (unix ms, UTC). */
+export interface AllowancePeriod {
+  id: string
+  startsAt: number
+  /** Null: never. */
+  endsAt: number | null
+}
+
+const DAY_MS = 86_400_000
+
+/** The period that `nowMs` lies in. Days, weeks (from Monday) and months are UTC's. */
+export function allowancePeriod(reset: LimitReset, nowMs: number): AllowancePeriod {
+  const now = new Date(nowMs)
+  const [year, month, day] = [now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate()]
+  const named = (prefix: string, startsAt: number, endsAt: number): AllowancePeriod => ({
+    id: `${prefix}${new Date(startsAt).toISOString().slice(0, 10)}`,
+    startsAt,
+    endsAt,
+  })
+  switch (reset) {
+    case 'none':
+      return { id: 'total', startsAt: 0, endsAt: null }
+    case 'daily':
+      return named('d', Date.UTC(year, month, day), Date.UTC(year, month, day + 1))
+    case 'weekly': {
+      const monday = Date.UTC(year, month, day) - ((now.getUTCDay() + 6) % 7) * DAY_MS
+      return named('w', monday, monday + 7 * DAY_MS)
+    }
+    case 'monthly':
+      return named('m', Date.UTC(year, month, 1), Date.UTC(year, month + 1, 1))
+  }
+}
