@@ -1,0 +1,155 @@
+import type { Behaviour } from './behaviour.ts'
+import { schemaInstance } from './schema-instance.ts'
+import type { SimulatedRequest } from './simulated-request.ts'
+
+/** A whole answer, before it is put on the wire. The text is in pieces of about one token each. */
+export interface Answer {
+  reasoning: string[]
+  text: string[]
+  refusal: string[]
+  toolCall: { id: string; name: string; arguments: string[] } | null
+  finishReason: string
+  promptTokens: number
+  completionTokens: number
+}
+
+const OPENINGS = [
+  'Here is a short answer to what you asked.',
+  'That is a good question, so let us take it one step at a time.',
+  'In brief, it depends on three things, and each is easy to check.',
+  'The useful way to look at this is from the outside in.',
+]
+
+const SENTENCES = [
+  'Start with the smallest thing that works and measure it before you change anything.',
+  'Write down what you expect to see, then compare it with what you get.',
+  'Most of the difficulty lies in naming the parts well.',
+  'A queue turns a sudden burst of work into a steady flow.',
+  'Every retry costs something, so give each one a reason and a limit.',
+  'If two answers disagree, keep both until you know why.',
+  'The first token arrives quickly and the rest follow at an even pace.',
+  'Once the numbers add up, the rest is a matter of taste.',
+  'Trains leave on time when the points are set before they arrive.',
+  'A clear error message saves an hour of guessing.',
+  'Keep the happy path straight and put the exceptions beside it.',
+  'Caches are promises about the past, so say how long you will keep them.',
+]
+
+const MULTIBYTE = ['Grüße', 'naïve', '漢字', 'ΔΕΖ', '🎉', 'a👩‍👩‍👧b', 'עברית', '½']
+
+const MAX_PIECE_CHARACTERS = 16
+const MAX_QUOTED_PROMPT = 120
+
+/**
+ * The answer of a simulated model. A pure function of the request, the behaviour and, only with
+ * `different-text`, the provider; so two providers of one model give the same text, to the byte.
+ */
+export function composeAnswer(request: SimulatedRequest, behaviour: Behaviour, provider: string): Answer {
+  const tool = request.tools.find(({ name }) => request.prompt.includes(name))
+  const reasoning = pieces(prose(request.prompt, behaviour.reasoningTokens, 7))
+  const whole = tool ? [] : answerPieces(request, behaviour, provider)
+  const text = behaviour.continuesPrefill && request.prefill ? afterPrefill(whole, request.prefill) : whole
+  const argumentPieces = tool
+    ? pieces(JSON.stringify(schemaInstance(tool.parameters ?? {}, request.prompt)))
+    : []
+
+  const limit = request.completionLimit ?? Number.POSITIVE_INFINITY
+  const cut = limitPieces([reasoning, text, argumentPieces], limit)
+  const [keptReasoning, keptText, keptArguments] = cut.kept as [string[], string[], string[]]
+  const natural = behaviour.finishReason ?? (tool ? 'tool_calls' : 'stop')
+  return {
+    reasoning: keptReasoning,
+    text: behaviour.refuses ? [] : keptText,
+    refusal: behaviour.refuses ? keptText : [],
+    toolCall: tool ? { id: `call_${hash(request.prompt)}`, name: tool.name, arguments: keptArguments } : null,
+    finishReason: cut.shortened ? 'length' : natural,
+    promptTokens: request.promptTokens,
+    completionTokens: keptReasoning.length + keptText.length + keptArguments.length,
+  }
+}
+
+function answerPieces(request: SimulatedRequest, behaviour: Behaviour, provider: string): string[] {
+  if (behaviour.style === 'empty') return []
+  if (behaviour.refuses) return pieces('I cannot help with that.')
+  if (request.responseFormat) return pieces(jsonAnswer(request, behaviour))
+  if (behaviour.style === 'echo') return pieces(request.prompt)
+  const seed = behaviour.differentText ? hash(`${provider}:${request.prompt}`) : hash(request.prompt)
+  const lead = behaviour.differentText ? `From the ${provider} line. ` : ''
+  const text = lead + prose(request.prompt, behaviour.words, seed, request.images)
+  return pieces(behaviour.multibyte ? `${MULTIBYTE.join(' ')} ${text}` : text)
+}
+
+function prose(prompt: string, words: number, seed: number, images = 0): string {
+  if (words === 0) return ''
+  const quoted = prompt.slice(0, MAX_QUOTED_PROMPT).replace(/\s+/g, ' ').trim()
+  const parts = [OPENINGS[seed % OPENINGS.length]!]
+  if (images > 0) parts.push(`You sent ${images} image${images === 1 ? '' : 's'}.`)
+  if (quoted) parts.push(`You wrote: “${quoted.isWellFormed() ? quoted : quoted.toWellFormed()}”.`)
+  let count = parts.reduce((sum, part) => sum + wordCount(part), 0)
+  for (let index = seed; count < words; index++) {
+    const sentence = SENTENCES[index % SENTENCES.length]!
+    parts.push(sentence)
+    count += wordCount(sentence)
+  }
+  return parts.join(' ').split(' ').slice(0, words).join(' ')
+}
+
+function jsonAnswer(request: SimulatedRequest, behaviour: Behaviour): string {
+  const value = request.responseFormat?.schema
+    ? schemaInstance(request.responseFormat.schema, request.prompt)
+    : { answer: prose(request.prompt, Math.min(behaviour.words, 40), hash(request.prompt)), words: 40 }
+  const text = JSON.stringify(value)
+  // Slightly broken in the ways models really are: a trailing comma and no closing brace.
+  return behaviour.brokenJson ? `${text.slice(0, -1)},` : text
+}
+
+/** Goes on from the length of the prefill, as a model that supports assistant prefill does. */
+function afterPrefill(whole: string[], prefill: string): string[] {
+  let consumed = ''
+  let index = 0
+  while (index < whole.length && consumed.length < prefill.length) consumed += whole[index++]
+  const rest = consumed.slice(prefill.length)
+  return rest ? [rest, ...whole.slice(index)] : whole.slice(index)
+}
+
+function limitPieces(groups: string[][], limit: number): { kept: string[][]; shortened: boolean } {
+  let left = limit
+  let shortened = false
+  const kept = groups.map((group) => {
+    const part = group.length > left ? group.slice(0, left) : group
+    shortened ||= part.length < group.length
+    left -= part.length
+    return part
+  })
+  return { kept, shortened }
+}
+
+/** Splits a text into pieces of about one token: a word with the space before it, long words in parts. */
+export function pieces(text: string): string[] {
+  const found: string[] = []
+  for (const word of text.match(/\s*\S+|\s+$/g) ?? []) {
+    if (word.length <= MAX_PIECE_CHARACTERS) found.push(word)
+    else found.push(...longWordPieces(word))
+  }
+  return found
+}
+
+function longWordPieces(word: string): string[] {
+  const characters = [...word]
+  const parts: string[] = []
+  for (let start = 0; start < characters.length; start += MAX_PIECE_CHARACTERS) {
+    parts.push(characters.slice(start, start + MAX_PIECE_CHARACTERS).join(''))
+  }
+  return parts
+}
+
+const wordCount = (text: string): number => text.split(' ').length
+
+/** FNV-1a, 32 bits: a stable seed for a text. */
+function hash(text: string): number {
+  let value = 0x811c9dc5
+  for (let index = 0; index < text.length; index++) {
+    value = Math.imul(value ^ text.charCodeAt(index), 0x01000193) >>> 0
+  }
+  return value
+}

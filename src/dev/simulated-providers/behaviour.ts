@@ -1,0 +1,220 @@
+/**
+ * A simulated model's name says how it behaves. The name is a list of segments joined by dots, optionally
+ * led by `sim-`: `sim-words-200.rate-50`, `sim-status-429-retry-2`, `sim-on-alpha-cut-after-5.words-40`.
+ * Every segment is in the table of docs/simulated-providers.md. An unknown segment is an unknown model, so
+ * that a mistyped fault answers 404 and can never pass as a healthy model.
+ */
+
+/** What goes wrong, if anything does. Counts are tokens; durations are milliseconds. */
+export type Fault =
+  | { kind: 'status'; status: number; retryAfterSeconds?: number; code?: 'context' | 'policy' }
+  | { kind: 'reset' }
+  | { kind: 'hang' }
+  | { kind: 'slow-headers'; durationMs: number }
+  | { kind: 'hang-after-headers' }
+  | { kind: 'hang-after-role' }
+  | { kind: 'cut-after' | 'reset-after' | 'end-after' | 'stall-after' | 'error-event'; tokens: number }
+  | { kind: 'malformed-event' }
+  | { kind: 'error-body-200' }
+  | { kind: 'html-200' }
+
+/** When a fault strikes. */
+export type Condition =
+  | { kind: 'always' }
+  | { kind: 'on-provider'; provider: string }
+  /** The first N calls of this model name, whichever provider they arrive at. */
+  | { kind: 'first-calls'; calls: number }
+  /** Every Nth call of this model name. */
+  | { kind: 'every-call'; period: number }
+
+export interface Behaviour {
+  faults: Array<{ when: Condition; fault: Fault }>
+
+  style: 'prose' | 'echo' | 'empty'
+  words: number
+  /** Reasoning tokens streamed as `reasoning_content` before the answer, and counted in the usage. */
+  reasoningTokens: number
+  multibyte: boolean
+  differentText: boolean
+  brokenJson: boolean
+  refuses: boolean
+  continuesPrefill: boolean
+  finishReason: string | null
+
+  /** Before the headers. */
+  latencyMs: number
+  /** Between the headers and the first token. */
+  firstTokenMs: number
+  /** Undefined: as fast as it can. */
+  tokensPerSecond: number | undefined
+  /** Tokens a write, each on its own turn of the event loop; undefined: the whole answer in one write. */
+  burst: number | undefined
+
+  splitBytes: boolean
+  gzip: boolean
+  crlf: boolean
+  comments: boolean
+  missingDone: boolean
+  usage: 'true' | 'missing' | 'absurd' | 'negative'
+  ignoresStream: boolean
+  needsKey: boolean
+  /** Prompt and completion limit together may not exceed this; undefined: unlimited. */
+  contextTokens: number | undefined
+}
+
+const PLAIN: Behaviour = {
+  faults: [],
+  style: 'prose',
+  words: 60,
+  reasoningTokens: 0,
+  multibyte: false,
+  differentText: false,
+  brokenJson: false,
+  refuses: false,
+  continuesPrefill: false,
+  finishReason: null,
+  latencyMs: 0,
+  firstTokenMs: 0,
+  tokensPerSecond: undefined,
+  burst: undefined,
+  splitBytes: false,
+  gzip: false,
+  crlf: false,
+  comments: false,
+  missingDone: false,
+  usage: 'true',
+  ignoresStream: false,
+  needsKey: false,
+  contextTokens: undefined,
+}
+
+const DEFAULT_FAULT_TOKENS = 3
+const DEFAULT_SLOW_HEADERS_MS = 60_000
+
+type Traits = Partial<Behaviour>
+type Row = readonly [pattern: RegExp, traits: (...groups: string[]) => Traits]
+
+/** Segments that shape a healthy answer. */
+const TRAITS: readonly Row[] = [
+  [/^echo$/, () => ({ style: 'echo' })],
+  [/^words-(\d{1,5})$/, (words) => ({ words: Number(words) })],
+  [/^empty$/, () => ({ style: 'empty' })],
+  [/^reasoning-(\d{1,5})$/, (tokens) => ({ reasoningTokens: Number(tokens) })],
+  [/^multibyte$/, () => ({ multibyte: true })],
+  [/^different-text$/, () => ({ differentText: true })],
+  [/^broken-json$/, () => ({ brokenJson: true })],
+  [/^refuse$/, () => ({ refuses: true })],
+  [/^prefill$/, () => ({ continuesPrefill: true })],
+  [/^finish-([a-z_]+)$/, (reason) => ({ finishReason: reason })],
+  [/^latency-(\d{1,6})$/, (ms) => ({ latencyMs: Number(ms) })],
+  [/^first-token-(\d{1,6})$/, (ms) => ({ firstTokenMs: Number(ms) })],
+  [/^rate-(\d{1,6})$/, (rate) => ({ tokensPerSecond: Math.max(1, Number(rate)) })],
+  [/^burst-(\d{1,4})$/, (tokens) => ({ burst: Math.max(1, Number(tokens)) })],
+  [/^split-bytes$/, () => ({ splitBytes: true, multibyte: true, words: 12 })],
+  [/^gzip$/, () => ({ gzip: true })],
+  [/^crlf$/, () => ({ crlf: true })],
+  [/^comments$/, () => ({ comments: true })],
+  [/^missing-done$/, () => ({ missingDone: true })],
+  [/^(missing|absurd|negative)-usage$/, (kind) => ({ usage: kind as Behaviour['usage'] })],
+  [/^ignore-stream$/, () => ({ ignoresStream: true })],
+  [/^auth$/, () => ({ needsKey: true })],
+  [/^context-(\d{1,8})$/, (tokens) => ({ contextTokens: Number(tokens) })],
+  // Makes otherwise equal names distinct, so that tests do not share the counters of `flaky` and `every`.
+  [/^tag-[a-z0-9-]+$/, () => ({})],
+]
+
+const FAULTS: ReadonlyArray<readonly [RegExp, (...groups: string[]) => Fault]> = [
+  [
+    /^status-(\d{3})(?:-retry-(\d{1,5}))?$/,
+    (status, retry) => ({
+      kind: 'status',
+      status: Number(status),
+      ...(retry !== undefined && { retryAfterSeconds: Number(retry) }),
+    }),
+  ],
+  [
+    /^status-400-(context|policy)$/,
+    (code) => ({ kind: 'status', status: 400, code: code as 'context' | 'policy' }),
+  ],
+  [/^reset$/, () => ({ kind: 'reset' })],
+  [/^hang$/, () => ({ kind: 'hang' })],
+  [
+    /^slow-headers(?:-(\d{1,6}))?$/,
+    (ms) => ({ kind: 'slow-headers', durationMs: Number(ms ?? DEFAULT_SLOW_HEADERS_MS) }),
+  ],
+  [/^hang-after-headers$/, () => ({ kind: 'hang-after-headers' })],
+  [/^hang-after-role$/, () => ({ kind: 'hang-after-role' })],
+  [
+    /^(cut-after|reset-after|end-after|stall-after|error-event)(?:-(\d{1,5}))?$/,
+    (kind, tokens) => ({ kind: kind as 'cut-after', tokens: Number(tokens ?? DEFAULT_FAULT_TOKENS) }),
+  ],
+  [/^malformed-event$/, () => ({ kind: 'malformed-event' })],
+  [/^error-body-200$/, () => ({ kind: 'error-body-200' })],
+  [/^html-200$/, () => ({ kind: 'html-200' })],
+]
+
+/** What a model name asks for, or null when a segment of it is unknown. Pure. */
+export function parseBehaviour(model: string): Behaviour | null {
+  const segments = model.replace(/^sim[-.]/, '').split('.')
+  let behaviour: Behaviour = { ...PLAIN, faults: [] }
+  for (const segment of segments) {
+    const traits = parseTraits(segment)
+    if (traits) {
+      behaviour = { ...behaviour, ...traits }
+      continue
+    }
+    const conditional = parseConditional(segment)
+    if (!conditional) return null
+    behaviour.faults.push(conditional)
+  }
+  return behaviour
+}
+
+function parseTraits(segment: string): Traits | null {
+  for (const [pattern, traits] of TRAITS) {
+    const match = pattern.exec(segment)
+    if (match) return traits(...match.slice(1))
+  }
+  return null
+}
+
+function parseConditional(segment: string): Behaviour['faults'][number] | null {
+  const onProvider = /^on-([a-z0-9]+)-(.+)$/.exec(segment)
+  if (onProvider) return withFault({ kind: 'on-provider', provider: onProvider[1]! }, onProvider[2]!)
+  const failOn = /^fail-on-([a-z0-9]+)$/.exec(segment)
+  if (failOn) return withFault({ kind: 'on-provider', provider: failOn[1]! }, 'status-503')
+  const flaky = /^flaky-(\d{1,5})(?:-(.+))?$/.exec(segment)
+  if (flaky) return withFault({ kind: 'first-calls', calls: Number(flaky[1]) }, flaky[2] ?? 'status-500')
+  const every = /^every-(\d{1,5})-(.+)$/.exec(segment)
+  if (every) return withFault({ kind: 'every-call', period: Math.max(1, Number(every[1])) }, every[2]!)
+  return withFault({ kind: 'always' }, segment)
+}
+
+function withFault(when: Condition, text: string): Behaviour['faults'][number] | null {
+  for (const [pattern, fault] of FAULTS) {
+    const match = pattern.exec(text)
+    if (match) return { when, fault: fault(...match.slice(1)) }
+  }
+  return null
+}
+
+/**
+ * The fault that strikes a call, or null.
+ * @param callNumber how many calls this model name has had, this one included
+ */
+export function activeFault(behaviour: Behaviour, provider: string, callNumber: number): Fault | null {
+  return behaviour.faults.find(({ when }) => strikes(when, provider, callNumber))?.fault ?? null
+}
+
+function strikes(when: Condition, provider: string, callNumber: number): boolean {
+  switch (when.kind) {
+    case 'always':
+      return true
+    case 'on-provider':
+      return when.provider === provider
+    case 'first-calls':
+      return callNumber <= when.calls
+    case 'every-call':
+      return callNumber % when.period === 0
+  }
+}

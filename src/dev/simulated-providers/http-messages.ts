@@ -1,0 +1,57 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { errorJson } from './wire.ts'
+
+/** Shown by GET /models; any other name of the table in docs/simulated-providers.md works as well. */
+const LISTED_MODELS = ['sim-words-60', 'sim-echo', 'sim-words-200.rate-50', 'sim-reasoning-40.words-60']
+const MAX_BODY_BYTES = 64 * 1024 * 1024
+
+/** Reads a whole JSON body and calls back with it, or with null when it is not JSON. */
+export function readJsonBody(request: IncomingMessage, done: (body: unknown) => void): void {
+  const parts: Buffer[] = []
+  let size = 0
+  request.on('data', (part: Buffer) => {
+    size += part.length
+    if (size > MAX_BODY_BYTES) request.destroy()
+    else parts.push(part)
+  })
+  request.on('end', () => {
+    const text = (parts.length === 1 ? parts[0]! : Buffer.concat(parts)).toString()
+    done(parseJson(text))
+  })
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    // Recorded as null and answered with a 400, like any body that is no request.
+    return null
+  }
+}
+
+/** Answers GET {prefix}/models. */
+export function sendModels(response: ServerResponse, provider: string): void {
+  const data = LISTED_MODELS.map((id) => ({
+    id,
+    object: 'model',
+    created: 1_700_000_000,
+    owned_by: provider,
+  }))
+  sendJson(response, 200, JSON.stringify({ object: 'list', data }))
+}
+
+/** Answers with an error body in the wire's form. */
+export function sendError(
+  response: ServerResponse,
+  status: number,
+  provider: string,
+  model: string,
+  code?: 'context',
+): void {
+  sendJson(response, status, errorJson(status, code, provider, model))
+}
+
+/** Answers with a JSON text. */
+export function sendJson(response: ServerResponse, status: number, text: string): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(text)
+}

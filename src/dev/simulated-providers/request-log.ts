@@ -1,0 +1,90 @@
+import { EventEmitter } from 'node:events'
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Ending } from './play-response.ts'
+
+/** One request a simulated provider has seen. */
+export interface RecordedRequest {
+  /** The path prefix: `alpha`, `beta`, … */
+  provider: string
+  path: string
+  model: string | null
+  headers: IncomingHttpHeaders
+  body: unknown
+  receivedAt: number
+  state: 'open' | Ending
+}
+
+type Predicate = (request: RecordedRequest) => boolean
+
+export interface RequestLog {
+  /** The newest requests, oldest first, at most `limit`. */
+  readonly requests: readonly RecordedRequest[]
+  /** Requests seen since the start or the last clear. */
+  readonly received: number
+  /** Requests whose client went away before the answer was whole. */
+  readonly aborted: number
+  add(request: RecordedRequest): void
+  settle(request: RecordedRequest, ending: Ending): void
+  /** Resolves with the first matching request, recorded already or still to come. Rejects after `timeoutMs`. */
+  arrived(matches?: Predicate, timeoutMs?: number): Promise<RecordedRequest>
+  /** The same for a request whose client went away. */
+  abortedBy(matches?: Predicate, timeoutMs?: number): Promise<RecordedRequest>
+  clear(): void
+}
+
+const DEFAULT_WAIT_MS = 10_000
+
+/** Keeps the newest requests and lets a test await what it expects of them. */
+export function createRequestLog(limit: number): RequestLog {
+  const events = new EventEmitter().setMaxListeners(0)
+  const requests: RecordedRequest[] = []
+  let received = 0
+  let aborted = 0
+
+  const until = (matches: Predicate, timeoutMs: number, what: string): Promise<RecordedRequest> => {
+    const already = requests.find(matches)
+    if (already) return Promise.resolve(already)
+    return new Promise((resolve, reject) => {
+      const listener = (request: RecordedRequest) => {
+        if (!matches(request)) return
+        events.off('change', listener)
+        clearTimeout(timer)
+        resolve(request)
+      }
+      const timer = setTimeout(() => {
+        events.off('change', listener)
+        reject(new Error(`no request ${what} at the simulated providers within ${timeoutMs} ms`))
+      }, timeoutMs)
+      events.on('change', listener)
+    })
+  }
+
+  return {
+    requests,
+    get received() {
+      return received
+    },
+    get aborted() {
+      return aborted
+    },
+    add(request) {
+      received++
+      if (limit > 0) requests.push(request)
+      if (requests.length > limit) requests.shift()
+      events.emit('change', request)
+    },
+    settle(request, ending) {
+      request.state = ending
+      if (ending === 'aborted') aborted++
+      events.emit('change', request)
+    },
+    arrived: (matches = () => true, timeoutMs = DEFAULT_WAIT_MS) => until(matches, timeoutMs, 'arrived'),
+    abortedBy: (matches = () => true, timeoutMs = DEFAULT_WAIT_MS) =>
+      until((request) => request.state === 'aborted' && matches(request), timeoutMs, 'was aborted'),
+    clear() {
+      requests.length = 0
+      received = 0
+      aborted = 0
+    },
+  }
+}

@@ -1,0 +1,172 @@
+import type { Answer } from './answer.ts'
+import type { Behaviour, Fault } from './behaviour.ts'
+import { chunkWriter, completionJson, errorJson, HTML_PAGE } from './wire.ts'
+
+/** One thing a provider does with a connection. A whole response is a list of them, made before it starts. */
+export type Step =
+  | { kind: 'head'; status: number; headers: Record<string, string> }
+  /** The status line and headers arrive piece by piece over this long; what follows is as usual. */
+  | { kind: 'slow-head'; durationMs: number; headers: Record<string, string> }
+  | { kind: 'write'; data: string }
+  /** The next write happens on a later turn of the event loop, so it is a chunk of its own. */
+  | { kind: 'turn' }
+  | { kind: 'wait'; durationMs: number }
+  | { kind: 'end' }
+  /** The connection closes in the middle of the body (FIN without the body's end). */
+  | { kind: 'cut' }
+  /** The connection is reset (RST). */
+  | { kind: 'reset' }
+  /** Nothing ever follows. */
+  | { kind: 'stall' }
+
+export interface PlanInput {
+  answer: Answer
+  behaviour: Behaviour
+  fault: Fault | null
+  stream: boolean
+  provider: string
+  model: string
+  id: string
+  /** Unix seconds. */
+  created: number
+}
+
+/** Plans a response: everything that will happen on the connection, in order. Pure. */
+export function planResponse(input: PlanInput): Step[] {
+  const { behaviour, fault } = input
+  const before: Step[] = behaviour.latencyMs > 0 ? [{ kind: 'wait', durationMs: behaviour.latencyMs }] : []
+  const whole = fault && wholeResponseFault(input, fault)
+  if (whole) return [...before, ...whole]
+  const streams = input.stream && !behaviour.ignoresStream
+  const headers = responseHeaders(input, streams ? 'text/event-stream; charset=utf-8' : 'application/json')
+  const head: Step =
+    fault?.kind === 'slow-headers'
+      ? // Headers written by hand announce no transfer encoding: the body ends with the connection.
+        { kind: 'slow-head', durationMs: fault.durationMs, headers: withoutEncoding(headers) }
+      : { kind: 'head', status: 200, headers }
+  const body = streams ? planStream(input) : planJson(input)
+  return [...before, head, ...body]
+}
+
+/** Faults that replace the whole response. */
+function wholeResponseFault(input: PlanInput, fault: Fault): Step[] | null {
+  const json = (status: number, body: string, extra: Record<string, string> = {}): Step[] => [
+    { kind: 'head', status, headers: { ...responseHeaders(input, 'application/json'), ...extra } },
+    { kind: 'write', data: body },
+    { kind: 'end' },
+  ]
+  switch (fault.kind) {
+    case 'status': {
+      const retry = fault.retryAfterSeconds
+      return json(
+        fault.status,
+        errorJson(fault.status, fault.code, input.provider, input.model),
+        retry === undefined ? {} : { 'retry-after': String(retry) },
+      )
+    }
+    case 'reset':
+      return [{ kind: 'reset' }]
+    case 'hang':
+      return [{ kind: 'stall' }]
+    case 'error-body-200':
+      return json(200, errorJson(500, undefined, input.provider, input.model))
+    case 'html-200':
+      return [
+        { kind: 'head', status: 200, headers: responseHeaders(input, 'text/html') },
+        { kind: 'write', data: HTML_PAGE },
+        { kind: 'end' },
+      ]
+    default:
+      return null
+  }
+}
+
+function planJson(input: PlanInput): Step[] {
+  const body = completionJson(input)
+  const half = body.slice(0, body.length / 2)
+  const pause: Step[] =
+    input.behaviour.firstTokenMs > 0 ? [{ kind: 'wait', durationMs: input.behaviour.firstTokenMs }] : []
+  switch (input.fault?.kind) {
+    case 'cut-after':
+    case 'end-after':
+      return [...pause, { kind: 'write', data: half }, { kind: 'cut' }]
+    case 'reset-after':
+      return [...pause, { kind: 'write', data: half }, { kind: 'reset' }]
+    case 'stall-after':
+      return [...pause, { kind: 'write', data: half }, { kind: 'stall' }]
+    case 'hang-after-headers':
+    case 'hang-after-role':
+      return [{ kind: 'stall' }]
+    default:
+      return [...pause, { kind: 'write', data: body }, { kind: 'end' }]
+  }
+}
+
+function planStream(input: PlanInput): Step[] {
+  const { behaviour, fault } = input
+  if (fault?.kind === 'hang-after-headers') return [{ kind: 'stall' }]
+  const events = chunkWriter(input)
+  const steps: Step[] = []
+  const write = (data: string) => steps.push({ kind: 'write', data })
+  if (behaviour.comments) write(events.comment)
+  write(events.role)
+  if (fault?.kind === 'hang-after-role') return [...steps, { kind: 'stall' }]
+  if (behaviour.firstTokenMs > 0) steps.push({ kind: 'wait', durationMs: behaviour.firstTokenMs })
+
+  const tokens = events.tokens
+  const breakAt = fault && 'tokens' in fault ? Math.min(fault.tokens, tokens.length) : tokens.length
+  for (let index = 0; index < breakAt; index++) {
+    if (index > 0) steps.push(...paceBefore(behaviour, index))
+    if (behaviour.comments && index % 4 === 3) write(events.comment)
+    write(tokens[index]!)
+    if (fault?.kind === 'malformed-event' && index === 0) write(events.malformed)
+  }
+  if (fault && 'tokens' in fault) return [...steps, ...breakStream(fault.kind, events.error)]
+
+  write(events.finish)
+  if (behaviour.usage !== 'missing') write(events.usage)
+  if (!behaviour.missingDone) write(events.done)
+  steps.push({ kind: 'end' })
+  return steps
+}
+
+type BreakingFault = Extract<Fault, { tokens: number }>
+
+function paceBefore(behaviour: Behaviour, index: number): Step[] {
+  if (behaviour.tokensPerSecond !== undefined) {
+    return [{ kind: 'wait', durationMs: 1000 / behaviour.tokensPerSecond }]
+  }
+  return behaviour.burst !== undefined && index % behaviour.burst === 0 ? [{ kind: 'turn' }] : []
+}
+
+function breakStream(kind: BreakingFault['kind'], errorEvent: string): Step[] {
+  switch (kind) {
+    case 'cut-after':
+      return [{ kind: 'cut' }]
+    case 'reset-after':
+      return [{ kind: 'reset' }]
+    case 'stall-after':
+      return [{ kind: 'stall' }]
+    case 'end-after':
+      return [{ kind: 'end' }]
+    case 'error-event':
+      return [{ kind: 'write', data: errorEvent }, { kind: 'end' }]
+  }
+}
+
+function withoutEncoding(headers: Record<string, string>): Record<string, string> {
+  const { 'transfer-encoding': _encoding, ...rest } = headers
+  return rest
+}
+
+/** Headers as real providers send them, naming themselves in several ways, none of which may reach a client. */
+function responseHeaders({ provider, id }: PlanInput, contentType: string): Record<string, string> {
+  return {
+    'content-type': contentType,
+    ...(contentType.startsWith('text/event-stream') && { 'transfer-encoding': 'chunked' }),
+    'x-request-id': `upstream-${id}`,
+    'x-served-by': `simulated-${provider}`,
+    'openai-organization': `org-${provider}`,
+    'x-ratelimit-remaining-requests': '9999',
+  }
+}

@@ -1,0 +1,177 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { composeAnswer } from './answer.ts'
+import { activeFault, type Behaviour } from './behaviour.ts'
+import { readJsonBody, sendError, sendJson, sendModels } from './http-messages.ts'
+import { createModelMemory } from './model-memory.ts'
+import { playResponse } from './play-response.ts'
+import { createRequestLog, type RecordedRequest, type RequestLog } from './request-log.ts'
+import { planResponse } from './response-plan.ts'
+import { readSimulatedRequest, type SimulatedRequest } from './simulated-request.ts'
+
+export interface SimulatedProvidersOptions {
+  /** 0 picks a free port. */
+  port?: number
+  host?: string
+  /** How many requests are kept, with bodies and headers; 0 keeps none. */
+  recordedRequests?: number
+}
+
+export interface SimulatedProviders {
+  /** `http://127.0.0.1:port`; a provider's base URL is `${url}/alpha/v1`. */
+  readonly url: string
+  readonly log: RequestLog
+  /** Figures of this moment and since the start. */
+  counters(): { openConnections: number; totalConnections: number; received: number; aborted: number }
+  /** Forgets the recorded requests and the call counts behind `flaky` and `every`. */
+  reset(): void
+  /** Closes at once, breaking off whatever is open. */
+  close(): Promise<void>
+}
+
+const DEFAULT_RECORDED_REQUESTS = 1_000
+
+/**
+ * Starts HTTP providers that speak the chat-completions wire, many in one server: the first part of the path
+ * names the provider (`/alpha/v1`, `/beta/v1`, any name of lowercase letters and digits), the model's name
+ * says how it behaves. Their text and usage are a pure function of the prompt.
+ */
+export async function startSimulatedProviders(
+  options: SimulatedProvidersOptions = {},
+): Promise<SimulatedProviders> {
+  const log = createRequestLog(options.recordedRequests ?? DEFAULT_RECORDED_REQUESTS)
+  const models = createModelMemory()
+  const connections = new Set<Socket>()
+  let totalConnections = 0
+  let serial = 0
+
+  const complete = async (
+    provider: string,
+    request: SimulatedRequest,
+    recorded: RecordedRequest,
+    response: ServerResponse,
+  ) => {
+    const behaviour = models.behaviourOf(request.model)
+    const refusal = refuse(request, behaviour, recorded)
+    if (!behaviour || refusal) {
+      log.settle(recorded, 'finished')
+      sendError(response, refusal?.status ?? 404, provider, request.model, refusal?.code)
+      return
+    }
+    const steps = planResponse({
+      answer: composeAnswer(request, behaviour, provider),
+      behaviour,
+      fault: activeFault(behaviour, provider, models.countCall(request.model)),
+      stream: request.stream,
+      provider,
+      model: request.model,
+      id: `sim-${provider}-${++serial}`,
+      created: Math.floor(Date.now() / 1000),
+    })
+    log.settle(recorded, await playResponse(steps, response, behaviour))
+  }
+
+  const counters = () => ({
+    openConnections: connections.size,
+    totalConnections,
+    received: log.received,
+    aborted: log.aborted,
+  })
+
+  const server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
+    const target = routeOf(request)
+    if (target.kind === 'state') {
+      sendJson(response, 200, JSON.stringify({ ...counters(), memoryBytes: process.memoryUsage.rss() }))
+      return
+    }
+    if (target.kind === 'models') {
+      sendModels(response, target.provider)
+      return
+    }
+    if (target.kind === 'refused') {
+      sendError(response, target.status, 'simulated', 'none')
+      return
+    }
+    const { provider } = target
+    readJsonBody(request, (body) => {
+      const simulated = readSimulatedRequest(body)
+      const recorded = newRecord(request, provider, body)
+      log.add(recorded)
+      if (!simulated) {
+        log.settle(recorded, 'finished')
+        sendError(response, 400, provider, 'none')
+        return
+      }
+      complete(provider, simulated, recorded, response).catch((error: unknown) => {
+        console.error('the simulated provider failed', error)
+        response.destroy()
+      })
+    })
+  })
+  server.on('connection', (socket) => {
+    totalConnections++
+    connections.add(socket)
+    socket.once('close', () => connections.delete(socket))
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(options.port ?? 0, options.host ?? '127.0.0.1', resolve)
+  })
+  const { port } = server.address() as AddressInfo
+
+  return {
+    url: `http://127.0.0.1:${port}`,
+    log,
+    counters,
+    reset: () => {
+      log.clear()
+      models.clear()
+    },
+    close: () =>
+      new Promise((resolve, reject) => {
+        server.close((error) => (error ? reject(error) : resolve()))
+        for (const socket of connections) socket.destroy()
+      }),
+  }
+}
+
+type Route =
+  | { kind: 'state' }
+  | { kind: 'models' | 'completions'; provider: string }
+  | { kind: 'refused'; status: number }
+
+function routeOf(request: IncomingMessage): Route {
+  const path = (request.url ?? '').split('?')[0]!
+  if (path === '/state') return { kind: 'state' }
+  const match = /^\/([a-z0-9]+)\/v1\/(chat\/completions|models)$/.exec(path)
+  if (!match) return { kind: 'refused', status: 404 }
+  const kind = match[2] === 'models' ? 'models' : 'completions'
+  const method = kind === 'models' ? 'GET' : 'POST'
+  return request.method === method ? { kind, provider: match[1]! } : { kind: 'refused', status: 405 }
+}
+
+/** What a provider refuses before the model sees the request. */
+function refuse(
+  request: SimulatedRequest,
+  behaviour: Behaviour | null,
+  recorded: RecordedRequest,
+): { status: number; code?: 'context' } | null {
+  if (!behaviour) return { status: 404 }
+  if (behaviour.needsKey && !recorded.headers.authorization?.startsWith('Bearer ')) return { status: 401 }
+  const tokens = request.promptTokens + (request.completionLimit ?? 1)
+  const tooLong = behaviour.contextTokens !== undefined && tokens > behaviour.contextTokens
+  return tooLong ? { status: 400, code: 'context' } : null
+}
+
+function newRecord(request: IncomingMessage, provider: string, body: unknown): RecordedRequest {
+  const model = (body as { model?: unknown } | null)?.model
+  return {
+    provider,
+    path: request.url ?? '',
+    model: typeof model === 'string' ? model : null,
+    headers: request.headers,
+    body,
+    receivedAt: Date.now(),
+    state: 'open',
+  }
+}
