@@ -106,7 +106,7 @@ CREATE TABLE "call_records" (
 CREATE TABLE "quarantined_settlements" (
     "id" TEXT NOT NULL,
     "reason" TEXT NOT NULL,
-    "record" JSONB NOT NULL,
+    "record" TEXT NOT NULL,
     "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
 
     CONSTRAINT "quarantined_settlements_pkey" PRIMARY KEY ("id")
@@ -115,10 +115,8 @@ CREATE TABLE "quarantined_settlements" (
 CREATE UNIQUE INDEX "accounts_email_key" ON "accounts"("email");
 CREATE UNIQUE INDEX "api_keys_hash_key" ON "api_keys"("hash");
 CREATE INDEX "api_keys_account_id_idx" ON "api_keys"("account_id");
+-- What a key has spent in a period, read from the index alone.
+CREATE INDEX "call_records_key_id_admitted_at_ms_idx" ON "call_records"("key_id", "admitted_at_ms") INCLUDE ("charge_pico");
 
 ALTER TABLE "api_keys" ADD CONSTRAINT "api_keys_account_id_fkey"
     FOREIGN KEY ("account_id") REFERENCES "accounts"("id") ON DELETE RESTRICT ON UPDATE CASCADE;
-ALTER TABLE "ledger_transactions" ADD CONSTRAINT "ledger_transactions_account_id_fkey"
-    FOREIGN KEY ("account_id") REFERENCES "accounts"("id") ON DELETE RESTRICT ON UPDATE CASCADE;
-ALTER TABLE "ledger_entries" ADD CONSTRAINT "ledger_entries_transaction_id_kind_fkey"
-    FOREIGN KEY ("transaction_id", "kind") REFERENCES "ledger_transactions"("id", "kind") ON DELETE RESTRICT ON UPDATE CASCADE;

@@ -1,0 +1,96 @@
+import { newId } from '../core/ids.ts'
+import type { PicoUsd } from '../core/money.ts'
+import { creditPosting, freeCreditPosting, type Posting } from '../core/postings.ts'
+import type { Postgres, PostgresTransaction } from '../platform/postgres.ts'
+
+export type AccountState = 'free_credit' | 'active' | 'exhausted' | 'suspended'
+
+export interface Account {
+  id: string
+  email: string
+  state: AccountState
+  balancePico: bigint
+  /** Ledger transactions so far; the gate in Redis orders balances by it. */
+  version: bigint
+  createdAt: Date
+}
+
+/** What a new account starts with. */
+export type OpeningCredit = { kind: 'free_credit' | 'credit'; amountPico: PicoUsd }
+
+export interface AccountStore {
+  /** Opens an account with its credit, both or neither. Throws on an email that has an account. */
+  create(email: string, credit: OpeningCredit): Promise<Account>
+  /** By id or by email; null when there is none. */
+  find(idOrEmail: string): Promise<Account | null>
+  /** Credits an account; the same event id credits once. Throws when the account is unknown. */
+  credit(accountId: string, eventId: string, amountPico: PicoUsd): Promise<Account>
+  /** Suspends: every key of the account is refused. Throws when the account is unknown. */
+  suspend(accountId: string): Promise<Account>
+  /** Ends a suspension; the state follows from the balance and the ledger. Throws when the account is unknown. */
+  resume(accountId: string): Promise<Account>
+}
+
+/** Writes a posting and moves the account's balance with it, inside the given transaction. */
+export type PostLedger = (transaction: PostgresTransaction, posting: Posting) => Promise<unknown>
+
+const RESUME = `
+UPDATE accounts SET state = CASE
+  WHEN balance_pico = 0 THEN 'exhausted'::account_state
+  WHEN EXISTS (
+    SELECT 1 FROM ledger_transactions WHERE id = accounts.id AND kind = 'free_credit'
+  ) AND NOT EXISTS (
+    SELECT 1 FROM ledger_transactions WHERE account_id = accounts.id AND kind = 'credit'
+  ) THEN 'free_credit'
+  ELSE 'active' END
+WHERE id = $1 AND state = 'suspended'`
+
+/** The account store over PostgreSQL; money moves through `postLedger` only. */
+export function createAccountStore(postgres: Postgres, postLedger: PostLedger): AccountStore {
+  const read = (client: PostgresTransaction, id: string) =>
+    client.account.findUniqueOrThrow({ where: { id } })
+
+  return {
+    async create(email, { kind, amountPico }) {
+      const id = newId('acct')
+      const state = amountPico === 0n ? 'exhausted' : kind === 'free_credit' ? 'free_credit' : 'active'
+      return postgres.$transaction(async (transaction) => {
+        await transaction.account.create({ data: { id, email, state } })
+        if (amountPico !== 0n) {
+          const posting =
+            kind === 'free_credit'
+              ? freeCreditPosting(id, amountPico)
+              : creditPosting(newId('evt'), id, amountPico)
+          await postLedger(transaction, posting)
+        }
+        return read(transaction, id)
+      })
+    },
+
+    async find(idOrEmail) {
+      return postgres.account.findFirst({ where: { OR: [{ id: idOrEmail }, { email: idOrEmail }] } })
+    },
+
+    async credit(accountId, eventId, amountPico) {
+      return postgres.$transaction(async (transaction) => {
+        await postLedger(transaction, creditPosting(eventId, accountId, amountPico))
+        await transaction.account.updateMany({
+          where: { id: accountId, state: { in: ['free_credit', 'exhausted'] }, balancePico: { gt: 0n } },
+          data: { state: 'active' },
+        })
+        return read(transaction, accountId)
+      })
+    },
+
+    async suspend(accountId) {
+      return postgres.account.update({ where: { id: accountId }, data: { state: 'suspended' } })
+    },
+
+    async resume(accountId) {
+      return postgres.$transaction(async (transaction) => {
+        await transaction.$executeRawUnsafe(RESUME, accountId)
+        return read(transaction, accountId)
+      })
+    },
+  }
+}

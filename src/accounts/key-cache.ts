@@ -1,0 +1,228 @@
+import { hash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import type { Logger } from 'pino'
+import type { LimitReset } from '../core/allowance-period.ts'
+import { type KeyKind, parseApiKey } from '../core/api-key.ts'
+import type { Redis } from '../platform/redis.ts'
+import { KEYS_CHANNEL } from '../platform/redis-keys.ts'
+import { type KeyChange, keysVersion, parseKeyChange } from './key-changes.ts'
+import type { KeyStore, KeyWithAccount } from './key-store.ts'
+
+/** What admission needs of a key. */
+export interface KeyRecord {
+  keyId: string
+  /** Null for admin keys. */
+  accountId: string | null
+  kind: KeyKind
+  state: 'active' | 'revoked'
+  name: string
+  limitPico: bigint | null
+  limitReset: LimitReset
+  /** Unix milliseconds; null: never. */
+  expiresAt: number | null
+  /** Null: the gateway's default. */
+  requestsPerMinute: number | null
+  concurrentCalls: number | null
+}
+
+export type KeyLookup =
+  | { kind: 'active' | 'revoked' | 'expired' | 'suspended'; key: KeyRecord }
+  /** Malformed, mistyped or never issued. */
+  | { kind: 'unknown' }
+  /** Not cached, and PostgreSQL cannot be asked right now. */
+  | { kind: 'unavailable' }
+
+/**
+ * Keys by their secret, for the API tier: one PostgreSQL query on a key's first call, then memory. A plain
+ * value comes back where the answer is cached, so that the hot path never waits; `await` takes both.
+ *
+ * Fresh: announcements of changes drop the entries they name. Pub/sub loses messages, so changes are
+ * numbered and the number is polled; when it moved without a message, everything is dropped. As a last
+ * resort, for changes nobody announced, an entry is read again after `refreshMs`, and goes on being used
+ * while PostgreSQL is away.
+ */
+export interface KeyCache {
+  lookup(secret: string): KeyLookup | Promise<KeyLookup>
+  stop(): Promise<void>
+}
+
+export interface KeyCacheOptions {
+  keys: Pick<KeyStore, 'findBySecret'>
+  /** For polling the number of changes. */
+  redis: Redis
+  /** A connection of this cache's own, to subscribe on. The caller quits it. */
+  subscriber: Redis
+  logger: Logger
+  clock: () => number
+  maxEntries?: number
+  /** PostgreSQL queries in flight at most; a lookup beyond is `unavailable`. */
+  maxMisses?: number
+  pollMs?: number
+  refreshMs?: number
+}
+
+interface Entry {
+  key: KeyRecord
+  suspended: boolean
+  refreshAt: number
+}
+
+/** What a read of PostgreSQL says: an entry, no such key, or null when it could not be asked. */
+type Reading = Entry | 'unknown' | null
+
+/** Secrets that look right and are no key; apart, so that guesses cannot crowd out keys. */
+const UNKNOWN_MAX = 10_000
+
+/** Subscribes, reads the current number of changes, and starts polling. Waits for Redis. */
+export async function startKeyCache(options: KeyCacheOptions): Promise<KeyCache> {
+  const { keys, redis, subscriber, logger, clock, refreshMs = 60_000, maxMisses = 1_000 } = options
+  const entries = new LRUCache<string, Entry>({ max: options.maxEntries ?? 100_000 })
+  const unknown = new LRUCache<string, true>({ max: UNKNOWN_MAX, ttl: refreshMs })
+  const misses = new Map<string, Promise<Reading>>()
+  let version = 0
+  /** Counts drops, so that an answer read before a drop is not cached after it. */
+  let drops = 0
+
+  const dropAll = () => {
+    drops += 1
+    entries.clear()
+  }
+  const drop = (change: KeyChange) => {
+    drops += 1
+    for (const [id, { key }] of entries.entries()) {
+      const named = 'keyId' in change ? key.keyId === change.keyId : key.accountId === change.accountId
+      if (named) entries.delete(id)
+    }
+  }
+  const onMessage = (channel: string, message: string) => {
+    if (channel !== KEYS_CHANNEL) return
+    const announced = parseKeyChange(message)
+    if (!announced || announced.version > version + 1) dropAll()
+    else drop(announced.change)
+    version = Math.max(version, announced?.version ?? 0)
+  }
+  const poll = async () => {
+    const before = version
+    const current = await keysVersion(redis)
+    // Lower: Redis lost its data, and with it maybe a change.
+    if (current > version || current < before) {
+      dropAll()
+      version = current
+    }
+  }
+
+  const read = async (id: string, secret: string): Promise<Reading> => {
+    const dropsBefore = drops
+    try {
+      const found = await keys.findBySecret(secret)
+      if (!found) {
+        unknown.set(id, true)
+        entries.delete(id)
+        return 'unknown'
+      }
+      const entry = toEntry(found, clock() + refreshMs)
+      if (drops === dropsBefore) entries.set(id, entry)
+      return entry
+    } catch (error) {
+      logger.warn({ err: error }, 'an API key could not be looked up')
+      return null
+    } finally {
+      misses.delete(id)
+    }
+  }
+  const readOnce = (id: string, secret: string): Promise<Reading> => {
+    const running = misses.get(id)
+    if (running) return running
+    if (misses.size >= maxMisses) return Promise.resolve(null)
+    const reading = read(id, secret)
+    misses.set(id, reading)
+    return reading
+  }
+
+  subscriber.on('message', onMessage)
+  // What was announced while the subscription was gone is not known.
+  subscriber.on('ready', dropAll)
+  await subscriber.subscribe(KEYS_CHANNEL)
+  version = await keysVersion(redis)
+  const stopPolling = pollEvery(options.pollMs ?? 400, poll, logger)
+
+  return {
+    lookup(secret) {
+      if (parseApiKey(secret) === null) return { kind: 'unknown' }
+      // The digest is the cache's key: no secret rests in memory.
+      const id = hash('sha256', secret, 'base64')
+      const entry = entries.get(id)
+      if (!entry) {
+        if (unknown.has(id)) return { kind: 'unknown' }
+        return readOnce(id, secret).then((reading) => judge(reading, clock()))
+      }
+      if (entry.refreshAt <= clock()) {
+        entry.refreshAt = clock() + refreshMs
+        void readOnce(id, secret)
+      }
+      return judge(entry, clock())
+    },
+    async stop() {
+      stopPolling()
+      subscriber.off('message', onMessage)
+      subscriber.off('ready', dropAll)
+      await Promise.all(misses.values())
+    },
+  }
+}
+
+function judge(reading: Reading, nowMs: number): KeyLookup {
+  if (reading === null) return { kind: 'unavailable' }
+  if (reading === 'unknown') return { kind: 'unknown' }
+  const { key, suspended } = reading
+  if (key.state === 'revoked') return { kind: 'revoked', key }
+  if (key.expiresAt !== null && key.expiresAt <= nowMs) return { kind: 'expired', key }
+  return suspended ? { kind: 'suspended', key } : { kind: 'active', key }
+}
+
+function toEntry({ accountState, ...found }: KeyWithAccount, refreshAt: number): Entry {
+  return {
+    key: {
+      keyId: found.id,
+      accountId: found.accountId,
+      kind: found.kind,
+      state: found.state,
+      name: found.name,
+      limitPico: found.limitPico,
+      limitReset: found.limitReset,
+      expiresAt: found.expiresAt?.getTime() ?? null,
+      requestsPerMinute: found.requestsPerMinute,
+      concurrentCalls: found.concurrentCalls,
+    },
+    suspended: accountState === 'suspended',
+    refreshAt,
+  }
+}
+
+/** Runs `poll` again and again, never twice at once; a failed one is logged once until one succeeds. */
+function pollEvery(everyMs: number, poll: () => Promise<void>, logger: Logger): () => void {
+  let stopped = false
+  let failing = false
+  let timer: NodeJS.Timeout | undefined
+  const next = () => {
+    if (!stopped) timer = setTimeout(run, everyMs)
+  }
+  const run = () => {
+    poll()
+      .then(
+        () => {
+          failing = false
+        },
+        (error: unknown) => {
+          if (!failing && !stopped) logger.error({ err: error }, 'changes of API keys cannot be polled')
+          failing = true
+        },
+      )
+      .finally(next)
+  }
+  next()
+  return () => {
+    stopped = true
+    clearTimeout(timer)
+  }
+}

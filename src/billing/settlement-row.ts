@@ -1,0 +1,98 @@
+import type { SettlementRecord } from '../core/call-job.ts'
+import { picoUsd } from '../core/money.ts'
+import { capturePosting } from '../core/postings.ts'
+
+/**
+ * The columns of a call record with their PostgreSQL types. Rows travel as one JSON array that
+ * `json_to_recordset` reads by these names; 64-bit amounts travel as text.
+ */
+export const CALL_COLUMNS = {
+  id: 'text',
+  account_id: 'text',
+  key_id: 'text',
+  request_id: 'text',
+  status: 'call_status',
+  error_code: 'text',
+  finish_reason: 'text',
+  requested_model: 'text',
+  stream: 'boolean',
+  served_offer_id: 'text',
+  served_model_id: 'text',
+  prompt_rate_pico: 'bigint',
+  completion_rate_pico: 'bigint',
+  rate_version: 'text',
+  prompt_cost_pico: 'bigint',
+  completion_cost_pico: 'bigint',
+  prompt_tokens: 'integer',
+  completion_tokens: 'integer',
+  usage_source: 'usage_source',
+  usage_clamped: 'boolean',
+  hold_pico: 'bigint',
+  charge_pico: 'bigint',
+  attempts: 'jsonb',
+  admitted_at_ms: 'bigint',
+  claimed_at_ms: 'bigint',
+  first_token_at_ms: 'bigint',
+  finished_at_ms: 'bigint',
+} as const
+
+type CallRow = Record<keyof typeof CALL_COLUMNS, unknown>
+
+export interface EntryRow {
+  transaction_id: string
+  ledger_account: string
+  amount_pico: string
+}
+
+/** One settlement as the rows it becomes; no entries where nothing is charged. */
+export interface SettlementRows {
+  record: SettlementRecord
+  call: CallRow
+  entries: EntryRow[]
+}
+
+/** Maps a settlement onto its rows. Throws on a record that is not shaped like one: it came over a queue. */
+export function settlementRows(record: SettlementRecord): SettlementRows {
+  const { served } = record
+  const call: CallRow = {
+    id: record.id,
+    account_id: record.accountId,
+    key_id: record.keyId,
+    request_id: record.requestId,
+    status: record.status,
+    error_code: record.errorCode,
+    finish_reason: record.finishReason,
+    requested_model: record.requestedModel,
+    stream: record.stream,
+    served_offer_id: served?.offerId,
+    served_model_id: served?.modelId,
+    prompt_rate_pico: served?.rate.prompt,
+    completion_rate_pico: served?.rate.completion,
+    rate_version: served?.rateVersion,
+    prompt_cost_pico: served?.cost.prompt,
+    completion_cost_pico: served?.cost.completion,
+    prompt_tokens: record.usage.promptTokens,
+    completion_tokens: record.usage.completionTokens,
+    usage_source: record.usageSource,
+    usage_clamped: record.usageClamped,
+    hold_pico: record.holdPico,
+    charge_pico: record.chargePico,
+    attempts: record.attempts,
+    admitted_at_ms: record.admittedAt,
+    claimed_at_ms: record.claimedAt,
+    first_token_at_ms: record.firstTokenAt,
+    finished_at_ms: record.finishedAt,
+  }
+  return { record, call, entries: captureEntries(record) }
+}
+
+function captureEntries(record: SettlementRecord): EntryRow[] {
+  const charge = BigInt(record.chargePico)
+  if (charge === 0n) return []
+  const posting = capturePosting(record.id, record.accountId, picoUsd(charge))
+  return posting.entries.map((entry) => ({
+    transaction_id: posting.id,
+    ledger_account: entry.ledgerAccount,
+    amount_pico: String(entry.amountPico),
+  }))
+}

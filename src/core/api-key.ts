@@ -1,0 +1,52 @@
+import { crc32 } from 'node:zlib'
+
+/**
+ * The form of an API key: a prefix, 256 random bits as 43 base62 characters, and 6 base62 characters of
+ * CRC32 over all that comes before, so that a mistyped key is told apart without asking anyone.
+ */
+export type KeyKind = 'standard' | 'admin'
+
+/** A key's prefix and suffix, all that is shown of it after its creation. */
+export interface KeyHint {
+  prefix: string
+  suffix: string
+}
+
+export const SECRET_BYTES = 32
+
+const PREFIXES: Record<KeyKind, string> = { standard: 'sk-sy-', admin: 'sk-sy-admin-' }
+const SECRET_LENGTH = 43
+const CHECKSUM_LENGTH = 6
+const HINT_PREFIX_LENGTH = 10
+const HINT_SUFFIX_LENGTH = 4
+const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+const KEY_PATTERN = new RegExp(`^sk-sy-(admin-)?[0-9A-Za-z]{${SECRET_LENGTH + CHECKSUM_LENGTH}}$`)
+
+/** Spells a new key from 32 random bytes. Throws RangeError on any other number of bytes. */
+export function formatApiKey(kind: KeyKind, random: Uint8Array): string {
+  if (random.length !== SECRET_BYTES) throw new RangeError(`an API key takes ${SECRET_BYTES} random bytes`)
+  const body = PREFIXES[kind] + base62(BigInt(`0x${Buffer.from(random).toString('hex')}`), SECRET_LENGTH)
+  return body + checksum(body)
+}
+
+/** The kind of a well-formed key, or null for anything else, a typo included. Says nothing about whether the key exists. */
+export function parseApiKey(text: string): KeyKind | null {
+  const match = KEY_PATTERN.exec(text)
+  if (!match) return null
+  const body = text.slice(0, -CHECKSUM_LENGTH)
+  if (text.slice(-CHECKSUM_LENGTH) !== checksum(body)) return null
+  return match[1] === undefined ? 'standard' : 'admin'
+}
+
+/** What may be shown of a key: its first 10 and last 4 characters. */
+export function keyHint(key: string): KeyHint {
+  return { prefix: key.slice(0, HINT_PREFIX_LENGTH), suffix: key.slice(-HINT_SUFFIX_LENGTH) }
+}
+
+const checksum = (body: string): string => base62(BigInt(crc32(body)), CHECKSUM_LENGTH)
+
+function base62(value: bigint, length: number): string {
+  let digits = ''
+  for (let rest = value; rest > 0n; rest /= 62n) digits = ALPHABET[Number(rest % 62n)] + digits
+  return digits.padStart(length, '0')
+}
