@@ -1,0 +1,141 @@
+import { WIRES } from './catalog.ts'
+
+const NAME = { type: 'string', minLength: 1, maxLength: 200 } as const
+const TOKENS = { type: 'integer', minimum: 1, maximum: 100_000_000 } as const
+const PRICE = {
+  type: 'string',
+  pattern: '^[0-9]{1,6}(\\.[0-9]{1,6})?$',
+  description: 'USD per million tokens, as a decimal string of at most six decimals.',
+} as const
+
+const prices = (description: string) => ({
+  type: 'object',
+  description,
+  additionalProperties: false,
+  required: ['prompt', 'completion'],
+  properties: { prompt: PRICE, completion: PRICE },
+})
+
+const PROVIDER = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['id', 'base_url'],
+  properties: {
+    id: {
+      type: 'string',
+      pattern: '^[a-z0-9][a-z0-9._-]{0,63}$',
+      description: 'Lowercase; what requests name in `provider.only` and the like.',
+    },
+    name: { ...NAME, description: 'Default: the id.' },
+    wire: { enum: [...WIRES], default: 'chat-completions' },
+    base_url: {
+      type: 'string',
+      pattern: '^https?://[^\\s]+$',
+      description: 'The address before `/chat/completions`.',
+    },
+    api_key_env: {
+      type: ['string', 'null'],
+      pattern: '^[A-Z_][A-Z0-9_]*$',
+      description:
+        'Environment variable with the key. Offers are left out while it is not set. Without this field no key is needed.',
+    },
+    zdr: { type: 'boolean', default: false, description: 'Zero data retention: keeps no prompt or answer.' },
+    data_collection: {
+      enum: ['allow', 'deny'],
+      default: 'allow',
+      description: '`deny`: the provider does not use what it is sent.',
+    },
+    limit_parameter: {
+      enum: ['max_tokens', 'max_completion_tokens'],
+      default: 'max_tokens',
+      description: 'The field in which the provider takes the completion limit.',
+    },
+  },
+} as const
+
+const OFFER = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['provider', 'upstream_model'],
+  properties: {
+    provider: { ...NAME, description: 'Id of a provider of this document or of the built-in catalog.' },
+    upstream_model: { ...NAME, description: "The model's name at the provider." },
+    cost: prices('What the provider charges us. Default: the list price.'),
+    exact_tools: {
+      type: 'boolean',
+      default: false,
+      description: 'Honours tool definitions exactly; `:exacto` uses only such offers.',
+    },
+    assistant_prefill: {
+      type: 'boolean',
+      default: false,
+      description: 'Continues a trailing assistant message, so a broken stream can be carried on.',
+    },
+  },
+} as const
+
+const MODEL = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['id', 'vendor', 'context_length', 'list_price', 'offers'],
+  properties: {
+    id: {
+      type: 'string',
+      pattern: '^[A-Za-z0-9][A-Za-z0-9._/@+-]{0,199}$',
+      not: { const: 'auto' },
+      description:
+        '`<vendor>/<id>`; bare for the maker whose wire this is. No `:`, which begins a routing suffix.',
+    },
+    name: { ...NAME, description: 'Default: the id.' },
+    vendor: NAME,
+    context_length: { ...TOKENS, description: 'Tokens of prompt and completion together.' },
+    max_output_tokens: { ...TOKENS, description: 'Default: the context length.' },
+    input_modalities: {
+      type: 'array',
+      minItems: 1,
+      uniqueItems: true,
+      items: { enum: ['text', 'image', 'audio', 'video', 'file'] },
+      default: ['text'],
+    },
+    supported_parameters: {
+      type: 'array',
+      uniqueItems: true,
+      items: NAME,
+      default: [],
+      description: 'Such as `tools`, `response_format`, `temperature`, `top_p`.',
+    },
+    reasoning: {
+      type: 'boolean',
+      default: false,
+      description: 'Thinks first, so its first token may be late.',
+    },
+    open_weights: { type: 'boolean', default: false, description: 'Discounted more deeply.' },
+    auto: { type: 'boolean', default: true, description: 'Whether `auto` may choose it.' },
+    list_price: prices("The maker's list price."),
+    rate: prices(
+      'The retail rate, where the operator sets it himself. Default: the list price less the discount.',
+    ),
+    offers: { type: 'array', minItems: 1, maxItems: 64, items: OFFER },
+  },
+} as const
+
+/** JSON Schema (draft-07) of a catalog document, published as docs/catalog-file.schema.json. */
+export const CATALOG_DOCUMENT_SCHEMA = {
+  $schema: 'http://json-schema.org/draft-07/schema#',
+  title: 'Switchyard catalog file',
+  description: 'Providers and models, added over the built-in catalog, or instead of it with `replace`.',
+  type: 'object',
+  additionalProperties: false,
+  properties: {
+    $schema: { type: 'string' },
+    source: { type: 'string', description: 'Where the figures come from.' },
+    dated: {
+      type: 'string',
+      pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}$',
+      description: 'The day the prices were true. Default: when the file was last changed.',
+    },
+    replace: { type: 'boolean', default: false, description: 'Forget the built-in catalog.' },
+    providers: { type: 'array', items: PROVIDER },
+    models: { type: 'array', items: MODEL },
+  },
+} as const

@@ -1,0 +1,147 @@
+import { Ajv, type ErrorObject } from 'ajv'
+import type { Wire } from './catalog.ts'
+import { CATALOG_DOCUMENT_SCHEMA } from './catalog-document-schema.ts'
+
+/** Prices in USD per million tokens, as decimal strings. */
+export interface DocumentPrices {
+  prompt: string
+  completion: string
+}
+
+export interface DocumentProvider {
+  id: string
+  name?: string
+  wire?: Wire
+  base_url: string
+  api_key_env?: string | null
+  zdr?: boolean
+  data_collection?: 'allow' | 'deny'
+  limit_parameter?: 'max_tokens' | 'max_completion_tokens'
+}
+
+export interface DocumentOffer {
+  provider: string
+  upstream_model: string
+  cost?: DocumentPrices
+  exact_tools?: boolean
+  assistant_prefill?: boolean
+}
+
+export interface DocumentModel {
+  id: string
+  name?: string
+  vendor: string
+  context_length: number
+  max_output_tokens?: number
+  input_modalities?: string[]
+  supported_parameters?: string[]
+  reasoning?: boolean
+  open_weights?: boolean
+  auto?: boolean
+  list_price: DocumentPrices
+  rate?: DocumentPrices
+  offers: DocumentOffer[]
+}
+
+/** A catalog document as its schema admits it; field names as in the file. */
+export interface CatalogDocument {
+  $schema?: string
+  source?: string
+  /** `YYYY-MM-DD`. */
+  dated?: string
+  replace?: boolean
+  providers?: DocumentProvider[]
+  models?: DocumentModel[]
+}
+
+export type ParsedDocument =
+  | { kind: 'document'; document: CatalogDocument }
+  | { kind: 'problems'; problems: string[] }
+
+const validate = new Ajv({ allErrors: true, strict: true, allowUnionTypes: true }).compile<CatalogDocument>(
+  CATALOG_DOCUMENT_SCHEMA,
+)
+
+/**
+ * Checks a document against its schema and for duplicates within itself. References to providers are
+ * checked later, when all documents are known.
+ */
+export function parseCatalogDocument(content: unknown): ParsedDocument {
+  if (!validate(content)) {
+    const problems = [...new Set((validate.errors ?? []).map(describeError))]
+    return { kind: 'problems', problems }
+  }
+  const problems = [
+    ...(content.dated !== undefined && Number.isNaN(Date.parse(content.dated)) ? ['dated: is no day'] : []),
+    ...duplicates(content.providers ?? [], ({ id }) => id, 'providers', 'provider id'),
+    ...duplicates(content.models ?? [], ({ id }) => id, 'models', 'model id'),
+    ...(content.models ?? []).flatMap((model, index) =>
+      duplicates(
+        model.offers,
+        (offer) => `${offer.provider}/${offer.upstream_model}`,
+        `models[${index}].offers`,
+        'offer',
+      ),
+    ),
+  ]
+  return problems.length > 0 ? { kind: 'problems', problems } : { kind: 'document', document: content }
+}
+
+function duplicates<T>(
+  entries: readonly T[],
+  key: (entry: T) => string,
+  path: string,
+  what: string,
+): string[] {
+  const seen = new Map<string, number>()
+  return entries.flatMap((entry, index) => {
+    const id = key(entry)
+    const first = seen.get(id)
+    if (first === undefined) {
+      seen.set(id, index)
+      return []
+    }
+    return [`${path}[${index}]: the ${what} ${JSON.stringify(id)} is there already, at ${path}[${first}]`]
+  })
+}
+
+function describeError(error: ErrorObject): string {
+  const path = readablePath(error.instancePath)
+  switch (error.keyword) {
+    case 'additionalProperties':
+      return `${joined(path, error.params.additionalProperty)}: unknown field`
+    case 'required':
+      return `${joined(path, error.params.missingProperty)}: required`
+    case 'enum':
+      return `${path}: must be one of ${error.params.allowedValues.join(', ')}`
+    case 'pattern':
+      return `${path}: ${PATTERN_HINTS[lastName(path)] ?? `must match ${error.params.pattern}`}`
+    case 'not':
+      return `${path}: this id is reserved`
+    default:
+      return `${path || 'the document'}: ${error.message ?? error.keyword}`
+  }
+}
+
+const PRICE_HINT = 'must be a decimal string of at most six decimals, such as "2.50"'
+const PATTERN_HINTS: Record<string, string> = {
+  prompt: PRICE_HINT,
+  completion: PRICE_HINT,
+  base_url: 'must be an http or https address',
+  api_key_env: 'must be the name of an environment variable, such as ACME_API_KEY',
+  dated: 'must be a day, such as 2026-01-31',
+  id: 'must begin with a letter or digit and hold only letters, digits and ._-/@+ (providers: lowercase, no slash)',
+}
+
+/** `/models/0/list_price` as `models[0].list_price`. */
+function readablePath(pointer: string): string {
+  return pointer
+    .split('/')
+    .slice(1)
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
+    .reduce((path, part) => (/^\d+$/.test(part) ? `${path}[${part}]` : joined(path, part)), '')
+}
+
+const joined = (path: string, name: string): string => (path ? `${path}.${name}` : name)
+
+const lastName = (path: string): string => path.slice(path.lastIndexOf('.') + 1)

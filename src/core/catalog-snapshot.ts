@@ -1,0 +1,178 @@
+import { createHash } from 'node:crypto'
+import {
+  type CatalogSnapshot,
+  compareByPrice,
+  type Model,
+  type Offer,
+  type Provider,
+  type TokenRates,
+} from './catalog.ts'
+import {
+  type CatalogDocument,
+  type DocumentModel,
+  type DocumentOffer,
+  type DocumentPrices,
+  type DocumentProvider,
+  parseCatalogDocument,
+} from './catalog-document.ts'
+import { formatRate, parseRate } from './money.ts'
+import { listedRate } from './pricing.ts'
+
+/** A document with what is known of it. */
+export interface CatalogSource {
+  /** Named in problems: a path, or what it is. */
+  name: string
+  content: unknown
+  /** Unix seconds: when the content last changed. A document's own `dated` goes before it. */
+  updatedAt: number
+}
+
+export interface SnapshotOptions {
+  discountPercent: number
+  openWeightsDiscountPercent: number
+  /** Unix seconds. */
+  generatedAt: number
+  /** Whether an offer at this provider can be used now; offers that cannot be are left out. */
+  isUsable: (provider: Provider) => boolean
+}
+
+export type SnapshotResult =
+  | { kind: 'snapshot'; snapshot: CatalogSnapshot }
+  | { kind: 'problems'; problems: string[] }
+
+/**
+ * Builds the catalog from documents, in order: a later one overrides providers and models of the same id,
+ * and with `replace` everything before it. Models without a usable offer are left out. Pure.
+ */
+export function buildCatalogSnapshot(
+  sources: readonly CatalogSource[],
+  options: SnapshotOptions,
+): SnapshotResult {
+  const parsed = sources.map((source) => ({ source, result: parseCatalogDocument(source.content) }))
+  const problems = parsed.flatMap(({ source, result }) =>
+    result.kind === 'problems' ? result.problems.map((problem) => `${source.name}: ${problem}`) : [],
+  )
+  if (problems.length > 0) return { kind: 'problems', problems }
+
+  const providers = new Map<string, Provider>()
+  const models = new Map<string, { model: DocumentModel; source: string; path: string; updatedAt: number }>()
+  for (const { source, result } of parsed) {
+    if (result.kind !== 'document') continue
+    const { document } = result
+    if (document.replace) {
+      providers.clear()
+      models.clear()
+    }
+    const updatedAt = updatedAtOf(document, source)
+    for (const provider of document.providers ?? []) providers.set(provider.id, toProvider(provider))
+    for (const [index, model] of (document.models ?? []).entries()) {
+      models.set(model.id, { model, source: source.name, path: `models[${index}]`, updatedAt })
+    }
+  }
+
+  for (const { model, source, path } of models.values()) {
+    for (const [index, offer] of model.offers.entries()) {
+      if (providers.has(offer.provider)) continue
+      problems.push(
+        `${source}: ${path}.offers[${index}].provider: there is no provider ${JSON.stringify(offer.provider)}`,
+      )
+    }
+  }
+  if (problems.length > 0) return { kind: 'problems', problems }
+  return { kind: 'snapshot', snapshot: assemble([...models.values()], providers, options) }
+}
+
+function assemble(
+  entries: ReadonlyArray<{ model: DocumentModel; updatedAt: number }>,
+  providers: ReadonlyMap<string, Provider>,
+  options: SnapshotOptions,
+): CatalogSnapshot {
+  const models = new Map<string, Model>()
+  const offers = new Map<string, Offer>()
+  for (const { model, updatedAt } of entries) {
+    const usable = model.offers
+      .map((offer) => toOffer(offer, model, providers.get(offer.provider)!, offers))
+      .filter((offer) => options.isUsable(offer.provider))
+    if (usable.length === 0) continue
+    for (const offer of usable) offers.set(offer.id, offer)
+    models.set(model.id, toModel(model, usable, updatedAt, options))
+  }
+  const autoLadder = [...models.values()].filter((model) => model.auto).sort(compareByPrice)
+  const version = shortHash(JSON.stringify([...models.values()], hashedValue))
+  return { version, generatedAt: options.generatedAt, models, offers, autoLadder }
+}
+
+function toProvider(provider: DocumentProvider): Provider {
+  return {
+    id: provider.id,
+    name: provider.name ?? provider.id,
+    wire: provider.wire ?? 'chat-completions',
+    baseUrl: provider.base_url.replace(/\/+$/, ''),
+    apiKeyEnv: provider.api_key_env ?? null,
+    zdr: provider.zdr ?? false,
+    dataCollection: provider.data_collection ?? 'allow',
+    limitParameter: provider.limit_parameter ?? 'max_tokens',
+  }
+}
+
+function toOffer(
+  offer: DocumentOffer,
+  model: DocumentModel,
+  provider: Provider,
+  taken: ReadonlyMap<string, Offer>,
+): Offer {
+  const id = `${provider.id}/${offer.upstream_model}`
+  return {
+    // Two models may share one upstream model, at prices of their own; the first keeps the short id.
+    id: taken.has(id) ? `${id}@${model.id}` : id,
+    provider,
+    upstreamModel: offer.upstream_model,
+    cost: toRates(offer.cost ?? model.list_price),
+    exactTools: offer.exact_tools ?? false,
+    assistantPrefill: offer.assistant_prefill ?? false,
+  }
+}
+
+function toModel(model: DocumentModel, offers: Offer[], updatedAt: number, options: SnapshotOptions): Model {
+  const listPrice = toRates(model.list_price)
+  const openWeights = model.open_weights ?? false
+  const discount = openWeights ? options.openWeightsDiscountPercent : options.discountPercent
+  const rate = model.rate ? toRates(model.rate) : listedRate(listPrice, discount)
+  return {
+    id: model.id,
+    name: model.name ?? model.id,
+    vendor: model.vendor,
+    contextLength: model.context_length,
+    maxOutputTokens: Math.min(model.max_output_tokens ?? model.context_length, model.context_length),
+    inputModalities: model.input_modalities ?? ['text'],
+    supportedParameters: model.supported_parameters ?? [],
+    reasoning: model.reasoning ?? false,
+    openWeights,
+    listPrice,
+    rate,
+    rateVersion: shortHash(`${model.id} ${formatRate(rate.prompt)} ${formatRate(rate.completion)}`),
+    updatedAt,
+    auto: model.auto ?? true,
+    offers,
+  }
+}
+
+const toRates = ({ prompt, completion }: DocumentPrices): TokenRates => ({
+  prompt: parseRate(prompt),
+  completion: parseRate(completion),
+})
+
+function updatedAtOf(document: CatalogDocument, source: CatalogSource): number {
+  return document.dated === undefined ? source.updatedAt : Math.floor(Date.parse(document.dated) / 1000)
+}
+
+const SHORT_HASH_CHARACTERS = 16
+
+const shortHash = (text: string): string =>
+  createHash('sha256').update(text).digest('hex').slice(0, SHORT_HASH_CHARACTERS)
+
+/** Times are no content: a file that was only touched, or copied to another machine, is the same catalog. */
+function hashedValue(key: string, value: unknown): unknown {
+  if (key === 'updatedAt') return undefined
+  return typeof value === 'bigint' ? String(value) : value
+}
