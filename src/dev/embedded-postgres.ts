@@ -1,0 +1,160 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { chown, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Client } from 'pg'
+import { isRunning } from './bootstrap/process-lock.mjs'
+import { runProcess } from './bootstrap/run-process.mjs'
+import type { ProcessIdentity, ProcessPlan } from './processes/process-plan.ts'
+import { processMentions, stopOrphan } from './processes/stop-orphan.ts'
+import { freePort } from './services/free-port.ts'
+import { type PostgresBinaries, postgresBinaries } from './services/postgres-binaries.ts'
+import { postgresDataFolder } from './services/postgres-data-folder.ts'
+import { postgresIdentity } from './services/postgres-identity.ts'
+
+const USER = 'switchyard'
+const DATABASE = 'switchyard'
+const READY_TIMEOUT_MS = 60_000
+const STOP_TIMEOUT_MS = 15_000
+
+export interface EmbeddedPostgresOptions {
+  /** Keeps the password, and the data where no other user is needed. Must exist. */
+  dataDir: string
+  /** False for throwaway data: faster, and a crash of the machine may lose it. */
+  durable: boolean
+  log: (line: string) => void
+}
+
+export interface EmbeddedPostgres {
+  plan: ProcessPlan
+  /** The address of the gateway's database; made when the server is up, by `createDatabase`. */
+  url: string
+  /** The address of the database that every server has, for making others. */
+  adminUrl: string
+  folder: string
+}
+
+/** Makes a database cluster ready to run on a free loopback port: a new one, or the one already there. */
+export async function prepareEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
+  const identity = postgresIdentity()
+  const binaries = await postgresBinaries(identity !== null)
+  const folder = await postgresDataFolder(options.dataDir, identity, options.log)
+  const password = await ensurePassword(join(options.dataDir, 'postgres-password'))
+  if (!existsSync(join(folder, 'PG_VERSION'))) {
+    await createCluster({ binaries, folder, identity, password, durable: options.durable })
+  }
+  const port = await freePort()
+  const url = (database: string) => `postgresql://${USER}:${password}@127.0.0.1:${port}/${database}`
+  const plan: ProcessPlan = {
+    name: 'postgres',
+    command: binaries.postgres,
+    args: ['-D', folder, ...serverSettings(port, options.durable).flatMap((setting) => ['-c', setting])],
+    cwd: '/',
+    env: postgresEnvironment(),
+    identity,
+    // "Fast shutdown": ends sessions, rolls back what is open, writes a checkpoint.
+    stopSignal: 'SIGINT',
+    stopTimeoutMs: STOP_TIMEOUT_MS,
+    prepare: () => clearFormerServer(folder),
+    probe: () => canConnect(url('postgres')),
+    readyTimeoutMs: READY_TIMEOUT_MS,
+  }
+  return { plan, url: url(DATABASE), adminUrl: url('postgres'), folder }
+}
+
+/** Creates the database an address names, unless it is there. `adminUrl` is a database of the same server. */
+export async function createDatabase(adminUrl: string, url: string): Promise<void> {
+  const name = new URL(url).pathname.slice(1)
+  const client = new Client({ connectionString: adminUrl })
+  await client.connect()
+  try {
+    const found = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [name])
+    if (found.rowCount === 0) await client.query(`CREATE DATABASE ${client.escapeIdentifier(name)}`)
+  } finally {
+    await client.end()
+  }
+}
+
+interface NewCluster {
+  binaries: PostgresBinaries
+  folder: string
+  identity: ProcessIdentity | null
+  password: string
+  durable: boolean
+}
+
+async function createCluster({ binaries, folder, identity, password, durable }: NewCluster): Promise<void> {
+  // A start that was killed while it made the cluster leaves a part of it.
+  await clearFolder(folder)
+  const passwordFile = `${folder}.password`
+  await writeFile(passwordFile, `${password}\n`, { mode: 0o600 })
+  try {
+    if (identity) await chown(passwordFile, identity.uid, identity.gid)
+    const args = [
+      `--pgdata=${folder}`,
+      `--username=${USER}`,
+      `--pwfile=${passwordFile}`,
+      '--auth=scram-sha-256',
+      '--encoding=UTF8',
+      '--no-locale',
+      ...(durable ? [] : ['--no-sync']),
+    ]
+    await runProcess(binaries.initdb, args, { cwd: '/', env: postgresEnvironment(), ...identity })
+  } finally {
+    await rm(passwordFile, { force: true })
+  }
+}
+
+async function clearFolder(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) await rm(join(folder, name), { recursive: true, force: true })
+}
+
+function serverSettings(port: number, durable: boolean): string[] {
+  return [
+    `port=${port}`,
+    'listen_addresses=127.0.0.1',
+    'unix_socket_directories=',
+    'max_connections=200',
+    'shared_buffers=128MB',
+    'max_wal_size=1GB',
+    'jit=off',
+    'log_min_messages=warning',
+    'log_line_prefix=%m ',
+    ...(durable ? [] : ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'autovacuum=off']),
+  ]
+}
+
+/** Nothing of ours: PGDATA, PGPORT and the locale of a shell must not change what the server does. */
+function postgresEnvironment(): Record<string, string | undefined> {
+  return { PATH: process.env.PATH, LC_ALL: 'C' }
+}
+
+async function ensurePassword(path: string): Promise<string> {
+  if (existsSync(path)) return (await readFile(path, 'utf8')).trim()
+  const password = randomBytes(24).toString('hex')
+  await writeFile(path, `${password}\n`, { mode: 0o600 })
+  return password
+}
+
+/**
+ * After an unclean end the folder still names a server. The caller holds the data folder's lock, so a server
+ * that really runs there is an orphan and is stopped. Where the pid is by now a stranger's, PostgreSQL would
+ * take it for a server, so the note is removed. Otherwise it stays: PostgreSQL checks by it that no process
+ * of the old server still writes.
+ */
+async function clearFormerServer(folder: string): Promise<void> {
+  const pidFile = join(folder, 'postmaster.pid')
+  if (!existsSync(pidFile)) return
+  const pid = Number((await readFile(pidFile, 'utf8')).split('\n')[0])
+  if (!isRunning(pid, '')) return
+  if (processMentions(pid, folder)) await stopOrphan(pid, 'SIGINT', STOP_TIMEOUT_MS)
+  else await rm(pidFile, { force: true })
+}
+
+async function canConnect(url: string): Promise<void> {
+  const client = new Client({ connectionString: url, connectionTimeoutMillis: 2000 })
+  // A connection that breaks after it was made is reported here, and by the call that is waiting.
+  client.on('error', () => undefined)
+  await client.connect()
+  await client.end()
+}

@@ -1,0 +1,118 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { ProcessPlan } from './process-plan.ts'
+
+const PROBE_EVERY_MS = 50
+const PROBE_TIMEOUT_MS = 2000
+const KEPT_OUTPUT_CHARACTERS = 4000
+
+/** A process that runs, and what it leaves when it ends. */
+export interface RunningProcess {
+  readonly pid: number
+  /** Resolves when the process has ended, whatever the reason. */
+  readonly ended: Promise<ProcessEnd>
+  /** Asks it to stop, kills it after the plan's limit, and waits for its end. */
+  stop(): Promise<void>
+  /** SIGKILL, and waits for the end. */
+  kill(): Promise<void>
+}
+
+export interface ProcessEnd {
+  code: number | null
+  signal: NodeJS.Signals | null
+  /** The last of what it wrote. */
+  output: string
+}
+
+/** Receives everything a process writes. */
+export type OutputListener = (chunk: Buffer, stream: 'stdout' | 'stderr') => void
+
+/**
+ * Runs a plan and resolves once the process serves. Rejects, with what it wrote, when it ends before that or
+ * does not serve in time. The process gets a group of its own: a Ctrl-C in the terminal reaches only us, who
+ * stop the processes in the right order.
+ */
+export async function spawnPlan(
+  plan: ProcessPlan,
+  onOutput: OutputListener = () => undefined,
+): Promise<RunningProcess> {
+  await plan.prepare?.()
+  const child = spawn(plan.command, plan.args, {
+    cwd: plan.cwd,
+    env: plan.env,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    ...plan.identity,
+  })
+  const ended = watchEnd(child, onOutput)
+  await Promise.race([once(child, 'spawn'), ended])
+  const running: RunningProcess = {
+    pid: child.pid ?? 0,
+    ended,
+    stop: () => end(child, ended, plan.stopSignal, plan.stopTimeoutMs),
+    kill: () => end(child, ended, 'SIGKILL', plan.stopTimeoutMs),
+  }
+  try {
+    await untilReady(plan, ended)
+  } catch (error) {
+    await running.kill()
+    throw error
+  }
+  return running
+}
+
+function watchEnd(child: ChildProcess, onOutput: OutputListener): Promise<ProcessEnd> {
+  let output = ''
+  for (const stream of ['stdout', 'stderr'] as const) {
+    child[stream]?.on('data', (chunk: Buffer) => {
+      output = (output + chunk).slice(-KEPT_OUTPUT_CHARACTERS)
+      onOutput(chunk, stream)
+    })
+  }
+  return new Promise((resolve) => {
+    child.once('error', (error) => resolve({ code: null, signal: null, output: `${output}${error.message}` }))
+    child.once('close', (code, signal) => resolve({ code, signal, output }))
+  })
+}
+
+async function untilReady(plan: ProcessPlan, ended: Promise<ProcessEnd>): Promise<void> {
+  const deadline = Date.now() + plan.readyTimeoutMs
+  const failed = ended.then((end) => {
+    throw new Error(`${plan.name} ended before it was ready (${describeEnd(end)})\n${end.output.trim()}`)
+  })
+  // Only the race below is interested in this failure.
+  failed.catch(() => undefined)
+  for (;;) {
+    try {
+      await Promise.race([plan.probe(AbortSignal.timeout(PROBE_TIMEOUT_MS)), failed])
+      return
+    } catch (reason) {
+      await Promise.race([failed, delay(PROBE_EVERY_MS)])
+      if (Date.now() > deadline) {
+        throw new Error(`${plan.name} was not ready within ${plan.readyTimeoutMs / 1000} s`, {
+          cause: reason,
+        })
+      }
+    }
+  }
+}
+
+async function end(
+  child: ChildProcess,
+  ended: Promise<ProcessEnd>,
+  signal: NodeJS.Signals,
+  timeoutMs: number,
+): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return
+  child.kill(signal)
+  const killer = setTimeout(() => child.kill('SIGKILL'), timeoutMs)
+  await ended
+  clearTimeout(killer)
+}
+
+/** How a process ended, for people. */
+export function describeEnd({ code, signal }: ProcessEnd): string {
+  if (signal) return `killed by ${signal}`
+  return code === null ? 'could not be run' : `exit code ${code}`
+}

@@ -1,0 +1,130 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { mkdir, readdir, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { runCaptured } from './run-captured.ts'
+
+export interface UnpackedRedis {
+  command: string
+  libraryPath: string
+}
+
+/** What redis-server needs beyond a minimal Debian, where the package manager can't be asked. */
+const USUAL_PACKAGES = ['redis-server', 'redis-tools', 'libjemalloc2', 'liblzf1']
+const LIBRARY_FOLDERS = ['usr/lib', 'lib']
+
+/**
+ * Unpacks Debian's (or Ubuntu's) redis-server into the first folder of `cacheFolders` that can be written,
+ * without root and without installing anything. Kept there for the next time and for other copies of the
+ * project. Throws when apt and dpkg are not there or nothing can be fetched.
+ */
+export async function unpackDebianRedis(
+  cacheFolders: string[],
+  log: (line: string) => void,
+): Promise<UnpackedRedis> {
+  const name = `redis-${systemName()}-${process.arch}`
+  for (const folder of cacheFolders) {
+    if (existsSync(join(folder, name))) return describe(join(folder, name))
+  }
+  log('fetching a Redis server (Debian package, unpacked into a cache folder) …')
+  const cache = await firstWritable(cacheFolders)
+  const temporary = join(cache, `${name}.${process.pid}`)
+  await rm(temporary, { recursive: true, force: true })
+  await mkdir(join(temporary, 'packages'), { recursive: true })
+  try {
+    await download(join(temporary, 'packages'), log)
+    for (const file of await readdir(join(temporary, 'packages'))) {
+      if (file.endsWith('.deb'))
+        await runCaptured('dpkg', ['-x', join(temporary, 'packages', file), join(temporary, 'root')])
+    }
+    await rm(join(cache, name), { recursive: true, force: true })
+    await rename(join(temporary, 'root'), join(cache, name)).catch((error: NodeJS.ErrnoException) => {
+      // Another start was quicker; its copy is the same.
+      if (!existsSync(join(cache, name))) throw error
+    })
+  } finally {
+    await rm(temporary, { recursive: true, force: true })
+  }
+  return describe(join(cache, name))
+}
+
+/** Downloads with the machine's package lists; where there are none, with lists fetched into our own folder. */
+async function download(folder: string, log: (line: string) => void): Promise<void> {
+  try {
+    await downloadWith([], folder)
+    return
+  } catch (error) {
+    log(`fetching package lists first (${firstLine(error)}) …`)
+  }
+  const state = join(folder, 'apt')
+  await mkdir(join(state, 'lists', 'partial'), { recursive: true })
+  await mkdir(join(state, 'cache', 'archives', 'partial'), { recursive: true })
+  const own = [
+    '-o',
+    `Dir::State::lists=${state}/lists`,
+    '-o',
+    `Dir::Cache=${state}/cache`,
+    '-o',
+    'APT::Sandbox::User=',
+  ]
+  await runCaptured('apt-get', [...own, 'update'], { cwd: folder })
+  await downloadWith(own, folder)
+}
+
+async function downloadWith(options: string[], folder: string): Promise<void> {
+  const packages = await missingPackages(options)
+  // Root's sandbox user could not write here.
+  const args = [...options, '-o', 'APT::Sandbox::User=', 'download', ...packages]
+  await runCaptured('apt-get', args, { cwd: folder })
+}
+
+/** What installing redis-server would add to this machine, by a dry run. */
+async function missingPackages(options: string[]): Promise<string[]> {
+  const args = [...options, '--simulate', '--no-install-recommends', 'install', 'redis-server']
+  try {
+    const names = [...(await runCaptured('apt-get', args)).matchAll(/^Inst (\S+)/gm)].map(
+      (match) => match[1] ?? '',
+    )
+    return [...new Set([...names, 'redis-server', 'redis-tools'])]
+  } catch {
+    // A machine with broken or held packages refuses the dry run; downloading does not mind.
+    return USUAL_PACKAGES
+  }
+}
+
+/** Programs unpacked under one release of the system are not offered to another. */
+function systemName(): string {
+  const release = existsSync('/etc/os-release') ? readFileSync('/etc/os-release', 'utf8') : ''
+  const field = (name: string) => new RegExp(`^${name}="?([\\w.-]+)`, 'm').exec(release)?.[1] ?? 'unknown'
+  return `${field('ID')}-${field('VERSION_ID')}`
+}
+
+async function describe(root: string): Promise<UnpackedRedis> {
+  const folders: string[] = []
+  for (const base of LIBRARY_FOLDERS.map((path) => join(root, path)).filter(existsSync)) {
+    folders.push(base)
+    for (const entry of await readdir(base, { withFileTypes: true })) {
+      if (entry.isDirectory()) folders.push(join(base, entry.name))
+    }
+  }
+  return { command: join(root, 'usr/bin/redis-server'), libraryPath: folders.join(':') }
+}
+
+async function firstWritable(folders: string[]): Promise<string> {
+  const problems: string[] = []
+  for (const folder of folders) {
+    try {
+      await mkdir(folder, { recursive: true, mode: 0o700 })
+      await mkdir(join(folder, `.writable-${process.pid}`))
+      await rm(join(folder, `.writable-${process.pid}`), { recursive: true })
+      return folder
+    } catch (error) {
+      problems.push(firstLine(error))
+    }
+  }
+  throw new Error(`no cache folder can be written: ${problems.join('; ')}`)
+}
+
+const firstLine = (error: unknown) =>
+  (error as Error).message.split('\n').find((line) => line.startsWith('E:')) ??
+  (error as Error).message.split('\n')[0] ??
+  ''

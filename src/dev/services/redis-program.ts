@@ -1,0 +1,62 @@
+import { execFileSync } from 'node:child_process'
+import { unpackDebianRedis } from './debian-redis.ts'
+
+/** How to run a Redis server on this machine. */
+export type RedisProgram =
+  | { kind: 'binary'; command: string; libraryPath: string | null }
+  | { kind: 'docker'; image: string }
+
+const NAMES = ['redis-server', 'valkey-server']
+const OLDEST = [6, 2] as const
+const DOCKER_IMAGE = 'redis:7-alpine'
+const ASK_TIMEOUT_MS = 10_000
+
+/**
+ * Finds a Redis server, in this order: one on the PATH that is new enough, Debian's own package unpacked
+ * into a cache folder (no root needed), Docker. Throws with what to do when there is none.
+ */
+export async function findRedisProgram(
+  cacheFolders: string[],
+  log: (line: string) => void,
+): Promise<RedisProgram> {
+  for (const command of NAMES) {
+    if (isNewEnough(command, null)) return { kind: 'binary', command, libraryPath: null }
+  }
+  const reasons = ['there is no redis-server or valkey-server of version 6.2 or newer on the PATH']
+  try {
+    const unpacked = await unpackDebianRedis(cacheFolders, log)
+    if (isNewEnough(unpacked.command, unpacked.libraryPath)) return { kind: 'binary', ...unpacked }
+    reasons.push(`the unpacked ${unpacked.command} does not run or is older than 6.2`)
+  } catch (error) {
+    reasons.push(`Debian's packages could not be unpacked (${(error as Error).message.trim()})`)
+  }
+  if (answers('docker', ['version', '--format', '{{.Server.Version}}'])) {
+    return { kind: 'docker', image: DOCKER_IMAGE }
+  }
+  reasons.push('there is no running Docker engine')
+  throw new Error(
+    `No Redis server could be found or fetched:\n${reasons.map((reason) => `  - ${reason}`).join('\n')}\nInstall one (for example "apt-get install redis-server"), or set REDIS_URL.`,
+  )
+}
+
+function isNewEnough(command: string, libraryPath: string | null): boolean {
+  const text = answers(command, ['--version'], libraryPath)
+  const version = /v=(\d+)\.(\d+)/.exec(text ?? '')
+  if (!version) return false
+  const [major, minor] = [Number(version[1]), Number(version[2])]
+  return major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1])
+}
+
+function answers(command: string, args: string[], libraryPath: string | null = null): string | null {
+  try {
+    return execFileSync(command, args, {
+      env: libraryPath ? { ...process.env, LD_LIBRARY_PATH: libraryPath } : process.env,
+      encoding: 'utf8',
+      timeout: ASK_TIMEOUT_MS,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
+  } catch {
+    // Not there, not executable, or not willing: in each case it is no answer.
+    return null
+  }
+}

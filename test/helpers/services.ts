@@ -1,0 +1,85 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Client } from 'pg'
+import { prepareEmbeddedRedis } from '../../src/dev/embedded-redis.ts'
+import { startProcessGuard } from '../../src/dev/processes/process-guard.ts'
+import { spawnPlan } from '../../src/dev/processes/spawn-plan.ts'
+import type { RedisProgram } from '../../src/dev/services/redis-program.ts'
+
+export interface TestDatabase {
+  url: string
+  /** Drops the database, whoever is still connected. */
+  drop(): Promise<void>
+}
+
+/** A fresh database with every migration applied: a copy of the run's template. */
+export async function createTestDatabase(): Promise<TestDatabase> {
+  const adminUrl = fromRunner('TEST_DATABASE_URL')
+  const name = `test_${randomBytes(8).toString('hex')}`
+  const url = new URL(adminUrl)
+  url.pathname = `/${name}`
+  await runAsAdmin(adminUrl, `CREATE DATABASE ${name} TEMPLATE ${fromRunner('TEST_DATABASE_TEMPLATE')}`)
+  return { url: url.href, drop: () => runAsAdmin(adminUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) }
+}
+
+export interface TestRedis {
+  url: string
+  /** Stops the server and removes its data. */
+  close(): Promise<void>
+  /** `kill -9`; the data stays for `restart`. */
+  kill(): Promise<void>
+  /** Starts the server again, over the same data and at the same address. */
+  restart(): Promise<void>
+}
+
+/**
+ * A Redis server of the test's own: logical databases of one server would share its pub/sub channels.
+ * @param options.durable keeps an append-only file, as in production, for tests that kill the server
+ */
+export async function createTestRedis(options: { durable?: boolean } = {}): Promise<TestRedis> {
+  const program = JSON.parse(fromRunner('TEST_REDIS_PROGRAM')) as RedisProgram
+  const folder = await mkdtemp(join(tmpdir(), 'switchyard-redis-'))
+  const redis = await prepareEmbeddedRedis({ program, folder, durable: options.durable ?? false })
+  const guard = startProcessGuard()
+  const start = async () => {
+    const running = await spawnPlan(redis.plan)
+    guard.add(running.pid, 'services')
+    return running
+  }
+  let running = await start()
+  return {
+    url: redis.url,
+    async close() {
+      await running.stop()
+      guard.close()
+      await redis.cleanUp()
+      await rm(folder, { recursive: true, force: true })
+    },
+    async kill() {
+      await running.kill()
+      guard.remove(running.pid)
+    },
+    async restart() {
+      running = await start()
+    },
+  }
+}
+
+async function runAsAdmin(adminUrl: string, sql: string): Promise<void> {
+  const client = new Client({ connectionString: adminUrl })
+  await client.connect()
+  try {
+    await client.query(sql)
+  } finally {
+    await client.end()
+  }
+}
+
+function fromRunner(name: string): string {
+  const value = process.env[name]
+  if (!value)
+    throw new Error(`${name} is not set: run tests with "npm test -- FILE", which brings the services up`)
+  return value
+}
