@@ -1,0 +1,92 @@
+/**
+ * Why one try at one provider did not work. The set is closed: the transport and each wire map whatever
+ * happens onto it, and the failover decision is a table over it.
+ */
+export const FAILURE_KINDS = [
+  /** No connection: refused, unknown host, TLS, or the connect limit passed. */
+  'connect',
+  /** The connection broke before the answer began. */
+  'reset',
+  /** 429, with or without Retry-After. */
+  'rate-limited',
+  /** 408, 5xx, or an error object in a 200. */
+  'server-error',
+  /** 401, 402, 403, 404: our key, our balance there, or our model name. */
+  'refused',
+  'context-length',
+  'content-policy',
+  /** Any other 400. */
+  'bad-request',
+  /** Nothing said within the first-token limit. */
+  'silent',
+  /** Silence between tokens. */
+  'stalled',
+  /** The answer ended without a finish reason, or was cut. */
+  'broken-stream',
+  /** Not the wire that was asked for: HTML, no JSON, or beyond the size limits. */
+  'unreadable',
+  /** The whole call ran out of time. */
+  'call-timeout',
+  /** A rescue attempt said something else than what the client already has. */
+  'rescue-mismatch',
+] as const
+
+export type FailureKind = (typeof FAILURE_KINDS)[number]
+
+export interface AttemptFailure {
+  kind: FailureKind
+  /** The provider's HTTP status, where there was one. */
+  httpStatus: number | null
+  /** What Retry-After asked for, in ms from when it was received. */
+  retryAfterMs: number | null
+  /** Words of our own vocabulary that may be shown: policy categories, or the field that was refused. */
+  hint: string | null
+  /** For logs. Never shown, and never text that could repeat a prompt. */
+  internal: string
+}
+
+/** A failure with every optional part absent. */
+export function attemptFailure(
+  kind: FailureKind,
+  internal: string,
+  parts: Partial<Omit<AttemptFailure, 'kind' | 'internal'>> = {},
+): AttemptFailure {
+  return { kind, httpStatus: null, retryAfterMs: null, hint: null, ...parts, internal }
+}
+
+/** What a failure says about the health of the offer it happened at. */
+export type HealthEffect =
+  /** The provider answered as it should; the request or the clock was the matter. */
+  | { kind: 'none' }
+  | { kind: 'failure' }
+  /** Our standing there is wrong; it stays wrong until somebody acts. */
+  | { kind: 'refused' }
+  | { kind: 'rate-limited'; retryAfterMs: number }
+
+/** Reads the health effect off a failure. */
+export function healthEffect(failure: AttemptFailure): HealthEffect {
+  switch (failure.kind) {
+    case 'refused':
+      return { kind: 'refused' }
+    case 'rate-limited':
+      return failure.retryAfterMs === null
+        ? { kind: 'failure' }
+        : { kind: 'rate-limited', retryAfterMs: failure.retryAfterMs }
+    case 'connect':
+    case 'reset':
+    case 'server-error':
+    case 'silent':
+    case 'stalled':
+    case 'broken-stream':
+    case 'unreadable':
+      return { kind: 'failure' }
+    case 'context-length':
+    case 'content-policy':
+    case 'bad-request':
+    case 'call-timeout':
+    case 'rescue-mismatch':
+      return { kind: 'none' }
+    default:
+      return failure.kind satisfies never
+  }
+}

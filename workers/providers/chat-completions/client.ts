@@ -1,0 +1,41 @@
+import { attemptFailure } from '../../../src/core/attempt-failure.ts'
+import type { AttemptEnd, AttemptRequest, ContentListener, ProviderClient } from '../provider.ts'
+import type { RegistryOptions } from '../registry.ts'
+import { requestBody, requestHeaders, requestUrl } from './request.ts'
+import { ResponseReader } from './response-reader.ts'
+
+/** The client of the chat-completions wire. */
+export function createChatCompletionsClient(options: RegistryOptions): ProviderClient {
+  const { transport, environment, connectTimeoutMs, now } = options
+  return {
+    attempt(request: AttemptRequest, listener: ContentListener): Promise<AttemptEnd> {
+      const { apiKeyEnv } = request.offer.provider
+      const apiKey = apiKeyEnv === null ? null : (environment[apiKeyEnv]?.trim() ?? '')
+      // Without our key a provider could only refuse; the offer is marked down as if it had.
+      if (apiKey === '') return Promise.resolve(withoutKey())
+      return new Promise((resolve, reject) => {
+        const reader = new ResponseReader({ listener, now, resolve, reject })
+        reader.exchange = transport.post(
+          {
+            url: requestUrl(request),
+            headers: requestHeaders(apiKey),
+            body: requestBody(request),
+            limits: { ...request.limits, connectMs: connectTimeoutMs },
+            signal: request.signal,
+          },
+          reader,
+        )
+      })
+    },
+  }
+}
+
+const withoutKey = (): AttemptEnd => ({
+  result: {
+    kind: 'failed',
+    failure: attemptFailure('refused', 'no key for this provider in the environment'),
+  },
+  httpStatus: null,
+  firstTokenAt: null,
+  malformedEvents: 0,
+})

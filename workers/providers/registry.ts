@@ -1,0 +1,23 @@
+import type { Wire } from '../../src/core/catalog.ts'
+import { createChatCompletionsClient } from './chat-completions/client.ts'
+import type { ProviderClient } from './provider.ts'
+import type { Transport } from './transport.ts'
+
+export type ProviderRegistry = (wire: Wire) => ProviderClient
+
+export interface RegistryOptions {
+  transport: Transport
+  /** Where providers' keys are looked up by name. */
+  environment: Readonly<Record<string, string | undefined>>
+  connectTimeoutMs: number
+  /** Unix milliseconds. */
+  now: () => number
+}
+
+/** The client for each wire a provider can speak. */
+export function createProviderRegistry(options: RegistryOptions): ProviderRegistry {
+  const clients: Record<Wire, ProviderClient> = {
+    'chat-completions': createChatCompletionsClient(options),
+  }
+  return (wire) => clients[wire]
+}

@@ -1,0 +1,106 @@
+const LF = 10
+const CR = 13
+const SPACE = 32
+const DATA_FIELD = Buffer.from('data')
+const COLON = 58
+const EMPTY = Buffer.alloc(0)
+/** A line that comes byte by byte is joined now and then, or its pieces would weigh more than it does. */
+const MAX_PIECES = 1024
+const DEFAULT_MAX_EVENT_BYTES = 1024 * 1024
+
+/**
+ * Splits a server-sent event stream into the data of its events, whatever the network did to it: bytes may
+ * be cut anywhere, also inside a character or between CR and LF. Lines are cut as bytes and decoded whole,
+ * which is safe because no byte of a multi-byte UTF-8 character looks like a line end. Comments and fields
+ * other than `data` are skipped. Source: the HTML standard, "Interpreting an event stream".
+ */
+export class SseDecoder {
+  readonly #onEvent: (data: string) => void
+  readonly #maxEventBytes: number
+  /** Pieces of a line whose end has not come yet. */
+  #pieces: Buffer[] = []
+  #pieceBytes = 0
+  /** Data lines of the event so far; null when there was none. */
+  #data: string | null = null
+  #skipLineFeed = false
+  #atStart = true
+
+  constructor(onEvent: (data: string) => void, maxEventBytes = DEFAULT_MAX_EVENT_BYTES) {
+    this.#onEvent = onEvent
+    this.#maxEventBytes = maxEventBytes
+  }
+
+  /** Takes the next bytes. False when one event grew beyond the limit; the decoder is of no use then. */
+  push(chunk: Buffer): boolean {
+    let start = 0
+    if (this.#skipLineFeed && chunk.length > 0) {
+      this.#skipLineFeed = false
+      if (chunk[0] === LF) start = 1
+    }
+    let carriageReturn = chunk.indexOf(CR, start)
+    while (start < chunk.length) {
+      // Most streams have no CR at all; it is looked for again only once it has been passed.
+      if (carriageReturn >= 0 && carriageReturn < start) carriageReturn = chunk.indexOf(CR, start)
+      const lineFeed = chunk.indexOf(LF, start)
+      const isCr = carriageReturn >= 0 && (lineFeed < 0 || carriageReturn < lineFeed)
+      const end = isCr ? carriageReturn : lineFeed
+      if (end < 0) break
+      this.#line(chunk, start, end)
+      start = end + 1
+      if (!isCr) continue
+      if (start === chunk.length) this.#skipLineFeed = true
+      else if (chunk[start] === LF) start++
+    }
+    if (start < chunk.length) this.#keep(start === 0 ? chunk : chunk.subarray(start))
+    return this.#pieceBytes + (this.#data?.length ?? 0) <= this.#maxEventBytes
+  }
+
+  /** The stream is over. An event whose closing blank line never came still counts. */
+  end(): void {
+    if (this.#pieceBytes > 0) this.#line(EMPTY, 0, 0)
+    this.#dispatch()
+  }
+
+  #keep(piece: Buffer): void {
+    this.#pieces.push(piece)
+    this.#pieceBytes += piece.length
+    if (this.#pieces.length > MAX_PIECES) this.#pieces = [Buffer.concat(this.#pieces)]
+  }
+
+  #line(chunk: Buffer, start: number, end: number): void {
+    let line = chunk
+    if (this.#pieceBytes > 0) {
+      line = Buffer.concat([...this.#pieces, chunk.subarray(start, end)])
+      this.#pieces = []
+      this.#pieceBytes = 0
+      start = 0
+      end = line.length
+    }
+    if (this.#atStart) {
+      this.#atStart = false
+      if (line[start] === 0xef && line[start + 1] === 0xbb && line[start + 2] === 0xbf) start += 3
+    }
+    if (start === end) this.#dispatch()
+    else this.#field(line, start, end)
+  }
+
+  #field(line: Buffer, start: number, end: number): void {
+    const nameEnd = start + DATA_FIELD.length
+    if (nameEnd > end || line.compare(DATA_FIELD, 0, DATA_FIELD.length, start, nameEnd) !== 0) return
+    let value = nameEnd
+    if (nameEnd < end) {
+      if (line[nameEnd] !== COLON) return
+      value++
+      if (value < end && line[value] === SPACE) value++
+    }
+    const text = line.toString('utf8', value, end)
+    this.#data = this.#data === null ? text : `${this.#data}\n${text}`
+  }
+
+  #dispatch(): void {
+    if (this.#data === null) return
+    const data = this.#data
+    this.#data = null
+    this.#onEvent(data)
+  }
+}
