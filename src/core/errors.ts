@@ -45,6 +45,8 @@ export interface ErrorDetails {
   retryAfterSeconds?: number | undefined
   /** Sent as `x-should-retry`, which the official client libraries obey over the status. */
   shouldRetry?: boolean | undefined
+  /** Sent as `WWW-Authenticate` on a 401; `Bearer` when absent. */
+  challenge?: string | undefined
   /** For logs only. */
   internal?: string | undefined
   cause?: unknown
@@ -95,9 +97,9 @@ export function errorObject(error: ApiError, requestId: string): ErrorObject {
 
 /** The response headers that belong to an error. */
 export function errorHeaders(error: ApiError): Record<string, string> {
-  const { retryAfterSeconds, shouldRetry } = error.details
+  const { retryAfterSeconds, shouldRetry, challenge = 'Bearer' } = error.details
   return {
-    ...(error.status === 401 && { 'www-authenticate': 'Bearer' }),
+    ...(error.status === 401 && { 'www-authenticate': challenge }),
     ...(retryAfterSeconds !== undefined && {
       'retry-after': String(Math.min(60, Math.max(1, Math.ceil(retryAfterSeconds)))),
     }),

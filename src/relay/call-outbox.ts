@@ -27,6 +27,11 @@ export class CallOutbox {
     this.publisher.send(this.channel, this.callId, this.fence, this.next++, body)
   }
 
+  /** Whether anything was sent: a call that sent nothing may run elsewhere without a trace. */
+  get used(): boolean {
+    return this.next > 0
+  }
+
   /** Asks the API instance what the client was shown by an earlier claim. */
   askShown(): void {
     this.publisher.send(this.channel, this.callId, this.fence, -1, ['takeover'])

@@ -1,11 +1,17 @@
 import type { CallEnvelope } from '../core/call-job.ts'
-import type { ControlMessage, Frame } from '../core/frames.ts'
+import type { ControlMessage, Frame, FrameError } from '../core/frames.ts'
 import type { Logger } from '../platform/logger.ts'
 import { CONTROL_CHANNEL, replyChannel } from '../platform/redis-keys.ts'
 import type { Redis } from '../platform/redis.ts'
 import { type CallSink, PendingCall } from './pending-call.ts'
 
 const TICK_MS = 100
+
+const STOPPING: FrameError = {
+  code: 'overloaded',
+  message: 'This gateway instance is stopping. Retry the request.',
+  retryAfterSeconds: 1,
+}
 
 export interface ReplyHubOptions {
   /** Names this API instance's channel. */
@@ -65,6 +71,11 @@ export class ReplyHub {
   /** Forgets a call that no worker will hear of. */
   forget(callId: string): void {
     this.calls.delete(callId)
+  }
+
+  /** Ends every call truthfully: this instance stops before they could finish. */
+  failAll(): void {
+    for (const call of this.calls.values()) call.fail(STOPPING)
   }
 
   async stop(): Promise<void> {

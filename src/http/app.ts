@@ -1,0 +1,89 @@
+import { randomUUID } from 'node:crypto'
+import type { Socket } from 'node:net'
+import Fastify, { type FastifyInstance } from 'fastify'
+import type { KeyCache } from '../accounts/key-cache.ts'
+import type { AdmissionDependencies } from '../admission/admit-call.ts'
+import type { DispatchDependencies } from '../admission/dispatch-call.ts'
+import type { CatalogSnapshot } from '../core/catalog.ts'
+import type { SettlementQueue } from '../platform/queues.ts'
+import type { Logger } from '../platform/logger.ts'
+import { authenticate } from './plugins/authenticate.ts'
+import { answerErrors } from './plugins/answer-errors.ts'
+import { healthRoutes } from './routes/health.ts'
+import { queuesDashboard } from './routes/queues-dashboard.ts'
+import { surfaceRoutes } from './routes/surfaces.ts'
+
+export interface AppDependencies {
+  admission: AdmissionDependencies
+  dispatch: DispatchDependencies
+  keys: KeyCache
+  catalog: () => CatalogSnapshot
+  settlementQueue: SettlementQueue
+  /** Rejects while a service the API needs is away. */
+  checkReady: () => Promise<void>
+  logger: Logger
+  limits: {
+    bodyLimitBytes: number
+    bodyTimeoutMs: number
+    pendingCallsMax: number
+    keepAliveMs: number
+    slowClientBufferBytes: number
+    requestsPerMinute: number
+    tokensPerMinute: number
+  }
+}
+
+const REQUEST_ID = /^[\x20-\x7e]{1,128}$/
+const PARAM_LENGTH_MAX = 512
+
+/** The HTTP API, ready to listen. Registration order is the order of a request's way. */
+export async function buildApp(deps: AppDependencies): Promise<FastifyInstance> {
+  const app = Fastify({
+    logger: false,
+    bodyLimit: deps.limits.bodyLimitBytes,
+    requestTimeout: deps.limits.bodyTimeoutMs,
+    http: { connectionsCheckingInterval: 1_000 },
+    genReqId: ({ headers }) => {
+      const given = headers['x-request-id']
+      return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID()
+    },
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
+    onProtoPoisoning: 'remove',
+    onConstructorPoisoning: 'ignore',
+    routerOptions: { maxParamLength: PARAM_LENGTH_MAX, ignoreTrailingSlash: true },
+    clientErrorHandler: answerBrokenRequest,
+  })
+  // Only JSON bodies are taken; Fastify would parse text/plain as well.
+  app.removeContentTypeParser('text/plain')
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('x-request-id', request.id)
+  })
+  await app.register(answerErrors, { logger: deps.logger })
+  await app.register(healthRoutes, { checkReady: deps.checkReady })
+  await app.register(authenticate, { keys: deps.keys, limits: deps.limits })
+  await app.register(queuesDashboard, deps)
+  await app.register(surfaceRoutes, deps)
+  return app
+}
+
+/** Answers a request that broke before it was one: a body too slow, or bytes that are no HTTP. */
+function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  const timedOut = error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+  const tooLarge = error.code === 'HPE_HEADER_OVERFLOW'
+  const [status, type, code, message] = timedOut
+    ? ['408 Request Timeout', 'timeout_error', 'request_timeout', 'The request did not arrive in time. Send it again.']
+    : tooLarge
+      ? ['413 Content Too Large', 'invalid_request_error', 'request_too_large', 'The request headers are too large.']
+      : ['400 Bad Request', 'invalid_request_error', 'invalid_request', 'The request is not valid HTTP.']
+  const requestId = randomUUID()
+  const body = JSON.stringify({ error: { message, type, param: null, code, request_id: requestId } })
+  socket.end(
+    `HTTP/1.1 ${status}\r\ncontent-type: application/json; charset=utf-8\r\nx-request-id: ${requestId}\r\n` +
+      `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+  )
+}

@@ -1,0 +1,46 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import plugin from 'fastify-plugin'
+import { ApiError, errorHeaders, errorObject } from '../../core/errors.ts'
+import type { Logger } from '../../platform/logger.ts'
+
+/** Every failure on every route leaves as the one error body with its headers. */
+export const answerErrors = plugin<{ logger: Logger }>(
+  async (app, { logger }) => {
+    app.setErrorHandler((error, request, reply) => sendError(toPublicError(error, request, logger), request, reply))
+    app.setNotFoundHandler((request, reply) => sendError(unavailable(request), request, reply))
+  },
+  { name: 'answer-errors' },
+)
+
+/** The answer for a path that is no surface. */
+export const unavailable = (request: FastifyRequest): ApiError =>
+  new ApiError('surface_unavailable', `${request.method} ${request.url.split('?')[0]} is not available. Use POST /v1/chat/completions.`)
+
+function sendError(error: ApiError, request: FastifyRequest, reply: FastifyReply) {
+  return reply
+    .code(error.status)
+    .headers(errorHeaders(error))
+    .send({ error: errorObject(error, request.id) })
+}
+
+function toPublicError(error: unknown, request: FastifyRequest, logger: Logger): ApiError {
+  if (error instanceof ApiError) return error
+  const { code, statusCode } = error as { code?: string; statusCode?: number }
+  switch (code) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return new ApiError('request_too_large', 'The request body is too large. Shorten the messages.')
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return new ApiError('unsupported_media_type', 'Send the body as `Content-Type: application/json`.')
+    case 'FST_ERR_CTP_EMPTY_JSON_BODY':
+    case 'FST_ERR_CTP_INVALID_JSON_BODY':
+      return new ApiError('invalid_json', 'The request body is not valid JSON.')
+    case 'FST_ERR_BAD_URL':
+      return unavailable(request)
+  }
+  if (error instanceof SyntaxError) return new ApiError('invalid_json', 'The request body is not valid JSON.')
+  if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
+    return new ApiError('invalid_request', 'The request is not valid.', { cause: error })
+  }
+  logger.error({ err: error, requestId: request.id, method: request.method, route: request.routeOptions.url }, 'request failed')
+  return new ApiError('internal_error', 'Something went wrong inside the gateway. Retry, and report the request id if it stays.')
+}

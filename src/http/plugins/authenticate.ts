@@ -1,0 +1,119 @@
+import { LRUCache } from 'lru-cache'
+import type { FastifyRequest } from 'fastify'
+import plugin from 'fastify-plugin'
+import type { KeyCache, KeyRecord } from '../../accounts/key-cache.ts'
+import type { RateFigures } from '../../admission/admission-gate.ts'
+import { ApiError } from '../../core/errors.ts'
+
+export interface AuthenticateOptions {
+  keys: KeyCache
+  limits: { requestsPerMinute: number; tokensPerMinute: number }
+}
+
+/** A key that may call models: it belongs to an account. */
+export type StandardKey = KeyRecord & { accountId: string }
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The key that authenticated this request; null before, and on routes that need none. */
+    key: KeyRecord | null
+    /** Notes what the gate said of the key's rate limits, for the response headers. */
+    noteRate(figures: RateFigures): void
+    /** The rate-limit headers of the key; empty before authentication. */
+    rateHeaders(): Record<string, string>
+  }
+  interface FastifyInstance {
+    /** An onRequest hook: 401 or 403 unless a live key is presented. */
+    requireKey(request: FastifyRequest): Promise<void>
+    /** The same for admin keys, as bearer token or as the password of HTTP Basic for browsers. */
+    requireAdminKey(request: FastifyRequest): Promise<void>
+  }
+}
+
+/** A browser asks its user for a name and password only when it sees Basic. */
+const ADMIN_CHALLENGE = 'Basic realm="Switchyard admin", Bearer'
+
+const KEYS_REMEMBERED = 10_000
+
+/** Key authentication, and the rate-limit headers that every authenticated response carries. */
+export const authenticate = plugin<AuthenticateOptions>(
+  async (app, { keys, limits }) => {
+    const lastSeen = new LRUCache<string, RateFigures>({ max: KEYS_REMEMBERED })
+
+    app.decorateRequest('key', null)
+    app.decorateRequest('noteRate', function (this: FastifyRequest, figures: RateFigures) {
+      if (this.key) lastSeen.set(this.key.keyId, figures)
+    })
+
+    app.decorateRequest('rateHeaders', function (this: FastifyRequest) {
+      return this.key ? rateHeaders(this.key, limits, lastSeen.get(this.key.keyId)) : {}
+    })
+
+    app.decorate('requireKey', async (request: FastifyRequest) => {
+      request.key = await authenticated(keys, bearerToken(request.headers.authorization))
+    })
+    app.decorate('requireAdminKey', async (request: FastifyRequest) => {
+      const { authorization } = request.headers
+      request.key = await authenticated(keys, basicPassword(authorization) ?? bearerToken(authorization), ADMIN_CHALLENGE)
+      if (request.key.kind !== 'admin') throw new ApiError('not_permitted', 'This needs an admin key.')
+    })
+
+    app.addHook('onSend', async (request, reply) => {
+      reply.headers(request.rateHeaders())
+    })
+  },
+  { name: 'authenticate', dependencies: ['answer-errors'] },
+)
+
+/** The rate-limit headers of a key: its limits and what was left of them when last seen. Resets in seconds. */
+function rateHeaders(
+  key: KeyRecord,
+  limits: AuthenticateOptions['limits'],
+  figures: RateFigures | undefined,
+): Record<string, string> {
+  const requests = key.requestsPerMinute ?? limits.requestsPerMinute
+  const reset = String(Math.ceil((figures?.resetMs ?? 0) / 1000))
+  return {
+    'x-ratelimit-limit-requests': String(requests),
+    'x-ratelimit-limit-tokens': String(limits.tokensPerMinute),
+    'x-ratelimit-remaining-requests': String(figures?.remainingRequests ?? requests),
+    'x-ratelimit-remaining-tokens': String(figures?.remainingTokens ?? limits.tokensPerMinute),
+    'x-ratelimit-reset-requests': reset,
+    'x-ratelimit-reset-tokens': reset,
+  }
+}
+
+async function authenticated(keys: KeyCache, secret: string | null, challenge?: string): Promise<KeyRecord> {
+  if (secret === null) {
+    throw new ApiError('missing_api_key', 'Send your API key in the header `Authorization: Bearer <API_KEY>`.', { challenge })
+  }
+  const found = await keys.lookup(secret)
+  switch (found.kind) {
+    case 'active':
+      return found.key
+    case 'unknown':
+      throw new ApiError('invalid_api_key', 'This API key does not exist. Check it for typos, or issue a new one.', { challenge })
+    case 'revoked':
+      throw new ApiError('key_revoked', 'This API key was revoked. Use another key.')
+    case 'expired':
+      throw new ApiError('key_revoked', 'This API key has expired. Issue a new one.')
+    case 'suspended':
+      throw new ApiError('account_suspended', 'This account is suspended. Contact the operator.')
+    case 'unavailable':
+      throw new ApiError('overloaded', 'The key cannot be checked right now. Retry shortly.', { retryAfterSeconds: 1 })
+    default:
+      return found satisfies never
+  }
+}
+
+function bearerToken(header: string | undefined): string | null {
+  const match = /^bearer +(\S+) *$/i.exec(header ?? '')
+  return match?.[1] ?? null
+}
+
+function basicPassword(header: string | undefined): string | null {
+  const match = /^basic +(\S+) *$/i.exec(header ?? '')
+  if (!match?.[1]) return null
+  const [, password] = /^[^:]*:(.*)$/s.exec(Buffer.from(match[1], 'base64').toString('utf8')) ?? []
+  return password ?? null
+}

@@ -1,0 +1,40 @@
+import type { CallEnvelope } from '../core/call-job.ts'
+import type { FrameBody } from '../core/frames.ts'
+import { renderCompletion } from '../core/render-reply.ts'
+import type { CallSink } from '../relay/pending-call.ts'
+import { toApiError } from './frame-error.ts'
+
+/** Waits for the one answer of a non-streaming call. `body` resolves to the JSON text, or rejects with ApiError. */
+export class ReplyCollector implements CallSink {
+  readonly body: Promise<string>
+  private readonly envelope: CallEnvelope
+  private resolve!: (body: string) => void
+  private reject!: (error: Error) => void
+
+  constructor(envelope: CallEnvelope) {
+    this.envelope = envelope
+    this.body = new Promise((resolve, reject) => {
+      this.resolve = resolve
+      this.reject = reject
+    })
+  }
+
+  frame(body: FrameBody): void {
+    if (body[0] === 'error') this.reject(toApiError(body[1]))
+    if (body[0] !== 'reply') return
+    const [, candidate, message, reason, usage] = body
+    const { id, admittedAt, candidates, requestedModel } = this.envelope
+    const head = {
+      id,
+      created: Math.floor(admittedAt / 1000),
+      model: candidates[candidate]?.requestedModel ?? requestedModel,
+    }
+    this.resolve(renderCompletion(head, message, reason, usage))
+  }
+
+  /** A whole answer comes in one frame; there is nothing to gather. */
+  flush(): void {}
+
+  /** A non-streaming client gets no keep-alives. */
+  tick(): void {}
+}

@@ -1,0 +1,27 @@
+import { createBullBoard } from '@bull-board/api'
+import { BullMQAdapter } from '@bull-board/api/bullMQAdapter'
+import { FastifyAdapter } from '@bull-board/fastify'
+import type { FastifyPluginAsync } from 'fastify'
+import type { AppDependencies } from '../app.ts'
+
+const PATH = '/admin/queues'
+const SEALED = '[sealed]'
+
+/** Bull Board behind the admin key: both queues live, read-only, and no call's text anywhere. */
+export const queuesDashboard: FastifyPluginAsync<AppDependencies> = async (app, { dispatch, settlementQueue }) => {
+  const server = new FastifyAdapter()
+  server.setBasePath(PATH)
+  // Read-only: a settlement deleted by hand would be a charge lost.
+  const queues = [dispatch.dispatchQueue, settlementQueue].map((queue) => {
+    const adapter = new BullMQAdapter(queue, { readOnlyMode: true })
+    adapter.setFormatter('data', (data: Record<string, unknown>) =>
+      'sealedBody' in data ? { ...data, sealedBody: SEALED } : data,
+    )
+    return adapter
+  })
+  createBullBoard({ queues, serverAdapter: server, options: { uiConfig: { boardTitle: 'Switchyard' } } })
+  await app.register(async (scope) => {
+    scope.addHook('onRequest', scope.requireAdminKey)
+    await scope.register(server.registerPlugin(), { prefix: PATH })
+  })
+}

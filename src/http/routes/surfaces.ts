@@ -1,0 +1,45 @@
+import type { FastifyInstance, FastifyPluginAsync, FastifyRequest, HTTPMethods } from 'fastify'
+import { ApiError } from '../../core/errors.ts'
+import type { AppDependencies } from '../app.ts'
+import { unavailable } from '../plugins/answer-errors.ts'
+import { SURFACES, type SurfaceHandler } from '../surfaces.ts'
+import { chatCompletionsRoute } from './chat-completions.ts'
+import { modelsRoute } from './models.ts'
+import { pricingRoute } from './pricing.ts'
+
+const ROUTES: Record<SurfaceHandler, (path: string) => FastifyPluginAsync<AppDependencies>> = {
+  'chat-completions': chatCompletionsRoute,
+  models: modelsRoute,
+  pricing: pricingRoute,
+}
+
+const METHODS: HTTPMethods[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
+
+/** Routes the registry of surfaces. Whatever else lies under /v1 asks for a key, then is unavailable. */
+export const surfaceRoutes: FastifyPluginAsync<AppDependencies> = async (app, deps) => {
+  for (const { path, method, handler } of SURFACES) {
+    if (handler === null) {
+      routeUnavailable(app, path)
+      continue
+    }
+    await app.register(ROUTES[handler](path), deps)
+    app.route({
+      url: path,
+      method: METHODS.filter((other) => other !== method),
+      onRequest: path.startsWith('/v1/') ? [app.requireKey] : [],
+      handler: async (_, reply) => {
+        reply.header('allow', method)
+        throw new ApiError('method_not_allowed', `Use ${method} ${path}.`)
+      },
+    })
+  }
+  routeUnavailable(app, '/v1/*')
+}
+
+/** Answered before a body is read. */
+function routeUnavailable(app: FastifyInstance, url: string): void {
+  const refuse = async (request: FastifyRequest): Promise<never> => {
+    throw unavailable(request)
+  }
+  app.route({ url, method: METHODS, onRequest: [app.requireKey, refuse], handler: refuse })
+}

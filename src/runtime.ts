@@ -1,0 +1,100 @@
+import { randomBytes } from 'node:crypto'
+import type { FastifyInstance } from 'fastify'
+import { createAccountStore } from './accounts/account-store.ts'
+import { startKeyCache } from './accounts/key-cache.ts'
+import { createKeyHasher } from './accounts/key-hash.ts'
+import { createKeyStore } from './accounts/key-store.ts'
+import { createAdmissionGate } from './admission/admission-gate.ts'
+import { createFigureLoaders } from './admission/load-figures.ts'
+import { createHoldGate } from './billing/hold-gate.ts'
+import { createSpendStore } from './billing/spend-store.ts'
+import { postLedger } from './billing/ledger-store.ts'
+import { createCatalogStore } from './catalog/catalog-store.ts'
+import type { Config } from './config.ts'
+import { newId } from './core/ids.ts'
+import { buildApp } from './http/app.ts'
+import type { Logger } from './platform/logger.ts'
+import { createPostgres } from './platform/postgres.ts'
+import { createDispatchQueue, createSettlementQueue } from './platform/queues.ts'
+import { checkRedisSettings, createRedis } from './platform/redis.ts'
+import { createSealer } from './platform/sealing.ts'
+import { ReplyHub } from './relay/reply-hub.ts'
+
+/** The API tier, composed: every client and store is built here and passed down. */
+export interface ApiRuntime {
+  app: FastifyInstance
+  /** Calls in flight. */
+  pendingCalls: () => number
+  /** Stops accepting, lets answers finish for a while, then closes every client. */
+  stop(): Promise<void>
+}
+
+/** Builds and connects the API tier; nothing listens yet. Throws when Redis is set up unsafely. */
+export async function createApiRuntime(config: Readonly<Config>, logger: Logger): Promise<ApiRuntime> {
+  const apiId = newId('api')
+  const redisFor = (name: string, mode: 'fail-fast' | 'wait') =>
+    createRedis({ url: config.redisUrl, name: `switchyard-api-${name}`, mode, logger })
+  const redis = redisFor('gate', 'fail-fast')
+  const queueRedis = redisFor('queues', 'fail-fast')
+  const replySubscriber = redisFor('replies', 'wait')
+  const keySubscriber = redisFor('keys', 'wait')
+  const postgres = createPostgres({ databaseUrl: config.databaseUrl, name: 'switchyard-api', logger })
+  await checkRedisSettings(redis, logger)
+
+  const catalog = await createCatalogStore({ ...config, environment: process.env, logger })
+  const keyStore = createKeyStore(postgres, createKeyHasher(config.masterKey), randomBytes)
+  const keys = await startKeyCache({ keys: keyStore, redis, subscriber: keySubscriber, logger, clock: Date.now })
+  const gate = createHoldGate(redis)
+  const accounts = createAccountStore(postgres, postLedger)
+  const dispatchQueue = createDispatchQueue(queueRedis)
+  const settlementQueue = createSettlementQueue(queueRedis)
+  const hub = new ReplyHub({ apiId, subscriber: replySubscriber, publisher: redis, logger, clock: Date.now })
+  await hub.start()
+
+  const app = await buildApp({
+    admission: {
+      catalog: catalog.snapshot,
+      gate: createAdmissionGate(redis),
+      ...createFigureLoaders(accounts, createSpendStore(postgres), gate, redis),
+      limits: config,
+      replyChannel: hub.channel,
+      topUpUrl: `${config.publicUrl ?? `http://localhost:${config.port}`}/billing`,
+      clock: Date.now,
+      random: Math.random,
+    },
+    dispatch: {
+      hub,
+      dispatchQueue,
+      settlementQueue,
+      sealer: createSealer(config.masterKey, 'call-body'),
+      logger,
+      clock: Date.now,
+    },
+    keys,
+    catalog: catalog.snapshot,
+    settlementQueue,
+    checkReady: async () => {
+      await Promise.all([redis.ping(), postgres.$queryRaw`SELECT 1`])
+    },
+    logger,
+    limits: config,
+  })
+
+  return {
+    app,
+    pendingCalls: () => hub.size,
+    async stop() {
+      const closing = app.close()
+      // A stream that outlasts the grace period ends truthfully.
+      const timer = setTimeout(() => hub.failAll(), config.shutdownGraceMs)
+      await closing
+      clearTimeout(timer)
+      await hub.stop()
+      await keys.stop()
+      await Promise.all([dispatchQueue.close(), settlementQueue.close()])
+      await catalog.close()
+      for (const client of [redis, queueRedis, replySubscriber, keySubscriber]) client.disconnect()
+      await postgres.$disconnect()
+    },
+  }
+}

@@ -1,0 +1,201 @@
+import type { CallBody, CallEnvelope, CallJob, SettlementRecord } from '../src/core/call-job.ts'
+import type { CatalogSnapshot } from '../src/core/catalog.ts'
+import type { FrameBody, FrameError, ShownSoFar } from '../src/core/frames.ts'
+import type { HoldGate } from '../src/billing/hold-gate.ts'
+import type { Logger } from '../src/platform/logger.ts'
+import { enqueueSettlement, type SettlementQueue } from '../src/platform/queues.ts'
+import type { Sealer } from '../src/platform/sealing.ts'
+import { CallOutbox } from '../src/relay/call-outbox.ts'
+import type { FramePublisher } from '../src/relay/frame-publisher.ts'
+import type { AttemptChain, ChainOutcome } from './attempt-chain.ts'
+import { countTextTokens } from './providers/count-tokens.ts'
+import type { AbortReason, RunningCall, RunningCalls } from './running-calls.ts'
+import { type CallEnd, NO_USAGE, settlementRecord } from './settlement-record.ts'
+
+export interface CallRunnerDependencies {
+  calls: RunningCalls
+  publisher: FramePublisher
+  chain: AttemptChain
+  catalog: () => CatalogSnapshot
+  sealer: Sealer
+  gate: Pick<HoldGate, 'endCall'>
+  settlementQueue: SettlementQueue
+  logger: Logger
+  clock: () => number
+}
+
+/** What becomes of the job: it is done, goes back to the queue untouched, or is another worker's by now. */
+export type RunResult = 'done' | 'hand-back' | 'lost'
+
+/** A call is claimed this often at the most; one that keeps killing its workers ends. */
+const MAX_CLAIMS = 5
+const SHOWN_TIMEOUT_MS = 3_000
+
+const WAITED_TOO_LONG: FrameError = {
+  code: 'request_timeout',
+  message: 'The call waited too long for a free worker. Retry shortly.',
+}
+const INTERRUPTED: FrameError = {
+  code: 'all_providers_failed',
+  message: 'The answer broke off and could not be continued. What was delivered is all there is; retry the request.',
+}
+const FAILED_INSIDE: FrameError = {
+  code: 'internal_error',
+  message: 'Something went wrong inside the gateway. Retry, and report the request id if it stays.',
+}
+
+/**
+ * Runs one claimed call to its end: the failover chain, the frames, the settlement. The settlement is
+ * enqueued before the client sees the end and before the job completes, so a crash between any two steps
+ * neither loses a charge nor doubles one. `claim` numbers the claims of this job, from 1.
+ */
+export async function runCall(job: CallJob, claim: number, deps: CallRunnerDependencies): Promise<RunResult> {
+  const { envelope } = job
+  const claimedAt = deps.clock()
+  const outbox = new CallOutbox(deps.publisher, envelope.id, envelope.replyChannel, claim)
+  const call = deps.calls.add(envelope.id, outbox)
+  try {
+    const ended = await play(job, claim, call, deps)
+    if (typeof ended === 'string') return ended
+    const record = settlementRecord(envelope, ended.end, deps.catalog(), { claimedAt, finishedAt: deps.clock() })
+    await close(record, ended.last, outbox, deps)
+    return 'done'
+  } finally {
+    deps.calls.remove(envelope.id)
+  }
+}
+
+/** How a call ended: what to settle, and the last frame its client gets. */
+interface Ended {
+  end: CallEnd
+  last: FrameBody
+}
+
+async function play(job: CallJob, claim: number, call: RunningCall, deps: CallRunnerDependencies): Promise<Ended | RunResult> {
+  const { envelope } = job
+  if (claim > 1) {
+    const shown = await shownBefore(call)
+    if (shown?.finished) return 'done'
+    if (shown) return interruptedEarlier(envelope, shown)
+    if (claim > MAX_CLAIMS) return failure(FAILED_INSIDE)
+  } else if (deps.clock() > envelope.queueDeadlineAt) return failure(WAITED_TOO_LONG)
+
+  try {
+    const body = JSON.parse(deps.sealer.open(job.sealedBody, envelope.id)) as CallBody
+    const outcome = await deps.chain({ envelope, body, signal: call.controller.signal, sink: sinkFor(call) })
+    return ended(outcome, envelope, call)
+  } catch (error) {
+    deps.logger.error({ err: error, callId: envelope.id }, 'call failed inside the worker')
+    return failure(FAILED_INSIDE)
+  }
+}
+
+const sinkFor = ({ outbox }: RunningCall) => ({
+  open: (candidate: number) => outbox.send(['open', candidate]),
+  text: (text: string) => outbox.send(['text', text]),
+  refusal: (text: string) => outbox.send(['refusal', text]),
+  toolCalls: (deltas: Extract<FrameBody, readonly ['tool-calls', unknown]>[1]) => outbox.send(['tool-calls', deltas]),
+})
+
+function ended(outcome: ChainOutcome, envelope: CallEnvelope, call: RunningCall): Ended | RunResult {
+  const reason = call.controller.signal.reason as AbortReason | undefined
+  if (reason === 'claim-lost') return 'lost'
+  switch (outcome.status) {
+    case 'completed':
+      return { end: { ...outcome, errorCode: null }, last: lastFrame(outcome, envelope) }
+    case 'failed':
+      return { end: { ...failure(outcome.error).end, attempts: outcome.attempts }, last: ['error', outcome.error] }
+    case 'interrupted':
+      return { end: { ...outcome, errorCode: outcome.error.code, finishReason: 'error' }, last: ['error', outcome.error] }
+    case 'cancelled': {
+      // A stopping worker hands a call back if its client has seen nothing of it.
+      if (reason === 'shutdown' && !call.outbox.used) return 'hand-back'
+      const shutdown = reason === 'shutdown'
+      return {
+        end: {
+          ...outcome,
+          status: shutdown ? 'interrupted' : 'cancelled',
+          errorCode: shutdown ? INTERRUPTED.code : null,
+          finishReason: shutdown ? 'error' : null,
+        },
+        last: ['error', INTERRUPTED],
+      }
+    }
+    default:
+      return outcome satisfies never
+  }
+}
+
+function lastFrame(outcome: Extract<ChainOutcome, { status: 'completed' }>, envelope: CallEnvelope): FrameBody {
+  // Usage is shown where the upstream supplied it; a count of our own is only charged by.
+  const usage = outcome.usageSource === 'upstream' ? outcome.usage : null
+  return envelope.stream
+    ? ['finish', outcome.finishReason, usage]
+    : ['reply', envelope.candidates.indexOf(outcome.served), outcome.message, outcome.finishReason, usage]
+}
+
+function failure(error: FrameError): Ended {
+  return {
+    end: {
+      status: 'failed',
+      errorCode: error.code,
+      finishReason: null,
+      served: null,
+      usage: NO_USAGE,
+      usageSource: 'none',
+      usageClamped: false,
+      attempts: [],
+      firstTokenAt: null,
+    },
+    last: ['error', error],
+  }
+}
+
+/** The end of a call whose first worker was lost after its client had seen part of the answer. */
+async function interruptedEarlier(envelope: CallEnvelope, shown: ShownSoFar): Promise<Ended> {
+  const served = shown.candidate === null ? null : (envelope.candidates[shown.candidate] ?? null)
+  if (!served) return failure(INTERRUPTED)
+  const completionTokens = Math.min(await countTextTokens(shown.text), served.completionLimit)
+  return {
+    end: {
+      ...failure(INTERRUPTED).end,
+      status: 'interrupted',
+      finishReason: 'error',
+      served,
+      // The prompt's true count died with the worker; the hold's bound would overcharge, so none is charged.
+      usage: { promptTokens: 0, completionTokens },
+      usageSource: 'counted',
+    },
+    last: ['error', INTERRUPTED],
+  }
+}
+
+/** Asks the API instance what an earlier claim had shown; silence means that nobody waits any more. */
+function shownBefore(call: RunningCall): Promise<ShownSoFar | null> {
+  return new Promise((resolve) => {
+    const settle = (shown: ShownSoFar | null) => {
+      clearTimeout(timer)
+      call.onShown = null
+      resolve(shown)
+    }
+    const nobody: ShownSoFar = { text: '', candidate: null, finished: false }
+    const timer = setTimeout(() => settle(nobody), SHOWN_TIMEOUT_MS)
+    call.onShown = settle
+    call.controller.signal.addEventListener('abort', () => settle(nobody), { once: true })
+    call.outbox.askShown()
+  })
+}
+
+async function close(
+  record: SettlementRecord,
+  last: FrameBody,
+  outbox: CallOutbox,
+  { settlementQueue, gate, logger }: CallRunnerDependencies,
+): Promise<void> {
+  await enqueueSettlement(settlementQueue, record)
+  // Frees the key's place before its client can know that the call is over.
+  gate.endCall(record.accountId, record.keyId, record.id).catch((error) => {
+    logger.warn({ err: error, callId: record.id }, 'concurrency place not freed; settlement will')
+  })
+  outbox.send(last)
+}

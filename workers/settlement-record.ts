@@ -1,0 +1,72 @@
+import type { AttemptRecord, CallEnvelope, Candidate, CallStatus, ServedBy, SettlementRecord } from '../src/core/call-job.ts'
+import type { CatalogSnapshot } from '../src/core/catalog.ts'
+import type { ErrorCode } from '../src/core/errors.ts'
+import { picoUsdPerToken } from '../src/core/money.ts'
+import { costOf, type Usage } from '../src/core/pricing.ts'
+
+/** What the settlement of a call depends on, once it has ended. */
+export interface CallEnd {
+  status: CallStatus
+  errorCode: ErrorCode | null
+  finishReason: string | null
+  served: Candidate | null
+  usage: Usage
+  usageSource: SettlementRecord['usageSource']
+  usageClamped: boolean
+  attempts: AttemptRecord[]
+  firstTokenAt: number | null
+}
+
+export const NO_USAGE: Usage = { promptTokens: 0, completionTokens: 0 }
+
+/** The settlement of one call: its exact cost at the rate it was held at, never above the hold. */
+export function settlementRecord(
+  envelope: CallEnvelope,
+  end: CallEnd,
+  catalog: CatalogSnapshot,
+  times: { claimedAt: number; finishedAt: number },
+): SettlementRecord {
+  const { served } = end
+  const cost = served ? costOf(end.usage, toRates(served.rate)) : 0n
+  const hold = BigInt(envelope.holdPico)
+  return {
+    id: envelope.id,
+    accountId: envelope.accountId,
+    keyId: envelope.keyId,
+    requestId: envelope.requestId,
+    status: end.status,
+    errorCode: end.errorCode,
+    finishReason: end.finishReason,
+    requestedModel: envelope.requestedModel,
+    stream: envelope.stream,
+    served: served && servedBy(served, catalog),
+    usage: end.usage,
+    usageSource: end.usageSource,
+    usageClamped: end.usageClamped,
+    // Usage is clamped to what was held for, so this bound never bites; it is the last line of defence.
+    chargePico: String(cost < hold ? cost : hold),
+    holdPico: envelope.holdPico,
+    attempts: end.attempts,
+    admittedAt: envelope.admittedAt,
+    firstTokenAt: end.firstTokenAt,
+    ...times,
+  }
+}
+
+function servedBy(candidate: Candidate, catalog: CatalogSnapshot): ServedBy {
+  const { offerId, modelId, rate, rateVersion } = candidate
+  const cost = catalog.offers.get(offerId)?.cost
+  return {
+    offerId,
+    modelId,
+    rate,
+    rateVersion,
+    // An offer that left the catalog while the call ran has no cost of ours to note.
+    cost: { prompt: String(cost?.prompt ?? 0n), completion: String(cost?.completion ?? 0n) },
+  }
+}
+
+const toRates = ({ prompt, completion }: Candidate['rate']) => ({
+  prompt: picoUsdPerToken(BigInt(prompt)),
+  completion: picoUsdPerToken(BigInt(completion)),
+})

@@ -1,0 +1,107 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { type Job, Worker } from 'bullmq'
+import type { BillingMetrics } from '../src/billing/billing-metrics.ts'
+import type { HoldGate } from '../src/billing/hold-gate.ts'
+import type { SettlementStore } from '../src/billing/settlement-store.ts'
+import type { SettlementRecord } from '../src/core/call-job.ts'
+import type { Logger } from '../src/platform/logger.ts'
+import { SETTLEMENT_QUEUE } from '../src/platform/queues.ts'
+import { QUEUE_PREFIX } from '../src/platform/redis-keys.ts'
+import type { Redis } from '../src/platform/redis.ts'
+import { createJobBatches } from './job-batches.ts'
+
+/**
+ * Settles finished calls in batches. Per batch: one PostgreSQL transaction, then the gate of each account,
+ * then the jobs are completed. Every step can be repeated, so a crash between any two, or the same job at
+ * two workers, changes nothing. A batch that cannot be settled (PostgreSQL or Redis away) is kept and tried
+ * again for as long as it takes: a job never ends in `failed`, because a failed job is a lost charge.
+ */
+export interface SettlementWorker {
+  /** Finishes the running batch, or hands it back when it cannot be settled right now, and closes. */
+  stop(): Promise<void>
+}
+
+export interface SettlementWorkerOptions {
+  /** A client in mode `wait`. BullMQ makes a second connection of it for blocking. */
+  redis: Redis
+  store: SettlementStore
+  gate: HoldGate
+  logger: Logger
+  metrics: BillingMetrics
+  settlementBatchMax: number
+  jobLockMs: number
+}
+
+type SettlementJob = Job<SettlementRecord>
+
+const RETRY_MIN_MS = 100
+const RETRY_MAX_MS = 5_000
+/** How long an idle worker blocks before it looks whether it shall stop. */
+const BLOCK_SECONDS = 5
+
+/** Starts settling at once. */
+export function startSettlementWorker(options: SettlementWorkerOptions): SettlementWorker {
+  const { logger, jobLockMs } = options
+  const worker = new Worker<SettlementRecord>(SETTLEMENT_QUEUE, null, {
+    connection: options.redis,
+    prefix: QUEUE_PREFIX,
+    lockDuration: jobLockMs,
+    stalledInterval: jobLockMs,
+    // However often its worker died, a settlement stays in the queue.
+    maxStalledCount: Number.MAX_SAFE_INTEGER,
+    drainDelay: BLOCK_SECONDS,
+  })
+  worker.on('error', (error) => logger.error({ err: error }, 'settlement queue error'))
+  const batches = createJobBatches(worker, { batchMax: options.settlementBatchMax, lockMs: jobLockMs, logger })
+  const stopping = new AbortController()
+
+  const settleBatch = async (jobs: SettlementJob[]): Promise<void> => {
+    const records = jobs.map((job) => ({ ...job.data, id: job.id as SettlementRecord['id'] }))
+    const { accounts, quarantined } = await options.store.settle(records)
+    await Promise.all(accounts.map(({ accountId, released, ...ledger }) => options.gate.apply(accountId, ledger, released)))
+    options.metrics.settledCalls.inc(jobs.length - quarantined.length)
+    options.metrics.quarantinedCalls.inc(quarantined.length)
+    for (const call of quarantined) logger.error(call, 'a settlement was refused and is quarantined')
+  }
+
+  /** True once settled; false when told to stop while it cannot be. */
+  const settleUntilDone = async (jobs: SettlementJob[]): Promise<boolean> => {
+    for (let waitMs = RETRY_MIN_MS; ; waitMs = Math.min(waitMs * 2, RETRY_MAX_MS)) {
+      try {
+        await settleBatch(jobs)
+        if (waitMs > RETRY_MIN_MS) logger.info('settlement goes on')
+        return true
+      } catch (error) {
+        if (waitMs === RETRY_MIN_MS) logger.error({ err: error, calls: jobs.length }, 'settlement waits')
+        if (stopping.signal.aborted) return false
+        await delay(waitMs, undefined, { signal: stopping.signal }).catch(() => undefined)
+      }
+    }
+  }
+
+  const run = async (): Promise<void> => {
+    await worker.startStalledCheckTimer()
+    let next: SettlementJob[] = []
+    while (!stopping.signal.aborted || next.length > 0) {
+      const jobs = await batches.fill(next)
+      if (jobs.length === 0) continue
+      const stopKeeping = batches.keepLocks(jobs)
+      try {
+        const settled = await settleUntilDone(jobs)
+        next = settled ? await batches.complete(jobs, () => !stopping.signal.aborted) : await batches.handBack(jobs)
+      } finally {
+        stopKeeping()
+      }
+    }
+  }
+
+  const running = run()
+  return {
+    async stop() {
+      stopping.abort()
+      batches.wake()
+      await running
+      await worker.close()
+    },
+  }
+}
