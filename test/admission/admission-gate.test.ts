@@ -1,0 +1,199 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type AdmissionRequest, createAdmissionGate } from '../../src/admission/admission-gate.ts'
+import { createHoldGate } from '../../src/billing/hold-gate.ts'
+import { type CallId, newId } from '../../src/core/ids.ts'
+import { apiKeyKeys } from '../../src/platform/redis-keys.ts'
+import { createRedis, type Redis } from '../../src/platform/redis.ts'
+import { createTestRedis, type TestRedis } from '../helpers/services.ts'
+
+let server: TestRedis
+let redis: Redis
+let admit: ReturnType<typeof createAdmissionGate>
+let gate: ReturnType<typeof createHoldGate>
+
+beforeAll(async () => {
+  server = await createTestRedis()
+  redis = createRedis({ url: server.url, name: 'test', mode: 'fail-fast' })
+  admit = createAdmissionGate(redis)
+  gate = createHoldGate(redis)
+})
+afterAll(async () => {
+  redis.disconnect()
+  await server.close()
+})
+
+let calls = 0
+function request(accountId: string, more: Partial<AdmissionRequest> = {}): AdmissionRequest {
+  return {
+    callId: `chatcmpl_${calls++}` as CallId,
+    accountId,
+    keyId: 'key_1',
+    holdLifetimeMs: 60_000,
+    amountPico: 100n,
+    flexible: false,
+    promptPico: 20n,
+    completionRate: 8n,
+    completionLimit: 10,
+    requestsPerMinute: 1_000_000,
+    tokensPerMinute: 1_000_000_000,
+    tokens: 30,
+    concurrentCalls: 1_000_000,
+    allowancePeriod: null,
+    ...more,
+  }
+}
+
+async function funded(balancePico: bigint): Promise<string> {
+  const accountId = newId('acct')
+  await gate.apply(accountId, { balancePico, version: 1n }, [])
+  return accountId
+}
+
+describe('the admission gate', () => {
+  it('asks for the balance when Redis does not know it', async () => {
+    expect(await admit(request(newId('acct')))).toMatchObject({ kind: 'balance-unknown' })
+  })
+
+  it('admits exactly as many concurrent calls as the balance affords', async () => {
+    const accountId = await funded(1_000n)
+    const answers = await Promise.all(Array.from({ length: 1_000 }, () => admit(request(accountId))))
+    const kinds = answers.map(({ kind }) => kind)
+    expect(kinds.filter((kind) => kind === 'admitted')).toHaveLength(10)
+    expect(kinds.filter((kind) => kind === 'insufficient-balance')).toHaveLength(990)
+    expect(await gate.figures(accountId)).toEqual({ availPico: 0n, heldPico: 1_000n, version: 1n })
+  })
+
+  it('says what is available and how many completion tokens it affords', async () => {
+    const accountId = await funded(60n)
+    expect(await admit(request(accountId))).toMatchObject({ kind: 'insufficient-balance', availablePico: 60n, affordableTokens: 5 })
+    const poor = await funded(19n)
+    expect(await admit(request(poor))).toMatchObject({ availablePico: 19n, affordableTokens: 0 })
+  })
+
+  it('shortens a limit the client did not set to what the balance affords, and holds just that', async () => {
+    const accountId = await funded(60n)
+    expect(await admit(request(accountId, { flexible: true }))).toMatchObject({ kind: 'admitted', holdPico: 60n, completionLimit: 5 })
+    expect(await admit(request(accountId, { flexible: true }))).toMatchObject({ kind: 'insufficient-balance' })
+  })
+
+  it('is exact with balances beyond 2^53', async () => {
+    const balance = 9_007_199_254_740_993n * 1_000n
+    const accountId = await funded(balance)
+    await admit(request(accountId, { amountPico: 1n }))
+    expect((await gate.figures(accountId)).availPico).toBe(balance - 1n)
+  })
+
+  it('answers a repeated hold id the same and holds once', async () => {
+    const accountId = await funded(1_000n)
+    const ask = request(accountId)
+    const first = await admit(ask)
+    const second = await admit(ask)
+    expect(second).toMatchObject({ kind: 'admitted', holdPico: 100n, completionLimit: 10 })
+    expect(first.kind).toBe('admitted')
+    expect((await gate.figures(accountId)).heldPico).toBe(100n)
+  })
+
+  it('limits requests per minute, counting admitted calls only', async () => {
+    const accountId = await funded(250n)
+    const ask = () => admit(request(accountId, { requestsPerMinute: 4 }))
+    expect((await ask()).kind).toBe('admitted')
+    expect((await ask()).kind).toBe('admitted')
+    for (let refused = 0; refused < 5; refused++) expect((await ask()).kind).toBe('insufficient-balance')
+    await gate.apply(accountId, { balancePico: 1_000n, version: 2n }, [])
+    expect((await ask()).kind).toBe('admitted')
+    expect((await ask()).rate.remainingRequests).toBe(0)
+    const limited = await ask()
+    expect(limited.kind).toBe('rate-limited')
+    if (limited.kind !== 'rate-limited') return
+    expect(limited.retryAfterMs).toBeGreaterThan(0)
+    expect(limited.retryAfterMs).toBeLessThanOrEqual(120_000)
+  })
+
+  it('limits tokens per minute', async () => {
+    const accountId = await funded(1_000n)
+    const ask = () => admit(request(accountId, { tokensPerMinute: 70 }))
+    expect((await ask()).kind).toBe('admitted')
+    expect((await ask()).rate.remainingTokens).toBe(10)
+    expect((await ask()).kind).toBe('rate-limited')
+  })
+
+  it('limits concurrent calls of a key and frees the place when a call ends', async () => {
+    const accountId = await funded(1_000n)
+    const first = request(accountId, { concurrentCalls: 1 })
+    expect((await admit(first)).kind).toBe('admitted')
+    expect((await admit(request(accountId, { concurrentCalls: 1 }))).kind).toBe('too-many-open')
+    await gate.endCall(accountId, 'key_1', first.callId)
+    expect((await admit(request(accountId, { concurrentCalls: 1 }))).kind).toBe('admitted')
+  })
+
+  it('keeps a key within its allowance and gives back what was not charged', async () => {
+    const accountId = await funded(10_000n)
+    const limited = () => request(accountId, { allowancePeriod: 'total' })
+    expect((await admit(limited())).kind).toBe('allowance-unknown')
+    await redis.set(apiKeyKeys(accountId, 'key_1', 'total').left, '150')
+    const first = limited()
+    expect((await admit(first)).kind).toBe('admitted')
+    expect(await admit(limited())).toMatchObject({ kind: 'allowance-spent', availablePico: 50n })
+    await gate.apply(accountId, { balancePico: 9_970n, version: 2n }, [{ callId: first.callId, chargePico: 30n }])
+    expect(await redis.get(apiKeyKeys(accountId, 'key_1', 'total').left)).toBe('120')
+    expect((await admit(limited())).kind).toBe('admitted')
+    expect((await gate.figures(accountId)).availPico).toBe(9_870n)
+  })
+
+  it('keeps avail = base − held through any order of holds, settlements, duplicates and late messages', async () => {
+    const step = fc.oneof(
+      fc.record({ do: fc.constant('hold' as const), amount: fc.integer({ min: 1, max: 400 }) }),
+      fc.record({ do: fc.constant('settle' as const), pick: fc.nat(), charge: fc.nat(100) }),
+      fc.record({ do: fc.constant('replay' as const), pick: fc.nat() }),
+      fc.record({ do: fc.constant('credit' as const), amount: fc.integer({ min: 1, max: 500 }) }),
+    )
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+        const accountId = await funded(1_000n)
+        const open: Array<{ callId: CallId; amount: bigint }> = []
+        const messages: Array<Parameters<typeof gate.apply>> = []
+        let ledger = { balancePico: 1_000n, version: 1n }
+        let heldPico = 0n
+        for (const one of steps) {
+          if (one.do === 'hold') {
+            const ask = request(accountId, { amountPico: BigInt(one.amount) })
+            const { kind } = await admit(ask)
+            expect(kind).toBe(ledger.balancePico - heldPico >= BigInt(one.amount) ? 'admitted' : 'insufficient-balance')
+            if (kind !== 'admitted') continue
+            open.push({ callId: ask.callId, amount: BigInt(one.amount) })
+            heldPico += BigInt(one.amount)
+          } else if (one.do === 'settle' && open.length > 0) {
+            const [hold] = open.splice(one.pick % open.length, 1)
+            const charge = BigInt(one.charge) < hold!.amount ? BigInt(one.charge) : hold!.amount
+            ledger = { balancePico: ledger.balancePico - charge, version: ledger.version + 1n }
+            heldPico -= hold!.amount
+            messages.push([accountId, ledger, [{ callId: hold!.callId, chargePico: charge }]])
+            await gate.apply(...messages.at(-1)!)
+          } else if (one.do === 'replay' && messages.length > 0) {
+            await gate.apply(...messages[one.pick % messages.length]!)
+          } else if (one.do === 'credit') {
+            ledger = { balancePico: ledger.balancePico + BigInt(one.amount), version: ledger.version + 1n }
+            await gate.apply(accountId, ledger, [])
+          }
+          expect(await gate.figures(accountId)).toEqual({
+            availPico: ledger.balancePico - heldPico,
+            heldPico,
+            version: ledger.version,
+          })
+        }
+      }),
+      { numRuns: 60 },
+    )
+  })
+
+  it('settles out of order: an older balance arriving late only closes its hold', async () => {
+    const accountId = await funded(1_000n)
+    const [first, second] = [request(accountId), request(accountId)]
+    await admit(first)
+    await admit(second)
+    await gate.apply(accountId, { balancePico: 900n, version: 3n }, [{ callId: second.callId, chargePico: 50n }])
+    await gate.apply(accountId, { balancePico: 950n, version: 2n }, [{ callId: first.callId, chargePico: 50n }])
+    expect(await gate.figures(accountId)).toMatchObject({ availPico: 900n, heldPico: 0n })
+  })
+})
