@@ -6,8 +6,8 @@ import type { SettlementStore } from '../src/billing/settlement-store.ts'
 import type { SettlementRecord } from '../src/core/call-job.ts'
 import type { Logger } from '../src/platform/logger.ts'
 import { SETTLEMENT_QUEUE } from '../src/platform/queues.ts'
-import { QUEUE_PREFIX } from '../src/platform/redis-keys.ts'
 import type { Redis } from '../src/platform/redis.ts'
+import { QUEUE_PREFIX } from '../src/platform/redis-keys.ts'
 import { createJobBatches } from './job-batches.ts'
 
 /**
@@ -52,13 +52,19 @@ export function startSettlementWorker(options: SettlementWorkerOptions): Settlem
     drainDelay: BLOCK_SECONDS,
   })
   worker.on('error', (error) => logger.error({ err: error }, 'settlement queue error'))
-  const batches = createJobBatches(worker, { batchMax: options.settlementBatchMax, lockMs: jobLockMs, logger })
+  const batches = createJobBatches(worker, {
+    batchMax: options.settlementBatchMax,
+    lockMs: jobLockMs,
+    logger,
+  })
   const stopping = new AbortController()
 
   const settleBatch = async (jobs: SettlementJob[]): Promise<void> => {
     const records = jobs.map((job) => ({ ...job.data, id: job.id as SettlementRecord['id'] }))
     const { accounts, quarantined } = await options.store.settle(records)
-    await Promise.all(accounts.map(({ accountId, released, ...ledger }) => options.gate.apply(accountId, ledger, released)))
+    await Promise.all(
+      accounts.map(({ accountId, released, ...ledger }) => options.gate.apply(accountId, ledger, released)),
+    )
     options.metrics.settledCalls.inc(jobs.length - quarantined.length)
     options.metrics.quarantinedCalls.inc(quarantined.length)
     for (const call of quarantined) logger.error(call, 'a settlement was refused and is quarantined')
@@ -88,7 +94,9 @@ export function startSettlementWorker(options: SettlementWorkerOptions): Settlem
       const stopKeeping = batches.keepLocks(jobs)
       try {
         const settled = await settleUntilDone(jobs)
-        next = settled ? await batches.complete(jobs, () => !stopping.signal.aborted) : await batches.handBack(jobs)
+        next = settled
+          ? await batches.complete(jobs, () => !stopping.signal.aborted)
+          : await batches.handBack(jobs)
       } finally {
         stopKeeping()
       }

@@ -7,6 +7,7 @@ import type { Redis } from '../platform/redis.ts'
 import { KEYS_CHANNEL } from '../platform/redis-keys.ts'
 import { type KeyChange, keysVersion, parseKeyChange } from './key-changes.ts'
 import type { KeyStore, KeyWithAccount } from './key-store.ts'
+import { pollEvery } from './poll-every.ts'
 
 /** What admission needs of a key. */
 export interface KeyRecord {
@@ -144,7 +145,9 @@ export async function startKeyCache(options: KeyCacheOptions): Promise<KeyCache>
   subscriber.on('ready', dropAll)
   await subscriber.subscribe(KEYS_CHANNEL)
   version = await keysVersion(redis)
-  const stopPolling = pollEvery(options.pollMs ?? 400, poll, logger)
+  const stopPolling = pollEvery(options.pollMs ?? 400, poll, (error) =>
+    logger.error({ err: error }, 'changes of API keys cannot be polled'),
+  )
 
   return {
     lookup(secret) {
@@ -196,33 +199,5 @@ function toEntry({ accountState, ...found }: KeyWithAccount, refreshAt: number):
     },
     suspended: accountState === 'suspended',
     refreshAt,
-  }
-}
-
-/** Runs `poll` again and again, never twice at once; a failed one is logged once until one succeeds. */
-function pollEvery(everyMs: number, poll: () => Promise<void>, logger: Logger): () => void {
-  let stopped = false
-  let failing = false
-  let timer: NodeJS.Timeout | undefined
-  const next = () => {
-    if (!stopped) timer = setTimeout(run, everyMs)
-  }
-  const run = () => {
-    poll()
-      .then(
-        () => {
-          failing = false
-        },
-        (error: unknown) => {
-          if (!failing && !stopped) logger.error({ err: error }, 'changes of API keys cannot be polled')
-          failing = true
-        },
-      )
-      .finally(next)
-  }
-  next()
-  return () => {
-    stopped = true
-    clearTimeout(timer)
   }
 }

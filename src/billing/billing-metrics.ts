@@ -1,0 +1,23 @@
+import { Counter, type Registry } from 'prom-client'
+
+/** What the settlement process counts. Alert on any growth of all but the first. */
+export interface BillingMetrics {
+  settledCalls: Counter
+  quarantinedCalls: Counter
+  driftedGates: Counter
+  lostCalls: Counter
+}
+
+/** Registers the counters of settlement and maintenance. */
+export function createBillingMetrics(registry: Registry): BillingMetrics {
+  const counter = (name: string, help: string) => new Counter({ name, help, registers: [registry] })
+  return {
+    settledCalls: counter('switchyard_settled_calls_total', 'Calls settled, replays included.'),
+    quarantinedCalls: counter('switchyard_quarantined_calls_total', 'Settlements the database refused.'),
+    driftedGates: counter(
+      'switchyard_drifted_gates_total',
+      'Accounts whose balance in Redis had drifted and was repaired.',
+    ),
+    lostCalls: counter('switchyard_lost_calls_total', 'Expired holds of lost calls that were released.'),
+  }
+}

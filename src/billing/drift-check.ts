@@ -1,0 +1,51 @@
+import type { Logger } from 'pino'
+import type { BalanceStore } from './balance-store.ts'
+import { type GateInspection, judgeGate } from './gate-inspection.ts'
+import type { HoldGate } from './hold-gate.ts'
+
+export interface DriftCheckDependencies {
+  gate: HoldGate
+  inspection: GateInspection
+  balances: BalanceStore
+  logger: Logger
+}
+
+/**
+ * Compares the gates of some accounts with the ledger and repairs those that drifted, with a warning each.
+ * A gate that is merely behind is brought up to date. Returns how many had drifted.
+ */
+export async function repairDrift(
+  accountIds: readonly string[],
+  { gate, inspection, balances, logger }: DriftCheckDependencies,
+): Promise<number> {
+  // The gates first, then the ledger: see judgeGate.
+  const readings = await Promise.all(accountIds.map((accountId) => inspection.read(accountId)))
+  const ledgers = await balances.balances(accountIds)
+  let drifted = 0
+  for (const [index, accountId] of accountIds.entries()) {
+    const reading = readings[index]
+    const ledger = ledgers.get(accountId)
+    if (!reading || !ledger) {
+      logger.warn({ accountId }, 'redis knows an account that the ledger does not')
+      continue
+    }
+    const verdict = judgeGate(reading, ledger)
+    switch (verdict.kind) {
+      case 'unloaded':
+      case 'sound':
+        break
+      case 'behind':
+        await gate.apply(accountId, ledger, [])
+        break
+      case 'drifted': {
+        const repaired = await inspection.rebuild(accountId, ledger, verdict.ledgerWentBack)
+        logger.warn({ accountId, problems: verdict.problems, repaired }, 'the gate drifted from the ledger')
+        drifted += 1
+        break
+      }
+      default:
+        verdict satisfies never
+    }
+  }
+  return drifted
+}

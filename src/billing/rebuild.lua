@@ -1,0 +1,20 @@
+-- Rebuilds one account's gate from the ledger and its open holds, whatever the gate said before.
+--
+-- A ledger balance older than the one the gate knows is refused, since a newer one was applied meanwhile;
+-- unless forced, for a ledger that itself went back in time. INCRBY and DECRBY do the 64-bit sums.
+--
+-- KEYS  1 avail  2 held  3 holds  4 ver
+-- ARGV  1 ledger balance  2 ledger version  3 '1' to force
+-- Returns 1 when rebuilt, 0 when refused
+local avail, held, holds, ver = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local known = redis.call('GET', ver)
+if ARGV[3] ~= '1' and known and tonumber(known) > tonumber(ARGV[2]) then return 0 end
+
+redis.call('SET', held, '0')
+for _, hold in ipairs(redis.call('HVALS', holds)) do
+  redis.call('INCRBY', held, string.match(hold, '^%d+'))
+end
+redis.call('SET', avail, ARGV[1])
+redis.call('DECRBY', avail, redis.call('GET', held))
+redis.call('SET', ver, ARGV[2])
+return 1

@@ -1,0 +1,110 @@
+import { randomUUID } from 'node:crypto'
+import type { BillingMetrics } from '../src/billing/billing-metrics.ts'
+import { type DriftCheckDependencies, repairDrift } from '../src/billing/drift-check.ts'
+import { type HoldSweepDependencies, sweepHolds } from '../src/billing/hold-sweep.ts'
+import type { DispatchQueue, SettlementQueue } from '../src/platform/queues.ts'
+import type { Redis } from '../src/platform/redis.ts'
+import { lockKey } from '../src/platform/redis-keys.ts'
+
+/**
+ * The keeper of the gate: every half minute one process of the fleet sweeps expired holds and compares every
+ * account's gate with the ledger. Both repair what they find and report it. Everything it does can be
+ * repeated and can run beside live traffic, so the lock only saves work.
+ */
+export interface Maintenance {
+  stop(): Promise<void>
+}
+
+export interface MaintenanceOptions extends Omit<HoldSweepDependencies, 'isQueued'>, DriftCheckDependencies {
+  redis: Redis
+  dispatchQueue: DispatchQueue
+  settlementQueue: SettlementQueue
+  metrics: BillingMetrics
+  clock: () => number
+  everyMs?: number
+}
+
+export interface MaintenanceReport {
+  accounts: number
+  lostCalls: number
+  driftedGates: number
+}
+
+const EVERY_MS = 30_000
+const LOCK_MS = 120_000
+const ACCOUNTS_AT_ONCE = 100
+
+/** Deletes the lock if it is still ours. KEYS 1 lock; ARGV 1 token; returns the number of keys deleted. */
+const RELEASE_LOCK = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`
+
+/** Starts maintenance: a first run at once, then one `everyMs` after the last ended. */
+export function startMaintenance(options: MaintenanceOptions): Maintenance {
+  const { everyMs = EVERY_MS, logger } = options
+  let stopped = false
+  let timer: NodeJS.Timeout | undefined
+  let running: Promise<void> = Promise.resolve()
+  const run = () => {
+    running = runMaintenance(options, () => stopped)
+      .then(
+        (report) => {
+          if (report) logger.debug(report, 'maintenance done')
+        },
+        (error: unknown) => logger.error({ err: error }, 'maintenance failed; it runs again'),
+      )
+      .finally(() => {
+        if (!stopped) timer = setTimeout(run, everyMs)
+      })
+  }
+  run()
+  return {
+    async stop() {
+      stopped = true
+      clearTimeout(timer)
+      await running
+    },
+  }
+}
+
+/** One run over every account that Redis knows; null when another process is at it. Ends early when told to stop. */
+export async function runMaintenance(
+  options: MaintenanceOptions,
+  isStopped: () => boolean = () => false,
+): Promise<MaintenanceReport | null> {
+  const { redis } = options
+  const lock = lockKey('maintenance')
+  const token = randomUUID()
+  if ((await redis.set(lock, token, 'PX', LOCK_MS, 'NX')) === null) return null
+  try {
+    const report: MaintenanceReport = { accounts: 0, lostCalls: 0, driftedGates: 0 }
+    const accountIds = await options.gate.accounts()
+    for (let start = 0; start < accountIds.length && !isStopped(); start += ACCOUNTS_AT_ONCE) {
+      const some = accountIds.slice(start, start + ACCOUNTS_AT_ONCE)
+      const { lostCalls, driftedGates } = await maintain(some, options)
+      report.accounts += some.length
+      report.lostCalls += lostCalls
+      report.driftedGates += driftedGates
+    }
+    return report
+  } finally {
+    await redis.eval(RELEASE_LOCK, 1, lock, token)
+  }
+}
+
+async function maintain(
+  accountIds: string[],
+  options: MaintenanceOptions,
+): Promise<Omit<MaintenanceReport, 'accounts'>> {
+  const { dispatchQueue, settlementQueue, metrics, clock } = options
+  // Dispatch first: a call's settlement job exists before its dispatch job goes.
+  const isQueued = async (callId: string) =>
+    (await dispatchQueue.getJobState(callId)) !== 'unknown' ||
+    (await settlementQueue.getJobState(callId)) !== 'unknown'
+  const lost = await Promise.all(
+    accountIds.map((accountId) => sweepHolds(accountId, clock(), { ...options, isQueued })),
+  )
+  const lostCalls = lost.reduce((sum, count) => sum + count, 0)
+  const driftedGates = await repairDrift(accountIds, options)
+  metrics.lostCalls.inc(lostCalls)
+  metrics.driftedGates.inc(driftedGates)
+  return { lostCalls, driftedGates }
+}
