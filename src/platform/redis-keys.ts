@@ -53,3 +53,19 @@ export const KEYS_VERSION = `${PREFIX}:keys:version`
 
 /** Locks of jobs that one process in the fleet runs at a time. */
 export const lockKey = (job: string): string => `${PREFIX}:lock:${job}`
+
+/** What the fleet knows of offers' health. One hash tag, since its scripts touch several of these at once. */
+const HEALTH = `${PREFIX}:{health}`
+/** Hash: offer id → breaker entry, see src/core/breaker.ts. */
+export const HEALTH_BREAKERS = `${HEALTH}:breakers`
+/** Hash: offer id → unix ms until which it asked not to be called. */
+export const HEALTH_RATE_LIMITED = `${HEALTH}:rate-limited`
+/** Where every worker hears of changes to the two above. */
+export const HEALTH_CHANNEL = `${HEALTH}:changed`
+/** Hash: failures and successes of one offer by time bucket. */
+export const healthWindow = (offerId: string): string => `${HEALTH}:window:${offerId}`
+/** Held by the one call that probes an offer whose breaker is half-open. */
+export const healthProbe = (offerId: string): string => `${HEALTH}:probe:${offerId}`
+
+/** Hash: calls and retries of the fleet by second. */
+export const RETRY_BUDGET = `${PREFIX}:retry-budget`
