@@ -7,8 +7,8 @@ import { createKeyStore } from './accounts/key-store.ts'
 import { createAdmissionGate } from './admission/admission-gate.ts'
 import { createFigureLoaders } from './admission/load-figures.ts'
 import { createHoldGate } from './billing/hold-gate.ts'
-import { createSpendStore } from './billing/spend-store.ts'
 import { postLedger } from './billing/ledger-store.ts'
+import { createSpendStore } from './billing/spend-store.ts'
 import { createCatalogStore } from './catalog/catalog-store.ts'
 import type { Config } from './config.ts'
 import { newId } from './core/ids.ts'
@@ -43,7 +43,13 @@ export async function createApiRuntime(config: Readonly<Config>, logger: Logger)
 
   const catalog = await createCatalogStore({ ...config, environment: process.env, logger })
   const keyStore = createKeyStore(postgres, createKeyHasher(config.masterKey), randomBytes)
-  const keys = await startKeyCache({ keys: keyStore, redis, subscriber: keySubscriber, logger, clock: Date.now })
+  const keys = await startKeyCache({
+    keys: keyStore,
+    redis,
+    subscriber: keySubscriber,
+    logger,
+    clock: Date.now,
+  })
   const gate = createHoldGate(redis)
   const accounts = createAccountStore(postgres, postLedger)
   const dispatchQueue = createDispatchQueue(queueRedis)

@@ -1,7 +1,7 @@
+import type { HoldGate } from '../src/billing/hold-gate.ts'
 import type { CallBody, CallEnvelope, CallJob, SettlementRecord } from '../src/core/call-job.ts'
 import type { CatalogSnapshot } from '../src/core/catalog.ts'
 import type { FrameBody, FrameError, ShownSoFar } from '../src/core/frames.ts'
-import type { HoldGate } from '../src/billing/hold-gate.ts'
 import type { Logger } from '../src/platform/logger.ts'
 import { enqueueSettlement, type SettlementQueue } from '../src/platform/queues.ts'
 import type { Sealer } from '../src/platform/sealing.ts'
@@ -37,7 +37,8 @@ const WAITED_TOO_LONG: FrameError = {
 }
 const INTERRUPTED: FrameError = {
   code: 'all_providers_failed',
-  message: 'The answer broke off and could not be continued. What was delivered is all there is; retry the request.',
+  message:
+    'The answer broke off and could not be continued. What was delivered is all there is; retry the request.',
 }
 const FAILED_INSIDE: FrameError = {
   code: 'internal_error',
@@ -57,7 +58,10 @@ export async function runCall(job: CallJob, claim: number, deps: CallRunnerDepen
   try {
     const ended = await play(job, claim, call, deps)
     if (typeof ended === 'string') return ended
-    const record = settlementRecord(envelope, ended.end, deps.catalog(), { claimedAt, finishedAt: deps.clock() })
+    const record = settlementRecord(envelope, ended.end, deps.catalog(), {
+      claimedAt,
+      finishedAt: deps.clock(),
+    })
     await close(record, ended.last, outbox, deps)
     return 'done'
   } finally {
@@ -71,7 +75,12 @@ interface Ended {
   last: FrameBody
 }
 
-async function play(job: CallJob, claim: number, call: RunningCall, deps: CallRunnerDependencies): Promise<Ended | RunResult> {
+async function play(
+  job: CallJob,
+  claim: number,
+  call: RunningCall,
+  deps: CallRunnerDependencies,
+): Promise<Ended | RunResult> {
   const { envelope } = job
   if (claim > 1) {
     const shown = await shownBefore(call)
@@ -94,7 +103,8 @@ const sinkFor = ({ outbox }: RunningCall) => ({
   open: (candidate: number) => outbox.send(['open', candidate]),
   text: (text: string) => outbox.send(['text', text]),
   refusal: (text: string) => outbox.send(['refusal', text]),
-  toolCalls: (deltas: Extract<FrameBody, readonly ['tool-calls', unknown]>[1]) => outbox.send(['tool-calls', deltas]),
+  toolCalls: (deltas: Extract<FrameBody, readonly ['tool-calls', unknown]>[1]) =>
+    outbox.send(['tool-calls', deltas]),
 })
 
 function ended(outcome: ChainOutcome, envelope: CallEnvelope, call: RunningCall): Ended | RunResult {
@@ -104,9 +114,15 @@ function ended(outcome: ChainOutcome, envelope: CallEnvelope, call: RunningCall)
     case 'completed':
       return { end: { ...outcome, errorCode: null }, last: lastFrame(outcome, envelope) }
     case 'failed':
-      return { end: { ...failure(outcome.error).end, attempts: outcome.attempts }, last: ['error', outcome.error] }
+      return {
+        end: { ...failure(outcome.error).end, attempts: outcome.attempts },
+        last: ['error', outcome.error],
+      }
     case 'interrupted':
-      return { end: { ...outcome, errorCode: outcome.error.code, finishReason: 'error' }, last: ['error', outcome.error] }
+      return {
+        end: { ...outcome, errorCode: outcome.error.code, finishReason: 'error' },
+        last: ['error', outcome.error],
+      }
     case 'cancelled': {
       // A stopping worker hands a call back if its client has seen nothing of it.
       if (reason === 'shutdown' && !call.outbox.used) return 'hand-back'
@@ -126,7 +142,10 @@ function ended(outcome: ChainOutcome, envelope: CallEnvelope, call: RunningCall)
   }
 }
 
-function lastFrame(outcome: Extract<ChainOutcome, { status: 'completed' }>, envelope: CallEnvelope): FrameBody {
+function lastFrame(
+  outcome: Extract<ChainOutcome, { status: 'completed' }>,
+  envelope: CallEnvelope,
+): FrameBody {
   // Usage is shown where the upstream supplied it; a count of our own is only charged by.
   const usage = outcome.usageSource === 'upstream' ? outcome.usage : null
   return envelope.stream

@@ -5,8 +5,8 @@ import type { CallJob } from '../src/core/call-job.ts'
 import type { CallId } from '../src/core/ids.ts'
 import type { Logger } from '../src/platform/logger.ts'
 import { DISPATCH_QUEUE } from '../src/platform/queues.ts'
-import { QUEUE_PREFIX } from '../src/platform/redis-keys.ts'
 import type { Redis } from '../src/platform/redis.ts'
+import { QUEUE_PREFIX } from '../src/platform/redis-keys.ts'
 import { type CallRunnerDependencies, runCall } from './call-runner.ts'
 
 export interface DispatchWorkerOptions extends CallRunnerDependencies {
@@ -52,7 +52,9 @@ export class DispatchWorker {
       maxStalledCount: NEVER,
     })
     this.worker.on('error', (error) => options.logger.warn({ err: error }, 'dispatch queue'))
-    this.worker.on('stalled', (callId) => options.logger.warn({ callId }, 'call lost its worker; back in the queue'))
+    this.worker.on('stalled', (callId) =>
+      options.logger.warn({ callId }, 'call lost its worker; back in the queue'),
+    )
     this.renewal = setInterval(() => void this.renew(), options.lockMs / 3)
   }
 
@@ -127,7 +129,11 @@ export class DispatchWorker {
     if (this.claimed.size === 0) return
     const ids = [...this.claimed]
     try {
-      const lost = await this.worker.extendJobLocks(ids, ids.map(() => this.token), this.options.lockMs)
+      const lost = await this.worker.extendJobLocks(
+        ids,
+        ids.map(() => this.token),
+        this.options.lockMs,
+      )
       for (const callId of lost) {
         if (!this.claimed.has(callId)) continue
         this.options.logger.warn({ callId }, 'claim lost to another worker')

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { CallId } from '../core/ids.ts'
-import { accountKeys, apiKeyKeys } from '../platform/redis-keys.ts'
 import { defineScript, type Redis } from '../platform/redis.ts'
+import { accountKeys, apiKeyKeys } from '../platform/redis-keys.ts'
 
 /** What one call asks of the gate. */
 export interface AdmissionRequest {
@@ -76,7 +76,11 @@ export function createAdmissionGate(redis: Redis): AdmissionGate {
 }
 
 function readAnswer([outcome, requests, tokens, reset, first, second]: unknown[]): AdmissionAnswer {
-  const rate = { remainingRequests: Number(requests), remainingTokens: Number(tokens), resetMs: Number(reset) }
+  const rate = {
+    remainingRequests: Number(requests),
+    remainingTokens: Number(tokens),
+    resetMs: Number(reset),
+  }
   switch (outcome) {
     case 'ok':
       return { kind: 'admitted', holdPico: BigInt(first as string), completionLimit: Number(second), rate }

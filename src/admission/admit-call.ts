@@ -1,3 +1,4 @@
+import type { KeyRecord } from '../accounts/key-cache.ts'
 import { allowancePeriod } from '../core/allowance-period.ts'
 import type { CallEnvelope, Candidate } from '../core/call-job.ts'
 import type { CatalogSnapshot } from '../core/catalog.ts'
@@ -7,7 +8,6 @@ import { newCallId } from '../core/ids.ts'
 import { formatUsd, picoUsd } from '../core/money.ts'
 import { promptTokensBound } from '../core/prompt-tokens.ts'
 import { planRoute, type RoutingPlan } from '../core/routing-plan.ts'
-import type { KeyRecord } from '../accounts/key-cache.ts'
 import type { AdmissionAnswer, AdmissionGate, RateFigures } from './admission-gate.ts'
 
 /** Limits of a key where the key itself sets none, and the bounds of a call. */
@@ -28,7 +28,10 @@ export interface AdmissionDependencies {
   /** Brings the ledger's balance of an account into Redis. */
   loadBalance: (accountId: string) => Promise<void>
   /** Brings what a key may still spend in a period into Redis. */
-  loadAllowance: (key: KeyRecord, period: { id: string; startsAt: number; endsAt: number | null }) => Promise<void>
+  loadAllowance: (
+    key: KeyRecord,
+    period: { id: string; startsAt: number; endsAt: number | null },
+  ) => Promise<void>
   limits: AdmissionLimits
   replyChannel: string
   topUpUrl: string
@@ -95,7 +98,8 @@ export async function admitCall(
     await deps.loadAllowance(key, period)
     answer = await ask()
   }
-  if (answer.kind !== 'admitted') throw new AdmissionRefused(refusal(answer, plan, deps.topUpUrl), answer.rate)
+  if (answer.kind !== 'admitted')
+    throw new AdmissionRefused(refusal(answer, plan, deps.topUpUrl), answer.rate)
 
   const envelope: CallEnvelope = {
     id: callId,
@@ -137,13 +141,21 @@ function refusal(
 ): ApiError {
   switch (answer.kind) {
     case 'rate-limited':
-      return new ApiError('rate_limit_exceeded', 'This key sends more than its limit per minute. Wait, then retry.', {
-        retryAfterSeconds: answer.retryAfterMs / 1000,
-      })
+      return new ApiError(
+        'rate_limit_exceeded',
+        'This key sends more than its limit per minute. Wait, then retry.',
+        {
+          retryAfterSeconds: answer.retryAfterMs / 1000,
+        },
+      )
     case 'too-many-open':
-      return new ApiError('concurrency_limit_exceeded', 'This key has as many calls open as it may. Wait for one to end.', {
-        retryAfterSeconds: answer.retryAfterMs / 1000,
-      })
+      return new ApiError(
+        'concurrency_limit_exceeded',
+        'This key has as many calls open as it may. Wait for one to end.',
+        {
+          retryAfterSeconds: answer.retryAfterMs / 1000,
+        },
+      )
     case 'insufficient-balance':
     case 'allowance-spent': {
       const metadata = {
@@ -153,11 +165,21 @@ function refusal(
         top_up_url: topUpUrl,
       }
       return answer.kind === 'insufficient-balance'
-        ? new ApiError('insufficient_balance', 'The balance does not cover what this call may cost. Top up, or lower the token limit.', { metadata })
-        : new ApiError('key_limit_exceeded', "The key's spending limit does not cover what this call may cost. Raise it, or lower the token limit.", { metadata })
+        ? new ApiError(
+            'insufficient_balance',
+            'The balance does not cover what this call may cost. Top up, or lower the token limit.',
+            { metadata },
+          )
+        : new ApiError(
+            'key_limit_exceeded',
+            "The key's spending limit does not cover what this call may cost. Raise it, or lower the token limit.",
+            { metadata },
+          )
     }
     case 'balance-unknown':
     case 'allowance-unknown':
-      return new ApiError('overloaded', 'The balance is not available right now. Retry shortly.', { retryAfterSeconds: 1 })
+      return new ApiError('overloaded', 'The balance is not available right now. Retry shortly.', {
+        retryAfterSeconds: 1,
+      })
   }
 }

@@ -2,7 +2,12 @@ import type { CallEnvelope, CallStatus, SettlementRecord } from '../core/call-jo
 import type { ChatRequest } from '../core/chat-request.ts'
 import type { FrameError } from '../core/frames.ts'
 import type { Logger } from '../platform/logger.ts'
-import { type DispatchQueue, enqueueCall, enqueueSettlement, type SettlementQueue } from '../platform/queues.ts'
+import {
+  type DispatchQueue,
+  enqueueCall,
+  enqueueSettlement,
+  type SettlementQueue,
+} from '../platform/queues.ts'
 import type { Sealer } from '../platform/sealing.ts'
 import type { CallSink } from '../relay/pending-call.ts'
 import type { ReplyHub } from '../relay/reply-hub.ts'
@@ -76,7 +81,12 @@ export function dispatchCall(
 }
 
 /** The record of a call that no worker served: it releases the hold and charges nothing. */
-function unservedRecord(envelope: CallEnvelope, status: CallStatus, error: FrameError, nowMs: number): SettlementRecord {
+function unservedRecord(
+  envelope: CallEnvelope,
+  status: CallStatus,
+  error: FrameError,
+  nowMs: number,
+): SettlementRecord {
   return {
     id: envelope.id,
     accountId: envelope.accountId,

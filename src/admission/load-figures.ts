@@ -1,8 +1,8 @@
 import type { AccountStore } from '../accounts/account-store.ts'
 import type { HoldGate } from '../billing/hold-gate.ts'
 import type { SpendStore } from '../billing/spend-store.ts'
-import { apiKeyKeys } from '../platform/redis-keys.ts'
 import type { Redis } from '../platform/redis.ts'
+import { apiKeyKeys } from '../platform/redis-keys.ts'
 import type { AdmissionDependencies } from './admit-call.ts'
 
 /** A key's allowance outlives its period by this, for calls that were admitted at its very end. */
@@ -23,7 +23,8 @@ export function createFigureLoaders(
     },
 
     async loadAllowance(key, period) {
-      if (key.accountId === null || key.limitPico === null) throw new Error(`key ${key.keyId} has no allowance`)
+      if (key.accountId === null || key.limitPico === null)
+        throw new Error(`key ${key.keyId} has no allowance`)
       const left = key.limitPico - (await spend.spentSince(key.keyId, period.startsAt))
       const name = apiKeyKeys(key.accountId, key.keyId, period.id).left
       // Only if absent: another instance may have loaded it, and calls been admitted, in the meantime.

@@ -54,14 +54,16 @@ export function attemptFailure(
   return { kind, httpStatus: null, retryAfterMs: null, hint: null, ...parts, internal }
 }
 
-/** What a failure says about the health of the offer it happened at. */
+/** What the end of an attempt says about the health of the offer it happened at. */
 export type HealthEffect =
-  /** The provider answered as it should; the request or the clock was the matter. */
-  | { kind: 'none' }
+  /** The provider answered as it should, if only to say that the request is at fault. */
+  | { kind: 'success' }
   | { kind: 'failure' }
   /** Our standing there is wrong; it stays wrong until somebody acts. */
   | { kind: 'refused' }
   | { kind: 'rate-limited'; retryAfterMs: number }
+  /** Nothing: the clock or the client ended it. */
+  | { kind: 'none' }
 
 /** Reads the health effect off a failure. */
 export function healthEffect(failure: AttemptFailure): HealthEffect {
@@ -83,8 +85,9 @@ export function healthEffect(failure: AttemptFailure): HealthEffect {
     case 'context-length':
     case 'content-policy':
     case 'bad-request':
-    case 'call-timeout':
     case 'rescue-mismatch':
+      return { kind: 'success' }
+    case 'call-timeout':
       return { kind: 'none' }
     default:
       return failure.kind satisfies never

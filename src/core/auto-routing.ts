@@ -42,7 +42,8 @@ function canTake(model: Model, shape: RequestShape, needsTools: boolean): boolea
 
 const SCANNED_CHARS = 4_000
 const LONG_QUESTION_CHARS = 1_500
-const HARD_SIGNS = /[=<>∑∫√^{}]|\d+\s*[-+*/%]\s*\d|```|\b(?:prove|derive|optimi[sz]e|analy[sz]e|refactor|debug|theorem|algorithm|step by step)\b/gi
+const HARD_SIGNS =
+  /[=<>∑∫√^{}]|\d+\s*[-+*/%]\s*\d|```|\b(?:prove|derive|optimi[sz]e|analy[sz]e|refactor|debug|theorem|algorithm|step by step)\b/gi
 const MANY_SIGNS = 12
 
 /**
@@ -52,7 +53,8 @@ const MANY_SIGNS = 12
 export function difficulty(messages: readonly ChatMessage[]): number {
   const last = messages.findLast((message) => message.role === 'user')
   if (!last) return 0.5
-  const whole = typeof last.content === 'string' ? last.content : last.content.map((part) => part.text ?? '').join('\n')
+  const whole =
+    typeof last.content === 'string' ? last.content : last.content.map((part) => part.text ?? '').join('\n')
   const text = whole.slice(0, SCANNED_CHARS)
   const signs = text.match(HARD_SIGNS)?.length ?? 0
   const length = Math.min(1, whole.length / LONG_QUESTION_CHARS)

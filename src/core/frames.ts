@@ -3,9 +3,10 @@
  * calls, travel in one message: a JSON array of tuples. Frames of one claim of one call are numbered from 0;
  * `fence` is the number of that claim, so frames of a worker that lost its claim are recognized.
  */
-import type { CallId } from './ids.ts'
+
 import type { CompletionMessage, FinishReason, ToolCallDelta } from './completion.ts'
 import type { ErrorCode } from './errors.ts'
+import type { CallId } from './ids.ts'
 import type { Usage } from './pricing.ts'
 
 export type Frame = readonly [callId: CallId, fence: number, sequence: number, body: FrameBody]
@@ -19,7 +20,13 @@ export type FrameBody =
   /** A stream's truthful end. */
   | readonly ['finish', reason: FinishReason, usage: Usage | null]
   /** The whole answer of a non-streaming call. */
-  | readonly ['reply', candidate: number, message: CompletionMessage, reason: FinishReason, usage: Usage | null]
+  | readonly [
+      'reply',
+      candidate: number,
+      message: CompletionMessage,
+      reason: FinishReason,
+      usage: Usage | null,
+    ]
   /** The call failed, or a stream broke after content. Ends the call. */
   | readonly ['error', FrameError]
   /** A worker claimed this call again after another stalled, and asks what the client was shown. Not numbered (-1). */

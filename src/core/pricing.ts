@@ -12,9 +12,7 @@ export interface Usage {
  * Source: specification 1.5; with rates in pico-USD per token the division by 1,000,000 vanishes.
  */
 export function costOf(usage: Usage, rate: TokenRates): PicoUsd {
-  return picoUsd(
-    BigInt(usage.promptTokens) * rate.prompt + BigInt(usage.completionTokens) * rate.completion,
-  )
+  return picoUsd(BigInt(usage.promptTokens) * rate.prompt + BigInt(usage.completionTokens) * rate.completion)
 }
 
 const SMALLEST_DISCOUNT_PERCENT = 5
@@ -24,7 +22,11 @@ const SMALLEST_DISCOUNT_PERCENT = 5
  * million tokens. Throws RangeError on a discount under 5 %, which the service promises never to give.
  */
 export function listedRate(listPrice: TokenRates, discountPercent: number): TokenRates {
-  if (!Number.isInteger(discountPercent) || discountPercent < SMALLEST_DISCOUNT_PERCENT || discountPercent > 100) {
+  if (
+    !Number.isInteger(discountPercent) ||
+    discountPercent < SMALLEST_DISCOUNT_PERCENT ||
+    discountPercent > 100
+  ) {
     throw new RangeError(`discount must be a whole percentage from 5 to 100, not ${discountPercent}`)
   }
   const less = (price: bigint) => picoUsdPerToken((price * BigInt(100 - discountPercent)) / 100n)

@@ -1,10 +1,10 @@
-import { type CatalogSnapshot, findModel, type Model, type Offer } from './catalog.ts'
-import type { Candidate } from './call-job.ts'
-import type { ChatRequest, ProviderPreferences, Sort } from './chat-request.ts'
 import { rankAutoModels } from './auto-routing.ts'
+import type { Candidate } from './call-job.ts'
+import { type CatalogSnapshot, findModel, type Model, type Offer } from './catalog.ts'
+import type { ChatRequest, ProviderPreferences, Sort } from './chat-request.ts'
 import { ApiError } from './errors.ts'
 import { type PicoUsd, picoUsd } from './money.ts'
-import { requestShape, type RequestShape } from './request-shape.ts'
+import { type RequestShape, requestShape } from './request-shape.ts'
 
 /** Where a call may go, in order, and what it can cost at most. */
 export interface RoutingPlan {
@@ -42,9 +42,13 @@ export function planRoute(
   const shape = requestShape(request)
   const entries = request.models.flatMap((asked) => resolveEntry(asked, request, shape, catalog))
   if (entries.length === 0) {
-    throw new ApiError('model_not_found', `No model of that name. Ids come from the catalog: ${request.models.join(', ')}.`, {
-      param: request.models.length > 1 ? 'models' : 'model',
-    })
+    throw new ApiError(
+      'model_not_found',
+      `No model of that name. Ids come from the catalog: ${request.models.join(', ')}.`,
+      {
+        param: request.models.length > 1 ? 'models' : 'model',
+      },
+    )
   }
   const obstacles = new Set<Obstacle>()
   const candidates: Candidate[] = []
@@ -73,7 +77,12 @@ const SUFFIXES: Record<string, Pick<Entry, 'sort' | 'exactTools'>> = {
   exacto: { sort: undefined, exactTools: true },
 }
 
-function resolveEntry(asked: string, request: ChatRequest, shape: RequestShape, catalog: CatalogSnapshot): Entry[] {
+function resolveEntry(
+  asked: string,
+  request: ChatRequest,
+  shape: RequestShape,
+  catalog: CatalogSnapshot,
+): Entry[] {
   const whole = findModel(catalog, asked)
   if (whole) return [{ asked, model: whole, sort: undefined, exactTools: false }]
   const colon = asked.lastIndexOf(':')
@@ -150,7 +159,12 @@ function toCandidate(
 ): Candidate | null {
   const { model } = entry
   const wanted = request.completionLimit ?? defaultCompletionLimit
-  const limit = limitUnderCap(Math.min(wanted, model.maxOutputTokens), model, promptTokens, request.preferences)
+  const limit = limitUnderCap(
+    Math.min(wanted, model.maxOutputTokens),
+    model,
+    promptTokens,
+    request.preferences,
+  )
   if (limit < 1) return null
   return {
     offerId: offer.id,
@@ -164,7 +178,12 @@ function toCandidate(
   }
 }
 
-function limitUnderCap(limit: number, model: Model, promptTokens: number, preferences: ProviderPreferences): number {
+function limitUnderCap(
+  limit: number,
+  model: Model,
+  promptTokens: number,
+  preferences: ProviderPreferences,
+): number {
   const cap = preferences.maxPrice.request
   if (cap === undefined) return limit
   const left = cap - BigInt(promptTokens) * model.rate.prompt
@@ -178,7 +197,9 @@ function priced(candidates: Candidate[], promptTokens: number): RoutingPlan {
   const max = (values: bigint[]) => values.reduce((a, b) => (a > b ? a : b), 0n)
   const prompts = candidates.map((candidate) => BigInt(promptTokens) * BigInt(candidate.rate.prompt))
   const rates = candidates.map((candidate) => BigInt(candidate.rate.completion))
-  const worst = candidates.map((candidate, index) => prompts[index]! + BigInt(candidate.completionLimit) * rates[index]!)
+  const worst = candidates.map(
+    (candidate, index) => prompts[index]! + BigInt(candidate.completionLimit) * rates[index]!,
+  )
   return {
     candidates,
     worstCase: picoUsd(max(worst)),
@@ -190,16 +211,28 @@ function priced(candidates: Candidate[], promptTokens: number): RoutingPlan {
 
 function refusal(obstacles: Set<Obstacle>, shape: RequestShape): ApiError {
   if (obstacles.has('preferences')) {
-    return new ApiError('no_provider_available', 'No provider meets the preferences of this request. Loosen `provider` or the model suffix.', {
-      shouldRetry: false,
-    })
+    return new ApiError(
+      'no_provider_available',
+      'No provider meets the preferences of this request. Loosen `provider` or the model suffix.',
+      {
+        shouldRetry: false,
+      },
+    )
   }
   if (obstacles.has('context')) {
-    return new ApiError('context_length_exceeded', 'The messages are longer than the context window of any eligible model. Shorten them.', {
-      param: 'messages',
-    })
+    return new ApiError(
+      'context_length_exceeded',
+      'The messages are longer than the context window of any eligible model. Shorten them.',
+      {
+        param: 'messages',
+      },
+    )
   }
-  return new ApiError('unsupported_shape', `No eligible model takes this input (${shape.modalities.join(', ')}). Choose a model that does.`, {
-    param: 'messages',
-  })
+  return new ApiError(
+    'unsupported_shape',
+    `No eligible model takes this input (${shape.modalities.join(', ')}). Choose a model that does.`,
+    {
+      param: 'messages',
+    },
+  )
 }

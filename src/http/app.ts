@@ -5,10 +5,10 @@ import type { KeyCache } from '../accounts/key-cache.ts'
 import type { AdmissionDependencies } from '../admission/admit-call.ts'
 import type { DispatchDependencies } from '../admission/dispatch-call.ts'
 import type { CatalogSnapshot } from '../core/catalog.ts'
-import type { SettlementQueue } from '../platform/queues.ts'
 import type { Logger } from '../platform/logger.ts'
-import { authenticate } from './plugins/authenticate.ts'
+import type { SettlementQueue } from '../platform/queues.ts'
 import { answerErrors } from './plugins/answer-errors.ts'
+import { authenticate } from './plugins/authenticate.ts'
 import { healthRoutes } from './routes/health.ts'
 import { queuesDashboard } from './routes/queues-dashboard.ts'
 import { surfaceRoutes } from './routes/surfaces.ts'
@@ -76,9 +76,19 @@ function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): 
   const timedOut = error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
   const tooLarge = error.code === 'HPE_HEADER_OVERFLOW'
   const [status, type, code, message] = timedOut
-    ? ['408 Request Timeout', 'timeout_error', 'request_timeout', 'The request did not arrive in time. Send it again.']
+    ? [
+        '408 Request Timeout',
+        'timeout_error',
+        'request_timeout',
+        'The request did not arrive in time. Send it again.',
+      ]
     : tooLarge
-      ? ['413 Content Too Large', 'invalid_request_error', 'request_too_large', 'The request headers are too large.']
+      ? [
+          '413 Content Too Large',
+          'invalid_request_error',
+          'request_too_large',
+          'The request headers are too large.',
+        ]
       : ['400 Bad Request', 'invalid_request_error', 'invalid_request', 'The request is not valid HTTP.']
   const requestId = randomUUID()
   const body = JSON.stringify({ error: { message, type, param: null, code, request_id: requestId } })

@@ -1,6 +1,6 @@
 import type { ControlMessage } from '../core/frames.ts'
-import { CONTROL_CHANNEL } from '../platform/redis-keys.ts'
 import type { Redis } from '../platform/redis.ts'
+import { CONTROL_CHANNEL } from '../platform/redis-keys.ts'
 
 /** Hears what API instances tell workers. `subscriber` is a connection of its own. */
 export async function listenForControl(

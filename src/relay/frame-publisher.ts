@@ -73,7 +73,10 @@ export class FramePublisher {
       clearTimeout(suspicion)
       this.suspects.delete(channel)
     } else if (suspicion === undefined) {
-      this.suspects.set(channel, setTimeout(() => this.confirmUnheard(channel), UNHEARD_GRACE_MS))
+      this.suspects.set(
+        channel,
+        setTimeout(() => this.confirmUnheard(channel), UNHEARD_GRACE_MS),
+      )
     }
   }
 

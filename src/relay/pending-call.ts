@@ -1,5 +1,11 @@
 import type { CallEnvelope } from '../core/call-job.ts'
-import { type ControlMessage, endsCall, type FrameBody, type FrameError, type ShownSoFar } from '../core/frames.ts'
+import {
+  type ControlMessage,
+  endsCall,
+  type FrameBody,
+  type FrameError,
+  type ShownSoFar,
+} from '../core/frames.ts'
 
 /** Who waits for a call: writes what arrives to a client. Each frame comes once and in order. */
 export interface CallSink {
@@ -142,7 +148,8 @@ export class PendingCall {
   private note(body: FrameBody): void {
     if (body[0] === 'open') this.candidate = body[1]
     else if (body[0] === 'text' || body[0] === 'refusal') this.shownText += body[1]
-    else if (body[0] === 'tool-calls') this.shownText += body[1].map((delta) => delta.function?.arguments ?? '').join('')
+    else if (body[0] === 'tool-calls')
+      this.shownText += body[1].map((delta) => delta.function?.arguments ?? '').join('')
   }
 
   private deliverToSink(body: FrameBody): void {

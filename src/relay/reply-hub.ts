@@ -1,8 +1,8 @@
 import type { CallEnvelope } from '../core/call-job.ts'
 import type { ControlMessage, Frame, FrameError } from '../core/frames.ts'
 import type { Logger } from '../platform/logger.ts'
-import { CONTROL_CHANNEL, replyChannel } from '../platform/redis-keys.ts'
 import type { Redis } from '../platform/redis.ts'
+import { CONTROL_CHANNEL, replyChannel } from '../platform/redis-keys.ts'
 import { type CallSink, PendingCall } from './pending-call.ts'
 
 const TICK_MS = 100
@@ -122,7 +122,10 @@ export class ReplyHub {
 
   private control(message: ControlMessage): void {
     this.options.publisher.publish(CONTROL_CHANNEL, JSON.stringify(message)).catch((error) => {
-      this.options.logger.warn({ err: error, kind: message.kind, callId: message.callId }, 'control message not sent')
+      this.options.logger.warn(
+        { err: error, kind: message.kind, callId: message.callId },
+        'control message not sent',
+      )
     })
   }
 }

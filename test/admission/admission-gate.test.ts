@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type AdmissionRequest, createAdmissionGate } from '../../src/admission/admission-gate.ts'
 import { createHoldGate } from '../../src/billing/hold-gate.ts'
 import { type CallId, newId } from '../../src/core/ids.ts'
-import { apiKeyKeys } from '../../src/platform/redis-keys.ts'
 import { createRedis, type Redis } from '../../src/platform/redis.ts'
+import { apiKeyKeys } from '../../src/platform/redis-keys.ts'
 import { createTestRedis, type TestRedis } from '../helpers/services.ts'
 
 let server: TestRedis
@@ -66,15 +66,25 @@ describe('the admission gate', () => {
 
   it('says what is available and how many completion tokens it affords', async () => {
     const accountId = await funded(60n)
-    expect(await admit(request(accountId))).toMatchObject({ kind: 'insufficient-balance', availablePico: 60n, affordableTokens: 5 })
+    expect(await admit(request(accountId))).toMatchObject({
+      kind: 'insufficient-balance',
+      availablePico: 60n,
+      affordableTokens: 5,
+    })
     const poor = await funded(19n)
     expect(await admit(request(poor))).toMatchObject({ availablePico: 19n, affordableTokens: 0 })
   })
 
   it('shortens a limit the client did not set to what the balance affords, and holds just that', async () => {
     const accountId = await funded(60n)
-    expect(await admit(request(accountId, { flexible: true }))).toMatchObject({ kind: 'admitted', holdPico: 60n, completionLimit: 5 })
-    expect(await admit(request(accountId, { flexible: true }))).toMatchObject({ kind: 'insufficient-balance' })
+    expect(await admit(request(accountId, { flexible: true }))).toMatchObject({
+      kind: 'admitted',
+      holdPico: 60n,
+      completionLimit: 5,
+    })
+    expect(await admit(request(accountId, { flexible: true }))).toMatchObject({
+      kind: 'insufficient-balance',
+    })
   })
 
   it('is exact with balances beyond 2^53', async () => {
@@ -135,7 +145,9 @@ describe('the admission gate', () => {
     const first = limited()
     expect((await admit(first)).kind).toBe('admitted')
     expect(await admit(limited())).toMatchObject({ kind: 'allowance-spent', availablePico: 50n })
-    await gate.apply(accountId, { balancePico: 9_970n, version: 2n }, [{ callId: first.callId, chargePico: 30n }])
+    await gate.apply(accountId, { balancePico: 9_970n, version: 2n }, [
+      { callId: first.callId, chargePico: 30n },
+    ])
     expect(await redis.get(apiKeyKeys(accountId, 'key_1', 'total').left)).toBe('120')
     expect((await admit(limited())).kind).toBe('admitted')
     expect((await gate.figures(accountId)).availPico).toBe(9_870n)
@@ -159,7 +171,9 @@ describe('the admission gate', () => {
           if (one.do === 'hold') {
             const ask = request(accountId, { amountPico: BigInt(one.amount) })
             const { kind } = await admit(ask)
-            expect(kind).toBe(ledger.balancePico - heldPico >= BigInt(one.amount) ? 'admitted' : 'insufficient-balance')
+            expect(kind).toBe(
+              ledger.balancePico - heldPico >= BigInt(one.amount) ? 'admitted' : 'insufficient-balance',
+            )
             if (kind !== 'admitted') continue
             open.push({ callId: ask.callId, amount: BigInt(one.amount) })
             heldPico += BigInt(one.amount)
@@ -192,8 +206,12 @@ describe('the admission gate', () => {
     const [first, second] = [request(accountId), request(accountId)]
     await admit(first)
     await admit(second)
-    await gate.apply(accountId, { balancePico: 900n, version: 3n }, [{ callId: second.callId, chargePico: 50n }])
-    await gate.apply(accountId, { balancePico: 950n, version: 2n }, [{ callId: first.callId, chargePico: 50n }])
+    await gate.apply(accountId, { balancePico: 900n, version: 3n }, [
+      { callId: second.callId, chargePico: 50n },
+    ])
+    await gate.apply(accountId, { balancePico: 950n, version: 2n }, [
+      { callId: first.callId, chargePico: 50n },
+    ])
     expect(await gate.figures(accountId)).toMatchObject({ availPico: 900n, heldPico: 0n })
   })
 })

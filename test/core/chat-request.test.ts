@@ -25,7 +25,10 @@ describe('a chat request', () => {
   })
 
   it('keeps only role, content, name and tool_call_id of a message', () => {
-    const parts = [{ type: 'text', text: 'Hi' }, { type: 'image_url', image_url: { url: 'https://a/b.png', detail: 'low' } }]
+    const parts = [
+      { type: 'text', text: 'Hi' },
+      { type: 'image_url', image_url: { url: 'https://a/b.png', detail: 'low' } },
+    ]
     const { messages } = parse({
       messages: [
         { role: 'user', content: parts, name: 'ann', extra: 1 },
@@ -48,12 +51,29 @@ describe('a chat request', () => {
   })
 
   it('accepts ignored and unknown fields whatever their type and drops them', () => {
-    const ignored = { stop: 5, n: 'many', seed: {}, user: [], stream_options: 1, logprobs: 'x', tool_choice: 3, whatever: null }
+    const ignored = {
+      stop: 5,
+      n: 'many',
+      seed: {},
+      user: [],
+      stream_options: 1,
+      logprobs: 'x',
+      tool_choice: 3,
+      whatever: null,
+    }
     expect(parse(ignored)).toEqual(parse({}))
   })
 
   it('treats null as absent', () => {
-    const nulls = { model: null, models: null, stream: null, max_tokens: null, temperature: null, tools: null, provider: null }
+    const nulls = {
+      model: null,
+      models: null,
+      stream: null,
+      max_tokens: null,
+      temperature: null,
+      tools: null,
+      provider: null,
+    }
     expect(parse(nulls)).toEqual(parse({}))
   })
 
@@ -70,7 +90,11 @@ describe('a chat request', () => {
     ['too many messages', { messages: Array(MAX_MESSAGES + 1).fill(hello[0]) }, 'messages'],
     ['the role developer', { messages: [hello[0], { role: 'developer', content: 'x' }] }, 'messages[1].role'],
     ['a user message without content', { messages: [{ role: 'user' }] }, 'messages[0].content'],
-    ['a content part without type', { messages: [{ role: 'user', content: [{}] }] }, 'messages[0].content[0]'],
+    [
+      'a content part without type',
+      { messages: [{ role: 'user', content: [{}] }] },
+      'messages[0].content[0]',
+    ],
     ['both token limits', { messages: hello, max_tokens: 1, max_completion_tokens: 1 }, 'max_tokens'],
     ['a fractional limit', { messages: hello, max_tokens: 1.5 }, 'max_tokens'],
     ['a limit of zero', { messages: hello, max_completion_tokens: 0 }, 'max_completion_tokens'],
@@ -82,14 +106,24 @@ describe('a chat request', () => {
     ['models that contradict model', { messages: hello, model: 'b', models: ['a', 'b'] }, 'models'],
     ['a mistyped preference', { messages: hello, provider: { zrd: true } }, 'provider.zrd'],
     ['a zdr that is no boolean', { messages: hello, provider: { zdr: 'true' } }, 'provider.zdr'],
-    ['a negative price cap', { messages: hello, provider: { max_price: { prompt: -1 } } }, 'provider.max_price.prompt'],
-    ['an unknown price cap', { messages: hello, provider: { max_price: { total: 1 } } }, 'provider.max_price.total'],
+    [
+      'a negative price cap',
+      { messages: hello, provider: { max_price: { prompt: -1 } } },
+      'provider.max_price.prompt',
+    ],
+    [
+      'an unknown price cap',
+      { messages: hello, provider: { max_price: { total: 1 } } },
+      'provider.max_price.total',
+    ],
   ])('is refused with the path of the field: %s', (_, body, param) => {
     expect(refusal(body)).toEqual({ code: 'invalid_request', param })
   })
 
   it('reads price caps from numbers and decimal strings exactly', () => {
-    const { maxPrice } = parse({ provider: { max_price: { prompt: 0.1, completion: '2.5', request: 1e-7 } } }).preferences
+    const { maxPrice } = parse({
+      provider: { max_price: { prompt: 0.1, completion: '2.5', request: 1e-7 } },
+    }).preferences
     expect(maxPrice).toEqual({ prompt: 100_000n, completion: 2_500_000n, request: 100_000n })
   })
 })

@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { type CatalogSnapshot, compareByPrice, type Model, type Offer, type Provider } from '../../src/core/catalog.ts'
+import {
+  type CatalogSnapshot,
+  compareByPrice,
+  type Model,
+  type Offer,
+  type Provider,
+} from '../../src/core/catalog.ts'
 import { parseChatRequest } from '../../src/core/chat-request.ts'
 import { ApiError } from '../../src/core/errors.ts'
 import { picoUsdPerToken } from '../../src/core/money.ts'
@@ -84,7 +90,8 @@ function refusal(body: Record<string, unknown>) {
 
 describe('a routing plan', () => {
   it('echoes what was asked, suffix and alias and all', () => {
-    const asked = (name: string) => plan({ model: name }).candidates.map((candidate) => candidate.requestedModel)
+    const asked = (name: string) =>
+      plan({ model: name }).candidates.map((candidate) => candidate.requestedModel)
     expect(new Set(asked('x:floor'))).toEqual(new Set(['x:floor']))
     expect(asked('openai/gpt-y')).toEqual(['openai/gpt-y'])
     expect(new Set(asked('auto'))).toEqual(new Set(['auto']))
@@ -130,11 +137,21 @@ describe('a routing plan', () => {
   })
 
   it('obeys order, only, ignore and allow_fallbacks', () => {
-    expect(offers({ model: 'x', provider: { order: ['c', 'nobody', 'a'] } })).toEqual(['c/up', 'a/up', 'b/up'])
-    expect(offers({ model: 'x', provider: { order: ['c', 'a'], allow_fallbacks: false } })).toEqual(['c/up', 'a/up'])
+    expect(offers({ model: 'x', provider: { order: ['c', 'nobody', 'a'] } })).toEqual([
+      'c/up',
+      'a/up',
+      'b/up',
+    ])
+    expect(offers({ model: 'x', provider: { order: ['c', 'a'], allow_fallbacks: false } })).toEqual([
+      'c/up',
+      'a/up',
+    ])
     expect(offers({ model: 'x', provider: { sort: 'price', allow_fallbacks: false } })).toEqual(['b/up'])
     expect(offers({ model: 'x', provider: { only: ['A'] } })).toEqual(['a/up'])
-    expect(offers({ model: 'x', provider: { ignore: ['a', 'nobody'], sort: 'price' } })).toEqual(['b/up', 'c/up'])
+    expect(offers({ model: 'x', provider: { ignore: ['a', 'nobody'], sort: 'price' } })).toEqual([
+      'b/up',
+      'c/up',
+    ])
   })
 
   it('fails closed on zdr, data_collection, only, exacto and price caps', () => {
@@ -155,7 +172,9 @@ describe('a routing plan', () => {
 
   it('requires parameters only when asked to', () => {
     expect(offers({ model: 'gpt-y', temperature: 1 })).toEqual(['b/up'])
-    expect(refusal({ model: 'gpt-y', temperature: 1, provider: { require_parameters: true } }).code).toBe('no_provider_available')
+    expect(refusal({ model: 'gpt-y', temperature: 1, provider: { require_parameters: true } }).code).toBe(
+      'no_provider_available',
+    )
   })
 
   it('refuses a shape no eligible model takes', () => {
@@ -169,7 +188,10 @@ describe('a routing plan', () => {
   })
 
   it('bounds the cost at the dearest candidate', () => {
-    const { worstCase, completionLimit, dearestPrompt, dearestCompletionRate } = plan({ models: ['x', 'gpt-y'], max_tokens: 50 })
+    const { worstCase, completionLimit, dearestPrompt, dearestCompletionRate } = plan({
+      models: ['x', 'gpt-y'],
+      max_tokens: 50,
+    })
     expect(worstCase).toBe(10n * 3_000_000n + 50n * 3_000_000n)
     expect({ completionLimit, dearestPrompt, dearestCompletionRate }).toEqual({
       completionLimit: 50,
@@ -179,7 +201,11 @@ describe('a routing plan', () => {
   })
 
   it('never holds more than the cap of the whole call, by shortening the limit that is sent upstream', () => {
-    const { worstCase, candidates } = plan({ model: 'gpt-y', max_tokens: 400, provider: { max_price: { request: '0.000045' } } })
+    const { worstCase, candidates } = plan({
+      model: 'gpt-y',
+      max_tokens: 400,
+      provider: { max_price: { request: '0.000045' } },
+    })
     expect(candidates[0]?.completionLimit).toBe(5)
     expect(worstCase).toBe(45_000_000n)
   })

@@ -84,7 +84,12 @@ describe('a pending call', () => {
     call.accept(1, 2, ['text', 'lo'], 1)
     call.accept(2, -1, ['takeover'], 2)
     expect(control).toEqual([
-      { kind: 'shown', callId: 'chatcmpl_1', fence: 2, shown: { text: 'Hello', candidate: 3, finished: false } },
+      {
+        kind: 'shown',
+        callId: 'chatcmpl_1',
+        fence: 2,
+        shown: { text: 'Hello', candidate: 3, finished: false },
+      },
     ])
   })
 

@@ -6,7 +6,9 @@ import type { Logger } from '../../platform/logger.ts'
 /** Every failure on every route leaves as the one error body with its headers. */
 export const answerErrors = plugin<{ logger: Logger }>(
   async (app, { logger }) => {
-    app.setErrorHandler((error, request, reply) => sendError(toPublicError(error, request, logger), request, reply))
+    app.setErrorHandler((error, request, reply) =>
+      sendError(toPublicError(error, request, logger), request, reply),
+    )
     app.setNotFoundHandler((request, reply) => sendError(unavailable(request), request, reply))
   },
   { name: 'answer-errors' },
@@ -14,7 +16,10 @@ export const answerErrors = plugin<{ logger: Logger }>(
 
 /** The answer for a path that is no surface. */
 export const unavailable = (request: FastifyRequest): ApiError =>
-  new ApiError('surface_unavailable', `${request.method} ${request.url.split('?')[0]} is not available. Use POST /v1/chat/completions.`)
+  new ApiError(
+    'surface_unavailable',
+    `${request.method} ${request.url.split('?')[0]} is not available. Use POST /v1/chat/completions.`,
+  )
 
 function sendError(error: ApiError, request: FastifyRequest, reply: FastifyReply) {
   return reply
@@ -41,6 +46,12 @@ function toPublicError(error: unknown, request: FastifyRequest, logger: Logger):
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
     return new ApiError('invalid_request', 'The request is not valid.', { cause: error })
   }
-  logger.error({ err: error, requestId: request.id, method: request.method, route: request.routeOptions.url }, 'request failed')
-  return new ApiError('internal_error', 'Something went wrong inside the gateway. Retry, and report the request id if it stays.')
+  logger.error(
+    { err: error, requestId: request.id, method: request.method, route: request.routeOptions.url },
+    'request failed',
+  )
+  return new ApiError(
+    'internal_error',
+    'Something went wrong inside the gateway. Retry, and report the request id if it stays.',
+  )
 }

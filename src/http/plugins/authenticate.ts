@@ -1,6 +1,6 @@
-import { LRUCache } from 'lru-cache'
 import type { FastifyRequest } from 'fastify'
 import plugin from 'fastify-plugin'
+import { LRUCache } from 'lru-cache'
 import type { KeyCache, KeyRecord } from '../../accounts/key-cache.ts'
 import type { RateFigures } from '../../admission/admission-gate.ts'
 import { ApiError } from '../../core/errors.ts'
@@ -54,7 +54,11 @@ export const authenticate = plugin<AuthenticateOptions>(
     })
     app.decorate('requireAdminKey', async (request: FastifyRequest) => {
       const { authorization } = request.headers
-      request.key = await authenticated(keys, basicPassword(authorization) ?? bearerToken(authorization), ADMIN_CHALLENGE)
+      request.key = await authenticated(
+        keys,
+        basicPassword(authorization) ?? bearerToken(authorization),
+        ADMIN_CHALLENGE,
+      )
       if (request.key.kind !== 'admin') throw new ApiError('not_permitted', 'This needs an admin key.')
     })
 
@@ -85,14 +89,22 @@ function rateHeaders(
 
 async function authenticated(keys: KeyCache, secret: string | null, challenge?: string): Promise<KeyRecord> {
   if (secret === null) {
-    throw new ApiError('missing_api_key', 'Send your API key in the header `Authorization: Bearer <API_KEY>`.', { challenge })
+    throw new ApiError(
+      'missing_api_key',
+      'Send your API key in the header `Authorization: Bearer <API_KEY>`.',
+      { challenge },
+    )
   }
   const found = await keys.lookup(secret)
   switch (found.kind) {
     case 'active':
       return found.key
     case 'unknown':
-      throw new ApiError('invalid_api_key', 'This API key does not exist. Check it for typos, or issue a new one.', { challenge })
+      throw new ApiError(
+        'invalid_api_key',
+        'This API key does not exist. Check it for typos, or issue a new one.',
+        { challenge },
+      )
     case 'revoked':
       throw new ApiError('key_revoked', 'This API key was revoked. Use another key.')
     case 'expired':
@@ -100,7 +112,9 @@ async function authenticated(keys: KeyCache, secret: string | null, challenge?: 
     case 'suspended':
       throw new ApiError('account_suspended', 'This account is suspended. Contact the operator.')
     case 'unavailable':
-      throw new ApiError('overloaded', 'The key cannot be checked right now. Retry shortly.', { retryAfterSeconds: 1 })
+      throw new ApiError('overloaded', 'The key cannot be checked right now. Retry shortly.', {
+        retryAfterSeconds: 1,
+      })
     default:
       return found satisfies never
   }

@@ -1,8 +1,8 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { AdmissionRefused, type AdmittedCall, admitCall } from '../../admission/admit-call.ts'
 import { type DispatchedCall, dispatchCall } from '../../admission/dispatch-call.ts'
-import { type ChatRequest, parseChatRequest } from '../../core/chat-request.ts'
 import type { CallEnvelope } from '../../core/call-job.ts'
+import { type ChatRequest, parseChatRequest } from '../../core/chat-request.ts'
 import { ApiError } from '../../core/errors.ts'
 import type { AppDependencies } from '../app.ts'
 import type { StandardKey } from '../plugins/authenticate.ts'
@@ -23,7 +23,9 @@ export const chatCompletionsRoute =
       }
       const { envelope, rate } = await admit(chat, key, request, deps)
       request.noteRate(rate)
-      return chat.stream ? streamAnswer(chat, envelope, request, reply, deps) : wholeAnswer(chat, envelope, reply, deps)
+      return chat.stream
+        ? streamAnswer(chat, envelope, request, reply, deps)
+        : wholeAnswer(chat, envelope, reply, deps)
     })
   }
 
@@ -45,7 +47,9 @@ async function admit(
     if (error instanceof ApiError) throw error
     // The gate could not be asked: nothing is admitted unheld.
     dispatch.logger.error({ err: error, requestId: request.id }, 'admission failed')
-    throw new ApiError('overloaded', 'The gateway cannot take calls right now. Retry shortly.', { retryAfterSeconds: 1 })
+    throw new ApiError('overloaded', 'The gateway cannot take calls right now. Retry shortly.', {
+      retryAfterSeconds: 1,
+    })
   }
 }
 

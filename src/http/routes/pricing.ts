@@ -11,7 +11,8 @@ export const pricingRoute =
 
     app.get(path, async (request, reply) => {
       const snapshot = catalog()
-      if (rendered?.snapshot !== snapshot) rendered = { snapshot, body: JSON.stringify(pricingFeed(snapshot)) }
+      if (rendered?.snapshot !== snapshot)
+        rendered = { snapshot, body: JSON.stringify(pricingFeed(snapshot)) }
       const etag = `"${snapshot.version}"`
       reply.headers({ etag, 'cache-control': 'public, max-age=60', 'access-control-allow-origin': '*' })
       if (matches(request.headers['if-none-match'], etag)) return reply.code(304).send()

@@ -8,7 +8,10 @@ const PATH = '/admin/queues'
 const SEALED = '[sealed]'
 
 /** Bull Board behind the admin key: both queues live, read-only, and no call's text anywhere. */
-export const queuesDashboard: FastifyPluginAsync<AppDependencies> = async (app, { dispatch, settlementQueue }) => {
+export const queuesDashboard: FastifyPluginAsync<AppDependencies> = async (
+  app,
+  { dispatch, settlementQueue },
+) => {
   const server = new FastifyAdapter()
   server.setBasePath(PATH)
   // Read-only: a settlement deleted by hand would be a charge lost.
