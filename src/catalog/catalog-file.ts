@@ -10,11 +10,11 @@ export async function readBuiltInCatalog(): Promise<CatalogSource> {
   return { name: 'the built-in catalog', content: JSON.parse(await readFile(BUILT_IN, 'utf8')), updatedAt: 0 }
 }
 
-/** The models of the simulated providers that listen at `url`. */
+/** The models of the simulated providers that listen at `url`; `auto` uses them until there are real ones. */
 export async function readSimulatedCatalog(url: string): Promise<CatalogSource> {
   const text = await readFile(SIMULATED, 'utf8')
   const content = JSON.parse(text.replaceAll(SIMULATED_URL_PLACEHOLDER, url.replace(/\/+$/, '')))
-  return { name: 'the simulated catalog', content, updatedAt: 0 }
+  return { name: 'the simulated catalog', content, updatedAt: 0, autoLastResort: true }
 }
 
 /** Reads a catalog file. Rejects with a readable Error when it is missing, unreadable or no JSON. */

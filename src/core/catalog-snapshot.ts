@@ -25,6 +25,8 @@ export interface CatalogSource {
   content: unknown
   /** Unix seconds: when the content last changed. A document's own `dated` goes before it. */
   updatedAt: number
+  /** `auto` chooses these models only where no other source has any for it. */
+  autoLastResort?: boolean
 }
 
 export interface SnapshotOptions {
@@ -55,7 +57,7 @@ export function buildCatalogSnapshot(
   if (problems.length > 0) return { kind: 'problems', problems }
 
   const providers = new Map<string, Provider>()
-  const models = new Map<string, { model: DocumentModel; source: string; path: string; updatedAt: number }>()
+  const models = new Map<string, CatalogEntry>()
   for (const { source, result } of parsed) {
     if (result.kind !== 'document') continue
     const { document } = result
@@ -66,7 +68,7 @@ export function buildCatalogSnapshot(
     const updatedAt = updatedAtOf(document, source)
     for (const provider of document.providers ?? []) providers.set(provider.id, toProvider(provider))
     for (const [index, model] of (document.models ?? []).entries()) {
-      models.set(model.id, { model, source: source.name, path: `models[${index}]`, updatedAt })
+      models.set(model.id, { model, source, path: `models[${index}]`, updatedAt })
     }
   }
 
@@ -74,7 +76,7 @@ export function buildCatalogSnapshot(
     for (const [index, offer] of model.offers.entries()) {
       if (providers.has(offer.provider)) continue
       problems.push(
-        `${source}: ${path}.offers[${index}].provider: there is no provider ${JSON.stringify(offer.provider)}`,
+        `${source.name}: ${path}.offers[${index}].provider: there is no provider ${JSON.stringify(offer.provider)}`,
       )
     }
   }
@@ -82,22 +84,35 @@ export function buildCatalogSnapshot(
   return { kind: 'snapshot', snapshot: assemble([...models.values()], providers, options) }
 }
 
+/** A model with where it came from. */
+interface CatalogEntry {
+  model: DocumentModel
+  source: CatalogSource
+  path: string
+  updatedAt: number
+}
+
 function assemble(
-  entries: ReadonlyArray<{ model: DocumentModel; updatedAt: number }>,
+  entries: readonly CatalogEntry[],
   providers: ReadonlyMap<string, Provider>,
   options: SnapshotOptions,
 ): CatalogSnapshot {
   const models = new Map<string, Model>()
   const offers = new Map<string, Offer>()
-  for (const { model, updatedAt } of entries) {
+  const lastResorts = new Set<Model>()
+  for (const { model, source, updatedAt } of entries) {
     const usable = model.offers
       .map((offer) => toOffer(offer, model, providers.get(offer.provider)!, offers))
       .filter((offer) => options.isUsable(offer.provider))
     if (usable.length === 0) continue
     for (const offer of usable) offers.set(offer.id, offer)
-    models.set(model.id, toModel(model, usable, updatedAt, options))
+    const built = toModel(model, usable, updatedAt, options)
+    models.set(model.id, built)
+    if (source.autoLastResort) lastResorts.add(built)
   }
-  const autoLadder = [...models.values()].filter((model) => model.auto).sort(compareByPrice)
+  const automatic = [...models.values()].filter((model) => model.auto).sort(compareByPrice)
+  const preferred = automatic.filter((model) => !lastResorts.has(model))
+  const autoLadder = preferred.length > 0 ? preferred : automatic
   const version = shortHash(JSON.stringify([...models.values()], hashedValue))
   return { version, generatedAt: options.generatedAt, models, offers, autoLadder }
 }

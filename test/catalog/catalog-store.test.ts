@@ -1,0 +1,161 @@
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import {
+  type CatalogStore,
+  type CatalogStoreOptions,
+  createCatalogStore,
+} from '../../src/catalog/catalog-store.ts'
+import type { CatalogSnapshot } from '../../src/core/catalog.ts'
+import { exampleDocument } from './example-document.ts'
+
+const logger = { info: vi.fn(), warn: vi.fn(), error: vi.fn() }
+let folder: string
+let file: string
+let store: CatalogStore | undefined
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'catalog-'))
+  file = join(folder, 'catalog.json')
+  vi.clearAllMocks()
+})
+afterEach(async () => {
+  store?.close()
+  store = undefined
+  await rm(folder, { recursive: true })
+})
+
+async function open(options: Partial<CatalogStoreOptions> = {}): Promise<CatalogStore> {
+  store = await createCatalogStore({
+    catalogFile: null,
+    environment: {},
+    simulatedProvidersUrl: null,
+    ollamaUrl: null,
+    discountPercent: 5,
+    openWeightsDiscountPercent: 20,
+    logger,
+    ...options,
+  })
+  return store
+}
+
+const nextChange = (from: CatalogStore) =>
+  new Promise<CatalogSnapshot>((resolve) => {
+    const stop = from.onChange((snapshot) => {
+      stop()
+      resolve(snapshot)
+    })
+  })
+
+const renamed = (id: string) => {
+  const document = exampleDocument()
+  document.models[0]!.id = id
+  return JSON.stringify(document)
+}
+
+const withKey = { environment: { ACME_API_KEY: 'k' } }
+
+describe('the shipped catalogs', () => {
+  test('the built-in catalog is valid, sells every model at 5 % or more below list, and needs keys', async () => {
+    expect((await open()).snapshot().models.size).toBe(0)
+    store!.close()
+    const everyKey = new Proxy({}, { get: () => 'key' })
+    const { models } = (await open({ environment: everyKey })).snapshot()
+    expect(models.size).toBeGreaterThan(100)
+    for (const model of models.values()) {
+      expect(model.rate.prompt * 100n).toBeLessThanOrEqual(model.listPrice.prompt * 95n)
+      expect(model.rate.completion * 100n).toBeLessThanOrEqual(model.listPrice.completion * 95n)
+      expect(model.id.includes('/')).toBe(model.vendor !== 'openai')
+    }
+  })
+
+  test('only offers whose provider key is set are there', async () => {
+    const { offers } = (await open({ environment: { OPENAI_API_KEY: 'k' } })).snapshot()
+    expect(new Set([...offers.values()].map(({ provider }) => provider.id))).toEqual(new Set(['openai']))
+  })
+
+  test('the simulated models are there with their address, and auto never picks a fault', async () => {
+    const snapshot = (await open({ simulatedProvidersUrl: 'http://127.0.0.1:9/' })).snapshot()
+    expect(snapshot.models.get('sim/small-1')!.offers[0]!.provider.baseUrl).toBe(
+      'http://127.0.0.1:9/alpha/v1',
+    )
+    expect(snapshot.models.has('sim/fault-hang')).toBe(true)
+    expect(snapshot.autoLadder.length).toBeGreaterThan(3)
+    expect(snapshot.autoLadder.filter(({ id }) => id.includes('fault'))).toEqual([])
+  })
+})
+
+describe('the catalog file', () => {
+  test.each([
+    ['written in place', (text: string) => writeFile(file, text)],
+    [
+      'replaced by a rename',
+      async (text: string) => {
+        await writeFile(`${file}.new`, text)
+        await rename(`${file}.new`, file)
+      },
+    ],
+  ])('is read again within two seconds when %s', async (_how, write) => {
+    await writeFile(file, renamed('acme/one'))
+    const opened = await open({ catalogFile: file, ...withKey })
+    expect(opened.snapshot().models.has('acme/one')).toBe(true)
+    const started = performance.now()
+    const changed = nextChange(opened)
+    await write(renamed('acme/two'))
+    expect([...(await changed).models.keys()]).toEqual(['acme/two'])
+    expect(performance.now() - started).toBeLessThan(2_000)
+    const again = nextChange(opened)
+    await write(renamed('acme/three'))
+    expect((await again).models.has('acme/three')).toBe(true)
+  })
+
+  test('that breaks keeps the last good catalog, says why, and is used again when mended', async () => {
+    await writeFile(file, renamed('acme/one'))
+    const opened = await open({ catalogFile: file, ...withKey })
+    const complained = new Promise<unknown>((resolve) => logger.error.mockImplementationOnce(resolve))
+    await writeFile(file, '{"models": [{}]}')
+    const { err } = (await complained) as { err: Error }
+    expect(err.message).toContain('models[0].id: required')
+    expect(opened.snapshot().models.has('acme/one')).toBe(true)
+    const mended = nextChange(opened)
+    await writeFile(file, renamed('acme/two'))
+    expect((await mended).models.has('acme/two')).toBe(true)
+  })
+
+  test.each([
+    ['is missing', null, 'cannot be read'],
+    ['is no JSON', '{', 'is not JSON'],
+    ['is no catalog', '{"modles": []}', 'modles: unknown field'],
+  ])('that %s at the start is a clear error', async (_what, content, message) => {
+    if (content !== null) await writeFile(file, content)
+    await expect(open({ catalogFile: file })).rejects.toThrow(message)
+  })
+})
+
+describe('Ollama', () => {
+  const listening = async (body: string) => {
+    const server = createServer((_request, response) => response.end(body))
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+  }
+
+  test("its models are in the catalog, free, under ids without a suffix's colon", async () => {
+    const list = { data: [{ id: 'llama3.2:3b' }, { id: 'qwen3:latest' }, { id: 'nomic-embed-text' }] }
+    const { server, url } = await listening(JSON.stringify(list))
+    const { models } = (await open({ ollamaUrl: url })).snapshot()
+    expect([...models.keys()]).toEqual(['ollama/llama3.2-3b', 'ollama/qwen3'])
+    expect(models.get('ollama/llama3.2-3b')).toMatchObject({ rate: { prompt: 0n, completion: 0n } })
+    expect(models.get('ollama/llama3.2-3b')!.offers[0]!.upstreamModel).toBe('llama3.2:3b')
+    server.close()
+  })
+
+  test('that answers nonsense is only a warning', async () => {
+    const { server, url } = await listening('<html>')
+    expect((await open({ ollamaUrl: url })).snapshot().models.size).toBe(0)
+    expect(logger.warn).toHaveBeenCalledOnce()
+    server.close()
+  })
+})
