@@ -1,9 +1,10 @@
 import type { Logger } from 'pino'
-import { decodeTime } from 'ulid'
+import { callCreatedAt } from '../core/call-created-at.ts'
 import type { SettlementRecord } from '../core/call-job.ts'
 import type { CallId } from '../core/ids.ts'
 import type { Postgres } from '../platform/postgres.ts'
 import type { HoldGate, OpenHold } from './hold-gate.ts'
+import { findKnownCalls } from './known-calls.ts'
 import type { SettlementStore } from './settlement-store.ts'
 
 export interface HoldSweepDependencies {
@@ -15,15 +16,15 @@ export interface HoldSweepDependencies {
   logger: Logger
 }
 
-const QUARANTINED = 'SELECT id FROM quarantined_settlements WHERE id = ANY ($1::text[])'
-const RECORDED = 'SELECT id FROM call_records WHERE id = ANY ($1::text[])'
-const CALL_ID_PREFIX = 'chatcmpl_'
+/** From hold to dispatch job is one step of one process; a hold this old without a job lost its process. */
+const LOST_AFTER_MS = 60_000
 
 /**
- * Closes the holds of one account that outlived their deadline. A call passes from dispatch job to
- * settlement job to call record, each made before the one before it goes, so looking in that order cannot
- * miss a living call. What is in none of the three was lost: it is settled as failed, at no charge. A call
- * that was settled keeps its charge, and only its hold is closed. Quarantined calls keep their hold.
+ * Closes the holds of one account whose calls are gone. A call passes from dispatch job to settlement job to
+ * call record, each made before the one before it goes, so looking in that order cannot miss a living call.
+ * What is in none of the three was lost: it is settled as failed, at no charge. A call that was settled
+ * keeps its charge, and only its hold is closed. Quarantined calls keep their hold. Looks at holds past
+ * their deadline, and at all that are older than a minute: a crash should not lock up money for long.
  * Returns how many calls had been lost.
  */
 export async function sweepHolds(
@@ -31,30 +32,26 @@ export async function sweepHolds(
   nowMs: number,
   deps: HoldSweepDependencies,
 ): Promise<number> {
-  const expired = await deps.gate.expiredHolds(accountId, nowMs)
-  if (expired.length === 0) return 0
-  const queued = await Promise.all(expired.map(deps.isQueued))
-  const gone = expired.filter((_, index) => !queued[index])
-  const quarantined = await idsOf(deps.postgres, QUARANTINED, gone)
-  const closing = gone.filter((callId) => !quarantined.has(callId))
-  if (closing.length === 0) return 0
+  const holds = await deps.gate.openHolds(accountId)
+  const expired = new Set(await deps.gate.expiredHolds(accountId, nowMs))
+  const isOld = (callId: string) => (callCreatedAt(callId) ?? nowMs) + LOST_AFTER_MS <= nowMs
+  const suspects = holds.filter(({ callId }) => expired.has(callId) || isOld(callId))
+  const queued = await Promise.all(suspects.map(({ callId }) => deps.isQueued(callId)))
+  const gone = suspects.filter((_, index) => !queued[index])
+  if (gone.length === 0) return 0
 
-  const recorded = await idsOf(deps.postgres, RECORDED, closing)
-  const holds = new Map((await deps.gate.openHolds(accountId)).map((hold) => [hold.callId, hold]))
-  const records = closing.flatMap((callId) => {
-    const hold = holds.get(callId)
-    return hold ? [lostCall(accountId, hold, nowMs)] : []
-  })
-  const outcome = await deps.settlements.settle(records)
-  for (const { released, ...ledger } of outcome.accounts) await deps.gate.apply(accountId, ledger, released)
-  const lost = records.filter((record) => !recorded.has(record.id)).map((record) => record.id)
+  const { settled, quarantined } = await findKnownCalls(
+    deps.postgres,
+    gone.map((hold) => hold.callId),
+  )
+  const records = gone
+    .filter(({ callId }) => settled.has(callId) || !quarantined.has(callId))
+    .map((hold) => lostCall(accountId, hold, nowMs))
+  const { accounts } = await deps.settlements.settle(records)
+  for (const { released, ...ledger } of accounts) await deps.gate.apply(accountId, ledger, released)
+  const lost = records.map((record) => record.id).filter((callId) => !settled.has(callId))
   if (lost.length > 0) deps.logger.warn({ accountId, callIds: lost }, 'holds of lost calls were released')
   return lost.length
-}
-
-async function idsOf(postgres: Postgres, sql: string, ids: string[]): Promise<Set<string>> {
-  const rows = await postgres.$queryRawUnsafe<Array<{ id: string }>>(sql, ids)
-  return new Set(rows.map((row) => row.id))
 }
 
 /** What can still be said of a call of which only the hold is left. */
@@ -76,20 +73,9 @@ function lostCall(accountId: string, hold: OpenHold, nowMs: number): SettlementR
     chargePico: '0',
     holdPico: String(hold.amountPico),
     attempts: [],
-    admittedAt: admittedAt(hold.callId) ?? nowMs,
+    admittedAt: callCreatedAt(hold.callId) ?? nowMs,
     claimedAt: null,
     firstTokenAt: null,
     finishedAt: nowMs,
-  }
-}
-
-/** A call's id is a ULID, which starts with the time of its making. */
-function admittedAt(callId: string): number | null {
-  if (!callId.startsWith(CALL_ID_PREFIX)) return null
-  try {
-    return decodeTime(callId.slice(CALL_ID_PREFIX.length))
-  } catch {
-    // Not a ULID: an id from a test or another version. The time is for information only.
-    return null
   }
 }

@@ -1,0 +1,57 @@
+import type { AttemptRecord } from '../core/call-job.ts'
+import type { Postgres } from '../platform/postgres.ts'
+import type { CallRecord as CallRow } from '../platform/prisma-client/client.ts'
+
+/** A settled call. Amounts in pico-USD, times in unix milliseconds. */
+export type CallRecord = Omit<CallRow, 'attempts' | `${string}AtMs`> & {
+  attempts: AttemptRecord[]
+  admittedAt: number
+  claimedAt: number | null
+  firstTokenAt: number | null
+  finishedAt: number
+  settledAt: number
+}
+
+export interface CallRecordStore {
+  find(callId: string): Promise<CallRecord | null>
+  /** The latest calls that carried this request id, at most ten. Clients may send one twice. Reads the whole table. */
+  findByRequestId(requestId: string): Promise<CallRecord[]>
+}
+
+/** Settled calls from PostgreSQL. */
+export function createCallRecordStore(postgres: Postgres): CallRecordStore {
+  return {
+    async find(callId) {
+      const row = await postgres.callRecord.findUnique({ where: { id: callId } })
+      return row && toRecord(row)
+    },
+    async findByRequestId(requestId) {
+      const rows = await postgres.callRecord.findMany({
+        where: { requestId },
+        orderBy: { admittedAtMs: 'desc' },
+        take: 10,
+      })
+      return rows.map(toRecord)
+    },
+  }
+}
+
+function toRecord({
+  admittedAtMs,
+  claimedAtMs,
+  firstTokenAtMs,
+  finishedAtMs,
+  settledAtMs,
+  ...row
+}: CallRow): CallRecord {
+  return {
+    ...row,
+    // Written by the settlement store alone, from records of this shape.
+    attempts: row.attempts as unknown as AttemptRecord[],
+    admittedAt: Number(admittedAtMs),
+    claimedAt: claimedAtMs === null ? null : Number(claimedAtMs),
+    firstTokenAt: firstTokenAtMs === null ? null : Number(firstTokenAtMs),
+    finishedAt: Number(finishedAtMs),
+    settledAt: Number(settledAtMs),
+  }
+}

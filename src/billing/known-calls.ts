@@ -1,0 +1,21 @@
+import type { Postgres } from '../platform/postgres.ts'
+
+/** Which of some calls PostgreSQL has heard of, settled or in quarantine. */
+export interface KnownCalls {
+  settled: Set<string>
+  quarantined: Set<string>
+}
+
+const SETTLED = 'SELECT id FROM call_records WHERE id = ANY ($1::text[])'
+const QUARANTINED = 'SELECT id FROM quarantined_settlements WHERE id = ANY ($1::text[])'
+
+/** Looks calls up by id. A call in both was quarantined and settled since. */
+export async function findKnownCalls(postgres: Postgres, callIds: string[]): Promise<KnownCalls> {
+  if (callIds.length === 0) return { settled: new Set(), quarantined: new Set() }
+  const idsOf = async (sql: string) => {
+    const rows = await postgres.$queryRawUnsafe<Array<{ id: string }>>(sql, callIds)
+    return new Set(rows.map((row) => row.id))
+  }
+  const [quarantined, settled] = await Promise.all([idsOf(QUARANTINED), idsOf(SETTLED)])
+  return { settled, quarantined }
+}

@@ -1,0 +1,57 @@
+import { Registry } from 'prom-client'
+import { createBalanceStore } from '../src/billing/balance-store.ts'
+import { createBillingMetrics } from '../src/billing/billing-metrics.ts'
+import { createGateInspection } from '../src/billing/gate-inspection.ts'
+import { createHoldGate } from '../src/billing/hold-gate.ts'
+import { createSettlementStore } from '../src/billing/settlement-store.ts'
+import type { Config } from '../src/config.ts'
+import type { Logger } from '../src/platform/logger.ts'
+import { createPostgres } from '../src/platform/postgres.ts'
+import { createDispatchQueue, createSettlementQueue } from '../src/platform/queues.ts'
+import { checkRedisSettings, createRedis } from '../src/platform/redis.ts'
+import { startMaintenance } from './maintenance-worker.ts'
+import { startSettlementWorker } from './settlement-worker.ts'
+
+/** The settlement process, composed: settles finished calls, and keeps the gate in line with the ledger. */
+export async function startSettlementRole(
+  config: Readonly<Config>,
+  logger: Logger,
+  registry: Registry = new Registry(),
+): Promise<{ stop(): Promise<void> }> {
+  const redisFor = (name: string) =>
+    createRedis({ url: config.redisUrl, name: `switchyard-${name}`, mode: 'wait', logger })
+  const redis = redisFor('settlement')
+  const queueRedis = redisFor('settlement-queue')
+  await checkRedisSettings(redis, logger)
+  const postgres = createPostgres({ databaseUrl: config.databaseUrl, name: 'switchyard-settlement', logger })
+
+  const metrics = createBillingMetrics(registry)
+  const store = createSettlementStore(postgres)
+  const gate = createHoldGate(redis)
+  const dispatchQueue = createDispatchQueue(redis)
+  const settlementQueue = createSettlementQueue(redis)
+  const settlement = startSettlementWorker({ ...config, redis: queueRedis, store, gate, logger, metrics })
+  const maintenance = startMaintenance({
+    redis,
+    dispatchQueue,
+    settlementQueue,
+    settlements: store,
+    postgres,
+    gate,
+    inspection: createGateInspection(redis),
+    balances: createBalanceStore(postgres),
+    metrics,
+    logger,
+    clock: Date.now,
+  })
+
+  return {
+    async stop() {
+      await Promise.all([maintenance.stop(), settlement.stop()])
+      await Promise.all([dispatchQueue.close(), settlementQueue.close()])
+      redis.disconnect()
+      queueRedis.disconnect()
+      await postgres.$disconnect()
+    },
+  }
+}
