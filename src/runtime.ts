@@ -5,6 +5,7 @@ import { startKeyCache } from './accounts/key-cache.ts'
 import { createKeyHasher } from './accounts/key-hash.ts'
 import { createKeyStore } from './accounts/key-store.ts'
 import { createAdmissionGate } from './admission/admission-gate.ts'
+import { createIdempotency } from './admission/idempotency.ts'
 import { createFigureLoaders } from './admission/load-figures.ts'
 import { createHoldGate } from './billing/hold-gate.ts'
 import { postLedger } from './billing/ledger-store.ts'
@@ -18,6 +19,7 @@ import { createPostgres } from './platform/postgres.ts'
 import { createDispatchQueue, createSettlementQueue } from './platform/queues.ts'
 import { checkRedisSettings, createRedis } from './platform/redis.ts'
 import { createSealer } from './platform/sealing.ts'
+import { createReplyArchive } from './relay/reply-archive.ts'
 import { ReplyHub } from './relay/reply-hub.ts'
 
 /** The API tier, composed: every client and store is built here and passed down. */
@@ -57,6 +59,7 @@ export async function createApiRuntime(config: Readonly<Config>, logger: Logger)
   const hub = new ReplyHub({ apiId, subscriber: replySubscriber, publisher: redis, logger, clock: Date.now })
   await hub.start()
 
+  const archive = createReplyArchive(redis, createSealer(config.masterKey, 'kept-reply'))
   const app = await buildApp({
     admission: {
       catalog: catalog.snapshot,
@@ -73,9 +76,12 @@ export async function createApiRuntime(config: Readonly<Config>, logger: Logger)
       dispatchQueue,
       settlementQueue,
       sealer: createSealer(config.masterKey, 'call-body'),
+      archive,
       logger,
       clock: Date.now,
     },
+    idempotency: createIdempotency(redis),
+    pendingCallsMax: config.pendingCallsMax,
     keys,
     catalog: catalog.snapshot,
     settlementQueue,

@@ -1,16 +1,17 @@
 import type { HoldGate } from '../src/billing/hold-gate.ts'
 import type { CallBody, CallEnvelope, CallJob, SettlementRecord } from '../src/core/call-job.ts'
 import type { CatalogSnapshot } from '../src/core/catalog.ts'
-import type { FrameBody, FrameError, ShownSoFar } from '../src/core/frames.ts'
+import type { FrameBody, FrameError } from '../src/core/frames.ts'
 import type { Logger } from '../src/platform/logger.ts'
 import { enqueueSettlement, type SettlementQueue } from '../src/platform/queues.ts'
 import type { Sealer } from '../src/platform/sealing.ts'
 import { CallOutbox } from '../src/relay/call-outbox.ts'
 import type { FramePublisher } from '../src/relay/frame-publisher.ts'
+import type { ReplyArchive } from '../src/relay/reply-archive.ts'
 import type { AttemptChain, ChainOutcome } from './attempt-chain.ts'
-import { countTextTokens } from './providers/count-tokens.ts'
 import type { AbortReason, RunningCall, RunningCalls } from './running-calls.ts'
 import { type CallEnd, NO_USAGE, settlementRecord } from './settlement-record.ts'
+import { askTakeover, endOfShown, type Takeover } from './takeover.ts'
 
 export interface CallRunnerDependencies {
   calls: RunningCalls
@@ -19,6 +20,7 @@ export interface CallRunnerDependencies {
   catalog: () => CatalogSnapshot
   sealer: Sealer
   gate: Pick<HoldGate, 'endCall'>
+  archive: ReplyArchive
   settlementQueue: SettlementQueue
   logger: Logger
   clock: () => number
@@ -29,7 +31,6 @@ export type RunResult = 'done' | 'hand-back' | 'lost'
 
 /** A call is claimed this often at the most; one that keeps killing its workers ends. */
 const MAX_CLAIMS = 5
-const SHOWN_TIMEOUT_MS = 3_000
 
 const WAITED_TOO_LONG: FrameError = {
   code: 'request_timeout',
@@ -53,8 +54,9 @@ const FAILED_INSIDE: FrameError = {
 export async function runCall(job: CallJob, claim: number, deps: CallRunnerDependencies): Promise<RunResult> {
   const { envelope } = job
   const claimedAt = deps.clock()
-  const outbox = new CallOutbox(deps.publisher, envelope.id, envelope.replyChannel, claim)
-  const call = deps.calls.add(envelope.id, outbox)
+  const runsOn = envelope.idempotencyRecord !== null
+  const outbox = new CallOutbox(deps.publisher, envelope.id, envelope.replyChannel, claim, runsOn)
+  const call = deps.calls.add(envelope.id, outbox, runsOn)
   try {
     const ended = await play(job, claim, call, deps)
     if (typeof ended === 'string') return ended
@@ -62,7 +64,7 @@ export async function runCall(job: CallJob, claim: number, deps: CallRunnerDepen
       claimedAt,
       finishedAt: deps.clock(),
     })
-    await close(record, ended.last, outbox, deps)
+    await close(record, ended.last, envelope, outbox, deps)
     return 'done'
   } finally {
     deps.calls.remove(envelope.id)
@@ -82,15 +84,16 @@ async function play(
   deps: CallRunnerDependencies,
 ): Promise<Ended | RunResult> {
   const { envelope } = job
-  if (claim > 1) {
-    const shown = await shownBefore(call)
-    if (shown?.finished) return 'done'
-    if (shown) return interruptedEarlier(envelope, shown)
-    if (claim > MAX_CLAIMS) return failure(FAILED_INSIDE)
-  } else if (deps.clock() > envelope.queueDeadlineAt) return failure(WAITED_TOO_LONG)
-
+  if (claim === 1 && deps.clock() > envelope.queueDeadlineAt) return failure(WAITED_TOO_LONG)
   try {
+    const takeover: Takeover = claim === 1 ? { kind: 'run' } : await askTakeover(call)
+    if (takeover.kind === 'finished') return 'done'
+    if (takeover.kind === 'run' && claim > MAX_CLAIMS) return failure(FAILED_INSIDE)
     const body = JSON.parse(deps.sealer.open(job.sealedBody, envelope.id)) as CallBody
+    if (takeover.kind === 'end') {
+      const end = await endOfShown(takeover.shown, envelope, body, INTERRUPTED)
+      return { end, last: ['error', INTERRUPTED] }
+    }
     const outcome = await deps.chain({ envelope, body, signal: call.controller.signal, sink: sinkFor(call) })
     return ended(outcome, envelope, call)
   } catch (error) {
@@ -170,47 +173,18 @@ function failure(error: FrameError): Ended {
   }
 }
 
-/** The end of a call whose first worker was lost after its client had seen part of the answer. */
-async function interruptedEarlier(envelope: CallEnvelope, shown: ShownSoFar): Promise<Ended> {
-  const served = shown.candidate === null ? null : (envelope.candidates[shown.candidate] ?? null)
-  if (!served) return failure(INTERRUPTED)
-  const completionTokens = Math.min(await countTextTokens(shown.text), served.completionLimit)
-  return {
-    end: {
-      ...failure(INTERRUPTED).end,
-      status: 'interrupted',
-      finishReason: 'error',
-      served,
-      // The prompt's true count died with the worker; the hold's bound would overcharge, so none is charged.
-      usage: { promptTokens: 0, completionTokens },
-      usageSource: 'counted',
-    },
-    last: ['error', INTERRUPTED],
-  }
-}
-
-/** Asks the API instance what an earlier claim had shown; silence means that nobody waits any more. */
-function shownBefore(call: RunningCall): Promise<ShownSoFar | null> {
-  return new Promise((resolve) => {
-    const settle = (shown: ShownSoFar | null) => {
-      clearTimeout(timer)
-      call.onShown = null
-      resolve(shown)
-    }
-    const nobody: ShownSoFar = { text: '', candidate: null, finished: false }
-    const timer = setTimeout(() => settle(nobody), SHOWN_TIMEOUT_MS)
-    call.onShown = settle
-    call.controller.signal.addEventListener('abort', () => settle(nobody), { once: true })
-    call.outbox.askShown()
-  })
-}
-
 async function close(
   record: SettlementRecord,
   last: FrameBody,
+  { idempotencyRecord }: CallEnvelope,
   outbox: CallOutbox,
-  { settlementQueue, gate, logger }: CallRunnerDependencies,
+  { settlementQueue, gate, archive, logger }: CallRunnerDependencies,
 ): Promise<void> {
+  if (idempotencyRecord !== null) {
+    // What was charged is replayed to a repeat; what came to nothing may run anew.
+    const charged = record.status === 'completed' || record.status === 'interrupted'
+    await (charged ? archive.keep(record.id, [...outbox.frames, last]) : archive.forget(idempotencyRecord))
+  }
   await enqueueSettlement(settlementQueue, record)
   // Frees the key's place before its client can know that the call is over.
   gate.endCall(record.accountId, record.keyId, record.id).catch((error) => {

@@ -15,8 +15,9 @@ if (role !== 'dispatch' && role !== 'settlement') {
 process.title = `switchyard-${role}`
 const config = readConfig(process.env)
 const logger = createLogger(config.logLevel, role)
-const worker = await ROLES[role](config, logger)
-serveMetrics(createMetrics(role), config.metricsPort, config.host, logger)
+const metrics = createMetrics(role)
+const worker = await ROLES[role](config, logger, metrics)
+serveMetrics(metrics, config.metricsPort, config.host, logger)
 logger.info('worker runs')
 
 let stopping = false

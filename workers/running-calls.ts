@@ -15,6 +15,8 @@ export type AbortReason =
 export interface RunningCall {
   outbox: CallOutbox
   controller: AbortController
+  /** Runs to its end whoever listens: its answer is kept for repeats. */
+  runsOn: boolean
   /** Set while the call asks what an earlier claim had shown. */
   onShown: ((shown: ShownSoFar | null) => void) | null
 }
@@ -34,8 +36,8 @@ export class RunningCalls {
   }
 
   /** Adds a call; one whose cancel overtook its job starts out aborted. */
-  add(callId: CallId, outbox: CallOutbox): RunningCall {
-    const call: RunningCall = { outbox, controller: new AbortController(), onShown: null }
+  add(callId: CallId, outbox: CallOutbox, runsOn: boolean): RunningCall {
+    const call: RunningCall = { outbox, controller: new AbortController(), runsOn, onShown: null }
     this.running.set(callId, call)
     if (this.cancelled.delete(callId)) call.controller.abort('client-gone' satisfies AbortReason)
     return call
@@ -60,8 +62,8 @@ export class RunningCalls {
 
   /** Nobody listens on a channel any more. */
   abortChannel(channel: string): void {
-    for (const { outbox, controller } of this.running.values()) {
-      if (outbox.channel === channel) controller.abort('client-gone' satisfies AbortReason)
+    for (const { outbox, controller, runsOn } of this.running.values()) {
+      if (outbox.channel === channel && !runsOn) controller.abort('client-gone' satisfies AbortReason)
     }
   }
 
@@ -81,6 +83,8 @@ export class RunningCalls {
         return
       case 'resend':
         return this.resend(call?.outbox ?? this.ended.get(callId), message.fence, message.sequence)
+      case 'attach':
+        return call?.outbox.attach(message.channel, message.label)
       case 'shown':
         if (call?.outbox.fence === message.fence) call.onShown?.(message.shown)
         return

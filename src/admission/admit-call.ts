@@ -4,7 +4,7 @@ import type { CallEnvelope, Candidate } from '../core/call-job.ts'
 import type { CatalogSnapshot } from '../core/catalog.ts'
 import type { ChatRequest } from '../core/chat-request.ts'
 import { ApiError } from '../core/errors.ts'
-import { newCallId } from '../core/ids.ts'
+import type { CallId } from '../core/ids.ts'
 import { formatUsd, picoUsd } from '../core/money.ts'
 import { promptTokensBound } from '../core/prompt-tokens.ts'
 import { planRoute, type RoutingPlan } from '../core/routing-plan.ts'
@@ -39,6 +39,14 @@ export interface AdmissionDependencies {
   random: () => number
 }
 
+/** What tells one call from another, apart from what it asks. */
+export interface CallIdentity {
+  callId: CallId
+  requestId: string
+  /** The record of its Idempotency-Key, or null. */
+  idempotencyRecord: string | null
+}
+
 /** An admitted call: its hold stands, and it may be enqueued. */
 export interface AdmittedCall {
   envelope: CallEnvelope
@@ -58,7 +66,7 @@ const CANDIDATES_PER_ATTEMPT = 2
 export async function admitCall(
   request: ChatRequest,
   key: KeyRecord & { accountId: string },
-  requestId: string,
+  { callId, requestId, idempotencyRecord }: CallIdentity,
   { catalog, limits, ...deps }: AdmissionDependencies,
 ): Promise<AdmittedCall> {
   const promptTokens = promptTokensBound(request.messages, request.parameters)
@@ -68,7 +76,6 @@ export async function admitCall(
     random: deps.random,
   })
   const now = deps.clock()
-  const callId = newCallId()
   const callTimeoutMs = request.stream ? limits.callTimeoutMs : limits.nonStreamingCallTimeoutMs
   const period = key.limitPico === null ? null : allowancePeriod(key.limitReset, now)
   const ask = () =>
@@ -111,6 +118,7 @@ export async function admitCall(
     replyChannel: deps.replyChannel,
     candidates: plan.candidates.map((candidate) => limited(candidate, answer.completionLimit)),
     holdPico: String(answer.holdPico),
+    idempotencyRecord,
     promptTokensBound: promptTokens,
     admittedAt: now,
     queueDeadlineAt: now + limits.queueWaitMs,

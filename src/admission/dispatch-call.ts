@@ -10,6 +10,7 @@ import {
 } from '../platform/queues.ts'
 import type { Sealer } from '../platform/sealing.ts'
 import type { CallSink } from '../relay/pending-call.ts'
+import type { ReplyArchive } from '../relay/reply-archive.ts'
 import type { ReplyHub } from '../relay/reply-hub.ts'
 
 export interface DispatchDependencies {
@@ -17,6 +18,7 @@ export interface DispatchDependencies {
   dispatchQueue: DispatchQueue
   settlementQueue: SettlementQueue
   sealer: Sealer
+  archive: ReplyArchive
   logger: Logger
   clock: () => number
 }
@@ -66,16 +68,26 @@ export function dispatchCall(
   function end(status: CallStatus, error: FrameError): void {
     call.end(error)
     hub.forget(envelope.id)
+    if (envelope.idempotencyRecord !== null) void freeKey(envelope.idempotencyRecord)
     const record = unservedRecord(envelope, status, error, deps.clock())
     enqueueSettlement(deps.settlementQueue, record).catch((cause) => {
       logger.error({ err: cause, callId: envelope.id }, 'release not enqueued; the sweep will find the hold')
     })
   }
 
+  async function freeKey(record: string): Promise<void> {
+    try {
+      await deps.archive.forget(record)
+    } catch (cause) {
+      logger.warn({ err: cause, callId: envelope.id }, 'Idempotency-Key not freed')
+    }
+  }
+
   return {
     hangUp() {
       call.abandon()
-      void withdraw('cancelled', WAITED_TOO_LONG)
+      // A call with an Idempotency-Key runs on for a repeat.
+      if (envelope.idempotencyRecord === null) void withdraw('cancelled', WAITED_TOO_LONG)
     },
   }
 }

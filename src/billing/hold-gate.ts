@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { accountKeys, apiKeyKeys, KNOWN_ACCOUNTS } from '../platform/redis-keys.ts'
 import { defineScript, type Redis } from '../platform/redis.ts'
+import { accountKeys, apiKeyKeys, KNOWN_ACCOUNTS } from '../platform/redis-keys.ts'
 
 /** An account's balance as the ledger has it after `version` transactions. */
 export interface LedgerBalance {

@@ -39,6 +39,11 @@ export interface CallEnvelope {
   replyChannel: string
   candidates: Candidate[]
   holdPico: PicoText
+  /**
+   * The record of the call's `Idempotency-Key`, or null. Such a call runs to its end even when its client
+   * leaves, since a repeat may come for its answer.
+   */
+  idempotencyRecord: string | null
   /** Upper bound of the prompt's tokens, as held. */
   promptTokensBound: number
   /** Unix milliseconds. */

@@ -49,6 +49,8 @@ export type ControlMessage =
   | { kind: 'cancel'; callId: CallId }
   /** Frames from `sequence` on did not arrive. */
   | { kind: 'resend'; callId: CallId; fence: number; sequence: number }
+  /** A repeat of a call waits for its answer too: send all its frames, from the first, to `channel` as `label`. */
+  | { kind: 'attach'; callId: CallId; channel: string; label: CallId }
   /** The answer to `takeover`. `shown` is null when the client still waits and was shown nothing. */
   | { kind: 'shown'; callId: CallId; fence: number; shown: ShownSoFar | null }
 

@@ -2,8 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import Fastify, { type FastifyInstance } from 'fastify'
 import type { KeyCache } from '../accounts/key-cache.ts'
-import type { AdmissionDependencies } from '../admission/admit-call.ts'
-import type { DispatchDependencies } from '../admission/dispatch-call.ts'
+import type { StartCallDependencies } from '../admission/start-call.ts'
 import type { CatalogSnapshot } from '../core/catalog.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { SettlementQueue } from '../platform/queues.ts'
@@ -13,9 +12,7 @@ import { healthRoutes } from './routes/health.ts'
 import { queuesDashboard } from './routes/queues-dashboard.ts'
 import { surfaceRoutes } from './routes/surfaces.ts'
 
-export interface AppDependencies {
-  admission: AdmissionDependencies
-  dispatch: DispatchDependencies
+export interface AppDependencies extends StartCallDependencies {
   keys: KeyCache
   catalog: () => CatalogSnapshot
   settlementQueue: SettlementQueue
@@ -25,7 +22,6 @@ export interface AppDependencies {
   limits: {
     bodyLimitBytes: number
     bodyTimeoutMs: number
-    pendingCallsMax: number
     keepAliveMs: number
     slowClientBufferBytes: number
     requestsPerMinute: number

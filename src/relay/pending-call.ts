@@ -74,6 +74,8 @@ export class PendingCall {
     if (fence < this.fence || this.ended) return
     if (body[0] === 'takeover') return this.answerTakeover(fence)
     if (fence > this.fence) {
+      // Another claim must ask before it may follow upon content; one that did not would repeat it.
+      if (this.candidate !== null) return this.fail(LOST)
       this.fence = fence
       this.next = 0
     }
@@ -95,7 +97,9 @@ export class PendingCall {
   abandon(): void {
     if (this.ended || this.abandoned) return
     this.abandoned = true
-    this.options.control({ kind: 'cancel', callId: this.envelope.id })
+    // A call with an Idempotency-Key runs on: a repeat may come for its answer.
+    if (this.envelope.idempotencyRecord === null)
+      this.options.control({ kind: 'cancel', callId: this.envelope.id })
   }
 
   /** Ends the call from this side: the sink gets the error, the worker a cancel. */

@@ -61,7 +61,7 @@ export class ReplyHub {
       envelope,
       sink,
       overdue,
-      control: (message) => this.control(message),
+      control: (message) => this.tellWorkers(message),
       nowMs: this.options.clock(),
     })
     this.calls.set(envelope.id, call)
@@ -103,8 +103,8 @@ export class ReplyHub {
   private answerForUnknown(callId: Frame[0], fence: number, body: Frame[3]): void {
     // A call this instance no longer knows was shown to its end.
     if (body[0] === 'takeover') {
-      this.control({ kind: 'shown', callId, fence, shown: { text: '', candidate: null, finished: true } })
-    } else if (body[0] === 'open') this.control({ kind: 'cancel', callId })
+      this.tellWorkers({ kind: 'shown', callId, fence, shown: { text: '', candidate: null, finished: true } })
+    } else if (body[0] === 'open') this.tellWorkers({ kind: 'cancel', callId })
   }
 
   private tick(): void {
@@ -120,7 +120,8 @@ export class ReplyHub {
     for (const call of this.calls.values()) call.probe(nowMs)
   }
 
-  private control(message: ControlMessage): void {
+  /** Sends one message to every dispatch worker. */
+  tellWorkers(message: ControlMessage): void {
     this.options.publisher.publish(CONTROL_CHANNEL, JSON.stringify(message)).catch((error) => {
       this.options.logger.warn(
         { err: error, kind: message.kind, callId: message.callId },

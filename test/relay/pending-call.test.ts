@@ -12,6 +12,7 @@ const envelope: CallEnvelope = {
   stream: true,
   replyChannel: 'c',
   candidates: [],
+  idempotencyRecord: null,
   holdPico: '0',
   promptTokensBound: 1,
   admittedAt: 0,

@@ -1,31 +1,23 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import { AdmissionRefused, type AdmittedCall, admitCall } from '../../admission/admit-call.ts'
-import { type DispatchedCall, dispatchCall } from '../../admission/dispatch-call.ts'
-import type { CallEnvelope } from '../../core/call-job.ts'
-import { type ChatRequest, parseChatRequest } from '../../core/chat-request.ts'
+import type { DispatchedCall } from '../../admission/dispatch-call.ts'
+import { type StartedCall, startCall } from '../../admission/start-call.ts'
+import { parseChatRequest } from '../../core/chat-request.ts'
 import { ApiError } from '../../core/errors.ts'
 import type { AppDependencies } from '../app.ts'
 import type { StandardKey } from '../plugins/authenticate.ts'
 import { ReplyCollector } from '../reply-collector.ts'
 import { StreamWriter } from '../stream-writer.ts'
 
-/** POST /v1/chat/completions: validate, admit, dispatch, relay. */
+/** POST /v1/chat/completions: validate, start the call, relay its answer. */
 export const chatCompletionsRoute =
   (path: string): FastifyPluginAsync<AppDependencies> =>
   async (app, deps) => {
     app.post(path, { onRequest: [app.requireKey] }, async (request, reply) => {
       const key = callingKey(request)
       const chat = parseChatRequest(request.body)
-      if (deps.dispatch.hub.size >= deps.limits.pendingCallsMax) {
-        throw new ApiError('overloaded', 'This gateway serves as many calls as it can. Retry shortly.', {
-          retryAfterSeconds: 1,
-        })
-      }
-      const { envelope, rate } = await admit(chat, key, request, deps)
-      request.noteRate(rate)
-      return chat.stream
-        ? streamAnswer(chat, envelope, request, reply, deps)
-        : wholeAnswer(chat, envelope, reply, deps)
+      const incoming = { requestId: request.id, idempotencyKey: idempotencyKey(request), body: request.body }
+      const call = await startCall(chat, key, incoming, (figures) => request.noteRate(figures), deps)
+      return chat.stream ? streamAnswer(call, request, reply, deps) : wholeAnswer(call, reply)
     })
   }
 
@@ -34,55 +26,41 @@ function callingKey({ key }: FastifyRequest): StandardKey {
   throw new ApiError('not_permitted', 'Admin keys cannot call models. Use a standard key.')
 }
 
-async function admit(
-  chat: ChatRequest,
-  key: StandardKey,
-  request: FastifyRequest,
-  { admission, dispatch }: AppDependencies,
-): Promise<AdmittedCall> {
-  try {
-    return await admitCall(chat, key, request.id, admission)
-  } catch (error) {
-    if (error instanceof AdmissionRefused) request.noteRate(error.rate)
-    if (error instanceof ApiError) throw error
-    // The gate could not be asked: nothing is admitted unheld.
-    dispatch.logger.error({ err: error, requestId: request.id }, 'admission failed')
-    throw new ApiError('overloaded', 'The gateway cannot take calls right now. Retry shortly.', {
-      retryAfterSeconds: 1,
-    })
-  }
+const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,255}$/
+
+function idempotencyKey({ headers }: FastifyRequest): string | null {
+  const given = headers['idempotency-key']
+  if (given === undefined) return null
+  if (typeof given === 'string' && IDEMPOTENCY_KEY.test(given)) return given
+  throw new ApiError('invalid_request', '`Idempotency-Key` takes 1 to 255 printable ASCII characters.', {
+    param: 'Idempotency-Key',
+  })
 }
 
-async function wholeAnswer(
-  chat: ChatRequest,
-  envelope: CallEnvelope,
-  reply: FastifyReply,
-  deps: AppDependencies,
-): Promise<FastifyReply> {
-  const collector = new ReplyCollector(envelope)
-  const call = dispatchCall(envelope, chat, collector, deps.dispatch)
+async function wholeAnswer(started: StartedCall, reply: FastifyReply): Promise<FastifyReply> {
+  const collector = new ReplyCollector(started.envelope)
+  const call = started.send(collector)
   const body = await Promise.race([collector.body, clientGone(reply, call)])
   return body === GONE ? reply.hijack() : reply.type('application/json; charset=utf-8').send(body)
 }
 
 async function streamAnswer(
-  chat: ChatRequest,
-  envelope: CallEnvelope,
+  started: StartedCall,
   request: FastifyRequest,
   reply: FastifyReply,
-  deps: AppDependencies,
+  { dispatch, limits }: AppDependencies,
 ): Promise<FastifyReply> {
   const writer = new StreamWriter({
-    envelope,
+    envelope: started.envelope,
     response: reply.raw,
     requestId: request.id,
     commit: () => commitStream(request, reply),
-    keepAliveMs: deps.limits.keepAliveMs,
-    maxBufferedBytes: deps.limits.slowClientBufferBytes,
+    keepAliveMs: limits.keepAliveMs,
+    maxBufferedBytes: limits.slowClientBufferBytes,
     hangUp: () => call.hangUp(),
-    nowMs: deps.dispatch.clock(),
+    nowMs: dispatch.clock(),
   })
-  const call: DispatchedCall = dispatchCall(envelope, chat, writer, deps.dispatch)
+  const call: DispatchedCall = started.send(writer)
   await Promise.race([writer.committed, clientGone(reply, call)])
   // From here on the writer owns the connection.
   return reply.hijack()

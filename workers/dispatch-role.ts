@@ -1,0 +1,93 @@
+import { createHoldGate } from '../src/billing/hold-gate.ts'
+import { createCatalogStore } from '../src/catalog/catalog-store.ts'
+import type { Config } from '../src/config.ts'
+import type { Logger } from '../src/platform/logger.ts'
+import { createSettlementQueue } from '../src/platform/queues.ts'
+import { checkRedisSettings, createRedis } from '../src/platform/redis.ts'
+import { createSealer } from '../src/platform/sealing.ts'
+import { listenForControl } from '../src/relay/control-listener.ts'
+import { FramePublisher } from '../src/relay/frame-publisher.ts'
+import { createReplyArchive } from '../src/relay/reply-archive.ts'
+import { createAttemptChain } from './attempt-chain.ts'
+import { createBreakerBoard } from './breaker-board.ts'
+import { DispatchWorker } from './dispatch-worker.ts'
+import { createProviderRegistry } from './providers/registry.ts'
+import { createTransport } from './providers/transport.ts'
+import { createRetryBudget } from './retry-budget.ts'
+import { RunningCalls } from './running-calls.ts'
+
+/** The dispatch process, composed: claims calls, runs the failover chain, publishes frames. */
+export async function startDispatchRole(
+  config: Readonly<Config>,
+  logger: Logger,
+): Promise<{ stop(): Promise<void> }> {
+  const redisFor = (name: string) =>
+    createRedis({ url: config.redisUrl, name: `switchyard-dispatch-${name}`, mode: 'wait', logger })
+  const redis = redisFor('frames')
+  const queueRedis = redisFor('queue')
+  const subscriber = redisFor('control')
+  await checkRedisSettings(redis, logger)
+
+  const catalog = await createCatalogStore({ ...config, environment: process.env, logger })
+  const calls = new RunningCalls()
+  const publisher = new FramePublisher({
+    redis,
+    logger,
+    onUnheard: (channel) => calls.abortChannel(channel),
+    openChannels: () => calls.channels(),
+  })
+  const transport = createTransport(config)
+  const board = await createBreakerBoard({ redis, subscriber, settings: config, now: Date.now, logger })
+  const budget = createRetryBudget({
+    redis,
+    limits: { percent: config.retryBudgetPercent, floor: config.retryBudgetFloor },
+    now: Date.now,
+    logger,
+  })
+  const settlementQueue = createSettlementQueue(redis)
+  const worker = new DispatchWorker({
+    connection: queueRedis,
+    concurrency: config.workerConcurrency,
+    lockMs: config.jobLockMs,
+    graceMs: config.shutdownGraceMs,
+    calls,
+    publisher,
+    chain: createAttemptChain({
+      catalog: catalog.snapshot,
+      providers: createProviderRegistry({
+        transport,
+        environment: process.env,
+        connectTimeoutMs: config.connectTimeoutMs,
+        now: Date.now,
+      }),
+      board,
+      budget,
+      settings: config,
+      logger,
+      now: Date.now,
+      random: Math.random,
+    }),
+    catalog: catalog.snapshot,
+    sealer: createSealer(config.masterKey, 'call-body'),
+    archive: createReplyArchive(redis, createSealer(config.masterKey, 'kept-reply')),
+    gate: createHoldGate(redis),
+    settlementQueue,
+    logger,
+    clock: Date.now,
+  })
+  await listenForControl(subscriber, (message) => calls.control(message))
+  await worker.start()
+
+  return {
+    async stop() {
+      await worker.stop()
+      publisher.stop()
+      await Promise.all([board.close(), budget.close(), settlementQueue.close(), transport.close()])
+      catalog.close()
+      // QUIT, not disconnect: the last frames are still on their way.
+      await redis.quit()
+      queueRedis.disconnect()
+      subscriber.disconnect()
+    },
+  }
+}
