@@ -16,6 +16,8 @@ const USER = 'switchyard'
 const DATABASE = 'switchyard'
 const READY_TIMEOUT_MS = 60_000
 const STOP_TIMEOUT_MS = 15_000
+/** Marks a cluster that was made to its end; initdb's own files are there from its beginning. */
+const COMPLETE = 'switchyard.complete'
 
 export interface EmbeddedPostgresOptions {
   /** Keeps the password, and the data where no other user is needed. Must exist. */
@@ -40,7 +42,7 @@ export async function prepareEmbeddedPostgres(options: EmbeddedPostgresOptions):
   const binaries = await postgresBinaries(identity !== null)
   const folder = await postgresDataFolder(options.dataDir, identity, options.log)
   const password = await ensurePassword(join(options.dataDir, 'postgres-password'))
-  if (!existsSync(join(folder, 'PG_VERSION'))) {
+  if (!existsSync(join(folder, COMPLETE))) {
     await createCluster({ binaries, folder, identity, password, durable: options.durable })
   }
   const port = await freePort()
@@ -100,6 +102,7 @@ async function createCluster({ binaries, folder, identity, password, durable }: 
       ...(durable ? [] : ['--no-sync']),
     ]
     await runProcess(binaries.initdb, args, { cwd: '/', env: postgresEnvironment(), ...identity })
+    await writeFile(join(folder, COMPLETE), '')
   } finally {
     await rm(passwordFile, { force: true })
   }

@@ -56,8 +56,7 @@ async function startDatabase(guard: ProcessGuard): Promise<TestDatabase> {
     await rm(dataDir, { recursive: true, force: true })
   }
   try {
-    const running = await spawnPlan(postgres.plan)
-    guard.add(running.pid, 'services')
+    const running = await spawnPlan(postgres.plan, { onSpawn: (pid) => guard.add(pid, 'services') })
     const stop = async () => {
       await running.stop()
       guard.remove(running.pid)

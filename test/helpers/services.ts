@@ -43,11 +43,7 @@ export async function createTestRedis(options: { durable?: boolean } = {}): Prom
   const folder = await mkdtemp(join(tmpdir(), 'switchyard-redis-'))
   const redis = await prepareEmbeddedRedis({ program, folder, durable: options.durable ?? false })
   const guard = startProcessGuard()
-  const start = async () => {
-    const running = await spawnPlan(redis.plan)
-    guard.add(running.pid, 'services')
-    return running
-  }
+  const start = () => spawnPlan(redis.plan, { onSpawn: (pid) => guard.add(pid, 'services') })
   let running = await start()
   return {
     url: redis.url,

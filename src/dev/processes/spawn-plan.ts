@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ProcessPlan } from './process-plan.ts'
 
 const PROBE_EVERY_MS = 50
 const PROBE_TIMEOUT_MS = 2000
 const KEPT_OUTPUT_CHARACTERS = 4000
+const TAIL_LINES = 15
 
 /** A process that runs, and what it leaves when it ends. */
 export interface RunningProcess {
@@ -28,15 +28,22 @@ export interface ProcessEnd {
 /** Receives everything a process writes. */
 export type OutputListener = (chunk: Buffer, stream: 'stdout' | 'stderr') => void
 
+export interface SpawnPlanOptions {
+  /** Aborting it ends a process that does not serve yet. */
+  signal?: AbortSignal
+  onOutput?: OutputListener
+  /** Called as soon as the process exists, long before it serves. */
+  onSpawn?: (pid: number) => void
+}
+
 /**
  * Runs a plan and resolves once the process serves. Rejects, with what it wrote, when it ends before that or
- * does not serve in time. The process gets a group of its own: a Ctrl-C in the terminal reaches only us, who
- * stop the processes in the right order.
+ * does not serve in time, and when the signal aborts; the process has ended by then. It gets a group of its
+ * own: a Ctrl-C in the terminal reaches only us, who stop the processes in the right order.
  */
-export async function spawnPlan(
-  plan: ProcessPlan,
-  onOutput: OutputListener = () => undefined,
-): Promise<RunningProcess> {
+export async function spawnPlan(plan: ProcessPlan, options: SpawnPlanOptions = {}): Promise<RunningProcess> {
+  const { signal = new AbortController().signal, onOutput = () => undefined, onSpawn } = options
+  signal.throwIfAborted()
   await plan.prepare?.()
   const child = spawn(plan.command, plan.args, {
     cwd: plan.cwd,
@@ -46,7 +53,7 @@ export async function spawnPlan(
     ...plan.identity,
   })
   const ended = watchEnd(child, onOutput)
-  await Promise.race([once(child, 'spawn'), ended])
+  if (child.pid) onSpawn?.(child.pid)
   const running: RunningProcess = {
     pid: child.pid ?? 0,
     ended,
@@ -54,9 +61,9 @@ export async function spawnPlan(
     kill: () => end(child, ended, 'SIGKILL', plan.stopTimeoutMs),
   }
   try {
-    await untilReady(plan, ended)
+    await untilReady(plan, ended, signal)
   } catch (error) {
-    await running.kill()
+    await (signal.aborted ? running.stop() : running.kill())
     throw error
   }
   return running
@@ -76,27 +83,28 @@ function watchEnd(child: ChildProcess, onOutput: OutputListener): Promise<Proces
   })
 }
 
-async function untilReady(plan: ProcessPlan, ended: Promise<ProcessEnd>): Promise<void> {
+async function untilReady(plan: ProcessPlan, ended: Promise<ProcessEnd>, signal: AbortSignal): Promise<void> {
   const deadline = Date.now() + plan.readyTimeoutMs
-  const failed = ended.then((end) => {
-    throw new Error(`${plan.name} ended before it was ready (${describeEnd(end)})\n${end.output.trim()}`)
+  let end: ProcessEnd | null = null
+  void ended.then((reason) => {
+    end = reason
   })
-  // Only the race below is interested in this failure.
-  failed.catch(() => undefined)
   for (;;) {
-    try {
-      await Promise.race([plan.probe(AbortSignal.timeout(PROBE_TIMEOUT_MS)), failed])
-      return
-    } catch (reason) {
-      await Promise.race([failed, delay(PROBE_EVERY_MS)])
-      if (Date.now() > deadline) {
-        throw new Error(`${plan.name} was not ready within ${plan.readyTimeoutMs / 1000} s`, {
-          cause: reason,
-        })
-      }
+    const reason = await plan.probe(AbortSignal.any([signal, AbortSignal.timeout(PROBE_TIMEOUT_MS)])).then(
+      () => null,
+      (error: unknown) => error,
+    )
+    signal.throwIfAborted()
+    if (end) throw new Error(`${plan.name} ended before it was ready (${describeEnd(end)})\n${tail(end)}`)
+    if (reason === null) return
+    if (Date.now() > deadline) {
+      throw new Error(`${plan.name} was not ready within ${plan.readyTimeoutMs / 1000} s`, { cause: reason })
     }
+    await Promise.race([ended, delay(PROBE_EVERY_MS)])
   }
 }
+
+const tail = (end: ProcessEnd) => end.output.trim().split('\n').slice(-TAIL_LINES).join('\n')
 
 async function end(
   child: ChildProcess,

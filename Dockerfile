@@ -1,0 +1,27 @@
+# One image for every role; the command says which: the API by default, a worker, the migrations or an
+# operator's command.
+
+FROM node:24-slim AS build
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+# Without install scripts: none is needed here, and the image does not depend on what they fetch.
+RUN npm ci --ignore-scripts --omit=optional --no-audit --no-fund
+COPY prisma prisma
+COPY prisma.config.ts ./
+# Generating the database client needs no schema engine, but Prisma wants to see one.
+RUN PRISMA_SCHEMA_ENGINE_BINARY=/bin/true CHECKPOINT_DISABLE=1 node node_modules/prisma/build/index.js generate
+RUN npm prune --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund
+
+FROM node:24-slim
+ENV NODE_ENV=production HOST=0.0.0.0
+WORKDIR /app
+COPY --from=build /app/node_modules node_modules
+COPY package.json ./
+COPY prisma prisma
+COPY workers workers
+COPY src src
+COPY --from=build /app/src/platform/prisma-client src/platform/prisma-client
+USER node
+EXPOSE 8080
+# The init of the container engine passes signals on; Node then drains and ends.
+CMD ["node", "--max-semi-space-size=16", "src/main.ts"]

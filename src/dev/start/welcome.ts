@@ -1,0 +1,41 @@
+import type { DemoKeys } from './demo-account.ts'
+
+export interface WelcomeFacts {
+  baseUrl: string
+  keys: DemoKeys
+  metricsUrl: string
+  logsFolder: string
+  providers: string
+}
+
+/** What `npm start` ends with: everything needed for a first call. */
+export function welcome({ baseUrl, keys, metricsUrl, logsFolder, providers }: WelcomeFacts): string {
+  const call = (flags: string, body: object) =>
+    [
+      `curl ${flags}${baseUrl}/v1/chat/completions \\`,
+      `  -H 'Authorization: Bearer ${keys.apiKey}' -H 'Content-Type: application/json' \\`,
+      `  -d '${JSON.stringify(body)}'`,
+    ].join('\n')
+  const messages = [{ role: 'user', content: 'Hello!' }]
+  return `
+Switchyard is running.
+
+  base address   ${baseUrl}/v1
+  API key        ${keys.apiKey}
+  admin key      ${keys.adminKey}
+  dashboard      ${baseUrl}/admin/queues   (asks for the admin key)
+  metrics        ${metricsUrl}
+  providers      ${providers}
+  logs           ${logsFolder}
+
+One answer:
+
+${call('', { model: 'auto', messages })}
+
+The same, streamed:
+
+${call('-N ', { model: 'auto', stream: true, messages })}
+
+Ctrl-C stops everything; the data is kept.
+`
+}
