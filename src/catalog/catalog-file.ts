@@ -5,16 +5,26 @@ const BUILT_IN = new URL('./data/builtin.json', import.meta.url)
 const SIMULATED = new URL('./data/simulated.json', import.meta.url)
 const SIMULATED_URL_PLACEHOLDER = '{simulated_providers_url}'
 
-/** The real models and prices that ship with the gateway. */
-export async function readBuiltInCatalog(): Promise<CatalogSource> {
-  return { name: 'the built-in catalog', content: JSON.parse(await readFile(BUILT_IN, 'utf8')), updatedAt: 0 }
-}
-
-/** The models of the simulated providers that listen at `url`; `auto` uses them until there are real ones. */
-export async function readSimulatedCatalog(url: string): Promise<CatalogSource> {
-  const text = await readFile(SIMULATED, 'utf8')
-  const content = JSON.parse(text.replaceAll(SIMULATED_URL_PLACEHOLDER, url.replace(/\/+$/, '')))
-  return { name: 'the simulated catalog', content, updatedAt: 0, autoLastResort: true }
+/**
+ * The documents that come with the gateway, in the order they apply: real models and prices and, where
+ * simulated providers listen, their models, which `auto` uses until there are real ones.
+ */
+export async function readShippedCatalogs(simulatedProvidersUrl: string | null): Promise<CatalogSource[]> {
+  const builtIn = {
+    name: 'the built-in catalog',
+    content: JSON.parse(await readFile(BUILT_IN, 'utf8')),
+    updatedAt: 0,
+  }
+  if (simulatedProvidersUrl === null) return [builtIn]
+  const template = await readFile(SIMULATED, 'utf8')
+  const text = template.replaceAll(SIMULATED_URL_PLACEHOLDER, simulatedProvidersUrl.replace(/\/+$/, ''))
+  const simulated = {
+    name: 'the simulated catalog',
+    content: JSON.parse(text),
+    updatedAt: 0,
+    autoLastResort: true,
+  }
+  return [builtIn, simulated]
 }
 
 /** Reads a catalog file. Rejects with a readable Error when it is missing, unreadable or no JSON. */

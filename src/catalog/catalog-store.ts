@@ -1,7 +1,6 @@
-import type { Logger } from 'pino'
 import type { CatalogSnapshot, Provider } from '../core/catalog.ts'
 import { buildCatalogSnapshot, type CatalogSource } from '../core/catalog-snapshot.ts'
-import { readBuiltInCatalog, readCatalogFile, readSimulatedCatalog } from './catalog-file.ts'
+import { readCatalogFile, readShippedCatalogs } from './catalog-file.ts'
 import { type FileWatch, watchFile } from './file-watch.ts'
 import { readOllamaCatalog } from './ollama-models.ts'
 
@@ -14,7 +13,14 @@ export interface CatalogStoreOptions {
   ollamaUrl: string | null
   discountPercent: number
   openWeightsDiscountPercent: number
-  logger: Pick<Logger, 'info' | 'warn' | 'error'>
+  logger: CatalogLogger
+}
+
+/** The part of a logger that the catalog uses. */
+export interface CatalogLogger {
+  info(fields: object, message: string): void
+  warn(fields: { err: unknown }, message: string): void
+  error(fields: { err: unknown }, message: string): void
 }
 
 export interface CatalogStore {
@@ -35,7 +41,7 @@ const OLLAMA_REFRESH_MS = 60_000
 export async function createCatalogStore(options: CatalogStoreOptions): Promise<CatalogStore> {
   const { logger } = options
   const listeners = new Set<(snapshot: CatalogSnapshot) => void>()
-  const shipped = await readShippedCatalogs(options)
+  const shipped = await readShippedCatalogs(options.simulatedProvidersUrl)
   const startedAt = Math.floor(Date.now() / 1000)
   let ollama = await firstOllamaCatalog(options, startedAt)
   let file = options.catalogFile === null ? null : await readCatalogFile(options.catalogFile)
@@ -98,17 +104,6 @@ export async function createCatalogStore(options: CatalogStoreOptions): Promise<
       listeners.clear()
     },
   }
-}
-
-/** The documents that come with the gateway, in the order they apply. */
-export async function readShippedCatalogs(
-  options: Pick<CatalogStoreOptions, 'simulatedProvidersUrl'>,
-): Promise<CatalogSource[]> {
-  const builtIn = await readBuiltInCatalog()
-  const { simulatedProvidersUrl } = options
-  return simulatedProvidersUrl === null
-    ? [builtIn]
-    : [builtIn, await readSimulatedCatalog(simulatedProvidersUrl)]
 }
 
 /** Ollama's models; none when it does not answer, since it may come up later. */

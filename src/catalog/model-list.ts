@@ -11,11 +11,11 @@ export function opaqueModelList(catalog: CatalogSnapshot) {
 
 /** The body of GET /v1/models for admin keys: the whole catalog, providers and costs included. */
 export function catalogModelList(catalog: CatalogSnapshot) {
-  return { object: 'list', data: [...catalog.models.values()].map(adminModel) }
+  return { object: 'list', data: [...catalog.models.values()].map(catalogModel) }
 }
 
 /** One model as admins see it; also what `catalog show` prints. */
-export function adminModel(model: Model) {
+export function catalogModel(model: Model) {
   return {
     id: model.id,
     object: 'model',
@@ -32,11 +32,11 @@ export function adminModel(model: Model) {
     list_price: prices(model.listPrice),
     rate: prices(model.rate),
     rate_version: model.rateVersion,
-    offers: model.offers.map(adminOffer),
+    offers: model.offers.map(catalogOffer),
   }
 }
 
-const adminOffer = (offer: Offer) => ({
+const catalogOffer = (offer: Offer) => ({
   id: offer.id,
   provider: offer.provider.id,
   upstream_model: offer.upstreamModel,

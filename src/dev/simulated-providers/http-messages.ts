@@ -1,8 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import simulatedCatalog from '../../catalog/data/simulated.json' with { type: 'json' }
 import { errorJson } from './wire.ts'
 
-/** Shown by GET /models; any other name of the table in docs/simulated-providers.md works as well. */
-const LISTED_MODELS = ['sim-words-60', 'sim-echo', 'sim-words-200.rate-50', 'sim-reasoning-40.words-60']
+/** Shown by GET /models: what the catalog offers of them. Any other name of the table works as well. */
+const LISTED_MODELS = [
+  ...new Set(simulatedCatalog.models.flatMap((model) => model.offers.map((offer) => offer.upstream_model))),
+]
 const MAX_BODY_BYTES = 64 * 1024 * 1024
 
 /** Reads a whole JSON body and calls back with it, or with null when it is not JSON. */

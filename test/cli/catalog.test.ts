@@ -1,0 +1,95 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { startSimulatedProviders } from '../../src/dev/simulated-providers/start-simulated-providers.ts'
+import { exampleDocument } from '../catalog/example-document.ts'
+
+const ENTRY = resolve(import.meta.dirname, '../../src/cli/catalog.ts')
+
+let folder: string
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'catalog-cli-'))
+})
+afterEach(() => rm(folder, { recursive: true }))
+
+/** Runs the command in a process of its own, with nothing but the given environment. */
+function catalog(args: string[], environment: Record<string, string> = {}) {
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever JSON a command prints.
+  return new Promise<{ code: number; json: any }>((done) => {
+    const options = { env: { PATH: process.env.PATH, ...environment }, cwd: folder }
+    execFile(process.execPath, [ENTRY, ...args, '--json'], options, (error, stdout) => {
+      done({ code: Number(error?.code ?? 0), json: JSON.parse(stdout) })
+    })
+  })
+}
+
+test('import puts a valid file in the place of CATALOG_FILE, and show shows it', async () => {
+  const target = join(folder, 'catalog.json')
+  await writeFile(target, '{}')
+  await writeFile(join(folder, 'new.json'), JSON.stringify(exampleDocument()))
+  const imported = await catalog(['import', 'new.json'], { CATALOG_FILE: target })
+  expect(imported).toMatchObject({
+    code: 0,
+    json: { models: 1, installed: target, keys_missing: ['ACME_API_KEY'] },
+  })
+  expect(JSON.parse(await readFile(target, 'utf8'))).toEqual(exampleDocument())
+  expect((await readdir(folder)).sort()).toEqual(['catalog.json', 'new.json'])
+
+  const environment = { CATALOG_FILE: target, ACME_API_KEY: 'k' }
+  expect((await catalog(['show'], environment)).json.data).toHaveLength(1)
+  const one = await catalog(['show', 'acme/large-1'], environment)
+  expect(one.json).toMatchObject({ id: 'acme/large-1', rate: { prompt: '1.90' } })
+  expect((await catalog(['show'], { CATALOG_FILE: target })).json.data).toEqual([])
+  expect((await catalog(['show', '--all'], { CATALOG_FILE: target })).json.data).toHaveLength(1)
+})
+
+test('import refuses a broken file, names what is wrong, and leaves CATALOG_FILE alone', async () => {
+  const target = join(folder, 'catalog.json')
+  await writeFile(target, '{}')
+  await writeFile(join(folder, 'bad.json'), '{"models": [], "provider": []}')
+  const refused = await catalog(['import', 'bad.json'], { CATALOG_FILE: target })
+  expect(refused).toMatchObject({
+    code: 1,
+    json: { problems: [expect.stringContaining('provider: unknown field')] },
+  })
+  expect(await readFile(target, 'utf8')).toBe('{}')
+})
+
+test('import without CATALOG_FILE fails and says so, and --check only checks', async () => {
+  await writeFile(join(folder, 'new.json'), JSON.stringify(exampleDocument()))
+  expect(await catalog(['import', 'new.json'])).toMatchObject({
+    code: 1,
+    json: { error: expect.stringContaining('CATALOG_FILE is not set') },
+  })
+  expect(await catalog(['import', 'new.json', '--check'])).toMatchObject({
+    code: 0,
+    json: { installed: null },
+  })
+})
+
+test('a missing model, a missing file and a wrong command fail with a message', async () => {
+  for (const args of [['show', 'no/such'], ['import', 'no-such.json'], ['exprot']]) {
+    const { code, json } = await catalog(args)
+    expect([args, code, typeof json.error]).toEqual([args, 1, 'string'])
+  }
+})
+
+test('sync tells what appeared and disappeared at each provider, and fails when one does not answer', async () => {
+  const providers = await startSimulatedProviders()
+  const document = exampleDocument()
+  document.providers[0]!.base_url = `${providers.url}/alpha/v1`
+  const target = join(folder, 'catalog.json')
+  await writeFile(target, JSON.stringify(document))
+  const environment = { CATALOG_FILE: target, ACME_API_KEY: 'k' }
+  const compared = await catalog(['sync'], environment)
+  expect(compared.code).toBe(0)
+  expect(compared.json.providers).toEqual([
+    expect.objectContaining({ provider: 'acme', kind: 'compared', disappeared: ['large-1'] }),
+  ])
+  expect(compared.json.providers[0].appeared).toContain('sim-echo')
+  await providers.close()
+  const failed = await catalog(['sync'], environment)
+  expect(failed).toMatchObject({ code: 1, json: { providers: [{ kind: 'failed', provider: 'acme' }] } })
+})
