@@ -1,6 +1,6 @@
 import { newId } from '../core/ids.ts'
 import type { PicoUsd } from '../core/money.ts'
-import { creditPosting, freeCreditPosting, type Posting } from '../core/postings.ts'
+import { creditPosting, customerAccount, freeCreditPosting, type Posting } from '../core/postings.ts'
 import type { Postgres, PostgresTransaction } from '../platform/postgres.ts'
 
 export type AccountState = 'free_credit' | 'active' | 'exhausted' | 'suspended'
@@ -23,7 +23,10 @@ export interface AccountStore {
   create(email: string, credit: OpeningCredit): Promise<Account>
   /** By id or by email; null when there is none. */
   find(idOrEmail: string): Promise<Account | null>
-  /** Credits an account; the same event id credits once. Throws when the account is unknown. */
+  /**
+   * Credits an account; the same event id credits once. Throws when the account is unknown, or when the
+   * event id belongs to another credit.
+   */
   credit(accountId: string, eventId: string, amountPico: PicoUsd): Promise<Account>
   /** Suspends: every key of the account is refused. Throws when the account is unknown. */
   suspend(accountId: string): Promise<Account>
@@ -31,8 +34,11 @@ export interface AccountStore {
   resume(accountId: string): Promise<Account>
 }
 
-/** Writes a posting and moves the account's balance with it, inside the given transaction. */
-export type PostLedger = (transaction: PostgresTransaction, posting: Posting) => Promise<unknown>
+/**
+ * Writes a posting and moves the account's balance with it, inside the given transaction. A posting that is
+ * in the ledger already changes nothing, and `posted` is false.
+ */
+export type PostLedger = (transaction: PostgresTransaction, posting: Posting) => Promise<{ posted: boolean }>
 
 const RESUME = `
 UPDATE accounts SET state = CASE
@@ -73,7 +79,8 @@ export function createAccountStore(postgres: Postgres, postLedger: PostLedger): 
 
     async credit(accountId, eventId, amountPico) {
       return postgres.$transaction(async (transaction) => {
-        await postLedger(transaction, creditPosting(eventId, accountId, amountPico))
+        const { posted } = await postLedger(transaction, creditPosting(eventId, accountId, amountPico))
+        if (!posted) await assertSameCredit(transaction, accountId, eventId, amountPico)
         await transaction.account.updateMany({
           where: { id: accountId, state: { in: ['free_credit', 'exhausted'] }, balancePico: { gt: 0n } },
           data: { state: 'active' },
@@ -93,4 +100,16 @@ export function createAccountStore(postgres: Postgres, postLedger: PostLedger): 
       })
     },
   }
+}
+
+async function assertSameCredit(
+  transaction: PostgresTransaction,
+  accountId: string,
+  eventId: string,
+  amountPico: PicoUsd,
+): Promise<void> {
+  const entry = await transaction.ledgerEntry.findFirst({
+    where: { transactionId: eventId, kind: 'credit', ledgerAccount: customerAccount(accountId), amountPico },
+  })
+  if (!entry) throw new Error(`${eventId} is the reference of another credit`)
 }

@@ -1,0 +1,92 @@
+import { createAccountStore } from '../accounts/account-store.ts'
+import { announceKeyChange } from '../accounts/key-changes.ts'
+import { createHoldGate } from '../billing/hold-gate.ts'
+import { postLedger } from '../billing/ledger-store.ts'
+import type { Config } from '../config.ts'
+import { newId } from '../core/ids.ts'
+import { isDuplicate } from '../platform/postgres.ts'
+import type { CommandClients } from './clients.ts'
+import { readAmount } from './read-options.ts'
+import { type CommandOutput, UsageError } from './run-command.ts'
+import { accountView, lines, usd } from './views.ts'
+
+export interface AccountArguments {
+  /** The account's id or email. */
+  account: string | undefined
+  email: string | undefined
+  amount: string | undefined
+  reference: string | undefined
+}
+
+/** `admin account create|show|suspend|resume|credit`. */
+export function accountCommands(clients: CommandClients, config: Config) {
+  const accounts = createAccountStore(clients.postgres, postLedger)
+
+  const find = async (idOrEmail: string | undefined) => {
+    if (!idOrEmail) throw new UsageError('name the account: its id or its email')
+    const account = await accounts.find(idOrEmail)
+    if (!account) throw new Error(`there is no account ${idOrEmail}`)
+    return account
+  }
+
+  return {
+    async create({ email, amount }: AccountArguments): Promise<CommandOutput> {
+      if (!email || !/^[^\s@]+@[^\s@]+$/.test(email)) throw new UsageError('--email needs an email address')
+      const credit =
+        amount === undefined
+          ? { kind: 'free_credit' as const, amountPico: readAmount('FREE_CREDIT_USD', config.freeCreditUsd) }
+          : { kind: 'credit' as const, amountPico: readAmount('--credit', amount) }
+      try {
+        return say(accountView(await accounts.create(email, credit)))
+      } catch (error) {
+        if (isDuplicate(error)) throw new Error(`${email} has an account already`, { cause: error })
+        throw error
+      }
+    },
+
+    async show({ account }: AccountArguments): Promise<CommandOutput> {
+      const found = await find(account)
+      // Redis being away does not hide what the ledger knows.
+      const gate = await createHoldGate(clients.redis())
+        .figures(found.id)
+        .catch(() => null)
+      return say({
+        ...accountView(found),
+        available_usd: gate && usd(gate.availPico ?? found.balancePico),
+        held_usd: gate && usd(gate.heldPico),
+      })
+    },
+
+    async credit({ account, amount, reference }: AccountArguments): Promise<CommandOutput> {
+      const { id } = await find(account)
+      const amountPico = readAmount('--amount', amount ?? '')
+      if (amountPico === 0n) throw new UsageError('--amount must be above zero')
+      const eventId = reference ?? newId('evt')
+      const credited = await accounts.credit(id, eventId, amountPico)
+      // The credit stands. Should Redis be away, maintenance brings it there: trying again would credit twice.
+      const spendable = await createHoldGate(clients.redis())
+        .apply(id, credited, [])
+        .then(
+          () => true,
+          () => false,
+        )
+      return say({ ...accountView(credited), reference: eventId, spendable_now: spendable })
+    },
+
+    async suspend({ account }: AccountArguments): Promise<CommandOutput> {
+      const { id } = await find(account)
+      const suspended = await accounts.suspend(id)
+      await announceKeyChange(clients.redis(), { accountId: id })
+      return say(accountView(suspended))
+    },
+
+    async resume({ account }: AccountArguments): Promise<CommandOutput> {
+      const { id } = await find(account)
+      const resumed = await accounts.resume(id)
+      await announceKeyChange(clients.redis(), { accountId: id })
+      return say(accountView(resumed))
+    },
+  }
+}
+
+const say = (view: Record<string, unknown>): CommandOutput => ({ data: view, text: lines(view) })

@@ -1,0 +1,81 @@
+import { parseArgs } from 'node:util'
+import { readConfig } from '../config.ts'
+import { accountCommands } from './admin-accounts.ts'
+import { keyCommands } from './admin-keys.ts'
+import { quarantineCommands } from './admin-quarantine.ts'
+import { openClients } from './clients.ts'
+import { type CommandOutput, runCommand, UsageError } from './run-command.ts'
+
+const USAGE = `Usage: npm run admin -- COMMAND [--json]
+
+  account create --email EMAIL [--credit USD]     without --credit: the free credit
+  account show ACCOUNT                            ACCOUNT is an id or an email
+  account credit ACCOUNT --amount USD [--reference ID]
+  account suspend ACCOUNT
+  account resume ACCOUNT
+  key create --account ACCOUNT [--name NAME] [--limit USD [--limit-reset daily|weekly|monthly]]
+             [--expires DATE] [--rpm N] [--concurrency N]
+  key list [--account ACCOUNT]
+  key revoke KEY_ID
+  admin-key create [--name NAME] [--expires DATE]
+  quarantine list | retry CALL_ID | waive CALL_ID
+
+A --reference credits once, however often the command runs with it.`
+
+const OPTIONS = {
+  json: { type: 'boolean' },
+  help: { type: 'boolean' },
+  email: { type: 'string' },
+  account: { type: 'string' },
+  credit: { type: 'string' },
+  amount: { type: 'string' },
+  reference: { type: 'string' },
+  name: { type: 'string' },
+  limit: { type: 'string' },
+  'limit-reset': { type: 'string' },
+  expires: { type: 'string' },
+  rpm: { type: 'string' },
+  concurrency: { type: 'string' },
+} as const
+
+async function main(args: string[]): Promise<CommandOutput> {
+  const { values, positionals } = parseArgs({ args, options: OPTIONS, allowPositionals: true })
+  const [group, action, subject, extra] = positionals
+  if (values.help || !group) throw new UsageError(USAGE)
+
+  const config = readConfig(process.env)
+  const clients = openClients(config, 'switchyard-admin')
+  const account = {
+    account: values.account ?? subject ?? values.email,
+    email: values.email,
+    amount: values.amount ?? values.credit ?? extra,
+    reference: values.reference,
+  }
+  const key = { ...values, limitReset: values['limit-reset'], key: subject } as Parameters<
+    ReturnType<typeof keyCommands>['create']
+  >[0]
+  const commands: Record<string, () => Promise<CommandOutput>> = {
+    'account create': () => accountCommands(clients, config).create(account),
+    'account show': () => accountCommands(clients, config).show(account),
+    'account credit': () => accountCommands(clients, config).credit(account),
+    'account suspend': () => accountCommands(clients, config).suspend(account),
+    'account resume': () => accountCommands(clients, config).resume(account),
+    'key create': () => keyCommands(clients, config).create(key),
+    'key list': () => keyCommands(clients, config).list(key),
+    'key revoke': () => keyCommands(clients, config).revoke(key),
+    'admin-key create': () => keyCommands(clients, config).createAdmin(key),
+    'quarantine list': () => quarantineCommands(clients).list(),
+    'quarantine retry': () => quarantineCommands(clients).retry(subject),
+    'quarantine waive': () => quarantineCommands(clients).waive(subject),
+  }
+  const command = commands[`${group} ${action ?? ''}`.trim()]
+  try {
+    if (!command) throw new UsageError(`unknown command: ${group} ${action ?? ''}\n\n${USAGE}`)
+    return await command()
+  } finally {
+    await clients.close()
+  }
+}
+
+const args = process.argv.slice(2)
+await runCommand(args.includes('--json'), () => main(args))
