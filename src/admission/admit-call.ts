@@ -93,7 +93,7 @@ export async function admitCall(
       tokensPerMinute: limits.tokensPerMinute,
       tokens: Math.min(promptTokens + plan.completionLimit, limits.tokensPerMinute),
       concurrentCalls: key.concurrentCalls ?? limits.concurrentCalls,
-      allowancePeriod: period && period.id,
+      allowancePeriod: period?.id ?? null,
     })
 
   let answer = await ask()

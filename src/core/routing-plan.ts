@@ -194,7 +194,11 @@ function limitUnderCap(
 }
 
 function priced(candidates: Candidate[], promptTokens: number): RoutingPlan {
-  const max = (values: bigint[]) => values.reduce((a, b) => (a > b ? a : b), 0n)
+  const max = (values: bigint[]) =>
+    values.reduce((highest, value) => {
+      if (value > highest) return value
+      return highest
+    }, 0n)
   const prompts = candidates.map((candidate) => BigInt(promptTokens) * BigInt(candidate.rate.prompt))
   const rates = candidates.map((candidate) => BigInt(candidate.rate.completion))
   const worst = candidates.map(

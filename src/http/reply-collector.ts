@@ -32,9 +32,11 @@ export class ReplyCollector implements CallSink {
     this.resolve(renderCompletion(head, message, reason, usage))
   }
 
-  /** A whole answer comes in one frame; there is nothing to gather. */
-  flush(): void {}
+  flush(): void {
+    // A whole answer comes in one frame; there is nothing to gather.
+  }
 
-  /** A non-streaming client gets no keep-alives. */
-  tick(): void {}
+  tick(): void {
+    // A non-streaming client gets no keep-alives.
+  }
 }

@@ -1,0 +1,65 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startStack, type TestStack } from '../helpers/stack.ts'
+
+let stack: TestStack
+let key: string
+let accountId: string
+
+beforeAll(async () => {
+  stack = await startStack({
+    models: {
+      'test/plain': [{ at: 'alpha', model: 'words-12' }],
+      'test/failover': [
+        { at: 'alpha', model: 'status-500', cost: '0.10' },
+        { at: 'beta', model: 'words-12', cost: '0.50' },
+      ],
+    },
+  })
+  ;({ key, accountId } = await stack.account('1.00'))
+})
+afterAll(() => stack?.close())
+
+const call = (body: Record<string, unknown>, headers: Record<string, string> = {}) =>
+  fetch(`${stack.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+    body: JSON.stringify({ messages: [{ role: 'user', content: 'Tell me about rail yards.' }], ...body }),
+  })
+
+describe('one call through the whole gateway', () => {
+  it('is answered in one piece and charged exactly', async () => {
+    const response = await call({ model: 'test/plain' })
+    expect(response.status).toBe(200)
+    const body = await response.json()
+    expect(body).toMatchObject({
+      object: 'chat.completion',
+      model: 'test/plain',
+      choices: [{ index: 0, message: { role: 'assistant' }, finish_reason: 'stop' }],
+    })
+    expect(body.id).toMatch(/^chatcmpl_[0-9A-Z]{26}$/)
+    await stack.settled(accountId)
+    const record = await stack.postgres.callRecord.findUniqueOrThrow({ where: { id: body.id } })
+    const { prompt_tokens: prompt, completion_tokens: completion } = body.usage
+    expect(record.chargePico).toBe(BigInt(prompt) * 1_000_000n + BigInt(completion) * 2_000_000n)
+    expect(record.chargePico).toBeLessThanOrEqual(record.holdPico)
+  })
+
+  it('is streamed and ends with [DONE]', async () => {
+    const response = await call({ model: 'test/plain', stream: true })
+    expect(response.headers.get('content-type')).toContain('text/event-stream')
+    const text = await response.text()
+    const chunks = text.split('\n\n').filter(Boolean)
+    expect(chunks.at(-1)).toBe('data: [DONE]')
+    const content = chunks
+      .slice(0, -1)
+      .map((chunk) => JSON.parse(chunk.slice(6)).choices[0].delta.content ?? '')
+      .join('')
+    const whole = await (await call({ model: 'test/plain' })).json()
+    expect(content).toBe(whole.choices[0].message.content)
+  })
+
+  it('fails over to the next provider unseen', async () => {
+    const response = await call({ model: 'test/failover' })
+    expect(response.status).toBe(200)
+  })
+})

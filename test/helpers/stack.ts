@@ -1,0 +1,317 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import pino from 'pino'
+import { createAccountStore } from '../../src/accounts/account-store.ts'
+import { createKeyHasher } from '../../src/accounts/key-hash.ts'
+import { createKeyStore, type NewKey } from '../../src/accounts/key-store.ts'
+import { postLedger } from '../../src/billing/ledger-store.ts'
+import { readConfig } from '../../src/config.ts'
+import { parseUsd } from '../../src/core/money.ts'
+import {
+  type SimulatedProviders,
+  startSimulatedProviders,
+} from '../../src/dev/simulated-providers/start-simulated-providers.ts'
+import { createPostgres, type Postgres } from '../../src/platform/postgres.ts'
+import { createRedis, type Redis } from '../../src/platform/redis.ts'
+import { createApiRuntime } from '../../src/runtime.ts'
+import { startDispatchRole } from '../../workers/dispatch-role.ts'
+import { startSettlementRole } from '../../workers/settlement-role.ts'
+import { createTestDatabase, createTestRedis, type TestRedis } from './services.ts'
+
+const ROOT = resolve(import.meta.dirname, '../..')
+
+export interface TestOffer {
+  /** A simulated provider: `alpha`, `beta`, … */
+  at: string
+  /** Its behaviour, as in docs/simulated-providers.md. */
+  model: string
+  cost?: string
+  assistant_prefill?: boolean
+  exact_tools?: boolean
+}
+
+/** A catalog of test models: id → offers, with one dollar a million prompt tokens and two a million completion tokens listed. */
+export type TestModels = Record<string, TestOffer[] | { offers: TestOffer[]; [field: string]: unknown }>
+
+export interface StackOptions {
+  models: TestModels
+  /** Over the defaults of the contract. */
+  environment?: Record<string, string>
+  /** Which parts run as processes of their own, so that they can be killed. */
+  processes?: boolean
+  dispatchWorkers?: number
+  apis?: number
+  durableRedis?: boolean
+}
+
+/** A part of the gateway that runs. */
+export interface Part {
+  stop(): Promise<void>
+  /** `kill -9`; only where parts are processes. */
+  kill(): Promise<void>
+  pid: number | undefined
+}
+
+export interface TestStack {
+  /** Base addresses of the API instances, without /v1. */
+  urls: string[]
+  url: string
+  providers: SimulatedProviders
+  postgres: Postgres
+  redis: Redis
+  redisServer: TestRedis
+  environment: Record<string, string>
+  catalogFile: string
+  apis: Part[]
+  dispatch: Part[]
+  settlement: Part
+  startDispatch(): Promise<Part>
+  startSettlement(): Promise<Part>
+  /** A new account with a balance in USD, and a key of it. */
+  account(
+    balanceUsd: string,
+    key?: Partial<NewKey>,
+  ): Promise<{ accountId: string; keyId: string; key: string }>
+  adminKey(): Promise<string>
+  writeCatalog(models: TestModels): Promise<void>
+  /** Runs one of the gateway's commands and returns its exit code and JSON. */
+  command(name: string, ...args: string[]): Promise<{ code: number; json: Record<string, unknown> }>
+  /** Resolves when every call has been settled and no hold is open. */
+  settled(accountId: string): Promise<void>
+  close(): Promise<void>
+}
+
+const LOGGER = pino({ level: process.env.TEST_LOG_LEVEL ?? 'silent' })
+
+/** Brings up the whole gateway over services of its own. */
+export async function startStack(options: StackOptions): Promise<TestStack> {
+  const [database, redisServer, providers, folder] = await Promise.all([
+    createTestDatabase(),
+    createTestRedis({ durable: options.durableRedis ?? false }),
+    startSimulatedProviders(),
+    mkdtemp(join(tmpdir(), 'switchyard-stack-')),
+  ])
+  const catalogFile = join(folder, 'catalog.json')
+  const writeCatalog = (models: TestModels) =>
+    writeFile(catalogFile, JSON.stringify(catalogDocument(models, providers.url)))
+  await writeCatalog(options.models)
+  const environment: Record<string, string> = {
+    DATABASE_URL: database.url,
+    REDIS_URL: redisServer.url,
+    MASTER_KEY: randomBytes(32).toString('base64'),
+    CATALOG_FILE: catalogFile,
+    HOST: '127.0.0.1',
+    METRICS_PORT: '0',
+    LOG_LEVEL: process.env.TEST_LOG_LEVEL ?? 'silent',
+    JOB_LOCK_MS: '2000',
+    ...options.environment,
+  }
+  const config = readConfig(environment)
+  const postgres = createPostgres({ databaseUrl: database.url, name: 'test' })
+  const redis = createRedis({ url: redisServer.url, name: 'test', mode: 'wait' })
+  const accounts = createAccountStore(postgres, postLedger)
+  const keys = createKeyStore(postgres, createKeyHasher(config.masterKey), randomBytes)
+
+  const started: Part[] = []
+  const part = async (
+    entry: string,
+    args: string[],
+    inline: () => Promise<{ stop(): Promise<void> }>,
+    more = {},
+  ) => {
+    const running = options.processes
+      ? await spawnPart(entry, args, { ...environment, ...more })
+      : inlinePart(await inline())
+    started.unshift(running)
+    return running
+  }
+  const startDispatch = () => part('workers/main.ts', ['dispatch'], () => startDispatchRole(config, LOGGER))
+  const startSettlement = () =>
+    part('workers/main.ts', ['settlement'], () => startSettlementRole(config, LOGGER))
+  const settlement = await startSettlement()
+  const dispatch = await Promise.all(Array.from({ length: options.dispatchWorkers ?? 1 }, startDispatch))
+  const urls: string[] = []
+  const apis: Part[] = []
+  for (let index = 0; index < (options.apis ?? 1); index++) {
+    const port = await freePort()
+    apis.push(
+      await part(
+        'src/main.ts',
+        [],
+        async () => {
+          const api = await createApiRuntime(readConfig({ ...environment, PORT: String(port) }), LOGGER)
+          await api.app.listen({ port, host: '127.0.0.1' })
+          return api
+        },
+        { PORT: String(port) },
+      ),
+    )
+    urls.push(`http://127.0.0.1:${port}`)
+  }
+  for (const url of urls) await untilReady(url)
+
+  return {
+    urls,
+    url: urls[0]!,
+    providers,
+    postgres,
+    redis,
+    redisServer,
+    environment,
+    catalogFile,
+    apis,
+    dispatch,
+    settlement,
+    startDispatch,
+    startSettlement,
+    writeCatalog,
+    async account(balanceUsd, key = {}) {
+      const email = `${randomBytes(6).toString('hex')}@example.test`
+      const account = await accounts.create(email, { kind: 'credit', amountPico: parseUsd(balanceUsd) })
+      const created = await keys.create(account.id, { ...UNLIMITED_KEY, ...key })
+      return { accountId: account.id, keyId: created.key.id, key: created.secret }
+    },
+    async adminKey() {
+      return (await keys.create(null, UNLIMITED_KEY)).secret
+    },
+    async command(name, ...args) {
+      const child = spawn(process.execPath, [join(ROOT, `src/cli/${name}.ts`), ...args, '--json'], {
+        env: { PATH: process.env.PATH, ...environment },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      })
+      let output = ''
+      child.stdout.on('data', (chunk) => {
+        output += chunk
+      })
+      child.stderr.resume()
+      const [code] = (await once(child, 'close')) as [number]
+      return { code, json: output.trim() ? JSON.parse(output) : {} }
+    },
+    async settled(accountId) {
+      const deadline = Date.now() + 20_000
+      while (Date.now() < deadline) {
+        const held = await redis.get(`sy:{${accountId}}:held`)
+        const [waiting, active] = await Promise.all([
+          redis.llen('{sy:queues}:settlement:wait'),
+          redis.llen('{sy:queues}:settlement:active'),
+        ])
+        if (Number(held ?? 0) === 0 && waiting === 0 && active === 0) return
+        await delay(20)
+      }
+      throw new Error(`holds of ${accountId} are still open`)
+    },
+    async close() {
+      await Promise.all(started.map((running) => running.stop()))
+      await providers.close()
+      redis.disconnect()
+      await postgres.$disconnect()
+      await redisServer.close()
+      await database.drop()
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+const UNLIMITED_KEY: NewKey = {
+  name: 'test',
+  limitPico: null,
+  limitReset: 'none',
+  expiresAt: null,
+  requestsPerMinute: 1_000_000,
+  concurrentCalls: 100_000,
+}
+
+function catalogDocument(models: TestModels, providersUrl: string) {
+  const list = Object.entries(models).map(([id, entry]) => {
+    const { offers, ...fields } = Array.isArray(entry) ? { offers: entry } : entry
+    return {
+      id,
+      name: id,
+      vendor: 'test',
+      context_length: 100_000,
+      max_output_tokens: 4_096,
+      input_modalities: ['text'],
+      supported_parameters: ['tools', 'response_format', 'temperature', 'top_p'],
+      reasoning: false,
+      open_weights: false,
+      list_price: { prompt: '1.00', completion: '2.00' },
+      rate: { prompt: '1.00', completion: '2.00' },
+      ...fields,
+      offers: offers.map(({ at, model, cost = '0.50', ...more }) => ({
+        provider: at,
+        upstream_model: model,
+        cost: { prompt: cost, completion: cost },
+        ...more,
+      })),
+    }
+  })
+  const names = new Set(list.flatMap((model) => model.offers.map((offer) => offer.provider)))
+  const providers = [...names].map((id) => ({
+    id,
+    name: id,
+    wire: 'chat-completions',
+    base_url: `${providersUrl}/${id}/v1`,
+    zdr: id === 'alpha',
+    data_collection: id === 'alpha' ? 'deny' : 'allow',
+  }))
+  return { replace: true, providers, models: list }
+}
+
+function inlinePart(running: { stop(): Promise<void> }): Part {
+  let stopped: Promise<void> | undefined
+  const stop = () => {
+    stopped ??= running.stop()
+    return stopped
+  }
+  return { stop, pid: undefined, kill: () => Promise.reject(new Error('this part is no process')) }
+}
+
+async function spawnPart(entry: string, args: string[], environment: Record<string, string>): Promise<Part> {
+  const child = spawn(process.execPath, [join(ROOT, entry), ...args], {
+    env: { PATH: process.env.PATH, ...environment },
+    stdio: ['ignore', process.env.TEST_LOG_LEVEL ? 'inherit' : 'ignore', 'inherit'],
+  })
+  const end = async (signal: NodeJS.Signals) => {
+    if (child.exitCode !== null || child.signalCode !== null) return
+    const exited = once(child, 'exit')
+    child.kill(signal)
+    await exited
+  }
+  await stillAlive(child)
+  return { stop: () => end('SIGTERM'), kill: () => end('SIGKILL'), pid: child.pid }
+}
+
+/** Catches an entry that dies at once, on bad configuration. */
+async function stillAlive(child: ChildProcess): Promise<void> {
+  await Promise.race([
+    delay(300),
+    once(child, 'exit').then(([code]) => {
+      throw new Error(`a part of the gateway exited with ${code} at its start`)
+    }),
+  ])
+}
+
+async function untilReady(url: string): Promise<void> {
+  const deadline = Date.now() + 20_000
+  while (Date.now() < deadline) {
+    const response = await fetch(`${url}/readyz`).catch(() => null)
+    if (response?.ok) return
+    await delay(50)
+  }
+  throw new Error(`${url} does not get ready`)
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  server.close()
+  await once(server, 'close')
+  return port
+}
