@@ -4,13 +4,14 @@
 FROM node:24-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-# Without install scripts: none is needed here, and the image does not depend on what they fetch.
-RUN npm ci --ignore-scripts --omit=optional --no-audit --no-fund
+# The locked versions, without install scripts: none is needed here, and the image does not depend on what
+# they fetch. Not `npm ci`, which refuses a lock file without the optional packages of other platforms.
+RUN npm install --no-save --ignore-scripts --omit=optional
 COPY prisma prisma
 COPY prisma.config.ts ./
 # Generating the database client needs no schema engine, but Prisma wants to see one.
 RUN PRISMA_SCHEMA_ENGINE_BINARY=/bin/true CHECKPOINT_DISABLE=1 node node_modules/prisma/build/index.js generate
-RUN npm prune --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund
+RUN npm prune --no-save --omit=dev --omit=optional --ignore-scripts
 
 FROM node:24-slim
 ENV NODE_ENV=production HOST=0.0.0.0

@@ -26,7 +26,7 @@ export function packagesAreInstalled(root) {
  * @param {string} root
  */
 export async function installPackages(root) {
-  const wanted = Object.keys(readLock(join(root, 'package-lock.json'))?.packages ?? {}).length
+  const wanted = Object.values(readLock(join(root, 'package-lock.json'))?.packages ?? {}).filter(fitsHere).length
   const modules = join(root, 'node_modules')
   const installing = runProcess.bind(null, ...npmCommand(), {
     cwd: root,
@@ -59,12 +59,21 @@ export function linkPostgresLibraries(root) {
   }
 }
 
-/** The npm that runs us, or the one on the PATH. */
+/**
+ * The npm that runs us, or the one on the PATH. Not `npm ci`: it refuses a lock file that leaves out optional
+ * packages for platforms this project was never installed on. `install --no-save` takes the locked versions
+ * and changes neither package.json nor the lock file.
+ */
 function npmCommand() {
-  const args = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--include=dev', '--include=optional']
+  const args = ['install', '--no-save', '--ignore-scripts', '--include=dev', '--include=optional', '--prefer-offline']
   const cli = process.env.npm_execpath
   return cli?.endsWith('.js') ? [process.execPath, [cli, ...args]] : ['npm', args]
 }
+
+const fitsHere = ({ os, cpu, libc }) =>
+  (os?.includes(process.platform) ?? true) &&
+  (cpu?.includes(process.arch) ?? true) &&
+  (libc?.includes('glibc') ?? true)
 
 function countPackages(modules) {
   if (!existsSync(modules)) return 0
