@@ -23,6 +23,7 @@ export class AttemptDeadline {
   /** Monotonic ms of the last token; 0 before the first. */
   #lastTokenAt = 0
   #cutShortAt = Number.POSITIVE_INFINITY
+  #firesAt = 0
   #timer: NodeJS.Timeout | undefined
 
   constructor(limits: AttemptLimits, expired: (what: Expiry) => void) {
@@ -37,23 +38,30 @@ export class AttemptDeadline {
   }
 
   token(): void {
+    const isFirst = this.#lastTokenAt === 0
     this.#lastTokenAt = performance.now()
+    if (isFirst && this.#lastTokenAt + this.#limits.idleMs < this.#firesAt) this.#rearm(this.#lastTokenAt)
   }
 
   /** Ends the attempt `ms` from now at the latest. */
   cutShort(ms: number): void {
     const now = performance.now()
     this.#cutShortAt = Math.min(this.#cutShortAt, now + ms)
-    clearTimeout(this.#timer)
-    this.#arm(now)
+    this.#rearm(now)
   }
 
   stop(): void {
     clearTimeout(this.#timer)
   }
 
+  #rearm(now: number): void {
+    clearTimeout(this.#timer)
+    this.#arm(now)
+  }
+
   #arm(now: number): void {
     const { at } = this.#next()
+    this.#firesAt = at
     // Timers of Node round down; a millisecond more spares a second round.
     this.#timer = setTimeout(() => this.#fire(), Math.max(1, Math.ceil(at - now) + 1))
   }

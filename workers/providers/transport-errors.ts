@@ -1,4 +1,4 @@
-import type { TransportFailureKind } from './transport.ts'
+import type { TransportFailureKind } from './exchange.ts'
 
 /** Maps an error of the HTTP client onto the closed set; `sent` when the request had a connection. */
 export function transportErrorKind(error: Error, sent: boolean): TransportFailureKind {

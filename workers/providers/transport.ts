@@ -1,55 +1,5 @@
-import { type Dispatcher, Pool } from 'undici'
-import { AttemptDeadline, type AttemptLimits, type Expiry } from './attempt-deadline.ts'
-import { type ContentDecoder, createContentDecoder } from './content-decoding.ts'
-import { describeTransportError, transportErrorKind } from './transport-errors.ts'
-
-/** What can happen to an exchange short of its proper end. */
-export type TransportFailureKind =
-  | 'connect'
-  | 'reset'
-  | 'first-token'
-  | 'idle'
-  | 'total'
-  | 'cut-short'
-  | 'unreadable'
-  | 'cancelled'
-
-export interface TransportFailure {
-  kind: TransportFailureKind
-  /** For logs; never text of the answer. */
-  internal: string
-}
-
-/** Hears an answer as it comes. Exactly one of `end`, `failure` and `crash` is called, last, unless drained. */
-export interface ResponseReceiver {
-  head(status: number, headers: Record<string, string | string[] | undefined>): void
-  data(chunk: Buffer): void
-  end(): void
-  failure(failure: TransportFailure): void
-  /** A receiver method threw: a broken invariant of ours, no failure of the provider. */
-  crash(error: unknown): void
-}
-
-export interface TransportRequest {
-  url: string
-  /** Names and values in turn. */
-  headers: string[]
-  body: string
-  limits: AttemptLimits
-  signal: AbortSignal
-}
-
-/** A request under way. */
-export interface Exchange {
-  /** A token arrived: from now on the limit between tokens applies. */
-  token(): void
-  /** Ends with `cut-short` after `ms` at the latest. */
-  cutShort(ms: number): void
-  /** Nothing more is wanted. The connection is kept if the rest of the answer comes soon. */
-  drain(): void
-  /** Nothing more is wanted and the provider should stop. No receiver method is called after this. */
-  abort(): void
-}
+import { Pool } from 'undici'
+import { type Exchange, PooledExchange, type ResponseReceiver, type TransportRequest } from './exchange.ts'
 
 export interface Transport {
   post(request: TransportRequest, receiver: ResponseReceiver): Exchange
@@ -62,14 +12,11 @@ export interface TransportOptions {
   connectTimeoutMs: number
 }
 
-const MAX_BODY_BYTES = 16 * 1024 * 1024
 const MAX_POOLS = 512
-const DRAIN_MS = 1_000
-const DRAIN_MAX_BYTES = 64 * 1024
 
 /**
- * HTTP to the providers: a pool of kept connections per origin, every deadline, compression, bounds and one
- * closed set of failures. The only file that knows undici.
+ * HTTP to the providers: a pool of kept connections per origin. What happens to one request, its deadlines,
+ * bounds and failures, is in exchange.ts. The only file that knows undici.
  */
 export function createTransport({
   connectionsPerOrigin = 1024,
@@ -125,156 +72,5 @@ export function createTransport({
       pools.clear()
       targets.clear()
     },
-  }
-}
-
-/**
- * One request and its answer. States: open (the receiver hears), draining (it does not, but the connection
- * is read to its end), closed.
- */
-class PooledExchange implements Dispatcher.DispatchHandler, Exchange {
-  #state: 'open' | 'draining' | 'closed' = 'open'
-  #controller: Dispatcher.DispatchController | undefined
-  #decoder: ContentDecoder | undefined
-  #bytes = 0
-  readonly #receiver: ResponseReceiver
-  readonly #signal: AbortSignal
-  readonly #deadline: AttemptDeadline
-  readonly #cancel = () => this.#fail('cancelled', 'cancelled')
-
-  constructor({ limits, signal }: TransportRequest, receiver: ResponseReceiver) {
-    this.#receiver = receiver
-    this.#signal = signal
-    this.#deadline = new AttemptDeadline(limits, (what) => this.#expire(what))
-    if (signal.aborted) queueMicrotask(this.#cancel)
-    else signal.addEventListener('abort', this.#cancel, { once: true })
-  }
-
-  get isOpen(): boolean {
-    return this.#state === 'open' && !this.#signal.aborted
-  }
-
-  token(): void {
-    this.#deadline.token()
-  }
-
-  cutShort(ms: number): void {
-    if (this.#state === 'open') this.#deadline.cutShort(ms)
-  }
-
-  drain(): void {
-    if (this.#state !== 'open') return
-    this.#state = 'draining'
-    this.#bytes = 0
-    this.#decoder?.destroy()
-    this.#signal.removeEventListener('abort', this.#cancel)
-    this.#deadline.cutShort(DRAIN_MS)
-  }
-
-  abort(): void {
-    this.#close()
-    this.#stop()
-  }
-
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller
-    this.#deadline.connected()
-    if (this.#state === 'closed') this.#stop()
-  }
-
-  onResponseStart(
-    _controller: Dispatcher.DispatchController,
-    status: number,
-    headers: Record<string, string | string[] | undefined>,
-  ): void {
-    if (status < 200 || this.#state !== 'open') return
-    const encoding = headers['content-encoding']
-    const decoder = createContentDecoder(Array.isArray(encoding) ? encoding.join(',') : encoding, {
-      data: (chunk) => this.#deliver(chunk),
-      end: () => this.#end(),
-      failure: () => this.#fail('unreadable', 'the body does not decompress'),
-    })
-    if (decoder === 'unsupported') {
-      this.#fail('unreadable', 'unsupported content-encoding')
-    } else {
-      if (decoder !== 'identity') this.#decoder = decoder
-      this.#call(() => this.#receiver.head(status, headers))
-    }
-  }
-
-  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.#state === 'open') {
-      if (this.#decoder) this.#decoder.write(chunk)
-      else this.#deliver(chunk)
-      return
-    }
-    this.#bytes += chunk.length
-    if (this.#bytes > DRAIN_MAX_BYTES) this.abort()
-  }
-
-  onResponseEnd(): void {
-    if (this.#state === 'open' && this.#decoder) this.#decoder.end()
-    else this.#end()
-  }
-
-  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    this.#fail(transportErrorKind(error, this.#controller !== undefined), describeTransportError(error))
-  }
-
-  #deliver(chunk: Buffer): void {
-    if (this.#state !== 'open') return
-    this.#bytes += chunk.length
-    if (this.#bytes > MAX_BODY_BYTES) {
-      this.#fail('unreadable', 'the body is too large')
-      return
-    }
-    try {
-      this.#receiver.data(chunk)
-    } catch (error) {
-      this.#crash(error)
-    }
-  }
-
-  #end(): void {
-    const wasOpen = this.#state === 'open'
-    this.#close()
-    if (wasOpen) this.#call(() => this.#receiver.end())
-  }
-
-  #expire(what: Expiry): void {
-    this.#fail(what, `limit passed: ${what}`)
-  }
-
-  #fail(kind: TransportFailureKind, internal: string): void {
-    const wasOpen = this.#state === 'open'
-    this.#close()
-    this.#stop()
-    if (wasOpen) this.#call(() => this.#receiver.failure({ kind, internal }))
-  }
-
-  #crash(error: unknown): void {
-    this.abort()
-    this.#receiver.crash(error)
-  }
-
-  #call(method: () => void): void {
-    try {
-      method()
-    } catch (error) {
-      this.#crash(error)
-    }
-  }
-
-  #close(): void {
-    if (this.#state === 'closed') return
-    this.#state = 'closed'
-    this.#deadline.stop()
-    this.#decoder?.destroy()
-    this.#signal.removeEventListener('abort', this.#cancel)
-  }
-
-  /** Breaks the connection, which is how a provider hears that it should stop. A no-op after the answer's end. */
-  #stop(): void {
-    this.#controller?.abort(new Error('no longer wanted'))
   }
 }

@@ -2,9 +2,9 @@ import { type AttemptFailure, attemptFailure, type FailureKind } from '../../../
 import type { CompletionEvent, FinishReason } from '../../../src/core/completion.ts'
 import type { Usage } from '../../../src/core/pricing.ts'
 import { parseRetryAfter } from '../../../src/core/retry-after.ts'
+import type { Exchange, ResponseReceiver, TransportFailure, TransportFailureKind } from '../exchange.ts'
 import type { AttemptEnd, AttemptResult, ContentListener } from '../provider.ts'
 import { SseDecoder } from '../sse-decoder.ts'
-import type { Exchange, ResponseReceiver, TransportFailure, TransportFailureKind } from '../transport.ts'
 import { failureOfErrorObject, failureOfStatus } from './error-map.ts'
 import { readStreamEvent, readWholeReply } from './stream.ts'
 

@@ -1,0 +1,397 @@
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createChatCompletionsClient } from '../../workers/providers/chat-completions/client.ts'
+import type { AttemptEnd, AttemptRequest } from '../../workers/providers/provider.ts'
+import { createTransport, type Transport } from '../../workers/providers/transport.ts'
+import {
+  DONE,
+  event,
+  finishEvent,
+  hangs,
+  offerAt,
+  refuses,
+  type Script,
+  type ScriptedProvider,
+  startScriptedProvider,
+  streams,
+  streamsAndBreaks,
+  streamsOpenEnded,
+  textEvent,
+  usageEvent,
+  wholeStream,
+} from '../helpers/scripted-provider.ts'
+
+const PATIENT = { firstTokenMs: 5_000, idleMs: 5_000, totalMs: 10_000 }
+
+let provider: ScriptedProvider
+let transport: Transport
+
+beforeAll(() => {
+  transport = createTransport({ connectTimeoutMs: 1_000 })
+})
+afterAll(() => transport.close())
+beforeEach(async () => {
+  provider = await startScriptedProvider()
+  return () => provider.close()
+})
+
+interface Heard {
+  end: AttemptEnd
+  text: string
+  pieces: string[]
+  toolCalls: unknown[]
+}
+
+async function attempt(
+  changes: Partial<AttemptRequest> = {},
+  onText?: (text: string) => void,
+): Promise<Heard> {
+  const client = createChatCompletionsClient({
+    transport,
+    environment: { ACME_API_KEY: 'secret-key' },
+    connectTimeoutMs: 1_000,
+    now: Date.now,
+  })
+  const pieces: string[] = []
+  const toolCalls: unknown[] = []
+  const end = await client.attempt(
+    {
+      offer: offerAt(provider.baseUrl),
+      messages: [{ role: 'user', content: 'hello' }],
+      parameters: {},
+      completionLimit: 64,
+      limits: PATIENT,
+      signal: new AbortController().signal,
+      ...changes,
+    },
+    {
+      text(text) {
+        pieces.push(text)
+        onText?.(text)
+      },
+      refusal: (text) => pieces.push(text),
+      toolCalls: (deltas) => toolCalls.push(...deltas),
+    },
+  )
+  return { end, text: pieces.join(''), pieces, toolCalls }
+}
+
+const FINISHED = { kind: 'finished', reason: 'stop', usage: { promptTokens: 7, completionTokens: 11 } }
+const failed = (kind: string, more: object = {}) => ({ kind: 'failed', failure: { kind, ...more } })
+
+describe('the request', () => {
+  test('carries what is forwarded, and nothing else', async () => {
+    provider.play(streams(wholeStream('ok')))
+    await attempt({ parameters: { temperature: 0.5, response_format: { type: 'json_object' } } })
+    const [request] = provider.requests
+    expect(request?.path).toBe('/v1/chat/completions')
+    expect(request?.headers).toMatchObject({
+      authorization: 'Bearer secret-key',
+      'accept-encoding': 'identity',
+    })
+    expect(request?.body).toEqual({
+      model: 'large-1',
+      messages: [{ role: 'user', content: 'hello' }],
+      stream: true,
+      stream_options: { include_usage: true },
+      max_tokens: 64,
+      temperature: 0.5,
+      response_format: { type: 'json_object' },
+    })
+  })
+
+  test('without our key the offer counts as one that refuses us', async () => {
+    const offer = offerAt(provider.baseUrl)
+    const { end } = await attempt({
+      offer: { ...offer, provider: { ...offer.provider, apiKeyEnv: 'NOT_SET' } },
+    })
+    expect(end.result).toMatchObject(failed('refused'))
+    expect(provider.requests).toHaveLength(0)
+  })
+})
+
+describe('answers', () => {
+  test('a stream is heard as it comes, with its usage', async () => {
+    provider.play(streams(wholeStream('Hel', 'lo')))
+    const { end, pieces } = await attempt()
+    expect(end).toMatchObject({ result: FINISHED, httpStatus: 200, malformedEvents: 0 })
+    expect(pieces).toEqual(['Hel', 'lo'])
+    expect(end.firstTokenAt).toBeGreaterThan(0)
+  })
+
+  test('a whole JSON completion is taken although a stream was asked for', async () => {
+    provider.play((response) => {
+      response.writeHead(200, { 'content-type': 'application/json' })
+      response.end(
+        JSON.stringify({
+          choices: [{ index: 0, message: { role: 'assistant', content: 'whole' }, finish_reason: 'stop' }],
+          usage: { prompt_tokens: 7, completion_tokens: 11 },
+        }),
+      )
+    })
+    const { end, text } = await attempt()
+    expect(end.result).toEqual(FINISHED)
+    expect(text).toBe('whole')
+  })
+
+  test('tool calls come through', async () => {
+    const delta = { index: 0, id: 'call_1', type: 'function', function: { name: 'f', arguments: '{}' } }
+    provider.play(
+      streams(
+        event({ choices: [{ index: 0, delta: { tool_calls: [delta] } }] }) + finishEvent('tool_calls') + DONE,
+      ),
+    )
+    const { end, toolCalls } = await attempt()
+    expect(end.result).toMatchObject({ kind: 'finished', reason: 'tool_calls', usage: null })
+    expect(toolCalls).toEqual([delta])
+  })
+
+  test('bytes that come one by one give the same text', async () => {
+    provider.play(async (response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.socket?.setNoDelay(true)
+      for (const byte of Buffer.from(wholeStream('é😀', '漢字'))) {
+        await new Promise((resolve) => response.write(Buffer.from([byte]), resolve))
+      }
+      response.end()
+    })
+    const { end, text } = await attempt()
+    expect(end.result).toEqual(FINISHED)
+    expect(text).toBe('é😀漢字')
+  })
+
+  test.each([
+    ['gzip', gzipSync],
+    ['br', brotliCompressSync],
+    ['deflate', deflateSync],
+    ['deflate', deflateRawSync],
+  ])('%s is undone', async (encoding, compress) => {
+    provider.play((response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream', 'content-encoding': encoding })
+      response.end(compress(Buffer.from(wholeStream('squeezed'))))
+    })
+    const { end, text } = await attempt()
+    expect(end.result).toEqual(FINISHED)
+    expect(text).toBe('squeezed')
+  })
+
+  test('a malformed event is skipped and counted', async () => {
+    provider.play(
+      streams(`${textEvent('a')}data: {"choices":[{"del\n\n${textEvent('b')}${finishEvent()}${DONE}`),
+    )
+    const { end, text } = await attempt()
+    expect(end).toMatchObject({ result: { kind: 'finished' }, malformedEvents: 1 })
+    expect(text).toBe('ab')
+  })
+
+  test('a finish reason and usage finish the answer at once, while the connection stays open', async () => {
+    provider.play(streamsOpenEnded(textEvent('a') + finishEvent() + usageEvent(7, 11)))
+    const { end } = await attempt()
+    expect(end.result).toEqual(FINISHED)
+  })
+
+  test('a finish reason without usage and [DONE] finishes the answer shortly after', async () => {
+    provider.play(streamsOpenEnded(textEvent('a') + finishEvent()))
+    const startedAt = performance.now()
+    const { end } = await attempt()
+    expect(end.result).toEqual({ kind: 'finished', reason: 'stop', usage: null })
+    expect(performance.now() - startedAt).toBeLessThan(1_500)
+  })
+
+  test('a connection that breaks after the finish reason harms nothing', async () => {
+    provider.play(streamsAndBreaks(textEvent('a') + finishEvent()))
+    const { end } = await attempt()
+    expect(end.result).toEqual({ kind: 'finished', reason: 'stop', usage: null })
+  })
+
+  test('usage counted along in every event does not end the answer early', async () => {
+    const usage = (completion: number) => ({ prompt_tokens: 7, completion_tokens: completion })
+    provider.play(
+      streams(
+        event({ choices: [{ index: 0, delta: { content: 'a' } }], usage: usage(1) }) +
+          finishEvent() +
+          event({ choices: [], usage: usage(11) }) +
+          DONE,
+      ),
+    )
+    const { end } = await attempt()
+    expect(end.result).toEqual(FINISHED)
+  })
+
+  test('connections are used again', async () => {
+    provider.play(streams(wholeStream('ok')))
+    for (let call = 0; call < 20; call++) await attempt()
+    // A call may start before the end of the one before it has been read.
+    expect(provider.connections()).toBeLessThanOrEqual(2)
+  })
+})
+
+describe('failures', () => {
+  test('a stream that ends or breaks without a finish reason is broken', async () => {
+    provider.play(
+      streams(textEvent('half')),
+      streams(textEvent('half') + DONE),
+      streamsAndBreaks(textEvent('half')),
+    )
+    for (let call = 0; call < 3; call++) {
+      expect((await attempt()).end.result).toMatchObject(failed('broken-stream', { httpStatus: 200 }))
+    }
+  })
+
+  test('an empty body is broken', async () => {
+    provider.play(streams(''))
+    expect((await attempt()).end.result).toMatchObject(failed('broken-stream'))
+  })
+
+  test('an error body in a 200, whole or in an event, is a failure', async () => {
+    const error = { error: { message: 'overloaded', code: 503 } }
+    provider.play(
+      (response) =>
+        void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(error)),
+      streams(event(error)),
+      streams(textEvent('half') + event(error)),
+    )
+    for (let call = 0; call < 3; call++) {
+      expect((await attempt()).end.result).toMatchObject(failed('server-error', { httpStatus: 200 }))
+    }
+  })
+
+  test('HTML and other JSON instead of an answer are unreadable', async () => {
+    provider.play(
+      (response) =>
+        void response.writeHead(200, { 'content-type': 'text/html' }).end('\n<!doctype html><h1>Hi</h1>'),
+      (response) => void response.writeHead(200, { 'content-type': 'application/json' }).end('{"hello":1}'),
+    )
+    for (let call = 0; call < 2; call++) {
+      expect((await attempt()).end.result).toMatchObject(failed('unreadable'))
+    }
+  })
+
+  test('bytes that do not decompress, and unknown encodings, are unreadable', async () => {
+    const encoded = (encoding: string) => streamsWith({ 'content-encoding': encoding }, 'not compressed')
+    provider.play(encoded('gzip'), encoded('zstd'))
+    for (let call = 0; call < 2; call++) {
+      expect((await attempt()).end.result).toMatchObject(failed('unreadable'))
+    }
+  })
+
+  test('an event beyond 1 MB and a body beyond 16 MB are cut off', async () => {
+    const comment = `: ${'x'.repeat(64 * 1024)}\n`
+    provider.play(streams(`data: ${'x'.repeat(1_100_000)}\n\n`), streams(comment.repeat(300)))
+    for (let call = 0; call < 2; call++) {
+      expect((await attempt()).end.result).toMatchObject(failed('unreadable'))
+    }
+  })
+
+  test('a provider that never answers, or never says a token, is silent', async () => {
+    const roleOnly = event({ choices: [{ index: 0, delta: { role: 'assistant', content: '' } }] })
+    provider.play(hangs, (response) => response.flushHeaders(), streamsOpenEnded(roleOnly))
+    const limits = { ...PATIENT, firstTokenMs: 60 }
+    for (let call = 0; call < 3; call++) {
+      const aborted = provider.aborted()
+      expect((await attempt({ limits })).end.result).toMatchObject(failed('silent'))
+      await aborted
+    }
+  })
+
+  test('thinking is no silence', async () => {
+    provider.play(async (response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.write(event({ choices: [{ index: 0, delta: { reasoning_content: 'hm' } }] }))
+      setTimeout(() => response.end(wholeStream('ok')), 150)
+    })
+    const { end } = await attempt({ limits: { ...PATIENT, firstTokenMs: 80 } })
+    expect(end.result).toEqual(FINISHED)
+  })
+
+  test('silence between tokens is a stall, also when comments keep coming', async () => {
+    provider.play((response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.write(textEvent('a'))
+      const timer = setInterval(() => response.write(': keep-alive\n\n'), 20)
+      response.on('close', () => clearInterval(timer))
+    })
+    const { end, text } = await attempt({ limits: { ...PATIENT, idleMs: 80 } })
+    expect(end.result).toMatchObject(failed('stalled'))
+    expect(text).toBe('a')
+  })
+
+  test('the whole call has a limit of its own', async () => {
+    provider.play((response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      const timer = setInterval(() => response.write(textEvent('a')), 20)
+      response.on('close', () => clearInterval(timer))
+    })
+    const { end } = await attempt({ limits: { ...PATIENT, totalMs: 150 } })
+    expect(end.result).toMatchObject(failed('call-timeout'))
+  })
+
+  test('headers of a refusal are kept, however slow its body is', async () => {
+    provider.play(
+      refuses(429, { message: 'slow down' }, { 'retry-after': '2' }),
+      refuses(429),
+      refuses(401, { message: 'bad key' }),
+      refuses(400, { code: 'context_length_exceeded' }),
+    )
+    expect((await attempt()).end.result).toMatchObject(
+      failed('rate-limited', { httpStatus: 429, retryAfterMs: 2_000 }),
+    )
+    expect((await attempt()).end.result).toMatchObject(failed('rate-limited', { retryAfterMs: null }))
+    expect((await attempt()).end.result).toMatchObject(failed('refused', { httpStatus: 401 }))
+    expect((await attempt()).end.result).toMatchObject(failed('context-length', { httpStatus: 400 }))
+  })
+
+  test('a refusal whose connection breaks is told by its status', async () => {
+    provider.play((response) => {
+      response.writeHead(503, { 'content-length': '1000' })
+      response.write('{"error":', () => response.socket?.destroy())
+    })
+    expect((await attempt()).end.result).toMatchObject(failed('server-error', { httpStatus: 503 }))
+  })
+
+  test('a reset connection and a closed port are told apart', async () => {
+    provider.play((response) => void response.socket?.destroy())
+    expect((await attempt()).end.result).toMatchObject(failed('reset', { httpStatus: null }))
+    const offer = offerAt('http://127.0.0.1:1/v1')
+    expect((await attempt({ offer })).end.result).toMatchObject(failed('connect'))
+  })
+})
+
+describe('cancelling', () => {
+  test('aborts the upstream at once, before and after the first token', async () => {
+    for (const script of [hangs, streamsOpenEnded(textEvent('a'))]) {
+      const controller = new AbortController()
+      const aborted = provider.aborted()
+      provider.play((response, request) => {
+        void script(response, request)
+        setImmediate(() => controller.abort())
+      })
+      const { end } = await attempt({ signal: controller.signal })
+      expect(end.result).toEqual({ kind: 'cancelled' })
+      await aborted
+    }
+  })
+
+  test('a call that is cancelled already is not sent', async () => {
+    const { end } = await attempt({ signal: AbortSignal.abort() })
+    expect(end.result).toEqual({ kind: 'cancelled' })
+    expect(provider.requests).toHaveLength(0)
+  })
+
+  test('a listener that throws fails that attempt alone, and stops the provider', async () => {
+    const aborted = provider.aborted()
+    provider.play(streamsOpenEnded(textEvent('a')))
+    const broken = attempt({}, () => {
+      throw new Error('sink is broken')
+    })
+    await expect(broken).rejects.toThrow('sink is broken')
+    await aborted
+  })
+})
+
+const streamsWith = (headers: Record<string, string>, body: string): Script => {
+  return (response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream', ...headers })
+    response.end(body)
+  }
+}

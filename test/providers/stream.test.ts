@@ -1,0 +1,148 @@
+import { describe, expect, test } from 'vitest'
+import type { CompletionEvent } from '../../src/core/completion.ts'
+import { readStreamEvent, readWholeReply } from '../../workers/providers/chat-completions/stream.ts'
+
+function read(value: unknown) {
+  const events: CompletionEvent[] = []
+  const signal = readStreamEvent(typeof value === 'string' ? value : JSON.stringify(value), (event) =>
+    events.push(event),
+  )
+  return { signal, events }
+}
+
+const choice = (parts: object) => ({ id: 'upstream-1', model: 'secret', choices: [{ index: 0, ...parts }] })
+
+describe('readStreamEvent', () => {
+  test('only known fields of a delta survive', () => {
+    const { signal, events } = read({
+      ...choice({ delta: { role: 'assistant', content: 'hi', provider: 'acme' }, logprobs: {} }),
+      system_fingerprint: 'fp',
+    })
+    expect(signal).toBe('content')
+    expect(events).toEqual([{ kind: 'text', text: 'hi' }])
+  })
+
+  test('only choice 0 counts', () => {
+    const { events } = read({
+      choices: [
+        { index: 1, delta: { content: 'other' } },
+        { index: 0, delta: { content: 'first' } },
+      ],
+    })
+    expect(events).toEqual([{ kind: 'text', text: 'first' }])
+  })
+
+  test('a role or an empty delta is no content', () => {
+    expect(read(choice({ delta: { role: 'assistant', content: '' } }))).toEqual({
+      signal: 'other',
+      events: [],
+    })
+    expect(read(choice({ delta: {} }))).toEqual({ signal: 'other', events: [] })
+    expect(read({ choices: [] })).toEqual({ signal: 'other', events: [] })
+  })
+
+  test('thinking is no content, and no silence', () => {
+    expect(read(choice({ delta: { reasoning_content: 'hm' } }))).toEqual({ signal: 'thinking', events: [] })
+  })
+
+  test('tool-call deltas keep index, id, name and arguments, and nothing else', () => {
+    const { events } = read(
+      choice({
+        delta: {
+          content: null,
+          tool_calls: [
+            {
+              index: 1,
+              id: 'call_a',
+              type: 'function',
+              function: { name: 'f', arguments: '', secret: 1 },
+              extra: 2,
+            },
+            { function: { arguments: '{"x"' } },
+          ],
+        },
+      }),
+    )
+    expect(events).toEqual([
+      {
+        kind: 'tool-calls',
+        deltas: [
+          { index: 1, id: 'call_a', type: 'function', function: { name: 'f', arguments: '' } },
+          { index: 1, function: { arguments: '{"x"' } },
+        ],
+      },
+    ])
+  })
+
+  test.each([
+    ['stop', 'stop'],
+    ['length', 'length'],
+    ['tool_calls', 'tool_calls'],
+    ['content_filter', 'content_filter'],
+    ['max_tokens', 'length'],
+    ['SAFETY', 'content_filter'],
+    ['something_new', 'stop'],
+    ['constructor', 'stop'],
+  ])('finish reason %s becomes %s', (given, expected) => {
+    expect(read(choice({ delta: {}, finish_reason: given })).events).toEqual([
+      { kind: 'finish', reason: expected },
+    ])
+  })
+
+  test('text, finish reason and usage may share an event', () => {
+    const { events } = read({
+      ...choice({ delta: { content: 'x' }, finish_reason: 'stop' }),
+      usage: { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4 },
+    })
+    expect(events.map((event) => event.kind)).toEqual(['text', 'finish', 'usage'])
+  })
+
+  test('usage without both figures is no usage', () => {
+    expect(read({ choices: [], usage: { prompt_tokens: 3 } }).events).toEqual([])
+    expect(read({ choices: [], usage: null }).events).toEqual([])
+  })
+
+  test.each([
+    [{ error: { message: 'boom' } }],
+    [choice({ delta: {}, error: { message: 'boom' } })],
+    [choice({ delta: {}, finish_reason: 'error' })],
+  ])('an error in an event is an error: %j', (value) => {
+    expect(read(value).signal).toHaveProperty('error')
+  })
+
+  test.each(['{"choices":[', 'null', '[]', '"text"', '{}', 'not json'])('%s is malformed', (data) => {
+    expect(read(data)).toEqual({ signal: 'malformed', events: [] })
+  })
+
+  test('[DONE] ends', () => {
+    expect(read('[DONE]').signal).toBe('done')
+    expect(read(' [DONE] ').signal).toBe('done')
+  })
+})
+
+describe('readWholeReply', () => {
+  const whole = (body: unknown) => {
+    const events: CompletionEvent[] = []
+    return { reading: readWholeReply(JSON.stringify(body), (event) => events.push(event)), events }
+  }
+
+  test('a whole completion gives the same events as a stream', () => {
+    const { reading, events } = whole({
+      choices: [{ index: 0, message: { role: 'assistant', content: 'hi' }, finish_reason: 'length' }],
+      usage: { prompt_tokens: 3, completion_tokens: 1 },
+    })
+    expect(reading).toBe('ok')
+    expect(events).toEqual([
+      { kind: 'text', text: 'hi' },
+      { kind: 'usage', usage: { promptTokens: 3, completionTokens: 1 } },
+      { kind: 'finish', reason: 'length' },
+    ])
+  })
+
+  test('an error body is an error, other JSON is malformed', () => {
+    expect(whole({ error: { message: 'boom' } }).reading).toHaveProperty('error')
+    expect(whole({ object: 'error', message: 'boom' }).reading).toHaveProperty('error')
+    expect(whole({ hello: 1 }).reading).toBe('malformed')
+    expect(readWholeReply('{"choices":', () => undefined)).toBe('malformed')
+  })
+})
