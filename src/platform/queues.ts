@@ -1,7 +1,7 @@
 import { Queue } from 'bullmq'
 import type { CallEnvelope, CallJob, SettlementRecord } from '../core/call-job.ts'
-import { QUEUE_PREFIX } from './redis-keys.ts'
 import type { Redis } from './redis.ts'
+import { QUEUE_PREFIX } from './redis-keys.ts'
 
 export const DISPATCH_QUEUE = 'dispatch'
 export const SETTLEMENT_QUEUE = 'settlement'
@@ -20,7 +20,11 @@ export function createSettlementQueue(connection: Redis): SettlementQueue {
 }
 
 /** Enqueues a call under its own id; a repeated id is one job. */
-export async function enqueueCall(queue: DispatchQueue, envelope: CallEnvelope, sealedBody: string): Promise<void> {
+export async function enqueueCall(
+  queue: DispatchQueue,
+  envelope: CallEnvelope,
+  sealedBody: string,
+): Promise<void> {
   await queue.add('call', { envelope, sealedBody }, jobOptions(envelope.id))
 }
 

@@ -71,7 +71,8 @@ export const healthProbe = (offerId: string): string => `${HEALTH}:probe:${offer
 export const RETRY_BUDGET = `${PREFIX}:retry-budget`
 
 /** What an account's Idempotency-Key stands for: a hash of fingerprint, call id and envelope. */
-export const idempotencyKey = (accountId: string, digest: string): string => `${PREFIX}:{${accountId}}:idem:${digest}`
+export const idempotencyKey = (accountId: string, digest: string): string =>
+  `${PREFIX}:{${accountId}}:idem:${digest}`
 
 /** The sealed answer of a call that carried an Idempotency-Key. */
 export const keptReplyKey = (callId: string): string => `${PREFIX}:reply-kept:${callId}`

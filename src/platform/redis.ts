@@ -58,7 +58,9 @@ export async function checkRedisSettings(client: Redis, logger: Logger): Promise
   const info = await client.info('memory', 'persistence')
   const policy = /maxmemory_policy:(\S+)/.exec(info)?.[1]
   if (policy !== 'noeviction') {
-    throw new Error(`Redis must run with maxmemory-policy noeviction, not ${policy}: eviction would drop balances and jobs`)
+    throw new Error(
+      `Redis must run with maxmemory-policy noeviction, not ${policy}: eviction would drop balances and jobs`,
+    )
   }
   if (!/aof_enabled:1/.test(info)) {
     logger.warn('redis runs without an append-only file: a crash of redis loses holds and queued calls')

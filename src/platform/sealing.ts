@@ -18,7 +18,12 @@ export function createSealer(masterKey: Buffer, purpose: string): Sealer {
     seal(text, context) {
       const nonce = randomBytes(NONCE_BYTES)
       const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(context))
-      return Buffer.concat([nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]).toString('base64')
+      return Buffer.concat([
+        nonce,
+        cipher.update(text, 'utf8'),
+        cipher.final(),
+        cipher.getAuthTag(),
+      ]).toString('base64')
     },
     open(box, context) {
       const bytes = Buffer.from(box, 'base64')
@@ -26,7 +31,10 @@ export function createSealer(masterKey: Buffer, purpose: string): Sealer {
       const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, NONCE_BYTES))
         .setAAD(Buffer.from(context))
         .setAuthTag(bytes.subarray(-TAG_BYTES))
-      return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]).toString('utf8')
+      return Buffer.concat([
+        decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)),
+        decipher.final(),
+      ]).toString('utf8')
     },
   }
 }
