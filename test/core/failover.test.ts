@@ -1,0 +1,279 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import {
+  type AttemptFailure,
+  attemptFailure,
+  FAILURE_KINDS,
+  type FailureKind,
+} from '../../src/core/attempt-failure.ts'
+import {
+  type FailoverState,
+  giveUpNow,
+  nextStep,
+  type PastAttempt,
+  type Route,
+} from '../../src/core/failover.ts'
+
+const NOW = 1_000_000
+
+const route = (modelId = 'm', health: Route['health'] = { kind: 'ready' }, contextLength = 8_000): Route => ({
+  modelId,
+  contextLength,
+  health,
+})
+
+const failed = (routeIndex: number, kind: FailureKind, parts: Partial<AttemptFailure> = {}): PastAttempt => ({
+  routeIndex,
+  failure: attemptFailure(kind, '', parts),
+  endedAt: NOW,
+})
+
+const state = (
+  routes: Route[],
+  attempts: PastAttempt[] = [],
+  changes: Partial<FailoverState> = {},
+): FailoverState => ({
+  routes,
+  attempts,
+  relayed: { kind: 'nothing' },
+  maxAttempts: 4,
+  nowMs: NOW,
+  deadlineMs: NOW + 60_000,
+  random: () => 0.5,
+  ...changes,
+})
+
+const tries = (routeIndex: number, more: object = {}) => ({ kind: 'try', routeIndex, ...more })
+const givesUp = (code: string, more: object = {}) => ({ kind: 'give-up', error: { code, ...more } })
+
+describe('before the first attempt', () => {
+  test('the first route of the plan comes first, at once', () => {
+    expect(nextStep(state([route(), route()]))).toEqual(tries(0, { afterMs: 0, lastChance: false }))
+  })
+
+  test('the only route is given more patience', () => {
+    expect(nextStep(state([route()]))).toMatchObject({ lastChance: true })
+  })
+
+  test('routes that are down, rate limited or gone are passed over, a probe is not', () => {
+    const routes = [
+      route('a', { kind: 'down', untilMs: NOW + 1 }),
+      route('b', { kind: 'gone' }),
+      route('c', { kind: 'rate-limited', untilMs: NOW + 10 }),
+      route('d', { kind: 'probe' }),
+    ]
+    expect(nextStep(state(routes))).toMatchObject(tries(3, { afterMs: 0 }))
+  })
+
+  test('a rate-limited route is waited for when no other is left', () => {
+    const step = nextStep(state([route('a', { kind: 'rate-limited', untilMs: NOW + 2_000 })]))
+    expect(step).toMatchObject(tries(0))
+    expect(step.kind === 'try' && step.afterMs).toBeGreaterThanOrEqual(2_000)
+  })
+
+  test('all unhealthy is 503 with the time the first is back', () => {
+    const routes = [
+      route('a', { kind: 'down', untilMs: NOW + 9_000 }),
+      route('b', { kind: 'down', untilMs: NOW + 3_500 }),
+    ]
+    expect(nextStep(state(routes))).toMatchObject(givesUp('no_provider_available', { retryAfterSeconds: 4 }))
+    expect(nextStep(state([route('a', { kind: 'gone' })]))).toMatchObject(givesUp('no_provider_available'))
+  })
+
+  test('a call that is over its time is not tried', () => {
+    expect(nextStep(state([route()], [], { deadlineMs: NOW }))).toMatchObject(givesUp('request_timeout'))
+  })
+})
+
+describe('after a failure', () => {
+  const RETRYABLE = [
+    'connect',
+    'reset',
+    'server-error',
+    'rate-limited',
+    'broken-stream',
+    'unreadable',
+  ] as const
+
+  test.each(RETRYABLE)('%s: another route at once', (kind) => {
+    expect(nextStep(state([route(), route()], [failed(0, kind)]))).toMatchObject(tries(1, { afterMs: 0 }))
+  })
+
+  test.each(RETRYABLE)(
+    '%s: one retry on the only route, after backoff with full jitter, then no more',
+    (kind) => {
+      const routes = [route()]
+      expect(nextStep(state(routes, [failed(0, kind)]))).toMatchObject(tries(0, { afterMs: 200 }))
+      expect(nextStep(state(routes, [failed(0, kind)], { random: () => 0 }))).toMatchObject(
+        tries(0, { afterMs: 0 }),
+      )
+      expect(nextStep(state(routes, [failed(0, kind), failed(0, kind)]))).toMatchObject({ kind: 'give-up' })
+    },
+  )
+
+  test('429 with Retry-After: another route, or that long on the same one', () => {
+    const limited = failed(0, 'rate-limited', { httpStatus: 429, retryAfterMs: 2_000 })
+    expect(nextStep(state([route(), route()], [limited]))).toMatchObject(tries(1, { afterMs: 0 }))
+    expect(nextStep(state([route()], [limited], { random: () => 0 }))).toMatchObject(
+      tries(0, { afterMs: 2_000 }),
+    )
+  })
+
+  test('429 with Retry-After beyond the deadline is 503 with Retry-After', () => {
+    const limited = failed(0, 'rate-limited', { retryAfterMs: 30_000 })
+    expect(nextStep(state([route()], [limited], { deadlineMs: NOW + 20_000 }))).toMatchObject(
+      givesUp('no_provider_available', { retryAfterSeconds: 30 }),
+    )
+  })
+
+  test('of several waits the shortest is taken', () => {
+    const attempts = [
+      failed(0, 'rate-limited', { retryAfterMs: 9_000 }),
+      failed(1, 'rate-limited', { retryAfterMs: 3_000 }),
+    ]
+    expect(nextStep(state([route(), route()], attempts, { random: () => 0 }))).toMatchObject(
+      tries(1, { afterMs: 3_000 }),
+    )
+  })
+
+  test.each(['silent', 'stalled'] as const)('%s: onward, never the same route again', (kind) => {
+    expect(nextStep(state([route(), route()], [failed(0, kind)]))).toMatchObject(tries(1))
+    expect(nextStep(state([route()], [failed(0, kind)]))).toMatchObject(givesUp('upstream_timeout'))
+  })
+
+  test('refused: onward, and 502 when nothing is left', () => {
+    const refused = failed(0, 'refused', { httpStatus: 401 })
+    expect(nextStep(state([route(), route()], [refused]))).toMatchObject(tries(1))
+    expect(nextStep(state([route()], [refused]))).toMatchObject(givesUp('all_providers_failed'))
+  })
+
+  test('context length: never the same model, onward only to a larger window, else 400', () => {
+    const routes = [
+      route('small', { kind: 'ready' }, 8_000),
+      route('small', { kind: 'ready' }, 8_000),
+      route('same-size', { kind: 'ready' }, 8_000),
+      route('large', { kind: 'ready' }, 128_000),
+    ]
+    const tooLong = failed(0, 'context-length', { httpStatus: 400 })
+    expect(nextStep(state(routes, [tooLong]))).toMatchObject(tries(3))
+    expect(nextStep(state(routes.slice(0, 3), [tooLong]))).toMatchObject(givesUp('context_length_exceeded'))
+    expect(
+      nextStep(state(routes, [tooLong, failed(3, 'server-error'), failed(3, 'server-error')])),
+    ).toMatchObject(givesUp('all_providers_failed'))
+  })
+
+  test('content policy and other 400s end the call, with words of our own', () => {
+    const routes = [route(), route()]
+    const policy = nextStep(state(routes, [failed(0, 'content-policy', { hint: 'violence' })]))
+    expect(policy).toMatchObject(givesUp('content_policy_violation'))
+    expect(policy.kind === 'give-up' && policy.error.message).toContain('violence')
+    const bad = nextStep(state(routes, [failed(0, 'bad-request', { hint: 'temperature' })]))
+    expect(bad).toMatchObject(givesUp('invalid_request'))
+    expect(bad.kind === 'give-up' && bad.error.message).toContain('`temperature`')
+  })
+
+  test('all rate limited is 503, a mixture is 502, all in vain is 504', () => {
+    const both = [route(), route()]
+    const end = (...kinds: FailureKind[]) =>
+      nextStep(
+        state(
+          both,
+          kinds.map((kind, index) => failed(index % 2, kind)),
+          { maxAttempts: kinds.length },
+        ),
+      )
+    expect(end('rate-limited', 'rate-limited')).toMatchObject(
+      givesUp('no_provider_available', { retryAfterSeconds: 5 }),
+    )
+    expect(end('rate-limited', 'server-error')).toMatchObject(givesUp('all_providers_failed'))
+    expect(end('server-error', 'silent')).toMatchObject(givesUp('all_providers_failed'))
+    expect(end('silent', 'silent')).toMatchObject(givesUp('upstream_timeout'))
+    expect(end('server-error', 'call-timeout')).toMatchObject(givesUp('upstream_timeout'))
+  })
+
+  test('the deadline turns any failure into 504', () => {
+    expect(
+      nextStep(state([route(), route()], [failed(0, 'server-error')], { deadlineMs: NOW })),
+    ).toMatchObject(givesUp('upstream_timeout'))
+  })
+
+  test('a spent retry budget ends with what the call has', () => {
+    expect(giveUpNow(state([route(), route()], [failed(0, 'server-error')]))).toMatchObject({
+      code: 'all_providers_failed',
+    })
+  })
+})
+
+describe('after content was relayed', () => {
+  const text = { kind: 'text', modelId: 'm' } as const
+
+  test('only the same model may take over', () => {
+    const routes = [route('m'), route('other'), route('m')]
+    const attempts = [failed(0, 'broken-stream')]
+    expect(nextStep(state(routes, attempts, { relayed: text }))).toMatchObject(tries(2))
+    expect(nextStep(state(routes.slice(0, 2), attempts, { relayed: text }))).toMatchObject(tries(0))
+  })
+
+  test('an offer that says something else is not asked again', () => {
+    const attempts = [failed(0, 'stalled'), failed(1, 'rescue-mismatch')]
+    expect(nextStep(state([route(), route()], attempts, { relayed: text }))).toMatchObject(
+      givesUp('all_providers_failed'),
+    )
+  })
+
+  test('after tool calls or a refusal there is no rescue', () => {
+    const attempts = [failed(0, 'broken-stream')]
+    expect(nextStep(state([route(), route()], attempts, { relayed: { kind: 'more' } }))).toMatchObject(
+      givesUp('all_providers_failed'),
+    )
+  })
+})
+
+describe('whatever happens', () => {
+  const health: fc.Arbitrary<Route['health']> = fc.oneof(
+    fc.constant({ kind: 'ready' } as const),
+    fc.constant({ kind: 'probe' } as const),
+    fc.constant({ kind: 'gone' } as const),
+    fc.nat(90_000).map((ms) => ({ kind: 'down', untilMs: NOW + ms }) as const),
+    fc.nat(90_000).map((ms) => ({ kind: 'rate-limited', untilMs: NOW + ms }) as const),
+  )
+  const routes = fc.array(
+    fc.record({
+      modelId: fc.constantFrom('a', 'b', 'c'),
+      contextLength: fc.constantFrom(8_000, 128_000),
+      health,
+    }),
+    { minLength: 1, maxLength: 6 },
+  )
+  const failure = fc
+    .record({ kind: fc.constantFrom(...FAILURE_KINDS), retryAfterMs: fc.option(fc.nat(90_000)) })
+    .map(({ kind, retryAfterMs }) => attemptFailure(kind, 'secret-provider', { retryAfterMs }))
+
+  test('a call ends within its attempts and its deadline, on routes that may be tried', () => {
+    fc.assert(
+      fc.property(
+        routes,
+        fc.array(failure, { minLength: 8, maxLength: 8 }),
+        fc.nat(90_000),
+        (all, failures, ms) => {
+          const attempts: PastAttempt[] = []
+          let now = NOW
+          for (;;) {
+            const current = state(all, attempts, { nowMs: now, deadlineMs: NOW + ms })
+            const step = nextStep(current)
+            if (step.kind === 'give-up') {
+              expect(JSON.stringify(step.error)).not.toContain('secret-provider')
+              return
+            }
+            const tried = all[step.routeIndex]!
+            expect(['down', 'gone']).not.toContain(tried.health.kind)
+            now += step.afterMs
+            expect(now).toBeLessThan(NOW + ms)
+            attempts.push({ routeIndex: step.routeIndex, failure: failures[attempts.length]!, endedAt: now })
+            expect(attempts.length).toBeLessThanOrEqual(4)
+          }
+        },
+      ),
+    )
+  })
+})
