@@ -54,6 +54,7 @@ export async function prepareEmbeddedPostgres(options: EmbeddedPostgresOptions):
     cwd: '/',
     env: postgresEnvironment(),
     identity,
+    routineOutput: / (LOG|DETAIL|HINT): /,
     // "Fast shutdown": ends sessions, rolls back what is open, writes a checkpoint.
     stopSignal: 'SIGINT',
     stopTimeoutMs: STOP_TIMEOUT_MS,

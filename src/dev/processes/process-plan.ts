@@ -8,6 +8,8 @@ export interface ProcessPlan {
   env: Record<string, string | undefined>
   /** Set where the process must run as another user than ours. */
   identity?: ProcessIdentity | null
+  /** Lines on standard error that say nothing a person at the terminal needs; they are kept in the log file. */
+  routineOutput?: RegExp
   stopSignal: NodeJS.Signals
   /** After this long without an end, the process is killed. */
   stopTimeoutMs: number

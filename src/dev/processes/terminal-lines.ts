@@ -21,9 +21,10 @@ export function createTerminalLines(options: {
   logPath: string
   write: (text: string) => void
   colors: boolean
+  routineOutput?: RegExp | undefined
   now?: () => number
 }): TerminalLines {
-  const { name, logPath, write, colors, now = () => performance.now() } = options
+  const { name, logPath, write, colors, routineOutput, now = () => performance.now() } = options
   const pretty = prettyFactory({ colorize: colors, ignore: 'pid,hostname,role,time', singleLine: true })
   let windowStart = Number.NEGATIVE_INFINITY
   let shown = 0
@@ -31,7 +32,7 @@ export function createTerminalLines(options: {
     show(line, stream) {
       const level = LEVEL.exec(line)?.[1]
       const interesting = level ? Number(level) >= WARN_LEVEL : stream === 'stderr' && line.trim() !== ''
-      if (!interesting) return
+      if (!interesting || routineOutput?.test(line)) return
       if (now() - windowStart > WINDOW_MS) {
         windowStart = now()
         shown = 0

@@ -36,7 +36,7 @@ export function createStartContext(options: {
   const running: Supervised[] = []
   const run = async (plan: ProcessPlan, rank: GuardRank) => {
     signal.throwIfAborted()
-    const onOutput = keepOutput(plan.name, logsFolder)
+    const onOutput = keepOutput(plan, logsFolder)
     const supervised = supervise(plan, { guard, rank, onOutput, log })
     running.push(supervised)
     await supervised.ready
@@ -44,13 +44,14 @@ export function createStartContext(options: {
   return { root, dataDir, logsFolder, environment, log, run, running }
 }
 
-function keepOutput(name: string, logsFolder: string) {
+function keepOutput({ name, routineOutput }: ProcessPlan, logsFolder: string) {
   const file = openLogFile(join(logsFolder, `${name}.log`))
   const terminal = createTerminalLines({
     name,
     logPath: file.path,
     write: (text) => process.stderr.write(text),
     colors: process.stderr.isTTY,
+    routineOutput,
   })
   const splitters = {
     stdout: createLineSplitter((line) => terminal.show(line, 'stdout')),
