@@ -1,0 +1,170 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createSettlementStore, type SettlementStore } from '../../src/billing/settlement-store.ts'
+import {
+  failedSettlementOf,
+  openTestAccount,
+  openTestBooks,
+  settlementOf,
+  type TestBooks,
+} from '../helpers/billing.ts'
+
+describe('the settlement store', () => {
+  let books: TestBooks
+  let store: SettlementStore
+  beforeAll(async () => {
+    books = await openTestBooks()
+    store = createSettlementStore(books.postgres)
+  })
+  afterAll(() => books.close())
+
+  const balanceOf = async (id: string) => {
+    const { balancePico, version } = await books.postgres.account.findUniqueOrThrow({ where: { id } })
+    return { balancePico, version }
+  }
+
+  test('charges every call of a batch and moves each account once', async () => {
+    const one = await openTestAccount(books.postgres, 1_000n)
+    const other = await openTestAccount(books.postgres, 1_000n)
+    const calls = [settlementOf(one), settlementOf(other), settlementOf(one)]
+    const { accounts, quarantined } = await store.settle(calls)
+    expect(quarantined).toEqual([])
+    expect(accounts.sort((a, b) => (a.accountId < b.accountId ? -1 : 1))).toEqual(
+      [
+        {
+          accountId: one,
+          balancePico: 900n,
+          version: 2n,
+          released: [
+            { callId: calls[0]?.id, chargePico: 50n },
+            { callId: calls[2]?.id, chargePico: 50n },
+          ],
+        },
+        {
+          accountId: other,
+          balancePico: 950n,
+          version: 2n,
+          released: [{ callId: calls[1]?.id, chargePico: 50n }],
+        },
+      ].sort((a, b) => (a.accountId < b.accountId ? -1 : 1)),
+    )
+  })
+
+  test('keeps everything a charge can be recomputed from', async () => {
+    const account = await openTestAccount(books.postgres, 1_000n)
+    const call = settlementOf(account)
+    await store.settle([call])
+    const record = await books.postgres.callRecord.findUniqueOrThrow({ where: { id: call.id } })
+    expect(record).toMatchObject({
+      accountId: account,
+      servedOfferId: 'acme/large-1',
+      promptRatePico: 1n,
+      completionRatePico: 2n,
+      promptTokens: 10,
+      completionTokens: 20,
+      holdPico: 100n,
+      chargePico: 50n,
+      attempts: call.attempts,
+      firstTokenAtMs: 1_005n,
+    })
+    const entries = await books.postgres.ledgerEntry.findMany({ where: { transactionId: call.id } })
+    expect(entries.map(({ ledgerAccount, amountPico }) => [ledgerAccount, amountPico]).sort()).toEqual([
+      [`customer:${account}`, -50n],
+      ['revenue', 50n],
+    ])
+  })
+
+  test('a failed call is recorded, costs nothing and leaves the ledger alone', async () => {
+    const account = await openTestAccount(books.postgres, 1_000n)
+    const call = failedSettlementOf(account)
+    const { accounts } = await store.settle([call])
+    expect(accounts).toEqual([
+      {
+        accountId: account,
+        balancePico: 1_000n,
+        version: 1n,
+        released: [{ callId: call.id, chargePico: 0n }],
+      },
+    ])
+    expect(await books.postgres.ledgerTransaction.count({ where: { id: call.id } })).toBe(0)
+    expect(await books.postgres.callRecord.count({ where: { id: call.id } })).toBe(1)
+  })
+
+  test('settling again changes nothing and reports the current balance', async () => {
+    const account = await openTestAccount(books.postgres, 1_000n)
+    const [first, second] = [settlementOf(account), settlementOf(account)]
+    await store.settle([first])
+    await store.settle([second])
+    const { accounts } = await store.settle([first, first])
+    expect(accounts).toEqual([
+      {
+        accountId: account,
+        balancePico: 900n,
+        version: 3n,
+        released: [{ callId: first.id, chargePico: 50n }],
+      },
+    ])
+  })
+
+  test('the first settlement of a call wins, and its charge is what is reported', async () => {
+    const account = await openTestAccount(books.postgres, 1_000n)
+    const call = settlementOf(account)
+    await store.settle([call])
+    const { accounts } = await store.settle([failedSettlementOf(account, { id: call.id })])
+    expect(accounts[0]?.released).toEqual([{ callId: call.id, chargePico: 50n }])
+    expect(await balanceOf(account)).toEqual({ balancePico: 950n, version: 2n })
+  })
+
+  test.each([
+    ['a charge above its hold', { chargePico: '101' }, 'charge_within_hold'],
+    ['a negative charge', { chargePico: '-1' }, 'charge_within_hold'],
+    ['an unknown account', { accountId: 'acct_nobody' }, 'account_id'],
+    ['a charge for nothing served', { served: null }, 'charge_needs_service'],
+    ['a charge that is no number', { chargePico: 'many' }, 'malformed'],
+    ['a status nobody knows', { status: 'lucky' as never }, 'call_status'],
+    ['a record without usage', { usage: undefined as never }, 'malformed'],
+    ['text PostgreSQL cannot keep', { requestedModel: 'a\u0000b' }, 'Unicode'],
+  ])('%s is quarantined and its neighbours are settled', async (_name, broken, reason) => {
+    const account = await openTestAccount(books.postgres, 1_000n)
+    const bad = settlementOf(account, broken)
+    const good = [settlementOf(account), settlementOf(account), settlementOf(account)]
+    const { accounts, quarantined } = await store.settle([...good.slice(0, 2), bad, ...good.slice(2)])
+    expect(quarantined).toEqual([
+      { callId: bad.id, accountId: bad.accountId, reason: expect.stringContaining(reason) },
+    ])
+    expect(accounts.flatMap(({ released }) => released.map((hold) => hold.callId)).sort()).toEqual(
+      good.map((call) => call.id).sort(),
+    )
+    expect((await balanceOf(account)).balancePico).toBe(850n)
+    expect(await books.postgres.quarantinedSettlement.count({ where: { id: bad.id } })).toBe(1)
+    expect(await books.postgres.callRecord.count({ where: { id: bad.id } })).toBe(0)
+  })
+
+  test('no balance goes below zero: what does not fit is quarantined, the rest is charged', async () => {
+    const account = await openTestAccount(books.postgres, 120n)
+    const calls = Array.from({ length: 4 }, () => settlementOf(account))
+    const { quarantined } = await store.settle(calls)
+    expect(quarantined).toHaveLength(2)
+    expect(await balanceOf(account)).toMatchObject({ balancePico: 20n })
+  })
+
+  test('an account that is spent to the last is exhausted', async () => {
+    const account = await openTestAccount(books.postgres, 50n)
+    await store.settle([settlementOf(account)])
+    const { state } = await books.postgres.account.findUniqueOrThrow({ where: { id: account } })
+    expect(state).toBe('exhausted')
+  })
+
+  test('writers on the same accounts neither deadlock nor lose a charge', async () => {
+    const ids = await Promise.all(Array.from({ length: 6 }, () => openTestAccount(books.postgres, 100_000n)))
+    const batches = Array.from({ length: 12 }, (_, batch) =>
+      ids.map((_, index) => settlementOf(ids[(index * 5 + batch) % ids.length] as string)),
+    )
+    // Every batch is settled by two writers at once.
+    await Promise.all([...batches, ...batches].map((batch) => store.settle(batch)))
+    for (const id of ids) expect((await balanceOf(id)).balancePico).toBe(100_000n - 12n * 50n)
+  })
+
+  test('a batch of nothing is nothing', async () => {
+    expect(await store.settle([])).toEqual({ accounts: [], quarantined: [] })
+  })
+})

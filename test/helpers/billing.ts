@@ -1,0 +1,97 @@
+import { createAccountStore } from '../../src/accounts/account-store.ts'
+import { postLedger } from '../../src/billing/ledger-store.ts'
+import type { SettlementRecord } from '../../src/core/call-job.ts'
+import { newCallId } from '../../src/core/ids.ts'
+import { picoUsd } from '../../src/core/money.ts'
+import { createPostgres, type Postgres } from '../../src/platform/postgres.ts'
+import { createTestDatabase } from './services.ts'
+
+export interface TestBooks {
+  postgres: Postgres
+  url: string
+  close(): Promise<void>
+}
+
+/** A fresh migrated database and a client of it. */
+export async function openTestBooks(): Promise<TestBooks> {
+  const database = await createTestDatabase()
+  const postgres = createPostgres({ databaseUrl: database.url, name: 'test', poolSize: 6 })
+  return {
+    postgres,
+    url: database.url,
+    async close() {
+      await postgres.$disconnect()
+      await database.drop()
+    },
+  }
+}
+
+let accounts = 0
+
+/** An account with this balance; returns its id. */
+export async function openTestAccount(postgres: Postgres, balancePico: bigint): Promise<string> {
+  accounts += 1
+  const store = createAccountStore(postgres, postLedger)
+  const email = `account-${accounts}-${process.pid}@example.test`
+  const { id } = await store.create(email, { kind: 'credit', amountPico: picoUsd(balancePico) })
+  return id
+}
+
+/** A completed call of 10 and 20 tokens at rates 1 and 2 a token: it costs 50 pico-USD and held 100. */
+export function settlementOf(accountId: string, changes: Partial<SettlementRecord> = {}): SettlementRecord {
+  return {
+    id: newCallId(),
+    accountId,
+    keyId: 'key_test',
+    requestId: 'request-1',
+    status: 'completed',
+    errorCode: null,
+    finishReason: 'stop',
+    requestedModel: 'acme/large-1',
+    stream: true,
+    served: {
+      offerId: 'acme/large-1',
+      modelId: 'acme/large-1',
+      rate: { prompt: '1', completion: '2' },
+      rateVersion: 'v1',
+      cost: { prompt: '1', completion: '1' },
+    },
+    usage: { promptTokens: 10, completionTokens: 20 },
+    usageSource: 'upstream',
+    usageClamped: false,
+    chargePico: '50',
+    holdPico: '100',
+    attempts: [
+      {
+        offerId: 'acme/large-1',
+        outcome: 'ok',
+        httpStatus: 200,
+        startedAt: 1_000,
+        firstTokenMs: 5,
+        durationMs: 9,
+      },
+    ],
+    admittedAt: 999,
+    claimedAt: 1_000,
+    firstTokenAt: 1_005,
+    finishedAt: 1_009,
+    ...changes,
+  }
+}
+
+/** A call that failed before anything was delivered: no charge. */
+export const failedSettlementOf = (
+  accountId: string,
+  changes: Partial<SettlementRecord> = {},
+): SettlementRecord =>
+  settlementOf(accountId, {
+    status: 'failed',
+    errorCode: 'all_providers_failed',
+    finishReason: null,
+    served: null,
+    usage: { promptTokens: 0, completionTokens: 0 },
+    usageSource: 'none',
+    chargePico: '0',
+    firstTokenAt: null,
+    ...changes,
+  })
