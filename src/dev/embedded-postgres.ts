@@ -54,7 +54,8 @@ export async function prepareEmbeddedPostgres(options: EmbeddedPostgresOptions):
     cwd: '/',
     env: postgresEnvironment(),
     identity,
-    routineOutput: / (LOG|DETAIL|HINT): /,
+    routineOutput:
+      / (LOG|DETAIL|HINT): |the database system is (starting up|shutting down)|unexpected postmaster exit/,
     // "Fast shutdown": ends sessions, rolls back what is open, writes a checkpoint.
     stopSignal: 'SIGINT',
     stopTimeoutMs: STOP_TIMEOUT_MS,

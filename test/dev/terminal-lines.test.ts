@@ -9,7 +9,6 @@ function collect() {
     name: 'api',
     logPath: 'logs/api.log',
     write: (text) => shown.push(text),
-    colors: false,
     now: () => clock,
   })
   const advance = (ms: number) => {
@@ -22,8 +21,8 @@ it('shows warnings and worse, and nothing below', () => {
   const { shown, lines } = collect()
   lines.show('{"level":30,"msg":"fine"}', 'stdout')
   lines.show('{"level":40,"msg":"careful"}', 'stdout')
-  expect(shown).toHaveLength(1)
-  expect(shown[0]).toContain('careful')
+  lines.show('{"level":50,"err":{"message":"no route"},"msg":"away"}', 'stdout')
+  expect(shown).toEqual(['[api] warning: careful\n', '[api] error: away (no route)\n'])
 })
 
 it('shows a stack trace on standard error, and no stray output', () => {

@@ -26,7 +26,9 @@ export function packagesAreInstalled(root) {
  * @param {string} root
  */
 export async function installPackages(root) {
-  const wanted = Object.values(readLock(join(root, 'package-lock.json'))?.packages ?? {}).filter(fitsHere).length
+  const wanted = Object.values(readLock(join(root, 'package-lock.json'))?.packages ?? {}).filter(
+    fitsHere,
+  ).length
   const modules = join(root, 'node_modules')
   const installing = runProcess.bind(null, ...npmCommand(), {
     cwd: root,
@@ -65,7 +67,14 @@ export function linkPostgresLibraries(root) {
  * and changes neither package.json nor the lock file.
  */
 function npmCommand() {
-  const args = ['install', '--no-save', '--ignore-scripts', '--include=dev', '--include=optional', '--prefer-offline']
+  const args = [
+    'install',
+    '--no-save',
+    '--ignore-scripts',
+    '--include=dev',
+    '--include=optional',
+    '--prefer-offline',
+  ]
   const cli = process.env.npm_execpath
   return cli?.endsWith('.js') ? [process.execPath, [cli, ...args]] : ['npm', args]
 }

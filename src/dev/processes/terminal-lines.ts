@@ -1,5 +1,3 @@
-import { prettyFactory } from 'pino-pretty'
-
 const WARN_LEVEL = 40
 const WINDOW_MS = 10_000
 const LINES_PER_WINDOW = 12
@@ -20,12 +18,10 @@ export function createTerminalLines(options: {
   name: string
   logPath: string
   write: (text: string) => void
-  colors: boolean
   routineOutput?: RegExp | undefined
   now?: () => number
 }): TerminalLines {
-  const { name, logPath, write, colors, routineOutput, now = () => performance.now() } = options
-  const pretty = prettyFactory({ colorize: colors, ignore: 'pid,hostname,role,time', singleLine: true })
+  const { name, logPath, write, routineOutput, now = () => performance.now() } = options
   let windowStart = Number.NEGATIVE_INFINITY
   let shown = 0
   return {
@@ -38,8 +34,25 @@ export function createTerminalLines(options: {
         shown = 0
       }
       shown += 1
-      if (shown <= LINES_PER_WINDOW) write(`[${name}] ${level ? (pretty(line) ?? line).trimEnd() : line}\n`)
+      if (shown <= LINES_PER_WINDOW) write(`[${name}] ${level ? readable(line) : line}\n`)
       else if (shown === LINES_PER_WINDOW + 1) write(`[${name}] … more of this in ${logPath}\n`)
     },
+  }
+}
+
+const LEVEL_NAMES: Record<number, string> = { 40: 'warning', 50: 'error', 60: 'fatal' }
+
+/** A log line as one line for people: level, message, and what failed. The rest is in the log file. */
+function readable(line: string): string {
+  try {
+    const { level, msg, err } = JSON.parse(line) as {
+      level: number
+      msg?: string
+      err?: { message?: string }
+    }
+    return `${LEVEL_NAMES[level] ?? level}: ${msg ?? ''}${err?.message ? ` (${err.message})` : ''}`
+  } catch {
+    // A line that was cut at its limit is shown as it is.
+    return line
   }
 }

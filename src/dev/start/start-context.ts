@@ -50,7 +50,6 @@ function keepOutput({ name, routineOutput }: ProcessPlan, logsFolder: string) {
     name,
     logPath: file.path,
     write: (text) => process.stderr.write(text),
-    colors: process.stderr.isTTY,
     routineOutput,
   })
   const splitters = {

@@ -30,11 +30,11 @@ Switchyard is running.
 
 One answer:
 
-${call('', { model: 'auto', messages })}
+${call('-sS ', { model: 'auto', messages })}
 
 The same, streamed:
 
-${call('-N ', { model: 'auto', stream: true, messages })}
+${call('-sSN ', { model: 'auto', stream: true, messages })}
 
 Ctrl-C stops everything; the data is kept.
 `
