@@ -1,0 +1,33 @@
+import type { CatalogDocument } from '../../src/core/catalog-document.ts'
+
+/** The upstream models of the bench, by what they are for. */
+export const BENCH_MODELS = {
+  /** Answers at once with 20 tokens. */
+  plain: 'sim-words-20',
+  /** The same after 50 ms. */
+  delayed: 'sim-words-20.latency-50',
+  /** 40 tokens at 50 a second. */
+  paced: 'sim-words-40.rate-50',
+  /** 400 tokens as fast as they go, 4 a write. */
+  burst: 'sim-words-400.burst-4',
+} as const
+
+export type BenchModel = keyof typeof BENCH_MODELS
+
+export const BURST_TOKENS = 400
+
+/** A catalog of nothing but the bench's models at one provider. */
+export function benchCatalog(providerPort: number): CatalogDocument {
+  return {
+    replace: true,
+    providers: [{ id: 'bench', base_url: `http://127.0.0.1:${providerPort}/alpha/v1` }],
+    models: Object.entries(BENCH_MODELS).map(([name, upstreamModel]) => ({
+      id: `bench/${name}`,
+      vendor: 'bench',
+      context_length: 32_768,
+      max_output_tokens: 4_096,
+      list_price: { prompt: '0.10', completion: '0.40' },
+      offers: [{ provider: 'bench', upstream_model: upstreamModel }],
+    })),
+  }
+}

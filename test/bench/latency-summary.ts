@@ -1,0 +1,16 @@
+export interface LatencySummary {
+  p50Ms: number
+  p99Ms: number
+}
+
+/** Percentiles by nearest rank; NaN for no samples. */
+export function summarize(samplesMs: readonly number[]): LatencySummary {
+  const sorted = Float64Array.from(samplesMs).sort()
+  const rank = (share: number) => sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN
+  return { p50Ms: rank(0.5), p99Ms: rank(0.99) }
+}
+
+/** The middle of some figures; the lower one of two. */
+export function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) / 2)] ?? Number.NaN
+}

@@ -1,0 +1,33 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import type { LoadResult, Scenario } from './load-scenario.ts'
+
+export interface LoadRunner {
+  run(scenario: Scenario): Promise<LoadResult>
+  stop(): Promise<void>
+}
+
+/** Starts the load generator in a process of its own. */
+export function startLoadRunner(): LoadRunner {
+  const child = fork(join(import.meta.dirname, 'load-process.ts'), { serialization: 'advanced' })
+  const ended = once(child, 'exit')
+  return {
+    async run(scenario) {
+      child.send(scenario)
+      const answer = await Promise.race([
+        once(child, 'message'),
+        ended.then(() => {
+          throw new Error('the load generator ended')
+        }),
+      ])
+      const [message] = answer as [{ result: LoadResult } | { error: string }]
+      if ('error' in message) throw new Error(`the load generator failed: ${message.error}`)
+      return message.result
+    },
+    async stop() {
+      child.kill('SIGTERM')
+      await ended
+    },
+  }
+}

@@ -1,0 +1,48 @@
+import { readdir, readFile } from 'node:fs/promises'
+
+export interface ProcessUsage {
+  /** Resident memory; pages that processes share count in each. */
+  memoryBytes: number
+  /** Processor time since the process began, user and system. */
+  cpuMs: number
+}
+
+const TICK_MS = 10
+const PAGE_BYTES = 4096
+
+/** Reads memory and processor time of processes with their children from /proc, by process id. */
+export async function readProcessUsage(pids: readonly number[]): Promise<Map<number, ProcessUsage>> {
+  const names = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
+  const all = (await Promise.all(names.map(readStat))).filter((stat) => stat !== null)
+  return new Map(
+    pids.map((pid) => {
+      const family = all.filter((stat) => stat.pid === pid || stat.parent === pid)
+      return [
+        pid,
+        {
+          memoryBytes: family.reduce((sum, { memoryBytes }) => sum + memoryBytes, 0),
+          cpuMs: family.reduce((sum, { cpuMs }) => sum + cpuMs, 0),
+        },
+      ]
+    }),
+  )
+}
+
+async function readStat(name: string) {
+  let stat: string
+  try {
+    stat = await readFile(`/proc/${name}/stat`, 'utf8')
+  } catch (error) {
+    // Processes end while they are read.
+    if (['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '')) return null
+    throw error
+  }
+  // The name may hold anything but ends with the last parenthesis; the other fields are counted from there.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return {
+    pid: Number(name),
+    parent: Number(fields[1]),
+    memoryBytes: Number(fields[21]) * PAGE_BYTES,
+    cpuMs: (Number(fields[11]) + Number(fields[12])) * TICK_MS,
+  }
+}
