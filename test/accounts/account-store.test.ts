@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type AccountStore, createAccountStore } from '../../src/accounts/account-store.ts'
+import { postLedger } from '../../src/billing/ledger-store.ts'
+import { picoUsd } from '../../src/core/money.ts'
+import { isDuplicate } from '../../src/platform/postgres.ts'
+import { openTestBooks, type TestBooks } from '../helpers/billing.ts'
+
+describe('the account store', () => {
+  let books: TestBooks
+  let accounts: AccountStore
+  beforeAll(async () => {
+    books = await openTestBooks()
+    accounts = createAccountStore(books.postgres, postLedger)
+  })
+  afterAll(() => books.close())
+
+  const free = { kind: 'free_credit' as const, amountPico: picoUsd(500n) }
+  const paid = { kind: 'credit' as const, amountPico: picoUsd(900n) }
+
+  test('a new account has its free credit, as a ledger transaction', async () => {
+    const account = await accounts.create('free@example.test', free)
+    expect(account).toMatchObject({ state: 'free_credit', balancePico: 500n, version: 1n })
+    const entries = await books.postgres.ledgerEntry.findMany({ where: { transactionId: account.id } })
+    expect(entries.map((entry) => [entry.ledgerAccount, entry.amountPico]).sort()).toEqual([
+      [`customer:${account.id}`, 500n],
+      ['promotional_credit', -500n],
+    ])
+  })
+
+  test('an account opened with an amount has that amount instead', async () => {
+    expect(await accounts.create('paid@example.test', paid)).toMatchObject({
+      state: 'active',
+      balancePico: 900n,
+    })
+  })
+
+  test('an account opened with nothing is exhausted', async () => {
+    const nothing = { ...paid, amountPico: picoUsd(0n) }
+    expect(await accounts.create('nothing@example.test', nothing)).toMatchObject({
+      state: 'exhausted',
+      version: 0n,
+    })
+  })
+
+  test('an email has one account', async () => {
+    await accounts.create('once@example.test', free)
+    const second = await accounts.create('once@example.test', free).catch((error: unknown) => error)
+    expect(isDuplicate(second)).toBe(true)
+  })
+
+  test('is found by id and by email', async () => {
+    const { id } = await accounts.create('found@example.test', free)
+    expect(await accounts.find(id)).toMatchObject({ id })
+    expect(await accounts.find('found@example.test')).toMatchObject({ id })
+    expect(await accounts.find('nobody@example.test')).toBeNull()
+  })
+
+  test('a credit adds to the balance and ends the trial', async () => {
+    const { id } = await accounts.create('credited@example.test', free)
+    expect(await accounts.credit(id, 'evt_1', picoUsd(100n))).toMatchObject({
+      state: 'active',
+      balancePico: 600n,
+      version: 2n,
+    })
+  })
+
+  test('the same event credits once', async () => {
+    const { id } = await accounts.create('event@example.test', paid)
+    await accounts.credit(id, 'evt_2', picoUsd(100n))
+    expect(await accounts.credit(id, 'evt_2', picoUsd(100n))).toMatchObject({
+      balancePico: 1_000n,
+      version: 2n,
+    })
+  })
+
+  test('an event id cannot stand for two different credits', async () => {
+    const { id } = await accounts.create('mixed@example.test', paid)
+    const { id: other } = await accounts.create('mixed-other@example.test', paid)
+    await accounts.credit(id, 'evt_3', picoUsd(100n))
+    await expect(accounts.credit(id, 'evt_3', picoUsd(101n))).rejects.toThrow('another credit')
+    await expect(accounts.credit(other, 'evt_3', picoUsd(100n))).rejects.toThrow('another credit')
+  })
+
+  test.each([
+    ['trial', free, 'free_credit'],
+    ['paid', paid, 'active'],
+    ['empty', { ...paid, amountPico: picoUsd(0n) }, 'exhausted'],
+  ])('resuming a suspended %s account restores its state', async (name, credit, state) => {
+    const { id } = await accounts.create(`${name}-suspended@example.test`, credit)
+    expect(await accounts.suspend(id)).toMatchObject({ state: 'suspended' })
+    expect(await accounts.resume(id)).toMatchObject({ state })
+  })
+
+  test('a credit does not end a suspension', async () => {
+    const { id } = await accounts.create('kept@example.test', free)
+    await accounts.suspend(id)
+    expect(await accounts.credit(id, 'evt_4', picoUsd(1n))).toMatchObject({
+      state: 'suspended',
+      balancePico: 501n,
+    })
+  })
+})

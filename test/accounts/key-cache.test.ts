@@ -1,0 +1,212 @@
+import { randomBytes } from 'node:crypto'
+import { pino } from 'pino'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { createAccountStore } from '../../src/accounts/account-store.ts'
+import { type KeyCache, type KeyCacheOptions, startKeyCache } from '../../src/accounts/key-cache.ts'
+import { announceKeyChange } from '../../src/accounts/key-changes.ts'
+import { createKeyHasher } from '../../src/accounts/key-hash.ts'
+import { createKeyStore, type KeyStore, type NewKey } from '../../src/accounts/key-store.ts'
+import { postLedger } from '../../src/billing/ledger-store.ts'
+import { formatApiKey } from '../../src/core/api-key.ts'
+import { createRedis, type Redis } from '../../src/platform/redis.ts'
+import { KEYS_VERSION } from '../../src/platform/redis-keys.ts'
+import { openTestAccount, openTestBooks, type TestBooks } from '../helpers/billing.ts'
+import { createTestRedis, type TestRedis } from '../helpers/services.ts'
+
+const PLAIN: NewKey = {
+  name: '',
+  limitPico: null,
+  limitReset: 'none',
+  expiresAt: null,
+  requestsPerMinute: null,
+  concurrentCalls: null,
+}
+/** What the contract promises for revocation. */
+const REVOKED_WITHIN_MS = 1_000
+
+describe('the key cache', () => {
+  let books: TestBooks
+  let server: TestRedis
+  let redis: Redis
+  let keys: KeyStore
+  let account: string
+  const opened: Array<{ cache: KeyCache; subscriber: Redis }> = []
+
+  beforeAll(async () => {
+    books = await openTestBooks()
+    server = await createTestRedis()
+    redis = createRedis({ url: server.url, name: 'test', mode: 'fail-fast' })
+    keys = createKeyStore(books.postgres, createKeyHasher(Buffer.alloc(32, 1)), randomBytes)
+    account = await openTestAccount(books.postgres, 1_000n)
+  })
+  afterEach(async () => {
+    for (const { cache, subscriber } of opened.splice(0)) {
+      await cache.stop()
+      subscriber.disconnect()
+    }
+  })
+  afterAll(async () => {
+    redis.disconnect()
+    await server.close()
+    await books.close()
+  })
+
+  /** A cache of its own, as another API instance has it; `queries` counts what reaches PostgreSQL. */
+  const open = async (options: Partial<KeyCacheOptions> = {}) => {
+    const subscriber = createRedis({ url: server.url, name: 'test-keys', mode: 'wait' })
+    const findBySecret = vi.fn(keys.findBySecret)
+    const cache = await startKeyCache({
+      keys: { findBySecret },
+      redis,
+      subscriber,
+      logger: pino({ level: 'silent' }),
+      clock: Date.now,
+      ...options,
+    })
+    opened.push({ cache, subscriber })
+    return { cache, findBySecret, subscriber }
+  }
+  const kindOf = async (cache: KeyCache, secret: string) => (await cache.lookup(secret)).kind
+
+  test('asks PostgreSQL once and then answers at once', async () => {
+    const { cache, findBySecret } = await open()
+    const { key, secret } = await keys.create(account, PLAIN)
+    const answers = await Promise.all([cache.lookup(secret), cache.lookup(secret), cache.lookup(secret)])
+    expect(answers[0]).toMatchObject({ kind: 'active', key: { keyId: key.id, accountId: account } })
+    expect(cache.lookup(secret)).toEqual(answers[0])
+    expect(findBySecret).toHaveBeenCalledTimes(1)
+  })
+
+  test('a mistyped key never reaches PostgreSQL, a made-up one once', async () => {
+    const { cache, findBySecret } = await open()
+    expect(cache.lookup('sk-sy-nonsense')).toEqual({ kind: 'unknown' })
+    expect(findBySecret).not.toHaveBeenCalled()
+    const madeUp = formatApiKey('standard', randomBytes(32))
+    expect(await kindOf(cache, madeUp)).toBe('unknown')
+    expect(cache.lookup(madeUp)).toEqual({ kind: 'unknown' })
+    expect(findBySecret).toHaveBeenCalledTimes(1)
+  })
+
+  test('a revocation reaches every instance within a second', async () => {
+    const instances = [await open(), await open()]
+    const { key, secret } = await keys.create(account, PLAIN)
+    for (const { cache } of instances) expect(await kindOf(cache, secret)).toBe('active')
+    await keys.revoke(key.id, new Date())
+    await announceKeyChange(redis, { keyId: key.id })
+    for (const { cache } of instances) {
+      await vi.waitFor(async () => expect(await kindOf(cache, secret)).toBe('revoked'), REVOKED_WITHIN_MS)
+    }
+  })
+
+  test('a revocation whose message was lost is noticed within a second', async () => {
+    const { cache, subscriber } = await open()
+    const { key, secret } = await keys.create(account, PLAIN)
+    expect(await kindOf(cache, secret)).toBe('active')
+    await subscriber.unsubscribe()
+    await keys.revoke(key.id, new Date())
+    await announceKeyChange(redis, { keyId: key.id })
+    await vi.waitFor(async () => expect(await kindOf(cache, secret)).toBe('revoked'), REVOKED_WITHIN_MS)
+  })
+
+  test('a change drops the entries it names and no others', async () => {
+    const { cache, findBySecret } = await open()
+    const changed = await keys.create(account, PLAIN)
+    const kept = await keys.create(account, PLAIN)
+    await Promise.all([cache.lookup(changed.secret), cache.lookup(kept.secret)])
+    await announceKeyChange(redis, { keyId: changed.key.id })
+    await vi.waitFor(() => expect(cache.lookup(changed.secret)).toBeInstanceOf(Promise))
+    expect(cache.lookup(kept.secret)).toMatchObject({ kind: 'active' })
+    expect(findBySecret.mock.calls.filter(([secret]) => secret === kept.secret)).toHaveLength(1)
+  })
+
+  test('suspending an account stops its keys, resuming it brings them back', async () => {
+    const { cache } = await open()
+    const accounts = createAccountStore(books.postgres, postLedger)
+    const suspended = await openTestAccount(books.postgres, 1_000n)
+    const { secret } = await keys.create(suspended, PLAIN)
+    expect(await kindOf(cache, secret)).toBe('active')
+    await accounts.suspend(suspended)
+    await announceKeyChange(redis, { accountId: suspended })
+    await vi.waitFor(async () => expect(await kindOf(cache, secret)).toBe('suspended'), REVOKED_WITHIN_MS)
+    await accounts.resume(suspended)
+    await announceKeyChange(redis, { accountId: suspended })
+    await vi.waitFor(async () => expect(await kindOf(cache, secret)).toBe('active'), REVOKED_WITHIN_MS)
+  })
+
+  test('a key expires by the clock, though it is cached', async () => {
+    let now = 1_000_000
+    const { cache } = await open({ clock: () => now })
+    const { secret } = await keys.create(account, { ...PLAIN, expiresAt: new Date(2_000_000) })
+    expect(await kindOf(cache, secret)).toBe('active')
+    now = 2_000_000
+    expect(cache.lookup(secret)).toMatchObject({ kind: 'expired' })
+  })
+
+  test('known keys go on while PostgreSQL is away, unknown ones wait for it', async () => {
+    let now = 0
+    let away = false
+    const findBySecret: KeyStore['findBySecret'] = (secret) =>
+      away ? Promise.reject(new Error('away')) : keys.findBySecret(secret)
+    const { cache } = await open({ keys: { findBySecret }, clock: () => now, refreshMs: 1_000 })
+    const [known, other] = [await keys.create(account, PLAIN), await keys.create(account, PLAIN)]
+    expect(await kindOf(cache, known.secret)).toBe('active')
+    away = true
+    now = 5_000
+    expect(cache.lookup(known.secret)).toMatchObject({ kind: 'active' })
+    expect(await kindOf(cache, other.secret)).toBe('unavailable')
+    expect(cache.lookup(known.secret)).toMatchObject({ kind: 'active' })
+    away = false
+    expect(await kindOf(cache, other.secret)).toBe('active')
+  })
+
+  test('a change that nobody announced is noticed after a while', async () => {
+    let now = 0
+    const { cache } = await open({ clock: () => now, refreshMs: 60_000 })
+    const { key, secret } = await keys.create(account, PLAIN)
+    expect(await kindOf(cache, secret)).toBe('active')
+    await keys.revoke(key.id, new Date())
+    expect(cache.lookup(secret)).toMatchObject({ kind: 'active' })
+    now = 60_000
+    await vi.waitFor(() => expect(cache.lookup(secret)).toMatchObject({ kind: 'revoked' }))
+  })
+
+  test('an answer read before a change is not kept after it', async () => {
+    const gate = Promise.withResolvers<void>()
+    const [target, marker] = [await keys.create(account, PLAIN), await keys.create(account, PLAIN)]
+    const findBySecret: KeyStore['findBySecret'] = async (secret) => {
+      const found = await keys.findBySecret(secret)
+      if (secret === target.secret) await gate.promise
+      return found
+    }
+    const { cache } = await open({ keys: { findBySecret } })
+    expect(await kindOf(cache, marker.secret)).toBe('active')
+    const early = cache.lookup(target.secret)
+    await keys.revoke(target.key.id, new Date())
+    await announceKeyChange(redis, { keyId: target.key.id })
+    // Messages come in order: once the marker is dropped, the first one was heard too.
+    await announceKeyChange(redis, { keyId: marker.key.id })
+    await vi.waitFor(() => expect(cache.lookup(marker.secret)).toBeInstanceOf(Promise))
+    gate.resolve()
+    await early
+    expect(await kindOf(cache, target.secret)).toBe('revoked')
+  })
+
+  test('Redis losing its data drops what was cached', async () => {
+    const { cache } = await open()
+    const { key, secret } = await keys.create(account, PLAIN)
+    await announceKeyChange(redis, { keyId: 'key_other' })
+    expect(await kindOf(cache, secret)).toBe('active')
+    await keys.revoke(key.id, new Date())
+    await redis.del(KEYS_VERSION)
+    await vi.waitFor(async () => expect(await kindOf(cache, secret)).toBe('revoked'), REVOKED_WITHIN_MS)
+  })
+
+  test('the number of queries in flight is bounded', async () => {
+    const gate = Promise.withResolvers<null>()
+    const { cache } = await open({ keys: { findBySecret: () => gate.promise }, maxMisses: 2 })
+    const secrets = Array.from({ length: 3 }, () => formatApiKey('standard', randomBytes(32)))
+    const [, , third] = secrets.map((secret) => cache.lookup(secret))
+    expect(await third).toEqual({ kind: 'unavailable' })
+    gate.resolve(null)
+  })
+})

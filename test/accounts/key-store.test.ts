@@ -1,0 +1,75 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createKeyHasher } from '../../src/accounts/key-hash.ts'
+import { createKeyStore, type KeyStore, type NewKey } from '../../src/accounts/key-store.ts'
+import { picoUsd } from '../../src/core/money.ts'
+import { openTestAccount, openTestBooks, type TestBooks } from '../helpers/billing.ts'
+
+const PLAIN: NewKey = {
+  name: '',
+  limitPico: null,
+  limitReset: 'none',
+  expiresAt: null,
+  requestsPerMinute: null,
+  concurrentCalls: null,
+}
+
+describe('the key store', () => {
+  let books: TestBooks
+  let keys: KeyStore
+  let account: string
+  beforeAll(async () => {
+    books = await openTestBooks()
+    keys = createKeyStore(books.postgres, createKeyHasher(Buffer.alloc(32, 1)), randomBytes)
+    account = await openTestAccount(books.postgres, 1_000n)
+  })
+  afterAll(() => books.close())
+
+  test('finds a key by its secret, with the state of its account', async () => {
+    const { key, secret } = await keys.create(account, { ...PLAIN, name: 'backend', limitPico: picoUsd(5n) })
+    expect(await keys.findBySecret(secret)).toEqual({ ...key, accountState: 'active' })
+    expect(key).toMatchObject({ accountId: account, kind: 'standard', name: 'backend', limitPico: 5n })
+  })
+
+  test('an admin key belongs to no account', async () => {
+    const { key, secret } = await keys.create(null, PLAIN)
+    expect(secret).toMatch(/^sk-sy-admin-/)
+    expect(key).toMatchObject({ accountId: null, kind: 'admin' })
+    expect(await keys.findBySecret(secret)).toMatchObject({ accountState: null })
+  })
+
+  test('keeps no secret: neither in clear nor as a hash that one could test without the pepper', async () => {
+    const { key, secret } = await keys.create(account, PLAIN)
+    const [row] = await books.postgres.$queryRawUnsafe<Array<{ text: string }>>(
+      'SELECT api_keys::text AS text FROM api_keys WHERE id = $1',
+      key.id,
+    )
+    expect(row?.text).not.toContain(secret.slice(10, -4))
+    const elsewhere = createKeyStore(books.postgres, createKeyHasher(Buffer.alloc(32, 2)), randomBytes)
+    expect(await elsewhere.findBySecret(secret)).toBeNull()
+  })
+
+  test('a revoked key stays, with the time of its first revocation', async () => {
+    const { key, secret } = await keys.create(account, PLAIN)
+    const first = await keys.revoke(key.id, new Date(1_000))
+    expect(first).toMatchObject({ state: 'revoked', revokedAt: new Date(1_000) })
+    expect(await keys.revoke(key.id, new Date(2_000))).toEqual(first)
+    expect(await keys.findBySecret(secret)).toMatchObject({ state: 'revoked' })
+  })
+
+  test('revoking what never was answers null', async () => {
+    expect(await keys.revoke('key_nobody', new Date())).toBeNull()
+  })
+
+  test('lists the keys of one account, newest first, or all', async () => {
+    const other = await openTestAccount(books.postgres, 1_000n)
+    const { key: older } = await keys.create(other, PLAIN)
+    const { key: newer } = await keys.create(other, PLAIN)
+    expect((await keys.list(other)).map((key) => key.id)).toEqual([newer.id, older.id])
+    expect((await keys.list()).length).toBeGreaterThan(2)
+  })
+
+  test('a key of no account that exists is refused', async () => {
+    await expect(keys.create('acct_nobody', PLAIN)).rejects.toThrow()
+  })
+})

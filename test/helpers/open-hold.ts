@@ -1,0 +1,29 @@
+import { type AdmissionOutcome, createAdmissionGate } from '../../src/admission/admission-gate.ts'
+import type { CallId } from '../../src/core/ids.ts'
+import type { Redis } from '../../src/platform/redis.ts'
+
+/** Holds an amount for a call, as admission does, for a key without limits. */
+export async function openHold(
+  redis: Redis,
+  accountId: string,
+  callId: CallId,
+  amountPico: bigint,
+  holdLifetimeMs = 60_000,
+): Promise<AdmissionOutcome> {
+  return createAdmissionGate(redis)({
+    callId,
+    accountId,
+    keyId: 'key_test',
+    holdLifetimeMs,
+    amountPico,
+    flexible: false,
+    promptPico: 0n,
+    completionRate: 1n,
+    completionLimit: 1,
+    requestsPerMinute: 1_000_000,
+    tokensPerMinute: 1_000_000_000,
+    tokens: 1,
+    concurrentCalls: 1_000_000,
+    allowancePeriod: null,
+  })
+}

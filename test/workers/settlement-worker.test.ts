@@ -1,0 +1,192 @@
+import { pino } from 'pino'
+import { Registry } from 'prom-client'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { createBillingMetrics } from '../../src/billing/billing-metrics.ts'
+import { createHoldGate, type HoldGate } from '../../src/billing/hold-gate.ts'
+import { createSettlementStore, type SettlementStore } from '../../src/billing/settlement-store.ts'
+import { createSettlementQueue, enqueueSettlement, type SettlementQueue } from '../../src/platform/queues.ts'
+import { createRedis, type Redis } from '../../src/platform/redis.ts'
+import {
+  type SettlementWorker,
+  type SettlementWorkerOptions,
+  startSettlementWorker,
+} from '../../workers/settlement-worker.ts'
+import { openTestAccount, openTestBooks, settlementOf, type TestBooks } from '../helpers/billing.ts'
+import { openHold } from '../helpers/open-hold.ts'
+import { createTestRedis, type TestRedis } from '../helpers/services.ts'
+
+const WITHIN = { timeout: 15_000, interval: 20 }
+
+describe('the settlement worker', () => {
+  let books: TestBooks
+  let server: TestRedis
+  let redis: Redis
+  let queue: SettlementQueue
+  let gate: HoldGate
+  let store: SettlementStore
+  const workers: Array<{ worker: SettlementWorker; connection: Redis }> = []
+
+  beforeAll(async () => {
+    books = await openTestBooks()
+    server = await createTestRedis()
+    redis = createRedis({ url: server.url, name: 'test', mode: 'wait' })
+    gate = createHoldGate(redis)
+    store = createSettlementStore(books.postgres)
+  })
+  beforeEach(() => {
+    queue = createSettlementQueue(redis)
+  })
+  afterEach(async () => {
+    for (const { worker, connection } of workers.splice(0)) {
+      await worker.stop()
+      connection.disconnect()
+    }
+    await queue.obliterate({ force: true })
+    await queue.close()
+  })
+  afterAll(async () => {
+    redis.disconnect()
+    await server.close()
+    await books.close()
+  })
+
+  const start = (options: Partial<SettlementWorkerOptions> = {}) => {
+    const connection = createRedis({ url: server.url, name: 'test-settlement', mode: 'wait' })
+    const logger = pino({ level: 'silent' })
+    const metrics = createBillingMetrics(new Registry())
+    const worker = startSettlementWorker({
+      redis: connection,
+      store,
+      gate,
+      logger,
+      metrics,
+      settlementBatchMax: 50,
+      jobLockMs: 2_000,
+      ...options,
+    })
+    workers.push({ worker, connection })
+    return worker
+  }
+  const jobsLeft = () => queue.getJobCountByTypes('waiting', 'active', 'delayed', 'failed', 'completed')
+  const allSettled = () => vi.waitFor(async () => expect(await jobsLeft()).toBe(0), WITHIN)
+
+  /** An account with open holds for calls that are about to settle, 50 pico-USD charged of 100 held each. */
+  const heldCalls = async (count: number) => {
+    const account = await openTestAccount(books.postgres, 1_000_000n)
+    await gate.apply(account, { balancePico: 1_000_000n, version: 1n }, [])
+    const calls = Array.from({ length: count }, () => settlementOf(account))
+    for (const call of calls) await openHold(redis, account, call.id, 100n)
+    return { account, calls }
+  }
+  const sound = async (account: string, charged: bigint) => {
+    const balance = 1_000_000n - charged
+    const row = await books.postgres.account.findUniqueOrThrow({ where: { id: account } })
+    expect(row.balancePico).toBe(balance)
+    expect(await gate.figures(account)).toEqual({ availPico: balance, heldPico: 0n, version: row.version })
+  }
+
+  test('charges every call, releases every hold and leaves no job', async () => {
+    const { account, calls } = await heldCalls(120)
+    start()
+    for (const call of calls) await enqueueSettlement(queue, call)
+    await allSettled()
+    await sound(account, 6_000n)
+  })
+
+  test('settles what waited in few batches, none above the maximum', async () => {
+    const { account, calls } = await heldCalls(120)
+    await Promise.all(calls.map((call) => enqueueSettlement(queue, call)))
+    const settle = vi.fn(store.settle)
+    start({ store: { settle } })
+    await allSettled()
+    const sizes = settle.mock.calls.map(([records]) => records.length)
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(50)
+    expect(sizes.length).toBeLessThan(12)
+    await sound(account, 6_000n)
+  })
+
+  test('keeps its jobs while PostgreSQL is away, and settles them when it is back', async () => {
+    const { account, calls } = await heldCalls(3)
+    let failures = 0
+    const settle: SettlementStore['settle'] = (records) => {
+      if (failures < 3) {
+        failures += 1
+        return Promise.reject(new Error('postgres is away'))
+      }
+      return store.settle(records)
+    }
+    start({ store: { settle } })
+    for (const call of calls) await enqueueSettlement(queue, call)
+    await allSettled()
+    expect(failures).toBe(3)
+    await sound(account, 150n)
+  })
+
+  test('a failure after the commit settles again and changes nothing', async () => {
+    const { account, calls } = await heldCalls(3)
+    const settle = vi.fn<SettlementStore['settle']>(async (records) => {
+      const outcome = await store.settle(records)
+      if (settle.mock.calls.length === 1) throw new Error('the answer was lost')
+      return outcome
+    })
+    start({ store: { settle } })
+    for (const call of calls) await enqueueSettlement(queue, call)
+    await allSettled()
+    await sound(account, 150n)
+  })
+
+  test('told to stop while PostgreSQL is away, hands its jobs back for the next worker', async () => {
+    const { account, calls } = await heldCalls(3)
+    for (const call of calls) await enqueueSettlement(queue, call)
+    const settle = vi.fn(() => Promise.reject(new Error('postgres is away')))
+    const worker = start({ store: { settle } })
+    await vi.waitFor(() => expect(settle).toHaveBeenCalled(), WITHIN)
+    await worker.stop()
+    workers.pop()?.connection.disconnect()
+    expect(await queue.getWaitingCount()).toBe(3)
+    start()
+    await allSettled()
+    await sound(account, 150n)
+  })
+
+  test('jobs of a worker that died are settled by another', async () => {
+    const { account, calls } = await heldCalls(3)
+    for (const call of calls) await enqueueSettlement(queue, call)
+    const died = Promise.withResolvers<never>()
+    const settle = vi.fn(() => died.promise)
+    const stuck = start({ store: { settle }, jobLockMs: 1_000 })
+    await vi.waitFor(() => expect(settle).toHaveBeenCalled(), WITHIN)
+    // Without its connection it renews no lock: to the queue it is dead.
+    workers[0]?.connection.disconnect()
+    start({ jobLockMs: 1_000 })
+    await allSettled()
+    await sound(account, 150n)
+    workers.shift()
+    died.reject(new Error('dead'))
+    await stuck.stop().catch(() => undefined)
+  })
+
+  test('an idle worker stops at once', async () => {
+    const worker = start()
+    await queue.waitUntilReady()
+    const { calls } = await heldCalls(1)
+    await enqueueSettlement(queue, calls[0] as ReturnType<typeof settlementOf>)
+    await allSettled()
+    const startedAt = performance.now()
+    await worker.stop()
+    workers.pop()?.connection.disconnect()
+    expect(performance.now() - startedAt).toBeLessThan(2_000)
+  })
+
+  test('a refused settlement leaves the queue, is quarantined, and keeps its hold', async () => {
+    const { account, calls } = await heldCalls(2)
+    const [good, other] = calls as [ReturnType<typeof settlementOf>, ReturnType<typeof settlementOf>]
+    const bad = { ...other, chargePico: '101' }
+    start()
+    await enqueueSettlement(queue, bad)
+    await enqueueSettlement(queue, good)
+    await allSettled()
+    expect(await gate.openHolds(account)).toEqual([{ callId: bad.id, amountPico: 100n, keyId: 'key_test' }])
+    expect(await gate.figures(account)).toMatchObject({ availPico: 1_000_000n - 50n - 100n, heldPico: 100n })
+  })
+})
