@@ -1,6 +1,6 @@
 /**
  * Every surface of the API with its stability status; the router is built from this list, and nothing else
- * is routed under /v1. Only `Stable` is a contract. Statuses and behaviour: docs/surfaces.md.
+ * is routed under /v1. Only `Stable` is a contract. Statuses and behaviour: docs/api.md.
  */
 export type SurfaceStatus =
   | 'Stable'
