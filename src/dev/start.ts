@@ -52,7 +52,7 @@ async function main(): Promise<number> {
     console.error(`\n${(error as Error).message}`)
     return 1
   } finally {
-    await stopAll(context)
+    await stopAll(context, stop.signal.aborted ? String(stop.signal.reason) : 'after a failure')
     removeRuntimeFile(dataDir)
     stop.dispose()
     guard.close()

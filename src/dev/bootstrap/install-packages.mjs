@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
+import { existsSync, readFileSync, symlinkSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { withProgress } from './progress.mjs'
 import { runProcess } from './run-process.mjs'
@@ -26,19 +26,9 @@ export function packagesAreInstalled(root) {
  * @param {string} root
  */
 export async function installPackages(root) {
-  const wanted = Object.values(readLock(join(root, 'package-lock.json'))?.packages ?? {}).filter(
-    fitsHere,
-  ).length
-  const modules = join(root, 'node_modules')
-  const installing = runProcess.bind(null, ...npmCommand(), {
-    cwd: root,
-    env: { ...process.env, NODE_ENV: 'development' },
-  })
-  await withProgress(
-    'installing packages',
-    installing,
-    () => `, ${countPackages(modules)} of about ${wanted}`,
-  )
+  const [command, args] = npmCommand()
+  const options = { cwd: root, env: { ...process.env, NODE_ENV: 'development' } }
+  await withProgress('installing packages (only the first time)', () => runProcess(command, args, options))
 }
 
 /**
@@ -77,29 +67,6 @@ function npmCommand() {
   ]
   const cli = process.env.npm_execpath
   return cli?.endsWith('.js') ? [process.execPath, [cli, ...args]] : ['npm', args]
-}
-
-const fitsHere = ({ os, cpu, libc }) =>
-  (os?.includes(process.platform) ?? true) &&
-  (cpu?.includes(process.arch) ?? true) &&
-  (libc?.includes('glibc') ?? true)
-
-function countPackages(modules) {
-  if (!existsSync(modules)) return 0
-  return readdirSync(modules).reduce((count, name) => {
-    if (name.startsWith('.')) return count
-    return count + (name.startsWith('@') ? scopeSize(join(modules, name)) : 1)
-  }, 0)
-}
-
-function scopeSize(scope) {
-  try {
-    return readdirSync(scope).length
-  } catch (error) {
-    // npm renames folders while it works.
-    if (error.code === 'ENOENT') return 0
-    throw error
-  }
 }
 
 function readLock(path) {

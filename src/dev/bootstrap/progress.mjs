@@ -8,13 +8,12 @@ const TICK_MS = 250
  * @template T
  * @param {string} label
  * @param {() => Promise<T>} step
- * @param {() => string} [detail] what has been done so far
  * @returns {Promise<T>}
  */
-export async function withProgress(label, step, detail = () => '') {
+export async function withProgress(label, step) {
   const { stderr } = process
   const startedAt = Date.now()
-  const line = () => `  ${label} … ${Math.round((Date.now() - startedAt) / 1000)} s${detail()}`
+  const line = () => `  ${label} … ${Math.round((Date.now() - startedAt) / 1000)} s`
   if (!stderr.isTTY) stderr.write(`  ${label} …\n`)
   const timer = stderr.isTTY
     ? setInterval(() => stderr.write(`\r\u001b[2K${line()}`), TICK_MS)

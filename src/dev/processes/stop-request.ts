@@ -3,7 +3,7 @@ const SAME_REQUEST_MS = 1000
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 export interface StopRequests {
-  /** Aborted at the first request to stop. */
+  /** Aborted at the first request to stop; the reason says in words which one. */
   signal: AbortSignal
   dispose(): void
 }
@@ -15,16 +15,16 @@ export interface StopRequests {
 export function listenForStop(onForce: () => void): StopRequests {
   const controller = new AbortController()
   let firstAt = 0
-  const request = () => {
+  const request = (reason: string) => {
     const now = performance.now()
     if (firstAt === 0) {
       firstAt = now
-      controller.abort()
+      controller.abort(reason)
     } else if (now - firstAt > SAME_REQUEST_MS) onForce()
   }
   const disconnected = () => {
     // The launcher is gone; a second notice of it would be no new request.
-    if (firstAt === 0) request()
+    if (firstAt === 0) request('its launcher is gone')
   }
   for (const name of SIGNALS) process.on(name, request)
   process.on('disconnect', disconnected)

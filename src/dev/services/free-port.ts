@@ -1,7 +1,4 @@
 import { createServer } from 'node:net'
-import { tmpdir, userInfo } from 'node:os'
-import { join } from 'node:path'
-import { tryLock } from '../bootstrap/process-lock.mjs'
 
 const PORTS_TRIED = 200
 
@@ -23,17 +20,36 @@ export interface ClaimedPort {
 }
 
 /**
- * The first free port from `first` on, claimed for this process by a lock file: between choosing a port and
- * a child's listening on it, a second copy of the project that starts at the same time leaves it alone.
+ * The first free port from `first` on, claimed for this process: between choosing a port and a child's
+ * listening on it, another copy of the project that starts at the same time, whoever runs it, leaves it alone.
  */
 export async function claimPort(first: number, host: string): Promise<ClaimedPort> {
   for (let port = first; port < Math.min(first + PORTS_TRIED, 65_536); port++) {
-    const lock = tryLock(join(tmpdir(), `switchyard-ports-${userInfo().uid}`, `${port}.lock`))
-    if (!lock.acquired) continue
-    if (await portIsFree(port, host)) return { port, release: lock.release }
-    lock.release()
+    const release = await claim(port)
+    if (!release) continue
+    if (await portIsFree(port, host)) return { port, release }
+    release()
   }
   throw new Error(`no free port from ${first} on at ${host}`)
+}
+
+/**
+ * Holds a name in Linux's abstract socket namespace: it spans exactly what ports span, all users and no other
+ * container, and vanishes with the process. Elsewhere there is nothing alike, and ports are only looked at.
+ */
+function claim(port: number): Promise<(() => void) | null> {
+  if (process.platform !== 'linux') return Promise.resolve(() => undefined)
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EADDRINUSE') resolve(null)
+      else reject(error)
+    })
+    server.listen(`\0switchyard-port-${port}`, () => {
+      server.unref()
+      resolve(() => void server.close())
+    })
+  })
 }
 
 function listenOnce(port: number, host: string): Promise<number | null> {
