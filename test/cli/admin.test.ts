@@ -1,0 +1,226 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createHoldGate } from '../../src/billing/hold-gate.ts'
+import { createSettlementStore } from '../../src/billing/settlement-store.ts'
+import { createRedis, type Redis } from '../../src/platform/redis.ts'
+import { accountKeys, KEYS_CHANNEL } from '../../src/platform/redis-keys.ts'
+import { openTestBooks, settlementOf, type TestBooks } from '../helpers/billing.ts'
+import { openHold } from '../helpers/open-hold.ts'
+import { createTestRedis, type TestRedis } from '../helpers/services.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+
+interface Outcome {
+  code: number
+  out: string
+  err: string
+}
+
+describe("the operator's commands", () => {
+  let books: TestBooks
+  let server: TestRedis
+  let redis: Redis
+
+  beforeAll(async () => {
+    books = await openTestBooks()
+    server = await createTestRedis()
+    redis = createRedis({ url: server.url, name: 'test', mode: 'fail-fast' })
+  })
+  afterAll(async () => {
+    redis.disconnect()
+    await server.close()
+    await books.close()
+  })
+
+  const run = (command: 'admin' | 'audit' | 'trace', ...args: string[]): Promise<Outcome> => {
+    const env = {
+      ...process.env,
+      DATABASE_URL: books.url,
+      REDIS_URL: server.url,
+      MASTER_KEY: '11'.repeat(32),
+    }
+    return new Promise((resolve) => {
+      execFile(
+        process.execPath,
+        [`src/cli/${command}.ts`, ...args],
+        { cwd: ROOT, env },
+        (error, out, err) => {
+          resolve({ code: typeof error?.code === 'number' ? error.code : error ? -1 : 0, out, err })
+        },
+      )
+    })
+  }
+  // biome-ignore lint/suspicious/noExplicitAny: whatever a command prints
+  const json = async (command: 'admin' | 'audit' | 'trace', ...args: string[]): Promise<any> => {
+    const { code, out, err } = await run(command, ...args, '--json')
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+    return JSON.parse(out)
+  }
+  let emails = 0
+  const newAccount = async (): Promise<string> => {
+    emails += 1
+    const { account_id } = await json(
+      'admin',
+      'account',
+      'create',
+      '--email',
+      `a${emails}@x.test`,
+      '--credit',
+      '5.00',
+    )
+    return account_id
+  }
+
+  test('an account starts with the credit it is given, or else the free credit', async () => {
+    const paid = await json('admin', 'account', 'create', '--email', 'paid@x.test', '--credit', '5.00')
+    expect(paid).toMatchObject({
+      account_id: expect.stringMatching(/^acct_/),
+      balance_usd: '5.00',
+      state: 'active',
+    })
+    const free = await json('admin', 'account', 'create', '--email', 'free@x.test')
+    expect(free).toMatchObject({ balance_usd: '0.50', state: 'free_credit' })
+    expect(await json('admin', 'account', 'show', free.account_id)).toMatchObject({
+      email: 'free@x.test',
+      available_usd: '0.50',
+      held_usd: '0.00',
+    })
+  })
+
+  test('a credit can be spent at once, and counts once under one reference', async () => {
+    const account = await newAccount()
+    for (let times = 0; times < 2; times += 1) {
+      expect(
+        await json(
+          'admin',
+          'account',
+          'credit',
+          account,
+          '--amount',
+          '1.25',
+          '--reference',
+          `invoice-${account}`,
+        ),
+      ).toMatchObject({ balance_usd: '6.25', spendable_now: true })
+    }
+    expect(await createHoldGate(redis).figures(account)).toMatchObject({ availPico: 6_250_000_000_000n })
+  })
+
+  test('a key is shown once, listed without its secret, and its revocation is announced', async () => {
+    const account = await newAccount()
+    const created = await json(
+      ...(['admin', 'key', 'create', '--account', account, '--name', 'ci'] as const),
+      ...['--limit', '1.00', '--limit-reset', 'daily', '--expires', '2099-01-01', '--rpm', '60'],
+    )
+    expect(created).toMatchObject({
+      key_id: expect.stringMatching(/^key_/),
+      key: expect.stringMatching(/^sk-sy-[0-9A-Za-z]{49}$/),
+      limit_usd: '1.00',
+      limit_reset: 'daily',
+      requests_per_minute: 60,
+    })
+    const { out } = await run('admin', 'key', 'list', '--account', account, '--json')
+    expect(out).not.toContain(created.key)
+    expect(JSON.parse(out).keys).toEqual([
+      expect.objectContaining({ key_id: created.key_id, state: 'active' }),
+    ])
+
+    const subscriber = redis.duplicate()
+    await subscriber.subscribe(KEYS_CHANNEL)
+    const announced = new Promise<string>((resolve) =>
+      subscriber.once('message', (_, message) => resolve(message)),
+    )
+    expect(await json('admin', 'key', 'revoke', created.key_id)).toMatchObject({ state: 'revoked' })
+    expect(JSON.parse(await announced)).toMatchObject({ change: { keyId: created.key_id } })
+    subscriber.disconnect()
+  })
+
+  test('an admin key belongs to no account', async () => {
+    expect(await json('admin', 'admin-key', 'create')).toMatchObject({
+      account_id: null,
+      kind: 'admin',
+      key: expect.stringMatching(/^sk-sy-admin-/),
+    })
+  })
+
+  test.each<[string[], number]>([
+    [['account', 'show', 'nobody@x.test'], 1],
+    [['key', 'revoke', 'key_nobody'], 1],
+    [['account', 'create', '--email', 'nonsense'], 2],
+    [['account', 'create', '--email', 'b@x.test', '--credit', '-1'], 2],
+    [['account', 'create', '--email', 'b@x.test', '--credit', '1.0000000000001'], 2],
+    [['key', 'create', '--account', 'free@x.test', '--rpm', '0'], 2],
+    [['key', 'create', '--account', 'free@x.test', '--expires', '2001-01-01'], 2],
+    [['account', 'explode'], 2],
+    [['account', 'show', 'free@x.test', '--colour'], 2],
+  ])('%j fails with exit code %i and says why as JSON', async (args, code) => {
+    const outcome = await run('admin', ...args, '--json')
+    expect(outcome.code).toBe(code)
+    expect(JSON.parse(outcome.out)).toEqual({ error: expect.stringMatching(/./) })
+  })
+
+  test('the timeline of a settled call can be traced by its id and by its request id', async () => {
+    const account = await newAccount()
+    const call = settlementOf(account, { requestId: `request-of-${account}` })
+    await createSettlementStore(books.postgres).settle([call])
+    for (const id of [call.id, call.requestId]) {
+      const trace = await json('trace', id)
+      expect(trace).toMatchObject({ id: call.id, status: 'completed', charged_usd: '0.00000000005' })
+      expect(trace.timeline.map((event: { event: string }) => event.event.split(',')[0])).toEqual([
+        'admitted',
+        'claimed by a worker',
+        'attempt at acme/large-1',
+        'first token',
+        'attempt at acme/large-1: ok (HTTP 200)',
+        'finished: completed',
+        'settled',
+      ])
+    }
+    expect((await run('trace', 'chatcmpl_nothing')).code).toBe(1)
+  })
+
+  test('the audit is green, and red on any discrepancy', async () => {
+    expect(await json('audit')).toMatchObject({ ok: true, discrepancies: [] })
+
+    const account = await newAccount()
+    await json('admin', 'account', 'credit', account, '--amount', '1')
+    const drifted = await newAccount()
+    await createHoldGate(redis).apply(drifted, { balancePico: 5_000_000_000_000n, version: 1n }, [])
+    await redis.incrby(accountKeys(drifted).avail, 1)
+    await openHold(redis, account, 'chatcmpl_01J00000000000000000000000', 7n)
+    await books.postgres.$executeRawUnsafe(
+      'UPDATE accounts SET balance_pico = balance_pico + 1 WHERE id = $1',
+      account,
+    )
+    const wrong = settlementOf(account, { chargePico: '51' })
+    await createSettlementStore(books.postgres).settle([wrong, settlementOf(account, { chargePico: '500' })])
+
+    const { code, out } = await run('audit', '--json')
+    expect(code).toBe(1)
+    const report = JSON.parse(out)
+    const found = report.discrepancies.map(({ check }: { check: string }) => check)
+    expect(new Set(found)).toEqual(
+      new Set([
+        "an account's balance is the sum of its entries",
+        'a charge is tokens times rates, and a failed call costs nothing',
+        'no settlement is in quarantine',
+        'every gate in Redis is the ledger balance less its open holds, and not below zero',
+        'every settlement has reached the gate',
+        'every hold belongs to a call that is queued, running or settling',
+      ]),
+    )
+    expect(report.figures).toMatchObject({ open_holds: 1, lost_holds: 1, held_usd: '0.000000000007' })
+  })
+
+  test('a quarantined settlement can be waived', async () => {
+    const account = await newAccount()
+    const call = settlementOf(account, { chargePico: '500' })
+    await createSettlementStore(books.postgres).settle([call])
+    const { quarantined } = await json('admin', 'quarantine', 'list')
+    expect(quarantined.map((settlement: { call_id: string }) => settlement.call_id)).toContain(call.id)
+    expect((await run('admin', 'quarantine', 'retry', call.id)).code).toBe(1)
+    expect(await json('admin', 'quarantine', 'waive', call.id)).toMatchObject({ settled: true })
+    expect(await json('admin', 'account', 'show', account)).toMatchObject({ balance_usd: '5.00' })
+  })
+})

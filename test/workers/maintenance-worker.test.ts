@@ -1,0 +1,162 @@
+import { pino } from 'pino'
+import { Registry } from 'prom-client'
+import { ulid } from 'ulid'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createBalanceStore } from '../../src/billing/balance-store.ts'
+import { createBillingMetrics } from '../../src/billing/billing-metrics.ts'
+import { createGateInspection } from '../../src/billing/gate-inspection.ts'
+import { createHoldGate } from '../../src/billing/hold-gate.ts'
+import { createSettlementStore } from '../../src/billing/settlement-store.ts'
+import type { CallId } from '../../src/core/ids.ts'
+import {
+  createDispatchQueue,
+  createSettlementQueue,
+  type DispatchQueue,
+  enqueueSettlement,
+  type SettlementQueue,
+} from '../../src/platform/queues.ts'
+import { createRedis, type Redis } from '../../src/platform/redis.ts'
+import { accountKeys, lockKey } from '../../src/platform/redis-keys.ts'
+import { type MaintenanceOptions, runMaintenance } from '../../workers/maintenance-worker.ts'
+import { openTestAccount, openTestBooks, settlementOf, type TestBooks } from '../helpers/billing.ts'
+import { openHold } from '../helpers/open-hold.ts'
+import { createTestRedis, type TestRedis } from '../helpers/services.ts'
+
+const MINUTE_MS = 60_000
+const OPENING_PICO = 1_000n
+
+describe('maintenance', () => {
+  let books: TestBooks
+  let server: TestRedis
+  let redis: Redis
+  let dispatchQueue: DispatchQueue
+  let settlementQueue: SettlementQueue
+  let options: MaintenanceOptions
+
+  beforeAll(async () => {
+    books = await openTestBooks()
+    server = await createTestRedis()
+    redis = createRedis({ url: server.url, name: 'test', mode: 'wait' })
+    dispatchQueue = createDispatchQueue(redis)
+    settlementQueue = createSettlementQueue(redis)
+    options = {
+      redis,
+      dispatchQueue,
+      settlementQueue,
+      postgres: books.postgres,
+      settlements: createSettlementStore(books.postgres),
+      gate: createHoldGate(redis),
+      inspection: createGateInspection(redis),
+      balances: createBalanceStore(books.postgres),
+      metrics: createBillingMetrics(new Registry()),
+      logger: pino({ level: 'silent' }),
+      clock: Date.now,
+    }
+  })
+  afterAll(async () => {
+    await dispatchQueue.close()
+    await settlementQueue.close()
+    redis.disconnect()
+    await server.close()
+    await books.close()
+  })
+
+  const callMadeAgo = (ms: number): CallId => `chatcmpl_${ulid(Date.now() - ms)}`
+  const loadedAccount = async () => {
+    const account = await openTestAccount(books.postgres, OPENING_PICO)
+    await options.gate.apply(account, { balancePico: OPENING_PICO, version: 1n }, [])
+    return account
+  }
+
+  test('the hold of a lost call is released, and the call settled as failed at no charge', async () => {
+    const account = await loadedAccount()
+    const callId = callMadeAgo(2 * MINUTE_MS)
+    await openHold(redis, account, callId, 300n)
+    expect(await runMaintenance(options)).toMatchObject({ lostCalls: 1, driftedGates: 0 })
+    expect(await options.gate.figures(account)).toEqual({
+      availPico: OPENING_PICO,
+      heldPico: 0n,
+      version: 1n,
+    })
+    expect(await books.postgres.callRecord.findUnique({ where: { id: callId } })).toMatchObject({
+      status: 'failed',
+      chargePico: 0n,
+      holdPico: 300n,
+      keyId: 'key_test',
+    })
+  })
+
+  test('a hold past its deadline is looked at, however young its call', async () => {
+    const account = await loadedAccount()
+    const callId = callMadeAgo(0)
+    await openHold(redis, account, callId, 300n, 1_000)
+    const later = { ...options, clock: () => Date.now() + 2_000 }
+    expect(await runMaintenance(later)).toMatchObject({ lostCalls: 1 })
+  })
+
+  test('a fresh hold without a job is left alone: its job is on the way', async () => {
+    const account = await loadedAccount()
+    await openHold(redis, account, callMadeAgo(0), 300n)
+    expect(await runMaintenance(options)).toMatchObject({ lostCalls: 0 })
+    expect(await options.gate.figures(account)).toMatchObject({ heldPico: 300n })
+  })
+
+  test('the hold of a call with a job is left alone, in either queue', async () => {
+    const account = await loadedAccount()
+    const [waiting, settling] = [callMadeAgo(20 * MINUTE_MS), callMadeAgo(21 * MINUTE_MS)]
+    await openHold(redis, account, waiting, 300n)
+    await openHold(redis, account, settling, 200n)
+    await dispatchQueue.add('call', {} as never, { jobId: waiting })
+    await enqueueSettlement(settlementQueue, settlementOf(account, { id: settling }))
+    expect(await runMaintenance(options)).toMatchObject({ lostCalls: 0 })
+    expect(await options.gate.figures(account)).toMatchObject({ heldPico: 500n })
+    await dispatchQueue.obliterate({ force: true })
+    await settlementQueue.obliterate({ force: true })
+    await runMaintenance(options)
+  })
+
+  test('a settled call whose hold stayed open keeps its charge and loses the hold', async () => {
+    const account = await loadedAccount()
+    const call = settlementOf(account, { id: callMadeAgo(2 * MINUTE_MS) })
+    await openHold(redis, account, call.id, 100n)
+    await options.settlements.settle([call])
+    expect(await runMaintenance(options)).toMatchObject({ lostCalls: 0, driftedGates: 0 })
+    expect(await options.gate.figures(account)).toEqual({ availPico: 950n, heldPico: 0n, version: 2n })
+  })
+
+  test('a quarantined call keeps its hold', async () => {
+    const account = await loadedAccount()
+    const call = settlementOf(account, { id: callMadeAgo(2 * MINUTE_MS), chargePico: '101' })
+    await openHold(redis, account, call.id, 100n)
+    await options.settlements.settle([call])
+    expect(await runMaintenance(options)).toMatchObject({ lostCalls: 0 })
+    expect(await options.gate.figures(account)).toMatchObject({ heldPico: 100n })
+  })
+
+  test.each([
+    ['available is too high', 'avail', '5000'],
+    ['available is below zero', 'avail', '-1'],
+    ['held is not the sum of the holds', 'held', '7'],
+    ['the ledger went back to an older version', 'ver', '9'],
+  ] as const)('a gate in which %s is repaired', async (_name, key, value) => {
+    const account = await loadedAccount()
+    await openHold(redis, account, callMadeAgo(0), 300n)
+    await redis.set(accountKeys(account)[key], value)
+    expect(await runMaintenance(options)).toMatchObject({ driftedGates: 1 })
+    expect(await options.gate.figures(account)).toEqual({ availPico: 700n, heldPico: 300n, version: 1n })
+    expect(await runMaintenance(options)).toMatchObject({ driftedGates: 0 })
+  })
+
+  test('a gate that is behind the ledger is brought up to date, and is no drift', async () => {
+    const account = await loadedAccount()
+    await options.settlements.settle([settlementOf(account)])
+    expect(await runMaintenance(options)).toMatchObject({ driftedGates: 0 })
+    expect(await options.gate.figures(account)).toEqual({ availPico: 950n, heldPico: 0n, version: 2n })
+  })
+
+  test('one process at a time does it, and the lock is given back', async () => {
+    const runs = await Promise.all([runMaintenance(options), runMaintenance(options)])
+    expect(runs.filter((report) => report === null)).toHaveLength(1)
+    expect(await redis.exists(lockKey('maintenance'))).toBe(0)
+  })
+})
