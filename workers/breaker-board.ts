@@ -1,35 +1,28 @@
 import { randomUUID } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import type { HealthEffect } from '../src/core/attempt-failure.ts'
 import {
-  BREAKER_FAILURE_PERCENT,
   type BreakerEntry,
   type BreakerState,
   breakerState,
-  firstCooldownMs,
   formatBreakerEntry,
   reopened,
 } from '../src/core/breaker.ts'
 import type { RouteHealth } from '../src/core/failover.ts'
 import type { Logger } from '../src/platform/logger.ts'
-import { defineScript, type Redis } from '../src/platform/redis.ts'
+import type { Redis } from '../src/platform/redis.ts'
+import { HEALTH_CHANNEL } from '../src/platform/redis-keys.ts'
+import { HealthCounts } from './health-counts.ts'
 import {
-  HEALTH_BREAKERS,
-  HEALTH_CHANNEL,
-  HEALTH_RATE_LIMITED,
-  healthProbe,
-  healthWindow,
-} from '../src/platform/redis-keys.ts'
+  type BreakerSettings,
+  createHealthStore,
+  type HealthStore,
+  type ProbeOutcome,
+} from './health-store.ts'
 import { HealthView } from './health-view.ts'
 import { within } from './within.ts'
 
-const REPORT = readFileSync(new URL('./report-health.lua', import.meta.url), 'utf8')
-const SETTLE_PROBE = readFileSync(new URL('./settle-probe.lua', import.meta.url), 'utf8')
-
 const FLUSH_MS = 1_000
 const POLL_MS = 1_000
-/** A probe whose worker died is free again after this. */
-const PROBE_LIFETIME_MS = 60_000
 const ANSWER_WITHIN_MS = 500
 /** After losing a probe to another call, an offer counts as down for this long before it is asked again. */
 const PROBE_LOST_MS = 1_000
@@ -59,7 +52,7 @@ export interface BreakerBoardOptions {
   redis: Redis
   /** A connection in subscriber mode; it may carry other channels as well. */
   subscriber: Redis
-  settings: { breakerFailures: number; breakerWindowMs: number; breakerCooldownMs: number }
+  settings: BreakerSettings
   /** Unix milliseconds. */
   now: () => number
   logger: Logger
@@ -67,167 +60,157 @@ export interface BreakerBoardOptions {
 
 /** Starts a board: subscribes to changes, reads the present state, and polls it as a safety net. */
 export async function createBreakerBoard(options: BreakerBoardOptions): Promise<BreakerBoard> {
-  const { redis, subscriber, settings, now, logger } = options
-  const reportScript = defineScript(redis, 'syReportHealth', REPORT)
-  const probeScript = defineScript(redis, 'sySettleProbe', SETTLE_PROBE)
-  const view = new HealthView()
-  const pending = new Map<string, { failures: number; successes: number }>()
-  const sending = new Map<string, Promise<void>>()
-  const probesLost = new Map<string, number>()
-  const unreachable = (err: unknown) => logger.warn({ err }, 'the breaker board could not be reached')
+  const board = new SharedBoard(options)
+  await board.start()
+  return board
+}
 
-  const openEntry = (reason: BreakerEntry['reason']): string => {
-    const cooldownMs = firstCooldownMs(reason, settings.breakerCooldownMs)
-    return formatBreakerEntry({ reason, cooldownMs, untilMs: now() + cooldownMs })
-  }
-  const runReport = async (offerId: string, failures: number, successes: number, refused: boolean) => {
-    const entry = openEntry(refused ? 'refused' : 'failing')
-    const opened = await reportScript(
-      [healthWindow(offerId), HEALTH_BREAKERS],
-      [
-        offerId,
-        now(),
-        settings.breakerWindowMs,
-        failures,
-        successes,
-        settings.breakerFailures,
-        BREAKER_FAILURE_PERCENT,
-        entry,
-        refused ? 1 : 0,
-        HEALTH_CHANNEL,
-      ],
+class SharedBoard implements BreakerBoard {
+  readonly #store: HealthStore
+  readonly #view = new HealthView()
+  readonly #counts: HealthCounts
+  /** Offer id → unix ms until which its probe is another call's. */
+  readonly #probesLost = new Map<string, number>()
+  readonly #options: BreakerBoardOptions
+  #polling: Promise<void> | null = null
+  #timers: NodeJS.Timeout[] = []
+
+  constructor(options: BreakerBoardOptions) {
+    this.#options = options
+    this.#store = createHealthStore(options.redis, options.settings, options.now)
+    this.#counts = new HealthCounts((offerId, failures, successes) =>
+      this.#open(offerId, 'failing', this.#store.count(offerId, failures, successes)),
     )
-    if (opened !== 1) return
-    view.setBreaker(offerId, entry)
-    logger.error(
-      { alarm: 'breaker-opened', offerId, reason: refused ? 'refused' : 'failing' },
-      'a breaker opened',
-    )
-  }
-  // At most one report of an offer is under way; what happens meanwhile goes with the next.
-  const send = (offerId: string): void => {
-    const counts = pending.get(offerId)
-    if (!counts || sending.has(offerId)) return
-    pending.delete(offerId)
-    const sent = runReport(offerId, counts.failures, counts.successes, false)
-      .catch(unreachable)
-      .finally(() => {
-        sending.delete(offerId)
-        if ((pending.get(offerId)?.failures ?? 0) > 0) send(offerId)
-      })
-    sending.set(offerId, sent)
-  }
-  const count = (offerId: string, what: 'failures' | 'successes'): void => {
-    const counts = pending.get(offerId) ?? { failures: 0, successes: 0 }
-    counts[what]++
-    pending.set(offerId, counts)
-  }
-  const limitRate = async (offerId: string, retryAfterMs: number): Promise<void> => {
-    const untilMs = Math.ceil(now() + retryAfterMs)
-    view.setRateLimited(offerId, untilMs)
-    await redis
-      .pipeline()
-      .hset(HEALTH_RATE_LIMITED, offerId, untilMs)
-      .publish(HEALTH_CHANNEL, JSON.stringify(['rate-limited', offerId, String(untilMs)]))
-      .exec()
-  }
-  const settleProbe = async (offerId: string, token: string, effect: HealthEffect): Promise<void> => {
-    const outcome =
-      effect.kind === 'success'
-        ? 'close'
-        : effect.kind === 'failure' || effect.kind === 'refused'
-          ? 'reopen'
-          : 'abandon'
-    const before = view.breaker(offerId)
-    const entry = before && outcome === 'reopen' ? formatBreakerEntry(reopened(before, now())) : ''
-    const held = await probeScript(
-      [healthProbe(offerId), HEALTH_BREAKERS, healthWindow(offerId)],
-      [offerId, token, outcome === 'reopen' && entry === '' ? 'abandon' : outcome, entry, HEALTH_CHANNEL],
-    )
-    if (held !== 1) return
-    probesLost.delete(offerId)
-    if (outcome !== 'abandon') view.setBreaker(offerId, entry)
-    logger.info({ offerId, outcome }, 'a probe of a half-open breaker ended')
-  }
-  const poll = async (): Promise<void> => {
-    const [breakers, limited] = await Promise.all([
-      redis.hgetall(HEALTH_BREAKERS),
-      redis.hgetall(HEALTH_RATE_LIMITED),
-    ])
-    const expired = view.replace(breakers, limited, now())
-    if (expired.length > 0) await redis.hdel(HEALTH_RATE_LIMITED, ...expired)
   }
 
-  const onMessage = (channel: string, message: string): void => {
-    if (channel === HEALTH_CHANNEL && !view.applyMessage(message)) {
-      logger.error({ channel }, 'a message on the health channel could not be read')
+  async start(): Promise<void> {
+    const { subscriber } = this.#options
+    subscriber.on('message', this.#onMessage)
+    await subscriber.subscribe(HEALTH_CHANNEL)
+    await this.#poll()
+    const poll = () => {
+      this.#polling ??= this.#poll()
+        .catch(this.#unreachable)
+        .finally(() => {
+          this.#polling = null
+        })
+    }
+    this.#timers = [setInterval(poll, POLL_MS), setInterval(() => this.#counts.flush(), FLUSH_MS)]
+    for (const timer of this.#timers) timer.unref()
+  }
+
+  health(offerId: string): RouteHealth {
+    const now = this.#options.now()
+    const health = this.#view.health(offerId, now)
+    const lostUntil = health.kind === 'probe' ? (this.#probesLost.get(offerId) ?? 0) : 0
+    return lostUntil > now ? { kind: 'down', untilMs: lostUntil } : health
+  }
+
+  async claimProbe(offerId: string): Promise<string | null> {
+    const token = randomUUID()
+    const claim = this.#store.claimProbe(offerId, token)
+    if (await within(claim, ANSWER_WITHIN_MS, false, this.#unreachable)) return token
+    this.#probesLost.set(offerId, this.#options.now() + PROBE_LOST_MS)
+    return null
+  }
+
+  report(offerId: string, effect: HealthEffect, probe: string | null): void {
+    if (effect.kind === 'rate-limited') this.#limitRate(offerId, effect.retryAfterMs)
+    if (probe !== null) {
+      this.#settleProbe(offerId, probe, effect).catch(this.#unreachable)
+    } else if (effect.kind === 'success') {
+      this.#counts.success(offerId)
+    } else if (effect.kind === 'failure') {
+      this.#counts.failure(offerId)
+    } else if (effect.kind === 'refused') {
+      void this.#open(offerId, 'refused', this.#store.refuse(offerId))
     }
   }
-  subscriber.on('message', onMessage)
-  await subscriber.subscribe(HEALTH_CHANNEL)
-  await poll()
 
-  let polling: Promise<void> | null = null
-  const pollTimer = setInterval(() => {
-    polling ??= poll()
-      .catch(unreachable)
-      .finally(() => {
-        polling = null
-      })
-  }, POLL_MS)
-  const flushTimer = setInterval(() => {
-    for (const offerId of pending.keys()) send(offerId)
-  }, FLUSH_MS)
-  pollTimer.unref()
-  flushTimer.unref()
-
-  return {
-    health(offerId) {
-      const health = view.health(offerId, now())
-      const lostUntil = health.kind === 'probe' ? (probesLost.get(offerId) ?? 0) : 0
-      return lostUntil > now() ? { kind: 'down', untilMs: lostUntil } : health
-    },
-
-    async claimProbe(offerId) {
-      const token = randomUUID()
-      const claim = redis.set(healthProbe(offerId), token, 'PX', PROBE_LIFETIME_MS, 'NX')
-      const won = (await within<string | null>(claim, ANSWER_WITHIN_MS, null, unreachable)) === 'OK'
-      if (!won) probesLost.set(offerId, now() + PROBE_LOST_MS)
-      return won ? token : null
-    },
-
-    report(offerId, effect, probe) {
-      if (effect.kind === 'rate-limited') limitRate(offerId, effect.retryAfterMs).catch(unreachable)
-      if (probe !== null) {
-        settleProbe(offerId, probe, effect).catch(unreachable)
-        return
+  state(): OfferHealthState[] {
+    const now = this.#options.now()
+    return this.#view.offers().map((offerId) => {
+      const entry = this.#view.breaker(offerId)
+      return {
+        offerId,
+        breaker: breakerState(entry, now),
+        reason: entry?.reason ?? null,
+        untilMs: entry?.untilMs ?? null,
+        rateLimitedUntilMs: this.#view.rateLimitedUntil(offerId, now),
       }
-      if (effect.kind === 'success') count(offerId, 'successes')
-      if (effect.kind === 'refused') runReport(offerId, 0, 0, true).catch(unreachable)
-      if (effect.kind === 'failure') {
-        count(offerId, 'failures')
-        send(offerId)
-      }
-    },
+    })
+  }
 
-    state() {
-      return view.offers().map((offerId) => {
-        const entry = view.breaker(offerId)
-        return {
-          offerId,
-          breaker: breakerState(entry, now()),
-          reason: entry?.reason ?? null,
-          untilMs: entry?.untilMs ?? null,
-          rateLimitedUntilMs: view.rateLimitedUntil(offerId, now()),
-        }
-      })
-    },
+  async close(): Promise<void> {
+    for (const timer of this.#timers) clearInterval(timer)
+    this.#options.subscriber.off('message', this.#onMessage)
+    // What Redis is not there to take is lost with the process.
+    const underWay = Promise.all([this.#polling, this.#counts.settled()])
+    await within<unknown>(underWay, ANSWER_WITHIN_MS, null, this.#unreachable)
+  }
 
-    async close() {
-      clearInterval(pollTimer)
-      clearInterval(flushTimer)
-      subscriber.off('message', onMessage)
-      await Promise.all([polling, ...sending.values()])
-    },
+  readonly #onMessage = (channel: string, message: string): void => {
+    if (channel === HEALTH_CHANNEL && !this.#view.applyMessage(message)) {
+      this.#options.logger.error({ channel }, 'a message on the health channel could not be read')
+    }
+  }
+
+  readonly #unreachable = (err: unknown): void => {
+    this.#options.logger.warn({ err }, 'the breaker board could not be reached')
+  }
+
+  /** Takes note of a breaker that a report may have opened. Never rejects. */
+  async #open(
+    offerId: string,
+    reason: BreakerEntry['reason'],
+    report: Promise<string | null>,
+  ): Promise<void> {
+    try {
+      const entry = await report
+      if (entry === null) return
+      this.#view.setBreaker(offerId, entry)
+      this.#options.logger.error({ alarm: 'breaker-opened', offerId, reason }, 'a breaker opened')
+    } catch (error) {
+      this.#unreachable(error)
+    }
+  }
+
+  #limitRate(offerId: string, retryAfterMs: number): void {
+    const untilMs = Math.ceil(this.#options.now() + retryAfterMs)
+    this.#view.setRateLimited(offerId, untilMs)
+    this.#store.limitRate(offerId, untilMs).catch(this.#unreachable)
+  }
+
+  async #settleProbe(offerId: string, token: string, effect: HealthEffect): Promise<void> {
+    const before = this.#view.breaker(offerId)
+    const entry = before ? formatBreakerEntry(reopened(before, this.#options.now())) : ''
+    const wanted = probeOutcome(effect)
+    // Without an entry another call has closed the breaker meanwhile, and there is nothing to reopen.
+    const outcome = wanted === 'reopen' && entry === '' ? 'abandon' : wanted
+    const held = await this.#store.settleProbe(offerId, token, outcome, entry)
+    if (!held) return
+    this.#probesLost.delete(offerId)
+    if (outcome !== 'abandon') this.#view.setBreaker(offerId, outcome === 'close' ? '' : entry)
+    this.#options.logger.info({ offerId, outcome }, 'a probe of a half-open breaker ended')
+  }
+
+  async #poll(): Promise<void> {
+    const { breakers, rateLimited } = await this.#store.read()
+    await this.#store.forgetRateLimits(this.#view.replace(breakers, rateLimited, this.#options.now()))
+  }
+}
+
+function probeOutcome(effect: HealthEffect): ProbeOutcome {
+  switch (effect.kind) {
+    case 'success':
+      return 'close'
+    case 'failure':
+    case 'refused':
+      return 'reopen'
+    case 'rate-limited':
+    case 'none':
+      return 'abandon'
+    default:
+      return effect satisfies never
   }
 }

@@ -78,7 +78,8 @@ export function createRetryBudget({ redis, limits, now, logger }: RetryBudgetOpt
     },
     async close() {
       clearInterval(timer)
-      await flushing
+      // Counts that Redis is not there to take are lost with the process.
+      await within(flushing, ANSWER_WITHIN_MS, undefined, report)
     },
   }
 }
