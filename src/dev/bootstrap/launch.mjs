@@ -4,11 +4,11 @@
  * on the project's own Node, passing signals and the exit code through.
  */
 import { spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { clientIsCurrent, generateClient } from './generate-client.mjs'
 import { installPackages, linkPostgresLibraries, packagesAreInstalled } from './install-packages.mjs'
-import { waitForLock } from './process-lock.mjs'
+import { parentOf, waitForLock } from './process-lock.mjs'
 import { dataDirectory, findRunningServices } from './running-services.mjs'
 
 const ROOT = resolve(import.meta.dirname ?? new URL('.', import.meta.url).pathname, '../../..')
@@ -97,7 +97,7 @@ function run(node, args, env) {
     // The channel's closing tells long-running commands that this process was killed.
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
   })
-  const stopWatching = whenParentIsGone(() => child.kill('SIGTERM'))
+  const stopWatching = whenNpmIsGone(() => child.kill('SIGTERM'))
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'])
     process.on(signal, () => child.kill(signal))
   child.on('error', fail)
@@ -109,15 +109,22 @@ function run(node, args, env) {
 }
 
 /** npm itself may be killed without a word; what it started should not stay behind. */
-function whenParentIsGone(stop) {
-  const parent = process.ppid
+function whenNpmIsGone(stop) {
   if (!process.env.npm_lifecycle_event) return () => undefined
+  const parent = process.ppid
+  // npm runs its scripts in a shell, which some shells replace by the script and others do not.
+  const shellParent = parentIsShell() ? parentOf(parent) : null
   const timer = setInterval(() => {
-    if (process.ppid === parent) return
+    if (process.ppid === parent && (shellParent === null || parentOf(parent) === shellParent)) return
     clearInterval(timer)
     stop()
   }, PARENT_CHECK_MS)
   return () => clearInterval(timer)
+}
+
+function parentIsShell() {
+  const path = `/proc/${process.ppid}/comm`
+  return existsSync(path) && /^(ba|da|z|k|a)?sh$|^busybox$/.test(readFileSync(path, 'utf8').trim())
 }
 
 function fail(error) {

@@ -10,3 +10,5 @@ export function waitForLock(
 export function processStartTime(pid: number): string
 
 export function isRunning(pid: number, startTime: string): boolean
+
+export function parentOf(pid: number): number | null

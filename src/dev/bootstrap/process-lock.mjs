@@ -76,13 +76,21 @@ export function isRunning(pid, startTime) {
   return stat.state !== 'Z' && (startTime === '' || stat.startTime === startTime)
 }
 
+/**
+ * The parent of a process; null when the process is gone or the system does not say.
+ * @param {number} pid
+ */
+export function parentOf(pid) {
+  return readStat(pid)?.parent ?? null
+}
+
 function readStat(pid) {
   const text = readIfThere(`/proc/${pid}/stat`)
   if (text === null) return null
   // The second field is the command in parentheses and may hold anything. The state is the third field,
-  // the start time the 22nd.
+  // the parent the fourth, the start time the 22nd.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
-  return { state: fields[0], startTime: fields[19] ?? '' }
+  return { state: fields[0], parent: Number(fields[1]), startTime: fields[19] ?? '' }
 }
 
 function isHeld(content) {
