@@ -4,6 +4,8 @@ import type { SettlementDrain } from './settlement-drain.ts'
 
 export interface BenchReport {
   comparisons: Comparison[]
+  /** Share of the machine that others took meanwhile, 0 to 1. */
+  othersShare: number
   processorMicrosPerCall: Record<string, number>
   memoryBytes: Record<string, number>
   hotPath: HotPathCounts
@@ -49,6 +51,7 @@ export function renderReport(report: BenchReport): string {
     `settlement: ${settlement.settled} calls in the books, ${settlement.seconds.toFixed(1)} s after the last load`,
     `audit: ${report.audit}`,
     ...report.failures.map((failure) => `FAILED ${failure}`),
+    `other processes took ${(100 * report.othersShare).toFixed(0)} % of this machine meanwhile`,
     `took ${report.seconds.toFixed(0)} s`,
   ].join('\n')
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { LoadResult, Scenario } from './load-scenario.ts'
 
 export interface LoadRunner {
+  readonly pid: number
   run(scenario: Scenario): Promise<LoadResult>
   stop(): Promise<void>
 }
@@ -13,6 +14,7 @@ export function startLoadRunner(): LoadRunner {
   const child = fork(join(import.meta.dirname, 'load-process.ts'), { serialization: 'advanced' })
   const ended = once(child, 'exit')
   return {
+    pid: child.pid ?? 0,
     async run(scenario) {
       child.send(scenario)
       const answer = await Promise.race([

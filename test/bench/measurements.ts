@@ -1,9 +1,10 @@
+import { availableParallelism } from 'node:os'
 import { BENCH_MODELS, type BenchModel, BURST_TOKENS } from './bench-catalog.ts'
 import type { BenchStack } from './bench-stack.ts'
 import { median } from './latency-summary.ts'
 import type { LoadRunner } from './load-runner.ts'
 import type { LoadResult, Scenario, Target } from './load-scenario.ts'
-import { type ProcessUsage, readProcessUsage } from './process-usage.ts'
+import { type ProcessUsage, readMachineBusyMs, readProcessUsage } from './process-usage.ts'
 
 /** One figure, directly at the provider and through the gateway; medians over the rounds. */
 export interface Comparison {
@@ -17,11 +18,12 @@ export interface Bench {
   stack: BenchStack
   load: LoadRunner
   log: (line: string) => void
+  /** Rounds a figure is the median of. */
+  rounds: number
   /** Calls that failed, with reasons; a bench with any has measured something else. */
   failures: string[]
 }
 
-const ROUNDS = 3
 const CALLER_LEVELS = [1, 32, 128]
 const PACED_CALLS_PER_SECOND = 1_200
 const OPEN_STREAMS = 100
@@ -107,6 +109,27 @@ export async function measureMemory(bench: Bench): Promise<Record<string, number
   return Object.fromEntries([...usage].map(([name, { memoryBytes }]) => [name, memoryBytes]))
 }
 
+/**
+ * Share of the machine's processors, 0 to 1, that processes other than the bench took while `measure` ran. A
+ * bench on a busy machine measures the machine.
+ */
+export async function shareOfOthers<T>(
+  bench: Bench,
+  measure: () => Promise<T>,
+): Promise<{ result: T; others: number }> {
+  const own = [process.pid, bench.load.pid, ...bench.stack.processes.values()]
+  const ownMs = async () => {
+    const usage = await readProcessUsage(own)
+    return [...usage.values()].reduce((sum, { cpuMs }) => sum + cpuMs, 0)
+  }
+  const before = { machine: await readMachineBusyMs(), own: await ownMs(), at: performance.now() }
+  const result = await measure()
+  const machineMs = (await readMachineBusyMs()) - before.machine
+  const capacityMs = (performance.now() - before.at) * availableParallelism()
+  const othersMs = machineMs - ((await ownMs()) - before.own)
+  return { result, others: Math.max(0, othersMs / capacityMs) }
+}
+
 /** A closed loop of one caller for a while; resolves to the calls made. */
 export async function makeSomeCalls(bench: Bench): Promise<number> {
   const scenario = scenarioFor(bench.stack, 'gateway', 'plain', {
@@ -128,7 +151,7 @@ type Shape = Omit<Scenario, 'target'> & { stream: boolean }
 /** Measures direct and through the gateway in turn, round after round, so that both meet the same machine. */
 async function compare(bench: Bench, what: string, model: BenchModel, shape: Shape) {
   const results = { direct: [] as LoadResult[], gateway: [] as LoadResult[] }
-  for (let round = 0; round < ROUNDS; round++) {
+  for (let round = 0; round < bench.rounds; round++) {
     for (const target of ['direct', 'gateway'] as const) {
       const result = await bench.load.run(scenarioFor(bench.stack, target, model, shape))
       results[target].push(result)

@@ -28,6 +28,16 @@ export async function readProcessUsage(pids: readonly number[]): Promise<Map<num
   )
 }
 
+/** Processor time of the whole machine since it began, all processors together, idle time left out. */
+export async function readMachineBusyMs(): Promise<number> {
+  const [first = ''] = (await readFile('/proc/stat', 'utf8')).split('\n')
+  const [user = 0, nice = 0, system = 0, , , interrupts = 0, softInterrupts = 0, stolen = 0] = first
+    .split(/\s+/)
+    .slice(1)
+    .map(Number)
+  return (user + nice + system + interrupts + softInterrupts + stolen) * TICK_MS
+}
+
 async function readStat(name: string) {
   let stat: string
   try {
