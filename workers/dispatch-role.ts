@@ -11,6 +11,7 @@ import { createReplyArchive } from '../src/relay/reply-archive.ts'
 import { createAttemptChain } from './attempt-chain.ts'
 import { createBreakerBoard } from './breaker-board.ts'
 import { DispatchWorker } from './dispatch-worker.ts'
+import { loadTokenizer } from './providers/count-tokens.ts'
 import { createProviderRegistry } from './providers/registry.ts'
 import { createTransport } from './providers/transport.ts'
 import { createRetryBudget } from './retry-budget.ts'
@@ -75,6 +76,8 @@ export async function startDispatchRole(
     logger,
     clock: Date.now,
   })
+  // A first count in the middle of calls would hold all of them up.
+  await loadTokenizer()
   await listenForControl(subscriber, (message) => calls.control(message))
   await worker.start()
 
