@@ -117,10 +117,12 @@ export async function shareOfOthers<T>(
   bench: Bench,
   measure: () => Promise<T>,
 ): Promise<{ result: T; others: number }> {
-  const own = [process.pid, bench.load.pid, ...bench.stack.processes.values()]
+  // This process's own children are the load and the stack; PostgreSQL's are a generation further.
+  const postgres = bench.stack.processes.get('postgres') ?? 0
   const ownMs = async () => {
-    const usage = await readProcessUsage(own)
-    return [...usage.values()].reduce((sum, { cpuMs }) => sum + cpuMs, 0)
+    const usage = await readProcessUsage([process.pid, postgres])
+    const database = await readProcessUsage([postgres], { children: false })
+    return usage.get(process.pid)!.cpuMs + usage.get(postgres)!.cpuMs - database.get(postgres)!.cpuMs
   }
   const before = { machine: await readMachineBusyMs(), own: await ownMs(), at: performance.now() }
   const result = await measure()

@@ -10,13 +10,16 @@ export interface ProcessUsage {
 const TICK_MS = 10
 const PAGE_BYTES = 4096
 
-/** Reads memory and processor time of processes with their children from /proc, by process id. */
-export async function readProcessUsage(pids: readonly number[]): Promise<Map<number, ProcessUsage>> {
+/** Reads memory and processor time of processes from /proc, by process id, their children's included. */
+export async function readProcessUsage(
+  pids: readonly number[],
+  { children = true } = {},
+): Promise<Map<number, ProcessUsage>> {
   const names = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
   const all = (await Promise.all(names.map(readStat))).filter((stat) => stat !== null)
   return new Map(
     pids.map((pid) => {
-      const family = all.filter((stat) => stat.pid === pid || stat.parent === pid)
+      const family = all.filter((stat) => stat.pid === pid || (children && stat.parent === pid))
       return [
         pid,
         {
