@@ -23,6 +23,7 @@ import { createApiRuntime } from '../../src/runtime.ts'
 import { startDispatchRole } from '../../workers/dispatch-role.ts'
 import { startSettlementRole } from '../../workers/settlement-role.ts'
 import { createTestDatabase, createTestRedis, type TestRedis } from './services.ts'
+import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 
@@ -48,13 +49,20 @@ export interface StackOptions {
   dispatchWorkers?: number
   apis?: number
   durableRedis?: boolean
+  /** Puts a proxy before PostgreSQL, so that it can go away. The test's own client goes around it. */
+  databaseProxy?: boolean
 }
 
 /** A part of the gateway that runs. */
 export interface Part {
   stop(): Promise<void>
-  /** `kill -9`; only where parts are processes. */
+  /** `kill -9`; only where parts are processes, like the following. */
   kill(): Promise<void>
+  /** Stops it in its tracks, as a machine that hangs does, until `resume`. */
+  pause(): void
+  resume(): void
+  /** Its exit code; null when a signal ended it. */
+  exited: Promise<number | null>
   pid: number | undefined
 }
 
@@ -66,6 +74,8 @@ export interface TestStack {
   postgres: Postgres
   redis: Redis
   redisServer: TestRedis
+  /** Only with the option `databaseProxy`. */
+  databaseProxy: TcpProxy | null
   environment: Record<string, string>
   catalogFile: string
   apis: Part[]
@@ -101,8 +111,9 @@ export async function startStack(options: StackOptions): Promise<TestStack> {
   const writeCatalog = (models: TestModels) =>
     writeFile(catalogFile, JSON.stringify(catalogDocument(models, providers.url)))
   await writeCatalog(options.models)
+  const databaseProxy = options.databaseProxy ? await startTcpProxy(database.url) : null
   const environment: Record<string, string> = {
-    DATABASE_URL: database.url,
+    DATABASE_URL: databaseProxy?.url ?? database.url,
     REDIS_URL: redisServer.url,
     MASTER_KEY: randomBytes(32).toString('base64'),
     CATALOG_FILE: catalogFile,
@@ -163,6 +174,7 @@ export async function startStack(options: StackOptions): Promise<TestStack> {
     postgres,
     redis,
     redisServer,
+    databaseProxy,
     environment,
     catalogFile,
     apis,
@@ -211,6 +223,7 @@ export async function startStack(options: StackOptions): Promise<TestStack> {
       await providers.close()
       redis.disconnect()
       await postgres.$disconnect()
+      await databaseProxy?.close()
       await redisServer.close()
       await database.drop()
       await rm(folder, { recursive: true, force: true })
@@ -269,7 +282,17 @@ function inlinePart(running: { stop(): Promise<void> }): Part {
     stopped ??= running.stop()
     return stopped
   }
-  return { stop, pid: undefined, kill: () => Promise.reject(new Error('this part is no process')) }
+  const refuse = () => {
+    throw new Error('this part is no process')
+  }
+  return {
+    stop,
+    kill: async () => refuse(),
+    pause: refuse,
+    resume: refuse,
+    exited: new Promise(() => undefined),
+    pid: undefined,
+  }
 }
 
 async function spawnPart(entry: string, args: string[], environment: Record<string, string>): Promise<Part> {
@@ -277,14 +300,21 @@ async function spawnPart(entry: string, args: string[], environment: Record<stri
     env: { PATH: process.env.PATH, ...environment },
     stdio: ['ignore', process.env.TEST_LOG_LEVEL ? 'inherit' : 'ignore', 'inherit'],
   })
+  const exited = once(child, 'exit').then(([code]) => code as number | null)
   const end = async (signal: NodeJS.Signals) => {
     if (child.exitCode !== null || child.signalCode !== null) return
-    const exited = once(child, 'exit')
     child.kill(signal)
     await exited
   }
   await stillAlive(child)
-  return { stop: () => end('SIGTERM'), kill: () => end('SIGKILL'), pid: child.pid }
+  return {
+    stop: () => end('SIGTERM'),
+    kill: () => end('SIGKILL'),
+    pause: () => void child.kill('SIGSTOP'),
+    resume: () => void child.kill('SIGCONT'),
+    exited,
+    pid: child.pid,
+  }
 }
 
 /** Catches an entry that dies at once, on bad configuration. */

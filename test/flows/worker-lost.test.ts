@@ -1,0 +1,164 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { expectBooksInOrder } from '../helpers/books.ts'
+import { ask, type Caller, stream, streamed } from '../helpers/chat-client.ts'
+import { type Part, startStack, type TestStack } from '../helpers/stack.ts'
+
+const LOCK_MS = 2_000
+/** Until a lost claim is taken over: the lock runs out, then two checks for stalled jobs. */
+const TAKEN_OVER_WITHIN_MS = LOCK_MS * 2 + 3_000
+const WORDS = 60
+
+let stack: TestStack
+let caller: Caller
+/** The one worker that runs when a test begins. */
+let worker: Part
+let whole: string
+
+beforeAll(async () => {
+  stack = await startStack({
+    processes: true,
+    environment: { JOB_LOCK_MS: String(LOCK_MS), SHUTDOWN_GRACE_MS: '1500' },
+    models: {
+      'test/plain': [{ at: 'alpha', model: `words-${WORDS}` }],
+      'test/slow': [{ at: 'alpha', model: `words-${WORDS}.rate-20` }],
+      'test/hangs-once': [{ at: 'alpha', model: `words-${WORDS}.flaky-1-hang` }],
+      'test/hangs-once-streaming': [{ at: 'alpha', model: `words-${WORDS}.flaky-1-hang-after-role.tag-b` }],
+      'test/quick': [{ at: 'alpha', model: `words-${WORDS}.rate-100` }],
+    },
+  })
+  worker = stack.dispatch[0]!
+  const { key } = await stack.account('5.00')
+  caller = { url: stack.url, key }
+  whole = (await ask(caller, { model: 'test/plain' })).text!
+})
+afterAll(() => stack?.close())
+
+const record = (id: string) => stack.postgres.callRecord.findUniqueOrThrow({ where: { id } })
+
+/** Starts another worker, then ends the first as told; the other is `worker` from then on. */
+async function replace(end: (old: Part) => Promise<void>): Promise<void> {
+  const old = worker
+  worker = await stack.startDispatch()
+  await end(old)
+}
+
+/** The call is at a provider: its worker has it. */
+const reached = (model: string) => stack.providers.log.arrived((request) => request.model?.includes(model) ?? false)
+
+describe('a dispatch worker that is killed', () => {
+  it('before the first token of a stream: the call runs again elsewhere, whole, charged once', async () => {
+    const opening = stream(caller, { model: 'test/hangs-once-streaming' })
+    await reached('tag-b')
+    await replace((old) => old.kill())
+    const killedAt = Date.now()
+    const answer = await (await opening).end
+    expect(Date.now() - killedAt).toBeLessThan(TAKEN_OVER_WITHIN_MS)
+    expect(answer).toMatchObject({ text: whole, done: true, finishReason: 'stop', errorCode: null })
+    await expectBooksInOrder(stack)
+    expect(await record(answer.id!)).toMatchObject({ status: 'completed', completionTokens: WORDS })
+  })
+
+  it('in the middle of a stream: the client keeps what it got, is told the truth, and pays for that', async () => {
+    const open = await stream(caller, { model: 'test/slow' })
+    await open.said(30)
+    await replace((old) => old.kill())
+    const killedAt = Date.now()
+    const answer = await open.end
+    expect(Date.now() - killedAt).toBeLessThan(TAKEN_OVER_WITHIN_MS)
+    expect(answer).toMatchObject({ status: 200, done: false, finishReason: 'error', errorCode: 'all_providers_failed' })
+    expect(whole.startsWith(answer.text)).toBe(true)
+    await expectBooksInOrder(stack)
+    const charged = await record(answer.id!)
+    expect(charged.status).toBe('interrupted')
+    expect(charged.completionTokens).toBeGreaterThan(0)
+    expect(charged.completionTokens).toBeLessThan(WORDS)
+    expect(charged.chargePico).toBeLessThanOrEqual(charged.holdPico)
+  })
+
+  it('during a non-streaming call: the client gets a whole answer, charged once', async () => {
+    const asking = ask(caller, { model: 'test/hangs-once' })
+    await reached('flaky-1-hang')
+    await replace((old) => old.kill())
+    const killedAt = Date.now()
+    const answer = await asking
+    expect(Date.now() - killedAt).toBeLessThan(TAKEN_OVER_WITHIN_MS)
+    expect(answer).toMatchObject({ status: 200, text: whole, finishReason: 'stop' })
+    await expectBooksInOrder(stack)
+  })
+})
+
+describe('a dispatch worker that is told to stop', () => {
+  it('finishes the streams it has', async () => {
+    const open = await Promise.all(Array.from({ length: 5 }, () => stream(caller, { model: 'test/quick' })))
+    await Promise.all(open.map((one) => one.said(10)))
+    await replace((old) => old.stop())
+    for (const one of open) expect(await one.end).toMatchObject({ text: whole, done: true, errorCode: null })
+    await expectBooksInOrder(stack)
+  })
+
+  it('hands back calls of which nothing was shown, and ends the others truthfully', async () => {
+    stack.providers.reset()
+    const hanging = ask(caller, { model: 'test/hangs-once' })
+    const shown = await stream(caller, { model: 'test/slow' })
+    await Promise.all([reached('flaky-1-hang'), shown.said(10)])
+    const stoppedAt = Date.now()
+    await replace((old) => old.stop())
+    expect(await hanging).toMatchObject({ status: 200, text: whole })
+    expect(Date.now() - stoppedAt).toBeLessThan(6_000)
+    expect(await shown.end).toMatchObject({ done: false, finishReason: 'error' })
+    await expectBooksInOrder(stack)
+    expect(await record(shown.soFar.id!)).toMatchObject({ status: 'interrupted' })
+  })
+})
+
+describe('a dispatch worker that is paused for longer than its claim', () => {
+  it('says nothing more to the client when it wakes, and does not charge a second time', async () => {
+    const paused = worker
+    const open = await stream(caller, { model: 'test/slow' })
+    await open.said(30)
+    worker = await stack.startDispatch()
+    paused.pause()
+    const answer = await open.end
+    expect(answer).toMatchObject({ done: false, finishReason: 'error' })
+    const saidBefore = answer.text
+    paused.resume()
+    await stack.providers.log.abortedBy((request) => request.model === `words-${WORDS}.rate-20`)
+    await expectBooksInOrder(stack)
+    expect(answer.text).toBe(saidBefore)
+    const charged = await record(answer.id!)
+    expect(charged.status).toBe('interrupted')
+    expect(charged.completionTokens).toBeLessThan(WORDS)
+    await paused.stop()
+  })
+
+  it('wakes to an answer that was given by another, and leaves it at that', async () => {
+    stack.providers.reset()
+    const paused = worker
+    const asking = ask(caller, { model: 'test/hangs-once' })
+    await reached('flaky-1-hang')
+    worker = await stack.startDispatch()
+    paused.pause()
+    const answer = await asking
+    expect(answer).toMatchObject({ status: 200, text: whole })
+    paused.resume()
+    await stack.providers.log.abortedBy()
+    await expectBooksInOrder(stack)
+    expect(await streamed(caller, { model: 'test/plain' })).toMatchObject({ text: whole, done: true })
+    await paused.stop()
+  })
+
+  it('alone: takes its own call over and still answers and charges once', async () => {
+    const open = await stream(caller, { model: 'test/slow' })
+    await open.said(30)
+    worker.pause()
+    const lock = `{sy:queues}:dispatch:${open.soFar.id}:lock`
+    await expect.poll(() => stack.redis.exists(lock), { timeout: LOCK_MS * 2 }).toBe(0)
+    worker.resume()
+    const answer = await open.end
+    expect(whole.startsWith(answer.text)).toBe(true)
+    expect(answer.done).toBe(answer.text === whole)
+    await expectBooksInOrder(stack)
+    const charged = await record(answer.id!)
+    expect(charged.status).toBe(answer.done ? 'completed' : 'interrupted')
+  })
+})

@@ -1,0 +1,66 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import pino from 'pino'
+import { Registry } from 'prom-client'
+import { expect } from 'vitest'
+import { createBalanceStore } from '../../src/billing/balance-store.ts'
+import { createBillingMetrics } from '../../src/billing/billing-metrics.ts'
+import { createGateInspection } from '../../src/billing/gate-inspection.ts'
+import { createHoldGate } from '../../src/billing/hold-gate.ts'
+import { createSettlementStore } from '../../src/billing/settlement-store.ts'
+import { createDispatchQueue, createSettlementQueue } from '../../src/platform/queues.ts'
+import { runMaintenance } from '../../workers/maintenance-worker.ts'
+import type { TestStack } from './stack.ts'
+
+const QUEUES = '{sy:queues}'
+const IDLE_WITHIN_MS = 20_000
+/** The sweep leaves younger holds alone: their job may be on its way. */
+const SWEEP_AGE_MS = 61_000
+
+/** Resolves when no call waits or runs and nothing waits for settlement. */
+export async function untilIdle({ redis }: TestStack, withinMs = IDLE_WITHIN_MS): Promise<void> {
+  const lists = ['dispatch', 'settlement'].flatMap((queue) =>
+    ['wait', 'active'].map((state) => `${QUEUES}:${queue}:${state}`),
+  )
+  const deadline = Date.now() + withinMs
+  for (;;) {
+    const lengths = await Promise.all(lists.map((list) => redis.llen(list)))
+    if (lengths.every((length) => length === 0)) return
+    if (Date.now() > deadline) throw new Error(`jobs are left: ${lists.map((l, i) => `${l} ${lengths[i]}`)}`)
+    await delay(20)
+  }
+}
+
+/** Runs maintenance once as if every hold were older than a minute. Returns how many calls had been lost. */
+export async function sweepNow(stack: TestStack): Promise<number> {
+  const { redis, postgres } = stack
+  const report = await runMaintenance({
+    redis,
+    postgres,
+    dispatchQueue: createDispatchQueue(redis),
+    settlementQueue: createSettlementQueue(redis),
+    settlements: createSettlementStore(postgres),
+    gate: createHoldGate(redis),
+    inspection: createGateInspection(redis),
+    balances: createBalanceStore(postgres),
+    metrics: createBillingMetrics(new Registry()),
+    logger: pino({ level: 'silent' }),
+    clock: () => Date.now() + SWEEP_AGE_MS,
+  })
+  return report?.lostCalls ?? 0
+}
+
+/** Waits until nothing is in flight, then expects no open hold, exact balances, and a green audit. */
+export async function expectBooksInOrder(stack: TestStack): Promise<void> {
+  await untilIdle(stack)
+  const { redis, postgres } = stack
+  for (const accountId of await redis.smembers('sy:accounts')) {
+    await expect.poll(() => redis.hlen(`sy:{${accountId}}:holds`), { timeout: 5_000 }).toBe(0)
+    const { balancePico } = await postgres.account.findUniqueOrThrow({ where: { id: accountId } })
+    const [held, available] = await redis.mget(`sy:{${accountId}}:held`, `sy:{${accountId}}:avail`)
+    expect({ held, available }).toEqual({ held: '0', available: String(balancePico) })
+    expect(balancePico).toBeGreaterThanOrEqual(0n)
+  }
+  const audit = await stack.command('audit')
+  expect(audit.json).toMatchObject({ ok: true, discrepancies: [] })
+  expect(audit.code).toBe(0)
+}
