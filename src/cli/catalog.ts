@@ -16,39 +16,33 @@ import { catalogModel, catalogModelList } from '../catalog/model-list.ts'
 import { type Config, readConfig } from '../config.ts'
 import { type CatalogSnapshot, findModel, type Model } from '../core/catalog.ts'
 import { formatRate } from '../core/money.ts'
+import { type CommandOutput, runCommand, UsageError } from './run-command.ts'
 
 const USAGE = `usage: catalog import FILE [--check] [--json]
        catalog show [ID] [--all] [--json]
        catalog sync [--json]`
-
-/** What a command has to say: for scripts and for people, and whether it succeeded. */
-interface Report {
-  json: unknown
-  text: string
-  ok: boolean
-}
 
 type CatalogConfig = Pick<
   Config,
   'catalogFile' | 'simulatedProvidersUrl' | 'ollamaUrl' | 'discountPercent' | 'openWeightsDiscountPercent'
 >
 
-async function run(positionals: string[], flags: { all: boolean; check: boolean }): Promise<Report> {
+async function run(positionals: string[], flags: { all: boolean; check: boolean }): Promise<CommandOutput> {
   const [command, argument, ...rest] = positionals
-  if (rest.length > 0) throw new Error(USAGE)
+  if (rest.length > 0) throw new UsageError(USAGE)
   const config = catalogConfig()
   switch (command) {
     case 'import':
-      if (argument === undefined) throw new Error(USAGE)
+      if (argument === undefined) throw new UsageError(USAGE)
       // npm runs scripts in the project's folder; paths are meant from where it was called.
       return importFile(resolve(process.env.INIT_CWD ?? '', argument), config, flags.check)
     case 'show':
       return show(argument, await loadSnapshot(config, flags.all))
     case 'sync':
-      if (argument !== undefined) throw new Error(USAGE)
+      if (argument !== undefined) throw new UsageError(USAGE)
       return sync(await loadSnapshot(config, false))
     default:
-      throw new Error(USAGE)
+      throw new UsageError(USAGE)
   }
 }
 
@@ -58,14 +52,14 @@ function catalogConfig(): CatalogConfig {
   return readConfig({ ...notUsed, ...process.env })
 }
 
-async function importFile(path: string, config: CatalogConfig, checkOnly: boolean): Promise<Report> {
+async function importFile(path: string, config: CatalogConfig, checkOnly: boolean): Promise<CommandOutput> {
   const { catalogFile, discountPercent, openWeightsDiscountPercent } = config
   const generatedAt = Math.floor(Date.now() / 1000)
   const options = { discountPercent, openWeightsDiscountPercent, generatedAt }
   const checked = await checkCatalogFile(path, config.simulatedProvidersUrl, options)
   if (checked.kind === 'problems') {
     const text = `Not imported:\n  ${checked.problems.join('\n  ')}`
-    return { json: { error: 'the file is not valid', problems: checked.problems }, text, ok: false }
+    return { data: { error: 'the file is not valid', problems: checked.problems }, text, failed: true }
   }
   const summary = {
     file: path,
@@ -77,7 +71,7 @@ async function importFile(path: string, config: CatalogConfig, checkOnly: boolea
     summary.keys_missing.length > 0 ? ` Keys not set here: ${summary.keys_missing.join(', ')}.` : ''
   if (checkOnly) {
     const text = `${path} is valid: the catalog would hold ${summary.models} models.${warning}`
-    return { json: { ...summary, installed: null }, text, ok: true }
+    return { data: { ...summary, installed: null }, text }
   }
   if (catalogFile === null) {
     throw new Error(
@@ -86,7 +80,7 @@ async function importFile(path: string, config: CatalogConfig, checkOnly: boolea
   }
   await installCatalogFile(checked.content, catalogFile)
   const text = `${path} is now ${catalogFile}: the catalog holds ${summary.models} models.${warning}`
-  return { json: { ...summary, installed: catalogFile }, text, ok: true }
+  return { data: { ...summary, installed: catalogFile }, text }
 }
 
 function missingKeys(catalog: CatalogSnapshot): string[] {
@@ -105,16 +99,16 @@ async function loadSnapshot(config: CatalogConfig, all: boolean): Promise<Catalo
   return store.snapshot()
 }
 
-function show(id: string | undefined, catalog: CatalogSnapshot): Report {
+function show(id: string | undefined, catalog: CatalogSnapshot): CommandOutput {
   if (id === undefined) {
     const models = [...catalog.models.values()]
-    const json = { version: catalog.version, ...catalogModelList(catalog) }
-    return { json, text: models.map(modelLine).join('\n') || 'The catalog is empty.', ok: true }
+    const data = { version: catalog.version, ...catalogModelList(catalog) }
+    return { data, text: models.map(modelLine).join('\n') || 'The catalog is empty.' }
   }
   const model = findModel(catalog, id)
   if (!model) throw new Error(`There is no model ${JSON.stringify(id)} in the catalog.`)
-  const json = catalogModel(model)
-  return { json, text: JSON.stringify(json, null, 2), ok: true }
+  const data = catalogModel(model)
+  return { data, text: JSON.stringify(data, null, 2) }
 }
 
 const ID_COLUMN = 48
@@ -123,12 +117,12 @@ const modelLine = (model: Model): string =>
   `${model.id.padEnd(ID_COLUMN)} ${formatRate(model.rate.prompt)} / ${formatRate(model.rate.completion)} USD per million tokens, ` +
   `${model.contextLength} tokens, at ${model.offers.map((offer) => offer.provider.id).join(', ')}`
 
-async function sync(catalog: CatalogSnapshot): Promise<Report> {
+async function sync(catalog: CatalogSnapshot): Promise<CommandOutput> {
   const listings = await compareListings(catalog, process.env)
   return {
-    json: { providers: listings },
+    data: { providers: listings },
     text: listings.map(listingLine).join('\n') || 'No provider is enabled.',
-    ok: listings.every((listing) => listing.kind === 'compared'),
+    failed: listings.some((listing) => listing.kind === 'failed'),
   }
 }
 
@@ -141,27 +135,13 @@ function listingLine(listing: ListingComparison): string {
   return [`${listing.provider}: lists ${listing.listed} models`, ...changes].join('\n')
 }
 
-async function main(): Promise<void> {
-  const asJson = process.argv.includes('--json')
-  try {
-    const { values, positionals } = parseArgs({
-      allowPositionals: true,
-      options: {
-        json: { type: 'boolean' },
-        all: { type: 'boolean', default: false },
-        check: { type: 'boolean', default: false },
-      },
-    })
-    const report = await run(positionals, values)
-    print(asJson ? JSON.stringify(report.json) : report.text)
-    if (!report.ok) process.exitCode = 1
-  } catch (error) {
-    const { message } = error as Error
-    print(asJson ? JSON.stringify({ error: message }) : message)
-    process.exitCode = 1
-  }
-}
+const options = {
+  json: { type: 'boolean', default: false },
+  all: { type: 'boolean', default: false },
+  check: { type: 'boolean', default: false },
+} as const
 
-const print = (text: string) => process.stdout.write(`${text}\n`)
-
-await main()
+await runCommand(process.argv.includes('--json'), () => {
+  const { values, positionals } = parseArgs({ allowPositionals: true, options })
+  return run(positionals, values)
+})

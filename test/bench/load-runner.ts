@@ -1,6 +1,5 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
 import type { LoadResult, Scenario } from './load-scenario.ts'
 
 export interface LoadRunner {
@@ -11,7 +10,7 @@ export interface LoadRunner {
 
 /** Starts the load generator in a process of its own. */
 export function startLoadRunner(): LoadRunner {
-  const child = fork(join(import.meta.dirname, 'load-process.ts'), { serialization: 'advanced' })
+  const child = fork(new URL('./load-process.ts', import.meta.url), { serialization: 'advanced' })
   const ended = once(child, 'exit')
   return {
     pid: child.pid ?? 0,

@@ -70,9 +70,14 @@ test('import without CATALOG_FILE fails and says so, and --check only checks', a
 })
 
 test('a missing model, a missing file and a wrong command fail with a message', async () => {
-  for (const args of [['show', 'no/such'], ['import', 'no-such.json'], ['exprot']]) {
-    const { code, json } = await catalog(args)
-    expect([args, code, typeof json.error]).toEqual([args, 1, 'string'])
+  for (const [args, expected] of [
+    [['show', 'no/such'], 1],
+    [['import', 'no-such.json'], 1],
+    [['exprot'], 2],
+    [['show', '--al'], 2],
+  ] as const) {
+    const { code, json } = await catalog([...args])
+    expect([args, code, typeof json.error]).toEqual([args, expected, 'string'])
   }
 })
 
