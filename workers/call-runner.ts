@@ -26,6 +26,14 @@ export interface CallRunnerDependencies {
   clock: () => number
 }
 
+/** One claim of a call by one worker. */
+export interface Claim {
+  /** Which claim of this job it is, from 1. */
+  number: number
+  /** Whether no other worker can have claimed the call since. */
+  isHeld(): Promise<boolean>
+}
+
 /** What becomes of the job: it is done, goes back to the queue untouched, or is another worker's by now. */
 export type RunResult = 'done' | 'hand-back' | 'lost'
 
@@ -49,16 +57,17 @@ const FAILED_INSIDE: FrameError = {
 /**
  * Runs one claimed call to its end: the failover chain, the frames, the settlement. The settlement is
  * enqueued before the client sees the end and before the job completes, so a crash between any two steps
- * neither loses a charge nor doubles one. `claim` numbers the claims of this job, from 1.
+ * neither loses a charge nor doubles one. A worker whose claim was lost settles nothing: the call is another's.
  */
-export async function runCall(job: CallJob, claim: number, deps: CallRunnerDependencies): Promise<RunResult> {
+export async function runCall(job: CallJob, claim: Claim, deps: CallRunnerDependencies): Promise<RunResult> {
   const { envelope } = job
   const claimedAt = deps.clock()
   const runsOn = envelope.idempotencyRecord !== null
-  const outbox = new CallOutbox(deps.publisher, envelope.id, envelope.replyChannel, claim, runsOn)
+  const outbox = new CallOutbox(deps.publisher, envelope.id, envelope.replyChannel, claim.number, runsOn)
   const call = deps.calls.add(envelope.id, outbox, runsOn)
   try {
-    const ended = await play(job, claim, call, deps)
+    const ended = await play(job, claim.number, call, deps)
+    if (isLost(call) || !(await claim.isHeld())) return 'lost'
     if (typeof ended === 'string') return ended
     const record = settlementRecord(envelope, ended.end, deps.catalog(), {
       claimedAt,
@@ -67,9 +76,12 @@ export async function runCall(job: CallJob, claim: number, deps: CallRunnerDepen
     await close(record, ended.last, envelope, outbox, deps)
     return 'done'
   } finally {
-    deps.calls.remove(envelope.id)
+    deps.calls.remove(call)
   }
 }
+
+const isLost = ({ controller }: RunningCall): boolean =>
+  (controller.signal.reason as AbortReason | undefined) === 'claim-lost'
 
 /** How a call ended: what to settle, and the last frame its client gets. */
 interface Ended {
@@ -87,6 +99,7 @@ async function play(
   if (claim === 1 && deps.clock() > envelope.queueDeadlineAt) return failure(WAITED_TOO_LONG)
   try {
     const takeover: Takeover = claim === 1 ? { kind: 'run' } : await askTakeover(call)
+    if (call.controller.signal.reason === ('shutdown' satisfies AbortReason)) return 'hand-back'
     if (takeover.kind === 'finished') return 'done'
     if (takeover.kind === 'run' && claim > MAX_CLAIMS) return failure(FAILED_INSIDE)
     const body = JSON.parse(deps.sealer.open(job.sealedBody, envelope.id)) as CallBody
@@ -112,7 +125,6 @@ const sinkFor = ({ outbox }: RunningCall) => ({
 
 function ended(outcome: ChainOutcome, envelope: CallEnvelope, call: RunningCall): Ended | RunResult {
   const reason = call.controller.signal.reason as AbortReason | undefined
-  if (reason === 'claim-lost') return 'lost'
   switch (outcome.status) {
     case 'completed':
       return { end: { ...outcome, errorCode: null }, last: lastFrame(outcome, envelope) }

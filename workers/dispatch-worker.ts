@@ -7,7 +7,7 @@ import type { Logger } from '../src/platform/logger.ts'
 import { DISPATCH_QUEUE } from '../src/platform/queues.ts'
 import type { Redis } from '../src/platform/redis.ts'
 import { QUEUE_PREFIX } from '../src/platform/redis-keys.ts'
-import { type CallRunnerDependencies, runCall } from './call-runner.ts'
+import { type CallRunnerDependencies, type Claim, runCall } from './call-runner.ts'
 
 export interface DispatchWorkerOptions extends CallRunnerDependencies {
   connection: Redis
@@ -25,6 +25,16 @@ const RETRY_MS = 200
 
 type ClaimedJob = Job<CallJob>
 
+/** A lock whose renewal is older than this part of its life is not trusted without asking. */
+const TRUSTED_LOCK_PART = 2 / 3
+
+/** A job's lock as this worker knows it. */
+interface Lock {
+  callId: string
+  /** When the lock was last taken or renewed for certain, unix ms. */
+  renewedAt: number
+}
+
 /**
  * Fetches calls by hand and runs many at once. BullMQ's own loop fetches one job after another until the
  * queue is empty before it starts the first; this one starts each as it comes, and completing a job claims
@@ -34,7 +44,7 @@ export class DispatchWorker {
   private readonly worker: ManualWorker
   private readonly options: DispatchWorkerOptions
   private readonly token = randomUUID()
-  private readonly claimed = new Set<string>()
+  private readonly locks = new Map<string, Lock>()
   private readonly renewal: NodeJS.Timeout
   private slots: number
   private readonly freed = new EventEmitter()
@@ -106,10 +116,13 @@ export class DispatchWorker {
 
   private async runOne(job: ClaimedJob): Promise<ClaimedJob | undefined> {
     const callId = job.id as CallId
-    const { logger } = this.options
-    this.claimed.add(callId)
+    const { logger, clock } = this.options
+    // BullMQ notes the time before it asks for the lock.
+    const lock: Lock = { callId, renewedAt: job.processedOn ?? clock() }
+    this.locks.set(callId, lock)
+    const claim: Claim = { number: job.attemptsStarted, isHeld: () => this.isHeld(lock) }
     try {
-      const result = this.stopping ? 'hand-back' : await runCall(job.data, job.attemptsStarted, this.options)
+      const result = this.stopping ? 'hand-back' : await runCall(job.data, claim, this.options)
       if (result === 'lost') return undefined
       if (result === 'hand-back') {
         await job.moveToWait(this.token)
@@ -121,27 +134,40 @@ export class DispatchWorker {
       logger.error({ err: error, callId }, 'call not completed')
       return undefined
     } finally {
-      this.claimed.delete(callId)
+      // This worker may have lost the call and claimed it again: that claim is not ours to end.
+      if (this.locks.get(callId) === lock) this.locks.delete(callId)
     }
   }
 
   private async renew(): Promise<void> {
-    if (this.claimed.size === 0) return
-    const ids = [...this.claimed]
+    const locks = [...this.locks.values()]
+    if (locks.length === 0) return
     try {
-      const lost = await this.worker.extendJobLocks(
-        ids,
-        ids.map(() => this.token),
-        this.options.lockMs,
-      )
-      for (const callId of lost) {
-        if (!this.claimed.has(callId)) continue
+      for (const { callId } of await this.extend(locks)) {
         this.options.logger.warn({ callId }, 'claim lost to another worker')
         this.options.calls.abort(callId as CallId, 'claim-lost')
       }
     } catch (error) {
-      this.options.logger.warn({ err: error, calls: ids.length }, 'claims not renewed')
+      this.options.logger.warn({ err: error, calls: locks.length }, 'claims not renewed')
     }
+  }
+
+  /** Renews locks; returns those that are lost and not given up since. */
+  private async extend(locks: Lock[]): Promise<Lock[]> {
+    const askedAt = this.options.clock()
+    const ids = locks.map(({ callId }) => callId)
+    const tokens = ids.map(() => this.token)
+    const lost = new Set(await this.worker.extendJobLocks(ids, tokens, this.options.lockMs))
+    for (const lock of locks) if (!lost.has(lock.callId)) lock.renewedAt = askedAt
+    return locks.filter((lock) => lost.has(lock.callId) && this.locks.get(lock.callId) === lock)
+  }
+
+  /** Whether a claim still stands. Asks Redis only when this process may have slept through a renewal. */
+  private async isHeld(lock: Lock): Promise<boolean> {
+    const { clock, lockMs } = this.options
+    if (clock() - lock.renewedAt > lockMs * TRUSTED_LOCK_PART && (await this.extend([lock])).length > 0)
+      return false
+    return this.locks.get(lock.callId) === lock
   }
 
   private async drained(): Promise<void> {

@@ -35,8 +35,12 @@ export class RunningCalls {
     return this.running.size
   }
 
-  /** Adds a call; one whose cancel overtook its job starts out aborted. */
+  /**
+   * Adds a call; one whose cancel overtook its job starts out aborted. A call that runs here already was
+   * lost and claimed again by this same worker: the older run ends.
+   */
   add(callId: CallId, outbox: CallOutbox, runsOn: boolean): RunningCall {
+    this.abort(callId, 'claim-lost')
     const call: RunningCall = { outbox, controller: new AbortController(), runsOn, onShown: null }
     this.running.set(callId, call)
     if (this.cancelled.delete(callId)) call.controller.abort('client-gone' satisfies AbortReason)
@@ -44,9 +48,9 @@ export class RunningCalls {
   }
 
   /** Ends a call; its frames stay for a resend until newer ones push them out. */
-  remove(callId: CallId): void {
-    const call = this.running.get(callId)
-    if (!call) return
+  remove(call: RunningCall): void {
+    const { callId } = call.outbox
+    if (this.running.get(callId) !== call) return
     this.running.delete(callId)
     keep(this.ended, KEPT_OUTBOXES)
     this.ended.set(callId, call.outbox)

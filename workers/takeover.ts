@@ -15,6 +15,8 @@ export type Takeover =
   | { kind: 'end'; shown: ShownSoFar }
 
 const ANSWER_WITHIN_MS = 3_000
+/** Question or answer may be lost on the way. */
+const ASK_AGAIN_MS = 500
 const NOBODY_WAITS: ShownSoFar = { text: '', candidate: null, finished: false }
 
 /**
@@ -32,10 +34,12 @@ function askShown(call: RunningCall): Promise<ShownSoFar | null> {
   return new Promise((resolve) => {
     const settle = (shown: ShownSoFar | null) => {
       clearTimeout(timer)
+      clearInterval(asking)
       call.onShown = null
       resolve(shown)
     }
     const timer = setTimeout(() => settle(NOBODY_WAITS), ANSWER_WITHIN_MS)
+    const asking = setInterval(() => call.outbox.askShown(), ASK_AGAIN_MS)
     call.onShown = settle
     call.controller.signal.addEventListener('abort', () => settle(NOBODY_WAITS), { once: true })
     call.outbox.askShown()
