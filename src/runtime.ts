@@ -5,6 +5,7 @@ import { startKeyCache } from './accounts/key-cache.ts'
 import { createKeyHasher } from './accounts/key-hash.ts'
 import { createKeyStore } from './accounts/key-store.ts'
 import { createAdmissionGate } from './admission/admission-gate.ts'
+import { createErrands } from './admission/errands.ts'
 import { createIdempotency } from './admission/idempotency.ts'
 import { createFigureLoaders } from './admission/load-figures.ts'
 import { createHoldGate } from './billing/hold-gate.ts'
@@ -59,12 +60,14 @@ export async function createApiRuntime(config: Readonly<Config>, logger: Logger)
   const hub = new ReplyHub({ apiId, subscriber: replySubscriber, publisher: redis, logger, clock: Date.now })
   await hub.start()
 
+  const errands = createErrands(logger)
   const archive = createReplyArchive(redis, createSealer(config.masterKey, 'kept-reply'))
   const app = await buildApp({
     admission: {
       catalog: catalog.snapshot,
       gate: createAdmissionGate(redis),
       ...createFigureLoaders(accounts, createSpendStore(postgres), gate, redis),
+      errands,
       limits: config,
       replyChannel: hub.channel,
       topUpUrl: `${config.publicUrl ?? `http://localhost:${config.port}`}/billing`,
@@ -77,6 +80,7 @@ export async function createApiRuntime(config: Readonly<Config>, logger: Logger)
       settlementQueue,
       sealer: createSealer(config.masterKey, 'call-body'),
       archive,
+      errands,
       logger,
       clock: Date.now,
     },

@@ -9,6 +9,7 @@ import { formatUsd, picoUsd } from '../core/money.ts'
 import { promptTokensBound } from '../core/prompt-tokens.ts'
 import { planRoute, type RoutingPlan } from '../core/routing-plan.ts'
 import type { AdmissionAnswer, AdmissionGate, RateFigures } from './admission-gate.ts'
+import type { Errands } from './errands.ts'
 
 /** Limits of a key where the key itself sets none, and the bounds of a call. */
 export interface AdmissionLimits {
@@ -32,6 +33,9 @@ export interface AdmissionDependencies {
     key: KeyRecord,
     period: { id: string; startsAt: number; endsAt: number | null },
   ) => Promise<void>
+  /** Closes a hold that may stand or not. */
+  releaseHold: (accountId: string, callId: CallId) => Promise<void>
+  errands: Errands
   limits: AdmissionLimits
   replyChannel: string
   topUpUrl: string
@@ -75,11 +79,20 @@ export async function admitCall(
     maxCandidates: limits.attemptsPerCall * CANDIDATES_PER_ATTEMPT,
     random: deps.random,
   })
+  const askGate: AdmissionGate = async (admission) => {
+    try {
+      return await deps.gate(admission)
+    } catch (error) {
+      // Redis can go away between taking the hold and saying so.
+      deps.errands.add(() => deps.releaseHold(key.accountId, callId))
+      throw error
+    }
+  }
   const now = deps.clock()
   const callTimeoutMs = request.stream ? limits.callTimeoutMs : limits.nonStreamingCallTimeoutMs
   const period = key.limitPico === null ? null : allowancePeriod(key.limitReset, now)
   const ask = () =>
-    deps.gate({
+    askGate({
       callId,
       accountId: key.accountId,
       keyId: key.keyId,

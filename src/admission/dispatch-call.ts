@@ -12,6 +12,7 @@ import type { Sealer } from '../platform/sealing.ts'
 import type { CallSink } from '../relay/pending-call.ts'
 import type { ReplyArchive } from '../relay/reply-archive.ts'
 import type { ReplyHub } from '../relay/reply-hub.ts'
+import type { Errands } from './errands.ts'
 
 export interface DispatchDependencies {
   hub: ReplyHub
@@ -19,6 +20,7 @@ export interface DispatchDependencies {
   settlementQueue: SettlementQueue
   sealer: Sealer
   archive: ReplyArchive
+  errands: Errands
   logger: Logger
   clock: () => number
 }
@@ -37,6 +39,10 @@ const WAITED_TOO_LONG: FrameError = {
   code: 'request_timeout',
   message: 'The call waited too long for a free worker. Retry shortly.',
 }
+const LOST: FrameError = {
+  code: 'internal_error',
+  message: 'The answer was lost inside the gateway. Retry the request.',
+}
 
 /**
  * Sends an admitted call on its way: the sink waits on the reply channel before the job exists. A call that
@@ -48,46 +54,64 @@ export function dispatchCall(
   sink: CallSink,
   deps: DispatchDependencies,
 ): DispatchedCall {
-  const { hub, dispatchQueue, sealer, logger } = deps
-  const call = hub.register(envelope, sink, () => void withdraw('failed', WAITED_TOO_LONG))
+  const { hub, dispatchQueue, sealer, errands, logger } = deps
+  const { id, idempotencyRecord } = envelope
+  let leftByClient = false
+  let seenGone = false
+  const call = hub.register(envelope, sink, () => void lookAfter())
   const body = JSON.stringify({ messages: request.messages, parameters: request.parameters })
-  enqueueCall(dispatchQueue, envelope, sealer.seal(body, envelope.id)).catch((error) => {
-    logger.error({ err: error, callId: envelope.id }, 'call not enqueued')
+  const queued = enqueueCall(dispatchQueue, envelope, sealer.seal(body, id)).catch((error) => {
+    logger.error({ err: error, callId: id }, 'call not enqueued')
     end('failed', NOT_QUEUED)
+    // The job may exist all the same: Redis can go away between doing a thing and saying so.
+    hub.tellWorkers({ kind: 'cancel', callId: id })
+    errands.add(() => dispatchQueue.remove(id))
   })
 
-  /** Takes the job back if no worker has it yet; a worker that has it hears `cancel` instead. */
-  async function withdraw(status: CallStatus, error: FrameError): Promise<void> {
+  /** Nothing was heard for long: the call still waits, or runs silently, or is gone with its last frame. */
+  async function lookAfter(): Promise<void> {
     try {
-      if ((await dispatchQueue.remove(envelope.id)) === 1) end(status, error)
+      if (!call.isHeard && (await withdraw())) return
+      if ((await dispatchQueue.getJobState(id)) !== 'unknown') {
+        seenGone = false
+      } else if (seenGone) {
+        // Its worker settled it, then went away before anybody could ask for the lost frame again.
+        logger.error({ callId: id }, 'the end of an answer was lost')
+        call.end(LOST)
+        hub.forget(id)
+      } else {
+        seenGone = true
+        call.probe(deps.clock())
+      }
     } catch (cause) {
-      logger.warn({ err: cause, callId: envelope.id }, 'call not withdrawn from the queue')
+      logger.warn({ err: cause, callId: id }, 'call not looked after')
     }
+  }
+
+  /** Takes the job back if no worker has it yet; a worker that has it hears `cancel` instead. */
+  async function withdraw(): Promise<boolean> {
+    if ((await dispatchQueue.remove(id)) !== 1) return false
+    end(leftByClient ? 'cancelled' : 'failed', WAITED_TOO_LONG)
+    return true
   }
 
   function end(status: CallStatus, error: FrameError): void {
     call.end(error)
-    hub.forget(envelope.id)
-    if (envelope.idempotencyRecord !== null) void freeKey(envelope.idempotencyRecord)
+    hub.forget(id)
     const record = unservedRecord(envelope, status, error, deps.clock())
-    enqueueSettlement(deps.settlementQueue, record).catch((cause) => {
-      logger.error({ err: cause, callId: envelope.id }, 'release not enqueued; the sweep will find the hold')
-    })
-  }
-
-  async function freeKey(record: string): Promise<void> {
-    try {
-      await deps.archive.forget(record)
-    } catch (cause) {
-      logger.warn({ err: cause, callId: envelope.id }, 'Idempotency-Key not freed')
-    }
+    errands.add(() => enqueueSettlement(deps.settlementQueue, record))
+    if (idempotencyRecord !== null) errands.add(() => deps.archive.forget(idempotencyRecord))
   }
 
   return {
     hangUp() {
       call.abandon()
       // A call with an Idempotency-Key runs on for a repeat.
-      if (envelope.idempotencyRecord === null) void withdraw('cancelled', WAITED_TOO_LONG)
+      if (idempotencyRecord !== null) return
+      leftByClient = true
+      queued.then(withdraw).catch((cause) => {
+        logger.warn({ err: cause, callId: id }, 'call not withdrawn from the queue')
+      })
     },
   }
 }

@@ -14,12 +14,19 @@ export function createFigureLoaders(
   spend: SpendStore,
   gate: HoldGate,
   redis: Redis,
-): Pick<AdmissionDependencies, 'loadBalance' | 'loadAllowance'> {
+): Pick<AdmissionDependencies, 'loadBalance' | 'loadAllowance' | 'releaseHold'> {
+  const balanceOf = async (accountId: string) => {
+    const account = await accounts.find(accountId)
+    if (!account) throw new Error(`account ${accountId} of a live key does not exist`)
+    return account
+  }
   return {
     async loadBalance(accountId) {
-      const account = await accounts.find(accountId)
-      if (!account) throw new Error(`account ${accountId} of a live key does not exist`)
-      await gate.apply(accountId, account, [])
+      await gate.apply(accountId, await balanceOf(accountId), [])
+    },
+
+    async releaseHold(accountId, callId) {
+      await gate.apply(accountId, await balanceOf(accountId), [{ callId, chargePico: 0n }])
     },
 
     async loadAllowance(key, period) {

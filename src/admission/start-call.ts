@@ -68,12 +68,23 @@ export async function startCall(
       deps,
     )
     noteRate(rate)
-    if (record !== null) await asked(idempotency.confirm(record, envelope), deps)
+    if (record !== null) await confirmed(record, envelope, deps)
     return { envelope, send: (sink) => dispatchCall(envelope, chat, sink, dispatch) }
   } catch (error) {
     if (error instanceof AdmissionRefused) noteRate(error.rate)
     // A refused call stands for nothing: its key is free again.
     if (record !== null) await asked(dispatch.archive.forget(record), deps)
+    throw error
+  }
+}
+
+/** Makes an admitted call findable by its Idempotency-Key. One that cannot be is not run, and holds nothing. */
+async function confirmed(record: string, envelope: CallEnvelope, deps: StartCallDependencies): Promise<void> {
+  const { errands, releaseHold } = deps.admission
+  try {
+    await asked(deps.idempotency.confirm(record, envelope), deps)
+  } catch (error) {
+    errands.add(() => releaseHold(envelope.accountId, envelope.id))
     throw error
   }
 }

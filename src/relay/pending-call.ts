@@ -20,7 +20,7 @@ export interface PendingCallOptions {
   envelope: CallEnvelope
   sink: CallSink
   control: (message: ControlMessage) => void
-  /** Called when the call still waits in the queue past its deadline; may be called again. */
+  /** Called when nothing was heard of the call for long: is it still there? May be called again. */
   overdue: () => void
   nowMs: number
 }
@@ -30,6 +30,8 @@ const GAP_GIVE_UP_MS = 3_000
 const PROBE_AFTER_MS = 5_000
 const DEADLINE_GRACE_MS = 5_000
 const OVERDUE_AGAIN_MS = 5_000
+/** Silence between frames after which the call is looked after. */
+const SILENT_FOR_MS = 10_000
 
 const LOST: FrameError = {
   code: 'internal_error',
@@ -90,6 +92,7 @@ export class PendingCall {
     this.next++
     this.gapSinceMs = null
     this.askedAtMs = nowMs
+    this.overdueAtMs = nowMs + SILENT_FOR_MS
     this.deliver(body)
   }
 
@@ -110,7 +113,12 @@ export class PendingCall {
     this.abandon()
   }
 
-  /** Ends a call that no worker ever had. */
+  /** Whether a worker was heard of. */
+  get isHeard(): boolean {
+    return this.fence > 0
+  }
+
+  /** Ends a call that no worker has. */
   end(error: FrameError): void {
     this.deliverToSink(['error', error])
     this.options.sink.flush()
@@ -135,7 +143,7 @@ export class PendingCall {
     if (this.gapSinceMs !== null && nowMs - this.gapSinceMs > GAP_GIVE_UP_MS) return this.fail(LOST)
     const patience = this.gapSinceMs === null ? PROBE_AFTER_MS : RESEND_AFTER_MS
     if (nowMs - this.askedAtMs > patience) this.requestResend(nowMs)
-    if (this.fence === 0 && !this.abandoned && nowMs > this.overdueAtMs) {
+    if (nowMs > this.overdueAtMs) {
       this.overdueAtMs = nowMs + OVERDUE_AGAIN_MS
       this.options.overdue()
     }
@@ -161,7 +169,8 @@ export class PendingCall {
   }
 
   private answerTakeover(fence: number): void {
-    if (fence <= this.fence) return
+    // Asked again: the first answer may have been lost. Once frames of that claim are here it has one.
+    if (fence < this.fence || (fence === this.fence && this.next > 0)) return
     this.fence = fence
     this.next = 0
     this.gapSinceMs = null
