@@ -27,6 +27,8 @@ export function createRedis({ url, name, mode, logger }: RedisClientOptions): Re
     retryStrategy: () => RECONNECT_MS,
     maxRetriesPerRequest: mode === 'wait' ? null : FAIL_FAST_RETRIES,
     enableReadyCheck: true,
+    // While Redis loads its data a client would otherwise look away for a second or more.
+    maxLoadingRetryTime: RECONNECT_MS,
   }
   const client = url.startsWith('unix://')
     ? new Redis({ ...options, path: url.slice('unix://'.length) })

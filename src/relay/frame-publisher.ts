@@ -4,7 +4,7 @@ import type { Logger } from '../platform/logger.ts'
 import type { Redis } from '../platform/redis.ts'
 
 /** How long a channel may be without a listener before its calls are aborted: longer than a reconnect. */
-const UNHEARD_GRACE_MS = 1_000
+const UNHEARD_GRACE_MS = 2_000
 const PING_MS = 2_000
 const NO_FRAMES = '[]'
 
