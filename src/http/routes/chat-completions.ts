@@ -83,10 +83,13 @@ const GONE = Symbol('client gone')
 /** Resolves, and hangs the call up, when the client leaves before the response is complete. */
 function clientGone({ raw }: FastifyReply, call: DispatchedCall): Promise<typeof GONE> {
   return new Promise((resolve) => {
-    raw.once('close', () => {
+    const onClose = () => {
       if (raw.writableFinished) return
       call.hangUp()
       resolve(GONE)
-    })
+    }
+    // It may have left while its call was admitted.
+    if (raw.closed || raw.destroyed) onClose()
+    else raw.once('close', onClose)
   })
 }
