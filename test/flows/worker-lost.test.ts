@@ -43,7 +43,8 @@ async function replace(end: (old: Part) => Promise<void>): Promise<void> {
 }
 
 /** The call is at a provider: its worker has it. */
-const reached = (model: string) => stack.providers.log.arrived((request) => request.model?.includes(model) ?? false)
+const reached = (model: string) =>
+  stack.providers.log.arrived((request) => request.model?.includes(model) ?? false)
 
 describe('a dispatch worker that is killed', () => {
   it('before the first token of a stream: the call runs again elsewhere, whole, charged once', async () => {
@@ -65,7 +66,12 @@ describe('a dispatch worker that is killed', () => {
     const killedAt = Date.now()
     const answer = await open.end
     expect(Date.now() - killedAt).toBeLessThan(TAKEN_OVER_WITHIN_MS)
-    expect(answer).toMatchObject({ status: 200, done: false, finishReason: 'error', errorCode: 'all_providers_failed' })
+    expect(answer).toMatchObject({
+      status: 200,
+      done: false,
+      finishReason: 'error',
+      errorCode: 'all_providers_failed',
+    })
     expect(whole.startsWith(answer.text)).toBe(true)
     await expectBooksInOrder(stack)
     const charged = await record(answer.id!)

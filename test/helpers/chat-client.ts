@@ -50,7 +50,7 @@ export async function ask(
     body: JSON.stringify({ messages: PROMPT, ...body }),
     signal,
   })
-  const answer = await response.json()
+  const answer = JSON.parse(await response.text())
   return {
     status: response.status,
     id: answer.id ?? null,
@@ -90,7 +90,8 @@ export async function stream({ url, key }: Caller, body: Record<string, unknown>
     for (const look of waiting) look()
   })
   response.on('error', () => undefined)
-  const end = once(response, 'close').then(() => {
+  const closing = new Promise((resolve) => response.on('close', resolve))
+  const end = closing.then(() => {
     if (soFar.status !== 200) soFar.errorCode = JSON.parse(unread).error.code
     closed = true
     for (const look of waiting) look()

@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { expectBooksInOrder, untilIdle } from '../helpers/books.ts'
+import { ask, type Caller, stream } from '../helpers/chat-client.ts'
+import { startStack, type TestStack } from '../helpers/stack.ts'
+
+const ABORTED_WITHIN_MS = 6_000
+const ON_THREE: number[] = [0, 1, 2]
+
+let stack: TestStack
+let key: string
+let whole: string
+
+beforeAll(async () => {
+  stack = await startStack({
+    processes: true,
+    apis: 3,
+    models: {
+      'test/plain': [{ at: 'alpha', model: 'words-60' }],
+      'test/slow': [{ at: 'alpha', model: 'words-400.rate-20' }],
+      'test/hangs': [{ at: 'alpha', model: 'hang' }],
+      'test/quick': [{ at: 'alpha', model: 'words-60.rate-60' }],
+    },
+  })
+  key = (await stack.account('5.00')).key
+  whole = (await ask(at(0), { model: 'test/plain' })).text!
+})
+afterAll(() => stack?.close())
+
+const at = (index: number): Caller => ({ url: stack.urls[index]!, key })
+
+describe('an API key that is revoked', () => {
+  it('is refused by every instance within a second', async () => {
+    const revoked = await stack.account('1.00')
+    const callers = ON_THREE.map((index) => ({ url: stack.urls[index]!, key: revoked.key }))
+    for (const caller of callers) expect((await ask(caller, { model: 'test/plain' })).status).toBe(200)
+    const { code } = await stack.command('admin', 'key', 'revoke', revoked.keyId)
+    const revokedAt = Date.now()
+    expect(code).toBe(0)
+    for (const caller of callers) {
+      const status = async () => (await ask(caller, { model: 'test/plain' })).status
+      await expect.poll(status, { interval: 20, timeout: 1_000 }).toBe(403)
+    }
+    expect(Date.now() - revokedAt).toBeLessThan(1_000)
+    expect(await ask(callers[0]!, { model: 'test/plain' })).toMatchObject({ errorCode: 'key_revoked' })
+    await expectBooksInOrder(stack)
+  })
+})
+
+describe('an API instance that is told to stop', () => {
+  it('takes no more calls, finishes its streams and exits with 0; the others go on', async () => {
+    const [stopping, other] = await Promise.all([
+      stream(at(0), { model: 'test/quick' }),
+      stream(at(1), { model: 'test/quick' }),
+    ])
+    await Promise.all([stopping.said(20), other.said(20)])
+    const stopped = stack.apis[0]!.stop()
+    await expect.poll(() => ask(at(0), { model: 'test/plain' }).catch(() => 'refused')).toBe('refused')
+    expect(await stopping.end).toMatchObject({ text: whole, done: true, errorCode: null })
+    const finishedAt = Date.now()
+    await stopped
+    expect(await stack.apis[0]!.exited).toBe(0)
+    expect(Date.now() - finishedAt).toBeLessThan(3_000)
+    expect(await other.end).toMatchObject({ text: whole, done: true })
+    expect((await ask(at(1), { model: 'test/plain' })).status).toBe(200)
+    await expectBooksInOrder(stack)
+  })
+})
+
+describe('an API instance that is killed', () => {
+  it('has its upstreams aborted and its calls settled; the others are untouched', async () => {
+    stack.providers.reset()
+    const mine = await Promise.all([
+      stream(at(1), { model: 'test/slow' }),
+      stream(at(1), { model: 'test/slow' }),
+    ])
+    const silent = expect(ask(at(1), { model: 'test/hangs' })).rejects.toThrow()
+    const other = await stream(at(2), { model: 'test/quick' })
+    await Promise.all([...mine, other].map((one) => one.said(20)))
+    await stack.providers.log.arrived((request) => request.model === 'hang')
+    await stack.apis[1]!.kill()
+    const killedAt = Date.now()
+    await silent
+    await expect.poll(() => stack.providers.log.aborted, { timeout: ABORTED_WITHIN_MS }).toBe(3)
+    expect(Date.now() - killedAt).toBeLessThan(ABORTED_WITHIN_MS)
+    expect(await other.end).toMatchObject({ text: whole, done: true })
+    await untilIdle(stack)
+    for (const { soFar } of mine) {
+      const record = await stack.postgres.callRecord.findUniqueOrThrow({ where: { id: soFar.id! } })
+      expect(record.status).toBe('cancelled')
+      expect(record.completionTokens).toBeGreaterThan(0)
+      expect(record.completionTokens).toBeLessThan(300)
+    }
+    await expectBooksInOrder(stack)
+  })
+})

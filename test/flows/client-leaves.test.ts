@@ -1,0 +1,120 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { expectBooksInOrder, untilIdle } from '../helpers/books.ts'
+import { ask, type Caller, stream } from '../helpers/chat-client.ts'
+import { startStack, type TestStack } from '../helpers/stack.ts'
+
+const ABORT_WITHIN_MS = 100
+
+let stack: TestStack
+let caller: Caller
+let accountId: string
+let keyId: string
+
+beforeAll(async () => {
+  stack = await startStack({
+    environment: { SLOW_CLIENT_BUFFER_BYTES: '65536', DEFAULT_COMPLETION_LIMIT: '50000' },
+    models: {
+      'test/plain': [{ at: 'alpha', model: 'words-12' }],
+      'test/slow': [{ at: 'alpha', model: 'words-200.rate-50' }],
+      'test/hangs': [{ at: 'alpha', model: 'hang' }],
+      'test/flood': {
+        max_output_tokens: 60_000,
+        offers: [{ at: 'alpha', model: 'words-50000.burst-20' }],
+      },
+    },
+  })
+  const account = await stack.account('5.00')
+  ;({ accountId, keyId } = account)
+  caller = { url: stack.url, key: account.key }
+})
+beforeEach(() => stack.providers.reset())
+afterEach(async () => {
+  await expectBooksInOrder(stack)
+  expect(await stack.redis.zcard(`sy:{${accountId}}:key:${keyId}:open`)).toBe(0)
+})
+afterAll(() => stack?.close())
+
+/** Milliseconds from now until the provider sees its request abandoned. */
+async function abortedAfterMs(): Promise<number> {
+  const leftAt = performance.now()
+  await stack.providers.log.abortedBy()
+  return performance.now() - leftAt
+}
+
+const lastRecord = () => stack.postgres.callRecord.findFirstOrThrow({ orderBy: { id: 'desc' } })
+
+describe('a client that hangs up', () => {
+  it('in the middle of a stream: the upstream is aborted at once, and what was produced is charged', async () => {
+    const open = await stream(caller, { model: 'test/slow' })
+    await open.said(30)
+    open.hangUp()
+    expect(await abortedAfterMs()).toBeLessThan(ABORT_WITHIN_MS)
+    await untilIdle(stack)
+    const record = await lastRecord()
+    expect(record).toMatchObject({ id: open.soFar.id, status: 'cancelled' })
+    expect(record.completionTokens).toBeGreaterThan(0)
+    expect(record.completionTokens).toBeLessThan(60)
+    expect(record.chargePico).toBeGreaterThan(0n)
+  })
+
+  it('before the first token: the upstream is aborted at once, and nothing is charged', async () => {
+    const leaving = new AbortController()
+    const refused = expect(
+      ask(caller, { model: 'test/hangs', stream: true }, leaving.signal),
+    ).rejects.toThrow()
+    await stack.providers.log.arrived()
+    leaving.abort()
+    expect(await abortedAfterMs()).toBeLessThan(ABORT_WITHIN_MS)
+    await refused
+    await untilIdle(stack)
+    expect(await lastRecord()).toMatchObject({ status: 'cancelled', chargePico: 0n })
+  })
+
+  it('during a non-streaming call: the upstream is aborted at once, and what was produced is charged', async () => {
+    const leaving = new AbortController()
+    const refused = expect(ask(caller, { model: 'test/slow' }, leaving.signal)).rejects.toThrow()
+    await stack.providers.log.arrived()
+    leaving.abort()
+    expect(await abortedAfterMs()).toBeLessThan(ABORT_WITHIN_MS)
+    await refused
+    await untilIdle(stack)
+    const record = await lastRecord()
+    expect(record.status).toBe('cancelled')
+    expect(record.completionTokens).toBeLessThan(60)
+  })
+
+  it('many at once: every upstream is aborted and every place freed', async () => {
+    const open = await Promise.all(Array.from({ length: 30 }, () => stream(caller, { model: 'test/slow' })))
+    await Promise.all(open.map((one) => one.said(5)))
+    for (const one of open) one.hangUp()
+    await expect.poll(() => stack.providers.log.aborted, { timeout: 2_000 }).toBe(30)
+  })
+})
+
+describe('a client that does not read', () => {
+  it('is cut off within bounds, and its upstream aborted', async () => {
+    const { hostname, port } = new URL(stack.url)
+    const socket = connect(Number(port), hostname)
+    await once(socket, 'connect')
+    socket.pause()
+    const body = JSON.stringify({
+      model: 'test/flood',
+      stream: true,
+      messages: [{ role: 'user', content: 'Go on.' }],
+    })
+    socket.write(
+      `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${caller.key}\r\n` +
+        `content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+    )
+    const before = process.memoryUsage().rss
+    await stack.providers.log.abortedBy(undefined, 15_000)
+    expect(process.memoryUsage().rss - before).toBeLessThan(150 * 1024 * 1024)
+    await untilIdle(stack)
+    const record = await lastRecord()
+    expect(record.status).toBe('cancelled')
+    expect(record.completionTokens).toBeLessThan(50_000)
+    socket.destroy()
+  })
+})

@@ -1,0 +1,76 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { expectBooksInOrder, untilIdle } from '../helpers/books.ts'
+import { ask, type Caller, stream } from '../helpers/chat-client.ts'
+import { startStack, type TestStack } from '../helpers/stack.ts'
+
+const QUEUE_WAIT_MS = 1_500
+const WAITING = '{sy:queues}:dispatch:wait'
+
+let stack: TestStack
+let caller: Caller
+let accountId: string
+
+beforeAll(async () => {
+  stack = await startStack({
+    dispatchWorkers: 0,
+    environment: { QUEUE_WAIT_MS: String(QUEUE_WAIT_MS) },
+    models: { 'test/plain': [{ at: 'alpha', model: 'words-12' }] },
+  })
+  const account = await stack.account('5.00')
+  accountId = account.accountId
+  caller = { url: stack.url, key: account.key }
+})
+afterAll(() => stack?.close())
+
+const figures = () => stack.redis.get(`sy:{${accountId}}:held`)
+
+describe('while no worker runs', () => {
+  it('a call that waited its time out is answered 408, leaves the queue, and costs nothing', async () => {
+    const startedAt = Date.now()
+    const [answer, open] = await Promise.all([
+      ask(caller, { model: 'test/plain' }),
+      stream(caller, { model: 'test/plain' }),
+    ])
+    const waitedMs = Date.now() - startedAt
+    expect(answer).toMatchObject({ status: 408, errorCode: 'request_timeout' })
+    expect(await open.end).toMatchObject({ status: 408, errorCode: 'request_timeout' })
+    expect(waitedMs).toBeGreaterThanOrEqual(QUEUE_WAIT_MS)
+    expect(waitedMs).toBeLessThan(QUEUE_WAIT_MS + 1_000)
+    await expectBooksInOrder(stack)
+    expect(await stack.redis.keys('{sy:queues}:dispatch:chatcmpl_*')).toEqual([])
+    expect(stack.providers.log.received).toBe(0)
+  })
+
+  it('a client that hangs up takes its call off the queue', async () => {
+    const leaving = new AbortController()
+    const refused = expect(ask(caller, { model: 'test/plain' }, leaving.signal)).rejects.toThrow()
+    await expect.poll(() => stack.redis.llen(WAITING)).toBe(1)
+    expect(Number(await figures())).toBeGreaterThan(0)
+    leaving.abort()
+    await refused
+    await expect.poll(() => stack.redis.llen(WAITING), { interval: 5, timeout: 500 }).toBe(0)
+    await expectBooksInOrder(stack)
+    const record = await stack.postgres.callRecord.findFirstOrThrow({ orderBy: { id: 'desc' } })
+    expect(record).toMatchObject({ status: 'cancelled', chargePico: 0n })
+  })
+
+  it('a client that hangs up at once leaves nothing behind', async () => {
+    for (let index = 0; index < 20; index++) {
+      const leaving = new AbortController()
+      const refused = expect(ask(caller, { model: 'test/plain' }, leaving.signal)).rejects.toThrow()
+      setImmediate(() => leaving.abort())
+      await refused
+    }
+    await expect.poll(() => stack.redis.llen(WAITING), { timeout: 1_000 }).toBe(0)
+    await expectBooksInOrder(stack)
+  })
+
+  it('calls wait for a worker that starts in time', async () => {
+    const asking = Promise.all(Array.from({ length: 10 }, () => ask(caller, { model: 'test/plain' })))
+    await expect.poll(() => stack.redis.llen(WAITING)).toBe(10)
+    await stack.startDispatch()
+    for (const answer of await asking) expect(answer.status).toBe(200)
+    await untilIdle(stack)
+    await expectBooksInOrder(stack)
+  })
+})
