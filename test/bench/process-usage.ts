@@ -24,7 +24,11 @@ export async function readProcessUsage(
         pid,
         {
           memoryBytes: family.reduce((sum, { memoryBytes }) => sum + memoryBytes, 0),
-          cpuMs: family.reduce((sum, { cpuMs }) => sum + cpuMs, 0),
+          // Children that have ended are in their parent's account.
+          cpuMs: family.reduce(
+            (sum, { cpuMs, endedChildrenMs }) => sum + cpuMs + (children ? endedChildrenMs : 0),
+            0,
+          ),
         },
       ]
     }),
@@ -57,5 +61,6 @@ async function readStat(name: string) {
     parent: Number(fields[1]),
     memoryBytes: Number(fields[21]) * PAGE_BYTES,
     cpuMs: (Number(fields[11]) + Number(fields[12])) * TICK_MS,
+    endedChildrenMs: (Number(fields[13]) + Number(fields[14])) * TICK_MS,
   }
 }
