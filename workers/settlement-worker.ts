@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { type Job, Worker } from 'bullmq'
 import type { BillingMetrics } from '../src/billing/billing-metrics.ts'
 import type { HoldGate } from '../src/billing/hold-gate.ts'
 import type { SettlementStore } from '../src/billing/settlement-store.ts'
@@ -7,11 +6,10 @@ import type { SettlementRecord } from '../src/core/call-job.ts'
 import type { Logger } from '../src/platform/logger.ts'
 import { SETTLEMENT_QUEUE } from '../src/platform/queues.ts'
 import type { Redis } from '../src/platform/redis.ts'
-import { QUEUE_PREFIX } from '../src/platform/redis-keys.ts'
-import { createJobBatches } from './job-batches.ts'
+import { type BatchJob, createBatchWorker } from './batch-worker.ts'
 
 /**
- * Settles finished calls in batches. Per batch: one PostgreSQL transaction, then the gate of each account,
+ * Settles finished calls in worker. Per batch: one PostgreSQL transaction, then the gate of each account,
  * then the jobs are completed. Every step can be repeated, so a crash between any two, or the same job at
  * two workers, changes nothing. A batch that cannot be settled (PostgreSQL or Redis away) is kept and tried
  * again for as long as it takes: a job never ends in `failed`, because a failed job is a lost charge.
@@ -32,29 +30,18 @@ export interface SettlementWorkerOptions {
   jobLockMs: number
 }
 
-type SettlementJob = Job<SettlementRecord>
+type SettlementJob = BatchJob<SettlementRecord>
 
 const RETRY_MIN_MS = 100
 const RETRY_MAX_MS = 5_000
-/** How long an idle worker blocks before it looks whether it shall stop. */
-const BLOCK_SECONDS = 5
 
 /** Starts settling at once. */
 export function startSettlementWorker(options: SettlementWorkerOptions): SettlementWorker {
-  const { logger, jobLockMs } = options
-  const worker = new Worker<SettlementRecord>(SETTLEMENT_QUEUE, null, {
-    connection: options.redis,
-    prefix: QUEUE_PREFIX,
-    lockDuration: jobLockMs,
-    stalledInterval: jobLockMs,
-    // However often its worker died, a settlement stays in the queue.
-    maxStalledCount: Number.MAX_SAFE_INTEGER,
-    drainDelay: BLOCK_SECONDS,
-  })
-  worker.on('error', (error) => logger.error({ err: error }, 'settlement queue error'))
-  const batches = createJobBatches(worker, {
+  const { redis, logger } = options
+  const worker = createBatchWorker<SettlementRecord>(SETTLEMENT_QUEUE, {
+    redis,
     batchMax: options.settlementBatchMax,
-    lockMs: jobLockMs,
+    lockMs: options.jobLockMs,
     logger,
   })
   const stopping = new AbortController()
@@ -86,17 +73,17 @@ export function startSettlementWorker(options: SettlementWorkerOptions): Settlem
   }
 
   const run = async (): Promise<void> => {
-    await worker.startStalledCheckTimer()
+    await worker.start()
     let next: SettlementJob[] = []
     while (!stopping.signal.aborted || next.length > 0) {
-      const jobs = await batches.fill(next)
+      const jobs = await worker.fill(next)
       if (jobs.length === 0) continue
-      const stopKeeping = batches.keepLocks(jobs)
+      const stopKeeping = worker.keepLocks(jobs)
       try {
         const settled = await settleUntilDone(jobs)
         next = settled
-          ? await batches.complete(jobs, () => !stopping.signal.aborted)
-          : await batches.handBack(jobs)
+          ? await worker.complete(jobs, () => !stopping.signal.aborted)
+          : await worker.handBack(jobs)
       } finally {
         stopKeeping()
       }
@@ -107,7 +94,7 @@ export function startSettlementWorker(options: SettlementWorkerOptions): Settlem
   return {
     async stop() {
       stopping.abort()
-      batches.wake()
+      worker.wake()
       await running
       await worker.close()
     },
