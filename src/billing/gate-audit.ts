@@ -57,6 +57,7 @@ export async function auditGates(deps: GateAuditDependencies): Promise<GateAudit
   const jobs = await deps.countJobs()
   const figures = { gates: 0, availablePico: 0n, heldPico: 0n, openHolds: 0, lostHolds: 0, ...jobs }
   const found: Discrepancy[] = []
+  const behind: BehindGate[] = []
   const accountIds = await deps.gate.accounts()
   for (let start = 0; start < accountIds.length; start += ACCOUNTS_AT_ONCE) {
     const some = accountIds.slice(start, start + ACCOUNTS_AT_ONCE)
@@ -70,52 +71,63 @@ export async function auditGates(deps: GateAuditDependencies): Promise<GateAudit
       figures.availablePico += reading.availPico ?? 0n
       figures.heldPico += reading.heldPico
       figures.openHolds += reading.openHolds
-      found.push(...(await auditBalance(accountId, reading, ledgers.get(accountId), deps)))
+      const balance = auditBalance(accountId, reading, ledgers.get(accountId))
+      found.push(...balance.found)
+      if (balance.behind) behind.push(balance.behind)
       const lost = reading.openHolds > 0 ? await lostHolds(accountId, deps) : []
       figures.lostHolds += lost.length
       found.push(...lost.filter((hold) => hold.ageMs > SWEEP_OVERDUE_MS).map(overdue))
     }
   }
+  found.push(...(await stillBehind(behind, deps)))
   return { figures, checks: [SOUND, CAUGHT_UP, NOTHING_LOST].map((name) => summarize(name, found)) }
 }
 
-async function auditBalance(
+interface BehindGate {
+  accountId: string
+  /** What the gate knew, and what it must come to know. */
+  version: bigint | null
+  ledgerVersion: bigint
+}
+
+function auditBalance(
   accountId: string,
   reading: GateReading,
   ledger: LedgerBalance | undefined,
-  deps: GateAuditDependencies,
-): Promise<Discrepancy[]> {
+): { found: Discrepancy[]; behind?: BehindGate } {
   const subject = accountId
-  if (!ledger) return [{ check: SOUND, subject, detail: 'the ledger knows no such account' }]
+  if (!ledger) return { found: [{ check: SOUND, subject, detail: 'the ledger knows no such account' }] }
   const verdict = judgeGate(reading, ledger)
   switch (verdict.kind) {
     case 'unloaded':
     case 'sound':
-      return []
+      return { found: [] }
     case 'drifted':
-      return verdict.problems.map((detail) => ({ check: SOUND, subject, detail }))
-    case 'behind': {
-      if (await catchesUp(accountId, ledger, deps)) return []
-      const detail = `redis knows version ${reading.version}, the ledger ${ledger.version}`
-      return [{ check: CAUGHT_UP, subject, detail }]
-    }
+      return { found: verdict.problems.map((detail) => ({ check: SOUND, subject, detail })) }
+    case 'behind':
+      return { found: [], behind: { accountId, version: reading.version, ledgerVersion: ledger.version } }
     default:
       return verdict satisfies never
   }
 }
 
-async function catchesUp(
-  accountId: string,
-  { version }: LedgerBalance,
+/** Waits for gates that were behind, all together, and reports those that stay so. */
+async function stillBehind(
+  gates: BehindGate[],
   { inspection, clock }: GateAuditDependencies,
-): Promise<boolean> {
+): Promise<Discrepancy[]> {
   const giveUpAt = clock() + CATCH_UP_MS
-  while (clock() < giveUpAt) {
+  let behind = gates
+  while (behind.length > 0 && clock() < giveUpAt) {
     await delay(CATCH_UP_POLL_MS)
-    const reading = await inspection.read(accountId)
-    if (reading.version !== null && reading.version >= version) return true
+    const readings = await Promise.all(behind.map(({ accountId }) => inspection.read(accountId)))
+    behind = behind.filter(({ ledgerVersion }, index) => (readings[index]?.version ?? 0n) < ledgerVersion)
   }
-  return false
+  return behind.map(({ accountId, version, ledgerVersion }) => ({
+    check: CAUGHT_UP,
+    subject: accountId,
+    detail: `redis knows version ${version}, the ledger ${ledgerVersion}`,
+  }))
 }
 
 interface LostHold {

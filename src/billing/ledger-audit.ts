@@ -44,14 +44,15 @@ export interface LedgerAudit {
 const SAMPLES = 20
 const AUDIT_TIMEOUT_MS = 3_600_000
 
+/** Sums leave as text: those over all accounts may pass 64 bits. */
 const FIGURES = `
 WITH ledger AS (
   SELECT ledger_account LIKE 'customer:%' AS customer, ledger_account, amount_pico FROM ledger_entries
 ), sums AS (
-  SELECT coalesce(sum(amount_pico), 0)::bigint AS "ledgerEntriesPico",
-         coalesce(sum(amount_pico) FILTER (WHERE ledger_account = 'revenue'), 0)::bigint AS "revenuePico",
-         coalesce(sum(amount_pico) FILTER (WHERE ledger_account = 'promotional_credit'), 0)::bigint AS "promotionalCreditPico",
-         coalesce(sum(amount_pico) FILTER (WHERE ledger_account = 'adjustments'), 0)::bigint AS "adjustmentsPico"
+  SELECT coalesce(sum(amount_pico), 0)::text AS "ledgerEntriesPico",
+         coalesce(sum(amount_pico) FILTER (WHERE ledger_account = 'revenue'), 0)::text AS "revenuePico",
+         coalesce(sum(amount_pico) FILTER (WHERE ledger_account = 'promotional_credit'), 0)::text AS "promotionalCreditPico",
+         coalesce(sum(amount_pico) FILTER (WHERE ledger_account = 'adjustments'), 0)::text AS "adjustmentsPico"
   FROM ledger
 ), calls AS (
   SELECT count(*) AS "calls",
@@ -60,13 +61,13 @@ WITH ledger AS (
          count(*) FILTER (WHERE status = 'cancelled') AS "cancelledCalls",
          count(*) FILTER (WHERE status = 'interrupted') AS "interruptedCalls",
          count(*) FILTER (WHERE usage_clamped) AS "clampedCalls",
-         coalesce(sum(charge_pico), 0)::bigint AS "chargedPico",
-         coalesce(sum(prompt_tokens), 0)::bigint AS "promptTokens",
-         coalesce(sum(completion_tokens), 0)::bigint AS "completionTokens"
+         coalesce(sum(charge_pico), 0)::text AS "chargedPico",
+         coalesce(sum(prompt_tokens), 0)::text AS "promptTokens",
+         coalesce(sum(completion_tokens), 0)::text AS "completionTokens"
   FROM call_records
 )
 SELECT (SELECT count(*) FROM accounts) AS "accounts",
-       (SELECT coalesce(sum(balance_pico), 0)::bigint FROM accounts) AS "balancesPico",
+       (SELECT coalesce(sum(balance_pico), 0)::text FROM accounts) AS "balancesPico",
        (SELECT count(*) FROM ledger_transactions) AS "ledgerTransactions",
        sums.*, calls.*
 FROM sums, calls`
@@ -79,8 +80,12 @@ export async function auditLedger(postgres: Postgres): Promise<LedgerAudit> {
   return postgres.$transaction(
     async (transaction) => {
       await transaction.$executeRawUnsafe('SET TRANSACTION READ ONLY')
-      const [figures] = await transaction.$queryRawUnsafe<LedgerFigures[]>(FIGURES)
-      if (!figures) throw new Error('the books could not be summed')
+      const [sums] =
+        await transaction.$queryRawUnsafe<Array<Record<keyof LedgerFigures, bigint | string>>>(FIGURES)
+      if (!sums) throw new Error('the books could not be summed')
+      const figures = Object.fromEntries(
+        Object.entries(sums).map(([name, value]) => [name, BigInt(value)]),
+      ) as Record<keyof LedgerFigures, bigint>
       const checks: CheckResult[] = []
       for (const { name, sql } of AUDIT_CHECKS) {
         const rows = await transaction.$queryRawUnsafe<
