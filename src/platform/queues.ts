@@ -11,12 +11,18 @@ export type SettlementQueue = Queue<SettlementRecord>
 
 /** The queue of calls waiting for a dispatch worker. Jobs vanish on completion: a prompt rests nowhere. */
 export function createDispatchQueue(connection: Redis): DispatchQueue {
-  return new Queue(DISPATCH_QUEUE, { connection, prefix: QUEUE_PREFIX })
+  return withoutOutcry(new Queue(DISPATCH_QUEUE, { connection, prefix: QUEUE_PREFIX }))
 }
 
 /** The queue of finished calls waiting to be charged. */
 export function createSettlementQueue(connection: Redis): SettlementQueue {
-  return new Queue(SETTLEMENT_QUEUE, { connection, prefix: QUEUE_PREFIX })
+  return withoutOutcry(new Queue(SETTLEMENT_QUEUE, { connection, prefix: QUEUE_PREFIX }))
+}
+
+/** BullMQ repeats every error of the client on the console; the client's own listener has logged it once. */
+function withoutOutcry<T extends Queue>(queue: T): T {
+  queue.on('error', () => undefined)
+  return queue
 }
 
 /** Enqueues a call under its own id; a repeated id is one job. */

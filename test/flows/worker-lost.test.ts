@@ -119,6 +119,7 @@ describe('a dispatch worker that is told to stop', () => {
 
 describe('a dispatch worker that is paused for longer than its claim', () => {
   it('says nothing more to the client when it wakes, and does not charge a second time', async () => {
+    stack.providers.reset()
     const paused = worker
     const open = await stream(caller, { model: 'test/slow' })
     await open.said(30)
@@ -128,7 +129,7 @@ describe('a dispatch worker that is paused for longer than its claim', () => {
     expect(answer).toMatchObject({ done: false, finishReason: 'error' })
     const saidBefore = answer.text
     paused.resume()
-    await stack.providers.log.abortedBy((request) => request.model === `words-${WORDS}.rate-20`)
+    await expect.poll(() => stack.providers.log.requests[0]?.state).not.toBe('open')
     await expectBooksInOrder(stack)
     expect(answer.text).toBe(saidBefore)
     const charged = await record(answer.id!)
@@ -150,6 +151,26 @@ describe('a dispatch worker that is paused for longer than its claim', () => {
     await stack.providers.log.abortedBy()
     await expectBooksInOrder(stack)
     expect(await streamed(caller, { model: 'test/plain' })).toMatchObject({ text: whole, done: true })
+    await paused.stop()
+  })
+
+  it('does not settle a call that another runs by then, although it has an answer', async () => {
+    stack.providers.reset()
+    const paused = worker
+    const asking = ask(caller, { model: 'test/slow' })
+    await reached('rate-20')
+    worker = await stack.startDispatch()
+    paused.pause()
+    const pausedAt = Date.now()
+    await expect.poll(() => stack.providers.log.received, { timeout: TAKEN_OVER_WITHIN_MS }).toBe(2)
+    // Its own answer is complete by now, and waits for it in the socket.
+    await expect.poll(() => stack.providers.log.requests[0]?.state, { timeout: 5_000 }).toBe('finished')
+    paused.resume()
+    const answer = await asking
+    expect(answer).toMatchObject({ status: 200, text: whole })
+    await expectBooksInOrder(stack)
+    const { claimedAt } = await record(answer.id!)
+    expect(claimedAt!.getTime()).toBeGreaterThan(pausedAt)
     await paused.stop()
   })
 

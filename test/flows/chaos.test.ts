@@ -1,0 +1,177 @@
+import { randomInt } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expectBooksInOrder, sweepNow, untilIdle } from '../helpers/books.ts'
+import { ask, type Caller, type StreamSoFar, stream, type WholeAnswer } from '../helpers/chat-client.ts'
+import { type Part, startStack, type TestStack } from '../helpers/stack.ts'
+
+const CALLS = 3_000
+const AT_A_TIME = 40
+/** Faults stop after this, calls not started by then are not made. */
+const STORM_MS = 25_000
+/** No call may take longer than its deadline and what the gateway allows itself on top. */
+const CALL_TIMEOUT_MS = 12_000
+const LONGEST_CALL_MS = CALL_TIMEOUT_MS + 8_000
+const WORDS = 30
+
+let stack: TestStack
+let key: string
+const texts = new Map<string, string>()
+
+/** What is asked, and whether it can be answered at all. */
+const MODELS = {
+  'test/plain': [{ at: 'alpha', model: `words-${WORDS}` }],
+  'test/steady': [{ at: 'alpha', model: `words-${WORDS}.rate-60` }],
+  'test/late': [{ at: 'alpha', model: `words-${WORDS}.latency-300` }],
+  'test/cut': [
+    { at: 'alpha', model: `words-${WORDS}.on-alpha-cut-after-5`, cost: '0.10' },
+    { at: 'beta', model: `words-${WORDS}.on-alpha-cut-after-5`, cost: '0.50' },
+  ],
+  'test/fails': [{ at: 'alpha', model: 'status-500' }],
+  'test/flaky': [{ at: 'alpha', model: `words-${WORDS}.every-5-reset` }],
+}
+const NAMES = Object.keys(MODELS)
+
+beforeAll(async () => {
+  stack = await startStack({
+    processes: true,
+    durableRedis: true,
+    databaseProxy: true,
+    dispatchWorkers: 2,
+    apis: 2,
+    environment: {
+      JOB_LOCK_MS: '1500',
+      QUEUE_WAIT_MS: '6000',
+      CALL_TIMEOUT_MS: String(CALL_TIMEOUT_MS),
+      NON_STREAMING_CALL_TIMEOUT_MS: String(CALL_TIMEOUT_MS),
+      BREAKER_FAILURES: '1000000',
+      RETRY_BUDGET_FLOOR: '100000',
+      SHUTDOWN_GRACE_MS: '1000',
+    },
+    models: MODELS,
+  })
+  key = (await stack.account('100.00')).key
+  for (const model of NAMES) {
+    if (model !== 'test/fails') texts.set(model, (await ask(at(0), { model })).text!)
+  }
+})
+afterAll(() => stack?.close())
+
+const at = (index: number): Caller => ({ url: stack.urls[index]!, key })
+
+interface Made {
+  model: string
+  tookMs: number
+  answer: WholeAnswer | StreamSoFar | 'connection lost'
+}
+
+async function make(random: () => number): Promise<Made> {
+  const model = NAMES[Math.floor(random() * NAMES.length)]!
+  const caller = at(random() < 0.5 ? 0 : 1)
+  const streaming = random() < 0.5
+  const startedAt = Date.now()
+  // Only an API instance that is killed may leave a client without a word.
+  const answer = await (streaming
+    ? stream(caller, { model }).then((open) => open.end)
+    : ask(caller, { model })
+  ).catch(() => 'connection lost' as const)
+  return { model, tookMs: Date.now() - startedAt, answer }
+}
+
+/** Kills and restarts parts at random until told to stop. */
+async function storm(random: () => number, isOver: () => boolean): Promise<string[]> {
+  const log: string[] = []
+  const workers: Part[] = [...stack.dispatch]
+  let settlement = stack.settlement
+  const swap = async (end: (part: Part) => Promise<void>) => {
+    const victim = workers.shift()!
+    const started = stack.startDispatch()
+    await end(victim)
+    workers.push(await started)
+  }
+  const deeds: Record<string, () => Promise<unknown>> = {
+    'kill a dispatch worker': () => swap((worker) => worker.kill()),
+    'stop a dispatch worker': () => swap((worker) => worker.stop()),
+    'kill the settlement worker': async () => {
+      await settlement.kill()
+      settlement = await stack.startSettlement()
+    },
+    'kill Redis': async () => {
+      await stack.redisServer.kill()
+      await delay(300 * random())
+      await stack.redisServer.restart()
+    },
+    'take PostgreSQL away': async () => {
+      stack.databaseProxy!.refuse()
+      await delay(500 * random())
+      stack.databaseProxy!.restore()
+    },
+  }
+  const names = Object.keys(deeds)
+  while (!isOver()) {
+    const name = names[Math.floor(random() * names.length)]!
+    log.push(name)
+    await deeds[name]!()
+    await delay(600 * random())
+  }
+  return log
+}
+
+function expectTruth({ model, tookMs, answer }: Made): void {
+  expect(tookMs).toBeLessThan(LONGEST_CALL_MS)
+  if (answer === 'connection lost') throw new Error('a connection was lost, and no API instance was killed')
+  if (answer.status !== 200) return expect(answer.errorCode).not.toBeNull()
+  const text = texts.get(model) ?? ''
+  if ('done' in answer && !answer.done) {
+    expect(answer).toMatchObject({ finishReason: 'error' })
+    expect(answer.errorCode).not.toBeNull()
+    expect(text.startsWith(answer.text)).toBe(true)
+    return
+  }
+  expect(answer).toMatchObject({ text, finishReason: 'stop', errorCode: null })
+}
+
+it('thousands of calls while parts are killed and restarted: all told the truth, none charged twice', {
+  timeout: 90_000,
+}, async () => {
+  const seed = Number(process.env.TEST_SEED ?? randomInt(2 ** 31))
+  console.info(`chaos seed ${seed} (TEST_SEED repeats it)`)
+  const random = seeded(seed)
+  const endsAt = Date.now() + STORM_MS
+  const made: Made[] = []
+  let started = 0
+  const callOn = async () => {
+    while (started++ < CALLS && Date.now() < endsAt) made.push(await make(random))
+  }
+  let over = false
+  const storming = storm(seeded(seed + 1), () => over || Date.now() > endsAt)
+  await Promise.all(Array.from({ length: AT_A_TIME }, callOn))
+  over = true
+  const deeds = await storming
+  for (const one of made) expectTruth(one)
+
+  await untilIdle(stack, 30_000)
+  expect(await sweepNow(stack)).toBe(0)
+  const completed = made.flatMap(({ answer }) =>
+    answer !== 'connection lost' && answer.status === 200 && (!('done' in answer) || answer.done)
+      ? [answer.id!]
+      : [],
+  )
+  const records = await stack.postgres.callRecord.findMany({ where: { id: { in: completed } } })
+  expect(records).toHaveLength(completed.length)
+  for (const record of records) expect(record).toMatchObject({ status: 'completed', completionTokens: WORDS })
+  console.info(`${made.length} calls, ${completed.length} completed, ${deeds.length} faults`)
+  expect((await ask(at(0), { model: 'test/plain' })).status).toBe(200)
+  await expectBooksInOrder(stack)
+})
+
+/** Numbers in [0, 1) that a seed determines (mulberry32). */
+function seeded(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}

@@ -1,0 +1,114 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { expectBooksInOrder } from '../helpers/books.ts'
+import { ask, type Caller } from '../helpers/chat-client.ts'
+import { startStack, type TestStack } from '../helpers/stack.ts'
+
+let stack: TestStack
+let caller: Caller
+
+const start = async (...[options]: Parameters<typeof startStack>) => {
+  stack = await startStack(options)
+  caller = { url: stack.url, key: (await stack.account('20.00')).key }
+}
+afterEach(async () => {
+  await expectBooksInOrder(stack)
+  await stack.close()
+})
+
+const askMany = (calls: number, model: string) =>
+  Promise.all(Array.from({ length: calls }, () => ask(caller, { model })))
+const received = (provider: string) =>
+  stack.providers.log.requests.filter((one) => one.provider === provider).length
+
+describe('the circuit breaker of an offer', () => {
+  it('opens across two workers, lets one probe through, and closes when the probe succeeds', async () => {
+    const failures = 10
+    await start({
+      dispatchWorkers: 2,
+      environment: { BREAKER_FAILURES: '5', BREAKER_COOLDOWN_MS: '1000' },
+      models: {
+        'test/recovers': [
+          { at: 'alpha', model: `words-5.flaky-${failures}-status-503.latency-50`, cost: '0.10' },
+          { at: 'beta', model: 'words-5', cost: '0.50' },
+        ],
+      },
+    })
+    // Opens: what fails at alpha is answered by beta.
+    while (received('alpha') < 5)
+      for (const { status } of await askMany(1, 'test/recovers')) expect(status).toBe(200)
+    await expect.poll(() => stack.redis.hlen('sy:{health}:breakers')).toBe(1)
+    const opened = received('alpha')
+    for (const { status } of await askMany(40, 'test/recovers')) expect(status).toBe(200)
+    expect(received('alpha')).toBe(opened)
+
+    // Half-open: of many calls at once a single one probes, fails, and opens it again.
+    const probed = async () => {
+      const before = received('alpha')
+      await expect
+        .poll(() => askMany(10, 'test/recovers').then(() => received('alpha')), {
+          interval: 20,
+          timeout: 10_000,
+        })
+        .toBeGreaterThan(before)
+      return received('alpha') - before
+    }
+    expect(await probed()).toBe(1)
+
+    // Closes once a probe is answered.
+    stack.providers.log.clear()
+    for (let left = failures - opened - 1; left > 0; left--)
+      await stack.redis.hdel('sy:{health}:window', 'none')
+    await exhaustFaults(failures)
+    await expect
+      .poll(() => askMany(4, 'test/recovers').then(() => stack.redis.hlen('sy:{health}:breakers')), {
+        interval: 50,
+        timeout: 10_000,
+      })
+      .toBe(0)
+    const closed = received('alpha')
+    await askMany(20, 'test/recovers')
+    expect(received('alpha')).toBeGreaterThanOrEqual(closed + 20)
+  })
+})
+
+/** Uses the faults of the recovering model up, around the gateway. */
+async function exhaustFaults(failures: number): Promise<void> {
+  for (let call = 0; call < failures; call++) {
+    await fetch(`${stack.providers.url}/alpha/v1/chat/completions`, {
+      method: 'POST',
+      body: JSON.stringify({
+        model: `words-5.flaky-${failures}-status-503.latency-50`,
+        messages: [{ role: 'user', content: 'x' }],
+      }),
+    })
+  }
+}
+
+describe('the retry budget', () => {
+  it('bounds what a failing provider gets under 500 failing calls', async () => {
+    const calls = 500
+    const percent = 20
+    const floor = 10
+    await start({
+      dispatchWorkers: 2,
+      environment: {
+        BREAKER_FAILURES: '1000000',
+        RETRY_BUDGET_PERCENT: String(percent),
+        RETRY_BUDGET_FLOOR: String(floor),
+      },
+      models: {
+        'test/fails': [
+          { at: 'alpha', model: 'status-500' },
+          { at: 'beta', model: 'status-503' },
+        ],
+      },
+    })
+    const answers = await askMany(calls, 'test/fails')
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([502]))
+    const retries = stack.providers.log.received - calls
+    expect(retries).toBeGreaterThanOrEqual(floor)
+    expect(retries).toBeLessThanOrEqual((calls * percent) / 100)
+    const charged = await stack.postgres.callRecord.count({ where: { chargePico: { gt: 0 } } })
+    expect(charged).toBe(0)
+  })
+})

@@ -1,0 +1,146 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { expectBooksInOrder, sweepNow, untilIdle } from '../helpers/books.ts'
+import { ask, type Caller, type StreamSoFar, stream, type WholeAnswer } from '../helpers/chat-client.ts'
+import { startStack, type TestStack } from '../helpers/stack.ts'
+
+const WORDS = 100
+const BACK_WITHIN_MS = 2_000
+
+let stack: TestStack
+let caller: Caller
+let whole: string
+
+beforeAll(async () => {
+  stack = await startStack({
+    processes: true,
+    durableRedis: true,
+    dispatchWorkers: 2,
+    environment: { QUEUE_WAIT_MS: '5000', NON_STREAMING_CALL_TIMEOUT_MS: '15000', CALL_TIMEOUT_MS: '15000' },
+    models: {
+      'test/plain': [{ at: 'alpha', model: `words-${WORDS}` }],
+      'test/steady': [{ at: 'alpha', model: `words-${WORDS}.rate-50` }],
+      'test/late': [{ at: 'alpha', model: `words-${WORDS}.latency-1500` }],
+    },
+  })
+  caller = { url: stack.url, key: (await stack.account('5.00')).key }
+  whole = (await ask(caller, { model: 'test/plain' })).text!
+})
+afterAll(() => stack?.close())
+
+/** Kills Redis without warning and starts it again after a while. Returns when it was back. */
+async function outage(ms: number): Promise<number> {
+  await stack.redisServer.kill()
+  await delay(ms)
+  await stack.redisServer.restart()
+  return Date.now()
+}
+
+/** Milliseconds until a new call is answered. */
+async function answeredAfterMs(since: number): Promise<number> {
+  await expect
+    .poll(async () => (await ask(caller, { model: 'test/plain' })).status, { interval: 20, timeout: 5_000 })
+    .toBe(200)
+  return Date.now() - since
+}
+
+/** This many of the late calls are with the provider. */
+const withProvider = (calls: number) =>
+  expect
+    .poll(() =>
+      stack.providers.log.requests.filter(
+        ({ model, state }) => model?.includes('latency') && state === 'open',
+      ),
+    )
+    .toHaveLength(calls)
+
+function expectTruth(answer: WholeAnswer | StreamSoFar): void {
+  if (answer.status !== 200) {
+    expect(answer.errorCode).not.toBeNull()
+  } else if ('done' in answer && !answer.done) {
+    expect(answer).toMatchObject({ finishReason: 'error' })
+    expect(answer.errorCode).not.toBeNull()
+    expect(whole.startsWith(answer.text)).toBe(true)
+  } else {
+    expect(answer).toMatchObject({ text: whole, finishReason: 'stop', errorCode: null })
+  }
+}
+
+/** What clients got is what was charged: nothing for a failure, the whole for a whole. */
+async function expectChargesMatch(answers: Array<WholeAnswer | StreamSoFar>): Promise<void> {
+  const completed = answers.filter((answer) => answer.status === 200 && (!('done' in answer) || answer.done))
+  const records = await stack.postgres.callRecord.findMany({
+    where: { id: { in: completed.map((answer) => answer.id!) } },
+  })
+  expect(records).toHaveLength(completed.length)
+  for (const record of records) {
+    expect(record).toMatchObject({ status: 'completed', completionTokens: WORDS })
+  }
+}
+
+describe('Redis killed and started again', () => {
+  it('while idle: calls work at once', async () => {
+    expect(await answeredAfterMs(await outage(300))).toBeLessThan(BACK_WITHIN_MS)
+    await expectBooksInOrder(stack)
+  })
+
+  it('under streams and calls: nothing hangs, nothing is cut short unsaid, the books are in order', async () => {
+    const streams = await Promise.all(
+      Array.from({ length: 30 }, () => stream(caller, { model: 'test/steady' })),
+    )
+    const late = Array.from({ length: 20 }, () => ask(caller, { model: 'test/late' }))
+    await Promise.all([...streams.map((one) => one.said(20)), withProvider(20)])
+    const during: Array<Promise<WholeAnswer>> = []
+    const calling = setInterval(() => during.push(ask(caller, { model: 'test/plain' })), 10)
+    const back = await outage(800)
+    expect(await answeredAfterMs(back)).toBeLessThan(BACK_WITHIN_MS)
+    clearInterval(calling)
+    const answers = [...(await Promise.all(streams.map((one) => one.end))), ...(await Promise.all(late))]
+    const others = await Promise.all(during)
+    expect(Date.now() - back).toBeLessThan(10_000)
+    for (const answer of [...answers, ...others]) expectTruth(answer)
+    // An outage shorter than a claim costs nobody an answer that had begun.
+    expect(answers.filter((answer) => answer.errorCode !== null)).toEqual([])
+    await untilIdle(stack)
+    await expectChargesMatch([...answers, ...others])
+    const charged = await stack.postgres.callRecord.count({
+      where: { status: { not: 'completed' }, chargePico: { gt: 0 } },
+    })
+    expect(charged).toBe(0)
+    expect(await sweepNow(stack)).toBe(0)
+    await expectBooksInOrder(stack)
+  })
+
+  it('for longer than a claim stands: the same, but for answers that had begun', async () => {
+    const streams = await Promise.all(
+      Array.from({ length: 10 }, () => stream(caller, { model: 'test/steady' })),
+    )
+    const late = Array.from({ length: 10 }, () => ask(caller, { model: 'test/late' }))
+    await Promise.all([...streams.map((one) => one.said(20)), withProvider(10)])
+    const back = await outage(2_500)
+    expect(await answeredAfterMs(back)).toBeLessThan(BACK_WITHIN_MS)
+    const answers = [...(await Promise.all(streams.map((one) => one.end))), ...(await Promise.all(late))]
+    for (const answer of answers) expectTruth(answer)
+    expect(Date.now() - back).toBeLessThan(12_000)
+    await untilIdle(stack)
+    await expectChargesMatch(answers)
+    await expectBooksInOrder(stack)
+  })
+
+  it('again and again', async () => {
+    const answers: Array<Promise<WholeAnswer | StreamSoFar>> = []
+    for (let round = 0; round < 3; round++) {
+      for (let index = 0; index < 10; index++) {
+        answers.push(ask(caller, { model: 'test/late' }))
+        answers.push(stream(caller, { model: 'test/steady' }).then((one) => one.end))
+      }
+      await delay(200)
+      await answeredAfterMs(await outage(200))
+    }
+    for (const answer of await Promise.all(answers)) expectTruth(answer)
+    await untilIdle(stack)
+    await expectChargesMatch(await Promise.all(answers))
+    expect(await sweepNow(stack)).toBe(0)
+    await expectBooksInOrder(stack)
+  })
+})

@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { expectBooksInOrder, untilIdle } from '../helpers/books.ts'
+import { ask, type Caller, streamed } from '../helpers/chat-client.ts'
+import { startStack, type TestStack } from '../helpers/stack.ts'
+
+const WORDS = 40
+
+let stack: TestStack
+let caller: Caller
+let whole: string
+let promptTokens: number
+
+beforeAll(async () => {
+  const pair = (model: string, beta = model) => [
+    { at: 'alpha', model, cost: '0.10' },
+    { at: 'beta', model: beta, cost: '0.50' },
+  ]
+  stack = await startStack({
+    environment: { IDLE_TIMEOUT_MS: '500' },
+    models: {
+      'test/plain': pair(`words-${WORDS}`),
+      'test/cut': pair(`words-${WORDS}.on-alpha-cut-after-7`),
+      'test/reset': pair(`words-${WORDS}.multibyte.on-alpha-reset-after-7`),
+      'test/end': pair(`words-${WORDS}.on-alpha-end-after-7`),
+      'test/stall': pair(`words-${WORDS}.on-alpha-stall-after-7`),
+      'test/error': pair(`words-${WORDS}.on-alpha-error-event-7`),
+      'test/different': pair(`words-${WORDS}.different-text.on-alpha-cut-after-7`),
+      'test/shorter': pair(`words-${WORDS}.on-alpha-cut-after-20`, 'words-5'),
+      'test/prefill': [
+        { at: 'alpha', model: `words-${WORDS}.cut-after-7`, cost: '0.10' },
+        { at: 'beta', model: `words-${WORDS}.prefill.tag-beta`, cost: '0.50', assistant_prefill: true },
+      ],
+    },
+  })
+  caller = { url: stack.url, key: (await stack.account('5.00')).key }
+  const answer = await ask(caller, { model: 'test/plain' })
+  whole = answer.text!
+  await untilIdle(stack)
+  promptTokens = (await record(answer.id!)).promptTokens
+})
+afterAll(() => stack?.close())
+
+const record = (id: string) => stack.postgres.callRecord.findUniqueOrThrow({ where: { id } })
+
+describe('a stream that breaks after content', () => {
+  it.each(['cut', 'end', 'stall', 'error'])(
+    '(%s) goes on seamlessly from a provider that says the same, and is charged once for the whole',
+    async (fault) => {
+      const answer = await streamed(caller, { model: `test/${fault}` })
+      expect(answer).toMatchObject({ text: whole, done: true, finishReason: 'stop', errorCode: null })
+      await expectBooksInOrder(stack)
+      const charged = await record(answer.id!)
+      expect(charged).toMatchObject({ status: 'completed', completionTokens: WORDS, promptTokens })
+      expect(charged.chargePico).toBe(BigInt(promptTokens) * 1_000_000n + BigInt(WORDS) * 2_000_000n)
+      expect(charged.attempts).toMatchObject([{}, { outcome: 'ok' }])
+    },
+  )
+
+  it('is byte-identical with characters of several bytes', async () => {
+    const plain = await ask(caller, { model: 'test/reset' })
+    const answer = await streamed(caller, { model: 'test/reset' })
+    expect(answer).toMatchObject({ text: plain.text, done: true })
+    await expectBooksInOrder(stack)
+  })
+
+  it.each(['different', 'shorter'])(
+    'ends truthfully when the other provider says something else (%s), and is charged for what came',
+    async (kind) => {
+      const answer = await streamed(caller, { model: `test/${kind}` })
+      expect(answer).toMatchObject({ status: 200, done: false, finishReason: 'error' })
+      expect(answer.errorCode).toBe('all_providers_failed')
+      expect(answer.text.length).toBeGreaterThan(0)
+      await expectBooksInOrder(stack)
+      const charged = await record(answer.id!)
+      expect(charged).toMatchObject({ status: 'interrupted', usageSource: 'counted' })
+      expect(charged.completionTokens).toBeGreaterThan(0)
+      expect(charged.completionTokens).toBeLessThan(WORDS)
+    },
+  )
+
+  it('is continued by prefill where the target can, and charged once for the whole', async () => {
+    const answer = await streamed(caller, { model: 'test/prefill' })
+    expect(answer).toMatchObject({ text: whole, done: true, finishReason: 'stop' })
+    const continuation = stack.providers.log.requests.find(({ model }) => model?.includes('tag-beta'))
+    const { messages } = continuation!.body as { messages: Array<{ role: string; content: string }> }
+    expect(messages.at(-1)?.role).toBe('assistant')
+    expect(whole.startsWith(messages.at(-1)!.content)).toBe(true)
+    await expectBooksInOrder(stack)
+    const charged = await record(answer.id!)
+    expect(charged.status).toBe('completed')
+    expect(charged.chargePico).toBeLessThanOrEqual(charged.holdPico)
+  })
+})

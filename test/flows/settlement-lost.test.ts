@@ -1,0 +1,154 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { SettlementRecord } from '../../src/core/call-job.ts'
+import { createSettlementQueue, enqueueSettlement } from '../../src/platform/queues.ts'
+import { expectBooksInOrder, untilIdle } from '../helpers/books.ts'
+import { ask, type Caller, streamed } from '../helpers/chat-client.ts'
+import { type Part, startStack, type TestStack } from '../helpers/stack.ts'
+
+const WORDS = 20
+const WAITING = '{sy:queues}:settlement:wait'
+
+let stack: TestStack
+let caller: Caller
+let accountId: string
+let settlement: Part
+
+beforeAll(async () => {
+  stack = await startStack({
+    processes: true,
+    databaseProxy: true,
+    models: { 'test/plain': [{ at: 'alpha', model: `words-${WORDS}` }] },
+  })
+  settlement = stack.settlement
+  const account = await stack.account('50.00')
+  accountId = account.accountId
+  caller = { url: stack.url, key: account.key }
+  // The key is cached and the balance in Redis from here on.
+  await ask(caller, { model: 'test/plain' })
+})
+afterAll(() => stack?.close())
+
+/** Makes calls, some at a time, and returns their ids. Every one of them must succeed. */
+async function load(calls: number, atATime = 20): Promise<string[]> {
+  const ids: string[] = []
+  let left = calls
+  const callOn = async () => {
+    while (left-- > 0) {
+      const answer =
+        left % 2 === 0
+          ? await ask(caller, { model: 'test/plain' })
+          : await streamed(caller, { model: 'test/plain' })
+      expect(answer).toMatchObject({ status: 200, finishReason: 'stop' })
+      ids.push(answer.id!)
+    }
+  }
+  await Promise.all(Array.from({ length: atATime }, callOn))
+  return ids
+}
+
+async function expectSettledOnce(ids: string[]): Promise<void> {
+  const { postgres } = stack
+  const records = await postgres.callRecord.findMany({ where: { id: { in: ids } } })
+  expect(records).toHaveLength(ids.length)
+  for (const record of records) expect(record).toMatchObject({ status: 'completed', completionTokens: WORDS })
+  const captures = await postgres.ledgerTransaction.groupBy({
+    by: ['id'],
+    where: { id: { in: ids }, kind: 'capture' },
+    _count: true,
+  })
+  expect(captures).toHaveLength(ids.length)
+  const { balancePico } = await postgres.account.findUniqueOrThrow({ where: { id: accountId } })
+  const { _sum } = await postgres.callRecord.aggregate({ where: { accountId }, _sum: { chargePico: true } })
+  expect(balancePico + (_sum.chargePico ?? 0n)).toBe(50_000_000_000_000n)
+}
+
+describe('a settlement worker', () => {
+  it('killed under load, twice, and started again: every call is settled once', async () => {
+    const loading = load(600)
+    for (let round = 0; round < 2; round++) {
+      await expect
+        .poll(() => stack.postgres.callRecord.count(), { timeout: 10_000 })
+        .toBeGreaterThan(100 * (round + 1))
+      await settlement.kill()
+      settlement = await stack.startSettlement()
+    }
+    const ids = await loading
+    await untilIdle(stack)
+    await expectSettledOnce(ids)
+    await expectBooksInOrder(stack)
+  })
+
+  it('beside another: every call is settled once', async () => {
+    const other = await stack.startSettlement()
+    const ids = await load(400)
+    await untilIdle(stack)
+    await expectSettledOnce(ids)
+    await other.stop()
+    await expectBooksInOrder(stack)
+  })
+
+  it('that gets the same settlement again charges nothing more, whatever it says now', async () => {
+    const [id] = await load(1, 1)
+    await untilIdle(stack)
+    const { balancePico, version } = await stack.postgres.account.findUniqueOrThrow({
+      where: { id: accountId },
+    })
+    const call = await stack.postgres.callRecord.findUniqueOrThrow({ where: { id: id! } })
+    const queue = createSettlementQueue(stack.redis)
+    await enqueueSettlement(queue, again(call, '1'))
+    await untilIdle(stack)
+    await enqueueSettlement(queue, again(call, String(call.holdPico)))
+    await untilIdle(stack)
+    expect(await stack.postgres.account.findUniqueOrThrow({ where: { id: accountId } })).toMatchObject({
+      balancePico,
+      version,
+    })
+    await expectBooksInOrder(stack)
+  })
+})
+
+type Call = Awaited<ReturnType<TestStack['postgres']['callRecord']['findUniqueOrThrow']>>
+
+/** A settlement of a call that was settled already, with another charge. */
+function again(call: Call, chargePico: string): SettlementRecord {
+  const rate = { prompt: '1000000', completion: '2000000' }
+  return {
+    id: call.id as SettlementRecord['id'],
+    accountId: call.accountId,
+    keyId: call.keyId,
+    requestId: call.requestId,
+    status: 'completed',
+    errorCode: null,
+    finishReason: 'stop',
+    requestedModel: 'test/plain',
+    stream: false,
+    served: { offerId: 'alpha/x', modelId: 'test/plain', rate, rateVersion: '1', cost: rate },
+    usage: { promptTokens: 1, completionTokens: 1 },
+    usageSource: 'upstream',
+    usageClamped: false,
+    chargePico,
+    holdPico: String(call.holdPico),
+    attempts: [],
+    admittedAt: Date.now(),
+    claimedAt: Date.now(),
+    firstTokenAt: null,
+    finishedAt: Date.now(),
+  }
+}
+
+describe('PostgreSQL away', () => {
+  it.each([
+    ['refusing connections', 'refuse'],
+    ['silent', 'swallow'],
+  ] as const)('%s: calls go on, settlements wait and land', async (_, how) => {
+    const before = await stack.postgres.callRecord.count()
+    stack.databaseProxy![how]()
+    const ids = await load(100)
+    expect(await stack.postgres.callRecord.count()).toBe(before)
+    expect(await stack.redis.llen(WAITING)).toBeGreaterThan(0)
+    stack.databaseProxy!.restore()
+    await untilIdle(stack)
+    await expectSettledOnce(ids)
+    await expectBooksInOrder(stack)
+  })
+})
