@@ -8,6 +8,7 @@ import type { Logger } from '../platform/logger.ts'
 import type { SettlementQueue } from '../platform/queues.ts'
 import { answerErrors } from './plugins/answer-errors.ts'
 import { authenticate } from './plugins/authenticate.ts'
+import { closeConnections } from './plugins/close-connections.ts'
 import { healthRoutes } from './routes/health.ts'
 import { queuesDashboard } from './routes/queues-dashboard.ts'
 import { surfaceRoutes } from './routes/surfaces.ts'
@@ -24,6 +25,7 @@ export interface AppDependencies extends StartCallDependencies {
     bodyTimeoutMs: number
     keepAliveMs: number
     slowClientBufferBytes: number
+    shutdownGraceMs: number
     requestsPerMinute: number
     tokensPerMinute: number
   }
@@ -55,6 +57,7 @@ export async function buildApp(deps: AppDependencies): Promise<FastifyInstance> 
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id)
   })
+  await app.register(closeConnections, { graceMs: deps.limits.shutdownGraceMs })
   await app.register(answerErrors, { logger: deps.logger })
   await app.register(healthRoutes, { checkReady: deps.checkReady })
   await app.register(authenticate, { keys: deps.keys, limits: deps.limits })

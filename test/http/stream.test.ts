@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startStack, type TestStack } from '../helpers/stack.ts'
-import { type Call, caller, expectErrorText, readStream, recordOf } from './wire.ts'
+import { type Call, caller, completionOf, expectErrorText, readStream, recordOf, textOf } from './wire.ts'
 
 const BALANCE_PICO = 20_000_000_000_000n
 const RATE = { prompt: 1_000_000n, completion: 2_000_000n }
@@ -187,8 +187,7 @@ beforeAll(async () => {
   const account = await stack.account('20.00')
   accountId = account.accountId
   call = caller(stack, account.key)
-  const healthy = await (await call({ model: 'test/plain' })).json()
-  healthyText = healthy.choices[0].message.content
+  healthyText = (await textOf(await call({ model: 'test/plain' }))) ?? ''
   expect(healthyText.split(' ')).toHaveLength(12)
   answers = new Map(
     CASES.flatMap(({ fault }) =>
@@ -344,9 +343,9 @@ describe.concurrent('a stream', () => {
   })
 
   it('carries every character whole, however the provider cut its bytes', async () => {
-    const whole = await (await call({ model: 'test/multibyte' })).json()
+    const whole = await completionOf(await call({ model: 'test/multibyte' }))
     const stream = readStream(await (await call({ model: 'test/multibyte', stream: true })).text())
-    expect(stream.content).toBe(whole.choices[0].message.content)
+    expect(stream.content).toBe(whole.choices[0]!.message.content)
     expect(stream.content).toContain('Grüße naïve 漢字 ΔΕΖ 🎉 a👩‍👩‍👧b עברית ½')
   })
 
@@ -354,19 +353,19 @@ describe.concurrent('a stream', () => {
     const stream = readStream(await (await call({ model: 'test/empty', stream: true })).text())
     expect(stream.isDone).toBe(true)
     expect(stream.chunks[0]!.choices[0]!.delta.role).toBe('assistant')
-    const whole = await (await call({ model: 'test/empty' })).json()
-    expect(whole.choices[0].message).toEqual({ role: 'assistant', content: '' })
+    const whole = await completionOf(await call({ model: 'test/empty' }))
+    expect(whole.choices[0]!.message).toEqual({ role: 'assistant', content: '' })
   })
 
   it('passes a refusal and a finish reason on', async () => {
-    const refusal = await (await call({ model: 'test/refusing' })).json()
-    expect(refusal.choices[0].message).toMatchObject({ content: null, refusal: expect.stringMatching(/\w/) })
+    const refusal = await completionOf(await call({ model: 'test/refusing' }))
+    expect(refusal.choices[0]!.message).toMatchObject({ content: null, refusal: expect.stringMatching(/\w/) })
     const stream = readStream(await (await call({ model: 'test/refusing', stream: true })).text())
     expect(stream.chunks.map((chunk) => chunk.choices[0]!.delta.refusal ?? '').join('')).toBe(
-      refusal.choices[0].message.refusal,
+      refusal.choices[0]!.message.refusal,
     )
-    const filtered = await (await call({ model: 'test/filtered' })).json()
-    expect(filtered.choices[0].finish_reason).toBe('content_filter')
+    const filtered = await completionOf(await call({ model: 'test/filtered' }))
+    expect(filtered.choices[0]!.finish_reason).toBe('content_filter')
     const cut = readStream(await (await call({ model: 'test/long', stream: true, max_tokens: 7 })).text())
     expect(cut.last.choices[0]!.finish_reason).toBe('length')
   })
@@ -389,7 +388,7 @@ describe.concurrent('a stream', () => {
     const stream = readStream(await response.text())
     expect(stream.isDone).toBe(true)
     const undisturbed = await call({ model: 'test/prefill', provider: { only: ['beta'] } })
-    expect(stream.content).toBe((await undisturbed.json()).choices[0].message.content)
+    expect(stream.content).toBe(await textOf(undisturbed))
     await expectExactCharge(response, 'completed')
   })
 
@@ -424,8 +423,8 @@ describe('usage that cannot be', () => {
     await stack.settled(accountId)
     expect(await recordOf(stack, absurd)).toMatchObject({ usageClamped: true, completionTokens: 50 })
     expect(await recordOf(stack, negative)).toMatchObject({ usageClamped: true, chargePico: 0n })
-    const { usage } = await absurd.json()
-    expect(usage.completion_tokens).toBe(50)
+    const { usage } = await completionOf(absurd)
+    expect(usage?.completion_tokens).toBe(50)
   })
 })
 

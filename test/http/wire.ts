@@ -37,6 +37,30 @@ export interface Chunk {
   error?: { message: string; type: string; param: string | null; code: string; request_id: string }
 }
 
+export interface Completion {
+  id: string
+  object: string
+  created: number
+  model: string
+  choices: Array<{
+    index: number
+    message: { role: string; content: string | null; refusal?: string; tool_calls?: unknown[] }
+    finish_reason: string
+  }>
+  usage?: { prompt_tokens: number; completion_tokens: number; total_tokens: number }
+}
+
+/** Reads the answer of a call that does not stream. */
+export async function completionOf(response: Response): Promise<Completion> {
+  const text = await response.text()
+  expect({ status: response.status, body: text }).toMatchObject({ status: 200 })
+  return JSON.parse(text) as Completion
+}
+
+/** The text of such an answer. */
+export const textOf = async (response: Response): Promise<string | null> =>
+  (await completionOf(response)).choices[0]!.message.content
+
 export interface ReadStream {
   chunks: Chunk[]
   comments: string[]

@@ -1,0 +1,62 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { startStack, type TestStack } from '../helpers/stack.ts'
+import { CHAT_PATH, caller, readStream } from './wire.ts'
+
+const GRACE_MS = 1_000
+
+let stack: TestStack
+let key: string
+
+beforeAll(async () => {
+  stack = await startStack({
+    models: {
+      'test/short': [{ at: 'alpha', model: 'words-10.rate-40' }],
+      'test/long': [{ at: 'alpha', model: 'words-2000.rate-40' }],
+    },
+    environment: { SHUTDOWN_GRACE_MS: String(GRACE_MS) },
+  })
+  ;({ key } = await stack.account('1.00'))
+})
+afterAll(() => stack?.close())
+
+/** A connection on which a client has sent so much and then nothing. */
+async function silentConnection(sent: string): Promise<Socket> {
+  const { hostname, port } = new URL(stack.url)
+  const socket = connect(Number(port), hostname)
+  await once(socket, 'connect')
+  // What comes back does not matter, but has to be read for the connection to end.
+  socket.resume().on('error', () => socket.destroy())
+  if (sent) await new Promise((resolve) => socket.write(sent, resolve))
+  return socket
+}
+
+it('an instance that stops finishes its answers, ends long ones truthfully, and waits for no silent client', async () => {
+  const head = `POST ${CHAT_PATH} HTTP/1.1\r\nhost: gateway\r\nauthorization: Bearer ${key}\r\n`
+  const connections = await Promise.all([
+    silentConnection(''),
+    silentConnection('POST /v1/cha'),
+    silentConnection(`${head}content-type: application/json\r\ncontent-length: 100\r\n\r\n{"messages"`),
+  ])
+  const closed = connections.map((socket) => once(socket, 'close'))
+  const call = caller(stack, key)
+  const [short, long, whole] = await Promise.all([
+    call({ model: 'test/short', stream: true }),
+    call({ model: 'test/long', stream: true }),
+    stack.providers.log.arrived().then(() => call({ model: 'test/short' })),
+  ])
+
+  const startedAt = performance.now()
+  const stopped = stack.apis[0]!.stop()
+  const ended = await Promise.all([short.text(), long.text(), whole.text()])
+  await Promise.all([stopped, ...closed])
+  expect(performance.now() - startedAt).toBeLessThan(GRACE_MS + 3_000)
+
+  expect(readStream(ended[0]).isDone).toBe(true)
+  const cutOff = readStream(ended[1])
+  expect(cutOff.isDone).toBe(false)
+  expect(cutOff.content).not.toBe('')
+  expect(cutOff.last.error).toMatchObject({ code: 'overloaded' })
+  expect(JSON.parse(ended[2])).toMatchObject({ choices: [{ finish_reason: 'stop' }] })
+})
