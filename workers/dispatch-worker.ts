@@ -22,6 +22,8 @@ export interface DispatchWorkerOptions extends CallRunnerDependencies {
 /** A stalled job is never failed by BullMQ: the runner counts claims and ends it truthfully. */
 const NEVER = Number.MAX_SAFE_INTEGER
 const RETRY_MS = 200
+/** An idle worker looks for calls this often: a worker that hangs may have swallowed the wake-up. */
+const BLOCK_SECONDS = 1
 
 type ClaimedJob = Job<CallJob>
 
@@ -60,6 +62,7 @@ export class DispatchWorker {
       lockDuration: options.lockMs,
       stalledInterval: options.lockMs / 2,
       maxStalledCount: NEVER,
+      drainDelay: BLOCK_SECONDS,
     })
     this.worker.on('error', (error) => options.logger.warn({ err: error }, 'dispatch queue'))
     this.worker.on('stalled', (callId) =>
