@@ -83,6 +83,8 @@ export interface TestStack {
   settlement: Part
   startDispatch(): Promise<Part>
   startSettlement(): Promise<Part>
+  /** Starts an API instance again that was ended, at the same address. */
+  restartApi(index: number): Promise<void>
   /** A new account with a balance in USD, and a key of it. */
   account(
     balanceUsd: string,
@@ -149,23 +151,25 @@ export async function startStack(options: StackOptions): Promise<TestStack> {
   const dispatch = await Promise.all(Array.from({ length: options.dispatchWorkers ?? 1 }, startDispatch))
   const urls: string[] = []
   const apis: Part[] = []
+  const startApi = async (port: number): Promise<Part> => {
+    const running = await part(
+      'src/main.ts',
+      [],
+      async () => {
+        const api = await createApiRuntime(readConfig({ ...environment, PORT: String(port) }), LOGGER)
+        await api.app.listen({ port, host: '127.0.0.1' })
+        return api
+      },
+      { PORT: String(port) },
+    )
+    await untilReady(`http://127.0.0.1:${port}`)
+    return running
+  }
   for (let index = 0; index < (options.apis ?? 1); index++) {
     const port = await freePort()
-    apis.push(
-      await part(
-        'src/main.ts',
-        [],
-        async () => {
-          const api = await createApiRuntime(readConfig({ ...environment, PORT: String(port) }), LOGGER)
-          await api.app.listen({ port, host: '127.0.0.1' })
-          return api
-        },
-        { PORT: String(port) },
-      ),
-    )
+    apis.push(await startApi(port))
     urls.push(`http://127.0.0.1:${port}`)
   }
-  for (const url of urls) await untilReady(url)
 
   return {
     urls,
@@ -182,6 +186,9 @@ export async function startStack(options: StackOptions): Promise<TestStack> {
     settlement,
     startDispatch,
     startSettlement,
+    async restartApi(index) {
+      apis[index] = await startApi(Number(new URL(urls[index]!).port))
+    },
     writeCatalog,
     async account(balanceUsd, key = {}) {
       const email = `${randomBytes(6).toString('hex')}@example.test`
@@ -304,6 +311,8 @@ async function spawnPart(entry: string, args: string[], environment: Record<stri
   const end = async (signal: NodeJS.Signals) => {
     if (child.exitCode !== null || child.signalCode !== null) return
     child.kill(signal)
+    // One that is paused could not obey.
+    child.kill('SIGCONT')
     await exited
   }
   await stillAlive(child)
