@@ -112,7 +112,7 @@ export function readConfig(environment: Environment): Readonly<Config> {
     pendingCallsMax: integer('PENDING_CALLS_MAX', 5_000),
     slowClientBufferBytes: integer('SLOW_CLIENT_BUFFER_BYTES', 1024 * 1024),
     workerConcurrency: integer('WORKER_CONCURRENCY', 256),
-    settlementBatchMax: integer('SETTLEMENT_BATCH_MAX', 200),
+    settlementBatchMax: integer('SETTLEMENT_BATCH_MAX', 32),
     jobLockMs: integer('JOB_LOCK_MS', 10_000, 1_000),
     breakerFailures: integer('BREAKER_FAILURES', 5),
     breakerWindowMs: integer('BREAKER_WINDOW_MS', 30_000),

@@ -3,13 +3,13 @@ import type { CallBody, CallEnvelope, CallJob, SettlementRecord } from '../src/c
 import type { CatalogSnapshot } from '../src/core/catalog.ts'
 import type { FrameBody, FrameError } from '../src/core/frames.ts'
 import type { Logger } from '../src/platform/logger.ts'
-import { enqueueSettlement, type SettlementQueue } from '../src/platform/queues.ts'
 import type { Sealer } from '../src/platform/sealing.ts'
 import { CallOutbox } from '../src/relay/call-outbox.ts'
 import type { FramePublisher } from '../src/relay/frame-publisher.ts'
 import type { ReplyArchive } from '../src/relay/reply-archive.ts'
 import type { AttemptChain, ChainOutcome } from './attempt-chain.ts'
 import type { AbortReason, RunningCall, RunningCalls } from './running-calls.ts'
+import type { SettlementOutlet } from './settlement-outlet.ts'
 import { type CallEnd, NO_USAGE, settlementRecord } from './settlement-record.ts'
 import { askTakeover, endOfShown, type Takeover } from './takeover.ts'
 
@@ -21,7 +21,7 @@ export interface CallRunnerDependencies {
   sealer: Sealer
   gate: Pick<HoldGate, 'endCall'>
   archive: ReplyArchive
-  settlementQueue: SettlementQueue
+  settle: SettlementOutlet
   logger: Logger
   clock: () => number
 }
@@ -190,14 +190,14 @@ async function close(
   last: FrameBody,
   { idempotencyRecord }: CallEnvelope,
   outbox: CallOutbox,
-  { settlementQueue, gate, archive, logger }: CallRunnerDependencies,
+  { settle, gate, archive, logger }: CallRunnerDependencies,
 ): Promise<void> {
   if (idempotencyRecord !== null) {
     // What was charged is replayed to a repeat; what came to nothing may run anew.
     const charged = record.status === 'completed' || record.status === 'interrupted'
     await (charged ? archive.keep(record.id, [...outbox.frames, last]) : archive.forget(idempotencyRecord))
   }
-  await enqueueSettlement(settlementQueue, record)
+  await settle(record)
   // Frees the key's place before its client can know that the call is over.
   gate.endCall(record.accountId, record.keyId, record.id).catch((error) => {
     logger.warn({ err: error, callId: record.id }, 'concurrency place not freed; settlement will')

@@ -16,6 +16,7 @@ import { createProviderRegistry } from './providers/registry.ts'
 import { createTransport } from './providers/transport.ts'
 import { createRetryBudget } from './retry-budget.ts'
 import { RunningCalls } from './running-calls.ts'
+import { createSettlementOutlet } from './settlement-outlet.ts'
 
 /** The dispatch process, composed: claims calls, runs the failover chain, publishes frames. */
 export async function startDispatchRole(
@@ -72,7 +73,7 @@ export async function startDispatchRole(
     sealer: createSealer(config.masterKey, 'call-body'),
     archive: createReplyArchive(redis, createSealer(config.masterKey, 'kept-reply')),
     gate: createHoldGate(redis),
-    settlementQueue,
+    settle: createSettlementOutlet(settlementQueue),
     logger,
     clock: Date.now,
   })

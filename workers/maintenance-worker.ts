@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { BillingMetrics } from '../src/billing/billing-metrics.ts'
 import { type DriftCheckDependencies, repairDrift } from '../src/billing/drift-check.ts'
 import { type HoldSweepDependencies, sweepHolds } from '../src/billing/hold-sweep.ts'
+import { createFindQueuedCalls } from '../src/platform/queued-calls.ts'
 import type { DispatchQueue, SettlementQueue } from '../src/platform/queues.ts'
 import type { Redis } from '../src/platform/redis.ts'
 import { lockKey } from '../src/platform/redis-keys.ts'
@@ -15,7 +16,9 @@ export interface Maintenance {
   stop(): Promise<void>
 }
 
-export interface MaintenanceOptions extends Omit<HoldSweepDependencies, 'isQueued'>, DriftCheckDependencies {
+export interface MaintenanceOptions
+  extends Omit<HoldSweepDependencies, 'findQueued'>,
+    DriftCheckDependencies {
   redis: Redis
   dispatchQueue: DispatchQueue
   settlementQueue: SettlementQueue
@@ -95,12 +98,9 @@ async function maintain(
   options: MaintenanceOptions,
 ): Promise<Omit<MaintenanceReport, 'accounts'>> {
   const { dispatchQueue, settlementQueue, metrics, clock } = options
-  // Dispatch first: a call's settlement job exists before its dispatch job goes.
-  const isQueued = async (callId: string) =>
-    (await dispatchQueue.getJobState(callId)) !== 'unknown' ||
-    (await settlementQueue.getJobState(callId)) !== 'unknown'
+  const findQueued = createFindQueuedCalls(dispatchQueue, settlementQueue)
   const lost = await Promise.all(
-    accountIds.map((accountId) => sweepHolds(accountId, clock(), { ...options, isQueued })),
+    accountIds.map((accountId) => sweepHolds(accountId, clock(), { ...options, findQueued })),
   )
   const lostCalls = lost.reduce((sum, count) => sum + count, 0)
   const driftedGates = await repairDrift(accountIds, options)

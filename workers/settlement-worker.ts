@@ -2,14 +2,13 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { BillingMetrics } from '../src/billing/billing-metrics.ts'
 import type { HoldGate } from '../src/billing/hold-gate.ts'
 import type { SettlementStore } from '../src/billing/settlement-store.ts'
-import type { SettlementRecord } from '../src/core/call-job.ts'
 import type { Logger } from '../src/platform/logger.ts'
-import { SETTLEMENT_QUEUE } from '../src/platform/queues.ts'
+import { SETTLEMENT_QUEUE, type SettlementJob } from '../src/platform/queues.ts'
 import type { Redis } from '../src/platform/redis.ts'
 import { type BatchJob, createBatchWorker } from './batch-worker.ts'
 
 /**
- * Settles finished calls in worker. Per batch: one PostgreSQL transaction, then the gate of each account,
+ * Settles finished calls in batches. Per batch: one PostgreSQL transaction, then the gate of each account,
  * then the jobs are completed. Every step can be repeated, so a crash between any two, or the same job at
  * two workers, changes nothing. A batch that cannot be settled (PostgreSQL or Redis away) is kept and tried
  * again for as long as it takes: a job never ends in `failed`, because a failed job is a lost charge.
@@ -30,7 +29,7 @@ export interface SettlementWorkerOptions {
   jobLockMs: number
 }
 
-type SettlementJob = BatchJob<SettlementRecord>
+type Batch = Array<BatchJob<SettlementJob>>
 
 const RETRY_MIN_MS = 100
 const RETRY_MAX_MS = 5_000
@@ -38,7 +37,7 @@ const RETRY_MAX_MS = 5_000
 /** Starts settling at once. */
 export function startSettlementWorker(options: SettlementWorkerOptions): SettlementWorker {
   const { redis, logger } = options
-  const worker = createBatchWorker<SettlementRecord>(SETTLEMENT_QUEUE, {
+  const worker = createBatchWorker<SettlementJob>(SETTLEMENT_QUEUE, {
     redis,
     batchMax: options.settlementBatchMax,
     lockMs: options.jobLockMs,
@@ -46,26 +45,26 @@ export function startSettlementWorker(options: SettlementWorkerOptions): Settlem
   })
   const stopping = new AbortController()
 
-  const settleBatch = async (jobs: SettlementJob[]): Promise<void> => {
-    const records = jobs.map((job) => ({ ...job.data, id: job.id as SettlementRecord['id'] }))
+  const settleBatch = async (jobs: Batch): Promise<void> => {
+    const records = jobs.flatMap((job) => job.data.records)
     const { accounts, quarantined } = await options.store.settle(records)
     await Promise.all(
       accounts.map(({ accountId, released, ...ledger }) => options.gate.apply(accountId, ledger, released)),
     )
-    options.metrics.settledCalls.inc(jobs.length - quarantined.length)
+    options.metrics.settledCalls.inc(records.length - quarantined.length)
     options.metrics.quarantinedCalls.inc(quarantined.length)
     for (const call of quarantined) logger.error(call, 'a settlement was refused and is quarantined')
   }
 
   /** True once settled; false when told to stop while it cannot be. */
-  const settleUntilDone = async (jobs: SettlementJob[]): Promise<boolean> => {
+  const settleUntilDone = async (jobs: Batch): Promise<boolean> => {
     for (let waitMs = RETRY_MIN_MS; ; waitMs = Math.min(waitMs * 2, RETRY_MAX_MS)) {
       try {
         await settleBatch(jobs)
         if (waitMs > RETRY_MIN_MS) logger.info('settlement goes on')
         return true
       } catch (error) {
-        if (waitMs === RETRY_MIN_MS) logger.error({ err: error, calls: jobs.length }, 'settlement waits')
+        if (waitMs === RETRY_MIN_MS) logger.error({ err: error, jobs: jobs.length }, 'settlement waits')
         if (stopping.signal.aborted) return false
         await delay(waitMs, undefined, { signal: stopping.signal }).catch(() => undefined)
       }
@@ -74,7 +73,7 @@ export function startSettlementWorker(options: SettlementWorkerOptions): Settlem
 
   const run = async (): Promise<void> => {
     await worker.start()
-    let next: SettlementJob[] = []
+    let next: Batch = []
     while (!stopping.signal.aborted || next.length > 0) {
       const jobs = await worker.fill(next)
       if (jobs.length === 0) continue

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { callCreatedAt } from '../core/call-created-at.ts'
+import type { FindQueuedCalls } from '../platform/queued-calls.ts'
 import type { BalanceStore } from './balance-store.ts'
 import { type GateInspection, type GateReading, judgeGate } from './gate-inspection.ts'
 import type { HoldGate, LedgerBalance } from './hold-gate.ts'
@@ -24,8 +25,8 @@ export interface GateAuditDependencies {
   balances: BalanceStore
   /** Jobs in the queues: calls waiting or running, settlements waiting. */
   countJobs: () => Promise<{ dispatchJobs: number; settlementJobs: number }>
-  /** Whether a dispatch or settlement job of the call exists. */
-  isQueued: (callId: string) => Promise<boolean>
+  /** Which calls have a dispatch or settlement job. */
+  findQueued: FindQueuedCalls
   /** Which of some calls are settled or in quarantine. */
   accountedFor: (callIds: string[]) => Promise<Set<string>>
   clock: () => number
@@ -139,8 +140,9 @@ interface LostHold {
 /** Open holds of calls that have no job and are neither settled nor in quarantine; in that order, as the sweep. */
 async function lostHolds(accountId: string, deps: GateAuditDependencies): Promise<LostHold[]> {
   const callIds = (await deps.gate.openHolds(accountId)).map((hold) => hold.callId)
-  const queued = await Promise.all(callIds.map(deps.isQueued))
-  const jobless = callIds.filter((_, index) => !queued[index])
+  if (callIds.length === 0) return []
+  const queued = await deps.findQueued(callIds)
+  const jobless = callIds.filter((callId) => !queued.has(callId))
   const accounted = await deps.accountedFor(jobless)
   const now = deps.clock()
   return jobless

@@ -3,6 +3,7 @@ import { callCreatedAt } from '../core/call-created-at.ts'
 import type { SettlementRecord } from '../core/call-job.ts'
 import type { CallId } from '../core/ids.ts'
 import type { Postgres } from '../platform/postgres.ts'
+import type { FindQueuedCalls } from '../platform/queued-calls.ts'
 import type { HoldGate, OpenHold } from './hold-gate.ts'
 import { findKnownCalls } from './known-calls.ts'
 import type { SettlementStore } from './settlement-store.ts'
@@ -11,8 +12,8 @@ export interface HoldSweepDependencies {
   gate: HoldGate
   settlements: SettlementStore
   postgres: Postgres
-  /** Whether a dispatch or settlement job of the call exists. Looks at dispatch first: see sweepHolds. */
-  isQueued: (callId: string) => Promise<boolean>
+  /** Which calls have a dispatch or settlement job. Looks at dispatch first: see sweepHolds. */
+  findQueued: FindQueuedCalls
   logger: Logger
 }
 
@@ -36,8 +37,9 @@ export async function sweepHolds(
   const expired = new Set(await deps.gate.expiredHolds(accountId, nowMs))
   const isOld = (callId: string) => (callCreatedAt(callId) ?? nowMs) + LOST_AFTER_MS <= nowMs
   const suspects = holds.filter(({ callId }) => expired.has(callId) || isOld(callId))
-  const queued = await Promise.all(suspects.map(({ callId }) => deps.isQueued(callId)))
-  const gone = suspects.filter((_, index) => !queued[index])
+  if (suspects.length === 0) return 0
+  const queued = await deps.findQueued(suspects.map(({ callId }) => callId))
+  const gone = suspects.filter(({ callId }) => !queued.has(callId))
   if (gone.length === 0) return 0
 
   const { settled, quarantined } = await findKnownCalls(

@@ -6,6 +6,7 @@ import { createHoldGate } from '../billing/hold-gate.ts'
 import { findKnownCalls } from '../billing/known-calls.ts'
 import { auditLedger, type LedgerAudit } from '../billing/ledger-audit.ts'
 import { readConfig } from '../config.ts'
+import { createFindQueuedCalls } from '../platform/queued-calls.ts'
 import { createDispatchQueue, createSettlementQueue } from '../platform/queues.ts'
 import { type CommandClients, openClients } from './clients.ts'
 import { type CommandOutput, runCommand } from './run-command.ts'
@@ -43,10 +44,7 @@ async function auditRedis({ postgres, redis: connect }: CommandClients): Promise
         dispatchJobs: await dispatch.getJobCountByTypes(...COUNTED_STATES),
         settlementJobs: await settlement.getJobCountByTypes(...COUNTED_STATES),
       }),
-      // Dispatch first: a call's settlement job exists before its dispatch job goes.
-      isQueued: async (callId) =>
-        (await dispatch.getJobState(callId)) !== 'unknown' ||
-        (await settlement.getJobState(callId)) !== 'unknown',
+      findQueued: createFindQueuedCalls(dispatch, settlement),
       accountedFor: async (callIds) => {
         const { settled, quarantined } = await findKnownCalls(postgres, callIds)
         return settled.union(quarantined)

@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util'
 import { type CallRecord, createCallRecordStore } from '../billing/call-record-store.ts'
 import { readConfig } from '../config.ts'
+import { createFindQueuedCalls } from '../platform/queued-calls.ts'
 import { createDispatchQueue, createSettlementQueue } from '../platform/queues.ts'
 import { type CommandClients, openClients } from './clients.ts'
 import { type CommandOutput, runCommand, UsageError } from './run-command.ts'
@@ -43,12 +44,13 @@ async function traceRunning(id: string, clients: CommandClients): Promise<Comman
   const dispatch = createDispatchQueue(clients.redis())
   const settlement = createSettlementQueue(clients.redis())
   try {
-    for (const queue of [dispatch, settlement]) {
-      const state = await queue.getJobState(id)
-      if (state !== 'unknown') {
-        const view = { id, status: 'in_flight', queue: queue.name, state }
-        return { data: view, text: lines(view) }
-      }
+    const state = await dispatch.getJobState(id)
+    const isQueued = (await createFindQueuedCalls(dispatch, settlement)([id])).has(id)
+    if (isQueued) {
+      const where =
+        state === 'unknown' ? { queue: settlement.name, state: 'waiting' } : { queue: dispatch.name, state }
+      const view = { id, status: 'in_flight', ...where }
+      return { data: view, text: lines(view) }
     }
     throw new Error(`nothing is known of ${id}: it was refused before the queue, or never was`)
   } finally {

@@ -1,5 +1,6 @@
 import { Queue } from 'bullmq'
 import type { CallEnvelope, CallJob, SettlementRecord } from '../core/call-job.ts'
+import { newId } from '../core/ids.ts'
 import type { Redis } from './redis.ts'
 import { QUEUE_PREFIX } from './redis-keys.ts'
 
@@ -7,7 +8,12 @@ export const DISPATCH_QUEUE = 'dispatch'
 export const SETTLEMENT_QUEUE = 'settlement'
 
 export type DispatchQueue = Queue<CallJob>
-export type SettlementQueue = Queue<SettlementRecord>
+/** One job settles many calls. */
+export interface SettlementJob {
+  records: SettlementRecord[]
+}
+
+export type SettlementQueue = Queue<SettlementJob>
 
 /** The queue of calls waiting for a dispatch worker. Jobs vanish on completion: a prompt rests nowhere. */
 export function createDispatchQueue(connection: Redis): DispatchQueue {
@@ -34,9 +40,13 @@ export async function enqueueCall(
   await queue.add('call', { envelope, sealedBody }, jobOptions(envelope.id))
 }
 
-/** Enqueues a settlement; while one for the same call waits, a second is the same job. */
-export async function enqueueSettlement(queue: SettlementQueue, record: SettlementRecord): Promise<void> {
-  await queue.add('settle', record, jobOptions(record.id))
+/** Enqueues the settlement of some calls. Settling a call twice charges it once: the ledger sees to that. */
+export async function enqueueSettlements(queue: SettlementQueue, records: SettlementRecord[]): Promise<void> {
+  await queue.add('settle', { records }, jobOptions(newId('settle')))
 }
+
+/** Enqueues the settlement of one call. */
+export const enqueueSettlement = (queue: SettlementQueue, record: SettlementRecord): Promise<void> =>
+  enqueueSettlements(queue, [record])
 
 const jobOptions = (jobId: string) => ({ jobId, removeOnComplete: true, removeOnFail: true })
