@@ -58,9 +58,11 @@ export function dispatchCall(
   const { id, idempotencyRecord } = envelope
   let leftByClient = false
   let seenGone = false
-  const call = hub.register(envelope, sink, () => void lookAfter())
   const body = JSON.stringify({ messages: request.messages, parameters: request.parameters })
-  const queued = enqueueCall(dispatchQueue, envelope, sealer.seal(body, id)).catch((error) => {
+  const sealedBody = sealer.seal(body, id)
+  // Nothing may throw from here on: a call that waits has a job, or hears that it has none.
+  const call = hub.register(envelope, sink, () => void lookAfter())
+  const queued = enqueueCall(dispatchQueue, envelope, sealedBody).catch((error) => {
     logger.error({ err: error, callId: id }, 'call not enqueued')
     end('failed', NOT_QUEUED)
     // The job may exist all the same: Redis can go away between doing a thing and saying so.

@@ -1,5 +1,6 @@
 import { ApiError } from './errors.ts'
 import { type PicoUsd, type PicoUsdPerToken, parseRate, parseUsd, plainDecimal } from './money.ts'
+import { isNestedDeeperThan, MAX_NESTING } from './nesting.ts'
 
 export const ROLES = ['system', 'user', 'assistant', 'tool'] as const
 export type Role = (typeof ROLES)[number]
@@ -70,6 +71,7 @@ type Fields = Record<string, unknown>
  */
 export function parseChatRequest(body: unknown): ChatRequest {
   if (!isObject(body)) throw invalid(undefined, 'The request body must be a JSON object.')
+  if (isNestedDeeperThan(body, MAX_NESTING)) throw nestedTooDeep()
   const messages = parseMessages(body.messages)
   const parameters = parseParameters(body)
   // A full tool loop is not supported: once the history holds a tool result, definitions are not forwarded.
@@ -84,6 +86,10 @@ export function parseChatRequest(body: unknown): ChatRequest {
     parameters,
   }
 }
+
+/** The refusal of a body that is nested beyond MAX_NESTING. */
+export const nestedTooDeep = (): ApiError =>
+  invalid(undefined, `The request body may be nested ${MAX_NESTING} levels deep at most.`)
 
 function parseMessages(value: unknown): ChatMessage[] {
   if (!Array.isArray(value)) throw invalid('messages', '`messages` is required and must be an array.')

@@ -6,9 +6,10 @@ import type { StartCallDependencies } from '../admission/start-call.ts'
 import type { CatalogSnapshot } from '../core/catalog.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { SettlementQueue } from '../platform/queues.ts'
-import { answerErrors } from './plugins/answer-errors.ts'
+import { answerErrors, answerUnroutable } from './plugins/answer-errors.ts'
 import { authenticate } from './plugins/authenticate.ts'
 import { closeConnections } from './plugins/close-connections.ts'
+import { parseJson } from './plugins/parse-json.ts'
 import { healthRoutes } from './routes/health.ts'
 import { queuesDashboard } from './routes/queues-dashboard.ts'
 import { surfaceRoutes } from './routes/surfaces.ts'
@@ -40,25 +41,24 @@ export async function buildApp(deps: AppDependencies): Promise<FastifyInstance> 
     logger: false,
     bodyLimit: deps.limits.bodyLimitBytes,
     requestTimeout: deps.limits.bodyTimeoutMs,
-    http: { connectionsCheckingInterval: 1_000 },
+    // Node swaps the two limits when the one for headers is longer, and would wait its minute for a body.
+    http: { connectionsCheckingInterval: 1_000, headersTimeout: deps.limits.bodyTimeoutMs },
     genReqId: ({ headers }) => {
       const given = headers['x-request-id']
       return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID()
     },
     return503OnClosing: false,
     forceCloseConnections: 'idle',
-    onProtoPoisoning: 'remove',
-    onConstructorPoisoning: 'ignore',
     routerOptions: { maxParamLength: PARAM_LENGTH_MAX, ignoreTrailingSlash: true },
     clientErrorHandler: answerBrokenRequest,
+    frameworkErrors: answerUnroutable,
   })
-  // Only JSON bodies are taken; Fastify would parse text/plain as well.
-  app.removeContentTypeParser('text/plain')
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id)
   })
   await app.register(closeConnections, { graceMs: deps.limits.shutdownGraceMs })
   await app.register(answerErrors, { logger: deps.logger })
+  await app.register(parseJson)
   await app.register(healthRoutes, { checkReady: deps.checkReady })
   await app.register(authenticate, { keys: deps.keys, limits: deps.limits })
   await app.register(queuesDashboard, deps)

@@ -21,6 +21,12 @@ export const unavailable = (request: FastifyRequest): ApiError =>
     `${request.method} ${request.url.split('?')[0]} is not available. Use POST /v1/chat/completions.`,
   )
 
+/** For what Fastify refuses before any route or hook is found: a path that cannot be decoded or is too long. */
+export function answerUnroutable(_error: unknown, request: FastifyRequest, reply: FastifyReply): void {
+  reply.header('x-request-id', request.id)
+  sendError(unavailable(request), request, reply)
+}
+
 function sendError(error: ApiError, request: FastifyRequest, reply: FastifyReply) {
   return reply
     .code(error.status)
@@ -39,8 +45,6 @@ function toPublicError(error: unknown, request: FastifyRequest, logger: Logger):
     case 'FST_ERR_CTP_EMPTY_JSON_BODY':
     case 'FST_ERR_CTP_INVALID_JSON_BODY':
       return new ApiError('invalid_json', 'The request body is not valid JSON.')
-    case 'FST_ERR_BAD_URL':
-      return unavailable(request)
   }
   if (error instanceof SyntaxError) return new ApiError('invalid_json', 'The request body is not valid JSON.')
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {

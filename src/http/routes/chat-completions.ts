@@ -12,7 +12,9 @@ import { StreamWriter } from '../stream-writer.ts'
 export const chatCompletionsRoute =
   (path: string): FastifyPluginAsync<AppDependencies> =>
   async (app, deps) => {
-    app.post(path, { onRequest: [app.requireKey] }, async (request, reply) => {
+    // Who may not call models hears so before the body is read.
+    const mayCall = async (request: FastifyRequest) => void callingKey(request)
+    app.post(path, { onRequest: [app.requireKey, mayCall] }, async (request, reply) => {
       const key = callingKey(request)
       const chat = parseChatRequest(request.body)
       const incoming = { requestId: request.id, idempotencyKey: idempotencyKey(request), body: request.body }

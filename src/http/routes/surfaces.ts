@@ -13,7 +13,7 @@ const ROUTES: Record<SurfaceHandler, (path: string) => FastifyPluginAsync<AppDep
   pricing: pricingRoute,
 }
 
-const METHODS: HTTPMethods[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
+const METHODS: HTTPMethods[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
 /** Routes the registry of surfaces. Whatever else lies under /v1 asks for a key, then is unavailable. */
 export const surfaceRoutes: FastifyPluginAsync<AppDependencies> = async (app, deps) => {
