@@ -104,7 +104,10 @@ redis.call('ZADD', expiry, now + lifetime, id)
 redis.call('ZADD', open, now + lifetime, id)
 redis.call('HSET', rate, 'window', window, 'requests', requests + 1, 'tokens', used + tokens,
   'last_requests', last_requests, 'last_tokens', last_used)
-redis.call('PEXPIRE', rate, 2 * WINDOW)
-redis.call('PEXPIRE', open, lifetime)
+-- Lifetimes are renewed once a window: the first call of one, which also finds `open` alive for a whole call.
+if requests == 0 then
+  redis.call('PEXPIRE', rate, 2 * WINDOW)
+  redis.call('PEXPIRE', open, lifetime + 2 * WINDOW)
+end
 requests_left, tokens_left = requests_left - 1, tokens_left - tokens
 return answer('ok', amount, limit)

@@ -5,7 +5,7 @@
 -- KEYS  1 avail  2 held  3 holds  4 expiry  5 ver
 -- ARGV  1 prefix of the account's API-key keys  2 ledger balance  3 ledger version
 --       then per settled call: hold id, amount charged
--- Returns {avail, held, number of holds closed}
+-- Returns {avail, held, 1 when the account was unknown before}
 local avail, held, holds, expiry, ver = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local prefix, balance, version = ARGV[1], ARGV[2], ARGV[3]
 
@@ -40,4 +40,4 @@ else
   -- An older message arriving late: its posting is inside the balance already.
   for _, amount in ipairs(released) do redis.call('INCRBY', avail, amount) end
 end
-return { redis.call('GET', avail), redis.call('GET', held) or '0', #released }
+return { redis.call('GET', avail), redis.call('GET', held) or '0', known and 0 or 1 }

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { LRUCache } from 'lru-cache'
 import { defineScript, type Redis } from '../platform/redis.ts'
 import { accountKeys, apiKeyKeys, KNOWN_ACCOUNTS } from '../platform/redis-keys.ts'
 
@@ -27,6 +28,8 @@ export interface GateFigures {
   version: bigint | null
 }
 
+const LISTED_REMEMBERED = 10_000
+
 const APPLY = readFileSync(new URL('./apply.lua', import.meta.url), 'utf8')
 
 /**
@@ -49,10 +52,11 @@ export interface HoldGate {
 /** The gate over one Redis client. */
 export function createHoldGate(redis: Redis): HoldGate {
   const apply = defineScript(redis, 'syApply', APPLY)
+  const listed = new LRUCache<string, true>({ max: LISTED_REMEMBERED })
   return {
     async apply(accountId, ledger, released) {
       const keys = accountKeys(accountId)
-      const [avail, held] = (await apply(
+      const [avail, held, isNew] = (await apply(
         [keys.avail, keys.held, keys.holds, keys.expiry, keys.ver],
         [
           keys.apiKeys,
@@ -62,7 +66,11 @@ export function createHoldGate(redis: Redis): HoldGate {
         ],
       )) as [string, string, number]
       // Known accounts are what sweeps and audits go through; written after, so that a known account has a gate.
-      await redis.sadd(KNOWN_ACCOUNTS, accountId)
+      // Each process says so once for itself: another may have died right before it did.
+      if (isNew === 1 || !listed.has(accountId)) {
+        await redis.sadd(KNOWN_ACCOUNTS, accountId)
+        listed.set(accountId, true)
+      }
       return { availPico: BigInt(avail), heldPico: BigInt(held), version: ledger.version }
     },
 

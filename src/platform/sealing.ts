@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, randomFillSync } from 'node:crypto'
 
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
@@ -13,10 +13,10 @@ export interface Sealer {
 
 /** A sealer for one purpose under the master key. */
 export function createSealer(masterKey: Buffer, purpose: string): Sealer {
-  const key = deriveKey(masterKey, purpose)
+  const key = createSecretKey(deriveKey(masterKey, purpose))
   return {
     seal(text, context) {
-      const nonce = randomBytes(NONCE_BYTES)
+      const nonce = nextNonce()
       const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(context))
       return Buffer.concat([
         nonce,
@@ -37,6 +37,20 @@ export function createSealer(masterKey: Buffer, purpose: string): Sealer {
       ]).toString('utf8')
     },
   }
+}
+
+const NONCES_AT_ONCE = 256
+const nonces = Buffer.allocUnsafe(NONCE_BYTES * NONCES_AT_ONCE)
+let noncesUsed = NONCES_AT_ONCE
+
+/** A random nonce. Many are drawn at once, since a draw costs more than a sealing; each is used once. */
+function nextNonce(): Buffer {
+  if (noncesUsed === NONCES_AT_ONCE) {
+    randomFillSync(nonces)
+    noncesUsed = 0
+  }
+  const start = noncesUsed++ * NONCE_BYTES
+  return Buffer.from(nonces.subarray(start, start + NONCE_BYTES))
 }
 
 /** A 32-byte key for one purpose, derived from the master key (HKDF-SHA-256, RFC 5869). */
