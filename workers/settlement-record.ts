@@ -44,7 +44,7 @@ export function settlementRecord(
     status: end.status,
     errorCode: end.errorCode,
     finishReason: end.finishReason,
-    requestedModel: envelope.requestedModel,
+    requestedModel: served?.requestedModel ?? envelope.requestedModel,
     stream: envelope.stream,
     served: served && servedBy(served, catalog),
     usage: end.usage,
@@ -53,6 +53,7 @@ export function settlementRecord(
     // Usage is clamped to what was held for, so this bound never bites; it is the last line of defence.
     chargePico: String(cost < hold ? cost : hold),
     holdPico: envelope.holdPico,
+    ...(envelope.leastCallPico !== undefined && { leastCallPico: envelope.leastCallPico }),
     attempts: end.attempts,
     admittedAt: envelope.admittedAt,
     firstTokenAt: end.firstTokenAt,

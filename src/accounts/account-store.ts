@@ -3,6 +3,11 @@ import type { PicoUsd } from '../core/money.ts'
 import { creditPosting, customerAccount, freeCreditPosting, type Posting } from '../core/postings.ts'
 import type { Postgres, PostgresTransaction } from '../platform/postgres.ts'
 
+/**
+ * `free_credit`: has spent nothing but its free credit so far. `active`: was credited. `exhausted`: its balance
+ * is less than the cheapest call costs. `suspended`: by the operator or a dispute; every key is refused. The
+ * ledger moves an account between the first three (see docs/money.md); the last is entered and left by hand.
+ */
 export type AccountState = 'free_credit' | 'active' | 'exhausted' | 'suspended'
 
 export interface Account {
@@ -35,8 +40,8 @@ export interface AccountStore {
 }
 
 /**
- * Writes a posting and moves the account's balance with it, inside the given transaction. A posting that is
- * in the ledger already changes nothing, and `posted` is false.
+ * Writes a posting and moves the account's balance and state with it, inside the given transaction. A posting
+ * that is in the ledger already changes nothing, and `posted` is false.
  */
 export type PostLedger = (transaction: PostgresTransaction, posting: Posting) => Promise<{ posted: boolean }>
 
@@ -46,12 +51,15 @@ UPDATE accounts SET state = CASE
   WHEN EXISTS (
     SELECT 1 FROM ledger_transactions WHERE id = accounts.id AND kind = 'free_credit'
   ) AND NOT EXISTS (
-    SELECT 1 FROM ledger_transactions WHERE account_id = accounts.id AND kind = 'credit'
+    SELECT 1 FROM ledger_transactions AS t
+    JOIN ledger_entries AS e ON e.transaction_id = t.id AND e.kind = t.kind
+    WHERE t.account_id = accounts.id AND t.kind <> 'capture' AND t.kind <> 'free_credit'
+      AND e.ledger_account = 'customer:' || accounts.id AND e.amount_pico > 0
   ) THEN 'free_credit'
   ELSE 'active' END
 WHERE id = $1 AND state = 'suspended'`
 
-/** The account store over PostgreSQL; money moves through `postLedger` only. */
+/** The account store over PostgreSQL; money, and the states that follow it, move through `postLedger` only. */
 export function createAccountStore(postgres: Postgres, postLedger: PostLedger): AccountStore {
   const read = (client: PostgresTransaction, id: string) =>
     client.account.findUniqueOrThrow({ where: { id } })
@@ -81,10 +89,6 @@ export function createAccountStore(postgres: Postgres, postLedger: PostLedger): 
       return postgres.$transaction(async (transaction) => {
         const { posted } = await postLedger(transaction, creditPosting(eventId, accountId, amountPico))
         if (!posted) await assertSameCredit(transaction, accountId, eventId, amountPico)
-        await transaction.account.updateMany({
-          where: { id: accountId, state: { in: ['free_credit', 'exhausted'] }, balancePico: { gt: 0n } },
-          data: { state: 'active' },
-        })
         return read(transaction, accountId)
       })
     },

@@ -5,6 +5,7 @@ import type { CatalogSnapshot } from '../core/catalog.ts'
 import type { ChatRequest } from '../core/chat-request.ts'
 import { ApiError } from '../core/errors.ts'
 import type { CallId } from '../core/ids.ts'
+import { leastCallCost } from '../core/least-call.ts'
 import { formatUsd, picoUsd } from '../core/money.ts'
 import { promptTokensBound } from '../core/prompt-tokens.ts'
 import { planRoute, type RoutingPlan } from '../core/routing-plan.ts'
@@ -74,7 +75,8 @@ export async function admitCall(
   { catalog, limits, ...deps }: AdmissionDependencies,
 ): Promise<AdmittedCall> {
   const promptTokens = promptTokensBound(request.messages, request.parameters)
-  const plan = planRoute(request, promptTokens, catalog(), {
+  const snapshot = catalog()
+  const plan = planRoute(request, promptTokens, snapshot, {
     defaultCompletionLimit: limits.defaultCompletionLimit,
     maxCandidates: limits.attemptsPerCall * CANDIDATES_PER_ATTEMPT,
     random: deps.random,
@@ -131,6 +133,7 @@ export async function admitCall(
     replyChannel: deps.replyChannel,
     candidates: plan.candidates.map((candidate) => limited(candidate, answer.completionLimit)),
     holdPico: String(answer.holdPico),
+    leastCallPico: String(leastCallCost(snapshot)),
     idempotencyRecord,
     promptTokensBound: promptTokens,
     admittedAt: now,

@@ -9,7 +9,8 @@ export interface PostedBalance extends LedgerBalance {
 
 /**
  * One statement, so that the database's checks see a transaction together with its entries. Locks the
- * account's row first: postings of one account happen one after another, each with the next version.
+ * account's row first: postings of one account happen one after another, each with the next version. The
+ * account's state follows: money makes it active, nothing left makes it exhausted, a suspension stays.
  */
 const POST = `
 WITH account AS MATERIALIZED (
@@ -24,7 +25,16 @@ WITH account AS MATERIALIZED (
   SELECT posted.id, posted.kind, entry.ledger_account, entry.amount_pico
   FROM posted, json_to_recordset($4::json) AS entry (ledger_account text, amount_pico bigint)
 ), changed AS (
-  UPDATE accounts SET balance_pico = accounts.balance_pico + $5::bigint, version = accounts.version + 1
+  UPDATE accounts SET
+    balance_pico = accounts.balance_pico + $5::bigint,
+    version = accounts.version + 1,
+    state = CASE
+      WHEN accounts.state = 'suspended' THEN accounts.state
+      WHEN accounts.balance_pico + $5::bigint = 0 THEN 'exhausted'
+      WHEN $5::bigint > 0 THEN (CASE WHEN $2 <> 'free_credit' THEN 'active'
+                                     WHEN accounts.state = 'exhausted' THEN 'free_credit'
+                                     ELSE accounts.state::text END)::account_state
+      ELSE accounts.state END
   FROM account, posted WHERE accounts.id = account.id
   RETURNING accounts.balance_pico, accounts.version
 )

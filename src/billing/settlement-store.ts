@@ -41,7 +41,8 @@ const selected = names.map((name) => (name === 'account_id' ? 'account.id' : `ca
  * One statement is one transaction and one round trip. `account` locks the rows in the order of their ids,
  * so that writers cannot deadlock; it goes first because everything reads from it, and reads the newest
  * balances because locking does. An unknown account gives a null account id, which the database refuses.
- * `charged` decides what is new; entries, balances and versions follow from it alone.
+ * `charged` decides what is new; entries, balances and versions follow from it alone. An account whose balance
+ * falls below the cheapest call ($3) is exhausted.
  */
 const SETTLE = `
 WITH call AS MATERIALIZED (
@@ -69,7 +70,8 @@ WITH call AS MATERIALIZED (
   UPDATE accounts SET
     balance_pico = accounts.balance_pico - total.charge_pico,
     version = accounts.version + 1,
-    state = CASE WHEN accounts.balance_pico = total.charge_pico AND accounts.state <> 'suspended'
+    state = CASE WHEN accounts.balance_pico - total.charge_pico < greatest($3::bigint, 1)
+                  AND accounts.state <> 'suspended'
                  THEN 'exhausted' ELSE accounts.state END
   FROM total WHERE accounts.id = total.account_id
   RETURNING accounts.id, accounts.balance_pico, accounts.version
@@ -132,6 +134,7 @@ async function settleBatch(postgres: Postgres, batch: SettlementRows[]): Promise
     SETTLE,
     JSON.stringify(batch.map((rows) => rows.call)),
     JSON.stringify(batch.flatMap((rows) => rows.entries)),
+    leastCallOf(batch),
   )
   const recordedCalls = settled[0]?.recordedCalls ?? 0
   const charges = recordedCalls === batch.length ? null : await storedCharges(postgres, batch)
@@ -146,6 +149,16 @@ async function settleBatch(postgres: Postgres, batch: SettlementRows[]): Promise
     version,
     released: released.get(accountId) ?? [],
   }))
+}
+
+/** What the cheapest call held when these were admitted; catalogs differ within a batch only while they change. */
+function leastCallOf(batch: SettlementRows[]): bigint {
+  let least = 0n
+  for (const { record } of batch) {
+    const known = BigInt(record.leastCallPico ?? '0')
+    if (known > least) least = known
+  }
+  return least
 }
 
 /** What the calls were charged when they were first settled. */

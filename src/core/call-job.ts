@@ -39,6 +39,8 @@ export interface CallEnvelope {
   replyChannel: string
   candidates: Candidate[]
   holdPico: PicoText
+  /** What the cheapest call of the catalog would have held; a balance below it pays for nothing. */
+  leastCallPico?: PicoText
   /**
    * The record of the call's `Idempotency-Key`, or null. Such a call runs to its end even when its client
    * leaves, since a repeat may come for its answer.
@@ -100,6 +102,7 @@ export interface SettlementRecord {
   status: CallStatus
   errorCode: ErrorCode | null
   finishReason: string | null
+  /** As the answer named it: the entry of the request that served, or the first, as the client spelled it. */
   requestedModel: string
   stream: boolean
   /** The candidate that served; null when nothing was delivered. */
@@ -111,6 +114,8 @@ export interface SettlementRecord {
   usageClamped: boolean
   chargePico: PicoText
   holdPico: PicoText
+  /** See CallEnvelope; absent where it is not known. */
+  leastCallPico?: PicoText
   attempts: AttemptRecord[]
   /** Unix milliseconds; null where the call did not get there. */
   admittedAt: number

@@ -165,7 +165,8 @@ function toModel(model: DocumentModel, offers: Offer[], updatedAt: number, optio
     openWeights,
     listPrice,
     rate,
-    rateVersion: shortHash(`${model.id} ${formatRate(rate.prompt)} ${formatRate(rate.completion)}`),
+    // Of the rate alone: clients are shown it, and for `auto` it must not name the model.
+    rateVersion: shortHash(`${formatRate(rate.prompt)} ${formatRate(rate.completion)}`),
     updatedAt,
     auto: model.auto ?? true,
     offers,

@@ -8,6 +8,9 @@ const TOKENS_PER_IMAGE = 3_000
 const BASE64_CHARS_PER_TOKEN = 20
 const LETTERS_PER_TOKEN = 3
 
+/** No call is bounded by fewer prompt tokens: one message that says nothing. */
+export const PROMPT_TOKENS_LEAST = TOKENS_PER_CALL + TOKENS_PER_MESSAGE
+
 /**
  * An upper bound of a prompt's tokens that holds for the vocabularies of today's chat models without
  * running any of them: letters count in threes within a word, digits and signs one each, every other

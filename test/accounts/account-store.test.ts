@@ -91,6 +91,20 @@ describe('the account store', () => {
     expect(await accounts.resume(id)).toMatchObject({ state })
   })
 
+  test('a credit revives an exhausted account, and its replay does not', async () => {
+    const { id } = await accounts.create('revived@example.test', { ...paid, amountPico: picoUsd(0n) })
+    expect(await accounts.credit(id, 'evt_5', picoUsd(100n))).toMatchObject({ state: 'active' })
+    await books.postgres.account.update({ where: { id }, data: { state: 'exhausted' } })
+    expect(await accounts.credit(id, 'evt_5', picoUsd(100n))).toMatchObject({ state: 'exhausted' })
+  })
+
+  test('an account that was ever credited does not go back to its trial', async () => {
+    const { id } = await accounts.create('grown@example.test', free)
+    await accounts.credit(id, 'evt_6', picoUsd(1n))
+    await accounts.suspend(id)
+    expect(await accounts.resume(id)).toMatchObject({ state: 'active' })
+  })
+
   test('a credit does not end a suspension', async () => {
     const { id } = await accounts.create('kept@example.test', free)
     await accounts.suspend(id)

@@ -154,6 +154,25 @@ describe('the settlement store', () => {
     expect(state).toBe('exhausted')
   })
 
+  test.each([
+    ['less than the cheapest call costs', 26n, 'exhausted'],
+    ['just what the cheapest call costs', 25n, 'active'],
+  ])('an account left with %s is told apart', async (_, leastCallPico, state) => {
+    const account = await openTestAccount(books.postgres, 75n)
+    await store.settle([settlementOf(account, { leastCallPico: String(leastCallPico) })])
+    expect(await books.postgres.account.findUnique({ where: { id: account } })).toMatchObject({ state })
+  })
+
+  test('spending everything does not end a suspension', async () => {
+    const account = await openTestAccount(books.postgres, 50n)
+    await books.postgres.account.update({ where: { id: account }, data: { state: 'suspended' } })
+    await store.settle([settlementOf(account)])
+    expect(await books.postgres.account.findUnique({ where: { id: account } })).toMatchObject({
+      state: 'suspended',
+      balancePico: 0n,
+    })
+  })
+
   test('writers on the same accounts neither deadlock nor lose a charge', async () => {
     const ids = await Promise.all(Array.from({ length: 6 }, () => openTestAccount(books.postgres, 100_000n)))
     const batches = Array.from({ length: 12 }, (_, batch) =>

@@ -1,0 +1,22 @@
+import type { CatalogSnapshot } from './catalog.ts'
+import { type PicoUsd, ZERO_USD } from './money.ts'
+import { costOf } from './pricing.ts'
+import { PROMPT_TOKENS_LEAST } from './prompt-tokens.ts'
+
+const known = new WeakMap<CatalogSnapshot, PicoUsd>()
+
+/**
+ * What the cheapest call of a catalog holds: the shortest prompt and one token of answer at the lowest rate
+ * above zero. A balance below it pays for nothing. Zero where nothing has a price. Worked out once a snapshot.
+ */
+export function leastCallCost(catalog: CatalogSnapshot): PicoUsd {
+  const before = known.get(catalog)
+  if (before !== undefined) return before
+  let least: PicoUsd | null = null
+  for (const { rate } of catalog.models.values()) {
+    const cost = costOf({ promptTokens: PROMPT_TOKENS_LEAST, completionTokens: 1 }, rate)
+    if (cost > 0n && (least === null || cost < least)) least = cost
+  }
+  known.set(catalog, least ?? ZERO_USD)
+  return least ?? ZERO_USD
+}
