@@ -25,6 +25,7 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
 -- A sliding window: this minute's count, and the last minute's weighted by how much of it is still within 60 s.
 local WINDOW = 60000
+local DAY = 86400000
 local window = math.floor(now / WINDOW)
 local elapsed = (now % WINDOW) / WINDOW
 local seen = redis.call('HMGET', rate, 'window', 'requests', 'tokens', 'last_requests', 'last_tokens')
@@ -36,10 +37,14 @@ elseif tonumber(seen[1]) == window - 1 then
 end
 local requests_left = max_requests - requests - last_requests * (1 - elapsed)
 local tokens_left = max_tokens - used - last_used * (1 - elapsed)
-local reset = math.ceil((1 - elapsed) * WINDOW) + ((requests > 0) and WINDOW or 0)
+-- When nothing of what is counted now is within 60 s any more.
+local function whole_again()
+  if requests > 0 then return math.ceil((2 - elapsed) * WINDOW) end
+  return last_requests > 0 and math.ceil((1 - elapsed) * WINDOW) or 0
+end
 
 local function answer(outcome, ...)
-  return { outcome, math.max(0, math.floor(requests_left)), math.max(0, math.floor(tokens_left)), reset, ... }
+  return { outcome, math.max(0, math.floor(requests_left)), math.max(0, math.floor(tokens_left)), whole_again(), ... }
 end
 
 local previous = redis.call('HGET', holds, id)
@@ -104,10 +109,11 @@ redis.call('ZADD', expiry, now + lifetime, id)
 redis.call('ZADD', open, now + lifetime, id)
 redis.call('HSET', rate, 'window', window, 'requests', requests + 1, 'tokens', used + tokens,
   'last_requests', last_requests, 'last_tokens', last_used)
--- Lifetimes are renewed once a window: the first call of one, which also finds `open` alive for a whole call.
+-- Lifetimes are renewed once a window, by its first call. Calls live unequally long, and `open` must outlive
+-- each of the window: a day more than this one is enough for all.
 if requests == 0 then
   redis.call('PEXPIRE', rate, 2 * WINDOW)
-  redis.call('PEXPIRE', open, lifetime + 2 * WINDOW)
+  redis.call('PEXPIRE', open, lifetime + DAY)
 end
-requests_left, tokens_left = requests_left - 1, tokens_left - tokens
+requests, requests_left, tokens_left = requests + 1, requests_left - 1, tokens_left - tokens
 return answer('ok', amount, limit)
