@@ -6,6 +6,7 @@ import { QUEUE_PREFIX } from './redis-keys.ts'
 
 export const DISPATCH_QUEUE = 'dispatch'
 export const SETTLEMENT_QUEUE = 'settlement'
+export const EVENTS_QUEUE = 'events'
 
 export type DispatchQueue = Queue<CallJob>
 /** One job settles many calls. */
@@ -15,6 +16,13 @@ export interface SettlementJob {
 
 export type SettlementQueue = Queue<SettlementJob>
 
+/** A delivery to make. Only its id: what is sent, and to whom, stands in PostgreSQL. */
+export interface EventJob {
+  deliveryId: string
+}
+
+export type EventsQueue = Queue<EventJob>
+
 /** The queue of calls waiting for a dispatch worker. Jobs vanish on completion: a prompt rests nowhere. */
 export function createDispatchQueue(connection: Redis): DispatchQueue {
   return withoutOutcry(new Queue(DISPATCH_QUEUE, { connection, prefix: QUEUE_PREFIX }))
@@ -23,6 +31,11 @@ export function createDispatchQueue(connection: Redis): DispatchQueue {
 /** The queue of finished calls waiting to be charged. */
 export function createSettlementQueue(connection: Redis): SettlementQueue {
   return withoutOutcry(new Queue(SETTLEMENT_QUEUE, { connection, prefix: QUEUE_PREFIX }))
+}
+
+/** The queue of webhook deliveries that are due. */
+export function createEventsQueue(connection: Redis): EventsQueue {
+  return withoutOutcry(new Queue(EVENTS_QUEUE, { connection, prefix: QUEUE_PREFIX }))
 }
 
 /** BullMQ repeats every error of the client on the console; the client's own listener has logged it once. */
@@ -48,5 +61,56 @@ export async function enqueueSettlements(queue: SettlementQueue, records: Settle
 /** Enqueues the settlement of one call. */
 export const enqueueSettlement = (queue: SettlementQueue, record: SettlementRecord): Promise<void> =>
   enqueueSettlements(queue, [record])
+
+/** Enqueues deliveries that are due; one that waits or runs already is the same job. */
+export async function enqueueDeliveries(queue: EventsQueue, deliveryIds: readonly string[]): Promise<void> {
+  await queue.addBulk(
+    deliveryIds.map((deliveryId) => ({
+      name: 'deliver',
+      data: { deliveryId },
+      opts: jobOptions(deliveryId),
+    })),
+  )
+}
+
+/** Which of some settlements are still in the queue. One leaves it only once PostgreSQL has it. */
+export async function settlementsLeft(redis: Redis, callIds: readonly string[]): Promise<boolean[]> {
+  const keys = callIds.map((callId) => `${QUEUE_PREFIX}:${SETTLEMENT_QUEUE}:${callId}`)
+  if (keys.length === 0) return []
+  if ((await redis.exists(keys)) === 0) return keys.map(() => false)
+  const found = await redis.pipeline(keys.map((key) => ['exists', key])).exec()
+  return (found ?? []).map(([error, count]) => {
+    if (error) throw error
+    return count === 1
+  })
+}
+
+/**
+ * Puts a call whose claim died with Redis's data back into the queue, so that it counts as running. It is a
+ * delayed job, and its delay does the work of a lock: renewed while its worker lives, and when it runs out
+ * another worker claims the call.
+ */
+export async function reviveCall(queue: DispatchQueue, job: CallJob, delayMs: number): Promise<boolean> {
+  const { id } = job.envelope
+  await queue.add('call', job, { ...jobOptions(id), delay: delayMs })
+  return (await queue.getJobState(id)) === 'delayed'
+}
+
+/** Renews the delay of a revived call; false when another worker has claimed it. */
+export async function keepRevived(queue: DispatchQueue, callId: string, delayMs: number): Promise<boolean> {
+  const job = await queue.getJob(callId)
+  if (!job) return false
+  return job.changeDelay(delayMs).then(
+    () => true,
+    (error: unknown) => {
+      if (isQueueRefusal(error)) return false
+      throw error
+    },
+  )
+}
+
+/** Whether BullMQ itself refused, rather than Redis being away. Its scripts number their refusals. */
+const isQueueRefusal = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && typeof error.code === 'number'
 
 const jobOptions = (jobId: string) => ({ jobId, removeOnComplete: true, removeOnFail: true })

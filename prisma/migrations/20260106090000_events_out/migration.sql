@@ -86,19 +86,21 @@ CREATE FUNCTION "usd_text"("amount_pico" BIGINT) RETURNS TEXT LANGUAGE sql IMMUT
                 ELSE trim_scale("amount_pico" * 0.000000000001)::text END
 $$;
 
--- A balance that falls to its threshold, or to zero, is noticed here, whoever moved it and in which statement:
--- the row is locked, so old and new are neighbours in the account's history and every crossing is seen once.
--- Its version makes the id. WHEN is evaluated in place: an update that crosses nothing calls no function.
+-- A balance that falls to its threshold, and an account that becomes exhausted, are noticed here, whoever moved
+-- the money and in which statement: the row is locked, so old and new are neighbours in the account's history
+-- and every crossing is seen once. The version makes the id. WHEN is evaluated in place: an update that crosses
+-- nothing calls no function.
 CREATE FUNCTION "record_balance_event"() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF OLD."balance_pico" > NEW."low_balance_pico" AND NEW."balance_pico" <= NEW."low_balance_pico" THEN
+    IF NEW."balance_pico" < OLD."balance_pico"
+       AND OLD."balance_pico" > NEW."low_balance_pico" AND NEW."balance_pico" <= NEW."low_balance_pico" THEN
         INSERT INTO "events" ("id", "type", "account_id", "data") VALUES (
             "event_id"('balance.low', NEW."id" || ':' || NEW."version"), 'balance.low', NEW."id",
             jsonb_build_object('balance_usd', "usd_text"(NEW."balance_pico"),
                                'threshold_usd', "usd_text"(NEW."low_balance_pico")))
         ON CONFLICT ("id") DO NOTHING;
     END IF;
-    IF OLD."balance_pico" > 0 AND NEW."balance_pico" <= 0 THEN
+    IF OLD."state" NOT IN ('exhausted', 'suspended') AND NEW."state" = 'exhausted' THEN
         INSERT INTO "events" ("id", "type", "account_id", "data") VALUES (
             "event_id"('balance.exhausted', NEW."id" || ':' || NEW."version"), 'balance.exhausted', NEW."id",
             jsonb_build_object('balance_usd', "usd_text"(NEW."balance_pico")))
@@ -109,9 +111,9 @@ END;
 $$;
 
 CREATE TRIGGER "accounts_balance_events" AFTER UPDATE ON "accounts" FOR EACH ROW
-    WHEN (NEW."balance_pico" < OLD."balance_pico" AND (
-        (OLD."balance_pico" > NEW."low_balance_pico" AND NEW."balance_pico" <= NEW."low_balance_pico")
-        OR (OLD."balance_pico" > 0 AND NEW."balance_pico" <= 0)))
+    WHEN ((NEW."balance_pico" < OLD."balance_pico"
+           AND OLD."balance_pico" > NEW."low_balance_pico" AND NEW."balance_pico" <= NEW."low_balance_pico")
+       OR (OLD."state" NOT IN ('exhausted', 'suspended') AND NEW."state" = 'exhausted'))
     EXECUTE FUNCTION "record_balance_event"();
 
 -- Whoever revokes a key, its account hears of it. Admin keys belong to no account.
