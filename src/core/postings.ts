@@ -1,10 +1,18 @@
 import type { PicoUsd } from './money.ts'
+import type { MovementKind, PaymentRailName } from './payment-movements.ts'
 
 /** Why money moved. A transaction is unique on (id, kind). */
-export type LedgerKind = 'capture' | 'free_credit' | 'credit' | 'adjustment'
+export type LedgerKind = 'capture' | 'free_credit' | 'credit' | 'adjustment' | 'collection' | MovementKind
 
 /** Accounts of the ledger: one per customer, and the gateway's own. */
-export type LedgerAccount = `customer:${string}` | 'revenue' | 'promotional_credit' | 'adjustments'
+export type LedgerAccount =
+  | `customer:${string}`
+  | 'revenue'
+  | 'promotional_credit'
+  | 'adjustments'
+  | `rail:${PaymentRailName}`
+  | 'disputes'
+  | `receivable:${string}`
 
 export interface LedgerEntry {
   ledgerAccount: LedgerAccount
@@ -36,6 +44,9 @@ export const creditPosting = (eventId: string, accountId: string, amountPico: Pi
 
 /** The ledger account of a customer. */
 export const customerAccount = (accountId: string): LedgerAccount => `customer:${accountId}`
+
+/** What a customer owes beyond their balance; negative while they owe. */
+export const receivableAccount = (accountId: string): LedgerAccount => `receivable:${accountId}`
 
 /** What a posting adds to its customer's balance; negative for a charge. */
 export function balanceChange(posting: Posting): PicoUsd {
