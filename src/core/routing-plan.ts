@@ -86,10 +86,10 @@ function resolveEntry(
   const whole = findModel(catalog, asked)
   if (whole) return [{ asked, model: whole, sort: undefined, exactTools: false }]
   const colon = asked.lastIndexOf(':')
-  const suffix = colon < 0 ? '' : asked.slice(colon + 1)
+  const suffix = colon < 0 ? null : asked.slice(colon + 1)
   const base = colon < 0 ? asked : asked.slice(0, colon)
-  if (suffix !== '' && !Object.hasOwn(SUFFIXES, suffix)) return []
-  const preference = SUFFIXES[suffix] ?? { sort: undefined, exactTools: false }
+  if (suffix !== null && !Object.hasOwn(SUFFIXES, suffix)) return []
+  const preference = (suffix !== null && SUFFIXES[suffix]) || { sort: undefined, exactTools: false }
   const models = base === 'auto' ? rankAutoModels(request, shape, catalog) : [findModel(catalog, base)]
   return models.flatMap((model) => (model ? [{ asked, model, ...preference }] : []))
 }

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -6,7 +6,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import pino from 'pino'
+import pino, { type Logger } from 'pino'
 import { createAccountStore } from '../../src/accounts/account-store.ts'
 import { createKeyHasher } from '../../src/accounts/key-hash.ts'
 import { createKeyStore, type NewKey } from '../../src/accounts/key-store.ts'
@@ -23,22 +23,11 @@ import { createApiRuntime } from '../../src/runtime.ts'
 import { startDispatchRole } from '../../workers/dispatch-role.ts'
 import { startSettlementRole } from '../../workers/settlement-role.ts'
 import { createTestDatabase, createTestRedis, type TestRedis } from './services.ts'
+import { inlinePart, type Part, spawnPart } from './stack-part.ts'
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts'
+import { catalogDocument, type TestModels } from './test-catalog.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
-
-export interface TestOffer {
-  /** A simulated provider: `alpha`, `beta`, … */
-  at: string
-  /** Its behaviour, as in docs/simulated-providers.md. */
-  model: string
-  cost?: string
-  assistant_prefill?: boolean
-  exact_tools?: boolean
-}
-
-/** A catalog of test models: id → offers, with one dollar a million prompt tokens and two a million completion tokens listed. */
-export type TestModels = Record<string, TestOffer[] | { offers: TestOffer[]; [field: string]: unknown }>
 
 export interface StackOptions {
   models: TestModels
@@ -49,21 +38,10 @@ export interface StackOptions {
   dispatchWorkers?: number
   apis?: number
   durableRedis?: boolean
+  /** Hears every part that runs in this process. */
+  logger?: Logger
   /** Puts a proxy before PostgreSQL, so that it can go away. The test's own client goes around it. */
   databaseProxy?: boolean
-}
-
-/** A part of the gateway that runs. */
-export interface Part {
-  stop(): Promise<void>
-  /** `kill -9`; only where parts are processes, like the following. */
-  kill(): Promise<void>
-  /** Stops it in its tracks, as a machine that hangs does, until `resume`. */
-  pause(): void
-  resume(): void
-  /** Its exit code; null when a signal ended it. */
-  exited: Promise<number | null>
-  pid: number | undefined
 }
 
 export interface TestStack {
@@ -99,10 +77,11 @@ export interface TestStack {
   close(): Promise<void>
 }
 
-const LOGGER = pino({ level: process.env.TEST_LOG_LEVEL ?? 'silent' })
+const QUIET = pino({ level: process.env.TEST_LOG_LEVEL ?? 'silent' })
 
 /** Brings up the whole gateway over services of its own. */
 export async function startStack(options: StackOptions): Promise<TestStack> {
+  const logger = options.logger ?? QUIET
   const [database, redisServer, providers, folder] = await Promise.all([
     createTestDatabase(),
     createTestRedis({ durable: options.durableRedis ?? false }),
@@ -144,9 +123,9 @@ export async function startStack(options: StackOptions): Promise<TestStack> {
     started.unshift(running)
     return running
   }
-  const startDispatch = () => part('workers/main.ts', ['dispatch'], () => startDispatchRole(config, LOGGER))
+  const startDispatch = () => part('workers/main.ts', ['dispatch'], () => startDispatchRole(config, logger))
   const startSettlement = () =>
-    part('workers/main.ts', ['settlement'], () => startSettlementRole(config, LOGGER))
+    part('workers/main.ts', ['settlement'], () => startSettlementRole(config, logger))
   const settlement = await startSettlement()
   const dispatch = await Promise.all(Array.from({ length: options.dispatchWorkers ?? 1 }, startDispatch))
   const urls: string[] = []
@@ -156,7 +135,7 @@ export async function startStack(options: StackOptions): Promise<TestStack> {
       'src/main.ts',
       [],
       async () => {
-        const api = await createApiRuntime(readConfig({ ...environment, PORT: String(port) }), LOGGER)
+        const api = await createApiRuntime(readConfig({ ...environment, PORT: String(port) }), logger)
         await api.app.listen({ port, host: '127.0.0.1' })
         return api
       },
@@ -245,95 +224,6 @@ const UNLIMITED_KEY: NewKey = {
   expiresAt: null,
   requestsPerMinute: 1_000_000,
   concurrentCalls: 100_000,
-}
-
-function catalogDocument(models: TestModels, providersUrl: string) {
-  const list = Object.entries(models).map(([id, entry]) => {
-    const { offers, ...fields } = Array.isArray(entry) ? { offers: entry } : entry
-    return {
-      id,
-      name: id,
-      vendor: 'test',
-      context_length: 100_000,
-      max_output_tokens: 4_096,
-      input_modalities: ['text'],
-      supported_parameters: ['tools', 'response_format', 'temperature', 'top_p'],
-      reasoning: false,
-      open_weights: false,
-      list_price: { prompt: '1.00', completion: '2.00' },
-      rate: { prompt: '1.00', completion: '2.00' },
-      ...fields,
-      offers: offers.map(({ at, model, cost = '0.50', ...more }) => ({
-        provider: at,
-        upstream_model: model,
-        cost: { prompt: cost, completion: cost },
-        ...more,
-      })),
-    }
-  })
-  const names = new Set(list.flatMap((model) => model.offers.map((offer) => offer.provider)))
-  const providers = [...names].map((id) => ({
-    id,
-    name: id,
-    wire: 'chat-completions',
-    base_url: `${providersUrl}/${id}/v1`,
-    zdr: id === 'alpha',
-    data_collection: id === 'alpha' ? 'deny' : 'allow',
-  }))
-  return { replace: true, providers, models: list }
-}
-
-function inlinePart(running: { stop(): Promise<void> }): Part {
-  let stopped: Promise<void> | undefined
-  const stop = () => {
-    stopped ??= running.stop()
-    return stopped
-  }
-  const refuse = () => {
-    throw new Error('this part is no process')
-  }
-  return {
-    stop,
-    kill: async () => refuse(),
-    pause: refuse,
-    resume: refuse,
-    exited: new Promise(() => undefined),
-    pid: undefined,
-  }
-}
-
-async function spawnPart(entry: string, args: string[], environment: Record<string, string>): Promise<Part> {
-  const child = spawn(process.execPath, [join(ROOT, entry), ...args], {
-    env: { PATH: process.env.PATH, ...environment },
-    stdio: ['ignore', process.env.TEST_LOG_LEVEL ? 'inherit' : 'ignore', 'inherit'],
-  })
-  const exited = once(child, 'exit').then(([code]) => code as number | null)
-  const end = async (signal: NodeJS.Signals) => {
-    if (child.exitCode !== null || child.signalCode !== null) return
-    child.kill(signal)
-    // One that is paused could not obey.
-    child.kill('SIGCONT')
-    await exited
-  }
-  await stillAlive(child)
-  return {
-    stop: () => end('SIGTERM'),
-    kill: () => end('SIGKILL'),
-    pause: () => void child.kill('SIGSTOP'),
-    resume: () => void child.kill('SIGCONT'),
-    exited,
-    pid: child.pid,
-  }
-}
-
-/** Catches an entry that dies at once, on bad configuration. */
-async function stillAlive(child: ChildProcess): Promise<void> {
-  await Promise.race([
-    delay(300),
-    once(child, 'exit').then(([code]) => {
-      throw new Error(`a part of the gateway exited with ${code} at its start`)
-    }),
-  ])
 }
 
 async function untilReady(url: string): Promise<void> {

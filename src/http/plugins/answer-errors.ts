@@ -27,7 +27,8 @@ export function answerUnroutable(_error: unknown, request: FastifyRequest, reply
   sendError(unavailable(request), request, reply)
 }
 
-function sendError(error: ApiError, request: FastifyRequest, reply: FastifyReply) {
+/** Sends an error as its status, headers and body. */
+export function sendError(error: ApiError, request: FastifyRequest, reply: FastifyReply) {
   return reply
     .code(error.status)
     .headers(errorHeaders(error))

@@ -2,7 +2,9 @@ import { createBullBoard } from '@bull-board/api'
 import { BullMQAdapter } from '@bull-board/api/bullMQAdapter'
 import { FastifyAdapter } from '@bull-board/fastify'
 import type { FastifyPluginAsync } from 'fastify'
+import { ApiError } from '../../core/errors.ts'
 import type { AppDependencies } from '../app.ts'
+import { sendError } from '../plugins/answer-errors.ts'
 
 const PATH = '/admin/queues'
 const SEALED = '[sealed]'
@@ -24,7 +26,15 @@ export const queuesDashboard: FastifyPluginAsync<AppDependencies> = async (
   })
   createBullBoard({ queues, serverAdapter: server, options: { uiConfig: { boardTitle: 'Switchyard' } } })
   await app.register(async (scope) => {
-    scope.addHook('onRequest', scope.requireAdminKey)
+    scope.addHook('onRequest', async (request, reply) => {
+      try {
+        await scope.requireAdminKey(request)
+      } catch (error) {
+        // Thrown on, it would meet the dashboard's own error handler, which makes a 500 of everything.
+        if (!(error instanceof ApiError)) throw error
+        return sendError(error, request, reply)
+      }
+    })
     await scope.register(server.registerPlugin(), { prefix: PATH })
   })
 }

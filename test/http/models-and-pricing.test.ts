@@ -1,0 +1,206 @@
+import { Ajv } from 'ajv'
+import { Client } from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startStack, type TestStack } from '../helpers/stack.ts'
+import { caller, completionOf, expectError } from './wire.ts'
+
+const DECIMAL = '^\\d+\\.\\d{2,6}$'
+
+/** The pricing feed as the contract lists it; nothing else may be in it. */
+const FEED_SCHEMA = {
+  type: 'object',
+  required: ['version', 'generated_at', 'currency', 'unit', 'data'],
+  additionalProperties: false,
+  properties: {
+    version: { type: 'string', minLength: 1 },
+    generated_at: {},
+    currency: { const: 'USD' },
+    unit: { const: 'per_million_tokens' },
+    data: {
+      type: 'array',
+      minItems: 1,
+      items: {
+        type: 'object',
+        additionalProperties: false,
+        required: [
+          'id',
+          'name',
+          'vendor',
+          'prompt',
+          'completion',
+          'list_prompt',
+          'list_completion',
+          'discount',
+          'context_length',
+          'max_output_tokens',
+          'input_modalities',
+          'open_weights',
+          'zdr',
+          'status',
+          'updated_at',
+        ],
+        properties: {
+          id: { type: 'string' },
+          name: { type: 'string' },
+          vendor: { type: 'string' },
+          prompt: { type: 'string', pattern: DECIMAL },
+          completion: { type: 'string', pattern: DECIMAL },
+          list_prompt: { type: 'string', pattern: DECIMAL },
+          list_completion: { type: 'string', pattern: DECIMAL },
+          discount: {},
+          context_length: { type: 'integer' },
+          max_output_tokens: { type: 'integer' },
+          input_modalities: { type: 'array', items: { type: 'string' } },
+          open_weights: { type: 'boolean' },
+          zdr: { type: 'boolean' },
+          status: { type: 'string' },
+          updated_at: {},
+        },
+      },
+    },
+  },
+}
+
+const MODELS = {
+  'test/plain': [{ at: 'alpha', model: 'words-12' }],
+  'test/open': {
+    open_weights: true,
+    list_price: { prompt: '1.00', completion: '3.333333' },
+    rate: undefined,
+    offers: [{ at: 'beta', model: 'words-12' }],
+  },
+  'gpt-test': { vendor: 'openai', rate: undefined, offers: [{ at: 'alpha', model: 'words-12.tag-bare' }] },
+}
+
+let stack: TestStack
+let key: string
+
+beforeAll(async () => {
+  stack = await startStack({ models: MODELS, durableRedis: true })
+  ;({ key } = await stack.account('1.00'))
+})
+afterAll(() => stack?.close())
+
+const get = (path: string, headers: Record<string, string> = {}) => fetch(stack.url + path, { headers })
+
+describe('GET /v1/models', () => {
+  it('gives an ordinary key one opaque entry', async () => {
+    const response = await get('/v1/models', { authorization: `Bearer ${key}` })
+    expect(response.status).toBe(200)
+    expect(await response.json()).toEqual({
+      object: 'list',
+      data: [{ id: 'auto', object: 'model', created: expect.any(Number), owned_by: 'switchyard' }],
+    })
+  })
+
+  it('gives an admin key the catalog', async () => {
+    const response = await get('/v1/models', { authorization: `Bearer ${await stack.adminKey()}` })
+    const { data } = (await response.json()) as { data: { id: string; object: string }[] }
+    expect(data.map(({ id }) => id)).toEqual(expect.arrayContaining(['test/plain', 'test/open', 'gpt-test']))
+    expect(data.every(({ object }) => object === 'model')).toBe(true)
+  })
+
+  it('asks for a key', async () => {
+    await expectError(await get('/v1/models'), 401, 'missing_api_key')
+  })
+})
+
+interface Feed {
+  version: string
+  data: Record<string, unknown>[]
+}
+const feed = async () => (await (await get('/pricing.json')).json()) as Feed
+
+describe('GET /pricing.json', () => {
+  it('needs no key, may be cached for a minute and read from any origin', async () => {
+    const response = await get('/pricing.json')
+    expect(response.status).toBe(200)
+    expect(response.headers.get('content-type')).toMatch(/^application\/json/)
+    expect(response.headers.get('cache-control')).toContain('max-age=60')
+    expect(response.headers.get('access-control-allow-origin')).toBe('*')
+    const etag = response.headers.get('etag')!
+    expect(etag).toMatch(/^"[^"]+"$/)
+    for (const tag of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
+      expect((await get('/pricing.json', { 'if-none-match': tag })).status).toBe(304)
+    }
+    expect((await get('/pricing.json', { 'if-none-match': '"other"' })).status).toBe(200)
+  })
+
+  it('holds exactly the fields of the contract, rates as decimal strings, and no provider', async () => {
+    const body = await feed()
+    const validate = new Ajv({ strict: false }).compile(FEED_SCHEMA)
+    validate(body)
+    expect(validate.errors).toBeNull()
+    expect(JSON.stringify(body)).not.toMatch(/alpha|beta|words-12/)
+  })
+
+  it('lists the rate less 5 %, or less 20 % for open weights, cut to six decimals', async () => {
+    const { data } = await feed()
+    const entry = (id: string) => data.find((model) => model.id === id)
+    expect(entry('gpt-test')).toMatchObject({ prompt: '0.95', completion: '1.90', list_prompt: '1.00' })
+    expect(entry('test/open')).toMatchObject({ prompt: '0.80', completion: '2.666666', open_weights: true })
+    expect(entry('test/plain')).toMatchObject({ zdr: true, context_length: 100_000, vendor: 'test' })
+  })
+
+  it('and routing follow a changed catalog file without a restart; a broken one changes nothing', async () => {
+    const before = await feed()
+    await stack.writeCatalog({ ...MODELS, 'test/new': [{ at: 'alpha', model: 'words-12.tag-new' }] })
+    await expect.poll(async () => (await feed()).version, { timeout: 5_000 }).not.toBe(before.version)
+    expect((await feed()).data.map(({ id }) => id)).toContain('test/new')
+    const call = caller(stack, key)
+    // Each process reads the file for itself; a worker that has not yet answers with a failure.
+    await expect.poll(async () => (await call({ model: 'test/new' })).status, { timeout: 5_000 }).toBe(200)
+    await stack.writeCatalog({ 'test/new': [] })
+    const tag = `"${(await feed()).version}"`
+    expect((await get('/pricing.json', { 'if-none-match': tag })).status).toBe(304)
+    await completionOf(await call({ model: 'test/new' }))
+    await stack.writeCatalog(MODELS)
+    await expect.poll(async () => (await call({ model: 'test/new' })).status, { timeout: 5_000 }).toBe(404)
+  })
+})
+
+describe('health', () => {
+  it('is told without a key', async () => {
+    expect(await (await get('/healthz')).json()).toEqual({ status: 'ok' })
+    expect(await (await get('/readyz')).json()).toEqual({ status: 'ready' })
+  })
+
+  const readiness = async () => (await get('/readyz')).status
+
+  it('is not ready without PostgreSQL, and calls go on', async () => {
+    const database = new URL(stack.environment.DATABASE_URL!).pathname.slice(1)
+    const call = caller(stack, key)
+    expect((await call({ model: 'test/plain' })).status).toBe(200)
+    const admin = new Client({ connectionString: process.env.TEST_DATABASE_URL })
+    await admin.connect()
+    try {
+      await admin.query(`ALTER DATABASE ${database} WITH ALLOW_CONNECTIONS false`)
+      await admin.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [
+        database,
+      ])
+      const response = await get('/readyz')
+      expect((await expectError(response, 503, 'overloaded')).type).toBe('overloaded_error')
+      expect(response.headers.get('retry-after')).toBe('1')
+      expect(await (await get('/healthz')).json()).toEqual({ status: 'ok' })
+      expect((await call({ model: 'test/plain' })).status).toBe(200)
+    } finally {
+      await admin.query(`ALTER DATABASE ${database} WITH ALLOW_CONNECTIONS true`)
+      await admin.end()
+    }
+    await expect.poll(readiness, { timeout: 10_000 }).toBe(200)
+  })
+
+  it('is not ready without Redis, and calls are refused at once', async () => {
+    await stack.redisServer.kill()
+    await expect.poll(readiness, { timeout: 5_000 }).toBe(503)
+    const call = caller(stack, key)
+    const startedAt = performance.now()
+    const response = await call({ model: 'test/plain' })
+    await expectError(response, 503, 'overloaded')
+    expect(response.headers.get('retry-after')).toBe('1')
+    expect(performance.now() - startedAt).toBeLessThan(2_000)
+    await stack.redisServer.restart()
+    await expect.poll(readiness, { timeout: 10_000 }).toBe(200)
+    await expect.poll(async () => (await call({ model: 'test/plain' })).status, { timeout: 10_000 }).toBe(200)
+  })
+})

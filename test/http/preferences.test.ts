@@ -1,0 +1,206 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startStack, type TestStack } from '../helpers/stack.ts'
+import { type Call, caller, completionOf, expectError, readStream, recordOf } from './wire.ts'
+
+let stack: TestStack
+let call: Call
+let accountId: string
+
+beforeAll(async () => {
+  stack = await startStack({
+    models: {
+      // Only alpha keeps nothing; beta is the cheapest to us, then alpha, then gamma.
+      'test/three': {
+        offers: [
+          { at: 'alpha', model: 'words-12.tag-three', cost: '0.40' },
+          { at: 'beta', model: 'words-12.tag-three', cost: '0.20' },
+          { at: 'gamma', model: 'words-12.tag-three', cost: '0.60', exact_tools: true },
+        ],
+      },
+      'test/failing-first': [
+        { at: 'beta', model: 'status-503.tag-failing-first' },
+        { at: 'alpha', model: 'words-12.tag-failing-first' },
+      ],
+      'test/dear': {
+        list_price: { prompt: '10.00', completion: '20.00' },
+        rate: { prompt: '9.00', completion: '18.00' },
+        supported_parameters: ['temperature'],
+        offers: [{ at: 'alpha', model: 'words-12.tag-dear' }],
+      },
+      'test/down': [{ at: 'alpha', model: 'status-503.tag-down' }],
+      'gpt-test': [{ at: 'alpha', model: 'words-12.tag-bare' }],
+    },
+    environment: { RETRY_BUDGET_FLOOR: '10000', BREAKER_FAILURES: '1000' },
+  })
+  const account = await stack.account('20.00')
+  accountId = account.accountId
+  call = caller(stack, account.key)
+})
+afterAll(() => stack?.close())
+
+/** The providers that a call reached, in order. */
+async function reached(body: Record<string, unknown>): Promise<string[]> {
+  stack.providers.log.clear()
+  await completionOf(await call(body))
+  return stack.providers.log.requests.map(({ provider }) => provider)
+}
+
+const RUNS = 12
+/** The providers that served some calls, in a row. */
+async function serving(provider: Record<string, unknown>, model = 'test/three'): Promise<Set<string>> {
+  const all: string[] = []
+  for (let run = 0; run < RUNS; run++) all.push(...(await reached({ model, provider })))
+  return new Set(all)
+}
+
+describe('provider preferences', () => {
+  it('`order` is tried in that order; unknown names in it are skipped', async () => {
+    expect(await serving({ order: ['nobody', 'gamma', 'alpha'] })).toEqual(new Set(['gamma']))
+    expect(await reached({ model: 'test/failing-first', provider: { order: ['beta', 'alpha'] } })).toEqual([
+      'beta',
+      'alpha',
+    ])
+  })
+
+  it('`only` fails closed, `ignore` skips unknown names', async () => {
+    expect(await serving({ only: ['gamma'] })).toEqual(new Set(['gamma']))
+    expect(await serving({ ignore: ['alpha', 'beta', 'nobody'] })).toEqual(new Set(['gamma']))
+    for (const provider of [
+      { only: ['nobody'] },
+      { only: [] },
+      { only: ['alpha'], ignore: ['alpha'] },
+      { only: ['beta'], zdr: true },
+    ]) {
+      const response = await call({ model: 'test/three', provider })
+      await expectError(response, 503, 'no_provider_available')
+      expect(response.headers.get('x-should-retry')).toBe('false')
+      expect(response.headers.get('retry-after')).toBeNull()
+    }
+  })
+
+  it('`zdr` and `data_collection: deny` reach only providers that keep nothing, also on failover', async () => {
+    expect(await serving({ zdr: true })).toEqual(new Set(['alpha']))
+    expect(await serving({ data_collection: 'deny' })).toEqual(new Set(['alpha']))
+    expect(await serving({ zdr: true, order: ['beta'], sort: 'price' })).toEqual(new Set(['alpha']))
+  })
+
+  it('`allow_fallbacks: false` tries nothing but the first choice', async () => {
+    const response = await call({
+      model: 'test/failing-first',
+      provider: { order: ['beta'], allow_fallbacks: false },
+    })
+    await expectError(response, 502, 'all_providers_failed')
+    await stack.settled(accountId)
+    const { attempts } = await recordOf(stack, response)
+    expect(new Set((attempts as { offerId: string }[]).map(({ offerId }) => offerId.split('/')[0]))).toEqual(
+      new Set(['beta']),
+    )
+  })
+
+  it('`sort: price` takes the cheapest', async () => {
+    expect(await serving({ sort: 'price' })).toEqual(new Set(['beta']))
+  })
+
+  it('`require_parameters` leaves out models that do not support what is asked', async () => {
+    const asked = { model: 'test/dear', response_format: { type: 'json_object' } }
+    await completionOf(await call(asked))
+    const response = await call({ ...asked, provider: { require_parameters: true } })
+    await expectError(response, 503, 'no_provider_available')
+    await completionOf(
+      await call({ model: 'test/dear', temperature: 1, provider: { require_parameters: true } }),
+    )
+  })
+
+  it('`max_price` per token fails closed, as number or decimal string', async () => {
+    for (const price of [8.99, '8.99', 0, '0', 1e-7]) {
+      const response = await call({ model: 'test/dear', provider: { max_price: { prompt: price } } })
+      await expectError(response, 503, 'no_provider_available')
+    }
+    for (const max_price of [{ prompt: 9 }, { prompt: '9.00', completion: 18 }, {}, null]) {
+      await completionOf(await call({ model: 'test/dear', provider: { max_price } }))
+    }
+    // The next of the list is within the price.
+    const { model } = await completionOf(
+      await call({ models: ['test/dear', 'test/three'], provider: { max_price: { completion: '2' } } }),
+    )
+    expect(model).toBe('test/three')
+  })
+
+  it('`max_price.request` bounds the hold and the answer, or fails closed', async () => {
+    const none = await call({ model: 'test/dear', provider: { max_price: { request: '0.000000001' } } })
+    await expectError(none, 503, 'no_provider_available')
+    const response = await call({ model: 'test/dear', provider: { max_price: { request: 0.0005 } } })
+    const { choices } = await completionOf(response)
+    expect(['length', 'stop']).toContain(choices[0]!.finish_reason)
+    await stack.settled(accountId)
+    const { holdPico, chargePico } = await recordOf(stack, response)
+    expect(holdPico).toBeLessThanOrEqual(500_000_000n)
+    expect(chargePico).toBeLessThanOrEqual(holdPico)
+  })
+})
+
+describe('suffixes', () => {
+  it('`:floor` takes the cheapest, `:exacto` only offers with exact tools', async () => {
+    expect(await serving({}, 'test/three:floor')).toEqual(new Set(['beta']))
+    expect(await serving({}, 'test/three:exacto')).toEqual(new Set(['gamma']))
+    const response = await call({ model: 'test/dear:exacto' })
+    await expectError(response, 503, 'no_provider_available')
+    expect(response.headers.get('x-should-retry')).toBe('false')
+  })
+
+  it('are echoed, `:nitro` too, streaming and not', async () => {
+    for (const model of ['test/three:nitro', 'test/three:floor', 'auto:floor', 'gpt-test:floor']) {
+      expect((await completionOf(await call({ model }))).model).toBe(model)
+      const stream = readStream(await (await call({ model, stream: true })).text())
+      expect(new Set(stream.chunks.map((chunk) => chunk.model))).toEqual(new Set([model]))
+    }
+  })
+
+  it('that are unknown, doubled or empty name no model', async () => {
+    await expectError(await call({ model: 'test/three:free' }), 404, 'model_not_found')
+    await expectError(await call({ model: 'test/three:floor:nitro' }), 404, 'model_not_found')
+    await expectError(await call({ model: 'test/three:' }), 404, 'model_not_found')
+  })
+})
+
+describe('the model', () => {
+  it('is `auto` by default and stays `auto`, whatever the profile', async () => {
+    expect((await completionOf(await call({}))).model).toBe('auto')
+    for (const routing_profile of ['eco', 'auto', 'premium', 'agentic']) {
+      expect((await completionOf(await call({ model: 'auto', routing_profile }))).model).toBe('auto')
+    }
+  })
+
+  it('may be spelled `openai/<id>` for a bare id, and is echoed as sent', async () => {
+    for (const model of ['gpt-test', 'openai/gpt-test', 'openai/gpt-test:floor']) {
+      expect((await completionOf(await call({ model }))).model).toBe(model)
+    }
+  })
+
+  it('of a list is the first that succeeds, and is the one named and charged', async () => {
+    const response = await call({ models: ['test/none', 'test/down', 'test/dear', 'test/three'] })
+    const { model, usage } = await completionOf(response)
+    expect(model).toBe('test/dear')
+    await stack.settled(accountId)
+    const record = await recordOf(stack, response)
+    expect(record.chargePico).toBe(
+      BigInt(usage!.prompt_tokens) * 9_000_000n + BigInt(usage!.completion_tokens) * 18_000_000n,
+    )
+  })
+
+  it('is tried before the list', async () => {
+    expect((await completionOf(await call({ model: 'test/dear', models: ['test/three'] }))).model).toBe(
+      'test/dear',
+    )
+    const both = await call({ model: 'test/down', models: ['test/three:floor'] })
+    expect((await completionOf(both)).model).toBe('test/three:floor')
+  })
+
+  it('of a list is named in every chunk of a stream', async () => {
+    const stream = readStream(
+      await (await call({ models: ['test/down', 'test/three'], stream: true })).text(),
+    )
+    expect(stream.isDone).toBe(true)
+    expect(new Set(stream.chunks.map((chunk) => chunk.model))).toEqual(new Set(['test/three']))
+  })
+})

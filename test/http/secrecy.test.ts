@@ -1,0 +1,288 @@
+import { randomBytes } from 'node:crypto'
+import pino from 'pino'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startStack, type TestStack } from '../helpers/stack.ts'
+import { caller, rawExchange, rawRequest } from './wire.ts'
+
+/** Words of the simulated providers' names, models, ids, headers and error texts. */
+const UPSTREAM =
+  /zanzibar|quillon|xyzzy|simulated|fp_|upstream-|org-|sim-|x-served-by|organization|Rate limit reached|Incorrect API key|8192|safety system|Unsupported parameter|<html/i
+
+const FAULTS = [
+  'words-12',
+  'reasoning-5.words-12',
+  'refuse',
+  'empty',
+  'status-400',
+  'status-400-context',
+  'status-400-policy',
+  'status-401',
+  'status-402',
+  'status-403',
+  'status-404',
+  'status-408',
+  'status-429',
+  'status-429-retry-90',
+  'status-500',
+  'status-503',
+  'reset',
+  'hang',
+  'hang-after-role',
+  'error-body-200',
+  'html-200',
+  'cut-after-5',
+  'end-after-5',
+  'error-event-5',
+  'stall-after-5',
+  'malformed-event',
+  'gzip',
+  'ignore-stream',
+  'comments',
+  'missing-usage',
+  'absurd-usage',
+]
+
+const modelOf = (fault: string, way: string) => `secret/${fault}.${way}`
+
+/** What a client says and gets; found nowhere but in its own answers. */
+const PROMPT = `prompt-${randomBytes(12).toString('hex')}`
+const TOOL = `tool_${randomBytes(12).toString('hex')}`
+const IDEMPOTENCY_KEY = `repeat-${randomBytes(12).toString('hex')}`
+
+const logLines: string[] = []
+let stack: TestStack
+let key: string
+let adminKey: string
+let accountId: string
+
+beforeAll(async () => {
+  stack = await startStack({
+    models: {
+      ...Object.fromEntries(
+        FAULTS.flatMap((fault) =>
+          ['streamed', 'whole'].map((way) => [
+            modelOf(fault, way),
+            [
+              { at: 'zanzibar', model: `words-12.tag-xyzzy-${way}.${fault}` },
+              { at: 'quillon', model: `words-12.tag-xyzzy-too-${way}.${fault}` },
+            ],
+          ]),
+        ),
+      ),
+      'secret/echo': [{ at: 'zanzibar', model: 'echo.tag-xyzzy' }],
+      'secret/failing-echo': [{ at: 'zanzibar', model: 'echo.tag-xyzzy-failing.cut-after-5' }],
+      'secret/paced': [{ at: 'zanzibar', model: 'words-2000.rate-40.tag-xyzzy' }],
+    },
+    environment: {
+      CONNECT_TIMEOUT_MS: '1000',
+      FIRST_TOKEN_TIMEOUT_MS: '500',
+      LAST_FIRST_TOKEN_TIMEOUT_MS: '1000',
+      IDLE_TIMEOUT_MS: '500',
+      CALL_TIMEOUT_MS: '8000',
+      NON_STREAMING_CALL_TIMEOUT_MS: '8000',
+      RETRY_BUDGET_FLOOR: '10000',
+    },
+    // No redaction to lean on: what is not logged cannot leak.
+    logger: pino({ level: 'trace' }, { write: (line: string) => void logLines.push(line) }),
+  })
+  ;({ key, accountId } = await stack.account('20.00'))
+  adminKey = await stack.adminKey()
+})
+afterAll(() => stack?.close())
+
+describe('the target', () => {
+  it.concurrent.each(
+    FAULTS.flatMap((fault) => [
+      { fault, stream: true },
+      { fault, stream: false },
+    ]),
+  )('is in no byte of an answer: $fault, streaming $stream', async ({ fault, stream }) => {
+    const answer = await rawExchange(
+      stack.url,
+      rawRequest(key, {
+        model: modelOf(fault, stream ? 'streamed' : 'whole'),
+        stream,
+        messages: [{ role: 'user', content: 'Tell me.' }],
+      }),
+    )
+    expect(answer).toMatch(/^HTTP\/1\.1 \d{3} /)
+    // The client's own spelling of the model may come back; it names the fault only.
+    expect(answer.replaceAll(/"model":"[^"]*"/g, '')).not.toMatch(UPSTREAM)
+  })
+
+  it('is not in the lists of models and prices, nor in refusals', async () => {
+    const texts = await Promise.all([
+      fetch(`${stack.url}/pricing.json`).then((response) => response.text()),
+      fetch(`${stack.url}/v1/models`, { headers: { authorization: `Bearer ${key}` } }).then((r) => r.text()),
+      caller(stack, key)({ model: 'secret/echo', provider: { only: ['nobody'] } }).then((r) => r.text()),
+      caller(stack, key)({ model: 'secret/none' }).then((r) => r.text()),
+    ])
+    for (const text of texts) expect(text).not.toMatch(UPSTREAM)
+  })
+})
+
+/** Every spelling in which a text could rest somewhere. */
+const spellings = (secret: string): string[] => [
+  secret,
+  Buffer.from(secret).toString('hex'),
+  Buffer.from(secret).toString('base64').replace(/=+$/, '').slice(0, -2),
+]
+
+function expectAbsent(text: string, secrets: string[], where: string): void {
+  for (const secret of secrets) {
+    for (const spelling of spellings(secret)) {
+      const at = text.indexOf(spelling)
+      expect(at < 0 ? null : text.slice(Math.max(0, at - 200), at + 40), where).toBeNull()
+    }
+  }
+}
+
+const messages = [{ role: 'user', content: `Say ${PROMPT} again and again.`, name: PROMPT }]
+const tools = [{ type: 'function', function: { name: TOOL, description: PROMPT, parameters: {} } }]
+
+describe('what a client says', () => {
+  it('is in Redis sealed only while its call runs, and not on the dashboard', async () => {
+    const leave = new AbortController()
+    const call = caller(stack, key)
+    const open = await call(
+      { model: 'secret/paced', stream: true, messages, tools },
+      { signal: leave.signal },
+    )
+    expect(open.status).toBe(200)
+    const during = await redisText()
+    expect(during).toContain('sealedBody')
+    expectAbsent(during, [PROMPT, TOOL, key], 'Redis, while the call runs')
+
+    const dashboard = await dashboardText()
+    expect(dashboard).toContain('chatcmpl_')
+    expectAbsent(dashboard, [PROMPT, TOOL, key], 'the dashboard')
+    const [jobId] = /chatcmpl_[0-9A-Z]{26}/.exec(dashboard)!
+    const stored = JSON.parse((await stack.redis.hget(`{sy:queues}:dispatch:${jobId}`, 'data'))!)
+    expect(dashboard).not.toContain(stored.sealedBody.slice(0, 40))
+    leave.abort()
+    await stack.providers.log.abortedBy(({ model }) => model === 'words-2000.rate-40.tag-xyzzy')
+  })
+
+  it('rests nowhere after the call: not in Redis, not in PostgreSQL, not in a log line', async () => {
+    const call = caller(stack, key)
+    const headers = { 'idempotency-key': IDEMPOTENCY_KEY, cookie: `session=${PROMPT}` }
+    const answers = await Promise.all([
+      call({ model: 'secret/echo', messages: [{ role: 'user', content: `${PROMPT}: use ${TOOL}` }], tools }),
+      call({ model: 'secret/echo', messages, stream: true }),
+      call(
+        { model: 'secret/echo', messages, stream: true, response_format: { type: 'text', of: PROMPT } },
+        { headers },
+      ),
+      call({ model: 'secret/failing-echo', messages }),
+      call({ model: 'secret/failing-echo', messages, stream: true }),
+      call({ model: modelOf('status-500', 'whole'), messages }),
+      call({ model: modelOf('status-400', 'whole'), messages }),
+      call({ model: 'secret/echo', messages: [{ role: PROMPT, content: PROMPT }] }),
+      call({ model: 'secret/echo', messages, max_tokens: PROMPT }),
+      fetch(`${stack.url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: `{"broken": "${PROMPT}`,
+      }),
+      fetch(`${stack.url}/v1/embeddings`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ input: PROMPT }),
+      }),
+    ])
+    const texts = await Promise.all(answers.map((answer) => answer.text()))
+    expect(texts[0]).toContain(TOOL)
+    expect(texts[1]).toContain(PROMPT.slice(0, 10))
+    for (const refusal of texts.slice(7)) expectAbsent(refusal, [PROMPT, key], 'a refusal')
+    await stack.settled(accountId)
+
+    const secrets = [PROMPT, TOOL, key, key.slice(10, -4), adminKey, adminKey.slice(12, -4), IDEMPOTENCY_KEY]
+    expectAbsent(await redisText(), secrets, 'Redis')
+    expectAbsent(await postgresText(), secrets, 'PostgreSQL')
+    expectAbsent(logLines.join(''), secrets, 'the logs')
+    expect(logLines.length).toBeGreaterThan(10)
+    expect(await stack.redis.keys('{sy:queues}:dispatch:chatcmpl_*')).toEqual([])
+  })
+})
+
+/** Every key and value of Redis as text. */
+async function redisText(): Promise<string> {
+  const { redis } = stack
+  const read: Record<string, (name: string) => Promise<unknown>> = {
+    string: (name) => redis.get(name),
+    hash: (name) => redis.hgetall(name),
+    list: (name) => redis.lrange(name, 0, -1),
+    set: (name) => redis.smembers(name),
+    zset: (name) => redis.zrange(name, '0', '-1'),
+    stream: (name) => redis.xrange(name, '-', '+'),
+  }
+  const pieces: string[] = []
+  for (const name of await redis.keys('*')) {
+    const type = await redis.type(name)
+    // A key may expire between the two questions.
+    if (type !== 'none') pieces.push(name, JSON.stringify(await read[type]!(name)))
+  }
+  expect(pieces.length).toBeGreaterThan(10)
+  return pieces.join('\n')
+}
+
+/** Every row of every table as text. */
+async function postgresText(): Promise<string> {
+  const tables = await stack.postgres.$queryRaw<{ name: string }[]>`
+    SELECT quote_ident(table_name) AS name FROM information_schema.tables WHERE table_schema = 'public'`
+  const rows = await Promise.all(
+    tables.map(({ name }) =>
+      stack.postgres.$queryRawUnsafe<{ row: string }[]>(`SELECT t::text AS row FROM ${name} t`),
+    ),
+  )
+  const text = rows.flatMap((table) => table.map(({ row }) => row)).join('\n')
+  expect(text).toContain('chatcmpl_')
+  return text
+}
+
+/** What the dashboard's own pages ask for: both queues in every state, and each job by itself. */
+async function dashboardText(): Promise<string> {
+  const headers = { authorization: `Bearer ${adminKey}` }
+  const ask = async (path: string) => {
+    const response = await fetch(`${stack.url}/admin/queues${path}`, { headers })
+    expect({ path, status: response.status }).toEqual({ path, status: 200 })
+    return response.text()
+  }
+  const lists = await Promise.all(
+    ['dispatch', 'settlement'].flatMap((queue) =>
+      ['latest', 'active', 'waiting', 'completed', 'failed'].map((status) =>
+        ask(`/api/queues?activeQueue=${queue}&status=${status}&page=1&jobsPerPage=100`),
+      ),
+    ),
+  )
+  const jobIds = new Set(lists.flatMap((list) => list.match(/chatcmpl_[0-9A-Z]{26}/g) ?? []))
+  expect(jobIds.size).toBeGreaterThan(0)
+  const jobs = await Promise.all(
+    [...jobIds].flatMap((id) => [ask(`/api/queues/dispatch/${id}`), ask(`/api/queues/dispatch/${id}/logs`)]),
+  )
+  return [await ask('/'), ...lists, ...jobs].join('\n')
+}
+
+describe('the dashboard', () => {
+  it('needs an admin key', async () => {
+    for (const path of ['/admin/queues', '/admin/queues/', '/admin/queues/api/queues']) {
+      const without = await fetch(stack.url + path)
+      expect(without.status).toBe(401)
+      expect(without.headers.get('www-authenticate')).toMatch(/^Basic /)
+      const ordinary = await fetch(stack.url + path, { headers: { authorization: `Bearer ${key}` } })
+      expect(ordinary.status).toBe(403)
+      const basic = Buffer.from(`admin:${adminKey}`).toString('base64')
+      expect((await fetch(stack.url + path, { headers: { authorization: `Basic ${basic}` } })).status).toBe(
+        200,
+      )
+    }
+  })
+
+  it('changes nothing', async () => {
+    const headers = { authorization: `Bearer ${adminKey}` }
+    for (const path of ['dispatch/pause', 'settlement/empty', 'settlement/clean/failed', 'dispatch/add']) {
+      const response = await fetch(`${stack.url}/admin/queues/api/queues/${path}`, { method: 'PUT', headers })
+      expect(response.status).toBeGreaterThanOrEqual(400)
+    }
+  })
+})
