@@ -1,5 +1,5 @@
 import type { KeyRecord } from '../accounts/key-cache.ts'
-import { allowancePeriod } from '../core/allowance-period.ts'
+import { type AllowancePeriod, allowancePeriod } from '../core/allowance-period.ts'
 import type { CallEnvelope, Candidate } from '../core/call-job.ts'
 import type { CatalogSnapshot } from '../core/catalog.ts'
 import type { ChatRequest } from '../core/chat-request.ts'
@@ -30,10 +30,7 @@ export interface AdmissionDependencies {
   /** Brings the ledger's balance of an account into Redis. */
   loadBalance: (accountId: string) => Promise<void>
   /** Brings what a key may still spend in a period into Redis. */
-  loadAllowance: (
-    key: KeyRecord,
-    period: { id: string; startsAt: number; endsAt: number | null },
-  ) => Promise<void>
+  loadAllowance: (key: KeyRecord, period: AllowancePeriod) => Promise<void>
   /** Closes a hold that may stand or not. */
   releaseHold: (accountId: string, callId: CallId) => Promise<void>
   errands: Errands
@@ -135,6 +132,7 @@ export async function admitCall(
     holdPico: String(answer.holdPico),
     leastCallPico: String(leastCallCost(snapshot)),
     idempotencyRecord,
+    ...(period && { allowancePeriod: period.id }),
     promptTokensBound: promptTokens,
     admittedAt: now,
     queueDeadlineAt: now + limits.queueWaitMs,

@@ -1,12 +1,9 @@
 import type { AccountStore } from '../accounts/account-store.ts'
+import { createAllowanceStore } from '../billing/allowance-store.ts'
 import type { HoldGate } from '../billing/hold-gate.ts'
 import type { SpendStore } from '../billing/spend-store.ts'
 import type { Redis } from '../platform/redis.ts'
-import { apiKeyKeys } from '../platform/redis-keys.ts'
 import type { AdmissionDependencies } from './admit-call.ts'
-
-/** A key's allowance outlives its period by this, for calls that were admitted at its very end. */
-const PERIOD_SLACK_MS = 3_600_000
 
 /** How admission brings figures that Redis does not know (yet, or any more) over from PostgreSQL. */
 export function createFigureLoaders(
@@ -20,6 +17,7 @@ export function createFigureLoaders(
     if (!account) throw new Error(`account ${accountId} of a live key does not exist`)
     return account
   }
+  const allowances = createAllowanceStore(redis, spend)
   return {
     async loadBalance(accountId) {
       await gate.apply(accountId, await balanceOf(accountId), [])
@@ -29,14 +27,9 @@ export function createFigureLoaders(
       await gate.apply(accountId, await balanceOf(accountId), [{ callId, chargePico: 0n }])
     },
 
-    async loadAllowance(key, period) {
-      if (key.accountId === null || key.limitPico === null)
-        throw new Error(`key ${key.keyId} has no allowance`)
-      const left = key.limitPico - (await spend.spentSince(key.keyId, period.startsAt))
-      const name = apiKeyKeys(key.accountId, key.keyId, period.id).left
-      // Only if absent: another instance may have loaded it, and calls been admitted, in the meantime.
-      if (period.endsAt === null) await redis.set(name, String(left), 'NX')
-      else await redis.set(name, String(left), 'PXAT', period.endsAt + PERIOD_SLACK_MS, 'NX')
+    async loadAllowance({ keyId, accountId, limitPico }, period) {
+      if (accountId === null || limitPico === null) throw new Error(`key ${keyId} has no allowance`)
+      await allowances.load({ keyId, accountId, limitPico }, period)
     },
   }
 }
