@@ -3,7 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { expectBooksInOrder, sweepNow, untilIdle } from '../helpers/books.ts'
 import { ask, type Caller, type StreamSoFar, stream, type WholeAnswer } from '../helpers/chat-client.ts'
-import { type Part, startStack, type TestStack } from '../helpers/stack.ts'
+import { startStack, type TestStack } from '../helpers/stack.ts'
+import type { Part } from '../helpers/stack-part.ts'
 
 const CALLS = 3_000
 const AT_A_TIME = 200

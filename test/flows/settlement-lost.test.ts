@@ -3,7 +3,8 @@ import type { SettlementRecord } from '../../src/core/call-job.ts'
 import { createSettlementQueue, enqueueSettlement } from '../../src/platform/queues.ts'
 import { expectBooksInOrder, untilIdle } from '../helpers/books.ts'
 import { ask, type Caller, streamed } from '../helpers/chat-client.ts'
-import { type Part, startStack, type TestStack } from '../helpers/stack.ts'
+import { startStack, type TestStack } from '../helpers/stack.ts'
+import type { Part } from '../helpers/stack-part.ts'
 
 const WORDS = 20
 const WAITING = '{sy:queues}:settlement:wait'

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { expectBooksInOrder } from '../helpers/books.ts'
 import { ask, type Caller, stream, streamed } from '../helpers/chat-client.ts'
-import { type Part, startStack, type TestStack } from '../helpers/stack.ts'
+import { startStack, type TestStack } from '../helpers/stack.ts'
+import type { Part } from '../helpers/stack-part.ts'
 
 const LOCK_MS = 2_000
 /** Until a lost claim is taken over: the lock runs out, then two checks for stalled jobs. */

@@ -1,0 +1,78 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join, resolve } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+
+const ROOT = resolve(import.meta.dirname, '../..')
+
+/** A part of the gateway that runs. */
+export interface Part {
+  stop(): Promise<void>
+  /** `kill -9`; only where parts are processes, like the following. */
+  kill(): Promise<void>
+  /** Stops it in its tracks, as a machine that hangs does, until `resume`. */
+  pause(): void
+  resume(): void
+  /** Its exit code; null when a signal ended it. */
+  exited: Promise<number | null>
+  pid: number | undefined
+}
+
+/** A part that runs within the test's own process. */
+export function inlinePart(running: { stop(): Promise<void> }): Part {
+  let stopped: Promise<void> | undefined
+  const stop = () => {
+    stopped ??= running.stop()
+    return stopped
+  }
+  const refuse = () => {
+    throw new Error('this part is no process')
+  }
+  return {
+    stop,
+    kill: async () => refuse(),
+    pause: refuse,
+    resume: refuse,
+    exited: new Promise(() => undefined),
+    pid: undefined,
+  }
+}
+
+/** A part as a process of its own. */
+export async function spawnPart(
+  entry: string,
+  args: string[],
+  environment: Record<string, string>,
+): Promise<Part> {
+  const child = spawn(process.execPath, [join(ROOT, entry), ...args], {
+    env: { PATH: process.env.PATH, ...environment },
+    stdio: ['ignore', process.env.TEST_LOG_LEVEL ? 'inherit' : 'ignore', 'inherit'],
+  })
+  const exited = once(child, 'exit').then(([code]) => code as number | null)
+  const end = async (signal: NodeJS.Signals) => {
+    if (child.exitCode !== null || child.signalCode !== null) return
+    child.kill(signal)
+    // One that is paused could not obey.
+    child.kill('SIGCONT')
+    await exited
+  }
+  await stillAlive(child)
+  return {
+    stop: () => end('SIGTERM'),
+    kill: () => end('SIGKILL'),
+    pause: () => void child.kill('SIGSTOP'),
+    resume: () => void child.kill('SIGCONT'),
+    exited,
+    pid: child.pid,
+  }
+}
+
+/** Catches an entry that dies at once, on bad configuration. */
+async function stillAlive(child: ChildProcess): Promise<void> {
+  await Promise.race([
+    delay(300),
+    once(child, 'exit').then(([code]) => {
+      throw new Error(`a part of the gateway exited with ${code} at its start`)
+    }),
+  ])
+}

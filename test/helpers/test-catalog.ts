@@ -1,0 +1,49 @@
+export interface TestOffer {
+  /** A simulated provider: `alpha`, `beta`, … */
+  at: string
+  /** Its behaviour, as in docs/simulated-providers.md. */
+  model: string
+  cost?: string
+  assistant_prefill?: boolean
+  exact_tools?: boolean
+}
+
+/** A catalog of test models: id → offers, with one dollar a million prompt tokens and two a million completion tokens listed. */
+export type TestModels = Record<string, TestOffer[] | { offers: TestOffer[]; [field: string]: unknown }>
+
+/** The catalog document of some test models, whose providers are all at one address. */
+export function catalogDocument(models: TestModels, providersUrl: string) {
+  const list = Object.entries(models).map(([id, entry]) => {
+    const { offers, ...fields } = Array.isArray(entry) ? { offers: entry } : entry
+    return {
+      id,
+      name: id,
+      vendor: 'test',
+      context_length: 100_000,
+      max_output_tokens: 4_096,
+      input_modalities: ['text'],
+      supported_parameters: ['tools', 'response_format', 'temperature', 'top_p'],
+      reasoning: false,
+      open_weights: false,
+      list_price: { prompt: '1.00', completion: '2.00' },
+      rate: { prompt: '1.00', completion: '2.00' },
+      ...fields,
+      offers: offers.map(({ at, model, cost = '0.50', ...more }) => ({
+        provider: at,
+        upstream_model: model,
+        cost: { prompt: cost, completion: cost },
+        ...more,
+      })),
+    }
+  })
+  const names = new Set(list.flatMap((model) => model.offers.map((offer) => offer.provider)))
+  const providers = [...names].map((id) => ({
+    id,
+    name: id,
+    wire: 'chat-completions',
+    base_url: `${providersUrl}/${id}/v1`,
+    zdr: id === 'alpha',
+    data_collection: id === 'alpha' ? 'deny' : 'allow',
+  }))
+  return { replace: true, providers, models: list }
+}
