@@ -37,6 +37,7 @@ export interface Config {
   concurrentCalls: number
   defaultCompletionLimit: number
   freeCreditUsd: string
+  lowBalanceUsd: string
   discountPercent: number
   openWeightsDiscountPercent: number
 
@@ -51,6 +52,11 @@ export interface Config {
   breakerWindowMs: number
   breakerCooldownMs: number
   shutdownGraceMs: number
+
+  webhooksAllowPrivate: boolean
+  webhookTimeoutMs: number
+  webhookDisableAfterDays: number
+  eventRetentionDays: number
 }
 
 type Environment = Record<string, string | undefined>
@@ -69,6 +75,11 @@ export function readConfig(environment: Environment): Readonly<Config> {
       problems.push(`${name} must be an integer from ${min} to ${max}`)
     }
     return value
+  }
+  const flag = (name: string): boolean => {
+    const value = environment[name] || 'false'
+    if (value !== 'true' && value !== 'false') problems.push(`${name} must be true or false`)
+    return value === 'true'
   }
   const masterKey = readMasterKey(environment.MASTER_KEY, problems)
 
@@ -104,6 +115,7 @@ export function readConfig(environment: Environment): Readonly<Config> {
     concurrentCalls: integer('CONCURRENT_CALLS', 100),
     defaultCompletionLimit: integer('DEFAULT_COMPLETION_LIMIT', 4_096),
     freeCreditUsd: text('FREE_CREDIT_USD', '0.50'),
+    lowBalanceUsd: text('LOW_BALANCE_USD', '1.00'),
     discountPercent: integer('DISCOUNT_PERCENT', 5, 5, 100),
     openWeightsDiscountPercent: integer('OPEN_WEIGHTS_DISCOUNT_PERCENT', 20, 5, 100),
 
@@ -118,6 +130,12 @@ export function readConfig(environment: Environment): Readonly<Config> {
     breakerWindowMs: integer('BREAKER_WINDOW_MS', 30_000),
     breakerCooldownMs: integer('BREAKER_COOLDOWN_MS', 10_000),
     shutdownGraceMs: integer('SHUTDOWN_GRACE_MS', 25_000),
+
+    webhooksAllowPrivate: flag('WEBHOOKS_ALLOW_PRIVATE'),
+    // Shorter than the lease of a queued delivery, which must not be made twice at once.
+    webhookTimeoutMs: integer('WEBHOOK_TIMEOUT_MS', 15_000, 100, 30_000),
+    webhookDisableAfterDays: integer('WEBHOOK_DISABLE_AFTER_DAYS', 5, 1, 365),
+    eventRetentionDays: integer('EVENT_RETENTION_DAYS', 30, 7, 3_650),
   }
   if (config.host !== 'localhost' && isIP(config.host) === 0) problems.push('HOST must be an IP address')
   if (problems.length > 0) throw new Error(`The environment is not valid:\n  ${problems.join('\n  ')}`)

@@ -7,6 +7,7 @@ import { createKeyStore } from './accounts/key-store.ts'
 import { createAdmissionGate } from './admission/admission-gate.ts'
 import { createErrands } from './admission/errands.ts'
 import { createIdempotency } from './admission/idempotency.ts'
+import { createLimitNotice } from './admission/limit-notice.ts'
 import { createFigureLoaders } from './admission/load-figures.ts'
 import { createHoldGate } from './billing/hold-gate.ts'
 import { postLedger } from './billing/ledger-store.ts'
@@ -67,6 +68,7 @@ export async function createApiRuntime(config: Readonly<Config>, logger: Logger)
       catalog: catalog.snapshot,
       gate: createAdmissionGate(redis),
       ...createFigureLoaders(accounts, createSpendStore(postgres), gate, redis),
+      noteLimitReached: createLimitNotice({ redis, postgres, errands }),
       errands,
       limits: config,
       replyChannel: hub.channel,

@@ -9,10 +9,11 @@ import type { Logger } from '../src/platform/logger.ts'
 import { createPostgres } from '../src/platform/postgres.ts'
 import { createDispatchQueue, createSettlementQueue } from '../src/platform/queues.ts'
 import { checkRedisSettings, createRedis } from '../src/platform/redis.ts'
+import { startEvents } from './events/events-part.ts'
 import { startMaintenance } from './maintenance-worker.ts'
 import { startSettlementWorker } from './settlement-worker.ts'
 
-/** The settlement process, composed: settles finished calls, and keeps the gate in line with the ledger. */
+/** The settlement process, composed: settles finished calls, keeps the gate in line with the ledger, and sends events out. */
 export async function startSettlementRole(
   config: Readonly<Config>,
   logger: Logger,
@@ -44,10 +45,11 @@ export async function startSettlementRole(
     logger,
     clock: Date.now,
   })
+  const events = startEvents(config, logger, registry)
 
   return {
     async stop() {
-      await Promise.all([maintenance.stop(), settlement.stop()])
+      await Promise.all([maintenance.stop(), settlement.stop(), events.stop()])
       await Promise.all([dispatchQueue.close(), settlementQueue.close()])
       redis.disconnect()
       queueRedis.disconnect()

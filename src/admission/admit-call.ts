@@ -11,6 +11,7 @@ import { promptTokensBound } from '../core/prompt-tokens.ts'
 import { planRoute, type RoutingPlan } from '../core/routing-plan.ts'
 import type { AdmissionAnswer, AdmissionGate, RateFigures } from './admission-gate.ts'
 import type { Errands } from './errands.ts'
+import type { NoteLimitReached } from './limit-notice.ts'
 
 /** Limits of a key where the key itself sets none, and the bounds of a call. */
 export interface AdmissionLimits {
@@ -33,6 +34,8 @@ export interface AdmissionDependencies {
   loadAllowance: (key: KeyRecord, period: AllowancePeriod) => Promise<void>
   /** Closes a hold that may stand or not. */
   releaseHold: (accountId: string, callId: CallId) => Promise<void>
+  /** Hears that a call was refused by its key's spending limit. */
+  noteLimitReached: NoteLimitReached
   errands: Errands
   limits: AdmissionLimits
   replyChannel: string
@@ -117,6 +120,7 @@ export async function admitCall(
     await deps.loadAllowance(key, period)
     answer = await ask()
   }
+  if (answer.kind === 'allowance-spent' && period) deps.noteLimitReached(key, period)
   if (answer.kind !== 'admitted')
     throw new AdmissionRefused(refusal(answer, plan, deps.topUpUrl), answer.rate)
 

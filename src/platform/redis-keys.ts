@@ -38,6 +38,10 @@ export function apiKeyKeys(accountId: string, keyId: string, spendPeriod: string
   }
 }
 
+/** Set once the account was told that a key reached its spending limit in this period. */
+export const limitNoticeKey = (accountId: string, keyId: string, spendPeriod: string): string =>
+  `${accountKeys(accountId).apiKeys}${keyId}:limit-noted:${spendPeriod}`
+
 /** Set of account ids whose balance Redis holds. */
 export const KNOWN_ACCOUNTS = `${PREFIX}:accounts`
 

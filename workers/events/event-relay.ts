@@ -1,0 +1,71 @@
+import type { DeliveryStore } from '../../src/billing/delivery-store.ts'
+import type { Logger } from '../../src/platform/logger.ts'
+import { pause } from '../pause.ts'
+
+/**
+ * Moves events on: from the outbox to deliveries, and deliveries that are due to the queue. PostgreSQL alone
+ * knows what is still to be done, so a queue that lost its jobs loses no event. Any number may run at once.
+ */
+export interface EventRelay {
+  stop(): Promise<void>
+}
+
+export interface EventRelayOptions {
+  deliveries: DeliveryStore
+  /** Puts deliveries into the queue; one that is there already stays one. */
+  enqueue: (deliveryIds: string[]) => Promise<void>
+  /** Events and their deliveries are kept this long. */
+  keepEventsMs: number
+  logger: Logger
+  everyMs?: number
+  /** See `ClaimBounds`. Must outlast an attempt, or the same delivery may be made twice. */
+  leaseMs?: number
+}
+
+const EVERY_MS = 500
+const EVENTS_AT_ONCE = 200
+const DELIVERIES_AT_ONCE = 200
+const PER_ENDPOINT = 4
+const LEASE_MS = 60_000
+const PURGE_EVERY_MS = 10 * 60_000
+const PURGE_AT_ONCE = 1_000
+
+/** Starts at once. */
+export function startEventRelay(options: EventRelayOptions): EventRelay {
+  const { deliveries, logger, everyMs = EVERY_MS, leaseMs = LEASE_MS } = options
+  const stopping = new AbortController()
+  let purgedAt = Number.NEGATIVE_INFINITY
+
+  const moveOn = async (): Promise<void> => {
+    while ((await deliveries.fanOut(EVENTS_AT_ONCE)) === EVENTS_AT_ONCE && !stopping.signal.aborted);
+    const bounds = { limit: DELIVERIES_AT_ONCE, perEndpoint: PER_ENDPOINT, leaseMs }
+    const due = await deliveries.claimDue(bounds)
+    if (due.length > 0) await options.enqueue(due)
+    if (performance.now() - purgedAt < PURGE_EVERY_MS) return
+    if ((await deliveries.purge(options.keepEventsMs, PURGE_AT_ONCE)) < PURGE_AT_ONCE)
+      purgedAt = performance.now()
+  }
+
+  const run = async (): Promise<void> => {
+    let failing = false
+    while (!stopping.signal.aborted) {
+      try {
+        await moveOn()
+        if (failing) logger.info('events go on')
+        failing = false
+      } catch (error) {
+        if (!failing) logger.error({ err: error }, 'events wait')
+        failing = true
+      }
+      await pause(everyMs, stopping.signal)
+    }
+  }
+
+  const running = run()
+  return {
+    async stop() {
+      stopping.abort()
+      await running
+    },
+  }
+}

@@ -1,0 +1,94 @@
+import { lookup } from 'node:dns'
+import { request as requestHttp } from 'node:http'
+import { request as requestHttps } from 'node:https'
+import { parseRetryAfter } from '../../src/core/retry-after.ts'
+import type { AttemptResult } from '../../src/core/webhook-retry.ts'
+import { AddressRefused, createGuardedLookup, type ResolveName } from '../../src/platform/guarded-lookup.ts'
+import { isPublicAddress } from '../../src/platform/public-address.ts'
+import { checkWebhookUrl } from '../../src/platform/webhook-url.ts'
+
+/** Posts one body to an endpoint. Never rejects: whatever goes wrong is a result. */
+export type PostWebhook = (
+  url: string,
+  body: string,
+  headers: Record<string, string>,
+) => Promise<AttemptResult>
+
+export interface PostWebhookOptions {
+  /** Lets events go to private addresses, any port, and plain http. */
+  allowPrivate: boolean
+  /** From start to end of the answer. */
+  timeoutMs: number
+  /** How names are resolved; the system's way by default. */
+  resolve?: ResolveName
+}
+
+/** An answer is read this far, out of politeness, and then cut off. Nothing of it is kept. */
+const ANSWER_BYTES_MAX = 64 * 1024
+const ERROR_LENGTH_MAX = 200
+
+/**
+ * An HTTP client for addresses that strangers chose: public addresses only, checked where the socket connects;
+ * no redirect followed, no proxy, no connection reused, no answer kept, and a deadline over all of it.
+ */
+export function createPostWebhook({
+  allowPrivate,
+  timeoutMs,
+  resolve = lookup,
+}: PostWebhookOptions): PostWebhook {
+  const guardedLookup = createGuardedLookup(resolve, (address) => allowPrivate || isPublicAddress(address))
+  return async (text, body, headers) => {
+    const startedAt = performance.now()
+    const unanswered = (error: string): AttemptResult => ({
+      kind: 'unanswered',
+      error: error.slice(0, ERROR_LENGTH_MAX),
+      durationMs: performance.now() - startedAt,
+    })
+    // The rules may have become stricter since the endpoint was created.
+    const check = checkWebhookUrl(text, allowPrivate)
+    if (check.kind === 'refused') return unanswered(`the address ${check.reason}`)
+    const { url } = check
+    const signal = AbortSignal.timeout(timeoutMs)
+    return new Promise((settle) => {
+      const send = url.protocol === 'https:' ? requestHttps : requestHttp
+      const request = send(url, {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          'content-length': String(Buffer.byteLength(body)),
+          'user-agent': 'Switchyard-Webhooks/1',
+          ...headers,
+        },
+        agent: false,
+        lookup: guardedLookup,
+        signal,
+      })
+      request.on('error', (error) =>
+        settle(unanswered(signal.aborted ? `no answer within ${timeoutMs} ms` : describe(error))),
+      )
+      request.on('response', (response) => {
+        const answered: AttemptResult = {
+          kind: 'answered',
+          statusCode: response.statusCode ?? 0,
+          retryAfterMs: parseRetryAfter(response.headers['retry-after'], Date.now()),
+          durationMs: performance.now() - startedAt,
+        }
+        let bytes = 0
+        response.on('data', (chunk: Buffer) => {
+          bytes += chunk.length
+          if (bytes > ANSWER_BYTES_MAX) response.destroy()
+        })
+        // The status has said everything; how the rest of the answer ends, or breaks, changes nothing.
+        response.on('error', () => undefined)
+        response.on('close', () => settle(answered))
+      })
+      request.end(body)
+    })
+  }
+}
+
+/** Without the address a name resolved to, which is nobody's business but ours. */
+function describe(error: Error): string {
+  if (error instanceof AddressRefused) return error.message
+  return 'code' in error && typeof error.code === 'string' ? error.code : error.message
+}
