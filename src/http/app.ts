@@ -60,7 +60,11 @@ export async function buildApp(deps: AppDependencies): Promise<FastifyInstance> 
   await app.register(answerErrors, { logger: deps.logger })
   await app.register(parseJson)
   await app.register(healthRoutes, { checkReady: deps.checkReady })
-  await app.register(authenticate, { keys: deps.keys, limits: deps.limits })
+  await app.register(authenticate, {
+    keys: deps.keys,
+    limits: deps.limits,
+    clock: deps.dispatch.clock,
+  })
   await app.register(queuesDashboard, deps)
   await app.register(surfaceRoutes, deps)
   return app

@@ -8,6 +8,7 @@ import { ApiError } from '../../core/errors.ts'
 export interface AuthenticateOptions {
   keys: KeyCache
   limits: { requestsPerMinute: number; tokensPerMinute: number }
+  clock: () => number
 }
 
 /** A key that may call models: it belongs to an account. */
@@ -35,18 +36,21 @@ const ADMIN_CHALLENGE = 'Basic realm="Switchyard admin", Bearer'
 
 const KEYS_REMEMBERED = 10_000
 
+/** What the gate said of a key's rate limits, and when (unix ms). */
+type SeenFigures = RateFigures & { seenAt: number }
+
 /** Key authentication, and the rate-limit headers that every authenticated response carries. */
 export const authenticate = plugin<AuthenticateOptions>(
-  async (app, { keys, limits }) => {
-    const lastSeen = new LRUCache<string, RateFigures>({ max: KEYS_REMEMBERED })
+  async (app, { keys, limits, clock }) => {
+    const lastSeen = new LRUCache<string, SeenFigures>({ max: KEYS_REMEMBERED })
 
     app.decorateRequest('key', null)
     app.decorateRequest('noteRate', function (this: FastifyRequest, figures: RateFigures) {
-      if (this.key) lastSeen.set(this.key.keyId, figures)
+      if (this.key) lastSeen.set(this.key.keyId, { ...figures, seenAt: clock() })
     })
 
     app.decorateRequest('rateHeaders', function (this: FastifyRequest) {
-      return this.key ? rateHeaders(this.key, limits, lastSeen.get(this.key.keyId)) : {}
+      return this.key ? rateHeaders(this.key, limits, lastSeen.get(this.key.keyId), clock()) : {}
     })
 
     app.decorate('requireKey', async (request: FastifyRequest) => {
@@ -69,14 +73,20 @@ export const authenticate = plugin<AuthenticateOptions>(
   { name: 'authenticate', dependencies: ['answer-errors'] },
 )
 
-/** The rate-limit headers of a key: its limits and what was left of them when last seen. Resets in seconds. */
+/**
+ * The rate-limit headers of a key: its limits and what was left of them when this instance last asked the gate;
+ * everything, once that has reset since. Resets in seconds.
+ */
 function rateHeaders(
   key: KeyRecord,
   limits: AuthenticateOptions['limits'],
-  figures: RateFigures | undefined,
+  seen: SeenFigures | undefined,
+  nowMs: number,
 ): Record<string, string> {
   const requests = key.requestsPerMinute ?? limits.requestsPerMinute
-  const reset = String(Math.ceil((figures?.resetMs ?? 0) / 1000))
+  const resetMs = seen === undefined ? 0 : seen.seenAt + seen.resetMs - nowMs
+  const figures = resetMs > 0 ? seen : undefined
+  const reset = String(Math.ceil(Math.max(0, resetMs) / 1000))
   return {
     'x-ratelimit-limit-requests': String(requests),
     'x-ratelimit-limit-tokens': String(limits.tokensPerMinute),
