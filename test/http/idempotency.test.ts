@@ -18,7 +18,8 @@ beforeAll(async () => {
       'test/cut': [{ at: 'alpha', model: 'words-12.cut-after-5' }],
     },
     apis: 2,
-    environment: { SHUTDOWN_GRACE_MS: '100' },
+    // A busy machine must not let a claim lapse: the call would rightly reach the provider a second time.
+    environment: { SHUTDOWN_GRACE_MS: '100', JOB_LOCK_MS: '30000' },
   })
   const account = await stack.account('20.00')
   accountId = account.accountId

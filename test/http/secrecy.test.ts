@@ -6,7 +6,7 @@ import { caller, rawExchange, rawRequest } from './wire.ts'
 
 /** Words of the simulated providers' names, models, ids, headers and error texts. */
 const UPSTREAM =
-  /zanzibar|quillon|xyzzy|simulated|fp_|upstream-|org-|sim-|x-served-by|organization|Rate limit reached|Incorrect API key|8192|safety system|Unsupported parameter|<html/i
+  /zanzibar|quillon|xyzzy|simulated|fp_|upstream-|org-|sim-|x-served-by|organization|Rate limit reached|Incorrect API key|8192 tokens|safety system|Unsupported parameter|<html/i
 
 const FAULTS = [
   'words-12',
