@@ -1,5 +1,5 @@
 import { newId } from '../core/ids.ts'
-import type { PicoUsd } from '../core/money.ts'
+import { type PicoUsd, parseUsd } from '../core/money.ts'
 import { creditPosting, customerAccount, freeCreditPosting, type Posting } from '../core/postings.ts'
 import type { Postgres, PostgresTransaction } from '../platform/postgres.ts'
 
@@ -18,6 +18,8 @@ export interface Account {
   /** Ledger transactions so far; the gate in Redis orders balances by it. */
   version: bigint
   createdAt: Date
+  /** At or below it the account is told `balance.low`; null: never. */
+  lowBalancePico: bigint | null
 }
 
 /** What a new account starts with. */
@@ -33,6 +35,8 @@ export interface AccountStore {
    * event id belongs to another credit.
    */
   credit(accountId: string, eventId: string, amountPico: PicoUsd): Promise<Account>
+  /** Sets the balance at or below which the account is told `balance.low`; null: never. Throws when it is unknown. */
+  setLowBalance(accountId: string, lowBalancePico: PicoUsd | null): Promise<Account>
   /** Suspends: every key of the account is refused. Throws when the account is unknown. */
   suspend(accountId: string): Promise<Account>
   /** Ends a suspension; the state follows from the balance and the ledger. Throws when the account is unknown. */
@@ -59,8 +63,15 @@ UPDATE accounts SET state = CASE
   ELSE 'active' END
 WHERE id = $1 AND state = 'suspended'`
 
-/** The account store over PostgreSQL; money, and the states that follow it, move through `postLedger` only. */
-export function createAccountStore(postgres: Postgres, postLedger: PostLedger): AccountStore {
+/**
+ * The account store over PostgreSQL; money, and the states that follow it, move through `postLedger` only.
+ * `lowBalancePico` is what new accounts start with, one dollar if nothing is said.
+ */
+export function createAccountStore(
+  postgres: Postgres,
+  postLedger: PostLedger,
+  lowBalancePico: PicoUsd = parseUsd('1.00'),
+): AccountStore {
   const read = (client: PostgresTransaction, id: string) =>
     client.account.findUniqueOrThrow({ where: { id } })
 
@@ -69,7 +80,7 @@ export function createAccountStore(postgres: Postgres, postLedger: PostLedger): 
       const id = newId('acct')
       const state = amountPico === 0n ? 'exhausted' : kind === 'free_credit' ? 'free_credit' : 'active'
       return postgres.$transaction(async (transaction) => {
-        await transaction.account.create({ data: { id, email, state } })
+        await transaction.account.create({ data: { id, email, state, lowBalancePico } })
         if (amountPico !== 0n) {
           const posting =
             kind === 'free_credit'
@@ -91,6 +102,10 @@ export function createAccountStore(postgres: Postgres, postLedger: PostLedger): 
         if (!posted) await assertSameCredit(transaction, accountId, eventId, amountPico)
         return read(transaction, accountId)
       })
+    },
+
+    async setLowBalance(accountId, lowBalancePico) {
+      return postgres.account.update({ where: { id: accountId }, data: { lowBalancePico } })
     },
 
     async suspend(accountId) {

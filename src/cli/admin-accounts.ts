@@ -16,11 +16,17 @@ export interface AccountArguments {
   email: string | undefined
   amount: string | undefined
   reference: string | undefined
+  /** An amount in USD, or `never`. */
+  below?: string | undefined
 }
 
 /** `admin account create|show|suspend|resume|credit`. */
 export function accountCommands(clients: CommandClients, config: Config) {
-  const accounts = createAccountStore(clients.postgres, postLedger)
+  const accounts = createAccountStore(
+    clients.postgres,
+    postLedger,
+    readAmount('LOW_BALANCE_USD', config.lowBalanceUsd),
+  )
 
   const find = async (idOrEmail: string | undefined) => {
     if (!idOrEmail) throw new UsageError('name the account: its id or its email')
@@ -71,6 +77,14 @@ export function accountCommands(clients: CommandClients, config: Config) {
           () => false,
         )
       return say({ ...accountView(credited), reference: eventId, spendable_now: spendable })
+    },
+
+    /** When the account hears `balance.low`. */
+    async alert({ account, below }: AccountArguments): Promise<CommandOutput> {
+      if (below === undefined) throw new UsageError('--below needs an amount in USD, or never')
+      const { id } = await find(account)
+      const lowBalancePico = below === 'never' ? null : readAmount('--below', below)
+      return say(accountView(await accounts.setLowBalance(id, lowBalancePico)))
     },
 
     async suspend({ account }: AccountArguments): Promise<CommandOutput> {

@@ -3,6 +3,7 @@ import { readConfig } from '../config.ts'
 import { accountCommands } from './admin-accounts.ts'
 import { keyCommands } from './admin-keys.ts'
 import { quarantineCommands } from './admin-quarantine.ts'
+import { webhookCommands } from './admin-webhooks.ts'
 import { openClients } from './clients.ts'
 import { type CommandOutput, runCommand, UsageError } from './run-command.ts'
 
@@ -11,6 +12,7 @@ const USAGE = `Usage: npm run admin -- COMMAND [--json]
   account create --email EMAIL [--credit USD]     without --credit: the free credit
   account show ACCOUNT                            ACCOUNT is an id or an email
   account credit ACCOUNT --amount USD [--reference ID]
+  account alert ACCOUNT --below USD|never         when balance.low is sent
   account suspend ACCOUNT
   account resume ACCOUNT
   key create --account ACCOUNT [--name NAME] [--limit USD [--limit-reset daily|weekly|monthly]]
@@ -18,6 +20,10 @@ const USAGE = `Usage: npm run admin -- COMMAND [--json]
   key list [--account ACCOUNT]
   key revoke KEY_ID
   admin-key create [--name NAME] [--expires DATE]
+  webhook create --account ACCOUNT --url URL [--events TYPE,TYPE]
+  webhook list [--account ACCOUNT]
+  webhook test | enable | delete | rotate-secret WEBHOOK_ID
+  webhook deliveries [WEBHOOK_ID] [--account ACCOUNT] [--limit N]
   quarantine list | retry CALL_ID | waive CALL_ID
 
 A --reference credits once, however often the command runs with it.`
@@ -36,6 +42,9 @@ const OPTIONS = {
   expires: { type: 'string' },
   rpm: { type: 'string' },
   concurrency: { type: 'string' },
+  url: { type: 'string' },
+  events: { type: 'string' },
+  below: { type: 'string' },
 } as const
 
 async function main(args: string[]): Promise<CommandOutput> {
@@ -50,20 +59,36 @@ async function main(args: string[]): Promise<CommandOutput> {
     email: values.email,
     amount: values.amount ?? values.credit ?? extra,
     reference: values.reference,
+    below: values.below,
   }
   const key = { ...values, limitReset: values['limit-reset'], key: subject } as Parameters<
     ReturnType<typeof keyCommands>['create']
   >[0]
+  const webhook = {
+    endpoint: subject,
+    account: values.account,
+    url: values.url,
+    events: values.events,
+    limit: values.limit,
+  }
   const commands: Record<string, () => Promise<CommandOutput>> = {
     'account create': () => accountCommands(clients, config).create(account),
     'account show': () => accountCommands(clients, config).show(account),
     'account credit': () => accountCommands(clients, config).credit(account),
+    'account alert': () => accountCommands(clients, config).alert(account),
     'account suspend': () => accountCommands(clients, config).suspend(account),
     'account resume': () => accountCommands(clients, config).resume(account),
     'key create': () => keyCommands(clients, config).create(key),
     'key list': () => keyCommands(clients, config).list(key),
     'key revoke': () => keyCommands(clients, config).revoke(key),
     'admin-key create': () => keyCommands(clients, config).createAdmin(key),
+    'webhook create': () => webhookCommands(clients, config).create(webhook),
+    'webhook list': () => webhookCommands(clients, config).list(webhook),
+    'webhook delete': () => webhookCommands(clients, config).delete(webhook),
+    'webhook enable': () => webhookCommands(clients, config).enable(webhook),
+    'webhook rotate-secret': () => webhookCommands(clients, config).rotateSecret(webhook),
+    'webhook test': () => webhookCommands(clients, config).test(webhook),
+    'webhook deliveries': () => webhookCommands(clients, config).deliveries(webhook),
     'quarantine list': () => quarantineCommands(clients).list(),
     'quarantine retry': () => quarantineCommands(clients).retry(subject),
     'quarantine waive': () => quarantineCommands(clients).waive(subject),

@@ -11,6 +11,7 @@ export const accountView = (account: Account) => ({
   email: account.email,
   state: account.state,
   balance_usd: usd(account.balancePico),
+  low_balance_usd: account.lowBalancePico === null ? null : usd(account.lowBalancePico),
   created_at: account.createdAt.toISOString(),
 })
 
