@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import { type PaypalSettings, readPaymentSettings, type StripeSettings } from './core/payment-settings.ts'
 
 /**
  * The environment, read once into one frozen, validated Config. Every default of the contract stands here.
@@ -48,6 +49,15 @@ export interface Config {
   workerConcurrency: number
   settlementBatchMax: number
   jobLockMs: number
+  recoveryGraceMs: number
+  unconfirmedSettlementsMax: number
+  /** Ways to pay; null or false where a rail is not set up. */
+  stripe: StripeSettings | null
+  paypal: PaypalSettings | null
+  paymentsDevelopmentRail: boolean
+  topUpMinUsd: string
+  topUpMaxUsd: string
+
   breakerFailures: number
   breakerWindowMs: number
   breakerCooldownMs: number
@@ -126,6 +136,10 @@ export function readConfig(environment: Environment): Readonly<Config> {
     workerConcurrency: integer('WORKER_CONCURRENCY', 256),
     settlementBatchMax: integer('SETTLEMENT_BATCH_MAX', 32),
     jobLockMs: integer('JOB_LOCK_MS', 10_000, 1_000),
+    recoveryGraceMs: integer('RECOVERY_GRACE_MS', 2_000, 0, 60_000),
+    unconfirmedSettlementsMax: integer('UNCONFIRMED_SETTLEMENTS_MAX', 50_000),
+    ...readPaymentSettings(environment, problems),
+
     breakerFailures: integer('BREAKER_FAILURES', 5),
     breakerWindowMs: integer('BREAKER_WINDOW_MS', 30_000),
     breakerCooldownMs: integer('BREAKER_COOLDOWN_MS', 10_000),

@@ -20,6 +20,7 @@ import type { Logger } from './platform/logger.ts'
 import { createPostgres } from './platform/postgres.ts'
 import { createDispatchQueue, createSettlementQueue } from './platform/queues.ts'
 import { checkRedisSettings, createRedis } from './platform/redis.ts'
+import { createEpochReader, untilRestated, watchEpoch } from './platform/redis-epoch.ts'
 import { createSealer } from './platform/sealing.ts'
 import { createReplyArchive } from './relay/reply-archive.ts'
 import { ReplyHub } from './relay/reply-hub.ts'
@@ -60,6 +61,14 @@ export async function createApiRuntime(config: Readonly<Config>, logger: Logger)
   const settlementQueue = createSettlementQueue(queueRedis)
   const hub = new ReplyHub({ apiId, subscriber: replySubscriber, publisher: redis, logger, clock: Date.now })
   await hub.start()
+  const readEpoch = createEpochReader(redis)
+  const epoch = await watchEpoch({
+    redis,
+    readEpoch,
+    logger,
+    // By then workers have said which calls they have.
+    onEmptied: () => void setTimeout(() => hub.lookAfterAll(), config.recoveryGraceMs).unref(),
+  })
 
   const errands = createErrands(logger)
   const archive = createReplyArchive(redis, createSealer(config.masterKey, 'kept-reply'))
@@ -67,7 +76,9 @@ export async function createApiRuntime(config: Readonly<Config>, logger: Logger)
     admission: {
       catalog: catalog.snapshot,
       gate: createAdmissionGate(redis),
-      ...createFigureLoaders(accounts, createSpendStore(postgres), gate, redis),
+      ...createFigureLoaders(accounts, createSpendStore(postgres), gate, redis, () =>
+        untilRestated(readEpoch, config.recoveryGraceMs),
+      ),
       noteLimitReached: createLimitNotice({ redis, postgres, errands }),
       errands,
       limits: config,
@@ -107,6 +118,7 @@ export async function createApiRuntime(config: Readonly<Config>, logger: Logger)
       const timer = setTimeout(() => hub.failAll(), config.shutdownGraceMs)
       await closing
       clearTimeout(timer)
+      epoch.stop()
       await hub.stop()
       await keys.stop()
       await Promise.all([dispatchQueue.close(), settlementQueue.close()])

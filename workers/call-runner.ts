@@ -8,6 +8,7 @@ import { CallOutbox } from '../src/relay/call-outbox.ts'
 import type { FramePublisher } from '../src/relay/frame-publisher.ts'
 import type { ReplyArchive } from '../src/relay/reply-archive.ts'
 import type { AttemptChain, ChainOutcome } from './attempt-chain.ts'
+import { restoredHold } from './restored-hold.ts'
 import type { AbortReason, RunningCall, RunningCalls } from './running-calls.ts'
 import type { SettlementOutlet } from './settlement-outlet.ts'
 import { type CallEnd, NO_USAGE, settlementRecord } from './settlement-record.ts'
@@ -188,16 +189,17 @@ function failure(error: FrameError): Ended {
 async function close(
   record: SettlementRecord,
   last: FrameBody,
-  { idempotencyRecord }: CallEnvelope,
+  envelope: CallEnvelope,
   outbox: CallOutbox,
   { settle, gate, archive, logger }: CallRunnerDependencies,
 ): Promise<void> {
+  const { idempotencyRecord } = envelope
   if (idempotencyRecord !== null) {
     // What was charged is replayed to a repeat; what came to nothing may run anew.
     const charged = record.status === 'completed' || record.status === 'interrupted'
     await (charged ? archive.keep(record.id, [...outbox.frames, last]) : archive.forget(idempotencyRecord))
   }
-  await settle(record)
+  await settle({ record, hold: restoredHold(envelope, false) })
   // Frees the key's place before its client can know that the call is over.
   gate.endCall(record.accountId, record.keyId, record.id).catch((error) => {
     logger.warn({ err: error, callId: record.id }, 'concurrency place not freed; settlement will')

@@ -2,8 +2,15 @@ import { createHoldGate } from '../src/billing/hold-gate.ts'
 import { createCatalogStore } from '../src/catalog/catalog-store.ts'
 import type { Config } from '../src/config.ts'
 import type { Logger } from '../src/platform/logger.ts'
-import { createSettlementQueue } from '../src/platform/queues.ts'
+import { pollEvery } from '../src/platform/poll-every.ts'
+import {
+  createDispatchQueue,
+  createSettlementQueue,
+  enqueueSettlements,
+  settlementJobsLeft,
+} from '../src/platform/queues.ts'
 import { checkRedisSettings, createRedis } from '../src/platform/redis.ts'
+import { createEpochReader, watchEpoch } from '../src/platform/redis-epoch.ts'
 import { createSealer } from '../src/platform/sealing.ts'
 import { listenForControl } from '../src/relay/control-listener.ts'
 import { FramePublisher } from '../src/relay/frame-publisher.ts'
@@ -14,9 +21,14 @@ import { DispatchWorker } from './dispatch-worker.ts'
 import { loadTokenizer } from './providers/count-tokens.ts'
 import { createProviderRegistry } from './providers/registry.ts'
 import { createTransport } from './providers/transport.ts'
+import { createRedisRecovery, type Doubt } from './redis-recovery.ts'
 import { createRetryBudget } from './retry-budget.ts'
 import { RunningCalls } from './running-calls.ts'
+import { SettlementOutbox } from './settlement-outbox.ts'
 import { createSettlementOutlet } from './settlement-outlet.ts'
+
+/** How often settlements are confirmed. */
+const CONFIRM_MS = 1_000
 
 /** The dispatch process, composed: claims calls, runs the failover chain, publishes frames. */
 export async function startDispatchRole(
@@ -46,9 +58,28 @@ export async function startDispatchRole(
     now: Date.now,
     logger,
   })
+  const dispatchQueue = createDispatchQueue(redis)
   const settlementQueue = createSettlementQueue(redis)
+  const gate = createHoldGate(redis)
+  let restate = (_doubt: Doubt): unknown => undefined
+  const epoch = await watchEpoch({
+    redis,
+    readEpoch: createEpochReader(redis),
+    logger,
+    onEmptied: () => void restate('emptied'),
+    onReconnected: () => void restate('reconnected'),
+  })
+  const outbox = new SettlementOutbox({
+    enqueue: (records) => enqueueSettlements(settlementQueue, records),
+    jobsLeft: (jobIds) => settlementJobsLeft(redis, jobIds),
+    stretch: epoch.stretch,
+    logger,
+    max: config.unconfirmedSettlementsMax,
+  })
   const worker = new DispatchWorker({
     connection: queueRedis,
+    dispatchQueue,
+    epoch,
     concurrency: config.workerConcurrency,
     lockMs: config.jobLockMs,
     graceMs: config.shutdownGraceMs,
@@ -72,11 +103,14 @@ export async function startDispatchRole(
     catalog: catalog.snapshot,
     sealer: createSealer(config.masterKey, 'call-body'),
     archive: createReplyArchive(redis, createSealer(config.masterKey, 'kept-reply')),
-    gate: createHoldGate(redis),
-    settle: createSettlementOutlet(settlementQueue),
+    gate,
+    settle: createSettlementOutlet((calls) => outbox.enqueue(calls)),
     logger,
     clock: Date.now,
   })
+  const recovery = createRedisRecovery({ claims: worker.claims, outbox, gate, logger })
+  restate = recovery.restate
+  const stopConfirming = pollEvery(CONFIRM_MS, recovery.confirm, () => undefined)
   // A first count in the middle of calls would hold all of them up.
   await loadTokenizer()
   await listenForControl(subscriber, (message) => calls.control(message))
@@ -85,8 +119,11 @@ export async function startDispatchRole(
   return {
     async stop() {
       await worker.stop()
+      stopConfirming()
+      epoch.stop()
       publisher.stop()
-      await Promise.all([board.close(), budget.close(), settlementQueue.close(), transport.close()])
+      await Promise.all([board.close(), budget.close(), transport.close()])
+      await Promise.all([dispatchQueue.close(), settlementQueue.close()])
       catalog.close()
       // QUIT, not disconnect: the last frames are still on their way.
       await redis.quit()

@@ -4,13 +4,18 @@ import { type Job, Worker } from 'bullmq'
 import type { CallJob } from '../src/core/call-job.ts'
 import type { CallId } from '../src/core/ids.ts'
 import type { Logger } from '../src/platform/logger.ts'
-import { DISPATCH_QUEUE } from '../src/platform/queues.ts'
+import { DISPATCH_QUEUE, type DispatchQueue, keepRevived, reviveCall } from '../src/platform/queues.ts'
 import type { Redis } from '../src/platform/redis.ts'
+import type { EpochWatch } from '../src/platform/redis-epoch.ts'
 import { QUEUE_PREFIX } from '../src/platform/redis-keys.ts'
 import { type CallRunnerDependencies, type Claim, runCall } from './call-runner.ts'
+import { Claims } from './claims.ts'
 
 export interface DispatchWorkerOptions extends CallRunnerDependencies {
   connection: Redis
+  /** The same queue, for calls whose job Redis lost. */
+  dispatchQueue: DispatchQueue
+  epoch: EpochWatch
   concurrency: number
   /** How long a claim stands without renewal. */
   lockMs: number
@@ -27,16 +32,6 @@ const BLOCK_SECONDS = 1
 
 type ClaimedJob = Job<CallJob>
 
-/** A lock whose renewal is older than this part of its life is not trusted without asking. */
-const TRUSTED_LOCK_PART = 2 / 3
-
-/** A job's lock as this worker knows it. */
-interface Lock {
-  callId: string
-  /** When the lock was last taken or renewed for certain, unix ms. */
-  renewedAt: number
-}
-
 /**
  * Fetches calls by hand and runs many at once. BullMQ's own loop fetches one job after another until the
  * queue is empty before it starts the first; this one starts each as it comes, and completing a job claims
@@ -46,7 +41,8 @@ export class DispatchWorker {
   private readonly worker: ManualWorker
   private readonly options: DispatchWorkerOptions
   private readonly token = randomUUID()
-  private readonly locks = new Map<string, Lock>()
+  /** The calls this worker has. */
+  readonly claims: Claims
   private readonly renewal: NodeJS.Timeout
   private slots: number
   private readonly freed = new EventEmitter()
@@ -68,7 +64,19 @@ export class DispatchWorker {
     this.worker.on('stalled', (callId) =>
       options.logger.warn({ callId }, 'call lost its worker; back in the queue'),
     )
-    this.renewal = setInterval(() => void this.renew(), options.lockMs / 3)
+    this.claims = new Claims({
+      ...options,
+      extend: (callIds) =>
+        this.worker.extendJobLocks(
+          callIds,
+          callIds.map(() => this.token),
+          options.lockMs,
+        ),
+      revive: (job) => reviveCall(options.dispatchQueue, job, options.lockMs),
+      keepRevived: (callId) => keepRevived(options.dispatchQueue, callId, options.lockMs),
+      removeRevived: async (callId) => void (await options.dispatchQueue.remove(callId)),
+    })
+    this.renewal = setInterval(() => void this.claims.renew(), options.lockMs / 3)
   }
 
   async start(): Promise<void> {
@@ -120,13 +128,15 @@ export class DispatchWorker {
   private async runOne(job: ClaimedJob): Promise<ClaimedJob | undefined> {
     const callId = job.id as CallId
     const { logger, clock } = this.options
+    // A call that was revived counts its claims from before.
+    const number = job.attemptsStarted + (job.data.claims ?? 0)
     // BullMQ notes the time before it asks for the lock.
-    const lock: Lock = { callId, renewedAt: job.processedOn ?? clock() }
-    this.locks.set(callId, lock)
-    const claim: Claim = { number: job.attemptsStarted, isHeld: () => this.isHeld(lock) }
+    const held = this.claims.add(job.data, number, job.processedOn ?? clock())
+    const claim: Claim = { number, isHeld: () => this.claims.isHeld(held) }
     try {
       const result = this.stopping ? 'hand-back' : await runCall(job.data, claim, this.options)
       if (result === 'lost') return undefined
+      if (held.isRevived) return await this.endRevived(callId, result)
       if (result === 'hand-back') {
         await job.moveToWait(this.token)
         return undefined
@@ -137,40 +147,14 @@ export class DispatchWorker {
       logger.error({ err: error, callId }, 'call not completed')
       return undefined
     } finally {
-      // This worker may have lost the call and claimed it again: that claim is not ours to end.
-      if (this.locks.get(callId) === lock) this.locks.delete(callId)
+      this.claims.remove(held)
     }
   }
 
-  private async renew(): Promise<void> {
-    const locks = [...this.locks.values()]
-    if (locks.length === 0) return
-    try {
-      for (const { callId } of await this.extend(locks)) {
-        this.options.logger.warn({ callId }, 'claim lost to another worker')
-        this.options.calls.abort(callId as CallId, 'claim-lost')
-      }
-    } catch (error) {
-      this.options.logger.warn({ err: error, calls: locks.length }, 'claims not renewed')
-    }
-  }
-
-  /** Renews locks; returns those that are lost and not given up since. */
-  private async extend(locks: Lock[]): Promise<Lock[]> {
-    const askedAt = this.options.clock()
-    const ids = locks.map(({ callId }) => callId)
-    const tokens = ids.map(() => this.token)
-    const lost = new Set(await this.worker.extendJobLocks(ids, tokens, this.options.lockMs))
-    for (const lock of locks) if (!lost.has(lock.callId)) lock.renewedAt = askedAt
-    return locks.filter((lock) => lost.has(lock.callId) && this.locks.get(lock.callId) === lock)
-  }
-
-  /** Whether a claim still stands. Asks Redis only when this process may have slept through a renewal. */
-  private async isHeld(lock: Lock): Promise<boolean> {
-    const { clock, lockMs } = this.options
-    if (clock() - lock.renewedAt > lockMs * TRUSTED_LOCK_PART && (await this.extend([lock])).length > 0)
-      return false
-    return this.locks.get(lock.callId) === lock
+  private async endRevived(callId: CallId, result: 'done' | 'hand-back'): Promise<undefined> {
+    const { dispatchQueue } = this.options
+    if (result === 'done') await dispatchQueue.remove(callId)
+    else await (await dispatchQueue.getJob(callId))?.promote()
   }
 
   private async drained(): Promise<void> {

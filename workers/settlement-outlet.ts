@@ -1,14 +1,13 @@
-import type { SettlementRecord } from '../src/core/call-job.ts'
-import { enqueueSettlements, type SettlementQueue } from '../src/platform/queues.ts'
+import type { FinishedCall } from './settlement-outbox.ts'
 
 /** Hands finished calls to the settlement queue; resolves once Redis has the record. */
-export type SettlementOutlet = (record: SettlementRecord) => Promise<void>
+export type SettlementOutlet = (call: FinishedCall) => Promise<void>
 
 /** Keeps a settlement job small enough to be one batch's worth of work. */
 const RECORDS_PER_JOB = 64
 
 interface Waiting {
-  record: SettlementRecord
+  call: FinishedCall
   resolve: () => void
   reject: (error: unknown) => void
 }
@@ -17,7 +16,7 @@ interface Waiting {
  * Enqueues what has finished since the last job was on its way: a lone call goes at once, and under load one
  * job carries many calls, which saves three scripts for every call but the first.
  */
-export function createSettlementOutlet(queue: SettlementQueue): SettlementOutlet {
+export function createSettlementOutlet(enqueue: (calls: FinishedCall[]) => Promise<void>): SettlementOutlet {
   let waiting: Waiting[] = []
   let sending = false
 
@@ -27,10 +26,7 @@ export function createSettlementOutlet(queue: SettlementQueue): SettlementOutlet
       const batch = waiting.slice(0, RECORDS_PER_JOB)
       waiting = waiting.slice(RECORDS_PER_JOB)
       try {
-        await enqueueSettlements(
-          queue,
-          batch.map(({ record }) => record),
-        )
+        await enqueue(batch.map(({ call }) => call))
         for (const { resolve } of batch) resolve()
       } catch (error) {
         for (const { reject } of batch) reject(error)
@@ -39,9 +35,9 @@ export function createSettlementOutlet(queue: SettlementQueue): SettlementOutlet
     sending = false
   }
 
-  return (record) =>
+  return (call) =>
     new Promise((resolve, reject) => {
-      waiting.push({ record, resolve, reject })
+      waiting.push({ call, resolve, reject })
       if (!sending) void send()
     })
 }

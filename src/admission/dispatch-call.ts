@@ -92,6 +92,8 @@ export function dispatchCall(
 
   /** Takes the job back if no worker has it yet; a worker that has it hears `cancel` instead. */
   async function withdraw(): Promise<boolean> {
+    // Delayed: Redis lost the job of a call that a worker runs, and this one stands for it.
+    if ((await dispatchQueue.getJobState(id)) === 'delayed') return false
     if ((await dispatchQueue.remove(id)) !== 1) return false
     end(leftByClient ? 'cancelled' : 'failed', WAITED_TOO_LONG)
     return true

@@ -5,12 +5,19 @@ import type { SpendStore } from '../billing/spend-store.ts'
 import type { Redis } from '../platform/redis.ts'
 import type { AdmissionDependencies } from './admit-call.ts'
 
-/** How admission brings figures that Redis does not know (yet, or any more) over from PostgreSQL. */
+/** Reads of a balance that Redis knows a newer one of. */
+const LOADS_MAX = 5
+
+/**
+ * How admission brings figures that Redis does not know (yet, or any more) over from PostgreSQL. `restated`
+ * resolves once workers have had time to tell an emptied Redis what they hold.
+ */
 export function createFigureLoaders(
   accounts: AccountStore,
   spend: SpendStore,
   gate: HoldGate,
   redis: Redis,
+  restated: () => Promise<void>,
 ): Pick<AdmissionDependencies, 'loadBalance' | 'loadAllowance' | 'releaseHold'> {
   const balanceOf = async (accountId: string) => {
     const account = await accounts.find(accountId)
@@ -20,7 +27,10 @@ export function createFigureLoaders(
   const allowances = createAllowanceStore(redis, spend)
   return {
     async loadBalance(accountId) {
-      await gate.apply(accountId, await balanceOf(accountId), [])
+      await restated()
+      for (let load = 0; load < LOADS_MAX; load++) {
+        if (await gate.load(accountId, await balanceOf(accountId))) return
+      }
     },
 
     async releaseHold(accountId, callId) {

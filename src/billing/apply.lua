@@ -1,16 +1,20 @@
 -- Brings one account's gate in line with the ledger and closes holds. Idempotent, and right in any order.
 --
+-- A gate without `avail` is not loaded: Redis lost it, or never had it. Settlements and repairs leave it so,
+-- and note the version that it must not be loaded below; only admission loads it, once the holds of calls
+-- that run have been restated.
+--
 -- Amounts are 64-bit integers as text. Lua numbers lose digits above 2^53, so INCRBY and DECRBY do the sums.
 --
 -- KEYS  1 avail  2 held  3 holds  4 expiry  5 ver
--- ARGV  1 prefix of the account's API-key keys  2 ledger balance  3 ledger version
+-- ARGV  1 prefix of the account's API-key keys  2 ledger balance  3 ledger version  4 '1' to load the gate
 --       then per settled call: hold id, amount charged
--- Returns {avail, held, 1 when the account was unknown before}
+-- Returns {avail or false, held, 1 when Redis knew nothing of the account before}
 local avail, held, holds, expiry, ver = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local prefix, balance, version = ARGV[1], ARGV[2], ARGV[3]
+local prefix, balance, version, load = ARGV[1], ARGV[2], ARGV[3], ARGV[4] == '1'
 
 local released = {}
-for i = 4, #ARGV, 2 do
+for i = 5, #ARGV, 2 do
   local id, charged = ARGV[i], ARGV[i + 1]
   local hold = redis.call('HGET', holds, id)
   if hold then
@@ -31,13 +35,15 @@ for i = 4, #ARGV, 2 do
   end
 end
 
-local known = redis.call('GET', ver)
-if not known or tonumber(version) > tonumber(known) then
+local known = tonumber(redis.call('GET', ver) or '-1')
+local newer = tonumber(version) > known
+local loaded = redis.call('EXISTS', avail) == 1
+if newer then redis.call('SET', ver, version) end
+if (loaded and newer) or (not loaded and load and tonumber(version) >= known) then
   redis.call('SET', avail, balance)
   redis.call('DECRBY', avail, redis.call('GET', held) or '0')
-  redis.call('SET', ver, version)
-else
+elseif loaded then
   -- An older message arriving late: its posting is inside the balance already.
   for _, amount in ipairs(released) do redis.call('INCRBY', avail, amount) end
 end
-return { redis.call('GET', avail), redis.call('GET', held) or '0', known and 0 or 1 }
+return { redis.call('GET', avail), redis.call('GET', held) or '0', known < 0 and 1 or 0 }

@@ -73,15 +73,16 @@ export type GateVerdict =
  */
 export function judgeGate(gate: GateReading, ledger: LedgerBalance): GateVerdict {
   const { availPico, heldPico, holdsPico, version } = gate
-  if (availPico === null || version === null) return { kind: 'unloaded' }
-  const ledgerWentBack = version > ledger.version
+  const ledgerWentBack = version !== null && version > ledger.version
+  // A gate that waits for a version the ledger no longer has would never load.
+  if (version === null || (availPico === null && !ledgerWentBack)) return { kind: 'unloaded' }
   const problems: string[] = []
   if (ledgerWentBack) problems.push(`redis knows version ${version}, the ledger only ${ledger.version}`)
   if (version === ledger.version && availPico !== ledger.balancePico - heldPico) {
     problems.push(`available ${availPico} is not balance ${ledger.balancePico} less held ${heldPico}`)
   }
   if (holdsPico !== heldPico) problems.push(`open holds sum to ${holdsPico}, held says ${heldPico}`)
-  if (availPico < 0n) problems.push(`available is below zero: ${availPico}`)
+  if (availPico !== null && availPico < 0n) problems.push(`available is below zero: ${availPico}`)
   if (problems.length > 0) return { kind: 'drifted', problems, ledgerWentBack }
   return version < ledger.version ? { kind: 'behind' } : { kind: 'sound' }
 }

@@ -30,15 +30,43 @@ export interface GateFigures {
 
 const LISTED_REMEMBERED = 10_000
 
+/** The hold of a call that runs or waits for its settlement, as it is told to a Redis that has lost it. */
+export interface RestoredHold {
+  callId: string
+  accountId: string
+  keyId: string
+  amountPico: bigint
+  /** Tokens. */
+  completionLimit: number
+  /** The period of its key's allowance, or null. */
+  allowancePeriod: string | null
+  /** When a sweep may look after it, unix ms. */
+  deadlineAt: number
+  /** Whether the call takes one of its key's places for open calls. */
+  isOpen: boolean
+}
+
 const APPLY = readFileSync(new URL('./apply.lua', import.meta.url), 'utf8')
+const RESTORE = readFileSync(new URL('./restore-hold.lua', import.meta.url), 'utf8')
 
 /**
  * The gate in Redis: what each account may still spend. `avail = balance at version − held` holds after
- * every step. Admission takes holds (src/admission/admit.lua); settlement and repair close them here.
+ * every step. Admission takes holds (src/admission/admit.lua); settlement and repair close them here. Each
+ * method can be repeated, and called in any order with the others.
  */
 export interface HoldGate {
-  /** Takes over a ledger balance unless a newer one is known, and closes the holds of settled calls. */
+  /**
+   * Takes over a ledger balance unless a newer one is known, and closes the holds of settled calls. A gate
+   * that Redis does not have stays unloaded.
+   */
   apply(accountId: string, ledger: LedgerBalance, released: readonly ReleasedHold[]): Promise<GateFigures>
+  /**
+   * Loads the gate of an account on its first use, from a ledger balance less the open holds. False when the
+   * gate knows of a newer balance than this one: read the ledger again.
+   */
+  load(accountId: string, ledger: LedgerBalance): Promise<boolean>
+  /** Takes the hold of an admitted call again, after Redis lost it. False when it was there. */
+  restore(hold: RestoredHold): Promise<boolean>
   /** Frees the call's place in its key's concurrency limit; the hold stays until settlement. */
   endCall(accountId: string, keyId: string, callId: string): Promise<void>
   figures(accountId: string): Promise<GateFigures>
@@ -51,27 +79,66 @@ export interface HoldGate {
 
 /** The gate over one Redis client. */
 export function createHoldGate(redis: Redis): HoldGate {
-  const apply = defineScript(redis, 'syApply', APPLY)
+  const script = defineScript(redis, 'syApply', APPLY)
+  const restore = defineScript(redis, 'syRestoreHold', RESTORE)
   const listed = new LRUCache<string, true>({ max: LISTED_REMEMBERED })
+
+  const apply = async (
+    accountId: string,
+    ledger: LedgerBalance,
+    released: readonly ReleasedHold[],
+    load: boolean,
+  ): Promise<GateFigures> => {
+    const keys = accountKeys(accountId)
+    const [avail, held, isNew] = (await script(
+      [keys.avail, keys.held, keys.holds, keys.expiry, keys.ver],
+      [
+        keys.apiKeys,
+        String(ledger.balancePico),
+        String(ledger.version),
+        load ? '1' : '0',
+        ...released.flatMap((hold) => [hold.callId, String(hold.chargePico)]),
+      ],
+    )) as [string | null, string, number]
+    // Known accounts are what sweeps and audits go through; written after, so that a known account has a gate.
+    // Each process says so once for itself: another may have died right before it did.
+    if (isNew === 1 || !listed.has(accountId)) {
+      await redis.sadd(KNOWN_ACCOUNTS, accountId)
+      listed.set(accountId, true)
+    }
+    return {
+      availPico: avail === null ? null : BigInt(avail),
+      heldPico: BigInt(held),
+      version: ledger.version,
+    }
+  }
+
   return {
-    async apply(accountId, ledger, released) {
+    apply: (accountId, ledger, released) => apply(accountId, ledger, released, false),
+
+    async load(accountId, ledger) {
+      return (await apply(accountId, ledger, [], true)).availPico !== null
+    },
+
+    async restore(hold) {
+      const { callId, accountId, keyId } = hold
       const keys = accountKeys(accountId)
-      const [avail, held, isNew] = (await apply(
-        [keys.avail, keys.held, keys.holds, keys.expiry, keys.ver],
+      const period = hold.allowancePeriod ?? ''
+      const key = apiKeyKeys(accountId, keyId, period)
+      const taken = await restore(
+        [keys.avail, keys.held, keys.holds, keys.expiry, key.open, key.left],
         [
-          keys.apiKeys,
-          String(ledger.balancePico),
-          String(ledger.version),
-          ...released.flatMap((hold) => [hold.callId, String(hold.chargePico)]),
+          callId,
+          String(hold.amountPico),
+          hold.completionLimit,
+          keyId,
+          period,
+          hold.deadlineAt,
+          hold.isOpen ? '1' : '0',
         ],
-      )) as [string, string, number]
-      // Known accounts are what sweeps and audits go through; written after, so that a known account has a gate.
-      // Each process says so once for itself: another may have died right before it did.
-      if (isNew === 1 || !listed.has(accountId)) {
-        await redis.sadd(KNOWN_ACCOUNTS, accountId)
-        listed.set(accountId, true)
-      }
-      return { availPico: BigInt(avail), heldPico: BigInt(held), version: ledger.version }
+      )
+      await redis.sadd(KNOWN_ACCOUNTS, accountId)
+      return taken === 1
     },
 
     async endCall(accountId, keyId, callId) {

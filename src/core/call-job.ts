@@ -46,6 +46,8 @@ export interface CallEnvelope {
    * leaves, since a repeat may come for its answer.
    */
   idempotencyRecord: string | null
+  /** The period of the key's spending allowance that the hold was taken from; absent where it has none. */
+  allowancePeriod?: string
   /** Upper bound of the prompt's tokens, as held. */
   promptTokensBound: number
   /** Unix milliseconds. */
@@ -61,6 +63,8 @@ export interface CallJob {
   envelope: CallEnvelope
   /** `CallBody` as JSON, sealed with AES-256-GCM under the master key, base64. */
   sealedBody: string
+  /** How often the call was claimed before Redis lost its job and this one took its place. */
+  claims?: number
 }
 
 /** The text of a call: sealed in the job, never logged, never stored elsewhere. */

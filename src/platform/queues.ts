@@ -53,14 +53,23 @@ export async function enqueueCall(
   await queue.add('call', { envelope, sealedBody }, jobOptions(envelope.id))
 }
 
-/** Enqueues the settlement of some calls. Settling a call twice charges it once: the ledger sees to that. */
-export async function enqueueSettlements(queue: SettlementQueue, records: SettlementRecord[]): Promise<void> {
-  await queue.add('settle', { records }, jobOptions(newId('settle')))
+/**
+ * Enqueues the settlement of some calls as one job and returns its id. Settling a call twice charges it once:
+ * the ledger sees to that.
+ */
+export async function enqueueSettlements(
+  queue: SettlementQueue,
+  records: SettlementRecord[],
+): Promise<string> {
+  const jobId = newId('settle')
+  await queue.add('settle', { records }, jobOptions(jobId))
+  return jobId
 }
 
 /** Enqueues the settlement of one call. */
-export const enqueueSettlement = (queue: SettlementQueue, record: SettlementRecord): Promise<void> =>
-  enqueueSettlements(queue, [record])
+export async function enqueueSettlement(queue: SettlementQueue, record: SettlementRecord): Promise<void> {
+  await enqueueSettlements(queue, [record])
+}
 
 /** Enqueues deliveries that are due; one that waits or runs already is the same job. */
 export async function enqueueDeliveries(queue: EventsQueue, deliveryIds: readonly string[]): Promise<void> {
@@ -73,9 +82,9 @@ export async function enqueueDeliveries(queue: EventsQueue, deliveryIds: readonl
   )
 }
 
-/** Which of some settlements are still in the queue. One leaves it only once PostgreSQL has it. */
-export async function settlementsLeft(redis: Redis, callIds: readonly string[]): Promise<boolean[]> {
-  const keys = callIds.map((callId) => `${QUEUE_PREFIX}:${SETTLEMENT_QUEUE}:${callId}`)
+/** Which of some settlement jobs are still in the queue. One leaves it only once PostgreSQL has its calls. */
+export async function settlementJobsLeft(redis: Redis, jobIds: readonly string[]): Promise<boolean[]> {
+  const keys = jobIds.map((jobId) => `${QUEUE_PREFIX}:${SETTLEMENT_QUEUE}:${jobId}`)
   if (keys.length === 0) return []
   if ((await redis.exists(keys)) === 0) return keys.map(() => false)
   const found = await redis.pipeline(keys.map((key) => ['exists', key])).exec()

@@ -38,6 +38,9 @@ export function apiKeyKeys(accountId: string, keyId: string, spendPeriod: string
   }
 }
 
+/** Which life of Redis's data this is, and since when: `<id>:<unix ms>`. A new one means that the data was lost. */
+export const EPOCH = `${PREFIX}:epoch`
+
 /** Set once the account was told that a key reached its spending limit in this period. */
 export const limitNoticeKey = (accountId: string, keyId: string, spendPeriod: string): string =>
   `${accountKeys(accountId).apiKeys}${keyId}:limit-noted:${spendPeriod}`

@@ -134,6 +134,11 @@ export class PendingCall {
     if (!this.ended) this.requestResend(nowMs)
   }
 
+  /** Asks at the next tick whether the call is still there. */
+  lookAfter(): void {
+    this.overdueAtMs = 0
+  }
+
   tick(nowMs: number): void {
     if (nowMs > this.envelope.callDeadlineAt + DEADLINE_GRACE_MS) {
       if (this.abandoned) this.ended = true

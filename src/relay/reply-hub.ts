@@ -73,6 +73,11 @@ export class ReplyHub {
     this.calls.delete(callId)
   }
 
+  /** Redis lost its data: every call that waits may have lost its job, and looks after it now. */
+  lookAfterAll(): void {
+    for (const call of this.calls.values()) call.lookAfter()
+  }
+
   /** Ends every call truthfully: this instance stops before they could finish. */
   failAll(): void {
     for (const call of this.calls.values()) call.fail(STOPPING)

@@ -46,7 +46,7 @@ function request(accountId: string, more: Partial<AdmissionRequest> = {}): Admis
 
 async function funded(balancePico: bigint): Promise<string> {
   const accountId = newId('acct')
-  await gate.apply(accountId, { balancePico, version: 1n }, [])
+  await gate.load(accountId, { balancePico, version: 1n })
   return accountId
 }
 

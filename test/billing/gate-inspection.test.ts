@@ -31,7 +31,7 @@ describe('gate inspection', () => {
       fc.asyncProperty(amounts, async (amounts) => {
         const account = newId('acct')
         const balancePico = 2n ** 63n - 1n
-        await gate.apply(account, { balancePico, version: 1n }, [])
+        await gate.load(account, { balancePico, version: 1n })
         for (const amount of amounts) await openHold(redis, account, newCallId(), amount)
         const total = amounts.reduce((sum, amount) => sum + amount, 0n)
         expect(await inspection.read(account)).toEqual({
@@ -52,7 +52,7 @@ describe('gate inspection', () => {
       fc.asyncProperty(amounts, text, text, async (amounts, avail, held) => {
         const account = newId('acct')
         const ledger = { balancePico: 2n ** 63n - 1n, version: 4n }
-        await gate.apply(account, ledger, [])
+        await gate.load(account, ledger)
         for (const amount of amounts) await openHold(redis, account, newCallId(), amount)
         const sound = await inspection.read(account)
         await redis.mset(accountKeys(account).avail, avail, accountKeys(account).held, held)
@@ -65,7 +65,7 @@ describe('gate inspection', () => {
 
   test('never rebuilds from a balance older than the one the gate knows, unless forced', async () => {
     const account = newId('acct')
-    await gate.apply(account, { balancePico: 500n, version: 5n }, [])
+    await gate.load(account, { balancePico: 500n, version: 5n })
     const older = { balancePico: 900n, version: 4n }
     expect(await inspection.rebuild(account, older, false)).toBe(false)
     expect(await gate.figures(account)).toEqual({ availPico: 500n, heldPico: 0n, version: 5n })

@@ -186,7 +186,7 @@ describe("the operator's commands", () => {
     const account = await newAccount()
     await json('admin', 'account', 'credit', account, '--amount', '1')
     const drifted = await newAccount()
-    await createHoldGate(redis).apply(drifted, { balancePico: 5_000_000_000_000n, version: 1n }, [])
+    await createHoldGate(redis).load(drifted, { balancePico: 5_000_000_000_000n, version: 1n })
     await redis.incrby(accountKeys(drifted).avail, 1)
     await openHold(redis, account, 'chatcmpl_01J00000000000000000000000', 7n)
     await books.postgres.$executeRawUnsafe(

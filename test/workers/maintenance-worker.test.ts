@@ -64,7 +64,7 @@ describe('maintenance', () => {
   const callMadeAgo = (ms: number): CallId => `chatcmpl_${ulid(Date.now() - ms)}`
   const loadedAccount = async () => {
     const account = await openTestAccount(books.postgres, OPENING_PICO)
-    await options.gate.apply(account, { balancePico: OPENING_PICO, version: 1n }, [])
+    await options.gate.load(account, { balancePico: OPENING_PICO, version: 1n })
     return account
   }
 

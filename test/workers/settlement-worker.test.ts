@@ -73,7 +73,7 @@ describe('the settlement worker', () => {
   /** An account with open holds for calls that are about to settle, 50 pico-USD charged of 100 held each. */
   const heldCalls = async (count: number) => {
     const account = await openTestAccount(books.postgres, 1_000_000n)
-    await gate.apply(account, { balancePico: 1_000_000n, version: 1n }, [])
+    await gate.load(account, { balancePico: 1_000_000n, version: 1n })
     const calls = Array.from({ length: count }, () => settlementOf(account))
     for (const call of calls) await openHold(redis, account, call.id, 100n)
     return { account, calls }

@@ -1,0 +1,89 @@
+import type { HoldGate, RestoredHold } from '../src/billing/hold-gate.ts'
+import type { Logger } from '../src/platform/logger.ts'
+import type { Claims } from './claims.ts'
+import { restoredHold } from './restored-hold.ts'
+import type { SettlementOutbox } from './settlement-outbox.ts'
+
+/** What became doubtful: everything this worker ever wrote, or what it wrote last. */
+export type Doubt = 'emptied' | 'reconnected'
+
+export interface RedisRecoveryDependencies {
+  claims: Pick<Claims, 'envelopes' | 'renew'>
+  outbox: Pick<SettlementOutbox, 'confirm' | 'holds' | 'restate'>
+  gate: Pick<HoldGate, 'restore'>
+  logger: Logger
+}
+
+/** One worker's part in bringing a Redis back that lost data. */
+export interface RedisRecovery {
+  /** Tells Redis again what this worker knows. Runs one after another; never rejects. */
+  restate(doubt: Doubt): Promise<void>
+  /** Looks which settlements need to be kept no longer. Does nothing while something is restated. Never rejects. */
+  confirm(): Promise<void>
+}
+
+const RESTORED_AT_ONCE = 500
+
+/**
+ * Restates holds, then claims, then settlements. Holds first: no balance is loaded from the ledger until they
+ * had time to be there (RECOVERY_GRACE_MS). Settlements last: they close holds. All of it changes nothing
+ * where nothing was lost.
+ */
+export function createRedisRecovery(deps: RedisRecoveryDependencies): RedisRecovery {
+  const { claims, outbox, gate, logger } = deps
+  let running: Promise<void> = Promise.resolve()
+  let waiting = 0
+  let confirming: Promise<void> = Promise.resolve()
+
+  const run = async (doubt: Doubt): Promise<void> => {
+    try {
+      await confirming
+      // Claims and what waits for settlement move on meanwhile, so holds are read as they are sent.
+      const holds = (await restoreAll(runningHolds(claims), gate)) + (await restoreAll(outbox.holds(), gate))
+      if (doubt === 'emptied') await claims.renew()
+      const settlements = await outbox.restate()
+      logger.warn({ doubt, holds, settlements }, 'what redis may have lost was told to it again')
+    } catch (error) {
+      logger.error({ err: error, doubt }, 'what redis may have lost could not be told to it again')
+    } finally {
+      waiting -= 1
+    }
+  }
+
+  return {
+    restate(doubt) {
+      waiting += 1
+      running = running.then(() => run(doubt))
+      return running
+    },
+
+    async confirm() {
+      if (waiting > 0) return
+      confirming = outbox
+        .confirm()
+        .catch((error: unknown) => logger.warn({ err: error }, 'settlements could not be confirmed'))
+      await confirming
+    },
+  }
+}
+
+function* runningHolds(claims: Pick<Claims, 'envelopes'>): Iterable<RestoredHold> {
+  for (const envelope of claims.envelopes()) yield restoredHold(envelope, true)
+}
+
+/** Takes some holds at a time; returns how many Redis had lost. */
+async function restoreAll(holds: Iterable<RestoredHold>, gate: Pick<HoldGate, 'restore'>): Promise<number> {
+  let restored = 0
+  let sent: Array<Promise<boolean>> = []
+  const arrived = async () => {
+    const taken = await Promise.all(sent)
+    restored += taken.filter(Boolean).length
+    sent = []
+  }
+  for (const hold of holds) {
+    sent.push(gate.restore(hold))
+    if (sent.length === RESTORED_AT_ONCE) await arrived()
+  }
+  await arrived()
+  return restored
+}

@@ -1,0 +1,118 @@
+import type { RestoredHold } from '../src/billing/hold-gate.ts'
+import type { SettlementRecord } from '../src/core/call-job.ts'
+import type { Logger } from '../src/platform/logger.ts'
+
+/** A finished call: what to settle, and the hold that closes. */
+export interface FinishedCall {
+  record: SettlementRecord
+  hold: RestoredHold
+}
+
+export interface SettlementOutboxDependencies {
+  /** Enqueues one settlement job of some calls and returns its id. */
+  enqueue: (records: SettlementRecord[]) => Promise<string>
+  /** Which of some settlement jobs are still in the queue. */
+  jobsLeft: (jobIds: string[]) => Promise<boolean[]>
+  /** Names the stretch of time in which nothing that was written can have been lost. Asks Redis. */
+  stretch: () => Promise<string>
+  logger: Logger
+  /** Calls kept at the most. Beyond it the oldest are let go unconfirmed. */
+  max: number
+}
+
+/** One settlement job that may still be lost with Redis. */
+interface UnconfirmedJob {
+  /** Null until it is enqueued. */
+  jobId: string | null
+  calls: FinishedCall[]
+  /** The stretch in which it was first looked at after it was enqueued; null before. */
+  stretch: string | null
+}
+
+/** Jobs looked for by one command, so that a long backlog does not make it a long one. */
+const LOOK_MAX = 1_000
+const RESTATED_AT_ONCE = 50
+
+/**
+ * The settlements one worker enqueued, kept until PostgreSQL is known to have them: a settlement job leaves
+ * the queue only once it is committed. Should Redis lose its data before that, they are enqueued again. To
+ * settle twice charges once, so every doubt ends in enqueuing.
+ */
+export class SettlementOutbox {
+  private readonly deps: SettlementOutboxDependencies
+  private jobs = new Set<UnconfirmedJob>()
+  private size = 0
+  private overflowed = false
+
+  constructor(deps: SettlementOutboxDependencies) {
+    this.deps = deps
+  }
+
+  /** Calls whose settlement is not confirmed. */
+  get unconfirmed(): number {
+    return this.size
+  }
+
+  /** Enqueues a settlement job. Once this resolves, only the loss of both Redis and this worker can lose it. */
+  async enqueue(calls: FinishedCall[]): Promise<void> {
+    const job: UnconfirmedJob = { jobId: null, calls, stretch: null }
+    this.jobs.add(job)
+    this.size += calls.length
+    if (this.size > this.deps.max) this.letOldestGo()
+    job.jobId = await this.deps.enqueue(recordsOf(job))
+  }
+
+  /**
+   * Looks which settlements have left the queue. One counts only when the stretch has not changed since a
+   * look before: a queue that was emptied looks like one that is done. To be called about once a second,
+   * never twice at once and not while `restate` runs.
+   */
+  async confirm(): Promise<void> {
+    const { jobsLeft, stretch } = this.deps
+    const current = await stretch()
+    const seen: UnconfirmedJob[] = []
+    for (const job of this.jobs) {
+      if (job.jobId === null || seen.length === LOOK_MAX) break
+      if (job.stretch === current) seen.push(job)
+      else job.stretch = current
+    }
+    const left = await jobsLeft(seen.map((job) => job.jobId as string))
+    if (seen.length === 0 || (await stretch()) !== current) return
+    for (const [index, job] of seen.entries()) if (!left[index]) this.drop(job)
+  }
+
+  /** The holds of calls that wait for their settlement. */
+  *holds(): Iterable<RestoredHold> {
+    for (const { calls } of this.jobs) for (const { hold } of calls) yield hold
+  }
+
+  /** Enqueues everything again that is not confirmed; returns how many calls. Their holds must stand by now. */
+  async restate(): Promise<number> {
+    const jobs = [...this.jobs].filter((job) => job.jobId !== null)
+    for (let start = 0; start < jobs.length; start += RESTATED_AT_ONCE) {
+      const some = jobs.slice(start, start + RESTATED_AT_ONCE)
+      await Promise.all(
+        some.map(async (job) => {
+          job.stretch = null
+          job.jobId = await this.deps.enqueue(recordsOf(job))
+        }),
+      )
+    }
+    return jobs.reduce((sum, job) => sum + job.calls.length, 0)
+  }
+
+  private drop(job: UnconfirmedJob): void {
+    if (this.jobs.delete(job)) this.size -= job.calls.length
+  }
+
+  private letOldestGo(): void {
+    const [oldest] = this.jobs
+    if (oldest) this.drop(oldest)
+    if (this.overflowed) return
+    this.overflowed = true
+    const { logger, max } = this.deps
+    logger.error({ max }, 'more settlements wait than are kept against a loss of redis')
+  }
+}
+
+const recordsOf = ({ calls }: UnconfirmedJob): SettlementRecord[] => calls.map(({ record }) => record)
