@@ -102,6 +102,7 @@ export async function startStack(options: StackOptions): Promise<TestStack> {
     METRICS_PORT: '0',
     LOG_LEVEL: process.env.TEST_LOG_LEVEL ?? 'silent',
     JOB_LOCK_MS: '2000',
+    RECOVERY_GRACE_MS: '0',
     ...options.environment,
   }
   const config = readConfig(environment)
