@@ -153,3 +153,13 @@ export function rawRequest(key: string, body: unknown): string {
     `content-type: application/json\r\nconnection: close\r\ncontent-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`
   )
 }
+
+/** Checks an answer that came over a bare connection: its status and its error body. */
+export function expectRawError(answer: string, status: number, code: string): void {
+  const [head = '', body = ''] = answer.split('\r\n\r\n')
+  expect(head).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
+  const { error } = JSON.parse(body) as ErrorBody
+  expect(Object.keys(error).sort()).toEqual(['code', 'message', 'param', 'request_id', 'type'])
+  expect(error).toMatchObject({ code, param: null })
+  expect(head.toLowerCase()).toContain(`x-request-id: ${error.request_id}`)
+}

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { startStack, type TestStack } from '../helpers/stack.ts'
-import { CHAT_PATH, caller, readStream } from './wire.ts'
+import { CHAT_PATH, caller, expectError, readStream } from './wire.ts'
 
 const GRACE_MS = 1_000
 
@@ -15,7 +15,7 @@ beforeAll(async () => {
       'test/short': [{ at: 'alpha', model: 'words-10.rate-40' }],
       'test/long': [{ at: 'alpha', model: 'words-2000.rate-40' }],
     },
-    environment: { SHUTDOWN_GRACE_MS: String(GRACE_MS) },
+    environment: { SHUTDOWN_GRACE_MS: String(GRACE_MS), PENDING_CALLS_MAX: '3' },
   })
   ;({ key } = await stack.account('1.00'))
 })
@@ -32,8 +32,25 @@ async function silentConnection(sent: string): Promise<Socket> {
   return socket
 }
 
+it('an instance that serves as many calls as it can refuses the next at once, with Retry-After', async () => {
+  const call = caller(stack, key)
+  const leave = new AbortController()
+  const open = await Promise.all(
+    [1, 2, 3].map(() => call({ model: 'test/long', stream: true }, { signal: leave.signal })),
+  )
+  expect(open.map(({ status }) => status)).toEqual([200, 200, 200])
+  const refused = await call({ model: 'test/short' })
+  expect((await expectError(refused, 503, 'overloaded')).type).toBe('overloaded_error')
+  expect(refused.headers.get('retry-after')).toBe('1')
+  expect(refused.headers.get('x-should-retry')).toBeNull()
+  leave.abort()
+  // A place is free again when its call has ended.
+  await expect.poll(async () => (await call({ model: 'test/short' })).status).toBe(200)
+})
+
 it('an instance that stops finishes its answers, ends long ones truthfully, and waits for no silent client', async () => {
   const head = `POST ${CHAT_PATH} HTTP/1.1\r\nhost: gateway\r\nauthorization: Bearer ${key}\r\n`
+  stack.providers.log.clear()
   const connections = await Promise.all([
     silentConnection(''),
     silentConnection('POST /v1/cha'),

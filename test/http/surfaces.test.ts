@@ -1,0 +1,129 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { SURFACES } from '../../src/http/surfaces.ts'
+import { startStack, type TestStack } from '../helpers/stack.ts'
+import { type Call, CHAT_PATH, caller, expectError, expectRawError, rawExchange } from './wire.ts'
+
+let stack: TestStack
+let key: string
+let call: Call
+
+beforeAll(async () => {
+  stack = await startStack({
+    models: {
+      'test/plain': [{ at: 'beta', model: 'words-12' }],
+    },
+  })
+  ;({ key } = await stack.account('20.00'))
+  call = caller(stack, key)
+})
+afterAll(() => stack?.close())
+
+describe('surfaces', () => {
+  const unavailable = SURFACES.filter((surface) => surface.handler === null)
+
+  it.each(unavailable)(
+    '$method $path is unavailable with a key, and asks for one without',
+    async (surface) => {
+      for (const method of [surface.method, 'GET', 'DELETE']) {
+        const without = await fetch(stack.url + surface.path, { method })
+        await expectError(without, 401, 'missing_api_key')
+        const response = await fetch(stack.url + surface.path, {
+          method,
+          headers: { authorization: `Bearer ${key}`, 'content-type': 'text/plain' },
+          ...(method === 'POST' && { body: 'anything at all' }),
+        })
+        expect((await expectError(response, 404, 'surface_unavailable')).type).toBe('not_found_error')
+        expect(response.headers.get('x-ratelimit-limit-requests')).toBe('1000000')
+      }
+    },
+  )
+
+  it.each([
+    '/v1/responses/resp_1',
+    '/v1/responses/resp_1/input_items',
+    '/v1/files/file-1/content',
+    '/v1/fine_tuning/jobs/ftjob-1/events',
+    '/v1/models/test/plain',
+    '/v1/nothing',
+    '/v1/',
+    '/v1/chat/completions/chatcmpl_1',
+    '/v1beta/models/m:generateContent',
+    '/v2/chat/completions',
+    '/nothing',
+    '/',
+    '/v1/%00',
+    '/v1/..%2fadmin',
+    `/v1/${'x'.repeat(3_000)}`,
+  ])('%s is unavailable', async (path) => {
+    const response = await fetch(stack.url + path, { headers: { authorization: `Bearer ${key}` } })
+    await expectError(response, 404, 'surface_unavailable')
+  })
+
+  it('is a 404, not a crash, for a path that cannot be decoded', async () => {
+    const answer = await rawExchange(
+      stack.url,
+      `GET /v1/%E0%A4%A HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${key}\r\nconnection: close\r\n\r\n`,
+    )
+    expectRawError(answer, 404, 'surface_unavailable')
+  })
+
+  it.each([
+    ['GET', CHAT_PATH, 'POST'],
+    ['PUT', CHAT_PATH, 'POST'],
+    ['DELETE', CHAT_PATH, 'POST'],
+    ['PATCH', CHAT_PATH, 'POST'],
+    ['HEAD', CHAT_PATH, 'POST'],
+    ['OPTIONS', CHAT_PATH, 'POST'],
+    ['POST', '/v1/models', 'GET'],
+    ['DELETE', '/v1/models', 'GET'],
+    ['POST', '/pricing.json', 'GET'],
+  ])('%s %s is a 405 that allows %s', async (method, path, allowed) => {
+    const response = await fetch(stack.url + path, { method, headers: { authorization: `Bearer ${key}` } })
+    expect(response.headers.get('allow')).toContain(allowed)
+    if (method === 'HEAD') expect(response.status).toBe(405)
+    else await expectError(response, 405, 'method_not_allowed')
+  })
+})
+
+describe('headers', () => {
+  it("keep the client's x-request-id, in the body too, and make one where it is unfit", async () => {
+    const kept = ['a', 'my-id: 7', '~'.repeat(128)]
+    for (const id of kept) {
+      const response = await call({ model: 'test/none' }, { headers: { 'x-request-id': id } })
+      expect(response.headers.get('x-request-id')).toBe(id)
+      expect((await expectError(response, 404, 'model_not_found')).request_id).toBe(id)
+    }
+    for (const id of ['', 'x'.repeat(129), 'grüße']) {
+      const response = await call({ model: 'test/none' }, { headers: { 'x-request-id': id } })
+      expect(response.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/)
+    }
+    const stream = await call({ model: 'test/plain', stream: true }, { headers: { 'x-request-id': 'kept' } })
+    expect(stream.headers.get('x-request-id')).toBe('kept')
+    expect((await fetch(`${stack.url}/healthz`)).headers.get('x-request-id')).toMatch(/./)
+  })
+
+  it('tell the rate limits on every authenticated response', async () => {
+    const limited = await stack.account('1.00', { requestsPerMinute: 50 })
+    const by = caller(stack, limited.key)
+    const answers = [
+      await by({ model: 'test/plain' }),
+      await by({ model: 'test/plain', stream: true }),
+      await by({ model: 'test/none' }),
+      await by({ temperature: 9 }),
+      await by({ model: 'test/plain', provider: { zdr: true } }),
+      await fetch(`${stack.url}/v1/models`, { headers: { authorization: `Bearer ${limited.key}` } }),
+      await fetch(`${stack.url}/v1/embeddings`, { headers: { authorization: `Bearer ${limited.key}` } }),
+    ]
+    for (const { headers } of answers) {
+      expect(headers.get('x-ratelimit-limit-requests')).toBe('50')
+      expect(headers.get('x-ratelimit-limit-tokens')).toBe('10000000')
+      for (const name of ['remaining-requests', 'remaining-tokens', 'reset-requests', 'reset-tokens']) {
+        expect(headers.get(`x-ratelimit-${name}`), name).toMatch(/^\d+$/)
+      }
+    }
+    const remaining = answers.map(({ headers }) => Number(headers.get('x-ratelimit-remaining-requests')))
+    // Only the first two were admitted; what is refused before the gate does not count.
+    expect(remaining).toEqual([49, 48, 48, 48, 48, 48, 48])
+    expect(Number(answers[1]!.headers.get('x-ratelimit-remaining-tokens'))).toBeLessThan(10_000_000 - 4_096)
+  })
+})
