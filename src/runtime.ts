@@ -11,6 +11,7 @@ import { createLimitNotice } from './admission/limit-notice.ts'
 import { createFigureLoaders } from './admission/load-figures.ts'
 import { createHoldGate } from './billing/hold-gate.ts'
 import { postLedger } from './billing/ledger-store.ts'
+import { createReports } from './billing/reports.ts'
 import { createSpendStore } from './billing/spend-store.ts'
 import { createCatalogStore } from './catalog/catalog-store.ts'
 import type { Config } from './config.ts'
@@ -44,6 +45,14 @@ export async function createApiRuntime(config: Readonly<Config>, logger: Logger)
   const replySubscriber = redisFor('replies', 'wait')
   const keySubscriber = redisFor('keys', 'wait')
   const postgres = createPostgres({ databaseUrl: config.databaseUrl, name: 'switchyard-api', logger })
+  // Apart, so that a year of usage keeps no key and no balance waiting.
+  const reportsPostgres = createPostgres({
+    databaseUrl: config.databaseUrl,
+    name: 'switchyard-api-reports',
+    poolSize: 3,
+    connectTimeoutMs: 2_000,
+    logger,
+  })
   await checkRedisSettings(redis, logger)
 
   const catalog = await createCatalogStore({ ...config, environment: process.env, logger })
@@ -102,6 +111,7 @@ export async function createApiRuntime(config: Readonly<Config>, logger: Logger)
     keys,
     catalog: catalog.snapshot,
     settlementQueue,
+    reports: createReports(reportsPostgres, redis, Date.now),
     checkReady: async () => {
       await Promise.all([redis.ping(), postgres.$queryRaw`SELECT 1`])
     },
@@ -124,7 +134,7 @@ export async function createApiRuntime(config: Readonly<Config>, logger: Logger)
       await Promise.all([dispatchQueue.close(), settlementQueue.close()])
       await catalog.close()
       for (const client of [redis, queueRedis, replySubscriber, keySubscriber]) client.disconnect()
-      await postgres.$disconnect()
+      await Promise.all([postgres.$disconnect(), reportsPostgres.$disconnect()])
     },
   }
 }

@@ -2,15 +2,17 @@ import type { AttemptRecord } from '../core/call-job.ts'
 import type { Postgres } from '../platform/postgres.ts'
 import type { CallRecord as CallRow } from '../platform/prisma-client/client.ts'
 
-/** A settled call. Amounts in pico-USD, times in unix milliseconds. */
-export type CallRecord = Omit<CallRow, 'attempts' | `${string}AtMs`> & {
-  attempts: AttemptRecord[]
+/** A settled call without its attempts, which say where it went. Amounts in pico-USD, times in unix milliseconds. */
+export type ListedCall = Omit<CallRow, 'attempts' | `${string}AtMs`> & {
   admittedAt: number
   claimedAt: number | null
   firstTokenAt: number | null
   finishedAt: number
   settledAt: number
 }
+
+/** A settled call. */
+export type CallRecord = ListedCall & { attempts: AttemptRecord[] }
 
 export interface CallRecordStore {
   find(callId: string): Promise<CallRecord | null>
@@ -36,18 +38,22 @@ export function createCallRecordStore(postgres: Postgres): CallRecordStore {
   }
 }
 
-function toRecord({
+function toRecord({ attempts, ...row }: CallRow): CallRecord {
+  // Written by the settlement store alone, from records of this shape.
+  return { ...toListedCall(row), attempts: attempts as unknown as AttemptRecord[] }
+}
+
+/** A row of call_records, its times as numbers. */
+export function toListedCall({
   admittedAtMs,
   claimedAtMs,
   firstTokenAtMs,
   finishedAtMs,
   settledAtMs,
   ...row
-}: CallRow): CallRecord {
+}: Omit<CallRow, 'attempts'>): ListedCall {
   return {
     ...row,
-    // Written by the settlement store alone, from records of this shape.
-    attempts: row.attempts as unknown as AttemptRecord[],
     admittedAt: Number(admittedAtMs),
     claimedAt: claimedAtMs === null ? null : Number(claimedAtMs),
     firstTokenAt: firstTokenAtMs === null ? null : Number(firstTokenAtMs),

@@ -16,6 +16,7 @@ const CATALOGUE = {
   account_suspended: [403, 'permission_error'],
   model_not_found: [404, 'not_found_error'],
   surface_unavailable: [404, 'not_found_error'],
+  not_found: [404, 'not_found_error'],
   method_not_allowed: [405, 'invalid_request_error'],
   request_timeout: [408, 'timeout_error'],
   idempotency_conflict: [409, 'idempotency_error'],

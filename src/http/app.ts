@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import Fastify, { type FastifyInstance } from 'fastify'
 import type { KeyCache } from '../accounts/key-cache.ts'
 import type { StartCallDependencies } from '../admission/start-call.ts'
+import type { Reports } from '../billing/reports.ts'
 import type { CatalogSnapshot } from '../core/catalog.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { SettlementQueue } from '../platform/queues.ts'
@@ -18,6 +19,8 @@ export interface AppDependencies extends StartCallDependencies {
   keys: KeyCache
   catalog: () => CatalogSnapshot
   settlementQueue: SettlementQueue
+  /** What customers may read of their calls and charges. */
+  reports: Reports
   /** Rejects while a service the API needs is away. */
   checkReady: () => Promise<void>
   logger: Logger
@@ -29,6 +32,7 @@ export interface AppDependencies extends StartCallDependencies {
     shutdownGraceMs: number
     requestsPerMinute: number
     tokensPerMinute: number
+    concurrentCalls: number
   }
 }
 

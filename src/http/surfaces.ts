@@ -11,7 +11,14 @@ export type SurfaceStatus =
   | 'Not implemented'
   | 'Public'
 
-export type SurfaceHandler = 'chat-completions' | 'models' | 'pricing'
+export type SurfaceHandler =
+  | 'chat-completions'
+  | 'models'
+  | 'pricing'
+  | 'generations'
+  | 'key'
+  | 'usage'
+  | 'usage-calls'
 
 export interface Surface {
   method: 'GET' | 'POST'
@@ -24,6 +31,10 @@ export interface Surface {
 export const SURFACES: readonly Surface[] = [
   { method: 'POST', path: '/v1/chat/completions', status: 'Stable', handler: 'chat-completions' },
   { method: 'GET', path: '/v1/models', status: 'Limited', handler: 'models' },
+  { method: 'GET', path: '/v1/generations/:id', status: 'Limited', handler: 'generations' },
+  { method: 'GET', path: '/v1/key', status: 'Limited', handler: 'key' },
+  { method: 'GET', path: '/v1/usage', status: 'Limited', handler: 'usage' },
+  { method: 'GET', path: '/v1/usage/calls', status: 'Limited', handler: 'usage-calls' },
   { method: 'GET', path: '/pricing.json', status: 'Public', handler: 'pricing' },
   { method: 'POST', path: '/v1/messages', status: 'Provider-specific', handler: null },
   { method: 'POST', path: '/v1/messages/count_tokens', status: 'Not a product-key surface', handler: null },

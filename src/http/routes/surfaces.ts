@@ -4,13 +4,21 @@ import type { AppDependencies } from '../app.ts'
 import { unavailable } from '../plugins/answer-errors.ts'
 import { SURFACES, type SurfaceHandler } from '../surfaces.ts'
 import { chatCompletionsRoute } from './chat-completions.ts'
+import { generationsRoute } from './generations.ts'
+import { keyRoute } from './key.ts'
 import { modelsRoute } from './models.ts'
 import { pricingRoute } from './pricing.ts'
+import { usageRoute } from './usage.ts'
+import { usageCallsRoute } from './usage-calls.ts'
 
 const ROUTES: Record<SurfaceHandler, (path: string) => FastifyPluginAsync<AppDependencies>> = {
   'chat-completions': chatCompletionsRoute,
   models: modelsRoute,
   pricing: pricingRoute,
+  generations: generationsRoute,
+  key: keyRoute,
+  usage: usageRoute,
+  'usage-calls': usageCallsRoute,
 }
 
 const METHODS: HTTPMethods[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
