@@ -63,16 +63,18 @@ export function createPostWebhook({
         lookup: guardedLookup,
         signal,
       })
+      let answered: AttemptResult | null = null
       request.on('error', (error) =>
-        settle(unanswered(signal.aborted ? `no answer within ${timeoutMs} ms` : describe(error))),
+        settle(answered ?? unanswered(signal.aborted ? `no answer within ${timeoutMs} ms` : describe(error))),
       )
       request.on('response', (response) => {
-        const answered: AttemptResult = {
+        const answer: AttemptResult = {
           kind: 'answered',
           statusCode: response.statusCode ?? 0,
           retryAfterMs: parseRetryAfter(response.headers['retry-after'], Date.now()),
           durationMs: performance.now() - startedAt,
         }
+        answered = answer
         let bytes = 0
         response.on('data', (chunk: Buffer) => {
           bytes += chunk.length
@@ -80,7 +82,7 @@ export function createPostWebhook({
         })
         // The status has said everything; how the rest of the answer ends, or breaks, changes nothing.
         response.on('error', () => undefined)
-        response.on('close', () => settle(answered))
+        response.on('close', () => settle(answer))
       })
       request.end(body)
     })
