@@ -16,6 +16,10 @@ export const picoUsd = (value: bigint): PicoUsd => value as PicoUsd
 
 export const ZERO_USD = picoUsd(0n)
 
+/** The smaller and the larger of two amounts. */
+export const lesserOf = (one: bigint, other: bigint): PicoUsd => picoUsd(one < other ? one : other)
+export const greaterOf = (one: bigint, other: bigint): PicoUsd => picoUsd(one > other ? one : other)
+
 /** Marks an integer as a price per token. */
 export const picoUsdPerToken = (value: bigint): PicoUsdPerToken => value as PicoUsdPerToken
 

@@ -1,4 +1,4 @@
-import { type PicoUsd, picoUsd } from './money.ts'
+import { lesserOf, type PicoUsd, picoUsd } from './money.ts'
 import type { PaymentFigures } from './payment.ts'
 import { customerAccount, type LedgerEntry, type Posting, receivableAccount } from './postings.ts'
 
@@ -44,7 +44,7 @@ export function paymentMovements(posted: PaymentFigures, target: PaymentFigures)
   const returned = target.returnedPico - posted.returnedPico
   const disputed = target.disputedPico - posted.disputedPico
   // Money that leaves both the dispute and us was lost in it.
-  const lost = returned > 0n && disputed < 0n ? (returned < -disputed ? returned : -disputed) : 0n
+  const lost = returned > 0n && disputed < 0n ? lesserOf(returned, -disputed) : 0n
   move('topup', target.settledPico - posted.settledPico)
   move('dispute_lost', lost)
   move('refund_reversal', -returned)
@@ -79,11 +79,11 @@ export function movementPosting(
   }
   const direction = DIRECTIONS[kind]
   if (direction === 'takes') {
-    const taken = amountPico < funds.spendablePico ? amountPico : funds.spendablePico
+    const taken = lesserOf(amountPico, funds.spendablePico)
     entry(customerAccount(to.accountId), -taken)
     entry(receivableAccount(to.accountId), taken - amountPico)
   } else if (direction === 'gives') {
-    const repaid = amountPico < funds.owedPico ? amountPico : funds.owedPico
+    const repaid = lesserOf(amountPico, funds.owedPico)
     entry(customerAccount(to.accountId), amountPico - repaid)
     entry(receivableAccount(to.accountId), repaid)
   }
@@ -128,4 +128,30 @@ export function debtChange(posting: Posting): bigint {
   return posting.entries
     .filter((entry) => entry.ledgerAccount === own)
     .reduce((change, entry) => change - entry.amountPico, 0n)
+}
+
+/** The figures of a payment once a movement is posted. */
+export function afterMovement(figures: PaymentFigures, { kind, amountPico }: Movement): PaymentFigures {
+  const { settledPico, returnedPico, disputedPico } = figures
+  const moved = (settled: bigint, returned: bigint, disputed: bigint): PaymentFigures => ({
+    settledPico: picoUsd(settledPico + settled),
+    returnedPico: picoUsd(returnedPico + returned),
+    disputedPico: picoUsd(disputedPico + disputed),
+  })
+  switch (kind) {
+    case 'topup':
+      return moved(amountPico, 0n, 0n)
+    case 'refund':
+      return moved(0n, amountPico, 0n)
+    case 'refund_reversal':
+      return moved(0n, -amountPico, 0n)
+    case 'dispute':
+      return moved(0n, 0n, amountPico)
+    case 'dispute_won':
+      return moved(0n, 0n, -amountPico)
+    case 'dispute_lost':
+      return moved(0n, amountPico, -amountPico)
+    default:
+      return kind satisfies never
+  }
 }

@@ -1,4 +1,4 @@
-import { type PicoUsd, picoUsd } from './money.ts'
+import { greaterOf, lesserOf, type PicoUsd, picoUsd } from './money.ts'
 
 /**
  * A top-up payment, as the set of facts its rail has told of it.
@@ -80,8 +80,8 @@ export function paymentOutcome(
   const failure = facts.find((fact) => fact.kind === 'failed')
   const settledPico = settled ? amountPico : picoUsd(0n)
   // One payment never takes back more than it brought: a refund that settles a dispute is told of twice.
-  const returnedPico = least(settledPico, losses.refundedPico + losses.lostPico)
-  const disputedPico = least(settledPico - returnedPico, losses.openPico)
+  const returnedPico = lesserOf(settledPico, losses.refundedPico + losses.lostPico)
+  const disputedPico = lesserOf(settledPico - returnedPico, losses.openPico)
   return {
     state: stateOf(facts, { settled, opened, ...losses }),
     settledPico,
@@ -123,15 +123,15 @@ function lossesOf(facts: readonly PaymentFact[]): Losses {
     if (fact.kind === 'refund') {
       const known = refunds.get(fact.refundId)
       const failed = fact.failed || (known?.failed ?? false)
-      refunds.set(fact.refundId, { amountPico: most(fact.amountPico, known?.amountPico), failed })
+      refunds.set(fact.refundId, { amountPico: greaterOf(fact.amountPico, known?.amountPico ?? 0n), failed })
     } else if (fact.kind === 'dispute') {
       const known = disputes.get(fact.disputeId)
       const rank = Math.max(DISPUTE_OUTCOMES.indexOf(fact.outcome), known?.rank ?? 0)
-      disputes.set(fact.disputeId, { amountPico: most(fact.amountPico, known?.amountPico), rank })
+      disputes.set(fact.disputeId, { amountPico: greaterOf(fact.amountPico, known?.amountPico ?? 0n), rank })
     } else if (fact.kind === 'reversal') {
-      reversals.set(fact.reversalId, most(fact.amountPico, reversals.get(fact.reversalId)))
+      reversals.set(fact.reversalId, greaterOf(fact.amountPico, reversals.get(fact.reversalId) ?? 0n))
     } else if (fact.kind === 'refunded_total') {
-      refundedTotal = most(fact.amountPico, refundedTotal)
+      refundedTotal = greaterOf(fact.amountPico, refundedTotal)
     }
   }
   const liveRefunds = sum([...refunds.values()].filter(({ failed }) => !failed))
@@ -139,12 +139,12 @@ function lossesOf(facts: readonly PaymentFact[]): Losses {
   const ended = (outcome: DisputeOutcome) =>
     sum([...disputes.values()].filter(({ rank }) => DISPUTE_OUTCOMES[rank] === outcome))
   const reversed = [...reversals.values()].reduce((total, amount) => total + amount, 0n)
-  const lostPico = most(ended('lost'), reversed)
+  const lostPico = greaterOf(ended('lost'), reversed)
   return {
     // The sum told by the rail still counts refunds that failed since.
-    refundedPico: most(liveRefunds, refundedTotal - failedRefunds),
+    refundedPico: greaterOf(liveRefunds, refundedTotal - failedRefunds),
     // A reversal is the end of a dispute that has not been told of yet.
-    openPico: most(0n, ended('open') + ended('lost') - lostPico),
+    openPico: greaterOf(0n, ended('open') + ended('lost') - lostPico),
     lostPico,
     contested: disputes.size > 0 || reversals.size > 0,
   }
@@ -152,8 +152,3 @@ function lossesOf(facts: readonly PaymentFact[]): Losses {
 
 const sum = (items: ReadonlyArray<{ amountPico: bigint }>): bigint =>
   items.reduce((total, { amountPico }) => total + amountPico, 0n)
-
-const most = (one: bigint, other: bigint | undefined): bigint =>
-  other !== undefined && other > one ? other : one
-
-const least = (one: bigint, other: bigint): PicoUsd => picoUsd(one < other ? one : other)

@@ -1,0 +1,45 @@
+import type { Logger } from 'pino'
+import type { Config } from '../../config.ts'
+import type { Postgres } from '../../platform/postgres.ts'
+import type { Redis } from '../../platform/redis.ts'
+import type { HoldGate } from '../hold-gate.ts'
+import { type AdvancePayment, createAdvancePayment } from './advance-payment.ts'
+import { createPaymentRails } from './create-payment-rails.ts'
+import { createPaymentEventStore, type PaymentEventStore } from './payment-event-store.ts'
+import type { PaymentRails } from './payment-rail.ts'
+import { createPaymentStore, type PaymentStore } from './payment-store.ts'
+import { createReserveTakeback, type ReserveTakeback } from './takeback-hold.ts'
+import { createTopUpService, type TopUpService } from './top-up-service.ts'
+
+export interface TopUps {
+  service: TopUpService
+  payments: PaymentStore
+  events: PaymentEventStore
+  rails: PaymentRails
+  advance: AdvancePayment
+  reserveTakeback: ReserveTakeback
+}
+
+export interface TopUpsDependencies {
+  postgres: Postgres
+  redis: Redis
+  gate: HoldGate
+  announceAccount: (accountId: string) => Promise<void>
+  logger: Logger
+  clock: () => number
+}
+
+/** Everything top-ups need, composed for one process. */
+export async function createTopUps(
+  config: Parameters<typeof createPaymentRails>[0] & Partial<Config>,
+  deps: TopUpsDependencies,
+): Promise<TopUps> {
+  const { postgres, redis, gate, clock } = deps
+  const payments = createPaymentStore(postgres)
+  const events = createPaymentEventStore(postgres)
+  const rails = await createPaymentRails(config)
+  const reserveTakeback = createReserveTakeback(redis, gate, clock)
+  const advance = createAdvancePayment({ ...deps, reserveTakeback })
+  const service = createTopUpService({ ...deps, payments, events, rails, advance })
+  return { service, payments, events, rails, advance, reserveTakeback }
+}

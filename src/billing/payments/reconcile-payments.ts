@@ -1,0 +1,96 @@
+import type { Logger } from 'pino'
+import type { AdvancePayment } from './advance-payment.ts'
+import { type CollectDependencies, collectDebts } from './collect-debts.ts'
+import type { PaymentEventStore } from './payment-event-store.ts'
+import type { PaymentRails } from './payment-rail.ts'
+import type { Payment, PaymentStore } from './payment-store.ts'
+import type { TopUpService } from './top-up-service.ts'
+
+export interface ReconcileDependencies extends CollectDependencies {
+  payments: PaymentStore
+  events: PaymentEventStore
+  rails: PaymentRails
+  topUps: Pick<TopUpService, 'check' | 'expire'>
+  advance: AdvancePayment
+  logger: Logger
+  clock: () => number
+}
+
+export interface ReconcileReport {
+  /** Payments whose kept events had not acted. */
+  resumed: number
+  /** Payments whose rail was asked. */
+  checked: number
+  expired: number
+  /** Accounts that paid what they owed. */
+  collected: number
+  failures: number
+}
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+
+/** Whoever received an event has acted on it by then, or died. */
+const RESUME_AFTER_MS = MINUTE_MS
+/** Webhooks tell sooner; this is for those that never come. */
+const CHECK_AFTER_MS = 5 * MINUTE_MS
+const CHECK_EVERY_MS = 10 * MINUTE_MS
+/** Checkouts of the rails lapse before. */
+const EXPIRE_AFTER_MS = 24 * HOUR_MS
+/** Some payments take days to clear once the customer has done their part. */
+const EXPIRE_PROCESSING_AFTER_MS = 30 * 24 * HOUR_MS
+const AT_ONCE_MAX = 50
+
+/**
+ * Finishes what webhooks left open: acts on events whose receiver died, asks the rails about payments that have
+ * been pending for long, gives up on old ones, and collects debts. Each payment for itself: one that fails is
+ * reported and tried again in the next run.
+ */
+export async function reconcilePayments(deps: ReconcileDependencies): Promise<ReconcileReport> {
+  const { payments, events, rails, advance, logger, clock } = deps
+  const now = clock()
+  const before = (ageMs: number) => new Date(now - ageMs)
+  const report: ReconcileReport = { resumed: 0, checked: 0, expired: 0, collected: 0, failures: 0 }
+  const attempt = async (paymentId: string, work: () => Promise<unknown>) => {
+    try {
+      await work()
+    } catch (error) {
+      report.failures += 1
+      logger.warn({ err: error, paymentId }, 'a payment could not be reconciled; it is tried again')
+    }
+  }
+
+  for (const paymentId of await events.waiting(before(RESUME_AFTER_MS), AT_ONCE_MAX)) {
+    await attempt(paymentId, async () => {
+      await advance(paymentId)
+      report.resumed += 1
+    })
+  }
+  const due = await payments.dueForCheck({
+    madeBefore: before(CHECK_AFTER_MS),
+    checkedBefore: before(CHECK_EVERY_MS),
+    limit: AT_ONCE_MAX,
+  })
+  // What came in by a rail that was taken away since waits for a person.
+  for (const payment of due.filter(({ rail }) => rails.has(rail))) {
+    await attempt(payment.id, async () => {
+      const checked = await deps.topUps.check(payment)
+      report.checked += 1
+      if (!isOpen(checked) || !(await isLapsed(checked, now, events))) return
+      const given = await deps.topUps.expire(checked)
+      if (given.state === 'expired') report.expired += 1
+    })
+  }
+  report.collected = await collectDebts(deps, AT_ONCE_MAX)
+  return report
+}
+
+const isOpen = ({ state }: Payment): boolean => state === 'created' || state === 'pending'
+
+async function isLapsed(payment: Payment, nowMs: number, events: PaymentEventStore): Promise<boolean> {
+  const ageMs = nowMs - payment.createdAt.getTime()
+  if (ageMs <= EXPIRE_AFTER_MS) return false
+  if (ageMs > EXPIRE_PROCESSING_AFTER_MS) return true
+  const told = await events.list(payment.id)
+  return !told.some(({ fact }) => (fact as { kind?: string } | null)?.kind === 'processing')
+}

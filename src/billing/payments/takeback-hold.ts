@@ -1,0 +1,63 @@
+import { readFileSync } from 'node:fs'
+import { defineScript, type Redis } from '../../platform/redis.ts'
+import { accountKeys } from '../../platform/redis-keys.ts'
+import type { HoldGate, LedgerBalance } from '../hold-gate.ts'
+
+const RESERVE = readFileSync(new URL('./reserve.lua', import.meta.url), 'utf8')
+
+/** Longer than any transaction that such a hold is taken for. */
+const HOLD_LIFETIME_MS = 60_000
+
+/** How the ids of these holds begin; calls begin otherwise. */
+const PREFIX = 'takeback_'
+
+export const isTakebackHold = (holdId: string): boolean => holdId.startsWith(PREFIX)
+
+export interface TakebackHold {
+  holdId: string
+  /** What was free, at most what was wanted. */
+  amountPico: bigint
+}
+
+/** Holds money of an account that is about to be taken back. */
+export type ReserveTakeback = (
+  accountId: string,
+  wantedPico: bigint,
+  ledger: LedgerBalance,
+) => Promise<TakebackHold>
+
+/**
+ * Taking money back runs like a call: hold it in Redis, post it in PostgreSQL, close the hold. So it can never
+ * take what a running call holds, and no call can be admitted on money that is on its way out. The caller has
+ * locked the account's row, so `ledger` is the newest there is, and its version names the hold: the same posting
+ * tried again, after a failure or a crash, takes the same hold.
+ */
+export function createReserveTakeback(redis: Redis, gate: HoldGate, clock: () => number): ReserveTakeback {
+  const reserve = defineScript(redis, 'syReserveTakeback', RESERVE)
+  return async (accountId, wantedPico, ledger) => {
+    // A credit that was posted just now may not have reached the gate.
+    await gate.apply(accountId, ledger, [])
+    const holdId = `${PREFIX}${ledger.version}`
+    const { avail, held, holds, expiry } = accountKeys(accountId)
+    const amount = await reserve(
+      [avail, held, holds, expiry],
+      [holdId, String(wantedPico), clock() + HOLD_LIFETIME_MS, String(ledger.balancePico)],
+    )
+    return { holdId, amountPico: BigInt(String(amount)) }
+  }
+}
+
+/** Closes the holds of an account whose taking back died half-way, once past their deadline. */
+export async function releaseStaleTakebacks(
+  accountId: string,
+  nowMs: number,
+  deps: { gate: HoldGate; balance: (accountId: string) => Promise<LedgerBalance | undefined> },
+): Promise<number> {
+  const stale = (await deps.gate.expiredHolds(accountId, nowMs)).filter(isTakebackHold)
+  if (stale.length === 0) return 0
+  const ledger = await deps.balance(accountId)
+  if (!ledger) return 0
+  const released = stale.map((callId) => ({ callId, chargePico: 0n }))
+  await deps.gate.apply(accountId, ledger, released)
+  return stale.length
+}
