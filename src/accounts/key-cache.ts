@@ -3,10 +3,10 @@ import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
 import type { LimitReset } from '../core/allowance-period.ts'
 import { type KeyKind, parseApiKey } from '../core/api-key.ts'
+import { type KeyChange, keysVersion, parseKeyChange } from '../platform/key-changes.ts'
 import { pollEvery } from '../platform/poll-every.ts'
 import type { Redis } from '../platform/redis.ts'
 import { KEYS_CHANNEL } from '../platform/redis-keys.ts'
-import { type KeyChange, keysVersion, parseKeyChange } from './key-changes.ts'
 import type { KeyStore, KeyWithAccount } from './key-store.ts'
 
 /** What admission needs of a key. */

@@ -1,5 +1,5 @@
-import type { Redis } from '../platform/redis.ts'
-import { KEYS_CHANNEL, KEYS_VERSION } from '../platform/redis-keys.ts'
+import type { Redis } from './redis.ts'
+import { KEYS_CHANNEL, KEYS_VERSION } from './redis-keys.ts'
 
 /** A change of one key, or of an account and so of all its keys. */
 export type KeyChange = { keyId: string } | { accountId: string }
