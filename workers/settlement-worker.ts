@@ -33,6 +33,8 @@ type Batch = Array<BatchJob<SettlementJob>>
 
 const RETRY_MIN_MS = 100
 const RETRY_MAX_MS = 5_000
+/** Batches follow each other no faster than this, so that they are worth their transaction. */
+const PACE_MS = 50
 
 /** Starts settling at once. */
 export function startSettlementWorker(options: SettlementWorkerOptions): SettlementWorker {
@@ -77,6 +79,7 @@ export function startSettlementWorker(options: SettlementWorkerOptions): Settlem
     while (!stopping.signal.aborted || next.length > 0) {
       const jobs = await worker.fill(next)
       if (jobs.length === 0) continue
+      const pace = delay(PACE_MS, undefined, { signal: stopping.signal }).catch(() => undefined)
       const stopKeeping = worker.keepLocks(jobs)
       try {
         const settled = await settleUntilDone(jobs)
@@ -86,6 +89,7 @@ export function startSettlementWorker(options: SettlementWorkerOptions): Settlem
       } finally {
         stopKeeping()
       }
+      await pace
     }
   }
 

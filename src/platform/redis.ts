@@ -33,6 +33,7 @@ export function createRedis({ url, name, mode, logger }: RedisClientOptions): Re
   const client = url.startsWith('unix://')
     ? new Redis({ ...options, path: url.slice('unix://'.length) })
     : new Redis(url, options)
+  client.on('connect', () => sendOncePerTurn(client))
   let reported = false
   client.on('ready', () => {
     if (reported) logger?.info({ redis: name }, 'redis is back')
@@ -43,6 +44,26 @@ export function createRedis({ url, name, mode, logger }: RedisClientOptions): Re
     reported = true
   })
   return client
+}
+
+/**
+ * Makes the commands of one event-loop turn leave in one write. ioredis writes each command as it comes, a
+ * system call and a wake-up of Redis every time; under load a turn has many.
+ */
+function sendOncePerTurn({ stream }: Redis): void {
+  const write = stream.write.bind(stream)
+  let isCorked = false
+  stream.write = ((...args: Parameters<typeof write>) => {
+    if (!isCorked) {
+      isCorked = true
+      stream.cork()
+      setImmediate(() => {
+        isCorked = false
+        stream.uncork()
+      })
+    }
+    return write(...args)
+  }) as typeof stream.write
 }
 
 /** A Lua script bound to a client; runs by EVALSHA, loaded on first use. */
