@@ -25,6 +25,9 @@ export interface EventsWorkerOptions extends DeliverEventDependencies {
   attempts: Counter
 }
 
+/** A worker that died may have swallowed the queue's wake-up, so an idle one looks for itself this often. */
+const IDLE_LOOK_SECONDS = 1
+
 /** Starts delivering at once. */
 export function startEventsWorker(options: EventsWorkerOptions): EventsWorker {
   const { logger, attempts } = options
@@ -41,6 +44,7 @@ export function startEventsWorker(options: EventsWorkerOptions): EventsWorker {
       lockDuration: options.jobLockMs,
       stalledInterval: options.jobLockMs,
       maxStalledCount: Number.MAX_SAFE_INTEGER,
+      drainDelay: IDLE_LOOK_SECONDS,
     },
   )
   worker.on('error', (error) => logger.error({ err: error, queue: EVENTS_QUEUE }, 'queue error'))
