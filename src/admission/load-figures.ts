@@ -2,6 +2,7 @@ import type { AccountStore } from '../accounts/account-store.ts'
 import { createAllowanceStore } from '../billing/allowance-store.ts'
 import type { HoldGate } from '../billing/hold-gate.ts'
 import type { SpendStore } from '../billing/spend-store.ts'
+import { createSingleFlight } from '../core/single-flight.ts'
 import type { Redis } from '../platform/redis.ts'
 import type { AdmissionDependencies } from './admit-call.ts'
 
@@ -25,13 +26,15 @@ export function createFigureLoaders(
     return account
   }
   const allowances = createAllowanceStore(redis, spend)
+  const once = createSingleFlight()
   return {
-    async loadBalance(accountId) {
-      await restated()
-      for (let load = 0; load < LOADS_MAX; load++) {
-        if (await gate.load(accountId, await balanceOf(accountId))) return
-      }
-    },
+    loadBalance: (accountId) =>
+      once(accountId, async () => {
+        await restated()
+        for (let load = 0; load < LOADS_MAX; load++) {
+          if (await gate.load(accountId, await balanceOf(accountId))) return
+        }
+      }),
 
     async releaseHold(accountId, callId) {
       await gate.apply(accountId, await balanceOf(accountId), [{ callId, chargePico: 0n }])

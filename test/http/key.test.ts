@@ -1,0 +1,118 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { formatUsd, parseUsd, picoUsd } from '../../src/core/money.ts'
+import { promptTokensBound } from '../../src/core/prompt-tokens.ts'
+import { ask, stream } from '../helpers/chat-client.ts'
+import { startStack, type TestStack } from '../helpers/stack.ts'
+
+let stack: TestStack
+
+beforeAll(async () => {
+  stack = await startStack({
+    models: {
+      'test/plain': [{ at: 'alpha', model: 'words-12' }],
+      'test/paced': [{ at: 'alpha', model: 'words-40.rate-20' }],
+    },
+    environment: { REQUESTS_PER_MINUTE: '77', CONCURRENT_CALLS: '7', TOKENS_PER_MINUTE: '50000' },
+    databaseProxy: true,
+  })
+})
+afterAll(() => stack?.close())
+
+async function view(
+  key: string,
+): Promise<Record<string, unknown> & { used_usd: string; remaining_usd: string }> {
+  const response = await fetch(`${stack.url}/v1/key`, { headers: { authorization: `Bearer ${key}` } })
+  expect(response.status).toBe(200)
+  return response.json() as never
+}
+
+const usd = (amountPico: bigint) => formatUsd(picoUsd(amountPico))
+
+describe('GET /v1/key', () => {
+  it('tells a key its name, limit, what is left of it, and its rate limits', async () => {
+    const expiresAt = new Date('2090-01-31T12:00:00Z')
+    const { key, keyId } = await stack.account('20.00', {
+      name: 'web',
+      limitPico: parseUsd('1.00'),
+      limitReset: 'monthly',
+      expiresAt,
+      requestsPerMinute: 60,
+      concurrentCalls: 4,
+    })
+    const now = new Date()
+    expect(await view(key)).toEqual({
+      id: keyId,
+      object: 'key',
+      name: 'web',
+      limit_usd: '1.00',
+      used_usd: '0.00',
+      remaining_usd: '1.00',
+      limit_reset: 'monthly',
+      resets_at: new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1)).toISOString(),
+      expires_at: '2090-01-31T12:00:00.000Z',
+      rate_limits: { requests_per_minute: 60, tokens_per_minute: 50_000, concurrent_calls: 4 },
+    })
+  })
+
+  it('shows the defaults of the gateway where a key sets none', async () => {
+    const { key } = await stack.account('20.00', { requestsPerMinute: null, concurrentCalls: null })
+    expect(await view(key)).toMatchObject({
+      limit_usd: null,
+      used_usd: '0.00',
+      remaining_usd: null,
+      limit_reset: 'none',
+      resets_at: null,
+      expires_at: null,
+      rate_limits: { requests_per_minute: 77, tokens_per_minute: 50_000, concurrent_calls: 7 },
+    })
+  })
+
+  it('counts what the ledger took for calls of this key, and no other', async () => {
+    const { key, keyId, accountId } = await stack.account('20.00', { limitPico: parseUsd('0.50') })
+    await Promise.all(Array.from({ length: 5 }, () => ask({ url: stack.url, key }, { model: 'test/plain' })))
+    await stack.settled(accountId)
+    const [row] = await stack.postgres.$queryRaw<Array<{ paid: bigint }>>`
+      SELECT -sum(e.amount_pico)::bigint AS paid FROM ledger_entries AS e
+      JOIN call_records AS c ON c.id = e.transaction_id
+      WHERE c.key_id = ${keyId} AND e.ledger_account = ${`customer:${accountId}`}`
+    const paid = row!.paid
+    expect(paid).toBeGreaterThan(0n)
+    expect(await view(key)).toMatchObject({
+      used_usd: usd(paid),
+      remaining_usd: usd(parseUsd('0.50') - paid),
+    })
+  })
+
+  it('leaves out of what remains what open calls hold', async () => {
+    const { key } = await stack.account('20.00', { limitPico: parseUsd('0.01') })
+    const messages = [{ role: 'user' as const, content: 'Go.' }]
+    const open = await stream({ url: stack.url, key }, { model: 'test/paced', max_tokens: 50, messages })
+    await open.said(1)
+    const held = BigInt(promptTokensBound(messages, {})) * 1_000_000n + 50n * 2_000_000n
+    expect(await view(key)).toMatchObject({
+      used_usd: '0.00',
+      remaining_usd: usd(parseUsd('0.01') - held),
+    })
+    open.hangUp()
+    await open.end
+  })
+
+  it('answers admin keys, which have no limits', async () => {
+    expect(await view(await stack.adminKey())).toMatchObject({ limit_usd: null, remaining_usd: null })
+  })
+
+  it('answers 503 while PostgreSQL is away', async () => {
+    const { key } = await stack.account('20.00')
+    await view(key)
+    stack.databaseProxy!.refuse()
+    try {
+      const response = await fetch(`${stack.url}/v1/key`, { headers: { authorization: `Bearer ${key}` } })
+      expect({ status: response.status, after: response.headers.get('retry-after') }).toEqual({
+        status: 503,
+        after: '1',
+      })
+    } finally {
+      stack.databaseProxy!.restore()
+    }
+  })
+})

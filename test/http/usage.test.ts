@@ -1,0 +1,327 @@
+import { request } from 'node:http'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createSettlementStore } from '../../src/billing/settlement-store.ts'
+import type { SettlementRecord } from '../../src/core/call-job.ts'
+import { formatUsd, parseUsd, picoUsd } from '../../src/core/money.ts'
+import { failedSettlementOf, settlementOf } from '../helpers/billing.ts'
+import { ask, streamed } from '../helpers/chat-client.ts'
+import { startStack, type TestStack } from '../helpers/stack.ts'
+import { expectError } from './wire.ts'
+
+interface Sums {
+  calls: number
+  prompt_tokens: number
+  completion_tokens: number
+  total_tokens: number
+  cost_usd: string
+}
+type Row = Sums & { day?: string; model?: string; key_id?: string; key_name?: string | null }
+interface Report {
+  from: string
+  to: string
+  group_by: string
+  data: Row[]
+  total: Sums
+}
+interface Page {
+  data: Array<{ id: string; cost_usd: string; timings: { admitted_at: string } }>
+  has_more: boolean
+  next_cursor: string | null
+}
+
+const DAY_MS = 86_400_000
+/** A day long gone, so that calls made by these tests now lie outside. */
+const START = Date.UTC(2025, 2, 1)
+const SPAN = 'from=2025-03-01&to=2025-04-01'
+
+let stack: TestStack
+let owner: { accountId: string; keyId: string; key: string }
+let settled: SettlementRecord[]
+
+beforeAll(async () => {
+  stack = await startStack({
+    models: { 'test/plain': [{ at: 'alpha', model: 'words-12' }] },
+    databaseProxy: true,
+  })
+  owner = await stack.account('9000000.00', { name: 'web' })
+  const stranger = await stack.account('9000000.00')
+  settled = Array.from({ length: 2_500 }, (_, index) => callOf(owner.accountId, index))
+  const store = createSettlementStore(stack.postgres)
+  await store.settle([
+    ...settled,
+    ...settled.slice(0, 50).map((_, index) => callOf(stranger.accountId, index)),
+  ])
+})
+afterAll(() => stack?.close())
+
+/** Calls over 30 days, of five models and two keys, every seventh of them failed; some at the same moment. */
+function callOf(accountId: string, index: number): SettlementRecord {
+  const changes = {
+    keyId: index % 3 === 0 ? owner.keyId : 'key_gone',
+    requestedModel: `acme/large-${index % 5}`,
+    admittedAt: START + (index % 30) * DAY_MS + (index % 4) * (DAY_MS / 4 - 1),
+    holdPico: '9000000000000000',
+  }
+  if (index % 7 === 0) return failedSettlementOf(accountId, changes)
+  const [promptTokens, completionTokens] = [index, index * 3]
+  return settlementOf(accountId, {
+    ...changes,
+    usage: { promptTokens, completionTokens },
+    // Some rates whose sums no floating-point number can hold.
+    served: { ...settlementOf(accountId).served!, rate: { prompt: '1234567', completion: '98765432' } },
+    chargePico: String(BigInt(promptTokens) * 1_234_567n + BigInt(completionTokens) * 98_765_432n),
+  })
+}
+
+const get = (path: string, key = owner.key, headers: Record<string, string> = {}) =>
+  fetch(`${stack.url}/v1/${path}`, { headers: { authorization: `Bearer ${key}`, ...headers } })
+
+async function report(query: string, key?: string): Promise<Report> {
+  const response = await get(`usage?${query}`, key)
+  expect(response.status).toBe(200)
+  return (await response.json()) as Report
+}
+
+const charge = (calls: SettlementRecord[]) => calls.reduce((sum, call) => sum + BigInt(call.chargePico), 0n)
+
+/** What the ledger took for the calls that a condition on their records picks, pico-USD. */
+async function captured(accountId: string, condition = 'true'): Promise<bigint> {
+  const [row] = await stack.postgres.$queryRawUnsafe<Array<{ paid: string }>>(
+    `SELECT coalesce(-sum(e.amount_pico), 0)::text AS paid FROM ledger_entries AS e
+     JOIN call_records AS c ON c.id = e.transaction_id
+     WHERE e.kind = 'capture' AND e.ledger_account = 'customer:' || $1 AND ${condition}`,
+    accountId,
+  )
+  return BigInt(row!.paid)
+}
+
+describe('GET /v1/usage', () => {
+  it.each(['day', 'model', 'key'] as const)('by %s equals the ledger to the last pico', async (group) => {
+    const { data, total, ...head } = await report(`${SPAN}&group_by=${group}`)
+    expect(head).toEqual({
+      object: 'usage',
+      from: '2025-03-01T00:00:00.000Z',
+      to: '2025-04-01T00:00:00.000Z',
+      group_by: group,
+    })
+    expect(data).toHaveLength({ day: 30, model: 5, key: 2 }[group])
+    const conditionOf = (row: Row) => {
+      if (row.day)
+        return `to_timestamp(c.admitted_at_ms / 1000.0) AT TIME ZONE 'UTC' >= '${row.day}'::date
+        AND to_timestamp(c.admitted_at_ms / 1000.0) AT TIME ZONE 'UTC' < '${row.day}'::date + 1`
+      return row.model ? `c.requested_model = '${row.model}'` : `c.key_id = '${row.key_id}'`
+    }
+    for (const row of data) {
+      expect(row.cost_usd).toBe(formatUsd(picoUsd(await captured(owner.accountId, conditionOf(row)))))
+    }
+    const costs = data.map((row) => parseUsd(row.cost_usd) as bigint)
+    expect(costs.reduce((sum, cost) => sum + cost, 0n)).toBe(charge(settled))
+    expect(total).toEqual({
+      calls: settled.length,
+      prompt_tokens: settled.reduce((sum, call) => sum + call.usage.promptTokens, 0),
+      completion_tokens: settled.reduce((sum, call) => sum + call.usage.completionTokens, 0),
+      total_tokens: settled.reduce((sum, { usage }) => sum + usage.promptTokens + usage.completionTokens, 0),
+      cost_usd: formatUsd(picoUsd(charge(settled))),
+    })
+    for (const name of ['calls', 'prompt_tokens', 'completion_tokens'] as const) {
+      expect(data.reduce((sum, row) => sum + row[name], 0)).toBe(total[name])
+    }
+  })
+
+  it('names keys that there are', async () => {
+    const { data } = await report(`${SPAN}&group_by=key`)
+    const names = data.map(({ key_id: id, key_name: name }) => [id, name])
+    expect(new Map(names as Array<[string, string | null]>)).toEqual(
+      new Map([
+        [owner.keyId, 'web'],
+        ['key_gone', null],
+      ]),
+    )
+  })
+
+  it('counts from the first moment of a span to just before its last', async () => {
+    const moment = settled[1]!.admittedAt
+    const iso = (unixMs: number) => encodeURIComponent(new Date(unixMs).toISOString())
+    const same = settled.filter((call) => call.admittedAt === moment).length
+    expect(same).toBeGreaterThan(1)
+    expect((await report(`from=${iso(moment)}&to=${iso(moment + 1)}`)).total.calls).toBe(same)
+    expect((await report(`from=${iso(moment + 1)}&to=${iso(moment + 2)}`)).total).toEqual({
+      calls: 0,
+      prompt_tokens: 0,
+      completion_tokens: 0,
+      total_tokens: 0,
+      cost_usd: '0.00',
+    })
+  })
+
+  it('takes a zone for what it is', async () => {
+    const shifted = await report('from=2025-03-01T02:00:00%2B02:00&to=2025-04-01T00:00:00Z')
+    expect(shifted).toMatchObject({ from: '2025-03-01T00:00:00.000Z' })
+  })
+
+  it('covers the last 30 days without a span, calls of just now among them', async () => {
+    const { key, accountId } = await stack.account('5.00')
+    const caller = { url: stack.url, key }
+    await Promise.all([ask(caller, { model: 'test/plain' }), streamed(caller, { model: 'auto' })])
+    await stack.settled(accountId)
+    const { data, total, from, to } = await report('group_by=model', key)
+    expect(data.map((row) => [row.model, row.calls])).toEqual([
+      ['auto', 1],
+      ['test/plain', 1],
+    ])
+    expect(total.cost_usd).toBe(formatUsd(picoUsd(await captured(accountId))))
+    expect(Date.parse(to) - Date.parse(from)).toBe(30 * DAY_MS)
+  })
+
+  it('comes as CSV by parameter or by Accept, with the same figures', async () => {
+    const { data } = await report(`${SPAN}&group_by=model`)
+    const answers = [
+      await get(`usage?${SPAN}&group_by=model&format=csv`),
+      await get(`usage?${SPAN}&group_by=model`, owner.key, { accept: 'text/csv' }),
+    ]
+    for (const answer of answers) {
+      expect(answer.headers.get('content-type')).toMatch(/^text\/csv/)
+      expect(answer.headers.get('x-ratelimit-limit-requests')).toBe('1000000')
+      expect((await answer.text()).split('\r\n')).toEqual([
+        'model,calls,prompt_tokens,completion_tokens,total_tokens,cost_usd',
+        ...data.map((row) =>
+          [
+            row.model,
+            row.calls,
+            row.prompt_tokens,
+            row.completion_tokens,
+            row.total_tokens,
+            row.cost_usd,
+          ].join(),
+        ),
+        '',
+      ])
+    }
+  })
+
+  it.each([
+    ['from=yesterday', 'from'],
+    ['from=2025-02-30', 'from'],
+    ['to=2025-13-01', 'to'],
+    ['from=2025-03-02T00:00:00', 'from'],
+    ['from=2025-03-02&to=2025-03-02', 'from'],
+    ['from=2020-01-01&to=2025-01-01', 'from'],
+    ['group_by=week', 'group_by'],
+    ['format=xml', 'format'],
+    ['form=csv', 'form'],
+    ['from=2025-01-01&from=2025-01-02', 'from'],
+  ])('refuses %s', async (query, param) => {
+    const error = await expectError(await get(`usage?${query}`), 400, 'invalid_request')
+    expect(error.param).toBe(param)
+  })
+
+  it("keeps an account's books from other accounts, and shows them to admin keys that name it", async () => {
+    const stranger = await stack.account('1.00')
+    const path = `usage?${SPAN}&account_id=${owner.accountId}`
+    await expectError(await get(path, stranger.key), 403, 'not_permitted')
+    const admin = await stack.adminKey()
+    expect((await report(`${SPAN}&account_id=${owner.accountId}`, admin)).total.calls).toBe(settled.length)
+    await expectError(await get(`usage?${SPAN}`, admin), 400, 'invalid_request')
+  })
+})
+
+describe('GET /v1/usage/calls', () => {
+  it('gives every call once, newest first, page by page', async () => {
+    const ids: string[] = []
+    const times: string[] = []
+    let cursor: string | null = ''
+    let pages = 0
+    while (cursor !== null) {
+      const response = await get(`usage/calls?${SPAN}&limit=700&cursor=${cursor}`)
+      const page = (await response.json()) as Page
+      ids.push(...page.data.map((call) => call.id))
+      times.push(...page.data.map((call) => call.timings.admitted_at))
+      expect(page.has_more).toBe(page.next_cursor !== null)
+      cursor = page.next_cursor
+      pages += 1
+    }
+    expect(pages).toBe(4)
+    expect([...ids].sort()).toEqual(settled.map((call) => call.id as string).sort())
+    expect(times).toEqual([...times].sort().reverse())
+  })
+
+  it('streams all of them as CSV, whose costs sum to what the ledger took', async () => {
+    const response = await get(`usage/calls?${SPAN}&format=csv`)
+    expect(response.headers.get('content-type')).toMatch(/^text\/csv/)
+    const [head, ...lines] = (await response.text()).split('\r\n')
+    const names = head!.split(',')
+    expect(lines.pop()).toBe('')
+    expect(lines).toHaveLength(settled.length)
+    const cells = lines.map((line) => line.split(','))
+    const costs = cells.map((cell) => parseUsd(cell[names.indexOf('cost_usd')]!) as bigint)
+    expect(costs.reduce((sum, cost) => sum + cost, 0n)).toBe(await captured(owner.accountId))
+    // Each charge can be recomputed from its own line.
+    const first = cells.find((cell) => cell[names.indexOf('status')] === 'completed')!
+    const column = (name: string) => first[names.indexOf(name)]!
+    const recomputed =
+      BigInt(column('prompt_tokens')) *
+        BigInt(Math.round(Number(column('prompt_rate_usd_per_million')) * 1e6)) +
+      BigInt(column('completion_tokens')) *
+        BigInt(Math.round(Number(column('completion_rate_usd_per_million')) * 1e6))
+    expect(parseUsd(column('cost_usd')) as bigint).toBe(recomputed)
+  })
+
+  it('names neither provider nor model behind a call', async () => {
+    const { key, accountId } = await stack.account('5.00')
+    await ask({ url: stack.url, key }, { model: 'auto' })
+    await stack.settled(accountId)
+    const text =
+      (await (await get('usage/calls', key)).text()) +
+      (await (await get('usage/calls?format=csv', key)).text())
+    expect(text).toMatch(/auto/)
+    expect(text).not.toMatch(/alpha|words-12|test\/plain/)
+  })
+
+  it('breaks an export off when PostgreSQL goes away, so that half does not look like the whole', async () => {
+    const outgoing = request(`${stack.url}/v1/usage/calls?${SPAN}&format=csv`, {
+      headers: { authorization: `Bearer ${owner.key}` },
+    })
+    const outcome = new Promise<string>((resolve) => {
+      outgoing.on('error', (error) => resolve(error.message))
+      outgoing.on('response', (response) => {
+        // The first page is here; the rest is read as fast as we take it.
+        stack.databaseProxy!.refuse()
+        response.on('error', (error) => resolve(error.message))
+        response.on('end', () => resolve('whole'))
+        response.resume()
+      })
+    })
+    outgoing.end()
+    try {
+      expect(await outcome).toBe('aborted')
+    } finally {
+      stack.databaseProxy!.restore()
+    }
+    await expect.poll(async () => (await get(`usage?${SPAN}`)).status, { timeout: 10_000 }).toBe(200)
+  })
+
+  it.each([
+    ['limit=0', 'limit'],
+    ['limit=1001', 'limit'],
+    ['limit=many', 'limit'],
+    ['cursor=nonsense', 'cursor'],
+    ['group_by=day', 'group_by'],
+  ])('refuses %s', async (query, param) => {
+    const error = await expectError(await get(`usage/calls?${query}`), 400, 'invalid_request')
+    expect(error.param).toBe(param)
+  })
+})
+
+it('answers 503 with Retry-After while PostgreSQL is away', async () => {
+  stack.databaseProxy!.refuse()
+  try {
+    for (const path of [`usage?${SPAN}`, `usage/calls?${SPAN}`, `usage/calls?${SPAN}&format=csv`]) {
+      const response = await get(path)
+      expect(response.headers.get('retry-after')).toBe('1')
+      await expectError(response, 503, 'overloaded')
+    }
+  } finally {
+    stack.databaseProxy!.restore()
+  }
+  await expect.poll(async () => (await get(`usage?${SPAN}`)).status, { timeout: 10_000 }).toBe(200)
+})
