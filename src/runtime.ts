@@ -19,7 +19,7 @@ import { newId } from './core/ids.ts'
 import { buildApp } from './http/app.ts'
 import type { Logger } from './platform/logger.ts'
 import { createPostgres } from './platform/postgres.ts'
-import { createDispatchQueue, createSettlementQueue } from './platform/queues.ts'
+import { createDispatchQueue, createEventsQueue, createSettlementQueue } from './platform/queues.ts'
 import { checkRedisSettings, createRedis } from './platform/redis.ts'
 import { createEpochReader, untilRestated, watchEpoch } from './platform/redis-epoch.ts'
 import { createSealer } from './platform/sealing.ts'
@@ -68,6 +68,7 @@ export async function createApiRuntime(config: Readonly<Config>, logger: Logger)
   const accounts = createAccountStore(postgres, postLedger)
   const dispatchQueue = createDispatchQueue(queueRedis)
   const settlementQueue = createSettlementQueue(queueRedis)
+  const eventsQueue = createEventsQueue(queueRedis)
   const hub = new ReplyHub({ apiId, subscriber: replySubscriber, publisher: redis, logger, clock: Date.now })
   await hub.start()
   const readEpoch = createEpochReader(redis)
@@ -111,6 +112,7 @@ export async function createApiRuntime(config: Readonly<Config>, logger: Logger)
     keys,
     catalog: catalog.snapshot,
     settlementQueue,
+    eventsQueue,
     reports: createReports(reportsPostgres, redis, Date.now),
     checkReady: async () => {
       await Promise.all([redis.ping(), postgres.$queryRaw`SELECT 1`])
@@ -131,7 +133,7 @@ export async function createApiRuntime(config: Readonly<Config>, logger: Logger)
       epoch.stop()
       await hub.stop()
       await keys.stop()
-      await Promise.all([dispatchQueue.close(), settlementQueue.close()])
+      await Promise.all([dispatchQueue, settlementQueue, eventsQueue].map((queue) => queue.close()))
       await catalog.close()
       for (const client of [redis, queueRedis, replySubscriber, keySubscriber]) client.disconnect()
       await Promise.all([postgres.$disconnect(), reportsPostgres.$disconnect()])

@@ -6,7 +6,7 @@ import type { StartCallDependencies } from '../admission/start-call.ts'
 import type { Reports } from '../billing/reports.ts'
 import type { CatalogSnapshot } from '../core/catalog.ts'
 import type { Logger } from '../platform/logger.ts'
-import type { SettlementQueue } from '../platform/queues.ts'
+import type { EventsQueue, SettlementQueue } from '../platform/queues.ts'
 import { answerErrors, answerUnroutable } from './plugins/answer-errors.ts'
 import { authenticate } from './plugins/authenticate.ts'
 import { closeConnections } from './plugins/close-connections.ts'
@@ -19,6 +19,7 @@ export interface AppDependencies extends StartCallDependencies {
   keys: KeyCache
   catalog: () => CatalogSnapshot
   settlementQueue: SettlementQueue
+  eventsQueue: EventsQueue
   /** What customers may read of their calls and charges. */
   reports: Reports
   /** Rejects while a service the API needs is away. */

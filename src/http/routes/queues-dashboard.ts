@@ -9,15 +9,15 @@ import { sendError } from '../plugins/answer-errors.ts'
 const PATH = '/admin/queues'
 const SEALED = '[sealed]'
 
-/** Bull Board behind the admin key: both queues live, read-only, and no call's text anywhere. */
+/** Bull Board behind the admin key: every queue live, read-only, and no call's text anywhere. */
 export const queuesDashboard: FastifyPluginAsync<AppDependencies> = async (
   app,
-  { dispatch, settlementQueue },
+  { dispatch, settlementQueue, eventsQueue },
 ) => {
   const server = new FastifyAdapter()
   server.setBasePath(PATH)
   // Read-only: a settlement deleted by hand would be a charge lost.
-  const queues = [dispatch.dispatchQueue, settlementQueue].map((queue) => {
+  const queues = [dispatch.dispatchQueue, settlementQueue, eventsQueue].map((queue) => {
     const adapter = new BullMQAdapter(queue, { readOnlyMode: true })
     adapter.setFormatter('data', (data: Record<string, unknown>) =>
       'sealedBody' in data ? { ...data, sealedBody: SEALED } : data,
