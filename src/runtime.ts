@@ -11,12 +11,14 @@ import { createLimitNotice } from './admission/limit-notice.ts'
 import { createFigureLoaders } from './admission/load-figures.ts'
 import { createHoldGate } from './billing/hold-gate.ts'
 import { postLedger } from './billing/ledger-store.ts'
+import { createTopUps } from './billing/payments/create-top-ups.ts'
 import { createReports } from './billing/reports.ts'
 import { createSpendStore } from './billing/spend-store.ts'
 import { createCatalogStore } from './catalog/catalog-store.ts'
 import type { Config } from './config.ts'
 import { newId } from './core/ids.ts'
 import { buildApp } from './http/app.ts'
+import { announceKeyChange } from './platform/key-changes.ts'
 import type { Logger } from './platform/logger.ts'
 import { createPostgres } from './platform/postgres.ts'
 import { createDispatchQueue, createEventsQueue, createSettlementQueue } from './platform/queues.ts'
@@ -114,6 +116,14 @@ export async function createApiRuntime(config: Readonly<Config>, logger: Logger)
     settlementQueue,
     eventsQueue,
     reports: createReports(reportsPostgres, redis, Date.now),
+    topUps: await createTopUps(config, {
+      postgres,
+      redis,
+      gate,
+      announceAccount: (accountId) => announceKeyChange(redis, { accountId }),
+      logger,
+      clock: Date.now,
+    }),
     checkReady: async () => {
       await Promise.all([redis.ping(), postgres.$queryRaw`SELECT 1`])
     },

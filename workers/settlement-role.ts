@@ -3,14 +3,17 @@ import { createBalanceStore } from '../src/billing/balance-store.ts'
 import { createBillingMetrics } from '../src/billing/billing-metrics.ts'
 import { createGateInspection } from '../src/billing/gate-inspection.ts'
 import { createHoldGate } from '../src/billing/hold-gate.ts'
+import { createTopUps } from '../src/billing/payments/create-top-ups.ts'
 import { createSettlementStore } from '../src/billing/settlement-store.ts'
 import type { Config } from '../src/config.ts'
+import { announceKeyChange } from '../src/platform/key-changes.ts'
 import type { Logger } from '../src/platform/logger.ts'
 import { createPostgres } from '../src/platform/postgres.ts'
 import { createDispatchQueue, createSettlementQueue } from '../src/platform/queues.ts'
 import { checkRedisSettings, createRedis } from '../src/platform/redis.ts'
 import { startEvents } from './events/events-part.ts'
 import { startMaintenance } from './maintenance-worker.ts'
+import { startPaymentKeeper } from './payment-keeper.ts'
 import { startSettlementWorker } from './settlement-worker.ts'
 
 /** The settlement process, composed: settles finished calls, keeps the gate in line with the ledger, and sends events out. */
@@ -46,10 +49,14 @@ export async function startSettlementRole(
     clock: Date.now,
   })
   const events = startEvents(config, logger, registry)
+  const deps = { postgres, redis, gate, logger, clock: Date.now }
+  const announceAccount = (accountId: string) => announceKeyChange(redis, { accountId })
+  const topUps = await createTopUps(config, { ...deps, announceAccount })
+  const payments = startPaymentKeeper({ ...deps, ...topUps, topUps: topUps.service })
 
   return {
     async stop() {
-      await Promise.all([maintenance.stop(), settlement.stop(), events.stop()])
+      await Promise.all([maintenance.stop(), settlement.stop(), events.stop(), payments.stop()])
       await Promise.all([dispatchQueue.close(), settlementQueue.close()])
       redis.disconnect()
       queueRedis.disconnect()

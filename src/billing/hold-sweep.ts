@@ -6,6 +6,7 @@ import type { Postgres } from '../platform/postgres.ts'
 import type { FindQueuedCalls } from '../platform/queued-calls.ts'
 import type { HoldGate, OpenHold } from './hold-gate.ts'
 import { findKnownCalls } from './known-calls.ts'
+import { isTakebackHold, releaseTakebacks } from './payments/takeback-hold.ts'
 import type { SettlementStore } from './settlement-store.ts'
 
 export interface HoldSweepDependencies {
@@ -36,7 +37,11 @@ export async function sweepHolds(
   const holds = await deps.gate.openHolds(accountId)
   const expired = new Set(await deps.gate.expiredHolds(accountId, nowMs))
   const isOld = (callId: string) => (callCreatedAt(callId) ?? nowMs) + LOST_AFTER_MS <= nowMs
-  const suspects = holds.filter(({ callId }) => expired.has(callId) || isOld(callId))
+  const takebacks = [...expired].filter(isTakebackHold)
+  await releaseTakebacks(accountId, takebacks, deps)
+  const suspects = holds.filter(
+    ({ callId }) => !isTakebackHold(callId) && (expired.has(callId) || isOld(callId)),
+  )
   if (suspects.length === 0) return 0
   const queued = await deps.findQueued(suspects.map(({ callId }) => callId))
   const gone = suspects.filter(({ callId }) => !queued.has(callId))

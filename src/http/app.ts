@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import Fastify, { type FastifyInstance } from 'fastify'
 import type { KeyCache } from '../accounts/key-cache.ts'
 import type { StartCallDependencies } from '../admission/start-call.ts'
+import type { TopUps } from '../billing/payments/create-top-ups.ts'
 import type { Reports } from '../billing/reports.ts'
 import type { CatalogSnapshot } from '../core/catalog.ts'
 import type { Logger } from '../platform/logger.ts'
@@ -12,8 +13,10 @@ import { authenticate } from './plugins/authenticate.ts'
 import { closeConnections } from './plugins/close-connections.ts'
 import { parseJson } from './plugins/parse-json.ts'
 import { healthRoutes } from './routes/health.ts'
+import { paymentWebhooks } from './routes/payment-webhooks.ts'
 import { queuesDashboard } from './routes/queues-dashboard.ts'
 import { surfaceRoutes } from './routes/surfaces.ts'
+import { topUpRoutes } from './routes/top-ups.ts'
 
 export interface AppDependencies extends StartCallDependencies {
   keys: KeyCache
@@ -22,6 +25,7 @@ export interface AppDependencies extends StartCallDependencies {
   eventsQueue: EventsQueue
   /** What customers may read of their calls and charges. */
   reports: Reports
+  topUps: TopUps
   /** Rejects while a service the API needs is away. */
   checkReady: () => Promise<void>
   logger: Logger
@@ -34,6 +38,8 @@ export interface AppDependencies extends StartCallDependencies {
     requestsPerMinute: number
     tokensPerMinute: number
     concurrentCalls: number
+    topUpMinUsd: string
+    topUpMaxUsd: string
   }
 }
 
@@ -71,6 +77,8 @@ export async function buildApp(deps: AppDependencies): Promise<FastifyInstance> 
     clock: deps.dispatch.clock,
   })
   await app.register(queuesDashboard, deps)
+  await app.register(topUpRoutes, deps)
+  await app.register(paymentWebhooks, deps)
   await app.register(surfaceRoutes, deps)
   return app
 }

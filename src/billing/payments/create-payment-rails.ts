@@ -4,10 +4,13 @@ import type { PaymentRail, PaymentRails } from './payment-rail.ts'
 import { createPaypalRail } from './paypal-rail.ts'
 import { createStripeRail } from './stripe-rail.ts'
 
+export type PaymentRailsConfig = Pick<
+  Config,
+  'stripe' | 'paypal' | 'paymentsDevelopmentRail' | 'publicUrl' | 'port'
+>
+
 /** The rails that the configuration sets up; customers come back to `/billing` of the public address. */
-export async function createPaymentRails(
-  config: Pick<Config, 'stripe' | 'paypal' | 'paymentsDevelopmentRail' | 'publicUrl' | 'port'>,
-): Promise<PaymentRails> {
+export async function createPaymentRails(config: PaymentRailsConfig): Promise<PaymentRails> {
   const returnUrl = `${config.publicUrl ?? `http://localhost:${config.port}`}/billing`
   const rails: PaymentRail[] = []
   if (config.stripe) rails.push(await createStripeRail(config.stripe, returnUrl))

@@ -1,10 +1,9 @@
 import type { Logger } from 'pino'
-import type { Config } from '../../config.ts'
 import type { Postgres } from '../../platform/postgres.ts'
 import type { Redis } from '../../platform/redis.ts'
 import type { HoldGate } from '../hold-gate.ts'
 import { type AdvancePayment, createAdvancePayment } from './advance-payment.ts'
-import { createPaymentRails } from './create-payment-rails.ts'
+import { createPaymentRails, type PaymentRailsConfig } from './create-payment-rails.ts'
 import { createPaymentEventStore, type PaymentEventStore } from './payment-event-store.ts'
 import type { PaymentRails } from './payment-rail.ts'
 import { createPaymentStore, type PaymentStore } from './payment-store.ts'
@@ -30,10 +29,7 @@ export interface TopUpsDependencies {
 }
 
 /** Everything top-ups need, composed for one process. */
-export async function createTopUps(
-  config: Parameters<typeof createPaymentRails>[0] & Partial<Config>,
-  deps: TopUpsDependencies,
-): Promise<TopUps> {
+export async function createTopUps(config: PaymentRailsConfig, deps: TopUpsDependencies): Promise<TopUps> {
   const { postgres, redis, gate, clock } = deps
   const payments = createPaymentStore(postgres)
   const events = createPaymentEventStore(postgres)

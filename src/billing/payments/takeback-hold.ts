@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs'
+import type { Postgres } from '../../platform/postgres.ts'
 import { defineScript, type Redis } from '../../platform/redis.ts'
 import { accountKeys } from '../../platform/redis-keys.ts'
+import { createBalanceStore } from '../balance-store.ts'
 import type { HoldGate, LedgerBalance } from '../hold-gate.ts'
 
 const RESERVE = readFileSync(new URL('./reserve.lua', import.meta.url), 'utf8')
@@ -47,17 +49,15 @@ export function createReserveTakeback(redis: Redis, gate: HoldGate, clock: () =>
   }
 }
 
-/** Closes the holds of an account whose taking back died half-way, once past their deadline. */
-export async function releaseStaleTakebacks(
+/** Gives back what was held to be taken from an account by attempts that died; none of them can go on. */
+export async function releaseTakebacks(
   accountId: string,
-  nowMs: number,
-  deps: { gate: HoldGate; balance: (accountId: string) => Promise<LedgerBalance | undefined> },
-): Promise<number> {
-  const stale = (await deps.gate.expiredHolds(accountId, nowMs)).filter(isTakebackHold)
-  if (stale.length === 0) return 0
-  const ledger = await deps.balance(accountId)
-  if (!ledger) return 0
-  const released = stale.map((callId) => ({ callId, chargePico: 0n }))
-  await deps.gate.apply(accountId, ledger, released)
-  return stale.length
+  holdIds: readonly string[],
+  { gate, postgres }: { gate: HoldGate; postgres: Postgres },
+): Promise<void> {
+  if (holdIds.length === 0) return
+  const ledger = (await createBalanceStore(postgres).balances([accountId])).get(accountId)
+  if (!ledger) return
+  const released = holdIds.map((callId) => ({ callId, chargePico: 0n }))
+  await gate.apply(accountId, ledger, released)
 }
