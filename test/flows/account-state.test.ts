@@ -1,0 +1,59 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { expectBooksInOrder } from '../helpers/books.ts'
+import { ask } from '../helpers/chat-client.ts'
+import { startStack, type TestStack } from '../helpers/stack.ts'
+
+let stack: TestStack
+
+beforeAll(async () => {
+  stack = await startStack({ models: { 'test/plain': [{ at: 'alpha', model: 'words-100' }] }, apis: 2 })
+})
+afterAll(() => stack?.close())
+
+describe('the state of an account', () => {
+  const show = async (accountId: string) => (await stack.command('admin', 'account', 'show', accountId)).json
+
+  it('follows its money: exhausted when nothing can be paid any more, active when credited', async () => {
+    const { key, accountId } = await stack.account('0.0004')
+    expect(await show(accountId)).toMatchObject({ state: 'active' })
+    const call = () => ask({ url: stack.url, key }, { model: 'test/plain' })
+    // Each call gets what the balance affords, so the last leaves less than the shortest call costs.
+    let answer = await call()
+    while (answer.status === 200) {
+      await stack.settled(accountId)
+      answer = await call()
+    }
+    expect(answer.errorCode).toBe('insufficient_balance')
+    expect(await show(accountId)).toMatchObject({ state: 'exhausted' })
+    const credited = await stack.command('admin', 'account', 'credit', accountId, '--amount', '1.00')
+    expect(credited.json).toMatchObject({ state: 'active', spendable_now: true })
+    expect((await call()).status).toBe(200)
+    await expectBooksInOrder(stack)
+  })
+
+  it('begins with a free credit where nothing is paid, and ends that with the first credit', async () => {
+    const email = 'trial@example.test'
+    const created = await stack.command('admin', 'account', 'create', '--email', email)
+    expect(created.json).toMatchObject({ state: 'free_credit', balance_usd: '0.50' })
+    const credited = await stack.command('admin', 'account', 'credit', email, '--amount', '5')
+    expect(credited.json).toMatchObject({ state: 'active', balance_usd: '5.50' })
+  })
+
+  it('suspended is 403 at every instance within a second of the command, and resumed is not', async () => {
+    const { key, accountId } = await stack.account('5.00')
+    const statuses = () =>
+      Promise.all(
+        stack.urls.map(
+          async (url) =>
+            (await fetch(`${url}/v1/key`, { headers: { authorization: `Bearer ${key}` } })).status,
+        ),
+      )
+    expect(await statuses()).toEqual([200, 200])
+    const suspended = await stack.command('admin', 'account', 'suspend', accountId)
+    expect(suspended.json).toMatchObject({ state: 'suspended' })
+    await expect.poll(statuses, { timeout: 1_000, interval: 20 }).toEqual([403, 403])
+    await stack.command('admin', 'account', 'resume', accountId)
+    await expect.poll(statuses, { timeout: 1_000, interval: 20 }).toEqual([200, 200])
+    expect(await show(accountId)).toMatchObject({ state: 'active' })
+  })
+})

@@ -1,0 +1,114 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { formatUsd, picoUsd } from '../../src/core/money.ts'
+import { promptTokensBound } from '../../src/core/prompt-tokens.ts'
+import { apiKeyKeys } from '../../src/platform/redis-keys.ts'
+import { expectBooksInOrder } from '../helpers/books.ts'
+import { ask, stream, type WholeAnswer } from '../helpers/chat-client.ts'
+import { startStack, type TestStack } from '../helpers/stack.ts'
+
+const CALLS = 200
+const WORDS = 100
+const MESSAGES = [{ role: 'user' as const, content: 'Go.' }]
+/** What one call holds. */
+const HOLD = BigInt(promptTokensBound(MESSAGES, {})) * 1_000_000n + BigInt(WORDS) * 2_000_000n
+
+let stack: TestStack
+
+beforeAll(async () => {
+  stack = await startStack({
+    models: {
+      'test/exact': [{ at: 'alpha', model: `words-${WORDS}.latency-400` }],
+      'test/paced': [{ at: 'alpha', model: `words-${WORDS}.rate-20` }],
+    },
+    apis: 2,
+  })
+})
+afterAll(() => stack?.close())
+
+/** Sends many calls at once, by turns to either API instance. */
+const storm = (key: string): Promise<WholeAnswer[]> =>
+  Promise.all(
+    Array.from({ length: CALLS }, (_, index) =>
+      ask(
+        { url: stack.urls[index % 2]!, key },
+        { model: 'test/exact', max_tokens: WORDS, messages: MESSAGES },
+      ),
+    ),
+  )
+
+const outcomes = (answers: WholeAnswer[]) => ({
+  succeeded: answers.filter(({ status }) => status === 200).length,
+  refused: answers.filter(({ errorCode }) => errorCode === 'key_limit_exceeded').length,
+})
+
+async function spent(keyId: string): Promise<bigint> {
+  const { _sum } = await stack.postgres.callRecord.aggregate({ where: { keyId }, _sum: { chargePico: true } })
+  return _sum.chargePico ?? 0n
+}
+
+describe('of two hundred calls at once at two API instances', () => {
+  it('five succeed on a key limit for five, though the account could pay for all', async () => {
+    const limitPico = picoUsd(HOLD * 5n)
+    const { key, keyId, accountId } = await stack.account('20.00', { limitPico })
+    expect(outcomes(await storm(key))).toEqual({ succeeded: 5, refused: CALLS - 5 })
+    await expectBooksInOrder(stack)
+    expect(await spent(keyId)).toBeLessThanOrEqual(limitPico)
+    const { left } = apiKeyKeys(accountId, keyId, 'total')
+    expect(await stack.redis.get(left)).toBe(String(limitPico - (await spent(keyId))))
+  })
+
+  it('no more succeed when the figure is lost meanwhile: open calls still count', async () => {
+    const limitPico = picoUsd(HOLD * 5n)
+    const { key, keyId, accountId } = await stack.account('20.00', { limitPico })
+    const { left } = apiKeyKeys(accountId, keyId, 'total')
+    const caller = { url: stack.url, key }
+    const open = await Promise.all(
+      [1, 2].map(() => stream(caller, { model: 'test/paced', max_tokens: WORDS, messages: MESSAGES })),
+    )
+    await Promise.all(open.map((one) => one.said(1)))
+    await stack.redis.del(left)
+    expect(outcomes(await storm(key))).toEqual({ succeeded: 3, refused: CALLS - 3 })
+    for (const one of open) one.hangUp()
+    await expectBooksInOrder(stack)
+    expect(await spent(keyId)).toBeLessThanOrEqual(limitPico)
+    expect(await stack.redis.get(left)).toBe(String(limitPico - (await spent(keyId))))
+  })
+
+  it('as many succeed as the key may have open, and the others are told to wait', async () => {
+    const { key } = await stack.account('20.00', { concurrentCalls: 7 })
+    const answers = await storm(key)
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(7)
+    const others = answers.filter(({ status }) => status !== 200)
+    expect(new Set(others.map(({ errorCode }) => errorCode))).toEqual(new Set(['concurrency_limit_exceeded']))
+    await expectBooksInOrder(stack)
+  })
+
+  it('as many succeed as the key may send a minute', async () => {
+    const { key } = await stack.account('20.00', { requestsPerMinute: 9 })
+    const answers = await storm(key)
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(9)
+    const others = answers.filter(({ status }) => status !== 200)
+    expect(new Set(others.map(({ errorCode }) => errorCode))).toEqual(new Set(['rate_limit_exceeded']))
+    await expectBooksInOrder(stack)
+  })
+})
+
+it('a call without a limit of its own gets what the key affords, and no call passes that', async () => {
+  const limitPico = picoUsd(HOLD)
+  const { key, keyId } = await stack.account('20.00', { limitPico, limitReset: 'daily' })
+  const caller = { url: stack.url, key }
+  const first = await ask(caller, { model: 'test/exact', messages: MESSAGES })
+  expect(first).toMatchObject({ status: 200, finishReason: 'stop' })
+  await expectBooksInOrder(stack)
+  const response = await fetch(`${stack.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'test/exact', messages: MESSAGES, max_tokens: WORDS }),
+  })
+  const { error } = (await response.json()) as { error: { metadata: Record<string, string> } }
+  expect(response.status).toBe(402)
+  expect(error.metadata).toMatchObject({
+    required_usd: formatUsd(picoUsd(HOLD)),
+    available_usd: formatUsd(picoUsd(limitPico - (await spent(keyId)))),
+  })
+})
