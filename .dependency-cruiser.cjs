@@ -74,6 +74,13 @@ module.exports = {
       to: { path: 'node_modules/bullmq/' },
     },
     {
+      name: 'payment-libraries-only-in-their-rails',
+      comment: 'each rail speaks to its company alone; everything else knows facts',
+      severity: 'error',
+      from: { path: '^(src|workers)/', pathNot: '^src/billing/payments/(stripe|paypal)-[\\w-]+\\.ts$' },
+      to: { path: 'node_modules/(stripe|@paypal)/' },
+    },
+    {
       name: 'prisma-client-only-in-stores',
       severity: 'error',
       from: { path: '^(src|workers)/', pathNot: `^src/platform/(postgres\\.ts$|prisma-client/)|${STORES}` },

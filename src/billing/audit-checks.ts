@@ -1,3 +1,5 @@
+import { PAYMENT_AUDIT_CHECKS } from './payments/payment-audit-checks.ts'
+
 /**
  * The laws of the books as queries: each returns what breaks its law as (subject, detail), and nothing when
  * all is well. They run in SQL over whole tables, so the auditor holds no rows in memory.
@@ -110,4 +112,5 @@ export const AUDIT_CHECKS: readonly AuditCheck[] = [
       SELECT q.id AS subject, q.reason AS detail
       FROM quarantined_settlements AS q LEFT JOIN call_records AS c ON c.id = q.id WHERE c.id IS NULL`,
   },
+  ...PAYMENT_AUDIT_CHECKS,
 ]

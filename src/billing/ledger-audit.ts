@@ -25,6 +25,13 @@ export interface LedgerFigures {
   revenuePico: bigint
   promotionalCreditPico: bigint
   adjustmentsPico: bigint
+  /** What came in by payment rails and did not go back; negative, as money we hold for customers. */
+  railsPico: bigint
+  disputesPico: bigint
+  /** What customers owe; negative. */
+  receivablesPico: bigint
+  payments: bigint
+  settledPayments: bigint
   calls: bigint
   completedCalls: bigint
   failedCalls: bigint
@@ -52,7 +59,10 @@ WITH ledger AS (
   SELECT coalesce(sum(amount_pico), 0)::text AS "ledgerEntriesPico",
          coalesce(sum(amount_pico) FILTER (WHERE ledger_account = 'revenue'), 0)::text AS "revenuePico",
          coalesce(sum(amount_pico) FILTER (WHERE ledger_account = 'promotional_credit'), 0)::text AS "promotionalCreditPico",
-         coalesce(sum(amount_pico) FILTER (WHERE ledger_account = 'adjustments'), 0)::text AS "adjustmentsPico"
+         coalesce(sum(amount_pico) FILTER (WHERE ledger_account = 'adjustments'), 0)::text AS "adjustmentsPico",
+         coalesce(sum(amount_pico) FILTER (WHERE ledger_account LIKE 'rail:%'), 0)::text AS "railsPico",
+         coalesce(sum(amount_pico) FILTER (WHERE ledger_account = 'disputes'), 0)::text AS "disputesPico",
+         coalesce(sum(amount_pico) FILTER (WHERE ledger_account LIKE 'receivable:%'), 0)::text AS "receivablesPico"
   FROM ledger
 ), calls AS (
   SELECT count(*) AS "calls",
@@ -69,6 +79,8 @@ WITH ledger AS (
 SELECT (SELECT count(*) FROM accounts) AS "accounts",
        (SELECT coalesce(sum(balance_pico), 0)::text FROM accounts) AS "balancesPico",
        (SELECT count(*) FROM ledger_transactions) AS "ledgerTransactions",
+       (SELECT count(*) FROM payments) AS "payments",
+       (SELECT count(*) FROM payments WHERE settled_pico > 0) AS "settledPayments",
        sums.*, calls.*
 FROM sums, calls`
 

@@ -3,6 +3,7 @@ import { readConfig } from '../config.ts'
 import { accountCommands } from './admin-accounts.ts'
 import { keyCommands } from './admin-keys.ts'
 import { quarantineCommands } from './admin-quarantine.ts'
+import { topUpCommands } from './admin-topups.ts'
 import { webhookCommands } from './admin-webhooks.ts'
 import { openClients } from './clients.ts'
 import { type CommandOutput, runCommand, UsageError } from './run-command.ts'
@@ -20,6 +21,10 @@ const USAGE = `Usage: npm run admin -- COMMAND [--json]
   key list [--account ACCOUNT]
   key revoke KEY_ID
   admin-key create [--name NAME] [--expires DATE]
+  topup create --account ACCOUNT --amount USD --rail card|paypal|development
+  topup list [--account ACCOUNT] [--limit N]
+  topup show | check PAYMENT_ID                   check asks the rail, instead of waiting for its webhook
+  topup refund PAYMENT_ID [--amount USD]          without --amount: what is left of it
   webhook create --account ACCOUNT --url URL [--events TYPE,TYPE]
   webhook list [--account ACCOUNT]
   webhook test | enable | delete | rotate-secret WEBHOOK_ID
@@ -45,6 +50,7 @@ const OPTIONS = {
   url: { type: 'string' },
   events: { type: 'string' },
   below: { type: 'string' },
+  rail: { type: 'string' },
 } as const
 
 async function main(args: string[]): Promise<CommandOutput> {
@@ -64,6 +70,13 @@ async function main(args: string[]): Promise<CommandOutput> {
   const key = { ...values, limitReset: values['limit-reset'], key: subject } as Parameters<
     ReturnType<typeof keyCommands>['create']
   >[0]
+  const topUp = {
+    payment: subject,
+    account: values.account,
+    amount: values.amount,
+    rail: values.rail,
+    limit: values.limit,
+  }
   const webhook = {
     endpoint: subject,
     account: values.account,
@@ -82,6 +95,11 @@ async function main(args: string[]): Promise<CommandOutput> {
     'key list': () => keyCommands(clients, config).list(key),
     'key revoke': () => keyCommands(clients, config).revoke(key),
     'admin-key create': () => keyCommands(clients, config).createAdmin(key),
+    'topup create': () => topUpCommands(clients, config).create(topUp),
+    'topup list': () => topUpCommands(clients, config).list(topUp),
+    'topup show': () => topUpCommands(clients, config).show(topUp),
+    'topup check': () => topUpCommands(clients, config).check(topUp),
+    'topup refund': () => topUpCommands(clients, config).refund(topUp),
     'webhook create': () => webhookCommands(clients, config).create(webhook),
     'webhook list': () => webhookCommands(clients, config).list(webhook),
     'webhook delete': () => webhookCommands(clients, config).delete(webhook),

@@ -10,6 +10,7 @@ import { ensureDemoAccount } from './start/demo-account.ts'
 import { findOllama } from './start/find-ollama.ts'
 import { apiPlan, simulatedProvidersPlan, workerPlan } from './start/gateway-plans.ts'
 import { ensureMasterKey } from './start/master-key.ts'
+import { paymentEnvironment } from './start/payment-environment.ts'
 import { removeRuntimeFile, writeRuntimeFile } from './start/runtime-file.ts'
 import { createStartContext, type StartContext } from './start/start-context.ts'
 import { startDatabase, startRedis } from './start/start-services.ts'
@@ -81,6 +82,7 @@ async function startAll(context: StartContext): Promise<void> {
     HOST: host,
     PORT: String(ports.api),
     SIMULATED_PROVIDERS_URL: `http://127.0.0.1:${ports.simulatedProviders}`,
+    ...paymentEnvironment(environment),
     ...(ollamaUrl && { OLLAMA_URL: ollamaUrl }),
     ...(environment.CATALOG_FILE && { CATALOG_FILE: resolve(ROOT, environment.CATALOG_FILE) }),
   }
