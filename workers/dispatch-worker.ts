@@ -27,6 +27,8 @@ export interface DispatchWorkerOptions extends CallRunnerDependencies {
 /** A stalled job is never failed by BullMQ: the runner counts claims and ends it truthfully. */
 const NEVER = Number.MAX_SAFE_INTEGER
 const RETRY_MS = 200
+/** Calls looked for at the same time. */
+const MAX_LOOKS = 32
 /** An idle worker looks for calls this often: a worker that hangs may have swallowed the wake-up. */
 const BLOCK_SECONDS = 1
 
@@ -97,21 +99,34 @@ export class DispatchWorker {
     await this.loop
   }
 
+  /**
+   * Looks for calls, one at a time while there are few. Twice as many at once whenever all looks found one:
+   * one round trip a call would be the slowest part of a busy gateway.
+   */
   private async fetch(): Promise<void> {
+    let looks = 1
     while (!this.stopping) {
       if (this.slots === 0) {
         await once(this.freed, 'slot')
         continue
       }
       try {
-        const job = (await this.worker.getNextJob(this.token)) as ClaimedJob | undefined
-        if (job) void this.runOn(job)
+        const width = Math.min(looks, this.slots)
+        const found = await Promise.all(Array.from({ length: width }, () => this.look(width === 1)))
+        looks = found.every(Boolean) ? Math.min(width * 2, MAX_LOOKS) : 1
       } catch (error) {
         if (this.stopping) return
         this.options.logger.warn({ err: error }, 'no call fetched')
         await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
       }
     }
+  }
+
+  /** Claims a call and starts it; says whether there was one. Only a lone look waits for one to come. */
+  private async look(block: boolean): Promise<boolean> {
+    const job = (await this.worker.getNextJob(this.token, { block })) as ClaimedJob | undefined
+    if (job) void this.runOn(job)
+    return job !== undefined
   }
 
   /** Occupies one slot with a job, and with those its completion claims. */
