@@ -34,9 +34,6 @@ const CATALOGUE = {
 
 export type ErrorCode = keyof typeof CATALOGUE
 
-export const isErrorCode = (value: unknown): value is ErrorCode =>
-  typeof value === 'string' && Object.hasOwn(CATALOGUE, value)
-
 export interface ErrorDetails {
   /** JSON path of the offending field, `messages[2].role`. */
   param?: string | undefined
