@@ -1,6 +1,7 @@
 import type { EventData, EventType, OutboxEvent } from '../core/event.ts'
 import type { AfterAttempt, AttemptResult } from '../core/webhook-retry.ts'
 import type { Postgres } from '../platform/postgres.ts'
+import { recordAttempt } from './record-attempt.ts'
 
 /** What is needed to deliver one event to one endpoint, once. */
 export interface DueDelivery {
@@ -94,36 +95,6 @@ JOIN events AS event ON event.id = delivery.event_id
 JOIN webhook_endpoints AS endpoint ON endpoint.id = delivery.endpoint_id
 WHERE delivery.id = $1 AND delivery.state = 'pending' AND delivery.next_attempt_at <= now() AND endpoint.enabled`
 
-const RECORD = `
-UPDATE webhook_deliveries SET
-  attempts = attempts + 1, status_code = $2::int, error = $3, duration_ms = $4::int, queued_until = NULL,
-  attempt_log = attempt_log || jsonb_build_array(jsonb_build_object(
-    'at', to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
-    'status_code', $2::int, 'error', $3::text, 'duration_ms', $4::int)),
-  state = $5::delivery_state,
-  next_attempt_at = CASE WHEN $5 = 'pending' THEN now() + $6::bigint * interval '1 millisecond' END,
-  finished_at = CASE WHEN $5 = 'pending' THEN NULL ELSE now() END
-WHERE id = $1 AND state = 'pending'`
-
-const NOTE_SUCCESS = `UPDATE webhook_endpoints SET failing_since = NULL WHERE id = $1 AND failing_since IS NOT NULL`
-
-const NOTE_FAILURE = `
-UPDATE webhook_endpoints SET
-  failing_since = coalesce(failing_since, now()),
-  enabled = enabled AND NOT over.due,
-  disabled_reason = CASE WHEN enabled AND over.due THEN $4 ELSE disabled_reason END
-FROM (
-  SELECT $2::boolean OR coalesce(failing_since <= now() - $3::bigint * interval '1 millisecond', false) AS due
-  FROM webhook_endpoints WHERE id = $1 FOR UPDATE
-) AS over
-WHERE id = $1 AND enabled
-RETURNING NOT enabled AS "disabled"`
-
-const GIVE_UP_ALL = `
-UPDATE webhook_deliveries SET state = 'failed', next_attempt_at = NULL, queued_until = NULL, finished_at = now(),
-  error = coalesce(error, 'the endpoint was disabled')
-WHERE endpoint_id = $1 AND state = 'pending'`
-
 const PURGE = `
 DELETE FROM events WHERE id IN (
   SELECT id FROM events WHERE created_at < now() - $1::bigint * interval '1 millisecond' AND fanned_out_at IS NOT NULL
@@ -178,40 +149,7 @@ export function createDeliveryStore(postgres: Postgres): DeliveryStore {
       }
     },
 
-    async record({ id, endpoint }, result, next, disableAfterMs) {
-      const statusCode = result.kind === 'answered' ? result.statusCode : null
-      const delivered = next.kind === 'delivered'
-      const error = delivered ? null : result.kind === 'answered' ? `HTTP ${statusCode}` : result.error
-      const state = delivered ? 'delivered' : next.kind === 'retry' ? 'pending' : 'failed'
-      const delayMs = BigInt(next.kind === 'retry' ? next.delayMs : 0)
-      return postgres.$transaction(async (transaction) => {
-        const changed = await transaction.$executeRawUnsafe(
-          RECORD,
-          id,
-          statusCode,
-          error,
-          Math.round(result.durationMs),
-          state,
-          delayMs,
-        )
-        if (changed === 0) return { disabled: null }
-        if (delivered) {
-          await transaction.$executeRawUnsafe(NOTE_SUCCESS, endpoint.id)
-          return { disabled: null }
-        }
-        const reason = next.kind === 'gone' ? 'it answered 410 Gone' : 'every attempt failed for too long'
-        const [row] = await transaction.$queryRawUnsafe<Array<{ disabled: boolean }>>(
-          NOTE_FAILURE,
-          endpoint.id,
-          next.kind === 'gone',
-          BigInt(disableAfterMs),
-          reason,
-        )
-        if (!row?.disabled) return { disabled: null }
-        await transaction.$executeRawUnsafe(GIVE_UP_ALL, endpoint.id)
-        return { disabled: reason }
-      })
-    },
+    record: (...attempt) => recordAttempt(postgres, ...attempt),
 
     async purge(olderThanMs, limit) {
       return postgres.$executeRawUnsafe(PURGE, BigInt(olderThanMs), limit)
