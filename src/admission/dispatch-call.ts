@@ -73,7 +73,8 @@ export function dispatchCall(
   /** Nothing was heard for long: the call still waits, or runs silently, or is gone with its last frame. */
   async function lookAfter(): Promise<void> {
     try {
-      if (!call.isHeard && (await withdraw())) return
+      const waitsTooLong = !call.isHeard && deps.clock() >= envelope.queueDeadlineAt
+      if (waitsTooLong && (await withdraw())) return
       if ((await dispatchQueue.getJobState(id)) !== 'unknown') {
         seenGone = false
       } else if (seenGone) {
