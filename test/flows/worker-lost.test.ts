@@ -43,9 +43,9 @@ async function replace(end: (old: Part) => Promise<void>): Promise<void> {
   await end(old)
 }
 
-/** The call is at a provider: its worker has it. */
-const reached = (model: string) =>
-  stack.providers.log.arrived((request) => request.model?.includes(model) ?? false)
+/** A call of this kind is at a provider: its worker has it. */
+const reached = (segment: string) =>
+  stack.providers.log.arrived(({ model, state }) => state === 'open' && model!.split('.').includes(segment))
 
 describe('a dispatch worker that is killed', () => {
   it('before the first token of a stream: the call runs again elsewhere, whole, charged once', async () => {

@@ -124,7 +124,17 @@ export async function startStack(options: StackOptions): Promise<TestStack> {
     started.unshift(running)
     return running
   }
-  const startDispatch = () => part('workers/main.ts', ['dispatch'], () => startDispatchRole(config, logger))
+  const startDispatch = async () => {
+    const known = await dispatchConnections(redis)
+    const worker = await part('workers/main.ts', ['dispatch'], () => startDispatchRole(config, logger))
+    const isNew = (id: string) => !known.includes(id)
+    const deadline = Date.now() + 20_000
+    while (options.processes && !(await dispatchConnections(redis)).some(isNew)) {
+      if (Date.now() > deadline) throw new Error('a dispatch worker does not get ready')
+      await delay(20)
+    }
+    return worker
+  }
   const startSettlement = () =>
     part('workers/main.ts', ['settlement'], () => startSettlementRole(config, logger))
   const settlement = await startSettlement()
@@ -225,6 +235,14 @@ const UNLIMITED_KEY: NewKey = {
   expiresAt: null,
   requestsPerMinute: 1_000_000,
   concurrentCalls: 100_000,
+}
+
+/** Ids of the connections over which dispatch workers fetch calls. */
+async function dispatchConnections(redis: Redis): Promise<string[]> {
+  const list = (await redis.client('LIST')) as string
+  return [...list.matchAll(/^id=(\d+) .*name=switchyard-dispatch-queue .*cmd=(?:evalsha|bzpopmin)/gm)].map(
+    ([, id]) => id!,
+  )
 }
 
 async function untilReady(url: string): Promise<void> {
