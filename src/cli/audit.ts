@@ -1,10 +1,13 @@
 import { parseArgs } from 'node:util'
+import { auditAllowances } from '../billing/allowance-audit.ts'
+import { createAllowanceStore } from '../billing/allowance-store.ts'
 import { createBalanceStore } from '../billing/balance-store.ts'
 import { auditGates, type GateAudit } from '../billing/gate-audit.ts'
 import { createGateInspection } from '../billing/gate-inspection.ts'
 import { createHoldGate } from '../billing/hold-gate.ts'
 import { findKnownCalls } from '../billing/known-calls.ts'
 import { auditLedger, type LedgerAudit } from '../billing/ledger-audit.ts'
+import { createSpendStore } from '../billing/spend-store.ts'
 import { readConfig } from '../config.ts'
 import { createFindQueuedCalls } from '../platform/queued-calls.ts'
 import { createDispatchQueue, createSettlementQueue } from '../platform/queues.ts'
@@ -13,7 +16,7 @@ import { type CommandOutput, runCommand } from './run-command.ts'
 import { lines, usd } from './views.ts'
 
 /**
- * `npm run audit [-- --json]`: sums the ledger against balances, call records and the gates in Redis, and
+ * `npm run audit [-- --json]`: sums the ledger against balances, call records, the gates and allowances in Redis, and
  * prints every figure and every discrepancy. Exits 1 if there is a discrepancy, or if it could not look.
  * Safe and exact while calls run.
  */
@@ -23,7 +26,12 @@ async function main(args: string[]): Promise<CommandOutput> {
   try {
     const ledger = await auditLedger(clients.postgres)
     const gates = await auditRedis(clients)
-    return report(ledger, gates)
+    const allowances = await auditAllowances({
+      postgres: clients.postgres,
+      allowances: createAllowanceStore(clients.redis(), createSpendStore(clients.postgres)),
+      clock: Date.now,
+    })
+    return report(ledger, { ...gates, checks: [...gates.checks, allowances] })
   } finally {
     await clients.close()
   }

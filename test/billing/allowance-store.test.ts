@@ -1,12 +1,17 @@
+import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createKeyHasher } from '../../src/accounts/key-hash.ts'
+import { createKeyStore } from '../../src/accounts/key-store.ts'
 import { createAdmissionGate } from '../../src/admission/admission-gate.ts'
+import { auditAllowances } from '../../src/billing/allowance-audit.ts'
 import { type AllowanceStore, createAllowanceStore } from '../../src/billing/allowance-store.ts'
 import { createHoldGate, type HoldGate } from '../../src/billing/hold-gate.ts'
 import { createSettlementStore, type SettlementStore } from '../../src/billing/settlement-store.ts'
 import { createSpendStore, type SpendStore } from '../../src/billing/spend-store.ts'
 import { type AllowancePeriod, allowancePeriod } from '../../src/core/allowance-period.ts'
 import { type CallId, newCallId, newId } from '../../src/core/ids.ts'
+import { picoUsd } from '../../src/core/money.ts'
 import { createRedis, type Redis } from '../../src/platform/redis.ts'
 import { apiKeyKeys } from '../../src/platform/redis-keys.ts'
 import { openTestAccount, openTestBooks, settlementOf, type TestBooks } from '../helpers/billing.ts'
@@ -79,6 +84,21 @@ async function limitedKey(limitPico: bigint, period: AllowancePeriod = TOTAL) {
   }
 }
 
+/** Keys of one account as PostgreSQL knows them, for the audit. */
+async function storedKeys(limits: bigint[]) {
+  const accountId = await openTestAccount(books.postgres, BALANCE)
+  const store = createKeyStore(books.postgres, createKeyHasher(randomBytes(32)), randomBytes)
+  const settings = { name: '', limitReset: 'none', expiresAt: null, requestsPerMinute: null } as const
+  const keys = await Promise.all(
+    limits.map(async (limit) => {
+      const limitPico = picoUsd(limit)
+      const { key } = await store.create(accountId, { ...settings, limitPico, concurrentCalls: null })
+      return { keyId: key.id, accountId, limitPico }
+    }),
+  )
+  return { keys, deps: { postgres: books.postgres, allowances, clock: Date.now } }
+}
+
 describe('the allowance of a key', () => {
   it('is its limit less what it spent in the period, and expires after it', async () => {
     const period = allowancePeriod('daily', Date.UTC(2035, 4, 5, 12))
@@ -128,6 +148,35 @@ describe('the allowance of a key', () => {
     })
     await Promise.all(Array.from({ length: 1_000 }, () => counted.load(key, TOTAL)))
     expect({ readings, left: await left() }).toEqual({ readings: 1, left: 1_000n })
+  })
+})
+
+describe('the check of an allowance', () => {
+  it('computes the figure from the books and the open holds, settled or not, and leaves it alone', async () => {
+    const { key, hold, settle, left, leftKey } = await limitedKey(1_000n)
+    expect(await allowances.check(key, TOTAL)).toBeNull()
+    await allowances.load(key, TOTAL)
+    const [open, told, late] = [newCallId(), newCallId(), newCallId()]
+    for (const call of [open, told, late]) await hold(call)
+    await (await settle(told))()
+    await settle(late)
+    expect(await allowances.check(key, TOTAL)).toEqual({ left: 750n, shouldBe: 750n })
+    await redis.incrby(leftKey, 7)
+    expect(await allowances.check(key, TOTAL)).toEqual({ left: 757n, shouldBe: 750n })
+    expect(await left()).toBe(757n)
+    expect(await redis.exists(`${leftKey}:check`)).toBe(0)
+  })
+
+  it('is part of the audit', async () => {
+    const { keys, deps } = await storedKeys([1_000n, 2_000n])
+    expect(await auditAllowances(deps)).toMatchObject({ broken: 0, discrepancies: [] })
+    for (const key of keys) await allowances.load(key, TOTAL)
+    expect(await auditAllowances(deps)).toMatchObject({ broken: 0 })
+    await redis.decrby(apiKeyKeys(keys[1]!.accountId, keys[1]!.keyId, TOTAL.id).left, 1)
+    expect(await auditAllowances(deps)).toMatchObject({
+      broken: 1,
+      discrepancies: [{ subject: keys[1]!.keyId, detail: 'left 1999, should be 2000' }],
+    })
   })
 })
 
