@@ -116,7 +116,9 @@ export function createSettlementStore(postgres: Postgres): SettlementStore {
         }
       }
 
-      for (const record of new Map(records.map((record) => [record.id, record])).values()) {
+      // The first record of a call counts, within a batch as across batches.
+      const firstOfEach = new Map(records.toReversed().map((record) => [record.id, record]))
+      for (const record of firstOfEach.values()) {
         try {
           rows.push(settlementRows(record))
         } catch (error) {

@@ -49,6 +49,16 @@ describe('the settlement store', () => {
     )
   })
 
+  test('keeps the first record of a call that stands twice in a batch', async () => {
+    const account = await openTestAccount(books.postgres, 1_000n)
+    const charged = settlementOf(account)
+    const released = failedSettlementOf(account, { id: charged.id })
+    await store.settle([released, charged])
+    expect(await balanceOf(account)).toMatchObject({ balancePico: 1_000n })
+    const { status } = await books.postgres.callRecord.findUniqueOrThrow({ where: { id: charged.id } })
+    expect(status).toBe('failed')
+  })
+
   test('keeps everything a charge can be recomputed from', async () => {
     const account = await openTestAccount(books.postgres, 1_000n)
     const call = settlementOf(account)
