@@ -117,8 +117,10 @@ export function createSettlementStore(postgres: Postgres): SettlementStore {
       }
 
       // The first record of a call counts, within a batch as across batches.
-      const firstOfEach = new Map(records.toReversed().map((record) => [record.id, record]))
-      for (const record of firstOfEach.values()) {
+      const seen = new Set<string>()
+      for (const record of records) {
+        if (seen.has(record.id)) continue
+        seen.add(record.id)
         try {
           rows.push(settlementRows(record))
         } catch (error) {
