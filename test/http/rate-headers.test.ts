@@ -1,0 +1,49 @@
+import Fastify from 'fastify'
+import { pino } from 'pino'
+import { expect, it } from 'vitest'
+import type { KeyRecord } from '../../src/accounts/key-cache.ts'
+import { answerErrors } from '../../src/http/plugins/answer-errors.ts'
+import { authenticate } from '../../src/http/plugins/authenticate.ts'
+
+const KEY: KeyRecord = {
+  keyId: 'key_1',
+  accountId: 'acct_1',
+  kind: 'standard',
+  state: 'active',
+  name: '',
+  limitPico: null,
+  limitReset: 'none',
+  expiresAt: null,
+  requestsPerMinute: 60,
+  concurrentCalls: null,
+}
+
+it('rate-limit headers tell what the gate last said, until that has reset', async () => {
+  let nowMs = 1_000_000
+  const app = Fastify()
+  await app.register(answerErrors, { logger: pino({ level: 'silent' }) })
+  await app.register(authenticate, {
+    keys: { lookup: () => ({ kind: 'active', key: KEY }), stop: async () => undefined },
+    limits: { requestsPerMinute: 600, tokensPerMinute: 9_000 },
+    clock: () => nowMs,
+  })
+  app.get('/call', { onRequest: [app.requireKey] }, async (request) => {
+    request.noteRate({ remainingRequests: 3, remainingTokens: 70, resetMs: 90_000 })
+    return {}
+  })
+  app.get('/other', { onRequest: [app.requireKey] }, async () => ({}))
+  const figures = async (url: string) => {
+    const { headers } = await app.inject({ url, headers: { authorization: 'Bearer any' } })
+    return ['limit', 'remaining', 'reset'].map((name) =>
+      ['requests', 'tokens'].map((unit) => headers[`x-ratelimit-${name}-${unit}`]),
+    )
+  }
+  const limits = ['60', '9000']
+  expect(await figures('/other')).toEqual([limits, limits, ['0', '0']])
+  expect(await figures('/call')).toEqual([limits, ['3', '70'], ['90', '90']])
+  nowMs += 89_500
+  expect(await figures('/other')).toEqual([limits, ['3', '70'], ['1', '1']])
+  nowMs += 500
+  expect(await figures('/other')).toEqual([limits, limits, ['0', '0']])
+  await app.close()
+})
