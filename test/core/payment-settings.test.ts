@@ -4,7 +4,7 @@ import { readPaymentSettings } from '../../src/core/payment-settings.ts'
 const STRIPE = { STRIPE_SECRET_KEY: 'sk_test_x', STRIPE_WEBHOOK_SECRET: 'whsec_x' }
 const PAYPAL = { PAYPAL_CLIENT_ID: 'id', PAYPAL_CLIENT_SECRET: 'secret', PAYPAL_WEBHOOK_ID: 'hook' }
 
-const read = (environment: Record<string, string>) => {
+const read = (environment: Record<string, string | undefined>) => {
   const problems: string[] = []
   const settings = readPaymentSettings(environment, problems)
   return { settings, problems }

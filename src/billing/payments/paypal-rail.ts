@@ -15,6 +15,8 @@ import { type PaypalEvent, paypalAmount, paypalEventNotice, refundFact } from '.
 /** What the customer is asked: to pay now, not to look an order over again. */
 const PAY_NOW = 'PAY_NOW' as PaypalExperienceUserAction
 const CAPTURE = 'CAPTURE' as CheckoutPaymentIntent
+/** 422: the order cannot be captured as it is now; asking again would not help. */
+const NOT_CAPTURABLE = 422
 const WHOLE_ANSWER = 'return=representation'
 
 /** Payments by PayPal's Orders v2: an order, the customer's approval, our capture. */
@@ -22,12 +24,19 @@ export async function createPaypalRail(settings: PaypalSettings, returnUrl: stri
   const client = await createPaypalClient(settings)
 
   const capture = async (payment: Payment, orderId: string): Promise<RailNotice[]> => {
-    const { result } = await client.orders.captureOrder({
-      id: orderId,
-      paypalRequestId: `${payment.id}-capture`,
-      prefer: WHOLE_ANSWER,
-    })
-    return orderNotices(payment, result)
+    try {
+      const { result } = await client.orders.captureOrder({
+        id: orderId,
+        paypalRequestId: `${payment.id}-capture`,
+        prefer: WHOLE_ANSWER,
+      })
+      return orderNotices(payment, result)
+    } catch (error) {
+      if ((error as { statusCode?: number }).statusCode !== NOT_CAPTURABLE) throw error
+      // Captured by another instance just now, or declined: the order itself says which.
+      const { result } = await client.orders.getOrder({ id: orderId })
+      return orderNotices(payment, result)
+    }
   }
 
   return {
