@@ -1,0 +1,149 @@
+import pino from 'pino'
+import { createBalanceStore } from '../../src/billing/balance-store.ts'
+import { createHoldGate, type HoldGate } from '../../src/billing/hold-gate.ts'
+import { createAdvancePayment } from '../../src/billing/payments/advance-payment.ts'
+import { createPaymentEventStore } from '../../src/billing/payments/payment-event-store.ts'
+import type { OpenedCheckout, PaymentRail, RailNotice } from '../../src/billing/payments/payment-rail.ts'
+import { createPaymentStore, type Payment } from '../../src/billing/payments/payment-store.ts'
+import type { ReconcileDependencies } from '../../src/billing/payments/reconcile-payments.ts'
+import { createReserveTakeback } from '../../src/billing/payments/takeback-hold.ts'
+import { createTopUpService } from '../../src/billing/payments/top-up-service.ts'
+import { picoUsd } from '../../src/core/money.ts'
+import type { PaymentFact } from '../../src/core/payment.ts'
+import { createRedis, type Redis } from '../../src/platform/redis.ts'
+import { openTestBooks, type TestBooks } from './billing.ts'
+import { createTestRedis } from './services.ts'
+
+export const AMOUNT_PICO = 25_000_000_000_000n
+
+/** A rail that says what the test tells it to. */
+export interface ScriptedRail extends PaymentRail {
+  /** What `lookUp` answers; the last one stays. */
+  answer: (payment: Payment) => RailNotice[]
+  lookUps: number
+}
+
+export interface TestPayments extends ReconcileDependencies {
+  books: TestBooks
+  redis: Redis
+  gate: HoldGate
+  rail: ScriptedRail
+  announced: string[]
+  /** Shifts the clock of everything here, ms. */
+  travel(ms: number): void
+  /** An open payment of AMOUNT_PICO. */
+  open(accountId: string): Promise<Payment>
+  /** Tells facts of a payment, each as an event of its own, and follows them. */
+  tell(payment: Payment, ...facts: PaymentFact[]): Promise<Payment>
+  /** Keeps an event, as a receiver does that dies before it acts. */
+  keep(payment: Payment, fact: PaymentFact): Promise<void>
+  load(accountId: string): Promise<void>
+  close(): Promise<void>
+}
+
+let eventNumber = 0
+
+/** Everything top-ups are made of, over a database and a Redis of their own and a scripted rail. */
+export async function startTestPayments(): Promise<TestPayments> {
+  const [books, server] = await Promise.all([openTestBooks(), createTestRedis()])
+  const redis = createRedis({ url: server.url, name: 'test', mode: 'wait' })
+  const gate = createHoldGate(redis)
+  let shiftMs = 0
+  const clock = () => Date.now() + shiftMs
+  const logger = pino({ level: 'silent' })
+  const announced: string[] = []
+  const reserveTakeback = createReserveTakeback(redis, gate, clock)
+  const announceAccount = async (accountId: string) => void announced.push(accountId)
+  const { postgres } = books
+  const advance = createAdvancePayment({ postgres, gate, reserveTakeback, announceAccount, logger, clock })
+  const payments = createPaymentStore(postgres)
+  const events = createPaymentEventStore(postgres)
+  const rail = scriptedRail()
+  const rails = new Map([['stripe' as const, rail]])
+  const topUps = createTopUpService({ payments, events, rails, advance, logger, clock })
+  const keep = async (payment: Payment, fact: PaymentFact) => {
+    await events.record(noticeOf(payment, fact))
+  }
+  return {
+    books,
+    redis,
+    gate,
+    rail,
+    announced,
+    postgres,
+    payments,
+    events,
+    rails,
+    topUps,
+    advance,
+    reserveTakeback,
+    logger,
+    clock,
+    travel(ms) {
+      shiftMs += ms
+    },
+    async open(accountId) {
+      const opening = await topUps.open(accountId, 'stripe', AMOUNT_PICO)
+      if (opening.kind !== 'opened') throw new Error(opening.kind)
+      return opening.payment
+    },
+    async tell(payment, ...facts) {
+      for (const fact of facts) await keep(payment, fact)
+      return advance(payment.id)
+    },
+    keep,
+    async load(accountId) {
+      const ledger = (await createBalanceStore(postgres).balances([accountId])).get(accountId)
+      if (ledger) await gate.load(accountId, ledger)
+    },
+    async close() {
+      redis.disconnect()
+      await Promise.all([server.close(), books.close()])
+    },
+  }
+}
+
+export function noticeOf(payment: Payment, fact: PaymentFact, changes: Partial<RailNotice> = {}): RailNotice {
+  eventNumber += 1
+  return {
+    rail: 'stripe',
+    eventId: `evt_${eventNumber}`,
+    type: fact.kind,
+    paymentId: payment.id,
+    reference: null,
+    chargeId: fact.kind === 'settled' ? `charge_${payment.id}` : null,
+    fact,
+    refusal: null,
+    ask: false,
+    ...changes,
+  }
+}
+
+export const settledFact: PaymentFact = { kind: 'settled', amountPico: picoUsd(AMOUNT_PICO) }
+
+export const refundFact = (refundId: string, amountPico: bigint, failed = false): PaymentFact => ({
+  kind: 'refund',
+  refundId,
+  amountPico: picoUsd(amountPico),
+  failed,
+})
+
+function scriptedRail(): ScriptedRail {
+  const rail: ScriptedRail = {
+    name: 'stripe',
+    answer: () => [],
+    lookUps: 0,
+    openCheckout: async ({ id }): Promise<OpenedCheckout> => ({
+      checkoutId: `checkout_${id}`,
+      checkoutUrl: 'https://x',
+    }),
+    readWebhook: async () => ({ kind: 'forged', reason: 'scripted' }),
+    async lookUp(payment) {
+      rail.lookUps += 1
+      return rail.answer(payment)
+    },
+    abandon: async (payment) => rail.answer(payment),
+    refund: async (payment, amountPico, key) => noticeOf(payment, refundFact(key, amountPico)),
+  }
+  return rail
+}
