@@ -45,6 +45,7 @@ const TRUSTED_LOCK_PART = 2 / 3
 export class Claims {
   private readonly held = new Map<string, HeldClaim>()
   private readonly options: ClaimsOptions
+  private renewing: Promise<void> = Promise.resolve()
 
   constructor(options: ClaimsOptions) {
     this.options = options
@@ -86,7 +87,14 @@ export class Claims {
     }
   }
 
-  private async renewSome(claims: HeldClaim[]): Promise<void> {
+  /** One renewal after another: a claim that one of them revives would look lost to the other. */
+  private renewSome(claims: HeldClaim[]): Promise<void> {
+    const renewal = this.renewing.then(() => this.renewNow(claims))
+    this.renewing = renewal.catch(() => undefined)
+    return renewal
+  }
+
+  private async renewNow(claims: HeldClaim[]): Promise<void> {
     const { clock, epoch, extend, keepRevived } = this.options
     const [askedAt, epochThen] = [clock(), epoch.current()]
     const locked = claims.filter((claim) => !claim.isRevived)

@@ -17,8 +17,7 @@ import { FramePublisher } from '../src/relay/frame-publisher.ts'
 import { createReplyArchive } from '../src/relay/reply-archive.ts'
 import { createAttemptChain } from './attempt-chain.ts'
 import { createBreakerBoard } from './breaker-board.ts'
-import { DispatchWorker } from './dispatch-worker.ts'
-import { loadTokenizer } from './providers/count-tokens.ts'
+import { DispatchWorker, openDispatchJobs } from './dispatch-worker.ts'
 import { createProviderRegistry } from './providers/registry.ts'
 import { createTransport } from './providers/transport.ts'
 import { createRedisRecovery, type Doubt } from './redis-recovery.ts'
@@ -77,7 +76,7 @@ export async function startDispatchRole(
     max: config.unconfirmedSettlementsMax,
   })
   const worker = new DispatchWorker({
-    connection: queueRedis,
+    jobs: openDispatchJobs(queueRedis, config.jobLockMs, logger),
     dispatchQueue,
     epoch,
     concurrency: config.workerConcurrency,
@@ -111,8 +110,6 @@ export async function startDispatchRole(
   const recovery = createRedisRecovery({ claims: worker.claims, outbox, gate, logger })
   restate = recovery.restate
   const stopConfirming = pollEvery(CONFIRM_MS, recovery.confirm, () => undefined)
-  // A first count in the middle of calls would hold all of them up.
-  await loadTokenizer()
   await listenForControl(subscriber, (message) => calls.control(message))
   await worker.start()
 

@@ -12,7 +12,7 @@ import { type CallRunnerDependencies, type Claim, runCall } from './call-runner.
 import { Claims } from './claims.ts'
 
 export interface DispatchWorkerOptions extends CallRunnerDependencies {
-  connection: Redis
+  jobs: DispatchJobs
   /** The same queue, for calls whose job Redis lost. */
   dispatchQueue: DispatchQueue
   epoch: EpochWatch
@@ -32,7 +32,44 @@ const MAX_LOOKS = 32
 /** An idle worker looks for calls this often: a worker that hangs may have swallowed the wake-up. */
 const BLOCK_SECONDS = 1
 
-type ClaimedJob = Job<CallJob>
+type ClaimedJob = Pick<Job<CallJob>, 'id' | 'data' | 'attemptsStarted' | 'processedOn' | 'moveToWait'>
+
+/** The dispatch queue as a worker sees it that fetches by hand. */
+export interface DispatchJobs {
+  /** Begins to look for jobs whose worker died. */
+  start(): Promise<void>
+  /** Claims a job; with `block`, waits a while for one. */
+  getNextJob(token: string, options: { block: boolean }): Promise<ClaimedJob | undefined>
+  /** Completes a job and, in the same step, claims the next if told to. */
+  complete(job: ClaimedJob, token: string, fetchNext: boolean): Promise<ClaimedJob | undefined>
+  /** Renews locks; returns the jobs whose lock another has, or nobody. */
+  extendJobLocks(jobIds: string[], tokens: string[], durationMs: number): Promise<string[]>
+  close(): Promise<void>
+}
+
+/** The queue over BullMQ. `connection` is a client in mode `wait`. */
+export function openDispatchJobs(connection: Redis, lockMs: number, logger: Logger): DispatchJobs {
+  const worker = new ManualWorker(DISPATCH_QUEUE, null, {
+    connection,
+    prefix: QUEUE_PREFIX,
+    lockDuration: lockMs,
+    stalledInterval: lockMs / 2,
+    maxStalledCount: NEVER,
+    drainDelay: BLOCK_SECONDS,
+  })
+  worker.on('error', (error) => logger.warn({ err: error }, 'dispatch queue'))
+  worker.on('stalled', (callId) => logger.warn({ callId }, 'call lost its worker; back in the queue'))
+  return {
+    async start() {
+      await worker.waitUntilReady()
+      await worker.startStalledCheckTimer()
+    },
+    getNextJob: (token, options) => worker.getNextJob(token, options),
+    complete: (job, token, fetchNext) => worker.complete(job as Job<CallJob>, token, fetchNext),
+    extendJobLocks: (jobIds, tokens, durationMs) => worker.extendJobLocks(jobIds, tokens, durationMs),
+    close: () => worker.close(true),
+  }
+}
 
 /**
  * Fetches calls by hand and runs many at once. BullMQ's own loop fetches one job after another until the
@@ -40,7 +77,7 @@ type ClaimedJob = Job<CallJob>
  * the next in the same script.
  */
 export class DispatchWorker {
-  private readonly worker: ManualWorker
+  private readonly jobs: DispatchJobs
   private readonly options: DispatchWorkerOptions
   private readonly token = randomUUID()
   /** The calls this worker has. */
@@ -54,22 +91,11 @@ export class DispatchWorker {
   constructor(options: DispatchWorkerOptions) {
     this.options = options
     this.slots = options.concurrency
-    this.worker = new ManualWorker(DISPATCH_QUEUE, null, {
-      connection: options.connection,
-      prefix: QUEUE_PREFIX,
-      lockDuration: options.lockMs,
-      stalledInterval: options.lockMs / 2,
-      maxStalledCount: NEVER,
-      drainDelay: BLOCK_SECONDS,
-    })
-    this.worker.on('error', (error) => options.logger.warn({ err: error }, 'dispatch queue'))
-    this.worker.on('stalled', (callId) =>
-      options.logger.warn({ callId }, 'call lost its worker; back in the queue'),
-    )
+    this.jobs = options.jobs
     this.claims = new Claims({
       ...options,
       extend: (callIds) =>
-        this.worker.extendJobLocks(
+        this.jobs.extendJobLocks(
           callIds,
           callIds.map(() => this.token),
           options.lockMs,
@@ -82,8 +108,7 @@ export class DispatchWorker {
   }
 
   async start(): Promise<void> {
-    await this.worker.waitUntilReady()
-    await this.worker.startStalledCheckTimer()
+    await this.jobs.start()
     this.loop = this.fetch()
   }
 
@@ -95,7 +120,7 @@ export class DispatchWorker {
     await drained
     clearTimeout(timer)
     clearInterval(this.renewal)
-    await this.worker.close(true)
+    await this.jobs.close()
     await this.loop
   }
 
@@ -124,7 +149,7 @@ export class DispatchWorker {
 
   /** Claims a call and starts it; says whether there was one. Only a lone look waits for one to come. */
   private async look(block: boolean): Promise<boolean> {
-    const job = (await this.worker.getNextJob(this.token, { block })) as ClaimedJob | undefined
+    const job = await this.jobs.getNextJob(this.token, { block })
     if (job) void this.runOn(job)
     return job !== undefined
   }
@@ -156,7 +181,7 @@ export class DispatchWorker {
         await job.moveToWait(this.token)
         return undefined
       }
-      return await this.worker.complete(job, this.token, !this.stopping)
+      return await this.jobs.complete(job, this.token, !this.stopping)
     } catch (error) {
       // The job keeps its claim until the lock runs out, then another worker takes it over.
       logger.error({ err: error, callId }, 'call not completed')
@@ -180,7 +205,7 @@ export class DispatchWorker {
 /** BullMQ's worker without its loop. */
 class ManualWorker extends Worker<CallJob> {
   /** Completes a job and, in the same script, claims the next. */
-  async complete(job: ClaimedJob, token: string, fetchNext: boolean): Promise<ClaimedJob | undefined> {
+  async complete(job: Job<CallJob>, token: string, fetchNext: boolean): Promise<Job<CallJob> | undefined> {
     const next = await job.moveToCompleted(undefined as never, token, fetchNext)
     if (!Array.isArray(next)) return undefined
     const [data, id] = next

@@ -2,9 +2,10 @@ import { randomUUID } from 'node:crypto'
 import type { BillingMetrics } from '../src/billing/billing-metrics.ts'
 import { type DriftCheckDependencies, repairDrift } from '../src/billing/drift-check.ts'
 import { type HoldSweepDependencies, sweepHolds } from '../src/billing/hold-sweep.ts'
-import { createFindQueuedCalls } from '../src/platform/queued-calls.ts'
+import { createFindQueuedCalls, type FindQueuedCalls } from '../src/platform/queued-calls.ts'
 import type { DispatchQueue, SettlementQueue } from '../src/platform/queues.ts'
 import type { Redis } from '../src/platform/redis.ts'
+import type { ReadEpoch } from '../src/platform/redis-epoch.ts'
 import { lockKey } from '../src/platform/redis-keys.ts'
 
 /**
@@ -23,6 +24,8 @@ export interface MaintenanceOptions
   dispatchQueue: DispatchQueue
   settlementQueue: SettlementQueue
   metrics: BillingMetrics
+  /** Says how old Redis's data is; nothing is swept while it is young. Absent: it is old enough. */
+  readEpoch?: ReadEpoch
   clock: () => number
   everyMs?: number
 }
@@ -35,6 +38,8 @@ export interface MaintenanceReport {
 
 const EVERY_MS = 30_000
 const LOCK_MS = 120_000
+/** Workers have restated their calls and settlements by then, also many of them. */
+const YOUNG_MS = 60_000
 const ACCOUNTS_AT_ONCE = 100
 
 /** Deletes the lock if it is still ours. KEYS 1 lock; ARGV 1 token; returns the number of keys deleted. */
@@ -98,7 +103,13 @@ async function maintain(
   options: MaintenanceOptions,
 ): Promise<Omit<MaintenanceReport, 'accounts'>> {
   const { dispatchQueue, settlementQueue, metrics, clock } = options
-  const findQueued = createFindQueuedCalls(dispatchQueue, settlementQueue)
+  const findInQueues = createFindQueuedCalls(dispatchQueue, settlementQueue)
+  // A hold may be back before the job it belongs to. Asked afterwards: the data may be lost while we look.
+  const findQueued: FindQueuedCalls = async (callIds) => {
+    const queued = await findInQueues(callIds)
+    const isYoung = options.readEpoch && (await options.readEpoch()).ageMs < YOUNG_MS
+    return isYoung ? new Set(callIds) : queued
+  }
   const lost = await Promise.all(
     accountIds.map((accountId) => sweepHolds(accountId, clock(), { ...options, findQueued })),
   )

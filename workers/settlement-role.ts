@@ -11,6 +11,7 @@ import type { Logger } from '../src/platform/logger.ts'
 import { createPostgres } from '../src/platform/postgres.ts'
 import { createDispatchQueue, createSettlementQueue } from '../src/platform/queues.ts'
 import { checkRedisSettings, createRedis } from '../src/platform/redis.ts'
+import { createEpochReader } from '../src/platform/redis-epoch.ts'
 import { startEvents } from './events/events-part.ts'
 import { startMaintenance } from './maintenance-worker.ts'
 import { startPaymentKeeper } from './payment-keeper.ts'
@@ -45,6 +46,7 @@ export async function startSettlementRole(
     inspection: createGateInspection(redis),
     balances: createBalanceStore(postgres),
     metrics,
+    readEpoch: createEpochReader(redis),
     logger,
     clock: Date.now,
   })

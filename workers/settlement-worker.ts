@@ -5,7 +5,7 @@ import type { SettlementStore } from '../src/billing/settlement-store.ts'
 import type { Logger } from '../src/platform/logger.ts'
 import { SETTLEMENT_QUEUE, type SettlementJob } from '../src/platform/queues.ts'
 import type { Redis } from '../src/platform/redis.ts'
-import { type BatchJob, createBatchWorker } from './batch-worker.ts'
+import { type BatchJob, type BatchWorker, createBatchWorker } from './batch-worker.ts'
 
 /**
  * Settles finished calls in batches. Per batch: one PostgreSQL transaction, then the gate of each account,
@@ -21,6 +21,8 @@ export interface SettlementWorker {
 export interface SettlementWorkerOptions {
   /** A client in mode `wait`. BullMQ makes a second connection of it for blocking. */
   redis: Redis
+  /** The settlement queue; over `redis` when absent. */
+  batches?: BatchWorker<SettlementJob>
   store: SettlementStore
   gate: HoldGate
   logger: Logger
@@ -39,12 +41,14 @@ const PACE_MS = 50
 /** Starts settling at once. */
 export function startSettlementWorker(options: SettlementWorkerOptions): SettlementWorker {
   const { redis, logger } = options
-  const worker = createBatchWorker<SettlementJob>(SETTLEMENT_QUEUE, {
-    redis,
-    batchMax: options.settlementBatchMax,
-    lockMs: options.jobLockMs,
-    logger,
-  })
+  const worker =
+    options.batches ??
+    createBatchWorker<SettlementJob>(SETTLEMENT_QUEUE, {
+      redis,
+      batchMax: options.settlementBatchMax,
+      lockMs: options.jobLockMs,
+      logger,
+    })
   const stopping = new AbortController()
 
   const settleBatch = async (jobs: Batch): Promise<void> => {

@@ -57,7 +57,11 @@ export async function expectBooksInOrder(stack: TestStack): Promise<void> {
     await expect.poll(() => redis.hlen(`sy:{${accountId}}:holds`), { timeout: 5_000 }).toBe(0)
     const { balancePico } = await postgres.account.findUniqueOrThrow({ where: { id: accountId } })
     const [held, available] = await redis.mget(`sy:{${accountId}}:held`, `sy:{${accountId}}:avail`)
-    expect({ held, available }).toEqual({ held: '0', available: String(balancePico) })
+    // An account that was not used since Redis lost its data is not loaded, and has no holds.
+    expect({ held: held ?? '0', available: available ?? String(balancePico) }).toEqual({
+      held: '0',
+      available: String(balancePico),
+    })
     expect(balancePico).toBeGreaterThanOrEqual(0n)
   }
   const audit = await stack.command('audit')

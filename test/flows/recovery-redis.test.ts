@@ -1,0 +1,168 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { expectBooksInOrder, sweepNow, untilIdle } from '../helpers/books.ts'
+import { ask, type Caller, type StreamSoFar, stream, type WholeAnswer } from '../helpers/chat-client.ts'
+import { startStack, type TestStack } from '../helpers/stack.ts'
+import type { Part } from '../helpers/stack-part.ts'
+
+const WORDS = 100
+const GRACE_MS = 1_500
+const QUEUE_WAIT_MS = 4_000
+
+let stack: TestStack
+let caller: Caller
+let whole: string
+let workers: Part[]
+
+beforeAll(async () => {
+  stack = await startStack({
+    processes: true,
+    databaseProxy: true,
+    dispatchWorkers: 2,
+    environment: {
+      RECOVERY_GRACE_MS: String(GRACE_MS),
+      QUEUE_WAIT_MS: String(QUEUE_WAIT_MS),
+      NON_STREAMING_CALL_TIMEOUT_MS: '20000',
+      CALL_TIMEOUT_MS: '20000',
+    },
+    models: {
+      'test/plain': [{ at: 'alpha', model: `words-${WORDS}` }],
+      'test/steady': [{ at: 'alpha', model: `words-${WORDS}.rate-40` }],
+      'test/late': [{ at: 'alpha', model: `words-${WORDS}.latency-4000` }],
+    },
+  })
+  workers = stack.dispatch
+  caller = { url: stack.url, key: (await stack.account('5.00')).key }
+  whole = (await ask(caller, { model: 'test/plain' })).text!
+}, 90_000)
+afterAll(() => stack?.close())
+// The balance of the caller is in Redis at the beginning of each case.
+beforeEach(async () => expect((await ask(caller, { model: 'test/plain' })).status).toBe(200))
+afterEach(async () => {
+  stack.databaseProxy!.restore()
+  await expectBooksInOrder(stack)
+})
+
+/** Redis's data is gone. Once with its server in place, once with another server at its address. */
+const LOSSES = [
+  ['emptied', () => stack.redis.flushall()],
+  [
+    'replaced by an empty server',
+    async () => {
+      await stack.redisServer.kill()
+      await stack.redisServer.restart()
+    },
+  ],
+] as const
+
+const repeat = <T>(times: number, one: () => Promise<T>) => Promise.all(Array.from({ length: times }, one))
+
+/** So many calls of a model are with the provider. */
+const withProvider = (part: string, calls: number) =>
+  expect
+    .poll(() =>
+      stack.providers.log.requests.filter(({ model, state }) => model?.includes(part) && state === 'open'),
+    )
+    .toHaveLength(calls)
+
+async function expectCharged(answers: Array<WholeAnswer | StreamSoFar>): Promise<void> {
+  await untilIdle(stack)
+  const records = await stack.postgres.callRecord.findMany({
+    where: { id: { in: answers.map((answer) => answer.id!) } },
+  })
+  expect(records).toHaveLength(answers.length)
+  for (const record of records) {
+    expect(record).toMatchObject({ status: 'completed', completionTokens: WORDS })
+  }
+}
+
+describe.each(LOSSES)('Redis %s', (_, lose) => {
+  it('under running calls: each is answered whole and charged once, and no hold is lost', async () => {
+    const streams = await repeat(20, () => stream(caller, { model: 'test/steady' }))
+    const late = repeat(20, () => ask(caller, { model: 'test/late' }))
+    await Promise.all([...streams.map((one) => one.said(20)), withProvider('latency', 20)])
+    await lose()
+    const answers = [...(await Promise.all(streams.map((one) => one.end))), ...(await late)]
+    for (const answer of answers) {
+      expect(answer).toMatchObject({ status: 200, text: whole, finishReason: 'stop', errorCode: null })
+    }
+    await expectCharged(answers)
+    expect(await sweepNow(stack)).toBe(0)
+  })
+
+  it('while calls hold nearly all of a balance: nothing is spent twice', async () => {
+    // 1.5 calls' worth: while one runs, no other may be admitted.
+    const { key, accountId } = await stack.account('0.0040')
+    const poor = { url: stack.url, key }
+    const body = { max_tokens: 1_200 }
+    const running = await stream(poor, { model: 'test/steady', ...body })
+    await running.said(10)
+    await lose()
+    const others = await repeat(10, () => ask(poor, { model: 'test/plain', ...body }))
+    expect(others.map((answer) => answer.status)).toEqual(others.map(() => 402))
+    expect(await running.end).toMatchObject({ done: true, text: whole })
+    await stack.settled(accountId)
+    expect((await ask(poor, { model: 'test/plain', ...body })).status).toBe(200)
+  })
+
+  it('while settlements wait for PostgreSQL: they land all the same, once each', async () => {
+    stack.databaseProxy!.refuse()
+    const answers = await repeat(150, () => ask(caller, { model: 'test/plain' }))
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
+    await lose()
+    stack.databaseProxy!.restore()
+    await expect
+      .poll(() => stack.postgres.callRecord.count({ where: { id: { in: answers.map(({ id }) => id!) } } }), {
+        timeout: 15_000,
+      })
+      .toBe(answers.length)
+    await expectCharged(answers)
+  })
+
+  it('while calls wait in the queue: they end truthfully within the deadline, and cost nothing', async () => {
+    for (const worker of workers) worker.pause()
+    const waiting = repeat(10, () => ask(caller, { model: 'test/plain' }))
+    const startedAt = Date.now()
+    await expect.poll(() => stack.redis.llen('{sy:queues}:dispatch:wait')).toBeGreaterThan(0)
+    await lose()
+    const answers = await waiting
+    expect(Date.now() - startedAt).toBeLessThan(QUEUE_WAIT_MS + 6_000)
+    for (const answer of answers) expect([408, 500, 503]).toContain(answer.status)
+    for (const worker of workers) worker.resume()
+    expect((await ask(caller, { model: 'test/plain' })).status).toBe(200)
+    await untilIdle(stack)
+    await sweepNow(stack)
+  })
+})
+
+it('a worker that dies after Redis lost its job: another takes the call over', async () => {
+  const late = repeat(4, () => ask(caller, { model: 'test/late' }))
+  await withProvider('latency', 4)
+  await stack.redis.flushall()
+  // Both have said again which calls they run.
+  await expect.poll(() => stack.redis.zcard('{sy:queues}:dispatch:delayed'), { timeout: 5_000 }).toBe(4)
+  const next = await stack.startDispatch()
+  await Promise.all(workers.map((worker) => worker.kill()))
+  workers = [next]
+  for (const answer of await late) expect(answer).toMatchObject({ status: 200, text: whole })
+  await expectCharged(await late)
+})
+
+it('Redis and every worker lost together: what was not settled yet is given away, and nothing else', async () => {
+  const { key, accountId } = await stack.account('1.00')
+  const other = { url: stack.url, key }
+  await ask(other, { model: 'test/plain' })
+  await untilIdle(stack)
+  stack.databaseProxy!.refuse()
+  const answers = await repeat(40, () => ask(other, { model: 'test/plain' }))
+  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
+  await Promise.all(workers.map((worker) => worker.kill()))
+  await stack.redis.flushall()
+  stack.databaseProxy!.restore()
+  workers = [await stack.startDispatch()]
+  expect((await ask(other, { model: 'test/plain' })).status).toBe(200)
+  await untilIdle(stack)
+  const settled = await stack.postgres.callRecord.count({ where: { accountId } })
+  // The settlement worker has one batch in hand, which it settles all the same.
+  expect(settled).toBeGreaterThanOrEqual(2)
+  expect(settled).toBeLessThanOrEqual(answers.length + 2)
+})
