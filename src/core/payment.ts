@@ -53,8 +53,6 @@ export interface PaymentOutcome extends PaymentFigures {
   /** There is or was a dispute or reversal, however it ended. */
   contested: boolean
   failureReason: string | null
-  /** The rail settled another amount than was asked for; it does not count, and a person must look. */
-  amountMismatch: boolean
 }
 
 export interface PaymentBasis {
@@ -74,8 +72,8 @@ export function paymentOutcome(
   { amountPico, opened }: PaymentBasis,
   facts: readonly PaymentFact[],
 ): PaymentOutcome {
-  const settlements = facts.filter((fact) => fact.kind === 'settled')
-  const settled = settlements.some((fact) => fact.amountPico === amountPico)
+  // Another amount than was asked for does not count; a person must look.
+  const settled = facts.some((fact) => fact.kind === 'settled' && fact.amountPico === amountPico)
   const losses = lossesOf(facts)
   const failure = facts.find((fact) => fact.kind === 'failed')
   const settledPico = settled ? amountPico : picoUsd(0n)
@@ -89,7 +87,6 @@ export function paymentOutcome(
     disputedPico,
     contested: settled && losses.contested,
     failureReason: settled ? null : (failure?.reason ?? null),
-    amountMismatch: settlements.some((fact) => fact.amountPico !== amountPico),
   }
 }
 

@@ -169,6 +169,8 @@ describe('top-ups', () => {
       await ok(stripe.deliver(stack.url, event))
       expect(await show(key, payment)).toMatchObject({ state: 'pending' })
       expect((await balance(accountId)).usd).toBe(1)
+      const shown = await stack.command('admin', 'topup', 'show', payment.payment_id)
+      expect(shown.json.events).toEqual([expect.objectContaining({ id: event.id, outcome: 'refused' })])
     })
 
     test('a checkout that lapses expires the top-up; the account hears of it', async () => {

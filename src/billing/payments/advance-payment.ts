@@ -5,7 +5,7 @@ import { movementDirection, paymentMovements } from '../../core/payment-movement
 import type { Postgres, PostgresTransaction } from '../../platform/postgres.ts'
 import { recordEvent } from '../event-outbox.ts'
 import type { HoldGate } from '../hold-gate.ts'
-import { factsOf } from './payment-event-store.ts'
+import { readFacts } from './payment-event-store.ts'
 import { type Payment, postedFigures } from './payment-store.ts'
 import { type PostedMovements, postMovements } from './post-movements.ts'
 import { suspendFor } from './suspend-for-payment.ts'
@@ -65,7 +65,8 @@ async function advanceOnce(
   await transaction.$queryRawUnsafe('SELECT id FROM payments WHERE id = $1 FOR UPDATE', paymentId)
   const payment = await transaction.payment.findUniqueOrThrow({ where: { id: paymentId } })
   const basis = { amountPico: picoUsd(payment.amountPico), opened: payment.checkoutId !== null }
-  const outcome = paymentOutcome(basis, await factsOf(transaction, paymentId))
+  const { facts, freshIds } = await readFacts(transaction, paymentId)
+  const outcome = paymentOutcome(basis, facts)
   const due = paymentMovements(postedFigures(payment), outcome)
   const giving = due.filter((movement) => movementDirection(movement) !== 'takes')
   const now = giving.length > 0 ? giving : due
@@ -86,7 +87,7 @@ async function advanceOnce(
     },
   })
   await tell(transaction, payment, outcome)
-  if (done) await noteActed(transaction, advanced, outcome, deps.logger)
+  if (done && freshIds.length > 0) await noteActed(transaction, advanced, freshIds, deps.logger)
   if (suspended)
     deps.logger.warn({ paymentId, accountId: payment.accountId, alarm: 'account-suspended' }, SUSPENDED)
   return { payment: advanced, posted, suspended, done }
@@ -111,25 +112,28 @@ async function tell(
   }
 }
 
-const MARK_APPLIED = `
-UPDATE payment_events SET outcome = 'applied' WHERE payment_id = $1 AND outcome IS NULL AND fact IS NOT NULL`
-
 const MARK_REFUSED = `
 UPDATE payment_events SET outcome = 'refused', detail = 'another amount than the payment''s'
-WHERE payment_id = $1 AND outcome IS NULL AND fact->>'kind' = 'settled' AND (fact->>'amountPico') <> $2`
+WHERE payment_id = $1 AND id = ANY ($2::text[]) AND fact->>'kind' = 'settled' AND fact->>'amountPico' <> $3`
 
+const MARK_APPLIED = `
+UPDATE payment_events SET outcome = 'applied'
+WHERE payment_id = $1 AND id = ANY ($2::text[]) AND outcome IS NULL`
+
+/** Marks what was seen, and only that: an event kept meanwhile has yet to act. */
 async function noteActed(
   transaction: PostgresTransaction,
-  payment: Payment,
-  outcome: PaymentOutcome,
+  { id, amountPico }: Payment,
+  eventIds: string[],
   logger: Logger,
 ): Promise<void> {
-  if (outcome.amountMismatch) {
-    const refused = await transaction.$executeRawUnsafe(MARK_REFUSED, payment.id, String(payment.amountPico))
-    if (refused > 0)
-      logger.error({ paymentId: payment.id, alarm: 'payment-refused' }, 'a rail settled another amount')
-  }
-  await transaction.$executeRawUnsafe(MARK_APPLIED, payment.id)
+  const refused = await transaction.$executeRawUnsafe(MARK_REFUSED, id, eventIds, String(amountPico))
+  if (refused > 0)
+    logger.error(
+      { paymentId: id, alarm: 'payment-refused' },
+      'a rail settled another amount than was asked for',
+    )
+  await transaction.$executeRawUnsafe(MARK_APPLIED, id, eventIds)
 }
 
 /** The ledger has it; should Redis be away now, maintenance brings it there. */

@@ -51,14 +51,24 @@ SELECT payment_id AS "paymentId" FROM payment_events
 WHERE outcome IS NULL AND payment_id IS NOT NULL AND received_at < $1
 GROUP BY payment_id ORDER BY min(received_at) LIMIT $2`
 
-/** The facts told of a payment, for use inside the transaction that acts on them. */
-export async function factsOf(transaction: PostgresTransaction, paymentId: string): Promise<PaymentFact[]> {
+/** What was told of a payment, as far as one transaction has seen it. */
+export interface ToldFacts {
+  facts: PaymentFact[]
+  /** Events among them that have not acted yet. */
+  freshIds: string[]
+}
+
+/** Reads the facts told of a payment, for the transaction that acts on them. */
+export async function readFacts(transaction: PostgresTransaction, paymentId: string): Promise<ToldFacts> {
   const events = await transaction.paymentEvent.findMany({
     where: { paymentId, OR: [{ outcome: null }, { outcome: 'applied' }] },
     orderBy: [{ receivedAt: 'asc' }, { id: 'asc' }],
-    select: { fact: true },
+    select: { id: true, fact: true, outcome: true },
   })
-  return events.flatMap(({ fact }) => (fact === null ? [] : [readFact(fact as Record<string, unknown>)]))
+  return {
+    facts: events.flatMap(({ fact }) => (fact === null ? [] : [parseFact(fact as Record<string, unknown>)])),
+    freshIds: events.filter(({ outcome }) => outcome === null).map(({ id }) => id),
+  }
 }
 
 /** Rail events in PostgreSQL. */
@@ -104,7 +114,7 @@ export function createPaymentEventStore(postgres: Postgres): PaymentEventStore {
 const amountsAsText = (_name: string, value: unknown) => (typeof value === 'bigint' ? String(value) : value)
 
 /** Written by `record` alone, so only the amount has to be turned back. */
-function readFact(fact: Record<string, unknown>): PaymentFact {
+function parseFact(fact: Record<string, unknown>): PaymentFact {
   if (!('amountPico' in fact)) return fact as unknown as PaymentFact
   const amountPico: PicoUsd = picoUsd(BigInt(String(fact.amountPico)))
   return { ...fact, amountPico } as unknown as PaymentFact
