@@ -90,6 +90,7 @@ describe("the operator's commands", () => {
 
   test('a credit can be spent at once, and counts once under one reference', async () => {
     const account = await newAccount()
+    await createHoldGate(redis).load(account, { balancePico: 5_000_000_000_000n, version: 1n })
     for (let times = 0; times < 2; times += 1) {
       expect(
         await json(
@@ -184,6 +185,7 @@ describe("the operator's commands", () => {
     expect(await json('audit')).toMatchObject({ ok: true, discrepancies: [] })
 
     const account = await newAccount()
+    await createHoldGate(redis).load(account, { balancePico: 5_000_000_000_000n, version: 1n })
     await json('admin', 'account', 'credit', account, '--amount', '1')
     const drifted = await newAccount()
     await createHoldGate(redis).load(drifted, { balancePico: 5_000_000_000_000n, version: 1n })

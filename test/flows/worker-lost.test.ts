@@ -24,6 +24,8 @@ beforeAll(async () => {
       'test/slow': [{ at: 'alpha', model: `words-${WORDS}.rate-20` }],
       'test/hangs-once': [{ at: 'alpha', model: `words-${WORDS}.flaky-1-hang` }],
       'test/hangs-once-streaming': [{ at: 'alpha', model: `words-${WORDS}.flaky-1-hang-after-role.tag-b` }],
+      // Still going on when another worker has started, however busy the machine.
+      'test/slower': [{ at: 'alpha', model: `words-${WORDS}.rate-8` }],
       'test/quick': [{ at: 'alpha', model: `words-${WORDS}.rate-100` }],
     },
   })
@@ -106,7 +108,7 @@ describe('a dispatch worker that is told to stop', () => {
   it('hands back calls of which nothing was shown, and ends the others truthfully', async () => {
     stack.providers.reset()
     const hanging = ask(caller, { model: 'test/hangs-once' })
-    const shown = await stream(caller, { model: 'test/slow' })
+    const shown = await stream(caller, { model: 'test/slower' })
     await Promise.all([reached('flaky-1-hang'), shown.said(10)])
     const stoppedAt = Date.now()
     await replace((old) => old.stop())
@@ -158,14 +160,14 @@ describe('a dispatch worker that is paused for longer than its claim', () => {
   it('does not settle a call that another runs by then, although it has an answer', async () => {
     stack.providers.reset()
     const paused = worker
-    const asking = ask(caller, { model: 'test/slow' })
-    await reached('rate-20')
+    const asking = ask(caller, { model: 'test/slower' })
+    await reached('rate-8')
     worker = await stack.startDispatch()
     paused.pause()
     const pausedAt = Date.now()
     await expect.poll(() => stack.providers.log.received, { timeout: TAKEN_OVER_WITHIN_MS }).toBe(2)
     // Its own answer is complete by now, and waits for it in the socket.
-    await expect.poll(() => stack.providers.log.requests[0]?.state, { timeout: 5_000 }).toBe('finished')
+    await expect.poll(() => stack.providers.log.requests[0]?.state, { timeout: 12_000 }).toBe('finished')
     paused.resume()
     const answer = await asking
     expect(answer).toMatchObject({ status: 200, text: whole })
