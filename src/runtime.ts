@@ -10,6 +10,7 @@ import { createIdempotency } from './admission/idempotency.ts'
 import { createLimitNotice } from './admission/limit-notice.ts'
 import { createFigureLoaders } from './admission/load-figures.ts'
 import { createHoldGate } from './billing/hold-gate.ts'
+import { findCharges } from './billing/known-calls.ts'
 import { postLedger } from './billing/ledger-store.ts'
 import { createTopUps } from './billing/payments/create-top-ups.ts'
 import { createReports } from './billing/reports.ts'
@@ -88,9 +89,10 @@ export async function createApiRuntime(config: Readonly<Config>, logger: Logger)
     admission: {
       catalog: catalog.snapshot,
       gate: createAdmissionGate(redis),
-      ...createFigureLoaders(accounts, createSpendStore(postgres), gate, redis, () =>
-        untilRestated(readEpoch, config.recoveryGraceMs),
-      ),
+      ...createFigureLoaders(accounts, createSpendStore(postgres), gate, redis, {
+        restated: () => untilRestated(readEpoch, config.recoveryGraceMs),
+        charges: (callIds) => findCharges(postgres, callIds),
+      }),
       noteLimitReached: createLimitNotice({ redis, postgres, errands }),
       errands,
       limits: config,

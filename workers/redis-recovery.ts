@@ -25,9 +25,11 @@ export interface RedisRecovery {
 const RESTORED_AT_ONCE = 500
 
 /**
- * Restates holds, then claims, then settlements. Holds first: no balance is loaded from the ledger until they
- * had time to be there (RECOVERY_GRACE_MS). Settlements last: they close holds. All of it changes nothing
- * where nothing was lost.
+ * Restates claims, then holds, then settlements. Claims first: a call that another worker has taken over by now
+ * may be settled, and its hold must not come back. Settlements last: they close holds. No balance is loaded from
+ * the ledger until holds had time to be there (RECOVERY_GRACE_MS). Where little was lost the holds of ended calls
+ * are left alone, since most are settled already and would be held twice. All of it changes nothing where
+ * nothing was lost.
  */
 export function createRedisRecovery(deps: RedisRecoveryDependencies): RedisRecovery {
   const { claims, outbox, gate, logger } = deps
@@ -38,9 +40,9 @@ export function createRedisRecovery(deps: RedisRecoveryDependencies): RedisRecov
   const run = async (doubt: Doubt): Promise<void> => {
     try {
       await confirming
-      // Claims and what waits for settlement move on meanwhile, so holds are read as they are sent.
-      const holds = (await restoreAll(runningHolds(claims), gate)) + (await restoreAll(outbox.holds(), gate))
-      if (doubt === 'emptied') await claims.renew()
+      await claims.renew()
+      let holds = await restoreAll(runningHolds(deps), gate)
+      if (doubt === 'emptied') holds += await restoreAll(outbox.holds(), gate)
       const settlements = await outbox.restate()
       logger.warn({ doubt, holds, settlements }, 'what redis may have lost was told to it again')
     } catch (error) {
@@ -67,8 +69,10 @@ export function createRedisRecovery(deps: RedisRecoveryDependencies): RedisRecov
   }
 }
 
-function* runningHolds(claims: Pick<Claims, 'envelopes'>): Iterable<RestoredHold> {
-  for (const envelope of claims.envelopes()) yield restoredHold(envelope, true)
+/** Holds of calls that run, read as they are sent: calls end meanwhile. */
+function* runningHolds({ claims, outbox }: RedisRecoveryDependencies): Iterable<RestoredHold> {
+  const ended = new Set([...outbox.holds()].map((hold) => hold.callId))
+  for (const envelope of claims.envelopes()) if (!ended.has(envelope.id)) yield restoredHold(envelope, true)
 }
 
 /** Takes some holds at a time; returns how many Redis had lost. */

@@ -63,6 +63,8 @@ export function dispatchCall(
   // Nothing may throw from here on: a call that waits has a job, or hears that it has none.
   const call = hub.register(envelope, sink, () => void lookAfter())
   const queued = enqueueCall(dispatchQueue, envelope, sealedBody).catch((error) => {
+    // A worker has it: the job came to be, and only the word of it was lost.
+    if (call.isHeard) return
     logger.error({ err: error, callId: id }, 'call not enqueued')
     end('failed', NOT_QUEUED)
     // The job may exist all the same: Redis can go away between doing a thing and saying so.

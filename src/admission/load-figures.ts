@@ -9,16 +9,24 @@ import type { AdmissionDependencies } from './admit-call.ts'
 /** Reads of a balance that Redis knows a newer one of. */
 const LOADS_MAX = 5
 
-/**
- * How admission brings figures that Redis does not know (yet, or any more) over from PostgreSQL. `restated`
- * resolves once workers have had time to tell an emptied Redis what they hold.
- */
+/** Older than every balance there is: it closes holds and changes nothing else. */
+const NO_NEWS = { balancePico: 0n, version: 0n }
+
+/** What loading has to know of a Redis that lost its data. */
+export interface Recovery {
+  /** Resolves once workers have had time to tell an emptied Redis what they hold. */
+  restated: () => Promise<void>
+  /** What PostgreSQL charged for some calls, of those that are settled. */
+  charges: (callIds: string[]) => Promise<Map<string, bigint>>
+}
+
+/** How admission brings figures that Redis does not know (yet, or any more) over from PostgreSQL. */
 export function createFigureLoaders(
   accounts: AccountStore,
   spend: SpendStore,
   gate: HoldGate,
   redis: Redis,
-  restated: () => Promise<void>,
+  recovery: Recovery,
 ): Pick<AdmissionDependencies, 'loadBalance' | 'loadAllowance' | 'releaseHold'> {
   const balanceOf = async (accountId: string) => {
     const account = await accounts.find(accountId)
@@ -30,14 +38,20 @@ export function createFigureLoaders(
   return {
     loadBalance: (accountId) =>
       once(accountId, async () => {
-        await restated()
+        await recovery.restated()
         for (let load = 0; load < LOADS_MAX; load++) {
-          if (await gate.load(accountId, await balanceOf(accountId))) return
+          // Workers restate more than was lost: charges of settled calls are inside the balance already.
+          const open = (await gate.openHolds(accountId)).map((hold) => hold.callId)
+          const charges = open.length > 0 ? await recovery.charges(open) : new Map<string, bigint>()
+          const settled = [...charges].map(([callId, chargePico]) => ({ callId, chargePico }))
+          const ledger = await balanceOf(accountId)
+          if (settled.length > 0) await gate.apply(accountId, ledger, settled)
+          if (await gate.load(accountId, ledger)) return
         }
       }),
 
     async releaseHold(accountId, callId) {
-      await gate.apply(accountId, await balanceOf(accountId), [{ callId, chargePico: 0n }])
+      await gate.apply(accountId, NO_NEWS, [{ callId, chargePico: 0n }])
     },
 
     async loadAllowance({ keyId, accountId, limitPico }, period) {

@@ -38,6 +38,9 @@ end
 local known = tonumber(redis.call('GET', ver) or '-1')
 local newer = tonumber(version) > known
 local loaded = redis.call('EXISTS', avail) == 1
+-- Somebody else loaded it meanwhile. A newer balance comes with the settlement that made it, and with the hold
+-- that closes: taken over before that, its charge would count twice for a moment.
+if load and loaded then return { redis.call('GET', avail), redis.call('GET', held) or '0', 0 } end
 if newer then redis.call('SET', ver, version) end
 if (loaded and newer) or (not loaded and load and tonumber(version) >= known) then
   redis.call('SET', avail, balance)

@@ -19,3 +19,11 @@ export async function findKnownCalls(postgres: Postgres, callIds: string[]): Pro
   const [quarantined, settled] = await Promise.all([idsOf(QUARANTINED), idsOf(SETTLED)])
   return { settled, quarantined }
 }
+
+const CHARGES = 'SELECT id, charge_pico AS "chargePico" FROM call_records WHERE id = ANY ($1::text[])'
+
+/** What some calls were charged, of those that are settled; pico-USD. */
+export async function findCharges(postgres: Postgres, callIds: string[]): Promise<Map<string, bigint>> {
+  const rows = await postgres.$queryRawUnsafe<Array<{ id: string; chargePico: bigint }>>(CHARGES, callIds)
+  return new Map(rows.map(({ id, chargePico }) => [id, chargePico]))
+}

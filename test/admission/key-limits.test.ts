@@ -57,7 +57,10 @@ beforeAll(async () => {
   deps = {
     catalog: () => built.snapshot,
     gate: createAdmissionGate(redis),
-    ...createFigureLoaders(accounts, createSpendStore(books.postgres), gate, redis, async () => undefined),
+    ...createFigureLoaders(accounts, createSpendStore(books.postgres), gate, redis, {
+      restated: async () => undefined,
+      charges: async () => new Map(),
+    }),
     noteLimitReached: () => undefined,
     errands: createErrands(pino({ level: 'silent' })),
     limits: config,

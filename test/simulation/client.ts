@@ -1,0 +1,138 @@
+import { ulid } from 'ulid'
+import { admitCall } from '../../src/admission/admit-call.ts'
+import { dispatchCall } from '../../src/admission/dispatch-call.ts'
+import type { ChatRequest } from '../../src/core/chat-request.ts'
+import { ApiError } from '../../src/core/errors.ts'
+import type { FrameBody } from '../../src/core/frames.ts'
+import type { CallId } from '../../src/core/ids.ts'
+import type { Api } from './gateway.ts'
+import type { SeededRandom } from './seeded-random.ts'
+import { answerTo } from './simulated-provider.ts'
+
+/** One call as its client sees it. */
+export interface ClientCall {
+  id: CallId
+  accountId: string
+  api: Api
+  isStream: boolean
+  prompt: string
+  startedAtMs: number
+  /** What was shown so far. */
+  text: string
+  status: 'waiting' | 'refused' | 'whole' | 'error' | 'hung-up' | 'connection-lost'
+  hangUp: (() => void) | null
+  /** What the client was told that cannot be right. */
+  complaint: string | null
+}
+
+/** Sends one call; runs as an event of its API process. `onEnd` hears when the client saw an end. */
+export function sendCall(
+  api: Api,
+  accountId: string,
+  random: SeededRandom,
+  nowMs: number,
+  note: (call: ClientCall, what: string) => void,
+): ClientCall {
+  const words = random.whole(1, 12)
+  const call: ClientCall = {
+    id: `chatcmpl_${ulid(nowMs, random.unit)}`,
+    accountId,
+    api,
+    isStream: random.chance(0.6),
+    prompt: `words-${words}`,
+    startedAtMs: nowMs,
+    text: '',
+    status: 'waiting',
+    hangUp: null,
+    complaint: null,
+  }
+  const limit = random.chance(0.3) ? undefined : words + random.whole(0, 20)
+  void start(call, request(call, limit), api, note)
+  return call
+}
+
+async function start(
+  call: ClientCall,
+  chat: ChatRequest,
+  { admission, dispatch }: Api,
+  note: (call: ClientCall, what: string) => void,
+): Promise<void> {
+  const key = { ...KEY, accountId: call.accountId, keyId: `key_${call.accountId}` }
+  try {
+    const identity = { callId: call.id, requestId: call.id, idempotencyRecord: null }
+    const { envelope } = await admitCall(chat, key, identity, admission)
+    note(call, `admitted, ${envelope.holdPico} held`)
+    const sink = {
+      frame: (body: FrameBody) => hear(call, body, note),
+      flush: () => undefined,
+      tick: () => undefined,
+    }
+    const { hangUp } = dispatchCall(envelope, chat, sink, dispatch)
+    call.hangUp = hangUp
+  } catch (error) {
+    if (call.status !== 'waiting') return
+    call.status = 'refused'
+    note(call, `refused: ${error instanceof ApiError ? error.code : String(error)}`)
+  }
+}
+
+function hear(call: ClientCall, body: FrameBody, note: (call: ClientCall, what: string) => void): void {
+  if (call.status === 'hung-up') return
+  const answer = answerTo(call.prompt)
+  if (call.status !== 'waiting') {
+    call.complaint ??= `heard ${body[0]} after its end`
+    return
+  }
+  switch (body[0]) {
+    case 'text':
+      call.text += body[1]
+      if (!answer.startsWith(call.text)) call.complaint ??= `was shown ${JSON.stringify(call.text)}`
+      return
+    case 'reply':
+      call.text = body[2].content ?? ''
+      return ended(call, 'whole', note)
+    case 'finish':
+      return ended(call, 'whole', note)
+    case 'error':
+      call.status = 'error'
+      return note(call, `error: ${body[1].code}`)
+    default:
+  }
+}
+
+function ended(call: ClientCall, status: 'whole', note: (call: ClientCall, what: string) => void): void {
+  call.status = status
+  if (call.text !== answerTo(call.prompt)) call.complaint ??= `whole answer is ${JSON.stringify(call.text)}`
+  note(call, 'saw the end')
+}
+
+const KEY = {
+  kind: 'standard' as const,
+  state: 'active' as const,
+  name: '',
+  limitPico: null,
+  limitReset: 'none' as const,
+  expiresAt: null,
+  requestsPerMinute: null,
+  concurrentCalls: null,
+}
+
+const request = ({ prompt, isStream }: ClientCall, completionLimit: number | undefined): ChatRequest => ({
+  models: ['sim/model'],
+  messages: [{ role: 'user', content: prompt }],
+  stream: isStream,
+  completionLimit,
+  routingProfile: undefined,
+  preferences: {
+    order: [],
+    only: undefined,
+    ignore: [],
+    allowFallbacks: true,
+    requireParameters: false,
+    dataCollection: 'allow',
+    zdr: false,
+    sort: undefined,
+    maxPrice: { prompt: undefined, completion: undefined, request: undefined },
+  },
+  parameters: {},
+})

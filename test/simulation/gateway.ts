@@ -1,0 +1,409 @@
+import { pino } from 'pino'
+import { Registry } from 'prom-client'
+import { createAdmissionGate } from '../../src/admission/admission-gate.ts'
+import type { AdmissionDependencies } from '../../src/admission/admit-call.ts'
+import type { DispatchDependencies } from '../../src/admission/dispatch-call.ts'
+import { createErrands } from '../../src/admission/errands.ts'
+import { createFigureLoaders } from '../../src/admission/load-figures.ts'
+import type { BalanceStore } from '../../src/billing/balance-store.ts'
+import { createBillingMetrics } from '../../src/billing/billing-metrics.ts'
+import { createGateInspection } from '../../src/billing/gate-inspection.ts'
+import { createHoldGate } from '../../src/billing/hold-gate.ts'
+import type { SettlementStore } from '../../src/billing/settlement-store.ts'
+import type { CallJob } from '../../src/core/call-job.ts'
+import type { CatalogSnapshot } from '../../src/core/catalog.ts'
+import { buildCatalogSnapshot } from '../../src/core/catalog-snapshot.ts'
+import { pollEvery } from '../../src/platform/poll-every.ts'
+import type { Postgres } from '../../src/platform/postgres.ts'
+import { enqueueSettlements, type SettlementJob } from '../../src/platform/queues.ts'
+import { createEpochReader, untilRestated, watchEpoch } from '../../src/platform/redis-epoch.ts'
+import { listenForControl } from '../../src/relay/control-listener.ts'
+import { FramePublisher } from '../../src/relay/frame-publisher.ts'
+import type { ReplyArchive } from '../../src/relay/reply-archive.ts'
+import { ReplyHub } from '../../src/relay/reply-hub.ts'
+import { createAttemptChain } from '../../workers/attempt-chain.ts'
+import { DispatchWorker } from '../../workers/dispatch-worker.ts'
+import { runMaintenance } from '../../workers/maintenance-worker.ts'
+import { createRedisRecovery, type Doubt } from '../../workers/redis-recovery.ts'
+import { RunningCalls } from '../../workers/running-calls.ts'
+import { SettlementOutbox } from '../../workers/settlement-outbox.ts'
+import { createSettlementOutlet, type SettlementOutlet } from '../../workers/settlement-outlet.ts'
+import { startSettlementWorker } from '../../workers/settlement-worker.ts'
+import { ModelPostgres } from './model-postgres.ts'
+import { ModelQueue } from './model-queue.ts'
+import { ModelRedis } from './model-redis.ts'
+import type { SeededRandom } from './seeded-random.ts'
+import {
+  connectRedis,
+  openBatches,
+  openDispatchJobs,
+  openQueue,
+  PubSub,
+  type RedisServices,
+} from './simulated-clients.ts'
+import { createSimulatedProvider } from './simulated-provider.ts'
+import { type Connection, type ConnectionMode, SimulatedServer } from './simulated-server.ts'
+import { SimulatedProcess, type SimulatedTime } from './simulated-time.ts'
+
+/** Bugs to inject, to see that the simulation finds them. */
+export type Bug =
+  /** The hold is released before the charge is committed. */
+  | 'release-before-commit'
+  /** The client sees the end before the settlement is enqueued. */
+  | 'settle-after-end'
+  /** Balances are loaded as soon as Redis was emptied. */
+  | 'no-grace'
+  /** Workers do not restate what they know. */
+  | 'no-restatement'
+  /** A call that was settled is charged again. */
+  | 'charge-twice'
+
+export const LIMITS = {
+  requestsPerMinute: 1_000_000,
+  tokensPerMinute: 1_000_000_000,
+  concurrentCalls: 1_000,
+  defaultCompletionLimit: 40,
+  attemptsPerCall: 3,
+  queueWaitMs: 2_000,
+  callTimeoutMs: 6_000,
+  nonStreamingCallTimeoutMs: 6_000,
+}
+const LOCK_MS = 1_000
+const GRACE_MS = 1_500
+const SETTLEMENTS_KEPT = 1_000
+
+const LOGGER = pino({ level: process.env.SIMULATION_LOG ?? 'silent' }, {
+  write: (l: string) => console.log(l),
+} as never)
+const METRICS = createBillingMetrics(new Registry())
+const NO_ARCHIVE: ReplyArchive = {
+  keep: async () => undefined,
+  read: async () => null,
+  forget: async () => undefined,
+}
+const UNSEALED = { seal: (text: string) => text, open: (box: string) => box }
+
+const CATALOG = buildCatalog()
+
+export interface Api {
+  process: SimulatedProcess
+  admission: AdmissionDependencies
+  dispatch: DispatchDependencies
+}
+
+export interface Worker {
+  process: SimulatedProcess
+  /** Calls whose settlement this worker could enqueue again. */
+  outbox: SettlementOutbox
+}
+
+/** The gateway's processes as they are composed in production, over models of the services they share. */
+export class Gateway {
+  readonly redis: RedisServices
+  readonly postgresServer: SimulatedServer
+  readonly books = new ModelPostgres()
+  readonly dispatchQueue: ModelQueue<CallJob>
+  readonly settlementQueue: ModelQueue<SettlementJob>
+  private readonly time: SimulatedTime
+  private readonly random: SeededRandom
+  private readonly bug: Bug | null
+  private started = 0
+
+  constructor(time: SimulatedTime, random: SeededRandom, bug: Bug | null) {
+    this.time = time
+    this.random = random
+    this.bug = bug
+    const server = new SimulatedServer('redis', time, random)
+    this.redis = { server, data: new ModelRedis(() => time.nowMs), pubSub: new PubSub(server) }
+    this.postgresServer = new SimulatedServer('postgres', time, random)
+    this.dispatchQueue = new ModelQueue(() => time.nowMs, random)
+    this.settlementQueue = new ModelQueue(() => time.nowMs, random)
+  }
+
+  /** Everything Redis knew is gone. */
+  emptyRedis(): void {
+    this.redis.data.flush()
+    this.dispatchQueue.flush()
+    this.settlementQueue.flush()
+  }
+
+  /** As src/runtime.ts composes it. */
+  async startApi(): Promise<Api> {
+    const process = this.newProcess('api')
+    const clock = () => this.time.nowMs
+    const redis = connectRedis(this.redis, this.connect(process, 'fail-fast'))
+    const queues = this.connect(process, 'fail-fast')
+    const subscriber = connectRedis(this.redis, this.connect(process, 'wait'))
+    const postgres = this.postgresServer.connect(process, 'fail-fast')
+    const hub = new ReplyHub({ apiId: process.name, subscriber, publisher: redis, logger: LOGGER, clock })
+    const gate = createHoldGate(redis)
+    const readEpoch = createEpochReader(redis)
+    const graceMs = this.bug === 'no-grace' ? 0 : GRACE_MS
+    const accounts = {
+      find: (id: string) => postgres.send(() => ({ id, ...this.books.balance(id)! })),
+    }
+    const errands = createErrands(LOGGER)
+    const loaders = createFigureLoaders(accounts as never, {} as never, gate, redis, {
+      restated: () => untilRestated(readEpoch, graceMs),
+      charges: (callIds) =>
+        postgres.send(() => {
+          const settled = callIds.filter((id) => this.books.calls.has(id))
+          return new Map(settled.map((id) => [id, BigInt(this.books.calls.get(id)!.chargePico)] as const))
+        }),
+    })
+    await this.time.runAs(process, () => {
+      void hub.start()
+      void watchEpoch({
+        redis,
+        readEpoch,
+        logger: LOGGER,
+        onEmptied: () => void setTimeout(() => hub.lookAfterAll(), graceMs),
+      }).catch(() => undefined)
+    })
+    return {
+      process,
+      admission: {
+        catalog: () => CATALOG,
+        gate: createAdmissionGate(redis),
+        ...loaders,
+        noteLimitReached: () => undefined,
+        errands,
+        limits: LIMITS,
+        replyChannel: hub.channel,
+        topUpUrl: 'http://localhost',
+        clock,
+        random: this.random.unit,
+      },
+      dispatch: {
+        hub,
+        dispatchQueue: openQueue(this.dispatchQueue, queues).dispatch,
+        settlementQueue: openQueue(this.settlementQueue, queues).settlement,
+        sealer: UNSEALED,
+        archive: NO_ARCHIVE,
+        errands,
+        logger: LOGGER,
+        clock,
+      },
+    }
+  }
+
+  /** As workers/dispatch-role.ts composes it. */
+  async startDispatch(): Promise<Worker> {
+    const process = this.newProcess('dispatch')
+    // One connection, as in production: what is sent first is done first.
+    const connection = this.connect(process, 'wait')
+    const redis = connectRedis(this.redis, connection)
+    const calls = new RunningCalls()
+    const gate = createHoldGate(redis)
+    const { dispatch: dispatchQueue } = openQueue(this.dispatchQueue, connection)
+    const { settlement } = openQueue(this.settlementQueue, connection)
+    let restate = (_doubt: Doubt): unknown => undefined
+    let stretch = async () => 'unknown'
+    const outbox = new SettlementOutbox({
+      enqueue: (records) => enqueueSettlements(settlement, records),
+      jobsLeft: async (jobIds) => {
+        const states = await Promise.all(jobIds.map((jobId) => settlement.getJobState(jobId)))
+        return states.map((state) => state !== 'unknown')
+      },
+      stretch: () => stretch(),
+      logger: LOGGER,
+      max: SETTLEMENTS_KEPT,
+    })
+    const start = async () => {
+      const epoch = await watchEpoch({
+        redis,
+        readEpoch: createEpochReader(redis),
+        logger: LOGGER,
+        onEmptied: () => void restate('emptied'),
+        onReconnected: () => void restate('reconnected'),
+      })
+      stretch = epoch.stretch
+      const publisher = new FramePublisher({
+        redis,
+        logger: LOGGER,
+        onUnheard: (channel) => calls.abortChannel(channel),
+        openChannels: () => calls.channels(),
+      })
+      const worker = new DispatchWorker({
+        jobs: openDispatchJobs(this.dispatchQueue, this.redis, process, LOCK_MS),
+        dispatchQueue,
+        epoch,
+        concurrency: 8,
+        lockMs: LOCK_MS,
+        graceMs: 1_000,
+        calls,
+        publisher,
+        chain: this.chain(),
+        catalog: () => CATALOG,
+        sealer: UNSEALED,
+        gate,
+        archive: NO_ARCHIVE,
+        settle: this.outlet(outbox),
+        logger: LOGGER,
+        clock: () => this.time.nowMs,
+      })
+      if (this.bug !== 'no-restatement') {
+        const recovery = createRedisRecovery({ claims: worker.claims, outbox, gate, logger: LOGGER })
+        restate = recovery.restate
+        pollEvery(1_000, recovery.confirm, () => undefined)
+      }
+      await listenForControl(connectRedis(this.redis, this.connect(process, 'wait')), (message) =>
+        calls.control(message),
+      )
+      await worker.start()
+    }
+    await this.time.runAs(process, () => void start())
+    return { process, outbox }
+  }
+
+  /** As workers/settlement-role.ts composes it, without maintenance, which runs when the simulation says so. */
+  async startSettlement(): Promise<SimulatedProcess> {
+    const process = this.newProcess('settlement')
+    const redis = connectRedis(this.redis, this.connect(process, 'wait'))
+    const gate = createHoldGate(redis)
+    const store = this.store(process)
+    await this.time.runAs(process, () => {
+      startSettlementWorker({
+        redis,
+        batches: openBatches(this.settlementQueue, this.redis, process, LOCK_MS),
+        store:
+          this.bug === 'release-before-commit'
+            ? {
+                settle: async (records) => {
+                  for (const { id, accountId } of records) {
+                    const ledger = this.books.balance(accountId)!
+                    await gate.apply(accountId, ledger, [{ callId: id, chargePico: 0n }])
+                  }
+                  return store.settle(records)
+                },
+              }
+            : store,
+        gate,
+        logger: LOGGER,
+        metrics: METRICS,
+        settlementBatchMax: 50,
+        jobLockMs: LOCK_MS,
+      })
+    })
+    return process
+  }
+
+  /** Maintenance runs once, in a process of its own. */
+  async maintain(): Promise<void> {
+    const process = this.newProcess('maintenance')
+    const connection = this.connect(process, 'wait')
+    const redis = connectRedis(this.redis, connection)
+    const postgres = this.postgresServer.connect(process, 'fail-fast')
+    const balances: BalanceStore = {
+      balances: (ids) =>
+        postgres.send(() => new Map(ids.map((id) => [id, this.books.balance(id)!] as const))),
+    }
+    const known = (sql: string, ids: string[]) => {
+      const table = sql.includes('quarantined') ? this.books.quarantined : this.books.calls
+      return ids.filter((id) => table.has(id)).map((id) => ({ id }))
+    }
+    await this.time.runAs(process, () => {
+      runMaintenance({
+        redis,
+        dispatchQueue: openQueue(this.dispatchQueue, connection).dispatch,
+        settlementQueue: openQueue(this.settlementQueue, connection).settlement,
+        settlements: this.store(process),
+        postgres: {
+          $queryRawUnsafe: (sql: string, ids: string[]) => postgres.send(() => known(sql, ids)),
+        } as unknown as Postgres,
+        gate: createHoldGate(redis),
+        inspection: createGateInspection(redis),
+        balances,
+        metrics: METRICS,
+        readEpoch: createEpochReader(redis),
+        logger: LOGGER,
+        clock: () => this.time.nowMs,
+      }).catch(() => undefined)
+    })
+  }
+
+  private store(process: SimulatedProcess): SettlementStore {
+    const connection = this.postgresServer.connect(process, 'fail-fast')
+    return {
+      settle: (records) =>
+        connection.send(() => {
+          if (this.bug === 'charge-twice') for (const { id } of records) this.books.calls.delete(id)
+          return this.books.settle(records)
+        }),
+    }
+  }
+
+  private outlet(outbox: SettlementOutbox): SettlementOutlet {
+    const outlet = createSettlementOutlet((calls) => outbox.enqueue(calls))
+    if (this.bug !== 'settle-after-end') return outlet
+    return async (call) => void setTimeout(() => void outlet(call), 5)
+  }
+
+  private chain() {
+    const provider = createSimulatedProvider(this.random)
+    return createAttemptChain({
+      catalog: () => CATALOG,
+      providers: () => provider,
+      board: {
+        health: () => ({ kind: 'ready' }),
+        claimProbe: async () => null,
+        report: () => undefined,
+        state: () => [],
+        close: async () => undefined,
+      },
+      budget: { countCall: () => undefined, ask: async () => true, close: async () => undefined },
+      settings: {
+        attemptsPerCall: LIMITS.attemptsPerCall,
+        firstTokenTimeoutMs: 800,
+        lastFirstTokenTimeoutMs: 1_200,
+        reasoningFirstTokenTimeoutMs: 1_200,
+        reasoningLastFirstTokenTimeoutMs: 1_200,
+        idleTimeoutMs: 700,
+      },
+      logger: LOGGER,
+      now: () => this.time.nowMs,
+      random: this.random.unit,
+    })
+  }
+
+  private connect(process: SimulatedProcess, mode: ConnectionMode): Connection {
+    return this.redis.server.connect(process, mode)
+  }
+
+  private newProcess(role: string): SimulatedProcess {
+    this.started += 1
+    return new SimulatedProcess(`${role}-${this.started}`)
+  }
+}
+
+function buildCatalog(): CatalogSnapshot {
+  const provider = (id: string) => ({ id, base_url: `http://${id}.test/v1` })
+  const result = buildCatalogSnapshot(
+    [
+      {
+        name: 'simulation',
+        updatedAt: 0,
+        content: {
+          replace: true,
+          providers: [provider('alpha'), provider('beta')],
+          models: [
+            {
+              id: 'sim/model',
+              vendor: 'sim',
+              context_length: 10_000,
+              max_output_tokens: 1_000,
+              list_price: { prompt: '1.20', completion: '2.30' },
+              offers: [
+                { provider: 'alpha', upstream_model: 'm', assistant_prefill: true },
+                { provider: 'beta', upstream_model: 'm' },
+              ],
+            },
+          ],
+        },
+      },
+    ],
+    { discountPercent: 5, openWeightsDiscountPercent: 20, generatedAt: 0, isUsable: () => true },
+  )
+  if (result.kind !== 'snapshot') throw new Error(result.problems.join('; '))
+  return result.snapshot
+}

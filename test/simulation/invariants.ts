@@ -1,0 +1,148 @@
+import { accountKeys } from '../../src/platform/redis-keys.ts'
+import type { ClientCall } from './client.ts'
+import type { Gateway, Worker } from './gateway.ts'
+
+export interface World {
+  gateway: Gateway
+  accountIds: readonly string[]
+  calls: readonly ClientCall[]
+  workers: readonly Worker[]
+  /** Redis lost its data, and workers may have been too late to restate what they held. */
+  mayOverspend: boolean
+  /** Redis and a worker were both lost: settlements may have gone with them. */
+  mayLoseCharges: boolean
+}
+
+/** The laws that hold after every step. Returns the first that is broken, or null. */
+export function brokenLaw(world: World): string | null {
+  for (const accountId of world.accountIds) {
+    const broken = brokenGate(world, accountId) ?? brokenBooks(world, accountId)
+    if (broken) return `${accountId}: ${broken}`
+  }
+  for (const call of world.calls) {
+    const broken = call.complaint ?? brokenPromise(world, call)
+    if (broken) return `${call.id}: ${broken}`
+  }
+  return null
+}
+
+function brokenGate(world: World, accountId: string): string | null {
+  const { gateway } = world
+  const { data } = gateway.redis
+  const keys = accountKeys(accountId)
+  const held = BigInt(data.get(keys.held) ?? '0')
+  let holds = 0n
+  for (const hold of data.hashes.get(keys.holds)?.values() ?? []) holds += BigInt(hold.split(':')[0]!)
+  if (holds !== held) return `the open holds sum to ${holds}, held says ${held}`
+  const [avail, ver] = [data.get(keys.avail), data.get(keys.ver)]
+  if (avail === null) return null
+  const base = gateway.books.accounts.get(accountId)?.history.get(BigInt(ver ?? '-1'))
+  if (base === undefined) return `the gate is at version ${ver}, which the ledger never had`
+  if (BigInt(avail) !== base - held)
+    return `available is ${avail}, but ${base} less ${held} are ${base - held}`
+  // A charge can be in the balance before its hold is closed. It counts twice then, on the safe side.
+  const twice = countedTwice(world, accountId, BigInt(ver ?? '-1'))
+  if (BigInt(avail) + twice < 0n && !world.mayOverspend)
+    return `available is below zero: ${avail}, ${twice} of it twice`
+  return null
+}
+
+/** Charges inside the balance at a version whose holds are still open. */
+function countedTwice({ gateway }: World, accountId: string, version: bigint): bigint {
+  let sum = 0n
+  for (const callId of gateway.redis.data.hashes.get(accountKeys(accountId).holds)?.keys() ?? []) {
+    const settled = gateway.books.chargedAt.get(callId)
+    if (settled && settled.version <= version) sum += settled.chargePico
+  }
+  return sum
+}
+
+function brokenBooks({ gateway, mayOverspend }: World, accountId: string): string | null {
+  const { books } = gateway
+  const account = books.accounts.get(accountId)!
+  if (account.balancePico < 0n) return `the balance is below zero: ${account.balancePico}`
+  const opening = account.history.get(1n)!
+  const entries = books.entriesOf(accountId)
+  if (opening + entries !== account.balancePico) {
+    return `the entries sum to ${opening + entries}, the balance is ${account.balancePico}`
+  }
+  if (books.quarantined.size > 0 && !mayOverspend) return `quarantined: ${[...books.quarantined.keys()]}`
+  return null
+}
+
+/** What a call that has ended is owed: its charge is safe somewhere, and still covered by its hold. */
+function brokenPromise(world: World, call: ClientCall): string | null {
+  const { gateway } = world
+  const captures = gateway.books.postings.filter((posting) => posting.id === call.id)
+  if (captures.length > 1) return `charged ${captures.length} times`
+  const record = gateway.books.calls.get(call.id)
+  if (record) {
+    const { served, usage, chargePico, holdPico } = record
+    const cost =
+      served === null
+        ? 0n
+        : BigInt(served.rate.prompt) * BigInt(usage.promptTokens) +
+          BigInt(served.rate.completion) * BigInt(usage.completionTokens)
+    if (BigInt(chargePico) !== cost) return `charged ${chargePico}, recomputed ${cost}`
+    if (BigInt(chargePico) > BigInt(holdPico)) return `charged ${chargePico}, held ${holdPico}`
+    if (call.status === 'whole' && record.status !== 'completed' && !world.mayLoseCharges) {
+      return `its client saw the end, but it was settled as ${record.status}`
+    }
+    return null
+  }
+  if (world.mayLoseCharges) return null
+  const pending = pendingSettlement(gateway, call.id)
+  if (call.status === 'whole' && !pending && !isKept(world, call.id)) {
+    return 'its client saw the end, and no settlement is on its way'
+  }
+  if (!pending || world.mayOverspend || gateway.books.quarantined.has(call.id)) return null
+  // A gate that is not loaded admits nothing that the hold would have to be kept from.
+  const keys = accountKeys(call.accountId)
+  if (gateway.redis.data.get(keys.avail) === null) return null
+  const hold = gateway.redis.data.hashes.get(keys.holds)?.get(call.id)
+  if (BigInt(pending.chargePico) > BigInt(hold?.split(':')[0] ?? '0')) {
+    return `its settlement of ${pending.chargePico} waits, and its hold is ${hold ?? 'gone'}`
+  }
+  return null
+}
+
+function pendingSettlement({ settlementQueue }: Gateway, callId: string) {
+  for (const job of settlementQueue.jobs.values()) {
+    for (const record of job.data.records) if (record.id === callId) return record
+  }
+  return null
+}
+
+/** Whether a worker that lives could enqueue the settlement again. */
+function isKept({ workers }: World, callId: string): boolean {
+  return workers.some(({ process, outbox }) => {
+    if (!process.isAlive) return false
+    for (const hold of outbox.holds()) if (hold.callId === callId) return true
+    return false
+  })
+}
+
+/** What holds besides when nothing is in flight any more. */
+export function brokenRest(world: World): string | null {
+  const { gateway } = world
+  for (const accountId of world.accountIds) {
+    const keys = accountKeys(accountId)
+    const { data } = gateway.redis
+    const open = [...(data.hashes.get(keys.holds)?.keys() ?? [])].filter(
+      (id) => !gateway.books.quarantined.has(id),
+    )
+    if (open.length > 0) return `${accountId}: holds are open: ${open}`
+    const avail = data.get(keys.avail)
+    const { balancePico } = gateway.books.balance(accountId)!
+    if (avail !== null && gateway.books.quarantined.size === 0 && BigInt(avail) !== balancePico) {
+      return `${accountId}: available is ${avail}, the balance ${balancePico}`
+    }
+  }
+  for (const call of world.calls) {
+    if (call.status === 'waiting') return `${call.id}: its client still waits`
+    if (call.status !== 'whole' || world.mayLoseCharges || gateway.books.quarantined.has(call.id)) continue
+    const record = gateway.books.calls.get(call.id)
+    if (record?.status !== 'completed') return `${call.id}: given away, its record is ${record?.status}`
+  }
+  return null
+}

@@ -1,0 +1,189 @@
+import type { ModelRedis } from './model-redis.ts'
+
+type Script = (redis: ModelRedis, keys: string[], args: string[]) => unknown
+
+const WINDOW_MS = 60_000
+
+/** src/admission/admit.lua, for keys without a spending limit. */
+const admit: Script = (redis, keys, args) => {
+  const [avail, held, holds, expiry, rate, open] = keys as [string, string, string, string, string, string]
+  const [id, lifetime, amountText, flexible, promptCost, completionRate, limitText] = args as string[]
+  const [maxRequests, maxTokens, tokens, maxOpen] = args.slice(7, 11).map(Number) as [
+    number,
+    number,
+    number,
+    number,
+  ]
+  const [limited, key, period] = args.slice(11, 14) as [string, string, string]
+  if (limited === '1') throw new Error('the model knows no allowances')
+
+  const window = Math.floor(redis.nowMs / WINDOW_MS)
+  const elapsed = (redis.nowMs % WINDOW_MS) / WINDOW_MS
+  const seen = redis.hash(rate)
+  const number = (field: string) => Number(seen.get(field) ?? Number.NaN)
+  let [requests, used, lastRequests, lastUsed] = [0, 0, 0, 0]
+  if (number('window') === window) {
+    requests = number('requests')
+    used = number('tokens')
+    lastRequests = number('last_requests')
+    lastUsed = number('last_tokens')
+  } else if (number('window') === window - 1) {
+    lastRequests = number('requests')
+    lastUsed = number('tokens')
+  }
+  let requestsLeft = maxRequests - requests - lastRequests * (1 - elapsed)
+  let tokensLeft = maxTokens - used - lastUsed * (1 - elapsed)
+  const answer = (outcome: string, ...more: unknown[]) => [
+    outcome,
+    Math.max(0, Math.floor(requestsLeft)),
+    Math.max(0, Math.floor(tokensLeft)),
+    requests > 0
+      ? Math.ceil((2 - elapsed) * WINDOW_MS)
+      : lastRequests > 0
+        ? Math.ceil((1 - elapsed) * WINDOW_MS)
+        : 0,
+    ...more,
+  ]
+  const previous = redis.hash(holds).get(id!)
+  if (previous !== undefined) {
+    const [amount, granted] = previous.split(':')
+    return answer('ok', amount, granted)
+  }
+  if (requestsLeft < 1 || tokensLeft < tokens) return answer('rate', WINDOW_MS)
+  const places = redis.sortedSet(open)
+  for (const [member, deadline] of places) if (deadline <= redis.nowMs) places.delete(member)
+  if (places.size >= maxOpen) return answer('concurrency', 1000)
+  if (redis.get(avail) === null) return answer('load-balance')
+
+  const take = (sum: bigint): boolean => {
+    if (redis.add(avail, -sum) >= 0n) return true
+    redis.add(avail, sum)
+    return false
+  }
+  let amount = BigInt(amountText!)
+  let limit = limitText!
+  if (!take(amount)) {
+    const available = BigInt(redis.get(avail)!)
+    const spare = available - BigInt(promptCost!)
+    let affords = 0n
+    if (spare >= 0n) {
+      affords = BigInt(completionRate!) > 0n ? spare / BigInt(completionRate!) : BigInt(limit)
+      if (affords > BigInt(limit)) affords = BigInt(limit)
+    }
+    if (flexible !== '1' || affords < 1n) return answer('balance', String(available), Number(affords))
+    amount = BigInt(promptCost!) + affords * BigInt(completionRate!)
+    limit = String(affords)
+    if (!take(amount)) return answer('balance', String(available), Number(affords))
+  }
+  redis.add(held, amount)
+  redis.hash(holds).set(id!, `${amount}:${limit}:${key}:${period}`)
+  redis.sortedSet(expiry).set(id!, redis.nowMs + Number(lifetime))
+  places.set(id!, redis.nowMs + Number(lifetime))
+  const counts = {
+    window,
+    requests: requests + 1,
+    tokens: used + tokens,
+    last_requests: lastRequests,
+    last_tokens: lastUsed,
+  }
+  for (const [field, count] of Object.entries(counts)) seen.set(field, String(count))
+  requests += 1
+  requestsLeft -= 1
+  tokensLeft -= tokens
+  return answer('ok', String(amount), limit)
+}
+
+/** src/billing/apply.lua, for keys without a spending limit. */
+const apply: Script = (redis, keys, args) => {
+  const [avail, held, holds, expiry, ver] = keys as [string, string, string, string, string]
+  const [prefix, balance, version, load, ...settled] = args as [string, string, string, string, ...string[]]
+  const released: bigint[] = []
+  for (let index = 0; index < settled.length; index += 2) {
+    const id = settled[index]!
+    const hold = redis.hash(holds).get(id)
+    if (hold === undefined) continue
+    const [amount, , key] = hold.split(':')
+    redis.add(held, -BigInt(amount!))
+    redis.hash(holds).delete(id)
+    redis.sortedSet(expiry).delete(id)
+    redis.sortedSet(`${prefix}${key}:open`).delete(id)
+    released.push(BigInt(amount!))
+  }
+  const known = BigInt(redis.get(ver) ?? '-1')
+  const newer = BigInt(version) > known
+  const loaded = redis.get(avail) !== null
+  if (load === '1' && loaded) return [redis.get(avail), redis.get(held) ?? '0', 0]
+  if (newer) redis.strings.set(ver, version)
+  if ((loaded && newer) || (!loaded && load === '1' && BigInt(version) >= known)) {
+    redis.strings.set(avail, balance)
+    redis.add(avail, -BigInt(redis.get(held) ?? '0'))
+  } else if (loaded) {
+    for (const amount of released) redis.add(avail, amount)
+  }
+  return [redis.get(avail), redis.get(held) ?? '0', known < 0n ? 1 : 0]
+}
+
+/** src/billing/restore-hold.lua, for keys without a spending limit. */
+const restoreHold: Script = (redis, keys, args) => {
+  const [avail, held, holds, expiry, open] = keys as [string, string, string, string, string]
+  const [id, amount, limit, key, period, deadline, isOpen] = args as [
+    string,
+    string,
+    string,
+    string,
+    string,
+    string,
+    string,
+  ]
+  if (redis.hash(holds).has(id)) return 0
+  redis.hash(holds).set(id, `${amount}:${limit}:${key}:${period}`)
+  redis.add(held, BigInt(amount))
+  redis.sortedSet(expiry).set(id, Number(deadline))
+  if (isOpen === '1') redis.sortedSet(open).set(id, Number(deadline))
+  if (redis.get(avail) !== null) redis.add(avail, -BigInt(amount))
+  return 1
+}
+
+/** src/billing/inspect.lua */
+const inspect: Script = (redis, [avail, held, holds, ver]) => {
+  const amounts = [...redis.hash(holds!).values()].map((hold) => hold.split(':')[0]!)
+  const low = amounts.reduce((sum, amount) => sum + BigInt(amount.slice(-9)), 0n)
+  const high = amounts.reduce((sum, amount) => sum + BigInt(amount.slice(0, -9) || '0'), 0n)
+  return [
+    redis.get(avail!),
+    redis.get(held!) ?? '0',
+    redis.get(ver!),
+    amounts.length,
+    String(high),
+    String(low),
+  ]
+}
+
+/** src/billing/rebuild.lua */
+const rebuild: Script = (redis, [avail, held, holds, ver], [balance, version, force]) => {
+  const known = redis.get(ver!)
+  if (force !== '1' && known !== null && BigInt(known) > BigInt(version!)) return 0
+  redis.strings.set(held!, '0')
+  for (const hold of redis.hash(holds!).values()) redis.add(held!, BigInt(hold.split(':')[0]!))
+  redis.strings.set(avail!, balance!)
+  redis.add(avail!, -BigInt(redis.get(held!)!))
+  redis.strings.set(ver!, version!)
+  return 1
+}
+
+/** The script of src/platform/redis-epoch.ts. */
+const epoch: Script = (redis, [key]) => {
+  if (redis.get(key!) === null) redis.strings.set(key!, `${redis.newEpoch()}:${redis.nowMs}`)
+  const [id, since] = redis.get(key!)!.split(':')
+  return [id, Math.max(0, redis.nowMs - Number(since))]
+}
+
+/** The gateway's scripts by the names they are defined under. */
+export const SCRIPTS: Record<string, Script> = {
+  syAdmit: admit,
+  syApply: apply,
+  syRestoreHold: restoreHold,
+  syInspect: inspect,
+  syRebuild: rebuild,
+  syEpoch: epoch,
+}

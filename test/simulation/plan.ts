@@ -1,0 +1,72 @@
+import { SeededRandom } from './seeded-random.ts'
+
+/** What happens in a run besides what the gateway does by itself, and when (ms from the start). */
+export type Deed = { atMs: number } & (
+  | { do: 'call'; account: number; seed: number }
+  | { do: 'hang-up'; call: number }
+  | { do: 'credit'; account: number; amountPico: bigint }
+  | { do: 'kill-api' | 'kill-dispatch' | 'kill-settlement'; backAfterMs: number }
+  | { do: 'pause-dispatch' | 'pause-settlement'; forMs: number }
+  | { do: 'redis-away' | 'redis-replaced' | 'postgres-away'; forMs: number }
+  | { do: 'redis-emptied' }
+  | { do: 'maintain' }
+)
+
+export interface Plan {
+  openingPico: bigint[]
+  deeds: Deed[]
+}
+
+/** About what one call holds. */
+const CALL_PICO = 110_000_000n
+
+/** What a seed stands for. */
+export function planOf(seed: number): Plan {
+  const random = new SeededRandom(seed)
+  const accounts = random.whole(1, 2)
+  const openingPico = Array.from({ length: accounts }, () => (CALL_PICO * BigInt(random.whole(3, 60))) / 10n)
+  const deeds: Deed[] = []
+  const calls = random.whole(2, 8)
+  for (let call = 0; call < calls; call++) {
+    const atMs = random.chance(0.7) ? random.whole(0, 300) : random.whole(0, 4_000)
+    deeds.push({ do: 'call', atMs, account: random.whole(0, accounts - 1), seed: random.whole(1, 2 ** 30) })
+    if (random.chance(0.15)) deeds.push({ do: 'hang-up', atMs: atMs + random.whole(0, 800), call })
+  }
+  const faults = random.whole(0, 4)
+  for (let fault = 0; fault < faults; fault++) deeds.push(faultAt(random.whole(0, 3_000), random))
+  if (random.chance(0.3))
+    deeds.push({ do: 'credit', atMs: random.whole(0, 2_000), account: 0, amountPico: CALL_PICO })
+  return { openingPico, deeds: deeds.sort((a, b) => a.atMs - b.atMs) }
+}
+
+function faultAt(atMs: number, random: SeededRandom): Deed {
+  const forMs = random.chance(0.5) ? random.whole(10, 400) : random.whole(400, 2_500)
+  const kind = random.pick([
+    'kill-api',
+    'kill-dispatch',
+    'kill-dispatch',
+    'kill-settlement',
+    'pause-dispatch',
+    'pause-settlement',
+    'redis-away',
+    'redis-emptied',
+    'redis-replaced',
+    'postgres-away',
+    'maintain',
+  ] as const)
+  switch (kind) {
+    case 'kill-api':
+    case 'kill-dispatch':
+    case 'kill-settlement':
+      return { do: kind, atMs, backAfterMs: forMs }
+    case 'pause-dispatch':
+    case 'pause-settlement':
+    case 'redis-away':
+    case 'redis-replaced':
+    case 'postgres-away':
+      return { do: kind, atMs, forMs }
+    case 'redis-emptied':
+    case 'maintain':
+      return { do: kind, atMs }
+  }
+}

@@ -1,0 +1,294 @@
+import { type ClientCall, sendCall } from './client.ts'
+import { type Api, type Bug, Gateway, type Worker } from './gateway.ts'
+import { brokenLaw, brokenRest, type World } from './invariants.ts'
+import { type Deed, type Plan, planOf } from './plan.ts'
+import { SeededRandom } from './seeded-random.ts'
+import { type SimulatedProcess, SimulatedTime } from './simulated-time.ts'
+
+export interface RunResult {
+  /** What broke, or null. */
+  broken: string | null
+  steps: number
+  /** What happened, a line each. */
+  trace: string[]
+  plan: Plan
+  outcomes: Record<string, number>
+}
+
+const LONGEST_RUN_MS = 60_000
+/** The sweep looks after holds of this age; Redis's data counts as young until then. */
+const SWEEP_AFTER_MS = 130_000
+
+/** Runs the gateway through one plan, checking every law after every step. The same arguments run the same. */
+export async function simulate(
+  seed: number,
+  bug: Bug | null = null,
+  plan: Plan = planOf(seed),
+): Promise<RunResult> {
+  const time = new SimulatedTime()
+  const uninstall = time.install()
+  try {
+    return await new Run(seed, time, plan, bug).run()
+  } finally {
+    uninstall()
+  }
+}
+
+/** Leaves out of a plan whatever is not needed to break a law. */
+export async function shrink(seed: number, bug: Bug | null): Promise<RunResult> {
+  let smallest = await simulate(seed, bug)
+  for (let index = smallest.plan.deeds.length - 1; index >= 0; index--) {
+    const deeds = smallest.plan.deeds.filter((_, other) => other !== index)
+    const without = await simulate(seed, bug, { ...smallest.plan, deeds })
+    if (without.broken !== null) smallest = without
+  }
+  return smallest
+}
+
+class Run implements World {
+  readonly gateway: Gateway
+  readonly accountIds: string[]
+  readonly calls: ClientCall[] = []
+  readonly workers: Worker[] = []
+  mayOverspend = false
+  mayLoseCharges = false
+  private readonly seed: number
+  private readonly time: SimulatedTime
+  private readonly random: SeededRandom
+  private readonly plan: Plan
+  private readonly apis: Api[] = []
+  private readonly settlers: SimulatedProcess[] = []
+  private readonly trace: string[] = []
+  private readonly startMs: number
+  private readonly happened = new Set<Deed['do']>()
+  private pending = 0
+
+  constructor(seed: number, time: SimulatedTime, plan: Plan, bug: Bug | null) {
+    this.seed = seed
+    this.time = time
+    this.plan = plan
+    this.random = new SeededRandom(seed ^ 0x5eed)
+    this.gateway = new Gateway(time, this.random, bug)
+    this.accountIds = plan.openingPico.map((_, index) => `acct_${index}`)
+    for (const [index, id] of this.accountIds.entries())
+      this.gateway.books.openAccount(id, plan.openingPico[index]!)
+    this.startMs = time.nowMs
+  }
+
+  async run(): Promise<RunResult> {
+    for (let part = 0; part < 2; part++) {
+      this.apis.push(await this.gateway.startApi())
+      this.workers.push(await this.gateway.startDispatch())
+    }
+    this.settlers.push(await this.gateway.startSettlement())
+    // A fresh Redis counts as one that lost its data; most runs begin later than that.
+    if (this.random.chance(0.9)) await this.stepUntil(() => false, 2_000)
+    for (const deed of this.plan.deeds) this.soon(deed.atMs, () => this.carryOut(deed))
+
+    const broken =
+      (await this.stepUntil(() => this.isDone(), LONGEST_RUN_MS)) ??
+      (this.isDone() ? null : `after ${LONGEST_RUN_MS / 1000} s there is still ${this.left()}`) ??
+      (await this.rest())
+    const outcomes: Record<string, number> = {}
+    for (const { status } of this.calls) outcomes[status] = (outcomes[status] ?? 0) + 1
+    if (broken) this.note(`BROKEN ${broken}`)
+    return { broken, steps: this.time.steps, trace: this.trace, plan: this.plan, outcomes }
+  }
+
+  /** Steps until something is so, a law is broken, or the time is over. Returns the broken law. */
+  private async stepUntil(isOver: () => boolean, forMs: number): Promise<string | null> {
+    const untilMs = this.time.nowMs + forMs
+    while (!isOver() && (await this.time.step(untilMs))) {
+      const broken = brokenLaw(this)
+      if (broken) return broken
+    }
+    return null
+  }
+
+  private isDone(): boolean {
+    const { dispatchQueue, settlementQueue } = this.gateway
+    return (
+      this.pending === 0 &&
+      dispatchQueue.jobs.size === 0 &&
+      settlementQueue.jobs.size === 0 &&
+      this.calls.every((call) => call.status !== 'waiting')
+    )
+  }
+
+  private left(): string {
+    const { dispatchQueue, settlementQueue } = this.gateway
+    const jobs = [...dispatchQueue.jobs.values()].map(({ id, state }) => `${id} (${state})`)
+    const waiting = this.calls.filter((call) => call.status === 'waiting').map((call) => call.id)
+    return `dispatch jobs ${jobs}, ${settlementQueue.jobs.size} settlement jobs, clients of ${waiting}`
+  }
+
+  /** Everything stops, the sweep comes by, and the figures must be back where they began, less the charges. */
+  private async rest(): Promise<string | null> {
+    const stillRunning = await this.stepUntil(() => false, 3_000)
+    if (stillRunning) return stillRunning
+    for (const { process } of [...this.apis, ...this.workers]) process.isAlive = false
+    for (const process of this.settlers) process.isAlive = false
+    this.time.nowMs += SWEEP_AFTER_MS
+    await this.gateway.maintain()
+    return (await this.stepUntil(() => false, 10_000)) ?? brokenRest(this)
+  }
+
+  private soon(afterMs: number, run: () => void | Promise<void>): void {
+    this.pending += 1
+    this.time.after(afterMs, null, () => {
+      void (async () => {
+        await run()
+        this.pending -= 1
+      })()
+    })
+  }
+
+  private async carryOut(deed: Deed): Promise<void> {
+    this.happened.add(deed.do)
+    const { gateway } = this
+    switch (deed.do) {
+      case 'call':
+        return this.call(deed.account, deed.seed)
+      case 'hang-up':
+        return this.hangUp(deed.call)
+      case 'credit':
+        return this.credit(deed.account, deed.amountPico)
+      case 'maintain':
+        this.note('maintenance')
+        return gateway.maintain()
+      case 'kill-api':
+        return this.killApi(deed.backAfterMs)
+      case 'kill-dispatch':
+        if (!this.kill(this.workers)) return
+        this.soon(deed.backAfterMs, async () => void this.workers.push(await gateway.startDispatch()))
+        return
+      case 'kill-settlement':
+        for (const process of this.settlers) process.isAlive = false
+        this.note('settlement killed')
+        this.soon(deed.backAfterMs, async () => void this.settlers.push(await gateway.startSettlement()))
+        return
+      case 'pause-dispatch':
+        return this.pause(this.random.pick(this.alive(this.workers)).process, deed.forMs)
+      case 'pause-settlement':
+        return this.pause(this.settlers.at(-1)!, deed.forMs)
+      case 'postgres-away':
+        this.note(`postgres away for ${deed.forMs} ms`)
+        gateway.postgresServer.goAway()
+        return this.soon(deed.forMs, () => gateway.postgresServer.comeBack())
+      case 'redis-away':
+      case 'redis-replaced':
+        return this.redisAway(deed.do === 'redis-replaced', deed.forMs)
+      case 'redis-emptied':
+        this.note('redis emptied')
+        gateway.emptyRedis()
+        return this.noteLosses()
+    }
+  }
+
+  private async call(account: number, seed: number): Promise<void> {
+    const api = this.random.pick(this.alive(this.apis))
+    const note = (call: ClientCall, what: string) => this.note(`${call.id} ${what}`)
+    await this.time.runAs(api.process, () => {
+      const call = sendCall(api, this.accountIds[account]!, new SeededRandom(seed), this.time.nowMs, note)
+      this.calls.push(call)
+      this.note(`${call.id} sent to ${api.process.name}, ${call.prompt}${call.isStream ? ', streamed' : ''}`)
+    })
+  }
+
+  private async hangUp(index: number): Promise<void> {
+    const call = this.calls[index]
+    if (call?.status !== 'waiting' || call.hangUp === null) return
+    const { hangUp, api } = call
+    this.note(`${call.id} hung up`)
+    call.status = 'hung-up'
+    await this.time.runAs(api.process, hangUp)
+  }
+
+  /** As a top-up does: the ledger first, then the gate. */
+  private credit(index: number, amountPico: bigint): void {
+    const accountId = this.accountIds[index]!
+    const account = this.gateway.books.accounts.get(accountId)!
+    account.balancePico += amountPico
+    account.version += 1n
+    account.history.set(account.version, account.balancePico)
+    // The opening balance stands for everything that was ever credited.
+    for (const [version] of account.history) if (version === 1n) this.credited(accountId, amountPico)
+    this.note(`${accountId} credited ${amountPico}`)
+  }
+
+  private credited(accountId: string, amountPico: bigint): void {
+    const entries = [
+      { ledgerAccount: `customer:${accountId}`, amountPico },
+      { ledgerAccount: 'adjustments', amountPico: -amountPico },
+    ] as const
+    this.gateway.books.postings.push({ id: `credit_${this.time.nowMs}`, kind: 'credit', accountId, entries })
+  }
+
+  private killApi(backAfterMs: number): void {
+    const victim = this.kill(this.apis)
+    if (!victim) return
+    for (const call of this.calls) {
+      if (call.api === victim && call.status === 'waiting') call.status = 'connection-lost'
+    }
+    this.soon(backAfterMs, async () => void this.apis.push(await this.gateway.startApi()))
+  }
+
+  private kill<T extends { process: SimulatedProcess }>(processes: T[]): T | null {
+    // The last one stays: clients must have somewhere to call, and calls somewhere to end.
+    if (this.alive(processes).length === 1) return null
+    const victim = this.random.pick(this.alive(processes))
+    victim.process.isAlive = false
+    this.note(`${victim.process.name} killed`)
+    this.noteLosses()
+    return victim
+  }
+
+  private pause(process: SimulatedProcess, forMs: number): void {
+    process.pausedUntilMs = this.time.nowMs + forMs
+    this.note(`${process.name} paused for ${forMs} ms`)
+    this.noteLosses()
+  }
+
+  private redisAway(isEmpty: boolean, forMs: number): void {
+    const { server } = this.gateway.redis
+    this.note(`redis away for ${forMs} ms${isEmpty ? ', comes back empty' : ''}`)
+    server.goAway()
+    if (isEmpty) this.gateway.emptyRedis()
+    this.noteLosses()
+    this.soon(forMs, () => server.comeBack())
+  }
+
+  /** Which promises cannot be kept any more, as docs/money.md says. */
+  private noteLosses(): void {
+    const { happened } = this
+    const losses = this.plan.deeds.filter((deed) => happened.has(deed.do) && isLoss(deed)).length
+    if (losses === 0) return
+    if (happened.has('kill-dispatch')) this.mayLoseCharges = true
+    const late = ['pause-dispatch', 'redis-away'] as const
+    if (late.some((fault) => happened.has(fault)) || losses > 1) this.mayOverspend = true
+  }
+
+  private alive<T extends { process: SimulatedProcess }>(processes: readonly T[]): T[] {
+    return processes.filter(({ process }) => process.isAlive)
+  }
+
+  private note(what: string): void {
+    const atMs = Math.round(this.time.nowMs - this.startMs)
+    const names = new Map(this.calls.map((call, index) => [call.id as string, `call ${index}`]))
+    this.trace.push(
+      `${String(atMs).padStart(6)} ms  ${what.replace(/chatcmpl_\w+/g, (id) => names.get(id) ?? id)}`,
+    )
+  }
+}
+
+const isLoss = ({ do: kind }: Deed): boolean => kind === 'redis-emptied' || kind === 'redis-replaced'
+
+/** A failed run for a person: how to run it again, and the least that has to happen for it. */
+export async function report(seed: number, bug: Bug | null = null): Promise<string> {
+  const { broken, trace } = await shrink(seed, bug)
+  return [
+    `seed ${seed}: ${broken}`,
+    `SIMULATION_SEED=${seed} runs it again. The least of it:`,
+    ...trace,
+  ].join('\n')
+}

@@ -1,0 +1,247 @@
+import type { CallJob } from '../../src/core/call-job.ts'
+import type { DispatchQueue, SettlementJob, SettlementQueue } from '../../src/platform/queues.ts'
+import type { Redis } from '../../src/platform/redis.ts'
+import type { BatchJob, BatchWorker } from '../../workers/batch-worker.ts'
+import type { DispatchJobs } from '../../workers/dispatch-worker.ts'
+import type { ModelJob, ModelQueue } from './model-queue.ts'
+import type { ModelRedis } from './model-redis.ts'
+import type { Connection, SimulatedServer } from './simulated-server.ts'
+import type { SimulatedProcess } from './simulated-time.ts'
+
+type Listener = (...args: never[]) => void
+
+/** Who has subscribed which channel. */
+export class PubSub {
+  private readonly server: SimulatedServer
+  private readonly subscribers = new Map<
+    string,
+    Set<{ connection: Connection; hear: (message: string) => void }>
+  >()
+
+  constructor(server: SimulatedServer) {
+    this.server = server
+  }
+
+  subscribe(channel: string, connection: Connection, hear: (message: string) => void): void {
+    if (!this.subscribers.has(channel)) this.subscribers.set(channel, new Set())
+    this.subscribers.get(channel)!.add({ connection, hear })
+  }
+
+  /** Sends to whoever is connected now; returns how many. A message may be lost on a connection that is. */
+  publish(channel: string, message: string): number {
+    const { time, random } = this.server
+    let heard = 0
+    for (const subscriber of this.subscribers.get(channel) ?? []) {
+      const { connection, hear } = subscriber
+      if (!connection.process.isAlive || !connection.isConnected) continue
+      heard += 1
+      if (random.chance(0.01)) continue
+      time.after(this.server.latencyMs(), connection.process, () => hear(message))
+    }
+    return heard
+  }
+}
+
+export interface RedisServices {
+  server: SimulatedServer
+  data: ModelRedis
+  pubSub: PubSub
+}
+
+/** A client of the model, with the part of ioredis that the gateway uses of it. */
+export function connectRedis({ data, pubSub }: RedisServices, connection: Connection): Redis {
+  const messageListeners: Listener[] = []
+  const subscribed = new Set<string>()
+  const send = <T>(perform: () => T): Promise<T> => connection.send(perform)
+  const hear = (channel: string) => (message: string) => {
+    for (const listener of messageListeners) (listener as (...args: string[]) => void)(channel, message)
+  }
+  const client: Record<string, unknown> = {
+    defineCommand(name: string) {
+      client[name] = (keyCount: number, ...rest: Array<string | number>) => {
+        const texts = rest.map(String)
+        return send(() => data.script(name, texts.slice(0, keyCount), texts.slice(keyCount)))
+      }
+    },
+    on(event: string, listener: Listener) {
+      if (event === 'ready') connection.onReady(listener as () => void)
+      else if (event === 'message') messageListeners.push(listener)
+      return client
+    },
+    off(event: string, listener: Listener) {
+      if (event === 'ready') connection.offReady(listener as () => void)
+      return client
+    },
+    subscribe: (channel: string) =>
+      send(() => {
+        if (!subscribed.has(channel)) pubSub.subscribe(channel, connection, hear(channel))
+        subscribed.add(channel)
+        return 1
+      }),
+    publish: (channel: string, message: string) => send(() => pubSub.publish(channel, message)),
+    get: (key: string) => send(() => data.get(key)),
+    mget: (...keys: string[]) => send(() => keys.map((key) => data.get(key))),
+    set: (key: string, value: string, ...options: unknown[]) =>
+      send(() => {
+        if (options.includes('NX') && data.get(key) !== null) return null
+        data.strings.set(key, value)
+        return 'OK'
+      }),
+    // The one script that is not defined by a name releases a lock.
+    eval: (_script: string, _keys: number, key: string, token: string) =>
+      send(() => (data.get(key) === token && data.strings.delete(key) ? 1 : 0)),
+    sadd: (key: string, member: string) => send(() => void data.set(key).add(member)),
+    smembers: (key: string) => send(() => [...data.set(key)]),
+    hgetall: (key: string) => send(() => Object.fromEntries(data.hash(key))),
+    zrem: (key: string, member: string) => send(() => (data.sortedSet(key).delete(member) ? 1 : 0)),
+    zrangebyscore: (key: string, _from: string, to: number) =>
+      send(() => [...data.sortedSet(key)].filter(([, score]) => score <= to).map(([member]) => member)),
+  }
+  return client as unknown as Redis
+}
+
+/** The part of BullMQ's Queue that the gateway uses. */
+export function openQueue(
+  model: ModelQueue<CallJob> | ModelQueue<SettlementJob>,
+  connection: Connection,
+): { dispatch: DispatchQueue; settlement: SettlementQueue } {
+  const queue = model as ModelQueue<unknown>
+  const send = <T>(perform: () => T): Promise<T> => connection.send(perform)
+  const client = {
+    add: (_name: string, data: unknown, options: { jobId: string; delay?: number }) =>
+      send(() => queue.add(options.jobId, data, options.delay)),
+    remove: (id: string) => send(() => queue.remove(id)),
+    getJobState: (id: string) => send(() => queue.state(id)),
+    getJob: (id: string) =>
+      send(() =>
+        queue.jobs.has(id)
+          ? {
+              changeDelay: (delayMs: number) => send(() => queue.changeDelay(id, delayMs)),
+              promote: () => send(() => queue.promote(id)),
+            }
+          : undefined,
+      ),
+    getJobCountByTypes: () => send(() => queue.jobs.size),
+    getJobs: () => send(() => [...queue.jobs.values()].map((job) => ({ ...job }))),
+  }
+  return { dispatch: client as unknown as DispatchQueue, settlement: client as unknown as SettlementQueue }
+}
+
+const BLOCK_MS = 1_000
+
+/** Fetching by hand, as workers do. */
+function openFetch<Data>(
+  model: ModelQueue<Data>,
+  { server }: RedisServices,
+  process: SimulatedProcess,
+  lockMs: number,
+) {
+  const connection = server.connect(process, 'wait')
+  const send = <T>(perform: () => T): Promise<T> => connection.send(perform)
+  const wait = () =>
+    new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, BLOCK_MS)
+      model.onAdded(() =>
+        server.time.after(server.latencyMs(), process, () => {
+          clearTimeout(timer)
+          resolve()
+        }),
+      )
+    })
+  let stalledChecks: NodeJS.Timeout | undefined
+  return {
+    send,
+    start() {
+      stalledChecks = setInterval(() => void send(() => model.checkStalled()), lockMs / 2)
+    },
+    stop: () => clearInterval(stalledChecks),
+    /** Claims a job; with `block`, waits a while for one. */
+    async claim(token: string, block: boolean): Promise<ModelJob<Data> | null> {
+      const found = await send(() => model.claim(token, lockMs))
+      if (found || !block) return found
+      await wait()
+      return send(() => model.claim(token, lockMs))
+    },
+  }
+}
+
+export function openDispatchJobs(
+  model: ModelQueue<CallJob>,
+  services: RedisServices,
+  process: SimulatedProcess,
+  lockMs: number,
+): DispatchJobs {
+  const fetch = openFetch(model, services, process, lockMs)
+  const toJob = (job: ModelJob<CallJob> | null) =>
+    job
+      ? {
+          id: job.id,
+          data: job.data,
+          attemptsStarted: job.attemptsStarted,
+          processedOn: services.server.time.nowMs,
+          moveToWait: (token?: string) => fetch.send(() => model.handBack(job.id, token!)) as Promise<never>,
+        }
+      : undefined
+  return {
+    start: async () => fetch.start(),
+    getNextJob: async (token, { block }) => toJob(await fetch.claim(token, block)),
+    async complete(job, token, fetchNext) {
+      return toJob(
+        await fetch.send(() => {
+          model.complete(job.id!, token)
+          return fetchNext ? model.claim(token, lockMs) : null
+        }),
+      )
+    },
+    extendJobLocks: (ids, tokens, durationMs) => fetch.send(() => model.extend(ids, tokens, durationMs)),
+    close: async () => fetch.stop(),
+  }
+}
+
+/** The settlement queue by the batch, as workers/batch-worker.ts serves it. */
+export function openBatches(
+  model: ModelQueue<SettlementJob>,
+  services: RedisServices,
+  process: SimulatedProcess,
+  lockMs: number,
+): BatchWorker<SettlementJob> {
+  type Job = BatchJob<SettlementJob>
+  const fetch = openFetch(model, services, process, lockMs)
+  const token = process.name
+  return {
+    start: async () => fetch.start(),
+    async fill(atHand) {
+      const jobs = [...atHand]
+      for (let block = jobs.length === 0; ; block = false) {
+        const job = await fetch.claim(token, block)
+        if (!job) return jobs
+        jobs.push(job as unknown as Job)
+      }
+    },
+    async complete(jobs) {
+      await Promise.allSettled(jobs.map((job) => fetch.send(() => model.complete(job.id!, token))))
+      return []
+    },
+    async handBack(jobs) {
+      await Promise.allSettled(jobs.map((job) => fetch.send(() => model.handBack(job.id!, token))))
+      return []
+    },
+    keepLocks(jobs) {
+      const ids = jobs.map((job) => job.id!)
+      const timer = setInterval(
+        () =>
+          void fetch.send(() =>
+            model.extend(
+              ids,
+              ids.map(() => token),
+              lockMs,
+            ),
+          ),
+        lockMs / 3,
+      )
+      return () => clearInterval(timer)
+    },
+    wake: () => undefined,
+    close: async () => fetch.stop(),
+  }
+}

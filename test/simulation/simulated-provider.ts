@@ -1,0 +1,106 @@
+import { attemptFailure } from '../../src/core/attempt-failure.ts'
+import type { Usage } from '../../src/core/pricing.ts'
+import type { AttemptEnd, AttemptResult, ProviderClient } from '../../workers/providers/provider.ts'
+import type { SeededRandom } from './seeded-random.ts'
+
+/** What a provider does with one attempt. */
+interface Script {
+  firstTokenMs: number
+  tokenMs: number
+  /** Tokens said before it ends or breaks. */
+  tokens: number
+  end: 'finish' | 'broken-stream' | 'server-error' | 'hang'
+  usage: Usage | null
+}
+
+/** The whole answer to a prompt: its length is in the prompt, so that it can be checked anywhere. */
+export function answerTo(prompt: string): string {
+  const words = Number(/words-(\d+)/.exec(prompt)?.[1] ?? 1)
+  return Array.from({ length: words }, (_, index) => `w${index} `).join('')
+}
+
+/** A provider that answers, fails, breaks off or hangs, and claims usage that may be anything. */
+export function createSimulatedProvider(random: SeededRandom): ProviderClient {
+  return {
+    async attempt({ messages, limits, signal }, listener): Promise<AttemptEnd> {
+      const prompt = String(messages[0]!.content)
+      // A trailing assistant message is what was said already, to be continued.
+      const said = messages.length > 1 ? String(messages.at(-1)!.content) : ''
+      const tokens = answerTo(prompt)
+        .slice(said.length)
+        .split(/(?<= )/)
+        .filter((token) => token !== '')
+      const script = chooseScript(random, tokens.length)
+      let firstTokenAt: number | null = null
+      const end = (result: AttemptResult): AttemptEnd => ({
+        result,
+        httpStatus: 200,
+        firstTokenAt,
+        malformedEvents: 0,
+      })
+      const deadline = Date.now() + limits.totalMs
+      const isAborted = async (ms: number) => {
+        await waited(Math.min(ms, Math.max(0, deadline - Date.now())), signal)
+        return signal.aborted
+      }
+      if (await isAborted(Math.min(script.firstTokenMs, limits.firstTokenMs)))
+        return end({ kind: 'cancelled' })
+      if (script.firstTokenMs > limits.firstTokenMs)
+        return end({ kind: 'failed', failure: attemptFailure('silent', 'said nothing') })
+      if (script.end === 'server-error')
+        return end({ kind: 'failed', failure: attemptFailure('server-error', 'simulated') })
+      for (const token of tokens.slice(0, script.tokens)) {
+        firstTokenAt ??= Date.now()
+        listener.text(token)
+        if (await isAborted(script.tokenMs)) return end({ kind: 'cancelled' })
+        if (Date.now() >= deadline)
+          return end({ kind: 'failed', failure: attemptFailure('call-timeout', 'simulated') })
+      }
+      switch (script.end) {
+        case 'finish':
+          return end({ kind: 'finished', reason: 'stop', usage: script.usage })
+        case 'broken-stream':
+          return end({ kind: 'failed', failure: attemptFailure('broken-stream', 'simulated') })
+        case 'hang':
+          if (await isAborted(limits.idleMs)) return end({ kind: 'cancelled' })
+          return end({ kind: 'failed', failure: attemptFailure('stalled', 'simulated') })
+      }
+    },
+  }
+}
+
+function chooseScript(random: SeededRandom, words: number): Script {
+  const end = random.chance(0.75)
+    ? 'finish'
+    : random.pick(['broken-stream', 'server-error', 'hang', 'broken-stream'] as const)
+  return {
+    firstTokenMs: random.chance(0.1) ? random.whole(500, 1_500) : random.whole(1, 60),
+    tokenMs: random.chance(0.2) ? random.whole(50, 300) : random.whole(0, 10),
+    tokens: end === 'finish' ? words : random.whole(0, words),
+    end,
+    usage: claimedUsage(random, words),
+  }
+}
+
+function claimedUsage(random: SeededRandom, words: number): Usage | null {
+  if (random.chance(0.15)) return null
+  if (random.chance(0.1)) return { promptTokens: 1e12, completionTokens: 1e15 }
+  if (random.chance(0.1)) return { promptTokens: -5, completionTokens: Number.NaN }
+  return { promptTokens: random.whole(5, 20), completionTokens: words }
+}
+
+/** Resolves after `ms` or when the signal is aborted. */
+function waited(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve()
+    const timer = setTimeout(resolve, ms)
+    signal.addEventListener(
+      'abort',
+      () => {
+        clearTimeout(timer)
+        resolve()
+      },
+      { once: true },
+    )
+  })
+}
