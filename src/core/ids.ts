@@ -1,9 +1,23 @@
+import { randomFillSync } from 'node:crypto'
 import { monotonicFactory } from 'ulid'
 
 /** One id for the completion, its queue job, its hold, its ledger transaction and its log lines. */
 export type CallId = `chatcmpl_${string}`
 
-const nextUlid = monotonicFactory()
+const RANDOM_BYTES = 4_096
+const random = Buffer.allocUnsafe(RANDOM_BYTES)
+let randomUsed = RANDOM_BYTES
+
+/** A random number in [0, 1) of one byte's grain. Bytes are drawn by the many: a ULID takes sixteen. */
+function randomFraction(): number {
+  if (randomUsed === RANDOM_BYTES) {
+    randomFillSync(random)
+    randomUsed = 0
+  }
+  return random[randomUsed++]! / 256
+}
+
+const nextUlid = monotonicFactory(randomFraction)
 
 /** A new call id; ids made by one process sort by creation time. BullMQ allows no `:` in job ids; ULIDs have none. */
 export const newCallId = (): CallId => `chatcmpl_${nextUlid()}`
