@@ -36,7 +36,7 @@ type Batch = Array<BatchJob<SettlementJob>>
 const RETRY_MIN_MS = 100
 const RETRY_MAX_MS = 5_000
 /** Batches follow each other no faster than this, so that they are worth their transaction. */
-const PACE_MS = 50
+const PACE_MS = 100
 
 /** Starts settling at once. */
 export function startSettlementWorker(options: SettlementWorkerOptions): SettlementWorker {
