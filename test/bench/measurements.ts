@@ -27,6 +27,8 @@ export interface Bench {
 const CALLER_LEVELS = [1, 32, 128]
 const PACED_CALLS_PER_SECOND = 1_200
 const OPEN_STREAMS = 100
+/** How long a stream of the paced model takes: 40 tokens at 50 a second. */
+const STREAM_SECONDS = 0.8
 const BURST_CALLERS = 32
 
 /** Calls per second and latency, not streaming, at several numbers of callers. */
@@ -69,7 +71,8 @@ export async function measureStreams(bench: Bench): Promise<Comparison[]> {
   const what = `${OPEN_STREAMS} streams: first token`
   const paced = await compare(bench, what, 'paced', {
     stream: true,
-    load: { kind: 'callers', callers: OPEN_STREAMS },
+    // At an even rate: streams of equal length that begin together would begin together for ever.
+    load: { kind: 'paced', callsPerSecond: OPEN_STREAMS / STREAM_SECONDS },
     durationMs: 3_500,
     warmUpMs: 800,
   })
