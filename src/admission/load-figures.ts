@@ -14,8 +14,8 @@ const NO_NEWS = { balancePico: 0n, version: 0n }
 
 /** What loading has to know of a Redis that lost its data. */
 export interface Recovery {
-  /** Resolves once workers have had time to tell an emptied Redis what they hold. */
-  restated: () => Promise<void>
+  /** Resolves to the epoch of Redis's data, once workers have had time to tell it what they hold. */
+  restated: () => Promise<string>
   /** What PostgreSQL charged for some calls, of those that are settled. */
   charges: (callIds: string[]) => Promise<Map<string, bigint>>
 }
@@ -38,15 +38,18 @@ export function createFigureLoaders(
   return {
     loadBalance: (accountId) =>
       once(accountId, async () => {
-        await recovery.restated()
         for (let load = 0; load < LOADS_MAX; load++) {
+          const epoch = await recovery.restated()
+          await gate.announceLoad(accountId, epoch)
+          // Asked again: the announcement itself must have been made within the epoch.
+          if ((await recovery.restated()) !== epoch) continue
           // Workers restate more than was lost: charges of settled calls are inside the balance already.
           const open = (await gate.openHolds(accountId)).map((hold) => hold.callId)
           const charges = open.length > 0 ? await recovery.charges(open) : new Map<string, bigint>()
           const settled = [...charges].map(([callId, chargePico]) => ({ callId, chargePico }))
           const ledger = await balanceOf(accountId)
           if (settled.length > 0) await gate.apply(accountId, ledger, settled)
-          if (await gate.load(accountId, ledger)) return
+          if (await gate.load(accountId, ledger, epoch)) return
         }
       }),
 

@@ -6,12 +6,14 @@
 --
 -- Amounts are 64-bit integers as text. Lua numbers lose digits above 2^53, so INCRBY and DECRBY do the sums.
 --
--- KEYS  1 avail  2 held  3 holds  4 expiry  5 ver
--- ARGV  1 prefix of the account's API-key keys  2 ledger balance  3 ledger version  4 '1' to load the gate
---       then per settled call: hold id, amount charged
+-- KEYS  1 avail  2 held  3 holds  4 expiry  5 ver  6 loading
+-- ARGV  1 prefix of the account's API-key keys  2 ledger balance  3 ledger version
+--       4 '' or, to load the gate, '*' or the epoch it must still be: the data may be lost while a load is on
+--       its way. Then per settled call: hold id, amount charged
 -- Returns {avail or false, held, 1 when Redis knew nothing of the account before}
 local avail, held, holds, expiry, ver = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local prefix, balance, version, load = ARGV[1], ARGV[2], ARGV[3], ARGV[4] == '1'
+local prefix, balance, version = ARGV[1], ARGV[2], ARGV[3]
+local load = ARGV[4] == '*' or (ARGV[4] ~= '' and redis.call('GET', KEYS[6]) == ARGV[4])
 
 local released = {}
 for i = 5, #ARGV, 2 do

@@ -29,6 +29,8 @@ export interface GateFigures {
 }
 
 const LISTED_REMEMBERED = 10_000
+/** Far longer than a load takes. */
+const LOADING_MS = 60_000
 
 /** The hold of a call that runs or waits for its settlement, as it is told to a Redis that has lost it. */
 export interface RestoredHold {
@@ -62,9 +64,12 @@ export interface HoldGate {
   apply(accountId: string, ledger: LedgerBalance, released: readonly ReleasedHold[]): Promise<GateFigures>
   /**
    * Loads the gate of an account on its first use, from a ledger balance less the open holds. False when the
-   * gate knows of a newer balance than this one: read the ledger again.
+   * gate knows of a newer balance than this one: read the ledger again. With an epoch, also false when
+   * Redis lost its data since `announceLoad` was told of it.
    */
-  load(accountId: string, ledger: LedgerBalance): Promise<boolean>
+  load(accountId: string, ledger: LedgerBalance, epoch?: string): Promise<boolean>
+  /** Says that the gate of an account will be loaded within this epoch of Redis's data. */
+  announceLoad(accountId: string, epoch: string): Promise<void>
   /** Takes the hold of an admitted call again, after Redis lost it. False when it was there. */
   restore(hold: RestoredHold): Promise<boolean>
   /** Frees the call's place in its key's concurrency limit; the hold stays until settlement. */
@@ -87,16 +92,16 @@ export function createHoldGate(redis: Redis): HoldGate {
     accountId: string,
     ledger: LedgerBalance,
     released: readonly ReleasedHold[],
-    load: boolean,
+    load: string,
   ): Promise<GateFigures> => {
     const keys = accountKeys(accountId)
     const [avail, held, isNew] = (await script(
-      [keys.avail, keys.held, keys.holds, keys.expiry, keys.ver],
+      [keys.avail, keys.held, keys.holds, keys.expiry, keys.ver, keys.loading],
       [
         keys.apiKeys,
         String(ledger.balancePico),
         String(ledger.version),
-        load ? '1' : '0',
+        load,
         ...released.flatMap((hold) => [hold.callId, String(hold.chargePico)]),
       ],
     )) as [string | null, string, number]
@@ -114,10 +119,14 @@ export function createHoldGate(redis: Redis): HoldGate {
   }
 
   return {
-    apply: (accountId, ledger, released) => apply(accountId, ledger, released, false),
+    apply: (accountId, ledger, released) => apply(accountId, ledger, released, ''),
 
-    async load(accountId, ledger) {
-      return (await apply(accountId, ledger, [], true)).availPico !== null
+    async load(accountId, ledger, epoch = '*') {
+      return (await apply(accountId, ledger, [], epoch)).availPico !== null
+    },
+
+    async announceLoad(accountId, epoch) {
+      await redis.set(accountKeys(accountId).loading, epoch, 'PX', LOADING_MS)
     },
 
     async restore(hold) {
@@ -125,6 +134,8 @@ export function createHoldGate(redis: Redis): HoldGate {
       const keys = accountKeys(accountId)
       const period = hold.allowancePeriod ?? ''
       const key = apiKeyKeys(accountId, keyId, period)
+      // Before the hold, which would otherwise be out of the sweep's sight should we die in between.
+      const listing = redis.sadd(KNOWN_ACCOUNTS, accountId)
       const taken = await restore(
         [keys.avail, keys.held, keys.holds, keys.expiry, key.open, key.left],
         [
@@ -137,7 +148,7 @@ export function createHoldGate(redis: Redis): HoldGate {
           hold.isOpen ? '1' : '0',
         ],
       )
-      await redis.sadd(KNOWN_ACCOUNTS, accountId)
+      await listing
       return taken === 1
     },
 

@@ -37,14 +37,14 @@ export function createEpochReader(redis: Redis): ReadEpoch {
 }
 
 /**
- * Waits until an epoch is old enough for workers to have restated what they hold in it. Until then a balance
- * from the ledger would be without the holds of running calls, and could be spent twice.
+ * Waits until the epoch is old enough for workers to have restated what they hold in it. Until then a balance
+ * from the ledger would be without the holds of running calls, and could be spent twice. Returns the epoch's id.
  */
-export async function untilRestated(readEpoch: ReadEpoch, graceMs: number): Promise<void> {
+export async function untilRestated(readEpoch: ReadEpoch, graceMs: number): Promise<string> {
   // Emptied again while we waited: the wait begins anew.
   for (;;) {
-    const { ageMs } = await readEpoch()
-    if (ageMs >= graceMs) return
+    const { id, ageMs } = await readEpoch()
+    if (ageMs >= graceMs) return id
     await delay(graceMs - ageMs)
   }
 }

@@ -20,6 +20,8 @@ export function accountKeys(accountId: string) {
     expiry: `${tag}:expiry`,
     /** The ledger version that `avail` was computed from. */
     ver: `${tag}:ver`,
+    /** The epoch in which somebody loads the account; gone with the data of that epoch. */
+    loading: `${tag}:loading`,
     /** Prefix of the keys of the account's API keys. */
     apiKeys: `${tag}:key:`,
   }

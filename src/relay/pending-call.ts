@@ -118,8 +118,9 @@ export class PendingCall {
     return this.fence > 0
   }
 
-  /** Ends a call that no worker has. */
+  /** Ends a call that no worker has. One whose end came after all has it. */
   end(error: FrameError): void {
+    if (this.ended) return
     this.deliverToSink(['error', error])
     this.options.sink.flush()
     this.ended = true

@@ -58,7 +58,7 @@ beforeAll(async () => {
     catalog: () => built.snapshot,
     gate: createAdmissionGate(redis),
     ...createFigureLoaders(accounts, createSpendStore(books.postgres), gate, redis, {
-      restated: async () => undefined,
+      restated: async () => 'epoch',
       charges: async () => new Map(),
     }),
     noteLimitReached: () => undefined,

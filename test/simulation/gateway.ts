@@ -68,7 +68,7 @@ export const LIMITS = {
   callTimeoutMs: 6_000,
   nonStreamingCallTimeoutMs: 6_000,
 }
-const LOCK_MS = 1_000
+export const LOCK_MS = 1_000
 const GRACE_MS = 1_500
 const SETTLEMENTS_KEPT = 1_000
 

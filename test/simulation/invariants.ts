@@ -11,6 +11,11 @@ export interface World {
   mayOverspend: boolean
   /** Redis and a worker were both lost: settlements may have gone with them. */
   mayLoseCharges: boolean
+  /**
+   * A worker was cut off for longer than its claims stand, right after it made sure of one. Its settlement may
+   * come before that of the worker which took the call over, and the first counts.
+   */
+  maySettleStale: boolean
 }
 
 /** The laws that hold after every step. Returns the first that is broken, or null. */
@@ -85,7 +90,7 @@ function brokenPromise(world: World, call: ClientCall): string | null {
           BigInt(served.rate.completion) * BigInt(usage.completionTokens)
     if (BigInt(chargePico) !== cost) return `charged ${chargePico}, recomputed ${cost}`
     if (BigInt(chargePico) > BigInt(holdPico)) return `charged ${chargePico}, held ${holdPico}`
-    if (call.status === 'whole' && record.status !== 'completed' && !world.mayLoseCharges) {
+    if (call.status === 'whole' && record.status !== 'completed' && !mayGiveAway(world)) {
       return `its client saw the end, but it was settled as ${record.status}`
     }
     return null
@@ -105,6 +110,8 @@ function brokenPromise(world: World, call: ClientCall): string | null {
   }
   return null
 }
+
+const mayGiveAway = ({ mayLoseCharges, maySettleStale }: World): boolean => mayLoseCharges || maySettleStale
 
 function pendingSettlement({ settlementQueue }: Gateway, callId: string) {
   for (const job of settlementQueue.jobs.values()) {
@@ -140,7 +147,7 @@ export function brokenRest(world: World): string | null {
   }
   for (const call of world.calls) {
     if (call.status === 'waiting') return `${call.id}: its client still waits`
-    if (call.status !== 'whole' || world.mayLoseCharges || gateway.books.quarantined.has(call.id)) continue
+    if (call.status !== 'whole' || mayGiveAway(world) || gateway.books.quarantined.has(call.id)) continue
     const record = gateway.books.calls.get(call.id)
     if (record?.status !== 'completed') return `${call.id}: given away, its record is ${record?.status}`
   }

@@ -95,8 +95,9 @@ const admit: Script = (redis, keys, args) => {
 
 /** src/billing/apply.lua, for keys without a spending limit. */
 const apply: Script = (redis, keys, args) => {
-  const [avail, held, holds, expiry, ver] = keys as [string, string, string, string, string]
-  const [prefix, balance, version, load, ...settled] = args as [string, string, string, string, ...string[]]
+  const [avail, held, holds, expiry, ver, loading] = keys as [string, string, string, string, string, string]
+  const [prefix, balance, version, epoch, ...settled] = args as [string, string, string, string, ...string[]]
+  const load = epoch === '*' || (epoch !== '' && redis.get(loading) === epoch)
   const released: bigint[] = []
   for (let index = 0; index < settled.length; index += 2) {
     const id = settled[index]!
@@ -112,9 +113,9 @@ const apply: Script = (redis, keys, args) => {
   const known = BigInt(redis.get(ver) ?? '-1')
   const newer = BigInt(version) > known
   const loaded = redis.get(avail) !== null
-  if (load === '1' && loaded) return [redis.get(avail), redis.get(held) ?? '0', 0]
+  if (load && loaded) return [redis.get(avail), redis.get(held) ?? '0', 0]
   if (newer) redis.strings.set(ver, version)
-  if ((loaded && newer) || (!loaded && load === '1' && BigInt(version) >= known)) {
+  if ((loaded && newer) || (!loaded && load && BigInt(version) >= known)) {
     redis.strings.set(avail, balance)
     redis.add(avail, -BigInt(redis.get(held) ?? '0'))
   } else if (loaded) {

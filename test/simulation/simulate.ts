@@ -1,5 +1,5 @@
 import { type ClientCall, sendCall } from './client.ts'
-import { type Api, type Bug, Gateway, type Worker } from './gateway.ts'
+import { type Api, type Bug, Gateway, LOCK_MS, type Worker } from './gateway.ts'
 import { brokenLaw, brokenRest, type World } from './invariants.ts'
 import { type Deed, type Plan, planOf } from './plan.ts'
 import { SeededRandom } from './seeded-random.ts'
@@ -52,6 +52,7 @@ class Run implements World {
   readonly workers: Worker[] = []
   mayOverspend = false
   mayLoseCharges = false
+  maySettleStale = false
   private readonly seed: number
   private readonly time: SimulatedTime
   private readonly random: SeededRandom
@@ -245,6 +246,7 @@ class Run implements World {
 
   private pause(process: SimulatedProcess, forMs: number): void {
     process.pausedUntilMs = this.time.nowMs + forMs
+    if (forMs >= LOCK_MS / 3) this.maySettleStale = true
     this.note(`${process.name} paused for ${forMs} ms`)
     this.noteLosses()
   }
@@ -253,6 +255,7 @@ class Run implements World {
     const { server } = this.gateway.redis
     this.note(`redis away for ${forMs} ms${isEmpty ? ', comes back empty' : ''}`)
     server.goAway()
+    if (forMs >= LOCK_MS / 3) this.maySettleStale = true
     if (isEmpty) this.gateway.emptyRedis()
     this.noteLosses()
     this.soon(forMs, () => server.comeBack())

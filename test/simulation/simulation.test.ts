@@ -13,7 +13,9 @@ vi.mock('../../workers/providers/count-tokens.ts', () => ({
 const only = process.env.SIMULATION_SEED
 
 it('probe', { timeout: 120_000 }, async () => {
-  const seeds = only ? [Number(only)] : Array.from({ length: Number(process.env.N ?? 200) }, (_, i) => i + 1)
+  const seeds = only
+    ? [Number(only)]
+    : Array.from({ length: Number(process.env.N ?? 200) }, (_, i) => i + Number(process.env.S ?? 1))
   const t = performance.now()
   let steps = 0
   const outcomes: Record<string, number> = {}
