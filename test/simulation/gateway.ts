@@ -72,9 +72,7 @@ export const LOCK_MS = 1_000
 const GRACE_MS = 1_500
 const SETTLEMENTS_KEPT = 1_000
 
-const LOGGER = pino({ level: process.env.SIMULATION_LOG ?? 'silent' }, {
-  write: (l: string) => console.log(l),
-} as never)
+const LOGGER = pino({ level: process.env.SIMULATION_LOG ?? 'silent' })
 const METRICS = createBillingMetrics(new Registry())
 const NO_ARCHIVE: ReplyArchive = {
   keep: async () => undefined,

@@ -27,51 +27,66 @@ export class ModelPostgres {
     return account ? { balancePico: account.balancePico, version: account.version } : null
   }
 
-  /** What src/billing/settlement-store.ts does, as one transaction. */
+  /** What src/billing/settlement-store.ts does, with a transaction for each part of a batch it has to halve. */
   settle(records: readonly SettlementRecord[]): SettlementOutcome {
+    const first = new Map<string, SettlementRecord>()
+    for (const record of records) if (!first.has(record.id)) first.set(record.id, record)
+    const settled: SettlementRecord[] = []
     const quarantined: SettlementOutcome['quarantined'] = []
-    const touched = new Map<string, Set<string>>()
-    const charged = new Map<string, bigint>()
-    for (const record of records) {
-      const { id, accountId } = record
-      const account = this.accounts.get(accountId)
-      if (!this.calls.has(id)) {
-        const chargePico = BigInt(record.chargePico)
-        const left =
-          account === undefined ? -1n : account.balancePico - (charged.get(accountId) ?? 0n) - chargePico
-        if (left < 0n || chargePico < 0n || chargePico > BigInt(record.holdPico)) {
-          const reason = 'refused by the database'
-          this.quarantined.set(id, reason)
-          quarantined.push({ callId: id, accountId, reason })
-          continue
-        }
-        this.calls.set(id, record)
-        if (chargePico > 0n) {
-          this.postings.push(capturePosting(id, accountId, picoUsd(chargePico)))
-          this.chargedAt.set(id, { chargePico, version: (account?.version ?? 0n) + 1n })
-          charged.set(accountId, (charged.get(accountId) ?? 0n) + chargePico)
-        }
+    const settleRows = (batch: SettlementRecord[]): void => {
+      if (this.commit(batch)) settled.push(...batch)
+      else if (batch.length === 1) {
+        const { id, accountId } = batch[0]!
+        this.quarantined.set(id, 'refused')
+        quarantined.push({ callId: id, accountId, reason: 'refused' })
+      } else {
+        const middle = Math.ceil(batch.length / 2)
+        settleRows(batch.slice(0, middle))
+        settleRows(batch.slice(middle))
       }
-      if (!touched.has(accountId)) touched.set(accountId, new Set())
-      touched.get(accountId)!.add(id)
     }
-    for (const [accountId, chargePico] of charged) {
-      const account = this.accounts.get(accountId)!
-      account.balancePico -= chargePico
-      account.version += 1n
-      account.history.set(account.version, account.balancePico)
-    }
-    const accounts = [...touched].map(
-      ([accountId, ids]): AccountSettlement => ({
+    if (first.size > 0) settleRows([...first.values()])
+    const accountIds = new Set(settled.map((record) => record.accountId))
+    const accounts = [...accountIds].map(
+      (accountId): AccountSettlement => ({
         accountId,
         ...this.balance(accountId)!,
-        released: [...ids].map((callId) => ({
-          callId,
-          chargePico: BigInt(this.calls.get(callId)!.chargePico),
-        })),
+        released: settled
+          .filter((record) => record.accountId === accountId)
+          .map(({ id }) => ({ callId: id, chargePico: BigInt(this.calls.get(id)!.chargePico) })),
       }),
     )
     return { accounts, quarantined }
+  }
+
+  /** One transaction: all of a batch that is new, or nothing when the database refuses any of it. */
+  private commit(batch: readonly SettlementRecord[]): boolean {
+    const fresh = batch.filter((record) => !this.calls.has(record.id))
+    const totals = new Map<string, bigint>()
+    for (const { accountId, chargePico, holdPico } of fresh) {
+      const charge = BigInt(chargePico)
+      if (charge < 0n || charge > BigInt(holdPico)) return false
+      totals.set(accountId, (totals.get(accountId) ?? 0n) + charge)
+    }
+    for (const [accountId, total] of totals) {
+      if (total > (this.accounts.get(accountId)?.balancePico ?? -1n)) return false
+    }
+    for (const record of fresh) {
+      const { id, accountId } = record
+      const chargePico = BigInt(record.chargePico)
+      this.calls.set(id, record)
+      if (chargePico === 0n) continue
+      this.postings.push(capturePosting(id, accountId, picoUsd(chargePico)))
+      this.chargedAt.set(id, { chargePico, version: this.accounts.get(accountId)!.version + 1n })
+    }
+    for (const [accountId, total] of totals) {
+      if (total === 0n) continue
+      const account = this.accounts.get(accountId)!
+      account.balancePico -= total
+      account.version += 1n
+      account.history.set(account.version, account.balancePico)
+    }
+    return true
   }
 
   /** The sum of an account's entries. */

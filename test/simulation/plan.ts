@@ -26,14 +26,21 @@ export function planOf(seed: number): Plan {
   const accounts = random.whole(1, 2)
   const openingPico = Array.from({ length: accounts }, () => (CALL_PICO * BigInt(random.whole(3, 60))) / 10n)
   const deeds: Deed[] = []
+  const callAt = (atMs: number) =>
+    deeds.push({ do: 'call', atMs, account: random.whole(0, accounts - 1), seed: random.whole(1, 2 ** 30) })
   const calls = random.whole(2, 8)
   for (let call = 0; call < calls; call++) {
     const atMs = random.chance(0.7) ? random.whole(0, 300) : random.whole(0, 4_000)
-    deeds.push({ do: 'call', atMs, account: random.whole(0, accounts - 1), seed: random.whole(1, 2 ** 30) })
+    callAt(atMs)
     if (random.chance(0.15)) deeds.push({ do: 'hang-up', atMs: atMs + random.whole(0, 800), call })
   }
   const faults = random.whole(0, 4)
-  for (let fault = 0; fault < faults; fault++) deeds.push(faultAt(random.whole(0, 3_000), random))
+  for (let fault = 0; fault < faults; fault++) {
+    const deed = faultAt(random.chance(0.3) ? random.whole(0, 500) : random.whole(0, 3_000), random)
+    deeds.push(deed)
+    // Whoever calls right after a fault meets it at its worst.
+    if (random.chance(0.7)) callAt(deed.atMs + random.whole(0, 800))
+  }
   if (random.chance(0.3))
     deeds.push({ do: 'credit', atMs: random.whole(0, 2_000), account: 0, amountPico: CALL_PICO })
   return { openingPico, deeds: deeds.sort((a, b) => a.atMs - b.atMs) }

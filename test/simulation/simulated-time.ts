@@ -33,6 +33,8 @@ const START_MS = 1_767_600_000_000
 export class SimulatedTime {
   nowMs = START_MS
   steps = 0
+  /** Whose event ran last; null for what happens at a server. */
+  last: SimulatedProcess | null = null
   /** The process whose event runs. */
   current: SimulatedProcess | null = null
   private heap: Event[] = []
@@ -79,6 +81,7 @@ export class SimulatedTime {
         continue
       }
       this.steps += 1
+      this.last = owner
       await this.runAs(owner, event.run)
       return true
     }

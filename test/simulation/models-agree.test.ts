@@ -1,0 +1,179 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createAdmissionGate } from '../../src/admission/admission-gate.ts'
+import { createGateInspection } from '../../src/billing/gate-inspection.ts'
+import { createHoldGate } from '../../src/billing/hold-gate.ts'
+import { createSettlementStore } from '../../src/billing/settlement-store.ts'
+import type { SettlementRecord } from '../../src/core/call-job.ts'
+import { type CallId, newCallId, newId } from '../../src/core/ids.ts'
+import { createRedis, type Redis } from '../../src/platform/redis.ts'
+import { openTestAccount, openTestBooks, settlementOf, type TestBooks } from '../helpers/billing.ts'
+import { createTestRedis, type TestRedis } from '../helpers/services.ts'
+import { ModelPostgres } from './model-postgres.ts'
+import { ModelRedis } from './model-redis.ts'
+import { connectRedis } from './simulated-clients.ts'
+import type { Connection } from './simulated-server.ts'
+
+const HOLDS = 6
+const OPENING_PICO = 1_000n
+
+const index = fc.nat({ max: HOLDS - 1 })
+const figure = fc.record({ balancePico: fc.bigInt(0n, 2_000n), version: fc.bigInt(1n, 8n) })
+const step = fc.oneof(
+  fc.record({
+    do: fc.constant('admit' as const),
+    call: index,
+    amount: fc.bigInt(1n, 900n),
+    flexible: fc.boolean(),
+    places: fc.integer({ min: 1, max: 4 }),
+  }),
+  fc.record({ do: fc.constant('load' as const), ledger: figure, epoch: fc.constantFrom('*', 'a', 'b') }),
+  fc.record({ do: fc.constant('announce' as const), epoch: fc.constantFrom('a', 'b') }),
+  fc.record({ do: fc.constant('apply' as const), ledger: figure, calls: fc.array(index, { maxLength: 3 }) }),
+  fc.record({
+    do: fc.constant('restore' as const),
+    call: index,
+    amount: fc.bigInt(1n, 900n),
+    isOpen: fc.boolean(),
+  }),
+  fc.record({ do: fc.constant('end' as const), call: index }),
+  fc.record({ do: fc.constant('rebuild' as const), ledger: figure, force: fc.boolean() }),
+)
+type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
+
+/** The gate's own code, whatever it talks to. */
+function gateOver(redis: Redis, accountId: string, callIds: CallId[]) {
+  const gate = createHoldGate(redis)
+  const admit = createAdmissionGate(redis)
+  const inspection = createGateInspection(redis)
+  const keyId = 'key_test'
+  const limits = { requestsPerMinute: 1e6, tokensPerMinute: 1e9, tokens: 1, allowancePeriod: null }
+  return {
+    async take(one: Step): Promise<unknown> {
+      switch (one.do) {
+        case 'admit': {
+          const { rate, ...answer } = await admit({
+            ...limits,
+            callId: callIds[one.call]!,
+            accountId,
+            keyId,
+            holdLifetimeMs: 60_000,
+            amountPico: one.amount,
+            flexible: one.flexible,
+            promptPico: one.amount / 3n,
+            completionRate: 7n,
+            completionLimit: 100,
+            concurrentCalls: one.places,
+          })
+          return answer
+        }
+        case 'load':
+          return gate.load(accountId, one.ledger, one.epoch)
+        case 'announce':
+          return gate.announceLoad(accountId, one.epoch)
+        case 'apply':
+          return gate.apply(
+            accountId,
+            one.ledger,
+            one.calls.map((call) => ({ callId: callIds[call]!, chargePico: 0n })),
+          )
+        case 'restore':
+          return gate.restore({
+            callId: callIds[one.call]!,
+            accountId,
+            keyId,
+            amountPico: one.amount,
+            completionLimit: 5,
+            allowancePeriod: null,
+            deadlineAt: Date.now() + 60_000,
+            isOpen: one.isOpen,
+          })
+        case 'end':
+          return gate.endCall(accountId, keyId, callIds[one.call]!)
+        case 'rebuild':
+          return inspection.rebuild(accountId, one.ledger, one.force)
+      }
+    },
+    async state() {
+      const holds = await gate.openHolds(accountId)
+      holds.sort((a, b) => (a.callId < b.callId ? -1 : 1))
+      return { holds, reading: await inspection.read(accountId), accounts: await gate.accounts() }
+    },
+  }
+}
+
+/** A connection to a model that answers at once. */
+const AT_ONCE = { send: async (perform: () => unknown) => perform() } as unknown as Connection
+
+describe('the models of the simulation do as the real services', () => {
+  let server: TestRedis
+  let redis: Redis
+  let books: TestBooks
+  beforeAll(async () => {
+    server = await createTestRedis()
+    redis = createRedis({ url: server.url, name: 'test', mode: 'wait' })
+    books = await openTestBooks()
+  })
+  afterAll(async () => {
+    redis.disconnect()
+    await server.close()
+    await books.close()
+  })
+
+  it('the scripts of the gate: the same answers and the same state after every step', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
+        await redis.flushall()
+        const accountId = newId('acct')
+        const callIds = Array.from({ length: HOLDS }, () => newCallId())
+        const data = new ModelRedis(Date.now)
+        const model = gateOver(connectRedis({ data } as never, AT_ONCE), accountId, callIds)
+        const real = gateOver(redis, accountId, callIds)
+        for (const one of steps) {
+          expect(await model.take(one)).toEqual(await real.take(one))
+          expect(await model.state()).toEqual(await real.state())
+        }
+      }),
+      { numRuns: 150 },
+    )
+  })
+
+  it('settlement: the same balances, releases and refusals for any batches', async () => {
+    const call = fc.record({ charge: fc.nat(400), hold: fc.nat(400) })
+    const batches = fc.array(fc.array(fc.nat({ max: 7 }), { minLength: 1, maxLength: 6 }), { maxLength: 8 })
+    await fc.assert(
+      fc.asyncProperty(fc.array(call, { minLength: 8, maxLength: 8 }), batches, async (calls, batches) => {
+        const accountId = await openTestAccount(books.postgres, OPENING_PICO)
+        const model = new ModelPostgres()
+        model.openAccount(accountId, OPENING_PICO)
+        const store = createSettlementStore(books.postgres)
+        const records = calls.map(({ charge, hold }) =>
+          settlementOf(accountId, {
+            usage: { promptTokens: charge, completionTokens: 0 },
+            chargePico: String(charge),
+            holdPico: String(hold),
+          }),
+        )
+        for (const batch of batches) {
+          const some = batch.map((pick) => records[pick] as SettlementRecord)
+          expect(facts(model.settle(some))).toEqual(facts(await store.settle(some)))
+        }
+      }),
+      { numRuns: 40 },
+    )
+  })
+})
+
+/** What of an outcome matters, in a fixed order. */
+function facts({
+  accounts,
+  quarantined,
+}: Awaited<ReturnType<ReturnType<typeof createSettlementStore>['settle']>>) {
+  return {
+    accounts: accounts.map(({ released, ...account }) => ({
+      ...account,
+      released: released.map(({ callId, chargePico }) => `${callId} ${chargePico}`).sort(),
+    })),
+    quarantined: quarantined.map(({ callId }) => callId).sort(),
+  }
+}
