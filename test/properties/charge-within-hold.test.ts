@@ -1,0 +1,206 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { CallEnvelope, Candidate } from '../../src/core/call-job.ts'
+import { buildCatalogSnapshot } from '../../src/core/catalog-snapshot.ts'
+import type { ChatRequest } from '../../src/core/chat-request.ts'
+import { ApiError } from '../../src/core/errors.ts'
+import { parseUsd, picoUsd } from '../../src/core/money.ts'
+import { assertBalanced, balanceChange, capturePosting } from '../../src/core/postings.ts'
+import { promptTokensBound } from '../../src/core/prompt-tokens.ts'
+import { planRoute, type RoutingPlan } from '../../src/core/routing-plan.ts'
+import { upstreamUsage } from '../../workers/call-usage.ts'
+import { settlementRecord } from '../../workers/settlement-record.ts'
+
+const price = fc.tuple(fc.nat(400), fc.nat(999_999)).map(([whole, decimals]) => `${whole}.${decimals}`)
+const model = fc.record({
+  list_price: fc.record({ prompt: price, completion: price }),
+  max_output_tokens: fc.integer({ min: 1, max: 8_000 }),
+  open_weights: fc.boolean(),
+})
+const models = fc.array(model, { minLength: 1, maxLength: 4 })
+
+function catalogOf(described: Array<Record<string, unknown>>) {
+  const result = buildCatalogSnapshot(
+    [
+      {
+        name: 'test',
+        updatedAt: 0,
+        content: {
+          replace: true,
+          providers: [{ id: 'alpha', base_url: 'http://alpha.test/v1' }],
+          models: described.map((fields, index) => ({
+            id: `test/${index}`,
+            vendor: 'test',
+            context_length: 100_000,
+            offers: [{ provider: 'alpha', upstream_model: `m${index}` }],
+            ...fields,
+          })),
+        },
+      },
+    ],
+    { discountPercent: 5, openWeightsDiscountPercent: 20, generatedAt: 0, isUsable: () => true },
+  )
+  if (result.kind !== 'snapshot') throw new Error(result.problems.join())
+  return result.snapshot
+}
+
+const asked = fc.record({
+  /** Which models, in what order; `auto` when none. */
+  picks: fc.array(fc.nat(3), { maxLength: 4 }),
+  prompt: fc.string({ maxLength: 200, unit: 'grapheme' }),
+  completionLimit: fc.option(fc.integer({ min: 1, max: 20_000 }), { nil: undefined }),
+  maxPrice: fc.option(fc.integer({ min: 0, max: 5_000_000 }), { nil: undefined }),
+})
+
+/** Anything a provider may say it used. */
+const claim = fc.oneof(
+  fc.integer(),
+  fc.double(),
+  fc.nat({ max: 30_000 }),
+  fc.constantFrom(-1, 0, 1e15, 2 ** 53, Number.NaN, Number.POSITIVE_INFINITY),
+)
+
+/** What admission may grant: the whole plan, or what a short balance affords. */
+const granted = fc.option(fc.integer({ min: 1, max: 20_000 }), { nil: undefined })
+
+const limited = (candidate: Candidate, limit: number): Candidate => ({
+  ...candidate,
+  completionLimit: Math.min(candidate.completionLimit, limit),
+})
+
+describe('a charge is never above its hold', () => {
+  test('for any plan, any grant of admission, and any usage a provider may claim', () => {
+    let planned = 0
+    fc.assert(
+      fc.property(
+        models,
+        asked,
+        granted,
+        claim,
+        claim,
+        fc.nat(7),
+        (described, ask, grant, prompt, completion, at) => {
+          const catalog = catalogOf(described)
+          const request = requestFor(ask, described.length)
+          const bound = promptTokensBound(request.messages, request.parameters)
+          const plan = planOf(request, bound, catalog)
+          if (!plan) return
+          planned += 1
+          const limit = Math.min(grant ?? plan.completionLimit, plan.completionLimit)
+          // As src/admission/admit.lua holds: the worst case, or the dearest terms at what the balance affords.
+          const hold =
+            grant === undefined
+              ? plan.worstCase
+              : plan.dearestPrompt + BigInt(limit) * plan.dearestCompletionRate
+          const candidates = plan.candidates.map((candidate) => limited(candidate, limit))
+          const envelope = envelopeFor(candidates, hold, bound)
+          const served = candidates[at % candidates.length]!
+          const used = upstreamUsage({ promptTokens: prompt, completionTokens: completion }, envelope, served)
+          const end = {
+            status: 'completed' as const,
+            errorCode: null,
+            finishReason: 'stop',
+            served,
+            attempts: [],
+            firstTokenAt: null,
+            ...used,
+          }
+          const record = settlementRecord(envelope, end, catalog, { claimedAt: 0, finishedAt: 0 })
+
+          const charge = BigInt(record.chargePico)
+          expect(charge).toBeGreaterThanOrEqual(0n)
+          expect(charge).toBeLessThanOrEqual(hold)
+          // Not by cutting the charge, but because the usage cannot be more: the record explains the charge.
+          expect(charge).toBe(
+            BigInt(record.usage.promptTokens) * BigInt(served.rate.prompt) +
+              BigInt(record.usage.completionTokens) * BigInt(served.rate.completion),
+          )
+          if (ask.maxPrice !== undefined)
+            expect(charge).toBeLessThanOrEqual(BigInt(ask.maxPrice) * 1_000_000n)
+        },
+      ),
+      { numRuns: 3_000 },
+    )
+    expect(planned).toBeGreaterThan(1_000)
+  })
+
+  test('the entries of any charge sum to zero, and take exactly the charge from its customer', () => {
+    fc.assert(
+      fc.property(fc.bigInt(1n, 2n ** 63n - 1n), (charge) => {
+        const posting = capturePosting('chatcmpl_1', 'acct_1', picoUsd(charge))
+        assertBalanced(posting)
+        expect(posting.entries.reduce((sum, entry) => sum + entry.amountPico, 0n)).toBe(0n)
+        expect(balanceChange(posting)).toBe(-charge)
+      }),
+    )
+  })
+})
+
+function planOf(
+  request: ChatRequest,
+  bound: number,
+  catalog: Parameters<typeof planRoute>[2],
+): RoutingPlan | null {
+  try {
+    const options = { defaultCompletionLimit: 4_096, maxCandidates: 8, random: () => 0.5 }
+    return planRoute(request, bound, catalog, options)
+  } catch (error) {
+    if (error instanceof ApiError) return null
+    throw error
+  }
+}
+
+function requestFor(
+  {
+    picks,
+    prompt,
+    completionLimit,
+    maxPrice,
+  }: { picks: number[]; prompt: string } & {
+    completionLimit: number | undefined
+    maxPrice: number | undefined
+  },
+  modelCount: number,
+): ChatRequest {
+  return {
+    models: picks.length === 0 ? ['auto'] : picks.map((pick) => `test/${pick % modelCount}`),
+    messages: [{ role: 'user', content: prompt }],
+    stream: false,
+    completionLimit,
+    routingProfile: undefined,
+    preferences: {
+      order: [],
+      only: undefined,
+      ignore: [],
+      allowFallbacks: true,
+      requireParameters: false,
+      dataCollection: 'allow',
+      zdr: false,
+      sort: undefined,
+      maxPrice: {
+        prompt: undefined,
+        completion: undefined,
+        // In millionths of a USD.
+        request: maxPrice === undefined ? undefined : picoUsd(BigInt(maxPrice) * parseUsd('0.000001')),
+      },
+    },
+    parameters: {},
+  }
+}
+
+const envelopeFor = (candidates: Candidate[], hold: bigint, promptTokensBound: number): CallEnvelope => ({
+  id: 'chatcmpl_1',
+  accountId: 'acct_1',
+  keyId: 'key_1',
+  requestId: 'r',
+  requestedModel: 'auto',
+  stream: false,
+  replyChannel: 'c',
+  candidates,
+  holdPico: String(hold),
+  idempotencyRecord: null,
+  promptTokensBound,
+  admittedAt: 0,
+  queueDeadlineAt: 0,
+  callDeadlineAt: 0,
+})
