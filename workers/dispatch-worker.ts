@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { EventEmitter, once } from 'node:events'
 import { type Job, Worker } from 'bullmq'
-import type { CallJob } from '../src/core/call-job.ts'
+import type { HoldGate } from '../src/billing/hold-gate.ts'
+import type { CallEnvelope, CallJob } from '../src/core/call-job.ts'
 import type { CallId } from '../src/core/ids.ts'
 import type { Logger } from '../src/platform/logger.ts'
 import { DISPATCH_QUEUE, type DispatchQueue, keepRevived, reviveCall } from '../src/platform/queues.ts'
@@ -10,12 +11,14 @@ import type { EpochWatch } from '../src/platform/redis-epoch.ts'
 import { QUEUE_PREFIX } from '../src/platform/redis-keys.ts'
 import { type CallRunnerDependencies, type Claim, runCall } from './call-runner.ts'
 import { Claims } from './claims.ts'
+import { restoredHold } from './restored-hold.ts'
 
 export interface DispatchWorkerOptions extends CallRunnerDependencies {
   jobs: DispatchJobs
   /** The same queue, for calls whose job Redis lost. */
   dispatchQueue: DispatchQueue
   epoch: EpochWatch
+  gate: Pick<HoldGate, 'endCall' | 'restore'>
   concurrency: number
   /** How long a claim stands without renewal. */
   lockMs: number
@@ -24,6 +27,8 @@ export interface DispatchWorkerOptions extends CallRunnerDependencies {
   logger: Logger
 }
 
+/** Clocks of machines differ by no more than this; restoring a hold that stands changes nothing. */
+const CLOCKS_APART_MS = 5_000
 /** A stalled job is never failed by BullMQ: the runner counts claims and ends it truthfully. */
 const NEVER = Number.MAX_SAFE_INTEGER
 const RETRY_MS = 200
@@ -172,6 +177,7 @@ export class DispatchWorker {
     const number = job.attemptsStarted + (job.data.claims ?? 0)
     // BullMQ notes the time before it asks for the lock.
     const held = this.claims.add(job.data, number, job.processedOn ?? clock())
+    if (number === 1) this.restoreHold(job.data.envelope)
     const claim: Claim = { number, isHeld: () => this.claims.isHeld(held) }
     try {
       const result = this.stopping ? 'hand-back' : await runCall(job.data, claim, this.options)
@@ -189,6 +195,15 @@ export class DispatchWorker {
     } finally {
       this.claims.remove(held)
     }
+  }
+
+  /** Redis may have lost a call's hold after it was taken and before its job was enqueued. */
+  private restoreHold(envelope: CallEnvelope): void {
+    const { epoch, gate, logger } = this.options
+    if (envelope.admittedAt > epoch.beganAt() + CLOCKS_APART_MS) return
+    gate.restore(restoredHold(envelope, true)).catch((error: unknown) => {
+      logger.warn({ err: error, callId: envelope.id }, 'hold not restored')
+    })
   }
 
   private async endRevived(callId: CallId, result: 'done' | 'hand-back'): Promise<undefined> {

@@ -107,6 +107,13 @@ export const AUDIT_CHECKS: readonly AuditCheck[] = [
       FROM call_records AS c LEFT JOIN accounts AS a ON a.id = c.account_id WHERE a.id IS NULL`,
   },
   {
+    name: 'every adjustment says why',
+    sql: `
+      SELECT t.id || ' (' || t.kind || ')' AS subject, 'no reason' AS detail
+      FROM ledger_transactions AS t LEFT JOIN ledger_notes AS n ON n.id = t.id AND n.kind = t.kind
+      WHERE t.kind = 'adjustment' AND n.id IS NULL`,
+  },
+  {
     name: 'no settlement is in quarantine',
     sql: `
       SELECT q.id AS subject, q.reason AS detail

@@ -1,12 +1,15 @@
 import type { Logger } from 'pino'
+import type { Postgres } from '../platform/postgres.ts'
 import type { BalanceStore } from './balance-store.ts'
 import { type GateInspection, judgeGate } from './gate-inspection.ts'
-import type { HoldGate } from './hold-gate.ts'
+import type { HoldGate, LedgerBalance } from './hold-gate.ts'
+import { findCharges } from './known-calls.ts'
 
 export interface DriftCheckDependencies {
   gate: HoldGate
   inspection: GateInspection
   balances: BalanceStore
+  postgres: Postgres
   logger: Logger
 }
 
@@ -16,8 +19,9 @@ export interface DriftCheckDependencies {
  */
 export async function repairDrift(
   accountIds: readonly string[],
-  { gate, inspection, balances, logger }: DriftCheckDependencies,
+  deps: DriftCheckDependencies,
 ): Promise<number> {
+  const { gate, inspection, balances, logger } = deps
   // The gates first, then the ledger: see judgeGate.
   const readings = await Promise.all(accountIds.map((accountId) => inspection.read(accountId)))
   const ledgers = await balances.balances(accountIds)
@@ -37,6 +41,9 @@ export async function repairDrift(
       case 'behind':
         await gate.apply(accountId, ledger, [])
         break
+      case 'overdrawn':
+        await closeSettledHolds(accountId, ledger, deps)
+        break
       case 'drifted': {
         const repaired = await inspection.rebuild(accountId, ledger, verdict.ledgerWentBack)
         logger.warn({ accountId, problems: verdict.problems, repaired }, 'the gate drifted from the ledger')
@@ -48,4 +55,24 @@ export async function repairDrift(
     }
   }
   return drifted
+}
+
+/**
+ * Closes the holds whose charges are inside the balance already: they count twice. Should the gate stay below
+ * zero, calls were admitted that the balance does not afford.
+ */
+async function closeSettledHolds(
+  accountId: string,
+  ledger: LedgerBalance,
+  { gate, postgres, logger }: DriftCheckDependencies,
+): Promise<void> {
+  const open = await gate.openHolds(accountId)
+  const charges = await findCharges(
+    postgres,
+    open.map((hold) => hold.callId),
+  )
+  const settled = [...charges].map(([callId, chargePico]) => ({ callId, chargePico }))
+  const { availPico } = await gate.apply(accountId, ledger, settled)
+  if (availPico === null || availPico >= 0n) return
+  logger.error({ alarm: 'overspent', accountId, availPico: String(availPico) }, 'more is held than there is')
 }

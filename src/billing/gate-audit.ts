@@ -84,11 +84,12 @@ export async function auditGates(deps: GateAuditDependencies): Promise<GateAudit
   return { figures, checks: [SOUND, CAUGHT_UP, NOTHING_LOST].map((name) => summarize(name, found)) }
 }
 
+/** A gate that is not as it should be, and may be so only for a moment. */
 interface BehindGate {
   accountId: string
-  /** What the gate knew, and what it must come to know. */
-  version: bigint | null
-  ledgerVersion: bigint
+  isCaughtUp: (reading: GateReading) => boolean
+  /** What it is, should it stay so. */
+  discrepancy: Discrepancy
 }
 
 function auditBalance(
@@ -105,8 +106,19 @@ function auditBalance(
       return { found: [] }
     case 'drifted':
       return { found: verdict.problems.map((detail) => ({ check: SOUND, subject, detail })) }
-    case 'behind':
-      return { found: [], behind: { accountId, version: reading.version, ledgerVersion: ledger.version } }
+    case 'behind': {
+      const detail = `redis knows version ${reading.version}, the ledger ${ledger.version}`
+      const isCaughtUp = ({ version }: GateReading) => version === null || version >= ledger.version
+      return {
+        found: [],
+        behind: { accountId, isCaughtUp, discrepancy: { check: CAUGHT_UP, subject, detail } },
+      }
+    }
+    case 'overdrawn': {
+      const detail = `available is below zero: ${reading.availPico}`
+      const isCaughtUp = ({ availPico }: GateReading) => availPico === null || availPico >= 0n
+      return { found: [], behind: { accountId, isCaughtUp, discrepancy: { check: SOUND, subject, detail } } }
+    }
     default:
       return verdict satisfies never
   }
@@ -122,13 +134,12 @@ async function stillBehind(
   while (behind.length > 0 && clock() < giveUpAt) {
     await delay(CATCH_UP_POLL_MS)
     const readings = await Promise.all(behind.map(({ accountId }) => inspection.read(accountId)))
-    behind = behind.filter(({ ledgerVersion }, index) => (readings[index]?.version ?? 0n) < ledgerVersion)
+    behind = behind.filter(({ isCaughtUp }, index) => {
+      const reading = readings[index]
+      return reading === undefined || !isCaughtUp(reading)
+    })
   }
-  return behind.map(({ accountId, version, ledgerVersion }) => ({
-    check: CAUGHT_UP,
-    subject: accountId,
-    detail: `redis knows version ${version}, the ledger ${ledgerVersion}`,
-  }))
+  return behind.map(({ discrepancy }) => discrepancy)
 }
 
 interface LostHold {

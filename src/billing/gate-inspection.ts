@@ -64,6 +64,11 @@ export type GateVerdict =
   | { kind: 'sound' }
   /** The ledger is ahead: a settlement committed and is about to be applied, or its worker died. */
   | { kind: 'behind' }
+  /**
+   * Available is below zero. A settlement may be inside the balance while its hold is yet to be closed, and
+   * counts twice for a moment; else more was admitted than the balance affords.
+   */
+  | { kind: 'overdrawn' }
   | { kind: 'drifted'; problems: string[]; ledgerWentBack: boolean }
 
 /**
@@ -82,7 +87,7 @@ export function judgeGate(gate: GateReading, ledger: LedgerBalance): GateVerdict
     problems.push(`available ${availPico} is not balance ${ledger.balancePico} less held ${heldPico}`)
   }
   if (holdsPico !== heldPico) problems.push(`open holds sum to ${holdsPico}, held says ${heldPico}`)
-  if (availPico !== null && availPico < 0n) problems.push(`available is below zero: ${availPico}`)
   if (problems.length > 0) return { kind: 'drifted', problems, ledgerWentBack }
-  return version < ledger.version ? { kind: 'behind' } : { kind: 'sound' }
+  if (version < ledger.version) return { kind: 'behind' }
+  return availPico !== null && availPico < 0n ? { kind: 'overdrawn' } : { kind: 'sound' }
 }

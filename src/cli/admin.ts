@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util'
 import { readConfig } from '../config.ts'
 import { accountCommands } from './admin-accounts.ts'
+import { adjustAccount } from './admin-adjust.ts'
 import { keyCommands } from './admin-keys.ts'
 import { quarantineCommands } from './admin-quarantine.ts'
 import { topUpCommands } from './admin-topups.ts'
@@ -13,6 +14,7 @@ const USAGE = `Usage: npm run admin -- COMMAND [--json]
   account create --email EMAIL [--credit USD]     without --credit: the free credit
   account show ACCOUNT                            ACCOUNT is an id or an email
   account credit ACCOUNT --amount USD [--reference ID]
+  account adjust ACCOUNT --amount USD --reason TEXT [--reference ID]   a negative amount takes
   account alert ACCOUNT --below USD|never         when balance.low is sent
   account suspend ACCOUNT
   account resume ACCOUNT
@@ -31,7 +33,7 @@ const USAGE = `Usage: npm run admin -- COMMAND [--json]
   webhook deliveries [WEBHOOK_ID] [--account ACCOUNT] [--limit N]
   quarantine list | retry CALL_ID | waive CALL_ID
 
-A --reference credits once, however often the command runs with it.`
+A --reference credits or adjusts once, however often the command runs with it.`
 
 const OPTIONS = {
   json: { type: 'boolean' },
@@ -50,11 +52,16 @@ const OPTIONS = {
   url: { type: 'string' },
   events: { type: 'string' },
   below: { type: 'string' },
+  reason: { type: 'string' },
   rail: { type: 'string' },
 } as const
 
 async function main(args: string[]): Promise<CommandOutput> {
-  const { values, positionals } = parseArgs({ args, options: OPTIONS, allowPositionals: true })
+  const { values, positionals } = parseArgs({
+    args: joinNegatives(args),
+    options: OPTIONS,
+    allowPositionals: true,
+  })
   const [group, action, subject, extra] = positionals
   if (values.help || !group) throw new UsageError(USAGE)
 
@@ -87,6 +94,7 @@ async function main(args: string[]): Promise<CommandOutput> {
   const commands: Record<string, () => Promise<CommandOutput>> = {
     'account create': () => accountCommands(clients, config).create(account),
     'account show': () => accountCommands(clients, config).show(account),
+    'account adjust': () => adjustAccount(clients, { ...account, reason: values.reason }),
     'account credit': () => accountCommands(clients, config).credit(account),
     'account alert': () => accountCommands(clients, config).alert(account),
     'account suspend': () => accountCommands(clients, config).suspend(account),
@@ -118,6 +126,15 @@ async function main(args: string[]): Promise<CommandOutput> {
   } finally {
     await clients.close()
   }
+}
+
+/** `--amount -1.00` is an amount; to the parser it would be two options. */
+function joinNegatives(args: string[]): string[] {
+  return args.flatMap((arg, index) => {
+    if (args[index - 1] === '--amount' && /^-[\d.$]/.test(arg)) return []
+    const next = args[index + 1]
+    return arg === '--amount' && next && /^-[\d.$]/.test(next) ? [`${arg}=${next}`] : [arg]
+  })
 }
 
 const args = process.argv.slice(2)

@@ -4,14 +4,23 @@ import { UsageError } from './run-command.ts'
 
 /** An amount in USD of 0 or more, `5` or `5.00`. Throws UsageError. */
 export function readAmount(name: string, text: string): PicoUsd {
+  const amount = readSignedAmount(name, text)
+  if (amount < 0n) throw notAnAmount(name)
+  return amount
+}
+
+/** An amount in USD that may be negative, `-1.00`. Throws UsageError. */
+export function readSignedAmount(name: string, text: string): PicoUsd {
   try {
-    const amount = parseUsd(text.replace(/^\$/, ''))
-    if (amount >= 0n) return amount
+    return parseUsd(text.replace(/^\$/, ''))
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
+    throw notAnAmount(name)
   }
-  throw new UsageError(`${name} must be an amount in USD such as 5.00, with at most 12 decimals`)
 }
+
+const notAnAmount = (name: string): UsageError =>
+  new UsageError(`${name} must be an amount in USD such as 5.00, with at most 12 decimals`)
 
 /** A whole number of 1 or more, or null where it is not given. Throws UsageError. */
 export function readCount(name: string, text: string | undefined): number | null {

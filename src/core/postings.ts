@@ -42,6 +42,10 @@ export const freeCreditPosting = (accountId: string, amountPico: PicoUsd): Posti
 export const creditPosting = (eventId: string, accountId: string, amountPico: PicoUsd): Posting =>
   transfer(eventId, 'credit', accountId, 'adjustments', amountPico)
 
+/** The operator corrects a balance, up or down. What was posted before stays as it is. */
+export const adjustmentPosting = (eventId: string, accountId: string, amountPico: PicoUsd): Posting =>
+  transfer(eventId, 'adjustment', accountId, 'adjustments', amountPico)
+
 /** The ledger account of a customer. */
 export const customerAccount = (accountId: string): LedgerAccount => `customer:${accountId}`
 

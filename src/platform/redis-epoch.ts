@@ -53,6 +53,8 @@ export async function untilRestated(readEpoch: ReadEpoch, graceMs: number): Prom
 export interface EpochWatch {
   /** The epoch as last read. */
   current(): string
+  /** When it began, unix ms by this process's clock. */
+  beganAt(): number
   /** Reads the epoch now; listeners have heard of a new one when this resolves. Rejects when Redis is away. */
   check(): Promise<string>
   /**
@@ -79,11 +81,14 @@ const POLL_MS = 500
 /** Reads the epoch and keeps an eye on it. Waits for Redis. */
 export async function watchEpoch(options: EpochWatchOptions): Promise<EpochWatch> {
   const { redis, readEpoch, logger, onEmptied, onReconnected } = options
-  let current = (await readEpoch()).id
+  const first = await readEpoch()
+  let current = first.id
+  let beganAt = Date.now() - first.ageMs
   let connections = 0
   const check = async () => {
-    const { id } = await readEpoch()
+    const { id, ageMs } = await readEpoch()
     if (id !== current) {
+      beganAt = Date.now() - ageMs
       logger.error({ alarm: 'redis-emptied', before: current, now: id }, 'redis lost its data')
       current = id
       onEmptied()
@@ -105,6 +110,7 @@ export async function watchEpoch(options: EpochWatchOptions): Promise<EpochWatch
   )
   return {
     current: () => current,
+    beganAt: () => beganAt,
     check,
     stretch: async () => `${await check()}/${connections}`,
     stop() {

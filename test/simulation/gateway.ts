@@ -298,7 +298,8 @@ export class Gateway {
     }
     const known = (sql: string, ids: string[]) => {
       const table = sql.includes('quarantined') ? this.books.quarantined : this.books.calls
-      return ids.filter((id) => table.has(id)).map((id) => ({ id }))
+      const chargeOf = (id: string) => BigInt(this.books.calls.get(id)?.chargePico ?? '0')
+      return ids.filter((id) => table.has(id)).map((id) => ({ id, chargePico: chargeOf(id) }))
     }
     await this.time.runAs(process, () => {
       runMaintenance({

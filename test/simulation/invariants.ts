@@ -95,12 +95,12 @@ function brokenPromise(world: World, call: ClientCall): string | null {
     }
     return null
   }
-  if (world.mayLoseCharges) return null
+  if (world.mayLoseCharges || gateway.books.quarantined.has(call.id)) return null
   const pending = pendingSettlement(gateway, call.id)
   if (call.status === 'whole' && !pending && !isKept(world, call.id)) {
     return 'its client saw the end, and no settlement is on its way'
   }
-  if (!pending || world.mayOverspend || gateway.books.quarantined.has(call.id)) return null
+  if (!pending || world.mayOverspend) return null
   // A gate that is not loaded admits nothing that the hold would have to be kept from.
   const keys = accountKeys(call.accountId)
   if (gateway.redis.data.get(keys.avail) === null) return null
