@@ -272,7 +272,8 @@ class Run implements World {
     const losses = this.plan.deeds.filter((deed) => happened.has(deed.do) && isLoss(deed)).length
     if (losses === 0) return
     if (happened.has('kill-dispatch')) this.mayLoseCharges = true
-    const late = ['pause-dispatch', 'redis-away'] as const
+    // Nobody restates what a worker that died had held; what it had settled may be on its way all the same.
+    const late = ['kill-dispatch', 'pause-dispatch', 'redis-away'] as const
     if (late.some((fault) => happened.has(fault)) || losses > 1) this.mayOverspend = true
   }
 
