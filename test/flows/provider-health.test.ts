@@ -28,7 +28,7 @@ describe('the circuit breaker of an offer', () => {
       environment: { BREAKER_FAILURES: '5', BREAKER_COOLDOWN_MS: '2500' },
       models: {
         'test/recovers': [
-          { at: 'alpha', model: `words-5.flaky-${failures}-status-503.latency-50`, cost: '0.10' },
+          { at: 'alpha', model: `words-5.flaky-${failures}-status-503.latency-50`, cost: '0.0001' },
           { at: 'beta', model: 'words-5', cost: '0.50' },
         ],
       },

@@ -154,6 +154,8 @@ describe('GET /v1/generations/{id}', () => {
     const { id } = await ask(caller(), { model: 'test/plain' })
     const stranger = await stack.account('1.00')
     await expectError(await lookUp(id!, stranger.key), 404, 'not_found')
+    // An admin key does not wait for the settlement.
+    await stack.settled(owner.accountId)
     expect(await found(id, await stack.adminKey())).toMatchObject({ id })
   })
 
