@@ -7,6 +7,8 @@ import type { Part } from '../helpers/stack-part.ts'
 const WORDS = 100
 const GRACE_MS = 1_500
 const QUEUE_WAIT_MS = 4_000
+const EMPTIED_FOR_MS = 12_000
+const EMPTIED_EVERY_MS = 3_500
 
 let stack: TestStack
 let caller: Caller
@@ -27,6 +29,7 @@ beforeAll(async () => {
     models: {
       'test/plain': [{ at: 'alpha', model: `words-${WORDS}` }],
       'test/steady': [{ at: 'alpha', model: `words-${WORDS}.rate-40` }],
+      'test/quick': [{ at: 'alpha', model: `words-${WORDS}.rate-200` }],
       'test/late': [{ at: 'alpha', model: `words-${WORDS}.latency-4000` }],
     },
   })
@@ -132,6 +135,40 @@ describe.each(LOSSES)('Redis %s', (_, lose) => {
     await untilIdle(stack)
     await sweepNow(stack)
   })
+})
+
+it('emptied again and again under load: every answer that was whole is charged, once', {
+  timeout: 60_000,
+}, async () => {
+  const { key, accountId } = await stack.account('5.00')
+  const busy = { url: stack.url, key }
+  const body = { max_tokens: 100 }
+  await ask(busy, { model: 'test/plain', ...body })
+  const endsAt = Date.now() + EMPTIED_FOR_MS
+  const answers: Array<WholeAnswer | StreamSoFar> = []
+  const callOn = async (index: number) => {
+    const model = index % 4 === 0 ? 'test/quick' : 'test/plain'
+    while (Date.now() < endsAt) {
+      const one =
+        index % 2 === 0 ? (await stream(busy, { model, ...body })).end : ask(busy, { model, ...body })
+      answers.push(await one)
+    }
+  }
+  const calling = Promise.all(Array.from({ length: 20 }, (_, index) => callOn(index)))
+  const emptying = setInterval(() => void stack.redis.flushall(), EMPTIED_EVERY_MS)
+  await calling
+  clearInterval(emptying)
+  const isWhole = (answer: WholeAnswer | StreamSoFar) =>
+    answer.status === 200 && (!('done' in answer) || answer.done)
+  const completed = answers.filter(isWhole)
+  for (const answer of completed) expect(answer).toMatchObject({ text: whole, finishReason: 'stop' })
+  for (const answer of answers) if (!isWhole(answer)) expect(answer.errorCode).not.toBeNull()
+  await expectCharged(completed)
+  // Errors cost nothing, but for what was shown of a stream.
+  const charged = await stack.postgres.callRecord.count({ where: { accountId, chargePico: { gt: 0 } } })
+  expect(charged).toBeLessThanOrEqual(answers.length + 1)
+  expect(await stack.postgres.quarantinedSettlement.count()).toBe(0)
+  console.info(`${answers.length} calls, ${completed.length} whole, all of them charged`)
 })
 
 it('a worker that dies after Redis lost its job: another takes the call over', async () => {
