@@ -97,6 +97,7 @@ export async function createApiRuntime(config: Readonly<Config>, logger: Logger)
       errands,
       limits: config,
       replyChannel: hub.channel,
+      epoch: epoch.current,
       topUpUrl: `${config.publicUrl ?? `http://localhost:${config.port}`}/billing`,
       clock: Date.now,
       random: Math.random,

@@ -27,8 +27,6 @@ export interface DispatchWorkerOptions extends CallRunnerDependencies {
   logger: Logger
 }
 
-/** Clocks of machines differ by no more than this; restoring a hold that stands changes nothing. */
-const CLOCKS_APART_MS = 5_000
 /** A stalled job is never failed by BullMQ: the runner counts claims and ends it truthfully. */
 const NEVER = Number.MAX_SAFE_INTEGER
 const RETRY_MS = 200
@@ -200,7 +198,7 @@ export class DispatchWorker {
   /** Redis may have lost a call's hold after it was taken and before its job was enqueued. */
   private restoreHold(envelope: CallEnvelope): void {
     const { epoch, gate, logger } = this.options
-    if (envelope.admittedAt > epoch.beganAt() + CLOCKS_APART_MS) return
+    if (envelope.epoch === undefined || envelope.epoch === epoch.current()) return
     gate.restore(restoredHold(envelope, true)).catch((error: unknown) => {
       logger.warn({ err: error, callId: envelope.id }, 'hold not restored')
     })

@@ -39,6 +39,8 @@ export interface AdmissionDependencies {
   errands: Errands
   limits: AdmissionLimits
   replyChannel: string
+  /** The epoch of Redis's data. Absent: unknown. */
+  epoch?: () => string
   topUpUrl: string
   clock: () => number
   random: () => number
@@ -91,6 +93,8 @@ export async function admitCall(
     }
   }
   const now = deps.clock()
+  // Before the hold is taken: a call with an older epoch than it was held in does no harm, a newer would.
+  const epoch = deps.epoch?.()
   const callTimeoutMs = request.stream ? limits.callTimeoutMs : limits.nonStreamingCallTimeoutMs
   const period = key.limitPico === null ? null : allowancePeriod(key.limitReset, now)
   const ask = () =>
@@ -137,6 +141,7 @@ export async function admitCall(
     leastCallPico: String(leastCallCost(snapshot)),
     idempotencyRecord,
     ...(period && { allowancePeriod: period.id }),
+    ...(epoch !== undefined && { epoch }),
     promptTokensBound: promptTokens,
     admittedAt: now,
     queueDeadlineAt: now + limits.queueWaitMs,

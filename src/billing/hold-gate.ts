@@ -95,6 +95,13 @@ export function createHoldGate(redis: Redis): HoldGate {
     load: string,
   ): Promise<GateFigures> => {
     const keys = accountKeys(accountId)
+    // Known accounts are what sweeps and audits go through; listed before there is a gate, so that none is out
+    // of their sight should we fail in between. Each process says so once for itself.
+    const wasListed = listed.has(accountId)
+    if (!wasListed) {
+      await redis.sadd(KNOWN_ACCOUNTS, accountId)
+      listed.set(accountId, true)
+    }
     const [avail, held, isNew] = (await script(
       [keys.avail, keys.held, keys.holds, keys.expiry, keys.ver, keys.loading],
       [
@@ -105,12 +112,8 @@ export function createHoldGate(redis: Redis): HoldGate {
         ...released.flatMap((hold) => [hold.callId, String(hold.chargePico)]),
       ],
     )) as [string | null, string, number]
-    // Known accounts are what sweeps and audits go through; written after, so that a known account has a gate.
-    // Each process says so once for itself: another may have died right before it did.
-    if (isNew === 1 || !listed.has(accountId)) {
-      await redis.sadd(KNOWN_ACCOUNTS, accountId)
-      listed.set(accountId, true)
-    }
+    // Redis lost its data since this process listed the account.
+    if (isNew === 1 && wasListed) await redis.sadd(KNOWN_ACCOUNTS, accountId)
     return {
       availPico: avail === null ? null : BigInt(avail),
       heldPico: BigInt(held),

@@ -48,6 +48,8 @@ export interface CallEnvelope {
   idempotencyRecord: string | null
   /** The period of the key's spending allowance that the hold was taken from; absent where it has none. */
   allowancePeriod?: string
+  /** The epoch of Redis's data in which the hold was taken, or one before. */
+  epoch?: string
   /** Upper bound of the prompt's tokens, as held. */
   promptTokensBound: number
   /** Unix milliseconds. */

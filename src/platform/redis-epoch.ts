@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from './logger.ts'
 import { pollEvery } from './poll-every.ts'
@@ -31,10 +31,12 @@ return { id, math.max(0, now - since) }`
 export function createEpochReader(redis: Redis): ReadEpoch {
   const read = defineScript(redis, 'syEpoch', READ)
   return async () => {
-    const [id, ageMs] = (await read([EPOCH], [randomUUID()])) as [string, number]
+    const [id, ageMs] = (await read([EPOCH], [newEpochId()])) as [string, number]
     return { id, ageMs }
   }
 }
+
+const newEpochId = (): string => randomBytes(9).toString('base64url')
 
 /**
  * Waits until the epoch is old enough for workers to have restated what they hold in it. Until then a balance
@@ -53,8 +55,6 @@ export async function untilRestated(readEpoch: ReadEpoch, graceMs: number): Prom
 export interface EpochWatch {
   /** The epoch as last read. */
   current(): string
-  /** When it began, unix ms by this process's clock. */
-  beganAt(): number
   /** Reads the epoch now; listeners have heard of a new one when this resolves. Rejects when Redis is away. */
   check(): Promise<string>
   /**
@@ -81,14 +81,11 @@ const POLL_MS = 500
 /** Reads the epoch and keeps an eye on it. Waits for Redis. */
 export async function watchEpoch(options: EpochWatchOptions): Promise<EpochWatch> {
   const { redis, readEpoch, logger, onEmptied, onReconnected } = options
-  const first = await readEpoch()
-  let current = first.id
-  let beganAt = Date.now() - first.ageMs
+  let current = (await readEpoch()).id
   let connections = 0
   const check = async () => {
-    const { id, ageMs } = await readEpoch()
+    const { id } = await readEpoch()
     if (id !== current) {
-      beganAt = Date.now() - ageMs
       logger.error({ alarm: 'redis-emptied', before: current, now: id }, 'redis lost its data')
       current = id
       onEmptied()
@@ -110,7 +107,6 @@ export async function watchEpoch(options: EpochWatchOptions): Promise<EpochWatch
   )
   return {
     current: () => current,
-    beganAt: () => beganAt,
     check,
     stretch: async () => `${await check()}/${connections}`,
     stop() {

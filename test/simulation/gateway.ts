@@ -149,14 +149,16 @@ export class Gateway {
           return new Map(settled.map((id) => [id, BigInt(this.books.calls.get(id)!.chargePico)] as const))
         }),
     })
+    let epoch: () => string = () => 'none'
     await this.time.runAs(process, () => {
       void hub.start()
-      void watchEpoch({
-        redis,
-        readEpoch,
-        logger: LOGGER,
-        onEmptied: () => void setTimeout(() => hub.lookAfterAll(), graceMs),
-      }).catch(() => undefined)
+      const onEmptied = () => void setTimeout(() => hub.lookAfterAll(), graceMs)
+      watchEpoch({ redis, readEpoch, logger: LOGGER, onEmptied }).then(
+        (watch) => {
+          epoch = watch.current
+        },
+        () => undefined,
+      )
     })
     return {
       process,
@@ -168,6 +170,7 @@ export class Gateway {
         errands,
         limits: LIMITS,
         replyChannel: hub.channel,
+        epoch: () => epoch(),
         topUpUrl: 'http://localhost',
         clock,
         random: this.random.unit,
