@@ -72,13 +72,18 @@ export class SettlementOutbox {
     const current = await stretch()
     const seen: UnconfirmedJob[] = []
     for (const job of this.jobs) {
-      if (job.jobId === null || seen.length === LOOK_MAX) break
+      if (job.jobId === null) continue
       if (job.stretch === current) seen.push(job)
       else job.stretch = current
     }
-    const left = await jobsLeft(seen.map((job) => job.jobId as string))
-    if (seen.length === 0 || (await stretch()) !== current) return
-    for (const [index, job] of seen.entries()) if (!left[index]) this.drop(job)
+    for (let start = 0; start < seen.length; start += LOOK_MAX) {
+      const some = seen.slice(start, start + LOOK_MAX)
+      const left = await jobsLeft(some.map((job) => job.jobId as string))
+      if ((await stretch()) !== current) return
+      for (const [index, job] of some.entries()) if (!left[index]) this.drop(job)
+      // Settlements are settled about in their order: behind some that wait, nearly all do.
+      if (left.every(Boolean)) return
+    }
   }
 
   /** The holds of calls that wait for their settlement. */

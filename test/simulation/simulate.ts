@@ -16,6 +16,7 @@ export interface RunResult {
 }
 
 const LONGEST_RUN_MS = 60_000
+const QUIET_MS = 3_000
 /** The sweep looks after holds of this age; Redis's data counts as young until then. */
 const SWEEP_AFTER_MS = 130_000
 
@@ -88,10 +89,7 @@ class Run implements World {
     if (this.random.chance(0.9)) await this.stepUntil(() => false, 2_000)
     for (const deed of this.plan.deeds) this.soon(deed.atMs, () => this.carryOut(deed))
 
-    const broken =
-      (await this.stepUntil(() => this.isDone(), LONGEST_RUN_MS)) ??
-      (this.isDone() ? null : `after ${LONGEST_RUN_MS / 1000} s there is still ${this.left()}`) ??
-      (await this.rest())
+    const broken = (await this.untilQuiet()) ?? (await this.rest())
     const outcomes: Record<string, number> = {}
     for (const { status } of this.calls) outcomes[status] = (outcomes[status] ?? 0) + 1
     if (broken) this.note(`BROKEN ${broken}`)
@@ -128,10 +126,21 @@ class Run implements World {
     return `dispatch jobs ${jobs}, ${settlementQueue.jobs.size} settlement jobs, clients of ${waiting}`
   }
 
+  /** Steps until nothing is in flight, and stays so for a while: what was cut off may still come back. */
+  private async untilQuiet(): Promise<string | null> {
+    const untilMs = this.time.nowMs + LONGEST_RUN_MS
+    while (this.time.nowMs < untilMs) {
+      const broken =
+        (await this.stepUntil(() => this.isDone(), LONGEST_RUN_MS)) ??
+        (await this.stepUntil(() => false, QUIET_MS))
+      if (broken) return broken
+      if (this.isDone()) return null
+    }
+    return `after ${LONGEST_RUN_MS / 1000} s there is still ${this.left()}`
+  }
+
   /** Everything stops, the sweep comes by, and the figures must be back where they began, less the charges. */
   private async rest(): Promise<string | null> {
-    const stillRunning = await this.stepUntil(() => false, 3_000)
-    if (stillRunning) return stillRunning
     for (const { process } of [...this.apis, ...this.workers]) process.isAlive = false
     for (const process of this.settlers) process.isAlive = false
     this.time.nowMs += SWEEP_AFTER_MS
