@@ -64,9 +64,9 @@ export class Claims {
     if (this.held.get(id) === claim) this.held.delete(id)
   }
 
-  /** The calls that run here. */
-  *envelopes(): Iterable<CallEnvelope> {
-    for (const { job } of this.held.values()) yield job.envelope
+  /** The calls that run here, with the number of their claim. */
+  *running(): Iterable<{ envelope: CallEnvelope; number: number }> {
+    for (const { job, number } of this.held.values()) yield { envelope: job.envelope, number }
   }
 
   /** Whether a claim still stands. Asks Redis only when this process may have slept through a renewal. */

@@ -8,7 +8,7 @@ import type { SettlementOutbox } from './settlement-outbox.ts'
 export type Doubt = 'emptied' | 'reconnected'
 
 export interface RedisRecoveryDependencies {
-  claims: Pick<Claims, 'envelopes' | 'renew'>
+  claims: Pick<Claims, 'running' | 'renew'>
   outbox: Pick<SettlementOutbox, 'confirm' | 'holds' | 'restate'>
   gate: Pick<HoldGate, 'restore'>
   logger: Logger
@@ -41,7 +41,7 @@ export function createRedisRecovery(deps: RedisRecoveryDependencies): RedisRecov
     try {
       await confirming
       await claims.renew()
-      let holds = await restoreAll(runningHolds(deps), gate)
+      let holds = await restoreAll(runningHolds(doubt, deps), gate)
       if (doubt === 'emptied') holds += await restoreAll(outbox.holds(), gate)
       const settlements = await outbox.restate()
       logger.warn({ doubt, holds, settlements }, 'what redis may have lost was told to it again')
@@ -69,10 +69,16 @@ export function createRedisRecovery(deps: RedisRecoveryDependencies): RedisRecov
   }
 }
 
-/** Holds of calls that run, read as they are sent: calls end meanwhile. */
-function* runningHolds({ claims, outbox }: RedisRecoveryDependencies): Iterable<RestoredHold> {
+/**
+ * Holds of calls that run, read as they are sent: calls end meanwhile. A call that was taken over may be settled
+ * by the worker that had it before; where little was lost its hold is left alone too.
+ */
+function* runningHolds(doubt: Doubt, { claims, outbox }: RedisRecoveryDependencies): Iterable<RestoredHold> {
   const ended = new Set([...outbox.holds()].map((hold) => hold.callId))
-  for (const envelope of claims.envelopes()) if (!ended.has(envelope.id)) yield restoredHold(envelope, true)
+  for (const { envelope, number } of claims.running()) {
+    const isDoubtful = doubt === 'reconnected' && number > 1
+    if (!isDoubtful && !ended.has(envelope.id)) yield restoredHold(envelope, true)
+  }
 }
 
 /** Takes some holds at a time; returns how many Redis had lost. */
