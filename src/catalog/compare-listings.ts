@@ -15,12 +15,13 @@ export type ListingComparison =
 
 const DEADLINE_MS = 10_000
 
-/** Reads the model list of every provider in the catalog and compares. Never rejects over one provider. */
+/** Reads the model list of every provider whose key we hold and compares. Never rejects over one provider. */
 export async function compareListings(
   catalog: CatalogSnapshot,
   environment: Record<string, string | undefined>,
 ): Promise<ListingComparison[]> {
-  const offered = Map.groupBy(catalog.offers.values(), (offer) => offer.provider)
+  const shared = [...catalog.offers.values()].filter((offer) => offer.shared)
+  const offered = Map.groupBy(shared, (offer) => offer.provider)
   return Promise.all(
     [...offered].map(([provider, offers]) =>
       compareOne(provider, new Set(offers.map((offer) => offer.upstreamModel)), environment),

@@ -10,8 +10,8 @@ export function opaqueModelList(catalog: CatalogSnapshot) {
 }
 
 /** The body of GET /v1/models for admin keys: the whole catalog, providers and costs included. */
-export function catalogModelList(catalog: CatalogSnapshot) {
-  return { object: 'list', data: [...catalog.models.values()].map(catalogModel) }
+export function catalogModelList(models: Iterable<Model>) {
+  return { object: 'list', data: [...models].map(catalogModel) }
 }
 
 /** One model as admins see it; also what `catalog show` prints. */
@@ -41,6 +41,7 @@ const catalogOffer = (offer: Offer) => ({
   provider: offer.provider.id,
   upstream_model: offer.upstreamModel,
   cost: prices(offer.cost),
+  shared: offer.shared,
   zdr: offer.provider.zdr,
   data_collection: offer.provider.dataCollection,
   exact_tools: offer.exactTools,

@@ -1,4 +1,4 @@
-import type { CatalogSnapshot, Model } from '../core/catalog.ts'
+import { type CatalogSnapshot, isAvailable, type Model } from '../core/catalog.ts'
 import { formatRate } from '../core/money.ts'
 
 /** One model's live rates; decimal strings in USD per million tokens. */
@@ -18,7 +18,8 @@ export interface PricingFeedEntry {
   open_weights: boolean
   /** Whether any provider of it keeps no data, so that `zdr` can be met. */
   zdr: boolean
-  status: 'available'
+  /** `unavailable`: known, but no provider of it is set up at this gateway. */
+  status: 'available' | 'unavailable'
   /** ISO 8601. */
   updated_at: string
 }
@@ -58,7 +59,7 @@ function pricingEntry(model: Model): PricingFeedEntry {
     input_modalities: model.inputModalities,
     open_weights: model.openWeights,
     zdr: model.offers.some((offer) => offer.provider.zdr),
-    status: 'available',
+    status: isAvailable(model) ? 'available' : 'unavailable',
     updated_at: isoTime(model.updatedAt),
   }
 }

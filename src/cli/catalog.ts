@@ -14,7 +14,7 @@ import { compareListings, type ListingComparison } from '../catalog/compare-list
 import { checkCatalogFile, installCatalogFile } from '../catalog/install-catalog-file.ts'
 import { catalogModel, catalogModelList } from '../catalog/model-list.ts'
 import { type Config, readConfig } from '../config.ts'
-import { type CatalogSnapshot, findModel, type Model } from '../core/catalog.ts'
+import { type CatalogSnapshot, findModel, isAvailable, type Model } from '../core/catalog.ts'
 import { formatRate } from '../core/money.ts'
 import { type CommandOutput, runCommand, UsageError } from './run-command.ts'
 
@@ -37,10 +37,10 @@ async function run(positionals: string[], flags: { all: boolean; check: boolean 
       // npm runs scripts in the project's folder; paths are meant from where it was called.
       return importFile(resolve(process.env.INIT_CWD ?? '', argument), config, flags.check)
     case 'show':
-      return show(argument, await loadSnapshot(config, flags.all))
+      return show(argument, await loadSnapshot(config), flags.all)
     case 'sync':
       if (argument !== undefined) throw new UsageError(USAGE)
-      return sync(await loadSnapshot(config, false))
+      return sync(await loadSnapshot(config))
     default:
       throw new UsageError(USAGE)
   }
@@ -88,21 +88,20 @@ function missingKeys(catalog: CatalogSnapshot): string[] {
   return [...new Set(names)].filter((name) => !process.env[name]).sort()
 }
 
-async function loadSnapshot(config: CatalogConfig, all: boolean): Promise<CatalogSnapshot> {
-  const environment = all ? new Proxy<Record<string, string>>({}, { get: () => 'assumed' }) : process.env
+async function loadSnapshot(config: CatalogConfig): Promise<CatalogSnapshot> {
   const toStderr = ({ err }: { err: unknown }, message: string) => {
     process.stderr.write(`${message}: ${(err as Error).message}\n`)
   }
   const logger = { info: () => undefined, warn: toStderr, error: toStderr }
-  const store = await createCatalogStore({ ...config, environment, logger })
+  const store = await createCatalogStore({ ...config, environment: process.env, logger })
   store.close()
   return store.snapshot()
 }
 
-function show(id: string | undefined, catalog: CatalogSnapshot): CommandOutput {
+function show(id: string | undefined, catalog: CatalogSnapshot, all: boolean): CommandOutput {
   if (id === undefined) {
-    const models = [...catalog.models.values()]
-    const data = { version: catalog.version, ...catalogModelList(catalog) }
+    const models = [...catalog.models.values()].filter((model) => all || isAvailable(model))
+    const data = { version: catalog.version, ...catalogModelList(models) }
     return { data, text: models.map(modelLine).join('\n') || 'The catalog is empty.' }
   }
   const model = findModel(catalog, id)

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import {
   type CatalogSnapshot,
   compareByPrice,
+  isAvailable,
   type Model,
   type Offer,
   type Provider,
@@ -34,7 +35,7 @@ export interface SnapshotOptions {
   openWeightsDiscountPercent: number
   /** Unix seconds. */
   generatedAt: number
-  /** Whether an offer at this provider can be used now; offers that cannot be are left out. */
+  /** Whether we hold this provider's key; its offers are shared then. */
   isUsable: (provider: Provider) => boolean
 }
 
@@ -44,7 +45,7 @@ export type SnapshotResult =
 
 /**
  * Builds the catalog from documents, in order: a later one overrides providers and models of the same id,
- * and with `replace` everything before it. Models without a usable offer are left out. Pure.
+ * and with `replace` everything before it. Models without a shared offer stay: their prices are known. Pure.
  */
 export function buildCatalogSnapshot(
   sources: readonly CatalogSource[],
@@ -101,16 +102,19 @@ function assemble(
   const offers = new Map<string, Offer>()
   const lastResorts = new Set<Model>()
   for (const { model, source, updatedAt } of entries) {
-    const usable = model.offers
-      .map((offer) => toOffer(offer, model, providers.get(offer.provider)!, offers))
-      .filter((offer) => options.isUsable(offer.provider))
-    if (usable.length === 0) continue
-    for (const offer of usable) offers.set(offer.id, offer)
-    const built = toModel(model, usable, updatedAt, options)
+    const built = toModel(
+      model,
+      model.offers.map((offer) => toOffer(offer, model, providers.get(offer.provider)!, offers, options)),
+      updatedAt,
+      options,
+    )
+    for (const offer of built.offers) offers.set(offer.id, offer)
     models.set(model.id, built)
     if (source.autoLastResort) lastResorts.add(built)
   }
-  const automatic = [...models.values()].filter((model) => model.auto).sort(compareByPrice)
+  const automatic = [...models.values()]
+    .filter((model) => model.auto && isAvailable(model))
+    .sort(compareByPrice)
   const preferred = automatic.filter((model) => !lastResorts.has(model))
   const autoLadder = preferred.length > 0 ? preferred : automatic
   const version = shortHash(JSON.stringify([...models.values()], hashedValue))
@@ -135,6 +139,7 @@ function toOffer(
   model: DocumentModel,
   provider: Provider,
   taken: ReadonlyMap<string, Offer>,
+  options: SnapshotOptions,
 ): Offer {
   const id = `${provider.id}/${offer.upstream_model}`
   return {
@@ -143,6 +148,7 @@ function toOffer(
     provider,
     upstreamModel: offer.upstream_model,
     cost: toRates(offer.cost ?? model.list_price),
+    shared: options.isUsable(provider),
     exactTools: offer.exact_tools ?? false,
     assistantPrefill: offer.assistant_prefill ?? false,
   }

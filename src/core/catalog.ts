@@ -30,6 +30,8 @@ export interface Offer {
   upstreamModel: string
   /** What we pay. */
   cost: TokenRates
+  /** Calls of every client may use it: we hold its provider's key. */
+  shared: boolean
   /** Honours tool definitions exactly; `:exacto` uses only such offers. */
   exactTools: boolean
   /** Continues a trailing assistant message, so a broken stream can be rescued by prefill. */
@@ -75,9 +77,12 @@ export interface CatalogSnapshot {
   /** By canonical id. */
   models: ReadonlyMap<string, Model>
   offers: ReadonlyMap<string, Offer>
-  /** The models `auto` may choose, cheapest first (`compareByPrice`), so that planning need not sort. */
+  /** The models `auto` may choose and a shared offer serves, cheapest first (`compareByPrice`), so that planning need not sort. */
   autoLadder: readonly Model[]
 }
+
+/** Whether some offer of it serves calls of every client. */
+export const isAvailable = (model: Model): boolean => model.offers.some((offer) => offer.shared)
 
 /** Orders models by list price, three prompt tokens to one completion token, then by id. */
 export function compareByPrice(a: Model, b: Model): number {

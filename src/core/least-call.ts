@@ -1,4 +1,4 @@
-import type { CatalogSnapshot } from './catalog.ts'
+import { type CatalogSnapshot, isAvailable } from './catalog.ts'
 import { type PicoUsd, ZERO_USD } from './money.ts'
 import { costOf } from './pricing.ts'
 import { PROMPT_TOKENS_LEAST } from './prompt-tokens.ts'
@@ -13,8 +13,9 @@ export function leastCallCost(catalog: CatalogSnapshot): PicoUsd {
   const before = known.get(catalog)
   if (before !== undefined) return before
   let least: PicoUsd | null = null
-  for (const { rate } of catalog.models.values()) {
-    const cost = costOf({ promptTokens: PROMPT_TOKENS_LEAST, completionTokens: 1 }, rate)
+  for (const model of catalog.models.values()) {
+    if (!isAvailable(model)) continue
+    const cost = costOf({ promptTokens: PROMPT_TOKENS_LEAST, completionTokens: 1 }, model.rate)
     if (cost > 0n && (least === null || cost < least)) least = cost
   }
   known.set(catalog, least ?? ZERO_USD)

@@ -124,6 +124,7 @@ function isAllowed(offer: Offer, entry: Entry, request: ChatRequest, shape: Requ
   const { only, ignore, zdr, dataCollection, requireParameters, maxPrice } = request.preferences
   const { model } = entry
   return (
+    offer.shared &&
     (only === undefined || only.some((name) => isProvider(offer, name))) &&
     !ignore.some((name) => isProvider(offer, name)) &&
     (!zdr || offer.provider.zdr) &&

@@ -9,7 +9,7 @@ import {
   type CatalogStoreOptions,
   createCatalogStore,
 } from '../../src/catalog/catalog-store.ts'
-import type { CatalogSnapshot } from '../../src/core/catalog.ts'
+import { type CatalogSnapshot, isAvailable } from '../../src/core/catalog.ts'
 import { exampleDocument } from './example-document.ts'
 
 const logger = { info: vi.fn(), warn: vi.fn(), error: vi.fn() }
@@ -60,7 +60,7 @@ const withKey = { environment: { ACME_API_KEY: 'k' } }
 
 describe('the shipped catalogs', () => {
   test('the built-in catalog is valid, sells every model at 5 % or more below list, and needs keys', async () => {
-    expect((await open()).snapshot().models.size).toBe(0)
+    expect([...(await open()).snapshot().models.values()].filter(isAvailable)).toEqual([])
     store!.close()
     const everyKey = new Proxy({}, { get: () => 'key' })
     const { models } = (await open({ environment: everyKey })).snapshot()
@@ -72,9 +72,10 @@ describe('the shipped catalogs', () => {
     }
   })
 
-  test('only offers whose provider key is set are there', async () => {
+  test('only offers whose provider key is set are shared', async () => {
     const { offers } = (await open({ environment: { OPENAI_API_KEY: 'k' } })).snapshot()
-    expect(new Set([...offers.values()].map(({ provider }) => provider.id))).toEqual(new Set(['openai']))
+    const shared = [...offers.values()].filter((offer) => offer.shared)
+    expect(new Set(shared.map(({ provider }) => provider.id))).toEqual(new Set(['openai']))
   })
 
   test('the simulated models are there with their address, and auto never picks a fault', async () => {
@@ -146,7 +147,10 @@ describe('Ollama', () => {
     const list = { data: [{ id: 'llama3.2:3b' }, { id: 'qwen3:latest' }, { id: 'nomic-embed-text' }] }
     const { server, url } = await listening(JSON.stringify(list))
     const { models } = (await open({ ollamaUrl: url })).snapshot()
-    expect([...models.keys()]).toEqual(['ollama/llama3.2-3b', 'ollama/qwen3'])
+    expect([...models.keys()].filter((id) => id.startsWith('ollama/'))).toEqual([
+      'ollama/llama3.2-3b',
+      'ollama/qwen3',
+    ])
     expect(models.get('ollama/llama3.2-3b')).toMatchObject({ rate: { prompt: 0n, completion: 0n } })
     expect(models.get('ollama/llama3.2-3b')!.offers[0]!.upstreamModel).toBe('llama3.2:3b')
     server.close()
@@ -154,7 +158,8 @@ describe('Ollama', () => {
 
   test('that answers nonsense is only a warning', async () => {
     const { server, url } = await listening('<html>')
-    expect((await open({ ollamaUrl: url })).snapshot().models.size).toBe(0)
+    const { models } = (await open({ ollamaUrl: url })).snapshot()
+    expect([...models.keys()].filter((id) => id.startsWith('ollama/'))).toEqual([])
     expect(logger.warn).toHaveBeenCalledOnce()
     server.close()
   })

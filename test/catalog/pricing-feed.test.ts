@@ -71,7 +71,7 @@ test('ordinary keys see one opaque model, admins the catalog with its offers', (
     object: 'list',
     data: [{ id: 'auto', object: 'model', created: 1_700_000_000, owned_by: 'switchyard' }],
   })
-  const [model] = catalogModelList(snapshot).data
+  const [model] = catalogModelList(snapshot.models.values()).data
   expect(model).toMatchObject({
     id: 'acme/large-1',
     object: 'model',

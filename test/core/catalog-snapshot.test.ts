@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { findModel } from '../../src/core/catalog.ts'
+import { findModel, isAvailable } from '../../src/core/catalog.ts'
 import {
   buildCatalogSnapshot,
   type CatalogSource,
@@ -88,12 +88,13 @@ describe('a snapshot', () => {
     })
   })
 
-  test('leaves out offers that cannot be used, and models without any', () => {
+  test('keeps models that no shared offer serves, but not for `auto`', () => {
     const snapshot = build([source(exampleDocument())], {
       isUsable: (provider) => provider.apiKeyEnv === null,
     })
-    expect(snapshot.models.size).toBe(0)
-    expect(snapshot.offers.size).toBe(0)
+    expect(snapshot.models.size).toBeGreaterThan(0)
+    expect([...snapshot.models.values()].filter(isAvailable)).toEqual([])
+    expect(snapshot.autoLadder).toEqual([])
   })
 
   test('keeps offers apart when two models share one upstream model', () => {

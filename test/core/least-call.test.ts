@@ -9,7 +9,10 @@ const snapshot = (...rates: Array<[prompt: string, completion: string]>) =>
     models: new Map(
       rates.map(([prompt, completion], index) => [
         `model-${index}`,
-        { rate: { prompt: parseRate(prompt), completion: parseRate(completion) } } as Model,
+        {
+          rate: { prompt: parseRate(prompt), completion: parseRate(completion) },
+          offers: [{ shared: true }],
+        } as Model,
       ]),
     ),
   }) as unknown as CatalogSnapshot

@@ -31,6 +31,7 @@ const offer = (at: Provider, cost: number, more: Partial<Offer> = {}): Offer => 
   provider: at,
   upstreamModel: 'up',
   cost: rates(cost, cost),
+  shared: true,
   exactTools: false,
   assistantPrefill: false,
   ...more,
