@@ -12,7 +12,7 @@ const snapshot = (...rates: Array<[prompt: string, completion: string]>) =>
         {
           rate: { prompt: parseRate(prompt), completion: parseRate(completion) },
           offers: [{ shared: true }],
-        } as Model,
+        } as unknown as Model,
       ]),
     ),
   }) as unknown as CatalogSnapshot
