@@ -14,6 +14,8 @@ export interface ContentListener {
 /** One try at one offer. */
 export interface AttemptRequest {
   offer: Offer
+  /** The client's own key at the provider; absent: ours, from the environment. Never logged. */
+  apiKey?: string
   messages: readonly ChatMessage[]
   parameters: SamplingParameters
   /** Tokens; sent upstream, so that the hold is a true bound. */

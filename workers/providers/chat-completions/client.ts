@@ -10,7 +10,8 @@ export function createChatCompletionsClient(options: RegistryOptions): ProviderC
   return {
     attempt(request: AttemptRequest, listener: ContentListener): Promise<AttemptEnd> {
       const { apiKeyEnv } = request.offer.provider
-      const apiKey = apiKeyEnv === null ? null : (environment[apiKeyEnv]?.trim() ?? '')
+      const ours = apiKeyEnv === null ? null : (environment[apiKeyEnv]?.trim() ?? '')
+      const apiKey = request.apiKey ?? ours
       // Without our key a provider could only refuse; the offer is marked down as if it had.
       if (apiKey === '') return Promise.resolve(withoutKey())
       return new Promise((resolve, reject) => {
