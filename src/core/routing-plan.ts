@@ -4,6 +4,10 @@ import { type CatalogSnapshot, findModel, type Model, type Offer } from './catal
 import type { ChatRequest, ProviderPreferences, Sort } from './chat-request.ts'
 import { ApiError } from './errors.ts'
 import { type PicoUsd, picoUsd } from './money.ts'
+import { isAllowed, type OfferFilter, offerFilter } from './offer-filter.ts'
+import { orderOffers } from './offer-order.ts'
+import { isHealthy, type OfferStates, UNKNOWN_OFFER_STATE } from './offer-state.ts'
+import { type ProviderIds, providersChosenBy } from './provider-names.ts'
 import { type RequestShape, requestShape } from './request-shape.ts'
 
 /** Where a call may go, in order, and what it can cost at most. */
@@ -22,6 +26,8 @@ export interface PlanOptions {
   /** Completion limit where the client sets none. */
   defaultCompletionLimit: number
   maxCandidates: number
+  /** What is known of an offer. Absent: every one is taken for healthy and unmeasured. */
+  offerState?: OfferStates | undefined
   /** Uniform in [0, 1). */
   random: () => number
 }
@@ -50,17 +56,64 @@ export function planRoute(
       },
     )
   }
+  const asked: AskedCall = {
+    request,
+    shape,
+    promptTokens,
+    filter: offerFilter(request.preferences, shape, catalog),
+    pinned: request.preferences.order.map((name) => providersChosenBy(name, catalog)),
+  }
   const obstacles = new Set<Obstacle>()
-  const candidates: Candidate[] = []
-  for (const entry of entries) {
-    for (const offer of orderedOffers(entry, request, shape, obstacles, options.random)) {
-      const candidate = toCandidate(entry, offer, request, promptTokens, options.defaultCompletionLimit)
-      if (candidate) candidates.push(candidate)
-      else obstacles.add('preferences')
+  const taken = new Set<string>()
+  const choices = entries.map((entry) =>
+    // An entry that leads where an earlier one has led already adds nothing.
+    choicesOf(entry, asked, obstacles, options).filter(({ candidate }) => isNew(targetOf(candidate), taken)),
+  )
+  if (taken.size === 0) throw refusal(obstacles, shape)
+  return priced(shareSeats(choices, options.maxCandidates), promptTokens)
+}
+
+/** What a request asks of every model, read off it once. */
+interface AskedCall {
+  request: ChatRequest
+  shape: RequestShape
+  promptTokens: number
+  filter: OfferFilter
+  pinned: readonly ProviderIds[]
+}
+
+/** A candidate with what is known of it now. */
+interface Choice {
+  candidate: Candidate
+  isHealthy: boolean
+}
+
+/**
+ * The choices that get a place in the plan, in their order. Where there are more than places, the healthy come
+ * first, and every entry gets its best before any gets its second, so that a long list of offers of one model
+ * leaves room for the models after it.
+ */
+function shareSeats(entries: readonly Choice[][], seats: number): Candidate[] {
+  const seated = new Set<Choice>()
+  for (const healthy of [true, false]) {
+    const queues = entries.map((choices) => choices.filter(({ isHealthy }) => isHealthy === healthy))
+    const rounds = Math.max(...queues.map((queue) => queue.length))
+    for (let round = 0; round < rounds; round++) {
+      for (const queue of queues) {
+        const choice = queue[round]
+        if (choice && seated.size < seats) seated.add(choice)
+      }
     }
   }
-  if (candidates.length === 0) throw refusal(obstacles, shape)
-  return priced(candidates.slice(0, options.maxCandidates), promptTokens)
+  return entries.flat().flatMap((choice) => (seated.has(choice) ? [choice.candidate] : []))
+}
+
+/** What makes two candidates the same try. */
+const targetOf = ({ modelId, offerId }: Candidate): string => `${modelId} ${offerId}`
+
+function isNew(key: string, taken: Set<string>): boolean {
+  const before = taken.size
+  return taken.add(key).size > before
 }
 
 /** One model to try: an entry of the request, resolved. */
@@ -94,13 +147,13 @@ function resolveEntry(
   return models.flatMap((model) => (model ? [{ asked, model, ...preference }] : []))
 }
 
-function orderedOffers(
+/** What an entry of the request leads to, in the order in which to try it. Notes why where it leads nowhere. */
+function choicesOf(
   entry: Entry,
-  request: ChatRequest,
-  shape: RequestShape,
+  { request, shape, promptTokens, filter, pinned }: AskedCall,
   obstacles: Set<Obstacle>,
-  random: () => number,
-): Offer[] {
+  { offerState: stateOf = () => UNKNOWN_OFFER_STATE, random, defaultCompletionLimit }: PlanOptions,
+): Choice[] {
   const { model } = entry
   if (!shape.modalities.every((modality) => model.inputModalities.includes(modality))) {
     obstacles.add('shape')
@@ -110,44 +163,15 @@ function orderedOffers(
     obstacles.add('context')
     return []
   }
-  const preferences = request.preferences
-  const allowed = model.offers.filter((offer) => isAllowed(offer, entry, request, shape))
-  if (allowed.length === 0) obstacles.add('preferences')
-  const sorted = sortOffers(allowed, entry.sort ?? preferences.sort, random)
-  const pinned = preferences.order.flatMap((name) => sorted.filter((offer) => isProvider(offer, name)))
-  if (preferences.allowFallbacks) return [...new Set([...pinned, ...sorted])]
-  return preferences.order.length > 0 ? [...new Set(pinned)] : sorted.slice(0, 1)
-}
-
-/** Every preference that excludes. `only`, `zdr`, `data_collection` and `max_price` fail closed. */
-function isAllowed(offer: Offer, entry: Entry, request: ChatRequest, shape: RequestShape): boolean {
-  const { only, ignore, zdr, dataCollection, requireParameters, maxPrice } = request.preferences
-  const { model } = entry
-  return (
-    offer.shared &&
-    (only === undefined || only.some((name) => isProvider(offer, name))) &&
-    !ignore.some((name) => isProvider(offer, name)) &&
-    (!zdr || offer.provider.zdr) &&
-    (dataCollection === 'allow' || offer.provider.dataCollection === 'deny') &&
-    (!entry.exactTools || offer.exactTools) &&
-    (!requireParameters || shape.parameters.every((name) => model.supportedParameters.includes(name))) &&
-    (maxPrice.prompt === undefined || model.rate.prompt <= maxPrice.prompt) &&
-    (maxPrice.completion === undefined || model.rate.completion <= maxPrice.completion)
-  )
-}
-
-const isProvider = (offer: Offer, name: string): boolean =>
-  offer.provider.id === name.toLowerCase() || offer.provider.name === name
-
-/** Sorts by our price, or balances at random, weighted by the inverse square of the price. */
-function sortOffers(offers: readonly Offer[], sort: Sort | undefined, random: () => number): Offer[] {
-  const price = (offer: Offer) => Number(offer.cost.prompt * 3n + offer.cost.completion) + 1
-  const keyed = offers.map((offer) => ({
-    offer,
-    // An exponential variate with rate 1/price²: sorting by it draws without replacement by weight.
-    key: sort === undefined ? -Math.log(1 - random()) * price(offer) ** 2 : price(offer),
-  }))
-  return keyed.sort((a, b) => a.key - b.key).map(({ offer }) => offer)
+  const { sort, allowFallbacks } = request.preferences
+  const allowed = model.offers.filter((offer) => isAllowed(offer, model, filter, entry.exactTools))
+  const ordered = orderOffers(allowed, { pinned, sort: entry.sort ?? sort, allowFallbacks }, stateOf, random)
+  const choices = ordered.flatMap((offer) => {
+    const candidate = toCandidate(entry, offer, request, promptTokens, defaultCompletionLimit)
+    return candidate ? [{ candidate, isHealthy: isHealthy(stateOf(offer.id)) }] : []
+  })
+  if (choices.length === 0) obstacles.add('preferences')
+  return choices
 }
 
 /** The candidate with the completion limit it gets, or null when not one token fits under the price cap. */

@@ -1,0 +1,52 @@
+import type { CatalogSnapshot, Model, Offer } from './catalog.ts'
+import type { ProviderPreferences } from './chat-request.ts'
+import { type ProviderIds, providersChosenBy, providersExcludedBy } from './provider-names.ts'
+import type { RequestShape } from './request-shape.ts'
+
+/** The preferences of a request that exclude offers, with the names of providers looked up. */
+export interface OfferFilter {
+  /** Undefined: every provider. */
+  only: ProviderIds | undefined
+  ignore: ProviderIds
+  zdr: boolean
+  denyDataCollection: boolean
+  /** Parameters that a model has to support; none unless the request demands it. */
+  parameters: readonly string[]
+  maxPrice: ProviderPreferences['maxPrice']
+}
+
+/** Reads the filter off a request's preferences. Names that nobody has choose nobody, and exclude nobody. */
+export function offerFilter(
+  preferences: ProviderPreferences,
+  shape: RequestShape,
+  catalog: CatalogSnapshot,
+): OfferFilter {
+  const { only } = preferences
+  return {
+    only: only && new Set(only.flatMap((name) => [...providersChosenBy(name, catalog)])),
+    ignore: providersExcludedBy(preferences.ignore, catalog),
+    zdr: preferences.zdr,
+    denyDataCollection: preferences.dataCollection === 'deny',
+    parameters: preferences.requireParameters ? shape.parameters : [],
+    maxPrice: preferences.maxPrice,
+  }
+}
+
+/**
+ * Whether a request may use an offer of a model. Fails closed: what is not known to meet a preference does not
+ * meet it. Prices are compared with what the client pays, which is the same at every offer of a model.
+ */
+export function isAllowed(offer: Offer, model: Model, filter: OfferFilter, exactTools: boolean): boolean {
+  const { provider } = offer
+  return (
+    offer.shared &&
+    (filter.only === undefined || filter.only.has(provider.id)) &&
+    !filter.ignore.has(provider.id) &&
+    (!filter.zdr || provider.zdr) &&
+    (!filter.denyDataCollection || provider.dataCollection === 'deny') &&
+    (!exactTools || offer.exactTools) &&
+    filter.parameters.every((name) => model.supportedParameters.includes(name)) &&
+    (filter.maxPrice.prompt === undefined || model.rate.prompt <= filter.maxPrice.prompt) &&
+    (filter.maxPrice.completion === undefined || model.rate.completion <= filter.maxPrice.completion)
+  )
+}
