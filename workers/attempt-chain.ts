@@ -9,6 +9,7 @@ import type { Logger } from '../src/platform/logger.ts'
 import { AnswerRelay, type AnswerSink } from './answer-relay.ts'
 import { type AttemptOutcome, type AttemptPlan, type AttemptSettings, runAttempt } from './attempt.ts'
 import type { BreakerBoard } from './breaker-board.ts'
+import { inAttemptSpan } from './call-spans.ts'
 import { type CallUsage, countedUsage, NOTHING_USED, upstreamUsage } from './call-usage.ts'
 import { pause } from './pause.ts'
 import type { ProviderRegistry } from './providers/registry.ts'
@@ -137,7 +138,9 @@ class ChainRun {
     const startedAt = now()
     let outcome: AttemptOutcome
     try {
-      outcome = await runAttempt(plan, routeIndex, this.#call, this.#relay, this.#deps)
+      outcome = await inAttemptSpan(plan, this.#call.body.parameters, () =>
+        runAttempt(plan, routeIndex, this.#call, this.#relay, this.#deps),
+      )
     } catch (error) {
       board.report(offerId, { kind: 'none' }, probe)
       throw error

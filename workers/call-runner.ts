@@ -8,6 +8,7 @@ import { CallOutbox } from '../src/relay/call-outbox.ts'
 import type { FramePublisher } from '../src/relay/frame-publisher.ts'
 import type { ReplyArchive } from '../src/relay/reply-archive.ts'
 import type { AttemptChain, ChainOutcome } from './attempt-chain.ts'
+import { inCallSpan } from './call-spans.ts'
 import { restoredHold } from './restored-hold.ts'
 import type { AbortReason, RunningCall, RunningCalls } from './running-calls.ts'
 import type { SettlementOutlet } from './settlement-outlet.ts'
@@ -67,7 +68,7 @@ export async function runCall(job: CallJob, claim: Claim, deps: CallRunnerDepend
   const outbox = new CallOutbox(deps.publisher, envelope.id, envelope.replyChannel, claim.number, runsOn)
   const call = deps.calls.add(envelope.id, outbox, runsOn)
   try {
-    const ended = await play(job, claim.number, call, deps)
+    const ended = await inCallSpan(envelope, claim.number, () => play(job, claim.number, call, deps))
     if (isLost(call) || !(await claim.isHeld())) return 'lost'
     if (typeof ended === 'string') return ended
     const record = settlementRecord(envelope, ended.end, deps.catalog(), {

@@ -1,6 +1,7 @@
 import { readConfig } from '../src/config.ts'
 import { createLogger } from '../src/platform/logger.ts'
 import { createMetrics, serveMetrics } from '../src/platform/metrics.ts'
+import { startTracing } from '../src/platform/tracing.ts'
 import { startDispatchRole } from './dispatch-role.ts'
 import { startSettlementRole } from './settlement-role.ts'
 
@@ -14,6 +15,7 @@ if (role !== 'dispatch' && role !== 'settlement') {
 }
 process.title = `switchyard-${role}`
 const config = readConfig(process.env)
+const tracing = await startTracing(role, process.env)
 const logger = createLogger(config.logLevel, role)
 const metrics = createMetrics(role)
 const worker = await ROLES[role](config, logger, metrics)
@@ -26,6 +28,7 @@ async function stop(signal: string): Promise<void> {
   stopping = true
   logger.info({ signal }, 'worker stops')
   await worker.stop()
+  await tracing.stop()
   process.exit(0)
 }
 process.on('SIGTERM', () => void stop('SIGTERM'))

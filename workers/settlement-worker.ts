@@ -6,6 +6,7 @@ import type { Logger } from '../src/platform/logger.ts'
 import { SETTLEMENT_QUEUE, type SettlementJob } from '../src/platform/queues.ts'
 import type { Redis } from '../src/platform/redis.ts'
 import { type BatchJob, type BatchWorker, createBatchWorker } from './batch-worker.ts'
+import { inSettlementSpan } from './call-spans.ts'
 
 /**
  * Settles finished calls in batches. Per batch: one PostgreSQL transaction, then the gate of each account,
@@ -53,7 +54,7 @@ export function startSettlementWorker(options: SettlementWorkerOptions): Settlem
 
   const settleBatch = async (jobs: Batch): Promise<void> => {
     const records = jobs.flatMap((job) => job.data.records)
-    const { accounts, quarantined } = await options.store.settle(records)
+    const { accounts, quarantined } = await inSettlementSpan(records, () => options.store.settle(records))
     await Promise.all(
       accounts.map(({ accountId, released, ...ledger }) => options.gate.apply(accountId, ledger, released)),
     )

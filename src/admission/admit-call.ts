@@ -9,6 +9,7 @@ import { leastCallCost } from '../core/least-call.ts'
 import { formatUsd, picoUsd } from '../core/money.ts'
 import { promptTokensBound } from '../core/prompt-tokens.ts'
 import { planRoute, type RoutingPlan } from '../core/routing-plan.ts'
+import { currentTraceparent } from '../platform/tracing.ts'
 import type { AdmissionAnswer, AdmissionGate, RateFigures } from './admission-gate.ts'
 import type { Errands } from './errands.ts'
 import type { NoteLimitReached } from './limit-notice.ts'
@@ -128,6 +129,7 @@ export async function admitCall(
   if (answer.kind !== 'admitted')
     throw new AdmissionRefused(refusal(answer, plan, deps.topUpUrl), answer.rate)
 
+  const traceparent = currentTraceparent()
   const envelope: CallEnvelope = {
     id: callId,
     accountId: key.accountId,
@@ -142,6 +144,7 @@ export async function admitCall(
     idempotencyRecord,
     ...(period && { allowancePeriod: period.id }),
     ...(epoch !== undefined && { epoch }),
+    ...(traceparent !== undefined && { traceparent }),
     promptTokensBound: promptTokens,
     admittedAt: now,
     queueDeadlineAt: now + limits.queueWaitMs,

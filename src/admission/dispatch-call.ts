@@ -3,12 +3,14 @@ import type { ChatRequest } from '../core/chat-request.ts'
 import type { FrameError } from '../core/frames.ts'
 import type { Logger } from '../platform/logger.ts'
 import {
+  DISPATCH_QUEUE,
   type DispatchQueue,
   enqueueCall,
   enqueueSettlement,
   type SettlementQueue,
 } from '../platform/queues.ts'
 import type { Sealer } from '../platform/sealing.ts'
+import { inSpan, queueAttributes } from '../platform/tracing.ts'
 import type { CallSink } from '../relay/pending-call.ts'
 import type { ReplyArchive } from '../relay/reply-archive.ts'
 import type { ReplyHub } from '../relay/reply-hub.ts'
@@ -62,7 +64,11 @@ export function dispatchCall(
   const sealedBody = sealer.seal(body, id)
   // Nothing may throw from here on: a call that waits has a job, or hears that it has none.
   const call = hub.register(envelope, sink, () => void lookAfter())
-  const queued = enqueueCall(dispatchQueue, envelope, sealedBody).catch((error) => {
+  const queued = inSpan(
+    `send ${DISPATCH_QUEUE}`,
+    { kind: 'PRODUCER', attributes: queueAttributes(DISPATCH_QUEUE, 'send', id) },
+    () => enqueueCall(dispatchQueue, envelope, sealedBody),
+  ).catch((error) => {
     // A worker has it: the job came to be, and only the word of it was lost.
     if (call.isHeard) return
     logger.error({ err: error, callId: id }, 'call not enqueued')

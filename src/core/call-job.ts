@@ -50,6 +50,8 @@ export interface CallEnvelope {
   allowancePeriod?: string
   /** The epoch of Redis's data in which the hold was taken, or one before. */
   epoch?: string
+  /** The trace this call is part of, as W3C text; absent where there is none. */
+  traceparent?: string
   /** Upper bound of the prompt's tokens, as held. */
   promptTokensBound: number
   /** Unix milliseconds. */
@@ -123,6 +125,8 @@ export interface SettlementRecord {
   /** See CallEnvelope; absent where it is not known. */
   leastCallPico?: PicoText
   attempts: AttemptRecord[]
+  /** See CallEnvelope. */
+  traceparent?: string
   /** Unix milliseconds; null where the call did not get there. */
   admittedAt: number
   claimedAt: number | null

@@ -12,6 +12,7 @@ import { answerErrors, answerUnroutable } from './plugins/answer-errors.ts'
 import { authenticate } from './plugins/authenticate.ts'
 import { closeConnections } from './plugins/close-connections.ts'
 import { parseJson } from './plugins/parse-json.ts'
+import { traceRequests } from './plugins/trace-requests.ts'
 import { healthRoutes } from './routes/health.ts'
 import { paymentWebhooks } from './routes/payment-webhooks.ts'
 import { queuesDashboard } from './routes/queues-dashboard.ts'
@@ -67,6 +68,7 @@ export async function buildApp(deps: AppDependencies): Promise<FastifyInstance> 
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id)
   })
+  await app.register(traceRequests)
   await app.register(closeConnections, { graceMs: deps.limits.shutdownGraceMs })
   await app.register(answerErrors, { logger: deps.logger })
   await app.register(parseJson)

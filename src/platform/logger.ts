@@ -1,4 +1,5 @@
 import { type Logger, pino } from 'pino'
+import { traceFields } from './tracing.ts'
 
 export type { Logger } from 'pino'
 
@@ -23,6 +24,7 @@ export function createLogger(level: string, role: string): Logger {
       ],
       censor: '[redacted]',
     },
+    mixin: traceFields,
     serializers: { err: pino.stdSerializers.err },
   })
 }
