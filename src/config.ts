@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import { type PaypalSettings, readPaymentSettings, type StripeSettings } from './core/payment-settings.ts'
+import type { MasterKeys } from './platform/sealing.ts'
 
 /**
  * The environment, read once into one frozen, validated Config. Every default of the contract stands here.
@@ -14,8 +15,8 @@ export interface Config {
   dataDir: string
   catalogFile: string | null
   logLevel: string
-  /** 32 bytes, base64 or hex: seals job bodies and provider keys; the key pepper derives from it. */
-  masterKey: Buffer
+  /** MASTER_KEY, then those of MASTER_KEY_PREVIOUS: seal job bodies and provider keys; the key pepper derives from them. */
+  masterKeys: MasterKeys
   publicUrl: string | null
   simulatedProvidersUrl: string | null
   ollamaUrl: string | null
@@ -41,6 +42,8 @@ export interface Config {
   lowBalanceUsd: string
   discountPercent: number
   openWeightsDiscountPercent: number
+  /** Of the listed cost: what a call costs that runs on the client's own provider key. */
+  byokFeePercent: number
 
   bodyLimitBytes: number
   bodyTimeoutMs: number
@@ -91,7 +94,7 @@ export function readConfig(environment: Environment): Readonly<Config> {
     if (value !== 'true' && value !== 'false') problems.push(`${name} must be true or false`)
     return value === 'true'
   }
-  const masterKey = readMasterKey(environment.MASTER_KEY, problems)
+  const masterKeys = readMasterKeys(environment, problems)
 
   const config: Config = {
     port: integer('PORT', 8080, 0, 65_535),
@@ -102,7 +105,7 @@ export function readConfig(environment: Environment): Readonly<Config> {
     dataDir: text('DATA_DIR', '.data'),
     catalogFile: environment.CATALOG_FILE || null,
     logLevel: text('LOG_LEVEL', 'info'),
-    masterKey,
+    masterKeys,
     publicUrl: environment.PUBLIC_URL || null,
     simulatedProvidersUrl: environment.SIMULATED_PROVIDERS_URL || null,
     ollamaUrl: environment.OLLAMA_URL || null,
@@ -128,6 +131,7 @@ export function readConfig(environment: Environment): Readonly<Config> {
     lowBalanceUsd: text('LOW_BALANCE_USD', '1.00'),
     discountPercent: integer('DISCOUNT_PERCENT', 5, 5, 100),
     openWeightsDiscountPercent: integer('OPEN_WEIGHTS_DISCOUNT_PERCENT', 20, 5, 100),
+    byokFeePercent: integer('BYOK_FEE_PERCENT', 5, 0, 100),
 
     bodyLimitBytes: integer('BODY_LIMIT_BYTES', 32 * 1024 * 1024),
     bodyTimeoutMs: integer('BODY_TIMEOUT_MS', 30_000),
@@ -156,9 +160,15 @@ export function readConfig(environment: Environment): Readonly<Config> {
   return Object.freeze(config)
 }
 
-function readMasterKey(value: string | undefined, problems: string[]): Buffer {
-  const text = value ?? ''
-  const key = Buffer.from(text, /^[0-9a-f]{64}$/i.test(text) ? 'hex' : 'base64')
-  if (key.length !== 32) problems.push('MASTER_KEY is required: 32 random bytes, base64 or hex')
-  return key
+function readMasterKeys(environment: Environment, problems: string[]): MasterKeys {
+  const current = readMasterKey(environment.MASTER_KEY ?? '')
+  if (current.length !== 32) problems.push('MASTER_KEY is required: 32 random bytes, base64 or hex')
+  const texts = (environment.MASTER_KEY_PREVIOUS ?? '').split(',').map((text) => text.trim())
+  const others = texts.filter((text) => text !== '').map(readMasterKey)
+  if (others.some((key) => key.length !== 32))
+    problems.push('MASTER_KEY_PREVIOUS takes master keys with commas between, each as in MASTER_KEY')
+  return [current, ...others]
 }
+
+const readMasterKey = (text: string): Buffer =>
+  Buffer.from(text, /^[0-9a-f]{64}$/i.test(text) ? 'hex' : 'base64')

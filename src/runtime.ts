@@ -59,7 +59,7 @@ export async function createApiRuntime(config: Readonly<Config>, logger: Logger)
   await checkRedisSettings(redis, logger)
 
   const catalog = await createCatalogStore({ ...config, environment: process.env, logger })
-  const keyStore = createKeyStore(postgres, createKeyHasher(config.masterKey), randomBytes)
+  const keyStore = createKeyStore(postgres, createKeyHasher(config.masterKeys), randomBytes)
   const keys = await startKeyCache({
     keys: keyStore,
     redis,
@@ -84,7 +84,7 @@ export async function createApiRuntime(config: Readonly<Config>, logger: Logger)
   })
 
   const errands = createErrands(logger)
-  const archive = createReplyArchive(redis, createSealer(config.masterKey, 'kept-reply'))
+  const archive = createReplyArchive(redis, createSealer(config.masterKeys, 'kept-reply'))
   const app = await buildApp({
     admission: {
       catalog: catalog.snapshot,
@@ -106,7 +106,7 @@ export async function createApiRuntime(config: Readonly<Config>, logger: Logger)
       hub,
       dispatchQueue,
       settlementQueue,
-      sealer: createSealer(config.masterKey, 'call-body'),
+      sealer: createSealer(config.masterKeys, 'call-body'),
       archive,
       errands,
       logger,

@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
 import type { LimitReset } from '../core/allowance-period.ts'
 import { type KeyKind, parseApiKey } from '../core/api-key.ts'
+import type { OwnProviderKey } from '../core/byok.ts'
 import { type KeyChange, keysVersion, parseKeyChange } from '../platform/key-changes.ts'
 import { pollEvery } from '../platform/poll-every.ts'
 import type { Redis } from '../platform/redis.ts'
@@ -24,6 +25,8 @@ export interface KeyRecord {
   /** Null: the gateway's default. */
   requestsPerMinute: number | null
   concurrentCalls: number | null
+  /** The account's own keys at providers, without their secrets: enough to plan a call. */
+  providerKeys: readonly OwnProviderKey[]
 }
 
 export type KeyLookup =
@@ -196,6 +199,7 @@ function toEntry({ accountState, ...found }: KeyWithAccount, refreshAt: number):
       expiresAt: found.expiresAt?.getTime() ?? null,
       requestsPerMinute: found.requestsPerMinute,
       concurrentCalls: found.concurrentCalls,
+      providerKeys: found.providerKeys,
     },
     suspended: accountState === 'suspended',
     refreshAt,

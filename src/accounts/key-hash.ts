@@ -1,11 +1,25 @@
 import { createHmac } from 'node:crypto'
-import { deriveKey } from '../platform/sealing.ts'
+import { deriveKey, type MasterKeys, masterKeyId } from '../platform/sealing.ts'
+
+type Hash = Uint8Array<ArrayBuffer>
 
 /** The keyed hash under which an API key is stored; whoever reads the table cannot test guesses without the pepper. */
-export type KeyHasher = (secret: string) => Uint8Array<ArrayBuffer>
+export interface KeyHasher {
+  /** The master key under which new hashes stand. */
+  masterKeyId: string
+  hash(secret: string): Hash
+  /** The hashes under which a key may be stored, the current first. */
+  hashes(secret: string): Hash[]
+}
 
-/** HMAC-SHA-256 under a pepper derived from the master key. Another master key knows none of the stored keys. */
-export function createKeyHasher(masterKey: Buffer): KeyHasher {
-  const pepper = deriveKey(masterKey, 'api-key-pepper')
-  return (secret) => new Uint8Array(createHmac('sha256', pepper).update(secret).digest())
+/** HMAC-SHA-256 under peppers derived from the master keys. Other master keys know none of the stored keys. */
+export function createKeyHasher(masterKeys: MasterKeys): KeyHasher {
+  const peppers = masterKeys.map((masterKey) => deriveKey(masterKey, 'api-key-pepper'))
+  const hashUnder = (pepper: Buffer, secret: string): Hash =>
+    new Uint8Array(createHmac('sha256', pepper).update(secret).digest())
+  return {
+    masterKeyId: masterKeyId(masterKeys[0]),
+    hash: (secret) => hashUnder(peppers[0]!, secret),
+    hashes: (secret) => peppers.map((pepper) => hashUnder(pepper, secret)),
+  }
 }

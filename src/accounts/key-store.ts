@@ -1,5 +1,6 @@
 import type { LimitReset } from '../core/allowance-period.ts'
 import { formatApiKey, type KeyKind, keyHint } from '../core/api-key.ts'
+import type { OwnProviderKey } from '../core/byok.ts'
 import { newId } from '../core/ids.ts'
 import type { PicoUsd } from '../core/money.ts'
 import type { Postgres } from '../platform/postgres.ts'
@@ -29,6 +30,8 @@ export interface StoredKey {
 /** A key with the state of its account, which decides with it; null for admin keys. */
 export interface KeyWithAccount extends StoredKey {
   accountState: AccountState | null
+  /** The account's own keys at providers that are in use, oldest first. */
+  providerKeys: OwnProviderKey[]
 }
 
 export interface NewKey {
@@ -68,10 +71,20 @@ const STORED = {
   revokedAt: true,
 } as const
 
+/** What an API key's lookup reads of its account. */
+const ACCOUNT = {
+  state: true,
+  providerKeys: {
+    where: { disabled: false },
+    orderBy: { id: 'asc' },
+    select: { id: true, providerId: true, allowFallback: true },
+  },
+} as const
+
 /** The key store over PostgreSQL. `randomBytes` is the source of new secrets. */
 export function createKeyStore(
   postgres: Postgres,
-  hash: KeyHasher,
+  hasher: KeyHasher,
   randomBytes: (count: number) => Uint8Array,
 ): KeyStore {
   return {
@@ -79,7 +92,15 @@ export function createKeyStore(
       const kind: KeyKind = accountId === null ? 'admin' : 'standard'
       const secret = formatApiKey(kind, randomBytes(32))
       const key = await postgres.apiKey.create({
-        data: { id: newId('key'), accountId, kind, hash: hash(secret), ...keyHint(secret), ...settings },
+        data: {
+          id: newId('key'),
+          accountId,
+          kind,
+          hash: hasher.hash(secret),
+          hashMasterKeyId: hasher.masterKeyId,
+          ...keyHint(secret),
+          ...settings,
+        },
         select: STORED,
       })
       return { key, secret }
@@ -102,13 +123,20 @@ export function createKeyStore(
     },
 
     async findBySecret(secret) {
-      const found = await postgres.apiKey.findUnique({
-        where: { hash: hash(secret) },
-        select: { ...STORED, account: { select: { state: true } } },
+      const found = await postgres.apiKey.findFirst({
+        where: { hash: { in: hasher.hashes(secret) } },
+        select: { ...STORED, hashMasterKeyId: true, account: { select: ACCOUNT } },
       })
       if (!found) return null
-      const { account, ...key } = found
-      return { ...key, accountState: account?.state ?? null }
+      const { account, hashMasterKeyId, ...key } = found
+      if (hashMasterKeyId !== hasher.masterKeyId) await moveHash(postgres, key.id, secret, hasher)
+      return { ...key, accountState: account?.state ?? null, providerKeys: account?.providerKeys ?? [] }
     },
   }
+}
+
+/** A key that is used after a change of the master key stands under the new one from then on. */
+async function moveHash(postgres: Postgres, id: string, secret: string, hasher: KeyHasher): Promise<void> {
+  const data = { hash: hasher.hash(secret), hashMasterKeyId: hasher.masterKeyId }
+  await postgres.apiKey.update({ where: { id }, data })
 }

@@ -24,7 +24,7 @@ export interface KeyArguments {
 
 /** `admin key create|list|revoke` and `admin admin-key create`. */
 export function keyCommands(clients: CommandClients, config: Config) {
-  const keys = createKeyStore(clients.postgres, createKeyHasher(config.masterKey), randomBytes)
+  const keys = createKeyStore(clients.postgres, createKeyHasher(config.masterKeys), randomBytes)
   const accounts = createAccountStore(clients.postgres, postLedger)
 
   const findAccountId = async (idOrEmail: string): Promise<string> => {

@@ -36,7 +36,7 @@ const LOOK_AGAIN_MS = 200
 
 /** `admin webhook create|list|delete|enable|rotate-secret|test|deliveries`. */
 export function webhookCommands(clients: CommandClients, config: Config) {
-  const sealer = createSealer(config.masterKey, WEBHOOK_SECRET_PURPOSE)
+  const sealer = createSealer(config.masterKeys, WEBHOOK_SECRET_PURPOSE)
   const endpoints = createEndpointStore(clients.postgres, sealer, randomBytes)
   const readDeliveries = createDeliveryLog(clients.postgres)
   const accounts = createAccountStore(clients.postgres, postLedger)

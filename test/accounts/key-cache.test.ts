@@ -36,7 +36,7 @@ describe('the key cache', () => {
     books = await openTestBooks()
     server = await createTestRedis()
     redis = createRedis({ url: server.url, name: 'test', mode: 'fail-fast' })
-    keys = createKeyStore(books.postgres, createKeyHasher(Buffer.alloc(32, 1)), randomBytes)
+    keys = createKeyStore(books.postgres, createKeyHasher([Buffer.alloc(32, 1)]), randomBytes)
     account = await openTestAccount(books.postgres, 1_000n)
   })
   afterEach(async () => {

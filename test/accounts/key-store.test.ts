@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createKeyHasher } from '../../src/accounts/key-hash.ts'
 import { createKeyStore, type KeyStore, type NewKey } from '../../src/accounts/key-store.ts'
 import { picoUsd } from '../../src/core/money.ts'
+import type { MasterKeys } from '../../src/platform/sealing.ts'
 import { openTestAccount, openTestBooks, type TestBooks } from '../helpers/billing.ts'
 
 const PLAIN: NewKey = {
@@ -20,14 +21,14 @@ describe('the key store', () => {
   let account: string
   beforeAll(async () => {
     books = await openTestBooks()
-    keys = createKeyStore(books.postgres, createKeyHasher(Buffer.alloc(32, 1)), randomBytes)
+    keys = createKeyStore(books.postgres, createKeyHasher([Buffer.alloc(32, 1)]), randomBytes)
     account = await openTestAccount(books.postgres, 1_000n)
   })
   afterAll(() => books.close())
 
   test('finds a key by its secret, with the state of its account', async () => {
     const { key, secret } = await keys.create(account, { ...PLAIN, name: 'backend', limitPico: picoUsd(5n) })
-    expect(await keys.findBySecret(secret)).toEqual({ ...key, accountState: 'active' })
+    expect(await keys.findBySecret(secret)).toEqual({ ...key, providerKeys: [], accountState: 'active' })
     expect(key).toMatchObject({ accountId: account, kind: 'standard', name: 'backend', limitPico: 5n })
   })
 
@@ -45,8 +46,20 @@ describe('the key store', () => {
       key.id,
     )
     expect(row?.text).not.toContain(secret.slice(10, -4))
-    const elsewhere = createKeyStore(books.postgres, createKeyHasher(Buffer.alloc(32, 2)), randomBytes)
+    const elsewhere = createKeyStore(books.postgres, createKeyHasher([Buffer.alloc(32, 2)]), randomBytes)
     expect(await elsewhere.findBySecret(secret)).toBeNull()
+  })
+
+  test('a key outlives a change of the master key, and stands under the new one from its first use', async () => {
+    const [before, after] = [Buffer.alloc(32, 1), Buffer.alloc(32, 3)] as const
+    const storeUnder = (...masterKeys: MasterKeys) =>
+      createKeyStore(books.postgres, createKeyHasher(masterKeys), randomBytes)
+    const used = await keys.create(account, PLAIN)
+    const unused = await keys.create(account, PLAIN)
+    expect(await storeUnder(after).findBySecret(used.secret)).toBeNull()
+    expect(await storeUnder(after, before).findBySecret(used.secret)).toMatchObject({ id: used.key.id })
+    expect(await storeUnder(after).findBySecret(used.secret)).toMatchObject({ id: used.key.id })
+    expect(await storeUnder(after).findBySecret(unused.secret)).toBeNull()
   })
 
   test('a revoked key stays, with the time of its first revocation', async () => {

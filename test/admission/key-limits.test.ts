@@ -92,6 +92,7 @@ async function limitedKey(limitReset: LimitReset, limitPico: bigint): Promise<Ke
     expiresAt: null,
     requestsPerMinute: null,
     concurrentCalls: null,
+    providerKeys: [],
   }
 }
 

@@ -38,6 +38,7 @@ describe("the notice of a key's spending limit", () => {
     expiresAt: null,
     requestsPerMinute: null,
     concurrentCalls: null,
+    providerKeys: [],
   })
   const noticer = (postgres = books.postgres) =>
     createLimitNotice({ redis, postgres, errands: createErrands(pino({ level: 'silent' })) })

@@ -87,7 +87,7 @@ async function limitedKey(limitPico: bigint, period: AllowancePeriod = TOTAL) {
 /** Keys of one account as PostgreSQL knows them, for the audit. */
 async function storedKeys(limits: bigint[]) {
   const accountId = await openTestAccount(books.postgres, BALANCE)
-  const store = createKeyStore(books.postgres, createKeyHasher(randomBytes(32)), randomBytes)
+  const store = createKeyStore(books.postgres, createKeyHasher([randomBytes(32)]), randomBytes)
   const settings = { name: '', limitReset: 'none', expiresAt: null, requestsPerMinute: null } as const
   const keys = await Promise.all(
     limits.map(async (limit) => {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createKeyHasher } from '../../src/accounts/key-hash.ts'
 import { createKeyStore } from '../../src/accounts/key-store.ts'
 import { recordEvent } from '../../src/billing/event-outbox.ts'
 import { postLedger } from '../../src/billing/ledger-store.ts'
@@ -125,7 +126,7 @@ describe('the outbox of events', () => {
 
   test('a revoked key is told once, an admin key never', async () => {
     const accountId = await openTestAccount(books.postgres, 100n)
-    const keys = createKeyStore(books.postgres, (secret) => new Uint8Array(Buffer.from(secret)), randomBytes)
+    const keys = createKeyStore(books.postgres, createKeyHasher([randomBytes(32)]), randomBytes)
     const settings = {
       name: 'ci',
       limitPico: null,

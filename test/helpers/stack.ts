@@ -109,7 +109,7 @@ export async function startStack(options: StackOptions): Promise<TestStack> {
   const postgres = createPostgres({ databaseUrl: database.url, name: 'test' })
   const redis = createRedis({ url: redisServer.url, name: 'test', mode: 'wait' })
   const accounts = createAccountStore(postgres, postLedger)
-  const keys = createKeyStore(postgres, createKeyHasher(config.masterKey), randomBytes)
+  const keys = createKeyStore(postgres, createKeyHasher(config.masterKeys), randomBytes)
 
   const started: Part[] = []
   const part = async (

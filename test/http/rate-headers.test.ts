@@ -16,6 +16,7 @@ const KEY: KeyRecord = {
   expiresAt: null,
   requestsPerMinute: 60,
   concurrentCalls: null,
+  providerKeys: [],
 }
 
 it('rate-limit headers tell what the gate last said, until that has reset', async () => {

@@ -115,6 +115,7 @@ const KEY = {
   expiresAt: null,
   requestsPerMinute: null,
   concurrentCalls: null,
+  providerKeys: [],
 }
 
 const request = ({ prompt, isStream }: ClientCall, completionLimit: number | undefined): ChatRequest => ({

@@ -29,7 +29,7 @@ import {
 
 const WITHIN = { timeout: 15_000, interval: 20 }
 const DAY_MS = 86_400_000
-const sealer = createSealer(randomBytes(32), WEBHOOK_SECRET_PURPOSE)
+const sealer = createSealer([randomBytes(32)], WEBHOOK_SECRET_PURPOSE)
 const logger = pino({ level: 'silent' })
 
 describe('events out', () => {

@@ -48,7 +48,7 @@ export function startEvents(
     concurrency: CONCURRENCY,
     jobLockMs: config.jobLockMs,
     deliveries,
-    sealer: createSealer(config.masterKey, WEBHOOK_SECRET_PURPOSE),
+    sealer: createSealer(config.masterKeys, WEBHOOK_SECRET_PURPOSE),
     post: createPostWebhook({
       allowPrivate: config.webhooksAllowPrivate,
       timeoutMs: config.webhookTimeoutMs,
