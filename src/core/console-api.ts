@@ -26,7 +26,10 @@ export interface Page<T> {
 
 // ── Sessions ────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** POST /console/api/sign-up → 201 SessionView; POST /console/api/sign-in → 200 SessionView. */
+/**
+ * POST /console/api/sign-up → 201 SessionView, or 409 `email_taken`. POST /console/api/sign-in → 200 SessionView,
+ * 401 `invalid_credentials`, or 429 with `Retry-After` after too many attempts.
+ */
 export interface CredentialsBody {
   email: string
   /** 10 to 256 characters for a new one. */
@@ -42,8 +45,8 @@ export interface SessionView {
 export interface AccountView {
   id: string
   email: string
-  /** `suspended`: signed in and readable, but nothing can be bought, called or changed (403 `account_suspended`). */
-  state: 'free_credit' | 'active' | 'exhausted' | 'suspended'
+  /** A suspended account has no session: sign-in answers 403 `account_suspended`, and its sessions are over (401). */
+  state: 'free_credit' | 'active' | 'exhausted'
   /** The credit this account started with; null when it started with none. */
   free_credit_usd: string | null
   created_at: string
