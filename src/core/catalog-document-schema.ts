@@ -1,4 +1,5 @@
-import { WIRES } from './catalog.ts'
+import { AUTH_HEADERS, OMITTABLE_FIELDS, WIRES } from './catalog.ts'
+import { ROLES } from './chat-request.ts'
 
 const NAME = { type: 'string', minLength: 1, maxLength: 200 } as const
 const TOKENS = { type: 'integer', minimum: 1, maximum: 100_000_000 } as const
@@ -16,6 +17,65 @@ const prices = (description: string) => ({
   properties: { prompt: PRICE, completion: PRICE },
 })
 
+const QUIRKS = {
+  type: 'object',
+  description: 'How the provider differs from its wire. Default: not at all.',
+  additionalProperties: false,
+  properties: {
+    auth_header: {
+      enum: [...AUTH_HEADERS],
+      description: 'The header with the key; `authorization` carries it as a bearer token.',
+    },
+    path: {
+      type: 'string',
+      pattern: '^/[^\\s]*$',
+      description: 'Instead of `/chat/completions`; may hold a query.',
+    },
+    headers: {
+      type: 'object',
+      maxProperties: 16,
+      propertyNames: { pattern: '^[A-Za-z0-9-]{1,64}$' },
+      additionalProperties: { type: 'string', pattern: '^[\\x20-\\x7e]{0,200}$' },
+      description: 'Sent with every request. Put no secret here.',
+    },
+    fixed_fields: { type: 'object', maxProperties: 16, description: 'Added to every request body.' },
+    omit: {
+      type: 'array',
+      uniqueItems: true,
+      items: { enum: [...OMITTABLE_FIELDS] },
+      description: 'Fields that it refuses, and that are left out therefore.',
+    },
+    json_object_only: {
+      type: 'boolean',
+      description: 'Takes a `response_format` of `json_object` only; a schema is asked for as that.',
+    },
+    temperature_max: {
+      type: 'number',
+      minimum: 0,
+      maximum: 2,
+      description: 'A higher temperature is sent as this one.',
+    },
+    one_sampling_parameter: {
+      type: 'boolean',
+      description: 'Refuses `temperature` and `top_p` together; the temperature is sent.',
+    },
+    named_roles: {
+      type: 'array',
+      uniqueItems: true,
+      items: { enum: [...ROLES] },
+      description: 'Refuses `name` on messages of other roles than these.',
+    },
+    prefill_field: {
+      enum: ['prefix', 'partial'],
+      description: 'Set to true on a trailing assistant message, to have it continued.',
+    },
+    reasoning_beside_completion: {
+      type: 'boolean',
+      description: 'Its `completion_tokens` leave out the reasoning tokens, which it bills.',
+    },
+  },
+} as const
+
 const PROVIDER = {
   type: 'object',
   additionalProperties: false,
@@ -31,7 +91,7 @@ const PROVIDER = {
     base_url: {
       type: 'string',
       pattern: '^https?://[^\\s]+$',
-      description: 'The address before `/chat/completions`.',
+      description: "The address before the wire's own path, such as `/chat/completions`.",
     },
     api_key_env: {
       type: ['string', 'null'],
@@ -50,6 +110,7 @@ const PROVIDER = {
       default: 'max_tokens',
       description: 'The field in which the provider takes the completion limit.',
     },
+    quirks: QUIRKS,
   },
 } as const
 

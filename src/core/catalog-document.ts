@@ -1,11 +1,26 @@
 import { Ajv, type ErrorObject } from 'ajv'
-import type { Wire } from './catalog.ts'
+import type { ProviderQuirks, Wire } from './catalog.ts'
 import { CATALOG_DOCUMENT_SCHEMA } from './catalog-document-schema.ts'
 
 /** Prices in USD per million tokens, as decimal strings. */
 export interface DocumentPrices {
   prompt: string
   completion: string
+}
+
+/** See ProviderQuirks. */
+export interface DocumentQuirks {
+  auth_header?: ProviderQuirks['authHeader']
+  path?: string
+  headers?: Record<string, string>
+  fixed_fields?: Record<string, unknown>
+  omit?: ProviderQuirks['omit']
+  json_object_only?: boolean
+  temperature_max?: number
+  one_sampling_parameter?: boolean
+  named_roles?: string[]
+  prefill_field?: 'prefix' | 'partial'
+  reasoning_beside_completion?: boolean
 }
 
 export interface DocumentProvider {
@@ -17,6 +32,7 @@ export interface DocumentProvider {
   zdr?: boolean
   data_collection?: 'allow' | 'deny'
   limit_parameter?: 'max_tokens' | 'max_completion_tokens'
+  quirks?: DocumentQuirks
 }
 
 export interface DocumentOffer {

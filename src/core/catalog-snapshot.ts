@@ -6,6 +6,7 @@ import {
   type Model,
   type Offer,
   type Provider,
+  type ProviderQuirks,
   type TokenRates,
 } from './catalog.ts'
 import {
@@ -14,6 +15,7 @@ import {
   type DocumentOffer,
   type DocumentPrices,
   type DocumentProvider,
+  type DocumentQuirks,
   parseCatalogDocument,
 } from './catalog-document.ts'
 import { formatRate, parseRate } from './money.ts'
@@ -131,8 +133,28 @@ function toProvider(provider: DocumentProvider): Provider {
     zdr: provider.zdr ?? false,
     dataCollection: provider.data_collection ?? 'allow',
     limitParameter: provider.limit_parameter ?? 'max_tokens',
+    ...(provider.quirks !== undefined && { quirks: toQuirks(provider.quirks) }),
   }
 }
+
+const QUIRK_NAMES: { [Name in keyof DocumentQuirks]-?: keyof ProviderQuirks } = {
+  auth_header: 'authHeader',
+  path: 'path',
+  headers: 'headers',
+  fixed_fields: 'fixedFields',
+  omit: 'omit',
+  json_object_only: 'jsonObjectOnly',
+  temperature_max: 'temperatureMax',
+  one_sampling_parameter: 'oneSamplingParameter',
+  named_roles: 'namedRoles',
+  prefill_field: 'prefillField',
+  reasoning_beside_completion: 'reasoningBesideCompletion',
+}
+
+const toQuirks = (quirks: DocumentQuirks): ProviderQuirks =>
+  Object.fromEntries(
+    Object.entries(quirks).map(([name, value]) => [QUIRK_NAMES[name as keyof DocumentQuirks], value]),
+  )
 
 function toOffer(
   offer: DocumentOffer,

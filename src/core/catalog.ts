@@ -19,6 +19,46 @@ export interface Provider {
   dataCollection: 'allow' | 'deny'
   /** The field in which it takes the completion limit. */
   limitParameter: 'max_tokens' | 'max_completion_tokens'
+  /** How it differs from its wire; absent where it does not. */
+  quirks?: ProviderQuirks
+}
+
+export const AUTH_HEADERS = ['authorization', 'api-key', 'x-api-key', 'x-goog-api-key'] as const
+export const OMITTABLE_FIELDS = [
+  'stream_options',
+  'temperature',
+  'top_p',
+  'tools',
+  'response_format',
+] as const
+
+/**
+ * How a provider differs from the wire it speaks, as data. A field that is absent means the wire's own way.
+ * docs/providers.md names the providers that need each.
+ */
+export interface ProviderQuirks {
+  /** The header with the key; `authorization` carries it as a bearer token. */
+  authHeader?: (typeof AUTH_HEADERS)[number]
+  /** Appended to the base address instead of `/chat/completions`; may hold a query. */
+  path?: string
+  /** Sent with every request. Never a secret. */
+  headers?: Readonly<Record<string, string>>
+  /** Added to every request body. */
+  fixedFields?: Readonly<Record<string, unknown>>
+  /** Fields that it refuses, and that are left out therefore. */
+  omit?: readonly (typeof OMITTABLE_FIELDS)[number][]
+  /** Takes `json_object` only; a schema is asked for as that. */
+  jsonObjectOnly?: boolean
+  /** A higher temperature is sent as this one. */
+  temperatureMax?: number
+  /** Refuses `temperature` and `top_p` together; the temperature is sent. */
+  oneSamplingParameter?: boolean
+  /** Refuses `name` on messages of other roles than these. */
+  namedRoles?: readonly string[]
+  /** Set to true on a trailing assistant message, to have it continued. */
+  prefillField?: 'prefix' | 'partial'
+  /** Its `completion_tokens` leave out the reasoning tokens, which it bills. */
+  reasoningBesideCompletion?: boolean
 }
 
 /** One model at one provider. */

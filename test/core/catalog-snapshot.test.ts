@@ -88,6 +88,23 @@ describe('a snapshot', () => {
     })
   })
 
+  test("reads a provider's quirks", () => {
+    const document = exampleDocument()
+    document.providers[0].quirks = {
+      auth_header: 'api-key',
+      omit: ['stream_options'],
+      temperature_max: 1,
+      headers: { 'x-version': '2' },
+    }
+    const { provider } = build([source(document)]).models.get('acme/large-1')!.offers[0]!
+    expect(provider.quirks).toEqual({
+      authHeader: 'api-key',
+      omit: ['stream_options'],
+      temperatureMax: 1,
+      headers: { 'x-version': '2' },
+    })
+  })
+
   test('keeps models that no shared offer serves, but not for `auto`', () => {
     const snapshot = build([source(exampleDocument())], {
       isUsable: (provider) => provider.apiKeyEnv === null,
