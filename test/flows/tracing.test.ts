@@ -1,0 +1,109 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { startStack, type TestStack } from '../helpers/stack.ts'
+import { type CollectedSpan, startTraceCollector, type TraceCollector } from '../helpers/trace-collector.ts'
+
+const PROMPT = 'a prompt that no collector may see'
+const SERVER = 2
+const CLIENT = 3
+const PRODUCER = 4
+const CONSUMER = 5
+
+let collector: TraceCollector
+let stack: TestStack
+let key: string
+
+beforeAll(async () => {
+  collector = await startTraceCollector()
+  stack = await startStack({
+    models: {
+      'test/failover': [
+        { at: 'alpha', model: 'status-500', cost: '0.10' },
+        { at: 'beta', model: 'words-12', cost: '0.50' },
+      ],
+    },
+    processes: true,
+    environment: {
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+      OTEL_BSP_SCHEDULE_DELAY: '100',
+    },
+  })
+  ;({ key } = await stack.account('1.00'))
+})
+afterAll(async () => {
+  await stack?.close()
+  await collector?.close()
+})
+
+it.each([false, true])(
+  "a call (streamed: %s) is one trace, from its client's through the queue to every attempt and its settlement",
+  async (stream) => {
+    const traceId = randomBytes(16).toString('hex')
+    const parent = randomBytes(8).toString('hex')
+    const response = await fetch(`${stack.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${key}`,
+        'content-type': 'application/json',
+        traceparent: `00-${traceId}-${parent}-01`,
+      },
+      body: JSON.stringify({
+        model: 'test/failover',
+        stream,
+        max_tokens: 100,
+        messages: [{ role: 'user', content: PROMPT }],
+        // So that the provider that fails is tried first.
+        provider: { sort: 'price' },
+      }),
+    })
+    expect(response.status).toBe(200)
+    await response.text()
+
+    const spans = await vi.waitFor(
+      () => {
+        const own = collector.spans.filter((span) => span.traceId === traceId)
+        expect(own.filter(({ name }) => name.startsWith('chat '))).toHaveLength(2)
+        expect(own.some(({ name }) => name === 'process dispatch')).toBe(true)
+        expect(own.some(({ kind }) => kind === SERVER)).toBe(true)
+        return own
+      },
+      { timeout: 10_000, interval: 50 },
+    )
+    const named = (name: string) => spans.find((span) => span.name === name) as CollectedSpan
+    const server = named('POST /v1/chat/completions')
+    expect(server).toMatchObject({ kind: SERVER, parentSpanId: parent, service: 'switchyard-api' })
+    expect(server.attributes).toMatchObject({ 'http.response.status_code': 200 })
+    expect(named('send dispatch')).toMatchObject({ kind: PRODUCER, parentSpanId: server.spanId })
+    const claim = named('process dispatch')
+    expect(claim).toMatchObject({
+      kind: CONSUMER,
+      parentSpanId: server.spanId,
+      service: 'switchyard-dispatch',
+    })
+    const attempts = spans.filter(({ name }) => name.startsWith('chat '))
+    expect(attempts.map(({ kind, parentSpanId, failed }) => ({ kind, parentSpanId, failed }))).toEqual([
+      { kind: CLIENT, parentSpanId: claim.spanId, failed: true },
+      { kind: CLIENT, parentSpanId: claim.spanId, failed: false },
+    ])
+    expect(attempts[0]!.attributes).toMatchObject({
+      'error.type': 'server-error',
+      'http.response.status_code': 500,
+    })
+    expect(attempts[1]!.attributes).toMatchObject({
+      'gen_ai.operation.name': 'chat',
+      'gen_ai.provider.name': 'beta',
+      'gen_ai.request.max_tokens': 100,
+      'gen_ai.usage.output_tokens': expect.any(Number),
+      'server.address': '127.0.0.1',
+    })
+    await vi.waitFor(
+      () => {
+        const settlement = collector.spans.find(({ links }) => links.includes(traceId))
+        expect(settlement).toMatchObject({ name: 'process settlement', kind: CONSUMER })
+      },
+      { timeout: 10_000, interval: 50 },
+    )
+    expect(collector.received.join('')).not.toContain(PROMPT)
+  },
+)
