@@ -63,8 +63,9 @@ export function settlementRecord(
 }
 
 function servedBy(candidate: Candidate, catalog: CatalogSnapshot): ServedBy {
-  const { offerId, modelId, rate, rateVersion } = candidate
-  const cost = catalog.offers.get(offerId)?.cost
+  const { offerId, modelId, rate, rateVersion, providerKeyId } = candidate
+  // On the client's own key the provider bills its client.
+  const cost = providerKeyId === undefined ? catalog.offers.get(offerId)?.cost : undefined
   return {
     offerId,
     modelId,
@@ -72,6 +73,7 @@ function servedBy(candidate: Candidate, catalog: CatalogSnapshot): ServedBy {
     rateVersion,
     // An offer that left the catalog while the call ran has no cost of ours to note.
     cost: { prompt: String(cost?.prompt ?? 0n), completion: String(cost?.completion ?? 0n) },
+    ...(providerKeyId !== undefined && { providerKeyId }),
   }
 }
 

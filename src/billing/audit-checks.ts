@@ -62,25 +62,29 @@ export const AUDIT_CHECKS: readonly AuditCheck[] = [
     name: 'a call has at most one capture',
     sql: `
       SELECT transaction_id AS subject, count(*) || ' captures' AS detail
-      FROM ledger_entries WHERE kind = 'capture' AND ledger_account = 'revenue'
+      FROM ledger_entries WHERE kind = 'capture' AND ledger_account IN ('revenue', 'byok_fees')
       GROUP BY transaction_id HAVING count(*) > 1`,
   },
   {
-    name: "a call's charge is what the ledger captured, from its own account",
+    name: "a call's charge is what the ledger captured, from its own account, as revenue or as a fee",
     sql: `
       SELECT coalesce(c.id, e.transaction_id) AS subject,
              'charge ' || coalesce(c.charge_pico::text, 'of no call') || ', captured '
-               || coalesce(e.captured::text, 'nothing') AS detail
-      FROM (SELECT id, account_id, charge_pico FROM call_records WHERE charge_pico <> 0) AS c
+               || coalesce(e.captured::text, 'nothing') || ' to ' || coalesce(e.income, 'nothing') AS detail
+      FROM (
+        SELECT id, account_id, charge_pico, CASE WHEN is_byok THEN 'byok_fees' ELSE 'revenue' END AS income
+        FROM call_records WHERE charge_pico <> 0
+      ) AS c
       FULL JOIN (
         SELECT transaction_id,
-               sum(amount_pico) FILTER (WHERE ledger_account = 'revenue') AS captured,
+               sum(amount_pico) FILTER (WHERE ledger_account IN ('revenue', 'byok_fees')) AS captured,
+               min(ledger_account) FILTER (WHERE ledger_account NOT LIKE 'customer:%') AS income,
                -sum(amount_pico) FILTER (WHERE ledger_account LIKE 'customer:%') AS paid,
                min(ledger_account) FILTER (WHERE ledger_account LIKE 'customer:%') AS payer
         FROM ledger_entries WHERE kind = 'capture' GROUP BY transaction_id
       ) AS e ON e.transaction_id = c.id
       WHERE c.charge_pico IS DISTINCT FROM e.captured OR c.charge_pico IS DISTINCT FROM e.paid
-         OR 'customer:' || c.account_id IS DISTINCT FROM e.payer`,
+         OR 'customer:' || c.account_id IS DISTINCT FROM e.payer OR c.income IS DISTINCT FROM e.income`,
   },
   {
     name: 'a charge is tokens times rates, and a failed call costs nothing',
@@ -93,6 +97,12 @@ export const AUDIT_CHECKS: readonly AuditCheck[] = [
                                   + completion_tokens * completion_rate_pico::numeric, 0) END AS recomputed
         FROM call_records
       ) AS c WHERE charge_pico <> recomputed`,
+  },
+  {
+    name: "a call on the client's own provider key costs us nothing",
+    sql: `
+      SELECT id AS subject, 'costs ' || prompt_cost_pico || ' and ' || completion_cost_pico || ' a token' AS detail
+      FROM call_records WHERE is_byok AND (prompt_cost_pico <> 0 OR completion_cost_pico <> 0)`,
   },
   {
     name: 'no charge is above its hold',

@@ -23,6 +23,8 @@ export interface LedgerFigures {
   ledgerTransactions: bigint
   ledgerEntriesPico: bigint
   revenuePico: bigint
+  /** Routing fees of calls on clients' own provider keys. */
+  byokFeesPico: bigint
   promotionalCreditPico: bigint
   adjustmentsPico: bigint
   /** What came in by payment rails and did not go back; negative, as money we hold for customers. */
@@ -38,6 +40,7 @@ export interface LedgerFigures {
   cancelledCalls: bigint
   interruptedCalls: bigint
   clampedCalls: bigint
+  byokCalls: bigint
   chargedPico: bigint
   promptTokens: bigint
   completionTokens: bigint
@@ -58,6 +61,7 @@ WITH ledger AS (
 ), sums AS (
   SELECT coalesce(sum(amount_pico), 0)::text AS "ledgerEntriesPico",
          coalesce(sum(amount_pico) FILTER (WHERE ledger_account = 'revenue'), 0)::text AS "revenuePico",
+         coalesce(sum(amount_pico) FILTER (WHERE ledger_account = 'byok_fees'), 0)::text AS "byokFeesPico",
          coalesce(sum(amount_pico) FILTER (WHERE ledger_account = 'promotional_credit'), 0)::text AS "promotionalCreditPico",
          coalesce(sum(amount_pico) FILTER (WHERE ledger_account = 'adjustments'), 0)::text AS "adjustmentsPico",
          coalesce(sum(amount_pico) FILTER (WHERE ledger_account LIKE 'rail:%'), 0)::text AS "railsPico",
@@ -71,6 +75,7 @@ WITH ledger AS (
          count(*) FILTER (WHERE status = 'cancelled') AS "cancelledCalls",
          count(*) FILTER (WHERE status = 'interrupted') AS "interruptedCalls",
          count(*) FILTER (WHERE usage_clamped) AS "clampedCalls",
+         count(*) FILTER (WHERE is_byok) AS "byokCalls",
          coalesce(sum(charge_pico), 0)::text AS "chargedPico",
          coalesce(sum(prompt_tokens), 0)::text AS "promptTokens",
          coalesce(sum(completion_tokens), 0)::text AS "completionTokens"

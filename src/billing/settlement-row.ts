@@ -29,6 +29,8 @@ export const CALL_COLUMNS = {
   usage_clamped: 'boolean',
   hold_pico: 'bigint',
   charge_pico: 'bigint',
+  is_byok: 'boolean',
+  provider_key_id: 'text',
   attempts: 'jsonb',
   admitted_at_ms: 'bigint',
   claimed_at_ms: 'bigint',
@@ -77,6 +79,8 @@ export function settlementRows(record: SettlementRecord): SettlementRows {
     usage_clamped: record.usageClamped,
     hold_pico: record.holdPico,
     charge_pico: record.chargePico,
+    is_byok: isByok(record),
+    provider_key_id: served?.providerKeyId,
     attempts: record.attempts,
     admitted_at_ms: record.admittedAt,
     claimed_at_ms: record.claimedAt,
@@ -86,10 +90,13 @@ export function settlementRows(record: SettlementRecord): SettlementRows {
   return { record, call, entries: captureEntries(record) }
 }
 
+const isByok = ({ served }: SettlementRecord): boolean => served?.providerKeyId !== undefined
+
 function captureEntries(record: SettlementRecord): EntryRow[] {
   const charge = BigInt(record.chargePico)
   if (charge === 0n) return []
-  const posting = capturePosting(record.id, record.accountId, picoUsd(charge))
+  const income = isByok(record) ? 'byok_fees' : 'revenue'
+  const posting = capturePosting(record.id, record.accountId, picoUsd(charge), income)
   return posting.entries.map((entry) => ({
     transaction_id: posting.id,
     ledger_account: entry.ledgerAccount,

@@ -18,12 +18,15 @@ export interface Candidate {
   modelId: string
   /** The entry of the request that led here, as the client spelled it; echoed as `model`. */
   requestedModel: string
+  /** What we charge: the listed rate, or the routing fee where the client's own key is used. */
   rate: RateTexts
   rateVersion: string
   contextLength: number
   /** Sent upstream, so that the hold is a true bound. */
   completionLimit: number
   reasoning: boolean
+  /** The client's own key at the provider is used: its id, never its secret. Absent: ours is. */
+  providerKeyId?: string
 }
 
 /** Everything about a call but its text. This is what an operator may see in the queue's dashboard. */
@@ -97,8 +100,10 @@ export interface ServedBy {
   modelId: string
   rate: RateTexts
   rateVersion: string
-  /** What we pay the provider. */
+  /** What we pay the provider; nothing where it bills the client. */
   cost: RateTexts
+  /** The client's own key that it was served with; absent where ours was. */
+  providerKeyId?: string
 }
 
 /** What happened to a call, as the settlement queue carries it: enough to charge it and to recompute the charge. */

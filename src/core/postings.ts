@@ -8,6 +8,8 @@ export type LedgerKind = 'capture' | 'free_credit' | 'credit' | 'adjustment' | '
 export type LedgerAccount =
   | `customer:${string}`
   | 'revenue'
+  /** Routing fees of calls on the client's own provider key. */
+  | 'byok_fees'
   | 'promotional_credit'
   | 'adjustments'
   | `rail:${PaymentRailName}`
@@ -30,9 +32,13 @@ export interface Posting {
   entries: readonly LedgerEntry[]
 }
 
-/** A call is charged: from the customer to revenue. */
-export const capturePosting = (callId: string, accountId: string, chargePico: PicoUsd): Posting =>
-  transfer(callId, 'capture', accountId, 'revenue', -chargePico)
+/** A call is charged: from the customer to revenue, or to the fees where the customer's own key served it. */
+export const capturePosting = (
+  callId: string,
+  accountId: string,
+  chargePico: PicoUsd,
+  income: 'revenue' | 'byok_fees' = 'revenue',
+): Posting => transfer(callId, 'capture', accountId, income, -chargePico)
 
 /** A new account's free credit. The account's id is the event, so an account gets it once. */
 export const freeCreditPosting = (accountId: string, amountPico: PicoUsd): Posting =>

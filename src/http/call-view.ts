@@ -19,7 +19,8 @@ export function callView(call: ListedCall) {
     status: call.status,
     finish_reason: call.finishReason,
     error_code: call.errorCode,
-    byok: false,
+    byok: call.isByok,
+    provider_key_id: call.providerKeyId,
     usage: {
       prompt_tokens: call.promptTokens,
       completion_tokens: call.completionTokens,
@@ -61,6 +62,7 @@ const CSV_COLUMNS: ReadonlyArray<readonly [name: string, read: (view: CallView) 
   ['finish_reason', (view) => view.finish_reason],
   ['error_code', (view) => view.error_code],
   ['byok', (view) => view.byok],
+  ['provider_key_id', (view) => view.provider_key_id],
   ['prompt_tokens', (view) => view.usage.prompt_tokens],
   ['completion_tokens', (view) => view.usage.completion_tokens],
   ['prompt_rate_usd_per_million', (view) => view.rates?.prompt ?? null],

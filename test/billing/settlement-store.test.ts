@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { auditLedger } from '../../src/billing/ledger-audit.ts'
 import { createSettlementStore, type SettlementStore } from '../../src/billing/settlement-store.ts'
 import {
   failedSettlementOf,
@@ -47,6 +48,56 @@ describe('the settlement store', () => {
         },
       ].sort((a, b) => (a.accountId < b.accountId ? -1 : 1)),
     )
+  })
+
+  test("captures what a call on the client's own provider key costs as a fee, apart from revenue", async () => {
+    const account = await openTestAccount(books.postgres, 1_000n)
+    const call = settlementOf(account)
+    const onOwnKey = settlementOf(account, {
+      served: {
+        ...call.served!,
+        cost: { prompt: '0', completion: '0' },
+        providerKeyId: 'pkey_1',
+      },
+    })
+    await store.settle([call, onOwnKey])
+    const entries = await books.postgres.ledgerEntry.findMany({
+      where: { transactionId: { in: [call.id, onOwnKey.id] }, amountPico: { gt: 0 } },
+    })
+    expect(Object.fromEntries(entries.map((entry) => [entry.transactionId, entry.ledgerAccount]))).toEqual({
+      [call.id]: 'revenue',
+      [onOwnKey.id]: 'byok_fees',
+    })
+    const records = await books.postgres.callRecord.findMany({ where: { accountId: account } })
+    expect(
+      Object.fromEntries(records.map((record) => [record.id, [record.isByok, record.providerKeyId]])),
+    ).toEqual({
+      [call.id]: [false, null],
+      [onOwnKey.id]: [true, 'pkey_1'],
+    })
+    const { figures, checks } = await auditLedger(books.postgres)
+    expect(checks.filter(({ broken }) => broken > 0)).toEqual([])
+    expect(figures).toMatchObject({ byokFeesPico: 50n, byokCalls: 1n })
+  })
+
+  test('the audit tells a fee that was booked as revenue, and a call of the customer that cost us', async () => {
+    const account = await openTestAccount(books.postgres, 1_000n)
+    const call = settlementOf(account)
+    await store.settle([call])
+    await books.postgres.callRecord.update({
+      where: { id: call.id },
+      data: { isByok: true, providerKeyId: 'pkey_1' },
+    })
+    const { checks } = await auditLedger(books.postgres)
+    await books.postgres.callRecord.update({
+      where: { id: call.id },
+      data: { isByok: false, providerKeyId: null },
+    })
+    const broken = checks.filter((check) => check.broken > 0)
+    expect(broken.map(({ discrepancies }) => discrepancies.map(({ subject }) => subject))).toEqual([
+      [call.id],
+      [call.id],
+    ])
   })
 
   test('keeps the first record of a call that stands twice in a batch', async () => {

@@ -14,6 +14,7 @@ interface Generation {
   status: string
   finish_reason: string | null
   byok: boolean
+  provider_key_id: string | null
   usage: { prompt_tokens: number; completion_tokens: number; total_tokens: number; source: string }
   cost_usd: string
   rates: { prompt: string; completion: string; unit: string; version: string } | null
@@ -76,6 +77,7 @@ describe('GET /v1/generations/{id}', () => {
         finish_reason: 'stop',
         error_code: null,
         byok: false,
+        provider_key_id: null,
         usage: { completion_tokens: 12, source: 'upstream' },
         rates: {
           prompt: '1.00',
