@@ -119,7 +119,8 @@ class ChainRun {
       })),
       attempts: this.#failures,
       relayed: this.#relayed(),
-      maxAttempts: settings.attemptsPerCall,
+      // A client that lists more models than there are attempts still gets one at each.
+      maxAttempts: Math.max(settings.attemptsPerCall, modelsOf(envelope)),
       nowMs: now(),
       deadlineMs: envelope.callDeadlineAt,
       random,
@@ -242,3 +243,6 @@ class ChainRun {
     else logger.warn(about, 'an attempt failed')
   }
 }
+
+const modelsOf = ({ candidates }: CallEnvelope): number =>
+  new Set(candidates.map(({ modelId }) => modelId)).size

@@ -69,7 +69,7 @@ export function nextStep(state: FailoverState): NextStep {
 
   const open = state.routes.flatMap((route, index) => (mayTry(state, route, index) ? [index] : []))
   const fresh = open.filter((index) => isFresh(state, index) && isReady(state.routes[index]!))
-  const next = fresh[0]
+  const next = firstOf(fresh, state)
   if (next !== undefined) {
     const lastChance = fresh.length === 1 || state.attempts.length + 1 >= state.maxAttempts
     return { kind: 'try', routeIndex: next, afterMs: 0, lastChance }
@@ -82,6 +82,20 @@ export function nextStep(state: FailoverState): NextStep {
     )
   if (soonest === null || state.nowMs + soonest.afterMs >= state.deadlineMs) return giveUp()
   return { kind: 'try', ...soonest, lastChance: true }
+}
+
+/**
+ * The route to try of those not tried yet: the first, unless the attempts left are just enough for the models
+ * that had none. A list of models is tried in order until one succeeds, however many offers the first has.
+ */
+function firstOf(
+  fresh: readonly number[],
+  { routes, attempts, maxAttempts }: FailoverState,
+): number | undefined {
+  const tried = new Set(attempts.map(({ routeIndex }) => routes[routeIndex]!.modelId))
+  const ofOthers = fresh.filter((index) => !tried.has(routes[index]!.modelId))
+  const others = new Set(ofOthers.map((index) => routes[index]!.modelId))
+  return maxAttempts - attempts.length <= others.size ? (ofOthers[0] ?? fresh[0]) : fresh[0]
 }
 
 /** The error a call ends with when it may not go on for a reason of its own, such as a spent retry budget. */

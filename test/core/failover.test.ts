@@ -85,6 +85,33 @@ describe('before the first attempt', () => {
   })
 })
 
+describe('a list of models', () => {
+  const routes = [route('a'), route('a'), route('a'), route('b'), route('b'), route('c')]
+  const order = (maxAttempts: number): number[] => {
+    const attempts: PastAttempt[] = []
+    for (let attempt = 0; attempt < maxAttempts; attempt++) {
+      const step = nextStep(state(routes, attempts, { maxAttempts }))
+      if (step.kind === 'try') attempts.push(failed(step.routeIndex, 'server-error'))
+    }
+    return attempts.map(({ routeIndex }) => routeIndex)
+  }
+
+  test('gets an attempt at every model, in order, however many offers the first has', () => {
+    expect(order(6)).toEqual([0, 1, 2, 3, 4, 5])
+    expect(order(5)).toEqual([0, 1, 2, 3, 5])
+    expect(order(4)).toEqual([0, 1, 3, 5])
+    expect(order(3)).toEqual([0, 3, 5])
+  })
+
+  test('keeps no attempt for a model whose offers are down', () => {
+    const down = routes.map((one, index) =>
+      index > 2 ? route(one.modelId, { kind: 'down', untilMs: NOW + 5_000 }) : one,
+    )
+    const step = nextStep(state(down, [failed(0, 'server-error')], { maxAttempts: 3 }))
+    expect(step).toMatchObject(tries(1))
+  })
+})
+
 describe('after a failure', () => {
   const RETRYABLE = [
     'connect',
