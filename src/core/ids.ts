@@ -22,7 +22,19 @@ const nextUlid = monotonicFactory(randomFraction)
 /** A new call id; ids made by one process sort by creation time. BullMQ allows no `:` in job ids; ULIDs have none. */
 export const newCallId = (): CallId => `chatcmpl_${nextUlid()}`
 
-export type IdPrefix = 'acct' | 'key' | 'evt' | 'pay' | 'hook' | 'pkey' | 'api' | 'settle'
+export type IdPrefix =
+  | 'acct'
+  | 'key'
+  | 'evt'
+  | 'pay'
+  | 'hook'
+  | 'pkey'
+  | 'api'
+  | 'settle'
+  | 'act'
+  | 'audit'
+  | 'alarm'
+  | 'proc'
 
 /** A new id of another kind of thing: `acct_…`, `key_…`. */
 export const newId = (prefix: IdPrefix): string => `${prefix}_${nextUlid()}`

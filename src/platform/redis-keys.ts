@@ -65,7 +65,7 @@ export const lockKey = (job: string): string => `${PREFIX}:lock:${job}`
 
 /** What the fleet knows of offers' health. One hash tag, since its scripts touch several of these at once. */
 const HEALTH = `${PREFIX}:{health}`
-/** Hash: offer id → breaker entry, see src/core/breaker.ts. */
+/** Hash: id of an offer or a provider → breaker entry, see src/core/breaker.ts. */
 export const HEALTH_BREAKERS = `${HEALTH}:breakers`
 /** Hash: offer id → unix ms until which it asked not to be called. */
 export const HEALTH_RATE_LIMITED = `${HEALTH}:rate-limited`
@@ -73,8 +73,13 @@ export const HEALTH_RATE_LIMITED = `${HEALTH}:rate-limited`
 export const HEALTH_CHANNEL = `${HEALTH}:changed`
 /** Hash: failures and successes of one offer by time bucket. */
 export const healthWindow = (offerId: string): string => `${HEALTH}:window:${offerId}`
-/** Held by the one call that probes an offer whose breaker is half-open. */
+/** Hash: what calls showed of offers in one slot of time, see src/core/measures.ts. */
+export const healthMeasures = (slot: number): string => `${HEALTH}:measures:${slot}`
+/** Held by the one call that probes an offer or provider whose breaker is half-open. */
 export const healthProbe = (offerId: string): string => `${HEALTH}:probe:${offerId}`
+
+/** Counters of attempts to sign in or up, by what they are counted by. */
+export const throttlePrefix = (name: string): string => `${PREFIX}:throttle:${name}`
 
 /** Hash: calls and retries of the fleet by second. */
 export const RETRY_BUDGET = `${PREFIX}:retry-budget`
@@ -85,3 +90,16 @@ export const idempotencyKey = (accountId: string, digest: string): string =>
 
 /** The sealed answer of a call that carried an Idempotency-Key. */
 export const keptReplyKey = (callId: string): string => `${PREFIX}:reply-kept:${callId}`
+
+/** What operators watch. One hash tag, since each process writes its part in one pipeline. */
+const OPERATIONS = `${PREFIX}:{ops}`
+/** Sorted set: id of each process by the unix ms of its last report. */
+export const PROCESSES = `${OPERATIONS}:processes`
+/** The last report of one process, as JSON; gone when it says nothing for a while. */
+export const processKey = (processId: string): string => `${OPERATIONS}:process:${processId}`
+/** Hash: `<second of the minute>:<figure>` → count, of one minute since the epoch. */
+export const trafficKey = (minute: number): string => `${OPERATIONS}:traffic:${minute}`
+/** Capped stream of alarms on their way to PostgreSQL. */
+export const ALARMS = `${OPERATIONS}:alarms`
+/** Set while an operator waits for an audit to begin. */
+export const AUDIT_ASKED = `${OPERATIONS}:audit-asked`

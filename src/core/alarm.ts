@@ -1,0 +1,89 @@
+/** What an alarm says beyond its kind: short values only. */
+export type AlarmFields = Record<string, string | number | boolean | null>
+
+/** Something a person should look at; repetitions of a kind about the same subject are counted. */
+export interface Alarm {
+  kind: string
+  subject: string
+  message: string
+  fields: AlarmFields
+}
+
+/** Some repetitions of an alarm. Times in unix milliseconds; fields and message of the last. */
+export interface AlarmCount extends Alarm {
+  count: number
+  firstAt: number
+  lastAt: number
+}
+
+/** What an alarm is about, the most telling first. A call's id is none: each call would raise its own. */
+const SUBJECTS = [
+  'subject',
+  'offerId',
+  'providerId',
+  'endpointId',
+  'paymentId',
+  'accountId',
+  'keyId',
+] as const
+const NO_SUBJECT = '-'
+
+/** May carry a secret, a prompt, or what a provider said. */
+const UNSAFE = new Set(
+  'err error cause internal message messages text content body prompt sealedBody apiKey key secret authorization event'.split(
+    ' ',
+  ),
+)
+const SECRET = /\b(?:sk|pk|rk|gsk|xai|whsec|ghp|AIza|Bearer)[-_ ][\w*.-]{6,}|\b[A-Za-z0-9_+=]{40,}/g
+const FIELDS_MAX = 16
+const NAME_MAX = 100
+const TEXT_MAX = 200
+
+/** The alarm in the fields of a log line, or null when it raises none. Nothing that may be a secret is in it. */
+export function alarmOf(logged: unknown, message: string): Alarm | null {
+  if (typeof logged !== 'object' || logged === null || !('alarm' in logged)) return null
+  const { alarm, ...others } = logged as Record<string, unknown>
+  if (typeof alarm !== 'string' || alarm === '') return null
+  const fields = safeFields(others)
+  const named = SUBJECTS.map((name) => fields[name]).find((value) => typeof value === 'string')
+  const subject = String(named ?? NO_SUBJECT).slice(0, NAME_MAX)
+  return { kind: alarm.slice(0, NAME_MAX), subject, message: message.slice(0, TEXT_MAX), fields }
+}
+
+function safeFields(fields: Record<string, unknown>): AlarmFields {
+  const safe = Object.entries(fields).flatMap(([name, value]): Array<[string, AlarmFields[string]]> => {
+    if (UNSAFE.has(name)) return []
+    if (typeof value === 'string') return [[name, value.slice(0, TEXT_MAX).replace(SECRET, '[redacted]')]]
+    if (typeof value === 'bigint') return [[name, String(value)]]
+    const isPlain = value === null || typeof value === 'number' || typeof value === 'boolean'
+    return isPlain ? [[name, value]] : []
+  })
+  return Object.fromEntries(safe.slice(0, FIELDS_MAX))
+}
+
+/** Adds repetitions to those before. */
+export function addAlarms(before: AlarmCount | undefined, more: AlarmCount): AlarmCount {
+  if (before === undefined) return more
+  const latest = more.lastAt >= before.lastAt ? more : before
+  return {
+    ...latest,
+    count: before.count + more.count,
+    firstAt: Math.min(before.firstAt, more.firstAt),
+    lastAt: latest.lastAt,
+  }
+}
+
+/** Reads an alarm as the stream carries it; null for anything else. */
+export function parseAlarmCount(text: string): AlarmCount | null {
+  let value: Partial<AlarmCount> | null
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return null
+  }
+  if (typeof value !== 'object' || value === null) return null
+  const { kind, subject, message, count, firstAt, lastAt, fields } = value
+  const isWhole = [kind, subject, message].every((part) => typeof part === 'string')
+  const isCounted = [count, firstAt, lastAt].every((part) => Number.isSafeInteger(part))
+  return isWhole && isCounted && typeof fields === 'object' && fields !== null ? (value as AlarmCount) : null
+}

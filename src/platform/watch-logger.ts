@@ -1,0 +1,27 @@
+import type { LogFn } from 'pino'
+import type { Logger } from './logger.ts'
+
+const WATCHED = ['warn', 'error', 'fatal'] as const
+
+export type WatchedLevel = (typeof WATCHED)[number]
+
+/** Hears one log line: the object logged with it, and its message. Must not throw. */
+export type LogListener = (level: WatchedLevel, logged: unknown, message: string) => void
+
+/**
+ * The same logger, whose warnings and errors are heard by a listener too, whatever level is written out. So an
+ * alarm is raised where the log line stands, and nobody can raise one and forget to record it.
+ */
+export function watchLogger(logger: Logger, listener: LogListener): Logger {
+  const watched: Logger = Object.create(logger)
+  for (const level of WATCHED) {
+    const write = logger[level].bind(logger) as (...args: unknown[]) => void
+    const hear = (...args: unknown[]) => {
+      const [logged, message] = typeof args[0] === 'string' ? [null, args[0]] : [args[0], args[1]]
+      listener(level, logged, typeof message === 'string' ? message : '')
+      write(...args)
+    }
+    watched[level] = hear as LogFn
+  }
+  return watched
+}
