@@ -4,10 +4,9 @@ import type { Logger } from 'pino'
 import type { LimitReset } from '../core/allowance-period.ts'
 import { type KeyKind, parseApiKey } from '../core/api-key.ts'
 import type { OwnProviderKey } from '../core/byok.ts'
-import { type KeyChange, keysVersion, parseKeyChange } from '../platform/key-changes.ts'
-import { pollEvery } from '../platform/poll-every.ts'
+import type { KeyChange } from '../platform/key-changes.ts'
 import type { Redis } from '../platform/redis.ts'
-import { KEYS_CHANNEL } from '../platform/redis-keys.ts'
+import { watchKeyChanges } from '../platform/watch-key-changes.ts'
 import type { KeyStore, KeyWithAccount } from './key-store.ts'
 
 /** What admission needs of a key. */
@@ -40,8 +39,7 @@ export type KeyLookup =
  * Keys by their secret, for the API tier: one PostgreSQL query on a key's first call, then memory. A plain
  * value comes back where the answer is cached, so that the hot path never waits; `await` takes both.
  *
- * Fresh: announcements of changes drop the entries they name. Pub/sub loses messages, so changes are
- * numbered and the number is polled; when it moved without a message, everything is dropped. As a last
+ * Fresh: announcements of changes drop the entries they name, and everything is dropped when one was missed. As a last
  * resort, for changes nobody announced, an entry is read again after `refreshMs`, and goes on being used
  * while PostgreSQL is away.
  */
@@ -83,7 +81,6 @@ export async function startKeyCache(options: KeyCacheOptions): Promise<KeyCache>
   const entries = new LRUCache<string, Entry>({ max: options.maxEntries ?? 100_000 })
   const unknown = new LRUCache<string, true>({ max: UNKNOWN_MAX, ttl: refreshMs })
   const misses = new Map<string, Promise<Reading>>()
-  let version = 0
   /** Counts drops, so that an answer read before a drop is not cached after it. */
   let drops = 0
 
@@ -96,22 +93,6 @@ export async function startKeyCache(options: KeyCacheOptions): Promise<KeyCache>
     for (const [id, { key }] of entries.entries()) {
       const named = 'keyId' in change ? key.keyId === change.keyId : key.accountId === change.accountId
       if (named) entries.delete(id)
-    }
-  }
-  const onMessage = (channel: string, message: string) => {
-    if (channel !== KEYS_CHANNEL) return
-    const announced = parseKeyChange(message)
-    if (!announced || announced.version > version + 1) dropAll()
-    else drop(announced.change)
-    version = Math.max(version, announced?.version ?? 0)
-  }
-  const poll = async () => {
-    const before = version
-    const current = await keysVersion(redis)
-    // Lower: Redis lost its data, and with it maybe a change.
-    if (current > version || current < before) {
-      dropAll()
-      version = current
     }
   }
 
@@ -143,14 +124,14 @@ export async function startKeyCache(options: KeyCacheOptions): Promise<KeyCache>
     return reading
   }
 
-  subscriber.on('message', onMessage)
-  // What was announced while the subscription was gone is not known.
-  subscriber.on('ready', dropAll)
-  await subscriber.subscribe(KEYS_CHANNEL)
-  version = await keysVersion(redis)
-  const stopPolling = pollEvery(options.pollMs ?? 400, poll, (error) =>
-    logger.error({ err: error }, 'changes of API keys cannot be polled'),
-  )
+  const stopWatching = await watchKeyChanges({
+    redis,
+    subscriber,
+    onChange: drop,
+    onUnknown: dropAll,
+    onFailure: (error) => logger.error({ err: error }, 'changes of API keys cannot be polled'),
+    ...(options.pollMs !== undefined && { pollMs: options.pollMs }),
+  })
 
   return {
     lookup(secret) {
@@ -169,9 +150,7 @@ export async function startKeyCache(options: KeyCacheOptions): Promise<KeyCache>
       return judge(entry, clock())
     },
     async stop() {
-      stopPolling()
-      subscriber.off('message', onMessage)
-      subscriber.off('ready', dropAll)
+      stopWatching()
       await Promise.all(misses.values())
     },
   }

@@ -8,6 +8,7 @@ export const EVENT_TYPES = [
   'topup.failed',
   'key.revoked',
   'key.limit_reached',
+  'provider_key.failing',
 ] as const
 export type SubscribedEventType = (typeof EVENT_TYPES)[number]
 export type EventType = SubscribedEventType | 'webhook.test'

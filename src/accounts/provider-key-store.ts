@@ -1,0 +1,108 @@
+import { PROVIDER_KEY_PURPOSE, providerKeyContext } from '../core/byok.ts'
+import { newId } from '../core/ids.ts'
+import type { Postgres } from '../platform/postgres.ts'
+import { createSealer, type MasterKeys } from '../platform/sealing.ts'
+
+/** A client's own key at a provider as stored: everything but the secret. */
+export interface ProviderKey {
+  id: string
+  accountId: string
+  providerId: string
+  name: string
+  /** The last four characters of the secret. */
+  last4: string
+  allowFallback: boolean
+  disabled: boolean
+  /** Since when its provider refuses it again and again; null: it does not. */
+  failingSince: Date | null
+  /** Why its provider refused it last: `unauthorized`, `payment_required` or `forbidden`. */
+  lastError: string | null
+  lastErrorAt: Date | null
+  createdAt: Date
+}
+
+export interface NewProviderKey {
+  providerId: string
+  secret: string
+  name: string
+  allowFallback: boolean
+}
+
+export type ProviderKeyChange = Partial<Pick<ProviderKey, 'name' | 'allowFallback' | 'disabled'>>
+
+/** Clients' own keys at providers. After every change the account is to be announced as changed. */
+export interface ProviderKeyStore {
+  /** Keeps a key, sealed. Null when the account has its fill. */
+  create(accountId: string, key: NewProviderKey): Promise<ProviderKey | null>
+  /** Oldest first; of one account, or all. */
+  list(accountId?: string): Promise<ProviderKey[]>
+  /** Changes what is not secret; null when the account has no such key. */
+  update(accountId: string, keyId: string, change: ProviderKeyChange): Promise<ProviderKey | null>
+  /** Forgets a key and its secret for good; null when there is none (of this account, where one is given). */
+  remove(keyId: string, accountId?: string): Promise<ProviderKey | null>
+}
+
+export const PROVIDER_KEYS_PER_ACCOUNT_MAX = 100
+
+const LAST_CHARS = 4
+
+const PUBLIC = {
+  id: true,
+  accountId: true,
+  providerId: true,
+  name: true,
+  last4: true,
+  allowFallback: true,
+  disabled: true,
+  failingSince: true,
+  lastError: true,
+  lastErrorAt: true,
+  createdAt: true,
+} as const
+
+/** The provider key store over PostgreSQL; secrets are sealed under the master key, bound to account and key. */
+export function createProviderKeyStore(postgres: Postgres, masterKeys: MasterKeys): ProviderKeyStore {
+  const sealer = createSealer(masterKeys, PROVIDER_KEY_PURPOSE)
+  return {
+    async create(accountId, { secret, ...settings }) {
+      const id = newId('pkey')
+      const secretSealed = sealer.seal(secret, providerKeyContext(accountId, id))
+      return postgres.$transaction(async (transaction) => {
+        // The account's row in hand, nobody else counts at the same time.
+        await transaction.$queryRawUnsafe('SELECT id FROM accounts WHERE id = $1 FOR UPDATE', accountId)
+        const count = await transaction.providerKey.count({ where: { accountId } })
+        if (count >= PROVIDER_KEYS_PER_ACCOUNT_MAX) return null
+        return transaction.providerKey.create({
+          data: { id, accountId, secretSealed, last4: secret.slice(-LAST_CHARS), ...settings },
+          select: PUBLIC,
+        })
+      })
+    },
+
+    async list(accountId) {
+      return postgres.providerKey.findMany({
+        ...(accountId !== undefined && { where: { accountId } }),
+        orderBy: { id: 'asc' },
+        select: PUBLIC,
+      })
+    },
+
+    async update(accountId, keyId, change) {
+      const [changed] = await postgres.providerKey.updateManyAndReturn({
+        where: { id: keyId, accountId },
+        data: change,
+        select: PUBLIC,
+      })
+      return changed ?? null
+    },
+
+    async remove(keyId, accountId) {
+      return postgres.$transaction(async (transaction) => {
+        const where = { id: keyId, ...(accountId !== undefined && { accountId }) }
+        const found = await transaction.providerKey.findFirst({ where, select: PUBLIC })
+        await transaction.providerKey.deleteMany({ where })
+        return found
+      })
+    },
+  }
+}

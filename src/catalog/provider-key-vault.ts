@@ -1,0 +1,200 @@
+import { LRUCache } from 'lru-cache'
+import { PROVIDER_KEY_PURPOSE, providerKeyContext } from '../core/byok.ts'
+import type { KeyChange } from '../platform/key-changes.ts'
+import type { Logger } from '../platform/logger.ts'
+import type { Postgres } from '../platform/postgres.ts'
+import type { Redis } from '../platform/redis.ts'
+import { createSealer, type MasterKeys } from '../platform/sealing.ts'
+import { watchKeyChanges } from '../platform/watch-key-changes.ts'
+
+/** Which of a client's own keys is asked for, and where it is to be used. */
+export interface ProviderKeyUse {
+  keyId: string
+  accountId: string
+  providerId: string
+}
+
+export type VaultAnswer =
+  | { kind: 'opened'; secret: string }
+  /** Deleted or switched off since the call was planned. */
+  | { kind: 'gone' }
+  /** Not cached, and PostgreSQL cannot be asked right now. */
+  | { kind: 'unavailable' }
+
+/** How a provider received a client's own key; a refusal by the reason that its owner is shown. */
+export type KeyReception = 'accepted' | 'unauthorized' | 'payment_required' | 'forbidden'
+
+/**
+ * Clients' own keys for the processes that call providers: one PostgreSQL query on a key's first use, then
+ * memory, where it rests sealed and is opened for each use. A change of the key or its account drops it at once;
+ * as a last resort it is read again after `refreshMs`, and goes on being used while PostgreSQL is away.
+ */
+export interface ProviderKeyVault {
+  /** Never rejects. */
+  open(use: ProviderKeyUse): Promise<VaultAnswer>
+  /** Takes note, behind the call, of how its provider received a key. */
+  note(keyId: string, reception: KeyReception): void
+  stop(): Promise<void>
+}
+
+export interface VaultOptions {
+  postgres: Postgres
+  redis: Redis
+  /** A connection in subscriber mode; it may carry other channels as well. */
+  subscriber: Redis
+  masterKeys: MasterKeys
+  logger: Logger
+  clock: () => number
+  refreshMs?: number
+}
+
+interface Entry {
+  accountId: string
+  providerId: string
+  secretSealed: string
+  refusals: number
+  refreshAt: number
+}
+
+/** What a read says: an entry, no such key in use, or null when PostgreSQL could not be asked. */
+type Reading = Entry | 'gone' | null
+
+const KEYS_MAX = 10_000
+const READS_MAX = 100
+const NOTES_MAX = 100
+/** Of a key that is refused again and again, at most one refusal is written in this time. */
+const NOTE_EVERY_MS = 1_000
+/** So many refusals in a row, and a key counts as failing. */
+const REFUSALS_TO_FAIL = 3
+
+const NOTE_REFUSAL = `
+UPDATE provider_keys SET
+  refusals = refusals + 1, last_error = $2, last_error_at = now(),
+  failing_since = CASE WHEN refusals + 1 >= $3::int THEN coalesce(failing_since, now()) ELSE failing_since END
+WHERE id = $1`
+
+const NOTE_ACCEPTED = `
+UPDATE provider_keys SET refusals = 0, failing_since = NULL WHERE id = $1 AND refusals > 0`
+
+/** Opens a vault; PostgreSQL is first asked when the first key is. Waits for Redis. */
+export async function openProviderKeyVault(options: VaultOptions): Promise<ProviderKeyVault> {
+  const { postgres, logger, clock, refreshMs = 60_000 } = options
+  const sealer = createSealer(options.masterKeys, PROVIDER_KEY_PURPOSE)
+  const entries = new LRUCache<string, Entry>({ max: KEYS_MAX })
+  const notedAt = new LRUCache<string, number>({ max: KEYS_MAX })
+  const reads = new Map<string, Promise<Reading>>()
+  const notes = new Set<Promise<void>>()
+  /** Counts drops, so that what was read before a drop is not cached after it. */
+  let drops = 0
+
+  const dropAll = () => {
+    drops += 1
+    entries.clear()
+  }
+  const drop = (change: KeyChange) => {
+    // Changes of API keys do not touch these.
+    if (!('accountId' in change)) return
+    drops += 1
+    for (const [id, { accountId }] of entries.entries())
+      if (accountId === change.accountId) entries.delete(id)
+  }
+
+  const read = async (keyId: string): Promise<Reading> => {
+    const dropsBefore = drops
+    try {
+      const found = await postgres.providerKey.findFirst({
+        where: { id: keyId, disabled: false },
+        select: { accountId: true, providerId: true, secretSealed: true, refusals: true },
+      })
+      if (!found) {
+        entries.delete(keyId)
+        return 'gone'
+      }
+      const entry = { ...found, refreshAt: clock() + refreshMs }
+      if (drops === dropsBefore) entries.set(keyId, entry)
+      return entry
+    } catch (error) {
+      logger.warn({ err: error, providerKeyId: keyId }, "a client's provider key could not be looked up")
+      return null
+    } finally {
+      reads.delete(keyId)
+    }
+  }
+  const readOnce = (keyId: string): Promise<Reading> => {
+    const running = reads.get(keyId)
+    if (running) return running
+    if (reads.size >= READS_MAX) return Promise.resolve(null)
+    const reading = read(keyId)
+    reads.set(keyId, reading)
+    return reading
+  }
+  const lookUp = (keyId: string): Reading | Promise<Reading> => {
+    const entry = entries.get(keyId)
+    if (!entry) return readOnce(keyId)
+    if (entry.refreshAt <= clock()) {
+      entry.refreshAt = clock() + refreshMs
+      void readOnce(keyId)
+    }
+    return entry
+  }
+
+  const write = (keyId: string, sql: string, ...values: unknown[]) => {
+    if (notes.size >= NOTES_MAX) return
+    const note = postgres
+      .$executeRawUnsafe(sql, keyId, ...values)
+      .then(
+        () => undefined,
+        (error: unknown) =>
+          logger.warn({ err: error, providerKeyId: keyId }, "a client's provider key could not be noted"),
+      )
+      .finally(() => notes.delete(note))
+    notes.add(note)
+  }
+
+  const stopWatching = await watchKeyChanges({
+    ...options,
+    onChange: drop,
+    onUnknown: dropAll,
+    onFailure: (error) => logger.error({ err: error }, 'changes of provider keys cannot be polled'),
+  })
+
+  return {
+    async open({ keyId, accountId, providerId }) {
+      const reading = await lookUp(keyId)
+      if (reading === null) return { kind: 'unavailable' }
+      if (reading === 'gone' || reading.accountId !== accountId || reading.providerId !== providerId)
+        return { kind: 'gone' }
+      try {
+        const secret = sealer.open(reading.secretSealed, providerKeyContext(accountId, keyId))
+        return { kind: 'opened', secret }
+      } catch (error) {
+        logger.error(
+          { alarm: 'provider-key-sealed', err: error, providerKeyId: keyId },
+          "a client's provider key does not open; is its master key configured?",
+        )
+        return { kind: 'unavailable' }
+      }
+    },
+
+    note(keyId, reception) {
+      const entry = entries.get(keyId)
+      if (reception === 'accepted') {
+        if (!entry || entry.refusals === 0) return
+        entry.refusals = 0
+        notedAt.delete(keyId)
+        write(keyId, NOTE_ACCEPTED)
+        return
+      }
+      const now = clock()
+      if (now - (notedAt.get(keyId) ?? -NOTE_EVERY_MS) < NOTE_EVERY_MS) return
+      notedAt.set(keyId, now)
+      if (entry) entry.refusals += 1
+      write(keyId, NOTE_REFUSAL, reception, REFUSALS_TO_FAIL)
+    },
+
+    async stop() {
+      stopWatching()
+      await Promise.all([...reads.values(), ...notes])
+    },
+  }
+}
