@@ -9,8 +9,9 @@ process.title = 'switchyard-api'
 const config = readConfig(process.env)
 const tracing = await startTracing('api', process.env)
 const logger = createLogger(config.logLevel, 'api')
-const runtime = await createApiRuntime(config, logger)
-serveMetrics(createMetrics('api'), config.metricsPort, config.host, logger)
+const metrics = createMetrics('api')
+const runtime = await createApiRuntime(config, logger, metrics)
+serveMetrics(metrics, config.metricsPort, config.host, logger)
 const address = await runtime.app.listen({ port: config.port, host: config.host, backlog: 4096 })
 logger.info({ address }, 'api listens')
 

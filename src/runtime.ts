@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
+import { Registry } from 'prom-client'
 import { createAccountStore } from './accounts/account-store.ts'
 import { startKeyCache } from './accounts/key-cache.ts'
 import { createKeyHasher } from './accounts/key-hash.ts'
@@ -22,6 +23,7 @@ import { buildApp } from './http/app.ts'
 import { announceKeyChange } from './platform/key-changes.ts'
 import type { Logger } from './platform/logger.ts'
 import { createPostgres } from './platform/postgres.ts'
+import { createProcessReport } from './platform/process-report.ts'
 import { createDispatchQueue, createEventsQueue, createSettlementQueue } from './platform/queues.ts'
 import { checkRedisSettings, createRedis } from './platform/redis.ts'
 import { createEpochReader, untilRestated, watchEpoch } from './platform/redis-epoch.ts'
@@ -39,8 +41,14 @@ export interface ApiRuntime {
 }
 
 /** Builds and connects the API tier; nothing listens yet. Throws when Redis is set up unsafely. */
-export async function createApiRuntime(config: Readonly<Config>, logger: Logger): Promise<ApiRuntime> {
+export async function createApiRuntime(
+  config: Readonly<Config>,
+  plainLogger: Logger,
+  registry: Registry = new Registry(),
+): Promise<ApiRuntime> {
   const apiId = newId('api')
+  const report = createProcessReport('api', plainLogger, registry)
+  const { logger } = report
   const redisFor = (name: string, mode: 'fail-fast' | 'wait') =>
     createRedis({ url: config.redisUrl, name: `switchyard-api-${name}`, mode, logger })
   const redis = redisFor('gate', 'fail-fast')
@@ -130,9 +138,12 @@ export async function createApiRuntime(config: Readonly<Config>, logger: Logger)
     checkReady: async () => {
       await Promise.all([redis.ping(), postgres.$queryRaw`SELECT 1`])
     },
+    registry,
+    report,
     logger,
     limits: config,
   })
+  report.start(redis, () => ({ inFlightCalls: hub.size, concurrency: config.pendingCallsMax }))
 
   return {
     app,
@@ -144,6 +155,7 @@ export async function createApiRuntime(config: Readonly<Config>, logger: Logger)
       await closing
       clearTimeout(timer)
       epoch.stop()
+      await report.stop()
       await hub.stop()
       await keys.stop()
       await Promise.all([dispatchQueue, settlementQueue, eventsQueue].map((queue) => queue.close()))

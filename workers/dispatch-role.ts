@@ -1,8 +1,10 @@
+import { Registry } from 'prom-client'
 import { createHoldGate } from '../src/billing/hold-gate.ts'
 import { createCatalogStore } from '../src/catalog/catalog-store.ts'
 import type { Config } from '../src/config.ts'
 import type { Logger } from '../src/platform/logger.ts'
 import { pollEvery } from '../src/platform/poll-every.ts'
+import { createProcessReport } from '../src/platform/process-report.ts'
 import {
   createDispatchQueue,
   createSettlementQueue,
@@ -17,6 +19,7 @@ import { FramePublisher } from '../src/relay/frame-publisher.ts'
 import { createReplyArchive } from '../src/relay/reply-archive.ts'
 import { createAttemptChain } from './attempt-chain.ts'
 import { createBreakerBoard } from './breaker-board.ts'
+import { createCallTally } from './call-tally.ts'
 import { DispatchWorker, openDispatchJobs } from './dispatch-worker.ts'
 import { createProviderRegistry } from './providers/registry.ts'
 import { createTransport } from './providers/transport.ts'
@@ -32,8 +35,11 @@ const CONFIRM_MS = 1_000
 /** The dispatch process, composed: claims calls, runs the failover chain, publishes frames. */
 export async function startDispatchRole(
   config: Readonly<Config>,
-  logger: Logger,
+  plainLogger: Logger,
+  registry: Registry = new Registry(),
 ): Promise<{ stop(): Promise<void> }> {
+  const report = createProcessReport('dispatch', plainLogger, registry)
+  const { logger } = report
   const redisFor = (name: string) =>
     createRedis({ url: config.redisUrl, name: `switchyard-dispatch-${name}`, mode: 'wait', logger })
   const redis = redisFor('frames')
@@ -75,6 +81,8 @@ export async function startDispatchRole(
     logger,
     max: config.unconfirmedSettlementsMax,
   })
+  const tally = createCallTally(registry, report)
+  const outlet = createSettlementOutlet((calls) => outbox.enqueue(calls))
   const worker = new DispatchWorker({
     jobs: openDispatchJobs(queueRedis, config.jobLockMs, logger),
     dispatchQueue,
@@ -103,7 +111,10 @@ export async function startDispatchRole(
     sealer: createSealer(config.masterKeys, 'call-body'),
     archive: createReplyArchive(redis, createSealer(config.masterKeys, 'kept-reply')),
     gate,
-    settle: createSettlementOutlet((calls) => outbox.enqueue(calls)),
+    settle: (call) => {
+      tally(call.record)
+      return outlet(call)
+    },
     logger,
     clock: Date.now,
   })
@@ -112,10 +123,12 @@ export async function startDispatchRole(
   const stopConfirming = pollEvery(CONFIRM_MS, recovery.confirm, () => undefined)
   await listenForControl(subscriber, (message) => calls.control(message))
   await worker.start()
+  report.start(redis, () => ({ inFlightCalls: calls.size, concurrency: config.workerConcurrency }))
 
   return {
     async stop() {
       await worker.stop()
+      await report.stop()
       stopConfirming()
       epoch.stop()
       publisher.stop()

@@ -9,6 +9,7 @@ import type { Config } from '../src/config.ts'
 import { announceKeyChange } from '../src/platform/key-changes.ts'
 import type { Logger } from '../src/platform/logger.ts'
 import { createPostgres } from '../src/platform/postgres.ts'
+import { createProcessReport } from '../src/platform/process-report.ts'
 import { createDispatchQueue, createSettlementQueue } from '../src/platform/queues.ts'
 import { checkRedisSettings, createRedis } from '../src/platform/redis.ts'
 import { createEpochReader } from '../src/platform/redis-epoch.ts'
@@ -20,9 +21,11 @@ import { startSettlementWorker } from './settlement-worker.ts'
 /** The settlement process, composed: settles finished calls, keeps the gate in line with the ledger, and sends events out. */
 export async function startSettlementRole(
   config: Readonly<Config>,
-  logger: Logger,
+  plainLogger: Logger,
   registry: Registry = new Registry(),
 ): Promise<{ stop(): Promise<void> }> {
+  const report = createProcessReport('settlement', plainLogger, registry)
+  const { logger } = report
   const redisFor = (name: string) =>
     createRedis({ url: config.redisUrl, name: `switchyard-${name}`, mode: 'wait', logger })
   const redis = redisFor('settlement')
@@ -55,10 +58,12 @@ export async function startSettlementRole(
   const announceAccount = (accountId: string) => announceKeyChange(redis, { accountId })
   const topUps = await createTopUps(config, { ...deps, announceAccount })
   const payments = startPaymentKeeper({ ...deps, ...topUps, topUps: topUps.service })
+  report.start(redis, () => ({ inFlightCalls: 0, concurrency: null }))
 
   return {
     async stop() {
       await Promise.all([maintenance.stop(), settlement.stop(), events.stop(), payments.stop()])
+      await report.stop()
       await Promise.all([dispatchQueue.close(), settlementQueue.close()])
       redis.disconnect()
       queueRedis.disconnect()

@@ -1,16 +1,19 @@
 import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import Fastify, { type FastifyInstance } from 'fastify'
+import type { Registry } from 'prom-client'
 import type { KeyCache } from '../accounts/key-cache.ts'
 import type { StartCallDependencies } from '../admission/start-call.ts'
 import type { TopUps } from '../billing/payments/create-top-ups.ts'
 import type { Reports } from '../billing/reports.ts'
 import type { CatalogSnapshot } from '../core/catalog.ts'
 import type { Logger } from '../platform/logger.ts'
+import type { ProcessReport } from '../platform/process-report.ts'
 import type { EventsQueue, SettlementQueue } from '../platform/queues.ts'
 import { answerErrors, answerUnroutable } from './plugins/answer-errors.ts'
 import { authenticate } from './plugins/authenticate.ts'
 import { closeConnections } from './plugins/close-connections.ts'
+import { measureRequests } from './plugins/measure-requests.ts'
 import { parseJson } from './plugins/parse-json.ts'
 import { traceRequests } from './plugins/trace-requests.ts'
 import { healthRoutes } from './routes/health.ts'
@@ -29,6 +32,9 @@ export interface AppDependencies extends StartCallDependencies {
   topUps: TopUps
   /** Rejects while a service the API needs is away. */
   checkReady: () => Promise<void>
+  /** Counts for Prometheus and for operators. */
+  registry: Registry
+  report: Pick<ProcessReport, 'finished' | 'traffic'>
   logger: Logger
   limits: {
     bodyLimitBytes: number
@@ -70,6 +76,11 @@ export async function buildApp(deps: AppDependencies): Promise<FastifyInstance> 
   })
   await app.register(traceRequests)
   await app.register(closeConnections, { graceMs: deps.limits.shutdownGraceMs })
+  await app.register(measureRequests, {
+    registry: deps.registry,
+    report: deps.report,
+    pendingCalls: () => deps.dispatch.hub.size,
+  })
   await app.register(answerErrors, { logger: deps.logger })
   await app.register(parseJson)
   await app.register(healthRoutes, { checkReady: deps.checkReady })

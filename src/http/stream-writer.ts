@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { CallEnvelope } from '../core/call-job.ts'
-import { errorObject } from '../core/errors.ts'
+import { type ErrorCode, errorObject } from '../core/errors.ts'
 import { endsCall, type FrameBody } from '../core/frames.ts'
 import { ChunkRenderer, KEEP_ALIVE_COMMENT } from '../core/render-reply.ts'
 import type { CallSink } from '../relay/pending-call.ts'
@@ -16,6 +16,8 @@ export interface StreamWriterOptions {
   /** A client that leaves more than this unread is cut off. */
   maxBufferedBytes: number
   hangUp: () => void
+  /** Hears the code of an error that ends a committed stream. */
+  failed: (code: ErrorCode) => void
   nowMs: number
 }
 
@@ -100,6 +102,7 @@ export class StreamWriter implements CallSink {
       case 'finish':
         return this.renderer.finish(body[1], body[2])
       case 'error':
+        this.options.failed(body[1].code)
         return this.renderer.error(errorObject(toApiError(body[1]), this.options.requestId))
       case 'reply':
       case 'takeover':

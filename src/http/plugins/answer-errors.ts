@@ -29,6 +29,7 @@ export function answerUnroutable(_error: unknown, request: FastifyRequest, reply
 
 /** Sends an error as its status, headers and body. */
 export function sendError(error: ApiError, request: FastifyRequest, reply: FastifyReply) {
+  request.errorCode = error.code
   return reply
     .code(error.status)
     .headers(errorHeaders(error))

@@ -60,6 +60,9 @@ async function streamAnswer(
     keepAliveMs: limits.keepAliveMs,
     maxBufferedBytes: limits.slowClientBufferBytes,
     hangUp: () => call.hangUp(),
+    failed: (code) => {
+      request.errorCode = code
+    },
     nowMs: dispatch.clock(),
   })
   const call: DispatchedCall = started.send(writer)
