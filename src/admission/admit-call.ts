@@ -20,6 +20,7 @@ export interface AdmissionLimits {
   tokensPerMinute: number
   concurrentCalls: number
   defaultCompletionLimit: number
+  byokFeePercent: number
   attemptsPerCall: number
   queueWaitMs: number
   callTimeoutMs: number
@@ -81,6 +82,8 @@ export async function admitCall(
   const snapshot = catalog()
   const plan = planRoute(request, promptTokens, snapshot, {
     defaultCompletionLimit: limits.defaultCompletionLimit,
+    providerKeys: key.providerKeys,
+    byokFeePercent: limits.byokFeePercent,
     maxCandidates: limits.attemptsPerCall * CANDIDATES_PER_ATTEMPT,
     random: deps.random,
   })

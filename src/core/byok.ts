@@ -1,4 +1,4 @@
-import type { Model, TokenRates } from './catalog.ts'
+import type { Model, Offer, Provider, TokenRates } from './catalog.ts'
 import { picoUsdPerToken } from './money.ts'
 
 /** A client's own key at a provider, as planning knows it: never its secret. */
@@ -21,6 +21,39 @@ export function feeRate(rate: TokenRates, feePercent: number): TokenRates {
 /** The version of a fee rate: it changes with the listed rate and with the percentage. */
 export const feeRateVersion = (model: Pick<Model, 'rateVersion'>, feePercent: number): string =>
   `${model.rateVersion}-byok-${feePercent}`
+
+/** Whether clients may bring keys for a provider: one that asks for none has nothing to bill them by. */
+export const takesOwnKeys = ({ apiKeyEnv }: Pick<Provider, 'apiKeyEnv'>): boolean => apiKeyEnv !== null
+
+/** The offers of a model that a client may use. */
+export interface ModelCapacity {
+  /** At providers the client has keys for: with those keys, oldest first. */
+  own: ReadonlyMap<Offer, readonly string[]>
+  /** With our keys. */
+  shared: readonly Offer[]
+  /** One of the client's keys forbids to go on to shared capacity. */
+  ownOnly: boolean
+}
+
+/**
+ * Splits a model's offers into those on the client's own keys and those on shared capacity. A key that does not
+ * allow to fall back closes shared capacity to every model it could serve: its owner counts on paying the
+ * provider, and no failure may turn that into a charge of ours.
+ */
+export function capacityFor(model: Model, keys: readonly OwnProviderKey[]): ModelCapacity {
+  const shared = model.offers.filter((offer) => offer.shared)
+  if (keys.length === 0) return { own: new Map(), shared, ownOnly: false }
+  const own = new Map<Offer, string[]>()
+  let ownOnly = false
+  for (const offer of model.offers) {
+    const fitting = keys.filter((key) => key.providerId === offer.provider.id && takesOwnKeys(offer.provider))
+    if (fitting.length === 0) continue
+    const ids = fitting.map((key) => key.id)
+    own.set(offer, ids)
+    ownOnly ||= fitting.some((key) => !key.allowFallback)
+  }
+  return { own, shared: ownOnly ? [] : shared, ownOnly }
+}
 
 /** The purpose of the sealer that clients' provider keys are kept under. */
 export const PROVIDER_KEY_PURPOSE = 'provider-key'

@@ -34,12 +34,11 @@ export function offerFilter(
 
 /**
  * Whether a request may use an offer of a model. Fails closed: what is not known to meet a preference does not
- * meet it. Prices are compared with what the client pays, which is the same at every offer of a model.
+ * meet it. Prices are compared with the listed rate, which is the same at every offer of a model, whoever bills.
  */
 export function isAllowed(offer: Offer, model: Model, filter: OfferFilter, exactTools: boolean): boolean {
   const { provider } = offer
   return (
-    offer.shared &&
     (filter.only === undefined || filter.only.has(provider.id)) &&
     !filter.ignore.has(provider.id) &&
     (!filter.zdr || provider.zdr) &&

@@ -1,4 +1,5 @@
 import { rankAutoModels } from './auto-routing.ts'
+import { capacityFor, feeRate, feeRateVersion, type OwnProviderKey } from './byok.ts'
 import type { Candidate } from './call-job.ts'
 import { type CatalogSnapshot, findModel, type Model, type Offer } from './catalog.ts'
 import type { ChatRequest, ProviderPreferences, Sort } from './chat-request.ts'
@@ -26,6 +27,10 @@ export interface PlanOptions {
   /** Completion limit where the client sets none. */
   defaultCompletionLimit: number
   maxCandidates: number
+  /** The client's own keys at providers. Absent: it has none. */
+  providerKeys?: readonly OwnProviderKey[] | undefined
+  /** Of the listed rate: what is charged where one of them is used. */
+  byokFeePercent: number
   /** What is known of an offer. Absent: every one is taken for healthy and unmeasured. */
   offerState?: OfferStates | undefined
   /** Uniform in [0, 1). */
@@ -33,7 +38,7 @@ export interface PlanOptions {
 }
 
 /** Why a model or an offer is no candidate; the most telling reason decides the refusal. */
-type Obstacle = 'shape' | 'context' | 'preferences'
+type Obstacle = 'shape' | 'context' | 'preferences' | 'own-keys'
 
 /**
  * Plans the attempts of a call ahead of time. Throws ApiError `model_not_found`, `unsupported_shape`,
@@ -109,7 +114,8 @@ function shareSeats(entries: readonly Choice[][], seats: number): Candidate[] {
 }
 
 /** What makes two candidates the same try. */
-const targetOf = ({ modelId, offerId }: Candidate): string => `${modelId} ${offerId}`
+const targetOf = ({ modelId, offerId, providerKeyId = '' }: Candidate): string =>
+  `${modelId} ${offerId} ${providerKeyId}`
 
 function isNew(key: string, taken: Set<string>): boolean {
   const before = taken.size
@@ -152,7 +158,7 @@ function choicesOf(
   entry: Entry,
   { request, shape, promptTokens, filter, pinned }: AskedCall,
   obstacles: Set<Obstacle>,
-  { offerState: stateOf = () => UNKNOWN_OFFER_STATE, random, defaultCompletionLimit }: PlanOptions,
+  options: PlanOptions,
 ): Choice[] {
   const { model } = entry
   if (!shape.modalities.every((modality) => model.inputModalities.includes(modality))) {
@@ -164,23 +170,44 @@ function choicesOf(
     return []
   }
   const { sort, allowFallbacks } = request.preferences
-  const allowed = model.offers.filter((offer) => isAllowed(offer, model, filter, entry.exactTools))
-  const ordered = orderOffers(allowed, { pinned, sort: entry.sort ?? sort, allowFallbacks }, stateOf, random)
-  const choices = ordered.flatMap((offer) => {
-    const candidate = toCandidate(entry, offer, request, promptTokens, defaultCompletionLimit)
-    return candidate ? [{ candidate, isHealthy: isHealthy(stateOf(offer.id)) }] : []
+  const { offerState: stateOf = () => UNKNOWN_OFFER_STATE, random, providerKeys = [] } = options
+  const order = { pinned, sort: entry.sort ?? sort, allowFallbacks }
+  const capacity = capacityFor(model, providerKeys)
+  const allowed = (offers: Iterable<Offer>) =>
+    [...offers].filter((offer) => isAllowed(offer, model, filter, entry.exactTools))
+
+  // How an offer fares with our key says nothing of another key's standing there.
+  const ownStateOf: OfferStates = (offerId) => ({ ...stateOf(offerId), health: 'ready' })
+  const own = orderOffers(allowed(capacity.own.keys()), order, ownStateOf, random).flatMap((offer) =>
+    capacity.own.get(offer)!.map((providerKeyId) => ({ offer, providerKeyId, isHealthy: true })),
+  )
+  const isChosen = own.length > 0 && !allowFallbacks && pinned.length === 0
+  const shared = isChosen ? [] : orderOffers(allowed(capacity.shared), order, stateOf, random)
+  const targets = [
+    ...own,
+    ...shared.map((offer) => ({ offer, providerKeyId: null, isHealthy: isHealthy(stateOf(offer.id)) })),
+  ]
+  const choices = targets.flatMap(({ isHealthy, ...target }) => {
+    const candidate = toCandidate(entry, target, request, promptTokens, options)
+    return candidate ? [{ candidate, isHealthy }] : []
   })
-  if (choices.length === 0) obstacles.add('preferences')
+  if (choices.length === 0) obstacles.add(capacity.ownOnly ? 'own-keys' : 'preferences')
   return choices
+}
+
+/** An offer, and the client's own key that it is to be used with; null: with ours. */
+interface Target {
+  offer: Offer
+  providerKeyId: string | null
 }
 
 /** The candidate with the completion limit it gets, or null when not one token fits under the price cap. */
 function toCandidate(
   entry: Entry,
-  offer: Offer,
+  { offer, providerKeyId }: Target,
   request: ChatRequest,
   promptTokens: number,
-  defaultCompletionLimit: number,
+  { defaultCompletionLimit, byokFeePercent }: PlanOptions,
 ): Candidate | null {
   const { model } = entry
   const wanted = request.completionLimit ?? defaultCompletionLimit
@@ -191,15 +218,18 @@ function toCandidate(
     request.preferences,
   )
   if (limit < 1) return null
+  const isOwn = providerKeyId !== null
+  const rate = isOwn ? feeRate(model.rate, byokFeePercent) : model.rate
   return {
     offerId: offer.id,
     modelId: model.id,
     requestedModel: entry.asked,
-    rate: { prompt: String(model.rate.prompt), completion: String(model.rate.completion) },
-    rateVersion: model.rateVersion,
+    rate: { prompt: String(rate.prompt), completion: String(rate.completion) },
+    rateVersion: isOwn ? feeRateVersion(model, byokFeePercent) : model.rateVersion,
     contextLength: model.contextLength,
     completionLimit: limit,
     reasoning: model.reasoning,
+    ...(isOwn && { providerKeyId }),
   }
 }
 
@@ -239,6 +269,13 @@ function priced(candidates: Candidate[], promptTokens: number): RoutingPlan {
 }
 
 function refusal(obstacles: Set<Obstacle>, shape: RequestShape): ApiError {
+  if (obstacles.has('own-keys')) {
+    return new ApiError(
+      'no_provider_available',
+      "None of this account's own provider keys meets the preferences of this request, and they allow no fallback to shared capacity. Loosen `provider`, or set `allow_fallback` on the key.",
+      { shouldRetry: false },
+    )
+  }
   if (obstacles.has('preferences')) {
     return new ApiError(
       'no_provider_available',

@@ -72,7 +72,7 @@ const catalog = snapshot([
   model('gpt-y', [offer(b, 5)], { rate: rates(3_000_000, 3_000_000) }),
   model('z:3b', [offer(c, 1)], { auto: false }),
 ])
-const OPTIONS = { defaultCompletionLimit: 100, maxCandidates: 8, random: () => 0.5 }
+const OPTIONS = { defaultCompletionLimit: 100, byokFeePercent: 5, maxCandidates: 8, random: () => 0.5 }
 
 function plan(body: Record<string, unknown>, promptTokens = 10) {
   const request = parseChatRequest({ messages: [{ role: 'user', content: 'Hi' }], ...body })

@@ -142,7 +142,7 @@ function planOf(
   catalog: Parameters<typeof planRoute>[2],
 ): RoutingPlan | null {
   try {
-    const options = { defaultCompletionLimit: 4_096, maxCandidates: 8, random: () => 0.5 }
+    const options = { defaultCompletionLimit: 4_096, byokFeePercent: 5, maxCandidates: 8, random: () => 0.5 }
     return planRoute(request, bound, catalog, options)
   } catch (error) {
     if (error instanceof ApiError) return null

@@ -63,6 +63,7 @@ export const LIMITS = {
   tokensPerMinute: 1_000_000_000,
   concurrentCalls: 1_000,
   defaultCompletionLimit: 40,
+  byokFeePercent: 5,
   attemptsPerCall: 3,
   queueWaitMs: 2_000,
   callTimeoutMs: 6_000,
