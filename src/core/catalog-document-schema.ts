@@ -69,10 +69,6 @@ const QUIRKS = {
       enum: ['prefix', 'partial'],
       description: 'Set to true on a trailing assistant message, to have it continued.',
     },
-    reasoning_beside_completion: {
-      type: 'boolean',
-      description: 'Its `completion_tokens` leave out the reasoning tokens, which it bills.',
-    },
   },
 } as const
 

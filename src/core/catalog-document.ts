@@ -20,7 +20,6 @@ export interface DocumentQuirks {
   one_sampling_parameter?: boolean
   named_roles?: string[]
   prefill_field?: 'prefix' | 'partial'
-  reasoning_beside_completion?: boolean
 }
 
 export interface DocumentProvider {

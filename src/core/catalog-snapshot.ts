@@ -148,7 +148,6 @@ const QUIRK_NAMES: { [Name in keyof DocumentQuirks]-?: keyof ProviderQuirks } = 
   one_sampling_parameter: 'oneSamplingParameter',
   named_roles: 'namedRoles',
   prefill_field: 'prefillField',
-  reasoning_beside_completion: 'reasoningBesideCompletion',
 }
 
 const toQuirks = (quirks: DocumentQuirks): ProviderQuirks =>

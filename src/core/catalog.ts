@@ -57,8 +57,6 @@ export interface ProviderQuirks {
   namedRoles?: readonly string[]
   /** Set to true on a trailing assistant message, to have it continued. */
   prefillField?: 'prefix' | 'partial'
-  /** Its `completion_tokens` leave out the reasoning tokens, which it bills. */
-  reasoningBesideCompletion?: boolean
 }
 
 /** One model at one provider. */

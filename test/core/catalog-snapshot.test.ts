@@ -90,12 +90,14 @@ describe('a snapshot', () => {
 
   test("reads a provider's quirks", () => {
     const document = exampleDocument()
-    document.providers[0].quirks = {
-      auth_header: 'api-key',
-      omit: ['stream_options'],
-      temperature_max: 1,
-      headers: { 'x-version': '2' },
-    }
+    Object.assign(document.providers[0]!, {
+      quirks: {
+        auth_header: 'api-key',
+        omit: ['stream_options'],
+        temperature_max: 1,
+        headers: { 'x-version': '2' },
+      },
+    })
     const { provider } = build([source(document)]).models.get('acme/large-1')!.offers[0]!
     expect(provider.quirks).toEqual({
       authHeader: 'api-key',

@@ -58,7 +58,7 @@ const MAKERS: readonly ImportedProvider[] = [
     maker: 'x-ai',
     genaiPrices: 'x-ai',
     limit_parameter: 'max_completion_tokens',
-    quirks: { named_roles: ['user'], reasoning_beside_completion: true },
+    quirks: { named_roles: ['user'] },
   }),
   provider(['moonshotai', 'Moonshot AI', 'https://api.moonshot.ai/v1', 'MOONSHOT_API_KEY'], {
     maker: 'moonshotai',

@@ -1,42 +1,26 @@
-import { attemptFailure } from '../../../src/core/attempt-failure.ts'
-import type { AttemptEnd, AttemptRequest, ContentListener, ProviderClient } from '../provider.ts'
+import type { ProviderClient } from '../provider.ts'
 import type { RegistryOptions } from '../registry.ts'
-import { requestBody, requestHeaders, requestUrl } from './request.ts'
-import { ResponseReader } from './response-reader.ts'
+import { requestHeaders } from '../request-headers.ts'
+import { createWireClient } from '../wire-client.ts'
+import type { AnswerReader, WireMapping } from '../wire-mapping.ts'
+import { failureOfErrorObject, failureOfStatus } from './error-map.ts'
+import { requestBody, requestUrl } from './request.ts'
+import { readStreamEvent, readWholeReply } from './stream.ts'
 
-/** The client of the chat-completions wire. */
-export function createChatCompletionsClient(options: RegistryOptions): ProviderClient {
-  const { transport, environment, connectTimeoutMs, now } = options
-  return {
-    attempt(request: AttemptRequest, listener: ContentListener): Promise<AttemptEnd> {
-      const { apiKeyEnv } = request.offer.provider
-      const ours = apiKeyEnv === null ? null : (environment[apiKeyEnv]?.trim() ?? '')
-      const apiKey = request.apiKey ?? ours
-      // Without our key a provider could only refuse; the offer is marked down as if it had.
-      if (apiKey === '') return Promise.resolve(withoutKey())
-      return new Promise((resolve, reject) => {
-        const reader = new ResponseReader({ listener, now, resolve, reject })
-        reader.exchange = transport.post(
-          {
-            url: requestUrl(request),
-            headers: requestHeaders(apiKey),
-            body: requestBody(request),
-            limits: { ...request.limits, connectMs: connectTimeoutMs },
-            signal: request.signal,
-          },
-          reader,
-        )
-      })
-    },
-  }
+/** Its events stand for themselves, so that one reader serves every answer. */
+const READER: AnswerReader = { event: readStreamEvent, whole: readWholeReply }
+
+const CHAT_COMPLETIONS: WireMapping = {
+  request: (request, apiKey) => ({
+    url: requestUrl(request),
+    headers: requestHeaders(request.offer.provider, apiKey, 'authorization'),
+    body: requestBody(request),
+  }),
+  openAnswer: () => READER,
+  failureOfStatus,
+  failureOfErrorObject,
 }
 
-const withoutKey = (): AttemptEnd => ({
-  result: {
-    kind: 'failed',
-    failure: attemptFailure('refused', 'no key for this provider in the environment'),
-  },
-  httpStatus: null,
-  firstTokenAt: null,
-  malformedEvents: 0,
-})
+/** The client of the chat-completions wire. */
+export const createChatCompletionsClient = (options: RegistryOptions): ProviderClient =>
+  createWireClient(CHAT_COMPLETIONS, options)

@@ -1,4 +1,10 @@
+import type { ProviderQuirks } from '../../../src/core/catalog.ts'
+import type { ChatMessage, SamplingParameters } from '../../../src/core/chat-request.ts'
+import { jsonInstruction } from '../json-instruction.ts'
 import type { AttemptRequest } from '../provider.ts'
+import { samplingFor } from '../sampling.ts'
+
+const NO_QUIRKS: ProviderQuirks = {}
 
 /**
  * The body of a request on the chat-completions wire. The answer is always streamed, for callers that do
@@ -6,33 +12,48 @@ import type { AttemptRequest } from '../provider.ts'
  * Nothing but these fields is forwarded.
  */
 export function requestBody({ offer, messages, parameters, completionLimit }: AttemptRequest): string {
-  return JSON.stringify({
+  const { limitParameter, quirks = NO_QUIRKS } = offer.provider
+  const { temperature, topP } = samplingFor(parameters, quirks)
+  const body: Record<string, unknown> = {
+    ...quirks.fixedFields,
     model: offer.upstreamModel,
-    messages,
+    messages: messagesFor(messages, parameters, quirks),
     stream: true,
     stream_options: { include_usage: true },
-    [offer.provider.limitParameter]: completionLimit,
-    temperature: parameters.temperature,
-    top_p: parameters.top_p,
+    [limitParameter]: completionLimit,
+    temperature,
+    top_p: topP,
     tools: parameters.tools,
-    response_format: parameters.response_format,
-  })
+    response_format: losesSchema(parameters, quirks) ? { type: 'json_object' } : parameters.response_format,
+  }
+  for (const field of quirks.omit ?? []) delete body[field]
+  return JSON.stringify(body)
+}
+
+const losesSchema = ({ response_format: format }: SamplingParameters, { jsonObjectOnly }: ProviderQuirks) =>
+  jsonObjectOnly === true && format?.type === 'json_schema'
+
+function messagesFor(
+  messages: readonly ChatMessage[],
+  parameters: SamplingParameters,
+  quirks: ProviderQuirks,
+): readonly unknown[] {
+  const { namedRoles, prefillField } = quirks
+  let sent: readonly ChatMessage[] = messages
+  if (namedRoles) {
+    sent = sent.map(({ name, ...message }) =>
+      name !== undefined && namedRoles.includes(message.role) ? { ...message, name } : message,
+    )
+  }
+  if (losesSchema(parameters, quirks)) {
+    sent = [{ role: 'system', content: jsonInstruction(parameters.response_format)! }, ...sent]
+  }
+  const last = sent.at(-1)
+  return prefillField && last?.role === 'assistant'
+    ? [...sent.slice(0, -1), { ...last, [prefillField]: true }]
+    : sent
 }
 
 /** The address of the wire's one call at a provider. */
-export const requestUrl = ({ offer }: AttemptRequest): string => `${offer.provider.baseUrl}/chat/completions`
-
-/** Header names and values in turn. `apiKey` is null where the provider needs none. */
-export function requestHeaders(apiKey: string | null): string[] {
-  const headers = [
-    'content-type',
-    'application/json',
-    'accept',
-    'text/event-stream, application/json',
-    // A compressed stream is held back by the compressor; tokens should come as they are made.
-    'accept-encoding',
-    'identity',
-  ]
-  if (apiKey !== null) headers.push('authorization', `Bearer ${apiKey}`)
-  return headers
-}
+export const requestUrl = ({ offer: { provider } }: AttemptRequest): string =>
+  provider.baseUrl + (provider.quirks?.path ?? '/chat/completions')

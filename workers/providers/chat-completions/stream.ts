@@ -1,24 +1,8 @@
-import {
-  type CompletionEvent,
-  FINISH_REASONS,
-  type FinishReason,
-  type ToolCallDelta,
-} from '../../../src/core/completion.ts'
+import { FINISH_REASONS, type FinishReason, type ToolCallDelta } from '../../../src/core/completion.ts'
 import type { Usage } from '../../../src/core/pricing.ts'
-
-/** What one event of a provider's stream amounts to, besides the completion events it emitted. */
-export type StreamSignal =
-  | 'content'
-  /** The model thinks: not content, but no silence either. */
-  | 'thinking'
-  /** Nothing of use: a role, an empty delta, usage, a finish reason. */
-  | 'other'
-  | 'done'
-  | 'malformed'
-  | { error: unknown }
-
-type Emit = (event: CompletionEvent) => void
-type Fields = Record<string, unknown>
+import { type Fields, isObject, parseObject } from '../json-object.ts'
+import { toolCallId } from '../tool-call-id.ts'
+import type { Emit, StreamSignal, WholeReading } from '../wire-mapping.ts'
 
 const MAX_TOOL_CALLS = 256
 
@@ -39,7 +23,7 @@ export function readStreamEvent(data: string, emit: Emit): StreamSignal {
   const chunk = parseObject(data)
   if (chunk === null) return data.trim() === '[DONE]' ? 'done' : 'malformed'
   if (chunk.error != null) return { error: chunk.error }
-  if (!Array.isArray(chunk.choices) && !isObject(chunk.usage)) return 'malformed'
+  if (!Array.isArray(chunk.choices) && usageOf(chunk, null) === null) return 'malformed'
   const choice = firstChoice(chunk.choices)
   let signal: StreamSignal = 'other'
   if (choice !== null) {
@@ -50,12 +34,12 @@ export function readStreamEvent(data: string, emit: Emit): StreamSignal {
   if (choice !== null && typeof choice.finish_reason === 'string') {
     emit({ kind: 'finish', reason: finishReason(choice.finish_reason) })
   }
-  emitUsage(chunk.usage, emit)
+  emitUsage(usageOf(chunk, choice), emit)
   return signal
 }
 
 /** Reads a whole completion, which some providers send although a stream was asked for. */
-export function readWholeReply(body: string, emit: Emit): 'ok' | 'malformed' | { error: unknown } {
+export function readWholeReply(body: string, emit: Emit): WholeReading {
   const reply = parseObject(body)
   if (reply === null) return 'malformed'
   if (reply.error != null) return { error: reply.error }
@@ -68,7 +52,7 @@ export function readWholeReply(body: string, emit: Emit): 'ok' | 'malformed' | {
   }
   if (choice.finish_reason === 'error') return { error: choice.error ?? { code: 'finish_reason_error' } }
   readMessage(choice.message, emit)
-  emitUsage(reply.usage, emit)
+  emitUsage(usageOf(reply, choice), emit)
   emit({ kind: 'finish', reason: finishReason(choice.finish_reason) })
   return 'ok'
 }
@@ -104,9 +88,11 @@ function readMessage(message: Fields, emit: Emit): StreamSignal {
   return signal
 }
 
-const isThinking = (message: Fields): boolean =>
-  (typeof message.reasoning_content === 'string' && message.reasoning_content !== '') ||
-  (typeof message.reasoning === 'string' && message.reasoning !== '')
+/** Reasoning in any of the fields that providers put it in; it is never passed on. */
+const isThinking = ({ reasoning_content, reasoning, reasoning_details, content }: Fields): boolean =>
+  [reasoning_content, reasoning].some((text) => typeof text === 'string' && text !== '') ||
+  (Array.isArray(reasoning_details) && reasoning_details.length > 0) ||
+  (Array.isArray(content) && content.some((part) => isObject(part) && part.type === 'thinking'))
 
 /** Content as text; some providers send an array of parts. */
 function textOf(content: unknown): string {
@@ -123,7 +109,7 @@ function toolCallDelta(value: unknown, position: number): ToolCallDelta[] {
   const isIndex = Number.isInteger(index) && (index as number) >= 0 && (index as number) < MAX_TOOL_CALLS
   const delta: ToolCallDelta = { index: isIndex ? (index as number) : position }
   if (typeof id === 'string') {
-    delta.id = id
+    delta.id = toolCallId(id)
     delta.type = 'function'
   }
   if (isObject(call)) {
@@ -142,23 +128,27 @@ function finishReason(value: unknown): FinishReason {
   return Object.hasOwn(FINISH_ALIASES, alias) ? FINISH_ALIASES[alias]! : 'stop'
 }
 
-function emitUsage(value: unknown, emit: Emit): void {
-  if (!isObject(value)) return
+/** Where the usage of a chunk or reply is: at the top, in the choice, or in a field of one provider's own. */
+function usageOf(chunk: Fields, choice: Fields | null): Fields | null {
+  const own = isObject(chunk.x_groq) ? chunk.x_groq.usage : undefined
+  return [chunk.usage, choice?.usage, own].find(isObject) ?? null
+}
+
+function emitUsage(value: Fields | null, emit: Emit): void {
+  if (value === null) return
   const { prompt_tokens: promptTokens, completion_tokens: completionTokens } = value
   if (typeof promptTokens !== 'number' || typeof completionTokens !== 'number') return
-  const usage: Usage = { promptTokens, completionTokens }
+  const usage: Usage = {
+    promptTokens,
+    completionTokens: completionTokens + reasoningBeside(value, promptTokens + completionTokens),
+  }
   emit({ kind: 'usage', usage })
 }
 
-function parseObject(text: string): Fields | null {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isObject(value) ? value : null
-  } catch {
-    // The caller counts it as malformed.
-    return null
-  }
+/** Reasoning tokens that the completion tokens leave out, which the total then shows. */
+function reasoningBeside({ total_tokens, completion_tokens_details }: Fields, counted: number): number {
+  const reasoning = isObject(completion_tokens_details) ? completion_tokens_details.reasoning_tokens : 0
+  return typeof reasoning === 'number' && reasoning > 0 && total_tokens === counted + reasoning
+    ? reasoning
+    : 0
 }
-
-const isObject = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,14 +1,15 @@
-import { type AttemptFailure, attemptFailure, type FailureKind } from '../../../src/core/attempt-failure.ts'
-import type { CompletionEvent, FinishReason } from '../../../src/core/completion.ts'
-import type { Usage } from '../../../src/core/pricing.ts'
-import { parseRetryAfter } from '../../../src/core/retry-after.ts'
-import type { Exchange, ResponseReceiver, TransportFailure, TransportFailureKind } from '../exchange.ts'
-import type { AttemptEnd, AttemptResult, ContentListener } from '../provider.ts'
-import { SseDecoder } from '../sse-decoder.ts'
-import { failureOfErrorObject, failureOfStatus } from './error-map.ts'
-import { readStreamEvent, readWholeReply } from './stream.ts'
+import { type AttemptFailure, attemptFailure, type FailureKind } from '../../src/core/attempt-failure.ts'
+import type { CompletionEvent, FinishReason } from '../../src/core/completion.ts'
+import type { Usage } from '../../src/core/pricing.ts'
+import { parseRetryAfter } from '../../src/core/retry-after.ts'
+import type { Exchange, ResponseReceiver, TransportFailure, TransportFailureKind } from './exchange.ts'
+import type { AttemptEnd, AttemptResult, ContentListener } from './provider.ts'
+import { SseDecoder } from './sse-decoder.ts'
+import type { AnswerReader, WireMapping } from './wire-mapping.ts'
 
 interface ReaderOptions {
+  wire: WireMapping
+  answer: AnswerReader
   listener: ContentListener
   /** Unix milliseconds. */
   now: () => number
@@ -23,6 +24,7 @@ const ERROR_BODY_WAIT_MS = 2_000
 const ERROR_BODY_MAX_BYTES = 64 * 1024
 const SPACES = new Set([0x20, 0x09, 0x0a, 0x0d, 0xef, 0xbb, 0xbf])
 const OPENING_BRACE = 0x7b
+const OPENING_BRACKET = 0x5b
 const LESS_THAN = 0x3c
 
 const FAILURE_OF: Record<Exclude<TransportFailureKind, 'cancelled' | 'cut-short'>, FailureKind> = {
@@ -35,8 +37,8 @@ const FAILURE_OF: Record<Exclude<TransportFailureKind, 'cancelled' | 'cut-short'
 }
 
 /**
- * Reads one answer on the chat-completions wire and settles the attempt. What the body is, an event stream,
- * a whole completion or a page of HTML, is told by its first byte: content types are often wrong.
+ * Reads one answer, on whichever wire, and settles the attempt. What the body is, an event stream, a whole
+ * reply or a page of HTML, is told by its first byte: content types are often wrong.
  */
 export class ResponseReader implements ResponseReceiver {
   exchange: Exchange | undefined
@@ -125,7 +127,7 @@ export class ResponseReader implements ResponseReceiver {
     if (first === undefined) return
     if (first === LESS_THAN) {
       this.#giveUp('markup instead of an answer')
-    } else if (first === OPENING_BRACE) {
+    } else if (first === OPENING_BRACE || first === OPENING_BRACKET) {
       this.#mode = 'whole'
     } else {
       this.#mode = 'events'
@@ -159,7 +161,7 @@ export class ResponseReader implements ResponseReceiver {
 
   #event(data: string): void {
     if (this.#settled) return
-    const signal = readStreamEvent(data, this.#emit)
+    const signal = this.#options.answer.event(data, this.#emit)
     switch (signal) {
       case 'content':
       case 'thinking':
@@ -176,7 +178,7 @@ export class ResponseReader implements ResponseReceiver {
       default:
         // An error after the finish reason, while we wait for usage, changes nothing about the answer.
         if (this.#finish !== null) this.#finished()
-        else this.#fail(failureOfErrorObject(signal.error, this.#httpStatus ?? 200))
+        else this.#fail(this.#options.wire.failureOfErrorObject(signal.error, this.#httpStatus ?? 200))
         return
     }
     if (this.#usageIsFinal) this.#finished()
@@ -216,14 +218,14 @@ export class ResponseReader implements ResponseReceiver {
   }
 
   #wholeReply(): void {
-    const reading = readWholeReply(this.#body(), this.#emit)
+    const reading = this.#options.answer.whole(this.#body(), this.#emit)
     if (reading === 'malformed') this.#fail(attemptFailure('unreadable', 'the body is no completion'))
     else if (reading === 'ok') this.#finished()
-    else this.#fail(failureOfErrorObject(reading.error, this.#httpStatus ?? 200))
+    else this.#fail(this.#options.wire.failureOfErrorObject(reading.error, this.#httpStatus ?? 200))
   }
 
   #refused(): void {
-    this.#fail(failureOfStatus(this.#httpStatus ?? 0, this.#body(), this.#retryAfterMs))
+    this.#fail(this.#options.wire.failureOfStatus(this.#httpStatus ?? 0, this.#body(), this.#retryAfterMs))
   }
 
   #body(): string {
