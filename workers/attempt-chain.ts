@@ -1,4 +1,4 @@
-import { healthEffect } from '../src/core/attempt-failure.ts'
+import { type HealthEffect, healthEffect } from '../src/core/attempt-failure.ts'
 import type { AttemptRecord, CallBody, CallEnvelope, Candidate } from '../src/core/call-job.ts'
 import type { CatalogSnapshot } from '../src/core/catalog.ts'
 import type { CompletionMessage, FinishReason } from '../src/core/completion.ts'
@@ -7,8 +7,15 @@ import type { FrameError } from '../src/core/frames.ts'
 import { repairJson, wantsJson } from '../src/core/json-repair.ts'
 import type { Logger } from '../src/platform/logger.ts'
 import { AnswerRelay, type AnswerSink } from './answer-relay.ts'
-import { type AttemptOutcome, type AttemptPlan, type AttemptSettings, runAttempt } from './attempt.ts'
-import type { BreakerBoard } from './breaker-board.ts'
+import {
+  type AttemptOutcome,
+  type AttemptPlan,
+  type AttemptSettings,
+  firstTokenLimitMs,
+  runAttempt,
+} from './attempt.ts'
+import type { AttemptMeter } from './attempt-meter.ts'
+import type { BreakerBoard, Probe } from './breaker-board.ts'
 import { inAttemptSpan } from './call-spans.ts'
 import { type CallUsage, countedUsage, NOTHING_USED, upstreamUsage } from './call-usage.ts'
 import { pause } from './pause.ts'
@@ -49,6 +56,8 @@ export interface ChainDependencies {
   catalog: () => CatalogSnapshot
   providers: ProviderRegistry
   board: BreakerBoard
+  /** Hears what every attempt took. Absent: nobody measures. */
+  meter?: AttemptMeter
   budget: RetryBudget
   settings: AttemptSettings & { attemptsPerCall: number }
   logger: Logger
@@ -71,6 +80,8 @@ class ChainRun {
   readonly #failures: PastAttempt[] = []
   readonly #records: AttemptRecord[] = []
   #firstTokenAt: number | null = null
+  /** The latest attempt began with text that the client already had. */
+  #isRescue = false
 
   constructor(call: ChainCall, deps: ChainDependencies) {
     this.#call = call
@@ -94,14 +105,12 @@ class ChainRun {
       const health = board.health(candidate.offerId)
       // What opened its breaker meanwhile, or lost the race for the probe, is decided upon anew.
       if (health.kind === 'down') continue
-      const probe = health.kind === 'probe' ? await board.claimProbe(candidate.offerId) : null
+      const plan = { candidate, offer: catalog.offers.get(candidate.offerId)!, lastChance: step.lastChance }
+      const patienceMs = firstTokenLimitMs(plan, this.#deps.settings)
+      const probe = health.kind === 'probe' ? await board.claimProbe(candidate.offerId, patienceMs) : null
       if (health.kind === 'probe' && probe === null) continue
 
-      const outcome = await this.#attempt(
-        { candidate, offer: catalog.offers.get(candidate.offerId)!, lastChance: step.lastChance },
-        step.routeIndex,
-        probe,
-      )
+      const outcome = await this.#attempt(plan, step.routeIndex, probe)
       if (outcome.kind === 'finished') return this.#completed(candidate, outcome)
       if (outcome.kind === 'cancelled') break
     }
@@ -133,7 +142,7 @@ class ChainRun {
     return { kind: 'text', modelId: this.#candidate(this.#relay.candidate).modelId }
   }
 
-  async #attempt(plan: AttemptPlan, routeIndex: number, probe: string | null): Promise<AttemptOutcome> {
+  async #attempt(plan: AttemptPlan, routeIndex: number, probe: Probe | null): Promise<AttemptOutcome> {
     const { board, now } = this.#deps
     const { offerId } = plan.candidate
     const startedAt = now()
@@ -149,7 +158,7 @@ class ChainRun {
     const { end } = outcome
     const endedAt = now()
     if (!this.#call.envelope.stream || this.#firstTokenAt === null) this.#firstTokenAt = end.firstTokenAt
-    this.#records.push({
+    const record: AttemptRecord = {
       offerId,
       outcome:
         outcome.kind === 'failed' ? outcome.failure.kind : outcome.kind === 'finished' ? 'ok' : 'cancelled',
@@ -157,14 +166,15 @@ class ChainRun {
       startedAt,
       firstTokenMs: end.firstTokenAt === null ? null : end.firstTokenAt - startedAt,
       durationMs: endedAt - startedAt,
-    })
+    }
+    this.#records.push(record)
     if (outcome.kind === 'failed') {
       this.#failures.push({ routeIndex, failure: outcome.failure, endedAt })
       this.#relay.discardUnseen()
-      board.report(offerId, healthEffect(outcome.failure), probe)
-    } else {
-      board.report(offerId, { kind: outcome.kind === 'finished' ? 'success' : 'none' }, probe)
     }
+    const effect = effectOf(outcome)
+    board.report(offerId, effect, probe)
+    this.#deps.meter?.attempt(plan, record, effect)
     this.#log(offerId, outcome)
     return outcome
   }
@@ -179,6 +189,9 @@ class ChainRun {
     const used = usage
       ? upstreamUsage(usage, envelope, served)
       : await countedUsage(message, body, envelope, served)
+    if (!this.#isRescue && !used.usageClamped) {
+      this.#deps.meter?.answer(served, this.#records.at(-1)!, used.usage.completionTokens)
+    }
     if (used.usageClamped) {
       this.#deps.logger.error(
         { alarm: 'usage-clamped', ...this.#names(served.offerId), claimed: usage, charged: used.usage },
@@ -238,9 +251,22 @@ class ChainRun {
     if (outcome.kind !== 'failed') return
     const { kind, httpStatus, internal } = outcome.failure
     const about = { ...this.#names(offerId), kind, httpStatus, internal }
-    if (kind === 'refused')
-      logger.error({ alarm: 'provider-refused', ...about }, 'a provider refuses our key or model')
-    else logger.warn(about, 'an attempt failed')
+    // Of a provider that refuses us the breaker board raises the alarm, once.
+    logger.warn(about, 'an attempt failed')
+  }
+}
+
+/** What an attempt says of the health of its offer; nothing, when nobody waited for its end. */
+function effectOf(outcome: AttemptOutcome): HealthEffect {
+  switch (outcome.kind) {
+    case 'finished':
+      return { kind: 'success' }
+    case 'failed':
+      return healthEffect(outcome.failure)
+    case 'cancelled':
+      return { kind: 'none' }
+    default:
+      return outcome satisfies never
   }
 }
 

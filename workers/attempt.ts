@@ -4,9 +4,10 @@ import type { Offer } from '../src/core/catalog.ts'
 import type { FinishReason } from '../src/core/completion.ts'
 import type { Usage } from '../src/core/pricing.ts'
 import type { AnswerRelay } from './answer-relay.ts'
+import { announcingFirst } from './first-content.ts'
 import { PrefixGuard } from './prefix-guard.ts'
 import { countTextTokens } from './providers/count-tokens.ts'
-import type { AttemptEnd, AttemptRequest } from './providers/provider.ts'
+import type { AttemptEnd, AttemptRequest, ContentListener } from './providers/provider.ts'
 import type { ProviderRegistry } from './providers/registry.ts'
 
 /** Patience, in ms, as configured. */
@@ -23,6 +24,8 @@ export interface AttemptPlan {
   offer: Offer
   /** No other route would be left, so this one is given more time. */
   lastChance: boolean
+  /** Hears that content has begun to come. */
+  onFirstContent?: () => void
 }
 
 export type AttemptOutcome =
@@ -61,24 +64,30 @@ export async function runAttempt(
     parameters: call.body.parameters,
     completionLimit: plan.candidate.completionLimit,
     limits: {
-      firstTokenMs: firstTokenMs(plan, deps.settings),
+      firstTokenMs: firstTokenLimitMs(plan, deps.settings),
       idleMs: deps.settings.idleTimeoutMs,
       totalMs: call.envelope.callDeadlineAt - deps.now(),
     },
     signal: call.signal,
   }
   relay.begin(routeIndex)
-  if (!relay.isShown) return outcomeOf(await client.attempt(request, relay))
+  const { onFirstContent } = plan
+  const heard = (listener: ContentListener) =>
+    onFirstContent ? announcingFirst(listener, onFirstContent) : listener
+  if (!relay.isShown) return outcomeOf(await client.attempt(request, heard(relay)))
 
   if (plan.offer.assistantPrefill && call.body.messages.at(-1)?.role !== 'assistant') {
-    const end = await client.attempt(await continuing(request, relay.content), relay)
+    const end = await client.attempt(await continuing(request, relay.content), heard(relay))
     const outcome = outcomeOf(end)
     // The provider counts its continuation only, and what came before as prompt.
     return outcome.kind === 'finished' ? { ...outcome, usage: null } : outcome
   }
   const stop = new AbortController()
   const guard = new PrefixGuard(relay.content, relay, () => stop.abort())
-  const end = await client.attempt({ ...request, signal: AbortSignal.any([call.signal, stop.signal]) }, guard)
+  const end = await client.attempt(
+    { ...request, signal: AbortSignal.any([call.signal, stop.signal]) },
+    heard(guard),
+  )
   return guard.differs || (end.result.kind === 'finished' && !guard.hasTakenOver)
     ? { kind: 'failed', failure: attemptFailure('rescue-mismatch', 'says something else'), end }
     : outcomeOf(end)
@@ -98,7 +107,8 @@ async function continuing(request: AttemptRequest, text: string): Promise<Attemp
   }
 }
 
-function firstTokenMs({ candidate, lastChance }: AttemptPlan, settings: AttemptSettings): number {
+/** The patience for the first token of an attempt, in ms. */
+export function firstTokenLimitMs({ candidate, lastChance }: AttemptPlan, settings: AttemptSettings): number {
   if (candidate.reasoning) {
     return lastChance ? settings.reasoningLastFirstTokenTimeoutMs : settings.reasoningFirstTokenTimeoutMs
   }

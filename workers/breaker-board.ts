@@ -1,51 +1,60 @@
 import { randomUUID } from 'node:crypto'
+import { followOfferHealth, type OfferHealth } from '../src/catalog/offer-health.ts'
 import type { HealthEffect } from '../src/core/attempt-failure.ts'
 import {
   type BreakerEntry,
   type BreakerState,
   breakerState,
   formatBreakerEntry,
+  probeVerdict,
+  providerOfOffer,
   reopened,
 } from '../src/core/breaker.ts'
 import type { RouteHealth } from '../src/core/failover.ts'
 import type { Logger } from '../src/platform/logger.ts'
 import type { Redis } from '../src/platform/redis.ts'
-import { HEALTH_CHANNEL } from '../src/platform/redis-keys.ts'
 import { HealthCounts } from './health-counts.ts'
-import {
-  type BreakerSettings,
-  createHealthStore,
-  type HealthStore,
-  type ProbeOutcome,
-} from './health-store.ts'
-import { HealthView } from './health-view.ts'
+import { type BreakerSettings, createHealthStore, type HealthStore } from './health-store.ts'
 import { within } from './within.ts'
 
 const FLUSH_MS = 1_000
-const POLL_MS = 1_000
 const ANSWER_WITHIN_MS = 500
 /** After losing a probe to another call, an offer counts as down for this long before it is asked again. */
 const PROBE_LOST_MS = 1_000
+/** An answer that has gone on for this long has proven its offer: others need not wait for its end. */
+const PROBE_PROVEN_MS = 10_000
 
-export interface OfferHealthState {
-  offerId: string
-  breaker: BreakerState
-  reason: BreakerEntry['reason'] | null
-  /** Unix milliseconds; null where it does not apply. */
-  untilMs: number | null
-  rateLimitedUntilMs: number | null
+const PROBE_SLACK_MS = 1_000
+
+/** Leave to try what a half-open breaker stands before; at most one in the fleet. */
+export interface Probe {
+  /** Whose breaker it is: an offer's or a provider's id. */
+  subject: string
+  token: string
 }
 
 /** The fleet's shared knowledge of which offers work. Reading it costs nothing; no method ever rejects. */
 export interface BreakerBoard {
   health(offerId: string): RouteHealth
-  /** Claims the one probe of a half-open offer; null when another call has it. Returns the token to report with. */
-  claimProbe(offerId: string): Promise<string | null>
-  /** What an attempt showed. `probe` is the token when the attempt was a probe. */
-  report(offerId: string, effect: HealthEffect, probe: string | null): void
-  /** Every offer that is not simply healthy, for operators. */
-  state(): OfferHealthState[]
+  /**
+   * Claims the one probe of a half-open offer; null when another call has it. It is free again when nothing
+   * was heard of it `withinMs` after: the patience of its attempt.
+   */
+  claimProbe(offerId: string, withinMs: number): Promise<Probe | null>
+  /** The answer of a probe has begun. */
+  probeAnswers(offerId: string, probe: Probe): void
+  /** What an attempt showed. `probe` when the attempt was one. */
+  report(offerId: string, effect: HealthEffect, probe: Probe | null): void
+  /** Every offer and provider that is not simply healthy. */
+  state(): SubjectState[]
   close(): Promise<void>
+}
+
+/** What is known against an offer or a provider. */
+export interface SubjectState {
+  subject: string
+  breaker: BreakerState
+  reason: BreakerEntry['reason'] | null
 }
 
 export interface BreakerBoardOptions {
@@ -56,161 +65,155 @@ export interface BreakerBoardOptions {
   /** Unix milliseconds. */
   now: () => number
   logger: Logger
+  /** Redis's clock, unix ms. Only tests set it. */
+  serverNow?: () => Promise<number>
 }
 
-/** Starts a board: subscribes to changes, reads the present state, and polls it as a safety net. */
+/** Starts a board: follows the fleet's state, and adds to it what this worker's calls show. */
 export async function createBreakerBoard(options: BreakerBoardOptions): Promise<BreakerBoard> {
-  const board = new SharedBoard(options)
-  await board.start()
-  return board
+  const { redis, settings, logger } = options
+  const unreachable = (err: unknown): void => {
+    logger.warn({ err }, 'the breaker board could not be reached')
+  }
+  let store: HealthStore | undefined
+  const health = await followOfferHealth({
+    ...options,
+    onPassed: async (offerIds) => store?.forgetRateLimits(offerIds),
+  })
+  store = createHealthStore(redis, settings, health.fleetNow)
+  return new SharedBoard(health, store, logger, unreachable)
 }
 
 class SharedBoard implements BreakerBoard {
+  readonly #followed: OfferHealth
   readonly #store: HealthStore
-  readonly #view = new HealthView()
+  readonly #logger: Logger
+  readonly #unreachable: (error: unknown) => void
   readonly #counts: HealthCounts
-  /** Offer id → unix ms until which its probe is another call's. */
+  /** Subject → unix ms until which its probe is another call's. */
   readonly #probesLost = new Map<string, number>()
-  readonly #options: BreakerBoardOptions
-  #polling: Promise<void> | null = null
-  #timers: NodeJS.Timeout[] = []
+  /** Token of a probe whose answer goes on → what waits for it to be proven; null once it is. */
+  readonly #answering = new Map<string, NodeJS.Timeout | null>()
+  readonly #flushing: NodeJS.Timeout
 
-  constructor(options: BreakerBoardOptions) {
-    this.#options = options
-    this.#store = createHealthStore(options.redis, options.settings, options.now)
+  constructor(
+    followed: OfferHealth,
+    store: HealthStore,
+    logger: Logger,
+    unreachable: (error: unknown) => void,
+  ) {
+    this.#followed = followed
+    this.#store = store
+    this.#logger = logger
+    this.#unreachable = unreachable
     this.#counts = new HealthCounts((offerId, failures, successes) =>
-      this.#open(offerId, 'failing', this.#store.count(offerId, failures, successes)),
+      this.#open(offerId, 'failing', store.count(offerId, failures, successes)),
     )
-  }
-
-  async start(): Promise<void> {
-    const { subscriber } = this.#options
-    subscriber.on('message', this.#onMessage)
-    await subscriber.subscribe(HEALTH_CHANNEL)
-    await this.#poll()
-    const poll = () => {
-      this.#polling ??= this.#poll()
-        .catch(this.#unreachable)
-        .finally(() => {
-          this.#polling = null
-        })
-    }
-    this.#timers = [setInterval(poll, POLL_MS), setInterval(() => this.#counts.flush(), FLUSH_MS)]
-    for (const timer of this.#timers) timer.unref()
+    this.#flushing = setInterval(() => this.#counts.flush(), FLUSH_MS).unref()
   }
 
   health(offerId: string): RouteHealth {
-    const now = this.#options.now()
-    const health = this.#view.health(offerId, now)
-    const lostUntil = health.kind === 'probe' ? (this.#probesLost.get(offerId) ?? 0) : 0
-    return lostUntil > now ? { kind: 'down', untilMs: lostUntil } : health
+    const health = this.#followed.health(offerId)
+    if (health.kind !== 'probe') return health
+    const subject = this.#followed.view.blocking(offerId)?.subject ?? offerId
+    const lostUntil = this.#probesLost.get(subject) ?? 0
+    return lostUntil > this.#followed.now() ? { kind: 'down', untilMs: lostUntil } : health
   }
 
-  async claimProbe(offerId: string): Promise<string | null> {
+  async claimProbe(offerId: string, withinMs: number): Promise<Probe | null> {
+    const subject = this.#followed.view.blocking(offerId)?.subject ?? offerId
     const token = randomUUID()
-    const claim = this.#store.claimProbe(offerId, token)
-    if (await within(claim, ANSWER_WITHIN_MS, false, this.#unreachable)) return token
-    this.#probesLost.set(offerId, this.#options.now() + PROBE_LOST_MS)
+    const claim = this.#store.claimProbe(subject, token, withinMs + PROBE_PROVEN_MS + PROBE_SLACK_MS)
+    if (await within(claim, ANSWER_WITHIN_MS, false, this.#unreachable)) return { subject, token }
+    this.#probesLost.set(subject, this.#followed.now() + PROBE_LOST_MS)
     return null
   }
 
-  report(offerId: string, effect: HealthEffect, probe: string | null): void {
+  probeAnswers(offerId: string, probe: Probe): void {
+    const prove = () => {
+      this.#answering.set(probe.token, null)
+      this.#settleProbe(offerId, probe, { kind: 'success' }).catch(this.#unreachable)
+    }
+    this.#answering.set(probe.token, setTimeout(prove, PROBE_PROVEN_MS).unref())
+  }
+
+  report(offerId: string, effect: HealthEffect, probe: Probe | null): void {
     if (effect.kind === 'rate-limited') this.#limitRate(offerId, effect.retryAfterMs)
-    if (probe !== null) {
+    if (probe !== null && !this.#wasProven(probe)) {
       this.#settleProbe(offerId, probe, effect).catch(this.#unreachable)
-    } else if (effect.kind === 'success') {
-      this.#counts.success(offerId)
-    } else if (effect.kind === 'failure') {
-      this.#counts.failure(offerId)
-    } else if (effect.kind === 'refused') {
-      void this.#open(offerId, 'refused', this.#store.refuse(offerId))
+    } else {
+      this.#note(offerId, effect)
     }
   }
 
-  state(): OfferHealthState[] {
-    const now = this.#options.now()
-    return this.#view.offers().map((offerId) => {
-      const entry = this.#view.breaker(offerId)
-      return {
-        offerId,
-        breaker: breakerState(entry, now),
-        reason: entry?.reason ?? null,
-        untilMs: entry?.untilMs ?? null,
-        rateLimitedUntilMs: this.#view.rateLimitedUntil(offerId, now),
-      }
+  state(): SubjectState[] {
+    const { view, fleetNow } = this.#followed
+    return view.subjects().map((subject) => {
+      const entry = view.breaker(subject)
+      return { subject, breaker: breakerState(entry, fleetNow()), reason: entry?.reason ?? null }
     })
   }
 
   async close(): Promise<void> {
-    for (const timer of this.#timers) clearInterval(timer)
-    this.#options.subscriber.off('message', this.#onMessage)
+    clearInterval(this.#flushing)
+    for (const timer of this.#answering.values()) if (timer) clearTimeout(timer)
+    this.#followed.stop()
     // What Redis is not there to take is lost with the process.
-    const underWay = Promise.all([this.#polling, this.#counts.settled()])
-    await within<unknown>(underWay, ANSWER_WITHIN_MS, null, this.#unreachable)
+    await within<unknown>(this.#counts.settled(), ANSWER_WITHIN_MS, null, this.#unreachable)
   }
 
-  readonly #onMessage = (channel: string, message: string): void => {
-    if (channel === HEALTH_CHANNEL && !this.#view.applyMessage(message)) {
-      this.#options.logger.error({ channel }, 'a message on the health channel could not be read')
-    }
+  /** Takes note of what an attempt that was no probe showed. */
+  #note(offerId: string, effect: HealthEffect): void {
+    if (effect.kind === 'success') this.#counts.success(offerId)
+    if (effect.kind === 'failure') this.#counts.failure(offerId)
+    if (effect.kind !== 'refused') return
+    const subject = effect.by === 'provider' ? providerOfOffer(offerId) : offerId
+    void this.#open(subject, 'refused', this.#store.refuse(subject))
   }
 
-  readonly #unreachable = (err: unknown): void => {
-    this.#options.logger.warn({ err }, 'the breaker board could not be reached')
+  #wasProven({ token }: Probe): boolean {
+    const timer = this.#answering.get(token)
+    if (timer) clearTimeout(timer)
+    this.#answering.delete(token)
+    return timer === null
   }
 
   /** Takes note of a breaker that a report may have opened. Never rejects. */
   async #open(
-    offerId: string,
+    subject: string,
     reason: BreakerEntry['reason'],
     report: Promise<string | null>,
   ): Promise<void> {
     try {
       const entry = await report
       if (entry === null) return
-      this.#view.setBreaker(offerId, entry)
-      this.#options.logger.error({ alarm: 'breaker-opened', offerId, reason }, 'a breaker opened')
+      this.#followed.view.setBreaker(subject, entry)
+      // Whoever opens it says so, once for the fleet; a probe that fails later is no news.
+      const alarm = reason === 'refused' ? 'provider-refused' : 'breaker-opened'
+      this.#logger.error({ alarm, subject, reason }, 'a breaker opened')
     } catch (error) {
       this.#unreachable(error)
     }
   }
 
   #limitRate(offerId: string, retryAfterMs: number): void {
-    const untilMs = Math.ceil(this.#options.now() + retryAfterMs)
-    this.#view.setRateLimited(offerId, untilMs)
+    const untilMs = Math.ceil(this.#followed.fleetNow() + retryAfterMs)
+    this.#followed.view.setRateLimited(offerId, untilMs)
     this.#store.limitRate(offerId, untilMs).catch(this.#unreachable)
   }
 
-  async #settleProbe(offerId: string, token: string, effect: HealthEffect): Promise<void> {
-    const before = this.#view.breaker(offerId)
-    const entry = before ? formatBreakerEntry(reopened(before, this.#options.now())) : ''
-    const wanted = probeOutcome(effect)
+  async #settleProbe(offerId: string, { subject, token }: Probe, effect: HealthEffect): Promise<void> {
+    const { view, fleetNow } = this.#followed
+    const before = view.breaker(subject)
+    const level = subject === offerId ? 'offer' : 'provider'
+    const { outcome: wanted, tellsOfOffer } = probeVerdict(effect, level, before?.reason ?? 'failing')
+    if (tellsOfOffer) this.#note(offerId, effect)
+    const entry = before ? formatBreakerEntry(reopened(before, fleetNow())) : ''
     // Without an entry another call has closed the breaker meanwhile, and there is nothing to reopen.
     const outcome = wanted === 'reopen' && entry === '' ? 'abandon' : wanted
-    const held = await this.#store.settleProbe(offerId, token, outcome, entry)
-    if (!held) return
-    this.#probesLost.delete(offerId)
-    if (outcome !== 'abandon') this.#view.setBreaker(offerId, outcome === 'close' ? '' : entry)
-    this.#options.logger.info({ offerId, outcome }, 'a probe of a half-open breaker ended')
-  }
-
-  async #poll(): Promise<void> {
-    const { breakers, rateLimited } = await this.#store.read()
-    await this.#store.forgetRateLimits(this.#view.replace(breakers, rateLimited, this.#options.now()))
-  }
-}
-
-function probeOutcome(effect: HealthEffect): ProbeOutcome {
-  switch (effect.kind) {
-    case 'success':
-      return 'close'
-    case 'failure':
-    case 'refused':
-      return 'reopen'
-    case 'rate-limited':
-    case 'none':
-      return 'abandon'
-    default:
-      return effect satisfies never
+    if (!(await this.#store.settleProbe(subject, token, outcome, entry))) return
+    this.#probesLost.delete(subject)
+    if (outcome !== 'abandon') view.setBreaker(subject, outcome === 'close' ? '' : entry)
+    this.#logger.info({ subject, outcome }, 'a probe of a half-open breaker ended')
   }
 }

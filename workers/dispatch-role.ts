@@ -18,9 +18,12 @@ import { listenForControl } from '../src/relay/control-listener.ts'
 import { FramePublisher } from '../src/relay/frame-publisher.ts'
 import { createReplyArchive } from '../src/relay/reply-archive.ts'
 import { createAttemptChain } from './attempt-chain.ts'
+import { createAttemptMeter } from './attempt-meter.ts'
 import { createBreakerBoard } from './breaker-board.ts'
+import { exportBreakers } from './breaker-metrics.ts'
 import { createCallTally } from './call-tally.ts'
 import { DispatchWorker, openDispatchJobs } from './dispatch-worker.ts'
+import { createMeasureLog } from './measure-log.ts'
 import { createProviderRegistry } from './providers/registry.ts'
 import { createTransport } from './providers/transport.ts'
 import { createRedisRecovery, type Doubt } from './redis-recovery.ts'
@@ -57,6 +60,8 @@ export async function startDispatchRole(
   })
   const transport = createTransport(config)
   const board = await createBreakerBoard({ redis, subscriber, settings: config, now: Date.now, logger })
+  exportBreakers(board, registry)
+  const measures = createMeasureLog({ redis, now: Date.now, logger })
   const budget = createRetryBudget({
     redis,
     limits: { percent: config.retryBudgetPercent, floor: config.retryBudgetFloor },
@@ -101,6 +106,7 @@ export async function startDispatchRole(
         now: Date.now,
       }),
       board,
+      meter: createAttemptMeter(measures, registry),
       budget,
       settings: config,
       logger,
@@ -132,7 +138,7 @@ export async function startDispatchRole(
       stopConfirming()
       epoch.stop()
       publisher.stop()
-      await Promise.all([board.close(), budget.close(), transport.close()])
+      await Promise.all([board.close(), measures.close(), budget.close(), transport.close()])
       await Promise.all([dispatchQueue.close(), settlementQueue.close()])
       catalog.close()
       // QUIT, not disconnect: the last frames are still on their way.

@@ -4,6 +4,7 @@ import {
   type BreakerEntry,
   firstCooldownMs,
   formatBreakerEntry,
+  type ProbeVerdict,
 } from '../src/core/breaker.ts'
 import { defineScript, type Redis } from '../src/platform/redis.ts'
 import {
@@ -17,33 +18,32 @@ import {
 const REPORT = readFileSync(new URL('./report-health.lua', import.meta.url), 'utf8')
 const SETTLE_PROBE = readFileSync(new URL('./settle-probe.lua', import.meta.url), 'utf8')
 
-/** A probe whose worker died is free again after this. */
-const PROBE_LIFETIME_MS = 60_000
-
 export interface BreakerSettings {
   breakerFailures: number
   breakerWindowMs: number
   breakerCooldownMs: number
 }
 
-export type ProbeOutcome = 'close' | 'reopen' | 'abandon'
-
 /** Offer health as Redis keeps it for the fleet. Every method is one round trip and may reject. */
 export interface HealthStore {
   /** Adds to the offer's window. Returns the entry of its breaker when that opened it, else null. */
   count(offerId: string, failures: number, successes: number): Promise<string | null>
-  /** Opens the breaker of an offer that refuses us. Returns its entry when that opened it, else null. */
-  refuse(offerId: string): Promise<string | null>
+  /** Opens the breaker of an offer or provider that refuses us. Returns its entry when that opened it, else null. */
+  refuse(subject: string): Promise<string | null>
   limitRate(offerId: string, untilMs: number): Promise<void>
   forgetRateLimits(offerIds: readonly string[]): Promise<void>
-  /** False when another call holds the probe. */
-  claimProbe(offerId: string, token: string): Promise<boolean>
+  /** False when another call holds the probe. It is free again after `lifetimeMs`, should its worker die. */
+  claimProbe(subject: string, token: string, lifetimeMs: number): Promise<boolean>
   /** `entry` is what a reopened breaker gets. False when the token is not the holder's. */
-  settleProbe(offerId: string, token: string, outcome: ProbeOutcome, entry: string): Promise<boolean>
-  read(): Promise<{ breakers: Record<string, string>; rateLimited: Record<string, string> }>
+  settleProbe(
+    subject: string,
+    token: string,
+    outcome: ProbeVerdict['outcome'],
+    entry: string,
+  ): Promise<boolean>
 }
 
-/** The store over one Redis client; times are those of the caller's clock, unix ms. */
+/** The store over one Redis client. `now` is the fleet's clock, unix ms. */
 export function createHealthStore(redis: Redis, settings: BreakerSettings, now: () => number): HealthStore {
   const reportScript = defineScript(redis, 'syReportHealth', REPORT)
   const probeScript = defineScript(redis, 'sySettleProbe', SETTLE_PROBE)
@@ -76,7 +76,7 @@ export function createHealthStore(redis: Redis, settings: BreakerSettings, now: 
 
   return {
     count: (offerId, failures, successes) => report(offerId, failures, successes, 'failing'),
-    refuse: (offerId) => report(offerId, 0, 0, 'refused'),
+    refuse: (subject) => report(subject, 0, 0, 'refused'),
 
     async limitRate(offerId, untilMs) {
       await redis
@@ -90,24 +90,16 @@ export function createHealthStore(redis: Redis, settings: BreakerSettings, now: 
       if (offerIds.length > 0) await redis.hdel(HEALTH_RATE_LIMITED, ...offerIds)
     },
 
-    async claimProbe(offerId, token) {
-      return (await redis.set(healthProbe(offerId), token, 'PX', PROBE_LIFETIME_MS, 'NX')) === 'OK'
+    async claimProbe(subject, token, lifetimeMs) {
+      return (await redis.set(healthProbe(subject), token, 'PX', Math.ceil(lifetimeMs), 'NX')) === 'OK'
     },
 
-    async settleProbe(offerId, token, outcome, entry) {
+    async settleProbe(subject, token, outcome, entry) {
       const held = await probeScript(
-        [healthProbe(offerId), HEALTH_BREAKERS, healthWindow(offerId)],
-        [offerId, token, outcome, entry, HEALTH_CHANNEL],
+        [healthProbe(subject), HEALTH_BREAKERS, healthWindow(subject)],
+        [subject, token, outcome, entry, HEALTH_CHANNEL],
       )
       return held === 1
-    },
-
-    async read() {
-      const [breakers, rateLimited] = await Promise.all([
-        redis.hgetall(HEALTH_BREAKERS),
-        redis.hgetall(HEALTH_RATE_LIMITED),
-      ])
-      return { breakers, rateLimited }
     },
   }
 }

@@ -1,8 +1,8 @@
 -- Counts failures and successes of one offer in its rolling window and opens its breaker when they say so.
--- Times come from the caller's clock, which need only agree with the others' to a fraction of a cooldown.
+-- Times come from callers, who all follow this server's clock.
 --
 -- KEYS  1 window (hash)  2 breakers (hash)
--- ARGV  1 offer id  2 now, unix ms  3 window ms  4 failures to add  5 successes to add
+-- ARGV  1 id of the offer, or of a provider that refuses us  2 now, unix ms  3 window ms  4 failures to add  5 successes to add
 --       6 failures that open  7 percentage of failures that opens
 --       8 the entry an opened breaker gets  9 '1' to open whatever the counts  10 channel
 -- Returns 1 when it opened the breaker, else 0.

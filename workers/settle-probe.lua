@@ -1,7 +1,7 @@
 -- Ends the probe of a half-open breaker. Only the call that holds the probe may.
 --
 -- KEYS  1 probe  2 breakers (hash)  3 window (hash)
--- ARGV  1 offer id  2 the holder's token  3 'close', 'reopen' or 'abandon'  4 the entry of a reopened breaker
+-- ARGV  1 id of the offer or provider  2 the holder's token  3 'close', 'reopen' or 'abandon'  4 the entry of a reopened breaker
 --       5 channel
 -- Returns 1 when this call held the probe, else 0.
 local probe, breakers, window = KEYS[1], KEYS[2], KEYS[3]

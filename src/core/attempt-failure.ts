@@ -13,6 +13,8 @@ export const FAILURE_KINDS = [
   'server-error',
   /** 401, 402, 403, 404: our key, our balance there, or our model name. */
   'refused',
+  /** The client's own key could not be looked up. */
+  'key-unavailable',
   'context-length',
   'content-policy',
   /** Any other 400. */
@@ -59,17 +61,24 @@ export type HealthEffect =
   /** The provider answered as it should, if only to say that the request is at fault. */
   | { kind: 'success' }
   | { kind: 'failure' }
-  /** Our standing there is wrong; it stays wrong until somebody acts. */
-  | { kind: 'refused' }
+  /**
+   * Our standing there is wrong; it stays wrong until somebody acts. By the provider: our key or our balance
+   * there, so every offer of it. By the offer: this model, or our leave to use it.
+   */
+  | { kind: 'refused'; by: 'provider' | 'offer' }
   | { kind: 'rate-limited'; retryAfterMs: number }
   /** Nothing: the clock or the client ended it. */
   | { kind: 'none' }
+
+/** 401: the key is wrong. 402: the balance behind it is spent. No status: there is no key. 403 and 404 may be about one model only. */
+const isKeyRefused = (httpStatus: number | null): boolean =>
+  httpStatus === null || httpStatus === 401 || httpStatus === 402
 
 /** Reads the health effect off a failure. */
 export function healthEffect(failure: AttemptFailure): HealthEffect {
   switch (failure.kind) {
     case 'refused':
-      return { kind: 'refused' }
+      return { kind: 'refused', by: isKeyRefused(failure.httpStatus) ? 'provider' : 'offer' }
     case 'rate-limited':
       return failure.retryAfterMs === null
         ? { kind: 'failure' }
@@ -88,6 +97,7 @@ export function healthEffect(failure: AttemptFailure): HealthEffect {
     case 'rescue-mismatch':
       return { kind: 'success' }
     case 'call-timeout':
+    case 'key-unavailable':
       return { kind: 'none' }
     default:
       return failure.kind satisfies never

@@ -1,10 +1,13 @@
+import type { HealthEffect } from './attempt-failure.ts'
+
 /**
- * The circuit breaker of one offer, shared by the fleet. States:
+ * The circuit breaker of one subject, an offer or a whole provider, shared by the fleet. States:
  *   closed     no entry; calls pass, failures and successes are counted in a rolling window
  *   open       an entry whose `untilMs` lies ahead; no call passes
  *   half-open  an entry whose `untilMs` has passed; exactly one call in the fleet probes
  * A probe that succeeds removes the entry; one that fails renews it with twice the cooldown. An offer that
- * refuses our key or model opens at once. A rate limit with an end is kept beside the breaker, not in it.
+ * refuses our model opens at once, and so does a provider that refuses our key: that is every offer of it. A
+ * rate limit with an end is kept beside the breaker, not in it.
  */
 export interface BreakerEntry {
   reason: 'failing' | 'refused'
@@ -15,11 +18,17 @@ export interface BreakerEntry {
 
 export type BreakerState = 'closed' | 'open' | 'half-open'
 
-export const BREAKER_MAX_COOLDOWN_MS = 120_000
-/** An offer that refuses our credentials or model does not heal by itself; it is probed rarely. */
+const MAX_COOLDOWN_MS: Record<BreakerEntry['reason'], number> = { failing: 120_000, refused: 1_800_000 }
+/** What refuses our credentials or model does not heal by itself; it is probed rarely. */
 const REFUSED_COOLDOWN_FACTOR = 6
 /** With less than half of the calls failing, an offer still serves more than it breaks. */
 export const BREAKER_FAILURE_PERCENT = 50
+
+/** The provider of an offer: what its id begins with. No offer has an id without a slash, so the two never meet. */
+export function providerOfOffer(offerId: string): string {
+  const slash = offerId.indexOf('/')
+  return slash < 0 ? offerId : offerId.slice(0, slash)
+}
 
 /** The state an entry stands for at a time. */
 export function breakerState(entry: BreakerEntry | undefined, nowMs: number): BreakerState {
@@ -30,14 +39,14 @@ export function breakerState(entry: BreakerEntry | undefined, nowMs: number): Br
 /** The cooldown in ms with which a breaker opens for the first time. */
 export function firstCooldownMs(reason: BreakerEntry['reason'], cooldownMs: number): number {
   return Math.min(
-    BREAKER_MAX_COOLDOWN_MS,
+    MAX_COOLDOWN_MS[reason],
     reason === 'refused' ? cooldownMs * REFUSED_COOLDOWN_FACTOR : cooldownMs,
   )
 }
 
 /** The entry after a failed probe. */
 export function reopened(entry: BreakerEntry, nowMs: number): BreakerEntry {
-  const cooldownMs = Math.min(BREAKER_MAX_COOLDOWN_MS, entry.cooldownMs * 2)
+  const cooldownMs = Math.min(MAX_COOLDOWN_MS[entry.reason], entry.cooldownMs * 2)
   return { reason: entry.reason, cooldownMs, untilMs: nowMs + cooldownMs }
 }
 
@@ -53,5 +62,43 @@ export function parseBreakerEntry(text: string): BreakerEntry | null {
     reason: match[1] as BreakerEntry['reason'],
     untilMs: Number(match[2]),
     cooldownMs: Number(match[3]),
+  }
+}
+
+/** What becomes of a probed breaker. */
+export interface ProbeVerdict {
+  outcome: 'close' | 'reopen' | 'abandon'
+  /** The attempt also says something of the offer as any other would. */
+  tellsOfOffer: boolean
+}
+
+/**
+ * What a probe showed of the breaker it was for. That of a provider is about our key: it closes once the key is
+ * taken, if only for another model, and learns nothing from an outage.
+ */
+export function probeVerdict(
+  effect: HealthEffect,
+  subject: 'offer' | 'provider',
+  reason: BreakerEntry['reason'],
+): ProbeVerdict {
+  switch (effect.kind) {
+    case 'success':
+      return { outcome: 'close', tellsOfOffer: false }
+    case 'failure':
+      return subject === 'offer'
+        ? { outcome: 'reopen', tellsOfOffer: false }
+        : { outcome: 'abandon', tellsOfOffer: true }
+    case 'refused':
+      if (effect.by !== subject) {
+        return { outcome: subject === 'provider' ? 'close' : 'abandon', tellsOfOffer: true }
+      }
+      return reason === 'refused'
+        ? { outcome: 'reopen', tellsOfOffer: false }
+        : { outcome: 'abandon', tellsOfOffer: true }
+    case 'rate-limited':
+    case 'none':
+      return { outcome: 'abandon', tellsOfOffer: false }
+    default:
+      return effect satisfies never
   }
 }

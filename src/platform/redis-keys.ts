@@ -101,5 +101,7 @@ export const processKey = (processId: string): string => `${OPERATIONS}:process:
 export const trafficKey = (minute: number): string => `${OPERATIONS}:traffic:${minute}`
 /** Capped stream of alarms on their way to PostgreSQL. */
 export const ALARMS = `${OPERATIONS}:alarms`
+/** The job of auditing the books, one at a time in the fleet. */
+export const AUDIT_JOB = 'audit'
 /** Set while an operator waits for an audit to begin. */
 export const AUDIT_ASKED = `${OPERATIONS}:audit-asked`

@@ -7,9 +7,12 @@ import { createTestRedis, type TestRedis } from '../helpers/services.ts'
 
 const SETTINGS = { breakerFailures: 5, breakerWindowMs: 30_000, breakerCooldownMs: 10_000 }
 const OFFER = 'acme/large-1'
+/** Longer than any test waits for the first token of a probe. */
+const PATIENCE_MS = 30_000
 const FAILURE = { kind: 'failure' } as const
 const SUCCESS = { kind: 'success' } as const
 
+const logger = createLogger('silent', 'test')
 let server: TestRedis
 let nowMs: number
 let clients: Redis[]
@@ -36,14 +39,15 @@ function client(): Redis {
   return redis
 }
 
-/** The board of one worker. */
-async function startBoard(): Promise<BreakerBoard> {
+/** The board of one worker, whose clock may be ahead of Redis's. */
+async function startBoard(aheadMs = 0): Promise<BreakerBoard> {
   const board = await createBreakerBoard({
     redis: client(),
     subscriber: client(),
     settings: SETTINGS,
-    now: () => nowMs,
-    logger: createLogger('silent', 'test'),
+    now: () => nowMs + aheadMs,
+    serverNow: async () => nowMs,
+    logger,
   })
   boards.push(board)
   return board
@@ -63,15 +67,8 @@ describe('a breaker', () => {
     for (let failure = 0; failure < 3; failure++) one.report(OFFER, FAILURE, null)
     for (let failure = 0; failure < 2; failure++) other.report(OFFER, FAILURE, null)
     await Promise.all([one, other, bystander].map((board) => reachesState(board, 'down')))
-    expect(bystander.state()).toEqual([
-      {
-        offerId: OFFER,
-        breaker: 'open',
-        reason: 'failing',
-        untilMs: nowMs + SETTINGS.breakerCooldownMs,
-        rateLimitedUntilMs: null,
-      },
-    ])
+    expect(bystander.health(OFFER)).toEqual({ kind: 'down', untilMs: nowMs + SETTINGS.breakerCooldownMs })
+    expect(bystander.state()).toEqual([{ subject: OFFER, breaker: 'open', reason: 'failing' }])
   })
 
   test('stays closed while less than half of the calls fail', async () => {
@@ -99,10 +96,12 @@ describe('a breaker', () => {
     await reachesState(other, 'down')
     nowMs += SETTINGS.breakerCooldownMs
     expect(one.health(OFFER)).toEqual({ kind: 'probe' })
-    const claims = await Promise.all([one, other, one, other].map((board) => board.claimProbe(OFFER)))
-    const tokens = claims.filter((token) => token !== null)
-    expect(tokens).toHaveLength(1)
-    one.report(OFFER, SUCCESS, tokens[0]!)
+    const claims = await Promise.all(
+      [one, other, one, other].map((board) => board.claimProbe(OFFER, PATIENCE_MS)),
+    )
+    const probes = claims.filter((probe) => probe !== null)
+    expect(probes).toHaveLength(1)
+    one.report(OFFER, SUCCESS, probes[0]!)
     await reachesState(other, 'ready')
     nowMs += 1_000
     await reachesState(one, 'ready')
@@ -112,7 +111,7 @@ describe('a breaker', () => {
     const board = await startBoard()
     await open(board)
     nowMs += SETTINGS.breakerCooldownMs
-    board.report(OFFER, FAILURE, await board.claimProbe(OFFER))
+    board.report(OFFER, FAILURE, await board.claimProbe(OFFER, PATIENCE_MS))
     await reachesState(board, 'down')
     expect(board.health(OFFER)).toEqual({ kind: 'down', untilMs: nowMs + 2 * SETTINGS.breakerCooldownMs })
   })
@@ -121,25 +120,113 @@ describe('a breaker', () => {
     const board = await startBoard()
     await open(board)
     nowMs += SETTINGS.breakerCooldownMs
-    board.report(OFFER, { kind: 'none' }, await board.claimProbe(OFFER))
-    await vi.waitFor(async () => expect(await board.claimProbe(OFFER)).not.toBeNull())
+    board.report(OFFER, { kind: 'none' }, await board.claimProbe(OFFER, PATIENCE_MS))
+    await vi.waitFor(async () => expect(await board.claimProbe(OFFER, PATIENCE_MS)).not.toBeNull())
   })
 
   test('a probe whose token is not the holder’s moves nothing', async () => {
     const board = await startBoard()
     await open(board)
     nowMs += SETTINGS.breakerCooldownMs
-    const token = await board.claimProbe(OFFER)
-    board.report(OFFER, SUCCESS, 'somebody else')
+    const token = await board.claimProbe(OFFER, PATIENCE_MS)
+    board.report(OFFER, SUCCESS, { subject: OFFER, token: 'somebody else' })
     board.report(OFFER, FAILURE, token)
     await reachesState(board, 'down')
   })
 
-  test('an offer that refuses us is down at once, and for longer', async () => {
+  test('closes while a probe’s answer still goes on, once that has lasted', async () => {
     const [one, other] = [await startBoard(), await startBoard()]
-    one.report(OFFER, { kind: 'refused' }, null)
+    await open(one)
+    await reachesState(other, 'down')
+    nowMs += SETTINGS.breakerCooldownMs
+    const probe = await one.claimProbe(OFFER, PATIENCE_MS)
+    vi.useFakeTimers({ toFake: ['setTimeout'] })
+    one.probeAnswers(OFFER, probe!)
+    vi.advanceTimersByTime(10_000)
+    vi.useRealTimers()
+    await reachesState(other, 'ready')
+    // What becomes of the answer counts as any other's.
+    one.report(OFFER, FAILURE, probe)
+    await vi.waitFor(async () => expect(await windowTotal()).toBe(1))
+    expect(other.health(OFFER)).toEqual({ kind: 'ready' })
+  })
+
+  test('stays half-open when a probe’s answer begins and breaks', async () => {
+    const board = await startBoard()
+    await open(board)
+    nowMs += SETTINGS.breakerCooldownMs
+    const probe = await board.claimProbe(OFFER, PATIENCE_MS)
+    board.probeAnswers(OFFER, probe!)
+    board.report(OFFER, FAILURE, probe)
+    await reachesState(board, 'down')
+  })
+
+  test('is kept for a probe for as long as its attempt may wait', async () => {
+    const board = await startBoard()
+    await open(board)
+    nowMs += SETTINGS.breakerCooldownMs
+    expect(await board.claimProbe(OFFER, 180_000)).not.toBeNull()
+    expect(await clients[0]!.pttl(`sy:{health}:probe:${OFFER}`)).toBeGreaterThan(180_000)
+  })
+
+  test('opens and closes at one time for workers whose clocks differ', async () => {
+    const [one, fast, slow] = [await startBoard(), await startBoard(60_000), await startBoard(-60_000)]
+    await open(fast)
+    await Promise.all([one, fast, slow].map((board) => reachesState(board, 'down')))
+    expect(fast.health(OFFER)).toEqual({ kind: 'down', untilMs: nowMs + 60_000 + SETTINGS.breakerCooldownMs })
+    nowMs += SETTINGS.breakerCooldownMs - 1
+    for (const board of [one, fast, slow]) expect(board.health(OFFER).kind).toBe('down')
+    nowMs += 1
+    for (const board of [one, fast, slow]) expect(board.health(OFFER).kind).toBe('probe')
+  })
+})
+
+describe('an offer that refuses us', () => {
+  const BY_OFFER = { kind: 'refused', by: 'offer' } as const
+  const BY_PROVIDER = { kind: 'refused', by: 'provider' } as const
+  const SIBLING = 'acme/small-1'
+  const STRANGER = 'acme-too/large-1'
+
+  test('is down at once, and for longer', async () => {
+    const [one, other] = [await startBoard(), await startBoard()]
+    one.report(OFFER, BY_OFFER, null)
     await reachesState(other, 'down')
     expect(other.health(OFFER)).toEqual({ kind: 'down', untilMs: nowMs + 6 * SETTINGS.breakerCooldownMs })
+    expect(other.health(SIBLING)).toEqual({ kind: 'ready' })
+  })
+
+  test('for our key takes every offer of its provider down', async () => {
+    const [one, other] = [await startBoard(), await startBoard()]
+    one.report(OFFER, BY_PROVIDER, null)
+    await reachesState(other, 'down')
+    expect(other.health(SIBLING).kind).toBe('down')
+    expect(other.health(STRANGER)).toEqual({ kind: 'ready' })
+  })
+
+  test('raises its alarm once, whoever and however many hear the refusal', async () => {
+    const alarms = vi.spyOn(logger, 'error')
+    const boards = [await startBoard(), await startBoard()]
+    for (let call = 0; call < 5; call++) for (const board of boards) board.report(OFFER, BY_PROVIDER, null)
+    await Promise.all(boards.map((board) => reachesState(board, 'down')))
+    nowMs += 6 * SETTINGS.breakerCooldownMs
+    for (const board of boards)
+      board.report(SIBLING, BY_PROVIDER, await board.claimProbe(SIBLING, PATIENCE_MS))
+    await Promise.all(boards.map((board) => reachesState(board, 'down')))
+    await Promise.all(boards.map((board) => board.close()))
+    const raised = alarms.mock.calls.map(([fields]) => fields as unknown)
+    expect(raised).toEqual([{ alarm: 'provider-refused', subject: 'acme', reason: 'refused' }])
+    alarms.mockRestore()
+  })
+
+  test('comes back, with its provider’s others, when a probe of any of them is answered', async () => {
+    const [one, other] = [await startBoard(), await startBoard()]
+    one.report(OFFER, BY_PROVIDER, null)
+    await Promise.all([one, other].map((board) => reachesState(board, 'down')))
+    nowMs += 6 * SETTINGS.breakerCooldownMs
+    const probe = await other.claimProbe(SIBLING, PATIENCE_MS)
+    expect(await one.claimProbe(OFFER, PATIENCE_MS)).toBeNull()
+    other.report(SIBLING, SUCCESS, probe)
+    await Promise.all([one, other].map((board) => reachesState(board, 'ready')))
   })
 })
 

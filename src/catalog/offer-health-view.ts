@@ -1,5 +1,13 @@
-import { type BreakerEntry, breakerState, parseBreakerEntry } from '../src/core/breaker.ts'
-import type { RouteHealth } from '../src/core/failover.ts'
+import { type BreakerEntry, breakerState, parseBreakerEntry, providerOfOffer } from '../core/breaker.ts'
+import type { RouteHealth } from '../core/failover.ts'
+
+/** A breaker that is not closed, and whose it is. */
+export interface Blocking {
+  /** Id of the offer or the provider. */
+  subject: string
+  level: 'offer' | 'provider'
+  entry: BreakerEntry
+}
 
 /** One process's copy of the fleet's offer health, kept current by messages and polls. */
 export class HealthView {
@@ -8,15 +16,27 @@ export class HealthView {
 
   health(offerId: string, nowMs: number): RouteHealth {
     const limitedUntil = this.#rateLimited.get(offerId) ?? 0
-    const entry = this.#breakers.get(offerId)
-    const state = breakerState(entry, nowMs)
-    if (state === 'open') return { kind: 'down', untilMs: entry!.untilMs }
+    const blocking = this.blocking(offerId)
+    const state = breakerState(blocking?.entry, nowMs)
+    if (state === 'open') return { kind: 'down', untilMs: blocking!.entry.untilMs }
     if (limitedUntil > nowMs) return { kind: 'rate-limited', untilMs: limitedUntil }
     return state === 'half-open' ? { kind: 'probe' } : { kind: 'ready' }
   }
 
-  breaker(offerId: string): BreakerEntry | undefined {
-    return this.#breakers.get(offerId)
+  /** The breaker that stands between calls and an offer: its own or its provider's, the longer open; or none. */
+  blocking(offerId: string): Blocking | null {
+    const provider = providerOfOffer(offerId)
+    const ofProvider = this.#breakers.get(provider)
+    const own = this.#breakers.get(offerId)
+    if (ofProvider && (!own || ofProvider.untilMs >= own.untilMs)) {
+      return { subject: provider, level: 'provider', entry: ofProvider }
+    }
+    return own ? { subject: offerId, level: 'offer', entry: own } : null
+  }
+
+  /** The entry of an offer or a provider. */
+  breaker(subject: string): BreakerEntry | undefined {
+    return this.#breakers.get(subject)
   }
 
   rateLimitedUntil(offerId: string, nowMs: number): number | null {
@@ -24,15 +44,16 @@ export class HealthView {
     return until !== undefined && until > nowMs ? until : null
   }
 
-  offers(): string[] {
+  /** Every offer and provider that something is known against. */
+  subjects(): string[] {
     return [...new Set([...this.#breakers.keys(), ...this.#rateLimited.keys()])]
   }
 
   /** Takes an entry as kept in Redis; the empty text closes the breaker. False when it is unreadable. */
-  setBreaker(offerId: string, text: string): boolean {
-    if (text === '') return this.#breakers.delete(offerId) || true
+  setBreaker(subject: string, text: string): boolean {
+    if (text === '') return this.#breakers.delete(subject) || true
     const entry = parseBreakerEntry(text)
-    if (entry) this.#breakers.set(offerId, entry)
+    if (entry) this.#breakers.set(subject, entry)
     return entry !== null
   }
 
@@ -53,9 +74,9 @@ export class HealthView {
 
   /** Takes over the whole state as Redis has it. Returns the offers whose rate limit has passed. */
   replace(breakers: Record<string, string>, rateLimited: Record<string, string>, nowMs: number): string[] {
-    const entries = Object.entries(breakers).flatMap(([offerId, text]) => {
+    const entries = Object.entries(breakers).flatMap(([subject, text]) => {
       const entry = parseBreakerEntry(text)
-      return entry ? [[offerId, entry] as const] : []
+      return entry ? [[subject, entry] as const] : []
     })
     const limits = Object.entries(rateLimited).map(([offerId, text]) => [offerId, Number(text)] as const)
     this.#breakers = new Map(entries)

@@ -1,0 +1,169 @@
+/**
+ * What real calls showed of an offer, kept so that many workers can add to it and percentiles can be read off:
+ * counts in logarithmic buckets, by slots of time. Older slots weigh less; see docs/operating.md.
+ */
+
+/** Length of a slot, and how many are remembered. */
+export const SLOT_MS = 20_000
+export const SLOTS_KEPT = 60
+/** A measurement weighs half as much after this long. */
+export const HALF_LIFE_MS = 300_000
+/** With less than half a measurement left, an offer counts as unmeasured. */
+const WEIGHT_MIN = 0.5
+
+/** The slot a time lies in; `nowMs` in unix ms. */
+export const slotOf = (nowMs: number): number => Math.floor(nowMs / SLOT_MS)
+
+/** How an attempt ended: as it should, not as it should, or turned away for its rate. */
+export const ATTEMPT_ENDS = ['success', 'failure', 'rate-limited'] as const
+export type AttemptEnding = (typeof ATTEMPT_ENDS)[number]
+
+const BUCKETS_PER_DOUBLING = 8
+/** From 1 to 2^24, in whatever unit: ms up to hours, tokens a second up to millions. */
+const BUCKET_MAX = 24 * BUCKETS_PER_DOUBLING
+
+/** The bucket of a value: each reaches 9 % further than the one before. Values under 1 share the first. */
+export function bucketOf(value: number): number {
+  const bucket = Math.floor(Math.log2(Math.max(1, value)) * BUCKETS_PER_DOUBLING)
+  return Math.min(BUCKET_MAX, bucket)
+}
+
+/** The value that stands for a bucket: its geometric middle. */
+const middleOf = (bucket: number): number => 2 ** ((bucket + 0.5) / BUCKETS_PER_DOUBLING)
+
+/** One counter of one offer in one slot: an ending, a first token in a bucket, or a speed in a bucket. */
+export type Counter = { kind: AttemptEnding } | { kind: 'first-token' | 'speed'; bucket: number }
+
+const CODES: Record<Counter['kind'], string> = {
+  success: 's',
+  failure: 'f',
+  'rate-limited': 'l',
+  'first-token': 't',
+  speed: 'r',
+}
+const KINDS = new Map(Object.entries(CODES).map(([kind, code]) => [code, kind as Counter['kind']]))
+
+/** A counter as a field of a Redis hash: `t57 acme/large-1`. */
+export function formatCounter(offerId: string, counter: Counter): string {
+  return `${CODES[counter.kind]}${'bucket' in counter ? counter.bucket : ''} ${offerId}`
+}
+
+/** Parses a field; null on anything else. */
+export function parseCounter(field: string): { offerId: string; counter: Counter } | null {
+  const match = /^([a-z])(\d{0,3}) (.+)$/s.exec(field)
+  const kind = KINDS.get(match?.[1] ?? '')
+  if (!match || kind === undefined) return null
+  const offerId = match[3]!
+  if (kind !== 'first-token' && kind !== 'speed')
+    return match[2] === '' ? { offerId, counter: { kind } } : null
+  const bucket = Number(match[2])
+  if (match[2] === '' || bucket > BUCKET_MAX) return null
+  return { offerId, counter: { kind, bucket } }
+}
+
+/** What one slot holds of one offer. */
+export interface SlotCounts {
+  endings: Record<AttemptEnding, number>
+  /** Bucket → count. */
+  firstToken: Map<number, number>
+  speed: Map<number, number>
+}
+
+export const emptyCounts = (): SlotCounts => ({
+  endings: { success: 0, failure: 0, 'rate-limited': 0 },
+  firstToken: new Map(),
+  speed: new Map(),
+})
+
+/** Adds to a slot's counts. */
+export function addCount(counts: SlotCounts, counter: Counter, count: number): void {
+  if ('bucket' in counter) {
+    const buckets = counter.kind === 'speed' ? counts.speed : counts.firstToken
+    buckets.set(counter.bucket, (buckets.get(counter.bucket) ?? 0) + count)
+  } else {
+    counts.endings[counter.kind] += count
+  }
+}
+
+export interface Percentiles {
+  p50: number
+  p90: number
+  p99: number
+}
+
+export type Endings = Record<AttemptEnding, number>
+
+/** What is known of one offer now. */
+export interface OfferFigures {
+  /** Of the slots that reach into the last minute and the last ten. */
+  lastMinute: Endings
+  lastTenMinutes: Endings
+  /** Of decayed measurements; null while there are none. */
+  firstTokenMs: Percentiles | null
+  tokensPerSecond: Percentiles | null
+}
+
+/** Sums an offer's slots up. `slots` holds its counts by slot number; those of the future count as of now. */
+export function figuresOf(slots: Iterable<readonly [number, SlotCounts]>, nowMs: number): OfferFigures {
+  const now = slotOf(nowMs)
+  const lastMinute = emptyCounts().endings
+  const lastTenMinutes = emptyCounts().endings
+  const firstToken = new Map<number, number>()
+  const speed = new Map<number, number>()
+  for (const [slot, counts] of slots) {
+    const ageMs = Math.max(0, now - slot) * SLOT_MS
+    const weight = 0.5 ** (ageMs / HALF_LIFE_MS)
+    for (const ending of ATTEMPT_ENDS) {
+      if (ageMs <= 60_000) lastMinute[ending] += counts.endings[ending]
+      if (ageMs <= 600_000) lastTenMinutes[ending] += counts.endings[ending]
+    }
+    addWeighted(firstToken, counts.firstToken, weight)
+    addWeighted(speed, counts.speed, weight)
+  }
+  return {
+    lastMinute,
+    lastTenMinutes,
+    firstTokenMs: percentiles(firstToken),
+    tokensPerSecond: percentiles(speed),
+  }
+}
+
+function addWeighted(sum: Map<number, number>, counts: ReadonlyMap<number, number>, weight: number): void {
+  for (const [bucket, count] of counts) sum.set(bucket, (sum.get(bucket) ?? 0) + count * weight)
+}
+
+function percentiles(weights: ReadonlyMap<number, number>): Percentiles | null {
+  const sorted = [...weights].sort(([a], [b]) => a - b)
+  const total = sorted.reduce((sum, [, weight]) => sum + weight, 0)
+  if (total < WEIGHT_MIN) return null
+  const at = (share: number): number => {
+    let passed = 0
+    const reached = sorted.find(([, weight]) => {
+      passed += weight
+      return passed >= share * total
+    })
+    return middleOf((reached ?? sorted.at(-1)!)[0])
+  }
+  return { p50: at(0.5), p90: at(0.9), p99: at(0.99) }
+}
+
+const TOKENS_MIN = 8
+const STREAMED_MS_MIN = 10
+
+/**
+ * Completion tokens a second, or null where an answer is too short to tell. Counted from the first token on;
+ * over the whole attempt where the answer came in one piece, or where tokens were thought before the first.
+ */
+export function tokensPerSecond(answer: {
+  completionTokens: number
+  startedAt: number
+  firstTokenAt: number
+  endedAt: number
+  reasoning: boolean
+}): number | null {
+  const { completionTokens, startedAt, firstTokenAt, endedAt, reasoning } = answer
+  if (completionTokens < TOKENS_MIN) return null
+  const streamedMs = endedAt - firstTokenAt
+  if (!reasoning && streamedMs >= STREAMED_MS_MIN) return ((completionTokens - 1) * 1_000) / streamedMs
+  return (completionTokens * 1_000) / Math.max(1, endedAt - startedAt)
+}

@@ -1,0 +1,20 @@
+-- Adds to the counts of one slot of measures. Counters beyond the bound are dropped; those there are go on.
+--
+-- KEYS  1 slot (hash)
+-- ARGV  1 lifetime ms  2 counters at most  3… field, count to add, by turns
+-- Returns how many counters were dropped.
+local slot, lifetime, most = KEYS[1], ARGV[1], tonumber(ARGV[2])
+local room = most - redis.call('HLEN', slot)
+local dropped = 0
+for i = 3, #ARGV, 2 do
+  local field, count = ARGV[i], ARGV[i + 1]
+  if room > 0 then
+    if tostring(redis.call('HINCRBY', slot, field, count)) == count then room = room - 1 end
+  elseif redis.call('HEXISTS', slot, field) == 1 then
+    redis.call('HINCRBY', slot, field, count)
+  else
+    dropped = dropped + 1
+  end
+end
+redis.call('PEXPIRE', slot, lifetime)
+return dropped
