@@ -1,7 +1,7 @@
 import type { PicoUsdPerToken } from './money.ts'
 
 /** The wires a provider can speak; each has a folder of pure mappings under workers/providers. */
-export const WIRES = ['chat-completions'] as const
+export const WIRES = ['chat-completions', 'anthropic-messages', 'google-generate-content'] as const
 export type Wire = (typeof WIRES)[number]
 
 /** A company or server that runs models. Holds no secret: the key is looked up in the environment by name. */

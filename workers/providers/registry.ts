@@ -1,5 +1,7 @@
 import type { Wire } from '../../src/core/catalog.ts'
+import { createAnthropicMessagesClient } from './anthropic-messages/client.ts'
 import { createChatCompletionsClient } from './chat-completions/client.ts'
+import { createGoogleGenerateContentClient } from './google-generate-content/client.ts'
 import type { ProviderClient } from './provider.ts'
 import type { Transport } from './transport.ts'
 
@@ -18,6 +20,8 @@ export interface RegistryOptions {
 export function createProviderRegistry(options: RegistryOptions): ProviderRegistry {
   const clients: Record<Wire, ProviderClient> = {
     'chat-completions': createChatCompletionsClient(options),
+    'anthropic-messages': createAnthropicMessagesClient(options),
+    'google-generate-content': createGoogleGenerateContentClient(options),
   }
   return (wire) => clients[wire]
 }

@@ -36,11 +36,13 @@ const MAKERS: readonly ImportedProvider[] = [
   }),
   provider(['anthropic', 'Anthropic', 'https://api.anthropic.com/v1', 'ANTHROPIC_API_KEY'], {
     maker: 'anthropic',
+    wire: 'anthropic-messages',
+    quirks: { one_sampling_parameter: true },
   }),
-  provider(
-    ['google', 'Google', 'https://generativelanguage.googleapis.com/v1beta/openai', 'GEMINI_API_KEY'],
-    { maker: 'google' },
-  ),
+  provider(['google', 'Google', 'https://generativelanguage.googleapis.com/v1beta', 'GEMINI_API_KEY'], {
+    maker: 'google',
+    wire: 'google-generate-content',
+  }),
   provider(['mistral', 'Mistral', 'https://api.mistral.ai/v1', 'MISTRAL_API_KEY'], {
     maker: 'mistralai',
     quirks: {
