@@ -70,6 +70,18 @@ export interface Config {
   webhookTimeoutMs: number
   webhookDisableAfterDays: number
   eventRetentionDays: number
+  /** Between two audits of the books; 0: only when asked. */
+  auditEveryMinutes: number
+
+  /** Addresses and networks of proxies whose X-Forwarded-For is believed; empty: none. */
+  trustedProxies: string[]
+  /** Only the operator opens accounts. */
+  signUpClosed: boolean
+  sessionDays: number
+  /** Attempts within a quarter of an hour; for sign-ups, within an hour. */
+  signInsPerEmail: number
+  signInsPerAddress: number
+  signUpsPerAddress: number
 }
 
 type Environment = Record<string, string | undefined>
@@ -154,6 +166,14 @@ export function readConfig(environment: Environment): Readonly<Config> {
     webhookTimeoutMs: integer('WEBHOOK_TIMEOUT_MS', 15_000, 100, 30_000),
     webhookDisableAfterDays: integer('WEBHOOK_DISABLE_AFTER_DAYS', 5, 1, 365),
     eventRetentionDays: integer('EVENT_RETENTION_DAYS', 30, 7, 3_650),
+    auditEveryMinutes: integer('AUDIT_EVERY_MINUTES', 15, 0, 10_080),
+
+    trustedProxies: text('TRUSTED_PROXIES', '').split(',').filter(Boolean),
+    signUpClosed: flag('SIGN_UP_CLOSED'),
+    sessionDays: integer('SESSION_DAYS', 30, 1, 365),
+    signInsPerEmail: integer('SIGN_INS_PER_EMAIL', 10),
+    signInsPerAddress: integer('SIGN_INS_PER_ADDRESS', 100),
+    signUpsPerAddress: integer('SIGN_UPS_PER_ADDRESS', 10),
   }
   if (config.host !== 'localhost' && isIP(config.host) === 0) problems.push('HOST must be an IP address')
   if (problems.length > 0) throw new Error(`The environment is not valid:\n  ${problems.join('\n  ')}`)

@@ -34,6 +34,7 @@ export interface MaintenanceReport {
   accounts: number
   lostCalls: number
   driftedGates: number
+  openHolds: number
 }
 
 const EVERY_MS = 30_000
@@ -83,15 +84,17 @@ export async function runMaintenance(
   const token = randomUUID()
   if ((await redis.set(lock, token, 'PX', LOCK_MS, 'NX')) === null) return null
   try {
-    const report: MaintenanceReport = { accounts: 0, lostCalls: 0, driftedGates: 0 }
+    const report: MaintenanceReport = { accounts: 0, lostCalls: 0, driftedGates: 0, openHolds: 0 }
     const accountIds = await options.gate.accounts()
     for (let start = 0; start < accountIds.length && !isStopped(); start += ACCOUNTS_AT_ONCE) {
       const some = accountIds.slice(start, start + ACCOUNTS_AT_ONCE)
-      const { lostCalls, driftedGates } = await maintain(some, options)
+      const { lostCalls, driftedGates, openHolds } = await maintain(some, options)
       report.accounts += some.length
       report.lostCalls += lostCalls
       report.driftedGates += driftedGates
+      report.openHolds += openHolds
     }
+    if (!isStopped()) options.metrics.openHolds.set(report.openHolds)
     return report
   } finally {
     await redis.eval(RELEASE_LOCK, 1, lock, token)
@@ -114,8 +117,8 @@ async function maintain(
     accountIds.map((accountId) => sweepHolds(accountId, clock(), { ...options, findQueued })),
   )
   const lostCalls = lost.reduce((sum, count) => sum + count, 0)
-  const driftedGates = await repairDrift(accountIds, options)
+  const { drifted: driftedGates, openHolds } = await repairDrift(accountIds, options)
   metrics.lostCalls.inc(lostCalls)
   metrics.driftedGates.inc(driftedGates)
-  return { lostCalls, driftedGates }
+  return { lostCalls, driftedGates, openHolds }
 }

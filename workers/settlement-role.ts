@@ -1,4 +1,7 @@
 import { Registry } from 'prom-client'
+import { createAlarmStore } from '../src/billing/alarm-store.ts'
+import { auditBooks } from '../src/billing/audit-books.ts'
+import { createAuditRunStore } from '../src/billing/audit-run-store.ts'
 import { createBalanceStore } from '../src/billing/balance-store.ts'
 import { createBillingMetrics } from '../src/billing/billing-metrics.ts'
 import { createGateInspection } from '../src/billing/gate-inspection.ts'
@@ -10,12 +13,15 @@ import { announceKeyChange } from '../src/platform/key-changes.ts'
 import type { Logger } from '../src/platform/logger.ts'
 import { createPostgres } from '../src/platform/postgres.ts'
 import { createProcessReport } from '../src/platform/process-report.ts'
-import { createDispatchQueue, createSettlementQueue } from '../src/platform/queues.ts'
+import { createDispatchQueue, createEventsQueue, createSettlementQueue } from '../src/platform/queues.ts'
 import { checkRedisSettings, createRedis } from '../src/platform/redis.ts'
 import { createEpochReader } from '../src/platform/redis-epoch.ts'
+import { startAlarmKeeper } from './alarm-keeper.ts'
+import { startAuditKeeper } from './audit-keeper.ts'
 import { startEvents } from './events/events-part.ts'
 import { startMaintenance } from './maintenance-worker.ts'
 import { startPaymentKeeper } from './payment-keeper.ts'
+import { createQueueGauges } from './queue-gauges.ts'
 import { startSettlementWorker } from './settlement-worker.ts'
 
 /** The settlement process, composed: settles finished calls, keeps the gate in line with the ledger, and sends events out. */
@@ -32,6 +38,15 @@ export async function startSettlementRole(
   const queueRedis = redisFor('settlement-queue')
   await checkRedisSettings(redis, logger)
   const postgres = createPostgres({ databaseUrl: config.databaseUrl, name: 'switchyard-settlement', logger })
+
+  // Apart, without a statement timeout: an audit reads whole tables.
+  const auditPostgres = createPostgres({
+    databaseUrl: config.databaseUrl,
+    name: 'switchyard-audit',
+    poolSize: 2,
+    statementTimeoutMs: 0,
+    logger,
+  })
 
   const metrics = createBillingMetrics(registry)
   const store = createSettlementStore(postgres)
@@ -58,15 +73,40 @@ export async function startSettlementRole(
   const announceAccount = (accountId: string) => announceKeyChange(redis, { accountId })
   const topUps = await createTopUps(config, { ...deps, announceAccount })
   const payments = startPaymentKeeper({ ...deps, ...topUps, topUps: topUps.service })
+  const eventsQueue = createEventsQueue(redis)
+  createQueueGauges(registry, redis, {
+    dispatch: dispatchQueue,
+    settlement: settlementQueue,
+    events: eventsQueue,
+  })
+  const stopAlarms = startAlarmKeeper({
+    redis,
+    alarms: createAlarmStore(postgres),
+    logger,
+    clock: Date.now,
+  })
+  const audits = startAuditKeeper({
+    redis,
+    audit: () =>
+      auditBooks({ postgres: auditPostgres, redis, dispatchQueue, settlementQueue, clock: Date.now }),
+    runs: createAuditRunStore(postgres),
+    everyMs: config.auditEveryMinutes * 60_000,
+    logger,
+    clock: Date.now,
+  })
   report.start(redis, () => ({ inFlightCalls: 0, concurrency: null }))
 
   return {
     async stop() {
       await Promise.all([maintenance.stop(), settlement.stop(), events.stop(), payments.stop()])
+      stopAlarms()
+      await audits.stop()
       await report.stop()
-      await Promise.all([dispatchQueue.close(), settlementQueue.close()])
+      await Promise.all([dispatchQueue, settlementQueue, eventsQueue].map((queue) => queue.close()))
       redis.disconnect()
       queueRedis.disconnect()
+      // An audit that was cut off would keep its pool for as long as it takes.
+      void auditPostgres.$disconnect().catch(() => undefined)
       await postgres.$disconnect()
     },
   }

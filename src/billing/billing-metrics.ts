@@ -1,11 +1,13 @@
-import { Counter, type Registry } from 'prom-client'
+import { Counter, Gauge, type Registry } from 'prom-client'
 
-/** What the settlement process counts. Alert on any growth of all but the first. */
+/** What the settlement process counts. Alert on any growth of its counters but the first. */
 export interface BillingMetrics {
   settledCalls: Counter
   quarantinedCalls: Counter
   driftedGates: Counter
   lostCalls: Counter
+  /** As of the last time that this process compared the gates. */
+  openHolds: Gauge
 }
 
 /** Registers the counters of settlement and maintenance. */
@@ -18,6 +20,11 @@ export function createBillingMetrics(registry: Registry): BillingMetrics {
       'switchyard_drifted_gates_total',
       'Accounts whose balance in Redis had drifted and was repaired.',
     ),
+    openHolds: new Gauge({
+      name: 'switchyard_holds_open',
+      help: 'Open holds of all accounts when this process last compared the gates.',
+      registers: [registry],
+    }),
     lostCalls: counter('switchyard_lost_calls_total', 'Expired holds of lost calls that were released.'),
   }
 }

@@ -13,18 +13,25 @@ export interface DriftCheckDependencies {
   logger: Logger
 }
 
+export interface DriftReport {
+  /** Gates that had drifted. */
+  drifted: number
+  openHolds: number
+}
+
 /**
  * Compares the gates of some accounts with the ledger and repairs those that drifted, with a warning each.
- * A gate that is merely behind is brought up to date. Returns how many had drifted.
+ * A gate that is merely behind is brought up to date.
  */
 export async function repairDrift(
   accountIds: readonly string[],
   deps: DriftCheckDependencies,
-): Promise<number> {
+): Promise<DriftReport> {
   const { gate, inspection, balances, logger } = deps
   // The gates first, then the ledger: see judgeGate.
   const readings = await Promise.all(accountIds.map((accountId) => inspection.read(accountId)))
   const ledgers = await balances.balances(accountIds)
+  const openHolds = readings.reduce((sum, reading) => sum + reading.openHolds, 0)
   let drifted = 0
   for (const [index, accountId] of accountIds.entries()) {
     const reading = readings[index]
@@ -54,7 +61,7 @@ export async function repairDrift(
         verdict satisfies never
     }
   }
-  return drifted
+  return { drifted, openHolds }
 }
 
 /**

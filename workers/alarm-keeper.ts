@@ -1,0 +1,31 @@
+import type { AlarmStore } from '../src/billing/alarm-store.ts'
+import type { Logger } from '../src/platform/logger.ts'
+import { pollEvery } from '../src/platform/poll-every.ts'
+import type { Redis } from '../src/platform/redis.ts'
+
+const EVERY_MS = 1_000
+const BATCH_MAX = 500
+const PRUNE_EVERY_MS = 3_600_000
+/** Acknowledged alarms are kept for this long. */
+const KEPT_MS = 90 * 86_400_000
+
+/** Takes the fleet's alarms over from Redis into PostgreSQL. Returns how to stop. */
+export function startAlarmKeeper(options: {
+  redis: Redis
+  alarms: AlarmStore
+  logger: Logger
+  clock: () => number
+}): () => void {
+  const { redis, alarms, logger, clock } = options
+  let pruneAt = clock() + PRUNE_EVERY_MS
+  return pollEvery(
+    EVERY_MS,
+    async () => {
+      while ((await alarms.takeOver(redis, BATCH_MAX)) === BATCH_MAX);
+      if (clock() < pruneAt) return
+      pruneAt = clock() + PRUNE_EVERY_MS
+      await alarms.prune(new Date(clock() - KEPT_MS))
+    },
+    (error) => logger.warn({ err: error }, 'alarms wait in redis'),
+  )
+}
