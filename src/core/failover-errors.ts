@@ -1,9 +1,17 @@
 import type { AttemptFailure, FailureKind } from './attempt-failure.ts'
 import type { FrameError } from './frames.ts'
 
+export interface PastFailure {
+  failure: AttemptFailure
+  /** Unix milliseconds. */
+  endedAt: number
+  /** The client's own key that was used; absent where ours was. */
+  providerKeyId?: string | undefined
+}
+
 /** How far a call came before it was given up. */
 export interface CallProgress {
-  failures: readonly { failure: AttemptFailure; endedAt: number }[]
+  failures: readonly PastFailure[]
   /** When routes that were passed over may be back, Unix milliseconds. */
   waits: readonly number[]
   /** The client has part of the answer. */
@@ -42,18 +50,38 @@ export function giveUpError(progress: CallProgress): FrameError {
   if (ranOutOfTime(progress)) {
     return { code: 'upstream_timeout', message: 'No provider answered in time. Retry with backoff.' }
   }
+  if (last !== undefined && progress.failures.every(({ failure }) => failure.kind === 'key-unavailable')) {
+    return {
+      code: 'overloaded',
+      message: 'Your own provider key cannot be looked up right now. Retry shortly.',
+      retryAfterSeconds: 1,
+    }
+  }
   if (progress.failures.every(({ failure }) => failure.kind === 'rate-limited')) {
     return {
       code: 'no_provider_available',
-      message:
+      message: withOwnKeys(
         'Every provider for this model is unavailable at the moment. Retry after the time in Retry-After.',
+        progress,
+      ),
       retryAfterSeconds: retryAfterSeconds(progress),
     }
   }
   return {
     code: 'all_providers_failed',
-    message: 'Every provider that was tried for this call failed. Retry with backoff.',
+    message: withOwnKeys('Every provider that was tried for this call failed. Retry with backoff.', progress),
   }
+}
+
+/** What went wrong with the client's own keys is theirs to mend, so it is said by the key's id. */
+function withOwnKeys(message: string, { failures }: CallProgress): string {
+  const said = new Set<string>()
+  for (const { failure, providerKeyId } of failures) {
+    if (providerKeyId === undefined) continue
+    if (failure.kind === 'refused') said.add(`Your provider key ${providerKeyId} was refused.`)
+    if (failure.kind === 'rate-limited') said.add(`Your provider key ${providerKeyId} is rate limited.`)
+  }
+  return [message, ...said].join(' ')
 }
 
 function contentPolicy(hint: string | null): FrameError {

@@ -19,6 +19,8 @@ export interface Route {
   /** Tokens. */
   contextLength: number
   health: RouteHealth
+  /** The client's own key that this route uses; absent where it uses ours. */
+  providerKeyId?: string | undefined
 }
 
 export interface PastAttempt {
@@ -104,7 +106,11 @@ export function giveUpNow(state: FailoverState): FrameError {
 }
 
 const progressOf = (state: FailoverState): CallProgress => ({
-  failures: state.attempts.map((attempt) => ({ failure: attempt.failure, endedAt: attempt.endedAt })),
+  failures: state.attempts.map(({ routeIndex, failure, endedAt }) => ({
+    failure,
+    endedAt,
+    providerKeyId: state.routes[routeIndex]!.providerKeyId,
+  })),
   waits: state.routes.flatMap(({ health }) =>
     health.kind === 'down' || health.kind === 'rate-limited' ? [health.untilMs] : [],
   ),
@@ -157,6 +163,7 @@ function mayRepeat(failure: AttemptFailure): boolean {
     case 'silent':
     case 'stalled':
     case 'refused':
+    case 'key-unavailable':
     case 'context-length':
     case 'content-policy':
     case 'bad-request':
