@@ -5,6 +5,7 @@ import { createAccountStore } from './accounts/account-store.ts'
 import { startKeyCache } from './accounts/key-cache.ts'
 import { createKeyHasher } from './accounts/key-hash.ts'
 import { createKeyStore } from './accounts/key-store.ts'
+import { createProviderKeyStore } from './accounts/provider-key-store.ts'
 import { createAdmissionGate } from './admission/admission-gate.ts'
 import { createErrands } from './admission/errands.ts'
 import { createIdempotency } from './admission/idempotency.ts'
@@ -17,6 +18,10 @@ import { createTopUps } from './billing/payments/create-top-ups.ts'
 import { createReports } from './billing/reports.ts'
 import { createSpendStore } from './billing/spend-store.ts'
 import { createCatalogStore } from './catalog/catalog-store.ts'
+import { enableOffer, enableProvider } from './catalog/enable-offers.ts'
+import { followOfferHealth } from './catalog/offer-health.ts'
+import { followOfferMeasures } from './catalog/offer-measures.ts'
+import { createOfferStates } from './catalog/offer-states.ts'
 import type { Config } from './config.ts'
 import { newId } from './core/ids.ts'
 import { buildApp } from './http/app.ts'
@@ -55,6 +60,7 @@ export async function createApiRuntime(
   const queueRedis = redisFor('queues', 'fail-fast')
   const replySubscriber = redisFor('replies', 'wait')
   const keySubscriber = redisFor('keys', 'wait')
+  const healthSubscriber = redisFor('health', 'wait')
   const postgres = createPostgres({ databaseUrl: config.databaseUrl, name: 'switchyard-api', logger })
   // Apart, so that a year of usage keeps no key and no balance waiting.
   const reportsPostgres = createPostgres({
@@ -91,11 +97,14 @@ export async function createApiRuntime(
     onEmptied: () => void setTimeout(() => hub.lookAfterAll(), config.recoveryGraceMs).unref(),
   })
 
+  const health = await followOfferHealth({ redis, subscriber: healthSubscriber, now: Date.now, logger })
+  const measures = await followOfferMeasures({ redis, now: Date.now, logger })
   const errands = createErrands(logger)
   const archive = createReplyArchive(redis, createSealer(config.masterKeys, 'kept-reply'))
   const app = await buildApp({
     admission: {
       catalog: catalog.snapshot,
+      offerState: createOfferStates(health, measures),
       gate: createAdmissionGate(redis),
       ...createFigureLoaders(accounts, createSpendStore(postgres), gate, redis, {
         restated: () => untilRestated(readEpoch, config.recoveryGraceMs),
@@ -124,9 +133,20 @@ export async function createApiRuntime(
     pendingCallsMax: config.pendingCallsMax,
     keys,
     catalog: catalog.snapshot,
+    offers: {
+      health,
+      measures,
+      enableOffer: (offerId) => enableOffer(redis, offerId),
+      enableProvider: (providerId) => enableProvider(redis, providerId),
+    },
     settlementQueue,
     eventsQueue,
     reports: createReports(reportsPostgres, redis, Date.now),
+    providerKeys: createProviderKeyStore({
+      postgres,
+      masterKeys: config.masterKeys,
+      announceAccount: (accountId) => announceKeyChange(redis, { accountId }),
+    }),
     topUps: await createTopUps(config, {
       postgres,
       redis,
@@ -155,12 +175,15 @@ export async function createApiRuntime(
       await closing
       clearTimeout(timer)
       epoch.stop()
+      health.stop()
+      measures.stop()
       await report.stop()
       await hub.stop()
       await keys.stop()
       await Promise.all([dispatchQueue, settlementQueue, eventsQueue].map((queue) => queue.close()))
       await catalog.close()
-      for (const client of [redis, queueRedis, replySubscriber, keySubscriber]) client.disconnect()
+      for (const client of [redis, queueRedis, replySubscriber, keySubscriber, healthSubscriber])
+        client.disconnect()
       await Promise.all([postgres.$disconnect(), reportsPostgres.$disconnect()])
     },
   }

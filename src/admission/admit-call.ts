@@ -7,6 +7,7 @@ import { ApiError } from '../core/errors.ts'
 import type { CallId } from '../core/ids.ts'
 import { leastCallCost } from '../core/least-call.ts'
 import { formatUsd, picoUsd } from '../core/money.ts'
+import type { OfferStates } from '../core/offer-state.ts'
 import { promptTokensBound } from '../core/prompt-tokens.ts'
 import { planRoute, type RoutingPlan } from '../core/routing-plan.ts'
 import { currentTraceparent } from '../platform/tracing.ts'
@@ -29,6 +30,8 @@ export interface AdmissionLimits {
 
 export interface AdmissionDependencies {
   catalog: () => CatalogSnapshot
+  /** What is known of offers. Absent: every one is taken for healthy. */
+  offerState?: OfferStates
   gate: AdmissionGate
   /** Brings the ledger's balance of an account into Redis. */
   loadBalance: (accountId: string) => Promise<void>
@@ -85,6 +88,7 @@ export async function admitCall(
     providerKeys: key.providerKeys,
     byokFeePercent: limits.byokFeePercent,
     maxCandidates: limits.attemptsPerCall * CANDIDATES_PER_ATTEMPT,
+    offerState: deps.offerState,
     random: deps.random,
   })
   const askGate: AdmissionGate = async (admission) => {

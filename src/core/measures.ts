@@ -128,6 +128,13 @@ export function figuresOf(slots: Iterable<readonly [number, SlotCounts]>, nowMs:
   }
 }
 
+/** Counts of several offers as one. */
+export function sumEndings(all: readonly Endings[]): Endings {
+  const sum = emptyCounts().endings
+  for (const endings of all) for (const ending of ATTEMPT_ENDS) sum[ending] += endings[ending]
+  return sum
+}
+
 function addWeighted(sum: Map<number, number>, counts: ReadonlyMap<number, number>, weight: number): void {
   for (const [bucket, count] of counts) sum.set(bucket, (sum.get(bucket) ?? 0) + count * weight)
 }

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import Fastify, { type FastifyInstance } from 'fastify'
 import type { Registry } from 'prom-client'
 import type { KeyCache } from '../accounts/key-cache.ts'
+import type { ProviderKeyStore } from '../accounts/provider-key-store.ts'
 import type { StartCallDependencies } from '../admission/start-call.ts'
 import type { TopUps } from '../billing/payments/create-top-ups.ts'
 import type { Reports } from '../billing/reports.ts'
@@ -10,12 +11,15 @@ import type { CatalogSnapshot } from '../core/catalog.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { ProcessReport } from '../platform/process-report.ts'
 import type { EventsQueue, SettlementQueue } from '../platform/queues.ts'
+import type { OfferKnowledge, OfferSwitches } from './offer-view.ts'
 import { answerErrors, answerUnroutable } from './plugins/answer-errors.ts'
 import { authenticate } from './plugins/authenticate.ts'
 import { closeConnections } from './plugins/close-connections.ts'
 import { measureRequests } from './plugins/measure-requests.ts'
 import { parseJson } from './plugins/parse-json.ts'
 import { traceRequests } from './plugins/trace-requests.ts'
+import { adminOffers } from './routes/admin-offers.ts'
+import { adminProviders } from './routes/admin-providers.ts'
 import { healthRoutes } from './routes/health.ts'
 import { paymentWebhooks } from './routes/payment-webhooks.ts'
 import { queuesDashboard } from './routes/queues-dashboard.ts'
@@ -25,11 +29,14 @@ import { topUpRoutes } from './routes/top-ups.ts'
 export interface AppDependencies extends StartCallDependencies {
   keys: KeyCache
   catalog: () => CatalogSnapshot
+  offers: OfferKnowledge & OfferSwitches
   settlementQueue: SettlementQueue
   eventsQueue: EventsQueue
   /** What customers may read of their calls and charges. */
   reports: Reports
   topUps: TopUps
+  /** Clients' own keys at providers. */
+  providerKeys: ProviderKeyStore
   /** Rejects while a service the API needs is away. */
   checkReady: () => Promise<void>
   /** Counts for Prometheus and for operators. */
@@ -90,6 +97,8 @@ export async function buildApp(deps: AppDependencies): Promise<FastifyInstance> 
     clock: deps.dispatch.clock,
   })
   await app.register(queuesDashboard, deps)
+  await app.register(adminOffers, deps)
+  await app.register(adminProviders, deps)
   await app.register(topUpRoutes, deps)
   await app.register(paymentWebhooks, deps)
   await app.register(surfaceRoutes, deps)

@@ -350,6 +350,7 @@ export class Gateway {
       board: {
         health: () => ({ kind: 'ready' }),
         claimProbe: async () => null,
+        probeAnswers: () => undefined,
         report: () => undefined,
         state: () => [],
         close: async () => undefined,

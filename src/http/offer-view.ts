@@ -1,0 +1,102 @@
+import type { OfferHealth } from '../catalog/offer-health.ts'
+import type { OfferMeasures } from '../catalog/offer-measures.ts'
+import type { Model, Offer, Provider, TokenRates } from '../core/catalog.ts'
+import { type Endings, sumEndings } from '../core/measures.ts'
+import { formatRate, picoUsdPerToken } from '../core/money.ts'
+import type {
+  CallCounts,
+  OfferHealthView,
+  OfferView,
+  PriceView,
+  ProviderView,
+} from '../core/operator-offers.ts'
+
+/** What is known of offers, as the API tier follows it. */
+export interface OfferKnowledge {
+  health: OfferHealth
+  measures: OfferMeasures
+}
+
+/** Closing breakers by hand; both return whose were open. */
+export interface OfferSwitches {
+  enableOffer(offerId: string): Promise<string[]>
+  enableProvider(providerId: string): Promise<string[]>
+}
+
+/** One offer as operators see it. */
+export function offerView(model: Model, offer: Offer, { health, measures }: OfferKnowledge): OfferView {
+  const figures = measures.figures(offer.id)
+  return {
+    id: offer.id,
+    model: model.id,
+    provider: offer.provider.id,
+    upstream_model: offer.upstreamModel,
+    shared: offer.shared,
+    health: healthView(offer.id, health),
+    last_minute: callCounts(figures.lastMinute),
+    last_ten_minutes: callCounts(figures.lastTenMinutes),
+    first_token_ms: figures.firstTokenMs,
+    tokens_per_second: figures.tokensPerSecond,
+    cost: priceView(offer.cost),
+    rate: priceView(model.rate),
+    margin: priceView({
+      prompt: picoUsdPerToken(model.rate.prompt - offer.cost.prompt),
+      completion: picoUsdPerToken(model.rate.completion - offer.cost.completion),
+    }),
+  }
+}
+
+/** One provider with its offers summed up. */
+export function providerView(
+  provider: Provider,
+  offers: readonly Offer[],
+  known: OfferKnowledge,
+): ProviderView {
+  const states = { ready: 0, probe: 0, 'rate-limited': 0, down: 0 }
+  for (const offer of offers) states[healthView(offer.id, known.health).state]++
+  const figures = offers.map((offer) => known.measures.figures(offer.id))
+  const { breaker, reason, until } = healthView(provider.id, known.health)
+  return {
+    id: provider.id,
+    name: provider.name,
+    wire: provider.wire,
+    zdr: provider.zdr,
+    data_collection: provider.dataCollection,
+    offers: offers.length,
+    shared_offers: offers.filter((offer) => offer.shared).length,
+    health: states,
+    breaker: { breaker, reason, until },
+    last_minute: callCounts(sumEndings(figures.map(({ lastMinute }) => lastMinute))),
+    last_ten_minutes: callCounts(sumEndings(figures.map(({ lastTenMinutes }) => lastTenMinutes))),
+  }
+}
+
+function healthView(id: string, health: OfferHealth): OfferHealthView {
+  const { kind } = health.health(id)
+  const { breaker, level, reason, untilMs, rateLimitedUntilMs } = health.state(id)
+  return {
+    state: kind === 'gone' ? 'down' : kind,
+    breaker,
+    level,
+    reason,
+    until: isoTime(untilMs),
+    rate_limited_until: isoTime(rateLimitedUntilMs),
+  }
+}
+
+function callCounts({ success, failure, 'rate-limited': rateLimited }: Endings): CallCounts {
+  const answered = success + failure
+  return {
+    success,
+    failure,
+    rate_limited: rateLimited,
+    success_share: answered === 0 ? null : success / answered,
+  }
+}
+
+const priceView = ({ prompt, completion }: TokenRates): PriceView => ({
+  prompt: formatRate(prompt),
+  completion: formatRate(completion),
+})
+
+const isoTime = (atMs: number | null): string | null => (atMs === null ? null : new Date(atMs).toISOString())

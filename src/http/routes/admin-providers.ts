@@ -1,0 +1,33 @@
+import type { FastifyPluginAsync } from 'fastify'
+import type { Offer } from '../../core/catalog.ts'
+import { ApiError } from '../../core/errors.ts'
+import type { EnabledView } from '../../core/operator-offers.ts'
+import { refuseUnknown } from '../../core/usage-query.ts'
+import type { AppDependencies } from '../app.ts'
+import { providerView } from '../offer-view.ts'
+
+const PATH = '/admin/api/providers'
+
+/** Every provider of the catalog with its offers summed up; and closing all its breakers by hand. */
+export const adminProviders: FastifyPluginAsync<AppDependencies> = async (app, { catalog, offers }) => {
+  const offersByProvider = (): Map<string, Offer[]> => Map.groupBy(catalog().offers.values(), providerId)
+
+  app.get(PATH, { onRequest: [app.requireAdminKey] }, async (request, reply) => {
+    refuseUnknown(request.query as Record<string, string>, [])
+    const data = [...offersByProvider().values()].map((own) => providerView(own[0]!.provider, own, offers))
+    reply.header('cache-control', 'no-store')
+    return { object: 'list', data }
+  })
+
+  app.post<{ Params: { id: string } }>(
+    `${PATH}/:id/enable`,
+    { onRequest: [app.requireAdminKey] },
+    async (request): Promise<EnabledView> => {
+      const { id } = request.params
+      if (!offersByProvider().has(id)) throw new ApiError('not_found', 'No provider of that id.')
+      return { object: 'enabled', id, closed: await offers.enableProvider(id) }
+    },
+  )
+}
+
+const providerId = (offer: Offer): string => offer.provider.id
