@@ -44,7 +44,7 @@ test.each<[string, (document: any) => void, string]>([
   [
     'an unknown wire',
     (d) => (d.providers[0].wire = 'smoke'),
-    'providers[0].wire: must be one of chat-completions',
+    'providers[0].wire: must be one of chat-completions, anthropic-messages, google-generate-content',
   ],
   ['the reserved id auto', (d) => (d.models[0].id = 'auto'), 'models[0].id: this id is reserved'],
   [

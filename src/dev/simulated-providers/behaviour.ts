@@ -57,7 +57,8 @@ export interface Behaviour {
   missingDone: boolean
   usage: 'true' | 'missing' | 'absurd' | 'negative'
   ignoresStream: boolean
-  needsKey: boolean
+  /** A bearer key must come, and end like this; undefined: none is needed. */
+  keyEnding: string | undefined
   /** Prompt and completion limit together may not exceed this; undefined: unlimited. */
   contextTokens: number | undefined
 }
@@ -84,7 +85,7 @@ const PLAIN: Behaviour = {
   missingDone: false,
   usage: 'true',
   ignoresStream: false,
-  needsKey: false,
+  keyEnding: undefined,
   contextTokens: undefined,
 }
 
@@ -117,7 +118,8 @@ const TRAITS: readonly Row[] = [
   [/^missing-done$/, () => ({ missingDone: true })],
   [/^(missing|absurd|negative)-usage$/, (kind) => ({ usage: kind as Behaviour['usage'] })],
   [/^ignore-stream$/, () => ({ ignoresStream: true })],
-  [/^auth$/, () => ({ needsKey: true })],
+  [/^auth$/, () => ({ keyEnding: '' })],
+  [/^key-([\w-]+)$/, (keyEnding) => ({ keyEnding })],
   [/^context-(\d{1,8})$/, (tokens) => ({ contextTokens: Number(tokens) })],
   // Makes otherwise equal names distinct, so that tests do not share the counters of `flaky` and `every`.
   [/^tag-[a-z0-9-]+$/, () => ({})],

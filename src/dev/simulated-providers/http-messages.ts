@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import simulatedCatalog from '../../catalog/data/simulated.json' with { type: 'json' }
-import { errorJson } from './wire.ts'
+import type { Refusal, SimulatedWire } from './simulated-wire.ts'
 
 /** Shown by GET /models: what the catalog offers of them. Any other name of the table works as well. */
 const LISTED_MODELS = [
@@ -32,26 +32,20 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Answers GET {prefix}/models. */
-export function sendModels(response: ServerResponse, provider: string): void {
-  const data = LISTED_MODELS.map((id) => ({
-    id,
-    object: 'model',
-    created: 1_700_000_000,
-    owned_by: provider,
-  }))
-  sendJson(response, 200, JSON.stringify({ object: 'list', data }))
+/** Answers with the list of models. */
+export function sendModels(response: ServerResponse, wire: SimulatedWire, provider: string): void {
+  sendJson(response, 200, JSON.stringify(wire.modelList(LISTED_MODELS, provider)))
 }
 
 /** Answers with an error body in the wire's form. */
 export function sendError(
   response: ServerResponse,
-  status: number,
+  wire: SimulatedWire,
+  refusal: Refusal,
   provider: string,
   model: string,
-  code?: 'context',
 ): void {
-  sendJson(response, status, errorJson(status, code, provider, model))
+  sendJson(response, refusal.status, wire.error(refusal, provider, model))
 }
 
 /** Answers with a JSON text. */

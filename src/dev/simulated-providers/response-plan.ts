@@ -1,6 +1,6 @@
 import type { Answer } from './answer.ts'
 import type { Behaviour, Fault } from './behaviour.ts'
-import { chunkWriter, completionJson, errorJson, HTML_PAGE } from './wire.ts'
+import { HTML_PAGE, type Refusal, type SimulatedWire } from './simulated-wire.ts'
 
 /** One thing a provider does with a connection. A whole response is a list of them, made before it starts. */
 export type Step =
@@ -20,6 +20,7 @@ export type Step =
   | { kind: 'stall' }
 
 export interface PlanInput {
+  wire: SimulatedWire
   answer: Answer
   behaviour: Behaviour
   fault: Fault | null
@@ -57,10 +58,10 @@ function wholeResponseFault(input: PlanInput, fault: Fault): Step[] | null {
   ]
   switch (fault.kind) {
     case 'status': {
-      const retry = fault.retryAfterSeconds
+      const retry = input.wire.retryAfterInHeader ? fault.retryAfterSeconds : undefined
       return json(
         fault.status,
-        errorJson(fault.status, fault.code, input.provider, input.model),
+        errorBody(input, fault),
         retry === undefined ? {} : { 'retry-after': String(retry) },
       )
     }
@@ -69,7 +70,7 @@ function wholeResponseFault(input: PlanInput, fault: Fault): Step[] | null {
     case 'hang':
       return [{ kind: 'stall' }]
     case 'error-body-200':
-      return json(200, errorJson(500, undefined, input.provider, input.model))
+      return json(200, errorBody(input, { status: 500 }))
     case 'html-200':
       return [
         { kind: 'head', status: 200, headers: responseHeaders(input, 'text/html') },
@@ -81,8 +82,11 @@ function wholeResponseFault(input: PlanInput, fault: Fault): Step[] | null {
   }
 }
 
+const errorBody = ({ wire, provider, model }: PlanInput, refusal: Refusal): string =>
+  wire.error(refusal, provider, model)
+
 function planJson(input: PlanInput): Step[] {
-  const body = completionJson(input)
+  const body = input.wire.whole(input)
   const half = body.slice(0, body.length / 2)
   const pause: Step[] =
     input.behaviour.firstTokenMs > 0 ? [{ kind: 'wait', durationMs: input.behaviour.firstTokenMs }] : []
@@ -105,7 +109,7 @@ function planJson(input: PlanInput): Step[] {
 function planStream(input: PlanInput): Step[] {
   const { behaviour, fault } = input
   if (fault?.kind === 'hang-after-headers') return [{ kind: 'stall' }]
-  const events = chunkWriter(input)
+  const events = input.wire.events(input)
   const steps: Step[] = []
   const write = (data: string) => steps.push({ kind: 'write', data })
   if (behaviour.comments) write(events.comment)
@@ -160,13 +164,11 @@ function withoutEncoding(headers: Record<string, string>): Record<string, string
 }
 
 /** Headers as real providers send them, naming themselves in several ways, none of which may reach a client. */
-function responseHeaders({ provider, id }: PlanInput, contentType: string): Record<string, string> {
+function responseHeaders({ wire, provider, id }: PlanInput, contentType: string): Record<string, string> {
   return {
     'content-type': contentType,
     ...(contentType.startsWith('text/event-stream') && { 'transfer-encoding': 'chunked' }),
-    'x-request-id': `upstream-${id}`,
     'x-served-by': `simulated-${provider}`,
-    'openai-organization': `org-${provider}`,
-    'x-ratelimit-remaining-requests': '9999',
+    ...wire.ownHeaders(provider, id),
   }
 }

@@ -1,4 +1,4 @@
-/** The fields of a chat-completion request that a simulated provider looks at. */
+/** What a simulated provider looks at in a request, whatever its wire. */
 export interface SimulatedRequest {
   model: string
   stream: boolean
@@ -19,10 +19,10 @@ const TOKENS_PER_MESSAGE = 3
 const TOKENS_PER_IMAGE = 85
 const CHARACTERS_PER_TOKEN = 4
 
-/** Reads a request body; null when it is not a chat-completion request. */
-export function readSimulatedRequest(body: unknown): SimulatedRequest | null {
-  if (!isObject(body) || typeof body.model !== 'string' || !Array.isArray(body.messages)) return null
-  const messages = body.messages.filter(isObject)
+/** What the messages of a request say, and how much; roles as on the chat-completions wire. */
+export function promptFigures(
+  messages: ReadonlyArray<Fields>,
+): Pick<SimulatedRequest, 'prompt' | 'prefill' | 'images' | 'promptTokens'> {
   const lastUser = messages.findLast((message) => message.role === 'user')
   const last = messages.at(-1)
   let characters = 0
@@ -31,10 +31,7 @@ export function readSimulatedRequest(body: unknown): SimulatedRequest | null {
     characters += contentText(message.content).length
     images += countImages(message.content)
   }
-  const limit = body.max_completion_tokens ?? body.max_tokens
   return {
-    model: body.model,
-    stream: body.stream === true,
     prompt: contentText(lastUser?.content),
     prefill: last?.role === 'assistant' ? contentText(last.content) : '',
     images,
@@ -42,9 +39,6 @@ export function readSimulatedRequest(body: unknown): SimulatedRequest | null {
       Math.ceil(characters / CHARACTERS_PER_TOKEN) +
       messages.length * TOKENS_PER_MESSAGE +
       images * TOKENS_PER_IMAGE,
-    completionLimit: typeof limit === 'number' ? limit : undefined,
-    tools: readTools(body.tools),
-    responseFormat: readResponseFormat(body.response_format),
   }
 }
 
@@ -58,26 +52,15 @@ function contentText(content: unknown): string {
 }
 
 function countImages(content: unknown): number {
-  return Array.isArray(content)
-    ? content.filter((part) => isObject(part) && part.type === 'image_url').length
-    : 0
+  return Array.isArray(content) ? content.filter((part) => isObject(part) && isImage(part)).length : 0
 }
 
-function readTools(tools: unknown): SimulatedRequest['tools'] {
-  if (!Array.isArray(tools)) return []
-  return tools.flatMap((tool) => {
-    const definition = isObject(tool) ? tool.function : undefined
-    return isObject(definition) && typeof definition.name === 'string'
-      ? [{ name: definition.name, parameters: definition.parameters }]
-      : []
-  })
-}
+/** An image in the form of any of the wires. */
+const isImage = (part: Fields): boolean =>
+  part.type === 'image_url' ||
+  part.type === 'image' ||
+  part.inlineData !== undefined ||
+  part.fileData !== undefined
 
-function readResponseFormat(format: unknown): SimulatedRequest['responseFormat'] {
-  if (!isObject(format) || typeof format.type !== 'string' || format.type === 'text') return null
-  const schema = isObject(format.json_schema) ? format.json_schema.schema : undefined
-  return { type: format.type, schema }
-}
-
-const isObject = (value: unknown): value is Fields =>
+export const isObject = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -7,7 +7,10 @@ import { createModelMemory } from './model-memory.ts'
 import { playResponse } from './play-response.ts'
 import { createRequestLog, type RecordedRequest, type RequestLog } from './request-log.ts'
 import { planResponse } from './response-plan.ts'
-import { readSimulatedRequest, type SimulatedRequest } from './simulated-request.ts'
+import { type Route, routeOf } from './route.ts'
+import type { SimulatedRequest } from './simulated-request.ts'
+import type { Refusal } from './simulated-wire.ts'
+import { CHAT_COMPLETIONS } from './wires/chat-completions.ts'
 
 export interface SimulatedProvidersOptions {
   /** 0 picks a free port. */
@@ -32,9 +35,9 @@ export interface SimulatedProviders {
 const DEFAULT_RECORDED_REQUESTS = 1_000
 
 /**
- * Starts HTTP providers that speak the chat-completions wire, many in one server: the first part of the path
- * names the provider (`/alpha/v1`, `/beta/v1`, any name of lowercase letters and digits), the model's name
- * says how it behaves. Their text and usage are a pure function of the prompt.
+ * Starts HTTP providers that speak any of the wires, many in one server: the first part of the path names the
+ * provider (`/alpha/v1`, `/beta/v1`, any name of lowercase letters and digits), the rest the wire, the model's
+ * name how it behaves. Their text and usage are a pure function of the prompt.
  */
 export async function startSimulatedProviders(
   options: SimulatedProvidersOptions = {},
@@ -46,19 +49,20 @@ export async function startSimulatedProviders(
   let serial = 0
 
   const complete = async (
-    provider: string,
+    { wire, provider }: Target,
     request: SimulatedRequest,
     recorded: RecordedRequest,
     response: ServerResponse,
   ) => {
     const behaviour = models.behaviourOf(request.model)
-    const refusal = refuse(request, behaviour, recorded)
+    const refusal = refuse(request, behaviour, wire.hasKey(recorded.headers))
     if (!behaviour || refusal) {
       log.settle(recorded, 'finished')
-      sendError(response, refusal?.status ?? 404, provider, request.model, refusal?.code)
+      sendError(response, wire, refusal ?? { status: 404 }, provider, request.model)
       return
     }
     const steps = planResponse({
+      wire,
       answer: composeAnswer(request, behaviour, provider),
       behaviour,
       fault: activeFault(behaviour, provider, models.countCall(request.model)),
@@ -85,24 +89,24 @@ export async function startSimulatedProviders(
       return
     }
     if (target.kind === 'models') {
-      sendModels(response, target.provider)
+      sendModels(response, target.wire, target.provider)
       return
     }
     if (target.kind === 'refused') {
-      sendError(response, target.status, 'simulated', 'none')
+      sendError(response, CHAT_COMPLETIONS, target, 'simulated', 'none')
       return
     }
-    const { provider } = target
+    const { wire, provider, addressed } = target
     readJsonBody(request, (body) => {
-      const simulated = readSimulatedRequest(body)
-      const recorded = newRecord(request, provider, body)
+      const simulated = wire.readRequest(body, addressed, request.headers)
+      const recorded = newRecord(request, target, body)
       log.add(recorded)
       if (!simulated) {
         log.settle(recorded, 'finished')
-        sendError(response, 400, provider, 'none')
+        sendError(response, wire, { status: 400 }, provider, 'none')
         return
       }
-      complete(provider, simulated, recorded, response).catch((error: unknown) => {
+      complete(target, simulated, recorded, response).catch((error: unknown) => {
         console.error('the simulated provider failed', error)
         response.destroy()
       })
@@ -135,36 +139,23 @@ export async function startSimulatedProviders(
   }
 }
 
-type Route =
-  | { kind: 'state' }
-  | { kind: 'models' | 'completions'; provider: string }
-  | { kind: 'refused'; status: number }
-
-function routeOf(request: IncomingMessage): Route {
-  const path = (request.url ?? '').split('?')[0]!
-  if (path === '/state') return { kind: 'state' }
-  const match = /^\/([a-z0-9]+)\/v1\/(chat\/completions|models)$/.exec(path)
-  if (!match) return { kind: 'refused', status: 404 }
-  const kind = match[2] === 'models' ? 'models' : 'completions'
-  const method = kind === 'models' ? 'GET' : 'POST'
-  return request.method === method ? { kind, provider: match[1]! } : { kind: 'refused', status: 405 }
-}
-
 /** What a provider refuses before the model sees the request. */
-function refuse(
-  request: SimulatedRequest,
-  behaviour: Behaviour | null,
-  recorded: RecordedRequest,
-): { status: number; code?: 'context' } | null {
+function refuse(request: SimulatedRequest, behaviour: Behaviour | null, hasKey: boolean): Refusal | null {
   if (!behaviour) return { status: 404 }
-  if (behaviour.needsKey && !recorded.headers.authorization?.startsWith('Bearer ')) return { status: 401 }
+  if (behaviour.needsKey && !hasKey) return { status: 401 }
   const tokens = request.promptTokens + (request.completionLimit ?? 1)
   const tooLong = behaviour.contextTokens !== undefined && tokens > behaviour.contextTokens
   return tooLong ? { status: 400, code: 'context' } : null
 }
 
-function newRecord(request: IncomingMessage, provider: string, body: unknown): RecordedRequest {
-  const model = (body as { model?: unknown } | null)?.model
+type Target = Extract<Route, { kind: 'completions' }>
+
+function newRecord(
+  request: IncomingMessage,
+  { provider, addressed }: Target,
+  body: unknown,
+): RecordedRequest {
+  const model = addressed.model ?? (body as { model?: unknown } | null)?.model
   return {
     provider,
     path: request.url ?? '',

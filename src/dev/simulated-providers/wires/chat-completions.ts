@@ -1,26 +1,56 @@
-/** The chat-completions wire as a provider writes it: bodies and events, as strings. */
-import type { PlanInput } from './response-plan.ts'
+import type { PlanInput } from '../response-plan.ts'
+import { isObject, promptFigures, type SimulatedRequest } from '../simulated-request.ts'
+import { type Refusal, type SimulatedWire, type StreamEvents, usageFigures } from '../simulated-wire.ts'
 
-export const HTML_PAGE =
-  '<!doctype html>\n<html><head><title>502 Bad Gateway</title></head><body><h1>Bad Gateway</h1></body></html>\n'
-
-const ABSURD_TOKENS = 1_000_000_000_000
-
-/** The events of one streamed answer. */
-export interface StreamEvents {
-  comment: string
-  role: string
-  /** One event a token: reasoning, text, refusal or a piece of a tool call. */
-  tokens: string[]
-  finish: string
-  usage: string
-  done: string
-  malformed: string
-  error: string
+/** The chat-completions wire as a provider speaks it. */
+export const CHAT_COMPLETIONS: SimulatedWire = {
+  readRequest,
+  hasKey: ({ authorization }) => authorization?.startsWith('Bearer ') === true,
+  ownHeaders: (provider, id) => ({
+    'x-request-id': `upstream-${id}`,
+    'openai-organization': `org-${provider}`,
+    'x-ratelimit-remaining-requests': '9999',
+  }),
+  retryAfterInHeader: true,
+  events,
+  whole,
+  error,
+  modelList: (models, provider) => ({
+    object: 'list',
+    data: models.map((id) => ({ id, object: 'model', created: 1_700_000_000, owned_by: provider })),
+  }),
 }
 
-/** Writes every event of a streamed answer. */
-export function chunkWriter(input: PlanInput): StreamEvents {
+function readRequest(body: unknown): SimulatedRequest | null {
+  if (!isObject(body) || typeof body.model !== 'string' || !Array.isArray(body.messages)) return null
+  const limit = body.max_completion_tokens ?? body.max_tokens
+  return {
+    model: body.model,
+    stream: body.stream === true,
+    ...promptFigures(body.messages.filter(isObject)),
+    completionLimit: typeof limit === 'number' ? limit : undefined,
+    tools: readTools(body.tools),
+    responseFormat: readResponseFormat(body.response_format),
+  }
+}
+
+function readTools(tools: unknown): SimulatedRequest['tools'] {
+  if (!Array.isArray(tools)) return []
+  return tools.flatMap((tool) => {
+    const definition = isObject(tool) ? tool.function : undefined
+    return isObject(definition) && typeof definition.name === 'string'
+      ? [{ name: definition.name, parameters: definition.parameters }]
+      : []
+  })
+}
+
+function readResponseFormat(format: unknown): SimulatedRequest['responseFormat'] {
+  if (!isObject(format) || typeof format.type !== 'string' || format.type === 'text') return null
+  const schema = isObject(format.json_schema) ? format.json_schema.schema : undefined
+  return { type: format.type, schema }
+}
+
+function events(input: PlanInput): StreamEvents {
   const { answer, behaviour, provider, model, id, created } = input
   const newline = behaviour.crlf ? '\r\n' : '\n'
   const event = (data: string) => `data: ${data}${newline}${newline}`
@@ -53,12 +83,11 @@ export function chunkWriter(input: PlanInput): StreamEvents {
     usage: event(`${lead}],"usage":${usageJson(input)}}`),
     done: event('[DONE]'),
     malformed: event(`${lead}{"index":0,"delta":{"content":"brok`),
-    error: event(errorJson(500, undefined, provider, model)),
+    error: event(error({ status: 500 }, provider, model)),
   }
 }
 
-/** The body of a non-streaming answer. */
-export function completionJson(input: PlanInput): string {
+function whole(input: PlanInput): string {
   const { answer, behaviour, provider, model, id, created } = input
   const { toolCall } = answer
   const message = {
@@ -88,34 +117,20 @@ export function completionJson(input: PlanInput): string {
   })
 }
 
-function usageJson({ answer, behaviour }: PlanInput): string {
-  const [prompt, completion] = usageFigures(answer.promptTokens, answer.completionTokens, behaviour.usage)
+function usageJson(input: PlanInput): string {
+  const [prompt, completion] = usageFigures(input)
   return `{"prompt_tokens":${prompt},"completion_tokens":${completion},"total_tokens":${prompt + completion}}`
 }
 
-function usageFigures(
-  prompt: number,
-  completion: number,
-  kind: PlanInput['behaviour']['usage'],
-): [number, number] {
-  if (kind === 'absurd') return [ABSURD_TOKENS, ABSURD_TOKENS]
-  return kind === 'negative' ? [-prompt, -completion - 1] : [prompt, completion]
-}
-
 /** An error body that names the provider and the model, as real ones do. */
-export function errorJson(
-  status: number,
-  code: 'context' | 'policy' | undefined,
-  provider: string,
-  model: string,
-): string {
+function error({ status, code }: Refusal, provider: string, model: string): string {
   const [type, errorCode, text] = errorTexts(status, code)
   return JSON.stringify({
     error: { message: `${text} (provider ${provider}, model ${model})`, type, param: null, code: errorCode },
   })
 }
 
-function errorTexts(status: number, code: 'context' | 'policy' | undefined): [string, string | null, string] {
+function errorTexts(status: number, code: Refusal['code']): [string, string | null, string] {
   if (code === 'context') {
     return [
       'invalid_request_error',

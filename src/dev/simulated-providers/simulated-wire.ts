@@ -1,0 +1,61 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { PlanInput } from './response-plan.ts'
+import type { SimulatedRequest } from './simulated-request.ts'
+
+/** What a provider refuses a request with. */
+export interface Refusal {
+  status: number
+  code?: 'context' | 'policy' | undefined
+  retryAfterSeconds?: number | undefined
+}
+
+/** The events of one streamed answer, as the wire writes them; empty where it has none of a kind. */
+export interface StreamEvents {
+  comment: string
+  /** What comes before the first token. */
+  role: string
+  /** One event a token: reasoning, text, refusal or a piece of a tool call. */
+  tokens: string[]
+  finish: string
+  usage: string
+  done: string
+  malformed: string
+  error: string
+}
+
+/** What the address of a request says. */
+export interface Addressed {
+  /** The model, on wires that have it in the path. */
+  model: string | null
+  /** Whether the path asks for a stream, on wires where it does. */
+  streams: boolean
+}
+
+/** A wire as a provider speaks it. */
+export interface SimulatedWire {
+  /** Null when the body is no request on this wire. */
+  readRequest(body: unknown, addressed: Addressed, headers: IncomingHttpHeaders): SimulatedRequest | null
+  hasKey(headers: IncomingHttpHeaders): boolean
+  /** Headers by which such providers name themselves, none of which may reach a client. */
+  ownHeaders(provider: string, id: string): Record<string, string>
+  /** Whether it says in a header how long to wait; otherwise in the error's body. */
+  retryAfterInHeader: boolean
+  events(input: PlanInput): StreamEvents
+  whole(input: PlanInput): string
+  error(refusal: Refusal, provider: string, model: string): string
+  modelList(models: readonly string[], provider: string): unknown
+}
+
+export const HTML_PAGE =
+  '<!doctype html>\n<html><head><title>502 Bad Gateway</title></head><body><h1>Bad Gateway</h1></body></html>\n'
+
+const ABSURD_TOKENS = 1_000_000_000_000
+
+/** Prompt and completion tokens as the behaviour has them told. */
+export function usageFigures({ answer, behaviour }: PlanInput): [prompt: number, completion: number] {
+  const { promptTokens, completionTokens } = answer
+  if (behaviour.usage === 'absurd') return [ABSURD_TOKENS, ABSURD_TOKENS]
+  return behaviour.usage === 'negative'
+    ? [-promptTokens, -completionTokens - 1]
+    : [promptTokens, completionTokens]
+}

@@ -1,0 +1,239 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { PlanInput } from '../response-plan.ts'
+import { isObject, promptFigures, type SimulatedRequest } from '../simulated-request.ts'
+import { type Refusal, type SimulatedWire, type StreamEvents, usageFigures } from '../simulated-wire.ts'
+import { askedJson } from './asked-json.ts'
+
+const KNOWN_FIELDS = new Set([
+  'model',
+  'messages',
+  'system',
+  'max_tokens',
+  'stream',
+  'temperature',
+  'top_p',
+  'tools',
+])
+const STOP_REASONS: Record<string, string> = {
+  stop: 'end_turn',
+  length: 'max_tokens',
+  tool_calls: 'tool_use',
+  content_filter: 'refusal',
+}
+
+/** The messages wire of Anthropic as a provider speaks it; it refuses what the real one refuses. */
+export const ANTHROPIC_MESSAGES: SimulatedWire = {
+  readRequest,
+  hasKey: (headers) => headers['x-api-key'] !== undefined,
+  ownHeaders: (provider, id) => ({
+    'request-id': `req_upstream-${id}`,
+    'anthropic-organization-id': `org-${provider}`,
+    'anthropic-ratelimit-requests-remaining': '9999',
+  }),
+  retryAfterInHeader: true,
+  events,
+  whole,
+  error,
+  modelList: (models) => ({
+    data: models.map((id) => ({
+      type: 'model',
+      id,
+      display_name: id,
+      created_at: '2026-01-05T00:00:00Z',
+    })),
+    has_more: false,
+    first_id: models[0] ?? null,
+    last_id: models.at(-1) ?? null,
+  }),
+}
+
+function readRequest(body: unknown, _: unknown, headers: IncomingHttpHeaders): SimulatedRequest | null {
+  if (headers['anthropic-version'] !== '2023-06-01' || !isObject(body)) return null
+  const { model, messages, max_tokens: limit, temperature = 1, system, tools } = body
+  const isKnown = Object.keys(body).every((field) => KNOWN_FIELDS.has(field))
+  const isLimit = Number.isInteger(limit) && Number(limit) >= 1
+  const isWarm = typeof temperature === 'number' && temperature >= 0 && temperature <= 1
+  if (!isKnown || !isLimit || !isWarm || typeof model !== 'string' || !areTurns(messages)) return null
+  const systemText = typeof system === 'string' ? system : ''
+  return {
+    model,
+    stream: body.stream === true,
+    ...promptFigures([...(systemText ? [{ role: 'system', content: systemText }] : []), ...messages]),
+    completionLimit: limit as number,
+    tools: readTools(tools),
+    responseFormat: askedJson(systemText),
+  }
+}
+
+type Turn = { role: string; content: Record<string, unknown>[] }
+
+/** Turns begin with the user's, say something, and end without white space where the model goes on. */
+function areTurns(messages: unknown): messages is Turn[] {
+  if (!Array.isArray(messages) || messages.length === 0 || messages[0].role !== 'user') return false
+  const areWhole = messages.every(
+    ({ role, content }) =>
+      ['user', 'assistant'].includes(role) &&
+      Array.isArray(content) &&
+      content.length > 0 &&
+      content.every((block) => block.type !== 'text' || block.text.trim() !== ''),
+  )
+  const last = messages.at(-1)
+  const end = last.role === 'assistant' ? last.content.at(-1).text : ''
+  return areWhole && end === end.trimEnd()
+}
+
+function readTools(tools: unknown): SimulatedRequest['tools'] {
+  if (!Array.isArray(tools)) return []
+  return tools.flatMap((tool) =>
+    isObject(tool) && typeof tool.name === 'string'
+      ? [{ name: tool.name, parameters: tool.input_schema }]
+      : [],
+  )
+}
+
+function events(input: PlanInput): StreamEvents {
+  const { answer, behaviour, provider, model, id } = input
+  const newline = behaviour.crlf ? '\r\n' : '\n'
+  const event = (data: { type: string; [field: string]: unknown }) =>
+    `event: ${data.type}${newline}data: ${JSON.stringify(data)}${newline}${newline}`
+  const [promptTokens, completionTokens] = usageFigures(input)
+  const hasUsage = behaviour.usage !== 'missing'
+  const { toolCall } = answer
+  let index = -1
+  /** A block's pieces, a token each; the first of them opens the block. */
+  const block = (start: Record<string, unknown>, deltas: Record<string, unknown>[]): string[] => {
+    if (deltas.length === 0) return []
+    const close = index >= 0 ? event({ type: 'content_block_stop', index }) : ''
+    index++
+    const number = index
+    const open = close + event({ type: 'content_block_start', index: number, content_block: start })
+    return deltas.map(
+      (delta, at) => (at === 0 ? open : '') + event({ type: 'content_block_delta', index: number, delta }),
+    )
+  }
+  const tokens = [
+    ...block(
+      { type: 'thinking', thinking: '', signature: '' },
+      answer.reasoning.map((thinking) => ({ type: 'thinking_delta', thinking })),
+    ),
+    ...block(
+      { type: 'text', text: '' },
+      [...answer.text, ...answer.refusal].map((text) => ({ type: 'text_delta', text })),
+    ),
+    ...(toolCall
+      ? block(
+          { type: 'tool_use', id: `toolu_${toolCall.id}`, name: toolCall.name, input: {} },
+          ['', ...toolCall.arguments].map((piece) => ({ type: 'input_json_delta', partial_json: piece })),
+        )
+      : []),
+  ]
+  return {
+    comment: event({ type: 'ping' }),
+    role: event({
+      type: 'message_start',
+      message: {
+        id: `msg_${id}`,
+        type: 'message',
+        role: 'assistant',
+        model: `${provider}-${model}`,
+        content: [],
+        stop_reason: null,
+        stop_sequence: null,
+        ...(hasUsage && { usage: promptUsage(promptTokens, 1) }),
+      },
+    }),
+    tokens,
+    finish:
+      (index >= 0 ? event({ type: 'content_block_stop', index }) : '') +
+      event({
+        type: 'message_delta',
+        delta: { stop_reason: stopReason(input), stop_sequence: null },
+        ...(hasUsage && { usage: { output_tokens: completionTokens } }),
+      }),
+    usage: '',
+    done: event({ type: 'message_stop' }),
+    malformed: `event: content_block_delta${newline}data: {"type":"content_block_delta","delta":{"te${newline}${newline}`,
+    error: `event: error${newline}data: ${error({ status: 529 }, provider, model)}${newline}${newline}`,
+  }
+}
+
+/** A part of the prompt came from a cache, as it often does; it is paid for all the same. */
+function promptUsage(promptTokens: number, outputTokens: number) {
+  const cached = Math.trunc(promptTokens / 3)
+  return {
+    input_tokens: promptTokens - cached,
+    cache_creation_input_tokens: 0,
+    cache_read_input_tokens: cached,
+    output_tokens: outputTokens,
+  }
+}
+
+const stopReason = ({ answer, behaviour }: PlanInput): string =>
+  behaviour.refuses ? 'refusal' : (STOP_REASONS[answer.finishReason] ?? answer.finishReason)
+
+function whole(input: PlanInput): string {
+  const { answer, behaviour, provider, model, id } = input
+  const { toolCall } = answer
+  const text = [...answer.text, ...answer.refusal].join('')
+  const [promptTokens, completionTokens] = usageFigures(input)
+  return JSON.stringify({
+    id: `msg_${id}`,
+    type: 'message',
+    role: 'assistant',
+    model: `${provider}-${model}`,
+    content: [
+      ...(answer.reasoning.length > 0 ? [{ type: 'thinking', thinking: answer.reasoning.join('') }] : []),
+      ...(text !== '' ? [{ type: 'text', text }] : []),
+      ...(toolCall
+        ? [
+            {
+              type: 'tool_use',
+              id: `toolu_${toolCall.id}`,
+              name: toolCall.name,
+              input: JSON.parse(toolCall.arguments.join('')),
+            },
+          ]
+        : []),
+    ],
+    stop_reason: stopReason(input),
+    stop_sequence: null,
+    ...(behaviour.usage !== 'missing' && { usage: promptUsage(promptTokens, completionTokens) }),
+  })
+}
+
+/** An error body that names the provider and the model, as real ones do. */
+function error({ status, code }: Refusal, provider: string, model: string): string {
+  const [type, text] = errorTexts(status, code)
+  return JSON.stringify({
+    type: 'error',
+    error: { type, message: `${text} (provider ${provider}, model ${model})` },
+    request_id: `req_upstream-${provider}`,
+  })
+}
+
+function errorTexts(status: number, code: Refusal['code']): [string, string] {
+  if (code === 'context') {
+    return ['invalid_request_error', 'prompt is too long: 9000 tokens > 8192 tokens maximum']
+  }
+  if (code === 'policy') return ['invalid_request_error', 'Output blocked by content filtering policy']
+  switch (status) {
+    case 400:
+      return ['invalid_request_error', 'Unsupported parameter.']
+    case 401:
+      return ['authentication_error', 'invalid x-api-key sk-sim****']
+    case 402:
+      return ['billing_error', 'You exceeded your current quota.']
+    case 403:
+      return ['permission_error', 'Your organization may not use this model.']
+    case 404:
+      return ['not_found_error', 'The model does not exist.']
+    case 413:
+      return ['request_too_large', 'The request is too large.']
+    case 429:
+      return ['rate_limit_error', 'Rate limit reached for requests.']
+    case 529:
+      return ['overloaded_error', 'Overloaded']
+    default:
+      return ['api_error', 'The server had an error while processing your request.']
+  }
+}

@@ -1,0 +1,187 @@
+import type { PlanInput } from '../response-plan.ts'
+import { isObject, promptFigures, type SimulatedRequest } from '../simulated-request.ts'
+import {
+  type Addressed,
+  type Refusal,
+  type SimulatedWire,
+  type StreamEvents,
+  usageFigures,
+} from '../simulated-wire.ts'
+
+const KNOWN_FIELDS = new Set(['contents', 'systemInstruction', 'tools', 'generationConfig'])
+/** JSON Schema keywords that the real wire refuses by name. */
+const REFUSED_KEYWORDS = /"(additionalProperties|\$schema|\$ref|\$defs|const|oneOf|allOf|exclusiveMinimum)":/
+const FINISH_REASONS: Record<string, string> = {
+  stop: 'STOP',
+  length: 'MAX_TOKENS',
+  tool_calls: 'STOP',
+  content_filter: 'SAFETY',
+}
+
+/** The generate-content wire of Google as a provider speaks it; it refuses what the real one refuses. */
+export const GOOGLE_GENERATE_CONTENT: SimulatedWire = {
+  readRequest,
+  hasKey: (headers) => headers['x-goog-api-key'] !== undefined,
+  ownHeaders: (provider) => ({ server: `simulated-${provider}`, 'server-timing': 'gfet4t7; dur=12' }),
+  retryAfterInHeader: false,
+  events,
+  whole: (input) => JSON.stringify(wholeReply(input)),
+  error,
+  modelList: (models) => ({
+    models: models.map((id) => ({
+      name: `models/${id}`,
+      displayName: id,
+      supportedGenerationMethods: ['generateContent', 'countTokens'],
+    })),
+  }),
+}
+
+function readRequest(body: unknown, { model, streams }: Addressed): SimulatedRequest | null {
+  if (model === null || !isObject(body) || !Array.isArray(body.contents) || body.contents.length === 0) {
+    return null
+  }
+  const config = isObject(body.generationConfig) ? body.generationConfig : {}
+  const schemas = JSON.stringify([body.tools, config.responseSchema])
+  const isKnown = Object.keys(body).every((field) => KNOWN_FIELDS.has(field))
+  if (!isKnown || REFUSED_KEYWORDS.test(schemas) || !body.contents.every(isContent)) return null
+  const system = isObject(body.systemInstruction)
+    ? [{ role: 'system', content: body.systemInstruction.parts }]
+    : []
+  const turns = body.contents.map(({ role, parts }) => ({
+    role: role === 'model' ? 'assistant' : 'user',
+    content: parts,
+  }))
+  const limit = config.maxOutputTokens
+  return {
+    model,
+    stream: streams,
+    ...promptFigures([...system, ...turns]),
+    completionLimit: typeof limit === 'number' ? limit : undefined,
+    tools: readTools(body.tools),
+    responseFormat:
+      config.responseMimeType === 'application/json' ? { type: 'json', schema: config.responseSchema } : null,
+  }
+}
+
+const isContent = (content: unknown): boolean =>
+  isObject(content) &&
+  (content.role === 'user' || content.role === 'model') &&
+  Array.isArray(content.parts) &&
+  content.parts.length > 0
+
+function readTools(tools: unknown): SimulatedRequest['tools'] {
+  const declared = Array.isArray(tools) ? tools.flatMap((tool) => tool.functionDeclarations ?? []) : []
+  return declared.filter(isObject).map(({ name, parameters }) => ({ name: String(name), parameters }))
+}
+
+function events(input: PlanInput): StreamEvents {
+  const { answer, behaviour, provider, model } = input
+  const newline = behaviour.crlf ? '\r\n' : '\n'
+  const event = (data: unknown) => `data: ${JSON.stringify(data)}${newline}${newline}`
+  const part = (content: object) => event(chunk(input, { content: { parts: [content], role: 'model' } }))
+  const call = functionCall(input)
+  return {
+    comment: `: processing${newline}${newline}`,
+    // The wire says nothing before its first part.
+    role: '',
+    tokens: [
+      ...answer.reasoning.map((text) => part({ text, thought: true })),
+      ...[...answer.text, ...answer.refusal].map((text) => part({ text })),
+      ...(call ? [part({ functionCall: call })] : []),
+    ],
+    finish: event(
+      chunk(input, {
+        content: { parts: [{ text: '' }], role: 'model' },
+        finishReason: finishReason(input),
+      }),
+    ),
+    usage: '',
+    done: '',
+    malformed: `data: {"candidates":[{"content":{"pa${newline}${newline}`,
+    error: event(JSON.parse(error({ status: 500 }, provider, model))),
+  }
+}
+
+function chunk(input: PlanInput, candidate: object) {
+  const { behaviour, provider, model, id } = input
+  return {
+    candidates: [{ ...candidate, index: 0 }],
+    ...(behaviour.usage !== 'missing' && { usageMetadata: usageMetadata(input) }),
+    modelVersion: `${provider}-${model}`,
+    responseId: `resp-${id}`,
+  }
+}
+
+/** Thoughts stand beside the candidates' tokens. */
+function usageMetadata(input: PlanInput) {
+  const [prompt, completion] = usageFigures(input)
+  const thoughts = input.behaviour.usage === 'true' ? input.answer.reasoning.length : 0
+  return {
+    promptTokenCount: prompt,
+    candidatesTokenCount: completion - thoughts,
+    ...(thoughts > 0 && { thoughtsTokenCount: thoughts }),
+    totalTokenCount: prompt + completion,
+  }
+}
+
+/** A call comes whole; one that the limit cut short does not come. */
+function functionCall({ answer }: PlanInput): object | null {
+  if (!answer.toolCall || answer.finishReason === 'length') return null
+  return { name: answer.toolCall.name, args: JSON.parse(answer.toolCall.arguments.join('')) }
+}
+
+const finishReason = ({ answer, behaviour }: PlanInput): string =>
+  behaviour.refuses ? 'SAFETY' : (FINISH_REASONS[answer.finishReason] ?? answer.finishReason)
+
+function wholeReply(input: PlanInput) {
+  const { answer } = input
+  const call = functionCall(input)
+  const text = [...answer.text, ...answer.refusal].join('')
+  const parts = [
+    ...(answer.reasoning.length > 0 ? [{ text: answer.reasoning.join(''), thought: true }] : []),
+    ...(text !== '' ? [{ text }] : []),
+    ...(call ? [{ functionCall: call }] : []),
+  ]
+  return chunk(input, { content: { parts, role: 'model' }, finishReason: finishReason(input) })
+}
+
+/** An error body that names the provider and the model, as real ones do. */
+function error({ status, code, retryAfterSeconds }: Refusal, provider: string, model: string): string {
+  const [name, text, reason] = errorTexts(status, code)
+  const details = [
+    ...(reason ? [{ '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason }] : []),
+    ...(retryAfterSeconds !== undefined
+      ? [{ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: `${retryAfterSeconds}s` }]
+      : []),
+  ]
+  const message = `${text} (provider ${provider}, model ${model})`
+  return JSON.stringify({ error: { code: status, message, status: name, details } })
+}
+
+function errorTexts(status: number, code: Refusal['code']): [string, string, string?] {
+  if (code === 'context') {
+    return [
+      'INVALID_ARGUMENT',
+      'The input token count (9000) exceeds the maximum number of tokens allowed (8192).',
+    ]
+  }
+  if (code === 'policy') return ['INVALID_ARGUMENT', 'The prompt was rejected by our safety system.']
+  switch (status) {
+    case 400:
+      return ['INVALID_ARGUMENT', 'Unsupported parameter.']
+    case 401:
+      return ['UNAUTHENTICATED', 'Request had invalid authentication credentials.']
+    case 403:
+      return ['PERMISSION_DENIED', 'Your organization may not use this model.', 'PERMISSION_DENIED']
+    case 404:
+      return ['NOT_FOUND', 'The model does not exist.']
+    case 429:
+      return ['RESOURCE_EXHAUSTED', 'Rate limit reached for requests.']
+    case 503:
+      return ['UNAVAILABLE', 'The model is overloaded. Please try again later.']
+    case 504:
+      return ['DEADLINE_EXCEEDED', 'The request timed out.']
+    default:
+      return ['INTERNAL', 'The server had an error while processing your request.']
+  }
+}
