@@ -1,22 +1,17 @@
 import { parseArgs } from 'node:util'
-import { type CallRecord, createCallRecordStore } from '../billing/call-record-store.ts'
+import { createCallRecordStore } from '../billing/call-record-store.ts'
+import { findCallInFlight } from '../billing/find-call-in-flight.ts'
+import { settledTimeline } from '../billing/operator-call.ts'
 import { readConfig } from '../config.ts'
-import { createFindQueuedCalls } from '../platform/queued-calls.ts'
+import type { SettledTimeline, TimelineEvent } from '../core/operator-api.ts'
 import { createDispatchQueue, createSettlementQueue } from '../platform/queues.ts'
 import { type CommandClients, openClients } from './clients.ts'
 import { type CommandOutput, runCommand, UsageError } from './run-command.ts'
-import { lines, usd } from './views.ts'
+import { lines } from './views.ts'
 
 const USAGE = `Usage: npm run trace -- ID [--json]
 
   ID is a call's id (chatcmpl_…) or the x-request-id of a request.`
-
-interface TraceEvent {
-  at: string
-  /** Milliseconds since the call was admitted. */
-  after_ms: number
-  event: string
-}
 
 /** `npm run trace -- ID [--json]`: the timeline of one call, or where a running one is. Exits 1 when nothing is known. */
 async function main(args: string[]): Promise<CommandOutput> {
@@ -29,7 +24,7 @@ async function main(args: string[]): Promise<CommandOutput> {
     const record = await store.find(id)
     const records = record ? [record] : await store.findByRequestId(id)
     if (records.length === 0) return await traceRunning(id, clients)
-    const traces = records.map(traceView)
+    const traces = records.map(settledTimeline)
     return {
       data: traces.length === 1 ? traces[0] : { calls: traces },
       text: traces.map(describe).join('\n\n'),
@@ -39,83 +34,27 @@ async function main(args: string[]): Promise<CommandOutput> {
   }
 }
 
-/** A call that is not settled yet: which queue it is in. Its job carries nothing an operator may read beyond that. */
+/** A call that is not settled yet: where it is. Its job carries nothing an operator may read beyond that. */
 async function traceRunning(id: string, clients: CommandClients): Promise<CommandOutput> {
-  const dispatch = createDispatchQueue(clients.redis())
-  const settlement = createSettlementQueue(clients.redis())
+  const dispatchQueue = createDispatchQueue(clients.redis())
+  const settlementQueue = createSettlementQueue(clients.redis())
   try {
-    const state = await dispatch.getJobState(id)
-    const isQueued = (await createFindQueuedCalls(dispatch, settlement)([id])).has(id)
-    if (isQueued) {
-      const where =
-        state === 'unknown' ? { queue: settlement.name, state: 'waiting' } : { queue: dispatch.name, state }
-      const view = { id, status: 'in_flight', ...where }
-      return { data: view, text: lines(view) }
-    }
-    throw new Error(`nothing is known of ${id}: it was refused before the queue, or never was`)
+    const found = await findCallInFlight(id, { dispatchQueue, settlementQueue })
+    if (!found) throw new Error(`nothing is known of ${id}: it was refused before the queue, or never was`)
+    const { candidates, timeline, ...view } = found
+    const targets = candidates.map(({ offer }) => offer).join(', ')
+    return { data: found, text: `${lines({ ...view, candidates: targets })}\n\n${eventLines(timeline)}` }
   } finally {
-    await Promise.all([dispatch.close(), settlement.close()])
+    await Promise.all([dispatchQueue.close(), settlementQueue.close()])
   }
 }
 
-function traceView(record: CallRecord) {
-  const rate = (picoPerToken: bigint | null) =>
-    picoPerToken === null ? null : usd(picoPerToken * 1_000_000n)
-  return {
-    id: record.id,
-    account_id: record.accountId,
-    key_id: record.keyId,
-    request_id: record.requestId,
-    status: record.status,
-    error_code: record.errorCode,
-    finish_reason: record.finishReason,
-    stream: record.stream,
-    requested_model: record.requestedModel,
-    served_model: record.servedModelId,
-    served_offer: record.servedOfferId,
-    prompt_tokens: record.promptTokens,
-    completion_tokens: record.completionTokens,
-    usage_source: record.usageSource,
-    usage_clamped: record.usageClamped,
-    prompt_rate: rate(record.promptRatePico),
-    completion_rate: rate(record.completionRatePico),
-    rate_version: record.rateVersion,
-    held_usd: usd(record.holdPico),
-    charged_usd: usd(record.chargePico),
-    timeline: timeline(record),
-  }
+function describe({ timeline, attempts: _attempts, ...view }: SettledTimeline): string {
+  return `${lines({ ...view })}\n\n${eventLines(timeline)}`
 }
 
-function timeline(record: CallRecord): TraceEvent[] {
-  const events: Array<[at: number | null, event: string]> = [
-    [record.admittedAt, `admitted, ${usd(record.holdPico)} USD held`],
-    [record.claimedAt, 'claimed by a worker'],
-    ...record.attempts.flatMap((attempt): Array<[number, string]> => {
-      const status = attempt.httpStatus === null ? '' : ` (HTTP ${attempt.httpStatus})`
-      return [
-        [attempt.startedAt, `attempt at ${attempt.offerId}`],
-        [
-          attempt.startedAt + attempt.durationMs,
-          `attempt at ${attempt.offerId}: ${attempt.outcome}${status}`,
-        ],
-      ]
-    }),
-    [record.firstTokenAt, 'first token'],
-    [record.finishedAt, `finished: ${record.status}`],
-    [record.settledAt, `settled, ${usd(record.chargePico)} USD charged`],
-  ]
-  return events
-    .flatMap(([at, event]) => (at === null ? [] : [{ at, event }]))
-    .sort((one, other) => one.at - other.at)
-    .map(({ at, event }) => ({ at: new Date(at).toISOString(), after_ms: at - record.admittedAt, event }))
-}
-
-function describe({ timeline, ...view }: ReturnType<typeof traceView>): string {
-  const events = timeline.map(
-    ({ at, after_ms, event }) => `${at}  ${`+${after_ms}`.padStart(8)} ms  ${event}`,
-  )
-  return `${lines(view)}\n\n${events.join('\n')}`
-}
+const eventLines = (timeline: readonly TimelineEvent[]): string =>
+  timeline.map(({ at, after_ms, event }) => `${at}  ${`+${after_ms}`.padStart(8)} ms  ${event}`).join('\n')
 
 const args = process.argv.slice(2)
 await runCommand(args.includes('--json'), () => main(args))

@@ -102,7 +102,7 @@ export interface TrafficFigures {
 
 export type TrafficPoint = TrafficFigures & { at: IsoTime }
 
-/** GET /admin/api/calls?account&key&status&model&offer&min_duration_ms&from&to&limit&cursor: `OperatorPage<OperatorCall>`. */
+/** GET /admin/api/calls?account&key&request&status&model&offer&min_duration_ms&from&to&limit&cursor: `OperatorPage<OperatorCall>`. Settled calls, admitted in the span; by default the last 30 days. */
 export interface OperatorCall {
   id: string
   account_id: string
@@ -117,8 +117,6 @@ export interface OperatorCall {
   served_offer: string | null
   prompt_tokens: number
   completion_tokens: number
-  /** What `model: "auto"` chose by; null for other calls. */
-  auto: { score: number; tier: string | null; profile: string | null } | null
   is_byok: boolean
   held_usd: DecimalUsd
   charged_usd: DecimalUsd
@@ -132,7 +130,7 @@ export interface OperatorCall {
   settlement_lag_ms: number
 }
 
-/** GET /admin/api/calls/:id/timeline, also by x-request-id where it names a single call. */
+/** GET /admin/api/calls/:id/timeline. */
 export type CallTimelineView = SettledTimeline | InFlightTimeline
 
 export interface SettledTimeline extends OperatorCall {

@@ -1,0 +1,79 @@
+import { callIdRange } from '../core/call-id-range.ts'
+import type { MarginView } from '../core/operator-api.ts'
+import type { TimeRange } from '../core/usage-query.ts'
+import type { Postgres } from '../platform/postgres.ts'
+
+export type MarginGroup = MarginView['group_by']
+
+/** Revenue and cost of some calls, pico-USD. */
+export interface MarginSums {
+  calls: bigint
+  promptTokens: bigint
+  completionTokens: bigint
+  revenuePico: bigint
+  costPico: bigint
+}
+
+export interface Margin {
+  rows: Array<MarginSums & { group: string }>
+  total: MarginSums
+}
+
+export interface MarginStore {
+  /** Of the calls admitted in a span of time. Null when there are more groups than `rowsMax`. */
+  margin(range: TimeRange, group: MarginGroup, rowsMax: number): Promise<Margin | null>
+}
+
+const GROUPS: Record<MarginGroup, string> = {
+  model: "coalesce(served_model_id, '-')",
+  provider: "coalesce(split_part(served_offer_id, '/', 1), '-')",
+  day: "to_char(to_timestamp(admitted_at_ms / 1000) AT TIME ZONE 'UTC', 'YYYY-MM-DD')",
+}
+
+/** Tokens times the cost rates kept with each call; zero on a client's own key. Sums leave as text. */
+const marginSql = (group: MarginGroup) => `
+WITH calls AS (
+  SELECT ${GROUPS[group]} AS "group", prompt_tokens, completion_tokens, charge_pico,
+         prompt_tokens * coalesce(prompt_cost_pico, 0)::numeric
+           + completion_tokens * coalesce(completion_cost_pico, 0)::numeric AS cost_pico
+  FROM call_records
+  WHERE id >= $1 AND id < $2 AND admitted_at_ms >= $3::bigint AND admitted_at_ms < $4::bigint
+), summed AS (
+  SELECT "group", grouping("group") = 1 AS "isTotal", count(*) AS calls, sum(prompt_tokens) AS prompt,
+         sum(completion_tokens) AS completion, sum(charge_pico) AS revenue, sum(cost_pico) AS cost
+  FROM calls GROUP BY GROUPING SETS (("group"), ())
+)
+SELECT "group", "isTotal", calls::text AS "calls", coalesce(prompt, 0)::text AS "promptTokens",
+       coalesce(completion, 0)::text AS "completionTokens", coalesce(revenue, 0)::text AS "revenuePico",
+       coalesce(cost, 0)::text AS "costPico"
+FROM summed
+ORDER BY "isTotal" DESC, ${group === 'day' ? '"group"' : 'revenue DESC, "group"'} LIMIT $5::integer`
+
+type Row = Record<keyof MarginSums, string> & { group: string | null }
+
+export function createMarginStore(postgres: Postgres): MarginStore {
+  return {
+    async margin(range, group, rowsMax) {
+      const ids = callIdRange(range)
+      const [total, ...rows] = await postgres.$queryRawUnsafe<Row[]>(
+        marginSql(group),
+        ids.from,
+        ids.to,
+        BigInt(range.fromMs),
+        BigInt(range.toMs),
+        rowsMax + 2,
+      )
+      if (!total) throw new Error('the margin could not be summed')
+      if (rows.length > rowsMax) return null
+      return { total: toSums(total), rows: rows.map((row) => ({ group: row.group ?? '-', ...toSums(row) })) }
+    },
+  }
+}
+
+const toSums = (row: Row): MarginSums => ({
+  calls: BigInt(row.calls),
+  promptTokens: BigInt(row.promptTokens),
+  completionTokens: BigInt(row.completionTokens),
+  revenuePico: BigInt(row.revenuePico),
+  costPico: BigInt(row.costPico),
+})
