@@ -1,8 +1,15 @@
+import type { ProviderKeyVault } from '../src/catalog/provider-key-vault.ts'
 import { type HealthEffect, healthEffect } from '../src/core/attempt-failure.ts'
 import type { AttemptRecord, CallBody, CallEnvelope, Candidate } from '../src/core/call-job.ts'
 import type { CatalogSnapshot } from '../src/core/catalog.ts'
 import type { CompletionMessage, FinishReason } from '../src/core/completion.ts'
-import { type FailoverState, giveUpNow, nextStep, type PastAttempt } from '../src/core/failover.ts'
+import {
+  type FailoverState,
+  giveUpNow,
+  nextStep,
+  type PastAttempt,
+  type RouteHealth,
+} from '../src/core/failover.ts'
 import type { FrameError } from '../src/core/frames.ts'
 import { repairJson, wantsJson } from '../src/core/json-repair.ts'
 import type { Logger } from '../src/platform/logger.ts'
@@ -18,6 +25,7 @@ import type { AttemptMeter } from './attempt-meter.ts'
 import type { BreakerBoard, Probe } from './breaker-board.ts'
 import { inAttemptSpan } from './call-spans.ts'
 import { type CallUsage, countedUsage, NOTHING_USED, upstreamUsage } from './call-usage.ts'
+import { noteReception } from './own-key.ts'
 import { pause } from './pause.ts'
 import type { ProviderRegistry } from './providers/registry.ts'
 import type { RetryBudget } from './retry-budget.ts'
@@ -55,6 +63,8 @@ export type AttemptChain = (call: ChainCall) => Promise<ChainOutcome>
 export interface ChainDependencies {
   catalog: () => CatalogSnapshot
   providers: ProviderRegistry
+  /** Clients' own keys. Absent: none can be had. */
+  ownKeys?: ProviderKeyVault
   board: BreakerBoard
   /** Hears what every attempt took. Absent: nobody measures. */
   meter?: AttemptMeter
@@ -102,7 +112,7 @@ class ChainRun {
       if (step.afterMs > 0) await pause(step.afterMs, signal)
 
       const candidate = this.#candidate(step.routeIndex)
-      const health = board.health(candidate.offerId)
+      const health = this.#health(candidate, catalog)
       // What opened its breaker meanwhile, or lost the race for the probe, is decided upon anew.
       if (health.kind === 'down') continue
       const plan = { candidate, offer: catalog.offers.get(candidate.offerId)!, lastChance: step.lastChance }
@@ -119,12 +129,13 @@ class ChainRun {
 
   #state(catalog: CatalogSnapshot): FailoverState {
     const { envelope } = this.#call
-    const { board, now, random, settings } = this.#deps
+    const { now, random, settings } = this.#deps
     return {
-      routes: envelope.candidates.map(({ offerId, modelId, contextLength }) => ({
-        modelId,
-        contextLength,
-        health: catalog.offers.has(offerId) ? board.health(offerId) : { kind: 'gone' },
+      routes: envelope.candidates.map((candidate) => ({
+        modelId: candidate.modelId,
+        contextLength: candidate.contextLength,
+        providerKeyId: candidate.providerKeyId,
+        health: this.#health(candidate, catalog),
       })),
       attempts: this.#failures,
       relayed: this.#relayed(),
@@ -136,6 +147,12 @@ class ChainRun {
     }
   }
 
+  /** How an offer fares with our key says nothing of another key's standing there. */
+  #health({ offerId, providerKeyId }: Candidate, catalog: CatalogSnapshot): RouteHealth {
+    if (!catalog.offers.has(offerId)) return { kind: 'gone' }
+    return providerKeyId === undefined ? this.#deps.board.health(offerId) : { kind: 'ready' }
+  }
+
   #relayed(): FailoverState['relayed'] {
     if (!this.#relay.isShown) return { kind: 'nothing' }
     if (!this.#relay.isTextOnly) return { kind: 'more' }
@@ -144,7 +161,7 @@ class ChainRun {
 
   async #attempt(plan: AttemptPlan, routeIndex: number, probe: Probe | null): Promise<AttemptOutcome> {
     const { board, now } = this.#deps
-    const { offerId } = plan.candidate
+    const { offerId, providerKeyId } = plan.candidate
     const startedAt = now()
     let outcome: AttemptOutcome
     try {
@@ -166,17 +183,29 @@ class ChainRun {
       startedAt,
       firstTokenMs: end.firstTokenAt === null ? null : end.firstTokenAt - startedAt,
       durationMs: endedAt - startedAt,
+      ...(providerKeyId !== undefined && { providerKeyId }),
     }
     this.#records.push(record)
     if (outcome.kind === 'failed') {
       this.#failures.push({ routeIndex, failure: outcome.failure, endedAt })
       this.#relay.discardUnseen()
     }
+    this.#report(plan, record, outcome, probe)
+    this.#log(plan.candidate, outcome)
+    return outcome
+  }
+
+  /** What an attempt on the client's own key shows is about that key: shared health and measures never hear of it. */
+  #report(plan: AttemptPlan, record: AttemptRecord, outcome: AttemptOutcome, probe: Probe | null): void {
+    const { board, meter, ownKeys } = this.#deps
+    const { offerId, providerKeyId } = plan.candidate
+    if (providerKeyId !== undefined) {
+      if (ownKeys) noteReception(providerKeyId, outcome, ownKeys)
+      return
+    }
     const effect = effectOf(outcome)
     board.report(offerId, effect, probe)
-    this.#deps.meter?.attempt(plan, record, effect)
-    this.#log(offerId, outcome)
-    return outcome
+    meter?.attempt(plan, record, effect)
   }
 
   async #completed(
@@ -189,7 +218,7 @@ class ChainRun {
     const used = usage
       ? upstreamUsage(usage, envelope, served)
       : await countedUsage(message, body, envelope, served)
-    if (!this.#isRescue && !used.usageClamped) {
+    if (!this.#isRescue && !used.usageClamped && served.providerKeyId === undefined) {
       this.#deps.meter?.answer(served, this.#records.at(-1)!, used.usage.completionTokens)
     }
     if (used.usageClamped) {
@@ -239,7 +268,7 @@ class ChainRun {
     return { callId: id, requestId, offerId }
   }
 
-  #log(offerId: string, outcome: AttemptOutcome): void {
+  #log({ offerId, providerKeyId }: Candidate, outcome: AttemptOutcome): void {
     const { logger } = this.#deps
     if (outcome.end.malformedEvents > 0) {
       const { malformedEvents } = outcome.end
@@ -250,9 +279,14 @@ class ChainRun {
     }
     if (outcome.kind !== 'failed') return
     const { kind, httpStatus, internal } = outcome.failure
-    const about = { ...this.#names(offerId), kind, httpStatus, internal }
+    const about = { ...this.#names(offerId), kind, httpStatus }
+    if (providerKeyId !== undefined) {
+      // Nothing that the provider said: it may repeat the client's key.
+      logger.info({ ...about, providerKeyId }, "an attempt on a client's own key failed")
+      return
+    }
     // Of a provider that refuses us the breaker board raises the alarm, once.
-    logger.warn(about, 'an attempt failed')
+    logger.warn({ ...about, internal }, 'an attempt failed')
   }
 }
 

@@ -1,3 +1,4 @@
+import type { ProviderKeyVault } from '../src/catalog/provider-key-vault.ts'
 import { type AttemptFailure, attemptFailure } from '../src/core/attempt-failure.ts'
 import type { CallBody, Candidate } from '../src/core/call-job.ts'
 import type { Offer } from '../src/core/catalog.ts'
@@ -5,6 +6,7 @@ import type { FinishReason } from '../src/core/completion.ts'
 import type { Usage } from '../src/core/pricing.ts'
 import type { AnswerRelay } from './answer-relay.ts'
 import { announcingFirst } from './first-content.ts'
+import { keyOfAttempt } from './own-key.ts'
 import { PrefixGuard } from './prefix-guard.ts'
 import { countTextTokens } from './providers/count-tokens.ts'
 import type { AttemptEnd, AttemptRequest, ContentListener } from './providers/provider.ts'
@@ -35,13 +37,15 @@ export type AttemptOutcome =
   | { kind: 'cancelled'; end: AttemptEnd }
 
 interface AttemptCall {
-  envelope: { callDeadlineAt: number }
+  envelope: { accountId: string; callDeadlineAt: number }
   body: CallBody
   signal: AbortSignal
 }
 
 interface AttemptDependencies {
   providers: ProviderRegistry
+  /** Clients' own keys. Absent: none can be had. */
+  ownKeys?: ProviderKeyVault
   settings: AttemptSettings
   now: () => number
 }
@@ -58,8 +62,11 @@ export async function runAttempt(
   deps: AttemptDependencies,
 ): Promise<AttemptOutcome> {
   const client = deps.providers(plan.offer.provider.wire)
+  const key = await keyOfAttempt(plan, call.envelope.accountId, deps.ownKeys)
+  if (key.kind === 'failed') return untried(key.failure)
   const request: AttemptRequest = {
     offer: plan.offer,
+    ...(key.kind === 'own' && { apiKey: key.secret }),
     messages: call.body.messages,
     parameters: call.body.parameters,
     completionLimit: plan.candidate.completionLimit,
@@ -91,6 +98,12 @@ export async function runAttempt(
   return guard.differs || (end.result.kind === 'finished' && !guard.hasTakenOver)
     ? { kind: 'failed', failure: attemptFailure('rescue-mismatch', 'says something else'), end }
     : outcomeOf(end)
+}
+
+/** The outcome of an attempt that never reached its provider. */
+function untried(failure: AttemptFailure): AttemptOutcome {
+  const end = { httpStatus: null, firstTokenAt: null, malformedEvents: 0 }
+  return { kind: 'failed', failure, end: { ...end, result: { kind: 'failed', failure } } }
 }
 
 function outcomeOf(end: AttemptEnd): AttemptOutcome {

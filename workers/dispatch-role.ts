@@ -1,9 +1,11 @@
 import { Registry } from 'prom-client'
 import { createHoldGate } from '../src/billing/hold-gate.ts'
 import { createCatalogStore } from '../src/catalog/catalog-store.ts'
+import { openProviderKeyVault } from '../src/catalog/provider-key-vault.ts'
 import type { Config } from '../src/config.ts'
 import type { Logger } from '../src/platform/logger.ts'
 import { pollEvery } from '../src/platform/poll-every.ts'
+import { createPostgres } from '../src/platform/postgres.ts'
 import { createProcessReport } from '../src/platform/process-report.ts'
 import {
   createDispatchQueue,
@@ -35,6 +37,14 @@ import { createSettlementOutlet } from './settlement-outlet.ts'
 /** How often settlements are confirmed. */
 const CONFIRM_MS = 1_000
 
+/** A call waits for its key, so PostgreSQL is not waited for long. */
+const KEYS_POSTGRES = {
+  name: 'switchyard-dispatch-keys',
+  poolSize: 2,
+  connectTimeoutMs: 1_500,
+  statementTimeoutMs: 1_500,
+}
+
 /** The dispatch process, composed: claims calls, runs the failover chain, publishes frames. */
 export async function startDispatchRole(
   config: Readonly<Config>,
@@ -59,6 +69,16 @@ export async function startDispatchRole(
     openChannels: () => calls.channels(),
   })
   const transport = createTransport(config)
+  // Connects when the first call on a client's own key comes.
+  const keysPostgres = createPostgres({ ...KEYS_POSTGRES, databaseUrl: config.databaseUrl, logger })
+  const ownKeys = await openProviderKeyVault({
+    postgres: keysPostgres,
+    redis,
+    subscriber,
+    masterKeys: config.masterKeys,
+    logger,
+    clock: Date.now,
+  })
   const board = await createBreakerBoard({ redis, subscriber, settings: config, now: Date.now, logger })
   exportBreakers(board, registry)
   const measures = createMeasureLog({ redis, now: Date.now, logger })
@@ -105,6 +125,7 @@ export async function startDispatchRole(
         connectTimeoutMs: config.connectTimeoutMs,
         now: Date.now,
       }),
+      ownKeys,
       board,
       meter: createAttemptMeter(measures, registry),
       budget,
@@ -138,13 +159,14 @@ export async function startDispatchRole(
       stopConfirming()
       epoch.stop()
       publisher.stop()
-      await Promise.all([board.close(), measures.close(), budget.close(), transport.close()])
+      await Promise.all([ownKeys.stop(), board.close(), measures.close(), budget.close(), transport.close()])
       await Promise.all([dispatchQueue.close(), settlementQueue.close()])
       catalog.close()
       // QUIT, not disconnect: the last frames are still on their way.
       await redis.quit()
       queueRedis.disconnect()
       subscriber.disconnect()
+      await keysPostgres.$disconnect()
     },
   }
 }

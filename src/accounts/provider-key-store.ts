@@ -9,7 +9,7 @@ export interface ProviderKey {
   accountId: string
   providerId: string
   name: string
-  /** The last four characters of the secret. */
+  /** The last four characters of the secret; empty where it is so short that they would tell it. */
   last4: string
   allowFallback: boolean
   disabled: boolean
@@ -30,7 +30,7 @@ export interface NewProviderKey {
 
 export type ProviderKeyChange = Partial<Pick<ProviderKey, 'name' | 'allowFallback' | 'disabled'>>
 
-/** Clients' own keys at providers. After every change the account is to be announced as changed. */
+/** Clients' own keys at providers. Rejects when a change could not be announced: it stands then, and repeating it helps. */
 export interface ProviderKeyStore {
   /** Keeps a key, sealed. Null when the account has its fill. */
   create(accountId: string, key: NewProviderKey): Promise<ProviderKey | null>
@@ -45,6 +45,7 @@ export interface ProviderKeyStore {
 export const PROVIDER_KEYS_PER_ACCOUNT_MAX = 100
 
 const LAST_CHARS = 4
+const SHOWN_FROM_CHARS = 16
 
 const PUBLIC = {
   id: true,
@@ -60,23 +61,33 @@ const PUBLIC = {
   createdAt: true,
 } as const
 
+export interface ProviderKeyStoreOptions {
+  postgres: Postgres
+  masterKeys: MasterKeys
+  /** Tells every process, after a change is committed, that an account changed. */
+  announceAccount: (accountId: string) => Promise<void>
+}
+
 /** The provider key store over PostgreSQL; secrets are sealed under the master key, bound to account and key. */
-export function createProviderKeyStore(postgres: Postgres, masterKeys: MasterKeys): ProviderKeyStore {
-  const sealer = createSealer(masterKeys, PROVIDER_KEY_PURPOSE)
+export function createProviderKeyStore(options: ProviderKeyStoreOptions): ProviderKeyStore {
+  const { postgres, announceAccount } = options
+  const sealer = createSealer(options.masterKeys, PROVIDER_KEY_PURPOSE)
   return {
     async create(accountId, { secret, ...settings }) {
       const id = newId('pkey')
       const secretSealed = sealer.seal(secret, providerKeyContext(accountId, id))
-      return postgres.$transaction(async (transaction) => {
+      const created = await postgres.$transaction(async (transaction) => {
         // The account's row in hand, nobody else counts at the same time.
         await transaction.$queryRawUnsafe('SELECT id FROM accounts WHERE id = $1 FOR UPDATE', accountId)
         const count = await transaction.providerKey.count({ where: { accountId } })
         if (count >= PROVIDER_KEYS_PER_ACCOUNT_MAX) return null
         return transaction.providerKey.create({
-          data: { id, accountId, secretSealed, last4: secret.slice(-LAST_CHARS), ...settings },
+          data: { id, accountId, secretSealed, last4: lastOf(secret), ...settings },
           select: PUBLIC,
         })
       })
+      if (created) await announceAccount(accountId)
+      return created
     },
 
     async list(accountId) {
@@ -93,16 +104,24 @@ export function createProviderKeyStore(postgres: Postgres, masterKeys: MasterKey
         data: change,
         select: PUBLIC,
       })
+      await announceAccount(accountId)
       return changed ?? null
     },
 
     async remove(keyId, accountId) {
-      return postgres.$transaction(async (transaction) => {
+      const removed = await postgres.$transaction(async (transaction) => {
         const where = { id: keyId, ...(accountId !== undefined && { accountId }) }
         const found = await transaction.providerKey.findFirst({ where, select: PUBLIC })
         await transaction.providerKey.deleteMany({ where })
         return found
       })
+      // Announced again when there is nothing to remove: the announcement of the first try may have failed.
+      const owner = removed?.accountId ?? accountId
+      if (owner !== undefined) await announceAccount(owner)
+      return removed
     },
   }
 }
+
+/** Of a short secret the last characters would tell too much. */
+const lastOf = (secret: string): string => (secret.length < SHOWN_FROM_CHARS ? '' : secret.slice(-LAST_CHARS))

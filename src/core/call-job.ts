@@ -92,6 +92,8 @@ export interface AttemptRecord {
   startedAt: number
   firstTokenMs: number | null
   durationMs: number
+  /** The client's own key that was used; absent where ours was. */
+  providerKeyId?: string
 }
 
 /** Who served a call, and at which rates. */

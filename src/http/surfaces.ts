@@ -19,9 +19,11 @@ export type SurfaceHandler =
   | 'key'
   | 'usage'
   | 'usage-calls'
+  | 'provider-keys'
+  | 'provider-key'
 
 export interface Surface {
-  method: 'GET' | 'POST'
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   path: string
   status: SurfaceStatus
   /** Null: not for ordinary keys; answers 404 `surface_unavailable`. */
@@ -35,6 +37,10 @@ export const SURFACES: readonly Surface[] = [
   { method: 'GET', path: '/v1/key', status: 'Limited', handler: 'key' },
   { method: 'GET', path: '/v1/usage', status: 'Limited', handler: 'usage' },
   { method: 'GET', path: '/v1/usage/calls', status: 'Limited', handler: 'usage-calls' },
+  { method: 'GET', path: '/v1/provider-keys', status: 'Limited', handler: 'provider-keys' },
+  { method: 'POST', path: '/v1/provider-keys', status: 'Limited', handler: 'provider-keys' },
+  { method: 'PATCH', path: '/v1/provider-keys/:id', status: 'Limited', handler: 'provider-key' },
+  { method: 'DELETE', path: '/v1/provider-keys/:id', status: 'Limited', handler: 'provider-key' },
   { method: 'GET', path: '/pricing.json', status: 'Public', handler: 'pricing' },
   { method: 'POST', path: '/v1/messages', status: 'Provider-specific', handler: null },
   { method: 'POST', path: '/v1/messages/count_tokens', status: 'Not a product-key surface', handler: null },

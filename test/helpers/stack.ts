@@ -31,6 +31,8 @@ const ROOT = resolve(import.meta.dirname, '../..')
 
 export interface StackOptions {
   models: TestModels
+  /** Of providers that ask for a key: the environment variable with ours. */
+  providerKeyNames?: Record<string, string>
   /** Over the defaults of the contract. */
   environment?: Record<string, string>
   /** Which parts run as processes of their own, so that they can be killed. */
@@ -90,7 +92,7 @@ export async function startStack(options: StackOptions): Promise<TestStack> {
   ])
   const catalogFile = join(folder, 'catalog.json')
   const writeCatalog = (models: TestModels) =>
-    writeFile(catalogFile, JSON.stringify(catalogDocument(models, providers.url)))
+    writeFile(catalogFile, JSON.stringify(catalogDocument(models, providers.url, options.providerKeyNames)))
   await writeCatalog(options.models)
   const databaseProxy = options.databaseProxy ? await startTcpProxy(database.url) : null
   const environment: Record<string, string> = {

@@ -11,8 +11,15 @@ export interface TestOffer {
 /** A catalog of test models: id → offers, with one dollar a million prompt tokens and two a million completion tokens listed. */
 export type TestModels = Record<string, TestOffer[] | { offers: TestOffer[]; [field: string]: unknown }>
 
-/** The catalog document of some test models, whose providers are all at one address. */
-export function catalogDocument(models: TestModels, providersUrl: string) {
+/**
+ * The catalog document of some test models, whose providers are all at one address.
+ * @param keyNames the environment variable with our key, of providers that ask for one
+ */
+export function catalogDocument(
+  models: TestModels,
+  providersUrl: string,
+  keyNames: Record<string, string> = {},
+) {
   const list = Object.entries(models).map(([id, entry]) => {
     const { offers, ...fields } = Array.isArray(entry) ? { offers: entry } : entry
     return {
@@ -44,6 +51,7 @@ export function catalogDocument(models: TestModels, providersUrl: string) {
     base_url: `${providersUrl}/${id}/v1`,
     zdr: id === 'alpha',
     data_collection: id === 'alpha' ? 'deny' : 'allow',
+    ...(keyNames[id] !== undefined && { api_key_env: keyNames[id] }),
   }))
   return { replace: true, providers, models: list }
 }

@@ -8,6 +8,7 @@ import { generationsRoute } from './generations.ts'
 import { keyRoute } from './key.ts'
 import { modelsRoute } from './models.ts'
 import { pricingRoute } from './pricing.ts'
+import { providerKeyRoute, providerKeysRoute } from './provider-keys.ts'
 import { usageRoute } from './usage.ts'
 import { usageCallsRoute } from './usage-calls.ts'
 
@@ -19,25 +20,29 @@ const ROUTES: Record<SurfaceHandler, (path: string) => FastifyPluginAsync<AppDep
   key: keyRoute,
   usage: usageRoute,
   'usage-calls': usageCallsRoute,
+  'provider-keys': providerKeysRoute,
+  'provider-key': providerKeyRoute,
 }
 
 const METHODS: HTTPMethods[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
-/** Routes the registry of surfaces. Whatever else lies under /v1 asks for a key, then is unavailable. */
+/** Routes the registry of surfaces; the surfaces of one path share a handler. Whatever else lies under /v1 asks for a key, then is unavailable. */
 export const surfaceRoutes: FastifyPluginAsync<AppDependencies> = async (app, deps) => {
-  for (const { path, method, handler } of SURFACES) {
+  for (const [path, surfaces] of Map.groupBy(SURFACES, (surface) => surface.path)) {
+    const handler = surfaces[0]!.handler
     if (handler === null) {
       routeUnavailable(app, path)
       continue
     }
     await app.register(ROUTES[handler](path), deps)
+    const methods = surfaces.map(({ method }) => method)
     app.route({
       url: path,
-      method: METHODS.filter((other) => other !== method),
+      method: METHODS.filter((other) => !methods.some((method) => method === other)),
       onRequest: path.startsWith('/v1/') ? [app.requireKey] : [],
       handler: async (_, reply) => {
-        reply.header('allow', method)
-        throw new ApiError('method_not_allowed', `Use ${method} ${path}.`)
+        reply.header('allow', methods.join(', '))
+        throw new ApiError('method_not_allowed', `Use ${methods.join(' or ')} ${path}.`)
       },
     })
   }

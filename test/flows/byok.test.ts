@@ -1,0 +1,318 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import type { RecordedRequest } from '../../src/dev/simulated-providers/request-log.ts'
+import { expectBooksInOrder } from '../helpers/books.ts'
+import { startStack, type TestStack } from '../helpers/stack.ts'
+import { caller, completionOf, expectError } from '../http/wire.ts'
+
+const OUR_KEY = 'sk-ours-0123456789abcdef'
+const newSecret = () => `sk-client-${randomBytes(16).toString('hex')}`
+
+let stack: TestStack
+let key: string
+let accountId: string
+
+beforeAll(async () => {
+  vi.stubEnv('BYOK_TEST_ALPHA_KEY', OUR_KEY)
+  vi.stubEnv('BYOK_TEST_BETA_KEY', OUR_KEY)
+  stack = await startStack({
+    models: {
+      'own/plain': [
+        { at: 'alpha', model: 'words-12.auth' },
+        { at: 'beta', model: 'words-12.auth.tag-beta' },
+      ],
+      'own/unheld': [{ at: 'gamma', model: 'words-12.auth.tag-gamma' }],
+      'own/broken-words': [
+        { at: 'alpha', model: 'words-12.tag-rescue.cut-after-5' },
+        { at: 'beta', model: 'words-12.tag-rescue' },
+      ],
+      ...Object.fromEntries(
+        [401, 402, 403, 429].map((status) => [
+          `own/status-${status}`,
+          [
+            { at: 'alpha', model: `words-12.status-${status}` },
+            { at: 'beta', model: `words-12.tag-after-${status}` },
+          ],
+        ]),
+      ),
+    },
+    providerKeyNames: {
+      alpha: 'BYOK_TEST_ALPHA_KEY',
+      beta: 'BYOK_TEST_BETA_KEY',
+      gamma: 'BYOK_TEST_KEY_THAT_NOBODY_SET',
+    },
+    environment: { RETRY_BUDGET_FLOOR: '10000' },
+    databaseProxy: true,
+  })
+})
+beforeEach(async () => {
+  stack.providers.log.clear()
+  ;({ key, accountId } = await stack.account('1.00'))
+})
+afterEach(() => stack?.databaseProxy?.restore())
+afterAll(async () => {
+  await stack?.close()
+  vi.unstubAllEnvs()
+})
+
+const manage = (method: string, path = '', body?: unknown, by = key) =>
+  fetch(`${stack.url}/v1/provider-keys${path}`, {
+    method,
+    headers: {
+      authorization: `Bearer ${by}`,
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  })
+
+async function store(provider: string, more: Record<string, unknown> = {}) {
+  const secret = newSecret()
+  const response = await manage('POST', '', { provider, key: secret, ...more })
+  expect(response.status).toBe(201)
+  const { id } = (await response.json()) as { id: string }
+  return { id, secret }
+}
+
+const seen = (): Array<[provider: string, key: string | undefined]> =>
+  stack.providers.log.requests.map((request: RecordedRequest) => [
+    request.provider,
+    request.headers.authorization?.replace('Bearer ', ''),
+  ])
+
+async function generation(id: string) {
+  const response = await fetch(`${stack.url}/v1/generations/${id}`, {
+    headers: { authorization: `Bearer ${key}` },
+  })
+  expect(response.status).toBe(200)
+  return (await response.json()) as {
+    byok: boolean
+    provider_key_id: string | null
+    cost_usd: string
+    rates: { prompt: string; completion: string }
+    usage: { prompt_tokens: number; completion_tokens: number }
+  }
+}
+
+const chat = (body: Record<string, unknown>) => caller(stack, key)({ max_tokens: 100, ...body })
+const balance = async () =>
+  (await stack.postgres.account.findUniqueOrThrow({ where: { id: accountId } })).balancePico
+
+describe("a call on the client's own key", () => {
+  it('goes to the provider with that key, and costs the fee to the last pico-dollar', async () => {
+    const own = await store('alpha')
+    const answers = await Promise.all([
+      chat({ model: 'own/plain' }),
+      chat({ model: 'own/plain', stream: true }),
+    ])
+    const { id, usage } = await completionOf(answers[0]!)
+    expect(await answers[1]!.text()).toContain('[DONE]')
+    expect(seen()).toEqual([
+      ['alpha', own.secret],
+      ['alpha', own.secret],
+    ])
+    // Listed are 1 and 2 dollars a million; the fee is 5 % of it.
+    const shown = await generation(id)
+    expect(shown).toMatchObject({
+      byok: true,
+      provider_key_id: own.id,
+      rates: { prompt: '0.05', completion: '0.10' },
+    })
+    const fee = BigInt(usage!.prompt_tokens) * 50_000n + BigInt(usage!.completion_tokens) * 100_000n
+    await stack.settled(accountId)
+    const records = await stack.postgres.callRecord.findMany({ where: { accountId } })
+    expect(records.find((record) => record.id === id)).toMatchObject({
+      chargePico: fee,
+      isByok: true,
+      promptCostPico: 0n,
+      completionCostPico: 0n,
+    })
+    const charged = records.reduce((sum, record) => sum + record.chargePico, 0n)
+    expect(await balance()).toBe(1_000_000_000_000n - charged)
+    const fees = await stack.postgres.ledgerEntry.findMany({
+      where: { transactionId: { in: records.map((record) => record.id) }, ledgerAccount: 'byok_fees' },
+    })
+    expect(fees.reduce((sum, entry) => sum + entry.amountPico, 0n)).toBe(charged)
+    await expectBooksInOrder(stack)
+  })
+
+  it('reaches a model that nobody holds a key for here', async () => {
+    await expectError(await chat({ model: 'own/unheld' }), 503, 'no_provider_available')
+    const own = await store('gamma')
+    await completionOf(await chat({ model: 'own/unheld' }))
+    expect(seen()).toEqual([['gamma', own.secret]])
+  })
+
+  it("is no other account's business", async () => {
+    await store('alpha')
+    const other = await stack.account('1.00')
+    await completionOf(await caller(stack, other.key)({ model: 'own/plain', provider: { only: ['alpha'] } }))
+    expect(seen()).toEqual([['alpha', OUR_KEY]])
+  })
+})
+
+describe('a key that fails', () => {
+  it.each([
+    [401, 502, 'all_providers_failed', 'refused'],
+    [402, 502, 'all_providers_failed', 'refused'],
+    [403, 502, 'all_providers_failed', 'refused'],
+    [429, 503, 'no_provider_available', 'rate limited'],
+  ])(
+    '%i without fallback is a %i that names the key, and costs nothing',
+    async (status, told, code, word) => {
+      const own = await store('alpha')
+      const error = await expectError(await chat({ model: `own/status-${status}` }), told, code)
+      expect(error.message).toContain(`${own.id} `)
+      expect(error.message).toContain(word)
+      expect(new Set(seen().map(([, used]) => used))).toEqual(new Set([own.secret]))
+      await stack.settled(accountId)
+      expect(await balance()).toBe(1_000_000_000_000n)
+    },
+  )
+
+  it.each([401, 402, 403, 429])(
+    '%i with fallback goes on to shared capacity at the listed rate, and leaves its health alone',
+    async (status) => {
+      const own = await store('alpha', { allow_fallback: true })
+      for (let call = 0; call < 4; call++) {
+        stack.providers.log.clear()
+        const model = `own/status-${status}`
+        const { id, usage } = await completionOf(await chat({ model, provider: { order: ['beta'] } }))
+        expect(seen()).toEqual([
+          ['alpha', own.secret],
+          ['beta', OUR_KEY],
+        ])
+        const shown = await generation(id)
+        expect(shown).toMatchObject({ byok: false, rates: { prompt: '1.00', completion: '2.00' } })
+        expect(usage).toBeDefined()
+      }
+      // Were our own key refused there, nobody would be sent there for a while.
+      stack.providers.log.clear()
+      const other = await stack.account('1.00')
+      await completionOf(
+        await caller(stack, other.key)({ model: 'own/plain', provider: { order: ['alpha'] } }),
+      )
+      expect(seen()).toEqual([['alpha', OUR_KEY]])
+      await expectBooksInOrder(stack)
+    },
+  )
+
+  it('counts as failing after three refusals in a row, which its owner sees and is told, and recovers', async () => {
+    const own = await store('alpha', { name: 'team' })
+    const shown = async () => {
+      const list = (await (await manage('GET')).json()) as { data: Array<Record<string, unknown>> }
+      return list.data[0]
+    }
+    await vi.waitFor(
+      async () => {
+        await chat({ model: 'own/status-402' })
+        expect(await shown()).toMatchObject({ status: 'failing' })
+      },
+      { timeout: 15_000, interval: 200 },
+    )
+    expect(await shown()).toMatchObject({ id: own.id, name: 'team', last_error: 'payment_required' })
+    const events = await stack.postgres.event.findMany({
+      where: { accountId, type: 'provider_key.failing' },
+    })
+    expect(events.map(({ data }) => data)).toEqual([
+      {
+        provider_key_id: own.id,
+        provider: 'alpha',
+        name: 'team',
+        last4: own.secret.slice(-4),
+        error: 'payment_required',
+      },
+    ])
+    await completionOf(await chat({ model: 'own/plain' }))
+    await vi.waitFor(async () => expect(await shown()).toMatchObject({ status: 'active' }), 5_000)
+  })
+
+  it('in the middle of a stream is rescued by shared capacity only where it may be', async () => {
+    await store('alpha')
+    const alone = await (await chat({ model: 'own/broken-words', stream: true })).text()
+    expect(alone).not.toContain('[DONE]')
+    expect(alone).toContain('"finish_reason":"error"')
+    expect(seen().every(([provider]) => provider === 'alpha')).toBe(true)
+    await expectBooksInOrder(stack)
+    const [record] = await stack.postgres.callRecord.findMany({ where: { accountId } })
+    expect(record).toMatchObject({ status: 'interrupted', isByok: true })
+
+    stack.providers.log.clear()
+    ;({ key, accountId } = await stack.account('1.00'))
+    const lenient = await store('alpha', { allow_fallback: true })
+    const asked = { model: 'own/broken-words', stream: true, provider: { order: ['beta'] } }
+    expect(await (await chat(asked)).text()).toContain('[DONE]')
+    expect(seen()).toEqual([
+      ['alpha', lenient.secret],
+      ['beta', OUR_KEY],
+    ])
+    await expectBooksInOrder(stack)
+    const [rescued] = await stack.postgres.callRecord.findMany({ where: { accountId } })
+    expect(rescued).toMatchObject({ status: 'completed', isByok: false })
+  })
+})
+
+describe('a change of a key', () => {
+  it('is known everywhere within a second', async () => {
+    const own = await store('alpha')
+    await completionOf(await chat({ model: 'own/plain' }))
+    const uses = async () => {
+      stack.providers.log.clear()
+      await (await chat({ model: 'own/plain' })).text()
+      return seen().at(0)?.[1]
+    }
+    const withinASecond = { timeout: 1_000, interval: 50 }
+    expect((await manage('PATCH', `/${own.id}`, { disabled: true })).status).toBe(200)
+    await vi.waitFor(async () => expect(await uses()).toBe(OUR_KEY), withinASecond)
+    expect((await manage('PATCH', `/${own.id}`, { disabled: false })).status).toBe(200)
+    await vi.waitFor(async () => expect(await uses()).toBe(own.secret), withinASecond)
+    expect((await manage('DELETE', `/${own.id}`)).status).toBe(200)
+    await vi.waitFor(async () => expect(await uses()).toBe(OUR_KEY), withinASecond)
+    expect(await stack.postgres.providerKey.count({ where: { accountId } })).toBe(0)
+  })
+})
+
+describe('while PostgreSQL is away', () => {
+  /** A call that the client's key may not serve: it shows whether the API knows of the key, and leaves it alone. */
+  const elsewhere = (by: string) => caller(stack, by)({ model: 'own/plain', provider: { ignore: ['alpha'] } })
+
+  /** An account that the API knows all of, with a key that no worker has read yet. */
+  async function accountWithUnreadKey(allowFallback: boolean): Promise<string> {
+    const account = await stack.account('1.00')
+    expect((await elsewhere(account.key)).status).toBe(200)
+    const secret = newSecret()
+    const created = await manage('POST', '', { provider: 'alpha', key: secret }, account.key)
+    const { id } = (await created.json()) as { id: string }
+    await vi.waitFor(async () => expect((await elsewhere(account.key)).status).toBe(503))
+    if (allowFallback) {
+      expect((await manage('PATCH', `/${id}`, { allow_fallback: true }, account.key)).status).toBe(200)
+      await vi.waitFor(async () => expect((await elsewhere(account.key)).status).toBe(200))
+    }
+    return account.key
+  }
+
+  it('a key that was used goes on; one that was not is an overload, or falls back where it may', async () => {
+    const used = await store('alpha')
+    await completionOf(await chat({ model: 'own/plain' }))
+    const strict = await accountWithUnreadKey(false)
+    const lenient = await accountWithUnreadKey(true)
+    const asked = { model: 'own/plain', provider: { order: ['alpha'] } }
+    const uses = async (by: string) => {
+      stack.providers.log.clear()
+      const response = await caller(stack, by)(asked)
+      return { response, seen: seen() }
+    }
+
+    stack.databaseProxy!.refuse()
+    expect((await uses(key)).seen).toEqual([['alpha', used.secret]])
+    const refused = await uses(strict)
+    expect(refused.seen).toEqual([])
+    await expectError(refused.response, 503, 'overloaded')
+    expect(refused.response.headers.get('retry-after')).toBe('1')
+    expect((await uses(lenient)).seen).toEqual([['alpha', OUR_KEY]])
+
+    stack.databaseProxy!.restore()
+    await vi.waitFor(async () => expect((await uses(strict)).response.status).toBe(200), 5_000)
+    expect(seen().at(-1)?.[1]).not.toBe(OUR_KEY)
+    await expectBooksInOrder(stack)
+  })
+})
