@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import { COST_PERCENT, OPEN_WEIGHTS_COST_PERCENT } from './core/catalog-model.ts'
 import { type PaypalSettings, readPaymentSettings, type StripeSettings } from './core/payment-settings.ts'
 import type { MasterKeys } from './platform/sealing.ts'
 
@@ -42,6 +43,16 @@ export interface Config {
   lowBalanceUsd: string
   discountPercent: number
   openWeightsDiscountPercent: number
+  /** What we pay of providers' list prices where the catalog does not say, in percent. */
+  costPercent: number
+  openWeightsCostPercent: number
+  allowLossOffers: boolean
+  /** Simulated providers answer for every model; only while no real key is set. */
+  simulateAll: boolean
+  /** Catalog documents with prices, by path or https address, read again every `catalogSyncMs`. */
+  priceFiles: readonly string[]
+  /** How often providers are asked for their lists of models. */
+  catalogSyncMs: number
   /** Of the listed cost: what a call costs that runs on the client's own provider key. */
   byokFeePercent: number
 
@@ -143,6 +154,12 @@ export function readConfig(environment: Environment): Readonly<Config> {
     lowBalanceUsd: text('LOW_BALANCE_USD', '1.00'),
     discountPercent: integer('DISCOUNT_PERCENT', 5, 5, 100),
     openWeightsDiscountPercent: integer('OPEN_WEIGHTS_DISCOUNT_PERCENT', 20, 5, 100),
+    costPercent: integer('PROVIDER_COST_PERCENT', COST_PERCENT, 0, 200),
+    openWeightsCostPercent: integer('OPEN_WEIGHTS_COST_PERCENT', OPEN_WEIGHTS_COST_PERCENT, 0, 200),
+    allowLossOffers: flag('ALLOW_LOSS_OFFERS'),
+    simulateAll: flag('SIMULATE_ALL'),
+    priceFiles: (environment.PRICE_FILES ?? '').split(',').flatMap((file) => file.trim() || []),
+    catalogSyncMs: integer('CATALOG_SYNC_MS', 300_000, 1_000, 86_400_000),
     byokFeePercent: integer('BYOK_FEE_PERCENT', 5, 0, 100),
 
     bodyLimitBytes: integer('BODY_LIMIT_BYTES', 32 * 1024 * 1024),

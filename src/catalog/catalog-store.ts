@@ -13,6 +13,9 @@ export interface CatalogStoreOptions {
   ollamaUrl: string | null
   discountPercent: number
   openWeightsDiscountPercent: number
+  costPercent?: number
+  openWeightsCostPercent?: number
+  allowLossOffers?: boolean
   logger: CatalogLogger
 }
 
@@ -125,8 +128,7 @@ function build(sources: ReadonlyArray<CatalogSource | null>, options: CatalogSto
   const result = buildCatalogSnapshot(
     sources.filter((source) => source !== null),
     {
-      discountPercent: options.discountPercent,
-      openWeightsDiscountPercent: options.openWeightsDiscountPercent,
+      ...options,
       generatedAt: Math.floor(Date.now() / 1000),
       isUsable: hasKey(options.environment),
     },

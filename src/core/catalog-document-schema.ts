@@ -17,6 +17,28 @@ const prices = (description: string) => ({
   properties: { prompt: PRICE, completion: PRICE },
 })
 
+const COST_PERCENT = {
+  type: 'integer',
+  minimum: 0,
+  maximum: 200,
+  description: 'What we pay of its list prices. Default: PROVIDER_COST_PERCENT, OPEN_WEIGHTS_COST_PERCENT.',
+} as const
+
+const disabled = (what: string) =>
+  ({ type: 'boolean', default: false, description: `${what} is not used, by nobody.` }) as const
+
+const ZDR = {
+  type: 'boolean',
+  default: false,
+  description: 'Zero data retention: keeps no prompt or answer.',
+} as const
+
+const DATA_COLLECTION = {
+  enum: ['allow', 'deny'],
+  default: 'allow',
+  description: '`deny`: the provider does not use what it is sent.',
+} as const
+
 const QUIRKS = {
   type: 'object',
   description: 'How the provider differs from its wire. Default: not at all.',
@@ -95,18 +117,16 @@ const PROVIDER = {
       description:
         'Environment variable with the key. Offers are left out while it is not set. Without this field no key is needed.',
     },
-    zdr: { type: 'boolean', default: false, description: 'Zero data retention: keeps no prompt or answer.' },
-    data_collection: {
-      enum: ['allow', 'deny'],
-      default: 'allow',
-      description: '`deny`: the provider does not use what it is sent.',
-    },
+    zdr: ZDR,
+    data_collection: DATA_COLLECTION,
     limit_parameter: {
       enum: ['max_tokens', 'max_completion_tokens'],
       default: 'max_tokens',
       description: 'The field in which the provider takes the completion limit.',
     },
     quirks: QUIRKS,
+    cost_percent: COST_PERCENT,
+    disabled: disabled('The provider'),
   },
 } as const
 
@@ -117,7 +137,17 @@ const OFFER = {
   properties: {
     provider: { ...NAME, description: 'Id of a provider of this document or of the built-in catalog.' },
     upstream_model: { ...NAME, description: "The model's name at the provider." },
-    cost: prices('What the provider charges us. Default: the list price.'),
+    list_price: prices("The provider's own list price. Default: the model's."),
+    long_prompt: {
+      type: 'object',
+      description: 'What it lists for calls with a longer prompt, where that is more.',
+      additionalProperties: false,
+      required: ['above_tokens', 'prompt', 'completion'],
+      properties: { above_tokens: TOKENS, prompt: PRICE, completion: PRICE },
+    },
+    cost: prices('What the provider charges us. Default: our share of its list price, see `cost_percent`.'),
+    context_length: { ...TOKENS, description: "Default: the model's." },
+    max_output_tokens: { ...TOKENS, description: "Default: the model's." },
     exact_tools: {
       type: 'boolean',
       default: false,
@@ -128,6 +158,7 @@ const OFFER = {
       default: false,
       description: 'Continues a trailing assistant message, so a broken stream can be carried on.',
     },
+    disabled: disabled('The offer'),
   },
 } as const
 
@@ -172,7 +203,41 @@ const MODEL = {
     rate: prices(
       'The retail rate, where the operator sets it himself. Default: the list price less the discount.',
     ),
+    disabled: disabled('The model'),
     offers: { type: 'array', minItems: 1, maxItems: 64, items: OFFER },
+  },
+} as const
+
+const changes = (required: readonly string[], properties: Record<string, object>) => ({
+  type: 'array',
+  items: { type: 'object', additionalProperties: false, required, properties },
+})
+
+const CHANGES = {
+  type: 'object',
+  description: 'Edits of what earlier documents hold; only what is named is different.',
+  additionalProperties: false,
+  properties: {
+    providers: changes(['id'], {
+      id: NAME,
+      disabled: disabled('The provider'),
+      cost_percent: COST_PERCENT,
+      zdr: ZDR,
+      data_collection: DATA_COLLECTION,
+    }),
+    models: changes(['id'], {
+      id: NAME,
+      disabled: disabled('The model'),
+      auto: { type: 'boolean' },
+      list_price: prices("The maker's list price."),
+      rate: prices('The retail rate.'),
+    }),
+    offers: changes(['provider', 'upstream_model'], {
+      provider: NAME,
+      upstream_model: NAME,
+      disabled: disabled('The offer'),
+      cost: prices('What the provider charges us.'),
+    }),
   },
 } as const
 
@@ -194,5 +259,6 @@ export const CATALOG_DOCUMENT_SCHEMA = {
     replace: { type: 'boolean', default: false, description: 'Forget the built-in catalog.' },
     providers: { type: 'array', items: PROVIDER },
     models: { type: 'array', items: MODEL },
+    changes: CHANGES,
   },
 } as const

@@ -32,14 +32,21 @@ export interface DocumentProvider {
   data_collection?: 'allow' | 'deny'
   limit_parameter?: 'max_tokens' | 'max_completion_tokens'
   quirks?: DocumentQuirks
+  cost_percent?: number
+  disabled?: boolean
 }
 
 export interface DocumentOffer {
   provider: string
   upstream_model: string
+  list_price?: DocumentPrices
+  long_prompt?: DocumentPrices & { above_tokens: number }
   cost?: DocumentPrices
+  context_length?: number
+  max_output_tokens?: number
   exact_tools?: boolean
   assistant_prefill?: boolean
+  disabled?: boolean
 }
 
 export interface DocumentModel {
@@ -55,7 +62,15 @@ export interface DocumentModel {
   auto?: boolean
   list_price: DocumentPrices
   rate?: DocumentPrices
+  disabled?: boolean
   offers: DocumentOffer[]
+}
+
+/** Edits of what earlier documents hold: each entry names something, and what is different about it. */
+export interface DocumentChanges {
+  providers?: Array<Pick<DocumentProvider, 'id' | 'disabled' | 'cost_percent' | 'zdr' | 'data_collection'>>
+  models?: Array<{ list_price?: DocumentPrices } & Pick<DocumentModel, 'id' | 'disabled' | 'auto' | 'rate'>>
+  offers?: Array<Pick<DocumentOffer, 'provider' | 'upstream_model' | 'disabled' | 'cost'>>
 }
 
 /** A catalog document as its schema admits it; field names as in the file. */
@@ -67,6 +82,7 @@ export interface CatalogDocument {
   replace?: boolean
   providers?: DocumentProvider[]
   models?: DocumentModel[]
+  changes?: DocumentChanges
 }
 
 export type ParsedDocument =
@@ -90,6 +106,7 @@ export function parseCatalogDocument(content: unknown): ParsedDocument {
     ...(content.dated !== undefined && Number.isNaN(Date.parse(content.dated)) ? ['dated: is no day'] : []),
     ...duplicates(content.providers ?? [], ({ id }) => id, 'providers', 'provider id'),
     ...duplicates(content.models ?? [], ({ id }) => id, 'models', 'model id'),
+    ...duplicateChanges(content.changes ?? {}),
     ...(content.models ?? []).flatMap((model, index) =>
       duplicates(
         model.offers,
@@ -101,6 +118,12 @@ export function parseCatalogDocument(content: unknown): ParsedDocument {
   ]
   return problems.length > 0 ? { kind: 'problems', problems } : { kind: 'document', document: content }
 }
+
+const duplicateChanges = ({ providers = [], models = [], offers = [] }: DocumentChanges): string[] => [
+  ...duplicates(providers, ({ id }) => id, 'changes.providers', 'provider id'),
+  ...duplicates(models, ({ id }) => id, 'changes.models', 'model id'),
+  ...duplicates(offers, (offer) => `${offer.provider}/${offer.upstream_model}`, 'changes.offers', 'offer'),
+]
 
 function duplicates<T>(
   entries: readonly T[],

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import {
   type CatalogSnapshot,
   compareByPrice,
@@ -7,19 +6,18 @@ import {
   type Offer,
   type Provider,
   type ProviderQuirks,
-  type TokenRates,
 } from './catalog.ts'
+import { applyChanges } from './catalog-changes.ts'
 import {
   type CatalogDocument,
   type DocumentModel,
-  type DocumentOffer,
-  type DocumentPrices,
   type DocumentProvider,
   type DocumentQuirks,
+  type ParsedDocument,
   parseCatalogDocument,
 } from './catalog-document.ts'
-import { formatRate, parseRate } from './money.ts'
-import { listedRate } from './pricing.ts'
+import { type ModelOptions, type ProviderEntry, toModel } from './catalog-model.ts'
+import { shortHash } from './short-hash.ts'
 
 /** A document with what is known of it. */
 export interface CatalogSource {
@@ -32,17 +30,14 @@ export interface CatalogSource {
   autoLastResort?: boolean
 }
 
-export interface SnapshotOptions {
-  discountPercent: number
-  openWeightsDiscountPercent: number
+export interface SnapshotOptions extends ModelOptions {
   /** Unix seconds. */
   generatedAt: number
-  /** Whether we hold this provider's key; its offers are shared then. */
-  isUsable: (provider: Provider) => boolean
 }
 
 export type SnapshotResult =
-  | { kind: 'snapshot'; snapshot: CatalogSnapshot }
+  /** `unknown`: what changes name and no document holds. */
+  | { kind: 'snapshot'; snapshot: CatalogSnapshot; unknown: string[] }
   | { kind: 'problems'; problems: string[] }
 
 /**
@@ -53,14 +48,15 @@ export function buildCatalogSnapshot(
   sources: readonly CatalogSource[],
   options: SnapshotOptions,
 ): SnapshotResult {
-  const parsed = sources.map((source) => ({ source, result: parseCatalogDocument(source.content) }))
+  const parsed = sources.map((source) => ({ source, result: parseOnce(source.content) }))
   const problems = parsed.flatMap(({ source, result }) =>
     result.kind === 'problems' ? result.problems.map((problem) => `${source.name}: ${problem}`) : [],
   )
   if (problems.length > 0) return { kind: 'problems', problems }
 
-  const providers = new Map<string, Provider>()
+  const providers = new Map<string, DocumentProvider>()
   const models = new Map<string, CatalogEntry>()
+  const unknown: string[] = []
   for (const { source, result } of parsed) {
     if (result.kind !== 'document') continue
     const { document } = result
@@ -69,10 +65,12 @@ export function buildCatalogSnapshot(
       models.clear()
     }
     const updatedAt = updatedAtOf(document, source)
-    for (const provider of document.providers ?? []) providers.set(provider.id, toProvider(provider))
+    for (const provider of document.providers ?? []) providers.set(provider.id, provider)
     for (const [index, model] of (document.models ?? []).entries()) {
       models.set(model.id, { model, source, path: `models[${index}]`, updatedAt })
     }
+    const missing = applyChanges(document.changes ?? {}, { providers, models }, updatedAt)
+    unknown.push(...missing.map((what) => `${source.name}: ${what}`))
   }
 
   for (const { model, source, path } of models.values()) {
@@ -84,7 +82,17 @@ export function buildCatalogSnapshot(
     }
   }
   if (problems.length > 0) return { kind: 'problems', problems }
-  return { kind: 'snapshot', snapshot: assemble([...models.values()], providers, options) }
+  return { kind: 'snapshot', snapshot: assemble([...models.values()], providers, options), unknown }
+}
+
+/** What was found of contents that were checked before: most of them are the same from one snapshot to the next. */
+const parsedBefore = new WeakMap<object, ParsedDocument>()
+
+function parseOnce(content: unknown): ParsedDocument {
+  if (typeof content !== 'object' || content === null) return parseCatalogDocument(content)
+  const known = parsedBefore.get(content) ?? parseCatalogDocument(content)
+  parsedBefore.set(content, known)
+  return known
 }
 
 /** A model with where it came from. */
@@ -97,19 +105,16 @@ interface CatalogEntry {
 
 function assemble(
   entries: readonly CatalogEntry[],
-  providers: ReadonlyMap<string, Provider>,
+  documents: ReadonlyMap<string, DocumentProvider>,
   options: SnapshotOptions,
 ): CatalogSnapshot {
+  const providers = new Map<string, ProviderEntry>()
+  for (const [id, document] of documents) providers.set(id, { provider: toProvider(document), document })
   const models = new Map<string, Model>()
   const offers = new Map<string, Offer>()
   const lastResorts = new Set<Model>()
   for (const { model, source, updatedAt } of entries) {
-    const built = toModel(
-      model,
-      model.offers.map((offer) => toOffer(offer, model, providers.get(offer.provider)!, offers, options)),
-      updatedAt,
-      options,
-    )
+    const built = toModel(model, providers, offers, updatedAt, options)
     for (const offer of built.offers) offers.set(offer.id, offer)
     models.set(model.id, built)
     if (source.autoLastResort) lastResorts.add(built)
@@ -155,64 +160,9 @@ const toQuirks = (quirks: DocumentQuirks): ProviderQuirks =>
     Object.entries(quirks).map(([name, value]) => [QUIRK_NAMES[name as keyof DocumentQuirks], value]),
   )
 
-function toOffer(
-  offer: DocumentOffer,
-  model: DocumentModel,
-  provider: Provider,
-  taken: ReadonlyMap<string, Offer>,
-  options: SnapshotOptions,
-): Offer {
-  const id = `${provider.id}/${offer.upstream_model}`
-  return {
-    // Two models may share one upstream model, at prices of their own; the first keeps the short id.
-    id: taken.has(id) ? `${id}@${model.id}` : id,
-    provider,
-    upstreamModel: offer.upstream_model,
-    cost: toRates(offer.cost ?? model.list_price),
-    shared: options.isUsable(provider),
-    exactTools: offer.exact_tools ?? false,
-    assistantPrefill: offer.assistant_prefill ?? false,
-  }
-}
-
-function toModel(model: DocumentModel, offers: Offer[], updatedAt: number, options: SnapshotOptions): Model {
-  const listPrice = toRates(model.list_price)
-  const openWeights = model.open_weights ?? false
-  const discount = openWeights ? options.openWeightsDiscountPercent : options.discountPercent
-  const rate = model.rate ? toRates(model.rate) : listedRate(listPrice, discount)
-  return {
-    id: model.id,
-    name: model.name ?? model.id,
-    vendor: model.vendor,
-    contextLength: model.context_length,
-    maxOutputTokens: Math.min(model.max_output_tokens ?? model.context_length, model.context_length),
-    inputModalities: model.input_modalities ?? ['text'],
-    supportedParameters: model.supported_parameters ?? [],
-    reasoning: model.reasoning ?? false,
-    openWeights,
-    listPrice,
-    rate,
-    // Of the rate alone: clients are shown it, and for `auto` it must not name the model.
-    rateVersion: shortHash(`${formatRate(rate.prompt)} ${formatRate(rate.completion)}`),
-    updatedAt,
-    auto: model.auto ?? true,
-    offers,
-  }
-}
-
-const toRates = ({ prompt, completion }: DocumentPrices): TokenRates => ({
-  prompt: parseRate(prompt),
-  completion: parseRate(completion),
-})
-
 function updatedAtOf(document: CatalogDocument, source: CatalogSource): number {
   return document.dated === undefined ? source.updatedAt : Math.floor(Date.parse(document.dated) / 1000)
 }
-
-const SHORT_HASH_CHARACTERS = 16
-
-const shortHash = (text: string): string =>
-  createHash('sha256').update(text).digest('hex').slice(0, SHORT_HASH_CHARACTERS)
 
 /** Times are no content: a file that was only touched, or copied to another machine, is the same catalog. */
 function hashedValue(key: string, value: unknown): unknown {

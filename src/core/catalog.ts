@@ -68,12 +68,31 @@ export interface Offer {
   upstreamModel: string
   /** What we pay. */
   cost: TokenRates
-  /** Calls of every client may use it: we hold its provider's key. */
+  /** Whether `cost` is stated by a document, and not the operator's usual share of the list price. */
+  costStated?: boolean
+  /** Calls of every client may use it: we hold its provider's key, and do not sell it at a loss. */
   shared: boolean
+  /** Why it is not shared; absent where it is. */
+  withheld?: WithheldReason
+  /** Tokens of prompt and completion together that it takes; absent: as many as the model. */
+  contextLength?: number
+  /** Prompts longer than this cost us more than they bring in; absent: none does. Never above `contextLength`. */
+  coveredTokens?: number
+  /** Absent: as many as the model. */
+  maxOutputTokens?: number
   /** Honours tool definitions exactly; `:exacto` uses only such offers. */
   exactTools: boolean
   /** Continues a trailing assistant message, so a broken stream can be rescued by prefill. */
   assistantPrefill: boolean
+}
+
+export type WithheldReason = 'no_key' | 'loss'
+
+/** An offer that nobody may use, also not with a key of his own. It is kept to be shown to operators only. */
+export interface WithdrawnOffer {
+  offer: Offer
+  /** `disabled` by an operator; `unlisted`: its provider does not list it any more. */
+  reason: 'disabled' | 'unlisted'
 }
 
 export interface TokenRates {
@@ -104,6 +123,8 @@ export interface Model {
   /** Whether `auto` may choose it. */
   auto: boolean
   offers: readonly Offer[]
+  /** Absent: none. */
+  withdrawn?: readonly WithdrawnOffer[]
 }
 
 /** An immutable view of the catalog; a change replaces the whole snapshot. */

@@ -174,7 +174,9 @@ function choicesOf(
   const order = { pinned, sort: entry.sort ?? sort, allowFallbacks }
   const capacity = capacityFor(model, providerKeys)
   const allowed = (offers: Iterable<Offer>) =>
-    [...offers].filter((offer) => isAllowed(offer, model, filter, entry.exactTools))
+    [...offers].filter(
+      (offer) => fits(offer, shape, promptTokens) && isAllowed(offer, model, filter, entry.exactTools),
+    )
 
   // How an offer fares with our key says nothing of another key's standing there.
   const ownStateOf: OfferStates = (offerId) => ({ ...stateOf(offerId), health: 'ready' })
@@ -191,8 +193,21 @@ function choicesOf(
     const candidate = toCandidate(entry, target, request, promptTokens, options)
     return candidate ? [{ candidate, isHealthy }] : []
   })
-  if (choices.length === 0) obstacles.add(capacity.ownOnly ? 'own-keys' : 'preferences')
+  if (choices.length === 0) {
+    const isTooLong =
+      model.offers.length > 0 && !model.offers.some((offer) => fits(offer, shape, promptTokens))
+    obstacles.add(isTooLong ? 'context' : capacity.ownOnly ? 'own-keys' : 'preferences')
+  }
   return choices
+}
+
+/** The bound of a prompt's tokens comes out at about so many times their count, for prose. */
+const BOUND_PER_TOKEN = 1.8
+
+/** Whether a prompt can be within an offer's window, and is likely to be within the part of it that its rate covers. */
+function fits(offer: Offer, shape: RequestShape, promptTokensBound: number): boolean {
+  const { contextLength = Number.POSITIVE_INFINITY, coveredTokens = Number.POSITIVE_INFINITY } = offer
+  return shape.promptTokensAtLeast < contextLength && promptTokensBound <= coveredTokens * BOUND_PER_TOKEN
 }
 
 /** An offer, and the client's own key that it is to be used with; null: with ours. */
@@ -212,7 +227,7 @@ function toCandidate(
   const { model } = entry
   const wanted = request.completionLimit ?? defaultCompletionLimit
   const limit = limitUnderCap(
-    Math.min(wanted, model.maxOutputTokens),
+    Math.min(wanted, model.maxOutputTokens, offer.maxOutputTokens ?? model.maxOutputTokens),
     model,
     promptTokens,
     request.preferences,
@@ -226,7 +241,7 @@ function toCandidate(
     requestedModel: entry.asked,
     rate: { prompt: String(rate.prompt), completion: String(rate.completion) },
     rateVersion: isOwn ? feeRateVersion(model, byokFeePercent) : model.rateVersion,
-    contextLength: model.contextLength,
+    contextLength: Math.min(model.contextLength, offer.contextLength ?? model.contextLength),
     completionLimit: limit,
     reasoning: model.reasoning,
     ...(isOwn && { providerKeyId }),

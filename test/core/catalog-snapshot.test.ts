@@ -78,7 +78,7 @@ describe('a snapshot', () => {
     }
     const model = build([source(document)]).models.get('v/m')!
     expect(model).toMatchObject({ name: 'v/m', maxOutputTokens: 1000, inputModalities: ['text'], auto: true })
-    expect(model.offers[0]).toMatchObject({ cost: { prompt: 1_000_000n }, exactTools: false })
+    expect(model.offers[0]).toMatchObject({ cost: { prompt: 900_000n }, exactTools: false })
     expect(model.offers[0]!.provider).toMatchObject({
       baseUrl: 'http://h/v1',
       limitParameter: 'max_tokens',

@@ -1,0 +1,49 @@
+import type { DocumentChanges, DocumentModel, DocumentProvider } from './catalog-document.ts'
+
+/** What earlier documents hold, which changes edit in place. */
+export interface ChangedCatalog {
+  providers: Map<string, DocumentProvider>
+  models: Map<string, { model: DocumentModel; updatedAt: number }>
+}
+
+/**
+ * Applies a document's changes to what came before it. Returns what they name and nobody has: an edit outlives
+ * the model it was made for, so that is no error of the catalog.
+ */
+export function applyChanges(
+  { providers = [], models = [], offers = [] }: DocumentChanges,
+  catalog: ChangedCatalog,
+  updatedAt: number,
+): string[] {
+  const unknown: string[] = []
+  for (const { id, ...fields } of providers) {
+    const provider = catalog.providers.get(id)
+    if (provider) catalog.providers.set(id, { ...provider, ...fields })
+    else unknown.push(`changes.providers: there is no provider ${JSON.stringify(id)}`)
+  }
+  for (const { id, ...fields } of models) {
+    const entry = catalog.models.get(id)
+    if (entry) catalog.models.set(id, { ...entry, updatedAt, model: { ...entry.model, ...fields } })
+    else unknown.push(`changes.models: there is no model ${JSON.stringify(id)}`)
+  }
+  return [...unknown, ...changeOffers(offers, catalog)]
+}
+
+function changeOffers(changes: NonNullable<DocumentChanges['offers']>, { models }: ChangedCatalog): string[] {
+  if (changes.length === 0) return []
+  const name = (offer: { provider: string; upstream_model: string }) =>
+    `${offer.provider}/${offer.upstream_model}`
+  const byName = new Map(changes.map((change) => [name(change), change]))
+  const used = new Set<string>()
+  for (const [id, entry] of models) {
+    if (!entry.model.offers.some((offer) => byName.has(name(offer)))) continue
+    const offers = entry.model.offers.map((offer) => {
+      used.add(name(offer))
+      return { ...offer, ...byName.get(name(offer)) }
+    })
+    models.set(id, { ...entry, model: { ...entry.model, offers } })
+  }
+  return [...byName.keys()]
+    .filter((offer) => !used.has(offer))
+    .map((offer) => `changes.offers: there is no offer ${JSON.stringify(offer)}`)
+}

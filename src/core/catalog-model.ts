@@ -1,0 +1,175 @@
+import type { Model, Offer, Provider, TokenRates, WithdrawnOffer, WithheldReason } from './catalog.ts'
+import type { DocumentModel, DocumentOffer, DocumentPrices, DocumentProvider } from './catalog-document.ts'
+import { formatRate, parseRate, picoUsdPerToken } from './money.ts'
+import { listedRate } from './pricing.ts'
+import { shortHash } from './short-hash.ts'
+
+/**
+ * What we are taken to pay of a list price where nobody says: a little less than what we charge of it. The
+ * operator's contracts have to be at least this good; see docs/catalog.md.
+ */
+export const COST_PERCENT = 90
+export const OPEN_WEIGHTS_COST_PERCENT = 75
+
+/** What the catalog's models are built with, besides the documents. */
+export interface ModelOptions {
+  discountPercent: number
+  openWeightsDiscountPercent: number
+  /** What we pay of a provider's list price where no document says so, in percent. */
+  costPercent?: number
+  openWeightsCostPercent?: number
+  /** Whether offers may be used that cost more than they bring in. */
+  allowLossOffers?: boolean
+  /** Whether we hold this provider's key; its offers are shared then. */
+  isUsable: (provider: Provider) => boolean
+  /** `<provider>/<upstream model>` of offers that their providers do not list any more. */
+  unlisted?: ReadonlySet<string>
+}
+
+/** A provider with what the documents alone say of it. */
+export interface ProviderEntry {
+  provider: Provider
+  document: DocumentProvider
+}
+
+/** Builds one model with its offers. Pure; `taken` are the ids of offers of other models. */
+export function toModel(
+  model: DocumentModel,
+  providers: ReadonlyMap<string, ProviderEntry>,
+  taken: ReadonlyMap<string, Offer>,
+  updatedAt: number,
+  options: ModelOptions,
+): Model {
+  const listPrice = toRates(model.list_price)
+  const openWeights = model.open_weights ?? false
+  const rate = model.rate ? toRates(model.rate) : discounted(listPrice, openWeights, options)
+  const all = model.offers.map((document) => {
+    const entry = providers.get(document.provider)!
+    const offer = toOffer(document, model, { listPrice, rate }, entry, taken, options)
+    return { offer, reason: withdrawalOf(document, model, entry.document, options) }
+  })
+  const offers = all.flatMap(({ offer, reason }) => (reason === null ? [offer] : []))
+  const withdrawn = all.flatMap(({ offer, reason }): WithdrawnOffer[] =>
+    reason === null ? [] : [{ offer, reason }],
+  )
+  const contextLength = Math.min(model.context_length, widestWindow(offers) ?? model.context_length)
+  return {
+    id: model.id,
+    name: model.name ?? model.id,
+    vendor: model.vendor,
+    contextLength,
+    maxOutputTokens: Math.min(model.max_output_tokens ?? contextLength, contextLength),
+    inputModalities: model.input_modalities ?? ['text'],
+    supportedParameters: model.supported_parameters ?? [],
+    reasoning: model.reasoning ?? false,
+    openWeights,
+    listPrice,
+    rate,
+    // Of the rate alone: clients are shown it, and for `auto` it must not name the model.
+    rateVersion: shortHash(`${formatRate(rate.prompt)} ${formatRate(rate.completion)}`),
+    updatedAt,
+    auto: model.auto ?? true,
+    offers,
+    ...(withdrawn.length > 0 && { withdrawn }),
+  }
+}
+
+function discounted(listPrice: TokenRates, openWeights: boolean, options: ModelOptions): TokenRates {
+  return listedRate(listPrice, openWeights ? options.openWeightsDiscountPercent : options.discountPercent)
+}
+
+function toOffer(
+  offer: DocumentOffer,
+  model: DocumentModel,
+  { listPrice, rate }: { listPrice: TokenRates; rate: TokenRates },
+  { provider, document }: ProviderEntry,
+  taken: ReadonlyMap<string, Offer>,
+  options: ModelOptions,
+): Offer {
+  const id = `${provider.id}/${offer.upstream_model}`
+  const share = shareOf(document, model, options)
+  const cost = offer.cost
+    ? toRates(offer.cost)
+    : costOf(offer.list_price ? toRates(offer.list_price) : listPrice, share)
+  const withheld = withheldReason(provider, cost, rate, options)
+  const covered = coveredTokens(offer, rate, share, options)
+  const window = Math.min(offer.context_length ?? model.context_length, covered ?? model.context_length)
+  return {
+    // Two models may share one upstream model, at prices of their own; the first keeps the short id.
+    id: taken.has(id) ? `${id}@${model.id}` : id,
+    provider,
+    upstreamModel: offer.upstream_model,
+    cost,
+    costStated: offer.cost !== undefined,
+    shared: withheld === null,
+    ...(withheld !== null && { withheld }),
+    ...(window < model.context_length && { contextLength: window }),
+    ...(covered !== null && { coveredTokens: covered }),
+    ...(offer.max_output_tokens !== undefined && { maxOutputTokens: offer.max_output_tokens }),
+    exactTools: offer.exact_tools ?? false,
+    assistantPrefill: offer.assistant_prefill ?? false,
+  }
+}
+
+function withheldReason(
+  provider: Provider,
+  cost: TokenRates,
+  rate: TokenRates,
+  options: ModelOptions,
+): WithheldReason | null {
+  if (!options.isUsable(provider)) return 'no_key'
+  return options.allowLossOffers || !isLoss(cost, rate) ? null : 'loss'
+}
+
+function withdrawalOf(
+  offer: DocumentOffer,
+  model: DocumentModel,
+  provider: DocumentProvider,
+  { unlisted }: ModelOptions,
+): WithdrawnOffer['reason'] | null {
+  if (offer.disabled || model.disabled || provider.disabled) return 'disabled'
+  return unlisted?.has(`${offer.provider}/${offer.upstream_model}`) ? 'unlisted' : null
+}
+
+/**
+ * The longest prompt that does not cost us more than it brings in, where a provider charges more for long ones;
+ * null where it does not. The offer's window ends there: one rate has to hold for the whole window.
+ */
+function coveredTokens(
+  { long_prompt: long }: DocumentOffer,
+  rate: TokenRates,
+  share: bigint,
+  { allowLossOffers }: ModelOptions,
+): number | null {
+  if (!long || allowLossOffers || !isLoss(costOf(toRates(long), share), rate)) return null
+  return long.above_tokens
+}
+
+/** The widest window among the shared offers, or among all of them; null where there is none. */
+function widestWindow(offers: readonly Offer[]): number | null {
+  const shared = offers.filter((offer) => offer.shared)
+  const windows = (shared.length > 0 ? shared : offers).map(
+    ({ contextLength = Number.POSITIVE_INFINITY }) => contextLength,
+  )
+  return windows.length === 0 ? null : Math.max(...windows)
+}
+
+const isLoss = (cost: TokenRates, rate: TokenRates): boolean =>
+  cost.prompt > rate.prompt || cost.completion > rate.completion
+
+/** What we pay of a list price, in percent. */
+function shareOf(provider: DocumentProvider, model: DocumentModel, options: ModelOptions): bigint {
+  const { costPercent = COST_PERCENT, openWeightsCostPercent = OPEN_WEIGHTS_COST_PERCENT } = options
+  return BigInt(provider.cost_percent ?? (model.open_weights ? openWeightsCostPercent : costPercent))
+}
+
+/** A share of a list price, rounded up to six decimals of USD per million tokens: a cost is never taken for less. */
+function costOf(listPrice: TokenRates, percent: bigint): TokenRates {
+  const share = (price: bigint) => picoUsdPerToken((price * percent + 99n) / 100n)
+  return { prompt: share(listPrice.prompt), completion: share(listPrice.completion) }
+}
+
+const toRates = ({ prompt, completion }: DocumentPrices): TokenRates => ({
+  prompt: parseRate(prompt),
+  completion: parseRate(completion),
+})

@@ -1,0 +1,45 @@
+import type { ImportedProvider } from './provider-table.ts'
+
+/** The data packages, the newest first. */
+export const DATA_SOURCES = ['pi-ai', 'litellm', 'genai-prices'] as const
+export type DataSource = (typeof DATA_SOURCES)[number]
+
+/** USD per million tokens. */
+export interface ListedPrice {
+  prompt: number
+  completion: number
+  /** What prompts longer than this many tokens cost, where that is more. */
+  long: { aboveTokens: number; prompt: number; completion: number } | null
+}
+
+/** What one data package says of one model at one provider. Null: it does not say. */
+export interface Listing {
+  source: DataSource
+  provider: ImportedProvider
+  /** The model's name on the provider's wire. */
+  upstreamModel: string
+  name: string | null
+  price: ListedPrice
+  contextLength: number | null
+  maxOutputTokens: number | null
+  /** Always with `text`. */
+  inputModalities: string[] | null
+  reasoning: boolean | null
+  tools: boolean | null
+  responseFormat: boolean | null
+  /** Whether the provider takes it on the chat-completions path. */
+  onChatPath: boolean
+}
+
+/** Not chat models, or prices that are not those of a plain call. */
+const LEFT_OUT = new RegExp(
+  [
+    'embed|tts|whisper|audio|voice|realtime|transcri|image|moderation|guard|ocr|rerank|deep-research|computer-use',
+    'robotics|daybreak|banana|lyria|voxtral-mini|-live-|translat|search-(api|preview)|relace|morph-v|palm-2|ui-tars|-sonic',
+    '(^|/)~|:(?!\\d)|-batch$|-auto$|(^|/)(auto|free)$|experimental|-beta(-|$)|-gv2|(^|/)ft:',
+    '-customtools|-contributor$|-cli-|mistral-code-|router|-exp-\\d|gemini-gemma|@|pplx-|-online$|content-safety',
+  ].join('|'),
+)
+
+/** Whether a provider's model name is one of a chat model, at the price of a plain call. */
+export const isChatModelName = (upstreamModel: string): boolean => !LEFT_OUT.test(upstreamModel.toLowerCase())

@@ -1,0 +1,141 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { isChatModelName, type ListedPrice, type Listing } from './listing.ts'
+import type { ImportedProvider } from './provider-table.ts'
+
+type LitellmModel = Record<string, unknown> & { litellm_provider: string; mode?: string }
+
+/** The names litellm has for our providers, where they differ. */
+const LITELLM_NAMES: Record<string, string> = {
+  google: 'gemini',
+  moonshotai: 'moonshot',
+  together: 'together_ai',
+  fireworks: 'fireworks_ai',
+  cohere: 'cohere_chat',
+  alibaba: 'dashscope',
+  qwen: 'dashscope',
+  meta: 'meta_llama',
+  'amazon-nova': 'amazon_nova',
+  bedrock: 'bedrock_converse',
+  'amazon-bedrock': 'bedrock_converse',
+  vercel: 'vercel_ai_gateway',
+  friendli: 'friendliai',
+  lambda: 'lambda_ai',
+  xiaomi: 'xiaomi_mimo',
+  featherless: 'featherless_ai',
+}
+
+/** Much that it lists of these has to be rented by the hour, or is gone. */
+const PRICES_ONLY = new Set(['fireworks', 'perplexity'])
+
+export interface Litellm {
+  read(provider: ImportedProvider): Listing[]
+  /** Every name in the table with its window. */
+  windows: Array<{ name: string; window: number }>
+}
+
+/** litellm's table of prices and windows, as of a day: models that are switched off by then are left out. */
+export function openLitellm(folder: string, day: string): Litellm {
+  const path = join(folder, 'model_prices_and_context_window_backup.json')
+  const table = JSON.parse(readFileSync(path, 'utf8')) as Record<string, LitellmModel>
+  const byProvider = Map.groupBy(
+    Object.entries(table).filter(([, model]) => model.mode === 'chat' || model.mode === 'responses'),
+    ([, model]) => model.litellm_provider,
+  )
+  const windows = [...byProvider].flatMap(([name, models]) =>
+    models.flatMap(([key, { max_input_tokens: window }]) =>
+      typeof window === 'number'
+        ? [{ name: key.startsWith(`${name}/`) ? key.slice(name.length + 1) : key, window }]
+        : [],
+    ),
+  )
+  return {
+    windows,
+    read(provider) {
+      const { id } = provider.provider
+      const name = LITELLM_NAMES[id] ?? id
+      return (byProvider.get(name) ?? [])
+        .filter(([, model]) => !(typeof model.deprecation_date === 'string' && model.deprecation_date <= day))
+        .map(([key, model]) => toListing(provider, key.replace(`${name.replace('_chat', '')}/`, ''), model))
+        .filter((listing) => isChatModelName(listing.upstreamModel))
+    },
+  }
+}
+
+/** Whether litellm's list of a provider says which models it serves, or only what some of them cost. */
+export const listsModels = (provider: ImportedProvider): boolean => !PRICES_ONLY.has(provider.provider.id)
+
+function toListing(provider: ImportedProvider, upstreamModel: string, model: LitellmModel): Listing {
+  const integer = (value: unknown) => (Number.isInteger(value) && Number(value) > 0 ? Number(value) : null)
+  const flag = (name: string) => (typeof model[name] === 'boolean' ? (model[name] as boolean) : null)
+  const input = integer(model.max_input_tokens)
+  const endpoints = model.supported_endpoints
+  const modalities = [
+    ['image', 'supports_vision'],
+    ['file', 'supports_pdf_input'],
+    ['audio', 'supports_audio_input'],
+    ['video', 'supports_video_input'],
+  ] as const
+  return {
+    source: 'litellm',
+    provider,
+    upstreamModel,
+    name: null,
+    price: priceOf(model),
+    contextLength: input,
+    maxOutputTokens: integer(model.max_output_tokens),
+    inputModalities: ['text', ...modalities.flatMap(([name, key]) => (flag(key) ? [name] : []))],
+    reasoning: flag('supports_reasoning'),
+    tools: flag('supports_function_calling'),
+    responseFormat: flag('supports_response_schema'),
+    onChatPath:
+      model.mode === 'chat' && (!Array.isArray(endpoints) || endpoints.includes('/v1/chat/completions')),
+  }
+}
+
+const LONG_PRICE = /^input_cost_per_token_above_(\d+)k_tokens$/
+
+function priceOf(model: LitellmModel): ListedPrice {
+  const tiers = tieredPrice(model.tiered_pricing)
+  if (tiers) return tiers
+  const thresholds = Object.keys(model).flatMap((key) => LONG_PRICE.exec(key)?.[1] ?? [])
+  const [first] = thresholds.map(Number).sort((a, b) => a - b)
+  const perMillion = (key: string) => {
+    const value = model[key]
+    return typeof value === 'number' ? Number((value * 1_000_000).toPrecision(9)) : Number.NaN
+  }
+  const prompt = perMillion('input_cost_per_token')
+  const completion = perMillion('output_cost_per_token')
+  if (first === undefined) return { prompt, completion, long: null }
+  const longCompletion = perMillion(`output_cost_per_token_above_${first}k_tokens`)
+  return {
+    prompt,
+    completion,
+    long: {
+      aboveTokens: first * 1_000,
+      prompt: perMillion(`input_cost_per_token_above_${first}k_tokens`),
+      completion: Number.isNaN(longCompletion) ? completion : longCompletion,
+    },
+  }
+}
+
+interface Tier {
+  input_cost_per_token: number
+  output_cost_per_token: number
+  /** Tokens of the prompt, from and to. */
+  range: [number, number]
+}
+
+function tieredPrice(tiers: unknown): ListedPrice | null {
+  if (!Array.isArray(tiers)) return null
+  const [first, second] = (tiers as Tier[]).toSorted((a, b) => a.range[0] - b.range[0])
+  if (first?.range[0] !== 0) return null
+  const perMillion = (tier: Tier) => ({
+    prompt: Number((tier.input_cost_per_token * 1_000_000).toPrecision(9)),
+    completion: Number((tier.output_cost_per_token * 1_000_000).toPrecision(9)),
+  })
+  return {
+    ...perMillion(first),
+    long: second ? { aboveTokens: second.range[0], ...perMillion(second) } : null,
+  }
+}
