@@ -1,5 +1,6 @@
 import { formatUsd, type PicoUsd, picoUsd } from '../core/money.ts'
 import { adjustmentPosting, customerAccount } from '../core/postings.ts'
+import { RefusedPosting } from '../core/refused-posting.ts'
 import type { Postgres, PostgresTransaction } from '../platform/postgres.ts'
 import type { HoldGate, LedgerBalance } from './hold-gate.ts'
 import { postLedger } from './ledger-store.ts'
@@ -54,7 +55,8 @@ export async function adjustBalance(
       if (amountPico < 0n) {
         const hold = await reserveTakeback(accountId, -amountPico, ledger)
         holdId = hold.holdId
-        if (hold.amountPico < -amountPico) throw new Error(tooLittle(hold.amountPico))
+        if (hold.amountPico < -amountPico)
+          throw new RefusedPosting('too-little-free', tooLittle(hold.amountPico))
       }
       const posted = await postLedger(transaction, posting)
       await transaction.$executeRawUnsafe(NOTE, eventId, posting.kind, reason)
@@ -83,7 +85,8 @@ async function isPosted(
   })
   if (known.length === 0) return false
   const own = known.find((entry) => entry.ledgerAccount === customerAccount(accountId))
-  if (own?.amountPico !== amountPico) throw new Error(`${eventId} is the reference of another adjustment`)
+  if (own?.amountPico !== amountPico)
+    throw new RefusedPosting('reference-taken', `${eventId} is the reference of another adjustment`)
   return true
 }
 

@@ -23,6 +23,8 @@ export interface AllowanceStore {
   left(key: LimitedKey, period: AllowancePeriod): Promise<bigint | null>
   /** The figure beside what the books say it should be; null when Redis does not know it. Throws as `load`. */
   check(key: LimitedKey, period: AllowancePeriod): Promise<{ left: bigint; shouldBe: bigint } | null>
+  /** Lets the figure be loaded anew on the key's next call: its limit is another now. */
+  forget(key: Pick<LimitedKey, 'keyId' | 'accountId'>, period: AllowancePeriod): Promise<void>
 }
 
 /** A figure outlives its period by this, for calls that were admitted at its very end. */
@@ -42,7 +44,7 @@ interface Figures {
 export function createAllowanceStore(redis: Redis, spend: SpendStore): AllowanceStore {
   const script = defineScript(redis, 'syAllowance', SCRIPT)
   const once = createSingleFlight()
-  const leftKey = ({ keyId, accountId }: LimitedKey, { id }: AllowancePeriod) =>
+  const leftKey = ({ keyId, accountId }: Pick<LimitedKey, 'keyId' | 'accountId'>, { id }: AllowancePeriod) =>
     apiKeyKeys(accountId, keyId, id).left
 
   /** One reading; null when a call overtook it. */
@@ -86,6 +88,10 @@ export function createAllowanceStore(redis: Redis, spend: SpendStore): Allowance
     async left(key, period) {
       const left = await redis.get(leftKey(key, period))
       return left === null ? null : BigInt(left)
+    },
+
+    async forget(key, period) {
+      await redis.del(leftKey(key, period))
     },
 
     async check(key, period) {

@@ -394,7 +394,8 @@ export interface LiveTraffic {
 
 /** A breaker that is not closed. */
 export interface BreakerView {
-  offer: string
+  /** The id of an offer, or of a provider whose breaker takes all its offers down. */
+  subject: string
   state: 'open' | 'half-open' | 'rate-limited'
   reason: string
   until: IsoTime

@@ -1,0 +1,40 @@
+import type { ListedAccount } from '../../accounts/account-directory.ts'
+import type { OperatorAccountDetail } from '../../core/operator-api.ts'
+import { accountView, keyView, spendView, suspensionView, topUpView, usd } from './account-views.ts'
+import { actionView } from './alarm-routes.ts'
+import type { OperatorServices } from './operator-services.ts'
+
+const DAY_MS = 86_400_000
+const SPEND_DAYS = 30
+const LISTED = 20
+
+/** All that operators see of one account. Redis being away does not hide what the ledger knows. */
+export async function accountDetail(
+  account: ListedAccount,
+  services: OperatorServices,
+): Promise<OperatorAccountDetail> {
+  const { inspection, keys, usage, payments, directory, actions, clock } = services
+  const { id } = account
+  const now = clock()
+  const lastDays = { fromMs: now - SPEND_DAYS * DAY_MS, toMs: now + 1 }
+  const [gate, ownKeys, spend, topUps, suspensions, done] = await Promise.all([
+    inspection.read(id).catch(() => null),
+    keys.list(id),
+    usage.usage(id, lastDays, 'day', SPEND_DAYS + 1),
+    payments.list({ accountId: id, limit: LISTED }),
+    directory.suspensions(id, LISTED),
+    actions.page({ target: id, after: null, limit: LISTED }),
+  ])
+  return {
+    object: 'account',
+    ...accountView(account),
+    available_usd: gate && usd(gate.availPico ?? account.balancePico),
+    held_usd: gate && usd(gate.heldPico),
+    open_holds: gate?.openHolds ?? null,
+    keys: ownKeys.map(keyView),
+    spend: (spend?.rows ?? []).map(spendView),
+    top_ups: topUps.map(topUpView),
+    suspensions: suspensions.map(suspensionView),
+    actions: done.map(actionView),
+  }
+}

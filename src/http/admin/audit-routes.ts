@@ -1,0 +1,60 @@
+import type { FastifyPluginAsync } from 'fastify'
+import type { AuditRun } from '../../billing/audit-run-store.ts'
+import type { AuditRunView, AuditView, OperatorPage } from '../../core/operator-api.ts'
+import { type QueryParameters, refuseUnknown } from '../../core/usage-query.ts'
+import { isInOneProcess } from '../../platform/fleet-lock.ts'
+import { AUDIT_ASKED, AUDIT_JOB } from '../../platform/redis-keys.ts'
+import { doDeed } from './deed.ts'
+import { idPage, readIdPage } from './id-page.ts'
+import type { OperatorServices } from './operator-services.ts'
+import { readFigures } from './read-figures.ts'
+
+/** Where no settlement process lives, what was asked for is forgotten after this. */
+const ASKED_SECONDS = 600
+
+/** GET /audit/latest and /audit/runs: what audits found; POST /audit/run asks the settlement process for one. */
+export const auditRoutes: FastifyPluginAsync<OperatorServices> = async (app, services) => {
+  const { audits, auditEveryMinutes, redis, logger } = services
+
+  const view = async (): Promise<AuditView> => {
+    const [isAsked, isRunning, run] = await readFigures(
+      Promise.all([redis.exists(AUDIT_ASKED), isInOneProcess(redis, AUDIT_JOB), audits.latest()]),
+      logger,
+    )
+    return {
+      object: 'audit',
+      running: isAsked === 1 || isRunning,
+      every_minutes: auditEveryMinutes,
+      run: run && runView(run),
+    }
+  }
+
+  app.get('/audit/latest', view)
+
+  app.get('/audit/runs', async (request): Promise<OperatorPage<AuditRunView>> => {
+    const query = request.query as QueryParameters
+    refuseUnknown(query, ['limit', 'cursor'])
+    const page = readIdPage(query)
+    const runs = audits.page({ after: page.after, limit: page.limit + 1 })
+    return idPage(await readFigures(runs, logger), page, runView)
+  })
+
+  app.post('/audit/run', async (request, reply): Promise<AuditView> => {
+    await doDeed(request, { action: 'audit.run', target: 'books', details: {} }, services, () =>
+      readFigures(redis.set(AUDIT_ASKED, request.id, 'EX', ASKED_SECONDS), logger),
+    )
+    reply.code(202)
+    return { ...(await view()), running: true }
+  })
+}
+
+const runView = ({ id, at, durationMs, ok, cause, ...found }: AuditRun): AuditRunView => ({
+  id,
+  at: at.toISOString(),
+  duration_ms: durationMs,
+  ok,
+  cause: cause === 'operator' ? 'operator' : 'schedule',
+  figures: found.figures,
+  checks: found.checks,
+  discrepancies: found.discrepancies,
+})

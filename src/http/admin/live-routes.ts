@@ -1,0 +1,28 @@
+import type { FastifyPluginAsync } from 'fastify'
+import { ApiError } from '../../core/errors.ts'
+import { LiveBoard } from './live-board.ts'
+import { liveView } from './live-view.ts'
+import type { OperatorServices } from './operator-services.ts'
+
+/** GET /live: the figures of this moment, every second, as server-sent events. */
+export const liveRoutes: FastifyPluginAsync<OperatorServices> = async (app, services) => {
+  const board = new LiveBoard(() => liveView(services))
+  app.addHook('preClose', async () => board.close())
+
+  app.get('/live', async (_request, reply) => {
+    if (!board.hasRoom) {
+      throw new ApiError('overloaded', 'Too many watch this instance already. Retry shortly.', {
+        retryAfterSeconds: 5,
+      })
+    }
+    reply.hijack()
+    reply.raw.writeHead(200, {
+      ...(reply.getHeaders() as Record<string, string>),
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-cache, no-transform',
+      'x-accel-buffering': 'no',
+    })
+    reply.raw.flushHeaders()
+    board.add(reply.raw)
+  })
+}

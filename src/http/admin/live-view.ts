@@ -1,0 +1,53 @@
+import type { LiveView } from '../../core/operator-api.ts'
+import { trafficSlots } from '../../core/traffic.ts'
+import { readProcesses } from '../../platform/process-report.ts'
+import { isSettlementBehind, readQueues } from '../../platform/queue-figures.ts'
+import { readTraffic } from '../../platform/traffic.ts'
+import type { OperatorServices } from './operator-services.ts'
+import { liveTraffic } from './traffic-view.ts'
+
+/** What cannot be read within this is null in the message. */
+const PATIENCE_MS = 900
+const WINDOW_MS = 10_000
+/** By then every process has reported a second. */
+const REPORTED_AFTER_MS = 2_000
+
+/** The message of one moment. Never rejects: what cannot be read is null. */
+export async function liveView(services: OperatorServices): Promise<LiveView> {
+  const { redis, queues, alarms, breakers, clock } = services
+  const now = clock()
+  const toMs = Math.floor((now - REPORTED_AFTER_MS) / 1000) * 1000
+  const fromMs = toMs - WINDOW_MS
+  const [processes, figures, traffic, openAlarms] = await Promise.all([
+    orNull(readProcesses(redis)),
+    orNull(readQueues(redis, queues, now)),
+    orNull(readTraffic(redis, fromMs, toMs)),
+    orNull(alarms.countOpen()),
+  ])
+  const [slot] = traffic ? trafficSlots(traffic, { fromMs, toMs, stepMs: WINDOW_MS }) : []
+  return {
+    object: 'live',
+    at: new Date(now).toISOString(),
+    processes,
+    queues: figures,
+    settlement_behind: figures && isSettlementBehind(figures),
+    traffic: slot ? liveTraffic(slot, WINDOW_MS) : null,
+    open_alarms: openAlarms,
+    breakers: breakers(),
+  }
+}
+
+async function orNull<T>(reading: Promise<T>): Promise<T | null> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<null>((resolve) => {
+    timer = setTimeout(resolve, PATIENCE_MS, null)
+  })
+  try {
+    return await Promise.race([reading, late])
+  } catch {
+    // The board shows that it is not known; whoever reads it by a route of its own gets an error.
+    return null
+  } finally {
+    clearTimeout(timer)
+  }
+}

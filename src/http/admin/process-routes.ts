@@ -1,0 +1,29 @@
+import type { FastifyPluginAsync } from 'fastify'
+import type { OperatorList, ProcessView, QueuesView } from '../../core/operator-api.ts'
+import { createSingleFlight } from '../../core/single-flight.ts'
+import { readProcesses } from '../../platform/process-report.ts'
+import { isSettlementBehind, readQueues } from '../../platform/queue-figures.ts'
+import type { OperatorServices } from './operator-services.ts'
+import { readFigures } from './read-figures.ts'
+
+/** GET /processes and /queues: what runs, and what waits. */
+export const processRoutes: FastifyPluginAsync<OperatorServices> = async (app, services) => {
+  const { redis, queues, claimWait, logger, clock } = services
+  const once = createSingleFlight()
+
+  app.get('/processes', async (): Promise<OperatorList<ProcessView>> => {
+    return { object: 'list', data: await readFigures(readProcesses(redis), logger) }
+  })
+
+  app.get('/queues', async (): Promise<QueuesView> => {
+    const reading = once('queues', () => Promise.all([readQueues(redis, queues, clock()), claimWait()]))
+    const [data, wait] = await readFigures(reading, logger)
+    return {
+      object: 'queues',
+      at: new Date(clock()).toISOString(),
+      data,
+      claim_wait: wait,
+      settlement_behind: isSettlementBehind(data),
+    }
+  })
+}

@@ -1,0 +1,50 @@
+import { formatUsd, picoUsd } from '../../core/money.ts'
+import type { LiveTraffic, TrafficFigures, TrafficView } from '../../core/operator-api.ts'
+import { addCounts, countsOf, type TrafficCounts, type TrafficSlot } from '../../core/traffic.ts'
+
+/** The series of some slots that follow each other, and their sum. */
+export function trafficView(slots: readonly TrafficSlot[], stepMs: number, toMs: number): TrafficView {
+  const total: TrafficCounts = new Map()
+  for (const { counts } of slots) addCounts(total, counts)
+  return {
+    object: 'traffic',
+    from: isoTime(slots[0]?.atMs ?? toMs),
+    to: isoTime(toMs),
+    step_seconds: stepMs / 1000,
+    data: slots.map(({ atMs, counts }) => ({ at: isoTime(atMs), ...figuresOf(counts) })),
+    total: figuresOf(total),
+  }
+}
+
+function figuresOf(counts: TrafficCounts): TrafficFigures {
+  const requests = countsOf(counts, 'requests')
+  const all = sum(requests)
+  return {
+    requests,
+    errors: countsOf(counts, 'errors'),
+    calls: countsOf(counts, 'calls'),
+    prompt_tokens: Number(counts.get('prompt_tokens') ?? 0n),
+    completion_tokens: Number(counts.get('completion_tokens') ?? 0n),
+    spend_usd: formatUsd(picoUsd(counts.get('spend_pico') ?? 0n)),
+    server_error_rate: all === 0 ? null : (requests['5xx'] ?? 0) / all,
+  }
+}
+
+/** Rates over one slot. */
+export function liveTraffic({ counts }: TrafficSlot, stepMs: number): LiveTraffic {
+  const seconds = stepMs / 1000
+  const { requests, calls, prompt_tokens, completion_tokens } = figuresOf(counts)
+  const spendPico = ((counts.get('spend_pico') ?? 0n) * 60_000n) / BigInt(stepMs)
+  return {
+    requests_per_second: sum(requests) / seconds,
+    server_errors_per_second: (requests['5xx'] ?? 0) / seconds,
+    calls_per_second: sum(calls) / seconds,
+    tokens_per_second: (prompt_tokens + completion_tokens) / seconds,
+    spend_usd_per_minute: formatUsd(picoUsd(spendPico)),
+  }
+}
+
+const sum = (counts: Readonly<Record<string, number>>): number =>
+  Object.values(counts).reduce((all, count) => all + count, 0)
+
+const isoTime = (unixMs: number): string => new Date(unixMs).toISOString()
