@@ -1,35 +1,104 @@
+import { type AutoTiers, autoTiers, TIERS, type Tier } from './auto-tiers.ts'
 import type { CatalogSnapshot, Model } from './catalog.ts'
-import type { ChatMessage, ChatRequest, RoutingProfile } from './chat-request.ts'
+import type { ChatRequest, RoutingProfile } from './chat-request.ts'
+import { scoreRequest } from './difficulty/score-request.ts'
+import { SHIPPED_MODEL } from './difficulty/shipped-model.ts'
 import type { RequestShape } from './request-shape.ts'
 
-/** How a profile turns difficulty (0 to 1) into a place on the price ladder of models (0 cheapest, 1 dearest). */
-const LADDER: Record<RoutingProfile, (difficulty: number) => number> = {
-  eco: (difficulty) => 0.35 * difficulty,
-  auto: (difficulty) => 0.75 * difficulty,
-  premium: (difficulty) => 0.6 + 0.4 * difficulty,
-  agentic: (difficulty) => 0.4 + 0.5 * difficulty,
+/** What `auto` chose by. Kept with the call; never shown to its client. */
+export interface AutoDecision {
+  /** 0 to 1; higher: needs the stronger model. */
+  score: number
+  tier: Tier
+  profile: RoutingProfile
+}
+
+export interface AutoChoice extends AutoDecision {
+  /** Best fit first. Empty only where the catalog has no model for `auto`. */
+  models: Model[]
+}
+
+/**
+ * From which score on a profile uses the second, third and fourth tier. Scores are about evenly spread over
+ * examination questions, so a bound is about the share of such questions that stays below it.
+ */
+const BOUNDS: Record<RoutingProfile, readonly [standard: number, strong: number, frontier: number]> = {
+  eco: [0.6, 0.9, Number.POSITIVE_INFINITY],
+  auto: [0.35, 0.65, 0.92],
+  premium: [0, 0.15, 0.55],
+  agentic: [0, 0.3, 0.9],
 }
 
 const MODELS_TRIED = 3
+const MODELS_OF_OWN_TIER = 2
 
 /**
- * The models `auto` would use, best fit first: of those that can take the request, the one whose place on
- * the price ladder fits the difficulty, then its neighbours. Price stands for capability.
+ * The models that `auto` uses for a request, best fit first: those of the tier that its difficulty and its
+ * profile call for, then of the nearest tier, the stronger first. `isUsable` says which models the request's
+ * preferences leave; where they leave none, the choice is made as if there were no preferences, so that the
+ * plan can say what stands in the way.
  */
-export function rankAutoModels(request: ChatRequest, shape: RequestShape, catalog: CatalogSnapshot): Model[] {
+export function chooseAutoModels(
+  request: ChatRequest,
+  shape: RequestShape,
+  catalog: CatalogSnapshot,
+  isUsable: (model: Model) => boolean,
+): AutoChoice {
   const profile = request.routingProfile ?? 'auto'
+  const score = scoreRequest(request.messages, request.parameters, SHIPPED_MODEL)
+  const tier = profile === 'agentic' ? agenticTier(request, score) : tierOf(score, profile)
+  const tiers = autoTiers(catalog.autoLadder)
   const needsTools = profile === 'agentic' || request.parameters.tools !== undefined
-  const ladder = catalog.autoLadder
-  const place = Math.round(LADDER[profile](difficulty(request.messages)) * (ladder.length - 1))
-  const ranked: Model[] = []
-  for (let distance = 0; distance < ladder.length && ranked.length < MODELS_TRIED; distance++) {
-    // The dearer neighbour first: a fallback should not be weaker than the first choice if it can be helped.
-    for (const index of distance === 0 ? [place] : [place + distance, place - distance]) {
-      const model = ladder[index]
-      if (model && canTake(model, shape, needsTools)) ranked.push(model)
-    }
+  const fitting = (model: Model) => canTake(model, shape, needsTools)
+  const models = rank(tiers, tier, (model) => fitting(model) && isUsable(model))
+  return { score, tier, profile, models: models.length > 0 ? models : rank(tiers, tier, fitting) }
+}
+
+/** The tier that a score calls for under a profile. */
+export function tierOf(score: number, profile: RoutingProfile): Tier {
+  const above = BOUNDS[profile].filter((bound) => score >= bound).length
+  return TIERS[above]!
+}
+
+const MANY_TOOLS = 16
+const MANY_TOOL_RESULTS = 8
+
+/** Work with tools goes by its shape: how many tools there are to choose from, and how long it has been going on. */
+function agenticTier(request: ChatRequest, score: number): Tier {
+  const results = request.messages.filter((message) => message.role === 'tool').length
+  const tools = request.parameters.tools?.length ?? 0
+  if (tools >= MANY_TOOLS || results >= MANY_TOOL_RESULTS) return 'frontier'
+  if (tools > 0 || results > 0) return score >= BOUNDS.agentic[2] ? 'frontier' : 'strong'
+  return tierOf(score, 'agentic')
+}
+
+function rank(tiers: AutoTiers, tier: Tier, accepts: (model: Model) => boolean): Model[] {
+  const ranked = best(tiers[tier], accepts)
+  for (const other of nearestFirst(tier)) {
+    if (ranked.length >= MODELS_TRIED) break
+    const next = tiers[other].find(accepts)
+    if (next) ranked.push(next)
   }
-  return ranked.slice(0, MODELS_TRIED)
+  return ranked
+}
+
+/** The best model of a tier and, as what to fall back on, the next of another vendor, or else of the same. */
+function best(models: readonly Model[], accepts: (model: Model) => boolean): Model[] {
+  const first = models.find(accepts)
+  if (!first) return []
+  const others = models.filter((model) => model !== first)
+  const second =
+    others.find((model) => model.vendor !== first.vendor && accepts(model)) ?? others.find(accepts)
+  return second ? [first, second].slice(0, MODELS_OF_OWN_TIER) : [first]
+}
+
+/** The other tiers by their distance, the stronger of two first. */
+function nearestFirst(tier: Tier): Tier[] {
+  const place = TIERS.indexOf(tier)
+  return TIERS.filter((other) => other !== tier).sort((a, b) => {
+    const [nearA, nearB] = [a, b].map((other) => Math.abs(TIERS.indexOf(other) - place)) as [number, number]
+    return nearA - nearB || TIERS.indexOf(b) - TIERS.indexOf(a)
+  })
 }
 
 function canTake(model: Model, shape: RequestShape, needsTools: boolean): boolean {
@@ -38,25 +107,4 @@ function canTake(model: Model, shape: RequestShape, needsTools: boolean): boolea
     shape.promptTokensAtLeast < model.contextLength &&
     (!needsTools || model.supportedParameters.includes('tools'))
   )
-}
-
-const SCANNED_CHARS = 4_000
-const LONG_QUESTION_CHARS = 1_500
-const HARD_SIGNS =
-  /[=<>∑∫√^{}]|\d+\s*[-+*/%]\s*\d|```|\b(?:prove|derive|optimi[sz]e|analy[sz]e|refactor|debug|theorem|algorithm|step by step)\b/gi
-const MANY_SIGNS = 12
-
-/**
- * A local guess, 0 to 1, at how hard the last user turn is: its length and how much of it looks like
- * mathematics, code or a demand for reasoning. Scans a bounded piece of the text.
- */
-export function difficulty(messages: readonly ChatMessage[]): number {
-  const last = messages.findLast((message) => message.role === 'user')
-  if (!last) return 0.5
-  const whole =
-    typeof last.content === 'string' ? last.content : last.content.map((part) => part.text ?? '').join('\n')
-  const text = whole.slice(0, SCANNED_CHARS)
-  const signs = text.match(HARD_SIGNS)?.length ?? 0
-  const length = Math.min(1, whole.length / LONG_QUESTION_CHARS)
-  return Math.min(1, 0.5 * length + 0.5 * Math.min(1, signs / MANY_SIGNS))
 }

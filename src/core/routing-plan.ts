@@ -1,4 +1,4 @@
-import { rankAutoModels } from './auto-routing.ts'
+import { type AutoDecision, chooseAutoModels } from './auto-routing.ts'
 import { capacityFor, feeRate, feeRateVersion, type OwnProviderKey } from './byok.ts'
 import type { Candidate } from './call-job.ts'
 import { type CatalogSnapshot, findModel, type Model, type Offer } from './catalog.ts'
@@ -21,6 +21,8 @@ export interface RoutingPlan {
   dearestCompletionRate: bigint
   /** The longest completion limit among the candidates. */
   completionLimit: number
+  /** What `auto` chose by; absent where the request does not ask for it. */
+  auto?: AutoDecision
 }
 
 export interface PlanOptions {
@@ -51,7 +53,10 @@ export function planRoute(
   options: PlanOptions,
 ): RoutingPlan {
   const shape = requestShape(request)
-  const entries = request.models.flatMap((asked) => resolveEntry(asked, request, shape, catalog))
+  const filter = offerFilter(request.preferences, shape, catalog)
+  const resolved = request.models.map((asked) => resolveEntry(asked, request, shape, filter, catalog))
+  const entries = resolved.flatMap((one) => one.entries)
+  const auto = resolved.find((one) => one.auto)?.auto
   if (entries.length === 0) {
     throw new ApiError(
       'model_not_found',
@@ -65,7 +70,7 @@ export function planRoute(
     request,
     shape,
     promptTokens,
-    filter: offerFilter(request.preferences, shape, catalog),
+    filter,
     pinned: request.preferences.order.map((name) => providersChosenBy(name, catalog)),
   }
   const obstacles = new Set<Obstacle>()
@@ -75,7 +80,7 @@ export function planRoute(
     choicesOf(entry, asked, obstacles, options).filter(({ candidate }) => isNew(targetOf(candidate), taken)),
   )
   if (taken.size === 0) throw refusal(obstacles, shape)
-  return priced(shareSeats(choices, options.maxCandidates), promptTokens)
+  return { ...priced(shareSeats(choices, options.maxCandidates), promptTokens), ...(auto && { auto }) }
 }
 
 /** What a request asks of every model, read off it once. */
@@ -136,21 +141,29 @@ const SUFFIXES: Record<string, Pick<Entry, 'sort' | 'exactTools'>> = {
   exacto: { sort: undefined, exactTools: true },
 }
 
+/** What one asked name stands for: a model, or those that `auto` chooses. No entries: nothing of that name. */
 function resolveEntry(
   asked: string,
   request: ChatRequest,
   shape: RequestShape,
+  filter: OfferFilter,
   catalog: CatalogSnapshot,
-): Entry[] {
+): { entries: Entry[]; auto?: AutoDecision } {
   const whole = findModel(catalog, asked)
-  if (whole) return [{ asked, model: whole, sort: undefined, exactTools: false }]
+  if (whole) return { entries: [{ asked, model: whole, sort: undefined, exactTools: false }] }
   const colon = asked.lastIndexOf(':')
   const suffix = colon < 0 ? null : asked.slice(colon + 1)
   const base = colon < 0 ? asked : asked.slice(0, colon)
-  if (suffix !== null && !Object.hasOwn(SUFFIXES, suffix)) return []
+  if (suffix !== null && !Object.hasOwn(SUFFIXES, suffix)) return { entries: [] }
   const preference = (suffix !== null && SUFFIXES[suffix]) || { sort: undefined, exactTools: false }
-  const models = base === 'auto' ? rankAutoModels(request, shape, catalog) : [findModel(catalog, base)]
-  return models.flatMap((model) => (model ? [{ asked, model, ...preference }] : []))
+  if (base !== 'auto') {
+    const model = findModel(catalog, base)
+    return { entries: model ? [{ asked, model, ...preference }] : [] }
+  }
+  const { models, ...auto } = chooseAutoModels(request, shape, catalog, (model) =>
+    model.offers.some((offer) => offer.shared && isAllowed(offer, model, filter, preference.exactTools)),
+  )
+  return { entries: models.map((model) => ({ asked, model, ...preference })), auto }
 }
 
 /** What an entry of the request leads to, in the order in which to try it. Notes why where it leads nowhere. */

@@ -1,0 +1,67 @@
+import type { Model } from './catalog.ts'
+
+/** Strength of models, weakest first. */
+export const TIERS = ['light', 'standard', 'strong', 'frontier'] as const
+export type Tier = (typeof TIERS)[number]
+
+/** The models of each tier, the one to try first first. */
+export type AutoTiers = Record<Tier, readonly Model[]>
+
+/** Below this window a model is of an older kind; `auto` uses it only where there is no other. */
+const USUAL_CONTEXT_TOKENS = 32_000
+/** Above this price a model is for those who name it: USD per million tokens, three of prompt to one of completion. */
+const DEAREST_USD = 25
+/** Free models stand at the cheap end of a scale of ratios. */
+const CHEAPEST_USD = 0.02
+const LONG_CONTEXT_TOKENS = 200_000
+
+const PICO_PER_USD_PER_MILLION = 1_000_000
+
+const known = new WeakMap<readonly Model[], AutoTiers>()
+
+/** The tiers of a catalog's ladder. Worked out once for each snapshot. */
+export function autoTiers(ladder: readonly Model[]): AutoTiers {
+  const found = known.get(ladder) ?? buildTiers(ladder)
+  known.set(ladder, found)
+  return found
+}
+
+/**
+ * Sorts models into tiers by price, since price is the one sign of strength that is known of every model: four
+ * bands of equal ratio from the cheapest to the dearest. Within a band models are taken for equals in price;
+ * those with more signs of a current and well-kept model come first, the cheaper first among those.
+ */
+function buildTiers(ladder: readonly Model[]): AutoTiers {
+  const usual = ladder.filter(
+    (model) => model.contextLength >= USUAL_CONTEXT_TOKENS && usd(model) <= DEAREST_USD,
+  )
+  const models = usual.length > 0 ? usual : ladder
+  const logs = models.map((model) => Math.log(Math.max(CHEAPEST_USD, usd(model))))
+  const least = Math.min(...logs)
+  const span = Math.max(...logs) - least || 1
+  const tiers: Record<Tier, Model[]> = { light: [], standard: [], strong: [], frontier: [] }
+  for (const [index, model] of models.entries()) {
+    const band = Math.floor((TIERS.length * (logs[index]! - least)) / span)
+    tiers[TIERS[Math.min(TIERS.length - 1, band)]!].push(model)
+  }
+  for (const tier of TIERS)
+    tiers[tier].sort((a, b) => merits(b) - merits(a) || usd(a) - usd(b) || (a.id < b.id ? -1 : 1))
+  return tiers
+}
+
+/** Mean list price in USD per million tokens, three of prompt to one of completion. */
+function usd({ listPrice }: Model): number {
+  return Number(listPrice.prompt * 3n + listPrice.completion) / 4 / PICO_PER_USD_PER_MILLION
+}
+
+/** Signs that a model is current and well kept: none alone says much. */
+function merits(model: Model): number {
+  const shared = new Set(model.offers.filter((offer) => offer.shared).map((offer) => offer.provider.id))
+  return [
+    model.reasoning,
+    model.contextLength >= LONG_CONTEXT_TOKENS,
+    model.supportedParameters.includes('tools'),
+    model.inputModalities.includes('image'),
+    shared.size > 1,
+  ].filter(Boolean).length
+}

@@ -1,0 +1,204 @@
+import { CUE_BITS, CUES } from './cue-words.ts'
+import { EMPTY_WORD, extendWord, slotOf } from './word-hash.ts'
+
+/** What one pass over a text counts. */
+export interface TextScan {
+  chars: number
+  /** Occurrences of each ASCII character. */
+  ascii: Uint16Array
+  words: number
+  letters: number
+  /** Hashes of the distinct words, in order of appearance. */
+  distinctWords: number[]
+  /** Words of nine letters and more. */
+  longWords: number
+  singleLetters: number
+  /** Words with capitals inside, such as identifiers of programs. */
+  mixedCaseWords: number
+  upperCaseWords: number
+  /** Capitalized words that do not begin a sentence: names, mostly. */
+  names: number
+  underscoresInWords: number
+  numbers: number
+  longestNumber: number
+  sentences: number
+  nonAscii: number
+  /** Characters of scripts that are written without spaces. */
+  ideographs: number
+  /** Mathematical signs and Greek letters beyond ASCII. */
+  mathSigns: number
+  /** Distinct words of each cue, in the order of CUES. */
+  cues: Uint16Array
+  /** How rare the distinct words are: 0 the commonest, RAREST one that the vocabulary does not know. */
+  raritySum: number
+  rareWords: number
+  /** The three rarest words of three letters and more, rarest first. */
+  rarest: [number, number, number]
+  commonWords: number
+}
+
+export const RARITY_BITS = 16
+export const RAREST = 15
+const RARE_FROM = 13
+const COMMON_UP_TO = 5
+const LONG_WORD_LETTERS = 9
+/** Ideographs are read in twos: about as long as a word of theirs is. */
+const IDEOGRAPHS_PER_WORD = 2
+
+const LINE_FEED = 10
+const UNDERSCORE = 95
+
+/**
+ * Reads a text once, character by character, without making strings. `rarity` gives each slot of 2^RARITY_BITS
+ * words how rare they are.
+ */
+export function scanText(text: string, rarity: Uint8Array): TextScan {
+  const scan = emptyScan(text.length)
+  const word = { hash: EMPTY_WORD, letters: 0, capitals: 0, innerCapitals: 0, ideographs: 0 }
+  const seen = new Set<number>()
+  let digits = 0
+  let startsSentence = true
+
+  const endWord = () => {
+    if (digits > 0) {
+      scan.numbers++
+      scan.longestNumber = Math.max(scan.longestNumber, digits)
+      digits = 0
+    }
+    if (word.letters === 0) return
+    countWord(scan, word, startsSentence)
+    startsSentence = false
+    if (!seen.has(word.hash)) {
+      seen.add(word.hash)
+      countDistinct(scan, word.hash, word.letters, rarity)
+    }
+    word.hash = EMPTY_WORD
+    word.letters = word.capitals = word.innerCapitals = word.ideographs = 0
+  }
+
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index)
+    if (code < 128) {
+      scan.ascii[code]!++
+      const lower = code | 32
+      if (lower >= 97 && lower <= 122) {
+        if (digits > 0 || word.ideographs > 0) endWord()
+        if (code < 97) {
+          word.capitals++
+          if (word.letters > 0) word.innerCapitals++
+        }
+        word.hash = extendWord(word.hash, lower)
+        word.letters++
+      } else if (code >= 48 && code <= 57) {
+        if (word.letters > 0) endWord()
+        digits++
+      } else if (!(digits > 0 && isSeparatorInNumber(code, text.charCodeAt(index + 1)))) {
+        if (code === UNDERSCORE && word.letters > 0) scan.underscoresInWords++
+        endWord()
+        if (endsSentence(code, text.charCodeAt(index + 1))) {
+          scan.sentences++
+          startsSentence = true
+        }
+        if (code === LINE_FEED) startsSentence = true
+      }
+      continue
+    }
+    scan.nonAscii++
+    if (isMathSign(code)) {
+      scan.mathSigns++
+      endWord()
+    } else if (isIdeograph(code)) {
+      if (digits > 0 || word.ideographs === 0) endWord()
+      scan.ideographs++
+      word.hash = extendWord(word.hash, code)
+      word.letters++
+      if (++word.ideographs === IDEOGRAPHS_PER_WORD) endWord()
+    } else if (isLetter(code)) {
+      if (digits > 0 || word.ideographs > 0) endWord()
+      word.hash = extendWord(word.hash, code)
+      word.letters++
+    } else {
+      endWord()
+      if (code === 0x3002 || code === 0xff1f) scan.sentences++
+    }
+  }
+  endWord()
+  return scan
+}
+
+const emptyScan = (chars: number): TextScan => ({
+  chars,
+  ascii: new Uint16Array(128),
+  words: 0,
+  letters: 0,
+  distinctWords: [],
+  longWords: 0,
+  singleLetters: 0,
+  mixedCaseWords: 0,
+  upperCaseWords: 0,
+  names: 0,
+  underscoresInWords: 0,
+  numbers: 0,
+  longestNumber: 0,
+  sentences: 0,
+  nonAscii: 0,
+  ideographs: 0,
+  mathSigns: 0,
+  cues: new Uint16Array(CUES.length),
+  raritySum: 0,
+  rareWords: 0,
+  rarest: [0, 0, 0],
+  commonWords: 0,
+})
+
+function countWord(
+  scan: TextScan,
+  word: { letters: number; capitals: number; innerCapitals: number },
+  startsSentence: boolean,
+): void {
+  const { letters, capitals, innerCapitals } = word
+  scan.words++
+  scan.letters += letters
+  if (letters >= LONG_WORD_LETTERS) scan.longWords++
+  if (letters === 1) scan.singleLetters++
+  else if (capitals === letters) scan.upperCaseWords++
+  if (innerCapitals > 0 && capitals < letters) scan.mixedCaseWords++
+  if (capitals > innerCapitals && !startsSentence && letters > 1) scan.names++
+}
+
+function countDistinct(scan: TextScan, hash: number, letters: number, rarity: Uint8Array): void {
+  scan.distinctWords.push(hash)
+  const cues = CUE_BITS.get(hash) ?? 0
+  if (cues !== 0) for (let bit = 0; bit < scan.cues.length; bit++) if (cues & (1 << bit)) scan.cues[bit]!++
+  const rare = rarity[slotOf(hash, RARITY_BITS)]!
+  scan.raritySum += rare
+  if (rare <= COMMON_UP_TO) scan.commonWords++
+  if (letters < 3) return
+  if (rare >= RARE_FROM) scan.rareWords++
+  const top = scan.rarest
+  if (rare > top[0]) scan.rarest = [rare, top[0], top[1]]
+  else if (rare > top[1]) scan.rarest = [top[0], rare, top[1]]
+  else if (rare > top[2]) top[2] = rare
+}
+
+const isDigit = (code: number): boolean => code >= 48 && code <= 57
+
+/** 1,000 and 3.14 are one number each. */
+const isSeparatorInNumber = (code: number, next: number): boolean =>
+  (code === 44 || code === 46) && isDigit(next)
+
+/** A full stop, question or exclamation mark before white space or the end (whose code is NaN). */
+const endsSentence = (code: number, next: number): boolean =>
+  (code === 46 || code === 63 || code === 33) && !(next > 32)
+
+const isMathSign = (code: number): boolean =>
+  (code >= 0x2200 && code <= 0x22ff) ||
+  (code >= 0x391 && code <= 0x3c9) ||
+  (code >= 0xb0 && code <= 0xb3) ||
+  code === 0xd7 ||
+  code === 0xf7
+
+const isIdeograph = (code: number): boolean => code >= 0x3040 && code <= 0xd7ff
+
+const isLetter = (code: number): boolean =>
+  code >= 0xc0 && !(code >= 0x2000 && code <= 0x303f) && code < 0xfe00

@@ -1,0 +1,118 @@
+/** Solves (A + ridge·I) x = b for a symmetric positive definite A, by Cholesky's decomposition. A is used up. */
+export function solveRidge(a: Float64Array[], b: Float64Array, ridge: number): Float64Array {
+  const size = b.length
+  for (let i = 0; i < size; i++) {
+    const row = a[i]!
+    row[i]! += ridge
+    for (let j = 0; j <= i; j++) {
+      const other = a[j]!
+      let sum = row[j]!
+      for (let k = 0; k < j; k++) sum -= row[k]! * other[k]!
+      row[j] = i === j ? Math.sqrt(Math.max(sum, 1e-9)) : sum / other[j]!
+    }
+  }
+  const x = Float64Array.from(b)
+  for (let i = 0; i < size; i++) {
+    for (let k = 0; k < i; k++) x[i]! -= a[i]![k]! * x[k]!
+    x[i]! /= a[i]![i]!
+  }
+  for (let i = size - 1; i >= 0; i--) {
+    for (let k = i + 1; k < size; k++) x[i]! -= a[k]![i]! * x[k]!
+    x[i]! /= a[i]![i]!
+  }
+  return x
+}
+
+/** Examples that are compared with each other only: inputs and targets are centred within the group. */
+export interface FitGroup {
+  inputs: readonly Float64Array[]
+  targets: readonly number[]
+  /** Of each example. */
+  weight: number
+}
+
+/** Least squares with a ridge over groups: what tells examples of the same group apart. */
+export function fitWithinGroups(groups: readonly FitGroup[], ridge: number): Float64Array {
+  const size = groups[0]!.inputs[0]!.length
+  const a = Array.from({ length: size }, () => new Float64Array(size))
+  const b = new Float64Array(size)
+  const row = new Float64Array(size)
+  for (const { inputs, targets, weight } of groups) {
+    const means = columnMeans(inputs)
+    const targetMean = mean(targets)
+    for (const [index, input] of inputs.entries()) {
+      for (let k = 0; k < size; k++) row[k] = input[k]! - means[k]!
+      const target = targets[index]! - targetMean
+      for (let k = 0; k < size; k++) {
+        const value = weight * row[k]!
+        if (value === 0) continue
+        b[k]! += value * target
+        const out = a[k]!
+        for (let l = 0; l <= k; l++) out[l]! += value * row[l]!
+      }
+    }
+  }
+  return solveRidge(a, b, ridge)
+}
+
+/** A row of a sparse matrix whose entries are all `value`. */
+export interface SparseRow {
+  slots: Int32Array
+  value: number
+}
+
+/** Ridge regression over sparse rows, by conjugate gradients. Stops after 20 steps, which regularizes too. */
+export function fitSparse(
+  rows: readonly SparseRow[],
+  targets: readonly number[],
+  size: number,
+  ridge: number,
+): Float64Array {
+  const steps = 20
+  const weights = new Float64Array(size)
+  const rest = new Float64Array(size)
+  for (const [index, { slots, value }] of rows.entries()) {
+    for (const slot of slots) rest[slot]! += value * targets[index]!
+  }
+  const direction = Float64Array.from(rest)
+  const product = new Float64Array(size)
+  let square = dot(rest, rest)
+  for (let step = 0; step < steps && square > 1e-9; step++) {
+    for (let slot = 0; slot < size; slot++) product[slot] = ridge * direction[slot]!
+    for (const { slots, value } of rows) {
+      let sum = 0
+      for (const slot of slots) sum += direction[slot]!
+      sum *= value * value
+      for (const slot of slots) product[slot]! += sum
+    }
+    const length = square / dot(direction, product)
+    for (let slot = 0; slot < size; slot++) {
+      weights[slot]! += length * direction[slot]!
+      rest[slot]! -= length * product[slot]!
+    }
+    const next = dot(rest, rest)
+    for (let slot = 0; slot < size; slot++) direction[slot] = rest[slot]! + (next / square) * direction[slot]!
+    square = next
+  }
+  return weights
+}
+
+export function dot(a: Float64Array, b: Float64Array): number {
+  let sum = 0
+  for (let index = 0; index < a.length; index++) sum += a[index]! * b[index]!
+  return sum
+}
+
+export const mean = (values: readonly number[]): number =>
+  values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length)
+
+export const deviation = (values: readonly number[]): number => {
+  const centre = mean(values)
+  return Math.sqrt(mean(values.map((value) => (value - centre) ** 2)))
+}
+
+function columnMeans(inputs: readonly Float64Array[]): Float64Array {
+  const means = new Float64Array(inputs[0]!.length)
+  for (const input of inputs) for (let k = 0; k < means.length; k++) means[k]! += input[k]! / inputs.length
+  return means
+}

@@ -1,0 +1,255 @@
+import {
+  GATED_COPIES,
+  gatedInputs,
+  standardized,
+  type WeightsDocument,
+  wordSlots,
+  wordValue,
+} from '../../core/difficulty/difficulty-model.ts'
+import { FEATURES, type PromptFeatures } from '../../core/difficulty/prompt-features.ts'
+import { deviation, dot, fitSparse, fitWithinGroups, mean } from './linear-fit.ts'
+import { encodeRarity, rarityTable } from './rarity-table.ts'
+import type { RouterRow } from './router-rows.ts'
+
+/** A row with its features, which do not depend on the split. */
+export interface Example {
+  row: RouterRow
+  features: PromptFeatures
+}
+
+/** How much each head counts; each is scaled to deviation 1 over the training data first. */
+export interface HeadMix {
+  /** Will the weak tier fail: one fit over all rows. */
+  difficulty: number
+  /** The same, fitted in every field of every data set alone and averaged: what holds everywhere. */
+  consensus: number
+  /** What the strong tier gains: one fit over all rows. */
+  gain: number
+  /** Will the weak tier fail, by the words. */
+  words: number
+  /** The number of distinct words of the question. */
+  length: number
+  /** What is known beforehand of kinds of work that the data lacks: PRIOR. */
+  prior: number
+}
+
+/** Chosen by cross-validation over families and fields that were left out; docs/auto-routing.md has the figures. */
+export const HEAD_MIX: HeadMix = {
+  difficulty: 1.3,
+  consensus: 1,
+  gain: 0.2,
+  words: 0.3,
+  length: 0.4,
+  prior: 0.6,
+}
+
+/**
+ * Weights of features that the data cannot teach, since it holds examination questions only: formal work and
+ * work in steps is harder than greetings, translations and prose. Set by hand, in standard deviations.
+ */
+const PRIOR: Record<string, number> = {
+  distinct_words: 0.6,
+  operators: 0.25,
+  math_share: 0.25,
+  numbers: 0.2,
+  code_fence: 0.3,
+  braces: 0.2,
+  mixed_case_words: 0.15,
+  underscores_in_words: 0.15,
+  cue_code: 0.4,
+  cue_mathematics: 0.4,
+  cue_reason: 0.3,
+  cue_compute: 0.2,
+  cue_logic: 0.25,
+  cue_step: 0.2,
+  cue_quantity: 0.15,
+  cue_structure: 0.1,
+  cue_simple: -0.4,
+  cue_create: -0.25,
+  cue_define: -0.1,
+}
+
+const DIFFICULTY_RIDGE = 1000
+const CONSENSUS_RIDGE = 1000
+const WORDS_RIDGE = 300
+const WORD_BITS = 14
+/** Smaller groups say more about chance than about their field. */
+const CONSENSUS_ROWS = 80
+const LARGEST_BYTE = 127
+/** Below this, the strong tier's answers were not graded right: a fault of the data, not of the model. */
+const BROKEN_STRONG = 0.1
+
+/** Trains the weights on examples. Deterministic. */
+export function trainModel(
+  examples: readonly Example[],
+  about: { trained: string; data: string },
+  mix: HeadMix = HEAD_MIX,
+): WeightsDocument {
+  const used = withoutBrokenSubjects(examples)
+  const { means, scales } = moments(used)
+  const plain = used.map(({ features }) => standardized(features.values, { means, scales }))
+  const inputs = plain.map(gatedInputs)
+  const weights = new Float64Array(inputs[0]!.length)
+  const add = (head: Float64Array, share: number) => {
+    const scale = deviation(inputs.map((input) => dot(input, head))) || 1
+    for (let index = 0; index < weights.length; index++) weights[index]! += (share * head[index]!) / scale
+  }
+  add(pooledHead(used, inputs, failing), mix.difficulty)
+  add(consensusHead(used, inputs), mix.consensus)
+  add(pooledHead(used, inputs, gaining), mix.gain)
+  add(namedHead({ distinct_words: 1 }, weights.length), mix.length)
+  add(namedHead(PRIOR, weights.length), mix.prior)
+
+  const words = wordHead(used, mix.words)
+  const sums = used.map(({ features }, index) => dot(inputs[index]!, weights) + words.sumOf(features))
+  return {
+    ...about,
+    features: Object.fromEntries(
+      FEATURES.map((name, index) => {
+        const copies = Array.from(
+          { length: GATED_COPIES },
+          (_, copy) => weights[copy * FEATURES.length + index]!,
+        )
+        return [name, [means[index]!, scales[index]!, ...copies].map(rounded)]
+      }),
+    ),
+    words: words.table,
+    rarity: encodeRarity(rarityTable()),
+    mean: rounded(mean(sums)),
+    deviation: rounded(deviation(sums)),
+  }
+}
+
+const failing = ({ row }: Example) => 1 - row.weak
+const gaining = ({ row }: Example) => row.strong - row.weak
+
+function withoutBrokenSubjects(examples: readonly Example[]): Example[] {
+  return [...groupBy(examples, ({ row }) => `${row.dataset} ${row.subject}`).values()].flatMap((group) =>
+    mean(group.map(({ row }) => row.strong)) < BROKEN_STRONG ? [] : group,
+  )
+}
+
+/** Means and scales of the features; each family counts by the root of its size, so that none drowns the others. */
+function moments(examples: readonly Example[]): { means: Float64Array; scales: Float64Array } {
+  const families = groupBy(examples, ({ row }) => row.family)
+  const means = new Float64Array(FEATURES.length)
+  const scales = new Float64Array(FEATURES.length)
+  for (let index = 0; index < FEATURES.length; index++) {
+    let weights = 0
+    let sum = 0
+    let squares = 0
+    for (const { row, features } of examples) {
+      const value = features.values[index]!
+      if (Number.isNaN(value)) continue
+      const weight = 1 / Math.sqrt(families.get(row.family)!.length)
+      weights += weight
+      sum += weight * value
+      squares += weight * value * value
+    }
+    means[index] = sum / weights
+    scales[index] = Math.sqrt(Math.max(1e-6, squares / weights - means[index]! ** 2))
+  }
+  return { means, scales }
+}
+
+/** One fit over all rows, each compared with its own data set only. */
+function pooledHead(
+  examples: readonly Example[],
+  inputs: readonly Float64Array[],
+  target: (example: Example) => number,
+): Float64Array {
+  const families = groupBy(examples, ({ row }) => row.family)
+  const groups = [...groupBy(indexes(examples), (index) => examples[index]!.row.dataset).values()].map(
+    (rows) => {
+      const family = families.get(examples[rows[0]!]!.row.family)!.length
+      return fitGroup(examples, inputs, rows, target, Math.sqrt(examples.length / family))
+    },
+  )
+  return fitWithinGroups(groups, DIFFICULTY_RIDGE)
+}
+
+/** A fit in each field of each data set, averaged within its family, then over the families. */
+function consensusHead(examples: readonly Example[], inputs: readonly Float64Array[]): Float64Array {
+  const fields = groupBy(indexes(examples), (index) => {
+    const { row } = examples[index]!
+    return `${row.dataset} ${row.field}`
+  })
+  const large = [...fields.values()].filter((rows) => rows.length >= CONSENSUS_ROWS)
+  const byFamily = groupBy(large, (rows) => examples[rows[0]!]!.row.family)
+  const sum = new Float64Array(inputs[0]!.length)
+  for (const family of byFamily.values()) {
+    for (const rows of family) {
+      const head = fitWithinGroups([fitGroup(examples, inputs, rows, failing, 1)], CONSENSUS_RIDGE)
+      for (let index = 0; index < sum.length; index++) sum[index]! += head[index]! / family.length
+    }
+  }
+  return sum
+}
+
+function fitGroup(
+  examples: readonly Example[],
+  inputs: readonly Float64Array[],
+  rows: readonly number[],
+  target: (example: Example) => number,
+  weight: number,
+) {
+  const raw = rows.map((index) => target(examples[index]!))
+  const scale = deviation(raw) || 1
+  return { inputs: rows.map((index) => inputs[index]!), targets: raw.map((value) => value / scale), weight }
+}
+
+function namedHead(named: Record<string, number>, size: number): Float64Array {
+  const head = new Float64Array(size)
+  for (const [name, weight] of Object.entries(named)) {
+    const index = FEATURES.indexOf(name)
+    if (index < 0) throw new Error(`there is no feature ${name}`)
+    head[index] = weight
+  }
+  return head
+}
+
+/** The words' head, as the signed bytes it is shipped in. */
+function wordHead(examples: readonly Example[], share: number) {
+  const targets = new Array<number>(examples.length)
+  for (const rows of groupBy(indexes(examples), (index) => examples[index]!.row.dataset).values()) {
+    const raw = rows.map((index) => failing(examples[index]!))
+    const centre = mean(raw)
+    const scale = deviation(raw) || 1
+    for (const [at, index] of rows.entries()) targets[index] = (raw[at]! - centre) / scale
+  }
+  const sparse = examples.map(({ features }) => {
+    const slots = wordSlots(features.words, WORD_BITS)
+    return { slots: Int32Array.from(slots), value: wordValue(slots.size) }
+  })
+  const head = fitSparse(sparse, targets, 1 << WORD_BITS, WORDS_RIDGE)
+  const sumWith = (slots: Iterable<number>, value: number, table: ArrayLike<number>) => {
+    let sum = 0
+    for (const slot of slots) sum += table[slot]!
+    return sum * value
+  }
+  const scale = deviation(sparse.map(({ slots, value }) => sumWith(slots, value, head))) || 1
+  const scaled = head.map((weight) => (share * weight) / scale)
+  const unit = scaled.reduce((most, weight) => Math.max(most, Math.abs(weight)), 1e-9) / LARGEST_BYTE
+  const bytes = Int8Array.from(scaled, (weight) => Math.round(weight / unit))
+  return {
+    table: { bits: WORD_BITS, unit, weights: Buffer.from(bytes.buffer).toString('base64') },
+    sumOf: ({ words }: PromptFeatures) => {
+      const slots = wordSlots(words, WORD_BITS)
+      return unit * sumWith(slots, wordValue(slots.size), bytes)
+    },
+  }
+}
+
+const indexes = (values: readonly unknown[]): number[] => [...values.keys()]
+
+export function groupBy<T>(values: readonly T[], keyOf: (value: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>()
+  for (const value of values) {
+    const group = groups.get(keyOf(value))
+    if (group) group.push(value)
+    else groups.set(keyOf(value), [value])
+  }
+  return groups
+}
+
+const rounded = (value: number): number => Number(value.toPrecision(6))
