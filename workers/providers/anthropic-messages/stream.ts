@@ -146,10 +146,12 @@ export class MessagesReader implements AnswerReader {
   /** Notes the prompt's tokens, of whichever price, and returns the usage once the output is known. */
   #usage(value: unknown): { promptTokens: number; completionTokens: number } | null {
     if (!isObject(value)) return null
-    if (typeof value.input_tokens === 'number') {
-      this.#promptTokens =
-        value.input_tokens + count(value.cache_creation_input_tokens) + count(value.cache_read_input_tokens)
-    }
+    // The end may repeat the prompt's figures, and some servers know them only then.
+    const promptTokens =
+      count(value.input_tokens) +
+      count(value.cache_creation_input_tokens) +
+      count(value.cache_read_input_tokens)
+    this.#promptTokens = Math.max(this.#promptTokens, promptTokens)
     if (typeof value.output_tokens !== 'number') return null
     return { promptTokens: this.#promptTokens, completionTokens: value.output_tokens }
   }

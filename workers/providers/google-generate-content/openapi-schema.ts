@@ -24,23 +24,34 @@ const FORMATS: Readonly<Record<string, readonly string[]>> = {
   number: ['float', 'double'],
 }
 
-const MAX_DEPTH = 24
+/** References may multiply a small schema without end; beyond this many parts it says no more. */
+const MAX_PARTS = 2_000
 
 /**
  * A JSON Schema in the part of OpenAPI's schemas that this wire takes: keywords it refuses are left out,
- * references are put in their place, `const` and numeric enums become what it has instead.
+ * references are put in their place, `const` and numeric enums become what it has instead. A part that
+ * contains itself is cut where it does.
  * @returns null where nothing is left to say
  */
 export function openApiSchema(schema: unknown): Fields | null {
-  return isObject(schema) ? convert(schema, schema, 0) : null
+  return isObject(schema) ? convert(schema, { root: schema, partsLeft: MAX_PARTS }, []) : null
 }
 
-function convert(schema: Fields, root: Fields, depth: number): Fields {
-  const target = resolve(schema, root)
+interface Conversion {
+  root: Fields
+  partsLeft: number
+}
+
+/** @param within the references that led here */
+function convert(schema: Fields, conversion: Conversion, within: readonly string[]): Fields {
   const result: Fields = {}
-  if (depth > MAX_DEPTH) return result
+  const { $ref: reference } = schema
+  const isCut = typeof reference === 'string' && within.includes(reference)
+  if (isCut || conversion.partsLeft-- <= 0) return result
+  const path = typeof reference === 'string' ? [...within, reference] : within
+  const target = resolve(schema, conversion.root)
   for (const keyword of KEPT) if (target[keyword] !== undefined) result[keyword] = target[keyword]
-  const below = (value: unknown): Fields => (isObject(value) ? convert(value, root, depth + 1) : {})
+  const below = (value: unknown): Fields => (isObject(value) ? convert(value, conversion, path) : {})
 
   putType(target, result)
   putEnum(target, result)
@@ -99,7 +110,7 @@ function mergeInto(result: Fields, part: Fields): void {
   if (required.length > 0 && result.properties !== undefined) result.required = [...new Set(required)]
 }
 
-/** What a `$ref` into the same schema means. Recursion ends at the greatest depth. */
+/** What a `$ref` into the same schema means. */
 function resolve(schema: Fields, root: Fields): Fields {
   const { $ref: reference, ...rest } = schema
   if (typeof reference !== 'string' || !reference.startsWith('#')) return schema

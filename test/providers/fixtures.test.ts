@@ -1,0 +1,75 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import type { AttemptFailure } from '../../src/core/attempt-failure.ts'
+import { WIRES, type Wire } from '../../src/core/catalog.ts'
+import type { CompletionEvent } from '../../src/core/completion.ts'
+import * as anthropicErrors from '../../workers/providers/anthropic-messages/error-map.ts'
+import { MessagesReader } from '../../workers/providers/anthropic-messages/stream.ts'
+import * as chatErrors from '../../workers/providers/chat-completions/error-map.ts'
+import { readStreamEvent, readWholeReply } from '../../workers/providers/chat-completions/stream.ts'
+import * as googleErrors from '../../workers/providers/google-generate-content/error-map.ts'
+import { GenerateContentReader } from '../../workers/providers/google-generate-content/stream.ts'
+import { SseDecoder } from '../../workers/providers/sse-decoder.ts'
+import type { AnswerReader, StreamSignal } from '../../workers/providers/wire-mapping.ts'
+
+interface WireUnderTest {
+  open: () => AnswerReader
+  failureOfStatus: (status: number, body: string, retryAfterMs: number | null) => AttemptFailure
+  failureOfErrorObject: (error: unknown, status: number) => AttemptFailure
+}
+
+const WIRE: Record<Wire, WireUnderTest> = {
+  'chat-completions': { open: () => ({ event: readStreamEvent, whole: readWholeReply }), ...chatErrors },
+  'anthropic-messages': { open: () => new MessagesReader(), ...anthropicErrors },
+  'google-generate-content': { open: () => new GenerateContentReader(), ...googleErrors },
+}
+
+interface RecordedError {
+  status: number
+  retryAfterMs?: number
+  body: unknown
+  expected: Partial<AttemptFailure>
+}
+
+/** Examples in the shapes that each wire's public documentation shows, with what they mean to us. */
+describe.each(WIRES)('%s', (wire) => {
+  const folder = new URL(`../fixtures/${wire}/`, import.meta.url)
+  const text = (name: string) => readFileSync(new URL(name, folder), 'utf8')
+  const { open, failureOfStatus, failureOfErrorObject } = WIRE[wire]
+
+  const names = readdirSync(folder)
+  const read = (name: string) => {
+    const heard: Array<CompletionEvent | { signal: unknown }> = []
+    const reader = open()
+    const signals: StreamSignal[] = []
+    if (name.endsWith('.json')) {
+      return { heard, signals: [reader.whole(text(name), (event) => heard.push(event))] }
+    }
+    const decoder = new SseDecoder((data) => signals.push(reader.event(data, (event) => heard.push(event))))
+    decoder.push(Buffer.from(text(name)))
+    decoder.end()
+    const named = signals.map((signal) =>
+      typeof signal === 'object' ? { failure: failureOfErrorObject(signal.error, 200) } : signal,
+    )
+    return { heard, signals: named }
+  }
+
+  test.each(names.filter((name) => name.endsWith('.sse.txt') || name === 'whole.json'))(
+    '%s means what its golden file says',
+    async (name) => {
+      const golden = new URL(name.replace(/\.(sse\.txt|json)$/, '.golden.json'), folder)
+      await expect(`${JSON.stringify(read(name), null, 1)}\n`).toMatchFileSnapshot(golden.pathname)
+    },
+  )
+
+  const errors = JSON.parse(text('errors.json')) as RecordedError[]
+  test.each(errors)(
+    'the refusal $status $expected.kind: $body',
+    ({ status, retryAfterMs, body, expected }) => {
+      const sent = typeof body === 'string' ? body : JSON.stringify(body)
+      const failure = failureOfStatus(status, sent, retryAfterMs ?? null)
+      expect(failure).toMatchObject({ httpStatus: status, ...expected })
+      expect(failure.internal).not.toMatch(/example|organization|tokens >/i)
+    },
+  )
+})

@@ -1,0 +1,288 @@
+import { describe, expect, test } from 'vitest'
+import type { Provider, ProviderQuirks } from '../../src/core/catalog.ts'
+import type { ChatMessage, SamplingParameters } from '../../src/core/chat-request.ts'
+import * as anthropic from '../../workers/providers/anthropic-messages/request.ts'
+import * as chat from '../../workers/providers/chat-completions/request.ts'
+import * as google from '../../workers/providers/google-generate-content/request.ts'
+import type { AttemptRequest } from '../../workers/providers/provider.ts'
+import { requestHeaders } from '../../workers/providers/request-headers.ts'
+import { offerAt } from '../helpers/scripted-provider.ts'
+
+interface Changes {
+  messages?: ChatMessage[]
+  parameters?: SamplingParameters
+  quirks?: ProviderQuirks
+  provider?: Partial<Provider>
+}
+
+function attempt({ messages, parameters = {}, quirks, provider }: Changes = {}): AttemptRequest {
+  const offer = offerAt('https://api.example/v1')
+  return {
+    offer: { ...offer, provider: { ...offer.provider, ...provider, ...(quirks && { quirks }) } },
+    messages: messages ?? [{ role: 'user', content: 'Hi' }],
+    parameters,
+    completionLimit: 64,
+    limits: { firstTokenMs: 1, idleMs: 1, totalMs: 1 },
+    signal: new AbortController().signal,
+  }
+}
+
+const chatBody = (changes?: Changes) => JSON.parse(chat.requestBody(attempt(changes)))
+const anthropicBody = (changes?: Changes) => JSON.parse(anthropic.requestBody(attempt(changes)))
+const googleBody = (changes?: Changes) => JSON.parse(google.requestBody(attempt(changes)))
+
+const SCHEMA = {
+  type: 'object',
+  properties: { city: { type: 'string' } },
+  required: ['city'],
+  additionalProperties: false,
+}
+const BY_SCHEMA = { type: 'json_schema', json_schema: { name: 'place', schema: SCHEMA, strict: true } }
+const TOOLS = [
+  { type: 'function', function: { name: 'weather', description: 'Tells it', parameters: SCHEMA } },
+  { type: 'function', function: { name: 'now' } },
+  { type: 'web_search' },
+]
+const EVERY_ROLE: ChatMessage[] = [
+  { role: 'system', content: 'Be brief.' },
+  { role: 'user', content: 'Weather?', name: 'ada' },
+  { role: 'assistant', content: '' },
+  { role: 'tool', content: '{"degrees":7}', tool_call_id: 'call_1', name: 'weather' },
+  { role: 'user', content: [{ type: 'text', text: 'And now?' }] },
+  { role: 'system', content: 'In French.' },
+  { role: 'assistant', content: 'Il fait ' },
+]
+const PICTURES: ChatMessage[] = [
+  {
+    role: 'user',
+    content: [
+      { type: 'text', text: 'What is this?' },
+      { type: 'image_url', image_url: { url: 'data:image/jpeg;base64,/9j/4AA=', detail: 'high' } },
+      { type: 'image_url', image_url: { url: 'https://images.example/cat.webp?size=2' } },
+      { type: 'file', file: { filename: 'a.pdf', file_data: 'data:application/pdf;base64,JVBERi0=' } },
+    ],
+  },
+]
+
+describe('quirks of the chat-completions wire', () => {
+  test('a provider without quirks gets the messages as they are', () => {
+    expect(chatBody({ messages: EVERY_ROLE, parameters: { tools: TOOLS } })).toEqual({
+      model: 'large-1',
+      messages: EVERY_ROLE,
+      stream: true,
+      stream_options: { include_usage: true },
+      max_tokens: 64,
+      tools: TOOLS,
+    })
+  })
+
+  test('the limit goes into the field that the provider takes', () => {
+    const body = chatBody({ provider: { limitParameter: 'max_completion_tokens' } })
+    expect(body).toMatchObject({ max_completion_tokens: 64 })
+    expect(body).not.toHaveProperty('max_tokens')
+  })
+
+  test('refused fields are left out, and fixed ones added without replacing ours', () => {
+    const body = chatBody({
+      parameters: { temperature: 0.5, tools: TOOLS },
+      quirks: { omit: ['stream_options', 'tools'], fixedFields: { reasoning_split: true, model: 'other' } },
+    })
+    expect(body).toMatchObject({ model: 'large-1', temperature: 0.5, reasoning_split: true })
+    expect(body).not.toHaveProperty('stream_options')
+    expect(body).not.toHaveProperty('tools')
+  })
+
+  test('a temperature beyond the range is sent as its end, and one of two parameters alone', () => {
+    expect(chatBody({ parameters: { temperature: 1.8 }, quirks: { temperatureMax: 1 } }).temperature).toBe(1)
+    expect(chatBody({ parameters: { temperature: 0.3 }, quirks: { temperatureMax: 1 } }).temperature).toBe(
+      0.3,
+    )
+    const both = { temperature: 0.3, top_p: 0.5 }
+    expect(chatBody({ parameters: both, quirks: { oneSamplingParameter: true } })).not.toHaveProperty('top_p')
+    expect(chatBody({ parameters: { top_p: 0.5 }, quirks: { oneSamplingParameter: true } }).top_p).toBe(0.5)
+  })
+
+  test('a schema that the provider has no field for is asked for in words', () => {
+    const body = chatBody({ parameters: { response_format: BY_SCHEMA }, quirks: { jsonObjectOnly: true } })
+    expect(body.response_format).toEqual({ type: 'json_object' })
+    expect(body.messages[0]).toEqual({
+      role: 'system',
+      content: expect.stringContaining(JSON.stringify(SCHEMA)),
+    })
+    expect(body.messages).toHaveLength(2)
+    const object = { response_format: { type: 'json_object' } }
+    expect(chatBody({ parameters: object, quirks: { jsonObjectOnly: true } }).messages).toHaveLength(1)
+  })
+
+  test('names stay on the roles that may have one', () => {
+    const { messages } = chatBody({ messages: EVERY_ROLE, quirks: { namedRoles: ['tool'] } })
+    expect(messages.map(({ name }: ChatMessage) => name ?? null)).toEqual([
+      null,
+      null,
+      null,
+      'weather',
+      null,
+      null,
+      null,
+    ])
+  })
+
+  test('a trailing assistant message is marked as the beginning of the answer', () => {
+    const { messages } = chatBody({ messages: EVERY_ROLE, quirks: { prefillField: 'prefix' } })
+    expect(messages.at(-1)).toEqual({ role: 'assistant', content: 'Il fait ', prefix: true })
+    expect(chatBody({ quirks: { prefillField: 'prefix' } }).messages).toEqual([
+      { role: 'user', content: 'Hi' },
+    ])
+  })
+
+  test('path, headers and the place of the key are as the provider has them', () => {
+    const quirks: ProviderQuirks = {
+      path: '/chat/completions?api-version=2025-01-01',
+      headers: { 'x-github-api-version': '2022-11-28' },
+      authHeader: 'api-key',
+    }
+    const request = attempt({ quirks })
+    expect(chat.requestUrl(request)).toBe('https://api.example/v1/chat/completions?api-version=2025-01-01')
+    const headers = requestHeaders(request.offer.provider, 'secret', 'authorization')
+    expect(headers.slice(-4)).toEqual(['x-github-api-version', '2022-11-28', 'api-key', 'secret'])
+    expect(requestHeaders(attempt().offer.provider, 'secret', 'authorization').slice(-2)).toEqual([
+      'authorization',
+      'Bearer secret',
+    ])
+    expect(requestHeaders(request.offer.provider, null, 'authorization')).not.toContain('api-key')
+  })
+})
+
+describe('the messages wire', () => {
+  test('system messages are apart, turns alternate, a tool result is told in words', () => {
+    expect(anthropicBody({ messages: EVERY_ROLE })).toEqual({
+      model: 'large-1',
+      max_tokens: 64,
+      stream: true,
+      system: 'Be brief.\n\nIn French.',
+      messages: [
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'ada:' },
+            { type: 'text', text: 'Weather?' },
+            { type: 'text', text: 'Result of the tool call (weather, call_1):' },
+            { type: 'text', text: '{"degrees":7}' },
+            { type: 'text', text: 'And now?' },
+          ],
+        },
+        { role: 'assistant', content: [{ type: 'text', text: 'Il fait' }] },
+      ],
+    })
+    expect(anthropic.prefillSpace(attempt({ messages: EVERY_ROLE }))).toBe(' ')
+  })
+
+  test('a conversation that the assistant begins, or of system messages alone, still has a first turn', () => {
+    for (const role of ['assistant', 'system'] as const) {
+      const { messages } = anthropicBody({ messages: [{ role, content: 'Hello' }] })
+      expect(messages[0]).toEqual({ role: 'user', content: [{ type: 'text', text: '.' }] })
+    }
+  })
+
+  test('images are sources, inline or by address, and a PDF is a document', () => {
+    expect(anthropicBody({ messages: PICTURES }).messages[0].content.slice(1)).toEqual([
+      { type: 'image', source: { type: 'base64', media_type: 'image/jpeg', data: '/9j/4AA=' } },
+      { type: 'image', source: { type: 'url', url: 'https://images.example/cat.webp?size=2' } },
+      { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: 'JVBERi0=' } },
+    ])
+  })
+
+  test('tools have an input schema, also one without arguments', () => {
+    expect(anthropicBody({ parameters: { tools: TOOLS } }).tools).toEqual([
+      { name: 'weather', description: 'Tells it', input_schema: SCHEMA },
+      { name: 'now', input_schema: { type: 'object', properties: {} } },
+    ])
+  })
+
+  test('JSON is asked for in the system prompt', () => {
+    const messages: ChatMessage[] = [
+      { role: 'system', content: 'Be brief.' },
+      { role: 'user', content: 'Where?' },
+    ]
+    const { system } = anthropicBody({ messages, parameters: { response_format: BY_SCHEMA } })
+    expect(system).toMatch(/^Be brief\.\n\nAnswer with one JSON value/)
+    expect(system).toContain(JSON.stringify(SCHEMA))
+    expect(anthropicBody({ parameters: { response_format: { type: 'text' } } })).not.toHaveProperty('system')
+  })
+
+  test('the temperature ends at 1', () => {
+    const body = anthropicBody({
+      parameters: { temperature: 1.5, top_p: 0.9 },
+      quirks: { oneSamplingParameter: true },
+    })
+    expect(body.temperature).toBe(1)
+    expect(body).not.toHaveProperty('top_p')
+    expect(anthropicBody({ parameters: { temperature: 0, top_p: 0.9 } })).toMatchObject({
+      temperature: 0,
+      top_p: 0.9,
+    })
+  })
+})
+
+describe('the generate-content wire', () => {
+  test('roles are user and model, the system prompt and the limit have places of their own', () => {
+    expect(googleBody({ messages: EVERY_ROLE, parameters: { temperature: 1.5, top_p: 0.9 } })).toEqual({
+      systemInstruction: { parts: [{ text: 'Be brief.\n\nIn French.' }] },
+      contents: [
+        {
+          role: 'user',
+          parts: [
+            { text: 'ada:' },
+            { text: 'Weather?' },
+            { text: 'Result of the tool call (weather, call_1):' },
+            { text: '{"degrees":7}' },
+            { text: 'And now?' },
+          ],
+        },
+        { role: 'model', parts: [{ text: 'Il fait ' }] },
+      ],
+      generationConfig: { candidateCount: 1, maxOutputTokens: 64, temperature: 1.5, topP: 0.9 },
+    })
+  })
+
+  test('the model is in the address', () => {
+    expect(google.requestUrl(attempt())).toBe(
+      'https://api.example/v1/models/large-1:streamGenerateContent?alt=sse',
+    )
+  })
+
+  test('media is inline or by address', () => {
+    expect(googleBody({ messages: PICTURES }).contents[0].parts.slice(1)).toEqual([
+      { inlineData: { mimeType: 'image/jpeg', data: '/9j/4AA=' } },
+      { fileData: { mimeType: 'image/webp', fileUri: 'https://images.example/cat.webp?size=2' } },
+      { inlineData: { mimeType: 'application/pdf', data: 'JVBERi0=' } },
+    ])
+  })
+
+  test('functions are declared, without keywords that the wire refuses', () => {
+    expect(googleBody({ parameters: { tools: TOOLS } }).tools).toEqual([
+      {
+        functionDeclarations: [
+          {
+            name: 'weather',
+            description: 'Tells it',
+            parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+          },
+          { name: 'now' },
+        ],
+      },
+    ])
+  })
+
+  test('JSON is asked for by media type and schema', () => {
+    const config = (format: Record<string, unknown>) =>
+      googleBody({ parameters: { response_format: format } }).generationConfig
+    expect(config(BY_SCHEMA)).toMatchObject({
+      responseMimeType: 'application/json',
+      responseSchema: { type: 'object', properties: { city: { type: 'string' } } },
+    })
+    expect(config({ type: 'json_object' })).toMatchObject({ responseMimeType: 'application/json' })
+    expect(config({ type: 'json_object' })).not.toHaveProperty('responseSchema')
+    expect(config({ type: 'text' })).not.toHaveProperty('responseMimeType')
+  })
+})
