@@ -1,3 +1,6 @@
+import type { Wire } from '../../src/core/catalog.ts'
+import { WIRE_PATHS } from './wires.ts'
+
 export interface TestOffer {
   /** A simulated provider: `alpha`, `beta`, … */
   at: string
@@ -6,6 +9,8 @@ export interface TestOffer {
   cost?: string
   assistant_prefill?: boolean
   exact_tools?: boolean
+  /** What the provider speaks, in all its offers; the chat-completions wire if absent. */
+  wire?: Wire
 }
 
 /** A catalog of test models: id → offers, with one dollar a million prompt tokens and two a million completion tokens listed. */
@@ -35,7 +40,7 @@ export function catalogDocument(
       list_price: { prompt: '1.00', completion: '2.00' },
       rate: { prompt: '1.00', completion: '2.00' },
       ...fields,
-      offers: offers.map(({ at, model, cost = '0.50', ...more }) => ({
+      offers: offers.map(({ at, model, cost = '0.50', wire: _, ...more }) => ({
         provider: at,
         upstream_model: model,
         cost: { prompt: cost, completion: cost },
@@ -43,12 +48,16 @@ export function catalogDocument(
       })),
     }
   })
-  const names = new Set(list.flatMap((model) => model.offers.map((offer) => offer.provider)))
-  const providers = [...names].map((id) => ({
+  const wires = new Map<string, Wire>()
+  for (const entry of Object.values(models)) {
+    const offers = Array.isArray(entry) ? entry : entry.offers
+    for (const { at, wire = 'chat-completions' } of offers) wires.set(at, wire)
+  }
+  const providers = [...wires].map(([id, wire]) => ({
     id,
     name: id,
-    wire: 'chat-completions',
-    base_url: `${providersUrl}/${id}/v1`,
+    wire,
+    base_url: `${providersUrl}/${id}/${WIRE_PATHS[wire]}`,
     zdr: id === 'alpha',
     data_collection: id === 'alpha' ? 'deny' : 'allow',
     ...(keyNames[id] !== undefined && { api_key_env: keyNames[id] }),
