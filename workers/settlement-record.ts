@@ -55,6 +55,7 @@ export function settlementRecord(
     holdPico: envelope.holdPico,
     ...(envelope.leastCallPico !== undefined && { leastCallPico: envelope.leastCallPico }),
     attempts: end.attempts,
+    ...(envelope.auto && { auto: envelope.auto }),
     ...(envelope.traceparent !== undefined && { traceparent: envelope.traceparent }),
     admittedAt: envelope.admittedAt,
     firstTokenAt: end.firstTokenAt,

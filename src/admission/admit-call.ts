@@ -146,6 +146,7 @@ export async function admitCall(
     stream: request.stream,
     replyChannel: deps.replyChannel,
     candidates: plan.candidates.map((candidate) => limited(candidate, answer.completionLimit)),
+    ...(plan.auto && { auto: plan.auto }),
     holdPico: String(answer.holdPico),
     leastCallPico: String(leastCallCost(snapshot)),
     idempotencyRecord,

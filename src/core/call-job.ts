@@ -1,3 +1,4 @@
+import type { AutoDecision } from './auto-routing.ts'
 import type { ChatMessage, SamplingParameters } from './chat-request.ts'
 import type { ErrorCode } from './errors.ts'
 import type { CallId } from './ids.ts'
@@ -41,6 +42,8 @@ export interface CallEnvelope {
   /** The API instance that waits; workers publish frames to its channel. */
   replyChannel: string
   candidates: Candidate[]
+  /** What `auto` chose the candidates by; absent where the call named its model. */
+  auto?: AutoDecision
   holdPico: PicoText
   /** What the cheapest call of the catalog would have held; a balance below it pays for nothing. */
   leastCallPico?: PicoText
@@ -132,6 +135,8 @@ export interface SettlementRecord {
   /** See CallEnvelope; absent where it is not known. */
   leastCallPico?: PicoText
   attempts: AttemptRecord[]
+  /** See CallEnvelope. */
+  auto?: AutoDecision
   /** See CallEnvelope. */
   traceparent?: string
   /** Unix milliseconds; null where the call did not get there. */

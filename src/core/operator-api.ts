@@ -118,6 +118,10 @@ export interface OperatorCall {
   prompt_tokens: number
   completion_tokens: number
   is_byok: boolean
+  /** What `auto` chose by, 0 to 1 with the tier and the routing profile; null where the call named its model. */
+  auto_score: number | null
+  auto_tier: string | null
+  auto_profile: string | null
   held_usd: DecimalUsd
   charged_usd: DecimalUsd
   /** What the provider takes from us: tokens at the cost rates of that time. */
