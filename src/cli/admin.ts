@@ -3,7 +3,9 @@ import { readConfig } from '../config.ts'
 import { accountCommands } from './admin-accounts.ts'
 import { adjustAccount } from './admin-adjust.ts'
 import { keyCommands } from './admin-keys.ts'
+import { providerKeyCommands } from './admin-provider-keys.ts'
 import { quarantineCommands } from './admin-quarantine.ts'
+import { rotateSealed } from './admin-rotate.ts'
 import { topUpCommands } from './admin-topups.ts'
 import { webhookCommands } from './admin-webhooks.ts'
 import { openClients } from './clients.ts'
@@ -31,6 +33,9 @@ const USAGE = `Usage: npm run admin -- COMMAND [--json]
   webhook list [--account ACCOUNT]
   webhook test | enable | delete | rotate-secret WEBHOOK_ID
   webhook deliveries [WEBHOOK_ID] [--account ACCOUNT] [--limit N]
+  provider-key list [--account ACCOUNT]           clients' own keys at providers, never their secrets
+  provider-key revoke PROVIDER_KEY_ID
+  rotate-sealed                                   seals stored secrets under the present MASTER_KEY
   quarantine list | retry CALL_ID | waive CALL_ID
 
 A --reference credits or adjusts once, however often the command runs with it.`
@@ -115,6 +120,9 @@ async function main(args: string[]): Promise<CommandOutput> {
     'webhook rotate-secret': () => webhookCommands(clients, config).rotateSecret(webhook),
     'webhook test': () => webhookCommands(clients, config).test(webhook),
     'webhook deliveries': () => webhookCommands(clients, config).deliveries(webhook),
+    'provider-key list': () => providerKeyCommands(clients, config).list(values.account ?? subject),
+    'provider-key revoke': () => providerKeyCommands(clients, config).revoke(subject),
+    'rotate-sealed': () => rotateSealed(clients, config),
     'quarantine list': () => quarantineCommands(clients).list(),
     'quarantine retry': () => quarantineCommands(clients).retry(subject),
     'quarantine waive': () => quarantineCommands(clients).waive(subject),

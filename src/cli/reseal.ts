@@ -1,0 +1,96 @@
+import { WEBHOOK_SECRET_PURPOSE } from '../billing/endpoint-store.ts'
+import { PROVIDER_KEY_PURPOSE } from '../core/byok.ts'
+import type { Postgres } from '../platform/postgres.ts'
+import { createSealer, type MasterKeys, sealedPrefix } from '../platform/sealing.ts'
+
+/** A column of texts that are sealed under the master key and stay. */
+interface SealedColumn {
+  table: string
+  column: string
+  purpose: string
+  /** SQL for what a text is bound to. */
+  context: string
+}
+
+/** Every sealed text that outlives a day. What rests in Redis is gone by then, and opens under either key. */
+const SEALED_COLUMNS: readonly SealedColumn[] = [
+  {
+    table: 'provider_keys',
+    column: 'secret_sealed',
+    purpose: PROVIDER_KEY_PURPOSE,
+    context: "account_id || '/' || id",
+  },
+  { table: 'webhook_endpoints', column: 'secret_sealed', purpose: WEBHOOK_SECRET_PURPOSE, context: 'id' },
+  {
+    table: 'webhook_endpoints',
+    column: 'previous_secret_sealed',
+    purpose: WEBHOOK_SECRET_PURPOSE,
+    context: 'id',
+  },
+]
+
+const BATCH = 100
+
+const nextSql = ({ table, column, context }: SealedColumn) => `
+SELECT id, ${column} AS "sealed", ${context} AS "context" FROM ${table}
+WHERE id > $1 AND ${column} IS NOT NULL AND NOT starts_with(${column}, $2)
+ORDER BY id LIMIT ${BATCH}`
+
+/** A text that somebody else has changed meanwhile stays as it is. */
+const replaceSql = ({ table, column }: SealedColumn) => `
+UPDATE ${table} SET ${column} = fresh.sealed
+FROM json_to_recordset($1::json) AS fresh (id text, before text, sealed text)
+WHERE ${table}.id = fresh.id AND ${table}.${column} = fresh.before`
+
+export interface ResealReport {
+  /** How many texts were sealed anew, by table. */
+  resealed: Record<string, number>
+  /** `table id` of texts that none of the configured master keys opens. */
+  unopened: string[]
+}
+
+/**
+ * Seals every stored text under the current master key, a hundred at a time. What is under it already is left
+ * alone, so it may be broken off, and repeated, at any time and while everything runs.
+ */
+export async function resealAll(postgres: Postgres, masterKeys: MasterKeys): Promise<ResealReport> {
+  const report: ResealReport = { resealed: {}, unopened: [] }
+  for (const sealed of SEALED_COLUMNS) {
+    report.resealed[sealed.table] ??= 0
+    await resealColumn(postgres, masterKeys, sealed, report)
+  }
+  return report
+}
+
+async function resealColumn(
+  postgres: Postgres,
+  masterKeys: MasterKeys,
+  sealed: SealedColumn,
+  report: ResealReport,
+): Promise<void> {
+  const sealer = createSealer(masterKeys, sealed.purpose)
+  const prefix = sealedPrefix(masterKeys)
+  for (let after = ''; ; ) {
+    const rows = await postgres.$queryRawUnsafe<Array<{ id: string; sealed: string; context: string }>>(
+      nextSql(sealed),
+      after,
+      prefix,
+    )
+    const fresh = rows.flatMap(({ id, sealed: before, context }) => {
+      try {
+        return [{ id, before, sealed: sealer.seal(sealer.open(before, context), context) }]
+      } catch {
+        // Reported, and the rest goes on: one lost text must not keep all others under the old key.
+        report.unopened.push(`${sealed.table} ${id}`)
+        return []
+      }
+    })
+    report.resealed[sealed.table]! += await postgres.$executeRawUnsafe(
+      replaceSql(sealed),
+      JSON.stringify(fresh),
+    )
+    const last = rows.at(-1)
+    if (!last || rows.length < BATCH) return
+    after = last.id
+  }
+}

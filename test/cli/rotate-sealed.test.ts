@@ -1,0 +1,157 @@
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createKeyHasher } from '../../src/accounts/key-hash.ts'
+import { createKeyStore } from '../../src/accounts/key-store.ts'
+import { createProviderKeyStore } from '../../src/accounts/provider-key-store.ts'
+import { createEndpointStore, WEBHOOK_SECRET_PURPOSE } from '../../src/billing/endpoint-store.ts'
+import { resealAll } from '../../src/cli/reseal.ts'
+import { PROVIDER_KEY_PURPOSE, providerKeyContext } from '../../src/core/byok.ts'
+import { createSealer, type MasterKeys } from '../../src/platform/sealing.ts'
+import { openTestAccount, openTestBooks, type TestBooks } from '../helpers/billing.ts'
+import { createTestRedis, type TestRedis } from '../helpers/services.ts'
+
+const before = randomBytes(32)
+const after = randomBytes(32)
+
+let books: TestBooks
+let server: TestRedis
+beforeAll(async () => {
+  books = await openTestBooks()
+  server = await createTestRedis()
+})
+afterAll(async () => {
+  await server.close()
+  await books.close()
+})
+
+// biome-ignore lint/suspicious/noExplicitAny: whatever a command prints
+const admin = (...args: string[]): Promise<{ code: number; json: any; out: string }> =>
+  new Promise((resolve) => {
+    const environment = {
+      DATABASE_URL: books.url,
+      REDIS_URL: server.url,
+      MASTER_KEY: after.toString('base64'),
+      MASTER_KEY_PREVIOUS: `${randomBytes(32).toString('hex')}, ${before.toString('hex')}`,
+    }
+    execFile(
+      process.execPath,
+      ['src/cli/admin.ts', ...args, '--json'],
+      { cwd: join(import.meta.dirname, '../..'), env: { ...process.env, ...environment } },
+      (error, out) => resolve({ code: error ? Number(error.code) : 0, json: JSON.parse(out), out }),
+    )
+  })
+
+const providerKeys = (masterKeys: MasterKeys) =>
+  createProviderKeyStore({ postgres: books.postgres, masterKeys, announceAccount: async () => undefined })
+const secretUnder = async (keyId: string, masterKeys: MasterKeys) => {
+  const row = await books.postgres.providerKey.findUniqueOrThrow({ where: { id: keyId } })
+  return createSealer(masterKeys, PROVIDER_KEY_PURPOSE).open(
+    row.secretSealed,
+    providerKeyContext(row.accountId, keyId),
+  )
+}
+const newKey = (secret: string) => ({ providerId: 'acme', secret, name: 'n', allowFallback: false })
+
+describe('rotate-sealed', () => {
+  it('seals everything under the new master key, in batches, once', async () => {
+    const accountId = await openTestAccount(books.postgres, 1_000n)
+    const other = await openTestAccount(books.postgres, 1_000n)
+    const store = providerKeys([before])
+    const stored: Array<{ id: string; secret: string }> = []
+    // More than a batch, and one that is under the new key already.
+    for (const owner of [accountId, other]) {
+      for (let at = 0; at < 60; at++) {
+        const secret = `sk-${randomBytes(12).toString('hex')}`
+        stored.push({ id: (await store.create(owner, newKey(secret)))!.id, secret })
+      }
+    }
+    const fresh = await providerKeys([after, before]).create(accountId, newKey('sk-fresh'))
+    const sealer = createSealer([before], WEBHOOK_SECRET_PURPOSE)
+    const endpoints = createEndpointStore(books.postgres, sealer, randomBytes)
+    const { endpoint, secret } = await endpoints.create(accountId, 'https://example.test/', [])
+    const rotated = await endpoints.rotateSecret(endpoint.id, 60_000)
+    const keys = createKeyStore(books.postgres, createKeyHasher([before]), randomBytes)
+    const limits = { name: '', limitPico: null, limitReset: 'none', expiresAt: null } as const
+    const apiKey = await keys.create(accountId, { ...limits, requestsPerMinute: null, concurrentCalls: null })
+
+    const first = await admin('rotate-sealed')
+    expect(first).toMatchObject({
+      code: 0,
+      json: {
+        provider_keys_resealed: 120,
+        webhook_secrets_resealed: 2,
+        not_opened: 0,
+        api_keys_under_previous: 1,
+      },
+    })
+    for (const { id, secret: expected } of stored) expect(await secretUnder(id, [after])).toBe(expected)
+    expect(await secretUnder(fresh!.id, [after])).toBe('sk-fresh')
+    const row = await books.postgres.webhookEndpoint.findUniqueOrThrow({ where: { id: endpoint.id } })
+    const renewed = createSealer([after], WEBHOOK_SECRET_PURPOSE)
+    expect(renewed.open(row.secretSealed, endpoint.id)).toBe(rotated)
+    expect(renewed.open(row.previousSecretSealed!, endpoint.id)).toBe(secret)
+
+    const moved = createKeyStore(books.postgres, createKeyHasher([after, before]), randomBytes)
+    expect(await moved.findBySecret(apiKey.secret)).toMatchObject({ id: apiKey.key.id })
+    const again = await admin('rotate-sealed')
+    expect(again.json).toMatchObject({
+      provider_keys_resealed: 0,
+      webhook_secrets_resealed: 0,
+      api_keys_under_previous: 0,
+    })
+  })
+
+  it('names what no master key opens, fails, and does the rest', async () => {
+    const accountId = await openTestAccount(books.postgres, 1_000n)
+    const lost = (await providerKeys([randomBytes(32)]).create(accountId, newKey('sk-lost')))!
+    const kept = (await providerKeys([before]).create(accountId, newKey('sk-kept')))!
+    const report = await admin('rotate-sealed')
+    expect(report.code).toBe(1)
+    expect(report.json).toMatchObject({
+      provider_keys_resealed: 1,
+      unopened: [`provider_keys ${lost.id}`],
+    })
+    expect(await secretUnder(kept.id, [after])).toBe('sk-kept')
+  })
+
+  it('leaves alone what changed under its hands', async () => {
+    const accountId = await openTestAccount(books.postgres, 1_000n)
+    const sealer = createSealer([before], WEBHOOK_SECRET_PURPOSE)
+    const endpoints = createEndpointStore(books.postgres, sealer, randomBytes)
+    const { endpoint } = await endpoints.create(accountId, 'https://example.test/', [])
+    const query = books.postgres.$executeRawUnsafe.bind(books.postgres)
+    let newest: string | null = null
+    const racing = new Proxy(books.postgres, {
+      get: (target, name) =>
+        name === '$executeRawUnsafe'
+          ? async (...args: Parameters<typeof query>) => {
+              newest ??= await endpoints.rotateSecret(endpoint.id, 60_000)
+              return query(...args)
+            }
+          : Reflect.get(target, name),
+    })
+    await resealAll(racing, [after, before])
+    const row = await books.postgres.webhookEndpoint.findUniqueOrThrow({ where: { id: endpoint.id } })
+    expect(createSealer([after, before], WEBHOOK_SECRET_PURPOSE).open(row.secretSealed, endpoint.id)).toBe(
+      newest,
+    )
+  })
+})
+
+describe("the operator's provider key commands", () => {
+  it('list keys without their secrets, and revoke one for good', async () => {
+    const accountId = await openTestAccount(books.postgres, 1_000n)
+    const secret = `sk-${randomBytes(12).toString('hex')}`
+    const key = (await providerKeys([after]).create(accountId, newKey(secret)))!
+    const list = await admin('provider-key', 'list', '--account', accountId)
+    expect(list.json.provider_keys).toMatchObject([
+      { provider_key_id: key.id, provider: 'acme', last4: secret.slice(-4) },
+    ])
+    expect(list.out).not.toContain(secret)
+    expect(await admin('provider-key', 'revoke', key.id)).toMatchObject({ code: 0, json: { deleted: true } })
+    expect(await books.postgres.providerKey.findUnique({ where: { id: key.id } })).toBeNull()
+    expect((await admin('provider-key', 'revoke', key.id)).code).toBe(1)
+  })
+})

@@ -1,0 +1,60 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expectBooksInOrder } from '../helpers/books.ts'
+import { startStack, type TestStack } from '../helpers/stack.ts'
+import { caller, completionOf } from '../http/wire.ts'
+
+let stack: TestStack
+beforeAll(async () => {
+  stack = await startStack({
+    models: { 'own/plain': [{ at: 'alpha', model: 'words-12.auth' }] },
+    providerKeyNames: { alpha: 'ROTATION_TEST_ALPHA_KEY' },
+    environment: { ROTATION_TEST_ALPHA_KEY: 'sk-ours', QUEUE_WAIT_MS: '60000' },
+    processes: true,
+  })
+})
+afterAll(() => stack?.close())
+
+it('a changed master key loses no call in the queue, no API key and no provider key', async () => {
+  const { key, accountId } = await stack.account('1.00')
+  const call = (body: Record<string, unknown> = {}) => caller(stack, key)({ model: 'own/plain', ...body })
+  await completionOf(await call())
+  const secret = `sk-${randomBytes(12).toString('hex')}`
+  const stored = await fetch(`${stack.url}/v1/provider-keys`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ provider: 'alpha', key: secret }),
+  })
+  expect(stored.status).toBe(201)
+
+  // A call waits in the queue, sealed under the old key, while its worker comes back with the new one.
+  await stack.dispatch[0]!.stop()
+  const waiting = call()
+  await expect.poll(() => stack.redis.llen('{sy:queues}:dispatch:wait'), { timeout: 5_000 }).toBe(1)
+  const old = stack.environment.MASTER_KEY!
+  stack.environment.MASTER_KEY = randomBytes(32).toString('base64')
+  stack.environment.MASTER_KEY_PREVIOUS = old
+  let worker = await stack.startDispatch()
+  await completionOf(await waiting)
+
+  await stack.apis[0]!.stop()
+  await stack.restartApi(0)
+  await completionOf(await call())
+  const { code, json } = await stack.command('admin', 'rotate-sealed')
+  expect(code).toBe(0)
+  expect(json).toMatchObject({ provider_keys_resealed: 1, not_opened: 0, api_keys_under_previous: 0 })
+
+  // From here on nobody knows the old key.
+  stack.environment.MASTER_KEY_PREVIOUS = ''
+  await stack.apis[0]!.stop()
+  await stack.restartApi(0)
+  await worker.stop()
+  worker = await stack.startDispatch()
+  stack.providers.log.clear()
+  await completionOf(await call())
+  expect(stack.providers.log.requests.map(({ headers }) => headers.authorization)).toEqual([
+    `Bearer ${secret}`,
+  ])
+  await stack.settled(accountId)
+  await expectBooksInOrder(stack)
+}, 60_000)
