@@ -24,7 +24,9 @@ import { followOfferMeasures } from './catalog/offer-measures.ts'
 import { createOfferStates } from './catalog/offer-states.ts'
 import type { Config } from './config.ts'
 import { newId } from './core/ids.ts'
+import { createOperatorServices } from './http/admin/operator-services.ts'
 import { buildApp } from './http/app.ts'
+import { createConsole } from './http/console/create-console.ts'
 import { announceKeyChange } from './platform/key-changes.ts'
 import type { Logger } from './platform/logger.ts'
 import { createPostgres } from './platform/postgres.ts'
@@ -147,6 +149,7 @@ export async function createApiRuntime(
       masterKeys: config.masterKeys,
       announceAccount: (accountId) => announceKeyChange(redis, { accountId }),
     }),
+    console: createConsole(config, { postgres, reportsPostgres, redis, accounts, keyStore, gate }),
     topUps: await createTopUps(config, {
       postgres,
       redis,
@@ -158,6 +161,19 @@ export async function createApiRuntime(
     checkReady: async () => {
       await Promise.all([redis.ping(), postgres.$queryRaw`SELECT 1`])
     },
+    operator: createOperatorServices({
+      postgres,
+      reportsPostgres,
+      redis,
+      queues: { dispatch: dispatchQueue, settlement: settlementQueue, events: eventsQueue },
+      gate,
+      accounts,
+      keys: keyStore,
+      health,
+      auditEveryMinutes: config.auditEveryMinutes,
+      logger,
+      clock: Date.now,
+    }),
     registry,
     report,
     logger,

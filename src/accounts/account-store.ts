@@ -1,6 +1,7 @@
 import { newId } from '../core/ids.ts'
 import { type PicoUsd, parseUsd } from '../core/money.ts'
 import { creditPosting, customerAccount, freeCreditPosting, type Posting } from '../core/postings.ts'
+import { RefusedPosting } from '../core/refused-posting.ts'
 import type { Postgres, PostgresTransaction } from '../platform/postgres.ts'
 
 /**
@@ -20,14 +21,19 @@ export interface Account {
   createdAt: Date
   /** At or below it the account is told `balance.low`; null: never. */
   lowBalancePico: bigint | null
+  /** Owed for money that was taken back and the balance did not hold. */
+  owedPico: bigint
 }
 
 /** What a new account starts with. */
 export type OpeningCredit = { kind: 'free_credit' | 'credit'; amountPico: PicoUsd }
 
 export interface AccountStore {
-  /** Opens an account with its credit, both or neither. Throws on an email that has an account. */
-  create(email: string, credit: OpeningCredit): Promise<Account>
+  /**
+   * Opens an account with its credit and, for the console, its password's hash: all of it or nothing. Throws on an
+   * email that has an account.
+   */
+  create(email: string, credit: OpeningCredit, passwordHash?: string): Promise<Account>
   /** By id or by email; null when there is none. */
   find(idOrEmail: string): Promise<Account | null>
   /**
@@ -76,11 +82,13 @@ export function createAccountStore(
     client.account.findUniqueOrThrow({ where: { id } })
 
   return {
-    async create(email, { kind, amountPico }) {
+    async create(email, { kind, amountPico }, passwordHash) {
       const id = newId('acct')
       const state = amountPico === 0n ? 'exhausted' : kind === 'free_credit' ? 'free_credit' : 'active'
       return postgres.$transaction(async (transaction) => {
         await transaction.account.create({ data: { id, email, state, lowBalancePico } })
+        if (passwordHash !== undefined)
+          await transaction.accountCredential.create({ data: { accountId: id, passwordHash } })
         if (amountPico !== 0n) {
           const posting =
             kind === 'free_credit'
@@ -130,5 +138,5 @@ async function assertSameCredit(
   const entry = await transaction.ledgerEntry.findFirst({
     where: { transactionId: eventId, kind: 'credit', ledgerAccount: customerAccount(accountId), amountPico },
   })
-  if (!entry) throw new Error(`${eventId} is the reference of another credit`)
+  if (!entry) throw new RefusedPosting('reference-taken', `${eventId} is the reference of another credit`)
 }

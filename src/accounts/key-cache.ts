@@ -156,6 +156,16 @@ export async function startKeyCache(options: KeyCacheOptions): Promise<KeyCache>
   }
 }
 
+/** Looks a key up by its id, past every cache: for routes where nobody has its secret. Rejects when PostgreSQL is away. */
+export async function lookUpKey(
+  keys: Pick<KeyStore, 'find'>,
+  keyId: string,
+  nowMs: number,
+): Promise<KeyLookup> {
+  const found = await keys.find(keyId)
+  return judge(found ? toEntry(found, nowMs) : 'unknown', nowMs)
+}
+
 function judge(reading: Reading, nowMs: number): KeyLookup {
   if (reading === null) return { kind: 'unavailable' }
   if (reading === 'unknown') return { kind: 'unknown' }

@@ -51,6 +51,7 @@ export interface KeyStore {
   /** Revokes a key for good; revoking again changes nothing. Null when there is no such key. */
   revoke(keyId: string, now: Date): Promise<StoredKey | null>
   findBySecret(secret: string): Promise<KeyWithAccount | null>
+  find(keyId: string): Promise<KeyWithAccount | null>
 }
 
 /** Every column but the hash, which nothing outside the lookup needs. */
@@ -130,6 +131,16 @@ export function createKeyStore(
       if (!found) return null
       const { account, hashMasterKeyId, ...key } = found
       if (hashMasterKeyId !== hasher.masterKeyId) await moveHash(postgres, key.id, secret, hasher)
+      return { ...key, accountState: account?.state ?? null, providerKeys: account?.providerKeys ?? [] }
+    },
+
+    async find(keyId) {
+      const found = await postgres.apiKey.findUnique({
+        where: { id: keyId },
+        select: { ...STORED, account: { select: ACCOUNT } },
+      })
+      if (!found) return null
+      const { account, ...key } = found
       return { ...key, accountState: account?.state ?? null, providerKeys: account?.providerKeys ?? [] }
     },
   }

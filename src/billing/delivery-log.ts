@@ -57,3 +57,26 @@ export function createDeliveryLog(postgres: Postgres): ReadDeliveries {
     }))
   }
 }
+
+/** Makes one more attempt of a delivery that was given up; null when an account has no such one to an enabled endpoint. */
+export type RetryDelivery = (deliveryId: string, accountId: string) => Promise<DeliveryEntry | null>
+
+const RETRY = `
+UPDATE webhook_deliveries SET state = 'pending', next_attempt_at = now(), queued_until = NULL, finished_at = NULL
+WHERE id = $1 AND state = 'failed'
+  AND endpoint_id IN (SELECT id FROM webhook_endpoints WHERE account_id = $2 AND enabled)
+RETURNING event_id AS "eventId", endpoint_id AS "endpointId"`
+
+/** Retrying by hand in PostgreSQL, as a function. The settlement process finds what is due again. */
+export function createRetryDelivery(postgres: Postgres, readDeliveries: ReadDeliveries): RetryDelivery {
+  return async (deliveryId, accountId) => {
+    const [row] = await postgres.$queryRawUnsafe<Array<{ eventId: string; endpointId: string }>>(
+      RETRY,
+      deliveryId,
+      accountId,
+    )
+    if (!row) return null
+    const [delivery] = await readDeliveries({ ...row, limit: 1 })
+    return delivery ?? null
+  }
+}

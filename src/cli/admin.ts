@@ -3,6 +3,7 @@ import { readConfig } from '../config.ts'
 import { accountCommands } from './admin-accounts.ts'
 import { adjustAccount } from './admin-adjust.ts'
 import { keyCommands } from './admin-keys.ts'
+import { setAccountPassword } from './admin-password.ts'
 import { providerKeyCommands } from './admin-provider-keys.ts'
 import { quarantineCommands } from './admin-quarantine.ts'
 import { rotateSealed } from './admin-rotate.ts'
@@ -18,6 +19,7 @@ const USAGE = `Usage: npm run admin -- COMMAND [--json]
   account credit ACCOUNT --amount USD [--reference ID]
   account adjust ACCOUNT --amount USD --reason TEXT [--reference ID]   a negative amount takes
   account alert ACCOUNT --below USD|never         when balance.low is sent
+  account set-password ACCOUNT                    prints a new one, once; ends the account's sessions
   account suspend ACCOUNT
   account resume ACCOUNT
   key create --account ACCOUNT [--name NAME] [--limit USD [--limit-reset daily|weekly|monthly]]
@@ -102,6 +104,7 @@ async function main(args: string[]): Promise<CommandOutput> {
     'account adjust': () => adjustAccount(clients, { ...account, reason: values.reason }),
     'account credit': () => accountCommands(clients, config).credit(account),
     'account alert': () => accountCommands(clients, config).alert(account),
+    'account set-password': () => setAccountPassword(clients, account.account),
     'account suspend': () => accountCommands(clients, config).suspend(account),
     'account resume': () => accountCommands(clients, config).resume(account),
     'key create': () => keyCommands(clients, config).create(key),

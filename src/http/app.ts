@@ -11,12 +11,19 @@ import type { CatalogSnapshot } from '../core/catalog.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { ProcessReport } from '../platform/process-report.ts'
 import type { EventsQueue, SettlementQueue } from '../platform/queues.ts'
+import { adminRoutes } from './admin/admin-routes.ts'
+import type { OperatorServices } from './admin/operator-services.ts'
+import { consoleRoutes } from './console/console-routes.ts'
+import type { ConsoleServices } from './console/console-services.ts'
+import { operatorKeyReader, operatorSessionRoutes } from './console/operator-session-routes.ts'
 import type { OfferKnowledge, OfferSwitches } from './offer-view.ts'
 import { answerErrors, answerUnroutable } from './plugins/answer-errors.ts'
 import { authenticate } from './plugins/authenticate.ts'
 import { closeConnections } from './plugins/close-connections.ts'
 import { measureRequests } from './plugins/measure-requests.ts'
 import { parseJson } from './plugins/parse-json.ts'
+import { accountSessions } from './plugins/session.ts'
+import { staticConsole } from './plugins/static-console.ts'
 import { traceRequests } from './plugins/trace-requests.ts'
 import { adminOffers } from './routes/admin-offers.ts'
 import { adminProviders } from './routes/admin-providers.ts'
@@ -35,8 +42,12 @@ export interface AppDependencies extends StartCallDependencies {
   /** What customers may read of their calls and charges. */
   reports: Reports
   topUps: TopUps
+  /** What operators read and do. */
+  operator: OperatorServices
   /** Clients' own keys at providers. */
   providerKeys: ProviderKeyStore
+  /** What the console's pages and their sessions need. */
+  console: ConsoleServices
   /** Rejects while a service the API needs is away. */
   checkReady: () => Promise<void>
   /** Counts for Prometheus and for operators. */
@@ -54,6 +65,7 @@ export interface AppDependencies extends StartCallDependencies {
     concurrentCalls: number
     topUpMinUsd: string
     topUpMaxUsd: string
+    trustedProxies: string[]
   }
 }
 
@@ -66,6 +78,7 @@ export async function buildApp(deps: AppDependencies): Promise<FastifyInstance> 
     logger: false,
     bodyLimit: deps.limits.bodyLimitBytes,
     requestTimeout: deps.limits.bodyTimeoutMs,
+    trustProxy: deps.limits.trustedProxies.length > 0 ? deps.limits.trustedProxies : false,
     // Node swaps the two limits when the one for headers is longer, and would wait its minute for a body.
     http: { connectionsCheckingInterval: 1_000, headersTimeout: deps.limits.bodyTimeoutMs },
     genReqId: ({ headers }) => {
@@ -95,13 +108,19 @@ export async function buildApp(deps: AppDependencies): Promise<FastifyInstance> 
     keys: deps.keys,
     limits: deps.limits,
     clock: deps.dispatch.clock,
+    operatorKey: operatorKeyReader(deps),
   })
+  await app.register(accountSessions, { ...deps.console, ...deps.console.settings, logger: deps.logger })
   await app.register(queuesDashboard, deps)
+  await app.register(adminRoutes, deps)
   await app.register(adminOffers, deps)
   await app.register(adminProviders, deps)
   await app.register(topUpRoutes, deps)
   await app.register(paymentWebhooks, deps)
   await app.register(surfaceRoutes, deps)
+  await app.register(operatorSessionRoutes, deps)
+  await app.register(consoleRoutes, deps)
+  await app.register(staticConsole, deps.console.settings)
   return app
 }
 

@@ -105,3 +105,10 @@ export const ALARMS = `${OPERATIONS}:alarms`
 export const AUDIT_JOB = 'audit'
 /** Set while an operator waits for an audit to begin. */
 export const AUDIT_ASKED = `${OPERATIONS}:audit-asked`
+
+/** Hash: what the fleet adds to the catalog, by part, and the version that changes with any of it. */
+export const CATALOG_OVERLAY = `${PREFIX}:catalog:overlay`
+/** Where every process hears of a new version of it. */
+export const CATALOG_CHANNEL = `${PREFIX}:catalog:changed`
+/** Hash: provider → what its own list of models last said, as JSON. */
+export const CATALOG_LISTINGS = `${PREFIX}:catalog:listings`

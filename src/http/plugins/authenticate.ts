@@ -1,12 +1,14 @@
 import type { FastifyRequest } from 'fastify'
 import plugin from 'fastify-plugin'
 import { LRUCache } from 'lru-cache'
-import type { KeyCache, KeyRecord } from '../../accounts/key-cache.ts'
+import type { KeyCache, KeyLookup, KeyRecord } from '../../accounts/key-cache.ts'
 import type { RateFigures } from '../../admission/admission-gate.ts'
 import { ApiError } from '../../core/errors.ts'
 
 export interface AuthenticateOptions {
   keys: KeyCache
+  /** The admin key of an operator who signed in with a browser; null for anyone else. Throws ApiError. */
+  operatorKey: (request: FastifyRequest) => Promise<KeyRecord | null>
   limits: { requestsPerMinute: number; tokensPerMinute: number }
   clock: () => number
 }
@@ -26,13 +28,19 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** An onRequest hook: 401 or 403 unless a live key is presented. */
     requireKey(request: FastifyRequest): Promise<void>
-    /** The same for admin keys, as bearer token or as the password of HTTP Basic for browsers. */
+    /** The same for admin keys: as bearer token, as the password of HTTP Basic, or by an operator's session. */
     requireAdminKey(request: FastifyRequest): Promise<void>
   }
 }
 
-/** A browser asks its user for a name and password only when it sees Basic. */
-const ADMIN_CHALLENGE = 'Basic realm="Switchyard admin", Bearer'
+/**
+ * A browser asks its user for a name and password when it sees Basic. What our own pages ask for in the background
+ * is answered without: they lead to the page to sign in at.
+ */
+const adminChallenge = ({ headers }: FastifyRequest): string =>
+  headers['sec-fetch-mode'] === 'cors' || headers['sec-fetch-mode'] === 'same-origin'
+    ? 'Bearer'
+    : 'Basic realm="Switchyard admin", Bearer'
 
 const KEYS_REMEMBERED = 10_000
 
@@ -41,7 +49,7 @@ type SeenFigures = RateFigures & { seenAt: number }
 
 /** Key authentication, and the rate-limit headers that every authenticated response carries. */
 export const authenticate = plugin<AuthenticateOptions>(
-  async (app, { keys, limits, clock }) => {
+  async (app, { keys, limits, clock, operatorKey }) => {
     const lastSeen = new LRUCache<string, SeenFigures>({ max: KEYS_REMEMBERED })
 
     app.decorateRequest('key', null)
@@ -58,11 +66,13 @@ export const authenticate = plugin<AuthenticateOptions>(
     })
     app.decorate('requireAdminKey', async (request: FastifyRequest) => {
       const { authorization } = request.headers
-      request.key = await authenticated(
-        keys,
-        basicPassword(authorization) ?? bearerToken(authorization),
-        ADMIN_CHALLENGE,
-      )
+      request.key =
+        (authorization === undefined ? await operatorKey(request) : null) ??
+        (await authenticated(
+          keys,
+          basicPassword(authorization) ?? bearerToken(authorization),
+          adminChallenge(request),
+        ))
       if (request.key.kind !== 'admin') throw new ApiError('not_permitted', 'This needs an admin key.')
     })
 
@@ -105,7 +115,11 @@ async function authenticated(keys: KeyCache, secret: string | null, challenge?: 
       { challenge },
     )
   }
-  const found = await keys.lookup(secret)
+  return liveKey(await keys.lookup(secret), challenge)
+}
+
+/** The key of a lookup if it may be used. Throws ApiError 401, 403 or 503 if not. */
+export function liveKey(found: KeyLookup, challenge?: string): KeyRecord {
   switch (found.kind) {
     case 'active':
       return found.key

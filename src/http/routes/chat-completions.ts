@@ -1,12 +1,8 @@
-import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import type { DispatchedCall } from '../../admission/dispatch-call.ts'
-import { type StartedCall, startCall } from '../../admission/start-call.ts'
-import { parseChatRequest } from '../../core/chat-request.ts'
+import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { ApiError } from '../../core/errors.ts'
+import { answerCall } from '../answer-call.ts'
 import type { AppDependencies } from '../app.ts'
 import type { StandardKey } from '../plugins/authenticate.ts'
-import { ReplyCollector } from '../reply-collector.ts'
-import { StreamWriter } from '../stream-writer.ts'
 
 /** POST /v1/chat/completions: validate, start the call, relay its answer. */
 export const chatCompletionsRoute =
@@ -14,87 +10,12 @@ export const chatCompletionsRoute =
   async (app, deps) => {
     // Who may not call models hears so before the body is read.
     const mayCall = async (request: FastifyRequest) => void callingKey(request)
-    app.post(path, { onRequest: [app.requireKey, mayCall] }, async (request, reply) => {
-      const key = callingKey(request)
-      const chat = parseChatRequest(request.body)
-      const incoming = { requestId: request.id, idempotencyKey: idempotencyKey(request), body: request.body }
-      const call = await startCall(chat, key, incoming, (figures) => request.noteRate(figures), deps)
-      return chat.stream ? streamAnswer(call, request, reply, deps) : wholeAnswer(call, reply)
-    })
+    app.post(path, { onRequest: [app.requireKey, mayCall] }, async (request, reply) =>
+      answerCall(callingKey(request), request.body, request, reply, deps),
+    )
   }
 
 function callingKey({ key }: FastifyRequest): StandardKey {
   if (key?.kind === 'standard' && key.accountId !== null) return key as StandardKey
   throw new ApiError('not_permitted', 'Admin keys cannot call models. Use a standard key.')
-}
-
-const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,255}$/
-
-function idempotencyKey({ headers }: FastifyRequest): string | null {
-  const given = headers['idempotency-key']
-  if (given === undefined) return null
-  if (typeof given === 'string' && IDEMPOTENCY_KEY.test(given)) return given
-  throw new ApiError('invalid_request', '`Idempotency-Key` takes 1 to 255 printable ASCII characters.', {
-    param: 'Idempotency-Key',
-  })
-}
-
-async function wholeAnswer(started: StartedCall, reply: FastifyReply): Promise<FastifyReply> {
-  const collector = new ReplyCollector(started.envelope)
-  const call = started.send(collector)
-  const body = await Promise.race([collector.body, clientGone(reply, call)])
-  return body === GONE ? reply.hijack() : reply.type('application/json; charset=utf-8').send(body)
-}
-
-async function streamAnswer(
-  started: StartedCall,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { dispatch, limits }: AppDependencies,
-): Promise<FastifyReply> {
-  const writer = new StreamWriter({
-    envelope: started.envelope,
-    response: reply.raw,
-    requestId: request.id,
-    commit: () => commitStream(request, reply),
-    keepAliveMs: limits.keepAliveMs,
-    maxBufferedBytes: limits.slowClientBufferBytes,
-    hangUp: () => call.hangUp(),
-    failed: (code) => {
-      request.errorCode = code
-    },
-    nowMs: dispatch.clock(),
-  })
-  const call: DispatchedCall = started.send(writer)
-  await Promise.race([writer.committed, clientGone(reply, call)])
-  // From here on the writer owns the connection.
-  return reply.hijack()
-}
-
-/** Takes the response over from Fastify and sends its head. */
-function commitStream(request: FastifyRequest, reply: FastifyReply): void {
-  reply.hijack()
-  reply.raw.writeHead(200, {
-    ...(reply.getHeaders() as Record<string, string>),
-    ...request.rateHeaders(),
-    'content-type': 'text/event-stream; charset=utf-8',
-    'cache-control': 'no-cache, no-transform',
-    'x-accel-buffering': 'no',
-  })
-}
-
-const GONE = Symbol('client gone')
-
-/** Resolves, and hangs the call up, when the client leaves before the response is complete. */
-function clientGone({ raw }: FastifyReply, call: DispatchedCall): Promise<typeof GONE> {
-  return new Promise((resolve) => {
-    const onClose = () => {
-      if (raw.writableFinished) return
-      call.hangUp()
-      resolve(GONE)
-    }
-    // It may have left while its call was admitted.
-    if (raw.closed || raw.destroyed) onClose()
-    else raw.once('close', onClose)
-  })
 }

@@ -1,10 +1,11 @@
 import { createBullBoard } from '@bull-board/api'
 import { BullMQAdapter } from '@bull-board/api/bullMQAdapter'
 import { FastifyAdapter } from '@bull-board/fastify'
-import type { FastifyPluginAsync } from 'fastify'
+import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { ApiError } from '../../core/errors.ts'
 import type { AppDependencies } from '../app.ts'
 import { sendError } from '../plugins/answer-errors.ts'
+import { secureHeaders } from '../plugins/security-headers.ts'
 
 const PATH = '/admin/queues'
 const SEALED = '[sealed]'
@@ -12,7 +13,7 @@ const SEALED = '[sealed]'
 /** Bull Board behind the admin key: every queue live, read-only, and no call's text anywhere. */
 export const queuesDashboard: FastifyPluginAsync<AppDependencies> = async (
   app,
-  { dispatch, settlementQueue, eventsQueue },
+  { dispatch, settlementQueue, eventsQueue, console: { settings } },
 ) => {
   const server = new FastifyAdapter()
   server.setBasePath(PATH)
@@ -26,15 +27,21 @@ export const queuesDashboard: FastifyPluginAsync<AppDependencies> = async (
   })
   createBullBoard({ queues, serverAdapter: server, options: { uiConfig: { boardTitle: 'Switchyard' } } })
   await app.register(async (scope) => {
+    await secureHeaders(scope, 'queues-dashboard', settings.isSecure)
     scope.addHook('onRequest', async (request, reply) => {
       try {
         await scope.requireAdminKey(request)
       } catch (error) {
         // Thrown on, it would meet the dashboard's own error handler, which makes a 500 of everything.
         if (!(error instanceof ApiError)) throw error
+        if (isNavigation(request)) return reply.redirect(`/admin?next=${encodeURIComponent(PATH)}`)
         return sendError(error, request, reply)
       }
     })
     await scope.register(server.registerPlugin(), { prefix: PATH })
   })
 }
+
+/** A person's browser that wants a page: it is led to where an operator signs in. */
+const isNavigation = ({ method, headers }: FastifyRequest): boolean =>
+  method === 'GET' && headers.authorization === undefined && (headers.accept ?? '').includes('text/html')

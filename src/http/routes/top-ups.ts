@@ -1,13 +1,11 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
-import type { TopUps } from '../../billing/payments/create-top-ups.ts'
-import type { Payment } from '../../billing/payments/payment-store.ts'
 import { ApiError } from '../../core/errors.ts'
 import { formatUsd, parseUsd } from '../../core/money.ts'
-import type { PaymentRailName } from '../../core/payment-movements.ts'
-import { readTopUpAmount, TOP_UP_PRESETS_USD, type TopUpLimits } from '../../core/top-up-amount.ts'
+import { TOP_UP_PRESETS_USD, type TopUpLimits } from '../../core/top-up-amount.ts'
 import { type QueryParameters, readCount, refuseUnknown } from '../../core/usage-query.ts'
 import type { AppDependencies } from '../app.ts'
-import { paymentView, railMethod, railOfMethod } from '../payment-view.ts'
+import { openTopUp, readTopUp } from '../open-top-up.ts'
+import { paymentView, railMethod } from '../payment-view.ts'
 import type { StandardKey } from '../plugins/authenticate.ts'
 import { readBooks } from '../read-books.ts'
 
@@ -41,7 +39,7 @@ export const topUpRoutes: FastifyPluginAsync<Pick<AppDependencies, 'topUps' | 'l
       throw new ApiError('overloaded', 'Too many top-ups at once. Retry shortly.', { retryAfterSeconds: 1 })
     opening += 1
     try {
-      const payment = await readBooks(open(topUps, accountId, rail, amountPico), logger)
+      const payment = await readBooks(openTopUp(topUps, accountId, rail, amountPico), logger)
       return reply.code(201).header('cache-control', 'no-store').send(paymentView(payment))
     } finally {
       opening -= 1
@@ -77,50 +75,4 @@ export const topUpRoutes: FastifyPluginAsync<Pick<AppDependencies, 'topUps' | 'l
 function payingKey({ key }: FastifyRequest): StandardKey {
   if (key?.kind === 'standard' && key.accountId !== null) return key as StandardKey
   throw new ApiError('not_permitted', 'Admin keys have no balance. Use a standard key.')
-}
-
-function readTopUp(body: unknown, range: TopUpLimits, methods: string[]) {
-  const { amount_usd: given, rail: method } = (body ?? {}) as Record<string, unknown>
-  const rail = railOfMethod(method)
-  if (!rail || !methods.includes(railMethod(rail))) {
-    const offered = methods.length > 0 ? `Use one of: ${methods.join(', ')}.` : 'None is set up.'
-    throw new ApiError('invalid_request', `\`rail\` names no way to pay here. ${offered}`, { param: 'rail' })
-  }
-  const amount = readTopUpAmount(given, range)
-  if (amount.kind === 'refused') {
-    const { minPico, maxPico } = range
-    const allowed = `from ${formatUsd(minPico)} to ${formatUsd(maxPico)} USD, in whole cents`
-    throw new ApiError('invalid_request', `\`amount_usd\` takes an amount such as "25.00", ${allowed}.`, {
-      param: 'amount_usd',
-    })
-  }
-  return { rail, amountPico: amount.amountPico }
-}
-
-async function open(
-  { service }: TopUps,
-  accountId: string,
-  rail: PaymentRailName,
-  amountPico: bigint,
-): Promise<Payment> {
-  const opening = await service.open(accountId, rail, amountPico)
-  switch (opening.kind) {
-    case 'opened':
-      return opening.payment
-    case 'no_such_rail':
-      throw new ApiError('invalid_request', '`rail` names no way to pay here.', { param: 'rail' })
-    case 'too_many_open':
-      throw new ApiError(
-        'rate_limit_exceeded',
-        `This account has ${opening.max} unpaid top-ups. Pay one of them, or wait until they expire.`,
-        { retryAfterSeconds: 60 },
-      )
-    case 'rail_failed':
-      throw new ApiError('overloaded', 'The payment page cannot be opened right now. Retry shortly.', {
-        retryAfterSeconds: 5,
-        cause: opening.cause,
-      })
-    default:
-      return opening satisfies never
-  }
 }

@@ -1,4 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify'
+import type { Reports } from '../../billing/reports.ts'
 import type { Usage, UsageRow, UsageSums } from '../../billing/usage-store.ts'
 import { csvLine } from '../../core/csv.ts'
 import { ApiError } from '../../core/errors.ts'
@@ -8,6 +9,7 @@ import {
   readChoice,
   readTimeRange,
   refuseUnknown,
+  type TimeRange,
   USAGE_GROUPS,
   type UsageGroup,
 } from '../../core/usage-query.ts'
@@ -39,25 +41,37 @@ export const usageRoute =
 
       const giveBack = slots.take(key.keyId)
       try {
-        const usage = await readBooks(reports.usage.usage(accountId, range, group, ROWS_MAX), dispatch.logger)
-        if (usage === null) {
-          throw new ApiError('invalid_request', `More than ${ROWS_MAX} rows. Ask for a shorter span of time.`)
-        }
+        const usage = await readBooks(sumUsage(reports, accountId, range, group), dispatch.logger)
         reply.header('cache-control', 'no-store')
         if (format === 'csv') return asCsv(reply, `usage-by-${group}`).send(usageCsv(usage, group))
-        return {
-          object: 'usage',
-          from: new Date(range.fromMs).toISOString(),
-          to: new Date(range.toMs).toISOString(),
-          group_by: group,
-          data: usage.rows.map((row) => ({ ...groupView(row, group), ...sumsView(row) })),
-          total: sumsView(usage.total),
-        }
+        return { object: 'usage', ...usageView(usage, range, group) }
       } finally {
         giveBack()
       }
     })
   }
+
+/** Sums an account's calls. Throws ApiError where that is more than can be shown. */
+export async function sumUsage(
+  reports: Pick<Reports, 'usage'>,
+  accountId: string,
+  range: TimeRange,
+  group: UsageGroup,
+): Promise<Usage> {
+  const usage = await reports.usage.usage(accountId, range, group, ROWS_MAX)
+  if (usage === null)
+    throw new ApiError('invalid_request', `More than ${ROWS_MAX} rows. Ask for a shorter span of time.`)
+  return usage
+}
+
+/** Sums of usage as their owner sees them. */
+export const usageView = (usage: Usage, range: TimeRange, group: UsageGroup) => ({
+  from: new Date(range.fromMs).toISOString(),
+  to: new Date(range.toMs).toISOString(),
+  group_by: group,
+  data: usage.rows.map((row) => ({ ...groupView(row, group), ...sumsView(row) })),
+  total: sumsView(usage.total),
+})
 
 function groupView({ group, keyName }: UsageRow, by: UsageGroup): Record<string, string | null> {
   switch (by) {

@@ -1,0 +1,96 @@
+import { createHash, randomBytes } from 'node:crypto'
+import type { Postgres } from '../platform/postgres.ts'
+
+/** Who signed in: an account holder, or an operator with an admin key. */
+export type SessionOwner = { accountId: string } | { keyId: string }
+
+/** A session that runs. */
+export interface StoredSession {
+  /** Names the session without being able to act for it. */
+  id: string
+  accountId: string | null
+  keyId: string | null
+  expiresAt: Date
+}
+
+/**
+ * Sessions of browsers. The token in a cookie is 256 random bits; kept is its SHA-256 alone, so that whoever reads
+ * the table can sign in as nobody. A session ends by its time, by signing out, or with all of its account.
+ */
+export interface SessionStore {
+  create(owner: SessionOwner, ttlMs: number): Promise<{ token: string; session: StoredSession }>
+  /** The session of a token; null when it has ended, or never was. */
+  find(token: string): Promise<StoredSession | null>
+  end(sessionId: string): Promise<void>
+  endAll(accountId: string): Promise<void>
+  /** Those of some sessions that still run, of accounts that are not suspended. */
+  running(sessionIds: readonly string[]): Promise<Set<string>>
+}
+
+const TOKEN_BYTES = 32
+const TOKEN = /^[\w-]{43}$/
+/** Whoever signs in more often than this signs the oldest browser out. */
+const SESSIONS_PER_ACCOUNT_MAX = 50
+
+const TIDY = `
+DELETE FROM console_sessions WHERE token_hash IN (
+  (SELECT token_hash FROM console_sessions WHERE expires_at < now() LIMIT 100)
+  UNION ALL
+  (SELECT token_hash FROM console_sessions WHERE account_id = $1 ORDER BY created_at DESC OFFSET $2)
+)`
+
+const RUNNING = `
+SELECT encode(session.token_hash, 'hex') AS "id"
+FROM console_sessions AS session LEFT JOIN accounts AS account ON account.id = session.account_id
+WHERE session.token_hash IN (SELECT decode(id, 'hex') FROM unnest($1::text[]) AS given (id))
+  AND session.expires_at > now() AND account.state IS DISTINCT FROM 'suspended'`
+
+export function createSessionStore(postgres: Postgres): SessionStore {
+  return {
+    async create(owner, ttlMs) {
+      const token = randomBytes(TOKEN_BYTES).toString('base64url')
+      const row = {
+        tokenHash: hashOf(token),
+        accountId: 'accountId' in owner ? owner.accountId : null,
+        keyId: 'keyId' in owner ? owner.keyId : null,
+        expiresAt: new Date(Date.now() + ttlMs),
+      }
+      await postgres.$executeRawUnsafe(TIDY, row.accountId, SESSIONS_PER_ACCOUNT_MAX - 1)
+      await postgres.consoleSession.create({ data: row })
+      return { token, session: toSession(row) }
+    },
+
+    async find(token) {
+      if (!TOKEN.test(token)) return null
+      const row = await postgres.consoleSession.findUnique({ where: { tokenHash: hashOf(token) } })
+      return row && row.expiresAt.getTime() > Date.now() ? toSession(row) : null
+    },
+
+    async end(sessionId) {
+      await postgres.consoleSession.deleteMany({ where: { tokenHash: Buffer.from(sessionId, 'hex') } })
+    },
+
+    async endAll(accountId) {
+      await postgres.consoleSession.deleteMany({ where: { accountId } })
+    },
+
+    async running(sessionIds) {
+      const rows = await postgres.$queryRawUnsafe<Array<{ id: string }>>(RUNNING, sessionIds)
+      return new Set(rows.map(({ id }) => id))
+    },
+  }
+}
+
+const hashOf = (token: string) => new Uint8Array(createHash('sha256').update(token).digest())
+
+const toSession = (row: {
+  tokenHash: Uint8Array
+  accountId: string | null
+  keyId: string | null
+  expiresAt: Date
+}): StoredSession => ({
+  id: Buffer.from(row.tokenHash).toString('hex'),
+  accountId: row.accountId,
+  keyId: row.keyId,
+  expiresAt: row.expiresAt,
+})

@@ -1,0 +1,38 @@
+import { Readable } from 'node:stream'
+import type { FastifyReply } from 'fastify'
+import type { ListedCall } from '../billing/call-record-store.ts'
+import { csvLine } from '../core/csv.ts'
+import type { CallCursor } from '../core/usage-query.ts'
+import { CALL_CSV_HEAD, callCsvCells, callView } from './call-view.ts'
+import { asCsv } from './report-format.ts'
+
+/** Calls read at a time. */
+export const CSV_PAGE = 1_000
+/** A client that takes nothing of its export for so long is cut off, and its slot is free again. */
+const SILENCE_MAX_MS = 60_000
+
+/** Reads the page after a cursor. */
+export type ReadPage = (after: CallCursor | null, limit: number) => Promise<ListedCall[]>
+
+/**
+ * Streams every call from the first page on, a page at a time and as fast as the client reads. When a page
+ * cannot be read the connection breaks off, so that half an export does not look like a whole one.
+ */
+export function streamCallsCsv(first: ListedCall[], readPage: ReadPage, reply: FastifyReply): FastifyReply {
+  async function* lines(): AsyncGenerator<string> {
+    yield csvLine(CALL_CSV_HEAD)
+    for (let page = first; ; ) {
+      yield page.map((call) => csvLine(callCsvCells(callView(call)))).join('')
+      const last = page.at(-1)
+      if (page.length < CSV_PAGE || !last) return
+      page = await readPage(cursorOf(last), CSV_PAGE)
+    }
+  }
+  reply.raw.setTimeout(SILENCE_MAX_MS, () => reply.raw.destroy())
+  return asCsv(reply, 'calls').send(Readable.from(lines(), { objectMode: false }))
+}
+
+export const cursorOf = ({ id, admittedAt }: ListedCall): CallCursor => ({
+  admittedAtMs: admittedAt,
+  callId: id,
+})

@@ -1,0 +1,45 @@
+import type { AccountStore } from '../../accounts/account-store.ts'
+import type { KeyStore } from '../../accounts/key-store.ts'
+import type { SessionStore } from '../../accounts/session-store.ts'
+import type { SignInService } from '../../accounts/sign-in-service.ts'
+import type { SignInThrottle } from '../../accounts/sign-in-throttle.ts'
+import type { ReadDeliveries, RetryDelivery } from '../../billing/delivery-log.ts'
+import type { EndpointStore } from '../../billing/endpoint-store.ts'
+import type { HoldGate } from '../../billing/hold-gate.ts'
+import type { KeyActivityStore } from '../../billing/key-activity-store.ts'
+import type { LedgerListStore } from '../../billing/ledger-list-store.ts'
+import type { RecentCallStore } from '../../billing/recent-call-store.ts'
+import type { KeyChange } from '../../platform/key-changes.ts'
+import type { SessionCookies } from '../session-cookie.ts'
+
+/** What the console's routes need beside the rest of the API. */
+export interface ConsoleServices {
+  accounts: AccountStore
+  signIn: SignInService
+  sessions: SessionStore
+  throttle: Pick<SignInThrottle, 'operator'>
+  cookies: SessionCookies
+  keyStore: KeyStore
+  keyActivity: KeyActivityStore
+  gate: Pick<HoldGate, 'figures'>
+  ledger: LedgerListStore
+  recentCalls: RecentCallStore
+  endpoints: EndpointStore
+  deliveries: ReadDeliveries
+  retryDelivery: RetryDelivery
+  /** Tells every instance that a key or account changed. */
+  announce: (change: KeyChange) => Promise<void>
+  settings: ConsoleSettings
+}
+
+export interface ConsoleSettings {
+  publicUrl: string | null
+  /** Browsers reach us by https. */
+  isSecure: boolean
+  signUpClosed: boolean
+  sessionMs: number
+  webhooksAllowPrivate: boolean
+  byokFeePercent: number
+  /** Where the built pages lie. */
+  pagesFolder: string
+}

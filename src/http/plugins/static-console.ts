@@ -1,0 +1,74 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import files from '@fastify/static'
+import type { FastifyPluginAsync, FastifyReply } from 'fastify'
+import { unavailable } from './answer-errors.ts'
+import { secureHeaders } from './security-headers.ts'
+
+export interface StaticConsoleOptions {
+  /** Where the built pages lie: index.html, and files whose names carry a hash of their content under assets/. */
+  pagesFolder: string
+  isSecure: boolean
+}
+
+/** The pages of the console; the one document finds out which by the address. */
+const PAGES = [
+  '/',
+  '/models',
+  '/models/*',
+  '/sign-in',
+  '/sign-up',
+  '/dashboard',
+  '/keys',
+  '/billing',
+  '/billing/*',
+  '/usage',
+  '/calls',
+  '/calls/*',
+  '/provider-keys',
+  '/webhooks',
+  '/playground',
+  '/settings',
+  '/docs',
+  '/admin',
+  '/admin/*',
+]
+const ASSETS = 'assets'
+const YEAR_SECONDS = 31_536_000
+
+const NOT_BUILT =
+  'The pages of the console are not built. Build them with: npm run console:build\n' +
+  'The API works without them: POST /v1/chat/completions.\n'
+
+/** Serves the console's pages: assets for good, the document that names them anew each time. */
+export const staticConsole: FastifyPluginAsync<StaticConsoleOptions> = async (app, options) => {
+  const { pagesFolder, isSecure } = options
+  await secureHeaders(app, 'own-pages', isSecure)
+  const isBuilt = () => existsSync(join(pagesFolder, 'index.html'))
+
+  await app.register(files, {
+    root: pagesFolder,
+    serve: false,
+    // The build makes a .br and a .gz of every text file.
+    preCompressed: true,
+    cacheControl: false,
+    suppressWarning: true,
+  })
+  const sendFile = (reply: FastifyReply, path: string, cacheControl: string) =>
+    reply.header('cache-control', cacheControl).sendFile(path)
+
+  for (const url of PAGES) {
+    app.get(url, async (request, reply) => {
+      if (request.url.startsWith('/admin/api/')) throw unavailable(request)
+      // Read at every request, so that a build is seen without a restart.
+      if (isBuilt()) return sendFile(reply, 'index.html', 'no-cache')
+      return reply.code(503).header('retry-after', '30').type('text/plain; charset=utf-8').send(NOT_BUILT)
+    })
+  }
+  app.get<{ Params: { '*': string } }>(`/${ASSETS}/*`, async (request, reply) =>
+    sendFile(reply, `${ASSETS}/${request.params['*']}`, `public, max-age=${YEAR_SECONDS}, immutable`),
+  )
+  for (const name of ['icon.svg', 'favicon.ico', 'robots.txt']) {
+    app.get(`/${name}`, async (_, reply) => sendFile(reply, name, 'public, max-age=3600'))
+  }
+}

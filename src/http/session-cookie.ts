@@ -1,0 +1,41 @@
+import { parseCookie, stringifySetCookie } from 'cookie'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+
+/** Whose session a cookie carries; a browser may have both. */
+export type SessionKind = 'account' | 'operator'
+
+/** Reads and writes the cookies of sessions. No script can read them, and no other site's form sends them. */
+export interface SessionCookies {
+  /** The token in the request's cookie; null without one. */
+  read(request: FastifyRequest, kind: SessionKind): string | null
+  write(reply: FastifyReply, kind: SessionKind, token: string, expiresAt: Date): void
+  clear(reply: FastifyReply, kind: SessionKind): void
+}
+
+const NAMES: Record<SessionKind, string> = {
+  account: 'switchyard_session',
+  operator: 'switchyard_operator',
+}
+
+/** `isSecure`: browsers reach us by https. Then a browser takes these cookies from this very host alone. */
+export function createSessionCookies(isSecure: boolean): SessionCookies {
+  const nameOf = (kind: SessionKind) => (isSecure ? `__Host-${NAMES[kind]}` : NAMES[kind])
+  const set = (reply: FastifyReply, kind: SessionKind, value: string, expires: Date) =>
+    void reply.header(
+      'set-cookie',
+      stringifySetCookie({
+        name: nameOf(kind),
+        value,
+        expires,
+        path: '/',
+        httpOnly: true,
+        sameSite: 'lax',
+        secure: isSecure,
+      }),
+    )
+  return {
+    read: ({ headers }, kind) => parseCookie(headers.cookie ?? '')[nameOf(kind)] ?? null,
+    write: (reply, kind, token, expiresAt) => set(reply, kind, token, expiresAt),
+    clear: (reply, kind) => set(reply, kind, '', new Date(0)),
+  }
+}
