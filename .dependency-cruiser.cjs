@@ -28,6 +28,19 @@ module.exports = {
   forbidden: [
     ...layers,
     {
+      name: 'console-knows-types-only',
+      comment: 'what runs in a browser takes from the server the shapes of its JSON, and no code',
+      severity: 'error',
+      from: { path: '^src/console/' },
+      to: { path: '^(src/(?!console/)|workers|test)', dependencyTypesNot: ['type-only'] },
+    },
+    {
+      name: 'server-knows-no-console',
+      severity: 'error',
+      from: { path: '^(src|workers)/', pathNot: '^src/console/' },
+      to: { path: '^src/console/' },
+    },
+    {
       name: 'core-is-pure',
       comment: 'core does no I/O, reads no clock and talks to nothing',
       severity: 'error',
@@ -106,7 +119,7 @@ module.exports = {
     parser: 'swc',
     tsPreCompilationDeps: true,
     doNotFollow: { path: 'node_modules' },
-    exclude: { path: '^src/(console|catalog/data)/' },
+    exclude: { path: '^src/(console/dist|catalog/data)/' },
     enhancedResolveOptions: {
       exportsFields: ['exports'],
       conditionNames: ['import', 'node', 'types', 'default'],

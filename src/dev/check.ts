@@ -7,6 +7,7 @@ const ROOT = resolve(import.meta.dirname, '../..')
 /** Each looks at something else; together they are what a change must pass besides the tests. */
 const CHECKS = [
   { name: 'types', command: 'tsc', args: ['--noEmit', '-p', '.'] },
+  { name: 'types of the console', command: 'tsc', args: ['--noEmit', '-p', 'src/console'] },
   { name: 'format and lint', command: 'biome', args: ['check', '--diagnostic-level=warn'] },
   { name: 'unused code', command: 'knip', args: [] },
   {

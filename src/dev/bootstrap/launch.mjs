@@ -22,6 +22,8 @@ const COMMANDS = {
   test: { entry: 'src/dev/test.ts' },
   check: { entry: 'src/dev/check.ts' },
   bench: { entry: 'test/bench/bench.ts' },
+  'console:build': { entry: 'src/dev/build-console.ts' },
+  'console:dev': { entry: 'src/dev/serve-console.ts' },
   admin: { entry: 'src/cli/admin.ts', services: true },
   audit: { entry: 'src/cli/audit.ts', services: true },
   catalog: { entry: 'src/cli/catalog.ts', services: true },

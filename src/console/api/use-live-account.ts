@@ -1,0 +1,58 @@
+import { type QueryClient, useQueryClient } from '@tanstack/react-query'
+import { useEffect } from 'react'
+import type { BillingView, CallSummary, LiveBalance, SessionView } from '../../core/console-api.ts'
+import { sessionQuery } from './queries.ts'
+
+/** Lists and charts are asked for again at most so often, however many calls settle. */
+const REFRESH_EVERY_MS = 2_000
+
+/** Keeps the account's figures on screen current: the balance as it changes, calls and usage as calls settle. */
+export function useLiveAccount(): void {
+  const client = useQueryClient()
+  useEffect(() => {
+    const source = new EventSource('/console/api/live')
+    const refresh = createRefresh(client)
+    source.addEventListener('balance', ({ data }) => showBalance(client, JSON.parse(data) as LiveBalance))
+    source.addEventListener('call', ({ data }) => {
+      const { id } = JSON.parse(data) as CallSummary
+      refresh.soon()
+      void client.invalidateQueries({ queryKey: ['calls', 'one', id] })
+    })
+    source.addEventListener('bye', () => {
+      source.close()
+      void client.invalidateQueries({ queryKey: sessionQuery.queryKey })
+    })
+    return () => {
+      source.close()
+      refresh.stop()
+    }
+  }, [client])
+}
+
+function showBalance(client: QueryClient, { state, ...balance }: LiveBalance): void {
+  client.setQueryData<SessionView | null>(sessionQuery.queryKey, (session) =>
+    session
+      ? {
+          ...session,
+          account: { ...session.account, state },
+          balance: { ...session.balance, ...balance },
+        }
+      : session,
+  )
+  client.setQueryData<BillingView>(['billing'], (billing) => (billing ? { ...billing, ...balance } : billing))
+}
+
+function createRefresh(client: QueryClient) {
+  let timer: number | undefined
+  const run = () => {
+    timer = undefined
+    for (const queryKey of [['calls'], ['usage'], ['keys'], ['ledger']])
+      void client.invalidateQueries({ queryKey })
+  }
+  return {
+    soon: () => {
+      timer ??= window.setTimeout(run, REFRESH_EVERY_MS)
+    },
+    stop: () => window.clearTimeout(timer),
+  }
+}

@@ -1,0 +1,63 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link, Outlet } from '@tanstack/react-router'
+import { sessionQuery } from '../api/queries.ts'
+import { Brand } from '../components/brand.tsx'
+
+/** The frame of the pages that everyone may see. */
+export function SiteLayout() {
+  const { data: session } = useQuery(sessionQuery)
+  return (
+    <>
+      <header className="site-header">
+        <div className="site-header-inner">
+          <Brand />
+          <nav className="site-nav" aria-label="Site">
+            <Link to="/models" className="nav-link">
+              Models
+            </Link>
+            <Link to="/docs" className="nav-link">
+              Docs
+            </Link>
+            <div className="site-nav-end">
+              {session ? (
+                <Link to="/dashboard" className="button button-primary">
+                  Dashboard
+                </Link>
+              ) : (
+                <>
+                  <Link to="/sign-in" className="nav-link nowrap">
+                    Sign in
+                  </Link>
+                  <Link to="/sign-up" className="button button-primary">
+                    Sign up
+                  </Link>
+                </>
+              )}
+            </div>
+          </nav>
+        </div>
+      </header>
+      <main id="main" className="site-main" tabIndex={-1}>
+        <Outlet />
+      </main>
+      <footer className="site-footer">
+        <div className="site-footer-inner">
+          <p>Switchyard, a routing gateway for chat completions. In beta.</p>
+          <nav aria-label="More">
+            <ul className="row">
+              <li>
+                <Link to="/models">Models and prices</Link>
+              </li>
+              <li>
+                <a href="/pricing.json">pricing.json</a>
+              </li>
+              <li>
+                <Link to="/docs">Docs</Link>
+              </li>
+            </ul>
+          </nav>
+        </div>
+      </footer>
+    </>
+  )
+}

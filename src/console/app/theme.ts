@@ -1,0 +1,30 @@
+export const THEMES = ['system', 'light', 'dark'] as const
+export type Theme = (typeof THEMES)[number]
+
+const STORED_AS = 'switchyard-theme'
+
+/** The theme chosen in this browser; `system` while none is, or where storage is refused. */
+export function storedTheme(): Theme {
+  try {
+    const stored = localStorage.getItem(STORED_AS)
+    return THEMES.find((theme) => theme === stored) ?? 'system'
+  } catch {
+    return 'system'
+  }
+}
+
+/** Shows a theme at once. */
+export function applyTheme(theme: Theme): void {
+  if (theme === 'system') delete document.documentElement.dataset.theme
+  else document.documentElement.dataset.theme = theme
+}
+
+/** Shows a theme and keeps it for the next visit. */
+export function chooseTheme(theme: Theme): void {
+  applyTheme(theme)
+  try {
+    localStorage.setItem(STORED_AS, theme)
+  } catch {
+    // Storage may be refused; the choice then lasts as long as the page.
+  }
+}

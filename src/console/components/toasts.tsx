@@ -1,0 +1,35 @@
+import { X } from 'lucide-react'
+import {
+  Button,
+  Text,
+  UNSTABLE_Toast as Toast,
+  UNSTABLE_ToastContent as ToastContent,
+  UNSTABLE_ToastQueue as ToastQueue,
+  UNSTABLE_ToastRegion as ToastRegion,
+} from 'react-aria-components'
+
+const SHOWN_MS = 6_000
+const SHOWN_MAX = 3
+
+const queue = new ToastQueue<{ message: string }>({ maxVisibleToasts: SHOWN_MAX })
+
+/** Says that something was done; read out by screen readers, gone by itself. */
+export const showToast = (message: string): void => void queue.add({ message }, { timeout: SHOWN_MS })
+
+/** Where toasts appear; once a page. */
+export function Toasts() {
+  return (
+    <ToastRegion queue={queue} className="toasts">
+      {({ toast }) => (
+        <Toast toast={toast} className="toast">
+          <ToastContent>
+            <Text slot="title">{toast.content.message}</Text>
+          </ToastContent>
+          <Button slot="close" className="button button-icon button-small" aria-label="Dismiss">
+            <X size={16} aria-hidden="true" />
+          </Button>
+        </Toast>
+      )}
+    </ToastRegion>
+  )
+}

@@ -1,0 +1,60 @@
+const DAY_MS = 86_400_000
+
+/** The day of a moment in UTC, as the gateway counts days: `2027-01-31`. */
+export const dayOf = (moment: Date): string => moment.toISOString().slice(0, 10)
+
+/** Every day from the first to the last, both included; the gateway leaves out days without calls. */
+export function daysBetween(first: string, last: string): string[] {
+  const days: string[] = []
+  for (let at = Date.parse(first); at <= Date.parse(last); at += DAY_MS) days.push(dayOf(new Date(at)))
+  return days
+}
+
+/** The span of the last so many days up to and with today, as the gateway takes it: `to` is tomorrow's midnight. */
+export function lastDays(count: number, now: Date): { from: string; to: string } {
+  return {
+    from: dayOf(new Date(now.getTime() - (count - 1) * DAY_MS)),
+    to: dayOf(new Date(now.getTime() + DAY_MS)),
+  }
+}
+
+const DATE: Intl.DateTimeFormatOptions = { year: 'numeric', month: 'short', day: 'numeric' }
+const TIME: Intl.DateTimeFormatOptions = {
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  hourCycle: 'h23',
+}
+
+/** A date where the reader is: `31 Jan 2027`. */
+export const formatDate = (iso: string): string =>
+  new Intl.DateTimeFormat('en-GB', DATE).format(new Date(iso))
+
+/** A day in UTC: `31 Jan 2027`. */
+export const formatDay = (day: string): string =>
+  new Intl.DateTimeFormat('en-GB', { ...DATE, timeZone: 'UTC' }).format(new Date(day))
+
+/** The same in short, for axes: `31 Jan`. */
+export const formatShortDay = (day: string): string =>
+  new Intl.DateTimeFormat('en-GB', { month: 'short', day: 'numeric', timeZone: 'UTC' }).format(new Date(day))
+
+/** A moment where the reader is: `31 Jan 2027, 14:03:07`. */
+export const formatMoment = (iso: string): string =>
+  new Intl.DateTimeFormat('en-GB', { ...DATE, ...TIME }).format(new Date(iso))
+
+const UNITS: ReadonlyArray<[Intl.RelativeTimeFormatUnit, number]> = [
+  ['day', DAY_MS],
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+]
+
+/** How long ago, roughly: `3 minutes ago`, `in 2 days`. */
+export function formatAgo(iso: string, now: Date): string {
+  const sinceMs = Date.parse(iso) - now.getTime()
+  for (const [unit, ms] of UNITS) {
+    if (Math.abs(sinceMs) >= ms) {
+      return new Intl.RelativeTimeFormat('en', { numeric: 'auto' }).format(Math.round(sinceMs / ms), unit)
+    }
+  }
+  return 'just now'
+}

@@ -1,0 +1,76 @@
+/** What a snippet is about. */
+export interface SnippetFacts {
+  /** The gateway's address without a path: the page's own origin. */
+  origin: string
+  /** Shown in full only where it was just made. */
+  apiKey: string
+  model: string
+  prompt?: string
+}
+
+export type SnippetLanguage = 'curl' | 'javascript' | 'python'
+
+export const SNIPPET_LANGUAGES: ReadonlyArray<{ id: SnippetLanguage; name: string }> = [
+  { id: 'curl', name: 'curl' },
+  { id: 'javascript', name: 'JavaScript' },
+  { id: 'python', name: 'Python' },
+]
+
+const PROMPT = 'Why do trains need switchyards?'
+
+/** A first call, ready to paste. Values are quoted for their language, so none can break out of its string. */
+export function snippet(language: SnippetLanguage, facts: SnippetFacts): string {
+  switch (language) {
+    case 'curl':
+      return curl(facts)
+    case 'javascript':
+      return javascript(facts)
+    case 'python':
+      return python(facts)
+  }
+}
+
+function curl({ origin, apiKey, model, prompt = PROMPT }: SnippetFacts): string {
+  const body = JSON.stringify({ model, messages: [{ role: 'user', content: prompt }] })
+  return [
+    `curl ${shellQuoted(`${origin}/v1/chat/completions`)} \\`,
+    `  -H ${shellQuoted(`Authorization: Bearer ${apiKey}`)} \\`,
+    `  -H 'Content-Type: application/json' \\`,
+    `  -d ${shellQuoted(body)}`,
+  ].join('\n')
+}
+
+function javascript({ origin, apiKey, model, prompt = PROMPT }: SnippetFacts): string {
+  return [
+    `import OpenAI from 'openai'`,
+    ``,
+    `const client = new OpenAI({`,
+    `  baseURL: ${JSON.stringify(`${origin}/v1`)},`,
+    `  apiKey: ${JSON.stringify(apiKey)},`,
+    `})`,
+    `const completion = await client.chat.completions.create({`,
+    `  model: ${JSON.stringify(model)},`,
+    `  messages: [{ role: 'user', content: ${JSON.stringify(prompt)} }],`,
+    `})`,
+    `console.log(completion.choices[0].message.content)`,
+  ].join('\n')
+}
+
+function python({ origin, apiKey, model, prompt = PROMPT }: SnippetFacts): string {
+  return [
+    `from openai import OpenAI`,
+    ``,
+    `client = OpenAI(`,
+    `    base_url=${JSON.stringify(`${origin}/v1`)},`,
+    `    api_key=${JSON.stringify(apiKey)},`,
+    `)`,
+    `completion = client.chat.completions.create(`,
+    `    model=${JSON.stringify(model)},`,
+    `    messages=[{"role": "user", "content": ${JSON.stringify(prompt)}}],`,
+    `)`,
+    `print(completion.choices[0].message.content)`,
+  ].join('\n')
+}
+
+/** For a POSIX shell: nothing inside single quotes means anything but a single quote. */
+const shellQuoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`

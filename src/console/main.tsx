@@ -1,0 +1,24 @@
+import { QueryClientProvider } from '@tanstack/react-query'
+import { RouterProvider } from '@tanstack/react-router'
+import { StrictMode } from 'react'
+import { createRoot } from 'react-dom/client'
+import { createConsoleQueryClient } from './app/query-client.ts'
+import { createConsoleRouter } from './app/router.tsx'
+import { applyTheme, storedTheme } from './app/theme.ts'
+import './styles/tokens.css'
+import './styles/base.css'
+import './styles/layout.css'
+import './styles/components.css'
+
+applyTheme(storedTheme())
+
+const queryClient = createConsoleQueryClient()
+const router = createConsoleRouter(queryClient)
+
+createRoot(document.getElementById('root') as HTMLElement).render(
+  <StrictMode>
+    <QueryClientProvider client={queryClient}>
+      <RouterProvider router={router} />
+    </QueryClientProvider>
+  </StrictMode>,
+)

@@ -1,0 +1,55 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
+import react from '@vitejs/plugin-react'
+import { defineConfig, type Plugin } from 'vite'
+
+const GATEWAY = process.env.GATEWAY_URL ?? 'http://127.0.0.1:8080'
+
+const dist = join(import.meta.dirname, 'dist')
+
+/** The console: one page, split by route, beside a manifest that says what each route loads. */
+export default defineConfig({
+  root: import.meta.dirname,
+  base: '/',
+  plugins: [react(), precompress()],
+  build: {
+    outDir: dist,
+    emptyOutDir: true,
+    manifest: true,
+    target: 'es2023',
+    cssTarget: ['chrome123', 'firefox121', 'safari17.5'],
+    // Inlined files would be data: addresses, which the content security policy refuses for scripts and fonts.
+    assetsInlineLimit: 0,
+    // Its helper is inline script of no use to browsers this young.
+    modulePreload: { polyfill: false },
+    reportCompressedSize: false,
+  },
+  server: {
+    host: '127.0.0.1',
+    port: 5173,
+    proxy: Object.fromEntries(
+      ['/console/api', '/admin/api', '/admin/queues', '/v1', '/pricing.json', '/billing/development'].map(
+        (path) => [path, { target: GATEWAY, changeOrigin: true }],
+      ),
+    ),
+  },
+})
+
+/** Writes a .br and a .gz beside every text file, so that serving costs no compression. */
+function precompress(): Plugin {
+  return {
+    name: 'precompress',
+    apply: 'build',
+    closeBundle() {
+      for (const entry of readdirSync(dist, { recursive: true, withFileTypes: true })) {
+        if (!entry.isFile() || !/\.(js|css|html|svg)$/.test(entry.name)) continue
+        const path = join(entry.parentPath, entry.name)
+        const content = readFileSync(path)
+        const params = { [constants.BROTLI_PARAM_QUALITY]: 10 }
+        writeFileSync(`${path}.br`, brotliCompressSync(content, { params }))
+        writeFileSync(`${path}.gz`, gzipSync(content, { level: 9 }))
+      }
+    },
+  }
+}

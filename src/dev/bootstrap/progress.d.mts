@@ -1,0 +1,1 @@
+export function withProgress<T>(label: string, step: () => Promise<T>): Promise<T>
