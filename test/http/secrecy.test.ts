@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import pino from 'pino'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { expectAbsent, postgresText, redisText } from '../helpers/everything-stored.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import { caller, rawExchange, rawRequest } from './wire.ts'
 
@@ -121,22 +122,6 @@ describe('the target', () => {
   })
 })
 
-/** Every spelling in which a text could rest somewhere. */
-const spellings = (secret: string): string[] => [
-  secret,
-  Buffer.from(secret).toString('hex'),
-  Buffer.from(secret).toString('base64').replace(/=+$/, '').slice(0, -2),
-]
-
-function expectAbsent(text: string, secrets: string[], where: string): void {
-  for (const secret of secrets) {
-    for (const spelling of spellings(secret)) {
-      const at = text.indexOf(spelling)
-      expect(at < 0 ? null : text.slice(Math.max(0, at - 200), at + 40), where).toBeNull()
-    }
-  }
-}
-
 const messages = [{ role: 'user', content: `Say ${PROMPT} again and again.`, name: PROMPT }]
 const tools = [{ type: 'function', function: { name: TOOL, description: PROMPT, parameters: {} } }]
 
@@ -149,7 +134,7 @@ describe('what a client says', () => {
       { signal: leave.signal },
     )
     expect(open.status).toBe(200)
-    const during = await redisText()
+    const during = await redisText(stack)
     expect(during).toContain('sealedBody')
     expectAbsent(during, [PROMPT, TOOL, key], 'Redis, while the call runs')
 
@@ -197,48 +182,13 @@ describe('what a client says', () => {
     await stack.settled(accountId)
 
     const secrets = [PROMPT, TOOL, key, key.slice(10, -4), adminKey, adminKey.slice(12, -4), IDEMPOTENCY_KEY]
-    expectAbsent(await redisText(), secrets, 'Redis')
-    expectAbsent(await postgresText(), secrets, 'PostgreSQL')
+    expectAbsent(await redisText(stack), secrets, 'Redis')
+    expectAbsent(await postgresText(stack), secrets, 'PostgreSQL')
     expectAbsent(logLines.join(''), secrets, 'the logs')
     expect(logLines.length).toBeGreaterThan(10)
     expect(await stack.redis.keys('{sy:queues}:dispatch:chatcmpl_*')).toEqual([])
   })
 })
-
-/** Every key and value of Redis as text. */
-async function redisText(): Promise<string> {
-  const { redis } = stack
-  const read: Record<string, (name: string) => Promise<unknown>> = {
-    string: (name) => redis.get(name),
-    hash: (name) => redis.hgetall(name),
-    list: (name) => redis.lrange(name, 0, -1),
-    set: (name) => redis.smembers(name),
-    zset: (name) => redis.zrange(name, '0', '-1'),
-    stream: (name) => redis.xrange(name, '-', '+'),
-  }
-  const pieces: string[] = []
-  for (const name of await redis.keys('*')) {
-    const type = await redis.type(name)
-    // A key may expire between the two questions.
-    if (type !== 'none') pieces.push(name, JSON.stringify(await read[type]!(name)))
-  }
-  expect(pieces.length).toBeGreaterThan(10)
-  return pieces.join('\n')
-}
-
-/** Every row of every table as text. */
-async function postgresText(): Promise<string> {
-  const tables = await stack.postgres.$queryRaw<{ name: string }[]>`
-    SELECT quote_ident(table_name) AS name FROM information_schema.tables WHERE table_schema = 'public'`
-  const rows = await Promise.all(
-    tables.map(({ name }) =>
-      stack.postgres.$queryRawUnsafe<{ row: string }[]>(`SELECT t::text AS row FROM ${name} t`),
-    ),
-  )
-  const text = rows.flatMap((table) => table.map(({ row }) => row)).join('\n')
-  expect(text).toContain('chatcmpl_')
-  return text
-}
 
 /** What the dashboard's own pages ask for: both queues in every state, and each job by itself. */
 async function dashboardText(): Promise<string> {
