@@ -3,6 +3,7 @@ import { readConfig } from '../config.ts'
 import { accountCommands } from './admin-accounts.ts'
 import { adjustAccount } from './admin-adjust.ts'
 import { keyCommands } from './admin-keys.ts'
+import { offerCommands } from './admin-offers.ts'
 import { setAccountPassword } from './admin-password.ts'
 import { providerKeyCommands } from './admin-provider-keys.ts'
 import { quarantineCommands } from './admin-quarantine.ts'
@@ -38,6 +39,7 @@ const USAGE = `Usage: npm run admin -- COMMAND [--json]
   provider-key list [--account ACCOUNT]           clients' own keys at providers, never their secrets
   provider-key revoke PROVIDER_KEY_ID
   rotate-sealed                                   seals stored secrets under the present MASTER_KEY
+  provider enable PROVIDER | offer enable OFFER   closes a breaker: what refused us is tried again at once
   quarantine list | retry CALL_ID | waive CALL_ID
 
 A --reference credits or adjusts once, however often the command runs with it.`
@@ -126,6 +128,8 @@ async function main(args: string[]): Promise<CommandOutput> {
     'provider-key list': () => providerKeyCommands(clients, config).list(values.account ?? subject),
     'provider-key revoke': () => providerKeyCommands(clients, config).revoke(subject),
     'rotate-sealed': () => rotateSealed(clients, config),
+    'provider enable': () => offerCommands(clients).enableProvider(subject),
+    'offer enable': () => offerCommands(clients).enableOffer(subject),
     'quarantine list': () => quarantineCommands(clients).list(),
     'quarantine retry': () => quarantineCommands(clients).retry(subject),
     'quarantine waive': () => quarantineCommands(clients).waive(subject),
