@@ -1,0 +1,279 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { parseUsd } from '../../../src/core/money.ts'
+import type {
+  AlarmView,
+  AuditRunView,
+  AuditView,
+  BalanceChanged,
+  LedgerView,
+  MarginView,
+  OperatorAccount,
+  OperatorAccountDetail,
+  OperatorActionView,
+  OperatorKey,
+  OperatorPage,
+} from '../../../src/core/operator-api.ts'
+import { ask } from '../../helpers/chat-client.ts'
+import { startStack, type TestStack } from '../../helpers/stack.ts'
+import { expectError } from '../wire.ts'
+import { type AdminClient, adminClient } from './admin-client.ts'
+
+let stack: TestStack
+let admin: AdminClient
+
+beforeAll(async () => {
+  stack = await startStack({
+    models: {
+      'test/plain': [{ at: 'alpha', model: 'words-12' }],
+      'test/refused': [{ at: 'beta', model: 'status-401' }],
+    },
+  })
+  admin = adminClient(stack, await stack.adminKey())
+})
+afterAll(() => stack?.close())
+
+const callOf = ({ key }: { key: string }) => ask({ url: stack.url, key }, { model: 'test/plain' })
+const actionsOn = async (target: string) =>
+  (await admin.get<OperatorPage<OperatorActionView>>(`/actions?target=${target}`)).data
+
+describe('accounts', () => {
+  test('an account shows its balance, its keys, what it spent, and what operators did to it', async () => {
+    const owner = await stack.account('10.00', { name: 'web' })
+    await callOf(owner)
+    await stack.settled(owner.accountId)
+    const account = await admin.get<OperatorAccountDetail>(`/accounts/${owner.accountId}`)
+    const { balancePico, email } = await stack.postgres.account.findUniqueOrThrow({
+      where: { id: owner.accountId },
+    })
+    expect(Math.round(Number(account.balance_usd) * 1e12)).toBe(Number(balancePico))
+    expect(account).toMatchObject({
+      id: owner.accountId,
+      email,
+      state: 'active',
+      available_usd: account.balance_usd,
+      held_usd: '0.00',
+      owed_usd: '0.00',
+      open_holds: 0,
+      keys: [{ id: owner.keyId, name: 'web', state: 'active' }],
+      spend: [{ calls: 1, day: new Date().toISOString().slice(0, 10) }],
+      top_ups: [],
+      suspensions: [],
+      actions: [],
+    })
+    expect(JSON.stringify(account)).not.toContain(owner.key)
+    const byEmail = await admin.get<OperatorAccountDetail>(`/accounts/${encodeURIComponent(email)}`)
+    expect(byEmail.id).toBe(owner.accountId)
+    await expectError(await admin.send('GET', '/accounts/acct_none'), 404, 'not_found')
+  })
+
+  test('accounts are found by a part of the email, and wildcards are but characters', async () => {
+    const { accountId } = await stack.account('1.00')
+    const { email } = await stack.postgres.account.findUniqueOrThrow({ where: { id: accountId } })
+    const find = async (search: string) =>
+      (
+        await admin.get<OperatorPage<OperatorAccount>>(`/accounts?search=${encodeURIComponent(search)}`)
+      ).data.map(({ id }) => id)
+    expect(await find(email.slice(2, 12).toUpperCase())).toEqual([accountId])
+    expect(await find(accountId)).toEqual([accountId])
+    expect(await find('%')).toEqual([])
+    expect((await find('example.test')).length).toBeGreaterThan(1)
+  })
+
+  test('a suspension stops calls within a second and ends by resuming; both are written down with who and why', async () => {
+    const owner = await stack.account('10.00')
+    expect((await callOf(owner)).status).toBe(200)
+    const suspended = await admin.post<OperatorAccountDetail>(`/accounts/${owner.accountId}/suspend`, {
+      reason: 'fraud?',
+    })
+    expect(suspended.state).toBe('suspended')
+    await vi.waitFor(async () => expect((await callOf(owner)).errorCode).toBe('account_suspended'), 2_000)
+    await admin.post(`/accounts/${owner.accountId}/resume`, { reason: 'no fraud' })
+    await vi.waitFor(async () => expect((await callOf(owner)).status).toBe(200), 2_000)
+    const actions = await actionsOn(owner.accountId)
+    expect(actions).toMatchObject([
+      { action: 'account.resume', details: { reason: 'no fraud' }, outcome: 'asked' },
+      { action: 'account.suspend', details: { reason: 'fraud?' }, outcome: 'asked' },
+    ])
+    const { kind } = await stack.postgres.apiKey.findUniqueOrThrow({
+      where: { id: actions[0]?.actor ?? '' },
+    })
+    expect(kind).toBe('admin')
+  })
+
+  test('what lacks a reason or is no amount is refused, and nothing is done or written down', async () => {
+    const owner = await stack.account('10.00')
+    const at = `/accounts/${owner.accountId}`
+    for (const [path, body] of [
+      [`${at}/suspend`, {}],
+      [`${at}/suspend`, undefined],
+      [`${at}/credit`, { amount_usd: 5 }],
+      [`${at}/credit`, { amount_usd: '-5.00' }],
+      [`${at}/credit`, { amount_usd: '5.00', note: 'x' }],
+      [`${at}/credit`, { amount_usd: '5000000' }],
+      [`${at}/adjust`, { amount_usd: '1.00' }],
+      [`${at}/adjust`, { amount_usd: '0', reason: 'x' }],
+    ] as const) {
+      await expectError(await admin.send('POST', path, body), 400, 'invalid_request')
+    }
+    expect(await actionsOn(owner.accountId)).toEqual([])
+  })
+
+  test('a reference credits once, and another amount under it is refused', async () => {
+    const owner = await stack.account('10.00')
+    const credit = (amount: string) =>
+      admin.send('POST', `/accounts/${owner.accountId}/credit`, {
+        amount_usd: amount,
+        reference: 'INVOICE-7',
+      })
+    const first = (await (await credit('5.00')).json()) as BalanceChanged
+    expect(first).toMatchObject({ balance_usd: '15.00', reference: 'INVOICE-7', spendable_now: true })
+    const second = (await (await credit('5.00')).json()) as BalanceChanged
+    expect(second.balance_usd).toBe('15.00')
+    await expectError(await credit('6.00'), 409, 'idempotency_conflict')
+    const actions = await actionsOn(owner.accountId)
+    expect(actions.map(({ outcome }) => outcome)).toEqual(['failed', 'asked', 'asked', 'asked'])
+  })
+
+  test('an adjustment is a ledger entry with its reason, and never takes more than is free', async () => {
+    const owner = await stack.account('10.00')
+    const adjust = (amount: string) =>
+      admin.send('POST', `/accounts/${owner.accountId}/adjust`, {
+        amount_usd: amount,
+        reason: 'credited twice',
+      })
+    expect(await (await adjust('-4.00')).json()).toMatchObject({ balance_usd: '6.00', posted: true })
+    const refusal = await expectError(await adjust('-7.00'), 400, 'invalid_request')
+    expect(refusal.message).toContain('6.00 USD is free')
+    const notes = await stack.postgres.ledgerNote.findMany({ where: { reason: 'credited twice' } })
+    expect(notes).toHaveLength(1)
+  })
+
+  test('the record of what operators did cannot be changed', async () => {
+    await expect(stack.postgres.$executeRawUnsafe('DELETE FROM operator_actions')).rejects.toThrow()
+    await expect(
+      stack.postgres.$executeRawUnsafe("UPDATE operator_actions SET actor = 'somebody else'"),
+    ).rejects.toThrow()
+  })
+})
+
+describe('keys', () => {
+  test('a key that is revoked is refused everywhere within a second', async () => {
+    const owner = await stack.account('10.00')
+    expect((await callOf(owner)).status).toBe(200)
+    const revoked = await admin.post<OperatorKey>(`/keys/${owner.keyId}/revoke`)
+    expect(revoked).toMatchObject({ id: owner.keyId, state: 'revoked' })
+    await vi.waitFor(async () => expect((await callOf(owner)).errorCode).toBe('key_revoked'), 2_000)
+    await expectError(await admin.send('POST', '/keys/key_none/revoke'), 404, 'not_found')
+  })
+
+  test('a limit that is changed holds for what the key has spent already, and can be lifted', async () => {
+    const owner = await stack.account('10.00', { limitPico: parseUsd('1.00') })
+    expect((await callOf(owner)).status).toBe(200)
+    await stack.settled(owner.accountId)
+    const limited = await admin.post<OperatorKey>(`/keys/${owner.keyId}/limits`, { limit_usd: '0.00000001' })
+    expect(limited.limit_usd).toBe('0.00000001')
+    expect((await callOf(owner)).errorCode).toBe('key_limit_exceeded')
+    await admin.post(`/keys/${owner.keyId}/limits`, { limit_usd: '2.00', requests_per_minute: 5 })
+    expect((await callOf(owner)).status).toBe(200)
+    const lifted = await admin.post<OperatorKey>(`/keys/${owner.keyId}/limits`, { limit_usd: null })
+    expect(lifted).toMatchObject({ limit_usd: null, requests_per_minute: 5 })
+    await stack.settled(owner.accountId)
+    expect((await stack.command('audit')).json).toMatchObject({ ok: true })
+    await expectError(await admin.send('POST', `/keys/${owner.keyId}/limits`, {}), 400, 'invalid_request')
+  })
+})
+
+describe('books', () => {
+  test('the ledger sums to zero, and the margin is what calls earned less what they cost', async () => {
+    const owner = await stack.account('10.00')
+    await callOf(owner)
+    await stack.settled(owner.accountId)
+    const ledger = await admin.get<LedgerView>('/ledger')
+    expect(ledger.total_usd).toBe('0.00')
+    expect(ledger.data.map(({ ledger_account }) => ledger_account)).toEqual(
+      expect.arrayContaining(['customers', 'revenue']),
+    )
+    const revenue = ledger.data.find(({ ledger_account }) => ledger_account === 'revenue')
+    for (const group of ['model', 'provider', 'day']) {
+      const margin = await admin.get<MarginView>(`/margin?group_by=${group}`)
+      expect(margin.total.revenue_usd).toBe(revenue?.balance_usd)
+      const { prompt_tokens: prompt, completion_tokens: completion } = margin.total
+      expect(Number(margin.total.revenue_usd)).toBeCloseTo((prompt + 2 * completion) / 1e6, 12)
+      expect(Number(margin.total.cost_usd)).toBeCloseTo((prompt + completion) / 2e6, 12)
+      const summed = margin.data.reduce((sum, row) => sum + Number(row.margin_usd), 0)
+      expect(summed).toBeCloseTo(Number(margin.total.margin_usd), 12)
+    }
+    const byModel = await admin.get<MarginView>('/margin?group_by=model')
+    expect(byModel.data[0]?.group).toBe('test/plain')
+    const byProvider = await admin.get<MarginView>('/margin?group_by=provider')
+    expect(byProvider.data[0]?.group).toBe('alpha')
+    const before = await admin.get<MarginView>('/margin?from=2020-01-01&to=2020-01-02')
+    expect(before).toMatchObject({ data: [], total: { calls: 0, revenue_usd: '0.00', margin_rate: null } })
+  })
+
+  test('an audit that is asked for runs in the settlement process and is kept; one that fails raises an alarm', async () => {
+    const owner = await stack.account('10.00')
+    await callOf(owner)
+    await stack.settled(owner.accountId)
+    const next = async (): Promise<AuditRunView> => {
+      const { run: last } = await admin.get<AuditView>('/audit/latest')
+      const answer = await admin.send('POST', '/audit/run')
+      expect(answer.status).toBe(202)
+      expect(await answer.json()).toMatchObject({ running: true })
+      return vi.waitFor(
+        async () => {
+          const { run, running } = await admin.get<AuditView>('/audit/latest')
+          expect(running).toBe(false)
+          expect(run?.id).not.toBe(last?.id)
+          return run as AuditRunView
+        },
+        { timeout: 15_000, interval: 100 },
+      )
+    }
+    const sound = await next()
+    expect(sound).toMatchObject({ ok: true, cause: 'operator', discrepancies: [] })
+    expect(sound.figures.ledger_entries_usd).toBe('0.00')
+    expect(sound.checks.length).toBeGreaterThan(15)
+
+    await stack.redis.incrby(`sy:{${owner.accountId}}:avail`, 5_000_000)
+    const broken = await next()
+    expect(broken.ok).toBe(false)
+    expect(broken.discrepancies[0]?.subject).toBe(owner.accountId)
+    await stack.redis.decrby(`sy:{${owner.accountId}}:avail`, 5_000_000)
+    await vi.waitFor(
+      async () => {
+        const { data } = await admin.get<OperatorPage<AlarmView>>('/alarms')
+        expect(data.map(({ kind }) => kind)).toContain('audit-failed')
+      },
+      { timeout: 10_000 },
+    )
+    const runs = await admin.get<OperatorPage<AuditRunView>>('/audit/runs?limit=1')
+    expect(runs).toMatchObject({ has_more: true, data: [{ id: broken.id }] })
+  })
+})
+
+describe('alarms', () => {
+  const open = async (kind: string) =>
+    (await admin.get<OperatorPage<AlarmView>>('/alarms')).data.filter((alarm) => alarm.kind === kind)
+
+  test('an alarm of a worker is open until somebody acknowledges it, and says nothing of what the provider said', async () => {
+    const owner = await stack.account('10.00')
+    const refused = () => ask({ url: stack.url, key: owner.key }, { model: 'test/refused' })
+    expect((await refused()).status).toBeGreaterThanOrEqual(502)
+    const [alarm] = await vi.waitFor(
+      async () => {
+        const found = await open('provider-refused')
+        expect(found).toHaveLength(1)
+        return found
+      },
+      { timeout: 10_000 },
+    )
+    expect(alarm).toMatchObject({ acknowledged_at: null, message: expect.stringMatching(/\S/) })
+    expect(alarm?.subject).toMatch(/^beta/)
+    expect(alarm?.fields).not.toHaveProperty('internal')
+    const acknowledged = await admin.post<AlarmView>(`/alarms/${alarm?.id}/acknowledge`)
+    expect(acknowledged.acknowledged_by).toMatch(/^key_/)
+    expect(await open('provider-refused')).toEqual([])
+    await expectError(await admin.send('POST', '/alarms/alarm_none/acknowledge'), 404, 'not_found')
+  })
+})
