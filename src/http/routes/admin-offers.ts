@@ -8,7 +8,10 @@ import { offerView } from '../offer-view.ts'
 const PATH = '/admin/api/offers'
 
 /** Every offer with its health, measures and margin, for operators; and closing a breaker by hand. */
-export const adminOffers: FastifyPluginAsync<AppDependencies> = async (app, { catalog, offers }) => {
+export const adminOffers: FastifyPluginAsync<AppDependencies> = async (
+  app,
+  { catalog, offers, dispatch },
+) => {
   app.get(PATH, { onRequest: [app.requireAdminKey] }, async (request, reply) => {
     const query = request.query as QueryParameters
     refuseUnknown(query, ['model', 'provider'])
@@ -35,7 +38,9 @@ export const adminOffers: FastifyPluginAsync<AppDependencies> = async (app, { ca
           'No such offer. Ids are those of GET /admin/api/offers, percent-encoded.',
         )
       }
-      return { object: 'enabled', id, closed: await offers.enableOffer(id) }
+      const closed = await offers.enableOffer(id)
+      dispatch.logger.info({ by: request.key?.keyId, id, closed }, 'an operator closed breakers')
+      return { object: 'enabled', id, closed }
     },
   )
 }

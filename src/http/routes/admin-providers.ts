@@ -9,7 +9,10 @@ import { providerView } from '../offer-view.ts'
 const PATH = '/admin/api/providers'
 
 /** Every provider of the catalog with its offers summed up; and closing all its breakers by hand. */
-export const adminProviders: FastifyPluginAsync<AppDependencies> = async (app, { catalog, offers }) => {
+export const adminProviders: FastifyPluginAsync<AppDependencies> = async (
+  app,
+  { catalog, offers, dispatch },
+) => {
   const offersByProvider = (): Map<string, Offer[]> => Map.groupBy(catalog().offers.values(), providerId)
 
   app.get(PATH, { onRequest: [app.requireAdminKey] }, async (request, reply) => {
@@ -25,7 +28,9 @@ export const adminProviders: FastifyPluginAsync<AppDependencies> = async (app, {
     async (request): Promise<EnabledView> => {
       const { id } = request.params
       if (!offersByProvider().has(id)) throw new ApiError('not_found', 'No provider of that id.')
-      return { object: 'enabled', id, closed: await offers.enableProvider(id) }
+      const closed = await offers.enableProvider(id)
+      dispatch.logger.info({ by: request.key?.keyId, id, closed }, 'an operator closed breakers')
+      return { object: 'enabled', id, closed }
     },
   )
 }

@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { ask, type Caller } from '../helpers/chat-client.ts'
+import { startStack, type TestStack } from '../helpers/stack.ts'
+
+const MEASURED = 'test/measured'
+let stack: TestStack
+/** The same client at two API instances. */
+let callers: Caller[]
+
+beforeAll(async () => {
+  stack = await startStack({
+    apis: 2,
+    dispatchWorkers: 2,
+    environment: { BREAKER_FAILURES: '3', BREAKER_COOLDOWN_MS: '60000', RETRY_BUDGET_FLOOR: '10000' },
+    models: {
+      // alpha begins at once and dawdles, beta begins late and hurries, gamma is neither, and the cheapest.
+      [MEASURED]: [
+        { at: 'alpha', model: 'words-30.rate-60', cost: '0.50' },
+        { at: 'beta', model: 'words-30.first-token-400.rate-600', cost: '0.50' },
+        { at: 'gamma', model: 'words-30.first-token-150.rate-120', cost: '0.10' },
+      ],
+      'test/half-down': [
+        { at: 'delta', model: 'status-503.tag-half', cost: '0.01' },
+        { at: 'alpha', model: 'words-5.tag-half', cost: '0.90' },
+      ],
+    },
+  })
+  const { key } = await stack.account('20.00')
+  callers = stack.urls.map((url) => ({ url, key }))
+})
+afterAll(() => stack?.close())
+
+/** Who is asked first when a call prefers a sort. */
+async function first(caller: Caller, body: Record<string, unknown>): Promise<string | undefined> {
+  stack.providers.log.clear()
+  expect((await ask(caller, body)).status).toBe(200)
+  return stack.providers.log.requests[0]?.provider
+}
+
+describe('a sort by measurement', () => {
+  it('goes by price before anything is measured, then by what calls showed, at every instance', async () => {
+    for (const sort of ['throughput', 'latency'])
+      expect(await first(callers[0]!, { model: MEASURED, provider: { sort } })).toBe('gamma')
+    for (const provider of ['alpha', 'beta', 'gamma']) {
+      const asked = Array.from({ length: 3 }, () =>
+        ask(callers[0]!, { model: MEASURED, provider: { only: [provider] } }),
+      )
+      for (const { status } of await Promise.all(asked)) expect(status).toBe(200)
+    }
+    for (const caller of callers) {
+      // One at a time: who was asked is read off one log.
+      const inTurn = async () => [
+        await first(caller, { model: `${MEASURED}:nitro` }),
+        await first(caller, { model: MEASURED, provider: { sort: 'latency' } }),
+      ]
+      await expect.poll(inTurn, { timeout: 10_000, interval: 100 }).toEqual(['beta', 'alpha'])
+    }
+    expect(await first(callers[1]!, { model: `${MEASURED}:floor` })).toBe('gamma')
+  })
+
+  it('and the balance leave out what is down, at every instance, however cheap it is', async () => {
+    const body = { model: 'test/half-down', provider: { sort: 'price' } }
+    for (let call = 0; call < 3; call++) expect((await ask(callers[0]!, body)).status).toBe(200)
+    for (const caller of callers)
+      await expect.poll(() => first(caller, body), { timeout: 5_000 }).toBe('alpha')
+    // Without fallbacks too: the first choice is the first that works.
+    const single = { ...body, provider: { sort: 'price', allow_fallbacks: false } }
+    for (const caller of callers) expect(await first(caller, single)).toBe('alpha')
+  })
+})
+
+describe('a list of models', () => {
+  it('is tried to its end, however many entries fail, and the one that serves is named', async () => {
+    const broken = Array.from({ length: 7 }, (_, index) => `test/broken-${index}`)
+    await stack.writeCatalog({
+      ...Object.fromEntries(
+        broken.map((id, index) => [id, [{ at: 'eps', model: `status-500.tag-${index}` }]]),
+      ),
+      'test/last': [{ at: 'alpha', model: 'words-5.tag-last' }],
+    })
+    const model = async () => {
+      const response = await fetch(`${callers[0]!.url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${callers[0]!.key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({
+          models: [...broken, 'test/last:floor'],
+          messages: [{ role: 'user', content: 'Hi' }],
+        }),
+      })
+      return ((await response.json()) as { model?: string }).model
+    }
+    await expect.poll(model, { timeout: 10_000, interval: 200 }).toBe('test/last:floor')
+  })
+})

@@ -1,0 +1,161 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import type { OfferView, ProviderView } from '../../src/core/operator-offers.ts'
+import { startStack, type TestStack } from '../helpers/stack.ts'
+import { type Call, caller, completionOf, expectError } from './wire.ts'
+
+let stack: TestStack
+let call: Call
+let key: string
+let adminKey: string
+
+beforeAll(async () => {
+  stack = await startStack({
+    models: {
+      'test/shown': [
+        { at: 'alpha', model: 'words-30.tag-shown', cost: '0.25' },
+        { at: 'beta', model: 'status-503.tag-shown' },
+      ],
+      'test/key-refused': [{ at: 'gamma', model: 'status-401.tag-key' }],
+      'test/sibling': [{ at: 'gamma', model: 'words-10.tag-sibling' }],
+      'test/model-refused': [{ at: 'delta', model: 'status-404.tag-model' }],
+      'test/model-served': [{ at: 'delta', model: 'words-10.tag-served' }],
+    },
+    environment: { BREAKER_FAILURES: '1000', RETRY_BUDGET_FLOOR: '10000' },
+  })
+  key = (await stack.account('20.00')).key
+  call = caller(stack, key)
+  adminKey = await stack.adminKey()
+})
+afterAll(() => stack?.close())
+
+const admin = (path: string, init: RequestInit = {}, as = adminKey): Promise<Response> =>
+  fetch(`${stack.url}/admin/api${path}`, { ...init, headers: { authorization: `Bearer ${as}` } })
+async function list<T>(path: string): Promise<T[]> {
+  const response = await admin(path)
+  expect(response.status).toBe(200)
+  return ((await response.json()) as { data: T[] }).data
+}
+const offerAt = async (provider: string, model: string): Promise<OfferView> => {
+  const [found, ...others] = await list<OfferView>(`/offers?provider=${provider}&model=${model}`)
+  expect(others).toEqual([])
+  return found!
+}
+const enable = (kind: string, id: string) =>
+  admin(`/${kind}/${encodeURIComponent(id)}/enable`, { method: 'POST' })
+const soon = (assertion: () => Promise<void>) => vi.waitFor(assertion, { timeout: 8_000, interval: 50 })
+
+describe('GET /admin/api/offers', () => {
+  it('shows what calls measured, what offers cost and what is left', async () => {
+    for (let run = 0; run < 3; run++)
+      await completionOf(
+        await call({ model: 'test/shown', provider: { order: ['beta', 'alpha'] }, stream: false }),
+      )
+    await soon(async () => {
+      const served = await offerAt('alpha', 'test/shown')
+      expect(served.last_minute).toEqual({ success: 3, failure: 0, rate_limited: 0, success_share: 1 })
+      expect(served.last_ten_minutes.success).toBe(3)
+      expect(served.first_token_ms!.p50).toBeGreaterThan(0)
+      expect(served.first_token_ms!.p99).toBeGreaterThanOrEqual(served.first_token_ms!.p50)
+      expect(served.tokens_per_second!.p50).toBeGreaterThan(0)
+      const failing = await offerAt('beta', 'test/shown')
+      expect(failing.last_minute).toMatchObject({ success: 0, success_share: 0 })
+      expect(failing.first_token_ms).toBeNull()
+    })
+    const served = await offerAt('alpha', 'test/shown')
+    expect(served).toMatchObject({
+      id: 'alpha/words-30.tag-shown',
+      upstream_model: 'words-30.tag-shown',
+      shared: true,
+      health: {
+        state: 'ready',
+        breaker: 'closed',
+        level: null,
+        reason: null,
+        until: null,
+        rate_limited_until: null,
+      },
+      cost: { prompt: '0.25', completion: '0.25' },
+      rate: { prompt: '1.00', completion: '2.00' },
+      margin: { prompt: '0.75', completion: '1.75' },
+    })
+  })
+
+  it('is for operators only', async () => {
+    for (const path of ['/offers', '/providers']) {
+      await expectError(await fetch(`${stack.url}/admin/api${path}`), 401, 'missing_api_key')
+      await expectError(await admin(path, {}, key), 403, 'not_permitted')
+    }
+    await expectError(await admin('/offers/alpha%2Fx/enable', { method: 'POST' }, key), 403, 'not_permitted')
+  })
+
+  it('takes its two filters and nothing else', async () => {
+    expect(await list('/offers?provider=nobody')).toEqual([])
+    await expectError(await admin('/offers?modle=x'), 400, 'invalid_request')
+  })
+})
+
+describe('a provider that refuses our key', () => {
+  it('is down with all its offers, retried rarely, until an operator enables it', async () => {
+    await expectError(await call({ model: 'test/key-refused' }), 502, 'all_providers_failed')
+    await soon(async () => {
+      const sibling = await offerAt('gamma', 'test/sibling')
+      expect(sibling.health).toMatchObject({
+        state: 'down',
+        breaker: 'open',
+        level: 'provider',
+        reason: 'refused',
+      })
+      // Six times the usual cooldown of ten seconds.
+      expect(Date.parse(sibling.health.until!) - Date.now()).toBeGreaterThan(45_000)
+    })
+    const refused = await call({ model: 'test/sibling' })
+    await expectError(refused, 503, 'no_provider_available')
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
+
+    const shown = (await list<ProviderView>('/providers')).find(({ id }) => id === 'gamma')!
+    expect(shown).toMatchObject({
+      offers: 2,
+      health: { down: 2 },
+      breaker: { breaker: 'open', reason: 'refused' },
+    })
+
+    const enabled = await enable('providers', 'gamma')
+    expect(await enabled.json()).toEqual({ object: 'enabled', id: 'gamma', closed: ['gamma'] })
+    await soon(async () => {
+      expect((await call({ model: 'test/sibling' })).status).toBe(200)
+    })
+    expect(await (await enable('providers', 'gamma')).json()).toMatchObject({ closed: [] })
+  })
+
+  it('for one model only is down for that model', async () => {
+    await expectError(await call({ model: 'test/model-refused' }), 502, 'all_providers_failed')
+    await soon(async () => {
+      const { health } = await offerAt('delta', 'test/model-refused')
+      expect(health).toMatchObject({ state: 'down', level: 'offer', reason: 'refused' })
+    })
+    await completionOf(await call({ model: 'test/model-served' }))
+
+    const id = 'delta/status-404.tag-model'
+    expect(await (await enable('offers', id)).json()).toEqual({ object: 'enabled', id, closed: [id] })
+    await soon(async () => {
+      expect((await offerAt('delta', 'test/model-refused')).health.state).toBe('ready')
+    })
+  })
+
+  it('can be enabled from the command line', async () => {
+    await expectError(await call({ model: 'test/key-refused' }), 502, 'all_providers_failed')
+    await soon(async () => {
+      expect((await offerAt('gamma', 'test/sibling')).health.state).toBe('down')
+    })
+    const { code, json } = await stack.command('admin', 'provider', 'enable', 'gamma')
+    expect({ code, json }).toEqual({ code: 0, json: { id: 'gamma', closed: ['gamma'] } })
+    await soon(async () => {
+      expect((await offerAt('gamma', 'test/sibling')).health.state).toBe('ready')
+    })
+  })
+
+  it('or that nobody knows cannot be enabled', async () => {
+    await expectError(await enable('offers', 'nobody/nothing'), 404, 'not_found')
+    await expectError(await enable('providers', 'nobody'), 404, 'not_found')
+  })
+})
