@@ -17,6 +17,7 @@ import { postLedger } from './billing/ledger-store.ts'
 import { createTopUps } from './billing/payments/create-top-ups.ts'
 import { createReports } from './billing/reports.ts'
 import { createSpendStore } from './billing/spend-store.ts'
+import { watchOverlay } from './catalog/catalog-overlay.ts'
 import { createCatalogStore } from './catalog/catalog-store.ts'
 import { enableOffer, enableProvider } from './catalog/enable-offers.ts'
 import { followOfferHealth } from './catalog/offer-health.ts'
@@ -74,7 +75,8 @@ export async function createApiRuntime(
   })
   await checkRedisSettings(redis, logger)
 
-  const catalog = await createCatalogStore({ ...config, environment: process.env, logger })
+  const overlay = await watchOverlay({ redis, subscriber: keySubscriber, logger })
+  const catalog = await createCatalogStore({ ...config, environment: process.env, overlay, logger })
   const keyStore = createKeyStore(postgres, createKeyHasher(config.masterKeys), randomBytes)
   const keys = await startKeyCache({
     keys: keyStore,
@@ -197,7 +199,8 @@ export async function createApiRuntime(
       await hub.stop()
       await keys.stop()
       await Promise.all([dispatchQueue, settlementQueue, eventsQueue].map((queue) => queue.close()))
-      await catalog.close()
+      catalog.close()
+      overlay.stop()
       for (const client of [redis, queueRedis, replySubscriber, keySubscriber, healthSubscriber])
         client.disconnect()
       await Promise.all([postgres.$disconnect(), reportsPostgres.$disconnect()])

@@ -1,5 +1,6 @@
 import { Registry } from 'prom-client'
 import { createHoldGate } from '../src/billing/hold-gate.ts'
+import { watchOverlay } from '../src/catalog/catalog-overlay.ts'
 import { createCatalogStore } from '../src/catalog/catalog-store.ts'
 import { openProviderKeyVault } from '../src/catalog/provider-key-vault.ts'
 import type { Config } from '../src/config.ts'
@@ -60,7 +61,8 @@ export async function startDispatchRole(
   const subscriber = redisFor('control')
   await checkRedisSettings(redis, logger)
 
-  const catalog = await createCatalogStore({ ...config, environment: process.env, logger })
+  const overlay = await watchOverlay({ redis, subscriber, logger })
+  const catalog = await createCatalogStore({ ...config, environment: process.env, overlay, logger })
   const calls = new RunningCalls()
   const publisher = new FramePublisher({
     redis,
@@ -162,6 +164,7 @@ export async function startDispatchRole(
       await Promise.all([ownKeys.stop(), board.close(), measures.close(), budget.close(), transport.close()])
       await Promise.all([dispatchQueue.close(), settlementQueue.close()])
       catalog.close()
+      overlay.stop()
       // QUIT, not disconnect: the last frames are still on their way.
       await redis.quit()
       queueRedis.disconnect()

@@ -18,6 +18,7 @@ import { checkRedisSettings, createRedis } from '../src/platform/redis.ts'
 import { createEpochReader } from '../src/platform/redis-epoch.ts'
 import { startAlarmKeeper } from './alarm-keeper.ts'
 import { startAuditKeeper } from './audit-keeper.ts'
+import { startCatalogWorker } from './catalog-worker.ts'
 import { startEvents } from './events/events-part.ts'
 import { startMaintenance } from './maintenance-worker.ts'
 import { startPaymentKeeper } from './payment-keeper.ts'
@@ -36,6 +37,7 @@ export async function startSettlementRole(
     createRedis({ url: config.redisUrl, name: `switchyard-${name}`, mode: 'wait', logger })
   const redis = redisFor('settlement')
   const queueRedis = redisFor('settlement-queue')
+  const catalogSubscriber = redisFor('settlement-catalog')
   await checkRedisSettings(redis, logger)
   const postgres = createPostgres({ databaseUrl: config.databaseUrl, name: 'switchyard-settlement', logger })
 
@@ -73,6 +75,18 @@ export async function startSettlementRole(
   const announceAccount = (accountId: string) => announceKeyChange(redis, { accountId })
   const topUps = await createTopUps(config, { ...deps, announceAccount })
   const payments = startPaymentKeeper({ ...deps, ...topUps, topUps: topUps.service })
+  const catalog = await startCatalogWorker({
+    config,
+    redis,
+    queueRedis,
+    subscriber: catalogSubscriber,
+    postgres,
+    registry,
+    environment: process.env,
+    logger,
+    clock: Date.now,
+    random: Math.random,
+  })
   const eventsQueue = createEventsQueue(redis)
   createQueueGauges(registry, redis, {
     dispatch: dispatchQueue,
@@ -98,13 +112,20 @@ export async function startSettlementRole(
 
   return {
     async stop() {
-      await Promise.all([maintenance.stop(), settlement.stop(), events.stop(), payments.stop()])
+      await Promise.all([
+        maintenance.stop(),
+        settlement.stop(),
+        events.stop(),
+        payments.stop(),
+        catalog.stop(),
+      ])
       stopAlarms()
       await audits.stop()
       await report.stop()
       await Promise.all([dispatchQueue, settlementQueue, eventsQueue].map((queue) => queue.close()))
       redis.disconnect()
       queueRedis.disconnect()
+      catalogSubscriber.disconnect()
       // An audit that was cut off would keep its pool for as long as it takes.
       void auditPostgres.$disconnect().catch(() => undefined)
       await postgres.$disconnect()

@@ -1,5 +1,7 @@
 import { readFile, stat } from 'node:fs/promises'
+import type { CatalogDocument } from '../core/catalog-document.ts'
 import type { CatalogSource } from '../core/catalog-snapshot.ts'
+import { withStandIns } from '../core/stand-in-offers.ts'
 
 const BUILT_IN = new URL('./data/builtin.json', import.meta.url)
 const SIMULATED = new URL('./data/simulated.json', import.meta.url)
@@ -7,12 +9,17 @@ const SIMULATED_URL_PLACEHOLDER = '{simulated_providers_url}'
 
 /**
  * The documents that come with the gateway, in the order they apply: real models and prices and, where
- * simulated providers listen, their models, which `auto` uses until there are real ones.
+ * simulated providers listen, their models, which `auto` uses until there are real ones. With `simulateAll` the
+ * simulated providers stand in for the real ones as well.
  */
-export async function readShippedCatalogs(simulatedProvidersUrl: string | null): Promise<CatalogSource[]> {
+export async function readShippedCatalogs(
+  simulatedProvidersUrl: string | null,
+  simulateAll = false,
+): Promise<CatalogSource[]> {
+  const document = JSON.parse(await readFile(BUILT_IN, 'utf8')) as CatalogDocument
   const builtIn = {
     name: 'the built-in catalog',
-    content: JSON.parse(await readFile(BUILT_IN, 'utf8')),
+    content: simulateAll && simulatedProvidersUrl !== null ? withStandIns(document) : document,
     updatedAt: 0,
   }
   if (simulatedProvidersUrl === null) return [builtIn]

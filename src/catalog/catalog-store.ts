@@ -1,21 +1,23 @@
 import type { CatalogSnapshot, Provider } from '../core/catalog.ts'
-import { buildCatalogSnapshot, type CatalogSource } from '../core/catalog-snapshot.ts'
+import type { ModelOptions } from '../core/catalog-model.ts'
+import { buildCatalogSnapshot, type CatalogSource, type SnapshotOptions } from '../core/catalog-snapshot.ts'
+import { type CheckedCatalog, checkCatalog } from './catalog-check.ts'
 import { readCatalogFile, readShippedCatalogs } from './catalog-file.ts'
+import type { OverlayWatch } from './catalog-overlay.ts'
 import { type FileWatch, watchFile } from './file-watch.ts'
 import { readOllamaCatalog } from './ollama-models.ts'
 
-export interface CatalogStoreOptions {
+export interface CatalogStoreOptions extends Omit<ModelOptions, 'isUsable' | 'unlisted'> {
   /** The operator's document, read again whenever it changes; null for none. */
   catalogFile: string | null
-  /** Provider keys are looked up here; offers without their key are left out. */
+  /** Provider keys are looked up here; offers without their key are not shared. */
   environment: Record<string, string | undefined>
   simulatedProvidersUrl: string | null
+  /** Whether the simulated providers stand in for the real ones. */
+  simulateAll?: boolean
   ollamaUrl: string | null
-  discountPercent: number
-  openWeightsDiscountPercent: number
-  costPercent?: number
-  openWeightsCostPercent?: number
-  allowLossOffers?: boolean
+  /** What the fleet shares of the catalog; absent: nothing. The caller stops it. */
+  overlay?: Pick<OverlayWatch, 'current' | 'onChange'>
   logger: CatalogLogger
 }
 
@@ -23,7 +25,7 @@ export interface CatalogStoreOptions {
 export interface CatalogLogger {
   info(fields: object, message: string): void
   warn(fields: { err: unknown }, message: string): void
-  error(fields: { err: unknown }, message: string): void
+  error(fields: { err: unknown; alarm?: string }, message: string): void
 }
 
 export interface CatalogStore {
@@ -31,38 +33,79 @@ export interface CatalogStore {
   snapshot(): CatalogSnapshot
   /** Calls back with every new snapshot; returns how to stop that. */
   onChange(listener: (snapshot: CatalogSnapshot) => void): () => void
+  /** Checks a document as the operator's edits, over everything else that the catalog is made of now. */
+  check(content: unknown): CheckedCatalog
   close(): void
 }
 
 const OLLAMA_REFRESH_MS = 60_000
 
+/** The documents a catalog is made of, besides the shipped ones and the overlay's. */
+interface LocalSources {
+  ollama: CatalogSource | null
+  file: CatalogSource | null
+}
+
 /**
- * Opens the catalog: built-in, simulated and Ollama's models, and over them the operator's file. Rejects
- * with a readable Error when the operator's file cannot be used; later a broken file is logged and the last
- * good snapshot stays.
+ * Opens the catalog: built-in, simulated and Ollama's models, the fleet's price files, the operator's file, and
+ * the operator's edits over all. Rejects with a readable Error when the operator's file cannot be used; later a
+ * broken document is logged and the last good snapshot stays.
  */
 export async function createCatalogStore(options: CatalogStoreOptions): Promise<CatalogStore> {
-  const { logger } = options
+  const { logger, overlay } = options
   const listeners = new Set<(snapshot: CatalogSnapshot) => void>()
-  const shipped = await readShippedCatalogs(options.simulatedProvidersUrl)
+  const shipped = await readShippedCatalogs(options.simulatedProvidersUrl, options.simulateAll)
   const startedAt = Math.floor(Date.now() / 1000)
-  let ollama = await firstOllamaCatalog(options, startedAt)
-  let file = options.catalogFile === null ? null : await readCatalogFile(options.catalogFile)
-  let current = build([...shipped, ollama, file], options)
+  let local: LocalSources = {
+    ollama: await firstOllamaCatalog(options, startedAt),
+    file: options.catalogFile === null ? null : await readCatalogFile(options.catalogFile),
+  }
+  const below = ({ ollama, file }: LocalSources) => [
+    ...shipped,
+    ...[ollama, ...(overlay?.current()?.prices ?? []), file].filter((source) => source !== null),
+  ]
+  const buildFrom = (from: LocalSources) => {
+    const { stored = null, unlisted = [] } = overlay?.current() ?? {}
+    const sources = stored === null ? below(from) : [...below(from), stored]
+    return build(sources, { ...snapshotOptions(options), unlisted: new Set(unlisted) }, logger)
+  }
+  let current = firstSnapshot()
 
-  const publish = (sources: ReadonlyArray<CatalogSource | null>) => {
-    const next = build(sources, options)
+  function firstSnapshot(): CatalogSnapshot {
+    try {
+      return buildFrom(local)
+    } catch (error) {
+      // What the fleet shares must not keep a process from starting; what it has itself must be right.
+      const alone = build(
+        [...shipped, local.ollama, local.file].filter((source) => source !== null),
+        snapshotOptions(options),
+        logger,
+      )
+      logger.error(
+        { err: error, alarm: 'catalog-edits-unusable' },
+        'started without the edits of the catalog',
+      )
+      return alone
+    }
+  }
+
+  const publish = (from: LocalSources) => {
+    const next = buildFrom(from)
     if (next.version === current.version) return
     current = next
     logger.info({ version: next.version, models: next.models.size }, 'catalog changed')
     for (const listener of listeners) listener(next)
   }
 
+  const use = (changed: Partial<LocalSources>) => {
+    const next = { ...local, ...changed }
+    publish(next)
+    local = next
+  }
+
   const rereadFile = async (path: string) => {
     try {
-      const changed = await readCatalogFile(path)
-      publish([...shipped, ollama, changed])
-      file = changed
+      use({ file: await readCatalogFile(path) })
     } catch (error) {
       logger.error({ err: error }, 'catalog file not used; the last good catalog stays')
     }
@@ -70,13 +113,22 @@ export async function createCatalogStore(options: CatalogStoreOptions): Promise<
 
   const refreshOllama = async (url: string) => {
     try {
-      const listed = await readOllamaCatalog(url, startedAt)
-      publish([...shipped, listed, file])
-      ollama = listed
+      use({ ollama: await readOllamaCatalog(url, startedAt) })
     } catch (error) {
       logger.warn({ err: error }, 'Ollama models not read; the ones known stay')
     }
   }
+
+  const stopFollowing = overlay?.onChange(() => {
+    try {
+      use({})
+    } catch (error) {
+      logger.error(
+        { err: error, alarm: 'catalog-edits-unusable' },
+        'edits of the catalog not used; the last good catalog stays',
+      )
+    }
+  })
 
   let watching: FileWatch | undefined
   const { catalogFile } = options
@@ -101,7 +153,9 @@ export async function createCatalogStore(options: CatalogStoreOptions): Promise<
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
+    check: (content) => checkCatalog(below(local), content, snapshotOptions(options)),
     close() {
+      stopFollowing?.()
       watching?.close()
       clearInterval(refresh)
       listeners.clear()
@@ -123,19 +177,24 @@ async function firstOllamaCatalog(
   }
 }
 
+const snapshotOptions = (options: CatalogStoreOptions): SnapshotOptions => ({
+  ...options,
+  generatedAt: Math.floor(Date.now() / 1000),
+  isUsable: hasKey(options.environment),
+})
+
 /** Builds a snapshot. Throws one Error that lists every problem. */
-function build(sources: ReadonlyArray<CatalogSource | null>, options: CatalogStoreOptions): CatalogSnapshot {
-  const result = buildCatalogSnapshot(
-    sources.filter((source) => source !== null),
-    {
-      ...options,
-      generatedAt: Math.floor(Date.now() / 1000),
-      isUsable: hasKey(options.environment),
-    },
-  )
+function build(
+  sources: readonly CatalogSource[],
+  options: SnapshotOptions,
+  logger: CatalogLogger,
+): CatalogSnapshot {
+  const result = buildCatalogSnapshot(sources, options)
   if (result.kind === 'problems') {
     throw new Error(`The catalog is not valid:\n  ${result.problems.join('\n  ')}`)
   }
+  if (result.unknown.length > 0)
+    logger.info({ unknown: result.unknown }, 'changes of the catalog change nothing')
   return result.snapshot
 }
 

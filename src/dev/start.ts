@@ -11,6 +11,7 @@ import { findOllama } from './start/find-ollama.ts'
 import { apiPlan, simulatedProvidersPlan, workerPlan } from './start/gateway-plans.ts'
 import { ensureMasterKey } from './start/master-key.ts'
 import { paymentEnvironment } from './start/payment-environment.ts'
+import { simulateAllEnvironment } from './start/simulate-all.ts'
 import { removeRuntimeFile, writeRuntimeFile } from './start/runtime-file.ts'
 import { createStartContext, type StartContext } from './start/start-context.ts'
 import { startDatabase, startRedis } from './start/start-services.ts'
@@ -83,6 +84,7 @@ async function startAll(context: StartContext): Promise<void> {
     PORT: String(ports.api),
     SIMULATED_PROVIDERS_URL: `http://127.0.0.1:${ports.simulatedProviders}`,
     ...paymentEnvironment(environment),
+    ...simulateAllEnvironment(ROOT, environment),
     ...(ollamaUrl && { OLLAMA_URL: ollamaUrl }),
     ...(environment.CATALOG_FILE && { CATALOG_FILE: resolve(ROOT, environment.CATALOG_FILE) }),
   }
@@ -106,9 +108,11 @@ async function startAll(context: StartContext): Promise<void> {
   const api = apiPlan(ROOT, { ...gateway, METRICS_PORT: String(ports.metrics.api) }, baseUrl)
   const [keys] = await Promise.all([ensureDemoAccount(demo), run(api, 'sessions')])
   const metricsUrl = `http://${hostInUrl(address)}:${ports.metrics.api}/metrics`
-  const providers = ollamaUrl
-    ? `simulated ones, and Ollama at ${ollamaUrl}`
-    : 'simulated ones; set OPENAI_API_KEY and the like for real ones'
+  const simulated =
+    'SIMULATE_ALL' in shared
+      ? 'simulated: every answer is made up, whichever model is asked; set OPENAI_API_KEY and the like for real ones'
+      : 'real ones whose keys are set; models under sim/ are simulated'
+  const providers = ollamaUrl ? `${simulated}; Ollama at ${ollamaUrl} is real` : simulated
   process.stdout.write(welcome({ baseUrl, keys, metricsUrl, logsFolder: context.logsFolder, providers }))
 }
 

@@ -7,6 +7,7 @@ import { QUEUE_PREFIX } from './redis-keys.ts'
 export const DISPATCH_QUEUE = 'dispatch'
 export const SETTLEMENT_QUEUE = 'settlement'
 export const EVENTS_QUEUE = 'events'
+export const CATALOG_QUEUE = 'catalog'
 
 export type DispatchQueue = Queue<CallJob>
 /** One job settles many calls. */
@@ -36,6 +37,28 @@ export function createSettlementQueue(connection: Redis): SettlementQueue {
 /** The queue of webhook deliveries that are due. */
 export function createEventsQueue(connection: Redis): EventsQueue {
   return withoutOutcry(new Queue(EVENTS_QUEUE, { connection, prefix: QUEUE_PREFIX }))
+}
+
+/** Errands of the catalog, which carry no data: what to do is in their name. */
+export type CatalogQueue = Queue<Record<string, never>>
+
+/** The queue of the catalog's scheduled errands. */
+export function createCatalogQueue(connection: Redis): CatalogQueue {
+  return withoutOutcry(new Queue(CATALOG_QUEUE, { connection, prefix: QUEUE_PREFIX }))
+}
+
+/** Has an errand done again and again, by one process of the fleet at a time. Saying so twice changes nothing. */
+export async function scheduleCatalogErrand(
+  queue: CatalogQueue,
+  errand: string,
+  everyMs: number,
+): Promise<void> {
+  const opts = { removeOnComplete: true, removeOnFail: true }
+  await queue.upsertJobScheduler(
+    errand,
+    { every: everyMs, startDate: Date.now() + everyMs },
+    { name: errand, opts },
+  )
 }
 
 /** BullMQ repeats every error of the client on the console; the client's own listener has logged it once. */

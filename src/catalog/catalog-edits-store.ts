@@ -1,0 +1,116 @@
+import type { Postgres } from '../platform/postgres.ts'
+import type { Redis } from '../platform/redis.ts'
+import type { CheckedCatalog } from './catalog-check.ts'
+import { writeOverlay } from './catalog-overlay.ts'
+
+/** One version of the operator's edits. */
+export interface StoredDocument {
+  /** Counts up. */
+  version: string
+  content: Record<string, unknown>
+  author: string
+  createdAt: Date
+}
+
+export type AppliedEdits =
+  /** `announced` is false when Redis has yet to hear of it; the catalog worker brings it there. */
+  | { kind: 'applied'; document: StoredDocument; announced: boolean }
+  | { kind: 'problems'; problems: string[] }
+  /** Somebody else applied edits since `expectedVersion`. */
+  | { kind: 'conflict'; current: string | null }
+
+/** The operator's edits of the catalog: a document in PostgreSQL, over every other, of which all versions are kept. */
+export interface CatalogEdits {
+  /** The version that holds; null before the first. */
+  current(): Promise<StoredDocument | null>
+  /**
+   * Makes a document the one that holds, if the whole catalog is valid with it.
+   * @param expectedVersion the version the edits were made from, so that nobody else's are lost; absent: any
+   */
+  apply(content: unknown, author: string, expectedVersion?: string | null): Promise<AppliedEdits>
+  /** Newest first. */
+  history(limit: number): Promise<StoredDocument[]>
+  /** Makes an earlier version hold again, as a new one. Null: there is no such version. */
+  revert(version: string, author: string): Promise<AppliedEdits | null>
+}
+
+export interface CatalogEditsOptions {
+  postgres: Postgres
+  redis: Redis
+  /** Whether a document can be applied over the catalog of now. */
+  check(content: unknown): CheckedCatalog
+}
+
+/** Larger than any catalog of tens of thousands of models would be. */
+const CONTENT_MAX_BYTES = 8 * 1024 * 1024
+
+export function createCatalogEdits({ postgres, redis, check }: CatalogEditsOptions): CatalogEdits {
+  const current = () => latestEdits(postgres)
+
+  const apply: CatalogEdits['apply'] = async (content, author, expectedVersion) => {
+    if (Buffer.byteLength(JSON.stringify(content) ?? '') > CONTENT_MAX_BYTES) {
+      return { kind: 'problems', problems: [`the document is larger than ${CONTENT_MAX_BYTES} bytes`] }
+    }
+    const checked = check(content)
+    const problems = checked.kind === 'problems' ? checked.problems : checked.unknown
+    if (problems.length > 0) return { kind: 'problems', problems }
+    const written = await postgres.$transaction(async (transaction) => {
+      await transaction.$executeRaw`SELECT pg_advisory_xact_lock(hashtext('catalog_documents'))`
+      const latest = await transaction.catalogDocument.findFirst({ orderBy: { id: 'desc' } })
+      const version = latest === null ? null : String(latest.id)
+      if (expectedVersion !== undefined && expectedVersion !== version) return { conflict: version }
+      return {
+        row: await transaction.catalogDocument.create({ data: { content: content as object, author } }),
+      }
+    })
+    if ('conflict' in written) return { kind: 'conflict', current: written.conflict ?? null }
+    const announced = await announceEdits(postgres, redis).then(
+      () => true,
+      () => false,
+    )
+    return { kind: 'applied', document: toStored(written.row), announced }
+  }
+
+  return {
+    current,
+    apply,
+    async history(limit) {
+      const rows = await postgres.catalogDocument.findMany({ orderBy: { id: 'desc' }, take: limit })
+      return rows.map(toStored)
+    },
+    async revert(version, author) {
+      if (!/^\d{1,18}$/.test(version)) return null
+      const row = await postgres.catalogDocument.findUnique({ where: { id: BigInt(version) } })
+      return row === null ? null : apply(row.content, author)
+    },
+  }
+}
+
+/** The edits that hold; null before the first. */
+export async function latestEdits(postgres: Postgres): Promise<StoredDocument | null> {
+  const row = await postgres.catalogDocument.findFirst({ orderBy: { id: 'desc' } })
+  return row === null ? null : toStored(row)
+}
+
+/** Puts the edits that hold into Redis, from where every process takes them. */
+export async function announceEdits(postgres: Postgres, redis: Redis): Promise<void> {
+  const document = await latestEdits(postgres)
+  if (document === null) return
+  const { version, content, createdAt } = document
+  const updatedAt = Math.floor(createdAt.getTime() / 1000)
+  await writeOverlay(redis, {
+    stored: { id: version, name: `the operator's edits ${version}`, content, updatedAt },
+  })
+}
+
+const toStored = (row: {
+  id: bigint
+  content: unknown
+  author: string
+  createdAt: Date
+}): StoredDocument => ({
+  version: String(row.id),
+  content: row.content as Record<string, unknown>,
+  author: row.author,
+  createdAt: row.createdAt,
+})

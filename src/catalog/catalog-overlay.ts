@@ -1,0 +1,133 @@
+import { randomUUID } from 'node:crypto'
+import type { Logger } from '../platform/logger.ts'
+import { pollEvery } from '../platform/poll-every.ts'
+import type { Redis } from '../platform/redis.ts'
+import { CATALOG_CHANNEL, CATALOG_OVERLAY } from '../platform/redis-keys.ts'
+
+/** A document that is applied over the shipped ones. */
+export interface OverlayDocument {
+  /** Named in problems. */
+  name: string
+  content: unknown
+  /** Unix seconds. */
+  updatedAt: number
+}
+
+/** What the fleet adds to the catalog that every process reads for itself. Holds no secret. */
+export interface CatalogOverlay {
+  /** Changes with any part. */
+  version: string
+  /** The operator's edits, over everything else; `id` is their version in PostgreSQL. */
+  stored: (OverlayDocument & { id: string }) | null
+  /** Price files, over the shipped documents and under the operator's own. */
+  prices: OverlayDocument[]
+  /** `<provider>/<upstream model>` of offers that their providers do not list any more. */
+  unlisted: string[]
+}
+
+type OverlayPart = Partial<Omit<CatalogOverlay, 'version'>>
+
+/** Writes parts of the overlay, and tells every process. What is not named stays. */
+export async function writeOverlay(redis: Redis, parts: OverlayPart): Promise<void> {
+  const version = randomUUID()
+  const fields = Object.entries(parts).map(([name, value]) => [name, JSON.stringify(value)] as const)
+  await redis
+    .multi()
+    .hset(CATALOG_OVERLAY, Object.fromEntries([...fields, ['version', version]]))
+    .publish(CATALOG_CHANNEL, version)
+    .exec()
+}
+
+/** Reads the whole overlay; null where Redis has none. Throws on one that is broken. */
+export async function readOverlay(redis: Redis): Promise<CatalogOverlay | null> {
+  const hash = await redis.hgetall(CATALOG_OVERLAY)
+  if (hash.version === undefined) return null
+  return {
+    version: hash.version,
+    stored: parsePart(hash.stored, null, isStored),
+    prices: parsePart(hash.prices, [], (value) => Array.isArray(value) && value.every(isDocument)),
+    unlisted: parsePart(hash.unlisted, [], (value) => Array.isArray(value)),
+  }
+}
+
+/** Whether Redis has an overlay at all. */
+export const hasOverlay = async (redis: Redis): Promise<boolean> =>
+  (await redis.hexists(CATALOG_OVERLAY, 'version')) === 1
+
+function parsePart<T>(text: string | undefined, absent: T, isValid: (value: unknown) => boolean): T {
+  if (text === undefined) return absent
+  const value: unknown = JSON.parse(text)
+  if (value !== null && !isValid(value)) throw new Error('the catalog overlay in Redis is broken')
+  return (value ?? absent) as T
+}
+
+const isDocument = (value: unknown): boolean => {
+  const document = value as Partial<OverlayDocument> | null
+  return typeof document?.name === 'string' && typeof document.updatedAt === 'number'
+}
+const isStored = (value: unknown): boolean =>
+  isDocument(value) && typeof (value as { id?: unknown }).id === 'string'
+
+/** The overlay as a process knows it. */
+export interface OverlayWatch {
+  current(): CatalogOverlay | null
+  /** Calls back after every change; returns how to stop that. */
+  onChange(listener: () => void): () => void
+  stop(): void
+}
+
+export interface OverlayWatchOptions {
+  redis: Redis
+  /** Subscribed here; may be subscribed to other channels as well. The caller closes it. */
+  subscriber: Redis
+  logger: Logger
+  pollMs?: number
+}
+
+const POLL_MS = 1_000
+
+/**
+ * Reads the overlay and follows its changes: by message, and by polling its version, since messages can be
+ * lost. A Redis that is away, or lost its data, changes nothing: what was read last holds. Waits for Redis.
+ */
+export async function watchOverlay(options: OverlayWatchOptions): Promise<OverlayWatch> {
+  const { redis, subscriber, logger } = options
+  const listeners = new Set<() => void>()
+  let current: CatalogOverlay | null = null
+  const read = async () => {
+    const next = await readOverlay(redis)
+    if (next === null || next.version === current?.version) return
+    current = next
+    for (const listener of listeners) listener()
+  }
+  const poll = async () => {
+    const version = await redis.hget(CATALOG_OVERLAY, 'version')
+    if (version !== null && version !== current?.version) await read()
+  }
+  const readNow = () => {
+    read().catch((error: unknown) => logger.warn({ err: error }, 'the catalog overlay could not be read'))
+  }
+  const onMessage = (channel: string) => {
+    if (channel === CATALOG_CHANNEL) readNow()
+  }
+  subscriber.on('message', onMessage)
+  await subscriber.subscribe(CATALOG_CHANNEL)
+  await read().catch((error: unknown) =>
+    logger.error({ err: error }, 'the catalog overlay could not be read'),
+  )
+  const stopPolling = pollEvery(options.pollMs ?? POLL_MS, poll, (error) =>
+    logger.warn({ err: error }, 'the catalog overlay cannot be polled; what was read last holds'),
+  )
+  return {
+    current: () => current,
+    onChange(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    stop() {
+      stopPolling()
+      subscriber.off('message', onMessage)
+      listeners.clear()
+    },
+  }
+}

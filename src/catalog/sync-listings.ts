@@ -1,0 +1,107 @@
+import type { CatalogSnapshot, Provider } from '../core/catalog.ts'
+import { type ListingState, noteListing, unlistedOf } from '../core/listing-state.ts'
+import type { Logger } from '../platform/logger.ts'
+import type { Redis } from '../platform/redis.ts'
+import { CATALOG_LISTINGS } from '../platform/redis-keys.ts'
+import { readOverlay, writeOverlay } from './catalog-overlay.ts'
+import { offeredModels } from './compare-listings.ts'
+import { readListing } from './read-listing.ts'
+
+export interface SyncDependencies {
+  redis: Redis
+  environment: Record<string, string | undefined>
+  logger: Logger
+  clock: () => number
+}
+
+export interface SyncReport {
+  /** Providers whose list was read and believed. */
+  noted: number
+  failed: number
+  implausible: number
+  /** Offers that are not used because their providers do not list them. */
+  unlisted: number
+}
+
+const PROVIDERS_AT_ONCE = 8
+
+/**
+ * Reads the model lists of all providers whose key we hold, and marks the offers that disappeared and came back.
+ * A provider whose list cannot be read, or cannot be believed, keeps what was known of it. Rejects when Redis is
+ * away.
+ */
+export async function syncListings(catalog: CatalogSnapshot, deps: SyncDependencies): Promise<SyncReport> {
+  const { redis } = deps
+  const states = parseStates(await redis.hgetall(CATALOG_LISTINGS))
+  const report: SyncReport = { noted: 0, failed: 0, implausible: 0, unlisted: 0 }
+  const waiting = [...offeredModels(catalog)]
+  const work = async () => {
+    for (let next = waiting.pop(); next; next = waiting.pop()) {
+      const [provider, offered] = next
+      const outcome = await syncProvider(provider, offered, states.get(provider.id) ?? null, deps)
+      report[outcome.kind] += 1
+      if (outcome.kind === 'noted') states.set(provider.id, outcome.state)
+    }
+  }
+  await Promise.all(Array.from({ length: PROVIDERS_AT_ONCE }, work))
+
+  if (states.size > 0) {
+    await redis.hset(
+      CATALOG_LISTINGS,
+      Object.fromEntries([...states].map(([id, state]) => [id, JSON.stringify(state)])),
+    )
+  }
+  const unlisted = [...states]
+    .flatMap(([id, { missing }]) => unlistedOf(missing).map((model) => `${id}/${model}`))
+    .sort()
+  report.unlisted = unlisted.length
+  const known = (await readOverlay(redis))?.unlisted ?? []
+  if (JSON.stringify(known) !== JSON.stringify(unlisted)) await writeOverlay(redis, { unlisted })
+  return report
+}
+
+type Outcome = { kind: 'noted'; state: ListingState } | { kind: 'failed' | 'implausible' }
+
+async function syncProvider(
+  provider: Provider,
+  offered: readonly string[],
+  previous: ListingState | null,
+  { environment, logger, clock }: SyncDependencies,
+): Promise<Outcome> {
+  let listed: Set<string>
+  try {
+    listed = await readListing(provider, environment)
+  } catch (error) {
+    logger.warn({ err: error, providerId: provider.id }, 'a list of models could not be read')
+    return { kind: 'failed' }
+  }
+  const verdict = noteListing(previous, offered, listed, clock())
+  if (verdict.kind === 'implausible') {
+    logger.error(
+      {
+        alarm: 'model-list-implausible',
+        providerId: provider.id,
+        missing: verdict.missing,
+        offered: verdict.offered,
+      },
+      'a list of models lacks most of what is offered there; it changes nothing',
+    )
+    return { kind: 'implausible' }
+  }
+  const before = new Set(unlistedOf(previous?.missing ?? {}))
+  const gone = verdict.unlisted.filter((model) => !before.has(model))
+  if (gone.length > 0)
+    logger.warn({ providerId: provider.id, models: gone }, 'offers are not listed any more')
+  return { kind: 'noted', state: verdict.state }
+}
+
+/** What Redis has, less what it should not have. */
+function parseStates(hash: Record<string, string>): Map<string, ListingState> {
+  const entries = Object.entries(hash).flatMap(([id, text]): Array<[string, ListingState]> => {
+    const state = JSON.parse(text) as Partial<ListingState> | null
+    const isState =
+      typeof state?.missing === 'object' && state.missing !== null && typeof state.readAt === 'number'
+    return isState ? [[id, state as ListingState]] : []
+  })
+  return new Map(entries)
+}

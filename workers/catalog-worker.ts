@@ -1,0 +1,157 @@
+import { Worker } from 'bullmq'
+import type { Registry } from 'prom-client'
+import { announceEdits, latestEdits } from '../src/catalog/catalog-edits-store.ts'
+import {
+  hasOverlay,
+  type OverlayDocument,
+  type OverlayWatch,
+  watchOverlay,
+  writeOverlay,
+} from '../src/catalog/catalog-overlay.ts'
+import { type CatalogStore, createCatalogStore } from '../src/catalog/catalog-store.ts'
+import { recordRates } from '../src/catalog/rate-history-store.ts'
+import { readPriceFile } from '../src/catalog/read-price-files.ts'
+import { syncListings } from '../src/catalog/sync-listings.ts'
+import type { Config } from '../src/config.ts'
+import type { Logger } from '../src/platform/logger.ts'
+import { pollEvery } from '../src/platform/poll-every.ts'
+import type { Postgres } from '../src/platform/postgres.ts'
+import {
+  CATALOG_QUEUE,
+  type CatalogQueue,
+  createCatalogQueue,
+  scheduleCatalogErrand,
+} from '../src/platform/queues.ts'
+import type { Redis } from '../src/platform/redis.ts'
+import { QUEUE_PREFIX } from '../src/platform/redis-keys.ts'
+import { createCatalogMetrics } from './catalog-metrics.ts'
+
+/**
+ * The keeper of the catalog. On a schedule that the fleet shares it reads what providers list, and price files.
+ * Every second it sees to it that Redis has the operator's edits, also after it lost its data, and that every
+ * rate a model ever had is in PostgreSQL. All of it can be repeated, and runs beside other keepers.
+ */
+export interface CatalogWorker {
+  stop(): Promise<void>
+}
+
+export interface CatalogWorkerOptions {
+  config: Readonly<Config>
+  redis: Redis
+  /** In mode `wait`; BullMQ makes a second connection of it for blocking. */
+  queueRedis: Redis
+  subscriber: Redis
+  postgres: Postgres
+  registry: Registry
+  environment: Record<string, string | undefined>
+  logger: Logger
+  clock: () => number
+  /** Uniform in [0, 1): gateways that start together do not ask providers together. */
+  random: () => number
+}
+
+const KEEP_MS = 1_000
+const LOCK_MS = 60_000
+const JITTER = 0.2
+
+/** What the errands work with. */
+interface Keeper extends CatalogWorkerOptions {
+  queue: CatalogQueue
+  overlay: OverlayWatch
+  catalog: CatalogStore
+}
+
+/** Opens the catalog and begins to keep it. Waits for Redis. */
+export async function startCatalogWorker(options: CatalogWorkerOptions): Promise<CatalogWorker> {
+  const { config, redis, queueRedis, subscriber, environment, logger } = options
+  const overlay = await watchOverlay({ redis, subscriber, logger })
+  const catalog = await createCatalogStore({ ...config, environment, overlay, logger })
+  const queue = createCatalogQueue(redis)
+  const metrics = createCatalogMetrics(options.registry, catalog.snapshot)
+  const keeper: Keeper = { ...options, queue, overlay, catalog }
+  const errands: Record<string, () => Promise<void>> = {
+    async sync() {
+      const report = await syncListings(catalog.snapshot(), options)
+      metrics.noteSync(report, options.clock())
+      logger.info(report, 'lists of models read')
+    },
+    prices: () => readPrices(keeper),
+  }
+  const worker = new Worker<Record<string, never>>(CATALOG_QUEUE, async ({ name }) => errands[name]?.(), {
+    connection: queueRedis,
+    prefix: QUEUE_PREFIX,
+    lockDuration: LOCK_MS,
+  })
+  worker.on('error', (error) => logger.error({ err: error, queue: CATALOG_QUEUE }, 'queue error'))
+  worker.on('failed', (job, error) =>
+    logger.error({ err: error, errand: job?.name }, 'an errand of the catalog failed; it comes again'),
+  )
+  await schedule(keeper)
+  if (config.priceFiles.length > 0) {
+    readPrices(keeper).catch((error: unknown) =>
+      logger.error({ err: error }, 'price files not read; they are again later'),
+    )
+  }
+  const stopKeeping = pollEvery(KEEP_MS, createKeep(keeper), (error) =>
+    logger.warn({ err: error }, 'the catalog cannot be kept right now'),
+  )
+  return {
+    async stop() {
+      stopKeeping()
+      await worker.close()
+      await queue.close()
+      catalog.close()
+      overlay.stop()
+    },
+  }
+}
+
+async function schedule({ queue, config, random }: Keeper): Promise<void> {
+  const everyMs = Math.round(config.catalogSyncMs * (1 + JITTER * (random() - 0.5)))
+  await scheduleCatalogErrand(queue, 'sync', everyMs)
+  if (config.priceFiles.length > 0) await scheduleCatalogErrand(queue, 'prices', everyMs)
+}
+
+/** What is done every second. */
+function createKeep(keeper: Keeper): () => Promise<void> {
+  const { redis, postgres, queue, overlay, catalog, logger } = keeper
+  let recorded: string | null = null
+  return async () => {
+    if ((await queue.getJobSchedulersCount()) === 0) await schedule(keeper)
+    const known = overlay.current()
+    if (known !== null && !(await hasOverlay(redis))) {
+      logger.warn('redis lost what the fleet adds to the catalog; it is written again')
+      const { version: _version, ...parts } = known
+      await writeOverlay(redis, parts)
+    }
+    const edits = await latestEdits(postgres)
+    if (edits !== null && edits.version !== known?.stored?.id) await announceEdits(postgres, redis)
+    const snapshot = catalog.snapshot()
+    if (snapshot.version === recorded) return
+    const added = await recordRates(postgres, snapshot.models.values(), snapshot.version)
+    recorded = snapshot.version
+    if (added > 0) logger.info({ rates: added, version: snapshot.version }, 'rates recorded')
+  }
+}
+
+/** Reads every price file. One that cannot be used keeps what it said last. */
+async function readPrices({ config, redis, overlay, catalog, logger }: Keeper): Promise<void> {
+  const before = overlay.current()?.prices ?? []
+  const prices: OverlayDocument[] = []
+  for (const [index, location] of config.priceFiles.entries()) {
+    try {
+      const document = await readPriceFile(location)
+      const checked = catalog.check(document.content)
+      if (checked.kind === 'problems') throw new Error(checked.problems.join('\n'))
+      prices.push(document)
+    } catch (error) {
+      logger.error(
+        { err: error, alarm: 'price-file-unusable', subject: `price file ${index + 1}` },
+        'a price file is not used',
+      )
+      const last = before[index]
+      if (last) prices.push(last)
+    }
+  }
+  if (JSON.stringify(prices) !== JSON.stringify(before)) await writeOverlay(redis, { prices })
+}
