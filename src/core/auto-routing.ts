@@ -35,8 +35,8 @@ const MODELS_OF_OWN_TIER = 2
 /**
  * The models that `auto` uses for a request, best fit first: those of the tier that its difficulty and its
  * profile call for, then of the nearest tier, the stronger first. `isUsable` says which models the request's
- * preferences leave; where they leave none, the choice is made as if there were no preferences, so that the
- * plan can say what stands in the way.
+ * preferences leave. Where no model is left, the choice is made as if less were asked, so that the plan can say
+ * what stands in the way.
  */
 export function chooseAutoModels(
   request: ChatRequest,
@@ -47,11 +47,20 @@ export function chooseAutoModels(
   const profile = request.routingProfile ?? 'auto'
   const score = scoreRequest(request.messages, request.parameters, SHIPPED_MODEL)
   const tier = profile === 'agentic' ? agenticTier(request, score) : tierOf(score, profile)
-  const tiers = autoTiers(catalog.autoLadder)
+  const { tiers, lastResorts } = autoTiers(catalog.autoLadder)
   const needsTools = profile === 'agentic' || request.parameters.tools !== undefined
-  const fitting = (model: Model) => canTake(model, shape, needsTools)
-  const models = rank(tiers, tier, (model) => fitting(model) && isUsable(model))
-  return { score, tier, profile, models: models.length > 0 ? models : rank(tiers, tier, fitting) }
+  const fits = (model: Model) => canTake(model, shape, needsTools)
+  const attempts = [
+    () => rank(tiers, tier, (model) => fits(model) && isUsable(model)),
+    () => lastResorts.filter((model) => fits(model) && isUsable(model)).slice(0, MODELS_TRIED),
+    () => rank(tiers, tier, fits),
+    () => rank(tiers, tier, () => true),
+  ]
+  for (const attempt of attempts) {
+    const models = attempt()
+    if (models.length > 0) return { score, tier, profile, models }
+  }
+  return { score, tier, profile, models: [] }
 }
 
 /** The tier that a score calls for under a profile. */
@@ -72,7 +81,7 @@ function agenticTier(request: ChatRequest, score: number): Tier {
   return tierOf(score, 'agentic')
 }
 
-function rank(tiers: AutoTiers, tier: Tier, accepts: (model: Model) => boolean): Model[] {
+function rank(tiers: AutoTiers['tiers'], tier: Tier, accepts: (model: Model) => boolean): Model[] {
   const ranked = best(tiers[tier], accepts)
   for (const other of nearestFirst(tier)) {
     if (ranked.length >= MODELS_TRIED) break

@@ -4,8 +4,12 @@ import type { Model } from './catalog.ts'
 export const TIERS = ['light', 'standard', 'strong', 'frontier'] as const
 export type Tier = (typeof TIERS)[number]
 
-/** The models of each tier, the one to try first first. */
-export type AutoTiers = Record<Tier, readonly Model[]>
+/** The models that `auto` may choose, the one to try first first. */
+export interface AutoTiers {
+  tiers: Record<Tier, readonly Model[]>
+  /** Old and very dear models: only for a request that no other can take. */
+  lastResorts: readonly Model[]
+}
 
 /** Below this window a model is of an older kind; `auto` uses it only where there is no other. */
 const USUAL_CONTEXT_TOKENS = 32_000
@@ -32,9 +36,8 @@ export function autoTiers(ladder: readonly Model[]): AutoTiers {
  * those with more signs of a current and well-kept model come first, the cheaper first among those.
  */
 function buildTiers(ladder: readonly Model[]): AutoTiers {
-  const usual = ladder.filter(
-    (model) => model.contextLength >= USUAL_CONTEXT_TOKENS && usd(model) <= DEAREST_USD,
-  )
+  const isUsual = (model: Model) => model.contextLength >= USUAL_CONTEXT_TOKENS && usd(model) <= DEAREST_USD
+  const usual = ladder.filter(isUsual)
   const models = usual.length > 0 ? usual : ladder
   const logs = models.map((model) => Math.log(Math.max(CHEAPEST_USD, usd(model))))
   const least = Math.min(...logs)
@@ -44,9 +47,12 @@ function buildTiers(ladder: readonly Model[]): AutoTiers {
     const band = Math.floor((TIERS.length * (logs[index]! - least)) / span)
     tiers[TIERS[Math.min(TIERS.length - 1, band)]!].push(model)
   }
-  for (const tier of TIERS)
-    tiers[tier].sort((a, b) => merits(b) - merits(a) || usd(a) - usd(b) || (a.id < b.id ? -1 : 1))
-  return tiers
+  const vendors = vendorSizes(ladder)
+  const rank = new Map(models.map((model) => [model, merits(model, vendors)]))
+  for (const tier of TIERS) {
+    tiers[tier].sort((a, b) => rank.get(b)! - rank.get(a)! || usd(a) - usd(b) || (a.id < b.id ? -1 : 1))
+  }
+  return { tiers, lastResorts: usual.length > 0 ? ladder.filter((model) => !isUsual(model)) : [] }
 }
 
 /** Mean list price in USD per million tokens, three of prompt to one of completion. */
@@ -54,14 +60,27 @@ function usd({ listPrice }: Model): number {
   return Number(listPrice.prompt * 3n + listPrice.completion) / 4 / PICO_PER_USD_PER_MILLION
 }
 
-/** Signs that a model is current and well kept: none alone says much. */
-function merits(model: Model): number {
-  const shared = new Set(model.offers.filter((offer) => offer.shared).map((offer) => offer.provider.id))
-  return [
+/** A vendor with so many models in the catalog is no obscure one. */
+const ESTABLISHED_VENDOR_MODELS = 10
+const ESTABLISHED_VENDOR_MERITS = 2
+
+/** How many models each vendor has. */
+function vendorSizes(models: readonly Model[]): Map<string, number> {
+  const sizes = new Map<string, number>()
+  for (const { vendor } of models) sizes.set(vendor, (sizes.get(vendor) ?? 0) + 1)
+  return sizes
+}
+
+/** Signs that a model is current, well kept and no obscure one: none alone says much. */
+function merits(model: Model, vendors: ReadonlyMap<string, number>): number {
+  const providers = new Set(model.offers.filter((offer) => offer.shared).map((offer) => offer.provider.id))
+  const signs = [
     model.reasoning,
     model.contextLength >= LONG_CONTEXT_TOKENS,
     model.supportedParameters.includes('tools'),
     model.inputModalities.includes('image'),
-    shared.size > 1,
+    providers.size > 1,
   ].filter(Boolean).length
+  const isEstablished = (vendors.get(model.vendor) ?? 0) >= ESTABLISHED_VENDOR_MODELS
+  return signs + (isEstablished ? ESTABLISHED_VENDOR_MERITS : 0)
 }

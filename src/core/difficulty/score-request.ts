@@ -64,7 +64,13 @@ function burden(messages: readonly ChatMessage[], parameters: SamplingParameters
   )
 }
 
-/** A message's text; never more of it than is read. */
+/** The text of the user's last turn; empty where there is none. */
+export function lastQuestion(messages: readonly ChatMessage[]): string {
+  const last = messages.findLast(({ role }) => role === 'user')
+  return last ? textOf(last) : ''
+}
+
+/** A message's text. */
 function textOf({ content }: ChatMessage): string {
   if (typeof content === 'string') return content
   return content.flatMap(({ text }) => (typeof text === 'string' ? [text] : [])).join('\n')

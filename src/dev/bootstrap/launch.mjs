@@ -27,6 +27,9 @@ const COMMANDS = {
   admin: { entry: 'src/cli/admin.ts', services: true },
   audit: { entry: 'src/cli/audit.ts', services: true },
   catalog: { entry: 'src/cli/catalog.ts', services: true },
+  router: { entry: 'src/cli/router.ts' },
+  'router:eval': { entry: 'src/dev/router-training/eval.ts' },
+  'router:train': { entry: 'src/dev/router-training/train.ts' },
   trace: { entry: 'src/cli/trace.ts', services: true },
   migrate: { entry: 'src/cli/migrate.ts', services: true },
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { WeightsDocument } from '../../core/difficulty/difficulty-model.ts'
 import { readExamples } from './read-examples.ts'
@@ -19,9 +19,10 @@ function main(args: string[]): void {
   })
   const [path] = positionals
   if (path === undefined) throw new Error(USAGE)
-  const examples = readExamples(path)
+  const rows = resolve(process.env.INIT_CWD ?? '', path)
+  const examples = readExamples(rows)
   const sets = groupBy(examples, ({ row }) => row.dataset)
-  const digest = createHash('sha256').update(readFileSync(path)).digest('hex').slice(0, SHOWN_DIGITS)
+  const digest = createHash('sha256').update(readFileSync(rows)).digest('hex').slice(0, SHOWN_DIGITS)
   const weights = trainModel(examples, {
     trained: new Date().toISOString().slice(0, 10),
     data: `${[...sets].map(([name, rows]) => `${name} ${rows.length}`).join(', ')}; sha256 ${digest}`,

@@ -1,0 +1,50 @@
+import { chooseAutoModels } from './auto-routing.ts'
+import type { Tier } from './auto-tiers.ts'
+import type { CatalogSnapshot } from './catalog.ts'
+import { type ChatRequest, ROUTING_PROFILES, type RoutingProfile } from './chat-request.ts'
+import { gatedInputs, standardized } from './difficulty/difficulty-model.ts'
+import { FEATURES, promptFeatures } from './difficulty/prompt-features.ts'
+import { lastQuestion } from './difficulty/score-request.ts'
+import { SHIPPED_MODEL } from './difficulty/shipped-model.ts'
+import { requestShape } from './request-shape.ts'
+
+/** Why `auto` does with a request what it does. For operators only: it names the targets. */
+export interface AutoExplanation {
+  score: number
+  /** What moved the score of the last question most, in standard deviations of the sum: positive is harder. */
+  features: Array<{ name: string; effect: number }>
+  profiles: Array<{ profile: RoutingProfile; tier: Tier; models: string[] }>
+}
+
+const FEATURES_SHOWN = 8
+
+/** Explains what `auto` would do with a request under each routing profile. */
+export function explainAuto(request: ChatRequest, catalog: CatalogSnapshot): AutoExplanation {
+  const shape = requestShape(request)
+  const choices = ROUTING_PROFILES.map((profile) =>
+    chooseAutoModels({ ...request, routingProfile: profile }, shape, catalog, () => true),
+  )
+  return {
+    score: choices[0]!.score,
+    features: effects(lastQuestion(request.messages)),
+    profiles: choices.map(({ profile, tier, models }) => ({
+      profile,
+      tier,
+      models: models.map(({ id }) => id),
+    })),
+  }
+}
+
+function effects(question: string): AutoExplanation['features'] {
+  const model = SHIPPED_MODEL
+  const inputs = gatedInputs(standardized(promptFeatures(question, model.rarity).values, model))
+  const sums = new Map<string, number>()
+  for (const [index, input] of inputs.entries()) {
+    const name = FEATURES[index % FEATURES.length]!
+    sums.set(name, (sums.get(name) ?? 0) + (input * model.weights[index]!) / model.deviation)
+  }
+  return [...sums]
+    .map(([name, effect]) => ({ name, effect }))
+    .sort((a, b) => Math.abs(b.effect) - Math.abs(a.effect))
+    .slice(0, FEATURES_SHOWN)
+}

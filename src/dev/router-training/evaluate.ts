@@ -1,0 +1,95 @@
+import { decodeModel, scoreFeatures } from '../../core/difficulty/difficulty-model.ts'
+import { promptParts } from '../../core/difficulty/prompt-parts.ts'
+import {
+  apgr,
+  callPerformanceThreshold,
+  type Interval,
+  type ScoredGain,
+  withInterval,
+} from './router-measures.ts'
+import { type Protocol, type Split, splitsOf } from './splits.ts'
+import { type Example, groupBy, trainModel } from './train-model.ts'
+
+/** What is reached on one data set when it is scored by weights that were trained without it. */
+export interface DatasetResult {
+  dataset: string
+  rows: number
+  /** Of this router. */
+  apgr: Interval
+  /** Share of strong calls for half and for four fifths of the gap. */
+  cpt50: Interval
+  cpt80: Interval
+  /** APGR of the length of the whole prompt, and of the question without its options. */
+  promptLength: number
+  questionLength: number
+  /** Cost of four fifths of the gap, where sending every call to the strong tier costs 1. */
+  costAt80: { router: number; promptLength: number; random: number }
+}
+
+export type Evaluation = Record<Protocol, DatasetResult[]>
+
+/** A call of the strong tier costs so many of the weak one: 5.25 to 0.26 USD per million tokens, say. */
+const STRONG_TO_WEAK_PRICE = 20
+/** Fewer rows in a part of a data set say nothing. */
+const LEAST_ROWS = 100
+
+/** Trains without each part of the data and scores that part: once for every way to hold data back. */
+export function evaluate(examples: readonly Example[], resamples?: number): Evaluation {
+  const splits = splitsOf(examples.map(({ row }) => row))
+  const result = (protocol: Protocol) => evaluateProtocol(examples, splits[protocol], resamples)
+  return {
+    'families left out': result('families left out'),
+    'fields left out': result('fields left out'),
+    'subjects left out': result('subjects left out'),
+    'questions left out': result('questions left out'),
+  }
+}
+
+function evaluateProtocol(
+  examples: readonly Example[],
+  splits: readonly Split[],
+  resamples?: number,
+): DatasetResult[] {
+  const scored: Array<{ example: Example; score: number }> = []
+  for (const { train, test } of splits) {
+    const training = train.map((index) => examples[index]!)
+    const model = decodeModel(trainModel(training, { trained: '', data: '' }))
+    for (const index of test) {
+      const example = examples[index]!
+      scored.push({ example, score: scoreFeatures(example.features, model) })
+    }
+  }
+  return [...groupBy(scored, ({ example }) => example.row.dataset)].flatMap(([dataset, rows]) =>
+    rows.length < LEAST_ROWS ? [] : [datasetResult(dataset, rows, resamples)],
+  )
+}
+
+function datasetResult(
+  dataset: string,
+  rows: ReadonlyArray<{ example: Example; score: number }>,
+  resamples?: number,
+): DatasetResult {
+  const by = (scoreOf: (row: (typeof rows)[number]) => number): ScoredGain[] =>
+    rows.map((row) => ({ score: scoreOf(row), gain: row.example.row.strong - row.example.row.weak }))
+  const router = by(({ score }) => score)
+  const promptLength = by(({ example }) => example.row.prompt.length)
+  const questionLength = by(({ example }) => promptParts(example.row.prompt).question.length)
+  const cpt = (share: number) => (scored: readonly ScoredGain[]) => callPerformanceThreshold(scored, share)
+  return {
+    dataset,
+    rows: rows.length,
+    apgr: withInterval(router, apgr, resamples),
+    cpt50: withInterval(router, cpt(0.5), resamples),
+    cpt80: withInterval(router, cpt(0.8), resamples),
+    promptLength: apgr(promptLength),
+    questionLength: apgr(questionLength),
+    costAt80: {
+      router: costOfShare(callPerformanceThreshold(router, 0.8)),
+      promptLength: costOfShare(callPerformanceThreshold(promptLength, 0.8)),
+      random: costOfShare(0.8),
+    },
+  }
+}
+
+/** Cost of sending a share of the calls to the strong tier, where all of them would cost 1. */
+const costOfShare = (share: number): number => share + (1 - share) / STRONG_TO_WEAK_PRICE
