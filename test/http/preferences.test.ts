@@ -97,6 +97,30 @@ describe('provider preferences', () => {
     )
   })
 
+  it('`allow_fallbacks: false` fails closed when `order` names nobody who may serve', async () => {
+    for (const provider of [
+      { order: ['nobody'], allow_fallbacks: false },
+      { order: ['beta'], zdr: true, allow_fallbacks: false },
+    ]) {
+      const response = await call({ model: 'test/three', provider })
+      await expectError(response, 503, 'no_provider_available')
+      expect(response.headers.get('x-should-retry')).toBe('false')
+    }
+    // Without order it is one provider: the one the call would begin with.
+    expect(await serving({ allow_fallbacks: false, sort: 'price' })).toEqual(new Set(['beta']))
+  })
+
+  it('names of providers count in any case', async () => {
+    expect(await serving({ only: ['GAMMA'] })).toEqual(new Set(['gamma']))
+    expect(await serving({ order: ['Gamma'] })).toEqual(new Set(['gamma']))
+    expect(await serving({ ignore: ['ALPHA', 'Beta'] })).toEqual(new Set(['gamma']))
+  })
+
+  it('`order` goes before `sort`, also of a suffix', async () => {
+    expect(await serving({ order: ['gamma'], sort: 'price' })).toEqual(new Set(['gamma']))
+    expect(await serving({ order: ['gamma'] }, 'test/three:floor')).toEqual(new Set(['gamma']))
+  })
+
   it('`sort: price` takes the cheapest', async () => {
     expect(await serving({ sort: 'price' })).toEqual(new Set(['beta']))
   })
@@ -194,6 +218,17 @@ describe('the model', () => {
     )
     const both = await call({ model: 'test/down', models: ['test/three:floor'] })
     expect((await completionOf(both)).model).toBe('test/three:floor')
+  })
+
+  it('of a list may have a suffix of its own, stand twice, be an alias, or be `auto`', async () => {
+    const models = async (...list: string[]) => (await completionOf(await call({ models: list }))).model
+    expect(await models('test/down', 'test/down', 'test/three:floor')).toBe('test/three:floor')
+    expect(await models('test/down:nitro', 'test/three:fast', 'openai/gpt-test:floor')).toBe(
+      'openai/gpt-test:floor',
+    )
+    expect(await models('test/down', 'auto')).toBe('auto')
+    expect(await models('test/dear:exacto', 'test/three:exacto')).toBe('test/three:exacto')
+    await expectError(await call({ models: ['test/three:fast', 'none'] }), 404, 'model_not_found')
   })
 
   it('of a list is named in every chunk of a stream', async () => {
