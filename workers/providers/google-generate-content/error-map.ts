@@ -20,7 +20,7 @@ const FIELDS: readonly [RegExp, string][] = [
   [/max_?output_?tokens/i, 'max_tokens'],
   [/response_?(schema|mime_?type|json_?schema)/i, 'response_format'],
   [/function_?declarations|\btools?\b/i, 'tools'],
-  [/\bcontents?\b|inline_?data|file_?data|system_?instruction/i, 'messages'],
+  [/\bcontents\b|inline_?data|file_?data|system_?instruction/i, 'messages'],
 ]
 
 /** Maps a refusal on the generate-content wire. How long to wait is in its body, not in a header. */

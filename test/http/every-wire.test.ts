@@ -1,0 +1,178 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { WIRES, type Wire } from '../../src/core/catalog.ts'
+import { startStack, type TestStack } from '../helpers/stack.ts'
+import { type Call, caller, MESSAGES, readStream, recordOf } from './wire.ts'
+
+/** Behaviours of docs/simulated-providers.md. What they lead to is in the tests of the stream. */
+const BEHAVIOURS = [
+  'words-12',
+  'status-400',
+  'status-400-context',
+  'status-400-policy',
+  'status-401',
+  'status-402',
+  'status-403',
+  'status-404',
+  'status-408',
+  'status-429',
+  'status-429-retry-1',
+  'status-500',
+  'status-503',
+  'reset',
+  'hang',
+  'slow-headers',
+  'hang-after-headers',
+  'hang-after-role',
+  'error-body-200',
+  'html-200',
+  'cut-after-5',
+  'reset-after-5',
+  'end-after-5',
+  'error-event-0',
+  'error-event-5',
+  'stall-after-5',
+  'flaky-1',
+  'slow-headers-300',
+  'malformed-event',
+  'missing-done',
+  'missing-usage',
+  'absurd-usage',
+  'negative-usage',
+  'gzip',
+  'ignore-stream',
+  'crlf',
+  'comments',
+  'split-bytes',
+  'latency-200',
+  'reasoning-40',
+  'finish-content_filter',
+  'empty',
+]
+const WAYS = ['streamed', 'whole'] as const
+type Way = (typeof WAYS)[number]
+
+/** Words by which the simulated providers of all wires name themselves, their models, ids, headers and errors. */
+const UPSTREAM =
+  /zanzibar|xyzzy|simulated|fp_|upstream-|\borg-|sim-|x-served-by|organization|sk-sim|toolu_|msg_|\breq_|resp-|anthropic|google|candidates|RESOURCE_EXHAUSTED|INVALID_ARGUMENT|PERMISSION|UNAVAILABLE|Overloaded|is overloaded|8192|safety system|filtering policy|Unsupported parameter|<html/
+
+const id = (behaviour: string, wire: Wire, way: Way) => `wires/${behaviour}.${wire}.${way}`
+
+/** Each has a provider of its own, so that no breaker carries over from one to another. */
+let providers = 0
+const offer = (behaviour: string, wire: Wire, way: string) => ({
+  at: `zanzibar${providers++}`,
+  model: `words-12.tag-xyzzy-${wire}-${way}.${behaviour}`,
+  wire,
+})
+
+let stack: TestStack
+let call: Call
+let accountId: string
+
+interface Answer {
+  status: number
+  headers: string
+  text: string
+  requestId: string
+}
+/** All calls run at once; each test then looks at its own. */
+let answers: Map<string, Promise<Answer>>
+
+beforeAll(async () => {
+  stack = await startStack({
+    models: {
+      ...Object.fromEntries(
+        BEHAVIOURS.flatMap((behaviour) =>
+          WIRES.flatMap((wire) =>
+            WAYS.map((way) => [id(behaviour, wire, way), [offer(behaviour, wire, way)]]),
+          ),
+        ),
+      ),
+      ...Object.fromEntries(
+        WIRES.map((wire, index) => [
+          `rescue/${wire}`,
+          [
+            { ...offer('words-40.cut-after-7', wire, 'rescue'), cost: '0.10' },
+            offer('words-40', WIRES[(index + 1) % WIRES.length]!, 'rescuer'),
+          ],
+        ]),
+      ),
+    },
+    environment: {
+      CONNECT_TIMEOUT_MS: '1000',
+      FIRST_TOKEN_TIMEOUT_MS: '600',
+      LAST_FIRST_TOKEN_TIMEOUT_MS: '1500',
+      IDLE_TIMEOUT_MS: '700',
+      ATTEMPTS_PER_CALL: '3',
+      RETRY_BUDGET_PERCENT: '100',
+      RETRY_BUDGET_FLOOR: '10000',
+    },
+  })
+  const account = await stack.account('20.00')
+  accountId = account.accountId
+  call = caller(stack, account.key)
+  answers = new Map(
+    BEHAVIOURS.flatMap((behaviour) =>
+      WIRES.flatMap((wire) =>
+        WAYS.map((way) => [id(behaviour, wire, way), answerOf(id(behaviour, wire, way), way)] as const),
+      ),
+    ),
+  )
+  await Promise.all(answers.values())
+  await stack.settled(accountId)
+}, 60_000)
+afterAll(() => stack?.close())
+
+async function answerOf(model: string, way: Way): Promise<Answer> {
+  const response = await call({ model, stream: way === 'streamed', max_tokens: 400 })
+  const text = await response.text()
+  return {
+    status: response.status,
+    headers: JSON.stringify([...response.headers]),
+    requestId: response.headers.get('x-request-id')!,
+    text: text
+      .replace(/chatcmpl_[0-9A-Z]{26}/g, 'chatcmpl_ID')
+      .replace(/"created":\d{10}\b/g, '"created":0')
+      .replace(/"request_id":"[^"]*"/g, '"request_id":"ID"')
+      .replaceAll(model, 'MODEL'),
+  }
+}
+
+/** What the books keep of a call, as far as it may not depend on who served it. */
+async function recordedOf({ requestId }: Answer) {
+  const record = await stack.postgres.callRecord.findFirstOrThrow({ where: { requestId } })
+  const { status, errorCode, finishReason, promptTokens, completionTokens } = record
+  const { usageSource, usageClamped, chargePico, attempts } = record
+  return {
+    ...{ status, errorCode, finishReason, promptTokens, completionTokens },
+    ...{ usageSource, usageClamped, chargePico, attempts: (attempts as unknown[]).length },
+  }
+}
+
+describe.each(WIRES.filter((wire) => wire !== 'chat-completions'))('a provider that speaks %s', (wire) => {
+  const cases = BEHAVIOURS.flatMap((behaviour) => WAYS.map((way) => ({ behaviour, way })))
+
+  it.each(cases)('with $behaviour looks and costs as on any other wire, $way', async ({ behaviour, way }) => {
+    const usual = await answers.get(id(behaviour, 'chat-completions', way))!
+    const answer = await answers.get(id(behaviour, wire, way))!
+    expect({ status: answer.status, text: answer.text }).toEqual({ status: usual.status, text: usual.text })
+    expect(await recordedOf(answer)).toEqual(await recordedOf(usual))
+  })
+
+  it.each(cases)('with $behaviour is in no byte of its answer, $way', async ({ behaviour, way }) => {
+    const { text, headers } = await answers.get(id(behaviour, wire, way))!
+    expect(text).not.toMatch(UPSTREAM)
+    expect(headers).not.toMatch(UPSTREAM)
+  })
+})
+
+it.each(WIRES)('a stream that breaks on %s is carried on by another wire', async (wire) => {
+  const model = `rescue/${wire}`
+  const response = await call({ model, stream: true, provider: { sort: 'price' } })
+  const stream = readStream(await response.text())
+  expect(stream.isDone).toBe(true)
+  expect(stream.content.split(' ')).toHaveLength(40)
+  expect(stream.content).toContain(MESSAGES[0]!.content)
+  await stack.settled(accountId)
+  expect((await recordOf(stack, response)).attempts).toHaveLength(2)
+})
