@@ -22,6 +22,13 @@ type Feature = (prompt: ScannedPrompt) => number
 
 const log = Math.log1p
 const words = ({ asked }: ScannedPrompt) => Math.max(1, asked.words)
+/** A text that says few words again and again is no longer for it. */
+const WORDS_PER_DISTINCT = 4
+const CHARS_PER_DISTINCT = 40
+const tellingWords = ({ asked }: ScannedPrompt) =>
+  Math.min(asked.words, WORDS_PER_DISTINCT * asked.distinctWords.length)
+const tellingChars = ({ asked }: ScannedPrompt) =>
+  Math.min(asked.chars, CHARS_PER_DISTINCT * (1 + asked.distinctWords.length))
 const distinct = ({ asked }: ScannedPrompt) => Math.max(1, asked.distinctWords.length)
 
 const signs = (scan: TextScan, characters: string): number => {
@@ -54,11 +61,11 @@ const shareOf = (lines: readonly string[], pattern: RegExp) =>
 
 /** Every feature of a prompt's form. Counts are logarithms, so that piling up signs saturates. */
 const FEATURE_TABLE: Record<string, Feature> = {
-  chars: ({ asked }) => log(asked.chars),
-  words: ({ asked }) => log(asked.words),
+  chars: (prompt) => log(tellingChars(prompt)),
+  words: (prompt) => log(tellingWords(prompt)),
   distinct_words: ({ asked }) => log(asked.distinctWords.length),
   sentences: ({ asked }) => log(asked.sentences),
-  sentence_words: ({ asked }) => log(asked.words / Math.max(1, asked.sentences)),
+  sentence_words: (prompt) => log(tellingWords(prompt) / Math.max(1, prompt.asked.sentences)),
   distinct_share: (prompt) => prompt.asked.distinctWords.length / words(prompt),
   word_letters: (prompt) => prompt.asked.letters / words(prompt),
   long_words: ({ asked }) => log(asked.longWords),

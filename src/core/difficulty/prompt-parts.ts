@@ -43,9 +43,8 @@ function withoutRepeats(text: string): string {
   const seen = new Set<string>()
   const kept = text.split(/(?<=[.?!\n])/).filter((piece) => {
     if (piece.length < REPEATED_PIECE_CHARS) return true
-    if (seen.has(piece)) return false
-    seen.add(piece)
-    return true
+    const before = seen.size
+    return seen.add(piece.trim()).size > before
   })
   return kept.join('')
 }
