@@ -108,7 +108,7 @@ class ChainRun {
       const state = this.#state(catalog)
       const step = nextStep(state)
       if (step.kind === 'give-up') return this.#gaveUp(step.error)
-      if (this.#failures.length > 0 && !(await budget.ask())) return this.#gaveUp(giveUpNow(state))
+      if (this.#isRetry() && !(await budget.ask())) return this.#gaveUp(giveUpNow(state))
       if (step.afterMs > 0) await pause(step.afterMs, signal)
 
       const candidate = this.#candidate(step.routeIndex)
@@ -145,6 +145,11 @@ class ChainRun {
       deadlineMs: envelope.callDeadlineAt,
       random,
     }
+  }
+
+  /** The budget guards providers from us: what failed on the client's own keys alone has cost it nothing yet. */
+  #isRetry(): boolean {
+    return this.#failures.some(({ routeIndex }) => this.#candidate(routeIndex).providerKeyId === undefined)
   }
 
   /** How an offer fares with our key says nothing of another key's standing there. */

@@ -7,7 +7,7 @@ import { ApiError } from '../../src/core/errors.ts'
 import { parseUsd, picoUsd } from '../../src/core/money.ts'
 import { assertBalanced, balanceChange, capturePosting } from '../../src/core/postings.ts'
 import { promptTokensBound } from '../../src/core/prompt-tokens.ts'
-import { planRoute, type RoutingPlan } from '../../src/core/routing-plan.ts'
+import { type PlanOptions, planRoute, type RoutingPlan } from '../../src/core/routing-plan.ts'
 import { upstreamUsage } from '../../workers/call-usage.ts'
 import { settlementRecord } from '../../workers/settlement-record.ts'
 
@@ -27,12 +27,16 @@ function catalogOf(described: Array<Record<string, unknown>>) {
         updatedAt: 0,
         content: {
           replace: true,
-          providers: [{ id: 'alpha', base_url: 'http://alpha.test/v1' }],
+          providers: ['alpha', 'beta'].map((id) => ({
+            id,
+            base_url: `http://${id}.test/v1`,
+            api_key_env: `${id.toUpperCase()}_KEY`,
+          })),
           models: described.map((fields, index) => ({
             id: `test/${index}`,
             vendor: 'test',
             context_length: 100_000,
-            offers: [{ provider: 'alpha', upstream_model: `m${index}` }],
+            offers: ['alpha', 'beta'].map((provider) => ({ provider, upstream_model: `m${index}` })),
             ...fields,
           })),
         },
@@ -50,6 +54,19 @@ const asked = fc.record({
   prompt: fc.string({ maxLength: 200, unit: 'grapheme' }),
   completionLimit: fc.option(fc.integer({ min: 1, max: 20_000 }), { nil: undefined }),
   maxPrice: fc.option(fc.integer({ min: 0, max: 5_000_000 }), { nil: undefined }),
+})
+
+/** The client's own keys, and the share of the listed rate that is charged for calls on them. */
+const owned = fc.record({
+  providerKeys: fc.array(
+    fc.record({
+      id: fc.uuid(),
+      providerId: fc.constantFrom('alpha', 'beta'),
+      allowFallback: fc.boolean(),
+    }),
+    { maxLength: 3 },
+  ),
+  byokFeePercent: fc.nat(100),
 })
 
 /** Anything a provider may say it used. */
@@ -71,19 +88,21 @@ const limited = (candidate: Candidate, limit: number): Candidate => ({
 describe('a charge is never above its hold', () => {
   test('for any plan, any grant of admission, and any usage a provider may claim', () => {
     let planned = 0
+    let onOwnKeys = 0
     fc.assert(
       fc.property(
         models,
         asked,
+        owned,
         granted,
         claim,
         claim,
         fc.nat(7),
-        (described, ask, grant, prompt, completion, at) => {
+        (described, ask, own, grant, prompt, completion, at) => {
           const catalog = catalogOf(described)
           const request = requestFor(ask, described.length)
           const bound = promptTokensBound(request.messages, request.parameters)
-          const plan = planOf(request, bound, catalog)
+          const plan = planOf(request, bound, catalog, own)
           if (!plan) return
           planned += 1
           const limit = Math.min(grant ?? plan.completionLimit, plan.completionLimit)
@@ -105,6 +124,7 @@ describe('a charge is never above its hold', () => {
             firstTokenAt: null,
             ...used,
           }
+          if (served.providerKeyId !== undefined) onOwnKeys += 1
           const record = settlementRecord(envelope, end, catalog, { claimedAt: 0, finishedAt: 0 })
 
           const charge = BigInt(record.chargePico)
@@ -122,6 +142,7 @@ describe('a charge is never above its hold', () => {
       { numRuns: 3_000 },
     )
     expect(planned).toBeGreaterThan(1_000)
+    expect(onOwnKeys).toBeGreaterThan(300)
   })
 
   test('the entries of any charge sum to zero, and take exactly the charge from its customer', () => {
@@ -140,9 +161,10 @@ function planOf(
   request: ChatRequest,
   bound: number,
   catalog: Parameters<typeof planRoute>[2],
+  own: Pick<PlanOptions, 'providerKeys' | 'byokFeePercent'>,
 ): RoutingPlan | null {
   try {
-    const options = { defaultCompletionLimit: 4_096, byokFeePercent: 5, maxCandidates: 8, random: () => 0.5 }
+    const options = { defaultCompletionLimit: 4_096, ...own, maxCandidates: 8, random: () => 0.5 }
     return planRoute(request, bound, catalog, options)
   } catch (error) {
     if (error instanceof ApiError) return null

@@ -62,7 +62,7 @@ interface Run {
 }
 
 /** A call on a client's own key at alpha, then on shared capacity at beta where `fallback`. */
-async function run(answer: VaultAnswer, { fallback = false } = {}): Promise<Run> {
+async function run(answer: VaultAnswer, { fallback = false, isBudgetLeft = true } = {}): Promise<Run> {
   const offers = [offerAt(alpha.baseUrl, {}, 'alpha/up'), offerAt(beta.baseUrl, {}, 'beta/up')]
   const catalog = {
     offers: new Map(offers.map((offer) => [offer.id, offer])),
@@ -89,7 +89,11 @@ async function run(answer: VaultAnswer, { fallback = false } = {}): Promise<Run>
     ownKeys: vault,
     board,
     meter: { attempt: (_, record) => metered.push(record), answer: (served) => metered.push(served) },
-    budget: { countCall: () => undefined, ask: async () => true, close: async () => undefined } as never,
+    budget: {
+      countCall: () => undefined,
+      ask: async () => isBudgetLeft,
+      close: async () => undefined,
+    } as never,
     settings: SETTINGS,
     logger: pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) }),
     now: Date.now,
@@ -153,6 +157,13 @@ describe("an attempt on a client's own key", () => {
       alpha.play(refuses(status, {}))
       expect((await run(opened)).noted).toEqual([])
     }
+  })
+
+  it('that failed takes nothing from the budget of retries: wrong keys must not spend what others live by', async () => {
+    alpha.play(refuses(401))
+    beta.play(streams(wholeStream('Hello')))
+    const { outcome } = await run(opened, { fallback: true, isBudgetLeft: false })
+    expect(outcome).toMatchObject({ status: 'completed', served: { offerId: 'beta/up' } })
   })
 
   it('is not made with a key that is gone or cannot be looked up, and goes on where it may', async () => {

@@ -1,0 +1,151 @@
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import pino from 'pino'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { createProviderKeyStore, type ProviderKeyStore } from '../../src/accounts/provider-key-store.ts'
+import { openProviderKeyVault, type ProviderKeyVault } from '../../src/catalog/provider-key-vault.ts'
+import { announceKeyChange } from '../../src/platform/key-changes.ts'
+import { createRedis, type Redis } from '../../src/platform/redis.ts'
+import { openTestAccount, openTestBooks, type TestBooks } from '../helpers/billing.ts'
+import { createTestRedis, type TestRedis } from '../helpers/services.ts'
+
+const MASTER_KEYS = [randomBytes(32)] as const
+const WITHIN_A_SECOND = { timeout: 1_000, interval: 20 }
+
+let books: TestBooks
+let server: TestRedis
+let redis: Redis
+let subscriber: Redis
+let store: ProviderKeyStore
+let vault: ProviderKeyVault
+let accountId: string
+/** Reads of PostgreSQL by the vault. */
+let reads = vi.fn<() => void>()
+let isAway = false
+let nowMs = 0
+
+beforeAll(async () => {
+  books = await openTestBooks()
+  server = await createTestRedis()
+  redis = createRedis({ url: server.url, name: 'test', mode: 'wait' })
+  store = createProviderKeyStore({
+    postgres: books.postgres,
+    masterKeys: MASTER_KEYS,
+    announceAccount: (id) => announceKeyChange(redis, { accountId: id }),
+  })
+})
+beforeEach(async () => {
+  accountId = await openTestAccount(books.postgres, 1_000n)
+  isAway = false
+  nowMs = 1_000_000
+  reads = vi.fn<() => void>()
+  const findFirst = books.postgres.providerKey.findFirst.bind(books.postgres.providerKey)
+  const providerKey = {
+    findFirst: async (query: Parameters<typeof findFirst>[0]) => {
+      reads()
+      if (isAway) throw new Error('PostgreSQL is away')
+      return findFirst(query)
+    },
+  }
+  subscriber = createRedis({ url: server.url, name: 'test', mode: 'wait' })
+  vault = await openProviderKeyVault({
+    postgres: new Proxy(books.postgres, {
+      get: (target, name) => (name === 'providerKey' ? providerKey : Reflect.get(target, name)),
+    }),
+    redis,
+    subscriber,
+    masterKeys: MASTER_KEYS,
+    logger: pino({ level: 'silent' }),
+    clock: () => nowMs,
+    refreshMs: 60_000,
+  })
+})
+afterEach(async () => {
+  await vault.stop()
+  subscriber.disconnect()
+})
+afterAll(async () => {
+  redis.disconnect()
+  await server.close()
+  await books.close()
+})
+
+async function stored(secret = `sk-${randomBytes(12).toString('hex')}`) {
+  // Its announcement drops what is cached; a test begins after it.
+  const announced = once(subscriber, 'message')
+  const key = await store.create(accountId, { providerId: 'acme', secret, name: '', allowFallback: false })
+  await announced
+  return { keyId: key!.id, secret, use: { keyId: key!.id, accountId, providerId: 'acme' } }
+}
+const rowOf = (id: string) => books.postgres.providerKey.findUniqueOrThrow({ where: { id } })
+
+describe('the vault of provider keys', () => {
+  it('asks PostgreSQL once for many calls at once, and then no more', async () => {
+    const { use, secret } = await stored()
+    const answers = await Promise.all([vault.open(use), vault.open(use), vault.open(use)])
+    expect(answers).toEqual(Array(3).fill({ kind: 'opened', secret }))
+    await vault.open(use)
+    expect(reads).toHaveBeenCalledTimes(1)
+  })
+
+  it('opens a key for its own account and provider only', async () => {
+    const { use } = await stored()
+    expect(await vault.open({ ...use, accountId: 'acct_other' })).toEqual({ kind: 'gone' })
+    expect(await vault.open({ ...use, providerId: 'other' })).toEqual({ kind: 'gone' })
+    expect(await vault.open({ ...use, keyId: 'pkey_none' })).toEqual({ kind: 'gone' })
+  })
+
+  it('forgets a key within a second of its revocation, also when the message of it was lost', async () => {
+    for (const isHeard of [true, false]) {
+      const { use, keyId } = await stored()
+      expect(await vault.open(use)).toMatchObject({ kind: 'opened' })
+      if (!isHeard) await subscriber.unsubscribe()
+      await store.remove(keyId, accountId)
+      await vi.waitFor(async () => expect(await vault.open(use)).toEqual({ kind: 'gone' }), WITHIN_A_SECOND)
+    }
+  })
+
+  it('notices in time what nobody announced', async () => {
+    const { use, keyId } = await stored()
+    await vault.open(use)
+    await books.postgres.providerKey.update({ where: { id: keyId }, data: { disabled: true } })
+    expect(await vault.open(use)).toMatchObject({ kind: 'opened' })
+    nowMs += 60_000
+    await vi.waitFor(async () => expect(await vault.open(use)).toEqual({ kind: 'gone' }), WITHIN_A_SECOND)
+  })
+
+  it('goes on with what it knows while PostgreSQL is away, and says so of what it does not', async () => {
+    const known = await stored()
+    const unknown = await stored()
+    await vault.open(known.use)
+    isAway = true
+    nowMs += 60_000
+    expect(await vault.open(known.use)).toMatchObject({ kind: 'opened' })
+    expect(await vault.open(known.use)).toMatchObject({ kind: 'opened' })
+    expect(await vault.open(unknown.use)).toEqual({ kind: 'unavailable' })
+    isAway = false
+    expect(await vault.open(unknown.use)).toMatchObject({ kind: 'opened' })
+  })
+
+  it('counts a key as failing after three refusals a second apart, until it is accepted', async () => {
+    const { use, keyId } = await stored()
+    await vault.open(use)
+    for (let refusal = 1; refusal <= 3; refusal++) {
+      vault.note(keyId, 'unauthorized')
+      // A burst of refused calls is one refusal.
+      vault.note(keyId, 'unauthorized')
+      await vi.waitFor(async () => expect((await rowOf(keyId)).refusals).toBe(refusal))
+      expect((await rowOf(keyId)).failingSince === null).toBe(refusal < 3)
+      nowMs += 1_000
+    }
+    expect(await rowOf(keyId)).toMatchObject({ lastError: 'unauthorized' })
+    vault.note(keyId, 'accepted')
+    await vi.waitFor(async () =>
+      expect(await rowOf(keyId)).toMatchObject({
+        refusals: 0,
+        failingSince: null,
+        lastError: 'unauthorized',
+      }),
+    )
+  })
+})
