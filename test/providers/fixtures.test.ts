@@ -57,7 +57,7 @@ describe.each(WIRES)('%s', (wire) => {
   test.each(names.filter((name) => name.endsWith('.sse.txt') || name === 'whole.json'))(
     '%s means what its golden file says',
     async (name) => {
-      const golden = new URL(name.replace(/\.(sse\.txt|json)$/, '.golden.json'), folder)
+      const golden = new URL(name.replace(/\.(sse\.txt|json)$/, '.golden.txt'), folder)
       await expect(`${JSON.stringify(read(name), null, 1)}\n`).toMatchFileSnapshot(golden.pathname)
     },
   )
