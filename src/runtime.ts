@@ -172,6 +172,7 @@ export async function createApiRuntime(
       accounts,
       keys: keyStore,
       health,
+      catalogStore: catalog,
       auditEveryMinutes: config.auditEveryMinutes,
       logger,
       clock: Date.now,

@@ -22,6 +22,7 @@ const CATALOGUE = {
   method_not_allowed: [405, 'invalid_request_error'],
   request_timeout: [408, 'timeout_error'],
   idempotency_conflict: [409, 'idempotency_error'],
+  conflict: [409, 'invalid_request_error'],
   email_taken: [409, 'invalid_request_error'],
   request_too_large: [413, 'invalid_request_error'],
   unsupported_media_type: [415, 'invalid_request_error'],

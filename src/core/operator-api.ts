@@ -404,3 +404,67 @@ export interface BreakerView {
   reason: string
   until: IsoTime
 }
+
+/** GET /admin/api/catalog. */
+export interface CatalogView {
+  object: 'catalog'
+  version: string
+  generated_at: IsoTime
+  models: number
+  /** Those that some provider serves here. */
+  available_models: number
+  offers: number
+  /** The operator's edits that hold; null before the first. */
+  edits: CatalogEditsView | null
+}
+
+/** One version of the operator's edits. GET /admin/api/catalog/edits?limit: `OperatorList<CatalogEditsView>`, newest first. */
+export interface CatalogEditsView {
+  version: string
+  author: string
+  created_at: IsoTime
+  /** A catalog document; docs/catalog-file.schema.json is its schema. */
+  content: Record<string, unknown>
+}
+
+/**
+ * POST /admin/api/catalog/check: what a document would make of the catalog. Answer: `CatalogCheckView`.
+ * POST /admin/api/catalog/edits: makes it hold. Answer: `CatalogEditsApplied`; 400 with the problems in its message;
+ * 409 `conflict` when other edits were applied since `expected_version` (null: before any; absent: whatever was).
+ */
+export interface CatalogEditsRequest {
+  content: Record<string, unknown>
+  expected_version?: string | null
+}
+
+/** POST /admin/api/catalog/revert: makes an earlier version hold again, as a new one. Answer: `CatalogEditsApplied`. */
+export interface CatalogRevertRequest {
+  version: string
+}
+
+export interface CatalogCheckView {
+  object: 'catalog_check'
+  valid: boolean
+  problems: string[]
+  /** Models the catalog would have; null with problems. */
+  models: number | null
+}
+
+export interface CatalogEditsApplied {
+  object: 'catalog_edits'
+  edits: CatalogEditsView
+  /** False when other processes have yet to hear of it; they will. */
+  announced: boolean
+}
+
+/** GET /admin/api/models/:id/history?limit (id percent-encoded): `OperatorList<RateHistoryView>`, newest first. */
+export interface RateHistoryView {
+  rate_version: string
+  prompt: string
+  completion: string
+  list_prompt: string
+  list_completion: string
+  /** The version of the catalog in which it was first seen. */
+  source: string
+  effective_at: IsoTime
+}

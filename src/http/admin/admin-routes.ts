@@ -3,6 +3,7 @@ import { accountRoutes } from './account-routes.ts'
 import { alarmRoutes } from './alarm-routes.ts'
 import { auditRoutes } from './audit-routes.ts'
 import { callRoutes } from './call-routes.ts'
+import { catalogRoutes } from './catalog-routes.ts'
 import { keyRoutes } from './key-routes.ts'
 import { liveRoutes } from './live-routes.ts'
 import type { OperatorServices } from './operator-services.ts'
@@ -19,6 +20,7 @@ const ROUTES = [
   reportRoutes,
   auditRoutes,
   alarmRoutes,
+  catalogRoutes,
   liveRoutes,
 ]
 

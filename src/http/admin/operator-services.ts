@@ -18,7 +18,12 @@ import { createPaymentStore, type PaymentStore } from '../../billing/payments/pa
 import { createReserveTakeback } from '../../billing/payments/takeback-hold.ts'
 import { createSpendStore } from '../../billing/spend-store.ts'
 import { createUsageStore, type UsageStore } from '../../billing/usage-store.ts'
+import type { CheckedCatalog } from '../../catalog/catalog-check.ts'
+import { type CatalogEdits, createCatalogEdits } from '../../catalog/catalog-edits-store.ts'
+import type { CatalogStore } from '../../catalog/catalog-store.ts'
 import type { OfferHealth } from '../../catalog/offer-health.ts'
+import { type RateEntry, readRateHistory } from '../../catalog/rate-history-store.ts'
+import type { CatalogSnapshot } from '../../core/catalog.ts'
 import type { BreakerView, ClaimWaitView } from '../../core/operator-api.ts'
 import { announceKeyChange, type KeyChange } from '../../platform/key-changes.ts'
 import type { Logger } from '../../platform/logger.ts'
@@ -53,6 +58,11 @@ export interface OperatorServices {
   setKeyLimits: (keyId: string, limits: KeyLimits) => Promise<boolean>
   forgetAllowance: AllowanceStore['forget']
   breakers: () => BreakerView[]
+  catalog: () => CatalogSnapshot
+  catalogEdits: CatalogEdits
+  checkEdits: (content: unknown) => CheckedCatalog
+  /** Newest first. */
+  rateHistory: (modelId: string, limit: number) => Promise<RateEntry[]>
   logger: Logger
   clock: () => number
 }
@@ -66,12 +76,14 @@ export interface OperatorServicesOptions
   /** A pool apart, so that a report keeps no key and no balance waiting. */
   reportsPostgres: Postgres
   health: Pick<OfferHealth, 'view' | 'fleetNow'>
+  catalogStore: Pick<CatalogStore, 'snapshot' | 'check'>
 }
 
 export function createOperatorServices({
   postgres,
   reportsPostgres,
   health,
+  catalogStore,
   ...given
 }: OperatorServicesOptions): OperatorServices {
   const { redis, gate, clock } = given
@@ -95,5 +107,9 @@ export function createOperatorServices({
     setKeyLimits: (keyId, limits) => setKeyLimits(postgres, keyId, limits),
     forgetAllowance: createAllowanceStore(redis, createSpendStore(reportsPostgres)).forget,
     breakers: () => breakerViews(health),
+    catalog: catalogStore.snapshot,
+    catalogEdits: createCatalogEdits({ postgres, redis, check: catalogStore.check }),
+    checkEdits: catalogStore.check,
+    rateHistory: (modelId, limit) => readRateHistory(reportsPostgres, modelId, limit),
   }
 }

@@ -1,10 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { parseUsd } from '../../../src/core/money.ts'
 import type {
+  AdjustRequest,
   AlarmView,
   AuditRunView,
   AuditView,
   BalanceChanged,
+  CreditRequest,
+  KeyLimitsRequest,
   LedgerView,
   MarginView,
   OperatorAccount,
@@ -12,6 +15,7 @@ import type {
   OperatorActionView,
   OperatorKey,
   OperatorPage,
+  SuspendRequest,
 } from '../../../src/core/operator-api.ts'
 import { ask } from '../../helpers/chat-client.ts'
 import { startStack, type TestStack } from '../../helpers/stack.ts'
@@ -84,7 +88,7 @@ describe('accounts', () => {
     expect((await callOf(owner)).status).toBe(200)
     const suspended = await admin.post<OperatorAccountDetail>(`/accounts/${owner.accountId}/suspend`, {
       reason: 'fraud?',
-    })
+    } satisfies SuspendRequest)
     expect(suspended.state).toBe('suspended')
     await vi.waitFor(async () => expect((await callOf(owner)).errorCode).toBe('account_suspended'), 2_000)
     await admin.post(`/accounts/${owner.accountId}/resume`, { reason: 'no fraud' })
@@ -124,7 +128,7 @@ describe('accounts', () => {
       admin.send('POST', `/accounts/${owner.accountId}/credit`, {
         amount_usd: amount,
         reference: 'INVOICE-7',
-      })
+      } satisfies CreditRequest)
     const first = (await (await credit('5.00')).json()) as BalanceChanged
     expect(first).toMatchObject({ balance_usd: '15.00', reference: 'INVOICE-7', spendable_now: true })
     const second = (await (await credit('5.00')).json()) as BalanceChanged
@@ -140,7 +144,7 @@ describe('accounts', () => {
       admin.send('POST', `/accounts/${owner.accountId}/adjust`, {
         amount_usd: amount,
         reason: 'credited twice',
-      })
+      } satisfies AdjustRequest)
     expect(await (await adjust('-4.00')).json()).toMatchObject({ balance_usd: '6.00', posted: true })
     const refusal = await expectError(await adjust('-7.00'), 400, 'invalid_request')
     expect(refusal.message).toContain('6.00 USD is free')
@@ -173,7 +177,10 @@ describe('keys', () => {
     const limited = await admin.post<OperatorKey>(`/keys/${owner.keyId}/limits`, { limit_usd: '0.00000001' })
     expect(limited.limit_usd).toBe('0.00000001')
     expect((await callOf(owner)).errorCode).toBe('key_limit_exceeded')
-    await admin.post(`/keys/${owner.keyId}/limits`, { limit_usd: '2.00', requests_per_minute: 5 })
+    await admin.post(`/keys/${owner.keyId}/limits`, {
+      limit_usd: '2.00',
+      requests_per_minute: 5,
+    } satisfies KeyLimitsRequest)
     expect((await callOf(owner)).status).toBe(200)
     const lifted = await admin.post<OperatorKey>(`/keys/${owner.keyId}/limits`, { limit_usd: null })
     expect(lifted).toMatchObject({ limit_usd: null, requests_per_minute: 5 })

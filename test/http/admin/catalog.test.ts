@@ -1,0 +1,97 @@
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import type {
+  CatalogCheckView,
+  CatalogEditsApplied,
+  CatalogEditsRequest,
+  CatalogEditsView,
+  CatalogRevertRequest,
+  CatalogView,
+  OperatorActionView,
+  OperatorList,
+  OperatorPage,
+  RateHistoryView,
+} from '../../../src/core/operator-api.ts'
+import { ask } from '../../helpers/chat-client.ts'
+import { startStack, type TestStack } from '../../helpers/stack.ts'
+import { expectError } from '../wire.ts'
+import { type AdminClient, adminClient } from './admin-client.ts'
+
+let stack: TestStack
+let admin: AdminClient
+
+beforeAll(async () => {
+  stack = await startStack({ models: { 'test/plain': [{ at: 'alpha', model: 'words-12' }] } })
+  admin = adminClient(stack, await stack.adminKey())
+})
+afterAll(() => stack?.close())
+
+const dearer = { changes: { models: [{ id: 'test/plain', rate: { prompt: '3.00', completion: '4.00' } }] } }
+const history = async () =>
+  (await admin.get<OperatorList<RateHistoryView>>(`/models/${encodeURIComponent('test/plain')}/history`)).data
+
+test('an edit is checked, applied to calls, kept as a version of a price, and taken back', async () => {
+  const before = await admin.get<CatalogView>('/catalog')
+  expect(before).toMatchObject({ models: 1, available_models: 1, offers: 1, edits: null })
+  await vi.waitFor(async () => expect(await history()).toHaveLength(1), { timeout: 10_000 })
+
+  const check = await admin.post<CatalogCheckView>('/catalog/check', { content: dearer })
+  expect(check).toMatchObject({ valid: true, problems: [], models: 1 })
+  const body: CatalogEditsRequest = { content: dearer, expected_version: null }
+  const applied = await admin.post<CatalogEditsApplied>('/catalog/edits', body)
+  expect(applied).toMatchObject({ announced: true, edits: { content: dearer } })
+  expect(applied.edits.author).toMatch(/^key_/)
+
+  const owner = await stack.account('10.00')
+  await vi.waitFor(
+    async () => {
+      const { id } = await ask({ url: stack.url, key: owner.key }, { model: 'test/plain' })
+      await stack.settled(owner.accountId)
+      const record = await stack.postgres.callRecord.findUniqueOrThrow({ where: { id: id ?? '' } })
+      expect(record.promptRatePico).toBe(3_000_000n)
+    },
+    { timeout: 10_000 },
+  )
+  await vi.waitFor(async () => expect(await history()).toHaveLength(2), { timeout: 10_000 })
+  expect((await history()).map(({ prompt }) => prompt)).toEqual(['3.00', '1.00'])
+
+  const empty = await admin.post<CatalogEditsApplied>('/catalog/edits', {
+    content: {},
+    expected_version: applied.edits.version,
+  })
+  const revert: CatalogRevertRequest = { version: applied.edits.version }
+  const reverted = await admin.post<CatalogEditsApplied>('/catalog/revert', revert)
+  expect(reverted.edits.content).toEqual(dearer)
+  const versions = (await admin.get<OperatorList<CatalogEditsView>>('/catalog/edits')).data
+  expect(versions.map(({ version }) => version)).toEqual([
+    reverted.edits.version,
+    empty.edits.version,
+    applied.edits.version,
+  ])
+})
+
+test('what is wrong with an edit is listed, and nothing changes; edits made from an old version are refused', async () => {
+  const { edits } = await admin.get<CatalogView>('/catalog')
+  const wrong = { changes: { models: [{ id: 'test/none', rate: { prompt: '3.00', completion: '4.00' } }] } }
+  const check = await admin.post<CatalogCheckView>('/catalog/check', { content: wrong })
+  expect(check.valid).toBe(false)
+  expect(check.problems.join()).toContain('test/none')
+  const refusal = await expectError(
+    await admin.send('POST', '/catalog/edits', { content: wrong }),
+    400,
+    'invalid_request',
+  )
+  expect(refusal.message).toContain('test/none')
+  await expectError(
+    await admin.send('POST', '/catalog/edits', { content: dearer, expected_version: '999' }),
+    409,
+    'conflict',
+  )
+  await expectError(await admin.send('POST', '/catalog/revert', { version: '999' }), 404, 'not_found')
+  await expectError(await admin.send('POST', '/catalog/edits', { content: 'x' }), 400, 'invalid_request')
+  await expectError(await admin.send('GET', '/models/test%2Fnone/history'), 404, 'not_found')
+  expect((await admin.get<CatalogView>('/catalog')).edits).toEqual(edits)
+  const { data } = await admin.get<OperatorPage<OperatorActionView>>('/actions?target=catalog')
+  expect(data.filter(({ outcome }) => outcome === 'failed').map(({ details }) => details.error)).toEqual(
+    expect.arrayContaining(['invalid_request', 'conflict', 'not_found']),
+  )
+})
