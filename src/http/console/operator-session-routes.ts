@@ -66,10 +66,9 @@ export const operatorSessionRoutes: FastifyPluginAsync<AppDependencies> = async 
     const key = liveKey(found)
     if (key.kind !== 'admin')
       throw new ApiError('not_permitted', 'This is an ordinary API key. Signing in here takes an admin key.')
-    const expiresAt = new Date(Date.now() + SESSION_MS)
-    const { token } = await readBooks(sessions.create({ keyId: key.keyId }, SESSION_MS), logger)
-    cookies.write(reply, 'operator', token, expiresAt)
-    return reply.code(201).send(await readBooks(viewOf(key.keyId, expiresAt), logger))
+    const { token, session } = await readBooks(sessions.create({ keyId: key.keyId }, SESSION_MS), logger)
+    cookies.write(reply, 'operator', token, session.expiresAt)
+    return reply.code(201).send(await readBooks(viewOf(key.keyId, session.expiresAt), logger))
   })
 
   app.get(PATH, async (request) => {

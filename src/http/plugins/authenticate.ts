@@ -38,9 +38,7 @@ declare module 'fastify' {
  * is answered without: they lead to the page to sign in at.
  */
 const adminChallenge = ({ headers }: FastifyRequest): string =>
-  headers['sec-fetch-mode'] === 'cors' || headers['sec-fetch-mode'] === 'same-origin'
-    ? 'Bearer'
-    : 'Basic realm="Switchyard admin", Bearer'
+  headers['sec-fetch-site'] === 'same-origin' ? 'Bearer' : 'Basic realm="Switchyard admin", Bearer'
 
 const KEYS_REMEMBERED = 10_000
 

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import files from '@fastify/static'
-import type { FastifyPluginAsync, FastifyReply } from 'fastify'
+import type { FastifyPluginAsync } from 'fastify'
 import { unavailable } from './answer-errors.ts'
 import { secureHeaders } from './security-headers.ts'
 
@@ -34,7 +34,8 @@ const PAGES = [
   '/admin/*',
 ]
 const ASSETS = 'assets'
-const YEAR_SECONDS = 31_536_000
+const YEAR_MS = 31_536_000_000
+const HOUR_MS = 3_600_000
 
 const NOT_BUILT =
   'The pages of the console are not built. Build them with: npm run console:build\n' +
@@ -54,21 +55,23 @@ export const staticConsole: FastifyPluginAsync<StaticConsoleOptions> = async (ap
     cacheControl: false,
     suppressWarning: true,
   })
-  const sendFile = (reply: FastifyReply, path: string, cacheControl: string) =>
-    reply.header('cache-control', cacheControl).sendFile(path)
-
   for (const url of PAGES) {
     app.get(url, async (request, reply) => {
       if (request.url.startsWith('/admin/api/')) throw unavailable(request)
       // Read at every request, so that a build is seen without a restart.
-      if (isBuilt()) return sendFile(reply, 'index.html', 'no-cache')
+      if (isBuilt()) return reply.header('cache-control', 'no-cache').sendFile('index.html')
       return reply.code(503).header('retry-after', '30').type('text/plain; charset=utf-8').send(NOT_BUILT)
     })
   }
   app.get<{ Params: { '*': string } }>(`/${ASSETS}/*`, async (request, reply) =>
-    sendFile(reply, `${ASSETS}/${request.params['*']}`, `public, max-age=${YEAR_SECONDS}, immutable`),
+    // Said of files that are there, never of a 404.
+    reply.sendFile(`${ASSETS}/${request.params['*']}`, {
+      cacheControl: true,
+      maxAge: YEAR_MS,
+      immutable: true,
+    }),
   )
   for (const name of ['icon.svg', 'favicon.ico', 'robots.txt']) {
-    app.get(`/${name}`, async (_, reply) => sendFile(reply, name, 'public, max-age=3600'))
+    app.get(`/${name}`, async (_, reply) => reply.sendFile(name, { cacheControl: true, maxAge: HOUR_MS }))
   }
 }

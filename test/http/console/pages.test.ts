@@ -1,0 +1,178 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { brotliCompressSync, gzipSync } from 'node:zlib'
+import Fastify, { type FastifyInstance } from 'fastify'
+import pino from 'pino'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { answerErrors } from '../../../src/http/plugins/answer-errors.ts'
+import { staticConsole } from '../../../src/http/plugins/static-console.ts'
+import { consoleClient, signedUp } from '../../helpers/console-client.ts'
+import { startStack, type TestStack } from '../../helpers/stack.ts'
+import { expectError } from '../wire.ts'
+
+const POLICY =
+  "default-src 'none';script-src 'self';style-src 'self';img-src 'self' data:;font-src 'self';connect-src 'self';manifest-src 'self';form-action 'self';frame-ancestors 'none';base-uri 'none'"
+const SCRIPT = `export const yard = ${JSON.stringify('switch '.repeat(200))}`
+const INDEX =
+  '<!doctype html><title>Switchyard</title><script type="module" src="/assets/index-4711.js"></script>'
+
+describe('the pages', () => {
+  let folder: string
+  let app: FastifyInstance
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'switchyard-pages-'))
+    app = Fastify({ routerOptions: { ignoreTrailingSlash: true } })
+    await app.register(answerErrors, { logger: pino({ level: 'silent' }) })
+    await app.register(staticConsole, { pagesFolder: folder, isSecure: true })
+    await app.ready()
+  })
+  afterAll(async () => {
+    await app.close()
+    await rm(folder, { recursive: true, force: true })
+  })
+  const get = (url: string, headers: Record<string, string> = {}) => app.inject({ url, headers })
+
+  it('say how they are built while they are not, and are there once they are', async () => {
+    const before = await get('/')
+    expect(before.statusCode).toBe(503)
+    expect(before.body).toContain('npm run console:build')
+    await mkdir(join(folder, 'assets'))
+    await writeFile(join(folder, 'index.html'), INDEX)
+    const script = join(folder, 'assets', 'index-4711.js')
+    await Promise.all([
+      writeFile(script, SCRIPT),
+      writeFile(`${script}.br`, brotliCompressSync(SCRIPT)),
+      writeFile(`${script}.gz`, gzipSync(SCRIPT)),
+    ])
+    expect((await get('/')).body).toBe(INDEX)
+  })
+
+  it.each([
+    '/',
+    '/models',
+    '/models/acme/large-1',
+    '/sign-in',
+    '/keys/',
+    '/billing',
+    '/calls/chatcmpl_1',
+    '/admin',
+    '/admin/calls',
+  ])('are one document at %s, asked for anew each time, under the strict policy', async (path) => {
+    const { statusCode, headers, body } = await get(path)
+    expect([statusCode, body]).toEqual([200, INDEX])
+    expect(headers['content-type']).toMatch(/^text\/html/)
+    expect(headers['cache-control']).toBe('no-cache')
+    expect(headers['content-security-policy']).toBe(POLICY)
+    expect(headers['x-content-type-options']).toBe('nosniff')
+    expect(headers['strict-transport-security']).toBe('max-age=31536000')
+  })
+
+  it('are asked for anew at the price of a 304', async () => {
+    const { headers } = await get('/')
+    expect((await get('/', { 'if-none-match': String(headers.etag) })).statusCode).toBe(304)
+  })
+
+  it('load assets once and for all, compressed by the build', async () => {
+    for (const encoding of ['br', 'gzip']) {
+      const { headers } = await get('/assets/index-4711.js', { 'accept-encoding': encoding })
+      expect(headers['content-encoding']).toBe(encoding)
+      expect(headers['cache-control']).toBe('public, max-age=31536000, immutable')
+      expect(headers['content-type']).toMatch(/javascript/)
+      expect(Number(headers['content-length'])).toBeLessThan(SCRIPT.length / 4)
+    }
+    expect((await get('/assets/index-4711.js')).body).toBe(SCRIPT)
+  })
+
+  it.each([
+    '/assets/none.js',
+    '/assets/../../etc/passwd',
+    '/assets/%2e%2e/index.html',
+    '/nowhere',
+    '/admin/api/nowhere',
+  ])('are not at %s', async (path) => {
+    const { statusCode, headers } = await get(path)
+    expect(statusCode).toBe(404)
+    expect(headers['content-type']).toMatch(/^application\/json/)
+    expect(headers['cache-control'] ?? '').not.toContain('immutable')
+  })
+})
+
+describe('headers', () => {
+  let stack: TestStack
+
+  beforeAll(async () => {
+    stack = await startStack({
+      models: { 'test/one': [{ at: 'alpha', model: 'words-12' }] },
+      environment: { PUBLIC_URL: 'https://gateway.example' },
+    })
+  })
+  afterAll(() => stack.close())
+
+  it('of the console forbid framing, sniffing and keeping; its cookies are for this host over https alone', async () => {
+    const client = consoleClient(stack.url)
+    const response = await client.ask('/console/api/sign-up', {
+      body: { email: 'secure@example.test', password: 'points and levers' },
+    })
+    expect(response.headers.getSetCookie()[0]).toMatch(
+      /^__Host-switchyard_session=[\w-]{43}; Path=\/; Expires=[^;]+; HttpOnly; Secure; SameSite=Lax$/,
+    )
+    expect(response.headers.get('content-security-policy')).toBe(POLICY)
+    expect(response.headers.get('x-frame-options')).toBe('DENY')
+    expect(response.headers.get('cache-control')).toBe('no-store')
+    expect(response.headers.get('strict-transport-security')).toBe('max-age=31536000')
+    expect(response.headers.get('access-control-allow-origin')).toBeNull()
+  })
+
+  it('accept a proxy in front that asks under another host, for the public address alone', async () => {
+    const signOut = (origin: string) =>
+      fetch(`${stack.url}/console/api/sign-out`, { method: 'POST', headers: { origin } })
+    expect((await signOut('https://gateway.example')).status).toBe(204)
+    await expectError(await signOut('http://gateway.example'), 403, 'not_permitted')
+  })
+
+  it('of the queue board allow its own styles and nothing else more', async () => {
+    const response = await fetch(`${stack.url}/admin/queues`, {
+      headers: { authorization: `Bearer ${await stack.adminKey()}` },
+    })
+    expect(response.status).toBe(200)
+    expect(response.headers.get('content-security-policy')).toBe(
+      POLICY.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'").replace(
+        "base-uri 'none'",
+        "base-uri 'self'",
+      ),
+    )
+  })
+
+  it('of the API are none of these: a call pays for no page', async () => {
+    const { key } = await stack.account('1.00')
+    const response = await fetch(`${stack.url}/v1/key`, { headers: { authorization: `Bearer ${key}` } })
+    expect(response.status).toBe(200)
+    for (const name of ['content-security-policy', 'x-frame-options', 'set-cookie']) {
+      expect(response.headers.get(name)).toBeNull()
+    }
+  })
+
+  it('of prices name their encoding, and each encoding has its tag', async () => {
+    const tags = new Set<string>()
+    for (const encoding of ['br', 'gzip', 'identity']) {
+      const response = await fetch(`${stack.url}/pricing.json`, { headers: { 'accept-encoding': encoding } })
+      expect(response.headers.get('content-encoding')).toBe(encoding === 'identity' ? null : encoding)
+      expect(response.headers.get('vary')).toBe('accept-encoding')
+      expect(((await response.json()) as { data: unknown[] }).data).toHaveLength(1)
+      tags.add(response.headers.get('etag')!)
+    }
+    expect(tags.size).toBe(3)
+  })
+
+  it('unknown paths of the console are JSON errors', async () => {
+    const client = await signedUp(stack.url)
+    await expectError(await client.ask('/console/api/nowhere'), 404, 'surface_unavailable')
+    await expectError(
+      await client.ask('/console/api/session', { method: 'DELETE' }),
+      404,
+      'surface_unavailable',
+    )
+  })
+})
