@@ -7,11 +7,12 @@ export const createOfferStates =
   (health: Pick<OfferHealth, 'health'>, measures: Pick<OfferMeasures, 'figures'>): OfferStates =>
   (offerId) => {
     const { kind } = health.health(offerId)
-    const { firstTokenMs, tokensPerSecond } = measures.figures(offerId)
     return {
       // Of what is gone from the catalog a plan does not ask.
       health: kind === 'gone' ? UNKNOWN_OFFER_STATE.health : kind,
-      firstTokenMs: firstTokenMs?.p50,
-      tokensPerSecond: tokensPerSecond?.p50,
+      measures() {
+        const { firstTokenMs, tokensPerSecond } = measures.figures(offerId)
+        return { firstTokenMs: firstTokenMs?.p50, tokensPerSecond: tokensPerSecond?.p50 }
+      },
     }
   }

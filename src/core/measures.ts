@@ -108,8 +108,8 @@ export function figuresOf(slots: Iterable<readonly [number, SlotCounts]>, nowMs:
   const now = slotOf(nowMs)
   const lastMinute = emptyCounts().endings
   const lastTenMinutes = emptyCounts().endings
-  const firstToken = new Map<number, number>()
-  const speed = new Map<number, number>()
+  const firstToken = new Float64Array(BUCKET_MAX + 1)
+  const speed = new Float64Array(BUCKET_MAX + 1)
   for (const [slot, counts] of slots) {
     const ageMs = Math.max(0, now - slot) * SLOT_MS
     const weight = 0.5 ** (ageMs / HALF_LIFE_MS)
@@ -135,21 +135,21 @@ export function sumEndings(all: readonly Endings[]): Endings {
   return sum
 }
 
-function addWeighted(sum: Map<number, number>, counts: ReadonlyMap<number, number>, weight: number): void {
-  for (const [bucket, count] of counts) sum.set(bucket, (sum.get(bucket) ?? 0) + count * weight)
+function addWeighted(sum: Float64Array, counts: ReadonlyMap<number, number>, weight: number): void {
+  for (const [bucket, count] of counts) sum[bucket]! += count * weight
 }
 
-function percentiles(weights: ReadonlyMap<number, number>): Percentiles | null {
-  const sorted = [...weights].sort(([a], [b]) => a - b)
-  const total = sorted.reduce((sum, [, weight]) => sum + weight, 0)
+/** Reads percentiles off the weights of all buckets; null where there is too little weight. */
+function percentiles(weights: Float64Array): Percentiles | null {
+  const total = weights.reduce((sum, weight) => sum + weight, 0)
   if (total < WEIGHT_MIN) return null
   const at = (share: number): number => {
     let passed = 0
-    const reached = sorted.find(([, weight]) => {
+    const reached = weights.findIndex((weight) => {
       passed += weight
-      return passed >= share * total
+      return weight > 0 && passed >= share * total
     })
-    return middleOf((reached ?? sorted.at(-1)!)[0])
+    return middleOf(reached < 0 ? weights.findLastIndex((weight) => weight > 0) : reached)
   }
   return { p50: at(0.5), p90: at(0.9), p99: at(0.99) }
 }

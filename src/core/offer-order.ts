@@ -1,6 +1,6 @@
 import type { Offer } from './catalog.ts'
 import type { Sort } from './chat-request.ts'
-import { isHealthy, type OfferState, type OfferStates } from './offer-state.ts'
+import { isHealthy, type OfferMedians, type OfferState, type OfferStates } from './offer-state.ts'
 import type { ProviderIds } from './provider-names.ts'
 
 export interface OfferOrder {
@@ -74,16 +74,19 @@ const negative = (value: number | undefined): number | undefined => (value === u
  */
 function byMeasure(
   offers: readonly KnownOffer[],
-  measureOf: (state: OfferState) => number | undefined,
+  measureOf: (medians: OfferMedians) => number | undefined,
   random: () => number,
 ): KnownOffer[] {
-  const cheapestFirst = byKey(offers, ({ offer }) => priceOf(offer))
-  const measured = offers.flatMap(({ state }) => measureOf(state) ?? [])
-  if (measured.length === 0) return cheapestFirst
+  const cheapestFirst = byKey(offers, ({ offer }) => priceOf(offer)).map((known) => ({
+    known,
+    measure: measureOf(known.state.measures?.() ?? {}),
+  }))
+  const measured = cheapestFirst.flatMap(({ measure }) => measure ?? [])
   const isExploring = measured.length < offers.length && random() < EXPLORED_SHARE
-  const unmeasured = isExploring ? Number.NEGATIVE_INFINITY : median(measured)
-  const key = ({ state }: KnownOffer) => measureOf(state) ?? unmeasured
-  return cheapestFirst.sort((a, b) => compare(key(a), key(b)))
+  const unmeasured = isExploring || measured.length === 0 ? Number.NEGATIVE_INFINITY : median(measured)
+  return cheapestFirst
+    .sort((a, b) => compare(a.measure ?? unmeasured, b.measure ?? unmeasured))
+    .map(({ known }) => known)
 }
 
 function byKey(offers: readonly KnownOffer[], keyOf: (known: KnownOffer) => number): KnownOffer[] {

@@ -2,9 +2,15 @@
 export interface OfferState {
   /** `probe`: its breaker is half-open, and the next call may try it. */
   health: 'ready' | 'probe' | 'rate-limited' | 'down'
-  /** Median time to the first token, ms; undefined while it is not measured. */
+  /** What calls measured, summed up when it is asked for; absent: nothing. */
+  measures?: () => OfferMedians
+}
+
+/** Undefined while it is not measured. */
+export interface OfferMedians {
+  /** Time to the first token, ms. */
   firstTokenMs?: number | undefined
-  /** Median speed, completion tokens a second; undefined while it is not measured. */
+  /** Completion tokens a second. */
   tokensPerSecond?: number | undefined
 }
 

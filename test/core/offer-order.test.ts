@@ -1,12 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import type { Offer } from '../../src/core/catalog.ts'
 import { EXPLORED_SHARE, type OfferOrder, orderOffers } from '../../src/core/offer-order.ts'
-import type { OfferState } from '../../src/core/offer-state.ts'
+import type { OfferMedians, OfferState } from '../../src/core/offer-state.ts'
 import { offer, provider, seeded } from '../helpers/planned-catalog.ts'
 
-const READY: OfferState = { health: 'ready' }
 const PLAIN: OfferOrder = { pinned: [], sort: undefined, allowFallbacks: true }
-const DRAWS = 20_000
+const DRAWS = 8_000
 /** Chi-square that a fair draw exceeds once in a thousand, by degrees of freedom. */
 const CHI_SQUARE_MAX: Record<number, number> = { 2: 13.8, 4: 18.5 }
 
@@ -15,11 +14,14 @@ const offersAt = (...costs: number[]): Offer[] =>
 
 function ids(
   offers: Offer[],
-  states: Record<string, Partial<OfferState>>,
+  states: Record<string, OfferMedians & { health?: OfferState['health'] }>,
   order: Partial<OfferOrder> = {},
   random: () => number = () => 0.5,
 ): string[] {
-  const stateOf = (id: string) => ({ ...READY, ...states[id.split('/')[0]!] })
+  const stateOf = (id: string): OfferState => {
+    const { health = 'ready', ...medians } = states[id.split('/')[0]!] ?? {}
+    return { health, measures: () => medians }
+  }
   return orderOffers(offers, { ...PLAIN, ...order }, stateOf, random).map((one) => one.provider.id)
 }
 

@@ -4,7 +4,7 @@ import type { Candidate } from '../../src/core/call-job.ts'
 import type { CatalogSnapshot, Model, Offer } from '../../src/core/catalog.ts'
 import { parseChatRequest } from '../../src/core/chat-request.ts'
 import { ApiError } from '../../src/core/errors.ts'
-import type { OfferState } from '../../src/core/offer-state.ts'
+import type { OfferMedians, OfferState } from '../../src/core/offer-state.ts'
 import { planRoute, type RoutingPlan } from '../../src/core/routing-plan.ts'
 import { model, offer, provider, rates, seeded, snapshot } from '../helpers/planned-catalog.ts'
 
@@ -138,14 +138,16 @@ const requests: fc.Arbitrary<Ask> = fc.record({
   tools: sometimes(30, fc.constant([{ type: 'function' }])),
 })
 
+type KnownState = Pick<OfferState, 'health'> & OfferMedians
+
 interface World {
   catalog: CatalogSnapshot
-  states: Map<string, OfferState>
+  states: Map<string, KnownState>
 }
 
 const worlds = fc.tuple(providers, offers, models).map(([attributes, drawn, shapes]): World => {
   const all = PROVIDER_IDS.map((id, index) => provider(id, attributes[index]!))
-  const states = new Map<string, OfferState>()
+  const states = new Map<string, KnownState>()
   const built = shapes.map((shape, index) => {
     const own = drawn.flatMap(({ at, of, cost, shared, exactTools, ...state }, number): Offer[] => {
       if (of !== index) return []
@@ -255,7 +257,7 @@ function completionLimit(model: Model, ask: Ask): number {
   return affordable
 }
 
-const isUp = (state: OfferState): boolean => state.health === 'ready' || state.health === 'probe'
+const isUp = (state: KnownState): boolean => state.health === 'ready' || state.health === 'probe'
 const costOf = ({ cost }: Offer): bigint => 3n * cost.prompt + cost.completion
 
 /** How much worse `a` is than `b` by a sort; 0 where the sort does not tell. */
@@ -329,7 +331,7 @@ function check(plan: RoutingPlan, ask: Ask, world: World, maxCandidates: number)
   const { entries } = expectation(ask, world)
   const { order = [], allow_fallbacks: fallbacks = true } = ask.provider
   const offerOf = (candidate: Candidate): Offer => world.catalog.offers.get(candidate.offerId)!
-  const stateOf = (one: Offer): OfferState => world.states.get(one.id)!
+  const stateOf = (one: Offer): KnownState => world.states.get(one.id)!
   const { candidates } = plan
   const planned = entries.map(({ asked }) =>
     candidates.filter((candidate) => candidate.requestedModel === asked),
@@ -431,7 +433,10 @@ function plan(ask: Ask, world: World, maxCandidates: number, seed: number): Rout
       defaultCompletionLimit: DEFAULT_LIMIT,
       byokFeePercent: 5,
       maxCandidates,
-      offerState: (offerId) => world.states.get(offerId)!,
+      offerState: (offerId) => {
+        const { health, ...medians } = world.states.get(offerId)!
+        return { health, measures: () => medians }
+      },
       random: seeded(seed),
     })
   } catch (error) {
