@@ -5,14 +5,15 @@ import { tryLock } from './bootstrap/process-lock.mjs'
 import { dataDirectory } from './bootstrap/running-services.mjs'
 import { startProcessGuard } from './processes/process-guard.ts'
 import { listenForStop } from './processes/stop-request.ts'
+import { ensureConsole } from './start/build-console.ts'
 import { choosePorts } from './start/choose-ports.ts'
 import { ensureDemoAccount } from './start/demo-account.ts'
 import { findOllama } from './start/find-ollama.ts'
 import { apiPlan, simulatedProvidersPlan, workerPlan } from './start/gateway-plans.ts'
 import { ensureMasterKey } from './start/master-key.ts'
 import { paymentEnvironment } from './start/payment-environment.ts'
-import { simulateAllEnvironment } from './start/simulate-all.ts'
 import { removeRuntimeFile, writeRuntimeFile } from './start/runtime-file.ts'
+import { simulateAllEnvironment } from './start/simulate-all.ts'
 import { createStartContext, type StartContext } from './start/start-context.ts'
 import { startDatabase, startRedis } from './start/start-services.ts'
 import { stopAll } from './start/stop-all.ts'
@@ -71,6 +72,9 @@ async function startAll(context: StartContext): Promise<void> {
     startDatabase(context),
     startRedis(context),
     findOllama(environment),
+    ensureConsole(ROOT).catch((error: Error) => {
+      log(`the console could not be built, the API works without it: ${error.message}`)
+    }),
   ])
   const applied = await applyMigrations({ databaseUrl, directory: join(ROOT, 'prisma', 'migrations') })
   if (applied.length > 0) log(`database: ${applied.length} migrations applied`)

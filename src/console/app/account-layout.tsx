@@ -18,10 +18,10 @@ export function AccountLayout() {
   return (
     <>
       <div className="account-frame">
-        <div className="account-side">
+        <header className="account-side">
           <Brand />
           <AccountNavigation />
-        </div>
+        </header>
         <header className="account-top">
           <Brand />
           <button type="button" className="button button-quiet button-icon" onClick={() => setMenuOpen(true)}>

@@ -25,19 +25,23 @@ const siteRoute = createRoute({ getParentRoute: () => rootRoute, id: 'site', com
 
 const landingRoute = createRoute({ getParentRoute: () => siteRoute, path: '/', component: LandingPage })
 
-const modelsRoute = createRoute({
+const catalogRoute = createRoute({
   getParentRoute: () => siteRoute,
   path: '/models',
-  validateSearch: readModelFilters,
   loader: ({ context }) => void context.queryClient.prefetchQuery(pricingQuery),
+})
+
+const modelsRoute = createRoute({
+  getParentRoute: () => catalogRoute,
+  path: '/',
+  validateSearch: readModelFilters,
   component: lazyRouteComponent(() => import('../pages/models-page.tsx'), 'ModelsPage'),
 })
 
 /** Ids of models hold slashes, so the rest of the path is the id. */
 const modelRoute = createRoute({
-  getParentRoute: () => siteRoute,
-  path: '/models/$',
-  loader: ({ context }) => void context.queryClient.prefetchQuery(pricingQuery),
+  getParentRoute: () => catalogRoute,
+  path: '$',
   component: lazyRouteComponent(() => import('../pages/model-page.tsx'), 'ModelPage'),
 })
 
@@ -162,8 +166,7 @@ const settingsRoute = createRoute({
 const routeTree = rootRoute.addChildren([
   siteRoute.addChildren([
     landingRoute,
-    modelsRoute,
-    modelRoute,
+    catalogRoute.addChildren([modelsRoute, modelRoute]),
     docsRoute,
     guestRoute.addChildren([signInRoute, signUpRoute]),
   ]),

@@ -14,7 +14,7 @@ export interface DayOfSpend {
 }
 
 const HEIGHT = 220
-const MARGIN = { top: 10, right: 4, bottom: 26, left: 58 }
+const MARGIN = { top: 10, right: 18, bottom: 26, left: 58 }
 const LABEL_WIDTH = 64
 const BAR_RADIUS = 3
 const LABEL = { className: 'chart-label' }
@@ -26,8 +26,9 @@ export function BarChart({ days }: { days: readonly DayOfSpend[] }) {
   return (
     <div className="stack-small">
       <p className="chart-note" aria-hidden="true">
-        {active &&
-          `${formatDay(active.day)}: ${formatAmount(active.cost_usd)}, ${plural(active.calls, 'call')}`}
+        {active
+          ? `${formatDay(active.day)}: ${formatAmount(active.cost_usd)}, ${plural(active.calls, 'call')}`
+          : 'Point at a day for its figures.'}
       </p>
       <div className="chart" ref={parentRef}>
         {width > 0 && <Bars days={days} width={width} active={active} onActive={setActive} />}

@@ -27,8 +27,8 @@ const ORDERS = [
 export function ModelsPage() {
   const heading = usePageTitle('Models and prices')
   const query = useQuery(pricingQuery)
-  const filters = useSearch({ from: '/site/models' })
-  const navigate = useNavigate({ from: '/models' })
+  const filters = useSearch({ from: '/site/models/' })
+  const navigate = useNavigate({ from: '/models/' })
   const change = (changed: ModelFilters) =>
     void navigate({
       search: (before) => ({ ...before, ...changed }),

@@ -20,10 +20,11 @@ export function welcome({ baseUrl, keys, metricsUrl, logsFolder, providers }: We
   return `
 Switchyard is running.
 
+  console        ${baseUrl}   (sign up there, with free credit)
   base address   ${baseUrl}/v1
   API key        ${keys.apiKey}
   admin key      ${keys.adminKey}
-  dashboard      ${baseUrl}/admin/queues   (asks for the admin key)
+  queues         ${baseUrl}/admin/queues   (asks for the admin key)
   metrics        ${metricsUrl}
   providers      ${providers}
   logs           ${logsFolder}

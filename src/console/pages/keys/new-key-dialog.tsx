@@ -82,7 +82,7 @@ function NewKeyForm({ defaults, onClose, onCreated }: NewKeyDialogProps) {
         error={error('name')}
         required
       />
-      <div className="grid-2">
+      <div className="grid-2-tight">
         <TextField
           label="Spending limit, USD"
           value={limit}
@@ -111,7 +111,7 @@ function NewKeyForm({ defaults, onClose, onCreated }: NewKeyDialogProps) {
             hint="The last day it works; empty: never."
             error={error('expires_at')}
           />
-          <div className="grid-2">
+          <div className="grid-2-tight">
             <TextField
               label="Requests a minute"
               value={requests}
