@@ -79,6 +79,9 @@ const LARGEST_BYTE = 127
 /** Below this, the strong tier's answers were not graded right: a fault of the data, not of the model. */
 const BROKEN_STRONG = 0.1
 
+/** The same for every training: it comes from the vocabulary alone. */
+const RARITY = encodeRarity(rarityTable())
+
 /** Trains the weights on examples. Deterministic. */
 export function trainModel(
   examples: readonly Example[],
@@ -114,7 +117,7 @@ export function trainModel(
       }),
     ),
     words: words.table,
-    rarity: encodeRarity(rarityTable()),
+    rarity: RARITY,
     mean: rounded(mean(sums)),
     deviation: rounded(deviation(sums)),
   }
@@ -146,8 +149,9 @@ function moments(examples: readonly Example[]): { means: Float64Array; scales: F
       sum += weight * value
       squares += weight * value * value
     }
-    means[index] = sum / weights
-    scales[index] = Math.sqrt(Math.max(1e-6, squares / weights - means[index]! ** 2))
+    // A feature may say nothing of any prompt: word rarity, of text in another language than English.
+    means[index] = weights > 0 ? sum / weights : 0
+    scales[index] = Math.sqrt(Math.max(1e-6, weights > 0 ? squares / weights - means[index]! ** 2 : 1))
   }
   return { means, scales }
 }

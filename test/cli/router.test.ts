@@ -1,0 +1,78 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { exampleDocument } from '../catalog/example-document.ts'
+
+const ENTRY = resolve(import.meta.dirname, '../../src/cli/router.ts')
+
+let folder: string
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'router-cli-'))
+})
+afterEach(() => rm(folder, { recursive: true }))
+
+/** Runs the command in a process of its own: no services, no network. */
+function router(args: string[], environment: Record<string, string> = {}) {
+  return new Promise<{ code: number; stdout: string; stderr: string }>((done) => {
+    const options = { env: { PATH: process.env.PATH, ...environment }, cwd: folder }
+    execFile(process.execPath, [ENTRY, ...args], options, (error, stdout, stderr) => {
+      done({ code: Number(error?.code ?? 0), stdout, stderr })
+    })
+  })
+}
+
+const lines = (text: string) =>
+  text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+
+describe('npm run router', () => {
+  it('scores a file of prompts and of messages, line by line, in its order', async () => {
+    const hard =
+      'Prove that every bounded sequence of reals has a convergent subsequence, then give a counterexample in an infinite-dimensional space, and explain which step of the proof fails there.'
+    const rows = [
+      { id: 1, prompt: 'hello' },
+      { id: 'two', messages: [{ role: 'user', content: hard }] },
+      { id: 3, prompt: hard },
+      { id: 4, prompt: '' },
+    ]
+    await writeFile(join(folder, 'rows.jsonl'), `${rows.map((row) => JSON.stringify(row)).join('\n')}\n\n`)
+    const { code, stdout } = await router(['score', 'rows.jsonl'])
+    expect(code).toBe(0)
+    const scored = lines(stdout)
+    expect(scored.map(({ id }) => id)).toEqual([1, 'two', 3, 4])
+    expect(scored[1].score).toBe(scored[2].score)
+    expect(scored[1].score).toBeGreaterThan(scored[0].score)
+    expect(scored[3]).toEqual({ id: 4, score: 0, tier: 'light' })
+    const premium = lines((await router(['score', 'rows.jsonl', '--profile', 'premium'])).stdout)
+    expect(premium[0].tier).toBe('standard')
+  })
+
+  it('says which line it cannot read, and refuses wrong arguments', async () => {
+    await writeFile(join(folder, 'rows.jsonl'), '{"id":1,"prompt":"hello"}\n{"id":2}\n')
+    const bad = await router(['score', 'rows.jsonl'])
+    expect(bad).toMatchObject({ code: 1, stdout: '' })
+    expect(bad.stderr).toContain('line 2')
+    expect((await router(['score', 'rows.jsonl', '--profile', 'cheap'])).code).toBe(2)
+    expect((await router(['explain'])).code).toBe(2)
+  })
+
+  it('explains what each profile would try, on the catalog of the environment', async () => {
+    const file = join(folder, 'catalog.json')
+    await writeFile(file, JSON.stringify(exampleDocument()))
+    const known = await router(['explain', 'hello', '--json'], { CATALOG_FILE: file, ACME_API_KEY: 'k' })
+    expect(known.code).toBe(0)
+    const { score, features, profiles } = JSON.parse(known.stdout)
+    expect(score).toBeLessThan(0.2)
+    expect(features[0]).toEqual({ name: expect.any(String), effect: expect.any(Number) })
+    expect(profiles[0]).toMatchObject({ profile: 'eco', tier: 'light', models: ['acme/large-1'] })
+    const keyless = await router(['explain', 'hello'], { CATALOG_FILE: file })
+    expect(keyless.stdout).toContain('no provider key')
+    expect((await router(['explain', 'hello', '--all'], { CATALOG_FILE: file })).stdout).toContain(
+      'acme/large-1',
+    )
+  })
+})
