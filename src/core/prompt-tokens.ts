@@ -7,6 +7,10 @@ const TOKENS_PER_IMAGE = 3_000
 /** Characters of base64 that a provider turns into one token of audio, video or document, at the least. */
 const BASE64_CHARS_PER_TOKEN = 20
 const LETTERS_PER_TOKEN = 3
+/** What providers put before a prompt that comes with tools; the largest that is published is 530. */
+const TOKENS_WITH_TOOLS = 700
+/** The words that ask for JSON, or that tell a tool's result, where a wire has no field for them. */
+const TOKENS_OF_WORDING = 40
 
 /** No call is bounded by fewer prompt tokens: one message that says nothing. */
 export const PROMPT_TOKENS_LEAST = TOKENS_PER_CALL + TOKENS_PER_MESSAGE
@@ -20,14 +24,15 @@ export const PROMPT_TOKENS_LEAST = TOKENS_PER_CALL + TOKENS_PER_MESSAGE
 export function promptTokensBound(messages: readonly ChatMessage[], parameters: SamplingParameters): number {
   let tokens = TOKENS_PER_CALL
   for (const message of messages) {
-    tokens += TOKENS_PER_MESSAGE
+    tokens += TOKENS_PER_MESSAGE + (message.role === 'tool' ? TOKENS_OF_WORDING : 0)
     if (message.name !== undefined) tokens += textTokensBound(message.name)
     if (message.tool_call_id !== undefined) tokens += textTokensBound(message.tool_call_id)
     if (typeof message.content === 'string') tokens += textTokensBound(message.content)
     else for (const part of message.content) tokens += partTokensBound(part)
   }
-  if (parameters.tools) tokens += textTokensBound(JSON.stringify(parameters.tools))
-  if (parameters.response_format) tokens += textTokensBound(JSON.stringify(parameters.response_format))
+  const { tools, response_format: format } = parameters
+  if (tools) tokens += TOKENS_WITH_TOOLS + textTokensBound(JSON.stringify(tools))
+  if (format) tokens += TOKENS_OF_WORDING + textTokensBound(JSON.stringify(format))
   return tokens
 }
 

@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest'
+import type { ChatMessage, SamplingParameters } from '../../src/core/chat-request.ts'
+import { promptTokensBound } from '../../src/core/prompt-tokens.ts'
+import { requestBody } from '../../workers/providers/anthropic-messages/request.ts'
+import { countTextTokens } from '../../workers/providers/count-tokens.ts'
+import { offerAt } from '../helpers/scripted-provider.ts'
+
+/** What the messages wire's provider puts before a prompt with tools, as it publishes, for the dearest model. */
+const PUBLISHED_TOOL_TOKENS = 530
+
+const SCHEMA = { type: 'object', properties: { town: { type: 'string' } }, required: ['town'] }
+const TOOLS = [{ type: 'function', function: { name: 'f', parameters: SCHEMA } }]
+
+test.each<[string, ChatMessage[], SamplingParameters]>([
+  ['a short prompt', [{ role: 'user', content: 'Hi' }], {}],
+  ['tools', [{ role: 'user', content: 'Hi' }], { tools: TOOLS }],
+  ['JSON', [{ role: 'user', content: 'Hi' }], { response_format: { type: 'json_object' } }],
+  [
+    'JSON by a schema',
+    [{ role: 'user', content: 'Hi' }],
+    { response_format: { type: 'json_schema', json_schema: { name: 'x', schema: SCHEMA } } },
+  ],
+  [
+    'results of tools',
+    Array.from({ length: 20 }, (_, index) => ({
+      role: 'tool' as const,
+      content: 'ok',
+      tool_call_id: `call_${index}`,
+      name: 'weather',
+    })),
+    {},
+  ],
+])(
+  'what a wire adds to %s in words stays within the bound that was held for',
+  async (_, messages, parameters) => {
+    const request = {
+      offer: offerAt('http://h/v1'),
+      messages,
+      parameters,
+      completionLimit: 1,
+      limits: { firstTokenMs: 1, idleMs: 1, totalMs: 1 },
+      signal: new AbortController().signal,
+    }
+    const body = JSON.parse(requestBody(request))
+    const words = [
+      body.system ?? '',
+      ...body.messages.flatMap((turn: { content: { text: string }[] }) =>
+        turn.content.map(({ text }) => text),
+      ),
+      parameters.tools ? JSON.stringify(body.tools) : '',
+    ].join('\n')
+    const tokens = (await countTextTokens(words)) + (parameters.tools ? PUBLISHED_TOOL_TOKENS : 0)
+    expect(promptTokensBound(messages, parameters)).toBeGreaterThanOrEqual(tokens)
+  },
+)
