@@ -60,7 +60,11 @@ export function startSettlementWorker(options: SettlementWorkerOptions): Settlem
     )
     options.metrics.settledCalls.inc(records.length - quarantined.length)
     options.metrics.quarantinedCalls.inc(quarantined.length)
-    for (const call of quarantined) logger.error(call, 'a settlement was refused and is quarantined')
+    for (const call of quarantined)
+      logger.error(
+        { alarm: 'settlement-quarantined', ...call },
+        'a settlement was refused and is quarantined',
+      )
   }
 
   /** True once settled; false when told to stop while it cannot be. */
@@ -71,7 +75,8 @@ export function startSettlementWorker(options: SettlementWorkerOptions): Settlem
         if (waitMs > RETRY_MIN_MS) logger.info('settlement goes on')
         return true
       } catch (error) {
-        if (waitMs === RETRY_MIN_MS) logger.error({ err: error, jobs: jobs.length }, 'settlement waits')
+        if (waitMs === RETRY_MIN_MS)
+          logger.error({ alarm: 'settlement-waits', err: error, jobs: jobs.length }, 'settlement waits')
         if (stopping.signal.aborted) return false
         await delay(waitMs, undefined, { signal: stopping.signal }).catch(() => undefined)
       }

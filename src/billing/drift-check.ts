@@ -53,7 +53,10 @@ export async function repairDrift(
         break
       case 'drifted': {
         const repaired = await inspection.rebuild(accountId, ledger, verdict.ledgerWentBack)
-        logger.warn({ accountId, problems: verdict.problems, repaired }, 'the gate drifted from the ledger')
+        logger.warn(
+          { alarm: 'gate-drifted', accountId, problems: verdict.problems, repaired },
+          'the gate drifted from the ledger',
+        )
         drifted += 1
         break
       }

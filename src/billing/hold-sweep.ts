@@ -57,7 +57,12 @@ export async function sweepHolds(
   const { accounts } = await deps.settlements.settle(records)
   for (const { released, ...ledger } of accounts) await deps.gate.apply(accountId, ledger, released)
   const lost = records.map((record) => record.id).filter((callId) => !settled.has(callId))
-  if (lost.length > 0) deps.logger.warn({ accountId, callIds: lost }, 'holds of lost calls were released')
+  if (lost.length > 0) {
+    deps.logger.warn(
+      { alarm: 'calls-lost', accountId, calls: lost.length, callIds: lost },
+      'holds of lost calls were released',
+    )
+  }
   return lost.length
 }
 
