@@ -1,13 +1,15 @@
 import { type AutoDecision, chooseAutoModels } from './auto-routing.ts'
-import { capacityFor, feeRate, feeRateVersion, type OwnProviderKey } from './byok.ts'
+import { capacityFor, type OwnProviderKey } from './byok.ts'
 import type { Candidate } from './call-job.ts'
 import { type CatalogSnapshot, findModel, type Model, type Offer } from './catalog.ts'
-import type { ChatRequest, ProviderPreferences, Sort } from './chat-request.ts'
+import type { ChatRequest, Sort } from './chat-request.ts'
 import { ApiError } from './errors.ts'
 import { type PicoUsd, picoUsd } from './money.ts'
 import { isAllowed, type OfferFilter, offerFilter } from './offer-filter.ts'
 import { orderOffers } from './offer-order.ts'
 import { isHealthy, type OfferStates, UNKNOWN_OFFER_STATE } from './offer-state.ts'
+import { fits, toCandidate } from './plan-candidate.ts'
+import { type Obstacle, planRefusal } from './plan-refusal.ts'
 import { type ProviderIds, providersChosenBy } from './provider-names.ts'
 import { type RequestShape, requestShape } from './request-shape.ts'
 
@@ -38,9 +40,6 @@ export interface PlanOptions {
   /** Uniform in [0, 1). */
   random: () => number
 }
-
-/** Why a model or an offer is no candidate; the most telling reason decides the refusal. */
-type Obstacle = 'shape' | 'context' | 'preferences' | 'own-keys'
 
 /**
  * Plans the attempts of a call ahead of time. Throws ApiError `model_not_found`, `unsupported_shape`,
@@ -79,7 +78,7 @@ export function planRoute(
     // An entry that leads where an earlier one has led already adds nothing.
     choicesOf(entry, asked, obstacles, options).filter(({ candidate }) => isNew(targetOf(candidate), taken)),
   )
-  if (taken.size === 0) throw refusal(obstacles, shape)
+  if (taken.size === 0) throw planRefusal(obstacles, shape)
   return { ...priced(shareSeats(choices, options.maxCandidates), promptTokens), ...(auto && { auto }) }
 }
 
@@ -186,18 +185,25 @@ function choicesOf(
   const { offerState: stateOf = () => UNKNOWN_OFFER_STATE, random, providerKeys = [] } = options
   const order = { pinned, sort: entry.sort ?? sort, allowFallbacks }
   const capacity = capacityFor(model, providerKeys)
-  const allowed = (offers: Iterable<Offer>) =>
-    [...offers].filter(
-      (offer) => fits(offer, shape, promptTokens) && isAllowed(offer, model, filter, entry.exactTools),
-    )
+  // On the client's own key the tokens cost us nothing, so no prompt is dearer than its rate.
+  const fitsIn = (offer: Offer) => fits(offer, shape, capacity.own.has(offer) ? 0 : promptTokens)
+  const allowed = (offers: Iterable<Offer>, isFit: (offer: Offer) => boolean) =>
+    [...offers].filter((offer) => isFit(offer) && isAllowed(offer, model, filter, entry.exactTools))
 
   // How an offer fares with our key says nothing of another key's standing there.
   const ownStateOf: OfferStates = (offerId) => ({ ...stateOf(offerId), health: 'ready' })
-  const own = orderOffers(allowed(capacity.own.keys()), order, ownStateOf, random).flatMap((offer) =>
+  const own = orderOffers(allowed(capacity.own.keys(), fitsIn), order, ownStateOf, random).flatMap((offer) =>
     capacity.own.get(offer)!.map((providerKeyId) => ({ offer, providerKeyId, isHealthy: true })),
   )
   const isChosen = own.length > 0 && !allowFallbacks && pinned.length === 0
-  const shared = isChosen ? [] : orderOffers(allowed(capacity.shared), order, stateOf, random)
+  const shared = isChosen
+    ? []
+    : orderOffers(
+        allowed(capacity.shared, (offer) => fits(offer, shape, promptTokens)),
+        order,
+        stateOf,
+        random,
+      )
   const targets = [
     ...own,
     ...shared.map((offer) => ({ offer, providerKeyId: null, isHealthy: isHealthy(stateOf(offer.id)) })),
@@ -207,73 +213,10 @@ function choicesOf(
     return candidate ? [{ candidate, isHealthy }] : []
   })
   if (choices.length === 0) {
-    const isTooLong =
-      model.offers.length > 0 && !model.offers.some((offer) => fits(offer, shape, promptTokens))
+    const isTooLong = model.offers.length > 0 && !model.offers.some(fitsIn)
     obstacles.add(isTooLong ? 'context' : capacity.ownOnly ? 'own-keys' : 'preferences')
   }
   return choices
-}
-
-/** The bound of a prompt's tokens comes out at about so many times their count, for prose. */
-const BOUND_PER_TOKEN = 1.8
-
-/** Whether a prompt can be within an offer's window, and is likely to be within the part of it that its rate covers. */
-function fits(offer: Offer, shape: RequestShape, promptTokensBound: number): boolean {
-  const { contextLength = Number.POSITIVE_INFINITY, coveredTokens = Number.POSITIVE_INFINITY } = offer
-  return shape.promptTokensAtLeast < contextLength && promptTokensBound <= coveredTokens * BOUND_PER_TOKEN
-}
-
-/** An offer, and the client's own key that it is to be used with; null: with ours. */
-interface Target {
-  offer: Offer
-  providerKeyId: string | null
-}
-
-/** The candidate with the completion limit it gets, or null when not one token fits under the price cap. */
-function toCandidate(
-  entry: Entry,
-  { offer, providerKeyId }: Target,
-  request: ChatRequest,
-  promptTokens: number,
-  { defaultCompletionLimit, byokFeePercent }: PlanOptions,
-): Candidate | null {
-  const { model } = entry
-  const wanted = request.completionLimit ?? defaultCompletionLimit
-  const limit = limitUnderCap(
-    Math.min(wanted, model.maxOutputTokens, offer.maxOutputTokens ?? model.maxOutputTokens),
-    model,
-    promptTokens,
-    request.preferences,
-  )
-  if (limit < 1) return null
-  const isOwn = providerKeyId !== null
-  const rate = isOwn ? feeRate(model.rate, byokFeePercent) : model.rate
-  return {
-    offerId: offer.id,
-    modelId: model.id,
-    requestedModel: entry.asked,
-    rate: { prompt: String(rate.prompt), completion: String(rate.completion) },
-    rateVersion: isOwn ? feeRateVersion(model, byokFeePercent) : model.rateVersion,
-    contextLength: Math.min(model.contextLength, offer.contextLength ?? model.contextLength),
-    completionLimit: limit,
-    reasoning: model.reasoning,
-    ...(isOwn && { providerKeyId }),
-  }
-}
-
-function limitUnderCap(
-  limit: number,
-  model: Model,
-  promptTokens: number,
-  preferences: ProviderPreferences,
-): number {
-  const cap = preferences.maxPrice.request
-  if (cap === undefined) return limit
-  const left = cap - BigInt(promptTokens) * model.rate.prompt
-  if (left < 0n) return 0
-  if (model.rate.completion === 0n) return limit
-  const affordable = left / model.rate.completion
-  return affordable < BigInt(limit) ? Number(affordable) : limit
 }
 
 function priced(candidates: Candidate[], promptTokens: number): RoutingPlan {
@@ -294,39 +237,4 @@ function priced(candidates: Candidate[], promptTokens: number): RoutingPlan {
     dearestCompletionRate: max(rates),
     completionLimit: Math.max(...candidates.map((candidate) => candidate.completionLimit)),
   }
-}
-
-function refusal(obstacles: Set<Obstacle>, shape: RequestShape): ApiError {
-  if (obstacles.has('own-keys')) {
-    return new ApiError(
-      'no_provider_available',
-      "None of this account's own provider keys meets the preferences of this request, and they allow no fallback to shared capacity. Loosen `provider`, or set `allow_fallback` on the key.",
-      { shouldRetry: false },
-    )
-  }
-  if (obstacles.has('preferences')) {
-    return new ApiError(
-      'no_provider_available',
-      'No provider meets the preferences of this request. Loosen `provider` or the model suffix.',
-      {
-        shouldRetry: false,
-      },
-    )
-  }
-  if (obstacles.has('context')) {
-    return new ApiError(
-      'context_length_exceeded',
-      'The messages are longer than the context window of any eligible model. Shorten them.',
-      {
-        param: 'messages',
-      },
-    )
-  }
-  return new ApiError(
-    'unsupported_shape',
-    `No eligible model takes this input (${shape.modalities.join(', ')}). Choose a model that does.`,
-    {
-      param: 'messages',
-    },
-  )
 }

@@ -186,6 +186,17 @@ describe("a plan with the client's own keys", () => {
     ])
   })
 
+  it('sends prompts that would cost us more than they bring in to a key that somebody else pays for', () => {
+    const long = offer(provider('e'), { coveredTokens: 1 })
+    const models = [model('w', [long])]
+    const small = { ...catalog, models: new Map([['w', models[0]!]]), offers: new Map([[long.id, long]]) }
+    const request = parseChatRequest({ messages: [{ role: 'user', content: 'Hi' }], model: 'w' })
+    const options = { defaultCompletionLimit: 100, byokFeePercent: 5, maxCandidates: 8, random: () => 0.5 }
+    expect(() => planRoute(request, 50, small, options)).toThrow('longer than the context')
+    const own = planRoute(request, 50, small, { ...options, providerKeys: [key('k', 'e', true)] })
+    expect(own.candidates.map(({ providerKeyId }) => providerKeyId)).toEqual(['k'])
+  })
+
   it('brings no key to a provider that asks for none', () => {
     expect(targets({ model: 'z' }, [key('k', 'd')])).toEqual([['d/up', 'ours']])
     expect(capacityFor(models[2]!, [key('k', 'd')])).toMatchObject({ ownOnly: false, shared: [keyless] })
