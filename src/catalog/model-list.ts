@@ -1,5 +1,11 @@
-import type { CatalogSnapshot, Model, Offer, TokenRates } from '../core/catalog.ts'
-import { formatRate } from '../core/money.ts'
+import {
+  type CatalogSnapshot,
+  isAvailable,
+  type Model,
+  type Offer,
+  type TokenRates,
+} from '../core/catalog.ts'
+import { formatRate, picoUsdPerToken } from '../core/money.ts'
 
 const OWNER = 'switchyard'
 
@@ -32,21 +38,49 @@ export function catalogModel(model: Model) {
     list_price: prices(model.listPrice),
     rate: prices(model.rate),
     rate_version: model.rateVersion,
-    offers: model.offers.map(catalogOffer),
+    available: isAvailable(model),
+    margin: marginRange(model),
+    offers: [
+      ...model.offers.map((offer) => catalogOffer(offer, model, offer.withheld ?? null)),
+      ...(model.withdrawn ?? []).map(({ offer, reason }) => catalogOffer(offer, model, reason)),
+    ],
   }
 }
 
-const catalogOffer = (offer: Offer) => ({
+const catalogOffer = (offer: Offer, model: Model, withheld: string | null) => ({
   id: offer.id,
   provider: offer.provider.id,
   upstream_model: offer.upstreamModel,
   cost: prices(offer.cost),
-  shared: offer.shared,
+  /** `assumed`: our usual share of the list price, which no document states. */
+  cost_basis: offer.costStated ? 'stated' : 'assumed',
+  margin: prices(marginOf(offer, model)),
+  shared: withheld === null,
+  /** Why it is not: `no_key`, `loss`, `unlisted` or `disabled`. */
+  withheld,
   zdr: offer.provider.zdr,
   data_collection: offer.provider.dataCollection,
   exact_tools: offer.exactTools,
   assistant_prefill: offer.assistantPrefill,
 })
+
+/** What is left of the rate after the cost, a million tokens; negative where we would lose. */
+const marginOf = ({ cost }: Offer, { rate }: Model): TokenRates => ({
+  prompt: picoUsdPerToken(rate.prompt - cost.prompt),
+  completion: picoUsdPerToken(rate.completion - cost.completion),
+})
+
+/** The worst and best margin among the offers that serve calls; null where none does. */
+function marginRange(model: Model) {
+  const margins = model.offers.filter((offer) => offer.shared).map((offer) => marginOf(offer, model))
+  if (margins.length === 0) return null
+  const pick = (best: boolean) => {
+    const extreme = (kind: keyof TokenRates) =>
+      margins.map((margin) => margin[kind]).reduce((a, b) => (a > b === best ? a : b))
+    return prices({ prompt: extreme('prompt'), completion: extreme('completion') })
+  }
+  return { worst: pick(false), best: pick(true) }
+}
 
 const prices = ({ prompt, completion }: TokenRates) => ({
   prompt: formatRate(prompt),

@@ -4,11 +4,16 @@
  *   import FILE [--check]   checks a catalog file and puts it in CATALOG_FILE's place
  *   show [ID] [--all]       the catalog in use, or one model of it; --all also without their keys
  *   sync                    asks every provider for its models and prints what appeared and disappeared
+ *   apply FILE              makes a document the operator's edits: over everything else, in the whole fleet
+ *   edits                   every version of those edits
+ *   revert VERSION          makes an earlier version of them hold again
+ *   history MODEL           the rates a model had
  *
  * Each prints JSON with --json and exits non-zero on failure.
  */
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { type CatalogOverlay, readOverlay } from '../catalog/catalog-overlay.ts'
 import { createCatalogStore } from '../catalog/catalog-store.ts'
 import { compareListings, type ListingComparison } from '../catalog/compare-listings.ts'
 import { checkCatalogFile, installCatalogFile } from '../catalog/install-catalog-file.ts'
@@ -16,16 +21,15 @@ import { catalogModel, catalogModelList } from '../catalog/model-list.ts'
 import { type Config, readConfig } from '../config.ts'
 import { type CatalogSnapshot, findModel, isAvailable, type Model } from '../core/catalog.ts'
 import { formatRate } from '../core/money.ts'
+import { createRedis } from '../platform/redis.ts'
+import { applyEdits, fixedOverlay, listEdits, revertEdits, showRateHistory } from './catalog-edits.ts'
 import { type CommandOutput, runCommand, UsageError } from './run-command.ts'
 
 const USAGE = `usage: catalog import FILE [--check] [--json]
        catalog show [ID] [--all] [--json]
-       catalog sync [--json]`
-
-type CatalogConfig = Pick<
-  Config,
-  'catalogFile' | 'simulatedProvidersUrl' | 'ollamaUrl' | 'discountPercent' | 'openWeightsDiscountPercent'
->
+       catalog sync [--json]
+       catalog apply FILE | edits | revert VERSION [--json]
+       catalog history MODEL [--json]`
 
 async function run(positionals: string[], flags: { all: boolean; check: boolean }): Promise<CommandOutput> {
   const [command, argument, ...rest] = positionals
@@ -33,29 +37,40 @@ async function run(positionals: string[], flags: { all: boolean; check: boolean 
   const config = catalogConfig()
   switch (command) {
     case 'import':
-      if (argument === undefined) throw new UsageError(USAGE)
       // npm runs scripts in the project's folder; paths are meant from where it was called.
-      return importFile(resolve(process.env.INIT_CWD ?? '', argument), config, flags.check)
+      return importFile(resolve(process.env.INIT_CWD ?? '', required(argument)), config, flags.check)
     case 'show':
       return show(argument, await loadSnapshot(config), flags.all)
     case 'sync':
       if (argument !== undefined) throw new UsageError(USAGE)
       return sync(await loadSnapshot(config))
+    case 'apply':
+      return applyEdits(resolve(process.env.INIT_CWD ?? '', required(argument)))
+    case 'edits':
+      return listEdits()
+    case 'revert':
+      return revertEdits(required(argument))
+    case 'history':
+      return showRateHistory(required(argument))
     default:
       throw new UsageError(USAGE)
   }
 }
 
+function required(argument: string | undefined): string {
+  if (argument === undefined) throw new UsageError(USAGE)
+  return argument
+}
+
 /** The settings of the catalog. It works before there is a database, so what others need is made up. */
-function catalogConfig(): CatalogConfig {
+function catalogConfig(): Config {
   const notUsed = { DATABASE_URL: 'not used', REDIS_URL: 'not used', MASTER_KEY: '0'.repeat(64) }
   return readConfig({ ...notUsed, ...process.env })
 }
 
-async function importFile(path: string, config: CatalogConfig, checkOnly: boolean): Promise<CommandOutput> {
-  const { catalogFile, discountPercent, openWeightsDiscountPercent } = config
-  const generatedAt = Math.floor(Date.now() / 1000)
-  const options = { discountPercent, openWeightsDiscountPercent, generatedAt }
+async function importFile(path: string, config: Config, checkOnly: boolean): Promise<CommandOutput> {
+  const { catalogFile } = config
+  const options = { ...config, generatedAt: Math.floor(Date.now() / 1000) }
   const checked = await checkCatalogFile(path, config.simulatedProvidersUrl, options)
   if (checked.kind === 'problems') {
     const text = `Not imported:\n  ${checked.problems.join('\n  ')}`
@@ -88,14 +103,31 @@ function missingKeys(catalog: CatalogSnapshot): string[] {
   return [...new Set(names)].filter((name) => !process.env[name]).sort()
 }
 
-async function loadSnapshot(config: CatalogConfig): Promise<CatalogSnapshot> {
+async function loadSnapshot(config: Config): Promise<CatalogSnapshot> {
   const toStderr = ({ err }: { err: unknown }, message: string) => {
     process.stderr.write(`${message}: ${(err as Error).message}\n`)
   }
   const logger = { info: () => undefined, warn: toStderr, error: toStderr }
-  const store = await createCatalogStore({ ...config, environment: process.env, logger })
+  const overlay = fixedOverlay(process.env.REDIS_URL ? await readSharedOverlay(config, toStderr) : null)
+  const store = await createCatalogStore({ ...config, environment: process.env, overlay, logger })
   store.close()
   return store.snapshot()
+}
+
+/** What the fleet adds to the catalog; null, with a warning, where Redis cannot be asked. */
+async function readSharedOverlay(
+  { redisUrl }: Config,
+  warn: (fields: { err: unknown }, message: string) => void,
+): Promise<CatalogOverlay | null> {
+  const redis = createRedis({ url: redisUrl, name: 'switchyard-catalog', mode: 'fail-fast' })
+  try {
+    return await readOverlay(redis)
+  } catch (error) {
+    warn({ err: error }, 'Redis cannot be asked, so this is without the edits of operators')
+    return null
+  } finally {
+    redis.disconnect()
+  }
 }
 
 function show(id: string | undefined, catalog: CatalogSnapshot, all: boolean): CommandOutput {

@@ -1,0 +1,120 @@
+import { readFile } from 'node:fs/promises'
+import { createCatalogEdits, type StoredDocument } from '../catalog/catalog-edits-store.ts'
+import { type CatalogOverlay, readOverlay } from '../catalog/catalog-overlay.ts'
+import { createCatalogStore } from '../catalog/catalog-store.ts'
+import { type RateEntry, readRateHistory } from '../catalog/rate-history-store.ts'
+import { readConfig } from '../config.ts'
+import { formatRate, picoUsdPerToken } from '../core/money.ts'
+import { type CommandClients, openClients } from './clients.ts'
+import type { CommandOutput } from './run-command.ts'
+
+const HISTORY_MAX = 100
+const AUTHOR = `operator at ${process.env.USER || 'the command line'}`
+
+/** An overlay as it was read once, for a command. */
+export const fixedOverlay = (overlay: CatalogOverlay | null) => ({
+  current: () => overlay,
+  onChange: () => () => undefined,
+})
+
+/** `catalog apply FILE`: makes a document the operator's edits, for the whole fleet. */
+export async function applyEdits(path: string): Promise<CommandOutput> {
+  const content: unknown = JSON.parse(await readFile(path, 'utf8'))
+  return withEdits(async (edits) => describe(await edits.apply(content, AUTHOR)))
+}
+
+/** `catalog revert VERSION`: makes earlier edits hold again. */
+export const revertEdits = (version: string): Promise<CommandOutput> =>
+  withEdits(async (edits) => {
+    const reverted = await edits.revert(version, AUTHOR)
+    if (reverted === null) throw new Error(`There are no edits ${version}.`)
+    return describe(reverted)
+  })
+
+/** `catalog edits`: all versions, newest first. */
+export const listEdits = (): Promise<CommandOutput> =>
+  withEdits(async (edits) => {
+    const versions = await edits.history(HISTORY_MAX)
+    const line = ({ version, author, createdAt }: StoredDocument) =>
+      `${version.padStart(6)}  ${createdAt.toISOString()}  ${author}`
+    const data = versions.map(({ version, author, createdAt, content }) => ({
+      version,
+      author,
+      created_at: createdAt.toISOString(),
+      content,
+    }))
+    return { data: { edits: data }, text: versions.map(line).join('\n') || 'No edits yet.' }
+  })
+
+/** `catalog history MODEL`: the rates it had, newest first. */
+export const showRateHistory = (modelId: string): Promise<CommandOutput> =>
+  withClients(async ({ postgres }) => {
+    const entries = await readRateHistory(postgres, modelId, HISTORY_MAX)
+    const text = (rate: bigint) => formatRate(picoUsdPerToken(rate))
+    const line = (entry: RateEntry) =>
+      `${entry.effectiveAt.toISOString()}  ${entry.rateVersion}  ${text(entry.prompt)} / ${text(entry.completion)} USD per million tokens`
+    const data = entries.map((entry) => ({
+      effective_at: entry.effectiveAt.toISOString(),
+      rate_version: entry.rateVersion,
+      rate: { prompt: text(entry.prompt), completion: text(entry.completion) },
+      list_price: { prompt: text(entry.listPrompt), completion: text(entry.listCompletion) },
+      source: entry.source,
+    }))
+    return {
+      data: { model: modelId, rates: data },
+      text: entries.map(line).join('\n') || 'No rate is recorded.',
+    }
+  })
+
+function withEdits(
+  run: (edits: ReturnType<typeof createCatalogEdits>) => Promise<CommandOutput>,
+): Promise<CommandOutput> {
+  return withClients(async (clients) => {
+    const redis = clients.redis()
+    const overlay = fixedOverlay(await readOverlay(redis))
+    const quiet = () => undefined
+    const logger = { info: quiet, warn: quiet, error: quiet }
+    const catalog = await createCatalogStore({
+      ...readConfig(process.env),
+      environment: process.env,
+      overlay,
+      logger,
+    })
+    try {
+      return await run(createCatalogEdits({ postgres: clients.postgres, redis, check: catalog.check }))
+    } finally {
+      catalog.close()
+    }
+  })
+}
+
+async function withClients(run: (clients: CommandClients) => Promise<CommandOutput>): Promise<CommandOutput> {
+  const clients = openClients(readConfig(process.env), 'switchyard-catalog')
+  try {
+    return await run(clients)
+  } finally {
+    await clients.close()
+  }
+}
+
+type Applied = Awaited<ReturnType<ReturnType<typeof createCatalogEdits>['apply']>>
+
+function describe(applied: Applied): CommandOutput {
+  switch (applied.kind) {
+    case 'applied': {
+      const { version } = applied.document
+      const late = applied.announced ? '' : ' Redis is away; they are used once it is back.'
+      return { data: { version, announced: applied.announced }, text: `Edits ${version} hold now.${late}` }
+    }
+    case 'problems': {
+      const text = `Not applied:\n  ${applied.problems.join('\n  ')}`
+      return { data: { error: 'the document is not valid', problems: applied.problems }, text, failed: true }
+    }
+    case 'conflict':
+      return {
+        data: { error: 'others applied edits meanwhile' },
+        text: 'Others applied edits meanwhile.',
+        failed: true,
+      }
+  }
+}

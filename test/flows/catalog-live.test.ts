@@ -1,0 +1,180 @@
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { startStack, type TestStack } from '../helpers/stack.ts'
+
+/** Everything that runs sees a change within this. */
+const VISIBLE_MS = 2_000
+
+const NAMES = ['one', 'two', 'three', 'four']
+let listed = [...NAMES]
+/** How often the list was asked for. */
+let lists = 0
+let stack: TestStack
+let lister: Server
+let key: string
+
+beforeAll(async () => {
+  // Its list of models is the test's, its answers are the simulated providers'.
+  lister = createServer(async (request, response) => {
+    if (request.url === '/v1/models') {
+      lists += 1
+      return response.end(JSON.stringify({ data: listed.map((name) => ({ id: `words-3.tag-${name}` })) }))
+    }
+    const body = Buffer.concat(await Array.fromAsync(request))
+    const answer = await fetch(`${stack.providers.url}/alpha${request.url}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body,
+    })
+    response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? '' })
+    response.end(Buffer.from(await answer.arrayBuffer()))
+  }).listen(0, '127.0.0.1')
+  await once(lister, 'listening')
+  const { port } = lister.address() as AddressInfo
+  stack = await startStack({ models: {}, apis: 2, environment: { CATALOG_SYNC_MS: '1000' } })
+  await writeFile(stack.catalogFile, JSON.stringify(document(`http://127.0.0.1:${port}/v1`)))
+  key = (await stack.account('5.00')).key
+  await vi.waitFor(async () => expect(await statusOf('test/four')).toBe(200), { timeout: 10_000 })
+})
+
+afterAll(async () => {
+  await stack.close()
+  lister.close()
+})
+
+function document(baseUrl: string) {
+  const models = NAMES.map((name) => ({
+    id: `test/${name}`,
+    vendor: 'test',
+    context_length: 8_000,
+    list_price: { prompt: '1.00', completion: '2.00' },
+    offers: [{ provider: 'lister', upstream_model: `words-3.tag-${name}` }],
+  }))
+  return { replace: true, providers: [{ id: 'lister', base_url: baseUrl }], models }
+}
+
+async function statusOf(model: string, url = stack.url): Promise<number> {
+  const response = await fetch(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model, messages: [{ role: 'user', content: 'hi' }] }),
+  })
+  await response.body?.cancel()
+  return response.status
+}
+
+interface FeedEntry {
+  id: string
+  status: string
+  prompt: string
+}
+
+async function feedEntry(model: string, url: string): Promise<FeedEntry> {
+  const feed = (await (await fetch(`${url}/pricing.json`)).json()) as { data: FeedEntry[] }
+  return feed.data.find(({ id }) => id === model)!
+}
+
+/** Resolves when all API instances show something of a model; returns after how many milliseconds. */
+async function untilEverywhere(model: string, expected: Partial<FeedEntry>): Promise<number> {
+  const started = performance.now()
+  await vi.waitFor(
+    async () => {
+      for (const url of stack.urls) expect(await feedEntry(model, url)).toMatchObject(expected)
+    },
+    { timeout: 15_000, interval: 20 },
+  )
+  return performance.now() - started
+}
+
+async function apply(content: object): Promise<string> {
+  const file = `${stack.catalogFile}.edits.json`
+  await writeFile(file, JSON.stringify(content))
+  const { code, json } = await stack.command('catalog', 'apply', file)
+  expect(code, JSON.stringify(json)).toBe(0)
+  return String(json.version)
+}
+
+test("a model that a provider's list loses is not used any more, and used again when it is back, while calls run", async () => {
+  listed = ['one', 'two', 'three']
+  await untilEverywhere('test/four', { status: 'unavailable' })
+  expect(await statusOf('test/four')).toBe(503)
+  expect(await statusOf('test/three')).toBe(200)
+  listed = [...NAMES]
+  await untilEverywhere('test/four', { status: 'available' })
+  expect(await statusOf('test/four')).toBe(200)
+})
+
+test('a list that loses most of its models changes nothing', async () => {
+  listed = ['one']
+  const before = lists
+  await vi.waitFor(() => expect(lists).toBeGreaterThan(before + 3), { timeout: 15_000, interval: 50 })
+  for (const name of NAMES) expect(await statusOf(`test/${name}`)).toBe(200)
+  listed = [...NAMES]
+})
+
+test("an operator's edits are in force everywhere within two seconds, and can be taken back", async () => {
+  const first = await apply({
+    changes: { models: [{ id: 'test/one', rate: { prompt: '1.50', completion: '3' } }] },
+  })
+  expect(await untilEverywhere('test/one', { prompt: '1.50' })).toBeLessThan(VISIBLE_MS)
+  await apply({ changes: { models: [{ id: 'test/one', disabled: true }] } })
+  expect(await untilEverywhere('test/one', { status: 'unavailable', prompt: '0.95' })).toBeLessThan(
+    VISIBLE_MS,
+  )
+  for (const url of stack.urls) expect(await statusOf('test/one', url)).toBe(503)
+  expect((await stack.command('catalog', 'revert', first)).code).toBe(0)
+  expect(await untilEverywhere('test/one', { status: 'available', prompt: '1.50' })).toBeLessThan(VISIBLE_MS)
+  expect(await statusOf('test/one')).toBe(200)
+})
+
+test('a rate that changes leaves past charges alone, and every rate is remembered', async () => {
+  const account = await stack.account('5.00')
+  const ask = async () => {
+    const response = await fetch(`${stack.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${account.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'test/two', messages: [{ role: 'user', content: 'hi' }] }),
+    })
+    return ((await response.json()) as { id: string }).id
+  }
+  const chargeOf = async (id: string) => {
+    const call = await stack.postgres.callRecord.findUniqueOrThrow({ where: { id } })
+    const at = (prompt: bigint, completion: bigint) =>
+      BigInt(call.promptTokens) * prompt + BigInt(call.completionTokens) * completion
+    return { chargePico: call.chargePico, rateVersion: call.rateVersion, at }
+  }
+  const before = await ask()
+  await stack.settled(account.accountId)
+  const charged = await chargeOf(before)
+  expect(charged.chargePico).toBe(charged.at(950_000n, 1_900_000n))
+  await apply({ changes: { models: [{ id: 'test/two', rate: { prompt: '7', completion: '14' } }] } })
+  await untilEverywhere('test/two', { prompt: '7.00' })
+  const after = await ask()
+  await stack.settled(account.accountId)
+  const still = await chargeOf(before)
+  expect([still.chargePico, still.rateVersion]).toEqual([charged.chargePico, charged.rateVersion])
+  const dearer = await chargeOf(after)
+  expect(dearer.chargePico).toBe(dearer.at(7_000_000n, 14_000_000n))
+  expect(dearer.rateVersion).not.toBe(charged.rateVersion)
+  await vi.waitFor(async () => {
+    const rates = await stack.postgres.rateVersion.findMany({ where: { modelId: 'test/two' } })
+    expect(rates.map(({ prompt }) => prompt)).toEqual([950_000n, 7_000_000n])
+  })
+  const { json } = await stack.command('catalog', 'history', 'test/two')
+  expect(json.rates).toMatchObject([{ rate: { prompt: '7.00' } }, { rate: { prompt: '0.95' } }])
+})
+
+test('edits outlive a Redis that lost its data', async () => {
+  await apply({ changes: { models: [{ id: 'test/three', rate: { prompt: '4', completion: '8' } }] } })
+  await untilEverywhere('test/three', { prompt: '4.00' })
+  await stack.redis.flushall()
+  await vi.waitFor(async () => expect(await stack.redis.hexists('sy:catalog:overlay', 'stored')).toBe(1), {
+    timeout: 5_000,
+  })
+  for (const url of stack.urls) expect(await feedEntry('test/three', url)).toMatchObject({ prompt: '4.00' })
+  await apply({ changes: {} })
+  expect(await untilEverywhere('test/three', { prompt: '0.95' })).toBeLessThan(VISIBLE_MS)
+})
