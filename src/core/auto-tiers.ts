@@ -33,26 +33,41 @@ export function autoTiers(ladder: readonly Model[]): AutoTiers {
 /**
  * Sorts models into tiers by price, since price is the one sign of strength that is known of every model: four
  * bands of equal ratio from the cheapest to the dearest. Within a band models are taken for equals in price;
- * those with more signs of a current and well-kept model come first, the cheaper first among those.
+ * those with more signs of a current and well-kept model come first, the cheaper first among those. A model that
+ * the catalog puts into a tier stands there, and before the others.
  */
 function buildTiers(ladder: readonly Model[]): AutoTiers {
-  const isUsual = (model: Model) => model.contextLength >= USUAL_CONTEXT_TOKENS && usd(model) <= DEAREST_USD
+  const isUsual = (model: Model) =>
+    model.autoTier !== undefined || (model.contextLength >= USUAL_CONTEXT_TOKENS && usd(model) <= DEAREST_USD)
   const usual = ladder.filter(isUsual)
   const models = usual.length > 0 ? usual : ladder
-  const logs = models.map((model) => Math.log(Math.max(CHEAPEST_USD, usd(model))))
-  const least = Math.min(...logs)
-  const span = Math.max(...logs) - least || 1
+  const bandOf = priceBands(models.filter((model) => model.autoTier === undefined))
   const tiers: Record<Tier, Model[]> = { light: [], standard: [], strong: [], frontier: [] }
-  for (const [index, model] of models.entries()) {
-    const band = Math.floor((TIERS.length * (logs[index]! - least)) / span)
-    tiers[TIERS[Math.min(TIERS.length - 1, band)]!].push(model)
-  }
+  for (const model of models) tiers[model.autoTier ?? bandOf(model)].push(model)
   const vendors = vendorSizes(ladder)
   const rank = new Map(models.map((model) => [model, merits(model, vendors)]))
   for (const tier of TIERS) {
-    tiers[tier].sort((a, b) => rank.get(b)! - rank.get(a)! || usd(a) - usd(b) || (a.id < b.id ? -1 : 1))
+    tiers[tier].sort(
+      (a, b) =>
+        Number(b.autoTier !== undefined) - Number(a.autoTier !== undefined) ||
+        rank.get(b)! - rank.get(a)! ||
+        usd(a) - usd(b) ||
+        (a.id < b.id ? -1 : 1),
+    )
   }
   return { tiers, lastResorts: usual.length > 0 ? ladder.filter((model) => !isUsual(model)) : [] }
+}
+
+/** Four bands of equal ratio between the cheapest and the dearest of some models. */
+function priceBands(models: readonly Model[]): (model: Model) => Tier {
+  const log = (model: Model) => Math.log(Math.max(CHEAPEST_USD, usd(model)))
+  const logs = models.map(log)
+  const least = Math.min(...logs)
+  const span = Math.max(...logs) - least || 1
+  return (model) => {
+    const band = Math.floor((TIERS.length * (log(model) - least)) / span)
+    return TIERS[Math.min(TIERS.length - 1, band)]!
+  }
 }
 
 /** Mean list price in USD per million tokens, three of prompt to one of completion. */

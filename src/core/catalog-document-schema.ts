@@ -1,3 +1,4 @@
+import { TIERS } from './auto-tiers.ts'
 import { AUTH_HEADERS, OMITTABLE_FIELDS, WIRES } from './catalog.ts'
 import { ROLES } from './chat-request.ts'
 
@@ -162,6 +163,11 @@ const OFFER = {
   },
 } as const
 
+const AUTO_TIER = {
+  enum: [...TIERS],
+  description: 'The tier in which `auto` tries it before others. Default: the one of its price.',
+} as const
+
 const MODEL = {
   type: 'object',
   additionalProperties: false,
@@ -199,6 +205,7 @@ const MODEL = {
     },
     open_weights: { type: 'boolean', default: false, description: 'Discounted more deeply.' },
     auto: { type: 'boolean', default: true, description: 'Whether `auto` may choose it.' },
+    auto_tier: AUTO_TIER,
     list_price: prices("The maker's list price."),
     rate: prices(
       'The retail rate, where the operator sets it himself. Default: the list price less the discount.',
@@ -229,6 +236,7 @@ const CHANGES = {
       id: NAME,
       disabled: disabled('The model'),
       auto: { type: 'boolean' },
+      auto_tier: AUTO_TIER,
       list_price: prices("The maker's list price."),
       rate: prices('The retail rate.'),
     }),

@@ -1,4 +1,5 @@
 import { Ajv, type ErrorObject } from 'ajv'
+import type { Tier } from './auto-tiers.ts'
 import type { ProviderQuirks, Wire } from './catalog.ts'
 import { CATALOG_DOCUMENT_SCHEMA } from './catalog-document-schema.ts'
 
@@ -60,6 +61,7 @@ export interface DocumentModel {
   reasoning?: boolean
   open_weights?: boolean
   auto?: boolean
+  auto_tier?: Tier
   list_price: DocumentPrices
   rate?: DocumentPrices
   disabled?: boolean
@@ -69,7 +71,9 @@ export interface DocumentModel {
 /** Edits of what earlier documents hold: each entry names something, and what is different about it. */
 export interface DocumentChanges {
   providers?: Array<Pick<DocumentProvider, 'id' | 'disabled' | 'cost_percent' | 'zdr' | 'data_collection'>>
-  models?: Array<{ list_price?: DocumentPrices } & Pick<DocumentModel, 'id' | 'disabled' | 'auto' | 'rate'>>
+  models?: Array<
+    { list_price?: DocumentPrices } & Pick<DocumentModel, 'id' | 'disabled' | 'auto' | 'auto_tier' | 'rate'>
+  >
   offers?: Array<Pick<DocumentOffer, 'provider' | 'upstream_model' | 'disabled' | 'cost'>>
 }
 

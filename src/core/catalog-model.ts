@@ -69,6 +69,7 @@ export function toModel(
     rateVersion: shortHash(`${formatRate(rate.prompt)} ${formatRate(rate.completion)}`),
     updatedAt,
     auto: model.auto ?? true,
+    ...(model.auto_tier && { autoTier: model.auto_tier }),
     offers,
     ...(withdrawn.length > 0 && { withdrawn }),
   }

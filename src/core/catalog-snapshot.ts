@@ -124,6 +124,8 @@ function assemble(
     .sort(compareByPrice)
   const preferred = automatic.filter((model) => !lastResorts.has(model))
   const autoLadder = preferred.length > 0 ? preferred : automatic
+  // Worked out now, so that no call waits for it.
+  autoTiers(autoLadder)
   const version = shortHash(JSON.stringify([...models.values()], hashedValue))
   return { version, generatedAt: options.generatedAt, models, offers, autoLadder }
 }

@@ -1,3 +1,4 @@
+import type { Tier } from './auto-tiers.ts'
 import type { PicoUsdPerToken } from './money.ts'
 
 /** The wires a provider can speak; each has a folder of pure mappings under workers/providers. */
@@ -122,6 +123,8 @@ export interface Model {
   updatedAt: number
   /** Whether `auto` may choose it. */
   auto: boolean
+  /** The tier in which `auto` tries it before others; absent: the one of its price. */
+  autoTier?: Tier
   offers: readonly Offer[]
   /** Absent: none. */
   withdrawn?: readonly WithdrawnOffer[]

@@ -150,6 +150,11 @@ describe('auto', () => {
     expect(ids(choose({}, [model('a-obscure/one', 0.1), ...usual, LADDER[3]!]))[0]).toMatch('z-usual/')
   })
 
+  it('uses the tier that the catalog gives a model, before the models that stand there by price', () => {
+    const models = [...LADDER, model('x/chosen', 40, { autoTier: 'light', contextLength: 8_000 })]
+    expect(ids(choose({}, models))[0]).toBe('x/chosen')
+  })
+
   it('keeps a conversation on its target while short turns follow', () => {
     const messages: Array<{ role: string; content: string }> = [{ role: 'user', content: HARD }]
     const first = ids(choose({ messages }))
