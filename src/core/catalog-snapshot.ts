@@ -1,3 +1,4 @@
+import { autoTiers } from './auto-tiers.ts'
 import {
   type CatalogSnapshot,
   compareByPrice,
@@ -82,7 +83,8 @@ export function buildCatalogSnapshot(
     }
   }
   if (problems.length > 0) return { kind: 'problems', problems }
-  return { kind: 'snapshot', snapshot: assemble([...models.values()], providers, options), unknown }
+  const version = versionOf(sources, providers.values(), options)
+  return { kind: 'snapshot', snapshot: assemble([...models.values()], providers, version, options), unknown }
 }
 
 /** What was found of contents that were checked before: most of them are the same from one snapshot to the next. */
@@ -106,6 +108,7 @@ interface CatalogEntry {
 function assemble(
   entries: readonly CatalogEntry[],
   documents: ReadonlyMap<string, DocumentProvider>,
+  version: string,
   options: SnapshotOptions,
 ): CatalogSnapshot {
   const providers = new Map<string, ProviderEntry>()
@@ -126,7 +129,6 @@ function assemble(
   const autoLadder = preferred.length > 0 ? preferred : automatic
   // Worked out now, so that no call waits for it.
   autoTiers(autoLadder)
-  const version = shortHash(JSON.stringify([...models.values()], hashedValue))
   return { version, generatedAt: options.generatedAt, models, offers, autoLadder }
 }
 
@@ -166,8 +168,38 @@ function updatedAtOf(document: CatalogDocument, source: CatalogSource): number {
   return document.dated === undefined ? source.updatedAt : Math.floor(Date.parse(document.dated) / 1000)
 }
 
-/** Times are no content: a file that was only touched, or copied to another machine, is the same catalog. */
-function hashedValue(key: string, value: unknown): unknown {
-  if (key === 'updatedAt') return undefined
-  return typeof value === 'bigint' ? String(value) : value
+/**
+ * Names what a catalog is made of, so that instances with the same documents and keys name it alike. Times are no
+ * content: a file that was only touched, or copied to another machine, is the same catalog.
+ */
+function versionOf(
+  sources: readonly CatalogSource[],
+  providers: Iterable<DocumentProvider>,
+  { isUsable, generatedAt: _generatedAt, unlisted, ...options }: SnapshotOptions,
+): string {
+  const usable = [...providers].filter((provider) => isUsable(toProvider(provider))).map(({ id }) => id)
+  const {
+    discountPercent,
+    openWeightsDiscountPercent,
+    costPercent,
+    openWeightsCostPercent,
+    allowLossOffers,
+  } = options
+  return shortHash(
+    JSON.stringify([
+      sources.map(({ content, autoLastResort = false }) => [hashOf(content), autoLastResort]),
+      usable,
+      [...(unlisted ?? [])].sort(),
+      [discountPercent, openWeightsDiscountPercent, costPercent, openWeightsCostPercent, allowLossOffers],
+    ]),
+  )
+}
+
+const hashedBefore = new WeakMap<object, string>()
+
+function hashOf(content: unknown): string {
+  if (typeof content !== 'object' || content === null) return shortHash(JSON.stringify(content))
+  const known = hashedBefore.get(content) ?? shortHash(JSON.stringify(content))
+  hashedBefore.set(content, known)
+  return known
 }
