@@ -22,14 +22,6 @@ export function readString(fields: Fields, name: string, min: number, max: numbe
   return value
 }
 
-/** Reads a yes or no; the fallback where it is absent. */
-export function readBoolean<T>(fields: Fields, name: string, fallback: T): boolean | T {
-  const value = fields[name]
-  if (value === undefined) return fallback
-  if (typeof value !== 'boolean') throw invalid(name, `\`${name}\` must be true or false.`)
-  return value
-}
-
 /** Reads one of a few words, or its fallback. */
 export function readWord<T extends string>(
   fields: Fields,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { OperatorSession } from '../../../src/core/console-api.ts'
+import type { OperatorSession, OperatorSignInBody } from '../../../src/core/console-api.ts'
 import { consoleClient, signedUp } from '../../helpers/console-client.ts'
 import { startStack, type TestStack } from '../../helpers/stack.ts'
 import { expectError } from '../wire.ts'
@@ -18,7 +18,9 @@ afterAll(() => stack.close())
 
 async function signedIn(key = adminKey) {
   const client = consoleClient(stack.url)
-  const session = await client.json<OperatorSession>(SESSION, { body: { admin_key: key } })
+  const session = await client.json<OperatorSession>(SESSION, {
+    body: { admin_key: key } satisfies OperatorSignInBody,
+  })
   return { client, session }
 }
 
