@@ -149,7 +149,10 @@ export async function createApiRuntime(
     providerKeys: createProviderKeyStore({
       postgres,
       masterKeys: config.masterKeys,
-      announceAccount: (accountId) => announceKeyChange(redis, { accountId }),
+      announceAccount: (accountId) => {
+        keys.forget({ accountId })
+        return announceKeyChange(redis, { accountId })
+      },
     }),
     console: createConsole(config, { postgres, reportsPostgres, redis, accounts, keyStore, gate }),
     topUps: await createTopUps(config, {

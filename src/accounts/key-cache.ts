@@ -45,6 +45,8 @@ export type KeyLookup =
  */
 export interface KeyCache {
   lookup(secret: string): KeyLookup | Promise<KeyLookup>
+  /** Drops what a change touches, before its announcement comes back: who made it here sees it here at once. */
+  forget(change: KeyChange): void
   stop(): Promise<void>
 }
 
@@ -149,6 +151,7 @@ export async function startKeyCache(options: KeyCacheOptions): Promise<KeyCache>
       }
       return judge(entry, clock())
     },
+    forget: drop,
     async stop() {
       stopWatching()
       await Promise.all(misses.values())

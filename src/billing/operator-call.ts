@@ -83,10 +83,12 @@ function settledEvents(record: CallRecord): CallEvent[] {
   return [
     { at: record.admittedAt, kind: 'admitted', event: `admitted, ${usd(record.holdPico)} USD held` },
     { at: record.claimedAt, kind: 'claimed', event: 'claimed by a worker' },
-    ...record.attempts.flatMap(({ offerId, startedAt, durationMs, outcome, httpStatus }): CallEvent[] => {
+    ...record.attempts.flatMap((attempt): CallEvent[] => {
+      const { offerId, startedAt, durationMs, outcome, httpStatus, providerKeyId } = attempt
       const status = httpStatus === null ? '' : ` (HTTP ${httpStatus})`
+      const ownKey = providerKeyId === undefined ? '' : ` on the client's own key ${providerKeyId}`
       return [
-        { at: startedAt, kind: 'attempt', event: `attempt at ${offerId}` },
+        { at: startedAt, kind: 'attempt', event: `attempt at ${offerId}${ownKey}` },
         {
           at: startedAt + durationMs,
           kind: 'attempt_ended',

@@ -119,6 +119,15 @@ describe('the key cache', () => {
     expect(findBySecret.mock.calls.filter(([secret]) => secret === kept.secret)).toHaveLength(1)
   })
 
+  test('what is forgotten is read anew at once, without an announcement', async () => {
+    const { cache, findBySecret } = await open()
+    const { secret } = await keys.create(account, PLAIN)
+    await cache.lookup(secret)
+    cache.forget({ accountId: account })
+    expect(cache.lookup(secret)).toBeInstanceOf(Promise)
+    expect(findBySecret).toHaveBeenCalledTimes(2)
+  })
+
   test('suspending an account stops its keys, resuming it brings them back', async () => {
     const { cache } = await open()
     const accounts = createAccountStore(books.postgres, postLedger)

@@ -295,6 +295,8 @@ describe('while PostgreSQL is away', () => {
     await completionOf(await chat({ model: 'own/plain' }))
     const strict = await accountWithUnreadKey(false)
     const lenient = await accountWithUnreadKey(true)
+    // The announcement of the first key has come by now, and dropped what was read before it.
+    await completionOf(await chat({ model: 'own/plain' }))
     const asked = { model: 'own/plain', provider: { order: ['alpha'] } }
     const uses = async (by: string) => {
       stack.providers.log.clear()
@@ -303,6 +305,9 @@ describe('while PostgreSQL is away', () => {
     }
 
     stack.databaseProxy!.refuse()
+    await expectError(await manage('GET'), 503, 'overloaded')
+    const unsaved = await manage('POST', '', { provider: 'alpha', key: newSecret() })
+    await expectError(unsaved, 503, 'overloaded')
     expect((await uses(key)).seen).toEqual([['alpha', used.secret]])
     const refused = await uses(strict)
     expect(refused.seen).toEqual([])
@@ -314,5 +319,32 @@ describe('while PostgreSQL is away', () => {
     await vi.waitFor(async () => expect((await uses(strict)).response.status).toBe(200), 5_000)
     expect(seen().at(-1)?.[1]).not.toBe(OUR_KEY)
     await expectBooksInOrder(stack)
+  })
+})
+
+describe('a fee of nothing', () => {
+  it('holds nothing, charges nothing, and leaves the books in order', async () => {
+    const free = await startStack({
+      models: { 'own/plain': [{ at: 'alpha', model: 'words-12.auth' }] },
+      providerKeyNames: { alpha: 'BYOK_TEST_KEY_THAT_NOBODY_SET' },
+      environment: { BYOK_FEE_PERCENT: '0' },
+    })
+    try {
+      const account = await free.account('0.01')
+      const stored = await fetch(`${free.url}/v1/provider-keys`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${account.key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ provider: 'alpha', key: newSecret() }),
+      })
+      expect(stored.status).toBe(201)
+      await vi.waitFor(async () =>
+        expect((await caller(free, account.key)({ model: 'own/plain' })).status).toBe(200),
+      )
+      await expectBooksInOrder(free)
+      const [record] = await free.postgres.callRecord.findMany({ where: { accountId: account.accountId } })
+      expect(record).toMatchObject({ status: 'completed', isByok: true, chargePico: 0n, holdPico: 0n })
+    } finally {
+      await free.close()
+    }
   })
 })
