@@ -66,6 +66,20 @@ test.each<[string, unknown, unknown]>([
       required: ['a', 'b'],
     },
   ],
+  [
+    'a reference to a reference is followed, also round in a circle',
+    {
+      type: 'object',
+      properties: { a: { $ref: '#/$defs/b' }, loop: { $ref: '#/$defs/loop' } },
+      $defs: { b: { $ref: '#/$defs/c' }, c: { type: 'string' }, loop: { $ref: '#/$defs/loop' } },
+    },
+    { type: 'object', properties: { a: { type: 'string' }, loop: {} } },
+  ],
+  [
+    'keywords of the wrong type go',
+    { type: 'object', properties: { a: {} }, required: 5, allOf: [{ required: 'a', title: ['b'] }] },
+    { type: 'object', properties: { a: {} } },
+  ],
   ['an array says what is in it', { type: 'array' }, { type: 'array', items: {} }],
 ])('%s', (_, schema, expected) => {
   expect(openApiSchema(schema)).toEqual(expected)

@@ -17,6 +17,7 @@ const KEPT = [
   'required',
   'propertyOrdering',
 ] as const
+const LISTS = new Set<string>(['required', 'propertyOrdering'])
 
 const FORMATS: Readonly<Record<string, readonly string[]>> = {
   string: ['date-time', 'enum'],
@@ -50,7 +51,12 @@ function convert(schema: Fields, conversion: Conversion, within: readonly string
   if (isCut || conversion.partsLeft-- <= 0) return result
   const path = typeof reference === 'string' ? [...within, reference] : within
   const target = resolve(schema, conversion.root)
-  for (const keyword of KEPT) if (target[keyword] !== undefined) result[keyword] = target[keyword]
+  if (typeof reference === 'string' && typeof target.$ref === 'string')
+    return convert(target, conversion, path)
+  for (const keyword of KEPT) {
+    const value = target[keyword]
+    if (value !== undefined && Array.isArray(value) === LISTS.has(keyword)) result[keyword] = value
+  }
   const below = (value: unknown): Fields => (isObject(value) ? convert(value, conversion, path) : {})
 
   putType(target, result)

@@ -1,0 +1,169 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { FAILURE_KINDS } from '../../src/core/attempt-failure.ts'
+import { WIRES, type Wire } from '../../src/core/catalog.ts'
+import { type ChatMessage, parseChatRequest } from '../../src/core/chat-request.ts'
+import { type CompletionEvent, FINISH_REASONS } from '../../src/core/completion.ts'
+import * as anthropicErrors from '../../workers/providers/anthropic-messages/error-map.ts'
+import * as anthropic from '../../workers/providers/anthropic-messages/request.ts'
+import { MessagesReader } from '../../workers/providers/anthropic-messages/stream.ts'
+import * as chatErrors from '../../workers/providers/chat-completions/error-map.ts'
+import * as chat from '../../workers/providers/chat-completions/request.ts'
+import { readStreamEvent, readWholeReply } from '../../workers/providers/chat-completions/stream.ts'
+import * as googleErrors from '../../workers/providers/google-generate-content/error-map.ts'
+import * as google from '../../workers/providers/google-generate-content/request.ts'
+import { GenerateContentReader } from '../../workers/providers/google-generate-content/stream.ts'
+import type { AnswerReader } from '../../workers/providers/wire-mapping.ts'
+import { offerAt } from '../helpers/scripted-provider.ts'
+
+const WIRE: Record<
+  Wire,
+  { open: () => AnswerReader } & typeof chatErrors & Pick<typeof chat, 'requestBody'>
+> = {
+  'chat-completions': {
+    open: () => ({ event: readStreamEvent, whole: readWholeReply }),
+    ...chatErrors,
+    requestBody: chat.requestBody,
+  },
+  'anthropic-messages': {
+    open: () => new MessagesReader(),
+    ...anthropicErrors,
+    requestBody: anthropic.requestBody,
+  },
+  'google-generate-content': {
+    open: () => new GenerateContentReader(),
+    ...googleErrors,
+    requestBody: google.requestBody,
+  },
+}
+
+/** The value with one part of it, somewhere, replaced by anything at all. */
+function damaged(value: unknown): fc.Arbitrary<unknown> {
+  const anything = fc.jsonValue({ maxDepth: 2 })
+  if (typeof value !== 'object' || value === null) return anything
+  const keys = Object.keys(value)
+  if (keys.length === 0) return anything
+  const within = fc.constantFrom(...keys).chain((key) =>
+    damaged((value as Record<string, unknown>)[key]).map((part) => {
+      const copy = structuredClone(value) as Record<string, unknown>
+      copy[key] = part
+      return copy
+    }),
+  )
+  return fc.oneof({ weight: 1, arbitrary: anything }, { weight: 6, arbitrary: within })
+}
+
+describe.each(WIRES)('%s', (wire) => {
+  const { open, failureOfErrorObject, failureOfStatus, requestBody } = WIRE[wire]
+  const folder = new URL(`../fixtures/${wire}/`, import.meta.url)
+  const events = readdirSync(folder)
+    .filter((name) => name.endsWith('.sse.txt'))
+    .flatMap((name) => readFileSync(new URL(name, folder), 'utf8').match(/(?<=^data: )\{.*\}$/gm) ?? [])
+    .map((data) => JSON.parse(data) as unknown)
+
+  const expectKnown = (event: CompletionEvent) => {
+    expect(['text', 'refusal', 'tool-calls', 'finish', 'usage']).toContain(event.kind)
+    if (event.kind === 'finish') expect(FINISH_REASONS).toContain(event.reason)
+    if (event.kind === 'text') expect(typeof event.text).toBe('string')
+    if (event.kind === 'usage')
+      expect(Object.values(event.usage).every((count) => typeof count === 'number')).toBe(true)
+    if (event.kind === 'tool-calls') {
+      for (const { index, id } of event.deltas) {
+        expect(Number.isInteger(index) && index >= 0 && index < 256).toBe(true)
+        if (id !== undefined) expect(id).toMatch(/^call_[A-Za-z0-9]+$/)
+      }
+    }
+  }
+
+  test('whatever a provider says is read into known events, or is malformed, and never breaks the reader', () => {
+    const damagedEvents = fc.array(fc.constantFrom(...events).chain(damaged), { minLength: 1, maxLength: 6 })
+    fc.assert(
+      fc.property(damagedEvents, (stream) => {
+        const reader = open()
+        for (const event of stream) {
+          const data = JSON.stringify(event)
+          const signal = reader.event(data, expectKnown)
+          if (typeof signal === 'object')
+            expect(FAILURE_KINDS).toContain(failureOfErrorObject(signal.error, 200).kind)
+          const whole = open().whole(data, expectKnown)
+          if (typeof whole === 'object')
+            expect(FAILURE_KINDS).toContain(failureOfErrorObject(whole.error, 200).kind)
+        }
+      }),
+      { numRuns: 400 },
+    )
+  })
+
+  test('whatever a provider refuses with is a failure of a known kind', () => {
+    const errors = JSON.parse(readFileSync(new URL('errors.json', folder), 'utf8')) as { body: unknown }[]
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 300, max: 599 }),
+        fc.constantFrom(...errors).chain(({ body }) => damaged(body)),
+        (status, body) => {
+          expect(FAILURE_KINDS).toContain(failureOfStatus(status, JSON.stringify(body), null).kind)
+        },
+      ),
+      { numRuns: 200 },
+    )
+  })
+
+  test('whatever a client may send becomes a request', () => {
+    const sane = {
+      messages: [
+        { role: 'system', content: 'a' },
+        {
+          role: 'user',
+          name: 'b',
+          content: [
+            { type: 'text', text: 'c' },
+            { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } },
+            { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } },
+            { type: 'file', file: { file_data: 'data:application/pdf;base64,AAAA' } },
+          ],
+        },
+        { role: 'tool', content: 'd', tool_call_id: 'e' },
+        { role: 'assistant', content: 'f ' },
+      ] as ChatMessage[],
+      tools: [
+        {
+          type: 'function',
+          function: {
+            name: 'g',
+            parameters: {
+              type: ['object', 'null'],
+              properties: { h: { $ref: '#/$defs/i' }, j: { type: 'array', items: { enum: [1, null] } } },
+              required: ['h'],
+              allOf: [{ properties: { k: { const: 1 } }, required: ['k'] }, { anyOf: [{ type: 'null' }] }],
+              $defs: { i: { oneOf: [{ $ref: '#' }, { type: 'string' }] } },
+            },
+          },
+        },
+      ],
+      response_format: { type: 'json_schema', json_schema: { schema: { type: 'object' } } },
+    }
+    const offer = offerAt('http://h/v1')
+    fc.assert(
+      fc.property(damaged(sane), (body) => {
+        let parsed: ReturnType<typeof parseChatRequest>
+        try {
+          parsed = parseChatRequest(body)
+        } catch {
+          // Refused before it gets to a wire.
+          return
+        }
+        const sent = requestBody({
+          offer,
+          messages: parsed.messages,
+          parameters: parsed.parameters,
+          completionLimit: 1,
+          limits: { firstTokenMs: 1, idleMs: 1, totalMs: 1 },
+          signal: AbortSignal.abort(),
+        })
+        expect(typeof JSON.parse(sent)).toBe('object')
+      }),
+      { numRuns: 400 },
+    )
+  })
+})
