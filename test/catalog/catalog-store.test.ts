@@ -64,7 +64,7 @@ describe('the shipped catalogs', () => {
     store!.close()
     const everyKey = new Proxy({}, { get: () => 'key' })
     const { models } = (await open({ environment: everyKey })).snapshot()
-    expect(models.size).toBeGreaterThan(100)
+    expect(models.size).toBeGreaterThan(600)
     for (const model of models.values()) {
       expect(model.rate.prompt * 100n).toBeLessThanOrEqual(model.listPrice.prompt * 95n)
       expect(model.rate.completion * 100n).toBeLessThanOrEqual(model.listPrice.completion * 95n)
@@ -86,6 +86,41 @@ describe('the shipped catalogs', () => {
     expect(snapshot.models.has('sim/fault-hang')).toBe(true)
     expect(snapshot.autoLadder.length).toBeGreaterThan(3)
     expect(snapshot.autoLadder.filter(({ id }) => id.includes('fault'))).toEqual([])
+  })
+})
+
+describe('where no real key is set', () => {
+  const standIns = { simulatedProvidersUrl: 'http://127.0.0.1:9', simulateAll: true }
+
+  test('the simulated providers answer for every model, and auto chooses among the real ones', async () => {
+    const snapshot = (await open(standIns)).snapshot()
+    const unavailable = [...snapshot.models.values()].filter((model) => !isAvailable(model))
+    expect(unavailable.map(({ id }) => id)).toEqual([])
+    expect(snapshot.models.size).toBeGreaterThan(600)
+    expect(snapshot.autoLadder.length).toBeGreaterThan(600)
+    expect(snapshot.autoLadder.filter(({ id }) => id.startsWith('sim/'))).toEqual([])
+    const zdr = [...snapshot.models.values()].filter(({ id }) => !id.startsWith('sim/'))
+    expect(zdr.every(({ offers }) => offers.some((offer) => offer.shared && offer.provider.zdr))).toBe(true)
+  })
+
+  test('none stands in where no simulated provider listens', async () => {
+    const snapshot = (await open({ simulateAll: true })).snapshot()
+    expect([...snapshot.models.values()].filter(isAvailable)).toEqual([])
+  })
+})
+
+describe('with every key and the usual costs', () => {
+  test('no model is sold at a loss, and nearly every one is sold', async () => {
+    const everyKey = new Proxy({}, { get: () => 'key' })
+    const { models } = (await open({ environment: everyKey })).snapshot()
+    for (const model of models.values()) {
+      for (const { shared, cost, id } of model.offers) {
+        if (!shared) continue
+        expect(cost.prompt <= model.rate.prompt && cost.completion <= model.rate.completion, id).toBe(true)
+      }
+    }
+    const sold = [...models.values()].filter(isAvailable).length
+    expect(sold / models.size).toBeGreaterThan(0.98)
   })
 })
 
