@@ -8,7 +8,7 @@ import {
   withInterval,
 } from './router-measures.ts'
 import { type Protocol, type Split, splitsOf } from './splits.ts'
-import { type Example, groupBy, trainModel } from './train-model.ts'
+import { type Example, groupBy, trainModel, withoutBrokenSubjects } from './train-model.ts'
 
 /** What is reached on one data set when it is scored by weights that were trained without it. */
 export interface DatasetResult {
@@ -45,35 +45,54 @@ export function evaluate(examples: readonly Example[], resamples?: number): Eval
   }
 }
 
+/** A row with the score that weights trained without it gave it. */
+interface ScoredRow extends Example {
+  score: number
+}
+
 function evaluateProtocol(
   examples: readonly Example[],
   splits: readonly Split[],
   resamples?: number,
 ): DatasetResult[] {
-  const scored: Array<{ example: Example; score: number }> = []
+  const scored: ScoredRow[] = []
   for (const { train, test } of splits) {
     const training = train.map((index) => examples[index]!)
     const model = decodeModel(trainModel(training, { trained: '', data: '' }))
     for (const index of test) {
       const example = examples[index]!
-      scored.push({ example, score: scoreFeatures(example.features, model) })
+      scored.push({ ...example, score: scoreFeatures(example.features, model) })
     }
   }
-  return [...groupBy(scored, ({ example }) => example.row.dataset)].flatMap(([dataset, rows]) =>
-    rows.length < LEAST_ROWS ? [] : [datasetResult(dataset, rows, resamples)],
+  const parts = groupBy(scored, ({ row }) => row.dataset)
+  for (const [dataset, rows] of [...parts]) {
+    const graded = withoutBrokenSubjects(rows)
+    if (graded.length < rows.length) parts.set(`${dataset}, badly graded subjects left out`, graded)
+  }
+  const mixed = equalParts(scored)
+  if (mixed.length > 0) parts.set('equal parts of every family', mixed)
+  return [...parts].flatMap(([name, rows]) =>
+    rows.length < LEAST_ROWS ? [] : [datasetResult(name, rows, resamples)],
   )
 }
 
-function datasetResult(
-  dataset: string,
-  rows: ReadonlyArray<{ example: Example; score: number }>,
-  resamples?: number,
-): DatasetResult {
-  const by = (scoreOf: (row: (typeof rows)[number]) => number): ScoredGain[] =>
-    rows.map((row) => ({ score: scoreOf(row), gain: row.example.row.strong - row.example.row.weak }))
+/** As many rows of every family as the smallest has, evenly drawn; none where there are fewer than three families. */
+function equalParts(scored: readonly ScoredRow[]): ScoredRow[] {
+  const families = [...groupBy(scored, ({ row }) => row.family).values()]
+  if (families.length < 3) return []
+  const size = Math.min(...families.map((rows) => rows.length))
+  return families.flatMap((rows) => {
+    const inOrder = rows.toSorted((a, b) => (a.row.id < b.row.id ? -1 : 1))
+    return Array.from({ length: size }, (_, index) => inOrder[Math.floor((index * rows.length) / size)]!)
+  })
+}
+
+function datasetResult(dataset: string, rows: readonly ScoredRow[], resamples?: number): DatasetResult {
+  const by = (scoreOf: (row: ScoredRow) => number): ScoredGain[] =>
+    rows.map((scored) => ({ score: scoreOf(scored), gain: scored.row.strong - scored.row.weak }))
   const router = by(({ score }) => score)
-  const promptLength = by(({ example }) => example.row.prompt.length)
-  const questionLength = by(({ example }) => promptParts(example.row.prompt).question.length)
+  const promptLength = by(({ row }) => row.prompt.length)
+  const questionLength = by(({ row }) => promptParts(row.prompt).question.length)
   const cpt = (share: number) => (scored: readonly ScoredGain[]) => callPerformanceThreshold(scored, share)
   return {
     dataset,

@@ -126,8 +126,10 @@ export function trainModel(
 const failing = ({ row }: Example) => 1 - row.weak
 const gaining = ({ row }: Example) => row.strong - row.weak
 
-function withoutBrokenSubjects(examples: readonly Example[]): Example[] {
-  return [...groupBy(examples, ({ row }) => `${row.dataset} ${row.subject}`).values()].flatMap((group) =>
+/** Rows of subjects in which the strong tier was graded right. */
+export function withoutBrokenSubjects<T extends { row: RouterRow }>(examples: readonly T[]): T[] {
+  const subjects = groupBy(examples, ({ row }) => `${row.dataset} ${row.subject}`)
+  return [...subjects.values()].flatMap((group) =>
     mean(group.map(({ row }) => row.strong)) < BROKEN_STRONG ? [] : group,
   )
 }
