@@ -21,7 +21,7 @@ export interface SignInThrottle {
 }
 
 export interface ThrottleLimits {
-  /** Within a quarter of an hour. */
+  /** Within a quarter of an hour: on one email from one address; from all addresses ten times as many. */
   signInsPerEmail: number
   signInsPerAddress: number
   /** Within an hour. */
@@ -29,12 +29,16 @@ export interface ThrottleLimits {
 }
 
 const QUARTER_HOUR_SECONDS = 900
+/** So many times more attempts on one email from all addresses together. */
+const ADDRESSES_FACTOR = 10
 const HOUR_SECONDS = 3_600
 
 export function createSignInThrottle(redis: Redis, limits: ThrottleLimits): SignInThrottle {
   const limiter = (name: string, points: number, duration: number) =>
     new RateLimiterRedis({ storeClient: redis, keyPrefix: throttlePrefix(name), points, duration })
-  const byEmail = limiter('sign-in-email', limits.signInsPerEmail, QUARTER_HOUR_SECONDS)
+  // Whoever guesses from one address keeps nobody else from signing in to that account.
+  const byBoth = limiter('sign-in-email-address', limits.signInsPerEmail, QUARTER_HOUR_SECONDS)
+  const byEmail = limiter('sign-in-email', limits.signInsPerEmail * ADDRESSES_FACTOR, QUARTER_HOUR_SECONDS)
   const byAddress = limiter('sign-in-address', limits.signInsPerAddress, QUARTER_HOUR_SECONDS)
   const signUps = limiter('sign-up-address', limits.signUpsPerAddress, HOUR_SECONDS)
   const changes = limiter('password-change', limits.signInsPerEmail, QUARTER_HOUR_SECONDS)
@@ -42,10 +46,16 @@ export function createSignInThrottle(redis: Redis, limits: ThrottleLimits): Sign
   return {
     async signIn(networkAddress, email) {
       const fromAddress = await consume(byAddress, networkAddress)
-      return fromAddress.kind === 'too_many' ? fromAddress : consume(byEmail, emailKey(email))
+      if (fromAddress.kind === 'too_many') return fromAddress
+      const ofBoth = await consume(byBoth, bothKey(networkAddress, email))
+      return ofBoth.kind === 'too_many' ? ofBoth : consume(byEmail, emailKey(email))
     },
     async signedIn(networkAddress, email) {
-      await Promise.all([byAddress.reward(networkAddress, 1), byEmail.delete(emailKey(email))])
+      await Promise.all([
+        byAddress.reward(networkAddress, 1),
+        byBoth.delete(bothKey(networkAddress, email)),
+        byEmail.reward(emailKey(email), 1),
+      ])
     },
     signUp: (networkAddress) => consume(signUps, networkAddress),
     operator: (networkAddress) => consume(byAddress, networkAddress),
@@ -55,6 +65,8 @@ export function createSignInThrottle(redis: Redis, limits: ThrottleLimits): Sign
 
 /** No email rests in Redis. */
 const emailKey = (email: string): string => createHash('sha256').update(email.toLowerCase()).digest('hex')
+
+const bothKey = (networkAddress: string, email: string): string => `${networkAddress}/${emailKey(email)}`
 
 async function consume(limiter: RateLimiterRedis, key: string): Promise<Throttled> {
   try {

@@ -18,6 +18,7 @@ export type ConsoleDependencies = AppDependencies & {
 }
 
 const PREFIX = '/console/api'
+const BODY_LIMIT_BYTES = 16 * 1024
 const REPORTS_MAX = 16
 const REPORTS_PER_ACCOUNT_MAX = 6
 
@@ -26,6 +27,10 @@ export const consoleRoutes: FastifyPluginAsync<AppDependencies> = async (app, de
   await secureHeaders(app, 'own-pages', deps.console.settings.isSecure)
   app.addHook('onRequest', async (_, reply) => {
     reply.header('cache-control', 'no-store')
+  })
+  // Before anyone is known; a call to a model may be as long as any.
+  app.addHook('onRoute', (route) => {
+    if (!route.url.endsWith('/playground')) route.bodyLimit = BODY_LIMIT_BYTES
   })
   const withSlots = { ...deps, consoleSlots: createReportSlots(REPORTS_MAX, REPORTS_PER_ACCOUNT_MAX) }
   const routes = [

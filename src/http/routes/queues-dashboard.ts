@@ -9,6 +9,8 @@ import { secureHeaders } from '../plugins/security-headers.ts'
 
 const PATH = '/admin/queues'
 const SEALED = '[sealed]'
+/** The board's page asks another company's host for its fonts; the browser's own do. */
+const FONT_LINK = /<link href="https:\/\/fonts\.googleapis\.com[^>]*>/
 
 /** Bull Board behind the admin key: every queue live, read-only, and no call's text anywhere. */
 export const queuesDashboard: FastifyPluginAsync<AppDependencies> = async (
@@ -38,6 +40,9 @@ export const queuesDashboard: FastifyPluginAsync<AppDependencies> = async (
         return sendError(error, request, reply)
       }
     })
+    scope.addHook('onSend', async (_, __, payload) =>
+      typeof payload === 'string' ? payload.replace(FONT_LINK, '') : payload,
+    )
     await scope.register(server.registerPlugin(), { prefix: PATH })
   })
 }

@@ -137,6 +137,9 @@ describe('headers', () => {
       headers: { authorization: `Bearer ${await stack.adminKey()}` },
     })
     expect(response.status).toBe(200)
+    const page = await response.text()
+    expect(page).toContain('<div id="root">')
+    expect(page).not.toMatch(/(href|src)="(https?:)?\/\//)
     expect(response.headers.get('content-security-policy')).toBe(
       POLICY.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'").replace(
         "base-uri 'none'",

@@ -156,6 +156,26 @@ describe('signing in and out', () => {
     expect((await signIn(other.email, PASSWORD)).status).toBe(200)
   })
 
+  it('lets its holder in from elsewhere while somebody guesses from one address', async () => {
+    const behindProxy = await startStack({
+      models: { 'test/one': [{ at: 'alpha', model: 'words-12' }] },
+      environment: { TRUSTED_PROXIES: '127.0.0.1', SIGN_INS_PER_EMAIL: '3' },
+    })
+    try {
+      const { email } = await signedUp(behindProxy.url)
+      const from = (address: string, password: string) =>
+        consoleClient(behindProxy.url).ask('/console/api/sign-in', {
+          body: { email, password },
+          headers: { 'x-forwarded-for': address },
+        })
+      for (let attempt = 0; attempt < 3; attempt++) await from('203.0.113.7', 'another password')
+      await expectError(await from('203.0.113.7', PASSWORD), 429, 'rate_limit_exceeded')
+      expect((await from('203.0.113.8', PASSWORD)).status).toBe(200)
+    } finally {
+      await behindProxy.close()
+    }
+  })
+
   it('answers 503 while Redis is away, rather than let anybody guess', async () => {
     const lonely = await startStack({ models: { 'test/one': [{ at: 'alpha', model: 'words-12' }] } })
     try {
@@ -244,6 +264,18 @@ describe('requests from other sites', () => {
       await expectError(response, 403, 'not_permitted')
     }
     expect((await client.ask('/console/api/session')).status).toBe(200)
+  })
+
+  it('bodies are short, but for the playground', async () => {
+    const body = { email: 'a@example.test', password: 'x'.repeat(20_000) }
+    await expectError(
+      await consoleClient(stack.url).ask('/console/api/sign-in', { body }),
+      413,
+      'request_too_large',
+    )
+    const client = await signedUp(stack.url)
+    const long = { key_id: 'key_none', messages: [{ role: 'user', content: 'x'.repeat(20_000) }] }
+    await expectError(await client.ask('/console/api/playground', { body: long }), 404, 'not_found')
   })
 
   it('a form cannot be posted, not even from our own pages', async () => {
