@@ -6,6 +6,9 @@ import { defineConfig, type Plugin } from 'vite'
 
 const GATEWAY = process.env.GATEWAY_URL ?? 'http://127.0.0.1:8080'
 
+/** A smaller file fits into one packet as it is. */
+const WORTH_COMPRESSING_BYTES = 1_024
+
 const dist = join(import.meta.dirname, 'dist')
 
 /** The console: one page, split by route, beside a manifest that says what each route loads. */
@@ -41,12 +44,13 @@ function precompress(): Plugin {
   return {
     name: 'precompress',
     apply: 'build',
-    closeBundle() {
+    writeBundle() {
       for (const entry of readdirSync(dist, { recursive: true, withFileTypes: true })) {
         if (!entry.isFile() || !/\.(js|css|html|svg)$/.test(entry.name)) continue
         const path = join(entry.parentPath, entry.name)
         const content = readFileSync(path)
-        const params = { [constants.BROTLI_PARAM_QUALITY]: 10 }
+        if (content.length < WORTH_COMPRESSING_BYTES) continue
+        const params = { [constants.BROTLI_PARAM_QUALITY]: 9 }
         writeFileSync(`${path}.br`, brotliCompressSync(content, { params }))
         writeFileSync(`${path}.gz`, gzipSync(content, { level: 9 }))
       }

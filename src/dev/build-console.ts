@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { buildConsole } from './start/build-console.ts'
+import { ensureConsole } from './start/build-console.ts'
 
-/** `npm run console:build`: builds the console's pages into src/console/dist. */
-await buildConsole(resolve(import.meta.dirname, '../..'))
+/** `npm run console:build`: builds the console's pages into src/console/dist, unless they are there and current. */
+await ensureConsole(resolve(import.meta.dirname, '../..'))

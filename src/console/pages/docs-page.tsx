@@ -1,6 +1,5 @@
 import { Link } from '@tanstack/react-router'
-import type { ReactNode } from 'react'
-import { DataTable } from '../components/data-table.tsx'
+import { Fragment, type ReactNode } from 'react'
 import { Panel } from '../components/panel.tsx'
 import { Snippets } from '../components/snippets.tsx'
 import { usePageTitle } from '../components/use-page-title.ts'
@@ -84,7 +83,9 @@ export function DocsPage() {
         </div>
       </Panel>
       <Panel title="3. Routing">
-        <Rows caption="Ways to steer a call" head="In the request" rows={ROUTING} />
+        <div className="panel-body">
+          <Rows rows={ROUTING} />
+        </div>
       </Panel>
       <Panel title="4. Errors">
         <div className="panel-body">
@@ -92,8 +93,8 @@ export function DocsPage() {
             Every error has <code>error.message</code> for people, <code>error.code</code> for programs, and
             the <code>x-request-id</code> to report.
           </p>
+          <Rows rows={ERRORS} />
         </div>
-        <Rows caption="Errors and what to do" head="Status" rows={ERRORS} />
       </Panel>
       <Panel title="5. Prices">
         <div className="panel-body">
@@ -108,16 +109,17 @@ export function DocsPage() {
   )
 }
 
-function Rows({ caption, head, rows }: { caption: string; head: string; rows: Row[] }) {
+function Rows({ rows }: { rows: Row[] }) {
   return (
-    <DataTable
-      caption={caption}
-      rows={rows}
-      rowKey={({ what }) => what}
-      columns={[
-        { header: head, title: true, cell: ({ what }) => <code>{what}</code> },
-        { header: 'What it does', cell: ({ means }) => <span className="doc-text">{means}</span> },
-      ]}
-    />
+    <dl className="facts facts-wide">
+      {rows.map(({ what, means }) => (
+        <Fragment key={what}>
+          <dt>
+            <code>{what}</code>
+          </dt>
+          <dd>{means}</dd>
+        </Fragment>
+      ))}
+    </dl>
   )
 }

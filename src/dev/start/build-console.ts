@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
+import { waitForLock } from '../bootstrap/process-lock.mjs'
 import { withProgress } from '../bootstrap/progress.mjs'
 import { runProcess } from '../bootstrap/run-process.mjs'
 
@@ -9,9 +10,18 @@ const BUILD_TIMEOUT_MS = 120_000
 /** Where the console's sources are, and the pages built from them. */
 export const consoleFolder = (root: string): string => join(root, 'src', 'console')
 
-/** Builds the console's pages unless the ones there came from exactly these sources and packages. */
+/**
+ * Builds the console's pages unless the ones there came from exactly these sources and packages. One process at a
+ * time builds; the others wait for it and then find everything done.
+ */
 export async function ensureConsole(root: string): Promise<void> {
-  if (!consoleIsCurrent(root)) await buildConsole(root)
+  if (consoleIsCurrent(root)) return
+  const release = await waitForLock(join(root, '.data', 'console.lock'), { timeoutMs: BUILD_TIMEOUT_MS })
+  try {
+    if (!consoleIsCurrent(root)) await buildConsole(root)
+  } finally {
+    release()
+  }
 }
 
 /** True when the pages were built from the sources and packages that are here now. */
@@ -20,8 +30,8 @@ export function consoleIsCurrent(root: string): boolean {
   return existsSync(stamp) && readFileSync(stamp, 'utf8') === stampOf(root)
 }
 
-/** Builds the console's pages. Rejects, with what the builder said, when that fails or takes two minutes. */
-export async function buildConsole(root: string): Promise<void> {
+/** Builds the console's pages, whatever is there. Rejects, with what the builder said, when that fails or takes two minutes. */
+async function buildConsole(root: string): Promise<void> {
   const stamp = stampOf(root)
   const args = [
     join(root, 'node_modules', 'vite', 'bin', 'vite.js'),
