@@ -1,4 +1,13 @@
-import type { Model, Offer, Provider, TokenRates, WithdrawnOffer, WithheldReason } from './catalog.ts'
+import {
+  type Model,
+  type Offer,
+  type Provider,
+  SAMPLING_PARAMETERS,
+  type SamplingParameter,
+  type TokenRates,
+  type WithdrawnOffer,
+  type WithheldReason,
+} from './catalog.ts'
 import type { DocumentModel, DocumentOffer, DocumentPrices, DocumentProvider } from './catalog-document.ts'
 import { formatRate, parseRate, picoUsdPerToken } from './money.ts'
 import { listedRate } from './pricing.ts'
@@ -94,6 +103,7 @@ function toOffer(
     : costOf(offer.list_price ? toRates(offer.list_price) : listPrice, share)
   const withheld = withheldReason(provider, cost, rate, options)
   const covered = coveredTokens(offer, rate, share, options)
+  const refusedSampling = refusedSamplingOf(model)
   const window = Math.min(offer.context_length ?? model.context_length, covered ?? model.context_length)
   return {
     // Two models may share one upstream model, at prices of their own; the first keeps the short id.
@@ -107,10 +117,18 @@ function toOffer(
     ...(window < model.context_length && { contextLength: window }),
     ...(covered !== null && { coveredTokens: covered }),
     ...(offer.max_output_tokens !== undefined && { maxOutputTokens: offer.max_output_tokens }),
+    ...(refusedSampling.length > 0 && { refusedSampling }),
     exactTools: offer.exact_tools ?? false,
     assistantPrefill: offer.assistant_prefill ?? false,
   }
 }
+
+/** Reasoning models of some makers refuse sampling parameters; others ignore what they do not know. */
+const refusedSamplingOf = ({
+  reasoning,
+  supported_parameters: supported,
+}: DocumentModel): SamplingParameter[] =>
+  reasoning && supported ? SAMPLING_PARAMETERS.filter((parameter) => !supported.includes(parameter)) : []
 
 function withheldReason(
   provider: Provider,

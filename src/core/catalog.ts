@@ -60,6 +60,9 @@ export interface ProviderQuirks {
   prefillField?: 'prefix' | 'partial'
 }
 
+export const SAMPLING_PARAMETERS = ['temperature', 'top_p'] as const
+export type SamplingParameter = (typeof SAMPLING_PARAMETERS)[number]
+
 /** One model at one provider. */
 export interface Offer {
   /** `<provider>/<upstream model>`, unique in the catalog. Never leaves the gateway. */
@@ -81,6 +84,8 @@ export interface Offer {
   coveredTokens?: number
   /** Absent: as many as the model. */
   maxOutputTokens?: number
+  /** Sampling parameters that its model refuses, and that are left out therefore; absent: none. */
+  refusedSampling?: readonly SamplingParameter[]
   /** Honours tool definitions exactly; `:exacto` uses only such offers. */
   exactTools: boolean
   /** Continues a trailing assistant message, so a broken stream can be rescued by prefill. */

@@ -88,6 +88,15 @@ describe('a snapshot', () => {
     })
   })
 
+  test('knows which sampling parameters a reasoning model refuses', () => {
+    const refused = (fields: Record<string, unknown>) =>
+      build([source(withModel(fields))]).models.get('acme/large-1')!.offers[0]!.refusedSampling
+    expect(refused({ reasoning: true, supported_parameters: ['tools'] })).toEqual(['temperature', 'top_p'])
+    expect(refused({ reasoning: true, supported_parameters: ['temperature', 'top_p'] })).toBeUndefined()
+    expect(refused({ reasoning: true, supported_parameters: undefined })).toBeUndefined()
+    expect(refused({ reasoning: false, supported_parameters: ['tools'] })).toBeUndefined()
+  })
+
   test("reads a provider's quirks", () => {
     const document = exampleDocument()
     Object.assign(document.providers[0]!, {

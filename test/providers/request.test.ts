@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Provider, ProviderQuirks } from '../../src/core/catalog.ts'
+import type { Offer, Provider, ProviderQuirks } from '../../src/core/catalog.ts'
 import type { ChatMessage, SamplingParameters } from '../../src/core/chat-request.ts'
 import * as anthropic from '../../workers/providers/anthropic-messages/request.ts'
 import * as chat from '../../workers/providers/chat-completions/request.ts'
@@ -13,10 +13,11 @@ interface Changes {
   parameters?: SamplingParameters
   quirks?: ProviderQuirks
   provider?: Partial<Provider>
+  offer?: Partial<Offer>
 }
 
-function attempt({ messages, parameters = {}, quirks, provider }: Changes = {}): AttemptRequest {
-  const offer = offerAt('https://api.example/v1')
+function attempt({ messages, parameters = {}, quirks, provider, offer: more }: Changes = {}): AttemptRequest {
+  const offer = offerAt('https://api.example/v1', more)
   return {
     offer: { ...offer, provider: { ...offer.provider, ...provider, ...(quirks && { quirks }) } },
     messages: messages ?? [{ role: 'user', content: 'Hi' }],
@@ -151,6 +152,17 @@ describe('quirks of the chat-completions wire', () => {
     ])
     expect(requestHeaders(request.offer.provider, null, 'authorization')).not.toContain('api-key')
   })
+})
+
+test('sampling parameters that the model refuses are left out, on every wire', () => {
+  const changes: Changes = {
+    parameters: { temperature: 0.5, top_p: 0.9 },
+    offer: { refusedSampling: ['temperature', 'top_p'] },
+  }
+  for (const body of [chatBody(changes), anthropicBody(changes), googleBody(changes).generationConfig]) {
+    expect(JSON.stringify(body)).not.toMatch(/temperature|top_?p/i)
+  }
+  expect(chatBody({ ...changes, offer: { refusedSampling: ['top_p'] } })).toMatchObject({ temperature: 0.5 })
 })
 
 describe('the messages wire', () => {

@@ -1,13 +1,24 @@
-import type { ProviderQuirks } from '../../src/core/catalog.ts'
-import type { SamplingParameters } from '../../src/core/chat-request.ts'
+import type { ProviderQuirks, SamplingParameter } from '../../src/core/catalog.ts'
+import type { AttemptRequest } from './provider.ts'
 
-/** The sampling parameters as a provider takes them: within its range, and one of them where it takes one. */
+/**
+ * The sampling parameters as model and provider take them: none that the model refuses, within the provider's
+ * range, and one of them where it takes one.
+ * @param wire how every provider of the wire differs, unless it says otherwise
+ */
 export function samplingFor(
-  { temperature, top_p: topP }: SamplingParameters,
-  { temperatureMax = Number.POSITIVE_INFINITY, oneSamplingParameter }: ProviderQuirks,
+  { offer, parameters }: AttemptRequest,
+  wire: ProviderQuirks = {},
 ): { temperature: number | undefined; topP: number | undefined } {
+  const { temperatureMax = Number.POSITIVE_INFINITY, oneSamplingParameter } = {
+    ...wire,
+    ...offer.provider.quirks,
+  }
+  const given = (name: SamplingParameter) =>
+    offer.refusedSampling?.includes(name) ? undefined : parameters[name]
+  const temperature = given('temperature')
   return {
     temperature: temperature === undefined ? undefined : Math.min(temperature, temperatureMax),
-    topP: oneSamplingParameter && temperature !== undefined ? undefined : topP,
+    topP: oneSamplingParameter && temperature !== undefined ? undefined : given('top_p'),
   }
 }

@@ -19,7 +19,7 @@ export function requestBody(request: AttemptRequest): string {
   const { system, turns } = toConversation(messages)
   const instruction = jsonInstruction(parameters.response_format)
   if (instruction !== null) system.push(instruction)
-  const { temperature, topP } = samplingFor(parameters, { temperatureMax: TEMPERATURE_MAX, ...quirks })
+  const { temperature, topP } = samplingFor(request, { temperatureMax: TEMPERATURE_MAX })
   const body: Record<string, unknown> = {
     ...quirks.fixedFields,
     model: offer.upstreamModel,

@@ -11,9 +11,10 @@ const NO_QUIRKS: ProviderQuirks = {}
  * not stream as well: silence is noticed early then, and a provider stops when the connection breaks.
  * Nothing but these fields is forwarded.
  */
-export function requestBody({ offer, messages, parameters, completionLimit }: AttemptRequest): string {
+export function requestBody(request: AttemptRequest): string {
+  const { offer, messages, parameters, completionLimit } = request
   const { limitParameter, quirks = NO_QUIRKS } = offer.provider
-  const { temperature, topP } = samplingFor(parameters, quirks)
+  const { temperature, topP } = samplingFor(request)
   const body: Record<string, unknown> = {
     ...quirks.fixedFields,
     model: offer.upstreamModel,

@@ -11,7 +11,7 @@ export function requestBody(request: AttemptRequest): string {
   const { offer, messages, parameters, completionLimit } = request
   const { quirks = {} } = offer.provider
   const { system, turns } = toConversation(messages)
-  const { temperature, topP } = samplingFor(parameters, quirks)
+  const { temperature, topP } = samplingFor(request)
   const omitted = new Set<string>(quirks.omit)
   return JSON.stringify({
     ...quirks.fixedFields,
