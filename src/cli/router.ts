@@ -18,7 +18,7 @@ import {
   ROUTING_PROFILES,
   type RoutingProfile,
 } from '../core/chat-request.ts'
-import { scoreRequest } from '../core/difficulty/score-request.ts'
+import { scoreTurns } from '../core/difficulty/score-turns.ts'
 import { SHIPPED_MODEL } from '../core/difficulty/shipped-model.ts'
 import { explainAuto } from '../core/explain-auto.ts'
 import { type CommandOutput, runCommand, UsageError } from './run-command.ts'
@@ -58,8 +58,8 @@ async function scoreFile(path: string, profile: RoutingProfile): Promise<Command
   const data = text.split('\n').flatMap((line, index) => {
     if (line.trim() === '') return []
     const { id, messages, parameters } = readLine(line, index + 1)
-    const score = Number(scoreRequest(messages, parameters, SHIPPED_MODEL).toFixed(SCORE_DECIMALS))
-    return [{ id, score, tier: tierOf(score, profile) }]
+    const scores = scoreTurns(messages, parameters, SHIPPED_MODEL)
+    return [{ id, score: Number(scores.at(-1)!.toFixed(SCORE_DECIMALS)), tier: tierOf(scores, profile) }]
   })
   return { data, text: data.map((scored) => JSON.stringify(scored)).join('\n') }
 }

@@ -4,7 +4,7 @@ import type { CatalogSnapshot } from './catalog.ts'
 import { type ChatRequest, ROUTING_PROFILES, type RoutingProfile } from './chat-request.ts'
 import { gatedInputs, standardized } from './difficulty/difficulty-model.ts'
 import { FEATURES, promptFeatures } from './difficulty/prompt-features.ts'
-import { lastQuestion } from './difficulty/score-request.ts'
+import { lastQuestion } from './difficulty/score-turns.ts'
 import { SHIPPED_MODEL } from './difficulty/shipped-model.ts'
 import { requestShape } from './request-shape.ts'
 

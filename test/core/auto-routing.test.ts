@@ -70,7 +70,7 @@ describe('auto', () => {
 
   it('moves with the profile: eco never stronger than auto, premium never weaker', () => {
     for (let score = 0; score <= 1; score += 0.01) {
-      const place = (profile: 'eco' | 'auto' | 'premium') => TIERS.indexOf(tierOf(score, profile))
+      const place = (profile: 'eco' | 'auto' | 'premium') => TIERS.indexOf(tierOf([score], profile))
       expect(place('eco')).toBeLessThanOrEqual(place('auto'))
       expect(place('premium')).toBeGreaterThanOrEqual(place('auto'))
     }
@@ -78,7 +78,7 @@ describe('auto', () => {
 
   it('never goes down a tier as the score rises', () => {
     for (const profile of ['eco', 'auto', 'premium', 'agentic'] as const) {
-      const places = Array.from({ length: 101 }, (_, score) => TIERS.indexOf(tierOf(score / 100, profile)))
+      const places = Array.from({ length: 101 }, (_, score) => TIERS.indexOf(tierOf([score / 100], profile)))
       expect(places).toEqual(places.toSorted((a, b) => a - b))
     }
   })
@@ -162,6 +162,13 @@ describe('auto', () => {
       messages.push({ role: 'assistant', content: 'An answer.' }, { role: 'user', content: turn })
       expect(ids(choose({ messages }))).toEqual(first)
     }
+  })
+
+  it('does not go to and fro between tiers when scores waver about a bound', () => {
+    const wavering = [0.46, 0.44, 0.46, 0.43, 0.45, 0.42]
+    const tiers = wavering.map((_, index) => tierOf(wavering.slice(0, index + 1), 'auto'))
+    expect(new Set(tiers)).toEqual(new Set(['strong']))
+    expect(tierOf([...wavering, 0.2], 'auto')).toBe('standard')
   })
 
   it('works out the tiers of a catalog once', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { ChatMessage } from '../../../src/core/chat-request.ts'
 import { scorePrompt } from '../../../src/core/difficulty/difficulty-model.ts'
-import { scoreRequest } from '../../../src/core/difficulty/score-request.ts'
+import { scoreTurns } from '../../../src/core/difficulty/score-turns.ts'
 import { SHIPPED_MODEL } from '../../../src/core/difficulty/shipped-model.ts'
 
 const HARD =
@@ -9,7 +9,8 @@ const HARD =
 
 const user = (content: ChatMessage['content']): ChatMessage => ({ role: 'user', content })
 const assistant = (content: string): ChatMessage => ({ role: 'assistant', content })
-const score = (messages: ChatMessage[], parameters = {}) => scoreRequest(messages, parameters, SHIPPED_MODEL)
+const score = (messages: ChatMessage[], parameters = {}) =>
+  scoreTurns(messages, parameters, SHIPPED_MODEL).at(-1)!
 
 describe('the difficulty of a request', () => {
   it("is its prompt's where there is one message only, also in parts", () => {

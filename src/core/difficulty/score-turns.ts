@@ -12,28 +12,34 @@ const EARLIER_TAIL_CHARS = 500
 const KEPT_PER_TURN = 0.93
 
 /**
- * How hard a request is, 0 to 1. The last turn of the user weighs most; what was asked before still counts, less
- * with every turn, so that a hard conversation stays where it is when it goes on with "thanks, and in French?".
- * With one user message and nothing else it is that message's score. No state: the messages say it all. Reads
- * at most about 26,000 characters. Without any turn of the user: 0.5.
+ * How hard the conversation was after each of the last turns of the user, oldest first. A turn counts in full
+ * when it comes and less with every turn after it, so that a hard conversation stays near where it is when it
+ * goes on with "thanks, and in French?". No state: the messages say it all. Reads at most about 26,000
+ * characters. A lone message of the user scores what its prompt scores. Without any turn of the user: 0.5, once.
  */
-export function scoreRequest(
+export function scoreTurns(
   messages: readonly ChatMessage[],
   parameters: SamplingParameters,
   model: DifficultyModel,
-): number {
-  let score: number | null = null
-  let turns = 0
-  for (let index = messages.length - 1; index >= 0 && turns <= EARLIER_TURNS; index--) {
-    const message = messages[index]!
-    if (message.role !== 'user') continue
-    const text = textOf(message)
-    const read = turns === 0 ? text : clipped(text, EARLIER_HEAD_CHARS, EARLIER_TAIL_CHARS)
-    score = Math.max(score ?? 0, scorePrompt(read, model) * KEPT_PER_TURN ** turns)
-    turns++
+): number[] {
+  const turns = lastTurns(messages)
+  if (turns.length === 0) return [0.5]
+  const burden = burdenOf(messages, parameters)
+  let kept = 0
+  return turns.map((turn, index) => {
+    const isLast = index === turns.length - 1
+    const read = isLast ? textOf(turn) : clipped(textOf(turn), EARLIER_HEAD_CHARS, EARLIER_TAIL_CHARS)
+    kept = Math.max(scorePrompt(read, model), kept * KEPT_PER_TURN)
+    return kept + (1 - kept) * burden
+  })
+}
+
+function lastTurns(messages: readonly ChatMessage[]): ChatMessage[] {
+  const turns: ChatMessage[] = []
+  for (let index = messages.length - 1; index >= 0 && turns.length <= EARLIER_TURNS; index--) {
+    if (messages[index]!.role === 'user') turns.push(messages[index]!)
   }
-  if (score === null) return 0.5
-  return score + (1 - score) * burden(messages, parameters, turns)
+  return turns.reverse()
 }
 
 const CONTEXT_CHARS = 8_000
@@ -44,7 +50,7 @@ const FOR_SCHEMA = 0.05
 const FOR_IMAGES = 0.05
 
 /** What comes with the question and makes it harder: long context, tools, a schema to keep to, images. */
-function burden(messages: readonly ChatMessage[], parameters: SamplingParameters, turns: number): number {
+function burdenOf(messages: readonly ChatMessage[], parameters: SamplingParameters): number {
   let characters = 0
   let hasImages = false
   for (const message of messages) {
@@ -54,7 +60,7 @@ function burden(messages: readonly ChatMessage[], parameters: SamplingParameters
     }
   }
   // A lone question is its own context, and has been scored.
-  const context = turns === 1 && messages.length === 1 ? 0 : Math.log2(1 + characters / CONTEXT_CHARS)
+  const context = messages.length === 1 ? 0 : Math.log2(1 + characters / CONTEXT_CHARS)
   const hasSchema = parameters.response_format?.type === 'json_schema'
   return (
     Math.min(MOST_FOR_CONTEXT, PER_DOUBLING * context) +
