@@ -154,7 +154,7 @@ export async function createApiRuntime(
         return announceKeyChange(redis, { accountId })
       },
     }),
-    console: createConsole(config, { postgres, reportsPostgres, redis, accounts, keyStore, gate }),
+    console: createConsole(config, { postgres, reportsPostgres, redis, accounts, keyStore, keys, gate }),
     topUps: await createTopUps(config, {
       postgres,
       redis,

@@ -24,7 +24,11 @@ it('rate-limit headers tell what the gate last said, until that has reset', asyn
   const app = Fastify()
   await app.register(answerErrors, { logger: pino({ level: 'silent' }) })
   await app.register(authenticate, {
-    keys: { lookup: () => ({ kind: 'active', key: KEY }), stop: async () => undefined },
+    keys: {
+      lookup: () => ({ kind: 'active', key: KEY }),
+      forget: () => undefined,
+      stop: async () => undefined,
+    },
     operatorKey: async () => null,
     limits: { requestsPerMinute: 600, tokensPerMinute: 9_000 },
     clock: () => nowMs,

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import type { AccountStore } from '../../accounts/account-store.ts'
 import { createCredentialStore } from '../../accounts/credential-store.ts'
+import type { KeyCache } from '../../accounts/key-cache.ts'
 import type { KeyStore } from '../../accounts/key-store.ts'
 import { createPasswordHasher } from '../../accounts/password-hash.ts'
 import { createSessionStore } from '../../accounts/session-store.ts'
@@ -33,11 +34,12 @@ export interface ConsoleParts {
   accounts: AccountStore
   keyStore: KeyStore
   gate: Pick<HoldGate, 'figures'>
+  keys: Pick<KeyCache, 'forget'>
 }
 
 /** What the console needs beside the rest of the API, composed. */
 export function createConsole(config: Readonly<Config>, parts: ConsoleParts): ConsoleServices {
-  const { postgres, reportsPostgres, redis, accounts } = parts
+  const { postgres, reportsPostgres, redis, accounts, keys } = parts
   const isSecure = config.publicUrl?.startsWith('https:') ?? false
   const sessions = createSessionStore(postgres)
   const throttle = createSignInThrottle(redis, config)
@@ -67,7 +69,10 @@ export function createConsole(config: Readonly<Config>, parts: ConsoleParts): Co
     ),
     deliveries,
     retryDelivery: createRetryDelivery(postgres, deliveries),
-    announce: (change) => announceKeyChange(redis, change),
+    announce: (change) => {
+      keys.forget(change)
+      return announceKeyChange(redis, change)
+    },
     settings: {
       publicUrl: config.publicUrl,
       isSecure,
