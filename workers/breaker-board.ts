@@ -14,7 +14,7 @@ import type { RouteHealth } from '../src/core/failover.ts'
 import type { Logger } from '../src/platform/logger.ts'
 import type { Redis } from '../src/platform/redis.ts'
 import { HealthCounts } from './health-counts.ts'
-import { type BreakerSettings, createHealthStore, type HealthStore } from './health-store.ts'
+import { type BreakerSettings, createHealthStore, type HealthStore, KEY_TAKEN_MS } from './health-store.ts'
 import { within } from './within.ts'
 
 const FLUSH_MS = 1_000
@@ -92,6 +92,8 @@ class SharedBoard implements BreakerBoard {
   readonly #counts: HealthCounts
   /** Subject → unix ms until which its probe is another call's. */
   readonly #probesLost = new Map<string, number>()
+  /** Provider → unix ms when it last took our key in a call of this worker; the fleet is told within a second. */
+  readonly #keysTaken = new Map<string, number>()
   /** Token of a probe whose answer goes on → what waits for it to be proven; null once it is. */
   readonly #answering = new Map<string, NodeJS.Timeout | null>()
   readonly #flushing: NodeJS.Timeout
@@ -139,6 +141,8 @@ class SharedBoard implements BreakerBoard {
 
   report(offerId: string, effect: HealthEffect, probe: Probe | null): void {
     if (effect.kind === 'rate-limited') this.#limitRate(offerId, effect.retryAfterMs)
+    if (effect.kind !== 'refused' && effect.kind !== 'none')
+      this.#keysTaken.set(providerOfOffer(offerId), this.#followed.now())
     if (probe !== null && !this.#wasProven(probe)) {
       this.#settleProbe(offerId, probe, effect).catch(this.#unreachable)
     } else {
@@ -167,8 +171,11 @@ class SharedBoard implements BreakerBoard {
     if (effect.kind === 'success') this.#counts.success(offerId)
     if (effect.kind === 'failure') this.#counts.failure(offerId)
     if (effect.kind !== 'refused') return
-    const subject = effect.by === 'provider' ? providerOfOffer(offerId) : offerId
-    void this.#open(subject, 'refused', this.#store.refuse(subject))
+    void this.#open(offerId, 'refused', this.#store.refuse(offerId))
+    const takenAt = this.#keysTaken.get(providerOfOffer(offerId)) ?? 0
+    if (effect.by === 'provider' && this.#followed.now() - takenAt >= KEY_TAKEN_MS) {
+      void this.#open(providerOfOffer(offerId), 'refused', this.#store.refuseKey(offerId))
+    }
   }
 
   #wasProven({ token }: Probe): boolean {

@@ -5,18 +5,31 @@ import {
   firstCooldownMs,
   formatBreakerEntry,
   type ProbeVerdict,
+  providerOfOffer,
 } from '../src/core/breaker.ts'
 import { defineScript, type Redis } from '../src/platform/redis.ts'
 import {
   HEALTH_BREAKERS,
   HEALTH_CHANNEL,
   HEALTH_RATE_LIMITED,
+  healthKeyTaken,
   healthProbe,
+  healthRefusals,
   healthWindow,
 } from '../src/platform/redis-keys.ts'
 
 const REPORT = readFileSync(new URL('./report-health.lua', import.meta.url), 'utf8')
+const REFUSE_PROVIDER = readFileSync(new URL('./refuse-provider.lua', import.meta.url), 'utf8')
 const SETTLE_PROBE = readFileSync(new URL('./settle-probe.lua', import.meta.url), 'utf8')
+
+/**
+ * Anything but a refusal shows for so long that the provider takes our key, since a wrong one is refused before
+ * everything else. What is refused meanwhile is about one offer.
+ */
+export const KEY_TAKEN_MS = 60_000
+/** Our key is wrong when it was refused at so many offers within this time. */
+const REFUSALS_PROVING = 3
+const REFUSALS_MS = 600_000
 
 export interface BreakerSettings {
   breakerFailures: number
@@ -28,8 +41,10 @@ export interface BreakerSettings {
 export interface HealthStore {
   /** Adds to the offer's window. Returns the entry of its breaker when that opened it, else null. */
   count(offerId: string, failures: number, successes: number): Promise<string | null>
-  /** Opens the breaker of an offer or provider that refuses us. Returns its entry when that opened it, else null. */
-  refuse(subject: string): Promise<string | null>
+  /** Opens the breaker of an offer that refuses us. Returns its entry when that opened it, else null. */
+  refuse(offerId: string): Promise<string | null>
+  /** Notes that our key was refused at an offer. Returns the entry of the provider's breaker when that opened it. */
+  refuseKey(offerId: string): Promise<string | null>
   limitRate(offerId: string, untilMs: number): Promise<void>
   forgetRateLimits(offerIds: readonly string[]): Promise<void>
   /** False when another call holds the probe. It is free again after `lifetimeMs`, should its worker die. */
@@ -48,16 +63,22 @@ export function createHealthStore(redis: Redis, settings: BreakerSettings, now: 
   const reportScript = defineScript(redis, 'syReportHealth', REPORT)
   const probeScript = defineScript(redis, 'sySettleProbe', SETTLE_PROBE)
 
+  const refuseScript = defineScript(redis, 'syRefuseProvider', REFUSE_PROVIDER)
+
+  const newEntry = (reason: BreakerEntry['reason']): string => {
+    const cooldownMs = firstCooldownMs(reason, settings.breakerCooldownMs)
+    return formatBreakerEntry({ reason, cooldownMs, untilMs: now() + cooldownMs })
+  }
+
   const report = async (
     offerId: string,
     failures: number,
     successes: number,
     reason: BreakerEntry['reason'],
   ): Promise<string | null> => {
-    const cooldownMs = firstCooldownMs(reason, settings.breakerCooldownMs)
-    const entry = formatBreakerEntry({ reason, cooldownMs, untilMs: now() + cooldownMs })
+    const entry = newEntry(reason)
     const opened = await reportScript(
-      [healthWindow(offerId), HEALTH_BREAKERS],
+      [healthWindow(offerId), HEALTH_BREAKERS, healthKeyTaken(providerOfOffer(offerId))],
       [
         offerId,
         now(),
@@ -69,6 +90,7 @@ export function createHealthStore(redis: Redis, settings: BreakerSettings, now: 
         entry,
         reason === 'refused' ? 1 : 0,
         HEALTH_CHANNEL,
+        KEY_TAKEN_MS,
       ],
     )
     return opened === 1 ? entry : null
@@ -76,12 +98,23 @@ export function createHealthStore(redis: Redis, settings: BreakerSettings, now: 
 
   return {
     count: (offerId, failures, successes) => report(offerId, failures, successes, 'failing'),
-    refuse: (subject) => report(subject, 0, 0, 'refused'),
+    refuse: (offerId) => report(offerId, 0, 0, 'refused'),
+
+    async refuseKey(offerId) {
+      const provider = providerOfOffer(offerId)
+      const entry = newEntry('refused')
+      const opened = await refuseScript(
+        [healthRefusals(provider), healthKeyTaken(provider), HEALTH_BREAKERS],
+        [provider, offerId, REFUSALS_MS, REFUSALS_PROVING, entry, HEALTH_CHANNEL],
+      )
+      return opened === 1 ? entry : null
+    },
 
     async limitRate(offerId, untilMs) {
       await redis
         .pipeline()
         .hset(HEALTH_RATE_LIMITED, offerId, untilMs)
+        .set(healthKeyTaken(providerOfOffer(offerId)), '1', 'PX', KEY_TAKEN_MS)
         .publish(HEALTH_CHANNEL, JSON.stringify(['rate-limited', offerId, String(untilMs)]))
         .exec()
     },

@@ -1,10 +1,11 @@
 -- Counts failures and successes of one offer in its rolling window and opens its breaker when they say so.
 -- Times come from callers, who all follow this server's clock.
 --
--- KEYS  1 window (hash)  2 breakers (hash)
--- ARGV  1 id of the offer, or of a provider that refuses us  2 now, unix ms  3 window ms  4 failures to add  5 successes to add
+-- KEYS  1 window (hash)  2 breakers (hash)  3 set while the provider takes our key
+-- ARGV  1 offer id  2 now, unix ms  3 window ms  4 failures to add  5 successes to add
 --       6 failures that open  7 percentage of failures that opens
 --       8 the entry an opened breaker gets  9 '1' to open whatever the counts  10 channel
+--       11 ms for which what is no refusal shows that our key is taken
 -- Returns 1 when it opened the breaker, else 0.
 local window, breakers = KEYS[1], KEYS[2]
 local offer, now, span = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -19,6 +20,7 @@ local function open()
   return 1
 end
 
+if not at_once then redis.call('SET', KEYS[3], '1', 'PX', ARGV[11]) end
 local current = redis.call('HGET', breakers, offer)
 if at_once then
   -- An offer that refuses us is already down for that reason, or goes down for it now.

@@ -1,6 +1,12 @@
 import { providerOfOffer } from '../core/breaker.ts'
 import type { Redis } from '../platform/redis.ts'
-import { HEALTH_BREAKERS, HEALTH_CHANNEL, healthProbe, healthWindow } from '../platform/redis-keys.ts'
+import {
+  HEALTH_BREAKERS,
+  HEALTH_CHANNEL,
+  healthProbe,
+  healthRefusals,
+  healthWindow,
+} from '../platform/redis-keys.ts'
 
 /** Closes the breaker of an offer and that of its provider. Returns whose were open. Rejects when Redis does. */
 export function enableOffer(redis: Redis, offerId: string): Promise<string[]> {
@@ -18,7 +24,7 @@ async function closeBreakers(redis: Redis, isMeant: (subject: string) => boolean
   const closing = redis.multi().hdel(HEALTH_BREAKERS, ...open)
   for (const subject of open) {
     // With the probe gone, what a probe under way finds has no say any more.
-    closing.del(healthWindow(subject), healthProbe(subject))
+    closing.del(healthWindow(subject), healthProbe(subject), healthRefusals(providerOfOffer(subject)))
     closing.publish(HEALTH_CHANNEL, JSON.stringify(['breaker', subject, '']))
   }
   await closing.exec()

@@ -6,8 +6,8 @@ import type { HealthEffect } from './attempt-failure.ts'
  *   open       an entry whose `untilMs` lies ahead; no call passes
  *   half-open  an entry whose `untilMs` has passed; exactly one call in the fleet probes
  * A probe that succeeds removes the entry; one that fails renews it with twice the cooldown. An offer that
- * refuses our model opens at once, and so does a provider that refuses our key: that is every offer of it. A
- * rate limit with an end is kept beside the breaker, not in it.
+ * refuses us opens at once. A provider opens, which is every offer of it, when it refuses our key at three offers
+ * and of late did nothing else. A rate limit with an end is kept beside the breaker, not in it.
  */
 export interface BreakerEntry {
   reason: 'failing' | 'refused'

@@ -73,6 +73,9 @@ export const HEALTH_RATE_LIMITED = `${HEALTH}:rate-limited`
 export const HEALTH_CHANNEL = `${HEALTH}:changed`
 /** Hash: failures and successes of one offer by time bucket. */
 export const healthWindow = (offerId: string): string => `${HEALTH}:window:${offerId}`
+/** Set: offers at which a provider refused our key. And set while it takes our key at some offer. */
+export const healthRefusals = (providerId: string): string => `${HEALTH}:refusals:${providerId}`
+export const healthKeyTaken = (providerId: string): string => `${HEALTH}:key-taken:${providerId}`
 /** Hash: what calls showed of offers in one slot of time, see src/core/measures.ts. */
 export const healthMeasures = (slot: number): string => `${HEALTH}:measures:${slot}`
 /** Held by the one call that probes an offer or provider whose breaker is half-open. */

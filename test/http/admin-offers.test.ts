@@ -16,6 +16,8 @@ beforeAll(async () => {
         { at: 'beta', model: 'status-503.tag-shown' },
       ],
       'test/key-refused': [{ at: 'gamma', model: 'status-401.tag-key' }],
+      'test/key-refused-too': [{ at: 'gamma', model: 'status-402.tag-key' }],
+      'test/key-refused-also': [{ at: 'gamma', model: 'status-401.tag-also' }],
       'test/sibling': [{ at: 'gamma', model: 'words-10.tag-sibling' }],
       'test/model-refused': [{ at: 'delta', model: 'status-404.tag-model' }],
       'test/model-served': [{ at: 'delta', model: 'words-10.tag-served' }],
@@ -94,9 +96,15 @@ describe('GET /admin/api/offers', () => {
   })
 })
 
+/** Three models at gamma find our key refused. */
+async function findKeyRefused(): Promise<void> {
+  for (const model of ['test/key-refused', 'test/key-refused-too', 'test/key-refused-also'])
+    await expectError(await call({ model }), 502, 'all_providers_failed')
+}
+
 describe('a provider that refuses our key', () => {
   it('is down with all its offers, retried rarely, until an operator enables it', async () => {
-    await expectError(await call({ model: 'test/key-refused' }), 502, 'all_providers_failed')
+    await findKeyRefused()
     await soon(async () => {
       const sibling = await offerAt('gamma', 'test/sibling')
       expect(sibling.health).toMatchObject({
@@ -114,13 +122,15 @@ describe('a provider that refuses our key', () => {
 
     const shown = (await list<ProviderView>('/providers')).find(({ id }) => id === 'gamma')!
     expect(shown).toMatchObject({
-      offers: 2,
-      health: { down: 2 },
+      offers: 4,
+      health: { down: 4 },
       breaker: { breaker: 'open', reason: 'refused' },
     })
 
     const enabled = await enable('providers', 'gamma')
-    expect(await enabled.json()).toEqual({ object: 'enabled', id: 'gamma', closed: ['gamma'] })
+    const { closed } = (await enabled.json()) as { closed: string[] }
+    expect(closed).toHaveLength(4)
+    expect(closed).toContain('gamma')
     await soon(async () => {
       expect((await call({ model: 'test/sibling' })).status).toBe(200)
     })
@@ -142,15 +152,19 @@ describe('a provider that refuses our key', () => {
     })
   })
 
-  it('can be enabled from the command line', async () => {
-    await expectError(await call({ model: 'test/key-refused' }), 502, 'all_providers_failed')
+  it('at some offers, while it takes it at others, is down at those only; a command enables them', async () => {
+    await completionOf(await call({ model: 'test/sibling' }))
+    await findKeyRefused()
+    const refused = () => offerAt('gamma', 'test/key-refused').then(({ health }) => health)
     await soon(async () => {
-      expect((await offerAt('gamma', 'test/sibling')).health.state).toBe('down')
+      expect(await refused()).toMatchObject({ state: 'down', level: 'offer', reason: 'refused' })
     })
+    expect((await offerAt('gamma', 'test/sibling')).health.state).toBe('ready')
     const { code, json } = await stack.command('admin', 'provider', 'enable', 'gamma')
-    expect({ code, json }).toEqual({ code: 0, json: { id: 'gamma', closed: ['gamma'] } })
+    expect(code).toBe(0)
+    expect(json.closed).toHaveLength(3)
     await soon(async () => {
-      expect((await offerAt('gamma', 'test/sibling')).health.state).toBe('ready')
+      expect(await refused()).toMatchObject({ state: 'ready' })
     })
   })
 

@@ -185,6 +185,8 @@ describe('an offer that refuses us', () => {
   const BY_OFFER = { kind: 'refused', by: 'offer' } as const
   const BY_PROVIDER = { kind: 'refused', by: 'provider' } as const
   const SIBLING = 'acme/small-1'
+  const THIRD = 'acme/third-1'
+  const UNTRIED = 'acme/medium-1'
   const STRANGER = 'acme-too/large-1'
 
   test('is down at once, and for longer', async () => {
@@ -195,38 +197,89 @@ describe('an offer that refuses us', () => {
     expect(other.health(SIBLING)).toEqual({ kind: 'ready' })
   })
 
-  test('for our key takes every offer of its provider down', async () => {
-    const [one, other] = [await startBoard(), await startBoard()]
+  /** Our key is refused at three offers, wherever the calls were. */
+  async function refuseKey(one: BreakerBoard, other: BreakerBoard): Promise<void> {
     one.report(OFFER, BY_PROVIDER, null)
-    await reachesState(other, 'down')
-    expect(other.health(SIBLING).kind).toBe('down')
+    other.report(SIBLING, BY_PROVIDER, null)
+    other.report(THIRD, BY_PROVIDER, null)
+    for (const board of [one, other])
+      await vi.waitFor(() => expect(board.health(UNTRIED).kind).toBe('down'), { timeout: 3_000, interval: 5 })
+  }
+
+  test('for our key at three of its offers is down with all of them', async () => {
+    const [one, other] = [await startBoard(), await startBoard()]
+    await refuseKey(one, other)
     expect(other.health(STRANGER)).toEqual({ kind: 'ready' })
+    expect(
+      other
+        .state()
+        .map(({ subject }) => subject)
+        .toSorted(),
+    ).toEqual(['acme', OFFER, SIBLING, THIRD])
   })
 
-  test('raises its alarm once, whoever and however many hear the refusal', async () => {
+  test('for our key at one offer only, however often, is down at that offer only', async () => {
+    const board = await startBoard()
+    for (let call = 0; call < 5; call++) board.report(OFFER, BY_PROVIDER, null)
+    await reachesState(board, 'down')
+    await board.close()
+    expect(board.health(UNTRIED)).toEqual({ kind: 'ready' })
+  })
+
+  test.each([
+    ['answers', SUCCESS],
+    ['fails', FAILURE],
+    ['limits the rate', { kind: 'rate-limited', retryAfterMs: 10 } as const],
+  ])('is not taken for one with a wrong key while it %s at another', async (_name, effect) => {
+    const [one, other] = [await startBoard(), await startBoard()]
+    one.report(UNTRIED, effect, null)
+    // The worker that saw it knows at once, the fleet within about a second.
+    await vi.waitFor(async () => expect(await clients[0]!.exists('sy:{health}:key-taken:acme')).toBe(1), {
+      timeout: 3_000,
+    })
+    one.report(OFFER, BY_PROVIDER, null)
+    for (const offerId of [SIBLING, THIRD]) other.report(offerId, BY_PROVIDER, null)
+    await reachesState(other, 'down')
+    await Promise.all([one.close(), other.close()])
+    expect(await clients[0]!.hexists('sy:{health}:breakers', 'acme')).toBe(0)
+  })
+
+  test('raises one alarm for each offer and one for the provider, whoever and however many hear it', async () => {
     const alarms = vi.spyOn(logger, 'error')
-    const boards = [await startBoard(), await startBoard()]
-    for (let call = 0; call < 5; call++) for (const board of boards) board.report(OFFER, BY_PROVIDER, null)
-    await Promise.all(boards.map((board) => reachesState(board, 'down')))
+    const boards = [await startBoard(), await startBoard()] as const
+    for (let call = 0; call < 5; call++) await refuseKey(...boards)
     nowMs += 6 * SETTINGS.breakerCooldownMs
-    for (const board of boards)
-      board.report(SIBLING, BY_PROVIDER, await board.claimProbe(SIBLING, PATIENCE_MS))
+    for (const board of boards) {
+      board.report(UNTRIED, BY_PROVIDER, await board.claimProbe(UNTRIED, PATIENCE_MS))
+    }
     await Promise.all(boards.map((board) => reachesState(board, 'down')))
     await Promise.all(boards.map((board) => board.close()))
-    const raised = alarms.mock.calls.map(([fields]) => fields as unknown)
-    expect(raised).toEqual([{ alarm: 'provider-refused', subject: 'acme', reason: 'refused' }])
+    const raised = alarms.mock.calls.map(([fields]) => fields as { alarm: string; subject: string })
+    const subjects = raised.map(({ alarm, subject }) => `${alarm} ${subject}`).toSorted()
     alarms.mockRestore()
+    // The second board, which lost the race for the probe, reports an attempt of its own.
+    const ofUntried = subjects.filter((raisedOne) => raisedOne.endsWith(UNTRIED))
+    expect(ofUntried.length).toBeLessThanOrEqual(1)
+    expect(subjects.filter((raisedOne) => !ofUntried.includes(raisedOne))).toEqual([
+      'provider-refused acme',
+      `provider-refused ${OFFER}`,
+      `provider-refused ${SIBLING}`,
+      `provider-refused ${THIRD}`,
+    ])
   })
 
   test('comes back, with its provider’s others, when a probe of any of them is answered', async () => {
     const [one, other] = [await startBoard(), await startBoard()]
-    one.report(OFFER, BY_PROVIDER, null)
-    await Promise.all([one, other].map((board) => reachesState(board, 'down')))
+    await refuseKey(one, other)
     nowMs += 6 * SETTINGS.breakerCooldownMs
-    const probe = await other.claimProbe(SIBLING, PATIENCE_MS)
-    expect(await one.claimProbe(OFFER, PATIENCE_MS)).toBeNull()
-    other.report(SIBLING, SUCCESS, probe)
-    await Promise.all([one, other].map((board) => reachesState(board, 'ready')))
+    const probe = await other.claimProbe(UNTRIED, PATIENCE_MS)
+    expect(await one.claimProbe(UNTRIED, PATIENCE_MS)).toBeNull()
+    other.report(UNTRIED, SUCCESS, probe)
+    for (const board of [one, other])
+      await vi.waitFor(() => expect(board.state().map(({ subject }) => subject)).not.toContain('acme'), {
+        timeout: 3_000,
+        interval: 5,
+      })
   })
 })
 

@@ -1,0 +1,18 @@
+-- Notes that a provider refused our key at an offer, and opens the provider's breaker when it did so at several
+-- and took it at none of late.
+--
+-- KEYS  1 offers at which it refused (set)  2 there while it takes our key  3 breakers (hash)
+-- ARGV  1 provider id  2 offer id  3 ms for which refusals are remembered  4 offers that prove it
+--       5 the entry of an opened breaker  6 channel
+-- Returns 1 when it opened the breaker, else 0.
+local refusals, taken, breakers = KEYS[1], KEYS[2], KEYS[3]
+local provider, offer, remembered, enough = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+local entry, channel = ARGV[5], ARGV[6]
+if redis.call('EXISTS', taken) == 1 or redis.call('HEXISTS', breakers, provider) == 1 then return 0 end
+redis.call('SADD', refusals, offer)
+redis.call('PEXPIRE', refusals, remembered)
+if redis.call('SCARD', refusals) < enough then return 0 end
+redis.call('DEL', refusals)
+redis.call('HSET', breakers, provider, entry)
+redis.call('PUBLISH', channel, cjson.encode({ 'breaker', provider, entry }))
+return 1
