@@ -6,12 +6,15 @@ WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 # The locked versions, without install scripts: none is needed here, and the image does not depend on what
 # they fetch. Not `npm ci`, which refuses a lock file without the optional packages of other platforms.
-RUN npm install --no-save --ignore-scripts --omit=optional
+RUN npm install --no-save --ignore-scripts
 COPY prisma prisma
 COPY prisma.config.ts ./
 # Generating the database client needs no schema engine, but Prisma wants to see one.
 RUN PRISMA_SCHEMA_ENGINE_BINARY=/bin/true CHECKPOINT_DISABLE=1 node node_modules/prisma/build/index.js generate
-RUN npm prune --no-save --omit=dev --omit=optional --ignore-scripts
+COPY src/console src/console
+RUN node node_modules/vite/bin/vite.js build --config src/console/vite.config.ts
+# Native parts of packages are optional packages too and stay; the Node that npm brings along is not needed here.
+RUN npm prune --no-save --omit=dev --ignore-scripts && rm -rf node_modules/node-linux-* node_modules/.bin/node
 
 FROM node:24-slim
 ENV NODE_ENV=production HOST=0.0.0.0
@@ -22,6 +25,7 @@ COPY prisma prisma
 COPY workers workers
 COPY src src
 COPY --from=build /app/src/platform/prisma-client src/platform/prisma-client
+COPY --from=build /app/src/console/dist src/console/dist
 USER node
 EXPOSE 8080
 # The init of the container engine passes signals on; Node then drains and ends.
