@@ -1,3 +1,4 @@
+import type { WithdrawnOffer, WithheldReason } from './catalog.ts'
 import type { Percentiles } from './measures.ts'
 import type { OfferState } from './offer-state.ts'
 
@@ -15,6 +16,8 @@ export interface OfferView {
   upstream_model: string
   /** Calls of every client may use it. False: only clients with a key of their own there. */
   shared: boolean
+  /** Why it is not shared: `disabled` by an operator, or `unlisted` by its provider, not even with a key of one's own. */
+  withheld: WithheldReason | WithdrawnOffer['reason'] | null
   health: OfferHealthView
   last_minute: CallCounts
   last_ten_minutes: CallCounts

@@ -23,15 +23,26 @@ export interface OfferSwitches {
   enableProvider(providerId: string): Promise<string[]>
 }
 
-/** One offer as operators see it. */
-export function offerView(model: Model, offer: Offer, { health, measures }: OfferKnowledge): OfferView {
+/** The offers of a model as operators see them, with those that nobody may use at the end. */
+export const offerViews = (model: Model, known: OfferKnowledge): OfferView[] => [
+  ...model.offers.map((offer) => offerView(model, offer, offer.withheld ?? null, known)),
+  ...(model.withdrawn ?? []).map(({ offer, reason }) => offerView(model, offer, reason, known)),
+]
+
+function offerView(
+  model: Model,
+  offer: Offer,
+  withheld: OfferView['withheld'],
+  { health, measures }: OfferKnowledge,
+): OfferView {
   const figures = measures.figures(offer.id)
   return {
     id: offer.id,
     model: model.id,
     provider: offer.provider.id,
     upstream_model: offer.upstreamModel,
-    shared: offer.shared,
+    shared: offer.shared && withheld === null,
+    withheld,
     health: healthView(offer.id, health),
     last_minute: callCounts(figures.lastMinute),
     last_ten_minutes: callCounts(figures.lastTenMinutes),

@@ -15,6 +15,7 @@ beforeAll(async () => {
         { at: 'alpha', model: 'words-30.tag-shown', cost: '0.25' },
         { at: 'beta', model: 'status-503.tag-shown' },
       ],
+      'test/dear': [{ at: 'alpha', model: 'words-10.tag-dear', cost: '2.00' }],
       'test/key-refused': [{ at: 'gamma', model: 'status-401.tag-key' }],
       'test/key-refused-too': [{ at: 'gamma', model: 'status-402.tag-key' }],
       'test/key-refused-also': [{ at: 'gamma', model: 'status-401.tag-also' }],
@@ -68,6 +69,7 @@ describe('GET /admin/api/offers', () => {
       id: 'alpha/words-30.tag-shown',
       upstream_model: 'words-30.tag-shown',
       shared: true,
+      withheld: null,
       health: {
         state: 'ready',
         breaker: 'closed',
@@ -79,6 +81,15 @@ describe('GET /admin/api/offers', () => {
       cost: { prompt: '0.25', completion: '0.25' },
       rate: { prompt: '1.00', completion: '2.00' },
       margin: { prompt: '0.75', completion: '1.75' },
+    })
+  })
+
+  it('shows offers that are not used, and why', async () => {
+    const dear = await offerAt('alpha', 'test/dear')
+    expect(dear).toMatchObject({
+      shared: false,
+      withheld: 'loss',
+      margin: { prompt: '-1.00', completion: '0.00' },
     })
   })
 

@@ -1,28 +1,26 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { ApiError } from '../../core/errors.ts'
-import type { EnabledView, OfferView } from '../../core/operator-offers.ts'
+import type { EnabledView } from '../../core/operator-offers.ts'
 import { type QueryParameters, refuseUnknown } from '../../core/usage-query.ts'
+import { doDeed } from '../admin/deed.ts'
 import type { AppDependencies } from '../app.ts'
-import { offerView } from '../offer-view.ts'
+import { offerViews } from '../offer-view.ts'
 
 const PATH = '/admin/api/offers'
 
 /** Every offer with its health, measures and margin, for operators; and closing a breaker by hand. */
 export const adminOffers: FastifyPluginAsync<AppDependencies> = async (
   app,
-  { catalog, offers, dispatch },
+  { catalog, offers, operator },
 ) => {
   app.get(PATH, { onRequest: [app.requireAdminKey] }, async (request, reply) => {
     const query = request.query as QueryParameters
     refuseUnknown(query, ['model', 'provider'])
-    const data: OfferView[] = []
-    for (const model of catalog().models.values()) {
-      if (query.model !== undefined && query.model !== model.id) continue
-      for (const offer of model.offers) {
-        if (query.provider !== undefined && query.provider !== offer.provider.id) continue
-        data.push(offerView(model, offer, offers))
-      }
-    }
+    const models = [...catalog().models.values()]
+    const data = models
+      .filter(({ id }) => query.model === undefined || query.model === id)
+      .flatMap((model) => offerViews(model, offers))
+      .filter(({ provider }) => query.provider === undefined || query.provider === provider)
     reply.header('cache-control', 'no-store')
     return { object: 'list', data }
   })
@@ -38,8 +36,8 @@ export const adminOffers: FastifyPluginAsync<AppDependencies> = async (
           'No such offer. Ids are those of GET /admin/api/offers, percent-encoded.',
         )
       }
-      const closed = await offers.enableOffer(id)
-      dispatch.logger.info({ by: request.key?.keyId, id, closed }, 'an operator closed breakers')
+      const deed = { action: 'offer.enable', target: id, details: {} }
+      const closed = await doDeed(request, deed, operator, () => offers.enableOffer(id))
       return { object: 'enabled', id, closed }
     },
   )
