@@ -3,6 +3,7 @@ import type { Offer } from '../../core/catalog.ts'
 import { ApiError } from '../../core/errors.ts'
 import type { EnabledView } from '../../core/operator-offers.ts'
 import { refuseUnknown } from '../../core/usage-query.ts'
+import { doDeed } from '../admin/deed.ts'
 import type { AppDependencies } from '../app.ts'
 import { providerView } from '../offer-view.ts'
 
@@ -11,7 +12,7 @@ const PATH = '/admin/api/providers'
 /** Every provider of the catalog with its offers summed up; and closing all its breakers by hand. */
 export const adminProviders: FastifyPluginAsync<AppDependencies> = async (
   app,
-  { catalog, offers, dispatch },
+  { catalog, offers, operator },
 ) => {
   const offersByProvider = (): Map<string, Offer[]> => Map.groupBy(catalog().offers.values(), providerId)
 
@@ -28,8 +29,8 @@ export const adminProviders: FastifyPluginAsync<AppDependencies> = async (
     async (request): Promise<EnabledView> => {
       const { id } = request.params
       if (!offersByProvider().has(id)) throw new ApiError('not_found', 'No provider of that id.')
-      const closed = await offers.enableProvider(id)
-      dispatch.logger.info({ by: request.key?.keyId, id, closed }, 'an operator closed breakers')
+      const deed = { action: 'provider.enable', target: id, details: {} }
+      const closed = await doDeed(request, deed, operator, () => offers.enableProvider(id))
       return { object: 'enabled', id, closed }
     },
   )
