@@ -204,6 +204,12 @@ describe('the messages wire', () => {
     ])
   })
 
+  test('a turn of media that the wire does not know still says something', () => {
+    const audio = { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } }
+    const { messages } = anthropicBody({ messages: [{ role: 'user', content: [audio] }] })
+    expect(messages).toEqual([{ role: 'user', content: [{ type: 'text', text: '.' }] }])
+  })
+
   test('tools have an input schema, also one without arguments', () => {
     expect(anthropicBody({ parameters: { tools: TOOLS } }).tools).toEqual([
       { name: 'weather', description: 'Tells it', input_schema: SCHEMA },

@@ -24,7 +24,7 @@ type Part = Record<string, unknown>
 
 const DATA_URL = /^data:([\w.+-]+\/[\w.+-]+)(?:;[\w.+-]+=[^;,]*)*;base64,/i
 /** What stands for a turn that said nothing; wires refuse empty ones. */
-const NOTHING = '.'
+export const SAYS_NOTHING = '.'
 
 /**
  * The messages as wires want them that know two roles which take turns: messages of one side in a row become
@@ -46,7 +46,8 @@ export function toConversation(messages: readonly ChatMessage[]): Conversation {
     if (last?.role === role) last.parts.push(...parts)
     else if (parts.length > 0) turns.push({ role, parts: [...parts] })
   }
-  if (turns[0]?.role !== 'user') turns.unshift({ role: 'user', parts: [{ kind: 'text', text: NOTHING }] })
+  if (turns[0]?.role !== 'user')
+    turns.unshift({ role: 'user', parts: [{ kind: 'text', text: SAYS_NOTHING }] })
   return { system, turns }
 }
 

@@ -3,7 +3,7 @@ import { jsonInstruction } from '../json-instruction.ts'
 import type { AttemptRequest } from '../provider.ts'
 import { samplingFor } from '../sampling.ts'
 import { functionTools } from '../tool-definitions.ts'
-import { type Conversation, type TurnPart, toConversation } from '../turns.ts'
+import { type Conversation, SAYS_NOTHING, type TurnPart, toConversation } from '../turns.ts'
 
 /** The newest version of the wire; its features since are asked for one by one, and none is. */
 export const ANTHROPIC_VERSION = '2023-06-01'
@@ -46,7 +46,12 @@ export function prefillSpace({ messages }: AttemptRequest): string {
 }
 
 function toMessages(turns: Conversation['turns']): unknown[] {
-  const messages = turns.map(({ role, parts }) => ({ role, content: parts.flatMap(toBlock) }))
+  const messages = turns.map(({ role, parts }) => {
+    const content = parts.flatMap(toBlock)
+    // Of media alone that this wire does not know.
+    if (content.length === 0) content.push({ type: 'text', text: SAYS_NOTHING })
+    return { role, content }
+  })
   const last = messages.at(-1)
   const end = last?.content.at(-1)
   if (last?.role === 'assistant' && end?.type === 'text') end.text = end.text.trimEnd()
