@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 
@@ -12,6 +13,8 @@ const NAMES = ['one', 'two', 'three', 'four']
 let listed = [...NAMES]
 /** How often the list was asked for. */
 let lists = 0
+/** The price file. */
+let prices = '{}'
 let stack: TestStack
 let lister: Server
 let key: string
@@ -19,22 +22,26 @@ let key: string
 beforeAll(async () => {
   // Its list of models is the test's, its answers are the simulated providers'.
   lister = createServer(async (request, response) => {
+    if (request.url === '/prices.json') return response.end(prices)
     if (request.url === '/v1/models') {
       lists += 1
       return response.end(JSON.stringify({ data: listed.map((name) => ({ id: `words-3.tag-${name}` })) }))
     }
-    const body = Buffer.concat(await Array.fromAsync(request))
     const answer = await fetch(`${stack.providers.url}/alpha${request.url}`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
-      body,
+      body: await text(request),
     })
     response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? '' })
     response.end(Buffer.from(await answer.arrayBuffer()))
   }).listen(0, '127.0.0.1')
   await once(lister, 'listening')
   const { port } = lister.address() as AddressInfo
-  stack = await startStack({ models: {}, apis: 2, environment: { CATALOG_SYNC_MS: '1000' } })
+  stack = await startStack({
+    models: {},
+    apis: 2,
+    environment: { CATALOG_SYNC_MS: '1000', PRICE_FILES: `http://127.0.0.1:${port}/prices.json` },
+  })
   await writeFile(stack.catalogFile, JSON.stringify(document(`http://127.0.0.1:${port}/v1`)))
   key = (await stack.account('5.00')).key
   await vi.waitFor(async () => expect(await statusOf('test/four')).toBe(200), { timeout: 10_000 })
@@ -53,7 +60,7 @@ function document(baseUrl: string) {
     list_price: { prompt: '1.00', completion: '2.00' },
     offers: [{ provider: 'lister', upstream_model: `words-3.tag-${name}` }],
   }))
-  return { replace: true, providers: [{ id: 'lister', base_url: baseUrl }], models }
+  return { providers: [{ id: 'lister', base_url: baseUrl }], models }
 }
 
 async function statusOf(model: string, url = stack.url): Promise<number> {
@@ -113,6 +120,20 @@ test('a list that loses most of its models changes nothing', async () => {
   await vi.waitFor(() => expect(lists).toBeGreaterThan(before + 3), { timeout: 15_000, interval: 50 })
   for (const name of NAMES) expect(await statusOf(`test/${name}`)).toBe(200)
   listed = [...NAMES]
+})
+
+test('a price file changes rates within its round; a broken one changes nothing', async () => {
+  const list = (prompt: string) =>
+    JSON.stringify({ changes: { models: [{ id: 'gpt-4o', list_price: { prompt, completion: '10' } }] } })
+  await untilEverywhere('gpt-4o', { prompt: '2.375' })
+  prices = list('2')
+  await untilEverywhere('gpt-4o', { prompt: '1.90' })
+  prices = '{"models": [{}]}'
+  const before = lists
+  await vi.waitFor(() => expect(lists).toBeGreaterThan(before + 2), { timeout: 15_000, interval: 50 })
+  expect(await feedEntry('gpt-4o', stack.url)).toMatchObject({ prompt: '1.90' })
+  prices = '{}'
+  await untilEverywhere('gpt-4o', { prompt: '2.375' })
 })
 
 test("an operator's edits are in force everywhere within two seconds, and can be taken back", async () => {

@@ -1,0 +1,105 @@
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import {
+  type OverlayWatch,
+  readOverlay,
+  watchOverlay,
+  writeOverlay,
+} from '../../src/catalog/catalog-overlay.ts'
+import { type CatalogStore, createCatalogStore } from '../../src/catalog/catalog-store.ts'
+import { createLogger } from '../../src/platform/logger.ts'
+import { createRedis, type Redis } from '../../src/platform/redis.ts'
+import { createTestRedis, type TestRedis } from '../helpers/services.ts'
+
+const logger = createLogger('silent', 'test')
+let server: TestRedis
+let redis: Redis
+let subscriber: Redis
+let watch: OverlayWatch | undefined
+let store: CatalogStore | undefined
+
+beforeAll(async () => {
+  server = await createTestRedis()
+  redis = createRedis({ url: server.url, name: 'test', mode: 'wait' })
+  subscriber = createRedis({ url: server.url, name: 'test-subscriber', mode: 'wait' })
+})
+afterEach(async () => {
+  store?.close()
+  watch?.stop()
+  await redis.flushall()
+})
+afterAll(async () => {
+  redis.disconnect()
+  subscriber.disconnect()
+  await server.close()
+})
+
+const edits = (content: unknown, id = '1') => ({ id, name: 'edits', content, updatedAt: 0 })
+
+async function open() {
+  watch = await watchOverlay({ redis, subscriber, logger, pollMs: 100 })
+  store = await createCatalogStore({
+    catalogFile: null,
+    environment: { OPENAI_API_KEY: 'k' },
+    simulatedProvidersUrl: null,
+    ollamaUrl: null,
+    discountPercent: 5,
+    openWeightsDiscountPercent: 20,
+    overlay: watch,
+    logger,
+  })
+  return store
+}
+
+const isShared = (offerId: string) => store!.snapshot().offers.get(offerId)?.shared ?? false
+const disabled = { changes: { models: [{ id: 'gpt-4o', disabled: true }] } }
+
+test('what the fleet shares is in force from the start, and each change soon after', async () => {
+  await writeOverlay(redis, { stored: edits(disabled) })
+  await open()
+  expect(isShared('openai/gpt-4o')).toBe(false)
+  await writeOverlay(redis, { stored: edits({}, '2') })
+  await vi.waitFor(() => expect(isShared('openai/gpt-4o')).toBe(true))
+  await writeOverlay(redis, { unlisted: ['openai/gpt-4o'] })
+  await vi.waitFor(() => expect(isShared('openai/gpt-4o')).toBe(false))
+})
+
+test('a change whose message was lost is seen by polling', async () => {
+  await open()
+  await redis.hset('sy:catalog:overlay', { stored: JSON.stringify(edits(disabled)), version: 'silent' })
+  await vi.waitFor(() => expect(isShared('openai/gpt-4o')).toBe(false))
+})
+
+test('price files change list prices and so rates; edits go before them', async () => {
+  await open()
+  const priced = (prompt: string) => ({
+    changes: { models: [{ id: 'gpt-4o', list_price: { prompt, completion: '10' } }] },
+  })
+  await writeOverlay(redis, { prices: [{ name: 'prices', content: priced('2'), updatedAt: 0 }] })
+  await vi.waitFor(() => expect(store!.snapshot().models.get('gpt-4o')!.rate.prompt).toBe(1_900_000n))
+  await writeOverlay(redis, { stored: edits(priced('3')) })
+  await vi.waitFor(() => expect(store!.snapshot().models.get('gpt-4o')!.rate.prompt).toBe(2_850_000n))
+})
+
+test('a Redis that lost its data, and edits that make no catalog, leave the last good one', async () => {
+  await writeOverlay(redis, { stored: edits(disabled) })
+  await open()
+  await redis.flushall()
+  await writeOverlay(redis, { stored: edits({ models: [{}] }, '2') })
+  await vi.waitFor(() => expect(watch!.current()!.stored!.id).toBe('2'))
+  expect(isShared('openai/gpt-4o')).toBe(false)
+  await writeOverlay(redis, { stored: edits({}, '3') })
+  await vi.waitFor(() => expect(isShared('openai/gpt-4o')).toBe(true))
+})
+
+test('edits that make no catalog do not keep a process from starting', async () => {
+  await writeOverlay(redis, { stored: edits({ models: [{}] }) })
+  await open()
+  expect(isShared('openai/gpt-4o')).toBe(true)
+})
+
+test('an overlay that is broken is no overlay', async () => {
+  await redis.hset('sy:catalog:overlay', { stored: '{"name":1}', version: 'x' })
+  await expect(readOverlay(redis)).rejects.toThrow('broken')
+  await open()
+  expect(isShared('openai/gpt-4o')).toBe(true)
+})
