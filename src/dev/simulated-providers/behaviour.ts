@@ -57,8 +57,7 @@ export interface Behaviour {
   missingDone: boolean
   usage: 'true' | 'missing' | 'absurd' | 'negative'
   ignoresStream: boolean
-  /** A bearer key must come, and end like this; undefined: none is needed. */
-  keyEnding: string | undefined
+  needsKey: boolean
   /** Prompt and completion limit together may not exceed this; undefined: unlimited. */
   contextTokens: number | undefined
 }
@@ -85,7 +84,7 @@ const PLAIN: Behaviour = {
   missingDone: false,
   usage: 'true',
   ignoresStream: false,
-  keyEnding: undefined,
+  needsKey: false,
   contextTokens: undefined,
 }
 
@@ -118,8 +117,7 @@ const TRAITS: readonly Row[] = [
   [/^missing-done$/, () => ({ missingDone: true })],
   [/^(missing|absurd|negative)-usage$/, (kind) => ({ usage: kind as Behaviour['usage'] })],
   [/^ignore-stream$/, () => ({ ignoresStream: true })],
-  [/^auth$/, () => ({ keyEnding: '' })],
-  [/^key-([\w-]+)$/, (keyEnding) => ({ keyEnding })],
+  [/^auth$/, () => ({ needsKey: true })],
   [/^context-(\d{1,8})$/, (tokens) => ({ contextTokens: Number(tokens) })],
   // Makes otherwise equal names distinct, so that tests do not share the counters of `flaky` and `every`.
   [/^tag-[a-z0-9-]+$/, () => ({})],
