@@ -50,7 +50,7 @@ describe('surfaces', () => {
     '/v1beta/models/m:generateContent',
     '/v2/chat/completions',
     '/nothing',
-    '/',
+    '/index.html',
     '/v1/%00',
     '/v1/..%2fadmin',
     `/v1/${'x'.repeat(3_000)}`,
