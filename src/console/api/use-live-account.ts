@@ -42,16 +42,20 @@ function showBalance(client: QueryClient, { state, ...balance }: LiveBalance): v
   client.setQueryData<BillingView>(['billing'], (billing) => (billing ? { ...billing, ...balance } : billing))
 }
 
+/** Asks for lists and charts again: at once for the first call in a while, then at most every two seconds. */
 function createRefresh(client: QueryClient) {
   let timer: number | undefined
+  let ranAt = Number.NEGATIVE_INFINITY
   const run = () => {
     timer = undefined
+    ranAt = performance.now()
     for (const queryKey of [['calls'], ['usage'], ['keys'], ['ledger']])
       void client.invalidateQueries({ queryKey })
   }
   return {
     soon: () => {
-      timer ??= window.setTimeout(run, REFRESH_EVERY_MS)
+      const waitMs = Math.max(0, ranAt + REFRESH_EVERY_MS - performance.now())
+      timer ??= window.setTimeout(run, waitMs)
     },
     stop: () => window.clearTimeout(timer),
   }

@@ -10,7 +10,7 @@ import { pricingQuery, sessionQuery } from '../api/queries.ts'
 import { readModelFilters } from '../lib/model-filters.ts'
 import { LandingPage } from '../pages/landing-page.tsx'
 import { CrashPage, NotFoundPage } from '../pages/not-found-page.tsx'
-import { localPath, textParameter } from './local-path.ts'
+import { localPath, readQuery, textParameter, writeQuery } from './address.ts'
 import { RootLayout } from './root-layout.tsx'
 import { SiteLayout } from './site-layout.tsx'
 
@@ -193,6 +193,8 @@ export function createConsoleRouter(queryClient: QueryClient) {
     // The cache of answers decides what is fresh.
     defaultPreloadStaleTime: 0,
     scrollRestoration: true,
+    parseSearch: readQuery,
+    stringifySearch: writeQuery,
     defaultNotFoundComponent: NotFoundPage,
     defaultErrorComponent: CrashPage,
   })

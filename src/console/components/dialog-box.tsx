@@ -1,5 +1,5 @@
 import { X } from 'lucide-react'
-import type { ReactNode } from 'react'
+import { type ReactNode, useEffect, useRef } from 'react'
 import { Button, Dialog, Heading, Modal, ModalOverlay } from 'react-aria-components'
 
 /**
@@ -16,6 +16,7 @@ export function DialogBox(props: {
   className?: string
 }) {
   const { title, isOpen, onClose, children, sticky = false, role = 'dialog', className = '' } = props
+  useFocusAfterwards(isOpen)
   return (
     <ModalOverlay
       className="dialog-veil"
@@ -45,4 +46,21 @@ export function DialogBox(props: {
       </Modal>
     </ModalOverlay>
   )
+}
+
+/**
+ * The library gives the focus back to what had it. Where that has gone meanwhile, such as a button of a dialog before
+ * this one, the heading of the page gets it, rather than nothing.
+ */
+function useFocusAfterwards(isOpen: boolean): void {
+  const wasOpen = useRef(false)
+  useEffect(() => {
+    const hasClosed = wasOpen.current && !isOpen
+    wasOpen.current = isOpen
+    if (!hasClosed) return
+    const timer = window.setTimeout(() => {
+      if (document.activeElement === document.body) document.querySelector<HTMLElement>('main h1')?.focus()
+    }, 50)
+    return () => window.clearTimeout(timer)
+  }, [isOpen])
 }

@@ -1,4 +1,5 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
 import type { ProviderKeyPatch, ProviderKeyView } from '../../../core/console-api.ts'
 import { messageOf, requestJson } from '../../api/request.ts'
 import { Badge, type Tone } from '../../components/badge.tsx'
@@ -44,13 +45,10 @@ export function ProviderKeyTable(props: {
         {
           header: 'When it fails',
           cell: (key) => (
-            <CheckField
-              label={
-                <>
-                  use shared capacity<span className="visually-hidden"> for {key.provider_name}</span>
-                </>
-              }
-              checked={key.allow_fallback}
+            <FallbackSwitch
+              // What the gateway says replaces what was clicked, also when it refused.
+              key={`${key.id} ${key.allow_fallback} ${change.failureCount}`}
+              providerKey={key}
               onChange={(checked) => change.mutate({ id: key.id, body: { allow_fallback: checked } })}
             />
           ),
@@ -76,6 +74,26 @@ export function ProviderKeyTable(props: {
           ),
         },
       ]}
+    />
+  )
+}
+
+/** Shows the click at once, before the gateway has answered. */
+function FallbackSwitch(props: { providerKey: ProviderKeyView; onChange: (checked: boolean) => void }) {
+  const { providerKey, onChange } = props
+  const [isChecked, setIsChecked] = useState(providerKey.allow_fallback)
+  return (
+    <CheckField
+      label={
+        <>
+          use shared capacity<span className="visually-hidden"> for {providerKey.provider_name}</span>
+        </>
+      }
+      checked={isChecked}
+      onChange={(checked) => {
+        setIsChecked(checked)
+        onChange(checked)
+      }}
     />
   )
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { localPath } from '../../src/console/app/local-path.ts'
+import { localPath, readQuery, writeQuery } from '../../src/console/app/address.ts'
 
 describe('where to go on after signing in', () => {
   it.each(['/dashboard', '/usage?days=7', '/calls/chatcmpl_1'])('takes %s, a page of this site', (path) => {
@@ -20,5 +20,18 @@ describe('where to go on after signing in', () => {
 
   it('does not lead back to signing in', () => {
     expect(localPath('/sign-in?next=/keys')).toBeNull()
+  })
+})
+
+describe('what stands in an address', () => {
+  it('is read as it was written, as plain text', () => {
+    const search = { q: 'claude & "co" 100%', days: '7', zdr: 'true' }
+    expect(writeQuery(search)).toContain('days=7&zdr=true')
+    expect(readQuery(writeQuery(search))).toEqual(search)
+  })
+
+  it('is nothing where nothing is set', () => {
+    expect(writeQuery({ q: undefined, vendor: null })).toBe('')
+    expect(readQuery('')).toEqual({})
   })
 })

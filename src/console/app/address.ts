@@ -19,3 +19,13 @@ export function textParameter<const Name extends string>(
     [name in Name]?: string
   }
 }
+
+/** The query of an address as plain texts, as every other program reads it; of a name given twice, the last. */
+export const readQuery = (query: string): Record<string, string> =>
+  Object.fromEntries(new URLSearchParams(query))
+
+/** Writes a query of plain values, what is absent left out; empty without any. */
+export function writeQuery(search: Record<string, unknown>): string {
+  const set = Object.entries(search).filter(([, value]) => value !== undefined && value !== null)
+  return set.length === 0 ? '' : `?${new URLSearchParams(set.map(([name, value]) => [name, String(value)]))}`
+}
