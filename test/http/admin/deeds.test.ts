@@ -152,6 +152,13 @@ describe('accounts', () => {
     expect(notes).toHaveLength(1)
   })
 
+  test('enabling a provider or an offer by hand is written down', async () => {
+    await admin.post('/offers/alpha%2Fwords-12/enable')
+    await admin.post('/providers/alpha/enable')
+    expect(await actionsOn(encodeURIComponent('alpha/words-12'))).toMatchObject([{ action: 'offer.enable' }])
+    expect(await actionsOn('alpha')).toMatchObject([{ action: 'provider.enable' }])
+  })
+
   test('the record of what operators did cannot be changed', async () => {
     await expect(stack.postgres.$executeRawUnsafe('DELETE FROM operator_actions')).rejects.toThrow()
     await expect(
