@@ -1,6 +1,6 @@
 import { Worker } from 'bullmq'
 import type { Registry } from 'prom-client'
-import { announceEdits, latestEdits } from '../src/catalog/catalog-edits-store.ts'
+import { announceEdits, latestEditsVersion } from '../src/catalog/catalog-edits-store.ts'
 import {
   hasOverlay,
   type OverlayDocument,
@@ -121,11 +121,11 @@ function createKeep(keeper: Keeper): () => Promise<void> {
     const known = overlay.current()
     if (known !== null && !(await hasOverlay(redis))) {
       logger.warn('redis lost what the fleet adds to the catalog; it is written again')
-      const { version: _version, ...parts } = known
+      const { version: _lost, ...parts } = known
       await writeOverlay(redis, parts)
     }
-    const edits = await latestEdits(postgres)
-    if (edits !== null && edits.version !== known?.stored?.id) await announceEdits(postgres, redis)
+    const version = await latestEditsVersion(postgres)
+    if (version !== null && version !== known?.stored?.id) await announceEdits(postgres, redis)
     const snapshot = catalog.snapshot()
     if (snapshot.version === recorded) return
     const added = await recordRates(postgres, snapshot.models.values(), snapshot.version)

@@ -87,9 +87,15 @@ export function createCatalogEdits({ postgres, redis, check }: CatalogEditsOptio
 }
 
 /** The edits that hold; null before the first. */
-export async function latestEdits(postgres: Postgres): Promise<StoredDocument | null> {
+async function latestEdits(postgres: Postgres): Promise<StoredDocument | null> {
   const row = await postgres.catalogDocument.findFirst({ orderBy: { id: 'desc' } })
   return row === null ? null : toStored(row)
+}
+
+/** The version that holds, without its content; null before the first. */
+export async function latestEditsVersion(postgres: Postgres): Promise<string | null> {
+  const row = await postgres.catalogDocument.findFirst({ orderBy: { id: 'desc' }, select: { id: true } })
+  return row === null ? null : String(row.id)
 }
 
 /** Puts the edits that hold into Redis, from where every process takes them. */

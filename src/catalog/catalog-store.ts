@@ -145,7 +145,7 @@ export async function createCatalogStore(options: CatalogStoreOptions): Promise<
   const refresh =
     ollamaUrl === null ? undefined : setInterval(() => void refreshOllama(ollamaUrl), OLLAMA_REFRESH_MS)
   refresh?.unref()
-  logger.info({ version: current.version, models: current.models.size }, 'catalog loaded')
+  logger.info(figuresOf(current), 'catalog loaded')
 
   return {
     snapshot: () => current,
@@ -161,6 +161,14 @@ export async function createCatalogStore(options: CatalogStoreOptions): Promise<
       listeners.clear()
     },
   }
+}
+
+/** What an operator should know of a catalog; assumed costs are a share of list prices that nobody confirmed. */
+function figuresOf({ version, models, offers }: CatalogSnapshot) {
+  const shared = [...offers.values()].filter((offer) => offer.shared)
+  const assumedCosts = shared.filter((offer) => !offer.costStated).length
+  const losses = [...offers.values()].filter((offer) => offer.withheld === 'loss').length
+  return { version, models: models.size, sharedOffers: shared.length, assumedCosts, withheldForLoss: losses }
 }
 
 /** Ollama's models; none when it does not answer, since it may come up later. */
