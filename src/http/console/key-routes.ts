@@ -12,6 +12,8 @@ import { readFields, readFuture, readString, readUsd, readWholeNumber, readWord 
 
 const NAME_LENGTH_MAX = 100
 const ACTIVE_KEYS_MAX = 200
+/** Revoked ones stay in the list. */
+const KEYS_MAX = 1_000
 const REQUESTS_PER_MINUTE_MAX = 1_000_000
 const CONCURRENT_CALLS_MAX = 100_000
 const FIELDS = ['name', 'limit_usd', 'limit_reset', 'expires_at', 'requests_per_minute', 'concurrent_calls']
@@ -56,6 +58,8 @@ export const keyRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app, de
         'invalid_request',
         `An account has ${ACTIVE_KEYS_MAX} keys at most. Revoke one first.`,
       )
+    if (keys.length >= KEYS_MAX)
+      throw new ApiError('invalid_request', `This account has made ${KEYS_MAX} keys. Ask the operator.`)
     const { key, secret } = await readBooks(keyStore.create(accountId, settings), logger)
     return reply.code(201).send({ secret, key: await viewOf(key) } satisfies CreatedKey)
   })

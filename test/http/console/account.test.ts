@@ -124,6 +124,23 @@ describe('API keys', () => {
     })
   })
 
+  it('are bounded in number', async () => {
+    const client = await signedUp(stack.url)
+    const { key } = await newKey(client)
+    const row = await stack.postgres.apiKey.findUniqueOrThrow({ where: { id: key.id } })
+    await stack.postgres.apiKey.createMany({
+      data: Array.from({ length: 199 }, (_, index) => ({
+        ...row,
+        id: `${key.id}-${index}`,
+        hash: new Uint8Array(randomBytes(32)),
+      })),
+    })
+    const beyond = await client.ask('/console/api/keys', { body: { name: '' } })
+    expect((await expectError(beyond, 400, 'invalid_request')).message).toContain('200')
+    expect((await client.ask(`/console/api/keys/${key.id}/revoke`, { method: 'POST' })).status).toBe(200)
+    expect((await newKey(client)).key.state).toBe('active')
+  })
+
   it.each([
     ['a reset without a limit', { name: '', limit_reset: 'daily' }, 'limit_reset'],
     ['a limit that is no amount', { name: '', limit_usd: 'much' }, 'limit_usd'],
