@@ -2,6 +2,7 @@
  * What `auto` does with prompts, without sending them anywhere:
  *
  *   score FILE.jsonl      reads lines of {id, prompt} or {id, messages}, prints lines of {id, score, tier}
+ *   calibrate FILE.jsonl  the same lines of your own traffic, to bounds for the catalog document
  *   explain "PROMPT"      the score, what moved it, and the models each profile would try; --all as if every
  *                         provider's key were in the environment
  */
@@ -10,7 +11,7 @@ import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { createCatalogStore } from '../catalog/catalog-store.ts'
 import { readConfig } from '../config.ts'
-import { tierOf } from '../core/auto-routing.ts'
+import { boundsFitting, DEFAULT_BOUNDS, tierOf } from '../core/auto-bounds.ts'
 import { type CatalogSnapshot, compareByPrice } from '../core/catalog.ts'
 import {
   type ChatRequest,
@@ -24,6 +25,7 @@ import { explainAuto } from '../core/explain-auto.ts'
 import { type CommandOutput, runCommand, UsageError } from './run-command.ts'
 
 const USAGE = `usage: router score FILE.jsonl [--profile auto] [--json]
+       router calibrate FILE.jsonl [--json]
        router explain "PROMPT" [--all] [--json]`
 
 const SCORE_DECIMALS = 6
@@ -38,8 +40,9 @@ async function run(positionals: string[], flags: Flags): Promise<CommandOutput> 
   if (argument === undefined || rest.length > 0) throw new UsageError(USAGE)
   switch (command) {
     case 'score':
-      // npm runs scripts in the project's folder; paths are meant from where it was called.
-      return scoreFile(resolve(process.env.INIT_CWD ?? '', argument), readProfile(flags.profile))
+      return scoreFile(argument, readProfile(flags.profile))
+    case 'calibrate':
+      return calibrate(argument)
     case 'explain':
       return explain(argument, flags.all)
     default:
@@ -53,15 +56,29 @@ function readProfile(name: string): RoutingProfile {
   return profile
 }
 
-async function scoreFile(path: string, profile: RoutingProfile): Promise<CommandOutput> {
-  const text = await readFile(path, 'utf8')
-  const data = text.split('\n').flatMap((line, index) => {
+async function scoreFile(file: string, profile: RoutingProfile): Promise<CommandOutput> {
+  const data = (await scoredLines(file)).map(({ id, scores }) => ({
+    id,
+    score: Number(scores.at(-1)!.toFixed(SCORE_DECIMALS)),
+    tier: tierOf(scores, DEFAULT_BOUNDS[profile]),
+  }))
+  return { data, text: data.map((scored) => JSON.stringify(scored)).join('\n') }
+}
+
+async function calibrate(file: string): Promise<CommandOutput> {
+  const scored = await scoredLines(file)
+  const data = { auto_bounds: boundsFitting(scored.map(({ scores }) => scores.at(-1)!)) }
+  return { data, text: JSON.stringify(data) }
+}
+
+async function scoredLines(file: string): Promise<Array<{ id: unknown; scores: number[] }>> {
+  // npm runs scripts in the project's folder; paths are meant from where it was called.
+  const text = await readFile(resolve(process.env.INIT_CWD ?? '', file), 'utf8')
+  return text.split('\n').flatMap((line, index) => {
     if (line.trim() === '') return []
     const { id, messages, parameters } = readLine(line, index + 1)
-    const scores = scoreTurns(messages, parameters, SHIPPED_MODEL)
-    return [{ id, score: Number(scores.at(-1)!.toFixed(SCORE_DECIMALS)), tier: tierOf(scores, profile) }]
+    return [{ id, scores: scoreTurns(messages, parameters, SHIPPED_MODEL) }]
   })
-  return { data, text: data.map((scored) => JSON.stringify(scored)).join('\n') }
 }
 
 /** One line of a file to score. A prompt stands for one message of the user; everything else is read like a request's body. */

@@ -1,3 +1,4 @@
+import { DEFAULT_BOUNDS, tierOf } from './auto-bounds.ts'
 import { type AutoTiers, autoTiers, TIERS, type Tier } from './auto-tiers.ts'
 import type { CatalogSnapshot, Model } from './catalog.ts'
 import type { ChatRequest, RoutingProfile } from './chat-request.ts'
@@ -18,20 +19,6 @@ export interface AutoChoice extends AutoDecision {
   models: Model[]
 }
 
-/**
- * From which score on a profile uses the second, third and fourth tier. Small talk and look-ups score below 0.1;
- * scores of examination questions are about evenly spread.
- */
-const BOUNDS: Record<RoutingProfile, readonly [standard: number, strong: number, frontier: number]> = {
-  eco: [0.45, 0.85, Number.POSITIVE_INFINITY],
-  auto: [0.12, 0.45, 0.85],
-  premium: [0, 0.1, 0.45],
-  agentic: [0, 0.2, 0.85],
-}
-
-/** A conversation leaves a tier only when its score is so far below the bound that it came in by. */
-const STICKINESS = 0.15
-
 const MODELS_TRIED = 3
 const MODELS_OF_OWN_TIER = 2
 
@@ -50,7 +37,8 @@ export function chooseAutoModels(
   const profile = request.routingProfile ?? 'auto'
   const scores = scoreTurns(request.messages, request.parameters, SHIPPED_MODEL)
   const score = scores.at(-1)!
-  const tier = profile === 'agentic' ? agenticTier(request, scores) : tierOf(scores, profile)
+  const byScore = tierOf(scores, catalog.autoBounds?.[profile] ?? DEFAULT_BOUNDS[profile])
+  const tier = profile === 'agentic' ? agenticTier(request, byScore) : byScore
   const { tiers, lastResorts } = autoTiers(catalog.autoLadder)
   const needsTools = profile === 'agentic' || request.parameters.tools !== undefined
   const fits = (model: Model) => canTake(model, shape, needsTools)
@@ -67,29 +55,16 @@ export function chooseAutoModels(
   return { score, tier, profile, models: [] }
 }
 
-/**
- * The tier that a conversation calls for under a profile, by its scores after each turn: up at once, down only
- * when the score has fallen well below the bound, so that it does not change targets to and fro.
- */
-export function tierOf(scores: readonly number[], profile: RoutingProfile): Tier {
-  const place = (score: number) => BOUNDS[profile].filter((bound) => score >= bound).length
-  let current = 0
-  for (const score of scores) {
-    current = Math.min(Math.max(current, place(score)), place(score + STICKINESS))
-  }
-  return TIERS[current]!
-}
-
 const MANY_TOOLS = 16
 const MANY_TOOL_RESULTS = 8
 
 /** Work with tools goes by its shape: how many tools there are to choose from, and how long it has been going on. */
-function agenticTier(request: ChatRequest, scores: readonly number[]): Tier {
+function agenticTier(request: ChatRequest, byScore: Tier): Tier {
   const results = request.messages.filter((message) => message.role === 'tool').length
   const tools = request.parameters.tools?.length ?? 0
   if (tools >= MANY_TOOLS || results >= MANY_TOOL_RESULTS) return 'frontier'
-  const byScore = tierOf(scores, 'agentic')
-  return byScore === 'standard' && (tools > 0 || results > 0) ? 'strong' : byScore
+  const isWeak = byScore === 'light' || byScore === 'standard'
+  return isWeak && (tools > 0 || results > 0) ? 'strong' : byScore
 }
 
 function rank(tiers: AutoTiers['tiers'], tier: Tier, accepts: (model: Model) => boolean): Model[] {

@@ -249,6 +249,21 @@ const CHANGES = {
   },
 } as const
 
+const BOUNDS = {
+  type: 'array',
+  minItems: 1,
+  maxItems: 3,
+  items: { type: 'number', minimum: 0, maximum: 1 },
+} as const
+
+const AUTO_BOUNDS = {
+  type: 'object',
+  description:
+    'By routing profile: from which score on `auto` uses the second, third and fourth tier. One that is missing is never used.',
+  additionalProperties: false,
+  properties: { eco: BOUNDS, auto: BOUNDS, premium: BOUNDS, agentic: BOUNDS },
+} as const
+
 /** JSON Schema (draft-07) of a catalog document, published as docs/catalog-file.schema.json. */
 export const CATALOG_DOCUMENT_SCHEMA = {
   $schema: 'http://json-schema.org/draft-07/schema#',
@@ -267,6 +282,7 @@ export const CATALOG_DOCUMENT_SCHEMA = {
     replace: { type: 'boolean', default: false, description: 'Forget the built-in catalog.' },
     providers: { type: 'array', items: PROVIDER },
     models: { type: 'array', items: MODEL },
+    auto_bounds: AUTO_BOUNDS,
     changes: CHANGES,
   },
 } as const

@@ -1,4 +1,5 @@
 import { Ajv, type ErrorObject } from 'ajv'
+import type { AutoBounds } from './auto-bounds.ts'
 import type { Tier } from './auto-tiers.ts'
 import type { ProviderQuirks, Wire } from './catalog.ts'
 import { CATALOG_DOCUMENT_SCHEMA } from './catalog-document-schema.ts'
@@ -86,6 +87,7 @@ export interface CatalogDocument {
   replace?: boolean
   providers?: DocumentProvider[]
   models?: DocumentModel[]
+  auto_bounds?: Partial<AutoBounds>
   changes?: DocumentChanges
 }
 

@@ -58,6 +58,7 @@ export function buildCatalogSnapshot(
   const providers = new Map<string, DocumentProvider>()
   const models = new Map<string, CatalogEntry>()
   const unknown: string[] = []
+  const autoBounds: CatalogSnapshot['autoBounds'] = {}
   for (const { source, result } of parsed) {
     if (result.kind !== 'document') continue
     const { document } = result
@@ -70,6 +71,7 @@ export function buildCatalogSnapshot(
     for (const [index, model] of (document.models ?? []).entries()) {
       models.set(model.id, { model, source, path: `models[${index}]`, updatedAt })
     }
+    Object.assign(autoBounds, document.auto_bounds)
     const missing = applyChanges(document.changes ?? {}, { providers, models }, updatedAt)
     unknown.push(...missing.map((what) => `${source.name}: ${what}`))
   }
@@ -84,7 +86,8 @@ export function buildCatalogSnapshot(
   }
   if (problems.length > 0) return { kind: 'problems', problems }
   const version = versionOf(sources, providers.values(), options)
-  return { kind: 'snapshot', snapshot: assemble([...models.values()], providers, version, options), unknown }
+  const snapshot = { ...assemble([...models.values()], providers, version, options), autoBounds }
+  return { kind: 'snapshot', snapshot, unknown }
 }
 
 /** What was found of contents that were checked before: most of them are the same from one snapshot to the next. */

@@ -1,3 +1,4 @@
+import type { AutoBounds } from './auto-bounds.ts'
 import type { Tier } from './auto-tiers.ts'
 import type { PicoUsdPerToken } from './money.ts'
 
@@ -146,6 +147,8 @@ export interface CatalogSnapshot {
   offers: ReadonlyMap<string, Offer>
   /** The models `auto` may choose and a shared offer serves, cheapest first (`compareByPrice`), so that planning need not sort. */
   autoLadder: readonly Model[]
+  /** From which scores on `auto` uses which tier, where the operator says so. */
+  autoBounds?: Partial<AutoBounds>
 }
 
 /** Whether some offer of it serves calls of every client. */

@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { parseCatalogDocument } from '../../src/core/catalog-document.ts'
 import { exampleDocument } from '../catalog/example-document.ts'
 
 const ENTRY = resolve(import.meta.dirname, '../../src/cli/router.ts')
@@ -49,6 +50,20 @@ describe('npm run router', () => {
     expect(scored[3]).toEqual({ id: 4, score: 0, tier: 'light' })
     const premium = lines((await router(['score', 'rows.jsonl', '--profile', 'premium'])).stdout)
     expect(premium[0].tier).toBe('standard')
+  })
+
+  it('fits bounds for the catalog document to a file of traffic', async () => {
+    const rows = Array.from({ length: 50 }, (_, id) => ({
+      id,
+      prompt: `Which of these numbers is it? ${'7 '.repeat(id)}`,
+    }))
+    await writeFile(join(folder, 'rows.jsonl'), rows.map((row) => JSON.stringify(row)).join('\n'))
+    const { code, stdout } = await router(['calibrate', 'rows.jsonl'])
+    expect(code).toBe(0)
+    const { auto_bounds } = JSON.parse(stdout)
+    expect(auto_bounds.auto).toHaveLength(3)
+    const document = { ...exampleDocument(), auto_bounds }
+    expect(parseCatalogDocument(document).kind).toBe('document')
   })
 
   it('says which line it cannot read, and refuses wrong arguments', async () => {

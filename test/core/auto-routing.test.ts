@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { chooseAutoModels, tierOf } from '../../src/core/auto-routing.ts'
+import { boundsFitting, DEFAULT_BOUNDS, tierOf } from '../../src/core/auto-bounds.ts'
+import { chooseAutoModels } from '../../src/core/auto-routing.ts'
 import { autoTiers, TIERS } from '../../src/core/auto-tiers.ts'
 import { type CatalogSnapshot, compareByPrice, type Model } from '../../src/core/catalog.ts'
 import { parseChatRequest } from '../../src/core/chat-request.ts'
@@ -70,7 +71,8 @@ describe('auto', () => {
 
   it('moves with the profile: eco never stronger than auto, premium never weaker', () => {
     for (let score = 0; score <= 1; score += 0.01) {
-      const place = (profile: 'eco' | 'auto' | 'premium') => TIERS.indexOf(tierOf([score], profile))
+      const place = (profile: 'eco' | 'auto' | 'premium') =>
+        TIERS.indexOf(tierOf([score], DEFAULT_BOUNDS[profile]))
       expect(place('eco')).toBeLessThanOrEqual(place('auto'))
       expect(place('premium')).toBeGreaterThanOrEqual(place('auto'))
     }
@@ -78,7 +80,9 @@ describe('auto', () => {
 
   it('never goes down a tier as the score rises', () => {
     for (const profile of ['eco', 'auto', 'premium', 'agentic'] as const) {
-      const places = Array.from({ length: 101 }, (_, score) => TIERS.indexOf(tierOf([score / 100], profile)))
+      const places = Array.from({ length: 101 }, (_, score) =>
+        TIERS.indexOf(tierOf([score / 100], DEFAULT_BOUNDS[profile])),
+      )
       expect(places).toEqual(places.toSorted((a, b) => a - b))
     }
   })
@@ -166,9 +170,26 @@ describe('auto', () => {
 
   it('does not go to and fro between tiers when scores waver about a bound', () => {
     const wavering = [0.46, 0.44, 0.46, 0.43, 0.45, 0.42]
-    const tiers = wavering.map((_, index) => tierOf(wavering.slice(0, index + 1), 'auto'))
+    const tiers = wavering.map((_, index) => tierOf(wavering.slice(0, index + 1), DEFAULT_BOUNDS.auto))
     expect(new Set(tiers)).toEqual(new Set(['strong']))
-    expect(tierOf([...wavering, 0.2], 'auto')).toBe('standard')
+    expect(tierOf([...wavering, 0.2], DEFAULT_BOUNDS.auto)).toBe('standard')
+  })
+
+  it('goes by the bounds of the catalog where it has some', () => {
+    const request = parseChatRequest(asking(HARD))
+    const catalog = { ...catalogOf(LADDER), autoBounds: { auto: [0.99] } }
+    const choose = (one: typeof catalog) => chooseAutoModels(request, requestShape(request), one, () => true)
+    expect(choose(catalog).tier).toBe('light')
+    expect(choose({ ...catalog, autoBounds: { auto: [0, 0, 0] } }).tier).toBe('frontier')
+  })
+
+  it('fits bounds to traffic: the shares of the tiers are the usual ones', () => {
+    const scores = Array.from({ length: 1_000 }, (_, index) => (index / 1_000) ** 3)
+    const bounds = boundsFitting(scores)
+    const count = (tier: string) => scores.filter((score) => tierOf([score], bounds.auto) === tier).length
+    expect(count('light')).toBeCloseTo(400, -1)
+    expect(count('frontier')).toBeCloseTo(30, -1)
+    expect(boundsFitting([])).toEqual(DEFAULT_BOUNDS)
   })
 
   it('works out the tiers of a catalog once', () => {
