@@ -1,5 +1,7 @@
 import { decodeModel, scoreFeatures } from '../../core/difficulty/difficulty-model.ts'
 import { promptParts } from '../../core/difficulty/prompt-parts.ts'
+import { groupBy } from './group-by.ts'
+import type { Example } from './heads.ts'
 import {
   apgr,
   callPerformanceThreshold,
@@ -8,7 +10,7 @@ import {
   withInterval,
 } from './router-measures.ts'
 import { type Protocol, type Split, splitsOf } from './splits.ts'
-import { type Example, groupBy, trainModel, withoutBrokenSubjects } from './train-model.ts'
+import { trainModel, withoutBrokenSubjects } from './train-model.ts'
 
 /** What is reached on one data set when it is scored by weights that were trained without it. */
 export interface DatasetResult {

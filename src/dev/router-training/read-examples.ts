@@ -1,7 +1,7 @@
 import { promptFeatures } from '../../core/difficulty/prompt-features.ts'
+import type { Example } from './heads.ts'
 import { rarityTable } from './rarity-table.ts'
 import { readRouterRows } from './router-rows.ts'
-import type { Example } from './train-model.ts'
 
 /** Reads a file of rows with the features of their prompts. */
 export function readExamples(path: string): Example[] {

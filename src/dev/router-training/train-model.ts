@@ -3,19 +3,13 @@ import {
   gatedInputs,
   standardized,
   type WeightsDocument,
-  wordSlots,
-  wordValue,
 } from '../../core/difficulty/difficulty-model.ts'
-import { FEATURES, type PromptFeatures } from '../../core/difficulty/prompt-features.ts'
-import { deviation, dot, fitSparse, fitWithinGroups, mean } from './linear-fit.ts'
+import { FEATURES } from '../../core/difficulty/prompt-features.ts'
+import { groupBy } from './group-by.ts'
+import { consensusHead, type Example, failing, gaining, namedHead, pooledHead, wordHead } from './heads.ts'
+import { deviation, dot, mean } from './linear-fit.ts'
 import { encodeRarity, rarityTable } from './rarity-table.ts'
 import type { RouterRow } from './router-rows.ts'
-
-/** A row with its features, which do not depend on the split. */
-export interface Example {
-  row: RouterRow
-  features: PromptFeatures
-}
 
 /** How much each head counts; each is scaled to deviation 1 over the training data first. */
 export interface HeadMix {
@@ -69,13 +63,6 @@ const PRIOR: Record<string, number> = {
   cue_define: -0.1,
 }
 
-const DIFFICULTY_RIDGE = 1000
-const CONSENSUS_RIDGE = 1000
-const WORDS_RIDGE = 300
-const WORD_BITS = 14
-/** Smaller groups say more about chance than about their field. */
-const CONSENSUS_ROWS = 80
-const LARGEST_BYTE = 127
 /** Below this, the strong tier's answers were not graded right: a fault of the data, not of the model. */
 const BROKEN_STRONG = 0.1
 
@@ -123,9 +110,6 @@ export function trainModel(
   }
 }
 
-const failing = ({ row }: Example) => 1 - row.weak
-const gaining = ({ row }: Example) => row.strong - row.weak
-
 /** Rows of subjects in which the strong tier was graded right. */
 export function withoutBrokenSubjects<T extends { row: RouterRow }>(examples: readonly T[]): T[] {
   const subjects = groupBy(examples, ({ row }) => `${row.dataset} ${row.subject}`)
@@ -156,106 +140,6 @@ function moments(examples: readonly Example[]): { means: Float64Array; scales: F
     scales[index] = Math.sqrt(Math.max(1e-6, weights > 0 ? squares / weights - means[index]! ** 2 : 1))
   }
   return { means, scales }
-}
-
-/** One fit over all rows, each compared with its own data set only. */
-function pooledHead(
-  examples: readonly Example[],
-  inputs: readonly Float64Array[],
-  target: (example: Example) => number,
-): Float64Array {
-  const families = groupBy(examples, ({ row }) => row.family)
-  const groups = [...groupBy(indexes(examples), (index) => examples[index]!.row.dataset).values()].map(
-    (rows) => {
-      const family = families.get(examples[rows[0]!]!.row.family)!.length
-      return fitGroup(examples, inputs, rows, target, Math.sqrt(examples.length / family))
-    },
-  )
-  return fitWithinGroups(groups, DIFFICULTY_RIDGE)
-}
-
-/** A fit in each field of each data set, averaged within its family, then over the families. */
-function consensusHead(examples: readonly Example[], inputs: readonly Float64Array[]): Float64Array {
-  const fields = groupBy(indexes(examples), (index) => {
-    const { row } = examples[index]!
-    return `${row.dataset} ${row.field}`
-  })
-  const large = [...fields.values()].filter((rows) => rows.length >= CONSENSUS_ROWS)
-  const byFamily = groupBy(large, (rows) => examples[rows[0]!]!.row.family)
-  const sum = new Float64Array(inputs[0]!.length)
-  for (const family of byFamily.values()) {
-    for (const rows of family) {
-      const head = fitWithinGroups([fitGroup(examples, inputs, rows, failing, 1)], CONSENSUS_RIDGE)
-      for (let index = 0; index < sum.length; index++) sum[index]! += head[index]! / family.length
-    }
-  }
-  return sum
-}
-
-function fitGroup(
-  examples: readonly Example[],
-  inputs: readonly Float64Array[],
-  rows: readonly number[],
-  target: (example: Example) => number,
-  weight: number,
-) {
-  const raw = rows.map((index) => target(examples[index]!))
-  const scale = deviation(raw) || 1
-  return { inputs: rows.map((index) => inputs[index]!), targets: raw.map((value) => value / scale), weight }
-}
-
-function namedHead(named: Record<string, number>, size: number): Float64Array {
-  const head = new Float64Array(size)
-  for (const [name, weight] of Object.entries(named)) {
-    const index = FEATURES.indexOf(name)
-    if (index < 0) throw new Error(`there is no feature ${name}`)
-    head[index] = weight
-  }
-  return head
-}
-
-/** The words' head, as the signed bytes it is shipped in. */
-function wordHead(examples: readonly Example[], share: number) {
-  const targets = new Array<number>(examples.length)
-  for (const rows of groupBy(indexes(examples), (index) => examples[index]!.row.dataset).values()) {
-    const raw = rows.map((index) => failing(examples[index]!))
-    const centre = mean(raw)
-    const scale = deviation(raw) || 1
-    for (const [at, index] of rows.entries()) targets[index] = (raw[at]! - centre) / scale
-  }
-  const sparse = examples.map(({ features }) => {
-    const slots = wordSlots(features.words, WORD_BITS)
-    return { slots: Int32Array.from(slots), value: wordValue(slots.size) }
-  })
-  const head = fitSparse(sparse, targets, 1 << WORD_BITS, WORDS_RIDGE)
-  const sumWith = (slots: Iterable<number>, value: number, table: ArrayLike<number>) => {
-    let sum = 0
-    for (const slot of slots) sum += table[slot]!
-    return sum * value
-  }
-  const scale = deviation(sparse.map(({ slots, value }) => sumWith(slots, value, head))) || 1
-  const scaled = head.map((weight) => (share * weight) / scale)
-  const unit = scaled.reduce((most, weight) => Math.max(most, Math.abs(weight)), 1e-9) / LARGEST_BYTE
-  const bytes = Int8Array.from(scaled, (weight) => Math.round(weight / unit))
-  return {
-    table: { bits: WORD_BITS, unit, weights: Buffer.from(bytes.buffer).toString('base64') },
-    sumOf: ({ words }: PromptFeatures) => {
-      const slots = wordSlots(words, WORD_BITS)
-      return unit * sumWith(slots, wordValue(slots.size), bytes)
-    },
-  }
-}
-
-const indexes = (values: readonly unknown[]): number[] => [...values.keys()]
-
-export function groupBy<T>(values: readonly T[], keyOf: (value: T) => string): Map<string, T[]> {
-  const groups = new Map<string, T[]>()
-  for (const value of values) {
-    const group = groups.get(keyOf(value))
-    if (group) group.push(value)
-    else groups.set(keyOf(value), [value])
-  }
-  return groups
 }
 
 const rounded = (value: number): number => Number(value.toPrecision(6))

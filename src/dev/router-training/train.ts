@@ -3,8 +3,9 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { WeightsDocument } from '../../core/difficulty/difficulty-model.ts'
+import { groupBy } from './group-by.ts'
 import { readExamples } from './read-examples.ts'
-import { groupBy, trainModel } from './train-model.ts'
+import { trainModel } from './train-model.ts'
 
 const USAGE = 'Usage: npm run router:train -- ROWS.jsonl[.gz] [--out WEIGHTS.json]'
 const SHIPPED = join(import.meta.dirname, '../../core/difficulty/difficulty-weights.json')
