@@ -26,6 +26,9 @@ export const readQuery = (query: string): Record<string, string> =>
 
 /** Writes a query of plain values, what is absent left out; empty without any. */
 export function writeQuery(search: Record<string, unknown>): string {
-  const set = Object.entries(search).filter(([, value]) => value !== undefined && value !== null)
-  return set.length === 0 ? '' : `?${new URLSearchParams(set.map(([name, value]) => [name, String(value)]))}`
+  const query = new URLSearchParams()
+  for (const [name, value] of Object.entries(search)) {
+    if (value !== undefined && value !== null) query.append(name, String(value))
+  }
+  return query.size === 0 ? '' : `?${query}`
 }

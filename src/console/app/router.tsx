@@ -18,7 +18,14 @@ interface RouterContext {
   queryClient: QueryClient
 }
 
-const rootRoute = createRootRouteWithContext<RouterContext>()({ component: RootLayout })
+const rootRoute = createRootRouteWithContext<RouterContext>()({
+  component: RootLayout,
+  notFoundComponent: () => (
+    <SiteLayout>
+      <NotFoundPage />
+    </SiteLayout>
+  ),
+})
 
 /** Pages for everyone, under one header. */
 const siteRoute = createRoute({ getParentRoute: () => rootRoute, id: 'site', component: SiteLayout })
@@ -86,6 +93,12 @@ const accountRoute = createRoute({
     if (!session) throw redirect({ to: '/sign-in', search: { next: location.href } })
   },
   component: lazyRouteComponent(() => import('./account-layout.tsx'), 'AccountLayout'),
+  // Where it could not be asked who is signed in, there is no frame to show that in.
+  errorComponent: ({ error }) => (
+    <SiteLayout>
+      <CrashPage error={error} />
+    </SiteLayout>
+  ),
 })
 
 const dashboardRoute = createRoute({

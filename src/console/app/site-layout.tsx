@@ -1,10 +1,12 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, Outlet } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
 import { sessionQuery } from '../api/queries.ts'
 import { Brand } from '../components/brand.tsx'
+import { ThemeMenu } from './theme-menu.tsx'
 
-/** The frame of the pages that everyone may see. */
-export function SiteLayout() {
+/** The frame of the pages that everyone may see. Without children it has the page of the address. */
+export function SiteLayout({ children }: { children?: ReactNode }) {
   const { data: session } = useQuery(sessionQuery)
   return (
     <>
@@ -38,11 +40,12 @@ export function SiteLayout() {
         </div>
       </header>
       <main id="main" className="site-main" tabIndex={-1}>
-        <Outlet />
+        {children ?? <Outlet />}
       </main>
       <footer className="site-footer">
         <div className="site-footer-inner">
           <p>Switchyard, a routing gateway for chat completions. In beta.</p>
+          <ThemeMenu />
           <nav aria-label="More">
             <ul className="row">
               <li>

@@ -1,6 +1,9 @@
 export const THEMES = ['system', 'light', 'dark'] as const
 export type Theme = (typeof THEMES)[number]
 
+/** How the themes are called on screen. */
+export const THEME_NAMES: Record<Theme, string> = { system: 'As the system', light: 'Light', dark: 'Dark' }
+
 const STORED_AS = 'switchyard-theme'
 
 /** The theme chosen in this browser; `system` while none is, or where storage is refused. */

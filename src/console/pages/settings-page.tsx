@@ -3,7 +3,7 @@ import { useState } from 'react'
 import type { AccountPatch, PasswordBody, SessionView } from '../../core/console-api.ts'
 import { sessionQuery } from '../api/queries.ts'
 import { requestJson } from '../api/request.ts'
-import { chooseTheme, storedTheme, type Theme } from '../app/theme.ts'
+import { chooseTheme, storedTheme, THEME_NAMES, THEMES, type Theme } from '../app/theme.ts'
 import { ChoiceField } from '../components/choice-field.tsx'
 import { Form } from '../components/form.tsx'
 import { fieldError } from '../components/form-error.tsx'
@@ -16,11 +16,7 @@ import { isWholeCents } from '../lib/amounts.ts'
 import { newPasswordProblem } from '../lib/credentials.ts'
 import { formatDate } from '../lib/dates.ts'
 
-const THEME_OPTIONS = [
-  { value: 'system', name: 'As the system' },
-  { value: 'light', name: 'Light' },
-  { value: 'dark', name: 'Dark' },
-]
+const THEME_OPTIONS = THEMES.map((theme) => ({ value: theme, name: THEME_NAMES[theme] }))
 
 /** The account itself: who it is, its password, when to warn, and how this page looks. */
 export function SettingsPage() {

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import files from '@fastify/static'
-import type { FastifyPluginAsync } from 'fastify'
+import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { unavailable } from './answer-errors.ts'
 import { secureHeaders } from './security-headers.ts'
 
@@ -63,6 +64,12 @@ export const staticConsole: FastifyPluginAsync<StaticConsoleOptions> = async (ap
       return reply.code(503).header('retry-after', '30').type('text/plain; charset=utf-8').send(NOT_BUILT)
     })
   }
+  // Someone who mistyped an address in a browser is told so by a page; programs hear what they always did.
+  app.get('/*', async (request, reply) => {
+    if (!isNavigation(request) || !isBuilt()) throw unavailable(request)
+    const page = await readFile(join(pagesFolder, 'index.html'))
+    return reply.code(404).header('cache-control', 'no-cache').type('text/html; charset=utf-8').send(page)
+  })
   app.get<{ Params: { '*': string } }>(`/${ASSETS}/*`, async (request, reply) =>
     // Said of files that are there, never of a 404.
     reply.sendFile(`${ASSETS}/${request.params['*']}`, {
@@ -75,3 +82,7 @@ export const staticConsole: FastifyPluginAsync<StaticConsoleOptions> = async (ap
     app.get(`/${name}`, async (_, reply) => reply.sendFile(name, { cacheControl: true, maxAge: HOUR_MS }))
   }
 }
+
+/** A browser that opens an address says which it is, and that it wants a page. */
+const isNavigation = ({ headers }: FastifyRequest): boolean =>
+  headers['sec-fetch-mode'] === 'navigate' || (headers.accept ?? '').startsWith('text/html')

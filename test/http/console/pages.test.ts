@@ -86,6 +86,18 @@ describe('the pages', () => {
   })
 
   it.each([
+    ['accept', 'text/html,*/*;q=0.8'],
+    ['sec-fetch-mode', 'navigate'],
+  ])('tell a browser in words that there is nothing at an address, as a 404', async (name, value) => {
+    const headers = { [name]: value }
+    const answer = await get('/nowhere', headers)
+    expect([answer.statusCode, answer.body]).toEqual([404, INDEX])
+    expect(answer.headers['cache-control']).toBe('no-cache')
+    expect(answer.headers['content-security-policy']).toBe(POLICY)
+    expect((await get('/admin/api/nowhere', headers)).json()).toHaveProperty('error.code')
+  })
+
+  it.each([
     '/assets/none.js',
     '/assets/../../etc/passwd',
     '/assets/%2e%2e/index.html',
