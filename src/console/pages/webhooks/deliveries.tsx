@@ -8,6 +8,7 @@ import { DataTable } from '../../components/data-table.tsx'
 import { QueryView } from '../../components/query-view.tsx'
 import { showToast } from '../../components/toasts.tsx'
 import { formatMoment } from '../../lib/dates.ts'
+import { deliveryOutcome } from '../../lib/delivery-problem.ts'
 import { formatDuration, plural } from '../../lib/figures.ts'
 
 const TONES: Record<DeliveryView['state'], Tone> = { pending: 'warn', delivered: 'good', failed: 'bad' }
@@ -78,8 +79,8 @@ function Attempts({ delivery }: { delivery: DeliveryView }) {
   if (!last) return 'none yet'
   return (
     <span>
-      {plural(delivery.attempts.length, 'attempt')}, last: {last.status_code ?? last.error ?? 'no answer'} in{' '}
-      {formatDuration(last.duration_ms)}
+      {plural(delivery.attempts.length, 'attempt')}, last: {deliveryOutcome(last)}
+      {last.status_code !== null && ` in ${formatDuration(last.duration_ms)}`}
       {delivery.next_attempt_at && (
         <span className="muted"> · next {formatMoment(delivery.next_attempt_at)}</span>
       )}
