@@ -42,6 +42,11 @@ export interface SessionView {
   balance: BalanceView
 }
 
+/** GET /console/api/visitor → 200, always: who is signed in, or null. */
+export interface VisitorView {
+  session: SessionView | null
+}
+
 export interface AccountView {
   id: string
   email: string

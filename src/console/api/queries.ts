@@ -12,6 +12,7 @@ import type {
   SessionView,
   TopUpView,
   UsageView,
+  VisitorView,
   WebhookList,
 } from '../../core/console-api.ts'
 import { queryString, RequestFailure, requestJson } from './request.ts'
@@ -21,14 +22,8 @@ import { queryString, RequestFailure, requestJson } from './request.ts'
 /** Who is signed in; null: nobody. */
 export const sessionQuery = queryOptions({
   queryKey: ['session'],
-  queryFn: async ({ signal }): Promise<SessionView | null> => {
-    try {
-      return await requestJson<SessionView>('GET', '/console/api/session', { signal })
-    } catch (error) {
-      if (error instanceof RequestFailure && error.status === 401) return null
-      throw error
-    }
-  },
+  queryFn: async ({ signal }): Promise<SessionView | null> =>
+    (await requestJson<VisitorView>('GET', '/console/api/visitor', { signal })).session,
   staleTime: 30_000,
 })
 

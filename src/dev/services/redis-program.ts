@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process'
-import { unpackDebianRedis } from './debian-redis.ts'
+import { join } from 'node:path'
+import { type DebianPackage, unpackDebianPackage } from './debian-package.ts'
 
 /** How to run a Redis server on this machine. */
 export type RedisProgram =
@@ -10,6 +11,13 @@ const NAMES = ['redis-server', 'valkey-server']
 const OLDEST = [6, 2] as const
 const DOCKER_IMAGE = 'redis:7-alpine'
 const ASK_TIMEOUT_MS = 10_000
+const PACKAGE: DebianPackage = {
+  name: 'redis',
+  description: 'a Redis server',
+  package: 'redis-server',
+  always: ['redis-tools'],
+  usual: ['redis-tools', 'libjemalloc2', 'liblzf1'],
+}
 
 /**
  * Finds a Redis server, in this order: one on the PATH that is new enough, Debian's own package unpacked
@@ -24,9 +32,10 @@ export async function findRedisProgram(
   }
   const reasons = ['there is no redis-server or valkey-server of version 6.2 or newer on the PATH']
   try {
-    const unpacked = await unpackDebianRedis(cacheFolders, log)
-    if (isNewEnough(unpacked.command, unpacked.libraryPath)) return { kind: 'binary', ...unpacked }
-    reasons.push(`the unpacked ${unpacked.command} does not run or is older than 6.2`)
+    const { root, libraryPath } = await unpackDebianPackage(PACKAGE, cacheFolders, log)
+    const command = join(root, 'usr/bin/redis-server')
+    if (isNewEnough(command, libraryPath)) return { kind: 'binary', command, libraryPath }
+    reasons.push(`the unpacked ${command} does not run or is older than 6.2`)
   } catch (error) {
     reasons.push(`Debian's packages could not be unpacked (${(error as Error).message.trim()})`)
   }

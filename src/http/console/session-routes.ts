@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync, FastifyReply } from 'fastify'
 import type { BegunSession, TooMany } from '../../accounts/sign-in-service.ts'
-import type { SessionView } from '../../core/console-api.ts'
+import type { SessionView, VisitorView } from '../../core/console-api.ts'
 import { ApiError } from '../../core/errors.ts'
 import { notSignedIn, signedIn } from '../plugins/session.ts'
 import { readBooks } from '../read-books.ts'
@@ -82,6 +82,17 @@ export const sessionRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app
   app.get('/session', ofSession, async (request) =>
     readBooks(sessionView(signedIn(request).account, console), logger),
   )
+
+  // Every page asks this first, and being nobody is no failure that a browser should write on its console.
+  app.get('/visitor', async (request, reply): Promise<VisitorView> => {
+    try {
+      await app.requireSession(request, reply)
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 'not_signed_in') return { session: null }
+      throw error
+    }
+    return { session: await readBooks(sessionView(signedIn(request).account, console), logger) }
+  })
 
   app.patch('/account', ofSession, async (request) => {
     const fields = readFields(request.body, ['low_balance_usd'])

@@ -300,7 +300,19 @@ describe('requests from other sites', () => {
   })
 })
 
-it('every route but signing up, in and out wants a session', async () => {
+it('a page learns who is signed in, if anyone, without an error on its console', async () => {
+  const nobody = consoleClient(stack.url)
+  expect(await nobody.json('/console/api/visitor')).toEqual({ session: null })
+  const client = await signedUp(stack.url)
+  const { session } = await client.json<{ session: unknown }>('/console/api/visitor')
+  expect(session).toEqual(await client.json('/console/api/session'))
+  const copy = consoleClient(stack.url)
+  for (const [name, value] of client.cookies) copy.cookies.set(name, value)
+  await client.ask('/console/api/sign-out', { body: {} })
+  expect(await copy.json('/console/api/visitor')).toEqual({ session: null })
+})
+
+it('every route but signing up, in and out, and who is there, wants a session', async () => {
   const paths = [
     'session',
     'keys',

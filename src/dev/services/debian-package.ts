@@ -3,35 +3,49 @@ import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { runCaptured } from './run-captured.ts'
 
-export interface UnpackedRedis {
-  command: string
+export interface DebianPackage {
+  /** What the copy in the cache folder is called by, and people are told: `redis`. */
+  name: string
+  /** For people: `a Redis server`. */
+  description: string
+  /** The package to install: `redis-server`. */
+  package: string
+  /** What must be unpacked although the package manager may think it is there. */
+  always: string[]
+  /** What it needs beyond a minimal Debian, where the package manager can't be asked. */
+  usual: string[]
+}
+
+export interface UnpackedPackage {
+  /** Stands for `/`. */
+  root: string
+  /** For LD_LIBRARY_PATH. */
   libraryPath: string
 }
 
-/** What redis-server needs beyond a minimal Debian, where the package manager can't be asked. */
-const USUAL_PACKAGES = ['redis-server', 'redis-tools', 'libjemalloc2', 'liblzf1']
 const LIBRARY_FOLDERS = ['usr/lib', 'lib']
 
 /**
- * Unpacks Debian's (or Ubuntu's) redis-server into the first folder of `cacheFolders` that can be written,
- * without root and without installing anything. Kept there for the next time and for other copies of the
+ * Unpacks a package of Debian (or Ubuntu) with what it needs into the first folder of `cacheFolders` that can be
+ * written, without root and without installing anything. Kept there for the next time and for other copies of the
  * project. Throws when apt and dpkg are not there or nothing can be fetched.
  */
-export async function unpackDebianRedis(
+export async function unpackDebianPackage(
+  wanted: DebianPackage,
   cacheFolders: string[],
   log: (line: string) => void,
-): Promise<UnpackedRedis> {
-  const name = `redis-${systemName()}-${process.arch}`
+): Promise<UnpackedPackage> {
+  const name = `${wanted.name}-${systemName()}-${process.arch}`
   for (const folder of cacheFolders) {
     if (existsSync(join(folder, name))) return describe(join(folder, name))
   }
-  log('fetching a Redis server (Debian package, unpacked into a cache folder) …')
+  log(`fetching ${wanted.description} (Debian package, unpacked into a cache folder) …`)
   const cache = await firstWritable(cacheFolders)
   const temporary = join(cache, `${name}.${process.pid}`)
   await rm(temporary, { recursive: true, force: true })
   await mkdir(join(temporary, 'packages'), { recursive: true })
   try {
-    await download(join(temporary, 'packages'), log)
+    await download(wanted, join(temporary, 'packages'), log)
     for (const file of await readdir(join(temporary, 'packages'))) {
       if (file.endsWith('.deb'))
         await runCaptured('dpkg', ['-x', join(temporary, 'packages', file), join(temporary, 'root')])
@@ -48,9 +62,9 @@ export async function unpackDebianRedis(
 }
 
 /** Downloads with the machine's package lists; where there are none, with lists fetched into our own folder. */
-async function download(folder: string, log: (line: string) => void): Promise<void> {
+async function download(wanted: DebianPackage, folder: string, log: (line: string) => void): Promise<void> {
   try {
-    await downloadWith([], folder)
+    await downloadWith(wanted, [], folder)
     return
   } catch (error) {
     log(`fetching package lists first (${firstLine(error)}) …`)
@@ -67,27 +81,27 @@ async function download(folder: string, log: (line: string) => void): Promise<vo
     'APT::Sandbox::User=',
   ]
   await runCaptured('apt-get', [...own, 'update'], { cwd: folder })
-  await downloadWith(own, folder)
+  await downloadWith(wanted, own, folder)
 }
 
-async function downloadWith(options: string[], folder: string): Promise<void> {
-  const packages = await missingPackages(options)
+async function downloadWith(wanted: DebianPackage, options: string[], folder: string): Promise<void> {
+  const packages = await missingPackages(wanted, options)
   // Root's sandbox user could not write here.
   const args = [...options, '-o', 'APT::Sandbox::User=', 'download', ...packages]
   await runCaptured('apt-get', args, { cwd: folder })
 }
 
-/** What installing redis-server would add to this machine, by a dry run. */
-async function missingPackages(options: string[]): Promise<string[]> {
-  const args = [...options, '--simulate', '--no-install-recommends', 'install', 'redis-server']
+/** What installing the package would add to this machine, by a dry run. */
+async function missingPackages(wanted: DebianPackage, options: string[]): Promise<string[]> {
+  const args = [...options, '--simulate', '--no-install-recommends', 'install', wanted.package]
   try {
     const names = [...(await runCaptured('apt-get', args)).matchAll(/^Inst (\S+)/gm)].map(
       (match) => match[1] ?? '',
     )
-    return [...new Set([...names, 'redis-server', 'redis-tools'])]
+    return [...new Set([...names, wanted.package, ...wanted.always])]
   } catch {
     // A machine with broken or held packages refuses the dry run; downloading does not mind.
-    return USUAL_PACKAGES
+    return [wanted.package, ...wanted.usual]
   }
 }
 
@@ -98,7 +112,7 @@ function systemName(): string {
   return `${field('ID')}-${field('VERSION_ID')}`
 }
 
-async function describe(root: string): Promise<UnpackedRedis> {
+async function describe(root: string): Promise<UnpackedPackage> {
   const folders: string[] = []
   for (const base of LIBRARY_FOLDERS.map((path) => join(root, path)).filter(existsSync)) {
     folders.push(base)
@@ -106,7 +120,7 @@ async function describe(root: string): Promise<UnpackedRedis> {
       if (entry.isDirectory()) folders.push(join(base, entry.name))
     }
   }
-  return { command: join(root, 'usr/bin/redis-server'), libraryPath: folders.join(':') }
+  return { root, libraryPath: folders.join(':') }
 }
 
 async function firstWritable(folders: string[]): Promise<string> {

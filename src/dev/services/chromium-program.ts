@@ -1,0 +1,122 @@
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { delimiter, isAbsolute, join } from 'node:path'
+import { promisify } from 'node:util'
+import { withProgress } from '../bootstrap/progress.mjs'
+import { type DebianPackage, unpackDebianPackage } from './debian-package.ts'
+import { runCaptured } from './run-captured.ts'
+
+/** How to run a headless Chromium on this machine. */
+export interface ChromiumProgram {
+  /** Its full path. */
+  command: string
+  /** What it needs beside the tester's own environment. */
+  environment: Record<string, string>
+}
+
+const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
+const VERSION = /(?:Chromium|Google Chrome) (\d+)/
+const ASK_TIMEOUT_MS = 20_000
+const PACKAGE: DebianPackage = {
+  name: 'chromium',
+  description: 'Chromium for the browser tests',
+  package: 'chromium',
+  always: ['chromium-common', 'fonts-liberation'],
+  usual: ['chromium-common', 'fonts-liberation'],
+}
+
+const execute = promisify(execFile)
+
+/**
+ * Finds a Chromium, in this order: the one CHROMIUM_PATH names, one on the PATH, Debian's package installed as root,
+ * Debian's package unpacked into a cache folder by anyone else. Throws with what to do when there is none.
+ */
+export async function findChromium(
+  cacheFolders: string[],
+  environment: Record<string, string | undefined>,
+): Promise<ChromiumProgram> {
+  const named = environment.CHROMIUM_PATH
+  if (named) {
+    const program = { command: named, environment: {} }
+    if (await runs(program)) return program
+    throw new Error(`CHROMIUM_PATH names ${named}, which is no Chromium that runs. Correct it, or unset it.`)
+  }
+  const installed = await onPath(environment.PATH)
+  if (installed) return installed
+  const reasons = [`none of ${NAMES.join(', ')} is on the PATH and runs`]
+  const fetched =
+    process.getuid?.() === 0 ? await install(environment.PATH, reasons) : await unpack(cacheFolders, reasons)
+  if (fetched) return fetched
+  throw new Error(
+    `No Chromium could be found or fetched, and the browser tests need one:\n${reasons
+      .map((reason) => `  - ${reason}`)
+      .join('\n')}\nInstall one (for example "apt-get install chromium"), or name one in CHROMIUM_PATH.`,
+  )
+}
+
+async function onPath(path: string | undefined): Promise<ChromiumProgram | null> {
+  const folders = (path ?? '').split(delimiter).filter(isAbsolute)
+  for (const command of NAMES.flatMap((name) => folders.map((folder) => join(folder, name)))) {
+    if (!existsSync(command)) continue
+    const program = { command, environment: {} }
+    if (await runs(program)) return program
+  }
+  return null
+}
+
+async function install(path: string | undefined, reasons: string[]): Promise<ChromiumProgram | null> {
+  const options = { env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } }
+  try {
+    await withProgress('fetching package lists', () => runCaptured('apt-get', ['update'], options))
+    const args = ['install', '--yes', '--no-install-recommends', 'chromium']
+    await withProgress('installing Chromium for the browser tests', () =>
+      runCaptured('apt-get', args, options),
+    )
+  } catch (error) {
+    reasons.push(`"apt-get install chromium" failed (${firstError(error)})`)
+    return null
+  }
+  const program = await onPath(path)
+  if (!program) reasons.push('the package that apt-get installed has no Chromium that runs')
+  return program
+}
+
+async function unpack(cacheFolders: string[], reasons: string[]): Promise<ChromiumProgram | null> {
+  const log = (line: string) => void process.stderr.write(`  ${line}\n`)
+  try {
+    const { root, libraryPath } = await unpackDebianPackage(PACKAGE, cacheFolders, log)
+    const program: ChromiumProgram = {
+      // Not the script in usr/bin, which knows the installed place only.
+      command: join(root, 'usr/lib/chromium/chromium'),
+      environment: {
+        LD_LIBRARY_PATH: libraryPath,
+        XDG_DATA_HOME: join(root, 'usr/share'),
+        // It came along where the machine has none of its own.
+        ...(existsSync(join(root, 'etc/fonts')) && { FONTCONFIG_PATH: join(root, 'etc/fonts') }),
+      },
+    }
+    if (await runs(program)) return program
+    reasons.push(`the unpacked ${program.command} does not run`)
+  } catch (error) {
+    reasons.push(`Debian's packages could not be unpacked without root (${firstError(error)})`)
+  }
+  return null
+}
+
+async function runs({ command, environment }: ChromiumProgram): Promise<boolean> {
+  try {
+    const { stdout } = await execute(command, ['--version'], {
+      env: { ...process.env, ...environment },
+      timeout: ASK_TIMEOUT_MS,
+    })
+    return VERSION.test(stdout)
+  } catch {
+    // Not there, not executable, or a stand-in that asks for another package manager: in each case it is none.
+    return false
+  }
+}
+
+const firstError = (error: unknown): string => {
+  const lines = (error as Error).message.split('\n')
+  return lines.find((line) => line.startsWith('E:')) ?? lines[0] ?? ''
+}

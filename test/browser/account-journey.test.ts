@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { parseUsd } from '../../src/core/money.ts'
+import { ask } from '../helpers/chat-client.ts'
+import { PASSWORD } from '../helpers/console-client.ts'
+import type { TestStack } from '../helpers/stack.ts'
+import { BROWSER_START_TIMEOUT_MS, NARROW, type TestBrowser, WIDE } from './browser.ts'
+import { PROVIDER_SECRET, startConsoleStack } from './console-stack.ts'
+import {
+  amountOnScreen,
+  createKey,
+  expectAmount,
+  expectToFit,
+  figure,
+  goTo,
+  heading,
+  signUp,
+} from './on-screen.ts'
+
+let stack: TestStack
+let browser: TestBrowser
+let close = async () => {}
+
+beforeAll(async () => {
+  ;({ stack, browser, close } = await startConsoleStack())
+}, BROWSER_START_TIMEOUT_MS)
+afterAll(() => close())
+
+const balanceOf = async (accountId: string) =>
+  (await stack.postgres.account.findUniqueOrThrow({ where: { id: accountId } })).balancePico
+
+/** What the ledger took from the customer for a call. */
+async function chargeOf(accountId: string, callId: string): Promise<bigint> {
+  const entry = await stack.postgres.ledgerEntry.findFirstOrThrow({
+    where: { transactionId: callId, ledgerAccount: `customer:${accountId}` },
+  })
+  return -entry.amountPico
+}
+
+it.each([
+  ['on a desk', WIDE],
+  ['on a phone', NARROW],
+])(
+  'a new user %s: signs up, sees credit, calls, sees the exact cost, tops up, revokes',
+  async (where, viewport) => {
+    const email = `traveller-${viewport.width}@example.test`
+    const prompt = `What did the signalman say at ${viewport.width} past nine?`
+    const opened = await browser.open(stack.url, { viewport })
+    const { page, watch } = opened
+
+    await page.goto(stack.url)
+    await page.getByRole('navigation', { name: 'Site' }).getByRole('link', { name: 'Sign up' }).click()
+    await heading(page, 'Create an account').waitFor()
+    await signUp(opened, stack.url, email, PASSWORD)
+    const { id: accountId } = await stack.postgres.account.findUniqueOrThrow({ where: { email } })
+    expect(amountOnScreen(await figure(page, 'Available').innerText())).toBe(parseUsd('0.50'))
+    expect(await figure(page, 'Free credit you started with').innerText()).toBe('$0.50')
+    await expectToFit(page)
+
+    const secret = await createKey(opened, 'first service')
+    const answer = await ask(
+      { url: stack.url, key: secret },
+      {
+        model: 'acme/swift',
+        messages: [{ role: 'user', content: prompt }],
+      },
+    )
+    expect(answer.status).toBe(200)
+    const callId = String(answer.id)
+    await stack.settled(accountId)
+    const charge = await chargeOf(accountId, callId)
+    // Six decimals of a dollar would not hold it.
+    expect(charge % 1_000_000n).not.toBe(0n)
+
+    await goTo(page, 'Usage')
+    await expectAmount(figure(page, 'Cost'), async () => charge)
+    const row = page.getByRole('row').filter({ hasText: 'acme/swift' }).filter({ hasText: 'first service' })
+    expect(amountOnScreen(await row.locator('.money').innerText())).toBe(charge)
+    await expectToFit(page)
+    await row.getByRole('link', { name: 'acme/swift' }).click()
+    await heading(page, 'Call').waitFor()
+    await expectAmount(figure(page, 'Cost'), async () => charge)
+
+    await goTo(page, 'Billing')
+    await expectAmount(figure(page, 'Balance'), () => balanceOf(accountId))
+    expect(await balanceOf(accountId)).toBe(parseUsd('0.50') - charge)
+    await page.getByRole('radio', { name: 'Other' }).check()
+    await page.getByLabel('Other amount, USD').fill('12.34')
+    await page.getByRole('button', { name: 'Top up $12.34' }).click()
+    await page.getByText('$12.34 are in your balance.').waitFor()
+    await expectAmount(figure(page, 'Balance'), () => balanceOf(accountId))
+    await expectAmount(figure(page, 'Available now'), async () => parseUsd('12.84') - charge)
+    expect(await balanceOf(accountId)).toBe(parseUsd('12.84') - charge)
+    const movements = page.getByRole('table', { name: 'Movements of the balance' }).locator('tbody .money')
+    await expect.poll(() => movements.count()).toBe(3)
+    const sum = (await movements.allInnerTexts()).reduce((total, text) => total + amountOnScreen(text), 0n)
+    expect(sum).toBe(await balanceOf(accountId))
+    await expectToFit(page)
+
+    await goTo(page, 'API keys')
+    await page.getByRole('button', { name: 'Revoke the key first service' }).click()
+    await page.getByRole('button', { name: 'Revoke the key', exact: true }).click()
+    await page.getByRole('heading', { name: 'Revoked and expired keys' }).waitFor()
+    const refused = await ask({ url: stack.url, key: secret }, { model: 'acme/swift' })
+    expect(refused).toMatchObject({ status: 403, errorCode: 'key_revoked' })
+
+    expect(watch.problems, where).toEqual([])
+    expect(await watch.placesOf(secret)).toEqual(['POST /console/api/keys'])
+    expect(await watch.placesOf(callId)).toContain('event /console/api/live')
+    for (const hidden of [prompt, PASSWORD, PROVIDER_SECRET, stack.environment.MASTER_KEY ?? '']) {
+      expect(await watch.placesOf(hidden)).toEqual([])
+    }
+    const kept = await page.evaluate('JSON.stringify([localStorage, sessionStorage, document.cookie])')
+    expect(kept).not.toContain(secret)
+  },
+  60_000,
+)

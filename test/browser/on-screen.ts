@@ -1,0 +1,68 @@
+import type { Locator, Page } from 'playwright-core'
+import { expect } from 'vitest'
+import { type PicoUsd, parseUsd } from '../../src/core/money.ts'
+import { NARROW, type WatchedPage } from './browser.ts'
+
+/** An amount as a reader sees it (`$1,234.5000001`, `−$0.12`), to the last digit. Throws on anything else. */
+export function amountOnScreen(text: string): PicoUsd {
+  const match = /^([+−]?)\$([\d,]+\.\d+)$/.exec(text.trim())
+  if (!match) throw new Error(`not an amount: ${text}`)
+  const [, sign, digits = ''] = match
+  return parseUsd(`${sign === '−' ? '-' : ''}${digits.replaceAll(',', '')}`)
+}
+
+/** The value of one of the large figures of a page. */
+export const figure = (page: Page, label: string): Locator =>
+  page
+    .locator('.figure')
+    .filter({ has: page.locator('dt').getByText(label, { exact: true }) })
+    .locator('dd')
+    .first()
+
+/** Waits until a figure is exactly this amount. */
+export async function expectAmount(shown: Locator, expected: () => Promise<bigint>): Promise<void> {
+  await expect
+    .poll(async () => amountOnScreen(await shown.innerText()) === (await expected()), { timeout: 10_000 })
+    .toBe(true)
+}
+
+export const heading = (page: Page, name: string): Locator =>
+  page.getByRole('heading', { level: 1, name, exact: true })
+
+/** Goes to a page of the account by its navigation, which is a menu on a phone. */
+export async function goTo(page: Page, name: string, title = name): Promise<void> {
+  const isNarrow = page.viewportSize()?.width === NARROW.width
+  if (isNarrow) await page.getByRole('button', { name: 'Open the menu' }).click()
+  await page.getByRole('navigation', { name: 'Account' }).getByRole('link', { name, exact: true }).click()
+  await heading(page, title).waitFor()
+}
+
+/** Signs up on the page for it, and arrives at the dashboard. */
+export async function signUp({ page }: WatchedPage, origin: string, email: string, password: string) {
+  await page.goto(`${origin}/sign-up`)
+  await page.getByLabel('E-mail address').fill(email)
+  await page.getByLabel('Password').fill(password)
+  await page.getByRole('button', { name: 'Create the account' }).click()
+  await heading(page, 'Dashboard').waitFor()
+}
+
+/** Makes a key on the page for it, and returns its secret, shown once. */
+export async function createKey({ page }: WatchedPage, name: string): Promise<string> {
+  await goTo(page, 'API keys')
+  await page.getByRole('button', { name: 'New key' }).first().click()
+  await page.getByLabel('Name', { exact: true }).fill(name)
+  await page.getByRole('button', { name: 'Create key' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Copy your new key now' })
+  const secret = await dialog.locator('.secret code').innerText()
+  await dialog.getByRole('button', { name: 'I have copied it' }).click()
+  await page.getByRole('row').filter({ hasText: name }).waitFor()
+  return secret
+}
+
+/** Nothing may be wider than the window: a page is never scrolled sideways. */
+export async function expectToFit(page: Page): Promise<void> {
+  const [content, window] = (await page.evaluate(
+    '[document.documentElement.scrollWidth, document.documentElement.clientWidth]',
+  )) as [number, number]
+  expect(content, `${page.url()} is wider than the window`).toBeLessThanOrEqual(window)
+}

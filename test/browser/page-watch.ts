@@ -1,0 +1,105 @@
+import type { Page, Response } from 'playwright-core'
+
+/** What a page received, and everything it did that no page of ours may do. */
+export interface PageWatch {
+  /**
+   * Requests beyond the origin, violations of the content security policy, errors on the console, exceptions, and
+   * answers of 400 and above that were not announced: one line each.
+   */
+  problems: string[]
+  /** Announces answers that the test provokes: `POST /console/api/sign-in 401`. */
+  expectRefusal(...refusals: string[]): void
+  /** Where a text was received: `POST /console/api/keys` for each answer, and `event /path` for live events. */
+  placesOf(text: string): Promise<string[]>
+}
+
+interface Received {
+  place: string
+  body: string
+}
+
+/** The browser's own words for an answer of 400 and above, which is judged by its status instead. */
+const FAILED_TO_LOAD = /^Failed to load resource: the server responded with a status of \d+/
+/** Runs in the page, whose types these tests do not have. */
+const REPORT_VIOLATIONS = `document.addEventListener('securitypolicyviolation', (event) =>
+  reportPolicyViolation('the policy forbids ' + event.violatedDirective + ' ' + event.blockedURI))`
+const NO_BODY = new Set([204, 301, 302, 303, 304, 307, 308])
+
+/** Watches a page from before its first request. */
+export async function watchPage(page: Page, origin: string): Promise<PageWatch> {
+  const problems: string[] = []
+  const refusals = new Set<string>()
+  const received: Array<Promise<Received>> = []
+  const answered: Array<{ line: string }> = []
+
+  page.on('request', (request) => {
+    const url = new URL(request.url())
+    if (url.origin !== origin && !['data:', 'blob:', 'about:'].includes(url.protocol))
+      problems.push(`a request to ${url.origin}`)
+  })
+  page.on('response', (response) => {
+    if (response.status() >= 400) answered.push({ line: `${placeOf(response)} ${response.status()}` })
+  })
+  page.on('requestfinished', (request) => {
+    received.push(
+      request.response().then(async (response) => {
+        if (!response) throw new Error(`${request.url()} finished without an answer`)
+        const body = NO_BODY.has(response.status()) ? '' : await readBody(response)
+        return { place: placeOf(response), body: `${body}\n${JSON.stringify(await response.allHeaders())}` }
+      }),
+    )
+  })
+  page.on('console', (message) => {
+    if (message.type() === 'error' && !FAILED_TO_LOAD.test(message.text()))
+      problems.push(`on the console: ${message.text()}`)
+  })
+  page.on('pageerror', (error) => problems.push(`an exception: ${error.message}`))
+  await watchPolicy(page, problems)
+  await watchEvents(page, received)
+
+  return {
+    get problems() {
+      const unannounced = answered.filter(({ line }) => !refusals.has(line)).map(({ line }) => line)
+      return [...problems, ...unannounced]
+    },
+    expectRefusal: (...lines) => {
+      for (const line of lines) refusals.add(line)
+    },
+    async placesOf(text) {
+      const all = await Promise.all(received)
+      return all.filter(({ body }) => body.includes(text)).map(({ place }) => place)
+    },
+  }
+}
+
+const placeOf = (response: Response): string =>
+  `${response.request().method()} ${new URL(response.url()).pathname}`
+
+/** An answer to a page that was left is gone with it; a whole one of a page that is there must be readable. */
+async function readBody(response: Response): Promise<string> {
+  try {
+    return (await response.body()).toString('utf8')
+  } catch (error) {
+    const { message } = error as Error
+    if (/No data found|No resource with given identifier|has been closed/.test(message)) return ''
+    throw error
+  }
+}
+
+async function watchPolicy(page: Page, problems: string[]): Promise<void> {
+  await page.exposeFunction('reportPolicyViolation', (line: string) => problems.push(line))
+  await page.addInitScript({ content: REPORT_VIOLATIONS })
+}
+
+/** A stream of events never finishes, so its messages are read one by one. */
+async function watchEvents(page: Page, received: Array<Promise<Received>>): Promise<void> {
+  const session = await page.context().newCDPSession(page)
+  const paths = new Map<string, string>()
+  session.on('Network.requestWillBeSent', ({ requestId, request }) => {
+    paths.set(requestId, new URL(request.url).pathname)
+  })
+  session.on('Network.eventSourceMessageReceived', ({ requestId, data }) => {
+    received.push(Promise.resolve({ place: `event ${paths.get(requestId) ?? ''}`, body: data }))
+  })
+  await session.send('Network.enable')
+}
