@@ -1,4 +1,5 @@
 import type { Model } from './catalog.ts'
+import { compareVersions, type ModelLine, modelLine } from './model-line.ts'
 
 /** Strength of models, weakest first. */
 export const TIERS = ['light', 'standard', 'strong', 'frontier'] as const
@@ -15,8 +16,13 @@ export interface AutoTiers {
 const USUAL_CONTEXT_TOKENS = 32_000
 /** Above this price a model is for those who name it: USD per million tokens, three of prompt to one of completion. */
 const DEAREST_USD = 25
-/** Free models stand at the cheap end of a scale of ratios. */
-const CHEAPEST_USD = 0.02
+/**
+ * The same price from which a model is of the second, third and fourth tier: where the line-ups of the large vendors
+ * have their gaps. Fixed, so that a model added to the catalog moves no other.
+ */
+const TIERS_FROM_USD = [0.3, 1.2, 5]
+/** A model that its maker calls small is no stronger than this, whatever it costs. */
+const STRONGEST_SMALL = TIERS.indexOf('standard')
 const LONG_CONTEXT_TOKENS = 200_000
 
 const PICO_PER_USD_PER_MILLION = 1_000_000
@@ -31,42 +37,87 @@ export function autoTiers(ladder: readonly Model[]): AutoTiers {
 }
 
 /**
- * Sorts models into tiers by price, since price is the one sign of strength that is known of every model: four
- * bands of equal ratio from the cheapest to the dearest. Within a band models are taken for equals in price;
- * those with more signs of a current and well-kept model come first, the cheaper first among those. A model that
- * the catalog puts into a tier stands there, and before the others.
+ * Sorts models into tiers by price, since price is the one sign of strength that is known of every model. Within a
+ * tier current general models come before old, special and unfinished ones; then those with more signs of a strong
+ * and well-kept model; then the cheaper. A model that the catalog puts into a tier stands there, and before the others.
  */
 function buildTiers(ladder: readonly Model[]): AutoTiers {
   const isUsual = (model: Model) =>
     model.autoTier !== undefined || (model.contextLength >= USUAL_CONTEXT_TOKENS && usd(model) <= DEAREST_USD)
   const usual = ladder.filter(isUsual)
-  const models = usual.length > 0 ? usual : ladder
-  const bandOf = priceBands(models.filter((model) => model.autoTier === undefined))
+  const places = placesOf(usual.length > 0 ? usual : ladder)
   const tiers: Record<Tier, Model[]> = { light: [], standard: [], strong: [], frontier: [] }
-  for (const model of models) tiers[model.autoTier ?? bandOf(model)].push(model)
-  const vendors = vendorSizes(ladder)
-  const rank = new Map(models.map((model) => [model, merits(model, vendors)]))
-  for (const tier of TIERS) {
-    tiers[tier].sort(
-      (a, b) =>
-        Number(b.autoTier !== undefined) - Number(a.autoTier !== undefined) ||
-        rank.get(b)! - rank.get(a)! ||
-        usd(a) - usd(b) ||
-        (a.id < b.id ? -1 : 1),
-    )
-  }
+  for (const place of places.toSorted(compare)) tiers[place.tier].push(place.model)
   return { tiers, lastResorts: usual.length > 0 ? ladder.filter((model) => !isUsual(model)) : [] }
 }
 
-/** Four bands of equal ratio between the cheapest and the dearest of some models. */
-function priceBands(models: readonly Model[]): (model: Model) => Tier {
-  const log = (model: Model) => Math.log(Math.max(CHEAPEST_USD, usd(model)))
-  const logs = models.map(log)
-  const least = Math.min(...logs)
-  const span = Math.max(...logs) - least || 1
-  return (model) => {
-    const band = Math.floor((TIERS.length * (log(model) - least)) / span)
-    return TIERS[Math.min(TIERS.length - 1, band)]!
+/** A model with what decides where it stands. */
+interface Place {
+  model: Model
+  tier: Tier
+  isChosen: boolean
+  isCurrent: boolean
+  merits: number
+}
+
+const compare = (a: Place, b: Place): number =>
+  Number(b.isChosen) - Number(a.isChosen) ||
+  Number(b.isCurrent) - Number(a.isCurrent) ||
+  b.merits - a.merits ||
+  usd(a.model) - usd(b.model) ||
+  (a.model.id < b.model.id ? -1 : 1)
+
+function placesOf(models: readonly Model[]): Place[] {
+  const named = models.map((model) => ({ model, ...modelLine(model.id, model.vendor) }))
+  const newest = newestVersions(named)
+  const vendors = vendorSizes(models)
+  return named.map((one) => {
+    const { model } = one
+    const byPrice = TIERS_FROM_USD.filter((bound) => usd(model) >= bound).length
+    const place = one.isSmall ? Math.min(byPrice, STRONGEST_SMALL) : byPrice
+    const isCurrent =
+      !one.isVariant &&
+      !newest.supersedes(one) &&
+      model.supportedParameters.includes('tools') &&
+      // A small model at the price of a large one leads no tier.
+      place === byPrice
+    return {
+      model,
+      tier: model.autoTier ?? TIERS[place]!,
+      isChosen: model.autoTier !== undefined,
+      isCurrent,
+      merits: meritsOf(model, vendors.get(model.vendor)!) + Number(newest.isOfNewestGeneration(one)),
+    }
+  })
+}
+
+type NamedModel = ModelLine & { model: Model }
+
+/** What the names of a catalog's models tell of which of them are old. Variants make nothing old. */
+function newestVersions(models: readonly NamedModel[]) {
+  const byLine = new Map<string, readonly number[]>()
+  const byRoot = new Map<string, NamedModel[]>()
+  const lineOf = ({ model, line }: NamedModel) => `${model.vendor}/${line}`
+  const rootOf = ({ model, root }: NamedModel) => `${model.vendor}/${root}`
+  for (const one of models) {
+    if (one.isVariant) continue
+    if (compareVersions(one.version, byLine.get(lineOf(one)) ?? []) > 0) byLine.set(lineOf(one), one.version)
+    byRoot.set(rootOf(one), [...(byRoot.get(rootOf(one)) ?? []), one])
+  }
+  const relatives = (one: NamedModel) => byRoot.get(rootOf(one)) ?? []
+  const isNewer = (a: NamedModel, b: NamedModel) => compareVersions(a.version, b.version) > 0
+  const generation = ({ version }: NamedModel) => Math.floor(version[0] ?? 0)
+  return {
+    /**
+     * There is a newer one of its line; or, of a model that is known by its size alone, a newer one of the vendor's
+     * that costs no more.
+     */
+    supersedes: (one: NamedModel) =>
+      compareVersions(one.version, byLine.get(lineOf(one)) ?? []) < 0 ||
+      (one.isSized &&
+        relatives(one).some((other) => isNewer(other, one) && usd(other.model) <= usd(one.model))),
+    isOfNewestGeneration: (one: NamedModel) =>
+      relatives(one).every((other) => generation(other) <= generation(one)),
   }
 }
 
@@ -75,10 +126,6 @@ function usd({ listPrice }: Model): number {
   return Number(listPrice.prompt * 3n + listPrice.completion) / 4 / PICO_PER_USD_PER_MILLION
 }
 
-/** A vendor with so many models in the catalog is no obscure one. */
-const ESTABLISHED_VENDOR_MODELS = 10
-const ESTABLISHED_VENDOR_MERITS = 2
-
 /** How many models each vendor has. */
 function vendorSizes(models: readonly Model[]): Map<string, number> {
   const sizes = new Map<string, number>()
@@ -86,16 +133,18 @@ function vendorSizes(models: readonly Model[]): Map<string, number> {
   return sizes
 }
 
-/** Signs that a model is current, well kept and no obscure one: none alone says much. */
-function merits(model: Model, vendors: ReadonlyMap<string, number>): number {
+/** A vendor with so many models in the catalog is no obscure one. */
+const ESTABLISHED_VENDOR_MODELS = 10
+const ESTABLISHED_VENDOR_MERITS = 2
+
+/** Signs that a model is strong, well kept and no obscure one: none alone says much. */
+function meritsOf(model: Model, modelsOfVendor: number): number {
   const providers = new Set(model.offers.filter((offer) => offer.shared).map((offer) => offer.provider.id))
   const signs = [
     model.reasoning,
     model.contextLength >= LONG_CONTEXT_TOKENS,
-    model.supportedParameters.includes('tools'),
     model.inputModalities.includes('image'),
     providers.size > 1,
   ].filter(Boolean).length
-  const isEstablished = (vendors.get(model.vendor) ?? 0) >= ESTABLISHED_VENDOR_MODELS
-  return signs + (isEstablished ? ESTABLISHED_VENDOR_MERITS : 0)
+  return signs + (modelsOfVendor >= ESTABLISHED_VENDOR_MODELS ? ESTABLISHED_VENDOR_MERITS : 0)
 }
