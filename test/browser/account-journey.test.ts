@@ -18,7 +18,7 @@ import {
 
 let stack: TestStack
 let browser: TestBrowser
-let close = async () => {}
+let close = async (): Promise<void> => undefined
 
 beforeAll(async () => {
   ;({ stack, browser, close } = await startConsoleStack())

@@ -29,6 +29,11 @@ export async function expectAmount(shown: Locator, expected: () => Promise<bigin
 export const heading = (page: Page, name: string): Locator =>
   page.getByRole('heading', { level: 1, name, exact: true })
 
+/** Waits until nothing on a page stands in for what is still to come. */
+export async function untilLoaded(page: Page): Promise<void> {
+  await expect.poll(() => page.locator('.skeleton').count(), { timeout: 10_000 }).toBe(0)
+}
+
 /** Goes to a page of the account by its navigation, which is a menu on a phone. */
 export async function goTo(page: Page, name: string, title = name): Promise<void> {
   const isNarrow = page.viewportSize()?.width === NARROW.width
@@ -59,10 +64,11 @@ export async function createKey({ page }: WatchedPage, name: string): Promise<st
   return secret
 }
 
-/** Nothing may be wider than the window: a page is never scrolled sideways. */
+/** Nothing may be wider than the window: a page is never scrolled sideways. Drawings need a moment to adapt. */
 export async function expectToFit(page: Page): Promise<void> {
-  const [content, window] = (await page.evaluate(
-    '[document.documentElement.scrollWidth, document.documentElement.clientWidth]',
-  )) as [number, number]
-  expect(content, `${page.url()} is wider than the window`).toBeLessThanOrEqual(window)
+  const excess = () =>
+    page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')
+  await expect
+    .poll(excess, { timeout: 2_000, message: `${page.url()} is wider than the window` })
+    .toBeLessThanOrEqual(0)
 }

@@ -8,7 +8,7 @@ export interface PageWatch {
    */
   problems: string[]
   /** Announces answers that the test provokes: `POST /console/api/sign-in 401`. */
-  expectRefusal(...refusals: string[]): void
+  expectRefusal(...refusals: Array<string | RegExp>): void
   /** Where a text was received: `POST /console/api/keys` for each answer, and `event /path` for live events. */
   placesOf(text: string): Promise<string[]>
 }
@@ -28,9 +28,9 @@ const NO_BODY = new Set([204, 301, 302, 303, 304, 307, 308])
 /** Watches a page from before its first request. */
 export async function watchPage(page: Page, origin: string): Promise<PageWatch> {
   const problems: string[] = []
-  const refusals = new Set<string>()
+  const refusals: Array<string | RegExp> = []
   const received: Array<Promise<Received>> = []
-  const answered: Array<{ line: string }> = []
+  const answered: string[] = []
 
   page.on('request', (request) => {
     const url = new URL(request.url())
@@ -38,7 +38,7 @@ export async function watchPage(page: Page, origin: string): Promise<PageWatch> 
       problems.push(`a request to ${url.origin}`)
   })
   page.on('response', (response) => {
-    if (response.status() >= 400) answered.push({ line: `${placeOf(response)} ${response.status()}` })
+    if (response.status() >= 400) answered.push(`${placeOf(response)} ${response.status()}`)
   })
   page.on('requestfinished', (request) => {
     received.push(
@@ -59,12 +59,10 @@ export async function watchPage(page: Page, origin: string): Promise<PageWatch> 
 
   return {
     get problems() {
-      const unannounced = answered.filter(({ line }) => !refusals.has(line)).map(({ line }) => line)
+      const unannounced = answered.filter((line) => !refusals.some((one) => isOf(one, line)))
       return [...problems, ...unannounced]
     },
-    expectRefusal: (...lines) => {
-      for (const line of lines) refusals.add(line)
-    },
+    expectRefusal: (...lines) => void refusals.push(...lines),
     async placesOf(text) {
       const all = await Promise.all(received)
       return all.filter(({ body }) => body.includes(text)).map(({ place }) => place)
@@ -74,6 +72,9 @@ export async function watchPage(page: Page, origin: string): Promise<PageWatch> 
 
 const placeOf = (response: Response): string =>
   `${response.request().method()} ${new URL(response.url()).pathname}`
+
+const isOf = (announced: string | RegExp, line: string): boolean =>
+  typeof announced === 'string' ? announced === line : announced.test(line)
 
 /** An answer to a page that was left is gone with it; a whole one of a page that is there must be readable. */
 async function readBody(response: Response): Promise<string> {

@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { TestStack } from '../helpers/stack.ts'
+import { expectAccessible, expectAccessibleAtBothWidths } from './accessibility.ts'
+import { BROWSER_START_TIMEOUT_MS, NARROW, type TestBrowser, type WatchedPage, WIDE } from './browser.ts'
+import { PROVIDER_SECRET, startConsoleStack } from './console-stack.ts'
+import { expectToFit, heading, untilLoaded } from './on-screen.ts'
+import { createSampleAccount, lendSession, type SampleAccount } from './sample-account.ts'
+
+const TEST_TIMEOUT_MS = 60_000
+
+let stack: TestStack
+let browser: TestBrowser
+let close = async (): Promise<void> => undefined
+let sample: SampleAccount
+let account: WatchedPage
+let guest: WatchedPage
+
+beforeAll(async () => {
+  ;({ stack, browser, close } = await startConsoleStack())
+  sample = await createSampleAccount(stack)
+  account = await browser.open(stack.url)
+  await lendSession(account, sample.client, stack.url)
+  guest = await browser.open(stack.url)
+}, BROWSER_START_TIMEOUT_MS)
+afterAll(() => close())
+
+/** Looks at one page at both widths and in both themes, and at what it received. */
+async function expectGoodPage({ page, watch }: WatchedPage, path: string, title: string): Promise<void> {
+  await page.goto(stack.url + path)
+  await heading(page, title).waitFor()
+  await untilLoaded(page)
+  for (const viewport of [NARROW, WIDE]) {
+    await page.setViewportSize(viewport)
+    await expectToFit(page)
+    await expectAccessible(page)
+  }
+  expect(watch.problems, path).toEqual([])
+}
+
+describe('a page for everyone is accessible and loads from this host alone:', () => {
+  it.each([
+    ['/', 'One address for every model.'],
+    ['/models', 'Models and prices'],
+    ['/models/acme/swift', 'Acme Swift'],
+    ['/docs', 'Docs'],
+    ['/sign-in', 'Sign in'],
+    ['/sign-up', 'Create an account'],
+  ])('%s', (path, title) => expectGoodPage(guest, path, title), TEST_TIMEOUT_MS)
+})
+
+describe('a page of an account is accessible, loads from this host alone and receives no secret:', () => {
+  it.each([
+    ['/dashboard', 'Dashboard'],
+    ['/playground', 'Playground'],
+    ['/keys', 'API keys'],
+    ['/usage', 'Usage'],
+    ['/calls/CALL', 'Call'],
+    ['/billing', 'Billing'],
+    ['/billing/receipts/TOP_UP', 'Receipt'],
+    ['/provider-keys', 'Provider keys'],
+    ['/webhooks', 'Webhooks'],
+    ['/settings', 'Settings'],
+  ])(
+    '%s',
+    (path, title) =>
+      expectGoodPage(account, path.replace('CALL', sample.callId).replace('TOP_UP', sample.topUpId), title),
+    TEST_TIMEOUT_MS,
+  )
+
+  it('none of the answers they got holds a secret or a prompt', async () => {
+    // The search finds what is there.
+    expect(await account.watch.placesOf(sample.callId)).toContain(`GET /console/api/calls/${sample.callId}`)
+    const hidden = [...Object.values(sample.hidden), PROVIDER_SECRET, stack.environment.MASTER_KEY ?? '']
+    for (const secret of hidden) expect(await account.watch.placesOf(secret)).toEqual([])
+  })
+})
+
+describe('a dialog is accessible:', () => {
+  it.each([
+    ['/keys', 'New key', 'New API key'],
+    ['/keys', 'Revoke the key night service', 'Revoke “night service”?'],
+    ['/provider-keys', 'Add a provider key', 'Add a provider key'],
+    ['/webhooks', 'Add an endpoint', 'Add an endpoint'],
+    ['/webhooks', 'New secret', 'Make a new signing secret?'],
+  ])(
+    'on %s, behind “%s”',
+    async (path, button, title) => {
+      const { page, watch } = account
+      await page.goto(stack.url + path)
+      await page.getByRole('button', { name: button }).first().click()
+      await page.getByRole('heading', { name: title }).waitFor()
+      await expectAccessibleAtBothWidths(page)
+      await page.keyboard.press('Escape')
+      expect(watch.problems).toEqual([])
+    },
+    TEST_TIMEOUT_MS,
+  )
+
+  it(
+    'the menu of a phone',
+    async () => {
+      const { page } = account
+      await page.setViewportSize(NARROW)
+      await page.goto(`${stack.url}/dashboard`)
+      await page.getByRole('button', { name: 'Open the menu' }).click()
+      await page.getByRole('dialog', { name: 'Menu' }).waitFor()
+      await expectAccessible(page)
+      await page.setViewportSize(WIDE)
+    },
+    TEST_TIMEOUT_MS,
+  )
+})

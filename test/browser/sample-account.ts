@@ -1,0 +1,73 @@
+import { expect } from 'vitest'
+import type {
+  CreatedKey,
+  CreatedWebhook,
+  NewProviderKeyBody,
+  SessionView,
+  TopUpView,
+} from '../../src/core/console-api.ts'
+import { ask } from '../helpers/chat-client.ts'
+import { type ConsoleClient, signedUp } from '../helpers/console-client.ts'
+import type { TestStack } from '../helpers/stack.ts'
+import type { WatchedPage } from './browser.ts'
+
+/** An account with something on every page of it. */
+export interface SampleAccount {
+  client: ConsoleClient & { email: string }
+  accountId: string
+  callId: string
+  topUpId: string
+  /** What no page may ever receive: secrets that were shown once, what was asked and what was stored. */
+  hidden: { key: string; webhookSecret: string; providerKey: string; prompt: string }
+}
+
+export async function createSampleAccount(stack: TestStack): Promise<SampleAccount> {
+  const client = await signedUp(stack.url)
+  const { account } = await client.json<SessionView>('/console/api/session')
+  const prompt = 'Where does the night mail change its engine?'
+  const providerKey = 'own-key-of-the-customer-1f0c9a'
+  const topUp = await client.json<TopUpView>('/console/api/top-ups', {
+    body: { amount_usd: '25.00', rail: 'development' },
+  })
+  const key = await client.json<CreatedKey>('/console/api/keys', {
+    body: { name: 'night service', limit_usd: '5.00', limit_reset: 'daily' },
+  })
+  const old = await client.json<CreatedKey>('/console/api/keys', { body: { name: 'old service' } })
+  await client.json(`/console/api/keys/${old.key.id}/revoke`, { method: 'POST', body: {} })
+  const body: NewProviderKeyBody = { provider: 'alpha', key: providerKey, allow_fallback: true, name: 'ours' }
+  await client.json('/console/api/provider-keys', { body })
+  // Nobody listens there: its deliveries fail, which a page must show well too.
+  const webhook = await client.json<CreatedWebhook>('/console/api/webhooks', {
+    body: { url: 'http://127.0.0.1:9/hook', event_types: [] },
+  })
+  await client.json(`/console/api/webhooks/${webhook.webhook.id}/test`, { method: 'POST', body: {} })
+  const ids: string[] = []
+  for (const model of ['birch/open-leaf', 'acme/swift', 'birch/brittle']) {
+    const answer = await ask(
+      { url: stack.url, key: key.secret },
+      {
+        model,
+        messages: [{ role: 'user', content: prompt }],
+      },
+    )
+    if (answer.id) ids.push(answer.id)
+  }
+  expect(ids).toHaveLength(2)
+  await stack.settled(account.id)
+  return {
+    client,
+    accountId: account.id,
+    callId: ids[0] ?? '',
+    topUpId: topUp.id,
+    hidden: { key: key.secret, webhookSecret: webhook.secret, providerKey, prompt },
+  }
+}
+
+/** Gives a browser the session of a client. */
+export async function lendSession(
+  { context }: WatchedPage,
+  client: ConsoleClient,
+  url: string,
+): Promise<void> {
+  await context.addCookies([...client.cookies].map(([name, value]) => ({ name, value, url })))
+}
