@@ -167,11 +167,16 @@ class ChainRun {
   async #attempt(plan: AttemptPlan, routeIndex: number, probe: Probe | null): Promise<AttemptOutcome> {
     const { board, now } = this.#deps
     const { offerId, providerKeyId } = plan.candidate
+    // A probe is proven by an answer that goes on, however long it takes to end.
+    const heard: AttemptPlan = probe
+      ? { ...plan, onFirstContent: () => board.probeAnswers(offerId, probe) }
+      : plan
+    this.#isRescue = this.#relay.isShown
     const startedAt = now()
     let outcome: AttemptOutcome
     try {
       outcome = await inAttemptSpan(plan, this.#call.body.parameters, () =>
-        runAttempt(plan, routeIndex, this.#call, this.#relay, this.#deps),
+        runAttempt(heard, routeIndex, this.#call, this.#relay, this.#deps),
       )
     } catch (error) {
       board.report(offerId, { kind: 'none' }, probe)

@@ -1,9 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { formatBreakerEntry } from '../../src/core/breaker.ts'
 import type { CallBody, CallEnvelope, Candidate } from '../../src/core/call-job.ts'
 import type { CatalogSnapshot, Offer } from '../../src/core/catalog.ts'
 import { newCallId } from '../../src/core/ids.ts'
 import { createLogger } from '../../src/platform/logger.ts'
 import { createRedis, type Redis } from '../../src/platform/redis.ts'
+import { HEALTH_BREAKERS, HEALTH_CHANNEL } from '../../src/platform/redis-keys.ts'
 import { type ChainDependencies, type ChainOutcome, createAttemptChain } from '../../workers/attempt-chain.ts'
 import { type BreakerBoard, createBreakerBoard } from '../../workers/breaker-board.ts'
 import { createProviderRegistry } from '../../workers/providers/registry.ts'
@@ -384,6 +386,45 @@ describe('before the first token', () => {
     const catalog = catalogOf([first!])
     const answer = await call({ offers: [gone, first!], deps: { catalog: () => catalog } })
     expect(outcomes(answer)).toEqual(['alpha/large-1 ok'])
+  })
+})
+
+describe('a probe of a half-open breaker', () => {
+  const OFFER_ID = 'alpha/large-1'
+
+  test('is known to answer as soon as its content comes, once', async () => {
+    const cooledDown = { reason: 'failing', cooldownMs: 1_000, untilMs: Date.now() - 1 } as const
+    const entry = formatBreakerEntry(cooledDown)
+    await redis.hset(HEALTH_BREAKERS, OFFER_ID, entry)
+    await redis.publish(HEALTH_CHANNEL, JSON.stringify(['breaker', OFFER_ID, entry]))
+    await vi.waitFor(() => expect(board.health(OFFER_ID)).toEqual({ kind: 'probe' }))
+    const answers = vi.spyOn(board, 'probeAnswers')
+    alpha.play(streams(wholeStream('Hel', 'lo')))
+    // A healthy offer would be preferred.
+    await call({ offers: bothOffers().slice(0, 1) })
+    expect(answers).toHaveBeenCalledExactlyOnceWith(OFFER_ID, expect.objectContaining({ subject: OFFER_ID }))
+    await vi.waitFor(() => expect(board.health(OFFER_ID)).toEqual({ kind: 'ready' }))
+  })
+
+  test('is nothing that a call of a healthy offer makes', async () => {
+    const answers = vi.spyOn(board, 'probeAnswers')
+    alpha.play(streams(wholeStream('Hello')))
+    await call()
+    expect(answers).not.toHaveBeenCalled()
+  })
+})
+
+describe('the speed of an offer', () => {
+  test('is measured by whole answers, never by one that took over from another', async () => {
+    const meter = { attempt: vi.fn(), answer: vi.fn() }
+    alpha.play(streams(wholeStream('The quick brown fox')))
+    await call({ deps: { meter } })
+    expect(meter.answer).toHaveBeenCalledOnce()
+    alpha.play(streamsAndBreaks(textEvent('The quick brown')))
+    beta.play(streams(wholeStream('The quick brown fox')))
+    const rescued = await call({ deps: { meter } })
+    expect(rescued.outcome).toMatchObject({ status: 'completed', served: { offerId: 'beta/large-1' } })
+    expect(meter.answer).toHaveBeenCalledOnce()
   })
 })
 
