@@ -12,6 +12,7 @@ import {
   Settings,
   Webhook,
 } from 'lucide-react'
+import { become } from '../api/become.ts'
 import { sessionQuery } from '../api/queries.ts'
 import { messageOf, requestJson } from '../api/request.ts'
 import { Money } from '../components/money.tsx'
@@ -80,8 +81,7 @@ function useSignOut(): () => void {
       return
     }
     await router.navigate({ to: '/' })
-    client.clear()
-    client.setQueryData(sessionQuery.queryKey, null)
+    become(client, null)
   }
   return () => void run()
 }

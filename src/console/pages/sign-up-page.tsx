@@ -2,7 +2,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { Link, useRouter, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { CredentialsBody, SessionView } from '../../core/console-api.ts'
-import { sessionQuery } from '../api/queries.ts'
+import { become } from '../api/become.ts'
 import { requestJson } from '../api/request.ts'
 import { Form } from '../components/form.tsx'
 import { fieldError } from '../components/form-error.tsx'
@@ -22,8 +22,7 @@ export function SignUpPage() {
   const signUp = useMutation({
     mutationFn: (body: CredentialsBody) => requestJson<SessionView>('POST', '/console/api/sign-up', { body }),
     onSuccess: async (session) => {
-      client.clear()
-      client.setQueryData(sessionQuery.queryKey, session)
+      become(client, session)
       await router.navigate({ href: next ?? '/dashboard' })
     },
   })

@@ -1,0 +1,259 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { CreatedKey, SessionView } from '../../src/core/console-api.ts'
+import { PASSWORD, signedUp } from '../helpers/console-client.ts'
+import type { TestStack } from '../helpers/stack.ts'
+import { BROWSER_START_TIMEOUT_MS, NARROW, type TestBrowser, WIDE } from './browser.ts'
+import { startConsoleStack } from './console-stack.ts'
+import { amountOnScreen, expectToFit, figure, goTo, heading } from './on-screen.ts'
+import { lendSession } from './sample-account.ts'
+
+const TRIES = 3
+
+let stack: TestStack
+let browser: TestBrowser
+let close = async (): Promise<void> => undefined
+
+beforeAll(async () => {
+  ;({ stack, browser, close } = await startConsoleStack({
+    environment: { SIGN_INS_PER_EMAIL: String(TRIES) },
+  }))
+}, BROWSER_START_TIMEOUT_MS)
+afterAll(() => close())
+
+/** A page of a new account that is signed in already. */
+async function openSignedIn(path: string, viewport = WIDE) {
+  const client = await signedUp(stack.url)
+  const { account } = await client.json<SessionView>('/console/api/session')
+  const opened = await browser.open(stack.url, { viewport })
+  await lendSession(opened, client, stack.url)
+  await opened.page.goto(stack.url + path)
+  return { ...opened, client, accountId: account.id }
+}
+
+async function signIn(
+  page: Awaited<ReturnType<TestBrowser['open']>>['page'],
+  email: string,
+  password: string,
+) {
+  await page.getByLabel('E-mail address').fill(email)
+  await page.getByLabel('Password').fill(password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+}
+
+describe('signing in', () => {
+  it('leads back to where one was going, and out again for good', async () => {
+    const client = await signedUp(stack.url)
+    const { page, watch, context } = await browser.open(stack.url)
+    await page.goto(`${stack.url}/usage?days=7`)
+    await heading(page, 'Sign in').waitFor()
+    await signIn(page, client.email, PASSWORD)
+    await heading(page, 'Usage').waitFor()
+    expect(new URL(page.url()).search).toBe('?days=7')
+    const cookies = await context.cookies()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('link', { name: 'Sign in', exact: true }).waitFor()
+    // A copy of the cookie opens nothing.
+    await context.addCookies(cookies)
+    await page.goto(`${stack.url}/dashboard`)
+    await heading(page, 'Sign in').waitFor()
+    expect(watch.problems).toEqual([])
+    await context.close()
+  })
+
+  it('says that the password is wrong, and after too many tries when to come back', async () => {
+    const { email } = await signedUp(stack.url)
+    const { page, watch, context } = await browser.open(stack.url, { viewport: NARROW })
+    watch.expectRefusal('POST /console/api/sign-in 401', 'POST /console/api/sign-in 429')
+    await page.goto(`${stack.url}/sign-in`)
+    for (let tried = 0; tried < TRIES; tried++) {
+      const answered = page.waitForResponse((response) => response.url().endsWith('/sign-in'))
+      await signIn(page, email, `wrong password ${tried}`)
+      expect((await answered).status()).toBe(401)
+      await page.getByRole('alert').getByText('Email or password is wrong').waitFor()
+    }
+    await signIn(page, email, PASSWORD)
+    await page
+      .getByRole('alert')
+      .getByText(/Too many attempts. Try again in \d+ minutes?\./)
+      .waitFor()
+    await expectToFit(page)
+    expect(watch.problems).toEqual([])
+    await context.close()
+  })
+
+  it('ends everywhere else when the password is changed, on the open page at once', async () => {
+    const { email } = await signedUp(stack.url)
+    const [here, there] = await Promise.all([browser.open(stack.url), browser.open(stack.url)])
+    for (const { page } of [here, there]) {
+      await page.goto(`${stack.url}/sign-in`)
+      await signIn(page, email, PASSWORD)
+      await heading(page, 'Dashboard').waitFor()
+    }
+    await goTo(here.page, 'Settings')
+    await here.page.getByLabel('Present password').fill(PASSWORD)
+    await here.page.getByLabel('New password').fill('signals and sidings')
+    await here.page.getByRole('button', { name: 'Change the password' }).click()
+    await here.page.getByText('The password is changed').waitFor()
+    await heading(there.page, 'Sign in').waitFor()
+    await here.page.reload()
+    await heading(here.page, 'Settings').waitFor()
+    expect(here.watch.problems).toEqual([])
+    expect(there.watch.problems).toEqual([])
+    await Promise.all([here.context.close(), there.context.close()])
+  })
+})
+
+it('by Tab and Enter alone one signs up and makes a key, and always sees where one is', async () => {
+  const { page, watch, context } = await browser.open(stack.url)
+  const email = `keyboard-${randomBytes(4).toString('hex')}@example.test`
+  const tabTo = async (name: string) => {
+    for (let pressed = 0; pressed < 60; pressed++) {
+      await page.keyboard.press('Tab')
+      const focused = await page.evaluate(FOCUSED)
+      const { text, outline } = focused as { text: string; outline: string }
+      if (text !== '') expect(outline, `the focus on “${text}” is visible`).not.toBe('')
+      if (text === name) return
+    }
+    throw new Error(`Tab does not reach “${name}”`)
+  }
+  await page.goto(stack.url)
+  await heading(page, 'One address for every model.').waitFor()
+  await tabTo('Sign up')
+  await page.keyboard.press('Enter')
+  await heading(page, 'Create an account').waitFor()
+  await tabTo('E-mail address')
+  await page.keyboard.type(email)
+  await tabTo('Password')
+  await page.keyboard.type(PASSWORD)
+  await page.keyboard.press('Enter')
+  await heading(page, 'Dashboard').waitFor()
+  await tabTo('API keys')
+  await page.keyboard.press('Enter')
+  await heading(page, 'API keys').waitFor()
+  await tabTo('New key')
+  await page.keyboard.press('Enter')
+  await page.getByRole('dialog', { name: 'New API key' }).waitFor()
+  await tabTo('Name')
+  await page.keyboard.type('typed')
+  await tabTo('Create key')
+  await page.keyboard.press('Enter')
+  const shown = page.getByRole('dialog', { name: 'Copy your new key now' })
+  expect(await shown.locator('.secret code').innerText()).toMatch(/^sk-sy-\w+$/)
+  await tabTo('I have copied it')
+  await page.keyboard.press('Enter')
+  await page.getByRole('row').filter({ hasText: 'typed' }).waitFor()
+  expect(watch.problems).toEqual([])
+  await context.close()
+}, 60_000)
+
+/** What has the focus, by its label or text, and the outline or shadow that shows it. */
+const FOCUSED = `(() => {
+  const focused = document.activeElement
+  if (!focused || focused === document.body) return { text: '', outline: '' }
+  const text = (focused.labels?.[0]?.textContent ?? focused.getAttribute('aria-label') ?? focused.textContent).trim()
+  const looks = [focused, focused.parentElement].map((element) => getComputedStyle(element))
+  const outline = looks.filter((style) => style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) > 0)
+  return { text, outline: outline.length > 0 ? 'outline' : getComputedStyle(focused).boxShadow.replace('none', '') }
+})()`
+
+it('a key at a provider is stored and never comes back to the page', async () => {
+  const { page, watch, context } = await openSignedIn('/provider-keys')
+  const providerKey = `customers-own-${randomBytes(8).toString('hex')}`
+  await page.getByRole('button', { name: 'Add a provider key' }).first().click()
+  await page.getByLabel('Provider', { exact: true }).selectOption('alpha')
+  await page.getByLabel('Key', { exact: true }).fill(providerKey)
+  await page.getByRole('button', { name: 'Store the key' }).click()
+  await page.getByRole('row').filter({ hasText: 'alpha' }).waitFor()
+  await page.reload()
+  await page.getByRole('row').filter({ hasText: 'alpha' }).waitFor()
+  expect(await page.content()).not.toContain(providerKey)
+  expect(await watch.placesOf(providerKey)).toEqual([])
+  expect(watch.problems).toEqual([])
+  await context.close()
+})
+
+it("a webhook's signing secret is shown once", async () => {
+  const { page, watch, context } = await openSignedIn('/webhooks', NARROW)
+  await page.getByRole('button', { name: 'Add an endpoint' }).first().click()
+  await page.getByLabel('Address').fill('http://127.0.0.1:9/hook')
+  await page.getByRole('button', { name: 'Add the endpoint' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Copy the signing secret now' })
+  const secret = await dialog.locator('.secret code').innerText()
+  expect(secret).toMatch(/^whsec_/)
+  await expectToFit(page)
+  await dialog.getByRole('button', { name: 'I have copied it' }).click()
+  await page.reload()
+  await page.getByRole('heading', { name: 'http://127.0.0.1:9/hook' }).waitFor()
+  expect(await page.content()).not.toContain(secret)
+  expect(await watch.placesOf(secret)).toEqual(['POST /console/api/webhooks'])
+  expect(watch.problems).toEqual([])
+  await context.close()
+})
+
+it('the playground shows tokens as they come, then the time to the first one and the exact cost', async () => {
+  const { page, watch, context, client, accountId } = await openSignedIn('/dashboard')
+  const { secret } = await client.json<CreatedKey>('/console/api/keys', { body: { name: 'playground' } })
+  await goTo(page, 'Playground')
+  const prompt = 'How does a hump yard sort its wagons by gravity?'
+  await page.getByLabel('Model').fill('acme/scribe')
+  await page.getByLabel('Message', { exact: true }).fill(prompt)
+  // It is asked for until it is settled.
+  watch.expectRefusal(/^GET \/console\/api\/calls\/chatcmpl_\w+ 404$/)
+  await page.getByRole('button', { name: 'Send' }).click()
+  const answer = page.locator('.answer-text')
+  await page.locator('.answer-text[data-streaming="true"]').waitFor()
+  const early = (await answer.innerText()).length
+  await page.locator('.answer-text[data-streaming="false"]').waitFor()
+  expect((await answer.innerText()).length).toBeGreaterThan(early)
+  await page.getByRole('link', { name: 'Details of this call' }).waitFor()
+  expect(await figure(page, 'Tokens out').innerText()).toBe('60')
+  // 150 ms is how long this model thinks.
+  const [, firstToken] = /^(\d+) ms$|^[\d.]+ s$/.exec(await figure(page, 'First token').innerText()) ?? []
+  expect(Number(firstToken ?? 1_000)).toBeGreaterThanOrEqual(150)
+  const { chargePico } = await stack.postgres.callRecord.findFirstOrThrow({ where: { accountId } })
+  expect(amountOnScreen(await figure(page, 'Cost').innerText())).toBe(chargePico)
+  expect(chargePico).toBeGreaterThan(0n)
+  for (const hidden of [prompt, secret]) expect(await watch.placesOf(hidden)).toEqual([])
+  expect(watch.problems).toEqual([])
+  await context.close()
+})
+
+it.each([
+  ['on a desk', WIDE],
+  ['on a phone', NARROW],
+])('the catalog is searched and filtered %s, and the address keeps it', async (_, viewport) => {
+  const { page, watch, context } = await browser.open(stack.url, { viewport })
+  const count = page.getByRole('status').getByText(/\d+ models?/)
+  const links = page.getByRole('link', { name: /Acme|Leaf|Brittle/ })
+  await page.goto(`${stack.url}/models`)
+  await count.getByText('4 models').waitFor()
+  await page.getByLabel('Search models').fill('acme')
+  await count.getByText('2 models').waitFor()
+  await page.getByLabel('Search models').fill('')
+  await count.getByText('4 models').waitFor()
+  if (viewport === NARROW) await page.getByRole('button', { name: /^Filters/ }).click()
+  await page.getByLabel('Open weights').check()
+  await count.getByText('1 model', { exact: true }).waitFor()
+  expect(await links.allInnerTexts()).toEqual(['Open Leaf'])
+  await expectToFit(page)
+  await page.reload()
+  await count.getByText('1 model', { exact: true }).waitFor()
+  await links.first().click()
+  await heading(page, 'Open Leaf').waitFor()
+  expect(watch.problems).toEqual([])
+  await context.close()
+})
+
+it('an address already taken is said at its field', async () => {
+  const { email } = await signedUp(stack.url)
+  const opened = await browser.open(stack.url)
+  opened.watch.expectRefusal('POST /console/api/sign-up 409')
+  await opened.page.goto(`${stack.url}/sign-up`)
+  await opened.page.getByLabel('E-mail address').fill(email)
+  await opened.page.getByLabel('Password').fill(PASSWORD)
+  await opened.page.getByRole('button', { name: 'Create the account' }).click()
+  await opened.page.getByText('This email has an account.').waitFor()
+  expect(opened.watch.problems).toEqual([])
+  await opened.context.close()
+})
