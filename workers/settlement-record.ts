@@ -1,11 +1,11 @@
 import type {
   AttemptRecord,
   CallEnvelope,
-  CallStatus,
   Candidate,
   ServedBy,
   SettlementRecord,
 } from '../src/core/call-job.ts'
+import type { CallStatus } from '../src/core/call-status.ts'
 import type { CatalogSnapshot } from '../src/core/catalog.ts'
 import type { ErrorCode } from '../src/core/errors.ts'
 import { picoUsdPerToken } from '../src/core/money.ts'

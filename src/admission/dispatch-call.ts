@@ -1,4 +1,5 @@
-import type { CallEnvelope, CallStatus, SettlementRecord } from '../core/call-job.ts'
+import type { CallEnvelope, SettlementRecord } from '../core/call-job.ts'
+import type { CallStatus } from '../core/call-status.ts'
 import type { ChatRequest } from '../core/chat-request.ts'
 import type { FrameError } from '../core/frames.ts'
 import type { Logger } from '../platform/logger.ts'

@@ -1,4 +1,4 @@
-import type { CallStatus } from '../core/call-job.ts'
+import type { CallStatus } from '../core/call-status.ts'
 import type { CallCursor, TimeRange } from '../core/usage-query.ts'
 import type { Postgres } from '../platform/postgres.ts'
 import { type ListedCall, toListedCall } from './call-record-store.ts'

@@ -1,5 +1,5 @@
 import { callIdRange } from '../core/call-id-range.ts'
-import type { CallStatus } from '../core/call-job.ts'
+import type { CallStatus } from '../core/call-status.ts'
 import type { TimeRange } from '../core/usage-query.ts'
 import type { Postgres } from '../platform/postgres.ts'
 import { type ListedCall, toListedCall } from './call-record-store.ts'

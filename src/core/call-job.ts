@@ -1,4 +1,5 @@
 import type { AutoDecision } from './auto-routing.ts'
+import type { CallStatus } from './call-status.ts'
 import type { ChatMessage, SamplingParameters } from './chat-request.ts'
 import type { ErrorCode } from './errors.ts'
 import type { CallId } from './ids.ts'
@@ -82,8 +83,6 @@ export interface CallBody {
   messages: ChatMessage[]
   parameters: SamplingParameters
 }
-
-export type CallStatus = 'completed' | 'failed' | 'cancelled' | 'interrupted'
 
 /** One try at one offer. */
 export interface AttemptRecord {

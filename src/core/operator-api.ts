@@ -1,4 +1,4 @@
-import type { AttemptRecord, CallStatus } from './call-job.ts'
+import type { CallStatus } from './call-status.ts'
 
 /**
  * The JSON of the operator's interface under /admin/api, as types for the routes and the pages. Names are
@@ -153,7 +153,8 @@ export interface SettledTimeline extends OperatorCall {
 
 export interface AttemptView {
   offer: string
-  outcome: AttemptRecord['outcome']
+  /** `ok`, or the failure's kind. */
+  outcome: string
   http_status: number | null
   started_at: IsoTime
   first_token_ms: number | null

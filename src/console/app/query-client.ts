@@ -1,14 +1,20 @@
 import { MutationCache, QueryCache, QueryClient } from '@tanstack/react-query'
+import { operatorSessionQuery } from '../api/operator-queries.ts'
 import { sessionQuery } from '../api/queries.ts'
 import { RequestFailure } from '../api/request.ts'
 
 const TRIES = 2
 
+/** What routes for operators answer without a session, or with one whose admin key was revoked. */
+const OPERATOR_SIGNED_OUT = new Set(['missing_api_key', 'invalid_api_key', 'key_revoked'])
+
 /** The one cache of what the gateway answered. A 401 anywhere means that the session has ended. */
 export function createConsoleQueryClient(): QueryClient {
   const noticeSignOut = (error: Error) => {
-    const ended = error instanceof RequestFailure && error.status === 401 && error.code === 'not_signed_in'
-    if (ended) client.setQueryData(sessionQuery.queryKey, null)
+    if (!(error instanceof RequestFailure)) return
+    if (error.status === 401 && error.code === 'not_signed_in')
+      client.setQueryData(sessionQuery.queryKey, null)
+    if (OPERATOR_SIGNED_OUT.has(error.code)) client.setQueryData(operatorSessionQuery.queryKey, null)
   }
   const client = new QueryClient({
     queryCache: new QueryCache({ onError: noticeSignOut }),

@@ -1,31 +1,13 @@
 import type { QueryClient } from '@tanstack/react-query'
-import {
-  createRootRouteWithContext,
-  createRoute,
-  createRouter,
-  lazyRouteComponent,
-  redirect,
-} from '@tanstack/react-router'
+import { createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router'
 import { pricingQuery, sessionQuery } from '../api/queries.ts'
 import { readModelFilters } from '../lib/model-filters.ts'
 import { LandingPage } from '../pages/landing-page.tsx'
 import { CrashPage, NotFoundPage } from '../pages/not-found-page.tsx'
 import { localPath, readQuery, textParameter, writeQuery } from './address.ts'
-import { RootLayout } from './root-layout.tsx'
+import { operatorRoutes } from './operator-routes.tsx'
+import { rootRoute } from './root-route.tsx'
 import { SiteLayout } from './site-layout.tsx'
-
-interface RouterContext {
-  queryClient: QueryClient
-}
-
-const rootRoute = createRootRouteWithContext<RouterContext>()({
-  component: RootLayout,
-  notFoundComponent: () => (
-    <SiteLayout>
-      <NotFoundPage />
-    </SiteLayout>
-  ),
-})
 
 /** Pages for everyone, under one header. */
 const siteRoute = createRoute({ getParentRoute: () => rootRoute, id: 'site', component: SiteLayout })
@@ -195,6 +177,7 @@ const routeTree = rootRoute.addChildren([
     playgroundRoute,
     settingsRoute,
   ]),
+  ...operatorRoutes,
 ])
 
 /** Every page and its address. */

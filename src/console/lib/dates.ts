@@ -42,6 +42,10 @@ export const formatShortDay = (day: string): string =>
 export const formatMoment = (iso: string): string =>
   new Intl.DateTimeFormat('en-GB', { ...DATE, ...TIME }).format(new Date(iso))
 
+/** A time of day where the reader is: `14:03:07`. */
+export const formatTime = (iso: string): string =>
+  new Intl.DateTimeFormat('en-GB', TIME).format(new Date(iso))
+
 const UNITS: ReadonlyArray<[Intl.RelativeTimeFormatUnit, number]> = [
   ['day', DAY_MS],
   ['hour', 3_600_000],

@@ -1,0 +1,28 @@
+import type { OfferView, ProviderView } from '../../core/operator-offers.ts'
+
+interface Counted {
+  id: string
+  last_ten_minutes: ProviderView['last_ten_minutes']
+}
+
+const attempts = ({ last_ten_minutes: { success, failure, rate_limited } }: Counted): number =>
+  success + failure + rate_limited
+
+/** The busiest first, then by id. */
+export const busyFirst = <T extends Counted>(rows: readonly T[]): T[] =>
+  rows.toSorted((a, b) => attempts(b) - attempts(a) || (a.id < b.id ? -1 : 1))
+
+/** Whether something of a provider is held back now, so that it is to be seen first. */
+export const isAmiss = ({ breaker, health }: ProviderView): boolean =>
+  breaker.breaker !== 'closed' || health.down + health.probe + health['rate-limited'] > 0
+
+/** The offers whose model or id has every word; those held back first, then the busiest. */
+export function findOffers(offers: readonly OfferView[], search: string): OfferView[] {
+  const words = search.toLowerCase().split(/\s+/).filter(Boolean)
+  const found = offers.filter(({ id, model }) => {
+    const text = `${id} ${model}`.toLowerCase()
+    return words.every((word) => text.includes(word))
+  })
+  const held = ({ withheld, health }: OfferView) => withheld === null && health.state !== 'ready'
+  return busyFirst(found).toSorted((a, b) => Number(held(b)) - Number(held(a)))
+}

@@ -1,0 +1,23 @@
+import { useLiveBoard } from '../../api/live-board.tsx'
+import { Badge } from '../../components/badge.tsx'
+import { formatMoment } from '../../lib/dates.ts'
+
+/** Whether the figures are of this second. Read out when that changes, not with every figure. */
+export function LiveState() {
+  const { view, isStale } = useLiveBoard()
+  return (
+    <p className="live-state" role="status">
+      {isStale ? (
+        <>
+          <Badge tone="warn">Stale</Badge>{' '}
+          {view ? `Last figures of ${formatMoment(view.at)}. ` : 'No figures yet. '}
+          Connecting again …
+        </>
+      ) : view ? (
+        <Badge tone="good">Live</Badge>
+      ) : (
+        <Badge>Connecting …</Badge>
+      )}
+    </p>
+  )
+}

@@ -1,0 +1,103 @@
+import { Link } from '@tanstack/react-router'
+import { type ReactNode, useState } from 'react'
+import type { OfferView, PriceView } from '../../../../core/operator-offers.ts'
+import { type Column, DataTable } from '../../../components/data-table.tsx'
+import { formatDuration } from '../../../lib/figures.ts'
+import { EnableDialog } from '../enable-dialog.tsx'
+import { SuccessShare } from './call-counts.tsx'
+import { OfferHealth } from './health-badge.tsx'
+
+/** Offers with their health, how calls there end, how fast they are, and what they cost. */
+export function OfferTable(props: {
+  offers: readonly OfferView[]
+  /** What the rows are named by: the other of the two is the same for all. */
+  titledBy: 'model' | 'provider'
+  /** More to do with an offer. */
+  actions?: (offer: OfferView) => ReactNode
+}) {
+  const { offers, titledBy, actions } = props
+  const [enabling, setEnabling] = useState<string | null>(null)
+  const columns: Column<OfferView>[] = [
+    {
+      header: titledBy === 'model' ? 'Model' : 'Provider',
+      title: true,
+      cell: (offer) => (
+        <span className="stack-tight">
+          <Name offer={offer} titledBy={titledBy} />
+          <code className="small muted">{offer.upstream_model}</code>
+        </span>
+      ),
+    },
+    { header: 'Health', cell: (offer) => <OfferHealth offer={offer} /> },
+    {
+      header: 'Success, 1 min',
+      numeric: true,
+      cell: ({ last_minute: counts }) => <SuccessShare counts={counts} />,
+    },
+    {
+      header: 'Success, 10 min',
+      numeric: true,
+      cell: ({ last_ten_minutes: counts }) => <SuccessShare counts={counts} />,
+    },
+    {
+      header: 'First token p50 / p90 / p99',
+      numeric: true,
+      cell: ({ first_token_ms: ms }) => (
+        <span className="nowrap">{ms ? [ms.p50, ms.p90, ms.p99].map(formatDuration).join(' / ') : '–'}</span>
+      ),
+    },
+    {
+      header: 'Tokens/s p50',
+      numeric: true,
+      cell: ({ tokens_per_second: rate }) => (rate ? Math.round(rate.p50) : '–'),
+    },
+    { header: 'Cost in / out', numeric: true, cell: ({ cost }) => <Price price={cost} /> },
+    { header: 'Margin in / out', numeric: true, cell: ({ margin }) => <Price price={margin} /> },
+    {
+      header: 'Actions',
+      numeric: true,
+      cell: (offer) => (
+        <span className="table-actions">
+          {offer.health.breaker !== 'closed' && offer.health.level === 'offer' && (
+            <button type="button" className="button button-small" onClick={() => setEnabling(offer.id)}>
+              Re-enable<span className="visually-hidden"> {offer.id}</span>
+            </button>
+          )}
+          {actions?.(offer)}
+        </span>
+      ),
+    },
+  ]
+  return (
+    <>
+      <DataTable
+        caption="Offers; prices in USD per million tokens"
+        columns={columns}
+        rows={offers}
+        rowKey={({ id, model }) => `${id} ${model}`}
+      />
+      <p className="panel-note">Prices in USD per million tokens of prompt / completion.</p>
+      <EnableDialog subject={enabling} onClose={() => setEnabling(null)} />
+    </>
+  )
+}
+
+function Name({ offer, titledBy }: { offer: OfferView; titledBy: 'model' | 'provider' }) {
+  return titledBy === 'model' ? (
+    <Link to="/admin/models/$" params={{ _splat: offer.model }}>
+      {offer.model}
+    </Link>
+  ) : (
+    <Link to="/admin/providers/$id" params={{ id: offer.provider }}>
+      {offer.provider}
+    </Link>
+  )
+}
+
+function Price({ price: { prompt, completion } }: { price: PriceView }) {
+  return (
+    <span className="nowrap">
+      {prompt} / {completion}
+    </span>
+  )
+}

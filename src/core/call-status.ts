@@ -1,0 +1,2 @@
+/** How a call ended. */
+export type CallStatus = 'completed' | 'failed' | 'cancelled' | 'interrupted'
