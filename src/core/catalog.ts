@@ -160,8 +160,10 @@ export function compareByPrice(a: Model, b: Model): number {
   return price(a) - price(b) || (a.id < b.id ? -1 : 1)
 }
 
+const BARE_ALIAS = /^openai\/([^/]+)$/
+
 /** The model an id names, accepting `openai/<id>` for a bare id; null when there is none. */
 export function findModel(catalog: CatalogSnapshot, id: string): Model | null {
-  const bare = id.startsWith('openai/') ? id.slice('openai/'.length) : undefined
+  const bare = BARE_ALIAS.exec(id)?.[1]
   return catalog.models.get(id) ?? (bare !== undefined ? catalog.models.get(bare) : undefined) ?? null
 }

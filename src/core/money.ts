@@ -10,6 +10,8 @@ export type PicoUsdPerToken = bigint & { readonly picoUsdPerToken: unique symbol
 
 const PICO_DECIMALS = 12
 const RATE_DECIMALS = 6
+/** The largest JSON number has 309. */
+const WHOLE_DIGITS_MAX = 400
 
 /** Marks an integer as an amount. */
 export const picoUsd = (value: bigint): PicoUsd => value as PicoUsd
@@ -48,9 +50,10 @@ export function formatRate(rate: PicoUsdPerToken): string {
  * Throws RangeError when the text is not a plain decimal or has more decimals than can be kept.
  */
 export function parseDecimal(text: string, decimals: number): bigint {
-  const match = /^(-?)(\d{1,30})(?:\.(\d+))?$/.exec(text)
-  if (!match) throw new RangeError(`not a decimal number: ${JSON.stringify(text)}`)
-  const [, sign, whole, fraction = ''] = match
+  const match = /^(-?)(\d+)(?:\.(\d+))?$/.exec(text)
+  const [, sign, whole = '', fraction = ''] = match ?? []
+  if (!match || whole.length > WHOLE_DIGITS_MAX)
+    throw new RangeError(`not a decimal number: ${JSON.stringify(text)}`)
   const kept = fraction.replace(/0+$/, '')
   if (kept.length > decimals) throw new RangeError(`more than ${decimals} decimals: ${JSON.stringify(text)}`)
   const scaled = BigInt(whole + kept.padEnd(decimals, '0'))
@@ -67,17 +70,18 @@ function formatDecimal(value: bigint, decimals: number, minDecimals: number): st
 /**
  * The plain decimal text of a JSON number or decimal string, cut (not rounded) to `decimals`.
  * JSON numbers may print with an exponent (`1e-7`); this spells them out. Returns null when it is no
- * finite non-negative number.
+ * finite non-negative number, or a text of one too large to be meant.
  */
 export function plainDecimal(value: unknown, decimals: number): string | null {
   const text = typeof value === 'number' && Number.isFinite(value) ? String(value) : value
   if (typeof text !== 'string') return null
-  const match = /^(\d{1,18})(?:\.(\d{1,40}))?(?:e([+-]\d{1,2}))?$/i.exec(text)
+  const match = /^(\d{1,30})(?:\.(\d{1,40}))?(?:e([+-]\d{1,3}))?$/i.exec(text)
   if (!match) return null
   const [, whole = '', fraction = '', exponent = '0'] = match
   const shift = Number(exponent)
   const digits = whole + fraction
   const point = whole.length + shift
+  if (point > WHOLE_DIGITS_MAX) return null
   const padded = point <= 0 ? '0'.repeat(1 - point) + digits : digits.padEnd(point, '0')
   const cut = Math.max(point, 1)
   const decimalsText = padded.slice(cut, cut + decimals)

@@ -126,4 +126,15 @@ describe('a chat request', () => {
     }).preferences
     expect(maxPrice).toEqual({ prompt: 100_000n, completion: 2_500_000n, request: 100_000n })
   })
+
+  it('takes every JSON number as a price cap, however large or small', () => {
+    const { maxPrice } = parse({
+      provider: { max_price: { prompt: 1e18, completion: Number.MAX_VALUE, request: 5e-324 } },
+    }).preferences
+    expect(maxPrice.prompt).toBe(10n ** 24n)
+    expect(maxPrice.completion).toBeGreaterThan(10n ** 308n)
+    expect(maxPrice.request).toBe(0n)
+    const huge = { messages: hello, provider: { max_price: { prompt: '1e+999' } } }
+    expect(refusal(huge)).toEqual({ code: 'invalid_request', param: 'provider.max_price.prompt' })
+  })
 })

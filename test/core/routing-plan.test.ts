@@ -95,6 +95,7 @@ describe('a routing plan', () => {
       plan({ model: name }).candidates.map((candidate) => candidate.requestedModel)
     expect(new Set(asked('x:floor'))).toEqual(new Set(['x:floor']))
     expect(asked('openai/gpt-y')).toEqual(['openai/gpt-y'])
+    expect(refusal({ model: 'openai/openai/gpt-y' }).code).toBe('model_not_found')
     expect(new Set(asked('auto'))).toEqual(new Set(['auto']))
   })
 

@@ -50,6 +50,13 @@ export class AttemptDeadline {
     this.#rearm(now)
   }
 
+  /** Ends the attempt `ms` from now, unless it is told so again. */
+  endAfter(ms: number): void {
+    const now = performance.now()
+    this.#cutShortAt = now + ms
+    this.#rearm(now)
+  }
+
   stop(): void {
     clearTimeout(this.#timer)
   }

@@ -44,6 +44,8 @@ export interface Exchange {
   token(): void
   /** Ends with `cut-short` after `ms` at the latest. */
   cutShort(ms: number): void
+  /** Ends with `cut-short` after `ms`, unless it is told so again. */
+  endAfter(ms: number): void
   /** Nothing more is wanted. The connection is kept if the rest of the answer comes soon. */
   drain(): void
   /** Nothing more is wanted and the provider should stop. No receiver method is called after this. */
@@ -91,6 +93,10 @@ export class PooledExchange implements Exchange {
 
   cutShort(ms: number): void {
     if (this.#state === 'open') this.#deadline.cutShort(ms)
+  }
+
+  endAfter(ms: number): void {
+    if (this.#state === 'open') this.#deadline.endAfter(ms)
   }
 
   drain(): void {

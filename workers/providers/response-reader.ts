@@ -19,6 +19,8 @@ interface ReaderOptions {
 
 /** How long the usage of a finished answer is waited for; it usually comes right after the finish reason. */
 const USAGE_WAIT_MS = 250
+/** How long the end of a stream is waited for whose finish reason need not come last. */
+const END_WAIT_MS = 5_000
 /** How long the body of a refusal is waited for; its status is known already. */
 const ERROR_BODY_WAIT_MS = 2_000
 const ERROR_BODY_MAX_BYTES = 64 * 1024
@@ -153,6 +155,8 @@ export class ResponseReader implements ResponseReceiver {
     if (this.#settled) return
     if (!fits) {
       this.#giveUp('an event is too large')
+    } else if (this.#finish !== null && this.#options.answer.endsWithStream) {
+      this.exchange?.endAfter(END_WAIT_MS)
     } else if (this.#finish !== null && !this.#waitsForUsage) {
       this.#waitsForUsage = true
       this.exchange?.cutShort(USAGE_WAIT_MS)
@@ -161,7 +165,8 @@ export class ResponseReader implements ResponseReceiver {
 
   #event(data: string): void {
     if (this.#settled) return
-    const signal = this.#options.answer.event(data, this.#emit)
+    const { answer, wire } = this.#options
+    const signal = answer.event(data, this.#emit)
     switch (signal) {
       case 'content':
       case 'thinking':
@@ -177,11 +182,11 @@ export class ResponseReader implements ResponseReceiver {
         break
       default:
         // An error after the finish reason, while we wait for usage, changes nothing about the answer.
-        if (this.#finish !== null) this.#finished()
-        else this.#fail(this.#options.wire.failureOfErrorObject(signal.error, this.#httpStatus ?? 200))
+        if (this.#finish !== null && !answer.endsWithStream) this.#finished()
+        else this.#fail(wire.failureOfErrorObject(signal.error, this.#httpStatus ?? 200))
         return
     }
-    if (this.#usageIsFinal) this.#finished()
+    if (this.#usageIsFinal && !answer.endsWithStream) this.#finished()
   }
 
   #streamEnded(): void {
@@ -205,7 +210,7 @@ export class ResponseReader implements ResponseReceiver {
         listener.toolCalls(event.deltas)
         break
       case 'finish':
-        this.#finish ??= event.reason
+        this.#finish = this.#options.answer.endsWithStream ? event.reason : (this.#finish ?? event.reason)
         break
       case 'usage':
         this.#usage = event.usage

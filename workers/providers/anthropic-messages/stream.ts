@@ -24,6 +24,8 @@ export class MessagesReader implements AnswerReader {
   #promptTokens = 0
   /** The tool calls by the number of their block. */
   readonly #toolCalls = new Map<unknown, number>()
+  /** The input that blocks began with, until some of it comes in pieces. */
+  readonly #firstInputs = new Map<unknown, unknown>()
   /** White space that the client has already, and that the continuation of a prefill may begin with. */
   #knownSpace: string
 
@@ -42,6 +44,8 @@ export class MessagesReader implements AnswerReader {
         return this.#block(event.index, event.content_block, emit)
       case 'content_block_delta':
         return this.#delta(event.index, event.delta, emit)
+      case 'content_block_stop':
+        return this.#blockEnd(event.index, emit)
       case 'message_delta':
         this.#messageDelta(event, emit)
         return 'other'
@@ -50,7 +54,7 @@ export class MessagesReader implements AnswerReader {
       case 'error':
         return { error: event.error ?? event }
       default:
-        // Pings, ends of blocks, and whatever the wire gets besides.
+        // Pings, and whatever the wire gets besides.
         return typeof event.type === 'string' ? 'other' : 'malformed'
     }
   }
@@ -62,9 +66,7 @@ export class MessagesReader implements AnswerReader {
     if (!Array.isArray(reply.content) || typeof reply.stop_reason !== 'string') return 'malformed'
     for (const [index, block] of reply.content.entries()) {
       this.#block(index, block, emit)
-      if (isObject(block) && block.type === 'tool_use') {
-        this.#argument(index, JSON.stringify(block.input ?? {}), emit)
-      }
+      this.#blockEnd(index, emit)
     }
     const usage = this.#usage(reply.usage)
     if (usage !== null) emit({ kind: 'usage', usage })
@@ -117,11 +119,18 @@ export class MessagesReader implements AnswerReader {
     return 'content'
   }
 
-  #toolCall(block: unknown, { id, name }: Fields, emit: Emit): StreamSignal {
+  /** A call without arguments comes without pieces of them; its arguments are an empty object all the same. */
+  #blockEnd(block: unknown, emit: Emit): StreamSignal {
+    if (!this.#firstInputs.has(block)) return 'other'
+    return this.#argument(block, JSON.stringify(this.#firstInputs.get(block) ?? {}), emit)
+  }
+
+  #toolCall(block: unknown, { id, name, input }: Fields, emit: Emit): StreamSignal {
     if (typeof id !== 'string' || typeof name !== 'string') return 'malformed'
     const index = this.#toolCalls.size
     if (index >= MAX_TOOL_CALLS) return 'other'
     this.#toolCalls.set(block, index)
+    this.#firstInputs.set(block, input)
     emit({
       kind: 'tool-calls',
       deltas: [{ index, id: toolCallId(id), type: 'function', function: { name, arguments: '' } }],
@@ -132,6 +141,7 @@ export class MessagesReader implements AnswerReader {
   #argument(block: unknown, json: unknown, emit: Emit): StreamSignal {
     const index = this.#toolCalls.get(block)
     if (index === undefined || typeof json !== 'string' || json === '') return 'other'
+    this.#firstInputs.delete(block)
     emit({ kind: 'tool-calls', deltas: [{ index, function: { arguments: json } }] })
     return 'content'
   }

@@ -22,6 +22,8 @@ const MAX_TOOL_CALLS = 256
  * numbered here. Any end that is not in the table, such as a malformed call, is a failure of the model.
  */
 export class GenerateContentReader implements AnswerReader {
+  /** Some models, and servers that translate to this wire, send `STOP` with every chunk. */
+  readonly endsWithStream = true
   #toolCalls = 0
   /** Names the answer, so that calls of different answers have different ids. */
   #answerId = ''
