@@ -1,5 +1,5 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
-import type { OperatorSession } from '../../core/console-api.ts'
+import type { OperatorSession, OperatorVisitor } from '../../core/console-api.ts'
 import type {
   AlarmView,
   AuditRunView,
@@ -21,7 +21,7 @@ import type {
 } from '../../core/operator-api.ts'
 import type { OfferView, ProviderView } from '../../core/operator-offers.ts'
 import type { OperatorCallFilters } from '../lib/call-filters.ts'
-import { queryString, RequestFailure, requestJson } from './request.ts'
+import { queryString, requestJson } from './request.ts'
 
 /** Everything that operators' pages read, one definition each; all keys begin with `operator`. */
 
@@ -54,14 +54,8 @@ const pagesOf = <T>(key: readonly unknown[], path: string, parameters: Record<st
 /** Which operator is signed in; null: none. */
 export const operatorSessionQuery = queryOptions({
   queryKey: ['operator', 'session'],
-  queryFn: async ({ signal }): Promise<OperatorSession | null> => {
-    try {
-      return await read<OperatorSession>('/session')({ signal })
-    } catch (error) {
-      if (error instanceof RequestFailure && error.status === 401) return null
-      throw error
-    }
-  },
+  queryFn: async ({ signal }): Promise<OperatorSession | null> =>
+    (await read<OperatorVisitor>('/visitor')({ signal })).session,
   staleTime: 30_000,
 })
 

@@ -73,7 +73,7 @@ export function LedgerPage() {
           }
         </QueryView>
       </Panel>
-      <Panel title="Earlier audits">
+      <Panel title="All audits">
         <PageList query={runs} empty={<p className="panel-body muted">None yet.</p>}>
           {(rows) => <AuditRunTable runs={rows} />}
         </PageList>

@@ -30,12 +30,12 @@ export function OperatorCallTable({ calls }: { calls: readonly OperatorCall[] })
             </span>
           ),
         },
-        { header: 'When', cell: (call) => <span className="nowrap">{formatMoment(call.admitted_at)}</span> },
+        { header: 'When', cell: (call) => formatMoment(call.admitted_at) },
         { header: 'Status', cell: (call) => <CallStatus call={call} /> },
         {
           header: 'Account',
           cell: ({ account_id: id }) => (
-            <Link to="/admin/accounts/$id" params={{ id }} title={id}>
+            <Link to="/admin/accounts/$id" params={{ id }} title={id} className="nowrap">
               …{id.slice(-8)}
             </Link>
           ),
@@ -50,16 +50,28 @@ export function OperatorCallTable({ calls }: { calls: readonly OperatorCall[] })
           ),
         },
         {
-          header: 'Queue / first / all',
+          header: 'Duration',
           numeric: true,
           cell: (call) => (
-            <span className="nowrap">
-              {[call.queued_ms, call.first_token_ms, call.duration_ms].map(duration).join(' / ')}
+            <span className="stack-tight nowrap">
+              {formatDuration(call.duration_ms)}
+              <span className="small muted">queue {duration(call.queued_ms)}</span>
+              <span className="small muted">first token {duration(call.first_token_ms)}</span>
             </span>
           ),
         },
-        { header: 'Charged', numeric: true, cell: (call) => <Money usd={call.charged_usd} /> },
-        { header: 'Margin', numeric: true, cell: (call) => <Money usd={call.margin_usd} /> },
+        {
+          header: 'Charged, and margin',
+          numeric: true,
+          cell: (call) => (
+            <span className="stack-tight nowrap">
+              <Money usd={call.charged_usd} />
+              <span className="small muted">
+                margin <Money usd={call.margin_usd} />
+              </span>
+            </span>
+          ),
+        },
       ]}
     />
   )

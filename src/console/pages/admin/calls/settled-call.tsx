@@ -115,13 +115,13 @@ function TokensAndMoney({ call }: { call: SettledTimeline }) {
         {SOURCES[call.usage_source] ?? call.usage_source}
         {call.usage_clamped && '; clamped, because what was told cannot be'}
       </dd>
-      <dt>Rates in / out, USD per million</dt>
+      <dt>Rates in / out</dt>
       <dd className="number">
-        {call.prompt_rate ?? '–'} / {call.completion_rate ?? '–'}
+        <RatePair prompt={call.prompt_rate} completion={call.completion_rate} />
       </dd>
-      <dt>Costs in / out, USD per million</dt>
+      <dt>Costs in / out</dt>
       <dd className="number">
-        {call.prompt_cost_rate ?? '–'} / {call.completion_cost_rate ?? '–'}
+        <RatePair prompt={call.prompt_cost_rate} completion={call.completion_cost_rate} />
       </dd>
       <dt>Rate version</dt>
       <dd>{call.rate_version ? <code>{call.rate_version}</code> : '–'}</dd>
@@ -151,6 +151,15 @@ const SOURCES: Record<string, string> = {
   upstream: 'the provider',
   counted: 'us, from the text delivered',
   none: 'nobody: nothing was delivered',
+}
+
+function RatePair({ prompt, completion }: { prompt: string | null; completion: string | null }) {
+  if (prompt === null || completion === null) return '–'
+  return (
+    <>
+      {prompt} / {completion} <span className="muted">USD per million</span>
+    </>
+  )
 }
 
 function Figure({ name, children }: { name: string; children: ReactNode }) {

@@ -2,6 +2,9 @@ import type { SettledTimeline } from '../../../../core/operator-api.ts'
 import { type TimelineSpan, timelineMarks, timelineOf } from '../../../lib/call-timeline.ts'
 import { formatDuration } from '../../../lib/figures.ts'
 
+/** Of the width; the label of a later mark would stand beside the drawing. */
+const LAST_MARK = 0.94
+
 /** A call's time drawn to scale: a bar for the queue, each attempt and the settlement. Figures are in words too. */
 export function TimelineChart({ call }: { call: SettledTimeline }) {
   const { spans, totalMs } = timelineOf(call)
@@ -31,7 +34,7 @@ export function TimelineChart({ call }: { call: SettledTimeline }) {
         ))}
       </ol>
       <div className="timeline-axis" aria-hidden="true">
-        {timelineMarks(totalMs).map((mark) => (
+        {timelineMarks(totalMs * LAST_MARK).map((mark) => (
           <span key={mark} style={{ left: share(mark) }}>
             {formatDuration(mark)}
           </span>

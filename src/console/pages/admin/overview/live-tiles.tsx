@@ -27,7 +27,7 @@ export function LiveTiles() {
   const traffic = view?.traffic
   const errors = traffic && serverErrorShare(traffic)
   return (
-    <dl className="figures" data-stale={isStale}>
+    <dl className="figures live-tiles" data-stale={isStale}>
       <Tile name="Calls in flight" note={calls?.most ? `of ${formatCount(calls.most)} at once` : null}>
         {calls ? formatCount(calls.running) : UNKNOWN}
       </Tile>

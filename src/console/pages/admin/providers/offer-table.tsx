@@ -40,19 +40,29 @@ export function OfferTable(props: {
       cell: ({ last_ten_minutes: counts }) => <SuccessShare counts={counts} />,
     },
     {
-      header: 'First token p50 / p90 / p99',
+      header: 'First token, p50',
       numeric: true,
-      cell: ({ first_token_ms: ms }) => (
-        <span className="nowrap">{ms ? [ms.p50, ms.p90, ms.p99].map(formatDuration).join(' / ') : '–'}</span>
+      cell: ({ first_token_ms: ms }) => <Spread figures={ms} format={formatDuration} />,
+    },
+    {
+      header: 'Tokens a second, p50',
+      numeric: true,
+      cell: ({ tokens_per_second: rate }) => (
+        <Spread figures={rate} format={(value) => String(Math.round(value))} />
       ),
     },
     {
-      header: 'Tokens/s p50',
+      header: 'Cost, and margin, in / out',
       numeric: true,
-      cell: ({ tokens_per_second: rate }) => (rate ? Math.round(rate.p50) : '–'),
+      cell: ({ cost, margin }) => (
+        <span className="stack-tight">
+          <Price price={cost} />
+          <span className="small muted">
+            margin <Price price={margin} />
+          </span>
+        </span>
+      ),
     },
-    { header: 'Cost in / out', numeric: true, cell: ({ cost }) => <Price price={cost} /> },
-    { header: 'Margin in / out', numeric: true, cell: ({ margin }) => <Price price={margin} /> },
     {
       header: 'Actions',
       numeric: true,
@@ -91,6 +101,20 @@ function Name({ offer, titledBy }: { offer: OfferView; titledBy: 'model' | 'prov
     <Link to="/admin/providers/$id" params={{ id: offer.provider }}>
       {offer.provider}
     </Link>
+  )
+}
+
+/** A median with the percentiles above it. */
+function Spread(props: { figures: OfferView['first_token_ms']; format: (value: number) => string }) {
+  const { figures, format } = props
+  if (!figures) return '–'
+  return (
+    <span className="stack-tight nowrap">
+      {format(figures.p50)}
+      <span className="small muted">
+        p90 {format(figures.p90)}, p99 {format(figures.p99)}
+      </span>
+    </span>
   )
 }
 
