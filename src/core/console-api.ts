@@ -431,3 +431,8 @@ export interface OperatorSession {
   hint: string
   expires_at: string
 }
+
+/** GET /admin/api/visitor → 200, always: which operator is signed in, or null. */
+export interface OperatorVisitor {
+  session: OperatorSession | null
+}

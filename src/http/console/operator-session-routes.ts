@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { type KeyRecord, lookUpKey } from '../../accounts/key-cache.ts'
-import type { OperatorSession } from '../../core/console-api.ts'
+import type { OperatorSession, OperatorVisitor } from '../../core/console-api.ts'
 import { ApiError } from '../../core/errors.ts'
 import type { AppDependencies } from '../app.ts'
 import { liveKey } from '../plugins/authenticate.ts'
@@ -10,6 +10,7 @@ import { requireSameOrigin } from '../same-origin.ts'
 import { readFields, readString } from './read-body.ts'
 
 const PATH = '/admin/api/session'
+const VISITOR_PATH = '/admin/api/visitor'
 const SESSION_MS = 12 * 3_600_000
 const KEY_LENGTH_MAX = 200
 
@@ -71,13 +72,21 @@ export const operatorSessionRoutes: FastifyPluginAsync<AppDependencies> = async 
     return reply.code(201).send(await readBooks(viewOf(key.keyId, session.expiresAt), logger))
   })
 
-  app.get(PATH, async (request) => {
+  const find = async (request: FastifyRequest): Promise<OperatorSession | null> => {
     const token = cookies.read(request, 'operator')
     const session = token === null ? null : await readBooks(sessions.find(token), logger)
     const key = session && (await operatorKeyReader(deps)(request))
-    if (!session || !key) throw notSignedIn()
-    return readBooks(viewOf(key.keyId, session.expiresAt), logger)
+    return session && key ? readBooks(viewOf(key.keyId, session.expiresAt), logger) : null
+  }
+
+  app.get(PATH, async (request) => {
+    const session = await find(request)
+    if (!session) throw notSignedIn()
+    return session
   })
+
+  // For pages, which ask it first of all: being nobody is no failure that a browser should write on its console.
+  app.get(VISITOR_PATH, async (request): Promise<OperatorVisitor> => ({ session: await find(request) }))
 
   app.delete(PATH, ours, async (request, reply) => {
     const token = cookies.read(request, 'operator')

@@ -39,6 +39,7 @@ describe('an operator', () => {
     expect(hours).toBeGreaterThan(11.9)
     expect(hours).toBeLessThanOrEqual(12)
     expect(await client.json(SESSION)).toEqual(session)
+    expect(await client.json('/admin/api/visitor')).toEqual({ session })
     expect((await client.ask(QUEUES)).status).toBe(200)
     expect((await client.ask(`${QUEUES}/api/queues`)).status).toBe(200)
   })
@@ -49,6 +50,7 @@ describe('an operator', () => {
     for (const [name, value] of client.cookies) copy.cookies.set(name, value)
     expect((await client.ask(SESSION, { method: 'DELETE' })).status).toBe(204)
     await expectError(await copy.ask(SESSION), 401, 'not_signed_in')
+    expect(await copy.json('/admin/api/visitor')).toEqual({ session: null })
     expect((await copy.ask(`${QUEUES}/api/queues`)).status).toBe(401)
   })
 
