@@ -110,6 +110,9 @@ export function parseCatalogDocument(content: unknown): ParsedDocument {
   }
   const problems = [
     ...(content.dated !== undefined && Number.isNaN(Date.parse(content.dated)) ? ['dated: is no day'] : []),
+    ...(content.providers ?? []).flatMap(({ base_url: baseUrl }, index) =>
+      addressProblem(baseUrl).map((problem) => `providers[${index}].base_url: ${problem}`),
+    ),
     ...duplicates(content.providers ?? [], ({ id }) => id, 'providers', 'provider id'),
     ...duplicates(content.models ?? [], ({ id }) => id, 'models', 'model id'),
     ...duplicateChanges(content.changes ?? {}),
@@ -123,6 +126,16 @@ export function parseCatalogDocument(content: unknown): ParsedDocument {
     ),
   ]
   return problems.length > 0 ? { kind: 'problems', problems } : { kind: 'document', document: content }
+}
+
+/** What is wrong with a provider's address, to which paths are appended; the address itself may hold a secret. */
+function addressProblem(baseUrl: string): string[] {
+  if (!URL.canParse(baseUrl)) return ['is no address']
+  const { username, password, search, hash } = new URL(baseUrl)
+  if (username !== '' || password !== '') return ['holds a user or password; keys come from the environment']
+  return search !== '' || hash !== '' || /[?#]$/.test(baseUrl)
+    ? ['must have no ? or #; a query goes into quirks.path']
+    : []
 }
 
 const duplicateChanges = ({ providers = [], models = [], offers = [] }: DocumentChanges): string[] => [

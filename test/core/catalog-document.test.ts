@@ -46,6 +46,21 @@ test.each<[string, (document: any) => void, string]>([
     (d) => (d.providers[0].wire = 'smoke'),
     'providers[0].wire: must be one of chat-completions, anthropic-messages, google-generate-content',
   ],
+  [
+    'an address with an impossible port',
+    (d) => (d.providers[0].base_url = 'http://127.0.0.1:99999/v1'),
+    'providers[0].base_url: is no address',
+  ],
+  [
+    'an address with a password',
+    (d) => (d.providers[0].base_url = 'https://user:secret@example.com/v1'),
+    'providers[0].base_url: holds a user or password; keys come from the environment',
+  ],
+  [
+    'an address with a query',
+    (d) => (d.providers[0].base_url = 'https://example.com/v1?version=1'),
+    'providers[0].base_url: must have no ? or #; a query goes into quirks.path',
+  ],
   ['the reserved id auto', (d) => (d.models[0].id = 'auto'), 'models[0].id: this id is reserved'],
   [
     'a colon in an id',
