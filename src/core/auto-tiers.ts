@@ -18,9 +18,11 @@ const USUAL_CONTEXT_TOKENS = 32_000
 const DEAREST_USD = 25
 /**
  * The same price from which a model is of the second, third and fourth tier: where the line-ups of the large vendors
- * have their gaps. Fixed, so that a model added to the catalog moves no other.
+ * have their gaps. Fixed, so that a model added to a large catalog moves no other.
  */
 const TIERS_FROM_USD = [0.3, 1.2, 5]
+/** Free models stand at the cheap end of a scale of ratios. */
+const CHEAPEST_USD = 0.02
 /** A model that its maker calls small is no stronger than this, whatever it costs. */
 const STRONGEST_SMALL = TIERS.indexOf('standard')
 const LONG_CONTEXT_TOKENS = 200_000
@@ -71,9 +73,10 @@ function placesOf(models: readonly Model[]): Place[] {
   const named = models.map((model) => ({ model, ...modelLine(model.id, model.vendor) }))
   const newest = newestVersions(named)
   const vendors = vendorSizes(models)
+  const priceTier = priceTiers(models.filter((model) => model.autoTier === undefined))
   return named.map((one) => {
     const { model } = one
-    const byPrice = TIERS_FROM_USD.filter((bound) => usd(model) >= bound).length
+    const byPrice = priceTier(model)
     const place = one.isSmall ? Math.min(byPrice, STRONGEST_SMALL) : byPrice
     const isCurrent =
       !one.isVariant &&
@@ -89,6 +92,17 @@ function placesOf(models: readonly Model[]): Place[] {
       merits: meritsOf(model, vendors.get(model.vendor)!) + Number(newest.isOfNewestGeneration(one)),
     }
   })
+}
+
+/** The tier of a price: by the fixed bounds where some model stands in each; else by four bands of equal ratio. */
+function priceTiers(models: readonly Model[]): (model: Model) => number {
+  const byBounds = (model: Model) => TIERS_FROM_USD.filter((bound) => usd(model) >= bound).length
+  if (new Set(models.map(byBounds)).size === TIERS.length) return byBounds
+  const log = (model: Model) => Math.log(Math.max(CHEAPEST_USD, usd(model)))
+  const logs = models.map(log)
+  const least = Math.min(...logs)
+  const span = Math.max(...logs) - least || 1
+  return (model) => Math.min(TIERS.length - 1, Math.floor((TIERS.length * (log(model) - least)) / span))
 }
 
 type NamedModel = ModelLine & { model: Model }

@@ -33,7 +33,7 @@ it('a document sets tiers and bounds of auto, also by changes to what others hol
 it('without them, price decides, and bounds are the usual ones', () => {
   const snapshot = build({})
   expect(snapshot.autoBounds).toEqual({})
-  expect(autoTiers(snapshot.autoLadder).tiers.strong.map(({ id }) => id)).toEqual(['acme/large-1'])
+  expect(autoTiers(snapshot.autoLadder).tiers.light.map(({ id }) => id)).toEqual(['acme/large-1'])
 })
 
 it.each([
