@@ -3,7 +3,7 @@ import type { TestStack } from '../helpers/stack.ts'
 import { expectAccessible, expectAccessibleAtBothWidths } from './accessibility.ts'
 import { BROWSER_START_TIMEOUT_MS, NARROW, type TestBrowser, type WatchedPage, WIDE } from './browser.ts'
 import { PROVIDER_SECRET, startConsoleStack } from './console-stack.ts'
-import { expectToFit, heading, untilLoaded } from './on-screen.ts'
+import { expectGoodPage } from './good-page.ts'
 import { createSampleAccount, lendSession, type SampleAccount } from './sample-account.ts'
 
 const TEST_TIMEOUT_MS = 60_000
@@ -24,19 +24,6 @@ beforeAll(async () => {
 }, BROWSER_START_TIMEOUT_MS)
 afterAll(() => close())
 
-/** Looks at one page at both widths and in both themes, and at what it received. */
-async function expectGoodPage({ page, watch }: WatchedPage, path: string, title: string): Promise<void> {
-  await page.goto(stack.url + path)
-  await heading(page, title).waitFor()
-  await untilLoaded(page)
-  for (const viewport of [NARROW, WIDE]) {
-    await page.setViewportSize(viewport)
-    await expectToFit(page)
-    await expectAccessible(page)
-  }
-  expect(watch.problems, path).toEqual([])
-}
-
 describe('a page for everyone is accessible and loads from this host alone:', () => {
   it.each([
     ['/', 'One address for every model.'],
@@ -45,7 +32,7 @@ describe('a page for everyone is accessible and loads from this host alone:', ()
     ['/docs', 'Docs'],
     ['/sign-in', 'Sign in'],
     ['/sign-up', 'Create an account'],
-  ])('%s', (path, title) => expectGoodPage(guest, path, title), TEST_TIMEOUT_MS)
+  ])('%s', (path, title) => expectGoodPage(guest, stack.url + path, title), TEST_TIMEOUT_MS)
 })
 
 describe('a page of an account is accessible, loads from this host alone and receives no secret:', () => {
@@ -62,8 +49,10 @@ describe('a page of an account is accessible, loads from this host alone and rec
     ['/settings', 'Settings'],
   ])(
     '%s',
-    (path, title) =>
-      expectGoodPage(account, path.replace('CALL', sample.callId).replace('TOP_UP', sample.topUpId), title),
+    (path, title) => {
+      const address = path.replace('CALL', sample.callId).replace('TOP_UP', sample.topUpId)
+      return expectGoodPage(account, stack.url + address, title)
+    },
     TEST_TIMEOUT_MS,
   )
 

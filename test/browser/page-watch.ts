@@ -1,4 +1,4 @@
-import type { Page, Response } from 'playwright-core'
+import type { Page, Request, Response } from 'playwright-core'
 
 /** What a page received, and everything it did that no page of ours may do. */
 export interface PageWatch {
@@ -23,6 +23,7 @@ const FAILED_TO_LOAD = /^Failed to load resource: the server responded with a st
 /** Runs in the page, whose types these tests do not have. */
 const REPORT_VIOLATIONS = `document.addEventListener('securitypolicyviolation', (event) =>
   reportPolicyViolation('the policy forbids ' + event.violatedDirective + ' ' + event.blockedURI))`
+const GONE = /No data found|No resource with given identifier|has been closed/
 const NO_BODY = new Set([204, 301, 302, 303, 304, 307, 308])
 
 /** Watches a page from before its first request. */
@@ -40,15 +41,7 @@ export async function watchPage(page: Page, origin: string): Promise<PageWatch> 
   page.on('response', (response) => {
     if (response.status() >= 400) answered.push(`${placeOf(response)} ${response.status()}`)
   })
-  page.on('requestfinished', (request) => {
-    received.push(
-      request.response().then(async (response) => {
-        if (!response) throw new Error(`${request.url()} finished without an answer`)
-        const body = NO_BODY.has(response.status()) ? '' : await readBody(response)
-        return { place: placeOf(response), body: `${body}\n${JSON.stringify(await response.allHeaders())}` }
-      }),
-    )
-  })
+  page.on('requestfinished', (request) => received.push(readAnswer(request)))
   page.on('console', (message) => {
     if (message.type() === 'error' && !FAILED_TO_LOAD.test(message.text()))
       problems.push(`on the console: ${message.text()}`)
@@ -76,13 +69,16 @@ const placeOf = (response: Response): string =>
 const isOf = (announced: string | RegExp, line: string): boolean =>
   typeof announced === 'string' ? announced === line : announced.test(line)
 
-/** An answer to a page that was left is gone with it; a whole one of a page that is there must be readable. */
-async function readBody(response: Response): Promise<string> {
+/** An answer to a page that was left, or closed, is gone with it; any other must be readable. */
+async function readAnswer(request: Request): Promise<Received> {
+  const place = `${request.method()} ${new URL(request.url()).pathname}`
   try {
-    return (await response.body()).toString('utf8')
+    const response = await request.response()
+    if (!response) throw new Error(`${place} finished without an answer`)
+    const body = NO_BODY.has(response.status()) ? '' : (await response.body()).toString('utf8')
+    return { place, body: `${body}\n${JSON.stringify(response.headers())}` }
   } catch (error) {
-    const { message } = error as Error
-    if (/No data found|No resource with given identifier|has been closed/.test(message)) return ''
+    if (GONE.test((error as Error).message)) return { place, body: '' }
     throw error
   }
 }

@@ -7,7 +7,7 @@ import type {
   TopUpView,
 } from '../../src/core/console-api.ts'
 import { ask } from '../helpers/chat-client.ts'
-import { type ConsoleClient, signedUp } from '../helpers/console-client.ts'
+import { type ConsoleClient, consoleClient, signedUp } from '../helpers/console-client.ts'
 import type { TestStack } from '../helpers/stack.ts'
 import type { WatchedPage } from './browser.ts'
 
@@ -70,4 +70,11 @@ export async function lendSession(
   url: string,
 ): Promise<void> {
   await context.addCookies([...client.cookies].map(([name, value]) => ({ name, value, url })))
+}
+
+/** Gives a browser the session that an operator begins with an admin key. */
+export async function lendOperatorSession(opened: WatchedPage, adminKey: string, url: string): Promise<void> {
+  const client = consoleClient(url)
+  await client.json('/admin/api/session', { body: { admin_key: adminKey } })
+  await lendSession(opened, client, url)
 }

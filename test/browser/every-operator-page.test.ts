@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { TestStack } from '../helpers/stack.ts'
+import { expectAccessible, expectAccessibleAtBothWidths } from './accessibility.ts'
+import { BROWSER_START_TIMEOUT_MS, NARROW, type TestBrowser, type WatchedPage } from './browser.ts'
+import { PROVIDER_SECRET, startConsoleStack } from './console-stack.ts'
+import { expectGoodPage } from './good-page.ts'
+import { heading } from './on-screen.ts'
+import { createSampleAccount, lendOperatorSession, type SampleAccount } from './sample-account.ts'
+
+const TEST_TIMEOUT_MS = 60_000
+
+let stack: TestStack
+let browser: TestBrowser
+let close = async (): Promise<void> => undefined
+let sample: SampleAccount
+let adminKey: string
+let operator: WatchedPage
+
+beforeAll(async () => {
+  ;({ stack, browser, close } = await startConsoleStack({ environment: { BREAKER_FAILURES: '2' } }))
+  sample = await createSampleAccount(stack)
+  adminKey = await stack.adminKey()
+  operator = await browser.open(stack.url)
+}, BROWSER_START_TIMEOUT_MS)
+afterAll(() => close())
+
+it(
+  'the page where operators sign in',
+  async () => {
+    await expectGoodPage(operator, `${stack.url}/admin/sign-in`, 'Operators')
+    await lendOperatorSession(operator, adminKey, stack.url)
+  },
+  TEST_TIMEOUT_MS,
+)
+
+it.each([
+  ['/admin', 'Overview'],
+  ['/admin/calls', 'Calls'],
+  ['/admin/calls/CALL', 'Call'],
+  ['/admin/providers', 'Providers'],
+  ['/admin/providers/gamma', 'gamma'],
+  ['/admin/accounts', 'Accounts'],
+  ['/admin/accounts/ACCOUNT', 'EMAIL'],
+  ['/admin/models', 'Models and margin'],
+  ['/admin/models/acme/swift', 'acme/swift'],
+  ['/admin/catalog', 'Catalog edits'],
+  ['/admin/ledger', 'Ledger and audit'],
+  ['/admin/alarms', 'Alarms'],
+  ['/admin/actions', 'Actions'],
+])(
+  'a page for operators is accessible and loads from this host alone: %s',
+  (path, title) => {
+    const address = path.replace('CALL', sample.callId).replace('ACCOUNT', sample.accountId)
+    return expectGoodPage(operator, stack.url + address, title.replace('EMAIL', sample.client.email))
+  },
+  TEST_TIMEOUT_MS,
+)
+
+it(
+  'the menu of a phone, and a dialog that moves money, are accessible',
+  async () => {
+    const { page } = operator
+    await page.goto(`${stack.url}/admin/accounts/${sample.accountId}`)
+    await heading(page, sample.client.email).waitFor()
+    await page.getByRole('button', { name: 'Credit' }).first().click()
+    await page.getByRole('dialog').waitFor()
+    await expectAccessibleAtBothWidths(page)
+    await page.keyboard.press('Escape')
+    await page.setViewportSize(NARROW)
+    await page.getByRole('button', { name: 'Open the menu' }).click()
+    await page.getByRole('dialog', { name: 'Menu' }).waitFor()
+    await expectAccessible(page)
+  },
+  TEST_TIMEOUT_MS,
+)
+
+it('none of the answers that operators got holds a secret or a prompt', async () => {
+  const { watch } = operator
+  // The search finds what is there.
+  expect(await watch.placesOf(sample.callId)).toContain(`GET /admin/api/calls/${sample.callId}/timeline`)
+  expect(watch.problems).toEqual([])
+  const ours = [adminKey, PROVIDER_SECRET, stack.environment.MASTER_KEY ?? '']
+  for (const hidden of [...Object.values(sample.hidden), ...ours])
+    expect(await watch.placesOf(hidden)).toEqual([])
+})

@@ -1,0 +1,21 @@
+import { expect } from 'vitest'
+import { expectAccessible } from './accessibility.ts'
+import { NARROW, type WatchedPage, WIDE } from './browser.ts'
+import { expectToFit, heading, untilLoaded } from './on-screen.ts'
+
+/** Opens a page and looks at it at both widths and in both themes, and at what it asked for. */
+export async function expectGoodPage(
+  { page, watch }: WatchedPage,
+  url: string,
+  title: string,
+): Promise<void> {
+  await page.goto(url)
+  await heading(page, title).waitFor()
+  await untilLoaded(page)
+  for (const viewport of [NARROW, WIDE]) {
+    await page.setViewportSize(viewport)
+    await expectToFit(page)
+    await expectAccessible(page)
+  }
+  expect(watch.problems, url).toEqual([])
+}

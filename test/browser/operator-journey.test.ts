@@ -1,0 +1,164 @@
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { PricingFeed } from '../../src/catalog/pricing-feed.ts'
+import { ask } from '../helpers/chat-client.ts'
+import type { TestStack } from '../helpers/stack.ts'
+import { BROWSER_START_TIMEOUT_MS, type TestBrowser, type WatchedPage } from './browser.ts'
+import { CONSOLE_MODELS, PROVIDER_SECRET, startConsoleStack } from './console-stack.ts'
+import { amountOnScreen, figure, heading } from './on-screen.ts'
+
+const PROMPT = 'Which lever moves the points at the east throat?'
+const MESSAGES = [{ role: 'user', content: PROMPT }]
+const LIVE_WITHIN = { timeout: 10_000 }
+
+let stack: TestStack
+let browser: TestBrowser
+let close = async (): Promise<void> => undefined
+let operator: WatchedPage
+let beside: WatchedPage
+let adminKey: string
+let owner: Awaited<ReturnType<TestStack['account']>>
+
+beforeAll(async () => {
+  ;({ stack, browser, close } = await startConsoleStack({
+    models: {
+      ...CONSOLE_MODELS,
+      'birch/recovers': [{ at: 'zeta', model: 'words-5.tag-operator.flaky-4-status-503' }],
+      'birch/refused': [{ at: 'iota', model: 'status-401' }],
+    },
+    environment: { BREAKER_FAILURES: '3', BREAKER_COOLDOWN_MS: '1500', QUEUE_WAIT_MS: '60000' },
+  }))
+  adminKey = await stack.adminKey()
+  owner = await stack.account('10.00')
+  operator = await browser.open(stack.url)
+}, BROWSER_START_TIMEOUT_MS)
+afterAll(() => close())
+
+const call = (model: string) => ask({ url: stack.url, key: owner.key }, { model, messages: MESSAGES })
+
+const panel = (page: Page, title: string) =>
+  page.locator('.panel').filter({ has: page.getByRole('heading', { name: title, exact: true }) })
+
+async function goTo(page: Page, name: string, title = name): Promise<void> {
+  await page.getByRole('navigation', { name: 'Operators' }).getByRole('link', { name }).click()
+  await heading(page, title).waitFor()
+}
+
+it('who asks for the queue board signs in with an admin key and is led back to it', async () => {
+  const { page } = operator
+  await page.goto(`${stack.url}/admin/queues`)
+  await heading(page, 'Operators').waitFor()
+  await page.getByLabel('Admin key').fill(adminKey)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.waitForURL(/\/admin\/queues(\/|$)/)
+  await page.getByText('dispatch').first().waitFor()
+})
+
+it('a waiting call is in the queue board, sealed, and on the live board, which moves by itself', async () => {
+  const { page } = operator
+  await stack.dispatch[0]?.stop()
+  const answer = call('acme/swift')
+  await page.goto(`${stack.url}/admin/queues/queue/dispatch?status=prioritized`)
+  await expect.poll(() => stack.redis.llen('{sy:queues}:dispatch:wait')).toBe(1)
+  await page.goto(`${stack.url}/admin/queues/queue/dispatch?status=waiting`)
+  await page.getByText('[sealed]').waitFor()
+  beside = await browser.openBeside(operator, stack.url)
+  const board = beside.page
+  await board.goto(`${stack.url}/admin`)
+  const waiting = figure(board, 'Waiting in the queue')
+  await expect.poll(() => waiting.innerText(), LIVE_WITHIN).toBe('1')
+  await stack.startDispatch()
+  expect((await answer).status).toBe(200)
+  await expect.poll(() => waiting.innerText(), LIVE_WITHIN).toBe('0')
+  await board.getByRole('table', { name: 'Processes' }).getByText('dispatch').first().waitFor()
+  await board.close()
+  await stack.settled(owner.accountId)
+})
+
+it("a call's timeline names every step, and its charge is the ledger's", async () => {
+  const { page } = operator
+  const { id } = await call('acme/scribe')
+  await stack.settled(owner.accountId)
+  await page.goto(`${stack.url}/admin/calls/${id}`)
+  await figure(page, 'Charged').waitFor()
+  const { amountPico } = await stack.postgres.ledgerEntry.findFirstOrThrow({
+    where: { transactionId: String(id), ledgerAccount: `customer:${owner.accountId}` },
+  })
+  expect(amountOnScreen(await figure(page, 'Charged').innerText())).toBe(-amountPico)
+  await page.getByText('Every step with its time').click()
+  const steps = (await page.locator('details table tbody').innerText()).toLowerCase()
+  for (const step of ['admitted', 'claimed', 'alpha', 'first token', 'finished', 'settled'])
+    expect(steps).toContain(step)
+})
+
+it('a breaker is seen to open and to close again', async () => {
+  const { page } = operator
+  await page.goto(`${stack.url}/admin`)
+  const held = panel(page, 'Held back')
+  await held.getByText('Every breaker is closed').waitFor()
+  await call('birch/recovers')
+  await call('birch/recovers')
+  const row = held.getByRole('row').filter({ hasText: 'zeta/' })
+  await row.getByText('open', { exact: true }).waitFor()
+  await expect
+    .poll(async () => (await call('birch/recovers')).status, { timeout: 20_000, interval: 250 })
+    .toBe(200)
+  await held.getByText('Every breaker is closed').waitFor()
+})
+
+it('an edit of the catalog is checked, compared and applied, and in the prices within two seconds', async () => {
+  const { page } = operator
+  await goTo(page, 'Catalog edits')
+  const editor = page.getByLabel('Document of edits, JSON')
+  await editor.fill('{"changes":{"models":[{"id":"acme/swift","rate":{"prompt":"free"}}]}}')
+  await page.getByRole('button', { name: 'Check', exact: true }).click()
+  await page.getByText('The catalog would not be valid:').waitFor()
+  const rate = { prompt: '0.150000', completion: '1.500000' }
+  await editor.fill(JSON.stringify({ changes: { models: [{ id: 'acme/swift', rate }] } }))
+  await page.getByRole('button', { name: 'Compare and apply' }).click()
+  const dialog = page.getByRole('alertdialog', { name: 'Apply these edits?' })
+  await dialog.getByText('0.150000').waitFor()
+  const appliedAt = Date.now()
+  await dialog.getByRole('button', { name: 'Apply', exact: true }).click()
+  const prompt = async () => {
+    const feed = (await (await fetch(`${stack.url}/pricing.json`)).json()) as PricingFeed
+    return feed.data.find(({ id }) => id === 'acme/swift')?.prompt
+  }
+  await expect.poll(prompt, { timeout: 2_000, interval: 20 }).toMatch(/^0\.150*$/)
+  expect(Date.now() - appliedAt).toBeLessThan(2_000)
+  await page.getByRole('table', { name: 'Versions of the edits' }).getByText('holds').waitFor()
+})
+
+it('an audit that an operator asks for finds the books right', async () => {
+  const { page } = operator
+  await goTo(page, 'Ledger and audit')
+  await page.getByText('All sums together are $0.00').waitFor()
+  await page.getByRole('button', { name: 'Run an audit' }).click()
+  await page.getByText('The books are right.').waitFor({ timeout: 20_000 })
+})
+
+it('an alarm is open until it is acknowledged', async () => {
+  const { page } = operator
+  expect((await call('birch/refused')).status).toBeGreaterThanOrEqual(500)
+  await page.goto(`${stack.url}/admin`)
+  await expect
+    .poll(async () => Number(await figure(page, 'Open alarms').innerText()), LIVE_WITHIN)
+    .toBeGreaterThan(0)
+  await goTo(page, 'Alarms')
+  const row = page.getByRole('row').filter({ hasText: 'provider-refused' })
+  await row.getByRole('button', { name: 'Acknowledge' }).click()
+  await row.waitFor({ state: 'detached' })
+  await page.getByRole('radio', { name: 'All' }).check()
+  await row.getByText(/acknowledged/).waitFor()
+})
+
+it('nothing an operator saw holds a prompt or a secret, and nothing went wrong on any page', async () => {
+  // The search finds what is there.
+  expect(await operator.watch.placesOf('[sealed]')).not.toEqual([])
+  expect(await beside.watch.placesOf('"object":"live"')).toContain('event /admin/api/live')
+  for (const { watch } of [operator, beside]) {
+    expect(watch.problems).toEqual([])
+    for (const hidden of [PROMPT, adminKey, owner.key, PROVIDER_SECRET, stack.environment.MASTER_KEY ?? ''])
+      expect(await watch.placesOf(hidden)).toEqual([])
+  }
+})
