@@ -51,11 +51,24 @@ describe('the built console', () => {
       ['app/account-layout.tsx', 'pages/dashboard-page.tsx', 'components/bar-chart.tsx'],
     ],
     ['the playground', ['app/account-layout.tsx', 'pages/playground-page.tsx']],
+    [
+      'the operators’ overview with its chart',
+      ['app/operator-layout.tsx', 'pages/admin/overview-page.tsx', 'pages/admin/overview/traffic-chart.tsx'],
+    ],
+    ['the catalog editor', ['app/operator-layout.tsx', 'pages/admin/catalog-page.tsx']],
   ])('loads %s in less than 250 kB compressed', (_, modules) => {
     const files = filesOf(manifest, ['index.html', ...modules])
     const bytes = compressedBytes(['index.html', ...files])
     expect(bytes).toBeGreaterThan(30_000)
     expect(bytes).toBeLessThan(LIMIT_BYTES)
+  })
+
+  it('loads no page for operators before one is opened', () => {
+    const forOthers = filesOf(manifest, ['index.html', 'app/account-layout.tsx', 'pages/dashboard-page.tsx'])
+    for (const [name, { file }] of Object.entries(manifest)) {
+      if (/pages\/admin|operator-layout/.test(name)) expect(forOthers).not.toContain(file)
+    }
+    expect(Object.keys(manifest)).toContain('pages/admin/overview-page.tsx')
   })
 
   it('has no inline script and no inline style, which its content security policy refuses', () => {

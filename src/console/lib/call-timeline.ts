@@ -63,9 +63,9 @@ export function timelineOf(call: SettledTimeline): DrawnTimeline {
 }
 
 const STEPS = [1, 2, 5]
-const MARKS_MAX = 6
+const MARKS_MAX = 5
 
-/** Round marks for an axis from zero: at most six, the last within the span. */
+/** Round marks for an axis from zero: at most five, the last within the span. */
 export function timelineMarks(totalMs: number): number[] {
   for (let power = 1; ; power *= 10) {
     for (const step of STEPS) {

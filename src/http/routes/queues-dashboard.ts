@@ -27,7 +27,13 @@ export const queuesDashboard: FastifyPluginAsync<AppDependencies> = async (
     )
     return adapter
   })
-  createBullBoard({ queues, serverAdapter: server, options: { uiConfig: { boardTitle: 'Switchyard' } } })
+  createBullBoard({
+    queues,
+    serverAdapter: server,
+    options: {
+      uiConfig: { boardTitle: 'Switchyard', miscLinks: [{ text: 'Operators’ pages', url: '/admin' }] },
+    },
+  })
   await app.register(async (scope) => {
     await secureHeaders(scope, 'queues-dashboard', settings.isSecure)
     scope.addHook('onRequest', async (request, reply) => {

@@ -4,7 +4,7 @@ import type { OfferView, PriceView } from '../../../../core/operator-offers.ts'
 import { type Column, DataTable } from '../../../components/data-table.tsx'
 import { formatDuration } from '../../../lib/figures.ts'
 import { EnableDialog } from '../enable-dialog.tsx'
-import { SuccessShare } from './call-counts.tsx'
+import { RecentSuccess } from './call-counts.tsx'
 import { OfferHealth } from './health-badge.tsx'
 
 /** Offers with their health, how calls there end, how fast they are, and what they cost. */
@@ -30,29 +30,24 @@ export function OfferTable(props: {
     },
     { header: 'Health', cell: (offer) => <OfferHealth offer={offer} /> },
     {
-      header: 'Success, 1 min',
+      header: 'Success 1 / 10 min',
       numeric: true,
-      cell: ({ last_minute: counts }) => <SuccessShare counts={counts} />,
+      cell: (offer) => <RecentSuccess minute={offer.last_minute} tenMinutes={offer.last_ten_minutes} />,
     },
     {
-      header: 'Success, 10 min',
-      numeric: true,
-      cell: ({ last_ten_minutes: counts }) => <SuccessShare counts={counts} />,
-    },
-    {
-      header: 'First token, p50',
+      header: 'First token p50',
       numeric: true,
       cell: ({ first_token_ms: ms }) => <Spread figures={ms} format={formatDuration} />,
     },
     {
-      header: 'Tokens a second, p50',
+      header: 'Tokens/s p50',
       numeric: true,
       cell: ({ tokens_per_second: rate }) => (
         <Spread figures={rate} format={(value) => String(Math.round(value))} />
       ),
     },
     {
-      header: 'Cost, and margin, in / out',
+      header: 'Cost and margin',
       numeric: true,
       cell: ({ cost, margin }) => (
         <span className="stack-tight">
