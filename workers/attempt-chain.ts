@@ -12,6 +12,7 @@ import {
 } from '../src/core/failover.ts'
 import type { FrameError } from '../src/core/frames.ts'
 import { repairJson, wantsJson } from '../src/core/json-repair.ts'
+import { keepsPrivate } from '../src/core/offer-filter.ts'
 import type { Logger } from '../src/platform/logger.ts'
 import { AnswerRelay, type AnswerSink } from './answer-relay.ts'
 import {
@@ -153,8 +154,9 @@ class ChainRun {
   }
 
   /** How an offer fares with our key says nothing of another key's standing there. */
-  #health({ offerId, providerKeyId }: Candidate, catalog: CatalogSnapshot): RouteHealth {
-    if (!catalog.offers.has(offerId)) return { kind: 'gone' }
+  #health({ offerId, providerKeyId, privacy }: Candidate, catalog: CatalogSnapshot): RouteHealth {
+    const offer = catalog.offers.get(offerId)
+    if (!offer || (privacy && !keepsPrivate(offer.provider, privacy))) return { kind: 'gone' }
     return providerKeyId === undefined ? this.#deps.board.health(offerId) : { kind: 'ready' }
   }
 

@@ -38,20 +38,24 @@ export interface ModelCapacity {
 /**
  * Splits a model's offers into those on the client's own keys and those on shared capacity. A key that does not
  * allow to fall back closes shared capacity to every model it could serve: its owner counts on paying the
- * provider, and no failure may turn that into a charge of ours.
+ * provider, and no failure may turn that into a charge of ours; nor may a list from which the provider left the
+ * model out, so an offer that is withdrawn closes it as well.
  */
 export function capacityFor(model: Model, keys: readonly OwnProviderKey[]): ModelCapacity {
   const shared = model.offers.filter((offer) => offer.shared)
   if (keys.length === 0) return { own: new Map(), shared, ownOnly: false }
   const own = new Map<Offer, string[]>()
   let ownOnly = false
-  for (const offer of model.offers) {
-    const fitting = keys.filter((key) => key.providerId === offer.provider.id && takesOwnKeys(offer.provider))
-    if (fitting.length === 0) continue
-    const ids = fitting.map((key) => key.id)
-    own.set(offer, ids)
+  const keysFor = ({ provider }: Offer) => {
+    const fitting = keys.filter((key) => key.providerId === provider.id && takesOwnKeys(provider))
     ownOnly ||= fitting.some((key) => !key.allowFallback)
+    return fitting.map((key) => key.id)
   }
+  for (const offer of model.offers) {
+    const ids = keysFor(offer)
+    if (ids.length > 0) own.set(offer, ids)
+  }
+  for (const { offer } of model.withdrawn ?? []) keysFor(offer)
   return { own, shared: ownOnly ? [] : shared, ownOnly }
 }
 

@@ -14,6 +14,12 @@ export interface RateTexts {
   completion: PicoText
 }
 
+/** What a client demands of whoever sees its prompt. */
+export interface Privacy {
+  zdr: boolean
+  denyDataCollection: boolean
+}
+
 /** One target the failover chain may try, with the rate it was held at. */
 export interface Candidate {
   offerId: string
@@ -27,6 +33,8 @@ export interface Candidate {
   /** Sent upstream, so that the hold is a true bound. */
   completionLimit: number
   reasoning: boolean
+  /** What its provider has to keep to when it is called; absent: nothing. A catalog may change while a call waits. */
+  privacy?: Privacy
   /** The client's own key at the provider is used: its id, never its secret. Absent: ours is. */
   providerKeyId?: string
 }

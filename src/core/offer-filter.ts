@@ -1,15 +1,14 @@
-import type { CatalogSnapshot, Model, Offer } from './catalog.ts'
+import type { Privacy } from './call-job.ts'
+import type { CatalogSnapshot, Model, Offer, Provider } from './catalog.ts'
 import type { ProviderPreferences } from './chat-request.ts'
 import { type ProviderIds, providersChosenBy, providersExcludedBy } from './provider-names.ts'
 import type { RequestShape } from './request-shape.ts'
 
 /** The preferences of a request that exclude offers, with the names of providers looked up. */
-export interface OfferFilter {
+export interface OfferFilter extends Privacy {
   /** Undefined: every provider. */
   only: ProviderIds | undefined
   ignore: ProviderIds
-  zdr: boolean
-  denyDataCollection: boolean
   /** Parameters that a model has to support; none unless the request demands it. */
   parameters: readonly string[]
   maxPrice: ProviderPreferences['maxPrice']
@@ -32,6 +31,12 @@ export function offerFilter(
   }
 }
 
+/** Whether a provider keeps to what a client demands of whoever sees its prompt. */
+export const keepsPrivate = (
+  { zdr, dataCollection }: Pick<Provider, 'zdr' | 'dataCollection'>,
+  privacy: Privacy,
+): boolean => (!privacy.zdr || zdr) && (!privacy.denyDataCollection || dataCollection === 'deny')
+
 /**
  * Whether a request may use an offer of a model. Fails closed: what is not known to meet a preference does not
  * meet it. Prices are compared with the listed rate, which is the same at every offer of a model, whoever bills.
@@ -41,8 +46,7 @@ export function isAllowed(offer: Offer, model: Model, filter: OfferFilter, exact
   return (
     (filter.only === undefined || filter.only.has(provider.id)) &&
     !filter.ignore.has(provider.id) &&
-    (!filter.zdr || provider.zdr) &&
-    (!filter.denyDataCollection || provider.dataCollection === 'deny') &&
+    keepsPrivate(provider, filter) &&
     (!exactTools || offer.exactTools) &&
     filter.parameters.every((name) => model.supportedParameters.includes(name)) &&
     (filter.maxPrice.prompt === undefined || model.rate.prompt <= filter.maxPrice.prompt) &&

@@ -49,8 +49,14 @@ export function toCandidate(
     contextLength: Math.min(model.contextLength, offer.contextLength ?? model.contextLength),
     completionLimit: limit,
     reasoning: model.reasoning,
+    ...privacyOf(request.preferences),
     ...(isOwn && { providerKeyId }),
   }
+}
+
+function privacyOf({ zdr, dataCollection }: ProviderPreferences): Pick<Candidate, 'privacy'> {
+  const denyDataCollection = dataCollection === 'deny'
+  return zdr || denyDataCollection ? { privacy: { zdr, denyDataCollection } } : {}
 }
 
 function limitUnderCap(

@@ -2,7 +2,7 @@ import { ApiError } from './errors.ts'
 import type { RequestShape } from './request-shape.ts'
 
 /** Why a model or an offer is no candidate; the most telling reason decides the refusal. */
-export type Obstacle = 'shape' | 'context' | 'preferences' | 'own-keys'
+export type Obstacle = 'shape' | 'context' | 'unserved' | 'preferences' | 'own-keys'
 
 /** The ApiError for a request that leaves nothing to try. */
 export function planRefusal(obstacles: ReadonlySet<Obstacle>, shape: RequestShape): ApiError {
@@ -17,6 +17,15 @@ export function planRefusal(obstacles: ReadonlySet<Obstacle>, shape: RequestShap
     return new ApiError(
       'no_provider_available',
       'No provider meets the preferences of this request. Loosen `provider` or the model suffix.',
+      {
+        shouldRetry: false,
+      },
+    )
+  }
+  if (obstacles.has('unserved')) {
+    return new ApiError(
+      'no_provider_available',
+      'Nobody serves this model at present. Choose another: GET /pricing.json tells which are available.',
       {
         shouldRetry: false,
       },

@@ -214,7 +214,9 @@ function choicesOf(
   })
   if (choices.length === 0) {
     const isTooLong = model.offers.length > 0 && !model.offers.some(fitsIn)
-    obstacles.add(isTooLong ? 'context' : capacity.ownOnly ? 'own-keys' : 'preferences')
+    const isServed = capacity.own.size + capacity.shared.length > 0
+    const elsewise = capacity.ownOnly ? 'own-keys' : isServed ? 'preferences' : 'unserved'
+    obstacles.add(isTooLong ? 'context' : elsewise)
   }
   return choices
 }

@@ -197,6 +197,12 @@ describe("a plan with the client's own keys", () => {
     expect(own.candidates.map(({ providerKeyId }) => providerKeyId)).toEqual(['k'])
   })
 
+  it('opens no shared capacity to a model that the provider of a key without fallback has left out of its list', () => {
+    const unlisted = { ...model('m', [b]), withdrawn: [{ offer: a, reason: 'unlisted' as const }] }
+    expect(capacityFor(unlisted, [key('k', 'a')])).toEqual({ own: new Map(), shared: [], ownOnly: true })
+    expect(capacityFor(unlisted, [key('k', 'a', true)])).toMatchObject({ shared: [b], ownOnly: false })
+  })
+
   it('brings no key to a provider that asks for none', () => {
     expect(targets({ model: 'z' }, [key('k', 'd')])).toEqual([['d/up', 'ours']])
     expect(capacityFor(models[2]!, [key('k', 'd')])).toMatchObject({ ownOnly: false, shared: [keyless] })

@@ -99,6 +99,20 @@ describe('a routing plan', () => {
     expect(new Set(asked('auto'))).toEqual(new Set(['auto']))
   })
 
+  it('tells the workers what privacy its candidates have to keep', () => {
+    const privacyOf = (preferences: object) =>
+      plan({ model: 'x', provider: preferences }).candidates.map(({ privacy }) => privacy)
+    expect(privacyOf({})).toEqual([undefined, undefined, undefined])
+    expect(privacyOf({ zdr: true })).toEqual([{ zdr: true, denyDataCollection: false }])
+    expect(privacyOf({ data_collection: 'deny' })).toEqual([{ zdr: false, denyDataCollection: true }])
+  })
+
+  it('says so when it is the model that nobody serves', () => {
+    const unserved = snapshot([model('u', [offer(a, 1, { shared: false })])])
+    const request = parseChatRequest({ messages: [{ role: 'user', content: 'Hi' }], model: 'u' })
+    expect(() => planRoute(request, 10, unserved, OPTIONS)).toThrow('Nobody serves this model')
+  })
+
   it('knows models whose own id holds a colon', () => {
     expect(offers({ model: 'z:3b' })).toEqual(['c/up'])
   })

@@ -201,7 +201,8 @@ function meaning(
   catalog: CatalogSnapshot,
 ): { model: Model; sort?: string; exact?: boolean } | null {
   const find = (id: string): Model | undefined =>
-    catalog.models.get(id) ?? (id.startsWith('openai/') ? catalog.models.get(id.slice(7)) : undefined)
+    catalog.models.get(id) ??
+    (id.startsWith('openai/') && !id.includes('/', 7) ? catalog.models.get(id.slice(7)) : undefined)
   const exactly = find(asked)
   if (exactly) return { model: exactly }
   const [, id, suffix] = /^(.*):([^:]*)$/.exec(asked) ?? []

@@ -205,6 +205,22 @@ describe('an answer', () => {
     expect(beta.requests).toHaveLength(0)
   })
 
+  test('never comes from a provider that has ceased to keep to what the call was planned for', async () => {
+    const [atAlpha, atBeta] = bothOffers() as [Offer, Offer]
+    beta.play(streams(wholeStream('Hi')))
+    const privacies = [
+      { privacy: { zdr: true, denyDataCollection: false }, changed: { zdr: false } },
+      { privacy: { zdr: false, denyDataCollection: true }, changed: { dataCollection: 'allow' as const } },
+    ]
+    for (const { privacy, changed } of privacies) {
+      const offers = [{ ...atAlpha, provider: { ...atAlpha.provider, ...changed } }, atBeta]
+      expect(outcomes(await call({ offers, candidates: [{ privacy }, { privacy }] }))).toEqual([
+        'beta/large-1 ok',
+      ])
+    }
+    expect(alpha.requests).toHaveLength(0)
+  })
+
   test('to a call that does not stream relays nothing before it is whole', async () => {
     alpha.play(streams(wholeStream('Hel', 'lo')))
     const answer = await call({ stream: false })
