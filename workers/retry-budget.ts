@@ -12,7 +12,9 @@ import { within } from './within.ts'
 
 const SCRIPT = readFileSync(new URL('./retry-budget.lua', import.meta.url), 'utf8')
 const FLUSH_MS = 1_000
-const ANSWER_WITHIN_MS = 250
+/** Asked only after a failure, and only Redis knows the whole fleet's budget: worth a wait. */
+const ANSWER_WITHIN_MS = 1_000
+const CLOSE_WITHIN_MS = 250
 
 /** The fleet's budget of attempts beyond the first. */
 export interface RetryBudget {
@@ -79,7 +81,7 @@ export function createRetryBudget({ redis, limits, now, logger }: RetryBudgetOpt
     async close() {
       clearInterval(timer)
       // Counts that Redis is not there to take are lost with the process.
-      await within(flushing, ANSWER_WITHIN_MS, undefined, report)
+      await within(flushing, CLOSE_WITHIN_MS, undefined, report)
     },
   }
 }

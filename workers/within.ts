@@ -9,7 +9,8 @@ export function within<T>(
   onError: (error: unknown) => void,
 ): Promise<T> {
   return new Promise((resolve) => {
-    const timer = setTimeout(() => resolve(fallback), ms)
+    // A process that was itself held up first reads what has come meanwhile: timers run before input.
+    const timer = setTimeout(() => setImmediate(resolve, fallback), ms)
     promise.then(
       (value) => {
         clearTimeout(timer)

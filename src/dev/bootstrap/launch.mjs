@@ -15,6 +15,8 @@ const ROOT = resolve(import.meta.dirname ?? new URL('.', import.meta.url).pathna
 const PREPARE_TIMEOUT_MS = 15 * 60_000
 const PARENT_CHECK_MS = 1000
 const RUNTIME_MAJOR = 24
+/** What Node made of our source; every process that a command starts comes up in half the time with it. */
+const COMPILE_CACHE = join(ROOT, 'node_modules', '.cache', 'node')
 
 /** `services: true` marks the operator's commands, which work on the services of a running `npm start`. */
 const COMMANDS = {
@@ -41,7 +43,7 @@ async function main([name, ...args]) {
   const entry = join(ROOT, command.entry)
   if (!existsSync(entry)) throw new Error(`${command.entry} is missing from this copy of the project`)
   const environment = command.services ? servicesEnvironment() : {}
-  run(projectNode(), [entry, ...args], { ...process.env, ...environment })
+  run(projectNode(), [entry, ...args], { NODE_COMPILE_CACHE: COMPILE_CACHE, ...process.env, ...environment })
 }
 
 /** One command at a time prepares a clone; the others wait for it and then find everything done. */
