@@ -6,14 +6,14 @@ export type TierBounds = readonly number[]
 export type AutoBounds = Record<RoutingProfile, TierBounds>
 
 /**
- * Where the catalog says nothing else. Small talk and look-ups score below 0.1; scores of examination questions
+ * Where the catalog says nothing else. Small talk and look-ups score below 0.2; scores of examination questions
  * are about evenly spread.
  */
 export const DEFAULT_BOUNDS: AutoBounds = {
-  eco: [0.45, 0.85],
-  auto: [0.12, 0.45, 0.85],
-  premium: [0, 0.1, 0.45],
-  agentic: [0, 0.2, 0.85],
+  eco: [0.5, 0.85],
+  auto: [0.25, 0.5, 0.85],
+  premium: [0, 0.2, 0.5],
+  agentic: [0, 0.3, 0.85],
 }
 
 /** A conversation leaves a tier only when its score is so far below the bound that it came in by. */

@@ -2,7 +2,7 @@ import { chooseAutoModels } from './auto-routing.ts'
 import type { Tier } from './auto-tiers.ts'
 import type { CatalogSnapshot } from './catalog.ts'
 import { type ChatRequest, ROUTING_PROFILES, type RoutingProfile } from './chat-request.ts'
-import { gatedInputs, standardized } from './difficulty/difficulty-model.ts'
+import { INPUTS_OF, modelInputs, standardized } from './difficulty/model-inputs.ts'
 import { FEATURES, promptFeatures } from './difficulty/prompt-features.ts'
 import { lastQuestion } from './difficulty/score-turns.ts'
 import { SHIPPED_MODEL } from './difficulty/shipped-model.ts'
@@ -37,13 +37,12 @@ export function explainAuto(request: ChatRequest, catalog: CatalogSnapshot): Aut
 
 function effects(question: string): AutoExplanation['features'] {
   const model = SHIPPED_MODEL
-  const inputs = gatedInputs(standardized(promptFeatures(question, model.rarity).values, model))
-  const sums = new Map<string, number>()
-  for (const [index, input] of inputs.entries()) {
-    const name = FEATURES[index % FEATURES.length]!
-    sums.set(name, (sums.get(name) ?? 0) + (input * model.weights[index]!) / model.deviation)
-  }
-  return [...sums]
+  const inputs = modelInputs(standardized(promptFeatures(question, model.rarity).values, model))
+  const effectOf = (input: number) => (inputs[input]! * model.weights[input]!) / model.deviation
+  const sums = FEATURES.map(
+    (name, index) => [name, INPUTS_OF[index]!.reduce((sum, input) => sum + effectOf(input), 0)] as const,
+  )
+  return sums
     .map(([name, effect]) => ({ name, effect }))
     .sort((a, b) => Math.abs(b.effect) - Math.abs(a.effect))
     .slice(0, FEATURES_SHOWN)

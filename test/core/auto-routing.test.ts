@@ -87,6 +87,16 @@ describe('auto', () => {
     }
   })
 
+  it.each([
+    [0.05, 0.25],
+    [0.4, 0.9],
+    [6, 20],
+  ])('tells two models apart whatever they cost: %d and %d USD', (cheap, dear) => {
+    const models = [model('a/one', cheap), model('b/two', dear)]
+    expect(ids(choose({}, models))[0]).toBe('a/one')
+    expect(ids(choose(asking(HARD), models))[0]).toBe('b/two')
+  })
+
   it('falls back to the nearest tier, the stronger first', () => {
     expect(ids(choose(asking(HARD), [LADDER[0]!, LADDER[3]!]))).toEqual(['d/frontier', 'a/light'])
     expect(ids(choose({}, LADDER))).toEqual(['a/light', 'b/standard', 'c/strong'])
@@ -169,7 +179,7 @@ describe('auto', () => {
   })
 
   it('does not go to and fro between tiers when scores waver about a bound', () => {
-    const wavering = [0.46, 0.44, 0.46, 0.43, 0.45, 0.42]
+    const wavering = [0.51, 0.49, 0.51, 0.48, 0.5, 0.47]
     const tiers = wavering.map((_, index) => tierOf(wavering.slice(0, index + 1), DEFAULT_BOUNDS.auto))
     expect(new Set(tiers)).toEqual(new Set(['strong']))
     expect(tierOf([...wavering, 0.2], DEFAULT_BOUNDS.auto)).toBe('standard')

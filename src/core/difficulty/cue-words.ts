@@ -26,6 +26,10 @@ const CUE_WORDS = {
     'write story poem essay imagine letter email blog compose draft song article role act schreibe écris escribe scrivi',
   simple:
     'hello hi thanks thank please hey translate capital spell define synonym hallo danke bonjour merci hola gracias ciao 你好 谢谢 翻译',
+  everyday:
+    'email mail message birthday party recipe cook joke story bedtime poem song summarize summarise summary translate translation rewrite rephrase paraphrase polite friendly tone spelling typo grammar proofread greeting invitation wish gift idea ideas suggest recommend remind übersetze fasse freundlich rezept geburtstag korrigiere résume traduis anniversaire recette poli resume traduce receta cumpleaños riassumi ricetta 总结 翻译 邮件 生日',
+  expert:
+    'prove proof disprove derive derivation theorem lemma corollary counterexample conjecture undecidable irrational eigenvalue eigenvalues recurrence asymptotic complexity bounded integral differential stochastic topology manifold abelian isomorphic quantum lagrange lagrangian hamiltonian bayesian deadlock mutex race concurrency concurrent distributed consensus raft paxos partition linearizable idempotent sharding replication scheduler compiler parser refactor optimize optimise architecture design diagnose diagnosis contraindicated jurisdiction liability critique beweise beweis leite herleitung démontre prouve démontrer demuestra dimostra dimostrare 证明 推导 定理 死锁 架构',
   people: 'he she his her they their him john mary man woman student patient person people child',
 } as const
 

@@ -1,3 +1,4 @@
+import { INPUT_COUNT, INPUTS_OF, modelInputs, standardized } from './model-inputs.ts'
 import { FEATURES, type PromptFeatures, promptFeatures } from './prompt-features.ts'
 import { RARITY_BITS } from './scan-text.ts'
 import { slotOf } from './word-hash.ts'
@@ -7,7 +8,7 @@ export interface WeightsDocument {
   /** Date of the training, and what was trained on. */
   trained: string
   data: string
-  /** By feature: mean and scale over the training data, then the weights `[mean, scale, plain, options, operators]`. */
+  /** By feature: mean and scale over the training data, then the weights of its inputs, in the order of INPUTS_OF. */
   features: Record<string, number[]>
   /** Signed bytes, base64: the weight of each slot of 2^bits words, in units of `unit`. */
   words: { bits: number; unit: number; weights: string }
@@ -23,7 +24,7 @@ export interface DifficultyModel {
   rarity: Uint8Array
   means: Float64Array
   scales: Float64Array
-  /** Of each feature, then of each feature times its gates. */
+  /** Of each input. */
   weights: Float64Array
   wordBits: number
   wordWeights: Float64Array
@@ -38,7 +39,7 @@ export function decodeModel(document: WeightsDocument): DifficultyModel {
     rarity: decodeRarity(document.rarity),
     means: new Float64Array(size),
     scales: new Float64Array(size),
-    weights: new Float64Array(size * GATED_COPIES),
+    weights: new Float64Array(INPUT_COUNT),
     wordBits: document.words.bits,
     wordWeights: decodeWords(document.words),
     mean: document.mean,
@@ -47,13 +48,14 @@ export function decodeModel(document: WeightsDocument): DifficultyModel {
   if (Object.keys(document.features).length !== size) throw new Error('weights of other features than known')
   for (const [index, name] of FEATURES.entries()) {
     const numbers = document.features[name]
-    if (numbers?.length !== 2 + GATED_COPIES || !numbers.every(Number.isFinite)) {
+    const inputs = INPUTS_OF[index]!
+    if (numbers?.length !== 2 + inputs.length || !numbers.every(Number.isFinite)) {
       throw new Error(`weights of the feature ${name} are missing or no numbers`)
     }
     const [mean, scale, ...weights] = numbers as [number, number, ...number[]]
     model.means[index] = mean
     model.scales[index] = scale
-    for (const [copy, weight] of weights.entries()) model.weights[copy * size + index] = weight
+    for (const [at, weight] of weights.entries()) model.weights[inputs[at]!] = weight
   }
   return model
 }
@@ -66,53 +68,30 @@ export function scorePrompt(prompt: string, model: DifficultyModel): number {
 /** The logistic of the standardized sum: close to the share of the training data that scores lower. */
 export function scoreFeatures(features: PromptFeatures, model: DifficultyModel): number {
   if (features.values[0] === 0) return 0
-  const inputs = gatedInputs(standardized(features.values, model))
-  let sum = wordSum(features.words, model.wordBits, model.wordWeights)
+  const inputs = modelInputs(standardized(features.values, model))
+  let sum = wordSum(features, model.wordBits, model.wordWeights)
   for (let index = 0; index < inputs.length; index++) sum += inputs[index]! * model.weights[index]!
   return 1 / (1 + Math.exp((-LOGISTIC_OF_NORMAL * (sum - model.mean)) / model.deviation))
 }
 
 /** The logistic with this slope is the normal distribution's, within a hundredth. */
 const LOGISTIC_OF_NORMAL = 1.702
-const MOST_DEVIATIONS = 2.5
+/**
+ * Words carry over to other questions with options, and hardly to anything else: examination questions of one
+ * field share their words, prompts of another kind share chance with them.
+ */
+const WORDS_WITHOUT_OPTIONS = 0.2
 
-/** Features in standard deviations from their mean, at most 2.5; one that says nothing is at its mean. */
-export function standardized(
-  values: Float64Array,
-  { means, scales }: Pick<DifficultyModel, 'means' | 'scales'>,
-): Float64Array {
-  return values.map((value, index) => {
-    if (Number.isNaN(value)) return 0
-    return Math.max(-MOST_DEVIATIONS, Math.min(MOST_DEVIATIONS, (value - means[index]!) / scales[index]!))
-  })
-}
-
-/** Each input comes three times: as it is, and times the two gates. */
-export const GATED_COPIES = 3
-const OPTIONS = FEATURES.indexOf('options')
-const OPERATORS = FEATURES.indexOf('operators')
-const GATE_WEIGHT = 0.7
-
-/** Standardized features, then the same times a gate: has the prompt options, and how formal is it. */
-export function gatedInputs(inputs: Float64Array): Float64Array {
-  const size = inputs.length
-  const gated = new Float64Array(size * GATED_COPIES)
-  const byOptions = GATE_WEIGHT * Math.sign(inputs[OPTIONS]!)
-  const byOperators = GATE_WEIGHT * Math.max(-1.5, Math.min(1.5, inputs[OPERATORS]!))
-  for (let index = 0; index < size; index++) {
-    gated[index] = inputs[index]!
-    gated[size + index] = inputs[index]! * byOptions
-    gated[2 * size + index] = inputs[index]! * byOperators
-  }
-  return gated
-}
-
-/** What the words add: each distinct slot once, less the more words there are. */
-function wordSum(words: readonly number[], bits: number, weights: Float64Array): number {
+/** What the words add: each distinct slot once, less the more words there are, and less where there are no options. */
+export function wordSum(
+  { words, hasOptions }: Pick<PromptFeatures, 'words' | 'hasOptions'>,
+  bits: number,
+  weights: ArrayLike<number>,
+): number {
   const slots = wordSlots(words, bits)
   let sum = 0
   for (const slot of slots) sum += weights[slot]!
-  return sum * wordValue(slots.size)
+  return sum * wordValue(slots.size) * (hasOptions ? 1 : WORDS_WITHOUT_OPTIONS)
 }
 
 export const wordSlots = (words: readonly number[], bits: number): Set<number> =>

@@ -1,6 +1,7 @@
 import { CUES } from './cue-words.ts'
 import { type PromptParts, promptParts } from './prompt-parts.ts'
 import { scanText, type TextScan } from './scan-text.ts'
+import { EMPTY_WORD, extendWord } from './word-hash.ts'
 
 /** A prompt, read once. */
 interface ScannedPrompt extends PromptParts {
@@ -14,8 +15,9 @@ interface ScannedPrompt extends PromptParts {
 export interface PromptFeatures {
   /** In the order of FEATURES; NaN where a feature says nothing about this prompt. */
   values: Float64Array
-  /** Hashes of the distinct words of the question. */
+  /** Hashes of the distinct words, numbers and signs of the question, and of the words of its options. */
   words: readonly number[]
+  hasOptions: boolean
 }
 
 type Feature = (prompt: ScannedPrompt) => number
@@ -144,5 +146,23 @@ export function promptFeatures(prompt: string, rarity: Uint8Array): PromptFeatur
   }
   const values = new Float64Array(FUNCTIONS.length)
   for (let index = 0; index < values.length; index++) values[index] = FUNCTIONS[index]!(scanned)
-  return { values, words: scanned.asked.distinctWords }
+  return { values, words: tokens(scanned), hasOptions: scanned.optionLines.length > 0 }
+}
+
+/** A word says something else in an option than in the question. */
+const IN_OPTIONS = 0x5bd1e995
+
+function tokens({ asked, offered }: ScannedPrompt): number[] {
+  const found = [...asked.distinctWords, ...asked.distinctNumbers]
+  for (let code = FIRST_SIGN; code < asked.ascii.length; code++) {
+    if (asked.ascii[code]! > 0 && !isAlphanumeric(code)) found.push(extendWord(EMPTY_WORD, code))
+  }
+  for (const hash of offered.distinctWords) found.push(hash ^ IN_OPTIONS)
+  return found
+}
+
+const FIRST_SIGN = 33
+const isAlphanumeric = (code: number): boolean => {
+  const lower = code | 32
+  return (code >= 48 && code <= 57) || (lower >= 97 && lower <= 122)
 }

@@ -10,6 +10,8 @@ export interface TextScan {
   letters: number
   /** Hashes of the distinct words, in order of appearance. */
   distinctWords: number[]
+  /** Hashes of the distinct numbers, separators left out. */
+  distinctNumbers: number[]
   /** Words of nine letters and more. */
   longWords: number
   singleLetters: number
@@ -57,13 +59,19 @@ export function scanText(text: string, rarity: Uint8Array): TextScan {
   const word = { hash: EMPTY_WORD, letters: 0, capitals: 0, innerCapitals: 0, ideographs: 0 }
   const seen = new Set<number>()
   let digits = 0
+  let numberHash = EMPTY_WORD
   let startsSentence = true
 
   const endWord = () => {
     if (digits > 0) {
       scan.numbers++
       scan.longestNumber = Math.max(scan.longestNumber, digits)
+      if (!seen.has(numberHash)) {
+        seen.add(numberHash)
+        scan.distinctNumbers.push(numberHash)
+      }
       digits = 0
+      numberHash = EMPTY_WORD
     }
     if (word.letters === 0) return
     countWord(scan, word, startsSentence)
@@ -91,6 +99,7 @@ export function scanText(text: string, rarity: Uint8Array): TextScan {
         word.letters++
       } else if (code >= 48 && code <= 57) {
         if (word.letters > 0) endWord()
+        numberHash = extendWord(numberHash, code)
         digits++
       } else if (!(digits > 0 && isSeparatorInNumber(code, text.charCodeAt(index + 1)))) {
         if (code === UNDERSCORE && word.letters > 0) scan.underscoresInWords++
@@ -132,6 +141,7 @@ const emptyScan = (chars: number): TextScan => ({
   words: 0,
   letters: 0,
   distinctWords: [],
+  distinctNumbers: [],
   longWords: 0,
   singleLetters: 0,
   mixedCaseWords: 0,

@@ -1,7 +1,7 @@
-import { wordSlots, wordValue } from '../../core/difficulty/difficulty-model.ts'
+import { wordSlots, wordSum, wordValue } from '../../core/difficulty/difficulty-model.ts'
 import { FEATURES, type PromptFeatures } from '../../core/difficulty/prompt-features.ts'
 import { groupBy } from './group-by.ts'
-import { deviation, fitSparse, fitWithinGroups, mean } from './linear-fit.ts'
+import { deviation, fitSparse, fitWithinGroups, mean, sparseDot } from './linear-fit.ts'
 import type { RouterRow } from './router-rows.ts'
 
 /** A row with its features, which do not depend on the split. */
@@ -13,7 +13,7 @@ export interface Example {
 const DIFFICULTY_RIDGE = 1000
 const CONSENSUS_RIDGE = 1000
 const WORDS_RIDGE = 300
-const WORD_BITS = 14
+const WORD_BITS = 15
 const LARGEST_BYTE = 127
 /** Smaller groups say more about chance than about their field. */
 const CONSENSUS_ROWS = 80
@@ -77,36 +77,36 @@ export function namedHead(named: Record<string, number>, size: number): Float64A
   return head
 }
 
-/** The words' head, as the signed bytes it is shipped in. */
+/** The words' head, for what the weak tier fails and for what the strong tier gains alike, as the signed bytes it is shipped in. */
 export function wordHead(examples: readonly Example[], share: number) {
+  const rows = examples.map(({ features }) => {
+    const slots = wordSlots(features.words, WORD_BITS)
+    return { slots: Int32Array.from(slots), value: wordValue(slots.size) }
+  })
+  const sum = new Float64Array(1 << WORD_BITS)
+  for (const target of [failing, gaining]) {
+    const head = fitSparse(rows, withinDatasets(examples, target), 1 << WORD_BITS, WORDS_RIDGE)
+    const scale = deviation(rows.map((row) => sparseDot(row, head))) || 1
+    for (let slot = 0; slot < sum.length; slot++) sum[slot]! += (share * head[slot]!) / scale
+  }
+  const unit = sum.reduce((most, weight) => Math.max(most, Math.abs(weight)), 1e-9) / LARGEST_BYTE
+  const bytes = Int8Array.from(sum, (weight) => Math.round(weight / unit))
+  return {
+    table: { bits: WORD_BITS, unit, weights: Buffer.from(bytes.buffer).toString('base64') },
+    sumOf: (features: PromptFeatures) => unit * wordSum(features, WORD_BITS, bytes),
+  }
+}
+
+/** A target in standard deviations from the mean of its data set. */
+function withinDatasets(examples: readonly Example[], target: (example: Example) => number): number[] {
   const targets = new Array<number>(examples.length)
   for (const rows of groupBy(indexes(examples), (index) => examples[index]!.row.dataset).values()) {
-    const raw = rows.map((index) => failing(examples[index]!))
+    const raw = rows.map((index) => target(examples[index]!))
     const centre = mean(raw)
     const scale = deviation(raw) || 1
     for (const [at, index] of rows.entries()) targets[index] = (raw[at]! - centre) / scale
   }
-  const sparse = examples.map(({ features }) => {
-    const slots = wordSlots(features.words, WORD_BITS)
-    return { slots: Int32Array.from(slots), value: wordValue(slots.size) }
-  })
-  const head = fitSparse(sparse, targets, 1 << WORD_BITS, WORDS_RIDGE)
-  const sumWith = (slots: Iterable<number>, value: number, table: ArrayLike<number>) => {
-    let sum = 0
-    for (const slot of slots) sum += table[slot]!
-    return sum * value
-  }
-  const scale = deviation(sparse.map(({ slots, value }) => sumWith(slots, value, head))) || 1
-  const scaled = head.map((weight) => (share * weight) / scale)
-  const unit = scaled.reduce((most, weight) => Math.max(most, Math.abs(weight)), 1e-9) / LARGEST_BYTE
-  const bytes = Int8Array.from(scaled, (weight) => Math.round(weight / unit))
-  return {
-    table: { bits: WORD_BITS, unit, weights: Buffer.from(bytes.buffer).toString('base64') },
-    sumOf: ({ words }: PromptFeatures) => {
-      const slots = wordSlots(words, WORD_BITS)
-      return unit * sumWith(slots, wordValue(slots.size), bytes)
-    },
-  }
+  return targets
 }
 
 const indexes = (values: readonly unknown[]): number[] => [...values.keys()]

@@ -36,29 +36,43 @@ export function fitWithinGroups(groups: readonly FitGroup[], ridge: number): Flo
   const size = groups[0]!.inputs[0]!.length
   const a = Array.from({ length: size }, () => new Float64Array(size))
   const b = new Float64Array(size)
-  const row = new Float64Array(size)
   for (const { inputs, targets, weight } of groups) {
     const means = columnMeans(inputs)
     const targetMean = mean(targets)
+    // The sum of products less the product of sums: as if centred, and inputs that are zero cost nothing.
     for (const [index, input] of inputs.entries()) {
-      for (let k = 0; k < size; k++) row[k] = input[k]! - means[k]!
       const target = targets[index]! - targetMean
-      for (let k = 0; k < size; k++) {
-        const value = weight * row[k]!
-        if (value === 0) continue
-        b[k]! += value * target
-        const out = a[k]!
-        for (let l = 0; l <= k; l++) out[l]! += value * row[l]!
-      }
+      for (let k = 0; k < size; k++) addTo(a[k]!, b, k, weight * input[k]!, input, target)
     }
+    const total = weight * inputs.length
+    for (let k = 0; k < size; k++) addTo(a[k]!, b, k, -total * means[k]!, means, 0)
   }
   return solveRidge(a, b, ridge)
+}
+
+function addTo(
+  row: Float64Array,
+  b: Float64Array,
+  k: number,
+  value: number,
+  input: Float64Array,
+  target: number,
+): void {
+  if (value === 0) return
+  b[k]! += value * target
+  for (let l = 0; l <= k; l++) row[l]! += value * input[l]!
 }
 
 /** A row of a sparse matrix whose entries are all `value`. */
 export interface SparseRow {
   slots: Int32Array
   value: number
+}
+
+export function sparseDot({ slots, value }: SparseRow, weights: Float64Array): number {
+  let sum = 0
+  for (const slot of slots) sum += weights[slot]!
+  return sum * value
 }
 
 /** Ridge regression over sparse rows, by conjugate gradients. Stops after 20 steps, which regularizes too. */

@@ -1,9 +1,5 @@
-import {
-  GATED_COPIES,
-  gatedInputs,
-  standardized,
-  type WeightsDocument,
-} from '../../core/difficulty/difficulty-model.ts'
+import type { WeightsDocument } from '../../core/difficulty/difficulty-model.ts'
+import { INPUTS_OF, modelInputs, standardized, withoutOptions } from '../../core/difficulty/model-inputs.ts'
 import { FEATURES } from '../../core/difficulty/prompt-features.ts'
 import { groupBy } from './group-by.ts'
 import { consensusHead, type Example, failing, gaining, namedHead, pooledHead, wordHead } from './heads.ts'
@@ -19,7 +15,7 @@ export interface HeadMix {
   consensus: number
   /** What the strong tier gains: one fit over all rows. */
   gain: number
-  /** Will the weak tier fail, by the words. */
+  /** Will the weak tier fail, and what does the strong tier gain, by the words: so much each. */
   words: number
   /** The number of distinct words of the question. */
   length: number
@@ -29,10 +25,10 @@ export interface HeadMix {
 
 /** Chosen by cross-validation over families and fields that were left out; docs/auto-routing.md has the figures. */
 export const HEAD_MIX: HeadMix = {
-  difficulty: 1.3,
-  consensus: 1,
+  difficulty: 0.6,
+  consensus: 1.4,
   gain: 0.2,
-  words: 0.3,
+  words: 1.2,
   length: 0.4,
   prior: 0.6,
 }
@@ -63,6 +59,18 @@ const PRIOR: Record<string, number> = {
   cue_define: -0.1,
 }
 
+/**
+ * The same for prompts without lettered options, which examination questions have: everyday wishes may be long and are
+ * easy, and hard ones may be short. Nothing is measured by it but the order of prompts written for a test. In standard
+ * deviations of a feature, and not scaled: the data hardly has what it speaks of.
+ */
+const PRIOR_WITHOUT_OPTIONS: Record<string, number> = {
+  cue_expert: 0.4,
+  cue_everyday: -0.5,
+  cue_simple: -0.2,
+  cue_create: -0.2,
+}
+
 /** Below this, the strong tier's answers were not graded right: a fault of the data, not of the model. */
 const BROKEN_STRONG = 0.1
 
@@ -78,7 +86,7 @@ export function trainModel(
   const used = withoutBrokenSubjects(examples)
   const { means, scales } = moments(used)
   const plain = used.map(({ features }) => standardized(features.values, { means, scales }))
-  const inputs = plain.map(gatedInputs)
+  const inputs = plain.map(modelInputs)
   const weights = new Float64Array(inputs[0]!.length)
   const add = (head: Float64Array, share: number) => {
     const scale = deviation(inputs.map((input) => dot(input, head))) || 1
@@ -89,6 +97,8 @@ export function trainModel(
   add(pooledHead(used, inputs, gaining), mix.gain)
   add(namedHead({ distinct_words: 1 }, weights.length), mix.length)
   add(namedHead(PRIOR, weights.length), mix.prior)
+  const freely = withoutOptions(namedHead(PRIOR_WITHOUT_OPTIONS, weights.length))
+  for (let index = 0; index < weights.length; index++) weights[index]! += freely[index]!
 
   const words = wordHead(used, mix.words)
   const sums = used.map(({ features }, index) => dot(inputs[index]!, weights) + words.sumOf(features))
@@ -96,11 +106,8 @@ export function trainModel(
     ...about,
     features: Object.fromEntries(
       FEATURES.map((name, index) => {
-        const copies = Array.from(
-          { length: GATED_COPIES },
-          (_, copy) => weights[copy * FEATURES.length + index]!,
-        )
-        return [name, [means[index]!, scales[index]!, ...copies].map(rounded)]
+        const own = INPUTS_OF[index]!.map((input) => weights[input]!)
+        return [name, [means[index]!, scales[index]!, ...own].map(rounded)]
       }),
     ),
     words: words.table,
