@@ -74,11 +74,14 @@ describe('offers that are looked for', () => {
   })
   const down = offer('a/down', { health: { state: 'down' } as OfferView['health'] })
 
-  it('come with those held back first, then the busiest', () => {
-    expect(findOffers([offer('a/idle'), busy, down], '').map(({ id }) => id)).toEqual([
+  it('come with those held back first, then the busiest, and those without a key of ours last', () => {
+    const ours = [offer('a/idle'), busy, down]
+    const keyless = offer('a/keyless', { withheld: 'no_key' })
+    expect(findOffers([keyless, ...ours], '').map(({ id }) => id)).toEqual([
       'a/down',
       'a/busy',
       'a/idle',
+      'a/keyless',
     ])
   })
 

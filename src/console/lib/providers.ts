@@ -16,6 +16,10 @@ export const busyFirst = <T extends Counted>(rows: readonly T[]): T[] =>
 export const isAmiss = ({ breaker, health }: ProviderView): boolean =>
   breaker.breaker !== 'closed' || health.down + health.probe + health['rate-limited'] > 0
 
+/** Held back now before usable ones, and what our calls cannot use at the end. */
+const rank = ({ withheld, health }: OfferView): number =>
+  withheld !== null ? 2 : health.state === 'ready' ? 1 : 0
+
 /** The offers whose model or id has every word; those held back first, then the busiest. */
 export function findOffers(offers: readonly OfferView[], search: string): OfferView[] {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean)
@@ -23,6 +27,5 @@ export function findOffers(offers: readonly OfferView[], search: string): OfferV
     const text = `${id} ${model}`.toLowerCase()
     return words.every((word) => text.includes(word))
   })
-  const held = ({ withheld, health }: OfferView) => withheld === null && health.state !== 'ready'
-  return busyFirst(found).toSorted((a, b) => Number(held(b)) - Number(held(a)))
+  return busyFirst(found).toSorted((a, b) => rank(a) - rank(b))
 }

@@ -10,6 +10,7 @@ import { PageHead } from '../../components/page-head.tsx'
 import { Panel } from '../../components/panel.tsx'
 import { QueryView } from '../../components/query-view.tsx'
 import { modelChange, offerChange, withModelChange, withOfferChange } from '../../lib/catalog-edits.ts'
+import { findOffers } from '../../lib/providers.ts'
 import { ApplyEditsDialog, type ProposedEdits } from './catalog/apply-edits-dialog.tsx'
 import { RateForm } from './models/rate-form.tsx'
 import { RateHistory } from './models/rate-history.tsx'
@@ -102,7 +103,7 @@ function ModelView(props: { id: string; offers: readonly OfferView[]; edits: Cat
           </EmptyState>
         ) : (
           <OfferTable
-            offers={offers}
+            offers={findOffers(offers, '')}
             titledBy="provider"
             actions={(offer) => (
               <button type="button" className="button button-small" onClick={() => switchOffer(offer)}>

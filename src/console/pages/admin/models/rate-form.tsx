@@ -22,8 +22,9 @@ export function RateForm(props: {
   const isSetByHand = modelChange(content, id)?.rate !== undefined
   const problems = { prompt: rateProblem(prompt), completion: rateProblem(completion) }
   const losing = offers.filter(
-    ({ cost }) =>
-      rateNumber(cost.prompt) > rateNumber(prompt) || rateNumber(cost.completion) > rateNumber(completion),
+    ({ withheld, cost }) =>
+      (withheld === null || withheld === 'loss') &&
+      (rateNumber(cost.prompt) > rateNumber(prompt) || rateNumber(cost.completion) > rateNumber(completion)),
   )
   const submit = () => {
     setIsChecked(true)

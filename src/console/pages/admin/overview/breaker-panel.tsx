@@ -36,7 +36,11 @@ export function BreakerPanel() {
             { header: 'Offer or provider', title: true, cell: ({ subject: id }) => <code>{id}</code> },
             { header: 'State', cell: ({ state }) => <BreakerBadge state={state} /> },
             { header: 'Why', cell: ({ reason }) => reason },
-            { header: 'Tried again', cell: ({ until }) => formatMoment(until) },
+            {
+              header: 'Tried again',
+              cell: ({ state, until }) =>
+                state === 'half-open' ? 'with the next call' : formatMoment(until),
+            },
             {
               header: 'Actions',
               numeric: true,

@@ -35,7 +35,7 @@ export function OfferHealth({ offer }: { offer: OfferView }) {
   const { health, withheld } = offer
   if (withheld !== null) return <Badge>{WITHHELD[withheld]}</Badge>
   const { name, tone } = STATES[health.state]
-  const until = health.until ?? health.rate_limited_until
+  const until = health.state === 'probe' ? null : (health.until ?? health.rate_limited_until)
   return (
     <span className="stack-small">
       <span className="row">

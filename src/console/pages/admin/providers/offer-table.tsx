@@ -52,7 +52,7 @@ export function OfferTable(props: {
       cell: ({ cost, margin }) => (
         <span className="stack-tight">
           <Price price={cost} />
-          <span className="small muted">
+          <span className="small muted nowrap">
             margin <Price price={margin} />
           </span>
         </span>
