@@ -103,12 +103,17 @@ export async function createCatalogStore(options: CatalogStoreOptions): Promise<
     local = next
   }
 
-  const rereadFile = async (path: string) => {
-    try {
-      use({ file: await readCatalogFile(path) })
-    } catch (error) {
-      logger.error({ err: error }, 'catalog file not used; the last good catalog stays')
-    }
+  let rereading = Promise.resolve()
+  /** One reading after the other, so that a slow one cannot put an older content over a newer one. */
+  const rereadFile = (path: string): Promise<void> => {
+    rereading = rereading.then(async () => {
+      try {
+        use({ file: await readCatalogFile(path) })
+      } catch (error) {
+        logger.error({ err: error }, 'catalog file not used; the last good catalog stays')
+      }
+    })
+    return rereading
   }
 
   const refreshOllama = async (url: string) => {

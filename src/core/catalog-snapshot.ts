@@ -84,6 +84,8 @@ export function buildCatalogSnapshot(
       )
     }
   }
+  // Nobody means to sell nothing: it is a document that was cut short, or a slip.
+  if (models.size === 0) problems.push(`${sources.at(-1)?.name ?? 'the catalog'}: leaves no model`)
   if (problems.length > 0) return { kind: 'problems', problems }
   const version = versionOf(sources, providers.values(), options)
   const snapshot = { ...assemble([...models.values()], providers, version, options), autoBounds }

@@ -168,6 +168,14 @@ describe('several documents', () => {
     expect([...snapshot.models.keys()]).toEqual(['acme/large-1'])
   })
 
+  test('that leave no model at all are no catalog', () => {
+    const empty = { name: 'cut.json', content: { replace: true }, updatedAt: 0 }
+    expect(buildCatalogSnapshot([first, empty], OPTIONS)).toEqual({
+      kind: 'problems',
+      problems: ['cut.json: leaves no model'],
+    })
+  })
+
   test('a last resort serves auto only where nothing else does', () => {
     const lastResort = { ...first, autoLastResort: true }
     expect(build([lastResort]).autoLadder.map(({ id }) => id)).toEqual(['gpt-x'])
