@@ -1,7 +1,7 @@
 import { Ajv, type ErrorObject } from 'ajv'
 import type { AutoBounds } from './auto-bounds.ts'
 import type { Tier } from './auto-tiers.ts'
-import type { ProviderQuirks, Wire } from './catalog.ts'
+import { AUTH_HEADERS, type ProviderQuirks, type Wire } from './catalog.ts'
 import { CATALOG_DOCUMENT_SCHEMA } from './catalog-document-schema.ts'
 
 /** Prices in USD per million tokens, as decimal strings. */
@@ -110,9 +110,12 @@ export function parseCatalogDocument(content: unknown): ParsedDocument {
   }
   const problems = [
     ...(content.dated !== undefined && Number.isNaN(Date.parse(content.dated)) ? ['dated: is no day'] : []),
-    ...(content.providers ?? []).flatMap(({ base_url: baseUrl }, index) =>
-      addressProblem(baseUrl).map((problem) => `providers[${index}].base_url: ${problem}`),
-    ),
+    ...(content.providers ?? []).flatMap(({ base_url: baseUrl, quirks }, index) => [
+      ...addressProblem(baseUrl).map((problem) => `providers[${index}].base_url: ${problem}`),
+      ...Object.keys(quirks?.headers ?? {})
+        .filter((name) => OWN_HEADERS.has(name.toLowerCase()))
+        .map((name) => `providers[${index}].quirks.headers.${name}: the gateway sets this header itself`),
+    ]),
     ...duplicates(content.providers ?? [], ({ id }) => id, 'providers', 'provider id'),
     ...duplicates(content.models ?? [], ({ id }) => id, 'models', 'model id'),
     ...duplicateChanges(content.changes ?? {}),
@@ -127,6 +130,25 @@ export function parseCatalogDocument(content: unknown): ParsedDocument {
   ]
   return problems.length > 0 ? { kind: 'problems', problems } : { kind: 'document', document: content }
 }
+
+/** A second key beside a client's own would have the provider bill the wrong one; the others break the request. */
+const OWN_HEADERS = new Set<string>([
+  ...AUTH_HEADERS,
+  'accept',
+  'accept-encoding',
+  'anthropic-version',
+  'connection',
+  'content-encoding',
+  'content-length',
+  'content-type',
+  'expect',
+  'host',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
 
 /** What is wrong with a provider's address, to which paths are appended; the address itself may hold a secret. */
 function addressProblem(baseUrl: string): string[] {

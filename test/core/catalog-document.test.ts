@@ -61,6 +61,16 @@ test.each<[string, (document: any) => void, string]>([
     (d) => (d.providers[0].base_url = 'https://example.com/v1?version=1'),
     'providers[0].base_url: must have no ? or #; a query goes into quirks.path',
   ],
+  [
+    'a key among the headers, beside which a client brings its own',
+    (d) => (d.providers[0].quirks = { headers: { Authorization: 'Bearer x' } }),
+    'providers[0].quirks.headers.Authorization: the gateway sets this header itself',
+  ],
+  [
+    'a header that breaks every request',
+    (d) => (d.providers[0].quirks = { headers: { 'content-length': '5' } }),
+    'providers[0].quirks.headers.content-length: the gateway sets this header itself',
+  ],
   ['the reserved id auto', (d) => (d.models[0].id = 'auto'), 'models[0].id: this id is reserved'],
   [
     'a colon in an id',
