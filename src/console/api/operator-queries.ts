@@ -136,6 +136,7 @@ export const actionsQuery = (target: string | undefined) =>
 export const catalogQuery = queryOptions({
   queryKey: ['operator', 'catalog'],
   queryFn: read<CatalogView>('/catalog'),
+  refetchInterval: LAZY_MS,
 })
 
 export const catalogHistoryQuery = queryOptions({

@@ -31,11 +31,7 @@ export function CatalogPage() {
             <CatalogFigures catalog={view} />
             <Panel title="The document that holds">
               <div className="panel-body">
-                <EditsEditor
-                  // Begins anew when other edits hold.
-                  key={view.edits?.version ?? 'none'}
-                  current={view.edits}
-                />
+                <EditsEditor current={view.edits} />
               </div>
             </Panel>
             <Panel title="Versions">

@@ -117,7 +117,14 @@ function ModelView(props: { id: string; offers: readonly OfferView[]; edits: Cat
       {offers[0] && (
         <Panel title="Rate">
           <div className="panel-body">
-            <RateForm id={id} offers={offers} content={content} onPropose={setProposed} />
+            <RateForm
+              // Begins anew with a new rate, which comes a moment after the edits that made it.
+              key={`${offers[0].rate.prompt} ${offers[0].rate.completion}`}
+              id={id}
+              offers={offers}
+              content={content}
+              onPropose={setProposed}
+            />
           </div>
         </Panel>
       )}

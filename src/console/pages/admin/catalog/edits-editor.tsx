@@ -12,7 +12,9 @@ import { DiffView } from './diff-view.tsx'
 
 /** The document of edits as JSON: checked by the gateway against the whole catalog before it can be applied. */
 export function EditsEditor({ current }: { current: CatalogEditsView | null }) {
-  const before = writeDocument(current?.content ?? {})
+  // What the text was made from. Other edits may hold meanwhile; what was typed is not lost to them.
+  const [base, setBase] = useState(current)
+  const before = writeDocument(base?.content ?? {})
   const [text, setText] = useState(before)
   const [problem, setProblem] = useState<string | null>(null)
   const [proposed, setProposed] = useState<ProposedEdits | null>(null)
@@ -20,6 +22,14 @@ export function EditsEditor({ current }: { current: CatalogEditsView | null }) {
     mutationFn: (content: CatalogContent) =>
       requestJson<CatalogCheckView>('POST', `${OPERATOR_API}/catalog/check`, { body: { content } }),
   })
+  const isBehind = Number(current?.version ?? 0) > Number(base?.version ?? 0)
+  const startFrom = (edits: CatalogEditsView | null) => {
+    setBase(edits)
+    setText(writeDocument(edits?.content ?? {}))
+    setProblem(null)
+    check.reset()
+  }
+  if (isBehind && text === before) startFrom(current)
   const edit = (changed: string) => {
     setText(changed)
     setProblem(null)
@@ -60,6 +70,20 @@ export function EditsEditor({ current }: { current: CatalogEditsView | null }) {
           </>
         }
       />
+      {isBehind && (
+        <Note tone="warn" announce>
+          <p>
+            Version {current?.version ?? 'none'} holds meanwhile, and this text was made from{' '}
+            {base ? `version ${base.version}` : 'an empty document'}. It cannot be applied over the other:
+            copy what you need, and begin again.
+          </p>
+          <p>
+            <button type="button" className="button button-small" onClick={() => startFrom(current)}>
+              Begin with version {current?.version ?? 'none'}
+            </button>
+          </p>
+        </Note>
+      )}
       <CheckResult view={check.data} error={check.error} />
       {text !== before && (
         <details className="disclosure">
@@ -83,7 +107,12 @@ export function EditsEditor({ current }: { current: CatalogEditsView | null }) {
           Start over
         </button>
       </div>
-      <ApplyEditsDialog proposed={proposed} from={current} onClose={() => setProposed(null)} />
+      <ApplyEditsDialog
+        proposed={proposed}
+        from={base}
+        onClose={() => setProposed(null)}
+        onApplied={({ edits }) => startFrom(edits)}
+      />
     </>
   )
 }
