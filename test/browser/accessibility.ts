@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { NARROW, WIDE } from './browser.ts'
+import { untilStill } from './on-screen.ts'
 
 const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
 const GRAVE = ['serious', 'critical']
@@ -39,9 +40,7 @@ export async function expectAccessibleAtBothWidths(page: Page): Promise<void> {
 /** Colours that are still on their way to the other theme would be judged as they are. */
 async function showIn(colorScheme: 'light' | 'dark', page: Page): Promise<void> {
   await page.emulateMedia({ colorScheme })
-  const running = () =>
-    page.evaluate('document.getAnimations().filter((one) => one instanceof CSSTransition).length')
-  await expect.poll(running, { timeout: 5_000 }).toBe(0)
+  await untilStill(page)
 }
 
 async function violations(page: Page, options: Record<string, unknown>): Promise<string[]> {

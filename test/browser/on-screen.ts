@@ -34,6 +34,13 @@ export async function untilLoaded(page: Page): Promise<void> {
   await expect.poll(() => page.locator('.skeleton').count(), { timeout: 10_000 }).toBe(0)
 }
 
+/** Waits until no colour and no size is on its way to another. */
+export async function untilStill(page: Page): Promise<void> {
+  const running = () =>
+    page.evaluate('document.getAnimations().filter((one) => one instanceof CSSTransition).length')
+  await expect.poll(running, { timeout: 5_000 }).toBe(0)
+}
+
 /** Goes to a page of the account by its navigation, which is a menu on a phone. */
 export async function goTo(page: Page, name: string, title = name): Promise<void> {
   const isNarrow = page.viewportSize()?.width === NARROW.width

@@ -26,6 +26,10 @@ const COMMANDS = {
   bench: { entry: 'test/bench/bench.ts' },
   'console:build': { entry: 'src/dev/build-console.ts' },
   'console:dev': { entry: 'src/dev/serve-console.ts' },
+  'console:screenshots': {
+    entry: 'src/dev/test.ts',
+    args: ['--config', 'test/browser/screenshots.config.ts'],
+  },
   admin: { entry: 'src/cli/admin.ts', services: true },
   audit: { entry: 'src/cli/audit.ts', services: true },
   catalog: { entry: 'src/cli/catalog.ts', services: true },
@@ -43,7 +47,11 @@ async function main([name, ...args]) {
   const entry = join(ROOT, command.entry)
   if (!existsSync(entry)) throw new Error(`${command.entry} is missing from this copy of the project`)
   const environment = command.services ? servicesEnvironment() : {}
-  run(projectNode(), [entry, ...args], { NODE_COMPILE_CACHE: COMPILE_CACHE, ...process.env, ...environment })
+  run(projectNode(), [entry, ...(command.args ?? []), ...args], {
+    NODE_COMPILE_CACHE: COMPILE_CACHE,
+    ...process.env,
+    ...environment,
+  })
 }
 
 /** One command at a time prepares a clone; the others wait for it and then find everything done. */
