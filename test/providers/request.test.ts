@@ -303,4 +303,11 @@ describe('the generate-content wire', () => {
     expect(config({ type: 'json_object' })).not.toHaveProperty('responseSchema')
     expect(config({ type: 'text' })).not.toHaveProperty('responseMimeType')
   })
+
+  test('asks for JSON in words beside tools, since the wire refuses the type together with functions', () => {
+    const body = googleBody({ parameters: { response_format: BY_SCHEMA, tools: TOOLS } })
+    expect(body.generationConfig).not.toHaveProperty('responseMimeType')
+    expect(body.generationConfig).not.toHaveProperty('responseSchema')
+    expect(body.systemInstruction.parts[0].text).toContain('Answer with one JSON value')
+  })
 })

@@ -1,18 +1,25 @@
 import type { SamplingParameters } from '../../../src/core/chat-request.ts'
-import { jsonSchemaOf } from '../json-instruction.ts'
+import { jsonInstruction, jsonSchemaOf } from '../json-instruction.ts'
 import type { AttemptRequest } from '../provider.ts'
 import { samplingFor } from '../sampling.ts'
 import { functionTools } from '../tool-definitions.ts'
 import { type TurnPart, toConversation } from '../turns.ts'
 import { openApiSchema } from './openapi-schema.ts'
 
-/** The body of a request on the generate-content wire. Thoughts count within `maxOutputTokens`. */
+/**
+ * The body of a request on the generate-content wire. Thoughts count within `maxOutputTokens`. Beside tools JSON
+ * is asked for in words: most models refuse a response type together with functions.
+ */
 export function requestBody(request: AttemptRequest): string {
   const { offer, messages, parameters, completionLimit } = request
   const { quirks = {} } = offer.provider
   const { system, turns } = toConversation(messages)
   const { temperature, topP } = samplingFor(request)
   const omitted = new Set<string>(quirks.omit)
+  const tools = omitted.has('tools') ? undefined : toTools(parameters)
+  const format = omitted.has('response_format') ? undefined : parameters.response_format
+  const instruction = tools ? jsonInstruction(format) : null
+  if (instruction !== null) system.push(instruction)
   return JSON.stringify({
     ...quirks.fixedFields,
     systemInstruction: system.length > 0 ? { parts: [{ text: system.join('\n\n') }] } : undefined,
@@ -20,13 +27,13 @@ export function requestBody(request: AttemptRequest): string {
       role: role === 'assistant' ? 'model' : 'user',
       parts: parts.map(toPart),
     })),
-    tools: omitted.has('tools') ? undefined : toTools(parameters),
+    tools,
     generationConfig: {
       candidateCount: 1,
       maxOutputTokens: completionLimit,
       temperature: omitted.has('temperature') ? undefined : temperature,
       topP: omitted.has('top_p') ? undefined : topP,
-      ...(omitted.has('response_format') ? {} : responseFormat(parameters)),
+      ...(tools ? {} : responseFormat(format)),
     },
   })
 }
@@ -77,7 +84,7 @@ function toTools({ tools }: SamplingParameters): unknown[] | undefined {
   return [{ functionDeclarations }]
 }
 
-function responseFormat({ response_format: format }: SamplingParameters): object {
+function responseFormat(format: SamplingParameters['response_format']): object {
   if (format?.type !== 'json_object' && format?.type !== 'json_schema') return {}
   const responseSchema = openApiSchema(jsonSchemaOf(format)) ?? undefined
   return { responseMimeType: 'application/json', responseSchema }
