@@ -32,7 +32,12 @@ import { announceKeyChange } from './platform/key-changes.ts'
 import type { Logger } from './platform/logger.ts'
 import { createPostgres } from './platform/postgres.ts'
 import { createProcessReport } from './platform/process-report.ts'
-import { createDispatchQueue, createEventsQueue, createSettlementQueue } from './platform/queues.ts'
+import {
+  createCatalogQueue,
+  createDispatchQueue,
+  createEventsQueue,
+  createSettlementQueue,
+} from './platform/queues.ts'
 import { checkRedisSettings, createRedis } from './platform/redis.ts'
 import { createEpochReader, untilRestated, watchEpoch } from './platform/redis-epoch.ts'
 import { createSealer } from './platform/sealing.ts'
@@ -90,6 +95,7 @@ export async function createApiRuntime(
   const dispatchQueue = createDispatchQueue(queueRedis)
   const settlementQueue = createSettlementQueue(queueRedis)
   const eventsQueue = createEventsQueue(queueRedis)
+  const catalogQueue = createCatalogQueue(queueRedis)
   const hub = new ReplyHub({ apiId, subscriber: replySubscriber, publisher: redis, logger, clock: Date.now })
   await hub.start()
   const readEpoch = createEpochReader(redis)
@@ -145,6 +151,7 @@ export async function createApiRuntime(
     },
     settlementQueue,
     eventsQueue,
+    catalogQueue,
     reports: createReports(reportsPostgres, redis, Date.now),
     providerKeys: createProviderKeyStore({
       postgres,
@@ -202,7 +209,9 @@ export async function createApiRuntime(
       await report.stop()
       await hub.stop()
       await keys.stop()
-      await Promise.all([dispatchQueue, settlementQueue, eventsQueue].map((queue) => queue.close()))
+      await Promise.all(
+        [dispatchQueue, settlementQueue, eventsQueue, catalogQueue].map((queue) => queue.close()),
+      )
       catalog.close()
       overlay.stop()
       for (const client of [redis, queueRedis, replySubscriber, keySubscriber, healthSubscriber])

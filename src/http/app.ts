@@ -10,7 +10,7 @@ import type { Reports } from '../billing/reports.ts'
 import type { CatalogSnapshot } from '../core/catalog.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { ProcessReport } from '../platform/process-report.ts'
-import type { EventsQueue, SettlementQueue } from '../platform/queues.ts'
+import type { CatalogQueue, EventsQueue, SettlementQueue } from '../platform/queues.ts'
 import { adminRoutes } from './admin/admin-routes.ts'
 import type { OperatorServices } from './admin/operator-services.ts'
 import { consoleRoutes } from './console/console-routes.ts'
@@ -39,6 +39,7 @@ export interface AppDependencies extends StartCallDependencies {
   offers: OfferKnowledge & OfferSwitches
   settlementQueue: SettlementQueue
   eventsQueue: EventsQueue
+  catalogQueue: CatalogQueue
   /** What customers may read of their calls and charges. */
   reports: Reports
   topUps: TopUps

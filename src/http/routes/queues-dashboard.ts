@@ -15,12 +15,12 @@ const FONT_LINK = /<link href="https:\/\/fonts\.googleapis\.com[^>]*>/
 /** Bull Board behind the admin key: every queue live, read-only, and no call's text anywhere. */
 export const queuesDashboard: FastifyPluginAsync<AppDependencies> = async (
   app,
-  { dispatch, settlementQueue, eventsQueue, console: { settings } },
+  { dispatch, settlementQueue, eventsQueue, catalogQueue, console: { settings } },
 ) => {
   const server = new FastifyAdapter()
   server.setBasePath(PATH)
   // Read-only: a settlement deleted by hand would be a charge lost.
-  const queues = [dispatch.dispatchQueue, settlementQueue, eventsQueue].map((queue) => {
+  const queues = [dispatch.dispatchQueue, settlementQueue, eventsQueue, catalogQueue].map((queue) => {
     const adapter = new BullMQAdapter(queue, { readOnlyMode: true })
     adapter.setFormatter('data', (data: Record<string, unknown>) =>
       'sealedBody' in data ? { ...data, sealedBody: SEALED } : data,
