@@ -1,6 +1,8 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { expect, it } from 'vitest'
+import type { CreatedKey } from '../../src/core/console-api.ts'
+import { ask } from '../helpers/chat-client.ts'
 import { NARROW, type Viewport, type WatchedPage } from './browser.ts'
 import { type DemoGateway, startDemoGateway } from './demo-gateway.ts'
 import { heading, untilLoaded, untilStill } from './on-screen.ts'
@@ -111,11 +113,19 @@ async function runAudit({ page }: WatchedPage, { stack }: DemoGateway): Promise<
   await page.getByText('The books are').waitFor({ timeout: 30_000 })
 }
 
-async function shootQueues({ page }: WatchedPage, { stack }: DemoGateway): Promise<void> {
+/** The queue board with a call that waits, because no worker is there. */
+async function shootQueues({ page }: WatchedPage, { stack, client }: DemoGateway): Promise<void> {
+  const { secret } = await client.json<CreatedKey>('/console/api/keys', { body: { name: 'waiting' } })
+  await stack.dispatch[0]?.stop()
+  const messages = [{ role: 'user', content: PROMPT }]
+  const answer = ask({ url: stack.url, key: secret }, { model: 'gpt-5', messages })
+  await expect.poll(() => stack.redis.llen('{sy:queues}:dispatch:wait')).toBe(1)
   await page.setViewportSize(DESK)
-  await page.goto(`${stack.url}/admin/queues`)
-  await page.getByText('dispatch').first().waitFor()
+  await page.goto(`${stack.url}/admin/queues/queue/dispatch?status=waiting`)
+  await page.getByText('[sealed]').waitFor()
   await keep(page, 'admin-queues', DESK)
+  await stack.startDispatch()
+  await answer
 }
 
 async function keep(page: WatchedPage['page'], name: string, viewport: Viewport): Promise<void> {
