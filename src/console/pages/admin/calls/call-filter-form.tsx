@@ -20,6 +20,8 @@ const SPANS = CALL_SPANS.map((days) => ({
   name: days === '1' ? 'Today (UTC)' : `${days} days`,
 }))
 
+const MORE = ['request', 'account', 'key', 'model', 'offer', 'min_duration_ms'] as const
+
 /** What to look for among calls. The id of a call leads to it at once. */
 export function CallFilterForm(props: {
   filters: OperatorCallFilters
@@ -42,31 +44,38 @@ export function CallFilterForm(props: {
     else onFilter(readCallFilters(texts))
   }
   return (
-    <Form className="toolbar" error={null} onSubmit={submit}>
-      <TextField
-        className="field-wide"
-        label="Id of a call"
-        value={id}
-        onChange={setId}
-        placeholder="chatcmpl_…"
-        error={isChecked ? idProblem : null}
-      />
-      <TextField label="Request" {...field('request')} placeholder="x-request-id" />
-      <TextField label="Account" {...field('account')} placeholder="acct_…" />
-      <TextField label="Key" {...field('key')} placeholder="key_…" />
-      <TextField label="Model" {...field('model')} />
-      <TextField label="Offer" {...field('offer')} />
-      <TextField label="At least, ms" inputMode="numeric" {...field('min_duration_ms')} />
-      <SelectField label="Status" options={STATUSES} {...field('status')} />
-      <SelectField label="Span" options={SPANS} {...field('days')} value={texts.days ?? '30'} />
-      <div className="button-row">
-        <button type="submit" className="button button-primary">
-          Search
-        </button>
-        <button type="button" className="button" onClick={() => onFilter({})}>
-          Clear
-        </button>
+    <Form className="form" error={null} onSubmit={submit}>
+      <div className="toolbar">
+        <TextField
+          className="field-wide"
+          label="Id of a call"
+          value={id}
+          onChange={setId}
+          placeholder="chatcmpl_…"
+          error={isChecked ? idProblem : null}
+        />
+        <SelectField label="Status" options={STATUSES} {...field('status')} />
+        <SelectField label="Span" options={SPANS} {...field('days')} value={texts.days ?? '30'} />
+        <div className="button-row">
+          <button type="submit" className="button button-primary">
+            Search
+          </button>
+          <button type="button" className="button" onClick={() => onFilter({})}>
+            Clear
+          </button>
+        </div>
       </div>
+      <details className="disclosure" open={MORE.some((name) => filters[name] !== undefined)}>
+        <summary>By request, account, key, model, offer or duration</summary>
+        <div className="toolbar">
+          <TextField label="Request" {...field('request')} placeholder="x-request-id" />
+          <TextField label="Account" {...field('account')} placeholder="acct_…" />
+          <TextField label="Key" {...field('key')} placeholder="key_…" />
+          <TextField label="Model" {...field('model')} />
+          <TextField label="Offer" {...field('offer')} />
+          <TextField label="At least, ms" inputMode="numeric" {...field('min_duration_ms')} />
+        </div>
+      </details>
     </Form>
   )
 }
