@@ -4,6 +4,7 @@ import { expectAccessible, expectAccessibleAtBothWidths } from './accessibility.
 import { BROWSER_START_TIMEOUT_MS, NARROW, type TestBrowser, type WatchedPage, WIDE } from './browser.ts'
 import { PROVIDER_SECRET, startConsoleStack } from './console-stack.ts'
 import { expectGoodPage } from './good-page.ts'
+import { heading } from './on-screen.ts'
 import { createSampleAccount, lendSession, type SampleAccount } from './sample-account.ts'
 
 const TEST_TIMEOUT_MS = 60_000
@@ -23,6 +24,31 @@ beforeAll(async () => {
   guest = await browser.open(stack.url)
 }, BROWSER_START_TIMEOUT_MS)
 afterAll(() => close())
+
+it('what no page may do is noticed', async () => {
+  const { page, watch, context } = await browser.open(stack.url)
+  await page.goto(`${stack.url}/docs`)
+  await heading(page, 'Docs').waitFor()
+  expect(watch.problems).toEqual([])
+  await page.evaluate(`(async () => {
+    console.error('a complaint')
+    setTimeout(() => { throw new Error('a mistake') })
+    document.body.insertAdjacentHTML('beforeend', '<p style="color: red">styled</p>')
+    await fetch('/console/api/keys').then((answer) => answer.text())
+    await fetch('http://127.0.0.1:9/elsewhere').catch(() => undefined)
+  })()`)
+  for (const problem of [
+    /^on the console: a complaint$/,
+    /^an exception: a mistake$/,
+    /^the policy forbids style-src-attr inline$/,
+    /^the policy forbids connect-src http:\/\/127\.0\.0\.1:9/,
+    /^GET \/console\/api\/keys 401$/,
+  ]) {
+    await expect.poll(() => watch.problems).toContainEqual(expect.stringMatching(problem))
+  }
+  expect(await watch.placesOf('"code":"not_signed_in"')).toEqual(['GET /console/api/keys'])
+  await context.close()
+})
 
 describe('a page for everyone is accessible and loads from this host alone:', () => {
   it.each([
