@@ -21,9 +21,8 @@ export const figure = (page: Page, label: string): Locator =>
 
 /** Waits until a figure is exactly this amount. */
 export async function expectAmount(shown: Locator, expected: () => Promise<bigint>): Promise<void> {
-  await expect
-    .poll(async () => amountOnScreen(await shown.innerText()) === (await expected()), { timeout: 10_000 })
-    .toBe(true)
+  const excess = async () => amountOnScreen(await shown.innerText()) - (await expected())
+  await expect.poll(excess, { timeout: 10_000, message: 'on screen, beyond what is right' }).toBe(0n)
 }
 
 export const heading = (page: Page, name: string): Locator =>

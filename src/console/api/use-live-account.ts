@@ -12,7 +12,12 @@ export function useLiveAccount(): void {
   useEffect(() => {
     const source = new EventSource('/console/api/live')
     const refresh = createRefresh(client)
-    source.addEventListener('balance', ({ data }) => showBalance(client, JSON.parse(data) as LiveBalance))
+    source.addEventListener('balance', ({ data }) => {
+      const balance = JSON.parse(data) as LiveBalance
+      // Money was charged or came in: also a call that was missed while the connection was away.
+      if (balance.balance_usd !== balanceShown(client)) refresh.soon()
+      showBalance(client, balance)
+    })
     source.addEventListener('call', ({ data }) => {
       const { id } = JSON.parse(data) as CallSummary
       refresh.soon()
@@ -28,6 +33,9 @@ export function useLiveAccount(): void {
     }
   }, [client])
 }
+
+const balanceShown = (client: QueryClient): string | undefined =>
+  client.getQueryData(sessionQuery.queryKey)?.balance.balance_usd
 
 function showBalance(client: QueryClient, { state, ...balance }: LiveBalance): void {
   client.setQueryData<SessionView | null>(sessionQuery.queryKey, (session) =>
