@@ -52,14 +52,17 @@ module.exports = {
       comment: 'core uses no client library',
       severity: 'error',
       from: { path: '^src/core/' },
-      to: { path: 'node_modules/(fastify|bullmq|ioredis|pg|undici|pino|@prisma|prom-client)/' },
+      to: { path: 'node_modules/(fastify|bullmq|ioredis|pg|undici|pino|nodemailer|@prisma|prom-client)/' },
     },
     {
       name: 'workers-know-no-http',
-      comment: 'workers may use core, platform, relay, billing and catalog',
+      comment: 'workers may use core, platform, relay, accounts, billing and catalog',
       severity: 'error',
       from: { path: '^workers/' },
-      to: { path: '^src/', pathNot: '^src/(core|platform|relay|billing|catalog)/|^src/config\\.ts$' },
+      to: {
+        path: '^src/',
+        pathNot: '^src/(core|platform|relay|accounts|billing|catalog)/|^src/config\\.ts$',
+      },
     },
     {
       name: 'src-knows-no-workers',
@@ -83,8 +86,17 @@ module.exports = {
     {
       name: 'bullmq-only-in-queues-and-workers',
       severity: 'error',
-      from: { path: '^(src|workers)/', pathNot: '^(src/platform/queues\\.ts|workers/[\\w-]+-worker\\.ts)$' },
+      from: {
+        path: '^(src|workers)/',
+        pathNot: '^(src/platform/queues\\.ts|workers/(?:dispatch-jobs|[\\w-]+-worker)\\.ts)$',
+      },
       to: { path: 'node_modules/bullmq/' },
+    },
+    {
+      name: 'nodemailer-only-in-mailer',
+      severity: 'error',
+      from: { path: '^(src|workers)/', pathNot: '^src/platform/mailer\\.ts$' },
+      to: { path: 'node_modules/nodemailer/' },
     },
     {
       name: 'payment-libraries-only-in-their-rails',

@@ -1,13 +1,33 @@
 import { defineConfig } from 'vitest/config'
 
+/** Whole gateways, with processes that are killed, paused and attacked. */
+const FLOWS = ['test/{browser,cli,clients,flows,hostile}/**/*.test.ts']
+/** These replace modules that others import as they are. */
+const MOCKED = ['test/simulation/simulation.test.ts']
+
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
+    // Files share a worker and what it has imported, which is half the work of most: leave nothing else behind.
+    isolate: false,
     // Flow tests start whole stacks; more than two at a time would only wait for each other's processors.
     maxWorkers: 2,
     testTimeout: 60_000,
     // A guarantee is that a thing comes about, not that it does within a second on a busy machine.
     expect: { poll: { timeout: 15_000 } },
     hookTimeout: 60_000,
+    projects: [
+      // Projects run in the order of their names: nothing that takes long is left to the end.
+      { extends: true, test: { name: 'flows', include: FLOWS, isolate: true } },
+      { extends: true, test: { name: 'mocked', include: MOCKED, isolate: true } },
+      {
+        extends: true,
+        test: {
+          name: 'parts',
+          include: ['test/**/*.test.ts'],
+          exclude: [...FLOWS, ...MOCKED],
+          setupFiles: ['test/helpers/fixed-seed.ts'],
+        },
+      },
+    ],
   },
 })

@@ -1,28 +1,33 @@
 import { readConfig } from './config.ts'
+import { checkNamedStatements } from './platform/check-named-statements.ts'
+import { explainFailedStart } from './platform/explain-failed-start.ts'
 import { createLogger } from './platform/logger.ts'
 import { createMetrics, serveMetrics } from './platform/metrics.ts'
+import { stopOnSignal } from './platform/stop-on-signal.ts'
 import { startTracing } from './platform/tracing.ts'
 import { createApiRuntime } from './runtime.ts'
 
 /** The API tier's entry: listens until SIGTERM or SIGINT, then drains. */
 process.title = 'switchyard-api'
+const started = explainFailedStart(process.title)
 const config = readConfig(process.env)
+await checkNamedStatements(config.databaseUrl)
 const tracing = await startTracing('api', process.env)
 const logger = createLogger(config.logLevel, 'api')
 const metrics = createMetrics('api')
 const runtime = await createApiRuntime(config, logger, metrics)
-serveMetrics(metrics, config.metricsPort, config.host, logger)
+serveMetrics(metrics, config.metricsPort, config.metricsHost, logger)
 const address = await runtime.app.listen({ port: config.port, host: config.host, backlog: 4096 })
 logger.info({ address }, 'api listens')
+started()
 
-let stopping = false
-async function stop(signal: string): Promise<void> {
-  if (stopping) return
-  stopping = true
-  logger.info({ signal, pendingCalls: runtime.pendingCalls() }, 'api stops')
-  await runtime.stop()
-  await tracing.stop()
-  process.exit(0)
-}
-process.on('SIGTERM', () => void stop('SIGTERM'))
-process.on('SIGINT', () => void stop('SIGINT'))
+stopOnSignal({
+  name: 'api',
+  graceMs: config.shutdownGraceMs,
+  async stop() {
+    await runtime.stop()
+    await tracing.stop()
+  },
+  left: () => ({ pendingCalls: runtime.pendingCalls() }),
+  logger,
+})

@@ -7,27 +7,36 @@ import { createKeyHasher } from './accounts/key-hash.ts'
 import { createKeyStore } from './accounts/key-store.ts'
 import { createProviderKeyStore } from './accounts/provider-key-store.ts'
 import { createAdmissionGate } from './admission/admission-gate.ts'
+import { endSuspendedCalls } from './admission/end-suspended-calls.ts'
 import { createErrands } from './admission/errands.ts'
 import { createIdempotency } from './admission/idempotency.ts'
 import { createLimitNotice } from './admission/limit-notice.ts'
+import { createLoadBound } from './admission/load-bound.ts'
 import { createFigureLoaders } from './admission/load-figures.ts'
 import { createHoldGate } from './billing/hold-gate.ts'
 import { findCharges } from './billing/known-calls.ts'
 import { postLedger } from './billing/ledger-store.ts'
 import { createTopUps } from './billing/payments/create-top-ups.ts'
 import { createReports } from './billing/reports.ts'
+import { findSettledKey } from './billing/settled-keys.ts'
 import { createSpendStore } from './billing/spend-store.ts'
 import { watchOverlay } from './catalog/catalog-overlay.ts'
 import { createCatalogStore } from './catalog/catalog-store.ts'
+import { createProviderKeyChecker } from './catalog/check-provider-key.ts'
 import { enableOffer, enableProvider } from './catalog/enable-offers.ts'
 import { followOfferHealth } from './catalog/offer-health.ts'
 import { followOfferMeasures } from './catalog/offer-measures.ts'
 import { createOfferStates } from './catalog/offer-states.ts'
+import { readRateChangeTimes } from './catalog/rate-change-times.ts'
 import type { Config } from './config.ts'
+import { developmentRailRefusal } from './core/development-rail-refusal.ts'
 import { newId } from './core/ids.ts'
+import { parseUsd } from './core/money.ts'
 import { createOperatorServices } from './http/admin/operator-services.ts'
 import { buildApp } from './http/app.ts'
 import { createConsole } from './http/console/create-console.ts'
+import { createCallJobs } from './platform/call-jobs.ts'
+import { startFleetClock } from './platform/fleet-clock.ts'
 import { announceKeyChange } from './platform/key-changes.ts'
 import type { Logger } from './platform/logger.ts'
 import { createPostgres } from './platform/postgres.ts'
@@ -36,11 +45,15 @@ import {
   createCatalogQueue,
   createDispatchQueue,
   createEventsQueue,
+  createMailQueue,
   createSettlementQueue,
 } from './platform/queues.ts'
+import { createReadiness } from './platform/readiness.ts'
 import { checkRedisSettings, createRedis } from './platform/redis.ts'
 import { createEpochReader, untilRestated, watchEpoch } from './platform/redis-epoch.ts'
+import { keepSubscriberLimit } from './platform/redis-subscriber-limit.ts'
 import { createSealer } from './platform/sealing.ts'
+import { createCallBodies } from './relay/call-bodies.ts'
 import { createReplyArchive } from './relay/reply-archive.ts'
 import { ReplyHub } from './relay/reply-hub.ts'
 
@@ -69,7 +82,13 @@ export async function createApiRuntime(
   const replySubscriber = redisFor('replies', 'wait')
   const keySubscriber = redisFor('keys', 'wait')
   const healthSubscriber = redisFor('health', 'wait')
-  const postgres = createPostgres({ databaseUrl: config.databaseUrl, name: 'switchyard-api', logger })
+  const postgres = createPostgres({
+    databaseUrl: config.databaseUrl,
+    name: 'switchyard-api',
+    connectTimeoutMs: 2_000,
+    statementTimeoutMs: 5_000,
+    logger,
+  })
   // Apart, so that a year of usage keeps no key and no balance waiting.
   const reportsPostgres = createPostgres({
     databaseUrl: config.databaseUrl,
@@ -78,26 +97,41 @@ export async function createApiRuntime(
     connectTimeoutMs: 2_000,
     logger,
   })
+  // Apart as well: made-up keys keep nobody else waiting.
+  const keysPostgres = createPostgres({
+    databaseUrl: config.databaseUrl,
+    name: 'switchyard-api-keys',
+    poolSize: 2,
+    connectTimeoutMs: 2_000,
+    statementTimeoutMs: 2_000,
+    logger,
+  })
   await checkRedisSettings(redis, logger)
+  await keepSubscriberLimit(redis, logger)
+  const fleetClock = await startFleetClock({ redis, logger })
+  const clock = fleetClock.now
 
   const overlay = await watchOverlay({ redis, subscriber: keySubscriber, logger })
   const catalog = await createCatalogStore({ ...config, environment: process.env, overlay, logger })
-  const keyStore = createKeyStore(postgres, createKeyHasher(config.masterKeys), randomBytes)
+  const gate = createHoldGate(redis)
+  const accounts = createAccountStore(postgres, postLedger, parseUsd(config.lowBalanceUsd))
+  const hub = new ReplyHub({ apiId, subscriber: replySubscriber, publisher: redis, logger, clock })
+  await hub.start()
+  const keyHasher = createKeyHasher(config.masterKeys)
+  const keyStore = createKeyStore(postgres, keyHasher, randomBytes)
   const keys = await startKeyCache({
-    keys: keyStore,
+    keys: createKeyStore(keysPostgres, keyHasher, randomBytes),
     redis,
     subscriber: keySubscriber,
+    onChange: endSuspendedCalls({ hub, accounts, logger }),
     logger,
     clock: Date.now,
   })
-  const gate = createHoldGate(redis)
-  const accounts = createAccountStore(postgres, postLedger)
   const dispatchQueue = createDispatchQueue(queueRedis)
   const settlementQueue = createSettlementQueue(queueRedis)
   const eventsQueue = createEventsQueue(queueRedis)
   const catalogQueue = createCatalogQueue(queueRedis)
-  const hub = new ReplyHub({ apiId, subscriber: replySubscriber, publisher: redis, logger, clock: Date.now })
-  await hub.start()
+  const mailQueue = createMailQueue(queueRedis)
   const readEpoch = createEpochReader(redis)
   const epoch = await watchEpoch({
     redis,
@@ -110,11 +144,18 @@ export async function createApiRuntime(
   const health = await followOfferHealth({ redis, subscriber: healthSubscriber, now: Date.now, logger })
   const measures = await followOfferMeasures({ redis, now: Date.now, logger })
   const errands = createErrands(logger)
-  const archive = createReplyArchive(redis, createSealer(config.masterKeys, 'kept-reply'))
+  const load = createLoadBound(() => hub.size, config.pendingCallsMax)
+  const bodies = createCallBodies({
+    ...config,
+    name: 'switchyard-api-bodies',
+    sealer: createSealer(config.masterKeys, 'call-body'),
+    logger,
+  })
+  const archive = createReplyArchive(redis, createSealer(config.masterKeys, 'kept-reply'), config.keptReplies)
   const app = await buildApp({
     admission: {
       catalog: catalog.snapshot,
-      offerState: createOfferStates(health, measures),
+      offerStates: createOfferStates(health, measures),
       gate: createAdmissionGate(redis),
       ...createFigureLoaders(accounts, createSpendStore(postgres), gate, redis, {
         restated: () => untilRestated(readEpoch, config.recoveryGraceMs),
@@ -126,23 +167,30 @@ export async function createApiRuntime(
       replyChannel: hub.channel,
       epoch: epoch.current,
       topUpUrl: `${config.publicUrl ?? `http://localhost:${config.port}`}/billing`,
-      clock: Date.now,
+      clock,
       random: Math.random,
     },
     dispatch: {
       hub,
       dispatchQueue,
+      callJobs: createCallJobs(queueRedis),
       settlementQueue,
-      sealer: createSealer(config.masterKeys, 'call-body'),
+      gate,
+      bodies,
       archive,
       errands,
       logger,
-      clock: Date.now,
+      clock,
     },
-    idempotency: createIdempotency(redis),
-    pendingCallsMax: config.pendingCallsMax,
+    idempotency: createIdempotency({
+      redis,
+      findSettled: (accountId, digest) => findSettledKey(postgres, accountId, digest),
+      logger,
+    }),
+    load,
     keys,
     catalog: catalog.snapshot,
+    rateTimes: (snapshot) => readRateChangeTimes(reportsPostgres, snapshot),
     offers: {
       health,
       measures,
@@ -152,7 +200,9 @@ export async function createApiRuntime(
     settlementQueue,
     eventsQueue,
     catalogQueue,
+    mailQueue,
     reports: createReports(reportsPostgres, redis, Date.now),
+    keyChecker: createProviderKeyChecker({ postgres, logger, clock: Date.now }),
     providerKeys: createProviderKeyStore({
       postgres,
       masterKeys: config.masterKeys,
@@ -161,18 +211,27 @@ export async function createApiRuntime(
         return announceKeyChange(redis, { accountId })
       },
     }),
-    console: createConsole(config, { postgres, reportsPostgres, redis, accounts, keyStore, keys, gate }),
+    console: createConsole(config, {
+      postgres,
+      reportsPostgres,
+      redis,
+      accounts,
+      keyStore,
+      keys,
+      gate,
+      mailQueue,
+      logger,
+    }),
     topUps: await createTopUps(config, {
       postgres,
       redis,
       gate,
       announceAccount: (accountId) => announceKeyChange(redis, { accountId }),
+      developmentRefusal: () => developmentRailRefusal(config, catalog.snapshot()),
       logger,
       clock: Date.now,
     }),
-    checkReady: async () => {
-      await Promise.all([redis.ping(), postgres.$queryRaw`SELECT 1`])
-    },
+    readiness: createReadiness({ apiId, redis, askPostgres: () => postgres.$queryRaw`SELECT 1` }),
     operator: createOperatorServices({
       postgres,
       reportsPostgres,
@@ -192,7 +251,10 @@ export async function createApiRuntime(
     logger,
     limits: config,
   })
-  report.start(redis, () => ({ inFlightCalls: hub.size, concurrency: config.pendingCallsMax }))
+  report.start(redis, () => ({
+    inFlightCalls: hub.size + load.entering,
+    concurrency: config.pendingCallsMax,
+  }))
 
   return {
     app,
@@ -204,19 +266,21 @@ export async function createApiRuntime(
       await closing
       clearTimeout(timer)
       epoch.stop()
+      fleetClock.stop()
       health.stop()
       measures.stop()
       await report.stop()
       await hub.stop()
       await keys.stop()
       await Promise.all(
-        [dispatchQueue, settlementQueue, eventsQueue, catalogQueue].map((queue) => queue.close()),
+        [dispatchQueue, settlementQueue, eventsQueue, catalogQueue, mailQueue].map((queue) => queue.close()),
       )
       catalog.close()
       overlay.stop()
       for (const client of [redis, queueRedis, replySubscriber, keySubscriber, healthSubscriber])
         client.disconnect()
-      await Promise.all([postgres.$disconnect(), reportsPostgres.$disconnect()])
+      await Promise.all([postgres, reportsPostgres, keysPostgres].map((pool) => pool.$disconnect()))
+      await bodies.close()
     },
   }
 }

@@ -3,7 +3,7 @@ import type { HealthEffect } from '../src/core/attempt-failure.ts'
 import { providerOfOffer } from '../src/core/breaker.ts'
 import type { AttemptRecord, Candidate } from '../src/core/call-job.ts'
 import { tokensPerSecond } from '../src/core/measures.ts'
-import type { AttemptPlan } from './attempt.ts'
+import type { AttemptPlan } from './attempt-plan.ts'
 import type { MeasureLog } from './measure-log.ts'
 
 /** Hears what attempts took, for the plans of calls to come and for Prometheus. */

@@ -1,40 +1,22 @@
 import type { ProviderKeyVault } from '../src/catalog/provider-key-vault.ts'
 import { type AttemptFailure, attemptFailure } from '../src/core/attempt-failure.ts'
-import type { CallBody, Candidate } from '../src/core/call-job.ts'
-import type { Offer } from '../src/core/catalog.ts'
-import type { FinishReason } from '../src/core/completion.ts'
-import type { Usage } from '../src/core/pricing.ts'
+import type { CallBody } from '../src/core/call-job.ts'
 import type { AnswerRelay } from './answer-relay.ts'
+import {
+  type Ask,
+  type AttemptOutcome,
+  type AttemptPlan,
+  type AttemptSettings,
+  firstTokenLimitMs,
+} from './attempt-plan.ts'
+import { type DripRule, DripWatch } from './drip-watch.ts'
+import { EchoGuard } from './echo-guard.ts'
 import { announcingFirst } from './first-content.ts'
+import { fittingWindow } from './fitted-limit.ts'
 import { keyOfAttempt } from './own-key.ts'
-import { PrefixGuard } from './prefix-guard.ts'
-import { countTextTokens } from './providers/count-tokens.ts'
-import type { AttemptEnd, AttemptRequest, ContentListener } from './providers/provider.ts'
+import { type AttemptRequest, NOTHING_PRODUCED, type ProviderClient } from './providers/provider.ts'
 import type { ProviderRegistry } from './providers/registry.ts'
-
-/** Patience, in ms, as configured. */
-export interface AttemptSettings {
-  firstTokenTimeoutMs: number
-  lastFirstTokenTimeoutMs: number
-  reasoningFirstTokenTimeoutMs: number
-  reasoningLastFirstTokenTimeoutMs: number
-  idleTimeoutMs: number
-}
-
-export interface AttemptPlan {
-  candidate: Candidate
-  offer: Offer
-  /** No other route would be left, so this one is given more time. */
-  lastChance: boolean
-  /** Hears that content has begun to come. */
-  onFirstContent?: () => void
-}
-
-export type AttemptOutcome =
-  /** `usage` as the provider said it for the whole answer; null when it has to be counted. */
-  | { kind: 'finished'; reason: FinishReason; usage: Usage | null; end: AttemptEnd }
-  | { kind: 'failed'; failure: AttemptFailure; end: AttemptEnd }
-  | { kind: 'cancelled'; end: AttemptEnd }
+import { continueAnswer, repeatAnswer } from './rescue-attempt.ts'
 
 interface AttemptCall {
   envelope: { accountId: string; callDeadlineAt: number }
@@ -50,10 +32,7 @@ interface AttemptDependencies {
   now: () => number
 }
 
-/**
- * One try at one offer. Where the client already has text of a broken stream the try is a rescue: it
- * continues that text by assistant prefill where the offer can, else it takes over if it says the same.
- */
+/** One try at one offer, as planned. Its content goes to the relay. */
 export async function runAttempt(
   plan: AttemptPlan,
   routeIndex: number,
@@ -61,14 +40,16 @@ export async function runAttempt(
   relay: AnswerRelay,
   deps: AttemptDependencies,
 ): Promise<AttemptOutcome> {
-  const client = deps.providers(plan.offer.provider.wire)
+  const client = fittingWindow(deps.providers(plan.offer.provider.wire), plan, call.body)
   const key = await keyOfAttempt(plan, call.envelope.accountId, deps.ownKeys)
   if (key.kind === 'failed') return untried(key.failure)
   const request: AttemptRequest = {
+    accountId: call.envelope.accountId,
     offer: plan.offer,
     ...(key.kind === 'own' && { apiKey: key.secret }),
     messages: call.body.messages,
     parameters: call.body.parameters,
+    exactJson: call.body.exactJson,
     completionLimit: plan.candidate.completionLimit,
     limits: {
       firstTokenMs: firstTokenLimitMs(plan, deps.settings),
@@ -78,52 +59,73 @@ export async function runAttempt(
     signal: call.signal,
   }
   relay.begin(routeIndex)
-  const { onFirstContent } = plan
-  const heard = (listener: ContentListener) =>
-    onFirstContent ? announcingFirst(listener, onFirstContent) : listener
-  if (!relay.isShown) return outcomeOf(await client.attempt(request, heard(relay)))
-
-  if (plan.offer.assistantPrefill && call.body.messages.at(-1)?.role !== 'assistant') {
-    const end = await client.attempt(await continuing(request, relay.content), heard(relay))
-    const outcome = outcomeOf(end)
-    // The provider counts its continuation only, and what came before as prompt.
-    return outcome.kind === 'finished' ? { ...outcome, usage: null } : outcome
+  const ask = askOf(client, plan, echoedPrefill(request))
+  switch (plan.rescue) {
+    case 'continue':
+      return continueAnswer(request, relay, ask)
+    case 'repeat':
+      return repeatAnswer(request, relay, ask)
+    case null: {
+      const { leavesDrip } = plan
+      const rule = leavesDrip && { tokensMin: deps.settings.dripTokensMin, leaves: leavesDrip }
+      return unlessEmpty(rule ? await watched(request, relay, ask, rule) : await ask(request, relay), relay)
+    }
+    default:
+      return plan.rescue satisfies never
   }
+}
+
+/** Sends requests to a provider, with everything that its offer needs besides. */
+function askOf(client: ProviderClient, { onFirstContent }: AttemptPlan, echoed: string | null): Ask {
+  return async (request, listener) => {
+    const echo = echoed === null ? null : new EchoGuard(echoed, listener)
+    const heard = echo ?? listener
+    const end = await client.attempt(request, onFirstContent ? announcingFirst(heard, onFirstContent) : heard)
+    if (end.result.kind === 'finished') echo?.finish(end.result.reason)
+    return { ...end.result, end }
+  }
+}
+
+/** The client's own prefill, where the provider is of those that repeat it. */
+function echoedPrefill({ messages, offer: { provider } }: AttemptRequest): string | null {
+  const last = messages.at(-1)
+  const isEchoed = provider.quirks?.prefillField === 'prefix' && last?.role === 'assistant'
+  return isEchoed && typeof last.content === 'string' ? last.content : null
+}
+
+/** An answer that is left for another offer when it only drips. */
+async function watched(
+  request: AttemptRequest,
+  relay: AnswerRelay,
+  ask: Ask,
+  rule: DripRule,
+): Promise<AttemptOutcome> {
   const stop = new AbortController()
-  const guard = new PrefixGuard(relay.content, relay, () => stop.abort())
-  const end = await client.attempt(
-    { ...request, signal: AbortSignal.any([call.signal, stop.signal]) },
-    heard(guard),
-  )
-  return guard.differs || (end.result.kind === 'finished' && !guard.hasTakenOver)
-    ? { kind: 'failed', failure: attemptFailure('rescue-mismatch', 'says something else'), end }
-    : outcomeOf(end)
+  const watch = new DripWatch(relay, rule, () => stop.abort())
+  try {
+    const signal = AbortSignal.any([request.signal, stop.signal])
+    const outcome = await ask({ ...request, signal }, watch)
+    if (!watch.wasDrip || outcome.kind === 'finished') return outcome
+    const failure = attemptFailure('stalled', `fewer than ${rule.tokensMin} tokens in 30 s`)
+    return { kind: 'failed', failure: { ...failure, httpStatus: outcome.end.httpStatus }, end: outcome.end }
+  } finally {
+    watch.end()
+  }
 }
 
 /** The outcome of an attempt that never reached its provider. */
 function untried(failure: AttemptFailure): AttemptOutcome {
-  const end = { httpStatus: null, firstTokenAt: null, malformedEvents: 0 }
+  const end = { httpStatus: null, firstTokenAt: null, malformedEvents: 0, produced: NOTHING_PRODUCED }
   return { kind: 'failed', failure, end: { ...end, result: { kind: 'failed', failure } } }
 }
 
-function outcomeOf(end: AttemptEnd): AttemptOutcome {
-  return { ...end.result, end }
-}
-
-/** The request that asks the same model to go on from where the text broke off, within the same limit. */
-async function continuing(request: AttemptRequest, text: string): Promise<AttemptRequest> {
-  const used = await countTextTokens(text)
-  return {
-    ...request,
-    messages: [...request.messages, { role: 'assistant', content: text }],
-    completionLimit: Math.max(1, request.completionLimit - used),
-  }
-}
-
-/** The patience for the first token of an attempt, in ms. */
-export function firstTokenLimitMs({ candidate, lastChance }: AttemptPlan, settings: AttemptSettings): number {
-  if (candidate.reasoning) {
-    return lastChance ? settings.reasoningLastFirstTokenTimeoutMs : settings.reasoningFirstTokenTimeoutMs
-  }
-  return lastChance ? settings.lastFirstTokenTimeoutMs : settings.firstTokenTimeoutMs
+/**
+ * An answer that says it is whole and has nothing in it is a failure of its provider. One that reached its limit
+ * before it came to say anything, or was filtered, is not.
+ */
+function unlessEmpty(outcome: AttemptOutcome, relay: AnswerRelay): AttemptOutcome {
+  if (outcome.kind !== 'finished' || !relay.isEmpty) return outcome
+  if (outcome.reason === 'length' || outcome.reason === 'content_filter') return outcome
+  const failure = attemptFailure('empty-answer', `nothing before ${outcome.reason}`)
+  return { kind: 'failed', failure, end: outcome.end }
 }

@@ -5,16 +5,23 @@ import {
   type BreakerEntry,
   type BreakerState,
   breakerState,
+  contentSubject,
   formatBreakerEntry,
   probeVerdict,
   providerOfOffer,
   reopened,
 } from '../src/core/breaker.ts'
-import type { RouteHealth } from '../src/core/failover.ts'
+import type { RouteHealth } from '../src/core/failover-state.ts'
 import type { Logger } from '../src/platform/logger.ts'
 import type { Redis } from '../src/platform/redis.ts'
 import { HealthCounts } from './health-counts.ts'
-import { type BreakerSettings, createHealthStore, type HealthStore, KEY_TAKEN_MS } from './health-store.ts'
+import {
+  type BreakerSettings,
+  createHealthStore,
+  type HealthStore,
+  KEY_TAKEN_MS,
+  type OpenedBreaker,
+} from './health-store.ts'
 import { within } from './within.ts'
 
 const FLUSH_MS = 1_000
@@ -28,23 +35,28 @@ const PROBE_SLACK_MS = 1_000
 
 /** Leave to try what a half-open breaker stands before; at most one in the fleet. */
 export interface Probe {
-  /** Whose breaker it is: an offer's or a provider's id. */
+  /** Whose breaker it is: an offer's or a provider's id, or an offer's before one account. */
   subject: string
   token: string
+  /** The fleet's time, unix ms. */
+  claimedAtMs: number
 }
 
 /** The fleet's shared knowledge of which offers work. Reading it costs nothing; no method ever rejects. */
 export interface BreakerBoard {
-  health(offerId: string): RouteHealth
+  /** For a call of an account. */
+  health(offerId: string, accountId: string): RouteHealth
   /**
    * Claims the one probe of a half-open offer; null when another call has it. It is free again when nothing
    * was heard of it `withinMs` after: the patience of its attempt.
    */
-  claimProbe(offerId: string, withinMs: number): Promise<Probe | null>
+  claimProbe(offerId: string, withinMs: number, accountId: string): Promise<Probe | null>
   /** The answer of a probe has begun. */
   probeAnswers(offerId: string, probe: Probe): void
-  /** What an attempt showed. `probe` when the attempt was one. */
-  report(offerId: string, effect: HealthEffect, probe: Probe | null): void
+  /** What an attempt of an account's call showed. `probe` when the attempt was one. */
+  report(offerId: string, effect: HealthEffect, probe: Probe | null, accountId: string): void
+  /** Prompts of these kinds of content take more tokens at the offer than they are held for. */
+  exclude(offerId: string, kinds: string): void
   /** Every offer and provider that is not simply healthy. */
   state(): SubjectState[]
   close(): Promise<void>
@@ -78,7 +90,7 @@ export async function createBreakerBoard(options: BreakerBoardOptions): Promise<
   let store: HealthStore | undefined
   const health = await followOfferHealth({
     ...options,
-    onPassed: async (offerIds) => store?.forgetRateLimits(offerIds),
+    onPassed: async (passed) => store?.forget(passed),
   })
   store = createHealthStore(redis, settings, health.fleetNow)
   return new SharedBoard(health, store, logger, unreachable)
@@ -108,46 +120,55 @@ class SharedBoard implements BreakerBoard {
     this.#store = store
     this.#logger = logger
     this.#unreachable = unreachable
-    this.#counts = new HealthCounts((offerId, failures, successes) =>
-      this.#open(offerId, 'failing', store.count(offerId, failures, successes)),
-    )
+    this.#counts = new HealthCounts((batch) => this.#open('failing', store.count(batch)))
     this.#flushing = setInterval(() => this.#counts.flush(), FLUSH_MS).unref()
   }
 
-  health(offerId: string): RouteHealth {
-    const health = this.#followed.health(offerId)
+  health(offerId: string, accountId: string): RouteHealth {
+    const health = this.#followed.health(offerId, accountId)
     if (health.kind !== 'probe') return health
-    const subject = this.#followed.view.blocking(offerId)?.subject ?? offerId
+    const subject = this.#followed.view.blocking(offerId, accountId)?.subject ?? offerId
     const lostUntil = this.#probesLost.get(subject) ?? 0
     return lostUntil > this.#followed.now() ? { kind: 'down', untilMs: lostUntil } : health
   }
 
-  async claimProbe(offerId: string, withinMs: number): Promise<Probe | null> {
-    const subject = this.#followed.view.blocking(offerId)?.subject ?? offerId
+  async claimProbe(offerId: string, withinMs: number, accountId: string): Promise<Probe | null> {
+    const subject = this.#followed.view.blocking(offerId, accountId)?.subject ?? offerId
     const token = randomUUID()
-    const claim = this.#store.claimProbe(subject, token, withinMs + PROBE_PROVEN_MS + PROBE_SLACK_MS)
-    if (await within(claim, ANSWER_WITHIN_MS, false, this.#unreachable)) return { subject, token }
+    const claimedAtMs = this.#followed.fleetNow()
+    const claim = this.#store.claimProbe(subject, token, withinMs + PROBE_SLACK_MS)
+    if (await within(claim, ANSWER_WITHIN_MS, false, this.#unreachable)) {
+      return { subject, token, claimedAtMs }
+    }
     this.#probesLost.set(subject, this.#followed.now() + PROBE_LOST_MS)
     return null
   }
 
   probeAnswers(offerId: string, probe: Probe): void {
+    this.#store.keepProbe(probe.subject, PROBE_PROVEN_MS + PROBE_SLACK_MS).catch(this.#unreachable)
     const prove = () => {
       this.#answering.set(probe.token, null)
-      this.#settleProbe(offerId, probe, { kind: 'success' }).catch(this.#unreachable)
+      this.#settleProbe(offerId, probe, { kind: 'success' }, null).catch(this.#unreachable)
     }
     this.#answering.set(probe.token, setTimeout(prove, PROBE_PROVEN_MS).unref())
   }
 
-  report(offerId: string, effect: HealthEffect, probe: Probe | null): void {
+  report(offerId: string, effect: HealthEffect, probe: Probe | null, accountId: string): void {
     if (effect.kind === 'rate-limited') this.#limitRate(offerId, effect.retryAfterMs)
     if (effect.kind !== 'refused' && effect.kind !== 'none')
       this.#keysTaken.set(providerOfOffer(offerId), this.#followed.now())
     if (probe !== null && !this.#wasProven(probe)) {
-      this.#settleProbe(offerId, probe, effect).catch(this.#unreachable)
+      this.#settleProbe(offerId, probe, effect, accountId).catch(this.#unreachable)
     } else {
-      this.#note(offerId, effect)
+      this.#note(offerId, effect, accountId)
     }
+  }
+
+  exclude(offerId: string, kinds: string): void {
+    const subject = contentSubject(offerId, kinds)
+    const { view, fleetNow } = this.#followed
+    if (breakerState(view.breaker(subject), fleetNow()) !== 'open')
+      this.#store.exclude(subject).then((entry) => view.setBreaker(subject, entry), this.#unreachable)
   }
 
   state(): SubjectState[] {
@@ -167,14 +188,14 @@ class SharedBoard implements BreakerBoard {
   }
 
   /** Takes note of what an attempt that was no probe showed. */
-  #note(offerId: string, effect: HealthEffect): void {
+  #note(offerId: string, effect: HealthEffect, accountId: string): void {
     if (effect.kind === 'success') this.#counts.success(offerId)
-    if (effect.kind === 'failure') this.#counts.failure(offerId)
+    if (effect.kind === 'failure') this.#counts.failure(offerId, accountId)
     if (effect.kind !== 'refused') return
-    void this.#open(offerId, 'refused', this.#store.refuse(offerId))
+    void this.#open('refused', this.#store.refuse(offerId))
     const takenAt = this.#keysTaken.get(providerOfOffer(offerId)) ?? 0
     if (effect.by === 'provider' && this.#followed.now() - takenAt >= KEY_TAKEN_MS) {
-      void this.#open(providerOfOffer(offerId), 'refused', this.#store.refuseKey(offerId))
+      void this.#open('refused', this.#store.refuseKey(offerId))
     }
   }
 
@@ -186,14 +207,11 @@ class SharedBoard implements BreakerBoard {
   }
 
   /** Takes note of a breaker that a report may have opened. Never rejects. */
-  async #open(
-    subject: string,
-    reason: BreakerEntry['reason'],
-    report: Promise<string | null>,
-  ): Promise<void> {
+  async #open(reason: BreakerEntry['reason'], report: Promise<OpenedBreaker | null>): Promise<void> {
     try {
-      const entry = await report
-      if (entry === null) return
+      const opened = await report
+      if (opened === null) return
+      const { subject, entry } = opened
       this.#followed.view.setBreaker(subject, entry)
       // Whoever opens it says so, once for the fleet; a probe that fails later is no news.
       const alarm = reason === 'refused' ? 'provider-refused' : 'breaker-opened'
@@ -209,13 +227,19 @@ class SharedBoard implements BreakerBoard {
     this.#store.limitRate(offerId, untilMs).catch(this.#unreachable)
   }
 
-  async #settleProbe(offerId: string, { subject, token }: Probe, effect: HealthEffect): Promise<void> {
+  /** `accountId`: whose call the probe was; null for what says nothing against the offer. */
+  async #settleProbe(
+    offerId: string,
+    { subject, token, claimedAtMs }: Probe,
+    effect: HealthEffect,
+    accountId: string | null,
+  ): Promise<void> {
     const { view, fleetNow } = this.#followed
     const before = view.breaker(subject)
-    const level = subject === offerId ? 'offer' : 'provider'
+    const level = subject === providerOfOffer(offerId) ? 'provider' : 'offer'
     const { outcome: wanted, tellsOfOffer } = probeVerdict(effect, level, before?.reason ?? 'failing')
-    if (tellsOfOffer) this.#note(offerId, effect)
-    const entry = before ? formatBreakerEntry(reopened(before, fleetNow())) : ''
+    if (tellsOfOffer && accountId !== null) this.#note(offerId, effect, accountId)
+    const entry = before ? formatBreakerEntry(reopened(before, fleetNow(), claimedAtMs)) : ''
     // Without an entry another call has closed the breaker meanwhile, and there is nothing to reopen.
     const outcome = wanted === 'reopen' && entry === '' ? 'abandon' : wanted
     if (!(await this.#store.settleProbe(subject, token, outcome, entry))) return

@@ -1,6 +1,5 @@
 import { Gauge, type Registry } from 'prom-client'
-import type { BreakerState } from '../src/core/breaker.ts'
-import { providerOfOffer } from '../src/core/breaker.ts'
+import { type BreakerState, offerOfAccountSubject, providerOfOffer } from '../src/core/breaker.ts'
 import type { BreakerBoard } from './breaker-board.ts'
 
 const VALUES: Record<BreakerState, number> = { closed: 0, 'half-open': 1, open: 2 }
@@ -14,11 +13,19 @@ export function exportBreakers(board: BreakerBoard, registry: Registry): void {
     registers: [registry],
     collect() {
       this.reset()
+      // Of the breakers before one account each, whose number is theirs, one series an offer tells that there are some.
+      const ofAccounts = new Set<string>()
       for (const { subject, breaker, reason } of board.state()) {
-        const provider = providerOfOffer(subject)
-        const model = subject.slice(provider.length + 1)
-        if (reason !== null) this.set({ provider, model, reason }, VALUES[breaker])
+        const offerId = offerOfAccountSubject(subject)
+        if (offerId !== null) ofAccounts.add(offerId)
+        else if (reason !== null) this.set({ ...labels(subject), reason }, VALUES[breaker])
       }
+      for (const offerId of ofAccounts) this.set({ ...labels(offerId), reason: 'failing-for-account' }, 2)
     },
   })
+}
+
+function labels(subject: string): { provider: string; model: string } {
+  const provider = providerOfOffer(subject)
+  return { provider, model: subject.slice(provider.length + 1) }
 }

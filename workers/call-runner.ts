@@ -1,43 +1,62 @@
-import type { HoldGate } from '../src/billing/hold-gate.ts'
 import type { CallBody, CallEnvelope, CallJob, SettlementRecord } from '../src/core/call-job.ts'
 import type { CatalogSnapshot } from '../src/core/catalog.ts'
 import type { FrameBody, FrameError } from '../src/core/frames.ts'
 import type { Logger } from '../src/platform/logger.ts'
-import type { Sealer } from '../src/platform/sealing.ts'
+import type { CallBodies } from '../src/relay/call-bodies.ts'
 import { CallOutbox } from '../src/relay/call-outbox.ts'
 import type { FramePublisher } from '../src/relay/frame-publisher.ts'
 import type { ReplyArchive } from '../src/relay/reply-archive.ts'
-import type { AttemptChain, ChainOutcome } from './attempt-chain.ts'
+import {
+  type CallEnding,
+  endingFailedByUs,
+  endingOf,
+  endingOfLost,
+  failedEnding,
+  stoppedInMidStream,
+} from './call-ending.ts'
 import { inCallSpan } from './call-spans.ts'
-import { restoredHold } from './restored-hold.ts'
+import type { AttemptChain } from './chain-call.ts'
+import type { ClaimOfJob, FinishCall } from './finish-calls.ts'
+import { endedHold } from './restored-hold.ts'
 import type { AbortReason, RunningCall, RunningCalls } from './running-calls.ts'
-import type { SettlementOutlet } from './settlement-outlet.ts'
-import { type CallEnd, NO_USAGE, settlementRecord } from './settlement-record.ts'
-import { askTakeover, endOfShown, type Takeover } from './takeover.ts'
+import type { FinishedCall } from './settlement-outbox.ts'
+import { settlementRecord } from './settlement-record.ts'
+import { askTakeover, type Takeover } from './takeover.ts'
 
 export interface CallRunnerDependencies {
   calls: RunningCalls
   publisher: FramePublisher
   chain: AttemptChain
   catalog: () => CatalogSnapshot
-  sealer: Sealer
-  gate: Pick<HoldGate, 'endCall'>
+  bodies: Pick<CallBodies, 'read'>
   archive: ReplyArchive
-  settle: SettlementOutlet
+  /** About how long an answer may be to be kept for repeats. */
+  wholeAnswerBytesMax: number
+  finish: FinishCall
+  /** Keeps a settlement that Redis refuses, until it takes it. */
+  keepUnsent: (call: FinishedCall) => void
   logger: Logger
   clock: () => number
 }
 
 /** One claim of a call by one worker. */
 export interface Claim {
-  /** Which claim of this job it is, from 1. */
+  /** Which claim of this call it is, from 1. */
   number: number
+  /** Which claim of its job it is by now. */
+  ofJob(): ClaimOfJob
+  /** The same, once a renewal under way has ended: it may just put a revived job in the place of a lost one. */
+  ofJobRenewed(): Promise<ClaimOfJob>
   /** Whether no other worker can have claimed the call since. */
   isHeld(): Promise<boolean>
 }
 
-/** What becomes of the job: it is done, goes back to the queue untouched, or is another worker's by now. */
-export type RunResult = 'done' | 'hand-back' | 'lost'
+/**
+ * What became of the call: it is finished, and its job gone; its client was shown its end, but Redis takes nothing, so
+ * its job remains until another claim finds out; its client had been shown its end before, and its job remains to be
+ * completed; it goes back to the queue untouched; or it is another worker's by now.
+ */
+export type RunResult = 'finished' | 'kept' | 'shown' | 'hand-back' | 'lost'
 
 /** A call is claimed this often at the most; one that keeps killing its workers ends. */
 const MAX_CLAIMS = 5
@@ -46,10 +65,10 @@ const WAITED_TOO_LONG: FrameError = {
   code: 'request_timeout',
   message: 'The call waited too long for a free worker. Retry shortly.',
 }
-const INTERRUPTED: FrameError = {
-  code: 'all_providers_failed',
-  message:
-    'The answer broke off and could not be continued. What was delivered is all there is; retry the request.',
+const BODY_GONE: FrameError = {
+  code: 'overloaded',
+  message: 'The gateway cannot take large requests right now. Retry shortly.',
+  retryAfterSeconds: 1,
 }
 const FAILED_INSIDE: FrameError = {
   code: 'internal_error',
@@ -57,38 +76,40 @@ const FAILED_INSIDE: FrameError = {
 }
 
 /**
- * Runs one claimed call to its end: the failover chain, the frames, the settlement. The settlement is
- * enqueued before the client sees the end and before the job completes, so a crash between any two steps
- * neither loses a charge nor doubles one. A worker whose claim was lost settles nothing: the call is another's.
+ * Runs one claimed call to its end: the failover chain, the frames, the settlement. Its client sees the end, the
+ * settlement is enqueued and the job is gone in one atomic step (see finish-calls.ts), which a worker whose claim was
+ * lost cannot take: the call is another's.
  */
 export async function runCall(job: CallJob, claim: Claim, deps: CallRunnerDependencies): Promise<RunResult> {
   const { envelope } = job
   const claimedAt = deps.clock()
   const runsOn = envelope.idempotencyRecord !== null
-  const outbox = new CallOutbox(deps.publisher, envelope.id, envelope.replyChannel, claim.number, runsOn)
+  const outbox = new CallOutbox({
+    publisher: deps.publisher,
+    callId: envelope.id,
+    channel: envelope.replyChannel,
+    fence: claim.number,
+    wholeUpToBytes: runsOn ? deps.wholeAnswerBytesMax : 0,
+  })
   const call = deps.calls.add(envelope.id, outbox, runsOn)
   try {
-    const ended = await inCallSpan(envelope, claim.number, () => play(job, claim.number, call, deps))
+    const played = await inCallSpan(envelope, claim.number, () => play(job, claim.number, call, deps))
     if (isLost(call) || !(await claim.isHeld())) return 'lost'
-    if (typeof ended === 'string') return ended
-    const record = settlementRecord(envelope, ended.end, deps.catalog(), {
-      claimedAt,
-      finishedAt: deps.clock(),
-    })
-    await close(record, ended.last, envelope, outbox, deps)
-    return 'done'
+    if (typeof played === 'string') return played
+    return await finish(played, { envelope, claim, call, claimedAt }, deps)
   } finally {
     deps.calls.remove(call)
   }
 }
 
-const isLost = ({ controller }: RunningCall): boolean =>
-  (controller.signal.reason as AbortReason | undefined) === 'claim-lost'
+const reasonOf = ({ controller }: RunningCall) => controller.signal.reason as AbortReason | undefined
+const isLost = (call: RunningCall): boolean => reasonOf(call) === 'claim-lost'
+const isShutdown = (call: RunningCall): boolean => reasonOf(call) === 'shutdown'
 
-/** How a call ended: what to settle, and the last frame its client gets. */
-interface Ended {
-  end: CallEnd
-  last: FrameBody
+/** A call that ended, with what it asked where anything was produced. */
+interface Played {
+  ending: CallEnding
+  body: CallBody | null
 }
 
 async function play(
@@ -96,25 +117,45 @@ async function play(
   claim: number,
   call: RunningCall,
   deps: CallRunnerDependencies,
-): Promise<Ended | RunResult> {
+): Promise<Played | RunResult> {
   const { envelope } = job
-  if (claim === 1 && deps.clock() > envelope.queueDeadlineAt) return failure(WAITED_TOO_LONG)
+  const failed = (error: FrameError): Played => ({ ending: failedEnding(error), body: null })
+  if (claim === 1 && deps.clock() > envelope.queueDeadlineAt) return failed(WAITED_TOO_LONG)
   try {
     const takeover: Takeover = claim === 1 ? { kind: 'run' } : await askTakeover(call)
-    if (call.controller.signal.reason === ('shutdown' satisfies AbortReason)) return 'hand-back'
-    if (takeover.kind === 'finished') return 'done'
-    if (takeover.kind === 'run' && claim > MAX_CLAIMS) return failure(FAILED_INSIDE)
-    const body = JSON.parse(deps.sealer.open(job.sealedBody, envelope.id)) as CallBody
-    if (takeover.kind === 'end') {
-      const end = await endOfShown(takeover.shown, envelope, body, INTERRUPTED)
-      return { end, last: ['error', INTERRUPTED] }
-    }
+    if (isShutdown(call)) return 'hand-back'
+    if (takeover.kind === 'finished') return 'shown'
+    if (takeover.kind === 'run' && claim > MAX_CLAIMS) return failed(FAILED_INSIDE)
+    const body = await bodyOf(job, deps)
+    if (body === null) return failed(BODY_GONE)
+    if (takeover.kind === 'end') return { ending: await endingOfLost(takeover, { envelope, body }), body }
     const outcome = await deps.chain({ envelope, body, signal: call.controller.signal, sink: sinkFor(call) })
-    return ended(outcome, envelope, call)
+    if (outcome.status === 'cancelled' && isShutdown(call)) {
+      // A stopping worker hands a call back if its client has seen nothing of it.
+      if (!call.outbox.used) return 'hand-back'
+      call.failure = stoppedInMidStream(call.outbox.shownChars)
+    }
+    return { ending: endingOf(outcome, envelope), body }
   } catch (error) {
     deps.logger.error({ err: error, callId: envelope.id }, 'call failed inside the worker')
-    return failure(FAILED_INSIDE)
+    return failed(FAILED_INSIDE)
   }
+}
+
+/** What a call asks; null where it was kept beside the queue and cannot be had. */
+async function bodyOf(
+  { envelope, sealedBody }: CallJob,
+  { bodies, logger }: CallRunnerDependencies,
+): Promise<CallBody | null> {
+  try {
+    const text = await bodies.read(envelope.id, sealedBody)
+    if (text !== null) return JSON.parse(text) as CallBody
+    logger.error({ callId: envelope.id }, 'the body of a call is gone')
+  } catch (error) {
+    if (sealedBody !== null) throw error
+    logger.error({ err: error, callId: envelope.id }, 'the body of a call cannot be read')
+  }
+  return null
 }
 
 const sinkFor = ({ outbox }: RunningCall) => ({
@@ -125,85 +166,86 @@ const sinkFor = ({ outbox }: RunningCall) => ({
     outbox.send(['tool-calls', deltas]),
 })
 
-function ended(outcome: ChainOutcome, envelope: CallEnvelope, call: RunningCall): Ended | RunResult {
-  const reason = call.controller.signal.reason as AbortReason | undefined
-  switch (outcome.status) {
-    case 'completed':
-      return { end: { ...outcome, errorCode: null }, last: lastFrame(outcome, envelope) }
-    case 'failed':
-      return {
-        end: { ...failure(outcome.error).end, attempts: outcome.attempts },
-        last: ['error', outcome.error],
+/**
+ * Finishes a call. Nothing is charged for an answer that nobody was there to hear any more: while its API instance is
+ * not heard of, the call ends neither way, and then as one that the gateway failed.
+ */
+async function finish(
+  { ending: first, body }: Played,
+  run: { envelope: CallEnvelope; claim: Claim; call: RunningCall; claimedAt: number },
+  deps: CallRunnerDependencies,
+): Promise<RunResult> {
+  const { envelope, claim, call, claimedAt } = run
+  const { outbox } = call
+  let ending = first
+  let claimOfJob = claim.ofJob()
+  for (;;) {
+    if (ending.produced && body && call.failure)
+      ending = await endingFailedByUs(ending.produced, call.failure, { envelope, body })
+    const { end, last, produced } = ending
+    const times = { claimedAt, finishedAt: deps.clock() }
+    const ended = settlementRecord(envelope, end, deps.catalog(), times)
+    const record = { ...ended, ...(await closeKey(ended, last, envelope, outbox, deps)) }
+    const finished = { record, hold: endedHold(envelope, BigInt(record.chargePico)) }
+    const result = await deps.finish({
+      ...finished,
+      claim: claimOfJob,
+      channel: envelope.replyChannel,
+      last: outbox.lastFrame(last),
+      mustBeHeard: produced !== null && !call.runsOn && !call.controller.signal.aborted,
+    })
+    switch (result) {
+      case 'finished':
+        outbox.ended(last)
+        return 'finished'
+      case 'lost': {
+        const renewed = await claim.ofJobRenewed()
+        if (renewed === claimOfJob) return 'lost'
+        claimOfJob = renewed
+        break
       }
-    case 'interrupted':
-      return {
-        end: { ...outcome, errorCode: outcome.error.code, finishReason: 'error' },
-        last: ['error', outcome.error],
-      }
-    case 'cancelled': {
-      // A stopping worker hands a call back if its client has seen nothing of it.
-      if (reason === 'shutdown' && !call.outbox.used) return 'hand-back'
-      const shutdown = reason === 'shutdown'
-      return {
-        end: {
-          ...outcome,
-          status: shutdown ? 'interrupted' : 'cancelled',
-          errorCode: shutdown ? INTERRUPTED.code : null,
-          finishReason: shutdown ? 'error' : null,
-        },
-        last: ['error', INTERRUPTED],
-      }
+      case 'gone':
+        // Redis lost the job, or the answer to this very step. To settle a call twice charges it once.
+        if (!(await claim.isHeld())) return 'lost'
+        claimOfJob = claimOfJob === claim.ofJob() ? 'any' : claim.ofJob()
+        break
+      case 'unheard':
+        await deps.publisher.certain(envelope.replyChannel)
+        break
+      case 'refused':
+        await deps.publisher.certain(envelope.replyChannel)
+        if (produced && body && call.failure) break
+        // Its client need not wait: this worker keeps the settlement until Redis takes it, and the job remains.
+        deps.keepUnsent(finished)
+        outbox.send(last)
+        return 'kept'
+      default:
+        return result satisfies never
     }
-    default:
-      return outcome satisfies never
   }
 }
 
-function lastFrame(
-  outcome: Extract<ChainOutcome, { status: 'completed' }>,
-  envelope: CallEnvelope,
-): FrameBody {
-  // Usage is shown where the upstream supplied it; a count of our own is only charged by.
-  const usage = outcome.usageSource === 'upstream' ? outcome.usage : null
-  return envelope.stream
-    ? ['finish', outcome.finishReason, usage]
-    : ['reply', envelope.candidates.indexOf(outcome.served), outcome.message, outcome.finishReason, usage]
-}
-
-function failure(error: FrameError): Ended {
-  return {
-    end: {
-      status: 'failed',
-      errorCode: error.code,
-      finishReason: null,
-      served: null,
-      usage: NO_USAGE,
-      usageSource: 'none',
-      usageClamped: false,
-      attempts: [],
-      firstTokenAt: null,
-    },
-    last: ['error', error],
-  }
-}
-
-async function close(
+/**
+ * What was charged is replayed to a repeat from now on; what came to nothing, or was not charged since the gateway
+ * failed it, frees its Idempotency-Key, so that a retry runs anew. Returns what settlement has to know of the key.
+ */
+async function closeKey(
   record: SettlementRecord,
   last: FrameBody,
   envelope: CallEnvelope,
-  outbox: CallOutbox,
-  { settle, gate, archive, logger }: CallRunnerDependencies,
-): Promise<void> {
-  const { idempotencyRecord } = envelope
-  if (idempotencyRecord !== null) {
-    // What was charged is replayed to a repeat; what came to nothing may run anew.
-    const charged = record.status === 'completed' || record.status === 'interrupted'
-    await (charged ? archive.keep(record.id, [...outbox.frames, last]) : archive.forget(idempotencyRecord))
+  { fence, frames }: CallOutbox,
+  { archive, logger }: Pick<CallRunnerDependencies, 'archive' | 'logger'>,
+): Promise<Pick<SettlementRecord, 'idempotencyDigest'>> {
+  const { id, accountId, idempotencyRecord } = envelope
+  if (idempotencyRecord === null) return {}
+  const call = { id, accountId, idempotencyRecord }
+  const runsAnew = record.status !== 'completed' && BigInt(record.chargePico) === 0n
+  try {
+    if (runsAnew) await archive.forget(call)
+    else await archive.end(call, frames && { fence, frames: [...frames, last] })
+  } catch (error) {
+    // The call ends all the same; a repeat gets no answer of it.
+    logger.warn({ err: error, callId: id }, 'what an Idempotency-Key stands for was not kept')
   }
-  await settle({ record, hold: restoredHold(envelope, false) })
-  // Frees the key's place before its client can know that the call is over.
-  gate.endCall(record.accountId, record.keyId, record.id).catch((error) => {
-    logger.warn({ err: error, callId: record.id }, 'concurrency place not freed; settlement will')
-  })
-  outbox.send(last)
+  return runsAnew ? {} : { idempotencyDigest: idempotencyRecord }
 }

@@ -1,7 +1,7 @@
 import type { CallEnvelope, SettlementRecord } from '../src/core/call-job.ts'
 import { DISPATCH_QUEUE, SETTLEMENT_QUEUE } from '../src/platform/queues.ts'
 import { inSpan, queueAttributes, tracesAreOn } from '../src/platform/tracing.ts'
-import type { AttemptOutcome, AttemptPlan } from './attempt.ts'
+import type { AttemptOutcome, AttemptPlan } from './attempt-plan.ts'
 import type { AttemptRequest } from './providers/provider.ts'
 
 /** A batch links to this many of its calls' traces at the most. */
@@ -67,7 +67,7 @@ export function inAttemptSpan(
 /** The settling of a batch, linked to the traces of its calls. */
 export function inSettlementSpan<T>(records: readonly SettlementRecord[], run: () => Promise<T>): Promise<T> {
   if (!tracesAreOn()) return run()
-  const links = records.flatMap(({ traceparent }) => traceparent ?? []).slice(0, MAX_LINKS)
+  const links = records.flatMap((record) => record?.traceparent ?? []).slice(0, MAX_LINKS)
   const attributes = {
     ...queueAttributes(SETTLEMENT_QUEUE, 'process'),
     'messaging.batch.message_count': records.length,

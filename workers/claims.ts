@@ -1,6 +1,7 @@
 import type { CallEnvelope, CallJob } from '../src/core/call-job.ts'
 import type { CallId } from '../src/core/ids.ts'
 import type { Logger } from '../src/platform/logger.ts'
+import { isRefusedWrite } from '../src/platform/redis.ts'
 import type { EpochWatch } from '../src/platform/redis-epoch.ts'
 import type { RunningCalls } from './running-calls.ts'
 
@@ -26,12 +27,14 @@ export interface ClaimsOptions {
   clock: () => number
   /** Renews locks for `lockMs`; returns the calls whose lock is no longer ours. */
   extend(callIds: string[]): Promise<string[]>
+  /** Renews a lock that lapsed while nobody else claimed the call; `number` counts the claims of this job. */
+  retake(callId: string, number: number): Promise<boolean>
   /** Puts a call back whose job Redis lost; false when somebody else has it. */
   revive(job: CallJob): Promise<boolean>
   /** Renews a revived call; false when another worker claimed it. */
   keepRevived(callId: string): Promise<boolean>
   /** Takes a revived call off the queue: it has ended. */
-  removeRevived(callId: string): Promise<void>
+  removeRevived(callId: string): Promise<unknown>
 }
 
 /** A lock whose renewal is older than this part of its life is not trusted without asking. */
@@ -39,8 +42,9 @@ const TRUSTED_LOCK_PART = 2 / 3
 
 /**
  * The calls one worker has claimed. States of a claim: held (a lock in Redis, renewed) → lost (another worker
- * has the call: its run here ends, and settles nothing), or → revived. A lock that went with all of Redis's
- * data is not lost: nobody else can have the call, so it runs on, and is put back into the queue.
+ * has the call: its run here ends, and settles nothing), or → revived. A lock that lapsed while nobody else
+ * claimed the call is taken again: this worker or Redis stood still. A lock that went with all of Redis's data is
+ * not lost either: nobody else can have the call, so it runs on, and is put back into the queue.
  */
 export class Claims {
   private readonly held = new Map<string, HeldClaim>()
@@ -72,8 +76,17 @@ export class Claims {
   /** Whether a claim still stands. Asks Redis only when this process may have slept through a renewal. */
   async isHeld(claim: HeldClaim): Promise<boolean> {
     const { clock, lockMs } = this.options
-    if (clock() - claim.renewedAt > lockMs * TRUSTED_LOCK_PART) await this.renewSome([claim])
+    if (clock() - claim.renewedAt > lockMs * TRUSTED_LOCK_PART)
+      await this.renewSome([claim]).catch((error) => {
+        // Where nothing can be written nobody can claim.
+        if (!isRefusedWrite(error)) throw error
+      })
     return this.isOurs(claim)
+  }
+
+  /** Resolves once a renewal under way, if any, has ended. */
+  renewed(): Promise<void> {
+    return this.renewing
   }
 
   /** Renews every claim; ends the runs of those that are lost, and revives those that Redis lost. Never rejects. */
@@ -109,9 +122,9 @@ export class Claims {
     if (missed.length > 0) await this.decide(missed, await epoch.check())
   }
 
-  /** Whether locks that are gone were lost to another worker or with Redis. */
+  /** Whether locks that are gone lapsed, were lost to another worker, or went with Redis. */
   private async decide(missed: HeldClaim[], epochNow: string): Promise<void> {
-    const { calls, clock, logger, revive, removeRevived } = this.options
+    const { calls, clock, logger, retake, revive, removeRevived } = this.options
     await Promise.all(
       missed.map(async (claim) => {
         const callId = callIdOf(claim)
@@ -121,6 +134,12 @@ export class Claims {
           Object.assign(claim, { isRevived: true, epoch: epochNow, renewedAt: askedAt })
           // It ended meanwhile, and could not know that there was something to remove.
           if (!this.isOurs(claim)) await removeRevived(callId)
+          return
+        }
+        if (!this.isOurs(claim)) return
+        const ofThisJob = claim.number - (claim.job.claims ?? 0)
+        if (!isOrphan && !claim.isRevived && (await retake(callId, ofThisJob))) {
+          claim.renewedAt = askedAt
           return
         }
         if (!this.isOurs(claim)) return

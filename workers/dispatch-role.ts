@@ -4,6 +4,9 @@ import { watchOverlay } from '../src/catalog/catalog-overlay.ts'
 import { createCatalogStore } from '../src/catalog/catalog-store.ts'
 import { openProviderKeyVault } from '../src/catalog/provider-key-vault.ts'
 import type { Config } from '../src/config.ts'
+import { newId } from '../src/core/ids.ts'
+import { createCallJobs } from '../src/platform/call-jobs.ts'
+import { startFleetClock } from '../src/platform/fleet-clock.ts'
 import type { Logger } from '../src/platform/logger.ts'
 import { pollEvery } from '../src/platform/poll-every.ts'
 import { createPostgres } from '../src/platform/postgres.ts'
@@ -17,6 +20,7 @@ import {
 import { checkRedisSettings, createRedis } from '../src/platform/redis.ts'
 import { createEpochReader, watchEpoch } from '../src/platform/redis-epoch.ts'
 import { createSealer } from '../src/platform/sealing.ts'
+import { createCallBodies } from '../src/relay/call-bodies.ts'
 import { listenForControl } from '../src/relay/control-listener.ts'
 import { FramePublisher } from '../src/relay/frame-publisher.ts'
 import { createReplyArchive } from '../src/relay/reply-archive.ts'
@@ -25,15 +29,18 @@ import { createAttemptMeter } from './attempt-meter.ts'
 import { createBreakerBoard } from './breaker-board.ts'
 import { exportBreakers } from './breaker-metrics.ts'
 import { createCallTally } from './call-tally.ts'
-import { DispatchWorker, openDispatchJobs } from './dispatch-worker.ts'
+import { openDispatchJobs } from './dispatch-jobs.ts'
+import { DispatchWorker } from './dispatch-worker.ts'
+import { createFinisher, createFinishScript } from './finish-calls.ts'
+import { createHeldBodies } from './held-bodies.ts'
 import { createMeasureLog } from './measure-log.ts'
+import { warmTokenizer } from './providers/count-tokens.ts'
 import { createProviderRegistry } from './providers/registry.ts'
 import { createTransport } from './providers/transport.ts'
 import { createRedisRecovery, type Doubt } from './redis-recovery.ts'
 import { createRetryBudget } from './retry-budget.ts'
 import { RunningCalls } from './running-calls.ts'
 import { SettlementOutbox } from './settlement-outbox.ts'
-import { createSettlementOutlet } from './settlement-outlet.ts'
 
 /** How often settlements are confirmed. */
 const CONFIRM_MS = 1_000
@@ -60,15 +67,21 @@ export async function startDispatchRole(
   const queueRedis = redisFor('queue')
   const subscriber = redisFor('control')
   await checkRedisSettings(redis, logger)
+  const fleetClock = await startFleetClock({ redis, logger })
 
   const overlay = await watchOverlay({ redis, subscriber, logger })
   const catalog = await createCatalogStore({ ...config, environment: process.env, overlay, logger })
   const calls = new RunningCalls()
+  const workerId = newId('worker')
   const publisher = new FramePublisher({
+    worker: workerId,
     redis,
     logger,
-    onUnheard: (channel) => calls.abortChannel(channel),
+    onLost: (frames) => calls.noteLost(frames),
+    onUnheard: (channel, heardAt) => calls.abortChannel(channel, heardAt),
     openChannels: () => calls.channels(),
+    onRound: () => calls.markSent(Date.now()),
+    clock: Date.now,
   })
   const transport = createTransport(config)
   // Connects when the first call on a client's own key comes.
@@ -109,10 +122,28 @@ export async function startDispatchRole(
     max: config.unconfirmedSettlementsMax,
   })
   const tally = createCallTally(registry, report)
-  const outlet = createSettlementOutlet((calls) => outbox.enqueue(calls))
+  const finish = createFinisher({
+    // Over the connection of the publisher: what was sent before arrives before the last frames.
+    run: createFinishScript(redis, workerId, Date.now),
+    flush: () => publisher.flush(),
+    outbox,
+  })
+  const bodies = createCallBodies({
+    ...config,
+    name: 'switchyard-dispatch-bodies',
+    sealer: createSealer(config.masterKeys, 'call-body'),
+    logger,
+  })
   const worker = new DispatchWorker({
-    jobs: openDispatchJobs(queueRedis, config.jobLockMs, logger),
+    jobs: openDispatchJobs({
+      redis: queueRedis,
+      blocking: redisFor('wake'),
+      lockMs: config.jobLockMs,
+      logger,
+      clock: Date.now,
+    }),
     dispatchQueue,
+    callJobs: createCallJobs(redis),
     epoch,
     concurrency: config.workerConcurrency,
     lockMs: config.jobLockMs,
@@ -133,24 +164,32 @@ export async function startDispatchRole(
       budget,
       settings: config,
       logger,
-      now: Date.now,
+      now: fleetClock.now,
       random: Math.random,
     }),
     catalog: catalog.snapshot,
-    sealer: createSealer(config.masterKeys, 'call-body'),
-    archive: createReplyArchive(redis, createSealer(config.masterKeys, 'kept-reply')),
+    bodies: createHeldBodies(bodies, config),
+    archive: createReplyArchive(redis, createSealer(config.masterKeys, 'kept-reply'), config.keptReplies),
+    wholeAnswerBytesMax: config.keptReplies.perAnswer,
     gate,
-    settle: (call) => {
+    keepUnsent(call) {
       tally(call.record)
-      return outlet(call)
+      outbox.keepUnsent(call)
+    },
+    async finish(call) {
+      const result = await finish(call)
+      if (result === 'finished') tally(call.record)
+      return result
     },
     logger,
     clock: Date.now,
+    fleetClock: fleetClock.now,
   })
   const recovery = createRedisRecovery({ claims: worker.claims, outbox, gate, logger })
   restate = recovery.restate
   const stopConfirming = pollEvery(CONFIRM_MS, recovery.confirm, () => undefined)
-  await listenForControl(subscriber, (message) => calls.control(message))
+  await listenForControl(subscriber, workerId, (message) => calls.control(message))
+  await warmTokenizer()
   await worker.start()
   report.start(redis, () => ({ inFlightCalls: calls.size, concurrency: config.workerConcurrency }))
 
@@ -160,6 +199,7 @@ export async function startDispatchRole(
       await report.stop()
       stopConfirming()
       epoch.stop()
+      fleetClock.stop()
       publisher.stop()
       await Promise.all([ownKeys.stop(), board.close(), measures.close(), budget.close(), transport.close()])
       await Promise.all([dispatchQueue.close(), settlementQueue.close()])
@@ -169,7 +209,7 @@ export async function startDispatchRole(
       await redis.quit()
       queueRedis.disconnect()
       subscriber.disconnect()
-      await keysPostgres.$disconnect()
+      await Promise.all([keysPostgres.$disconnect(), bodies.close()])
     },
   }
 }

@@ -21,5 +21,8 @@ export function announcingFirst(listener: ContentListener, announce: () => void)
       first()
       listener.toolCalls(deltas)
     },
+    thinking(bytes) {
+      listener.thinking?.(bytes)
+    },
   }
 }

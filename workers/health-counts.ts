@@ -1,34 +1,43 @@
-interface Counts {
+import { accountSubject } from '../src/core/breaker.ts'
+
+/** What calls at an offer showed. */
+export interface HealthBatch {
+  offerId: string
+  /** Whose calls failed; null for successes, which count for everybody. */
+  accountId: string | null
   failures: number
   successes: number
 }
 
 /**
  * Gathers what attempts showed until it is sent: failures at once, successes about once a second. At most
- * one batch of an offer is under way; what happens meanwhile goes with the next, so a slow Redis is never
- * flooded.
+ * one batch of an offer, and of an account there, is under way; what happens meanwhile goes with the next, so a slow
+ * Redis is never flooded.
  */
 export class HealthCounts {
-  readonly #send: (offerId: string, failures: number, successes: number) => Promise<void>
-  readonly #pending = new Map<string, Counts>()
+  readonly #send: (batch: HealthBatch) => Promise<void>
+  readonly #pending = new Map<string, HealthBatch>()
   readonly #sending = new Map<string, Promise<void>>()
 
   /** `send` must not reject. */
-  constructor(send: (offerId: string, failures: number, successes: number) => Promise<void>) {
+  constructor(send: (batch: HealthBatch) => Promise<void>) {
     this.#send = send
   }
 
   success(offerId: string): void {
-    this.#of(offerId).successes++
+    this.#of(offerId, offerId, null).successes++
   }
 
-  failure(offerId: string): void {
-    this.#of(offerId).failures++
+  failure(offerId: string, accountId: string): void {
+    const key = accountSubject(offerId, accountId)
+    this.#of(key, offerId, accountId).failures++
+    // What speaks for the offer is heard before what speaks against it.
     this.#flush(offerId)
+    this.#flush(key)
   }
 
   flush(): void {
-    for (const offerId of this.#pending.keys()) this.#flush(offerId)
+    for (const key of this.#pending.keys()) this.#flush(key)
   }
 
   /** Resolves when what is under way has arrived. */
@@ -36,23 +45,23 @@ export class HealthCounts {
     while (this.#sending.size > 0) await Promise.all(this.#sending.values())
   }
 
-  #of(offerId: string): Counts {
-    let counts = this.#pending.get(offerId)
-    if (!counts) {
-      counts = { failures: 0, successes: 0 }
-      this.#pending.set(offerId, counts)
+  #of(key: string, offerId: string, accountId: string | null): HealthBatch {
+    let batch = this.#pending.get(key)
+    if (!batch) {
+      batch = { offerId, accountId, failures: 0, successes: 0 }
+      this.#pending.set(key, batch)
     }
-    return counts
+    return batch
   }
 
-  #flush(offerId: string): void {
-    const counts = this.#pending.get(offerId)
-    if (!counts || this.#sending.has(offerId)) return
-    this.#pending.delete(offerId)
-    const sent = this.#send(offerId, counts.failures, counts.successes).finally(() => {
-      this.#sending.delete(offerId)
-      if ((this.#pending.get(offerId)?.failures ?? 0) > 0) this.#flush(offerId)
+  #flush(key: string): void {
+    const batch = this.#pending.get(key)
+    if (!batch || this.#sending.has(key)) return
+    this.#pending.delete(key)
+    const sent = this.#send(batch).finally(() => {
+      this.#sending.delete(key)
+      if ((this.#pending.get(key)?.failures ?? 0) > 0) this.#flush(key)
     })
-    this.#sending.set(offerId, sent)
+    this.#sending.set(key, sent)
   }
 }

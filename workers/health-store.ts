@@ -1,5 +1,8 @@
 import { readFileSync } from 'node:fs'
+import type { Passed } from '../src/catalog/offer-health-view.ts'
 import {
+  accountShare,
+  accountSubject,
   BREAKER_FAILURE_PERCENT,
   type BreakerEntry,
   firstCooldownMs,
@@ -17,6 +20,7 @@ import {
   healthRefusals,
   healthWindow,
 } from '../src/platform/redis-keys.ts'
+import type { HealthBatch } from './health-counts.ts'
 
 const REPORT = readFileSync(new URL('./report-health.lua', import.meta.url), 'utf8')
 const REFUSE_PROVIDER = readFileSync(new URL('./refuse-provider.lua', import.meta.url), 'utf8')
@@ -37,18 +41,28 @@ export interface BreakerSettings {
   breakerCooldownMs: number
 }
 
+export interface OpenedBreaker {
+  subject: string
+  /** As kept in Redis. */
+  entry: string
+}
+
 /** Offer health as Redis keeps it for the fleet. Every method is one round trip and may reject. */
 export interface HealthStore {
-  /** Adds to the offer's window. Returns the entry of its breaker when that opened it, else null. */
-  count(offerId: string, failures: number, successes: number): Promise<string | null>
-  /** Opens the breaker of an offer that refuses us. Returns its entry when that opened it, else null. */
-  refuse(offerId: string): Promise<string | null>
-  /** Notes that our key was refused at an offer. Returns the entry of the provider's breaker when that opened it. */
-  refuseKey(offerId: string): Promise<string | null>
+  /** Adds to the offer's window. Returns the breaker that this opened: the offer's, the account's, or null. */
+  count(batch: HealthBatch): Promise<OpenedBreaker | null>
+  /** Opens the breaker of an offer that refuses us. Returns it when that opened it, else null. */
+  refuse(offerId: string): Promise<OpenedBreaker | null>
+  /** Notes that our key was refused at an offer. Returns the provider's breaker when that opened it. */
+  refuseKey(offerId: string): Promise<OpenedBreaker | null>
+  /** Opens the breaker of an offer for some kinds of content. Returns its entry. */
+  exclude(subject: string): Promise<string>
   limitRate(offerId: string, untilMs: number): Promise<void>
-  forgetRateLimits(offerIds: readonly string[]): Promise<void>
+  forget(passed: Passed): Promise<void>
   /** False when another call holds the probe. It is free again after `lifetimeMs`, should its worker die. */
   claimProbe(subject: string, token: string, lifetimeMs: number): Promise<boolean>
+  /** The probe is held for `lifetimeMs` from now. */
+  keepProbe(subject: string, lifetimeMs: number): Promise<void>
   /** `entry` is what a reopened breaker gets. False when the token is not the holder's. */
   settleProbe(
     subject: string,
@@ -71,14 +85,18 @@ export function createHealthStore(redis: Redis, settings: BreakerSettings, now: 
   }
 
   const report = async (
-    offerId: string,
-    failures: number,
-    successes: number,
+    { offerId, accountId, failures, successes }: HealthBatch,
     reason: BreakerEntry['reason'],
-  ): Promise<string | null> => {
+  ): Promise<OpenedBreaker | null> => {
     const entry = newEntry(reason)
+    const account = accountSubject(offerId, accountId ?? '')
     const opened = await reportScript(
-      [healthWindow(offerId), HEALTH_BREAKERS, healthKeyTaken(providerOfOffer(offerId))],
+      [
+        healthWindow(offerId),
+        HEALTH_BREAKERS,
+        healthKeyTaken(providerOfOffer(offerId)),
+        healthWindow(account),
+      ],
       [
         offerId,
         now(),
@@ -91,14 +109,17 @@ export function createHealthStore(redis: Redis, settings: BreakerSettings, now: 
         reason === 'refused' ? 1 : 0,
         HEALTH_CHANNEL,
         KEY_TAKEN_MS,
+        account,
+        accountShare(settings.breakerFailures),
       ],
     )
-    return opened === 1 ? entry : null
+    if (opened === 0) return null
+    return { subject: opened === 2 ? account : offerId, entry }
   }
 
   return {
-    count: (offerId, failures, successes) => report(offerId, failures, successes, 'failing'),
-    refuse: (offerId) => report(offerId, 0, 0, 'refused'),
+    count: (batch) => report(batch, 'failing'),
+    refuse: (offerId) => report({ offerId, accountId: null, failures: 0, successes: 0 }, 'refused'),
 
     async refuseKey(offerId) {
       const provider = providerOfOffer(offerId)
@@ -107,7 +128,17 @@ export function createHealthStore(redis: Redis, settings: BreakerSettings, now: 
         [healthRefusals(provider), healthKeyTaken(provider), HEALTH_BREAKERS],
         [provider, offerId, REFUSALS_MS, REFUSALS_PROVING, entry, HEALTH_CHANNEL],
       )
-      return opened === 1 ? entry : null
+      return opened === 1 ? { subject: provider, entry } : null
+    },
+
+    async exclude(subject) {
+      const entry = newEntry('underestimated')
+      await redis
+        .multi()
+        .hset(HEALTH_BREAKERS, subject, entry)
+        .publish(HEALTH_CHANNEL, JSON.stringify(['breaker', subject, entry]))
+        .exec()
+      return entry
     },
 
     async limitRate(offerId, untilMs) {
@@ -119,12 +150,17 @@ export function createHealthStore(redis: Redis, settings: BreakerSettings, now: 
         .exec()
     },
 
-    async forgetRateLimits(offerIds) {
-      if (offerIds.length > 0) await redis.hdel(HEALTH_RATE_LIMITED, ...offerIds)
+    async forget({ limited, unprobed }) {
+      if (limited.length > 0) await redis.hdel(HEALTH_RATE_LIMITED, ...limited)
+      if (unprobed.length > 0) await redis.hdel(HEALTH_BREAKERS, ...unprobed)
     },
 
     async claimProbe(subject, token, lifetimeMs) {
       return (await redis.set(healthProbe(subject), token, 'PX', Math.ceil(lifetimeMs), 'NX')) === 'OK'
+    },
+
+    async keepProbe(subject, lifetimeMs) {
+      await redis.pexpire(healthProbe(subject), lifetimeMs)
     },
 
     async settleProbe(subject, token, outcome, entry) {

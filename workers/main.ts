@@ -1,6 +1,9 @@
 import { readConfig } from '../src/config.ts'
+import { checkNamedStatements } from '../src/platform/check-named-statements.ts'
+import { explainFailedStart } from '../src/platform/explain-failed-start.ts'
 import { createLogger } from '../src/platform/logger.ts'
 import { createMetrics, serveMetrics } from '../src/platform/metrics.ts'
+import { stopOnSignal } from '../src/platform/stop-on-signal.ts'
 import { startTracing } from '../src/platform/tracing.ts'
 import { startDispatchRole } from './dispatch-role.ts'
 import { startSettlementRole } from './settlement-role.ts'
@@ -14,22 +17,23 @@ if (role !== 'dispatch' && role !== 'settlement') {
   process.exit(2)
 }
 process.title = `switchyard-${role}`
+const started = explainFailedStart(process.title)
 const config = readConfig(process.env)
+await checkNamedStatements(config.databaseUrl)
 const tracing = await startTracing(role, process.env)
 const logger = createLogger(config.logLevel, role)
 const metrics = createMetrics(role)
 const worker = await ROLES[role](config, logger, metrics)
-serveMetrics(metrics, config.metricsPort, config.host, logger)
+serveMetrics(metrics, config.metricsPort, config.metricsHost, logger)
 logger.info('worker runs')
+started()
 
-let stopping = false
-async function stop(signal: string): Promise<void> {
-  if (stopping) return
-  stopping = true
-  logger.info({ signal }, 'worker stops')
-  await worker.stop()
-  await tracing.stop()
-  process.exit(0)
-}
-process.on('SIGTERM', () => void stop('SIGTERM'))
-process.on('SIGINT', () => void stop('SIGINT'))
+stopOnSignal({
+  name: 'worker',
+  graceMs: config.shutdownGraceMs,
+  async stop() {
+    await worker.stop()
+    await tracing.stop()
+  },
+  logger,
+})

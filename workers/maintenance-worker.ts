@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto'
 import type { BillingMetrics } from '../src/billing/billing-metrics.ts'
 import { type DriftCheckDependencies, repairDrift } from '../src/billing/drift-check.ts'
 import { type HoldSweepDependencies, sweepHolds } from '../src/billing/hold-sweep.ts'
+import type { CallJobs } from '../src/platform/call-jobs.ts'
 import { createFindQueuedCalls, type FindQueuedCalls } from '../src/platform/queued-calls.ts'
-import type { DispatchQueue, SettlementQueue } from '../src/platform/queues.ts'
+import type { SettlementQueue } from '../src/platform/queues.ts'
 import type { Redis } from '../src/platform/redis.ts'
 import type { ReadEpoch } from '../src/platform/redis-epoch.ts'
 import { lockKey } from '../src/platform/redis-keys.ts'
@@ -21,11 +22,13 @@ export interface MaintenanceOptions
   extends Omit<HoldSweepDependencies, 'findQueued'>,
     DriftCheckDependencies {
   redis: Redis
-  dispatchQueue: DispatchQueue
+  callJobs: Pick<CallJobs, 'exists'>
   settlementQueue: SettlementQueue
   metrics: BillingMetrics
   /** Says how old Redis's data is; nothing is swept while it is young. Absent: it is old enough. */
   readEpoch?: ReadEpoch
+  /** Deletes what PostgreSQL keeps for a while only. */
+  prune?: () => Promise<void>
   clock: () => number
   everyMs?: number
 }
@@ -86,39 +89,34 @@ export async function runMaintenance(
   try {
     const report: MaintenanceReport = { accounts: 0, lostCalls: 0, driftedGates: 0, openHolds: 0 }
     const accountIds = await options.gate.accounts()
+    report.lostCalls = await sweepHolds(accountIds, options.clock(), {
+      ...options,
+      findQueued: findQueuedBy(options),
+    })
+    options.metrics.lostCalls.inc(report.lostCalls)
     for (let start = 0; start < accountIds.length && !isStopped(); start += ACCOUNTS_AT_ONCE) {
       const some = accountIds.slice(start, start + ACCOUNTS_AT_ONCE)
-      const { lostCalls, driftedGates, openHolds } = await maintain(some, options)
+      const { drifted, openHolds } = await repairDrift(some, options)
+      options.metrics.driftedGates.inc(drifted)
       report.accounts += some.length
-      report.lostCalls += lostCalls
-      report.driftedGates += driftedGates
+      report.driftedGates += drifted
       report.openHolds += openHolds
     }
-    if (!isStopped()) options.metrics.openHolds.set(report.openHolds)
+    if (isStopped()) return report
+    options.metrics.openHolds.set(report.openHolds)
+    await options.prune?.()
     return report
   } finally {
     await redis.eval(RELEASE_LOCK, 1, lock, token)
   }
 }
 
-async function maintain(
-  accountIds: string[],
-  options: MaintenanceOptions,
-): Promise<Omit<MaintenanceReport, 'accounts'>> {
-  const { dispatchQueue, settlementQueue, metrics, clock } = options
-  const findInQueues = createFindQueuedCalls(dispatchQueue, settlementQueue)
-  // A hold may be back before the job it belongs to. Asked afterwards: the data may be lost while we look.
-  const findQueued: FindQueuedCalls = async (callIds) => {
+/** A hold may be back before the job it belongs to. Asked afterwards: the data may be lost while we look. */
+function findQueuedBy({ callJobs, settlementQueue, readEpoch }: MaintenanceOptions): FindQueuedCalls {
+  const findInQueues = createFindQueuedCalls(callJobs, settlementQueue)
+  return async (callIds) => {
     const queued = await findInQueues(callIds)
-    const isYoung = options.readEpoch && (await options.readEpoch()).ageMs < YOUNG_MS
+    const isYoung = readEpoch && (await readEpoch()).ageMs < YOUNG_MS
     return isYoung ? new Set(callIds) : queued
   }
-  const lost = await Promise.all(
-    accountIds.map((accountId) => sweepHolds(accountId, clock(), { ...options, findQueued })),
-  )
-  const lostCalls = lost.reduce((sum, count) => sum + count, 0)
-  const { drifted: driftedGates, openHolds } = await repairDrift(accountIds, options)
-  metrics.lostCalls.inc(lostCalls)
-  metrics.driftedGates.inc(driftedGates)
-  return { lostCalls, driftedGates, openHolds }
 }

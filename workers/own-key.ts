@@ -1,6 +1,6 @@
 import type { ProviderKeyVault, VaultAnswer } from '../src/catalog/provider-key-vault.ts'
 import { type AttemptFailure, attemptFailure } from '../src/core/attempt-failure.ts'
-import type { AttemptOutcome, AttemptPlan } from './attempt.ts'
+import type { AttemptOutcome, AttemptPlan } from './attempt-plan.ts'
 import { within } from './within.ts'
 
 /** With which key an attempt goes to its provider. */
@@ -44,8 +44,8 @@ export function noteReception(keyId: string, outcome: AttemptOutcome, vault: Pro
   if (outcome.kind === 'finished') return vault.note(keyId, 'accepted')
   if (outcome.kind !== 'failed' || outcome.failure.kind !== 'refused') return
   const { httpStatus } = outcome.failure
-  // 404 is about the model, and without a status no provider was asked.
-  if (httpStatus === 401) vault.note(keyId, 'unauthorized')
+  // 404 is about the model, and without a status no provider was asked. One wire refuses a key with a 400.
+  if (httpStatus === 401 || httpStatus === 400) vault.note(keyId, 'unauthorized')
   if (httpStatus === 402) vault.note(keyId, 'payment_required')
   if (httpStatus === 403) vault.note(keyId, 'forbidden')
 }

@@ -1,4 +1,5 @@
 import type { ToolCallDelta } from '../src/core/completion.ts'
+import { PrefixMatch } from './prefix-match.ts'
 import type { ContentListener } from './providers/provider.ts'
 
 /**
@@ -6,21 +7,20 @@ import type { ContentListener } from './providers/provider.ts'
  * already has: compares before a byte is passed on, and stops the attempt at the first difference.
  */
 export class PrefixGuard implements ContentListener {
-  readonly #expected: string
+  readonly #match: PrefixMatch
   readonly #onward: ContentListener
   readonly #stop: () => void
-  #matched = 0
   #differs = false
 
   constructor(expected: string, onward: ContentListener, stop: () => void) {
-    this.#expected = expected
+    this.#match = new PrefixMatch(expected)
     this.#onward = onward
     this.#stop = stop
   }
 
   /** True once the attempt has said all of what was expected and nothing else. */
   get hasTakenOver(): boolean {
-    return !this.#differs && this.#matched === this.#expected.length
+    return !this.#differs && this.#match.isComplete
   }
 
   get differs(): boolean {
@@ -28,19 +28,10 @@ export class PrefixGuard implements ContentListener {
   }
 
   text(text: string): void {
-    if (this.hasTakenOver) {
-      this.#onward.text(text)
-      return
-    }
     if (this.#differs) return
-    const rest = this.#expected.length - this.#matched
-    const compared = Math.min(rest, text.length)
-    if (!this.#expected.startsWith(text.slice(0, compared), this.#matched)) {
-      this.#mismatch()
-      return
-    }
-    this.#matched += compared
-    if (text.length > compared) this.#onward.text(text.slice(compared))
+    const beyond = this.#match.next(text)
+    if (beyond === null) this.#mismatch()
+    else if (beyond !== '') this.#onward.text(beyond)
   }
 
   refusal(text: string): void {

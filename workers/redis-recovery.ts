@@ -1,7 +1,7 @@
 import type { HoldGate, RestoredHold } from '../src/billing/hold-gate.ts'
 import type { Logger } from '../src/platform/logger.ts'
 import type { Claims } from './claims.ts'
-import { restoredHold } from './restored-hold.ts'
+import { runningHold } from './restored-hold.ts'
 import type { SettlementOutbox } from './settlement-outbox.ts'
 
 /** What became doubtful: everything this worker ever wrote, or what it wrote last. */
@@ -77,7 +77,7 @@ function* runningHolds(doubt: Doubt, { claims, outbox }: RedisRecoveryDependenci
   const ended = new Set([...outbox.holds()].map((hold) => hold.callId))
   for (const { envelope, number } of claims.running()) {
     const isDoubtful = doubt === 'reconnected' && number > 1
-    if (!isDoubtful && !ended.has(envelope.id)) yield restoredHold(envelope, true)
+    if (!isDoubtful && !ended.has(envelope.id)) yield runningHold(envelope)
   }
 }
 

@@ -24,9 +24,11 @@ export interface SettlementOutboxDependencies {
 interface UnconfirmedJob {
   /** Null until it is enqueued. */
   jobId: string | null
-  calls: FinishedCall[]
+  calls: readonly FinishedCall[]
   /** The stretch in which it was first looked at after it was enqueued; null before. */
   stretch: string | null
+  /** Redis may have lost it, and it is not enqueued again yet. */
+  mustResend: boolean
 }
 
 /** Jobs looked for by one command, so that a long backlog does not make it a long one. */
@@ -53,13 +55,36 @@ export class SettlementOutbox {
     return this.size
   }
 
-  /** Enqueues a settlement job. Once this resolves, only the loss of both Redis and this worker can lose it. */
-  async enqueue(calls: FinishedCall[]): Promise<void> {
-    const job: UnconfirmedJob = { jobId: null, calls, stretch: null }
+  /**
+   * Keeps calls that `send` finishes under one settlement job; it answers which of them it did. Once this resolves,
+   * only the loss of both Redis and this worker can lose those. When it rejects nothing is kept: the calls have not
+   * ended, and whoever claims them next settles them.
+   */
+  async keep(
+    jobId: string,
+    calls: readonly FinishedCall[],
+    send: () => Promise<readonly FinishedCall[]>,
+  ): Promise<void> {
+    const job: UnconfirmedJob = { jobId: null, calls, stretch: null, mustResend: false }
     this.jobs.add(job)
     this.size += calls.length
     if (this.size > this.deps.max) this.letOldestGo()
-    job.jobId = await this.deps.enqueue(recordsOf(job))
+    try {
+      const finished = await send()
+      if (finished.length === 0) return this.drop(job)
+      if (this.jobs.has(job)) this.size -= calls.length - finished.length
+      Object.assign(job, { jobId, calls: finished })
+    } catch (error) {
+      this.drop(job)
+      throw error
+    }
+  }
+
+  /** Keeps a call that Redis takes no settlement of; `confirm` enqueues it as soon as Redis does. */
+  keepUnsent(call: FinishedCall): void {
+    this.jobs.add({ jobId: null, calls: [call], stretch: null, mustResend: true })
+    this.size += 1
+    if (this.size > this.deps.max) this.letOldestGo()
   }
 
   /**
@@ -69,6 +94,7 @@ export class SettlementOutbox {
    */
   async confirm(): Promise<void> {
     const { jobsLeft, stretch } = this.deps
+    await this.resend()
     const current = await stretch()
     const seen: UnconfirmedJob[] = []
     for (const job of this.jobs) {
@@ -91,15 +117,23 @@ export class SettlementOutbox {
     for (const { calls } of this.jobs) for (const { hold } of calls) yield hold
   }
 
-  /** Enqueues everything again that is not confirmed; returns how many calls. Their holds must stand by now. */
+  /**
+   * Enqueues everything again that is not confirmed; returns how many calls. Their holds must stand by now. What
+   * cannot be enqueued is tried again by the next `confirm`.
+   */
   async restate(): Promise<number> {
-    const jobs = [...this.jobs].filter((job) => job.jobId !== null)
+    for (const job of this.jobs) if (job.jobId !== null) job.mustResend = true
+    return this.resend()
+  }
+
+  private async resend(): Promise<number> {
+    const jobs = [...this.jobs].filter((job) => job.mustResend)
     for (let start = 0; start < jobs.length; start += RESTATED_AT_ONCE) {
       const some = jobs.slice(start, start + RESTATED_AT_ONCE)
       await Promise.all(
         some.map(async (job) => {
-          job.stretch = null
           job.jobId = await this.deps.enqueue(recordsOf(job))
+          Object.assign(job, { stretch: null, mustResend: false })
         }),
       )
     }

@@ -8,15 +8,18 @@ import type {
 import type { CallStatus } from '../src/core/call-status.ts'
 import type { CatalogSnapshot } from '../src/core/catalog.ts'
 import type { ErrorCode } from '../src/core/errors.ts'
-import { picoUsdPerToken } from '../src/core/money.ts'
 import { costOf, type Usage } from '../src/core/pricing.ts'
+import { rateTexts, readRates } from '../src/core/token-rates.ts'
 
 /** What the settlement of a call depends on, once it has ended. */
 export interface CallEnd {
   status: CallStatus
   errorCode: ErrorCode | null
   finishReason: string | null
+  /** Whose rates are charged. */
   served: Candidate | null
+  /** Of another model, which finished what the one that served had begun; absent otherwise. */
+  rescuedBy?: Candidate
   usage: Usage
   usageSource: SettlementRecord['usageSource']
   usageClamped: boolean
@@ -34,7 +37,7 @@ export function settlementRecord(
   times: { claimedAt: number; finishedAt: number },
 ): SettlementRecord {
   const { served } = end
-  const cost = served ? costOf(end.usage, toRates(served.rate)) : 0n
+  const cost = served ? costOf(end.usage, readRates(served.rate)) : 0n
   const hold = BigInt(envelope.holdPico)
   return {
     id: envelope.id,
@@ -46,7 +49,7 @@ export function settlementRecord(
     finishReason: end.finishReason,
     requestedModel: served?.requestedModel ?? envelope.requestedModel,
     stream: envelope.stream,
-    served: served && servedBy(served, catalog),
+    served: served && servedBy(served, end.rescuedBy ?? served, catalog),
     usage: end.usage,
     usageSource: end.usageSource,
     usageClamped: end.usageClamped,
@@ -63,8 +66,13 @@ export function settlementRecord(
   }
 }
 
-function servedBy(candidate: Candidate, catalog: CatalogSnapshot): ServedBy {
-  const { offerId, modelId, rate, rateVersion, providerKeyId } = candidate
+/** Charged as the one, at the cost of the other that finished the answer. */
+function servedBy(
+  charged: Candidate,
+  { offerId, providerKeyId }: Candidate,
+  catalog: CatalogSnapshot,
+): ServedBy {
+  const { modelId, rate, rateVersion } = charged
   // On the client's own key the provider bills its client.
   const cost = providerKeyId === undefined ? catalog.offers.get(offerId)?.cost : undefined
   return {
@@ -73,12 +81,7 @@ function servedBy(candidate: Candidate, catalog: CatalogSnapshot): ServedBy {
     rate,
     rateVersion,
     // An offer that left the catalog while the call ran has no cost of ours to note.
-    cost: { prompt: String(cost?.prompt ?? 0n), completion: String(cost?.completion ?? 0n) },
+    cost: cost ? rateTexts(cost) : { prompt: '0', completion: '0' },
     ...(providerKeyId !== undefined && { providerKeyId }),
   }
 }
-
-const toRates = ({ prompt, completion }: Candidate['rate']) => ({
-  prompt: picoUsdPerToken(BigInt(prompt)),
-  completion: picoUsdPerToken(BigInt(completion)),
-})

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { BillingMetrics } from '../src/billing/billing-metrics.ts'
 import type { HoldGate } from '../src/billing/hold-gate.ts'
 import type { SettlementStore } from '../src/billing/settlement-store.ts'
+import type { SettlementRecord } from '../src/core/call-job.ts'
 import type { Logger } from '../src/platform/logger.ts'
 import { SETTLEMENT_QUEUE, type SettlementJob } from '../src/platform/queues.ts'
 import type { Redis } from '../src/platform/redis.ts'
@@ -28,6 +29,7 @@ export interface SettlementWorkerOptions {
   gate: HoldGate
   logger: Logger
   metrics: BillingMetrics
+  /** Calls settled in one transaction at the most. */
   settlementBatchMax: number
   jobLockMs: number
 }
@@ -36,27 +38,40 @@ type Batch = Array<BatchJob<SettlementJob>>
 
 const RETRY_MIN_MS = 100
 const RETRY_MAX_MS = 5_000
-/** Batches follow each other no faster than this, so that they are worth their transaction. */
+/** Batches that are not full follow each other no faster than this, so that they are worth their transaction. */
 const PACE_MS = 100
+
+/** A job that carries no list of records is one record that is none: it is quarantined, and holds up nobody. */
+const recordsIn = (data: SettlementJob): SettlementRecord[] =>
+  Array.isArray(data?.records) ? data.records : [data as unknown as SettlementRecord]
+
+const recordsOf = (jobs: Batch): SettlementRecord[] => jobs.flatMap((job) => recordsIn(job.data))
 
 /** Starts settling at once. */
 export function startSettlementWorker(options: SettlementWorkerOptions): SettlementWorker {
-  const { redis, logger } = options
+  const { redis, logger, settlementBatchMax: batchMax } = options
   const worker =
     options.batches ??
     createBatchWorker<SettlementJob>(SETTLEMENT_QUEUE, {
       redis,
-      batchMax: options.settlementBatchMax,
+      batchMax,
+      sizeOf: (data) => recordsIn(data).length,
       lockMs: options.jobLockMs,
       logger,
     })
   const stopping = new AbortController()
 
-  const settleBatch = async (jobs: Batch): Promise<void> => {
-    const records = jobs.flatMap((job) => job.data.records)
-    const { accounts, quarantined } = await inSettlementSpan(records, () => options.store.settle(records))
+  const settleRecords = async (records: SettlementRecord[]): Promise<void> => {
+    const { accounts, quarantined, superseded } = await inSettlementSpan(records, () =>
+      options.store.settle(records),
+    )
     await Promise.all(
       accounts.map(({ accountId, released, ...ledger }) => options.gate.apply(accountId, ledger, released)),
+    )
+    await Promise.all(
+      superseded.map(({ accountId, keyId, admittedAt }) =>
+        options.gate.forgetAllowances(accountId, keyId, admittedAt),
+      ),
     )
     options.metrics.settledCalls.inc(records.length - quarantined.length)
     options.metrics.quarantinedCalls.inc(quarantined.length)
@@ -65,6 +80,12 @@ export function startSettlementWorker(options: SettlementWorkerOptions): Settlem
         { alarm: 'settlement-quarantined', ...call },
         'a settlement was refused and is quarantined',
       )
+  }
+
+  const settleBatch = async (jobs: Batch): Promise<void> => {
+    const records = recordsOf(jobs)
+    for (let start = 0; start < records.length; start += batchMax)
+      await settleRecords(records.slice(start, start + batchMax))
   }
 
   /** True once settled; false when told to stop while it cannot be. */
@@ -86,10 +107,16 @@ export function startSettlementWorker(options: SettlementWorkerOptions): Settlem
   const run = async (): Promise<void> => {
     await worker.start()
     let next: Batch = []
+    let pace: Promise<void> = Promise.resolve()
     while (!stopping.signal.aborted || next.length > 0) {
-      const jobs = await worker.fill(next)
+      let jobs = await worker.fill(next)
       if (jobs.length === 0) continue
-      const pace = delay(PACE_MS, undefined, { signal: stopping.signal }).catch(() => undefined)
+      // Not full: nothing else waits, and what comes until the next beat joins the batch.
+      if (recordsOf(jobs).length < batchMax) {
+        await pace
+        jobs = await worker.fill(jobs)
+      }
+      pace = delay(PACE_MS, undefined, { signal: stopping.signal }).catch(() => undefined)
       const stopKeeping = worker.keepLocks(jobs)
       try {
         const settled = await settleUntilDone(jobs)
@@ -99,7 +126,6 @@ export function startSettlementWorker(options: SettlementWorkerOptions): Settlem
       } finally {
         stopKeeping()
       }
-      await pace
     }
   }
 

@@ -1,8 +1,9 @@
 import type { CallBody, CallEnvelope } from '../src/core/call-job.ts'
-import type { FrameError, ShownSoFar } from '../src/core/frames.ts'
-import { clampUsage } from '../src/core/pricing.ts'
-import { countPromptTokens, countTextTokens } from './providers/count-tokens.ts'
-import type { RunningCall } from './running-calls.ts'
+import type { CallStatus } from '../src/core/call-status.ts'
+import type { ErrorCode } from '../src/core/errors.ts'
+import type { ShownSoFar } from '../src/core/frames.ts'
+import { countedUsage, NOTHING_USED } from './call-usage.ts'
+import type { AbortReason, RunningCall } from './running-calls.ts'
 import type { CallEnd } from './settlement-record.ts'
 
 /** What a second claim of a call is to do. */
@@ -17,7 +18,14 @@ export type Takeover =
 const ANSWER_WITHIN_MS = 3_000
 /** Question or answer may be lost on the way. */
 const ASK_AGAIN_MS = 500
-const NOBODY_WAITS: ShownSoFar = { text: '', candidate: null, finished: false }
+/** Its API instance is gone, and with it the knowledge of what was shown. */
+const NOBODY_WAITS: ShownSoFar = {
+  text: '',
+  candidate: null,
+  finished: false,
+  ending: { by: 'gateway', code: 'internal_error', shownChars: 0 },
+}
+const CLIENT_LEFT: ShownSoFar = { text: '', candidate: null, finished: false, ending: { by: 'client' } }
 
 /**
  * Asks the API instance what the client was shown before the worker of the first claim was lost. No answer
@@ -38,36 +46,48 @@ function askShown(call: RunningCall): Promise<ShownSoFar | null> {
       call.onShown = null
       resolve(shown)
     }
-    const timer = setTimeout(() => settle(NOBODY_WAITS), ANSWER_WITHIN_MS)
+    const { signal } = call.controller
+    const noAnswer = () => settle(signal.aborted && !call.failure ? CLIENT_LEFT : NOBODY_WAITS)
+    const timer = setTimeout(noAnswer, ANSWER_WITHIN_MS)
     const asking = setInterval(() => call.outbox.askShown(), ASK_AGAIN_MS)
     call.onShown = settle
-    call.controller.signal.addEventListener('abort', () => settle(NOBODY_WAITS), { once: true })
+    // A cancel does not say what was shown: that is still to come. Otherwise this worker has to let the call go.
+    const stop = () => {
+      const reason = signal.reason as AbortReason
+      if (reason === 'shutdown' || reason === 'claim-lost') settle(NOBODY_WAITS)
+    }
+    signal.addEventListener('abort', stop, { once: true })
     call.outbox.askShown()
   })
 }
 
-/** How to settle a call of which `shown` is all that was ever delivered: by a count of our own. */
-export async function endOfShown(
+/** How to settle a call that its client left: what is known to have been shown is what was produced. */
+export const endOfLeft = (shown: ShownSoFar, call: CallJobText): Promise<CallEnd> =>
+  endOfShown(shown, call, { status: 'cancelled', nothingShown: 'cancelled', errorCode: null })
+
+/** How to settle a call that the gateway failed: for what was shown, and for nothing if that is nothing. */
+export const endOfFailed = (shown: ShownSoFar, code: ErrorCode, call: CallJobText): Promise<CallEnd> =>
+  endOfShown(shown, call, { status: 'interrupted', nothingShown: 'failed', errorCode: code })
+
+/** A call with its text. */
+interface CallJobText {
+  envelope: CallEnvelope
+  body: CallBody
+}
+
+async function endOfShown(
   shown: ShownSoFar,
-  envelope: CallEnvelope,
-  body: CallBody,
-  error: FrameError,
+  { envelope, body }: CallJobText,
+  as: { status: CallStatus; nothingShown: CallStatus; errorCode: ErrorCode | null },
 ): Promise<CallEnd> {
-  const served = (shown.candidate !== null && envelope.candidates[shown.candidate]) || null
-  const nothing = { promptTokens: 0, completionTokens: 0 }
-  const counted = {
-    promptTokens: await countPromptTokens(body),
-    completionTokens: await countTextTokens(shown.text),
-  }
-  const bounds = { promptTokens: envelope.promptTokensBound, completionTokens: served?.completionLimit ?? 0 }
+  const { candidate, text } = shown
+  const served = (text !== '' && candidate !== null && envelope.candidates[candidate]) || null
   return {
-    status: served ? 'interrupted' : 'cancelled',
-    errorCode: served ? error.code : null,
-    finishReason: served ? 'error' : null,
+    status: served ? as.status : as.nothingShown,
+    errorCode: as.errorCode,
+    finishReason: served && as.errorCode !== null ? 'error' : null,
     served,
-    usage: served ? clampUsage(counted, bounds).usage : nothing,
-    usageSource: served ? 'counted' : 'none',
-    usageClamped: false,
+    ...(served ? await countedUsage(text, { envelope, body, served }) : NOTHING_USED),
     attempts: [],
     firstTokenAt: null,
   }

@@ -1,6 +1,7 @@
 import { newId } from '../core/ids.ts'
-import { type PicoUsd, parseUsd } from '../core/money.ts'
+import { type PicoUsd, parseUsd, picoUsd } from '../core/money.ts'
 import { creditPosting, customerAccount, freeCreditPosting, type Posting } from '../core/postings.ts'
+import type { RateLimits } from '../core/rate-limits.ts'
 import { RefusedPosting } from '../core/refused-posting.ts'
 import type { Postgres, PostgresTransaction } from '../platform/postgres.ts'
 
@@ -23,17 +24,26 @@ export interface Account {
   lowBalancePico: bigint | null
   /** Owed for money that was taken back and the balance did not hold. */
   owedPico: bigint
+  /** Over all its keys, set by the operator; null: the gateway's default. */
+  requestsPerMinute: number | null
+  concurrentCalls: number | null
 }
 
 /** What a new account starts with. */
 export type OpeningCredit = { kind: 'free_credit' | 'credit'; amountPico: PicoUsd }
 
+const NO_CREDIT: OpeningCredit = { kind: 'credit', amountPico: picoUsd(0n) }
+
 export interface AccountStore {
   /**
-   * Opens an account with its credit and, for the console, its password's hash: all of it or nothing. Throws on an
-   * email that has an account.
+   * Opens an account with its credit, if any, and does what else belongs to it in the same transaction: all of it
+   * or nothing. Throws on an email that has an account, before anything else is done.
    */
-  create(email: string, credit: OpeningCredit, passwordHash?: string): Promise<Account>
+  create(
+    email: string,
+    credit: OpeningCredit | null,
+    alongside?: (transaction: PostgresTransaction, accountId: string) => Promise<void>,
+  ): Promise<Account>
   /** By id or by email; null when there is none. */
   find(idOrEmail: string): Promise<Account | null>
   /**
@@ -43,7 +53,9 @@ export interface AccountStore {
   credit(accountId: string, eventId: string, amountPico: PicoUsd): Promise<Account>
   /** Sets the balance at or below which the account is told `balance.low`; null: never. Throws when it is unknown. */
   setLowBalance(accountId: string, lowBalancePico: PicoUsd | null): Promise<Account>
-  /** Suspends: every key of the account is refused. Throws when the account is unknown. */
+  /** Sets limits over all keys; what is absent stays, null is the gateway's default. Throws when it is unknown. */
+  setLimits(accountId: string, limits: Partial<RateLimits>): Promise<Account>
+  /** Suspends: every key of the account is refused, its sessions end. Throws when the account is unknown. */
   suspend(accountId: string): Promise<Account>
   /** Ends a suspension; the state follows from the balance and the ledger. Throws when the account is unknown. */
   resume(accountId: string): Promise<Account>
@@ -82,13 +94,13 @@ export function createAccountStore(
     client.account.findUniqueOrThrow({ where: { id } })
 
   return {
-    async create(email, { kind, amountPico }, passwordHash) {
+    async create(email, credit, alongside) {
       const id = newId('acct')
+      const { kind, amountPico } = credit ?? NO_CREDIT
       const state = amountPico === 0n ? 'exhausted' : kind === 'free_credit' ? 'free_credit' : 'active'
       return postgres.$transaction(async (transaction) => {
         await transaction.account.create({ data: { id, email, state, lowBalancePico } })
-        if (passwordHash !== undefined)
-          await transaction.accountCredential.create({ data: { accountId: id, passwordHash } })
+        await alongside?.(transaction, id)
         if (amountPico !== 0n) {
           const posting =
             kind === 'free_credit'
@@ -116,8 +128,17 @@ export function createAccountStore(
       return postgres.account.update({ where: { id: accountId }, data: { lowBalancePico } })
     },
 
+    async setLimits(accountId, limits) {
+      return postgres.account.update({ where: { id: accountId }, data: limits })
+    },
+
     async suspend(accountId) {
-      return postgres.account.update({ where: { id: accountId }, data: { state: 'suspended' } })
+      return postgres.$transaction(async (transaction) => {
+        const where = { id: accountId }
+        const suspended = await transaction.account.update({ where, data: { state: 'suspended' } })
+        await transaction.consoleSession.deleteMany({ where: { accountId } })
+        return suspended
+      })
     },
 
     async resume(accountId) {

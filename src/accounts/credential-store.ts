@@ -1,4 +1,4 @@
-import type { Postgres } from '../platform/postgres.ts'
+import type { Postgres, PostgresTransaction } from '../platform/postgres.ts'
 
 /** An account as signing in finds it. */
 export interface Credentials {
@@ -12,8 +12,13 @@ export interface CredentialStore {
   /** By email, however it is capitalized; where two differ in that alone, the one written just so. */
   findByEmail(email: string): Promise<Credentials | null>
   find(accountId: string): Promise<Credentials | null>
-  /** Gives an account a password, or another one. */
-  setPassword(accountId: string, passwordHash: string): Promise<void>
+  /** Gives a new account its password, in the transaction that opens it. */
+  create(transaction: PostgresTransaction, accountId: string, passwordHash: string): Promise<void>
+  /**
+   * Gives an account a password, or another one, and ends its sessions. False, and nothing is changed, where
+   * `expectedHash` is given and is not that of its password any more.
+   */
+  setPassword(accountId: string, passwordHash: string, expectedHash?: string): Promise<boolean>
 }
 
 const FIND = `
@@ -30,11 +35,26 @@ export function createCredentialStore(postgres: Postgres): CredentialStore {
     findByEmail: (email) =>
       first('WHERE lower(account.email) = lower($1) ORDER BY account.email = $1 DESC', email),
     find: (accountId) => first('WHERE account.id = $1', accountId),
-    async setPassword(accountId, passwordHash) {
-      await postgres.accountCredential.upsert({
-        where: { accountId },
-        create: { accountId, passwordHash },
-        update: { passwordHash, changedAt: new Date() },
+    async create(transaction, accountId, passwordHash) {
+      await transaction.accountCredential.create({ data: { accountId, passwordHash } })
+    },
+    async setPassword(accountId, passwordHash, expectedHash) {
+      return postgres.$transaction(async (transaction) => {
+        const changed = { passwordHash, changedAt: new Date() }
+        if (expectedHash === undefined) {
+          await transaction.accountCredential.upsert({
+            where: { accountId },
+            create: { accountId, passwordHash },
+            update: changed,
+          })
+        } else {
+          const where = { accountId, passwordHash: expectedHash }
+          const { count } = await transaction.accountCredential.updateMany({ where, data: changed })
+          if (count === 0) return false
+        }
+        // After the password: a session that begins meanwhile has waited for it, or is seen here.
+        await transaction.consoleSession.deleteMany({ where: { accountId } })
+        return true
       })
     },
   }

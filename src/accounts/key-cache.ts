@@ -4,13 +4,15 @@ import type { Logger } from 'pino'
 import type { LimitReset } from '../core/allowance-period.ts'
 import { type KeyKind, parseApiKey } from '../core/api-key.ts'
 import type { OwnProviderKey } from '../core/byok.ts'
+import { clientNetworks } from '../core/client-networks.ts'
+import type { LimitSettings } from '../core/rate-limits.ts'
 import type { KeyChange } from '../platform/key-changes.ts'
 import type { Redis } from '../platform/redis.ts'
 import { watchKeyChanges } from '../platform/watch-key-changes.ts'
 import type { KeyStore, KeyWithAccount } from './key-store.ts'
 
 /** What admission needs of a key. */
-export interface KeyRecord {
+export interface KeyRecord extends LimitSettings {
   keyId: string
   /** Null for admin keys. */
   accountId: string | null
@@ -21,9 +23,6 @@ export interface KeyRecord {
   limitReset: LimitReset
   /** Unix milliseconds; null: never. */
   expiresAt: number | null
-  /** Null: the gateway's default. */
-  requestsPerMinute: number | null
-  concurrentCalls: number | null
   /** The account's own keys at providers, without their secrets: enough to plan a call. */
   providerKeys: readonly OwnProviderKey[]
 }
@@ -34,6 +33,8 @@ export type KeyLookup =
   | { kind: 'unknown' }
   /** Not cached, and PostgreSQL cannot be asked right now. */
   | { kind: 'unavailable' }
+  /** Not cached, and its network has asked for many keys that do not exist. */
+  | { kind: 'throttled' }
 
 /**
  * Keys by their secret, for the API tier: one PostgreSQL query on a key's first call, then memory. A plain
@@ -44,7 +45,7 @@ export type KeyLookup =
  * while PostgreSQL is away.
  */
 export interface KeyCache {
-  lookup(secret: string): KeyLookup | Promise<KeyLookup>
+  lookup(secret: string, networkAddress: string): KeyLookup | Promise<KeyLookup>
   /** Drops what a change touches, before its announcement comes back: who made it here sees it here at once. */
   forget(change: KeyChange): void
   stop(): Promise<void>
@@ -58,6 +59,8 @@ export interface KeyCacheOptions {
   subscriber: Redis
   logger: Logger
   clock: () => number
+  /** Hears every announced change, after it was taken over here. */
+  onChange?: (change: KeyChange) => void
   maxEntries?: number
   /** PostgreSQL queries in flight at most; a lookup beyond is `unavailable`. */
   maxMisses?: number
@@ -76,16 +79,22 @@ type Reading = Entry | 'unknown' | null
 
 /** Secrets that look right and are no key; apart, so that guesses cannot crowd out keys. */
 const UNKNOWN_MAX = 10_000
+/** Look-ups within a minute, of one IPv4 address or IPv6 /64, that found no key. */
+const UNKNOWN_PER_NETWORK_MAX = 100
+const NETWORKS_MAX = 10_000
+const MINUTE_MS = 60_000
 
 /** Subscribes, reads the current number of changes, and starts polling. Waits for Redis. */
 export async function startKeyCache(options: KeyCacheOptions): Promise<KeyCache> {
   const { keys, redis, subscriber, logger, clock, refreshMs = 60_000, maxMisses = 1_000 } = options
   const entries = new LRUCache<string, Entry>({ max: options.maxEntries ?? 100_000 })
   const unknown = new LRUCache<string, true>({ max: UNKNOWN_MAX, ttl: refreshMs })
+  const strangers = new LRUCache<string, number>({ max: NETWORKS_MAX, ttl: MINUTE_MS, noUpdateTTL: true })
   const misses = new Map<string, Promise<Reading>>()
   /** Counts drops, so that an answer read before a drop is not cached after it. */
   let drops = 0
 
+  const count = (subnet: string, by: number) => strangers.set(subnet, (strangers.get(subnet) ?? 0) + by)
   const dropAll = () => {
     drops += 1
     entries.clear()
@@ -129,21 +138,33 @@ export async function startKeyCache(options: KeyCacheOptions): Promise<KeyCache>
   const stopWatching = await watchKeyChanges({
     redis,
     subscriber,
-    onChange: drop,
+    onChange: (change) => {
+      drop(change)
+      options.onChange?.(change)
+    },
     onUnknown: dropAll,
     onFailure: (error) => logger.error({ err: error }, 'changes of API keys cannot be polled'),
     ...(options.pollMs !== undefined && { pollMs: options.pollMs }),
   })
 
   return {
-    lookup(secret) {
+    lookup(secret, networkAddress) {
       if (parseApiKey(secret) === null) return { kind: 'unknown' }
       // The digest is the cache's key: no secret rests in memory.
       const id = hash('sha256', secret, 'base64')
       const entry = entries.get(id)
       if (!entry) {
         if (unknown.has(id)) return { kind: 'unknown' }
-        return readOnce(id, secret).then((reading) => judge(reading, clock()))
+        const running = misses.get(id)
+        if (running) return running.then((reading) => judge(reading, clock()))
+        const { subnet } = clientNetworks(networkAddress)
+        if ((strangers.get(subnet) ?? 0) >= UNKNOWN_PER_NETWORK_MAX) return { kind: 'throttled' }
+        // Counted before the answer: a thousand at once are not fewer than one after another.
+        count(subnet, 1)
+        return readOnce(id, secret).then((reading) => {
+          if (reading !== 'unknown') count(subnet, -1)
+          return judge(reading, clock())
+        })
       }
       if (entry.refreshAt <= clock()) {
         entry.refreshAt = clock() + refreshMs
@@ -191,6 +212,9 @@ function toEntry({ accountState, ...found }: KeyWithAccount, refreshAt: number):
       expiresAt: found.expiresAt?.getTime() ?? null,
       requestsPerMinute: found.requestsPerMinute,
       concurrentCalls: found.concurrentCalls,
+      customerRequestsPerMinute: found.customerRequestsPerMinute,
+      customerConcurrentCalls: found.customerConcurrentCalls,
+      accountLimits: found.accountLimits,
       providerKeys: found.providerKeys,
     },
     suspended: accountState === 'suspended',

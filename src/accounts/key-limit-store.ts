@@ -1,12 +1,11 @@
 import type { LimitReset } from '../core/allowance-period.ts'
+import type { RateLimits } from '../core/rate-limits.ts'
 import type { Postgres } from '../platform/postgres.ts'
 
-/** What a key may do; what is absent stays as it is, null lifts a limit. Amounts in pico-USD. */
-export interface KeyLimits {
+/** What an operator grants a key; what is absent stays as it is, null lifts a limit. Amounts in pico-USD. */
+export interface KeyLimits extends Partial<RateLimits> {
   limitPico?: bigint | null
   limitReset?: LimitReset
-  requestsPerMinute?: number | null
-  concurrentCalls?: number | null
 }
 
 /** Changes the limits of a key. False when there is no such key that is in use. */

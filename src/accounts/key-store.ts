@@ -3,7 +3,8 @@ import { formatApiKey, type KeyKind, keyHint } from '../core/api-key.ts'
 import type { OwnProviderKey } from '../core/byok.ts'
 import { newId } from '../core/ids.ts'
 import type { PicoUsd } from '../core/money.ts'
-import type { Postgres } from '../platform/postgres.ts'
+import type { RateLimits } from '../core/rate-limits.ts'
+import type { Postgres, PostgresTransaction } from '../platform/postgres.ts'
 import type { AccountState } from './account-store.ts'
 import type { KeyHasher } from './key-hash.ts'
 
@@ -20,8 +21,12 @@ export interface StoredKey {
   limitPico: bigint | null
   limitReset: LimitReset
   expiresAt: Date | null
+  /** Set by the operator; null: the gateway's default. */
   requestsPerMinute: number | null
   concurrentCalls: number | null
+  /** Set by the customer: lowers the two above. */
+  customerRequestsPerMinute: number | null
+  customerConcurrentCalls: number | null
   state: 'active' | 'revoked'
   createdAt: Date
   revokedAt: Date | null
@@ -30,6 +35,8 @@ export interface StoredKey {
 /** A key with the state of its account, which decides with it; null for admin keys. */
 export interface KeyWithAccount extends StoredKey {
   accountState: AccountState | null
+  /** Of all keys of the account together. */
+  accountLimits: RateLimits
   /** The account's own keys at providers that are in use, oldest first. */
   providerKeys: OwnProviderKey[]
 }
@@ -39,13 +46,31 @@ export interface NewKey {
   limitPico: PicoUsd | null
   limitReset: LimitReset
   expiresAt: Date | null
+  /** Set by the operator; null: the gateway's default. */
   requestsPerMinute: number | null
   concurrentCalls: number | null
+  /** Set by the customer: lowers the two above. */
+  customerRequestsPerMinute?: number | null
+  customerConcurrentCalls?: number | null
 }
+
+/** How many keys an account may have. */
+export interface KeyBounds {
+  active: number
+  /** With those that are revoked, which stay in the list. */
+  inAll: number
+}
+
+export type KeyCreation =
+  | { kind: 'created'; key: StoredKey; secret: string }
+  | { kind: 'too-many-active' }
+  | { kind: 'too-many' }
 
 export interface KeyStore {
   /** Issues a key of an account, or an admin key for null. The secret is returned here and never again. */
   create(accountId: string | null, settings: NewKey): Promise<{ key: StoredKey; secret: string }>
+  /** The same of an account that may have so many keys; whatever else is created at the same time counts. */
+  createWithin(accountId: string, settings: NewKey, bounds: KeyBounds): Promise<KeyCreation>
   /** Newest first; of one account, or all. */
   list(accountId?: string): Promise<StoredKey[]>
   /** Revokes a key for good; revoking again changes nothing. Null when there is no such key. */
@@ -67,6 +92,8 @@ const STORED = {
   expiresAt: true,
   requestsPerMinute: true,
   concurrentCalls: true,
+  customerRequestsPerMinute: true,
+  customerConcurrentCalls: true,
   state: true,
   createdAt: true,
   revokedAt: true,
@@ -75,6 +102,8 @@ const STORED = {
 /** What an API key's lookup reads of its account. */
 const ACCOUNT = {
   state: true,
+  requestsPerMinute: true,
+  concurrentCalls: true,
   providerKeys: {
     where: { disabled: false },
     orderBy: { id: 'asc' },
@@ -82,29 +111,50 @@ const ACCOUNT = {
   },
 } as const
 
+/** The account's row in hand, nobody else counts its keys at the same time. */
+const LOCK_ACCOUNT = 'SELECT id FROM accounts WHERE id = $1 FOR UPDATE'
+
+const COUNT = `
+SELECT count(*)::int AS "inAll", (count(*) FILTER (WHERE state = 'active'))::int AS active
+FROM api_keys WHERE account_id = $1`
+
+const BY_HASH = 'SELECT id FROM api_keys WHERE hash = ANY ($1::bytea[])'
+
 /** The key store over PostgreSQL. `randomBytes` is the source of new secrets. */
 export function createKeyStore(
   postgres: Postgres,
   hasher: KeyHasher,
   randomBytes: (count: number) => Uint8Array,
 ): KeyStore {
+  const insert = async (client: PostgresTransaction, accountId: string | null, settings: NewKey) => {
+    const kind: KeyKind = accountId === null ? 'admin' : 'standard'
+    const secret = formatApiKey(kind, randomBytes(32))
+    const key = await client.apiKey.create({
+      data: {
+        id: newId('key'),
+        accountId,
+        kind,
+        hash: hasher.hash(secret),
+        hashMasterKeyId: hasher.masterKeyId,
+        ...keyHint(secret),
+        ...settings,
+      },
+      select: STORED,
+    })
+    return { key, secret }
+  }
+
   return {
-    async create(accountId, settings) {
-      const kind: KeyKind = accountId === null ? 'admin' : 'standard'
-      const secret = formatApiKey(kind, randomBytes(32))
-      const key = await postgres.apiKey.create({
-        data: {
-          id: newId('key'),
-          accountId,
-          kind,
-          hash: hasher.hash(secret),
-          hashMasterKeyId: hasher.masterKeyId,
-          ...keyHint(secret),
-          ...settings,
-        },
-        select: STORED,
+    create: (accountId, settings) => insert(postgres, accountId, settings),
+
+    async createWithin(accountId, settings, bounds) {
+      return postgres.$transaction(async (transaction): Promise<KeyCreation> => {
+        await transaction.$queryRawUnsafe(LOCK_ACCOUNT, accountId)
+        const [count] = await transaction.$queryRawUnsafe<KeyBounds[]>(COUNT, accountId)
+        if (!count || count.active >= bounds.active) return { kind: 'too-many-active' }
+        if (count.inAll >= bounds.inAll) return { kind: 'too-many' }
+        return { kind: 'created', ...(await insert(transaction, accountId, settings)) }
       })
-      return { key, secret }
     },
 
     async list(accountId) {
@@ -124,14 +174,17 @@ export function createKeyStore(
     },
 
     async findBySecret(secret) {
-      const found = await postgres.apiKey.findFirst({
-        where: { hash: { in: hasher.hashes(secret) } },
+      const [named] = await postgres.$queryRawUnsafe<Array<{ id: string }>>(BY_HASH, hasher.hashes(secret))
+      // Anybody can make up keys that look right: one of them costs this statement and no more.
+      if (!named) return null
+      const found = await postgres.apiKey.findUnique({
+        where: { id: named.id },
         select: { ...STORED, hashMasterKeyId: true, account: { select: ACCOUNT } },
       })
       if (!found) return null
       const { account, hashMasterKeyId, ...key } = found
       if (hashMasterKeyId !== hasher.masterKeyId) await moveHash(postgres, key.id, secret, hasher)
-      return { ...key, accountState: account?.state ?? null, providerKeys: account?.providerKeys ?? [] }
+      return { ...key, ...ofAccount(account) }
     },
 
     async find(keyId) {
@@ -141,10 +194,21 @@ export function createKeyStore(
       })
       if (!found) return null
       const { account, ...key } = found
-      return { ...key, accountState: account?.state ?? null, providerKeys: account?.providerKeys ?? [] }
+      return { ...key, ...ofAccount(account) }
     },
   }
 }
+
+type AccountOfKey = RateLimits & { state: AccountState; providerKeys: OwnProviderKey[] }
+
+const ofAccount = (account: AccountOfKey | null) => ({
+  accountState: account?.state ?? null,
+  accountLimits: {
+    requestsPerMinute: account?.requestsPerMinute ?? null,
+    concurrentCalls: account?.concurrentCalls ?? null,
+  },
+  providerKeys: account?.providerKeys ?? [],
+})
 
 /** A key that is used after a change of the master key stands under the new one from then on. */
 async function moveHash(postgres: Postgres, id: string, secret: string, hasher: KeyHasher): Promise<void> {

@@ -13,6 +13,10 @@ export interface ProviderKey {
   last4: string
   allowFallback: boolean
   disabled: boolean
+  /** How often in a row its provider refused it. */
+  refusals: number
+  /** When its provider first took it, or took it again after a refusal; null: it is not known to have. */
+  acceptedAt: Date | null
   /** Since when its provider refuses it again and again; null: it does not. */
   failingSince: Date | null
   /** Why its provider refused it last: `unauthorized`, `payment_required` or `forbidden`. */
@@ -36,6 +40,8 @@ export interface ProviderKeyStore {
   create(accountId: string, key: NewProviderKey): Promise<ProviderKey | null>
   /** Oldest first; of one account, or all. */
   list(accountId?: string): Promise<ProviderKey[]>
+  /** Null when the account has no such key. */
+  find(accountId: string, keyId: string): Promise<ProviderKey | null>
   /** Changes what is not secret; null when the account has no such key. */
   update(accountId: string, keyId: string, change: ProviderKeyChange): Promise<ProviderKey | null>
   /** Forgets a key and its secret for good; null when there is none (of this account, where one is given). */
@@ -55,6 +61,8 @@ const PUBLIC = {
   last4: true,
   allowFallback: true,
   disabled: true,
+  refusals: true,
+  acceptedAt: true,
   failingSince: true,
   lastError: true,
   lastErrorAt: true,
@@ -98,13 +106,17 @@ export function createProviderKeyStore(options: ProviderKeyStoreOptions): Provid
       })
     },
 
+    async find(accountId, keyId) {
+      return postgres.providerKey.findFirst({ where: { id: keyId, accountId }, select: PUBLIC })
+    },
+
     async update(accountId, keyId, change) {
       const [changed] = await postgres.providerKey.updateManyAndReturn({
         where: { id: keyId, accountId },
         data: change,
         select: PUBLIC,
       })
-      await announceAccount(accountId)
+      if (changed) await announceAccount(accountId)
       return changed ?? null
     },
 
@@ -115,9 +127,7 @@ export function createProviderKeyStore(options: ProviderKeyStoreOptions): Provid
         await transaction.providerKey.deleteMany({ where })
         return found
       })
-      // Announced again when there is nothing to remove: the announcement of the first try may have failed.
-      const owner = removed?.accountId ?? accountId
-      if (owner !== undefined) await announceAccount(owner)
+      if (removed) await announceAccount(removed.accountId)
       return removed
     },
   }

@@ -1,8 +1,8 @@
-import { createHash, randomBytes } from 'node:crypto'
 import type { Postgres } from '../platform/postgres.ts'
+import { hashOfToken, isToken, newToken } from './secret-token.ts'
 
-/** Who signed in: an account holder, or an operator with an admin key. */
-export type SessionOwner = { accountId: string } | { keyId: string }
+/** Who signed in: an account holder with the password of this hash, or an operator with an admin key. */
+export type SessionOwner = { accountId: string; passwordHash: string } | { keyId: string }
 
 /** A session that runs. */
 export interface StoredSession {
@@ -18,17 +18,18 @@ export interface StoredSession {
  * the table can sign in as nobody. A session ends by its time, by signing out, or with all of its account.
  */
 export interface SessionStore {
-  create(owner: SessionOwner, ttlMs: number): Promise<{ token: string; session: StoredSession }>
+  /**
+   * Begins a session. Null when the account's password is another one by now, or the account is suspended: whoever
+   * changes either ends all sessions, so none may begin by what was true before.
+   */
+  create(owner: SessionOwner, ttlMs: number): Promise<{ token: string; session: StoredSession } | null>
   /** The session of a token; null when it has ended, or never was. */
   find(token: string): Promise<StoredSession | null>
   end(sessionId: string): Promise<void>
-  endAll(accountId: string): Promise<void>
   /** Those of some sessions that still run, of accounts that are not suspended. */
   running(sessionIds: readonly string[]): Promise<Set<string>>
 }
 
-const TOKEN_BYTES = 32
-const TOKEN = /^[\w-]{43}$/
 /** Whoever signs in more often than this signs the oldest browser out. */
 const SESSIONS_PER_ACCOUNT_MAX = 50
 
@@ -39,6 +40,14 @@ DELETE FROM console_sessions WHERE token_hash IN (
   (SELECT token_hash FROM console_sessions WHERE account_id = $1 ORDER BY created_at DESC OFFSET $2)
 )`
 
+/** Waits for a change of password or state that is under way, and sees what came of it. */
+const BEGIN = `
+INSERT INTO console_sessions (token_hash, account_id, expires_at)
+SELECT $1, account.id, $4
+FROM accounts AS account JOIN account_credentials AS credential ON credential.account_id = account.id
+WHERE account.id = $2 AND credential.password_hash = $3 AND account.state <> 'suspended'
+FOR SHARE OF account, credential`
+
 const RUNNING = `
 SELECT encode(session.token_hash, 'hex') AS "id"
 FROM console_sessions AS session LEFT JOIN accounts AS account ON account.id = session.account_id
@@ -48,30 +57,29 @@ WHERE session.token_hash IN (SELECT decode(id, 'hex') FROM unnest($1::text[]) AS
 export function createSessionStore(postgres: Postgres): SessionStore {
   return {
     async create(owner, ttlMs) {
-      const token = randomBytes(TOKEN_BYTES).toString('base64url')
+      const token = newToken()
       const row = {
-        tokenHash: hashOf(token),
+        tokenHash: hashOfToken(token),
         accountId: 'accountId' in owner ? owner.accountId : null,
         keyId: 'keyId' in owner ? owner.keyId : null,
         expiresAt: new Date(Date.now() + ttlMs),
       }
       await postgres.$executeRawUnsafe(TIDY, row.accountId, SESSIONS_PER_ACCOUNT_MAX - 1)
-      await postgres.consoleSession.create({ data: row })
+      if ('accountId' in owner) {
+        const values = [row.tokenHash, owner.accountId, owner.passwordHash, row.expiresAt]
+        if ((await postgres.$executeRawUnsafe(BEGIN, ...values)) === 0) return null
+      } else await postgres.consoleSession.create({ data: row })
       return { token, session: toSession(row) }
     },
 
     async find(token) {
-      if (!TOKEN.test(token)) return null
-      const row = await postgres.consoleSession.findUnique({ where: { tokenHash: hashOf(token) } })
+      if (!isToken(token)) return null
+      const row = await postgres.consoleSession.findUnique({ where: { tokenHash: hashOfToken(token) } })
       return row && row.expiresAt.getTime() > Date.now() ? toSession(row) : null
     },
 
     async end(sessionId) {
       await postgres.consoleSession.deleteMany({ where: { tokenHash: Buffer.from(sessionId, 'hex') } })
-    },
-
-    async endAll(accountId) {
-      await postgres.consoleSession.deleteMany({ where: { accountId } })
     },
 
     async running(sessionIds) {
@@ -80,8 +88,6 @@ export function createSessionStore(postgres: Postgres): SessionStore {
     },
   }
 }
-
-const hashOf = (token: string) => new Uint8Array(createHash('sha256').update(token).digest())
 
 const toSession = (row: {
   tokenHash: Uint8Array

@@ -1,10 +1,14 @@
-import type { PicoUsd } from '../core/money.ts'
+import { clientNetworks } from '../core/client-networks.ts'
+import type { Logger } from '../platform/logger.ts'
 import { isDuplicate } from '../platform/postgres.ts'
 import type { AccountStore } from './account-store.ts'
 import type { CredentialStore } from './credential-store.ts'
+import type { EmailVerification } from './email-verification.ts'
+import type { FreeCredits } from './free-credit.ts'
 import type { PasswordHasher } from './password-hash.ts'
 import type { SessionStore } from './session-store.ts'
 import type { SignInThrottle } from './sign-in-throttle.ts'
+import type { TooMany } from './throttle.ts'
 
 export interface SignInDependencies {
   accounts: Pick<AccountStore, 'create'>
@@ -12,7 +16,10 @@ export interface SignInDependencies {
   passwords: PasswordHasher
   sessions: SessionStore
   throttle: SignInThrottle
-  freeCreditPico: PicoUsd
+  freeCredits: Pick<FreeCredits, 'open'>
+  /** Null where mail is not set up: nobody's email is verified. */
+  verification: Pick<EmailVerification, 'send'> | null
+  logger: Logger
   sessionMs: number
 }
 
@@ -23,14 +30,9 @@ export interface BegunSession {
   accountId: string
 }
 
-export interface TooMany {
-  kind: 'too_many'
-  retryAfterSeconds: number
-}
-
 /** Accounts that sign in with an email and a password. Rejects when PostgreSQL or Redis is away. */
 export interface SignInService {
-  /** Opens an account with its free credit. An account of that email is never taken over. */
+  /** Opens an account, and decides on its free credit or has the message sent that it waits for. An account of that email is never taken over. */
   signUp(
     email: string,
     password: string,
@@ -53,21 +55,37 @@ export interface SignInService {
 export function createSignInService(deps: SignInDependencies): SignInService {
   const { accounts, credentials, passwords, sessions, throttle } = deps
 
-  const begin = async (accountId: string): Promise<BegunSession> => {
-    const { token } = await sessions.create({ accountId }, deps.sessionMs)
-    return { kind: 'signed_in', token, accountId }
+  /** Null when the password was changed, or the account suspended, since it was looked at. */
+  const begin = async (accountId: string, passwordHash: string): Promise<BegunSession | null> => {
+    const begun = await sessions.create({ accountId, passwordHash }, deps.sessionMs)
+    return begun && { kind: 'signed_in', token: begun.token, accountId }
+  }
+
+  /** The account is there, and its holder can ask for another message. */
+  const sendVerification = async (accountId: string, email: string): Promise<void> => {
+    try {
+      await deps.verification?.send(accountId, email)
+    } catch (error) {
+      deps.logger.warn({ err: error, accountId }, 'a verification message could not be queued')
+    }
   }
 
   return {
     async signUp(email, password, networkAddress) {
       const throttled = await throttle.signUp(networkAddress)
       if (throttled.kind === 'too_many') return throttled
-      const passwordHash = await passwords.hash(password)
+      const asker = { group: clientNetworks(networkAddress).subnet, isKnown: false }
+      const passwordHash = await passwords.hash(password, asker)
       if (await credentials.findByEmail(email)) return { kind: 'email_taken' }
       try {
-        const credit = { kind: 'free_credit' as const, amountPico: deps.freeCreditPico }
-        const account = await accounts.create(email, credit, passwordHash)
-        return begin(account.id)
+        const { id } = await accounts.create(email, null, async (transaction, accountId) => {
+          await credentials.create(transaction, accountId, passwordHash)
+          await deps.freeCredits.open(transaction, { accountId, email, networkAddress })
+        })
+        await sendVerification(id, email)
+        const begun = await begin(id, passwordHash)
+        if (begun === null) throw new Error(`account ${id} changed while it was opened`)
+        return begun
       } catch (error) {
         // Two at once: the other one was first.
         if (isDuplicate(error)) return { kind: 'email_taken' }
@@ -79,22 +97,25 @@ export function createSignInService(deps: SignInDependencies): SignInService {
       const throttled = await throttle.signIn(networkAddress, email)
       if (throttled.kind === 'too_many') return throttled
       const found = await credentials.findByEmail(email)
-      const isRight = await passwords.verify(found?.passwordHash ?? null, password)
-      if (!found || !isRight) return { kind: 'wrong' }
+      const asker = { group: clientNetworks(networkAddress).subnet, isKnown: throttled.isKnown }
+      const isRight = await passwords.verify(found?.passwordHash ?? null, password, asker)
+      if (!found?.passwordHash || !isRight) return { kind: 'wrong' }
       // Only who knows the password learns of the suspension.
       if (found.isSuspended) return { kind: 'suspended' }
       await throttle.signedIn(networkAddress, email)
-      return begin(found.accountId)
+      return (await begin(found.accountId, found.passwordHash)) ?? { kind: 'wrong' }
     },
 
     async changePassword(accountId, current, next) {
       const throttled = await throttle.changePassword(accountId)
       if (throttled.kind === 'too_many') return throttled
       const found = await credentials.find(accountId)
-      if (!(await passwords.verify(found?.passwordHash ?? null, current))) return { kind: 'wrong' }
-      await credentials.setPassword(accountId, await passwords.hash(next))
-      await sessions.endAll(accountId)
-      return begin(accountId)
+      const asker = { group: accountId, isKnown: true }
+      const isRight = await passwords.verify(found?.passwordHash ?? null, current, asker)
+      if (!found?.passwordHash || !isRight) return { kind: 'wrong' }
+      const passwordHash = await passwords.hash(next, asker)
+      const isChanged = await credentials.setPassword(accountId, passwordHash, found.passwordHash)
+      return (isChanged ? await begin(accountId, passwordHash) : null) ?? { kind: 'wrong' }
     },
   }
 }

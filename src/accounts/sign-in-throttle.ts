@@ -1,21 +1,28 @@
 import { createHash } from 'node:crypto'
-import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
+import { RateLimiterRedis } from 'rate-limiter-flexible'
+import { clientNetworks } from '../core/client-networks.ts'
+import { mailboxOf } from '../core/email-address.ts'
 import type { Redis } from '../platform/redis.ts'
 import { throttlePrefix } from '../platform/redis-keys.ts'
-
-export type Throttled = { kind: 'let_through' } | { kind: 'too_many'; retryAfterSeconds: number }
+import { consume, LET_THROUGH, type Throttled, type TooMany } from './throttle.ts'
 
 /**
- * Bounds guessing: attempts to sign in count by address of the network and by email, accounts opened by address of
- * the network. Counted in Redis for the whole fleet. Rejects when Redis is away: then nobody guesses.
+ * Bounds guessing: attempts to sign in count by network address and by email, accounts opened by network address.
+ * An address counts as its IPv4 address or its IPv6 /64, and with a larger allowance as its IPv6 /48. Counted in
+ * Redis for the whole fleet. Rejects when Redis is away: then nobody guesses.
  */
 export interface SignInThrottle {
-  signIn(networkAddress: string, email: string): Promise<Throttled>
-  /** The attempt was right: it does not count. */
+  /** `isKnown`: that email signed in from there before. */
+  signIn(networkAddress: string, email: string): Promise<{ kind: 'let_through'; isKnown: boolean } | TooMany>
+  /** The attempt was right: it does not count, and the email is known there from now on. */
   signedIn(networkAddress: string, email: string): Promise<void>
   signUp(networkAddress: string): Promise<Throttled>
   /** Signing in with an admin key. */
   operator(networkAddress: string): Promise<Throttled>
+  /** Using a link that verifies an email. */
+  verification(networkAddress: string): Promise<Throttled>
+  /** Messages to one mailbox, whatever accounts they are for. */
+  verificationMail(email: string): Promise<Throttled>
   /** Wrong current passwords of a session that asks to change it. */
   changePassword(accountId: string): Promise<Throttled>
 }
@@ -24,14 +31,20 @@ export interface ThrottleLimits {
   /** Within a quarter of an hour: on one email from one address; from all addresses ten times as many. */
   signInsPerEmail: number
   signInsPerAddress: number
+  signInsPerSite: number
   /** Within an hour. */
   signUpsPerAddress: number
+  signUpsPerSite: number
 }
 
 const QUARTER_HOUR_SECONDS = 900
 /** So many times more attempts on one email from all addresses together. */
 const ADDRESSES_FACTOR = 10
 const HOUR_SECONDS = 3_600
+const VERIFICATION_MAILS_PER_HOUR = 5
+const KNOWN_SECONDS = 90 * 86_400
+
+const knownKey = (both: string): string => `${throttlePrefix('sign-in-known')}:${both}`
 
 export function createSignInThrottle(redis: Redis, limits: ThrottleLimits): SignInThrottle {
   const limiter = (name: string, points: number, duration: number) =>
@@ -39,26 +52,41 @@ export function createSignInThrottle(redis: Redis, limits: ThrottleLimits): Sign
   // Whoever guesses from one address keeps nobody else from signing in to that account.
   const byBoth = limiter('sign-in-email-address', limits.signInsPerEmail, QUARTER_HOUR_SECONDS)
   const byEmail = limiter('sign-in-email', limits.signInsPerEmail * ADDRESSES_FACTOR, QUARTER_HOUR_SECONDS)
-  const byAddress = limiter('sign-in-address', limits.signInsPerAddress, QUARTER_HOUR_SECONDS)
-  const signUps = limiter('sign-up-address', limits.signUpsPerAddress, HOUR_SECONDS)
+  const signIns = networkLimiter(
+    limiter('sign-in-address', limits.signInsPerAddress, QUARTER_HOUR_SECONDS),
+    limiter('sign-in-site', limits.signInsPerSite, QUARTER_HOUR_SECONDS),
+  )
+  const signUps = networkLimiter(
+    limiter('sign-up-address', limits.signUpsPerAddress, HOUR_SECONDS),
+    limiter('sign-up-site', limits.signUpsPerSite, HOUR_SECONDS),
+  )
+  const mails = limiter('verification-mail', VERIFICATION_MAILS_PER_HOUR, HOUR_SECONDS)
   const changes = limiter('password-change', limits.signInsPerEmail, QUARTER_HOUR_SECONDS)
 
   return {
     async signIn(networkAddress, email) {
-      const fromAddress = await consume(byAddress, networkAddress)
-      if (fromAddress.kind === 'too_many') return fromAddress
-      const ofBoth = await consume(byBoth, bothKey(networkAddress, email))
-      return ofBoth.kind === 'too_many' ? ofBoth : consume(byEmail, emailKey(email))
+      const fromNetwork = await signIns.consume(networkAddress)
+      if (fromNetwork.kind === 'too_many') return fromNetwork
+      const both = bothKey(networkAddress, email)
+      const ofBoth = await consume(byBoth, both)
+      if (ofBoth.kind === 'too_many') return ofBoth
+      // Strangers who guess at an account lock its holder out nowhere that he signed in before.
+      const isKnown = (await redis.exists(knownKey(both))) === 1
+      const ofEmail = isKnown ? LET_THROUGH : await consume(byEmail, emailKey(email))
+      return ofEmail.kind === 'too_many' ? ofEmail : { ...ofEmail, isKnown }
     },
     async signedIn(networkAddress, email) {
       await Promise.all([
-        byAddress.reward(networkAddress, 1),
+        signIns.reward(networkAddress),
         byBoth.delete(bothKey(networkAddress, email)),
         byEmail.reward(emailKey(email), 1),
+        redis.set(knownKey(bothKey(networkAddress, email)), '1', 'EX', KNOWN_SECONDS),
       ])
     },
-    signUp: (networkAddress) => consume(signUps, networkAddress),
-    operator: (networkAddress) => consume(byAddress, networkAddress),
+    signUp: (networkAddress) => signUps.consume(networkAddress),
+    operator: (networkAddress) => signIns.consume(networkAddress),
+    verification: (networkAddress) => signIns.consume(networkAddress),
+    verificationMail: (email) => consume(mails, emailKey(mailboxOf(email))),
     changePassword: (accountId) => consume(changes, accountId),
   }
 }
@@ -66,14 +94,21 @@ export function createSignInThrottle(redis: Redis, limits: ThrottleLimits): Sign
 /** No email rests in Redis. */
 const emailKey = (email: string): string => createHash('sha256').update(email.toLowerCase()).digest('hex')
 
-const bothKey = (networkAddress: string, email: string): string => `${networkAddress}/${emailKey(email)}`
+const bothKey = (networkAddress: string, email: string): string =>
+  `${clientNetworks(networkAddress).subnet}/${emailKey(email)}`
 
-async function consume(limiter: RateLimiterRedis, key: string): Promise<Throttled> {
-  try {
-    await limiter.consume(key)
-    return { kind: 'let_through' }
-  } catch (refusal) {
-    if (!(refusal instanceof RateLimiterRes)) throw refusal
-    return { kind: 'too_many', retryAfterSeconds: Math.ceil(refusal.msBeforeNext / 1000) }
+/** Counts an address under its networks; what the narrower one refuses does not use up the wider one. */
+function networkLimiter(bySubnet: RateLimiterRedis, bySite: RateLimiterRedis) {
+  return {
+    async consume(networkAddress: string): Promise<Throttled> {
+      const { subnet, site } = clientNetworks(networkAddress)
+      const throttled = await consume(bySubnet, subnet)
+      return throttled.kind === 'too_many' || site === null ? throttled : consume(bySite, site)
+    },
+    async reward(networkAddress: string): Promise<void> {
+      const { subnet, site } = clientNetworks(networkAddress)
+      await bySubnet.reward(subnet, 1)
+      if (site !== null) await bySite.reward(site, 1)
+    },
   }
 }

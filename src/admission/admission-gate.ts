@@ -21,23 +21,43 @@ export interface AdmissionRequest {
   tokensPerMinute: number
   tokens: number
   concurrentCalls: number
+  /** Over all keys of the account. */
+  accountRequestsPerMinute: number
+  accountConcurrentCalls: number
   /** Null: the key has no spending limit. */
   allowancePeriod: string | null
+  /** Redis admits it no later than this, unix ms by Redis's clock. Absent: whenever it is asked. */
+  admitBy?: number
+  /** A heavy body, and what the bodies of the open calls of its key and account may weigh. Absent: a light one. */
+  body?: { bytes: number; keyMax: number; accountMax: number }
+  /** A repeat of a call: it counts as one request, and holds nothing. */
+  isRepeat?: boolean
 }
 
-/** What is left of the key's rate limits, for the response headers. */
+/** What is left of the rate limits of a key and its account, for the response headers. */
 export interface RateFigures {
+  /** The limit of requests that leaves fewer, the key's or its account's. */
+  limitRequests: number
   remainingRequests: number
   remainingTokens: number
   /** When both windows are whole again. */
   resetMs: number
 }
 
+/** Whose limit was hit. */
+export type LimitScope = 'key' | 'account'
+
 export type AdmissionOutcome =
-  | { kind: 'admitted'; holdPico: bigint; completionLimit: number }
-  | { kind: 'rate-limited' | 'too-many-open'; retryAfterMs: number }
+  | {
+      kind: 'admitted'
+      holdPico: bigint
+      completionLimit: number
+      /** With this one. */
+      accountOpenCalls: number
+    }
+  | { kind: 'rate-limited' | 'too-many-open' | 'too-heavy'; retryAfterMs: number; scope: LimitScope }
   | { kind: 'insufficient-balance' | 'allowance-spent'; availablePico: bigint; affordableTokens: number }
-  | { kind: 'balance-unknown' | 'allowance-unknown' }
+  | { kind: 'balance-unknown' | 'allowance-unknown' | 'too-late' }
 
 export type AdmissionAnswer = AdmissionOutcome & { rate: RateFigures }
 
@@ -53,7 +73,19 @@ export function createAdmissionGate(redis: Redis): AdmissionGate {
     const period = request.allowancePeriod ?? ''
     const key = apiKeyKeys(request.accountId, request.keyId, period)
     const reply = await admit(
-      [account.avail, account.held, account.holds, account.expiry, key.rate, key.open, key.left],
+      [
+        account.avail,
+        account.held,
+        account.holds,
+        account.expiry,
+        key.rate,
+        key.open,
+        key.left,
+        account.rate,
+        account.open,
+        key.bodies,
+        account.bodies,
+      ],
       [
         request.callId,
         request.holdLifetimeMs,
@@ -69,25 +101,50 @@ export function createAdmissionGate(redis: Redis): AdmissionGate {
         period === '' ? '0' : '1',
         request.keyId,
         period,
+        request.accountRequestsPerMinute,
+        request.accountConcurrentCalls,
+        request.isRepeat ? '1' : '0',
+        request.admitBy ?? '',
+        request.body?.bytes ?? 0,
+        request.body?.keyMax ?? 0,
+        request.body?.accountMax ?? 0,
       ],
     )
     return readAnswer(reply as unknown[])
   }
 }
 
-function readAnswer([outcome, requests, tokens, reset, first, second]: unknown[]): AdmissionAnswer {
+function readAnswer([
+  outcome,
+  limit,
+  requests,
+  tokens,
+  reset,
+  first,
+  second,
+  third,
+]: unknown[]): AdmissionAnswer {
   const rate = {
+    limitRequests: Number(limit),
     remainingRequests: Number(requests),
     remainingTokens: Number(tokens),
     resetMs: Number(reset),
   }
   switch (outcome) {
     case 'ok':
-      return { kind: 'admitted', holdPico: BigInt(first as string), completionLimit: Number(second), rate }
+      return {
+        kind: 'admitted',
+        holdPico: BigInt(first as string),
+        completionLimit: Number(second),
+        accountOpenCalls: Number(third),
+        rate,
+      }
     case 'rate':
-      return { kind: 'rate-limited', retryAfterMs: Number(first), rate }
+      return { kind: 'rate-limited', retryAfterMs: Number(first), scope: second as LimitScope, rate }
     case 'concurrency':
-      return { kind: 'too-many-open', retryAfterMs: Number(first), rate }
+      return { kind: 'too-many-open', retryAfterMs: Number(first), scope: second as LimitScope, rate }
+    case 'bytes':
+      return { kind: 'too-heavy', retryAfterMs: Number(first), scope: second as LimitScope, rate }
     case 'balance':
     case 'allowance': {
       const kind = outcome === 'balance' ? 'insufficient-balance' : 'allowance-spent'
@@ -97,6 +154,8 @@ function readAnswer([outcome, requests, tokens, reset, first, second]: unknown[]
       return { kind: 'balance-unknown', rate }
     case 'load-allowance':
       return { kind: 'allowance-unknown', rate }
+    case 'late':
+      return { kind: 'too-late', rate }
     default:
       throw new Error(`admit.lua answered ${String(outcome)}`)
   }

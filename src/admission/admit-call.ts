@@ -9,29 +9,29 @@ import { leastCallCost } from '../core/least-call.ts'
 import { formatUsd, picoUsd } from '../core/money.ts'
 import type { OfferStates } from '../core/offer-state.ts'
 import { promptTokensBound } from '../core/prompt-tokens.ts'
+import { type QueueTurnSettings, queuePriority } from '../core/queue-turn.ts'
+import { effectiveLimits, type LimitDefaults } from '../core/rate-limits.ts'
 import { planRoute, type RoutingPlan } from '../core/routing-plan.ts'
 import { currentTraceparent } from '../platform/tracing.ts'
 import type { AdmissionAnswer, AdmissionGate, RateFigures } from './admission-gate.ts'
+import { type BodyBudgetLimits, bodyIsFull } from './body-budget.ts'
 import type { Errands } from './errands.ts'
 import type { NoteLimitReached } from './limit-notice.ts'
 
-/** Limits of a key where the key itself sets none, and the bounds of a call. */
-export interface AdmissionLimits {
-  requestsPerMinute: number
+/** Limits of keys and accounts where nothing is set for them, and the bounds of a call. */
+export interface AdmissionLimits extends LimitDefaults, QueueTurnSettings, BodyLimits {
   tokensPerMinute: number
-  concurrentCalls: number
   defaultCompletionLimit: number
   byokFeePercent: number
   attemptsPerCall: number
-  queueWaitMs: number
   callTimeoutMs: number
   nonStreamingCallTimeoutMs: number
 }
 
 export interface AdmissionDependencies {
   catalog: () => CatalogSnapshot
-  /** What is known of offers. Absent: every one is taken for healthy. */
-  offerState?: OfferStates
+  /** What is known of offers, for calls of an account. Absent: every one is taken for healthy. */
+  offerStates?: (accountId: string) => OfferStates
   gate: AdmissionGate
   /** Brings the ledger's balance of an account into Redis. */
   loadBalance: (accountId: string) => Promise<void>
@@ -51,22 +51,34 @@ export interface AdmissionDependencies {
   random: () => number
 }
 
+type BodyLimits = Pick<BodyBudgetLimits, 'bodyBytesPerKey' | 'bodyBytesPerAccount'>
+
 /** What tells one call from another, apart from what it asks. */
 export interface CallIdentity {
   callId: CallId
   requestId: string
   /** The record of its Idempotency-Key, or null. */
   idempotencyRecord: string | null
+  /** The length of its body. Absent: light. */
+  bodyBytes?: number
 }
 
 /** An admitted call: its hold stands, and it may be enqueued. */
 export interface AdmittedCall {
   envelope: CallEnvelope
+  /** Its turn in the dispatch queue. */
+  priority: number
   rate: RateFigures
 }
 
+/** How long a call may wait for Redis and PostgreSQL to admit it. Redis itself admits none later. */
+export const ADMISSION_WAIT_MS = 5_000
+
 /** Slack between the end of the last deadline of a call and the sweep of its hold. */
 const HOLD_SLACK_MS = 60_000
+
+/** Bodies up to this length are bounded by the number of open calls. */
+const LIGHT_BODY_BYTES = 64 * 1024
 
 /** The most candidates a plan carries: more than the attempts, since an unhealthy one is skipped for free. */
 const CANDIDATES_PER_ATTEMPT = 2
@@ -78,17 +90,17 @@ const CANDIDATES_PER_ATTEMPT = 2
 export async function admitCall(
   request: ChatRequest,
   key: KeyRecord & { accountId: string },
-  { callId, requestId, idempotencyRecord }: CallIdentity,
+  { callId, requestId, idempotencyRecord, bodyBytes = 0 }: CallIdentity,
   { catalog, limits, ...deps }: AdmissionDependencies,
 ): Promise<AdmittedCall> {
-  const promptTokens = promptTokensBound(request.messages, request.parameters)
+  const textTokens = promptTokensBound(request.messages, request.parameters, request.exactJson)
   const snapshot = catalog()
-  const plan = planRoute(request, promptTokens, snapshot, {
+  const plan = planRoute(request, textTokens, snapshot, {
     defaultCompletionLimit: limits.defaultCompletionLimit,
     providerKeys: key.providerKeys,
     byokFeePercent: limits.byokFeePercent,
     maxCandidates: limits.attemptsPerCall * CANDIDATES_PER_ATTEMPT,
-    offerState: deps.offerState,
+    offerState: deps.offerStates?.(key.accountId),
     random: deps.random,
   })
   const askGate: AdmissionGate = async (admission) => {
@@ -116,11 +128,18 @@ export async function admitCall(
       promptPico: plan.dearestPrompt,
       completionRate: plan.dearestCompletionRate,
       completionLimit: plan.completionLimit,
-      requestsPerMinute: key.requestsPerMinute ?? limits.requestsPerMinute,
+      ...effectiveLimits(key, limits),
       tokensPerMinute: limits.tokensPerMinute,
-      tokens: Math.min(promptTokens + plan.completionLimit, limits.tokensPerMinute),
-      concurrentCalls: key.concurrentCalls ?? limits.concurrentCalls,
+      tokens: Math.min(plan.promptTokens + plan.completionLimit, limits.tokensPerMinute),
       allowancePeriod: period?.id ?? null,
+      ...(bodyBytes > LIGHT_BODY_BYTES && {
+        body: {
+          bytes: bodyBytes,
+          keyMax: limits.bodyBytesPerKey,
+          accountMax: limits.bodyBytesPerAccount,
+        },
+      }),
+      admitBy: now + ADMISSION_WAIT_MS,
     })
 
   let answer = await ask()
@@ -153,12 +172,11 @@ export async function admitCall(
     ...(period && { allowancePeriod: period.id }),
     ...(epoch !== undefined && { epoch }),
     ...(traceparent !== undefined && { traceparent }),
-    promptTokensBound: promptTokens,
     admittedAt: now,
     queueDeadlineAt: now + limits.queueWaitMs,
     callDeadlineAt: now + callTimeoutMs,
   }
-  return { envelope, rate: answer.rate }
+  return { envelope, priority: queuePriority(answer.accountOpenCalls, now, limits), rate: answer.rate }
 }
 
 /** A refusal by the gate, with the rate figures that every authenticated response carries. */
@@ -185,19 +203,21 @@ function refusal(
     case 'rate-limited':
       return new ApiError(
         'rate_limit_exceeded',
-        'This key sends more than its limit per minute. Wait, then retry.',
-        {
-          retryAfterSeconds: answer.retryAfterMs / 1000,
-        },
+        answer.scope === 'key'
+          ? 'This key sends more than its limit per minute. Wait, then retry.'
+          : 'The keys of this account together send more than its limit per minute. Wait, then retry.',
+        { retryAfterSeconds: answer.retryAfterMs / 1000 },
       )
     case 'too-many-open':
       return new ApiError(
         'concurrency_limit_exceeded',
-        'This key has as many calls open as it may. Wait for one to end.',
-        {
-          retryAfterSeconds: answer.retryAfterMs / 1000,
-        },
+        answer.scope === 'key'
+          ? 'This key has as many calls open as it may. Wait for one to end.'
+          : 'The keys of this account together have as many calls open as it may. Wait for one to end.',
+        { retryAfterSeconds: answer.retryAfterMs / 1000 },
       )
+    case 'too-heavy':
+      return bodyIsFull(answer.scope)
     case 'insufficient-balance':
     case 'allowance-spent': {
       const metadata = {
@@ -206,18 +226,20 @@ function refusal(
         affordable_max_tokens: answer.affordableTokens,
         top_up_url: topUpUrl,
       }
+      const lower = answer.affordableTokens > 0 ? ', or lower the token limit' : ''
       return answer.kind === 'insufficient-balance'
         ? new ApiError(
             'insufficient_balance',
-            'The balance does not cover what this call may cost. Top up, or lower the token limit.',
+            `The balance does not cover what this call may cost. Top up${lower}.`,
             { metadata },
           )
         : new ApiError(
             'key_limit_exceeded',
-            "The key's spending limit does not cover what this call may cost. Raise it, or lower the token limit.",
+            `The key's spending limit does not cover what this call may cost. Raise it${lower}.`,
             { metadata },
           )
     }
+    case 'too-late':
     case 'balance-unknown':
     case 'allowance-unknown':
       return new ApiError('overloaded', 'The balance is not available right now. Retry shortly.', {

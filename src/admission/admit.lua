@@ -1,24 +1,32 @@
--- Admits one call: rate limit, concurrency, key allowance and balance, all or nothing, in that order.
+-- Admits one call: the rate and concurrency limits of its key and of its account, the key's allowance, and the
+-- balance, all or nothing, in that order.
 --
 -- Amounts are 64-bit integers as text. Lua numbers lose digits above 2^53, so INCRBY and DECRBY do the sums
 -- and the script looks at signs only. The one sum done in Lua, what a short balance affords, stays below
 -- the amount asked for, which callers keep under 2^53.
 --
--- KEYS  1 avail  2 held  3 holds  4 expiry  5 key rate  6 key open  7 key left
+-- KEYS  1 avail  2 held  3 holds  4 expiry  5 key rate  6 key open  7 key left  8 account rate  9 account open
+--       10 key bodies  11 account bodies
 -- ARGV  1 hold id  2 hold lifetime ms  3 amount  4 '1' when the completion limit may shrink
 --       5 prompt cost  6 completion rate  7 completion limit
 --       8 requests per minute  9 tokens per minute  10 tokens of this call  11 concurrent calls
 --       12 '1' when the key has an allowance  13 key id  14 allowance period or ''
--- Returns {outcome, remaining requests, remaining tokens, window reset ms, ...}
---   'ok', …, amount held, completion limit granted
---   'rate' | 'concurrency', …, retry after ms
+--       15 requests per minute of the account  16 concurrent calls of the account
+--       17 '1' for a repeat of a call: it takes one request of the limits, and holds nothing
+--       18 until when it may be admitted, unix ms, or ''
+--       19 bytes of its body, 0 for a light one  20 bytes of the open calls of the key  21 of the account, at the most
+-- Returns {outcome, limit of requests, remaining requests, remaining tokens, window reset ms, ...}; of requests, the
+-- limit that leaves fewer: the key's or its account's
+--   'ok', …, amount held, completion limit granted, open calls of the account with this one
+--   'rate' | 'concurrency' | 'bytes', …, retry after ms, 'key' | 'account'
 --   'balance' | 'allowance', …, what is available, completion tokens that affords
+--   'late', … when nobody waits for the answer any more: Redis stood still
 --   'load-balance' | 'load-allowance', … when Redis does not know the figure yet
-local avail, held, holds, expiry, rate, open, left = unpack(KEYS)
+local avail, held, holds, expiry, rate, open, left, account_rate, account_open, bodies, account_bodies = unpack(KEYS)
 local id, lifetime, amount, flexible = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4] == '1'
 local prompt_cost, completion_rate, limit = ARGV[5], ARGV[6], ARGV[7]
-local max_requests, max_tokens, tokens = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
-local max_open, limited, key, period = tonumber(ARGV[11]), ARGV[12] == '1', ARGV[13], ARGV[14]
+local max_tokens, tokens = tonumber(ARGV[9]), tonumber(ARGV[10])
+local limited, key, period = ARGV[12] == '1', ARGV[13], ARGV[14]
 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -28,30 +36,43 @@ local WINDOW = 60000
 local DAY = 86400000
 local window = math.floor(now / WINDOW)
 local elapsed = (now % WINDOW) / WINDOW
-local seen = redis.call('HMGET', rate, 'window', 'requests', 'tokens', 'last_requests', 'last_tokens')
-local requests, used, last_requests, last_used = 0, 0, 0, 0
-if tonumber(seen[1]) == window then
-  requests, used, last_requests, last_used = tonumber(seen[2]), tonumber(seen[3]), tonumber(seen[4]), tonumber(seen[5])
-elseif tonumber(seen[1]) == window - 1 then
-  last_requests, last_used = tonumber(seen[2]), tonumber(seen[3])
+local function read_window(counters, max)
+  local seen = redis.call('HMGET', counters, 'window', 'requests', 'tokens', 'last_requests', 'last_tokens')
+  local requests, used, last_requests, last_used = 0, 0, 0, 0
+  if tonumber(seen[1]) == window then
+    requests, used, last_requests, last_used = tonumber(seen[2]), tonumber(seen[3]), tonumber(seen[4]), tonumber(seen[5])
+  elseif tonumber(seen[1]) == window - 1 then
+    last_requests, last_used = tonumber(seen[2]), tonumber(seen[3])
+  end
+  return {
+    counters = counters, max = max, requests = requests, used = used, last_requests = last_requests,
+    last_used = last_used, left = max - requests - last_requests * (1 - elapsed),
+  }
 end
-local requests_left = max_requests - requests - last_requests * (1 - elapsed)
-local tokens_left = max_tokens - used - last_used * (1 - elapsed)
+local of_key = read_window(rate, tonumber(ARGV[8]))
+local of_account = read_window(account_rate, tonumber(ARGV[15]))
+local tokens_left = max_tokens - of_key.used - of_key.last_used * (1 - elapsed)
 -- When nothing of what is counted now is within 60 s any more.
-local function whole_again()
-  if requests > 0 then return math.ceil((2 - elapsed) * WINDOW) end
-  return last_requests > 0 and math.ceil((1 - elapsed) * WINDOW) or 0
+local function whole_again(counts)
+  if counts.requests > 0 then return math.ceil((2 - elapsed) * WINDOW) end
+  return counts.last_requests > 0 and math.ceil((1 - elapsed) * WINDOW) or 0
 end
 
 local function answer(outcome, ...)
-  return { outcome, math.max(0, math.floor(requests_left)), math.max(0, math.floor(tokens_left)), whole_again(), ... }
+  local tighter = of_account.left < of_key.left and of_account or of_key
+  return {
+    outcome, tighter.max, math.max(0, math.floor(tighter.left)), math.max(0, math.floor(tokens_left)),
+    whole_again(tighter), ...
+  }
 end
 
 local previous = redis.call('HGET', holds, id)
 if previous then
   local held_amount, granted = string.match(previous, '^(%d+):(%d+):')
-  return answer('ok', held_amount, granted)
+  return answer('ok', held_amount, granted, redis.call('ZCARD', account_open))
 end
+
+if ARGV[18] ~= '' and now > tonumber(ARGV[18]) then return answer('late') end
 
 -- How long until `need` more fit under `max`, given this window's and the last window's counts.
 local function wait(max, need, current, last)
@@ -61,16 +82,59 @@ local function wait(max, need, current, last)
   if current == 0 then return WINDOW end
   return (1 - elapsed + math.max(0, 1 - (max - need) / current)) * WINDOW
 end
-if requests_left < 1 then
-  return answer('rate', math.ceil(wait(max_requests, 1, requests, last_requests)))
+-- Lifetimes are renewed once a window, by its first call. Calls live unequally long, and open calls must outlive
+-- each of the window: a day more than this one is enough for all.
+local function count(counts, calls)
+  redis.call('HSET', counts.counters, 'window', window, 'requests', counts.requests + 1, 'tokens', counts.used + tokens,
+    'last_requests', counts.last_requests, 'last_tokens', counts.last_used)
+  if counts.requests == 0 then
+    redis.call('PEXPIRE', counts.counters, 2 * WINDOW)
+    redis.call('PEXPIRE', calls, lifetime + DAY)
+  end
+  counts.requests, counts.left = counts.requests + 1, counts.left - 1
 end
-if tokens_left < tokens then
-  return answer('rate', math.ceil(wait(max_tokens, tokens, used, last_used)))
+local function take_rate()
+  count(of_key, open)
+  count(of_account, account_open)
+  tokens_left = tokens_left - tokens
 end
 
-redis.call('ZREMRANGEBYSCORE', open, '-inf', now)
-if redis.call('ZCARD', open) >= max_open then
-  return answer('concurrency', 1000)
+for _, counts in ipairs({ of_key, of_account }) do
+  if counts.left < 1 then
+    local retry_after = math.ceil(wait(counts.max, 1, counts.requests, counts.last_requests))
+    return answer('rate', retry_after, counts == of_key and 'key' or 'account')
+  end
+end
+if tokens_left < tokens then
+  return answer('rate', math.ceil(wait(max_tokens, tokens, of_key.used, of_key.last_used)), 'key')
+end
+
+if ARGV[17] == '1' then
+  take_rate()
+  return answer('ok', 0, 0, redis.call('ZCARD', account_open))
+end
+
+local function has_slot(calls, max)
+  redis.call('ZREMRANGEBYSCORE', calls, '-inf', now)
+  return redis.call('ZCARD', calls) < tonumber(max)
+end
+if not has_slot(open, ARGV[11]) then return answer('concurrency', 1000, 'key') end
+if not has_slot(account_open, ARGV[16]) then return answer('concurrency', 1000, 'account') end
+
+-- The bodies of open calls, by call: whoever ends a call takes it off the open ones, and its body counts no more.
+local body_bytes = tonumber(ARGV[19])
+local function has_room(of_calls, calls, max)
+  local sum = body_bytes
+  local found = redis.call('HGETALL', of_calls)
+  for i = 1, #found, 2 do
+    if redis.call('ZSCORE', calls, found[i]) then sum = sum + found[i + 1]
+    else redis.call('HDEL', of_calls, found[i]) end
+  end
+  return sum <= tonumber(max)
+end
+if body_bytes > 0 then
+  if not has_room(bodies, open, ARGV[20]) then return answer('bytes', 1000, 'key') end
+  if not has_room(account_bodies, account_open, ARGV[21]) then return answer('bytes', 1000, 'account') end
 end
 
 if redis.call('EXISTS', avail) == 0 then return answer('load-balance') end
@@ -107,13 +171,12 @@ redis.call('INCRBY', held, amount)
 redis.call('HSET', holds, id, amount .. ':' .. limit .. ':' .. key .. ':' .. period)
 redis.call('ZADD', expiry, now + lifetime, id)
 redis.call('ZADD', open, now + lifetime, id)
-redis.call('HSET', rate, 'window', window, 'requests', requests + 1, 'tokens', used + tokens,
-  'last_requests', last_requests, 'last_tokens', last_used)
--- Lifetimes are renewed once a window, by its first call. Calls live unequally long, and `open` must outlive
--- each of the window: a day more than this one is enough for all.
-if requests == 0 then
-  redis.call('PEXPIRE', rate, 2 * WINDOW)
-  redis.call('PEXPIRE', open, lifetime + DAY)
+redis.call('ZADD', account_open, now + lifetime, id)
+if body_bytes > 0 then
+  for _, of_calls in ipairs({ bodies, account_bodies }) do
+    redis.call('HSET', of_calls, id, body_bytes)
+    redis.call('PEXPIRE', of_calls, lifetime + DAY)
+  end
 end
-requests, requests_left, tokens_left = requests + 1, requests_left - 1, tokens_left - tokens
-return answer('ok', amount, limit)
+take_rate()
+return answer('ok', amount, limit, redis.call('ZCARD', account_open))

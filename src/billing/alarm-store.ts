@@ -23,6 +23,9 @@ export interface AlarmStore {
   prune(before: Date): Promise<void>
 }
 
+/** PostgreSQL's `integer`. */
+const COUNT_MAX = 2_147_483_647
+
 /**
  * One statement: the cursor moves, and only whoever moved it writes, so that no entry counts twice. Entry ids are
  * Redis's clock, so a stream that begins anew after a loss goes on behind the cursor's place.
@@ -39,7 +42,7 @@ FROM moved, json_to_recordset($3::json) AS raised (
 )
 ON CONFLICT (kind, subject) WHERE acknowledged_at IS NULL DO UPDATE SET
   message = excluded.message, fields = excluded.fields, last_at = greatest(known.last_at, excluded.last_at),
-  count = least(known.count::bigint + excluded.count, 2147483647)::integer`
+  count = least(known.count::bigint + excluded.count, ${COUNT_MAX})::integer`
 
 export function createAlarmStore(postgres: Postgres): AlarmStore {
   return {
@@ -90,9 +93,10 @@ function merged(alarms: Array<AlarmCount | null>) {
     const name = JSON.stringify([alarm.kind, alarm.subject])
     byName.set(name, addAlarms(byName.get(name), alarm))
   }
-  return [...byName.values()].map(({ firstAt, lastAt, ...alarm }) => ({
+  return [...byName.values()].map(({ firstAt, lastAt, count, ...alarm }) => ({
     id: newId('alarm'),
     ...alarm,
+    count: Math.min(count, COUNT_MAX),
     first_at: firstAt,
     last_at: lastAt,
   }))

@@ -6,7 +6,7 @@
 --
 -- Amounts are 64-bit integers as text. Lua numbers lose digits above 2^53, so INCRBY and DECRBY do the sums.
 --
--- KEYS  1 avail  2 held  3 holds  4 expiry  5 ver  6 loading
+-- KEYS  1 avail  2 held  3 holds  4 expiry  5 ver  6 loading  7 account open
 -- ARGV  1 prefix of the account's API-key keys  2 ledger balance  3 ledger version
 --       4 '' or, to load the gate, '*' or the epoch it must still be: the data may be lost while a load is on
 --       its way. Then per settled call: hold id, amount charged
@@ -25,6 +25,7 @@ for i = 5, #ARGV, 2 do
     redis.call('HDEL', holds, id)
     redis.call('ZREM', expiry, id)
     redis.call('ZREM', prefix .. key .. ':open', id)
+    redis.call('ZREM', KEYS[7], id)
     if period ~= '' then
       -- The key's allowance gets back what was held and not charged.
       local left = prefix .. key .. ':left:' .. period

@@ -1,4 +1,5 @@
 import { formatUsd, picoUsd } from '../core/money.ts'
+import { createCallJobs } from '../platform/call-jobs.ts'
 import type { Postgres } from '../platform/postgres.ts'
 import { createFindQueuedCalls } from '../platform/queued-calls.ts'
 import type { DispatchQueue, SettlementQueue } from '../platform/queues.ts'
@@ -49,7 +50,7 @@ export async function auditBooks(deps: AuditDependencies): Promise<AuditReport> 
       dispatchJobs: await dispatchQueue.getJobCountByTypes(...COUNTED_STATES),
       settlementJobs: await settlementQueue.getJobCountByTypes(...COUNTED_STATES),
     }),
-    findQueued: createFindQueuedCalls(dispatchQueue, settlementQueue),
+    findQueued: createFindQueuedCalls(createCallJobs(redis), settlementQueue),
     accountedFor: async (callIds) => {
       const { settled, quarantined } = await findKnownCalls(postgres, callIds)
       return settled.union(quarantined)

@@ -1,4 +1,7 @@
+import { CONFLICT_AUDIT_CHECKS } from './conflict-audit-checks.ts'
 import { PAYMENT_AUDIT_CHECKS } from './payments/payment-audit-checks.ts'
+import { PROMPT_SUM_SQL } from './prompt-sum.ts'
+import { OPEN_QUARANTINE } from './quarantine-store.ts'
 
 /**
  * The laws of the books as queries: each returns what breaks its law as (subject, detail), and nothing when
@@ -87,22 +90,33 @@ export const AUDIT_CHECKS: readonly AuditCheck[] = [
          OR 'customer:' || c.account_id IS DISTINCT FROM e.payer OR c.income IS DISTINCT FROM e.income`,
   },
   {
-    name: 'a charge is tokens times rates, and a failed call costs nothing',
+    name: 'a charge is tokens times rates, and a failed call or a duplicate costs nothing',
     sql: `
       SELECT id AS subject, 'charged ' || charge_pico || ', recomputed ' || recomputed AS detail
       FROM (
         SELECT id, charge_pico,
-               CASE WHEN status = 'failed' THEN 0
-                    ELSE coalesce(prompt_tokens * prompt_rate_pico::numeric
+               CASE WHEN status = 'failed' OR duplicate_of IS NOT NULL THEN 0
+                    ELSE coalesce(${PROMPT_SUM_SQL.rate}
                                   + completion_tokens * completion_rate_pico::numeric, 0) END AS recomputed
         FROM call_records
       ) AS c WHERE charge_pico <> recomputed`,
   },
   {
+    name: 'a duplicate is one of a call of its own account that is none itself',
+    sql: `
+      SELECT d.id AS subject, 'duplicate of ' || d.duplicate_of || ', which '
+               || CASE WHEN c.id IS NULL THEN 'does not exist' ELSE 'cannot stand for it' END AS detail
+      FROM call_records AS d LEFT JOIN call_records AS c ON c.id = d.duplicate_of
+      WHERE d.duplicate_of IS NOT NULL
+        AND (c.id IS NULL OR c.account_id <> d.account_id OR c.duplicate_of IS NOT NULL)`,
+  },
+  {
     name: "a call on the client's own provider key costs us nothing",
     sql: `
       SELECT id AS subject, 'costs ' || prompt_cost_pico || ' and ' || completion_cost_pico || ' a token' AS detail
-      FROM call_records WHERE is_byok AND (prompt_cost_pico <> 0 OR completion_cost_pico <> 0)`,
+      FROM call_records
+      WHERE is_byok AND (prompt_cost_pico <> 0 OR completion_cost_pico <> 0
+                         OR prompt_audio_cost_pico <> 0 OR prompt_image_cost_pico <> 0)`,
   },
   {
     name: 'no charge is above its hold',
@@ -127,7 +141,8 @@ export const AUDIT_CHECKS: readonly AuditCheck[] = [
     name: 'no settlement is in quarantine',
     sql: `
       SELECT q.id AS subject, q.reason AS detail
-      FROM quarantined_settlements AS q LEFT JOIN call_records AS c ON c.id = q.id WHERE c.id IS NULL`,
+      FROM quarantined_settlements AS q WHERE ${OPEN_QUARANTINE}`,
   },
+  ...CONFLICT_AUDIT_CHECKS,
   ...PAYMENT_AUDIT_CHECKS,
 ]

@@ -1,4 +1,6 @@
 import type { AttemptRecord } from '../core/call-job.ts'
+import type { TokenRates } from '../core/catalog.ts'
+import { picoUsdPerToken } from '../core/money.ts'
 import type { Postgres } from '../platform/postgres.ts'
 import type { CallRecord as CallRow } from '../platform/prisma-client/client.ts'
 
@@ -59,5 +61,28 @@ export function toListedCall({
     firstTokenAt: firstTokenAtMs === null ? null : Number(firstTokenAtMs),
     finishedAt: Number(finishedAtMs),
     settledAt: Number(settledAtMs),
+  }
+}
+
+/** The rates a call was charged at; null where nothing served it. */
+export const ratesOf = (call: ListedCall): TokenRates | null =>
+  toRates(call.promptRatePico, call.completionRatePico, call.promptAudioRatePico, call.promptImageRatePico)
+
+/** What we pay its provider; null where nothing served it. */
+export const costRatesOf = (call: ListedCall): TokenRates | null =>
+  toRates(call.promptCostPico, call.completionCostPico, call.promptAudioCostPico, call.promptImageCostPico)
+
+function toRates(
+  prompt: bigint | null,
+  completion: bigint | null,
+  audio: bigint | null,
+  image: bigint | null,
+): TokenRates | null {
+  if (prompt === null || completion === null) return null
+  return {
+    prompt: picoUsdPerToken(prompt),
+    completion: picoUsdPerToken(completion),
+    ...(audio !== null && { promptAudio: picoUsdPerToken(audio) }),
+    ...(image !== null && { promptImage: picoUsdPerToken(image) }),
   }
 }

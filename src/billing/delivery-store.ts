@@ -17,11 +17,22 @@ export interface DueDelivery {
   }
 }
 
-/** How many to look at, and how they are bounded. */
+/**
+ * How deliveries are kept from holding up each other. `quick`: endpoints whose attempts end soon. `new`: those of
+ * which that is not known yet. `slow`: those with an attempt that took long, or timed out, in the last minutes.
+ */
+export type Lane = 'quick' | 'new' | 'slow'
+
+/** Deliveries queued or running at once. */
+export interface LaneBounds {
+  perAccount: number
+  inAll: number
+}
+
 export interface ClaimBounds {
-  limit: number
-  /** Deliveries of one endpoint queued or running at once, so that a slow one holds up nobody else. */
+  /** Of one endpoint, whatever its lane. */
   perEndpoint: number
+  lanes: Record<Lane, LaneBounds>
   /** How long a claimed delivery is left to its job before it counts as lost and is claimed again. */
   leaseMs: number
 }
@@ -30,7 +41,7 @@ export interface ClaimBounds {
 export interface DeliveryStore {
   /** Makes a delivery of each waiting event for each enabled endpoint that asks for it. Returns the events done. */
   fanOut(limit: number): Promise<number>
-  /** Deliveries whose time has come, each to one caller only. */
+  /** Deliveries whose time has come, each to one caller only; accounts take turns in each lane. */
   claimDue(bounds: ClaimBounds): Promise<string[]>
   /** A delivery to make now; null when it is done, not due again yet, or gone with its endpoint. */
   findDue(deliveryId: string): Promise<DueDelivery | null>
@@ -66,23 +77,37 @@ WITH event AS MATERIALIZED (
 )
 SELECT count(*)::int AS "events" FROM done`
 
-/** `due` looks at its rows once more after locking them: another process may have claimed them meanwhile. */
+/**
+ * What runs already takes the first places of its endpoint, account and lane, and what is left of their bounds is
+ * given to what is due. `due` looks at its rows once more after locking them: another process may have claimed them
+ * meanwhile.
+ */
 const CLAIM_DUE = `
-WITH busy AS (
-  SELECT endpoint_id, count(*) AS running FROM webhook_deliveries
-  WHERE state = 'pending' AND queued_until > now() GROUP BY endpoint_id
-), candidate AS (
-  SELECT delivery.id, coalesce(busy.running, 0)
-    + row_number() OVER (PARTITION BY delivery.endpoint_id ORDER BY delivery.next_attempt_at, delivery.id) AS place
-  FROM webhook_deliveries AS delivery LEFT JOIN busy USING (endpoint_id)
-  WHERE state = 'pending' AND next_attempt_at <= now() AND (queued_until IS NULL OR queued_until <= now())
+WITH lane (name, per_account, in_all) AS (
+  VALUES ('quick', $3::int, $4::int), ('new', $5::int, $6::int), ('slow', $7::int, $8::int)
+), open AS (
+  SELECT delivery.id, delivery.endpoint_id, delivery.next_attempt_at, endpoint.account_id,
+         coalesce(delivery.queued_until > now(), false) AS running,
+         CASE WHEN endpoint.slow_until > now() THEN 'slow' WHEN endpoint.proven_at IS NULL THEN 'new'
+              ELSE 'quick' END AS lane
+  FROM webhook_deliveries AS delivery JOIN webhook_endpoints AS endpoint ON endpoint.id = delivery.endpoint_id
+  WHERE delivery.state = 'pending' AND delivery.next_attempt_at <= now()
+), of_endpoint AS (
+  SELECT *, row_number() OVER (PARTITION BY endpoint_id ORDER BY running DESC, next_attempt_at, id) AS place FROM open
+), of_account AS (
+  SELECT *, row_number() OVER (PARTITION BY account_id, lane ORDER BY running DESC, next_attempt_at, id) AS turn
+  FROM of_endpoint WHERE running OR place <= $1::int
+), of_lane AS (
+  SELECT of_account.id, running, in_all,
+         row_number() OVER (PARTITION BY lane ORDER BY running DESC, turn, next_attempt_at, id) AS position
+  FROM of_account JOIN lane ON lane.name = of_account.lane WHERE running OR turn <= per_account
 ), due AS (
   SELECT id FROM webhook_deliveries
-  WHERE id IN (SELECT id FROM candidate WHERE place <= $2::int LIMIT $1)
+  WHERE id IN (SELECT id FROM of_lane WHERE NOT running AND position <= in_all)
     AND state = 'pending' AND (queued_until IS NULL OR queued_until <= now())
   FOR UPDATE SKIP LOCKED
 )
-UPDATE webhook_deliveries AS delivery SET queued_until = now() + $3::int * interval '1 millisecond'
+UPDATE webhook_deliveries AS delivery SET queued_until = now() + $2::int * interval '1 millisecond'
 FROM due WHERE delivery.id = due.id RETURNING delivery.id`
 
 const FIND_DUE = `
@@ -123,12 +148,13 @@ export function createDeliveryStore(postgres: Postgres): DeliveryStore {
       return row?.events ?? 0
     },
 
-    async claimDue({ limit, perEndpoint, leaseMs }) {
+    async claimDue({ perEndpoint, leaseMs, lanes }) {
+      const ofLanes = [lanes.quick, lanes.new, lanes.slow].flatMap((lane) => [lane.perAccount, lane.inAll])
       const rows = await postgres.$queryRawUnsafe<Array<{ id: string }>>(
         CLAIM_DUE,
-        limit,
         perEndpoint,
         leaseMs,
+        ...ofLanes,
       )
       return rows.map((row) => row.id)
     },

@@ -1,6 +1,6 @@
 import { formatUsd, picoUsd } from '../core/money.ts'
 import type { InFlightTimeline } from '../core/operator-api.ts'
-import { createFindQueuedCalls } from '../platform/queued-calls.ts'
+import { readSettlingCalls } from '../platform/queued-calls.ts'
 import type { DispatchQueue, SettlementQueue } from '../platform/queues.ts'
 import { type CallEvent, timelineOf } from './operator-call.ts'
 
@@ -15,8 +15,8 @@ export async function findCallInFlight(
   const { dispatchQueue, settlementQueue } = queues
   const job = await dispatchQueue.getJob(callId)
   if (!job) {
-    const queued = await createFindQueuedCalls(dispatchQueue, settlementQueue)([callId])
-    return queued.has(callId) ? settling(callId) : null
+    const unsettled = await readSettlingCalls(settlementQueue)
+    return unsettled === null || unsettled.has(callId) ? settling(callId) : null
   }
   const { envelope, claims = 0 } = job.data
   const held = formatUsd(picoUsd(BigInt(envelope.holdPico)))

@@ -60,6 +60,7 @@ export async function auditGates(deps: GateAuditDependencies): Promise<GateAudit
   const found: Discrepancy[] = []
   const behind: BehindGate[] = []
   const accountIds = await deps.gate.accounts()
+  const withHolds: string[] = []
   for (let start = 0; start < accountIds.length; start += ACCOUNTS_AT_ONCE) {
     const some = accountIds.slice(start, start + ACCOUNTS_AT_ONCE)
     // The gates first, then the ledger: see judgeGate.
@@ -75,11 +76,12 @@ export async function auditGates(deps: GateAuditDependencies): Promise<GateAudit
       const balance = auditBalance(accountId, reading, ledgers.get(accountId))
       found.push(...balance.found)
       if (balance.behind) behind.push(balance.behind)
-      const lost = reading.openHolds > 0 ? await lostHolds(accountId, deps) : []
-      figures.lostHolds += lost.length
-      found.push(...lost.filter((hold) => hold.ageMs > SWEEP_OVERDUE_MS).map(overdue))
+      if (reading.openHolds > 0) withHolds.push(accountId)
     }
   }
+  const lost = await lostHolds(withHolds, deps)
+  figures.lostHolds = lost.length
+  found.push(...lost.filter((hold) => hold.ageMs > SWEEP_OVERDUE_MS).map(overdue))
   found.push(...(await stillBehind(behind, deps)))
   return { figures, checks: [SOUND, CAUGHT_UP, NOTHING_LOST].map((name) => summarize(name, found)) }
 }
@@ -149,16 +151,22 @@ interface LostHold {
 }
 
 /** Open holds of calls that have no job and are neither settled nor in quarantine; in that order, as the sweep. */
-async function lostHolds(accountId: string, deps: GateAuditDependencies): Promise<LostHold[]> {
-  const callIds = (await deps.gate.openHolds(accountId)).map((hold) => hold.callId)
-  if (callIds.length === 0) return []
-  const queued = await deps.findQueued(callIds)
-  const jobless = callIds.filter((callId) => !queued.has(callId))
+async function lostHolds(accountIds: string[], deps: GateAuditDependencies): Promise<LostHold[]> {
+  const accountOf = new Map<string, string>()
+  for (const accountId of accountIds)
+    for (const { callId } of await deps.gate.openHolds(accountId)) accountOf.set(callId, accountId)
+  if (accountOf.size === 0) return []
+  const queued = await deps.findQueued([...accountOf.keys()])
+  const jobless = [...accountOf.keys()].filter((callId) => !queued.has(callId))
   const accounted = await deps.accountedFor(jobless)
   const now = deps.clock()
   return jobless
     .filter((callId) => !accounted.has(callId))
-    .map((callId) => ({ accountId, callId, ageMs: now - (callCreatedAt(callId) ?? now) }))
+    .map((callId) => ({
+      accountId: accountOf.get(callId)!,
+      callId,
+      ageMs: now - (callCreatedAt(callId) ?? now),
+    }))
 }
 
 const overdue = ({ accountId, callId, ageMs }: LostHold): Discrepancy => ({

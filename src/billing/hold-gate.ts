@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { LRUCache } from 'lru-cache'
+import { allowancePeriod, LIMIT_RESETS } from '../core/allowance-period.ts'
 import { defineScript, type Redis } from '../platform/redis.ts'
 import { accountKeys, apiKeyKeys, KNOWN_ACCOUNTS } from '../platform/redis-keys.ts'
 
@@ -13,6 +14,11 @@ export interface ReleasedHold {
   callId: string
   /** What the ledger charged; the rest of the hold is given back. */
   chargePico: bigint
+}
+
+export interface EndedCall extends ReleasedHold {
+  accountId: string
+  keyId: string
 }
 
 export interface OpenHold {
@@ -44,12 +50,15 @@ export interface RestoredHold {
   allowancePeriod: string | null
   /** When a sweep may look after it, unix ms. */
   deadlineAt: number
-  /** Whether the call takes one of its key's places for open calls. */
+  /** Whether the call takes a slot among the open calls of its key and account. */
   isOpen: boolean
 }
 
 const APPLY = readFileSync(new URL('./apply.lua', import.meta.url), 'utf8')
 const RESTORE = readFileSync(new URL('./restore-hold.lua', import.meta.url), 'utf8')
+/** The Lua function `end_in_gate`, for scripts that end calls. */
+export const END_IN_GATE = readFileSync(new URL('./end-in-gate.lua', import.meta.url), 'utf8')
+const END_CALL = END_IN_GATE + readFileSync(new URL('./end-call.lua', import.meta.url), 'utf8')
 
 /**
  * The gate in Redis: what each account may still spend. `avail = balance at version − held` holds after
@@ -72,8 +81,16 @@ export interface HoldGate {
   announceLoad(accountId: string, epoch: string): Promise<void>
   /** Takes the hold of an admitted call again, after Redis lost it. False when it was there. */
   restore(hold: RestoredHold): Promise<boolean>
-  /** Frees the call's place in its key's concurrency limit; the hold stays until settlement. */
-  endCall(accountId: string, keyId: string, callId: string): Promise<void>
+  /**
+   * Frees the call's slots in the concurrency limits of its key and account, and shrinks its hold to the charge;
+   * settlement closes it. For a call that no worker finishes (see workers/finish-calls.ts).
+   */
+  endCall(call: EndedCall): Promise<void>
+  /**
+   * Lets a key's allowances be loaded anew: a call that was admitted then was charged after its hold had been
+   * given back.
+   */
+  forgetAllowances(accountId: string, keyId: string, admittedAt: number): Promise<void>
   figures(accountId: string): Promise<GateFigures>
   openHolds(accountId: string): Promise<OpenHold[]>
   /** Ids of holds whose deadline has passed. */
@@ -86,6 +103,7 @@ export interface HoldGate {
 export function createHoldGate(redis: Redis): HoldGate {
   const script = defineScript(redis, 'syApply', APPLY)
   const restore = defineScript(redis, 'syRestoreHold', RESTORE)
+  const end = defineScript(redis, 'syEndCall', END_CALL)
   const listed = new LRUCache<string, true>({ max: LISTED_REMEMBERED })
 
   const apply = async (
@@ -103,7 +121,7 @@ export function createHoldGate(redis: Redis): HoldGate {
       listed.set(accountId, true)
     }
     const [avail, held, isNew] = (await script(
-      [keys.avail, keys.held, keys.holds, keys.expiry, keys.ver, keys.loading],
+      [keys.avail, keys.held, keys.holds, keys.expiry, keys.ver, keys.loading, keys.open],
       [
         keys.apiKeys,
         String(ledger.balancePico),
@@ -140,7 +158,7 @@ export function createHoldGate(redis: Redis): HoldGate {
       // Before the hold, which would otherwise be out of the sweep's sight should we die in between.
       const listing = redis.sadd(KNOWN_ACCOUNTS, accountId)
       const taken = await restore(
-        [keys.avail, keys.held, keys.holds, keys.expiry, key.open, key.left],
+        [keys.avail, keys.held, keys.holds, keys.expiry, key.open, key.left, keys.open],
         [
           callId,
           String(hold.amountPico),
@@ -155,8 +173,18 @@ export function createHoldGate(redis: Redis): HoldGate {
       return taken === 1
     },
 
-    async endCall(accountId, keyId, callId) {
-      await redis.zrem(apiKeyKeys(accountId, keyId, '').open, callId)
+    async endCall({ accountId, keyId, callId, chargePico }) {
+      const keys = accountKeys(accountId)
+      const { open } = apiKeyKeys(accountId, keyId, '')
+      await end(
+        [keys.avail, keys.held, keys.holds, open, keys.open],
+        [keys.apiKeys, callId, String(chargePico)],
+      )
+    },
+
+    async forgetAllowances(accountId, keyId, admittedAt) {
+      const periods = LIMIT_RESETS.map((reset) => allowancePeriod(reset, admittedAt))
+      await redis.del(...periods.map(({ id }) => apiKeyKeys(accountId, keyId, id).left))
     },
 
     async figures(accountId) {

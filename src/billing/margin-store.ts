@@ -2,6 +2,7 @@ import { callIdRange } from '../core/call-id-range.ts'
 import type { MarginView } from '../core/operator-api.ts'
 import type { TimeRange } from '../core/usage-query.ts'
 import type { Postgres } from '../platform/postgres.ts'
+import { PROMPT_SUM_SQL } from './prompt-sum.ts'
 
 export type MarginGroup = MarginView['group_by']
 
@@ -12,6 +13,8 @@ export interface MarginSums {
   completionTokens: bigint
   revenuePico: bigint
   costPico: bigint
+  /** What providers take for attempts that served no call: failed, rescued or cancelled ones. */
+  brokenPico: bigint
 }
 
 export interface Margin {
@@ -30,22 +33,39 @@ const GROUPS: Record<MarginGroup, string> = {
   day: "to_char(to_timestamp(admitted_at_ms / 1000) AT TIME ZONE 'UTC', 'YYYY-MM-DD')",
 }
 
-/** Tokens times the cost rates kept with each call; zero on a client's own key. Sums leave as text. */
+/** Whose cost a broken attempt is: its own provider's, whoever served the call. */
+const BROKEN_GROUPS: Record<MarginGroup, string> = {
+  ...GROUPS,
+  provider: "split_part(attempt->>'offerId', '/', 1)",
+}
+
+/**
+ * Tokens times the cost rates kept with each call; zero on a client's own key. Broken attempts carry their cost.
+ * Sums leave as text.
+ */
 const marginSql = (group: MarginGroup) => `
-WITH calls AS (
-  SELECT ${GROUPS[group]} AS "group", prompt_tokens, completion_tokens, charge_pico,
-         prompt_tokens * coalesce(prompt_cost_pico, 0)::numeric
-           + completion_tokens * coalesce(completion_cost_pico, 0)::numeric AS cost_pico
-  FROM call_records
+WITH admitted AS (
+  SELECT * FROM call_records
   WHERE id >= $1 AND id < $2 AND admitted_at_ms >= $3::bigint AND admitted_at_ms < $4::bigint
+), parts AS (
+  SELECT ${GROUPS[group]} AS "group", 1 AS calls, prompt_tokens, completion_tokens, charge_pico,
+         coalesce(${PROMPT_SUM_SQL.cost}, 0)
+           + completion_tokens * coalesce(completion_cost_pico, 0)::numeric AS cost_pico,
+         0::numeric AS broken_pico
+  FROM admitted
+  UNION ALL
+  SELECT ${BROKEN_GROUPS[group]}, 0, 0, 0, 0, 0, (attempt->'spent'->>'costPico')::numeric
+  FROM admitted CROSS JOIN LATERAL jsonb_array_elements(attempts) AS attempt
+  WHERE attempts @> '[{"spent": {}}]' AND attempt ? 'spent'
 ), summed AS (
-  SELECT "group", grouping("group") = 1 AS "isTotal", count(*) AS calls, sum(prompt_tokens) AS prompt,
-         sum(completion_tokens) AS completion, sum(charge_pico) AS revenue, sum(cost_pico) AS cost
-  FROM calls GROUP BY GROUPING SETS (("group"), ())
+  SELECT "group", grouping("group") = 1 AS "isTotal", sum(calls) AS calls, sum(prompt_tokens) AS prompt,
+         sum(completion_tokens) AS completion, sum(charge_pico) AS revenue, sum(cost_pico) AS cost,
+         sum(broken_pico) AS broken
+  FROM parts GROUP BY GROUPING SETS (("group"), ())
 )
-SELECT "group", "isTotal", calls::text AS "calls", coalesce(prompt, 0)::text AS "promptTokens",
+SELECT "group", "isTotal", coalesce(calls, 0)::text AS "calls", coalesce(prompt, 0)::text AS "promptTokens",
        coalesce(completion, 0)::text AS "completionTokens", coalesce(revenue, 0)::text AS "revenuePico",
-       coalesce(cost, 0)::text AS "costPico"
+       coalesce(cost, 0)::text AS "costPico", coalesce(broken, 0)::text AS "brokenPico"
 FROM summed
 ORDER BY "isTotal" DESC, ${group === 'day' ? '"group"' : 'revenue DESC, "group"'} LIMIT $5::integer`
 
@@ -76,4 +96,5 @@ const toSums = (row: Row): MarginSums => ({
   completionTokens: BigInt(row.completionTokens),
   revenuePico: BigInt(row.revenuePico),
   costPico: BigInt(row.costPico),
+  brokenPico: BigInt(row.brokenPico),
 })

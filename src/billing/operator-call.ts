@@ -1,6 +1,7 @@
 import { formatRate, formatUsd, picoUsd, picoUsdPerToken } from '../core/money.ts'
 import type { AttemptView, OperatorCall, SettledTimeline, TimelineEvent } from '../core/operator-api.ts'
-import type { CallRecord, ListedCall } from './call-record-store.ts'
+import { costOf } from '../core/pricing.ts'
+import { type CallRecord, costRatesOf, type ListedCall } from './call-record-store.ts'
 
 const usd = (amountPico: bigint): string => formatUsd(picoUsd(amountPico))
 
@@ -21,7 +22,10 @@ export function operatorCall(call: ListedCall): OperatorCall {
     served_offer: call.servedOfferId,
     prompt_tokens: call.promptTokens,
     completion_tokens: call.completionTokens,
+    audio_tokens: call.audioTokens,
+    image_tokens: call.imageTokens,
     is_byok: call.isByok,
+    duplicate_of: call.duplicateOf,
     auto_score: call.autoScore,
     auto_tier: call.autoTier,
     auto_profile: call.autoProfile,
@@ -47,8 +51,12 @@ export function settledTimeline(record: CallRecord): SettledTimeline {
     usage_clamped: record.usageClamped,
     prompt_rate: rate(record.promptRatePico),
     completion_rate: rate(record.completionRatePico),
+    prompt_audio_rate: rate(record.promptAudioRatePico),
+    prompt_image_rate: rate(record.promptImageRatePico),
     prompt_cost_rate: rate(record.promptCostPico),
     completion_cost_rate: rate(record.completionCostPico),
+    prompt_audio_cost_rate: rate(record.promptAudioCostPico),
+    prompt_image_cost_rate: rate(record.promptImageCostPico),
     rate_version: record.rateVersion,
     attempts: record.attempts.map(
       (attempt): AttemptView => ({
@@ -58,6 +66,8 @@ export function settledTimeline(record: CallRecord): SettledTimeline {
         started_at: isoTime(attempt.startedAt),
         first_token_ms: attempt.firstTokenMs,
         duration_ms: attempt.durationMs,
+        rescued: attempt.rescued === true,
+        provider_key_id: attempt.providerKeyId ?? null,
       }),
     ),
     timeline: timelineOf(record.admittedAt, settledEvents(record)),
@@ -84,7 +94,7 @@ function settledEvents(record: CallRecord): CallEvent[] {
     { at: record.admittedAt, kind: 'admitted', event: `admitted, ${usd(record.holdPico)} USD held` },
     { at: record.claimedAt, kind: 'claimed', event: 'claimed by a worker' },
     ...record.attempts.flatMap((attempt): CallEvent[] => {
-      const { offerId, startedAt, durationMs, outcome, httpStatus, providerKeyId } = attempt
+      const { offerId, startedAt, durationMs, outcome, httpStatus, providerKeyId, rescued } = attempt
       const status = httpStatus === null ? '' : ` (HTTP ${httpStatus})`
       const ownKey = providerKeyId === undefined ? '' : ` on the client's own key ${providerKeyId}`
       return [
@@ -92,7 +102,7 @@ function settledEvents(record: CallRecord): CallEvent[] {
         {
           at: startedAt + durationMs,
           kind: 'attempt_ended',
-          event: `attempt at ${offerId}: ${outcome}${status}`,
+          event: `attempt at ${offerId}${ownKey}: ${outcome}${status}${rescued ? ', rescued the answer' : ''}`,
         },
       ]
     }),
@@ -103,9 +113,10 @@ function settledEvents(record: CallRecord): CallEvent[] {
 }
 
 /** Tokens at the cost rates of that time, pico-USD. On a client's own key those are zero. */
-const providerCost = (call: ListedCall): bigint =>
-  BigInt(call.promptTokens) * (call.promptCostPico ?? 0n) +
-  BigInt(call.completionTokens) * (call.completionCostPico ?? 0n)
+function providerCost(call: ListedCall): bigint {
+  const rates = costRatesOf(call)
+  return rates === null ? 0n : costOf(call, rates)
+}
 
 const rate = (picoPerToken: bigint | null): string | null =>
   picoPerToken === null ? null : formatRate(picoUsdPerToken(picoPerToken))

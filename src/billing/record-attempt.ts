@@ -18,6 +18,15 @@ WHERE id = $1 AND state = 'pending'`
 
 const NOTE_SUCCESS = `UPDATE webhook_endpoints SET failing_since = NULL WHERE id = $1 AND failing_since IS NOT NULL`
 
+/** An attempt that took longer is slow, and its endpoint with it for a while. */
+const SLOW_MS = 2_000
+const SLOW_FOR_MS = 10 * 60_000
+
+const NOTE_QUICK = 'UPDATE webhook_endpoints SET proven_at = now() WHERE id = $1 AND proven_at IS NULL'
+
+const NOTE_SLOW = `
+UPDATE webhook_endpoints SET slow_until = now() + $2::int * interval '1 millisecond' WHERE id = $1`
+
 const NOTE_FAILURE = `
 UPDATE webhook_endpoints SET
   failing_since = coalesce(failing_since, now()),
@@ -35,7 +44,7 @@ UPDATE webhook_deliveries SET state = 'failed', next_attempt_at = NULL, queued_u
   error = coalesce(error, 'the endpoint was disabled')
 WHERE endpoint_id = $1 AND state = 'pending'`
 
-/** What `DeliveryStore.record` promises. One transaction: the log, what follows, and the endpoint's health. */
+/** What `DeliveryStore.record` promises. One transaction: the log, what follows, and the endpoint's health and pace. */
 export async function recordAttempt(
   postgres: Postgres,
   { id, endpoint }: DueDelivery,
@@ -47,6 +56,8 @@ export async function recordAttempt(
     await transaction.$queryRawUnsafe(LOCK_ENDPOINT, endpoint.id)
     const changed = await transaction.$executeRawUnsafe(RECORD, ...recordArguments(id, result, next))
     if (changed === 0) return { disabled: null }
+    if (result.durationMs > SLOW_MS) await transaction.$executeRawUnsafe(NOTE_SLOW, endpoint.id, SLOW_FOR_MS)
+    else await transaction.$executeRawUnsafe(NOTE_QUICK, endpoint.id)
     if (next.kind === 'delivered') {
       await transaction.$executeRawUnsafe(NOTE_SUCCESS, endpoint.id)
       return { disabled: null }

@@ -5,6 +5,8 @@ import { type AllowanceStore, createAllowanceStore } from './allowance-store.ts'
 import { type CallListStore, createCallListStore } from './call-list-store.ts'
 import { type CallLookup, createCallLookup } from './call-lookup.ts'
 import { createCallRecordStore } from './call-record-store.ts'
+import { type CreditStore, createCreditStore } from './credit-store.ts'
+import { createHoldGate } from './hold-gate.ts'
 import { createSpendStore, type SpendStore } from './spend-store.ts'
 import { createUsageStore, type UsageStore } from './usage-store.ts'
 
@@ -14,6 +16,7 @@ export interface Reports {
   calls: CallListStore
   usage: UsageStore
   spend: SpendStore
+  credits: CreditStore
   allowances: Pick<AllowanceStore, 'left'>
 }
 
@@ -32,6 +35,7 @@ export function createReports(postgres: Postgres, redis: Redis, clock: () => num
     calls: createCallListStore(postgres),
     usage: createUsageStore(postgres),
     spend,
+    credits: createCreditStore(postgres, createHoldGate(redis)),
     allowances: createAllowanceStore(redis, spend),
   }
 }

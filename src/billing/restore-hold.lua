@@ -1,19 +1,21 @@
 -- Takes the hold of a call that runs already, in a Redis that has lost it. Nothing can refuse it: the call
 -- was admitted. Changes nothing when the hold is there.
 --
--- KEYS  1 avail  2 held  3 holds  4 expiry  5 key open  6 key left
+-- KEYS  1 avail  2 held  3 holds  4 expiry  5 key open  6 key left  7 account open
 -- ARGV  1 hold id  2 amount  3 completion limit  4 key id  5 allowance period or ''  6 deadline, unix ms
---       7 '1' when the call still takes a place among its key's open calls
+--       7 '1' when the call still takes a slot among the open calls of its key and account
 -- Returns 1 when it was taken, 0 when it was there
-local avail, held, holds, expiry, open, left = unpack(KEYS)
+local avail, held, holds, expiry, open, left, account_open = unpack(KEYS)
 local id, amount, limit, key, period, deadline = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 if redis.call('HEXISTS', holds, id) == 1 then return 0 end
 redis.call('HSET', holds, id, amount .. ':' .. limit .. ':' .. key .. ':' .. period)
 redis.call('INCRBY', held, amount)
 redis.call('ZADD', expiry, deadline, id)
 if ARGV[7] == '1' then
-  redis.call('ZADD', open, deadline, id)
-  redis.call('PERSIST', open)
+  for _, calls in ipairs({ open, account_open }) do
+    redis.call('ZADD', calls, deadline, id)
+    redis.call('PERSIST', calls)
+  end
 end
 if redis.call('EXISTS', avail) == 1 then redis.call('DECRBY', avail, amount) end
 if period ~= '' and redis.call('EXISTS', left) == 1 then redis.call('DECRBY', left, amount) end

@@ -21,10 +21,16 @@ export const CALL_COLUMNS = {
   prompt_rate_pico: 'bigint',
   completion_rate_pico: 'bigint',
   rate_version: 'text',
+  prompt_audio_rate_pico: 'bigint',
+  prompt_image_rate_pico: 'bigint',
   prompt_cost_pico: 'bigint',
   completion_cost_pico: 'bigint',
+  prompt_audio_cost_pico: 'bigint',
+  prompt_image_cost_pico: 'bigint',
   prompt_tokens: 'integer',
   completion_tokens: 'integer',
+  audio_tokens: 'integer',
+  image_tokens: 'integer',
   usage_source: 'usage_source',
   usage_clamped: 'boolean',
   hold_pico: 'bigint',
@@ -41,7 +47,10 @@ export const CALL_COLUMNS = {
   finished_at_ms: 'bigint',
 } as const
 
-type CallRow = Record<keyof typeof CALL_COLUMNS, unknown>
+/** What else of a settlement travels in its row. */
+export const KEY_COLUMNS = { idempotency_digest: 'text' } as const
+
+type CallRow = Record<keyof typeof CALL_COLUMNS | keyof typeof KEY_COLUMNS, unknown>
 
 export interface EntryRow {
   transaction_id: string
@@ -58,6 +67,7 @@ export interface SettlementRows {
 
 /** Maps a settlement onto its rows. Throws on a record that is not shaped like one: it came over a queue. */
 export function settlementRows(record: SettlementRecord): SettlementRows {
+  if (!isCallName(record?.id)) throw new Error('it names no call')
   const { served } = record
   const call: CallRow = {
     id: record.id,
@@ -73,11 +83,17 @@ export function settlementRows(record: SettlementRecord): SettlementRows {
     served_model_id: served?.modelId,
     prompt_rate_pico: served?.rate.prompt,
     completion_rate_pico: served?.rate.completion,
+    prompt_audio_rate_pico: served?.rate.promptAudio,
+    prompt_image_rate_pico: served?.rate.promptImage,
     rate_version: served?.rateVersion,
     prompt_cost_pico: served?.cost.prompt,
     completion_cost_pico: served?.cost.completion,
+    prompt_audio_cost_pico: served?.cost.promptAudio,
+    prompt_image_cost_pico: served?.cost.promptImage,
     prompt_tokens: record.usage.promptTokens,
     completion_tokens: record.usage.completionTokens,
+    audio_tokens: record.usage.audioTokens ?? 0,
+    image_tokens: record.usage.imageTokens ?? 0,
     usage_source: record.usageSource,
     usage_clamped: record.usageClamped,
     hold_pico: record.holdPico,
@@ -92,9 +108,14 @@ export function settlementRows(record: SettlementRecord): SettlementRows {
     claimed_at_ms: record.claimedAt,
     first_token_at_ms: record.firstTokenAt,
     finished_at_ms: record.finishedAt,
+    idempotency_digest: record.idempotencyDigest,
   }
   return { record, call, entries: captureEntries(record) }
 }
+
+/** What may stand as the id of a call: no id of ours is longer, and PostgreSQL holds it as it is. */
+export const isCallName = (id: unknown): id is string =>
+  typeof id === 'string' && /^[\x20-\x7e]{1,200}$/.test(id)
 
 const isByok = ({ served }: SettlementRecord): boolean => served?.providerKeyId !== undefined
 

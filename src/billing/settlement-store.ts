@@ -1,7 +1,10 @@
-import type { SettlementRecord } from '../core/call-job.ts'
+import { isUnserved, type SettlementRecord } from '../core/call-job.ts'
+import { shortHash } from '../core/short-hash.ts'
 import { databaseMessage, isRefusedData, type Postgres } from '../platform/postgres.ts'
 import type { LedgerBalance, ReleasedHold } from './hold-gate.ts'
-import { CALL_COLUMNS, type SettlementRows, settlementRows } from './settlement-row.ts'
+import { UNNAMED } from './quarantine-store.ts'
+import { isCallName, type SettlementRows, settlementRows } from './settlement-row.ts'
+import { KEEP_CONFLICTS, SAID, SETTLE } from './settlement-statements.ts'
 
 /** One account after a batch, and the holds of its calls, ready for the gate. */
 export interface AccountSettlement extends LedgerBalance {
@@ -16,78 +19,46 @@ export interface QuarantinedCall {
   reason: string
 }
 
+/** A call whose hold had been released at no charge before the record came that charges it. */
+export interface SupersededCall {
+  callId: string
+  accountId: string
+  keyId: string
+  /** Unix milliseconds. */
+  admittedAt: number
+}
+
 export interface SettlementOutcome {
   accounts: AccountSettlement[]
   quarantined: QuarantinedCall[]
+  superseded: SupersededCall[]
 }
 
 export interface SettlementStore {
   /**
-   * Settles a batch in one transaction: call records, ledger and balances together, or nothing. A call that
-   * was settled before changes nothing, whatever its record says now, and its first charge is what counts.
+   * Settles a batch in one transaction: call records, ledger and balances together, or nothing. Of several records
+   * of one call the first counts, but one that names who served outranks one that does not (see isUnserved),
+   * whichever comes first. What does not count and says something else is kept in `settlement_conflicts`.
    * A record that breaks an invariant (charge above hold, balance below zero, unknown account, malformed)
    * is set aside in `quarantined_settlements` and never fails its neighbours.
+   * A call whose Idempotency-Key stands for another call that was settled before is recorded as its duplicate and
+   * charged nothing.
    * Throws when PostgreSQL is away; the batch may then be settled or not, and running it again is safe.
    */
   settle(records: readonly SettlementRecord[]): Promise<SettlementOutcome>
 }
-
-const names = Object.keys(CALL_COLUMNS)
-const columns = names.join(', ')
-const typedColumns = Object.entries(CALL_COLUMNS).map(([name, type]) => `${name} ${type}`)
-const selected = names.map((name) => (name === 'account_id' ? 'account.id' : `call.${name}`))
-
-/**
- * One statement is one transaction and one round trip. `account` locks the rows in the order of their ids,
- * so that writers cannot deadlock; it goes first because everything reads from it, and reads the newest
- * balances because locking does. An unknown account gives a null account id, which the database refuses.
- * `charged` decides what is new; entries, balances and versions follow from it alone. An account whose balance
- * falls below the cheapest call ($3) is exhausted.
- */
-const SETTLE = `
-WITH call AS MATERIALIZED (
-  SELECT * FROM json_to_recordset($1::json) AS call (${typedColumns.join(', ')})
-), account AS MATERIALIZED (
-  SELECT id, balance_pico, version FROM accounts
-  WHERE id IN (SELECT account_id FROM call) ORDER BY id FOR UPDATE
-), recorded AS (
-  INSERT INTO call_records (${columns})
-  SELECT ${selected.join(', ')} FROM call LEFT JOIN account ON account.id = call.account_id
-  ON CONFLICT (id) DO NOTHING
-  RETURNING id, account_id, charge_pico
-), charged AS MATERIALIZED (
-  SELECT id, account_id, charge_pico FROM recorded WHERE charge_pico > 0
-), transactions AS (
-  INSERT INTO ledger_transactions (id, kind, account_id) SELECT id, 'capture', account_id FROM charged
-), entries AS (
-  INSERT INTO ledger_entries (transaction_id, kind, ledger_account, amount_pico)
-  SELECT charged.id, 'capture', entry.ledger_account, entry.amount_pico
-  FROM json_to_recordset($2::json) AS entry (transaction_id text, ledger_account text, amount_pico bigint)
-  JOIN charged ON charged.id = entry.transaction_id
-), total AS (
-  SELECT account_id, sum(charge_pico)::bigint AS charge_pico FROM charged GROUP BY account_id
-), changed AS (
-  UPDATE accounts SET
-    balance_pico = accounts.balance_pico - total.charge_pico,
-    version = accounts.version + 1,
-    state = CASE WHEN accounts.balance_pico - total.charge_pico < greatest($3::bigint, 1)
-                  AND accounts.state <> 'suspended'
-                 THEN 'exhausted' ELSE accounts.state END
-  FROM total WHERE accounts.id = total.account_id
-  RETURNING accounts.id, accounts.balance_pico, accounts.version
-)
-SELECT account.id AS "accountId",
-       coalesce(changed.balance_pico, account.balance_pico) AS "balancePico",
-       coalesce(changed.version, account.version) AS "version",
-       (SELECT count(*)::int FROM recorded) AS "recordedCalls"
-FROM account LEFT JOIN changed ON changed.id = account.id`
 
 const STORED_CHARGES = 'SELECT id, charge_pico AS "chargePico" FROM call_records WHERE id = ANY ($1::text[])'
 
 const QUARANTINE = `
 INSERT INTO quarantined_settlements (id, reason, record) VALUES ($1, $2, $3) ON CONFLICT (id) DO NOTHING`
 
-type SettledRow = LedgerBalance & { accountId: string; recordedCalls: number }
+type SettledRow = LedgerBalance & {
+  accountId: string
+  /** Calls that were recorded as their records say. */
+  recordedCalls: number
+  supersededCalls: string[] | null
+}
 
 /** The settlement store over PostgreSQL. */
 export function createSettlementStore(postgres: Postgres): SettlementStore {
@@ -95,64 +66,101 @@ export function createSettlementStore(postgres: Postgres): SettlementStore {
     async settle(records) {
       const accounts = new Map<string, AccountSettlement>()
       const quarantined: QuarantinedCall[] = []
-      const rows: SettlementRows[] = []
+      const superseded: SupersededCall[] = []
       const quarantine = async (record: SettlementRecord, reason: string) => {
-        await postgres.$executeRawUnsafe(QUARANTINE, record.id, reason, JSON.stringify(record))
-        quarantined.push({ callId: record.id, accountId: record.accountId, reason })
+        const text = JSON.stringify(record) ?? 'null'
+        const callId = isCallName(record?.id) ? record.id : `${UNNAMED}${shortHash(text)}`
+        await postgres.$executeRawUnsafe(QUARANTINE, callId, reason, text)
+        quarantined.push({ callId, accountId: String(record?.accountId), reason })
       }
 
       /** A refused batch is halved until the refused record stands alone. */
-      const settleRows = async (batch: SettlementRows[]): Promise<void> => {
+      const settleRows = async (batch: SettlementRows[], areCounting: boolean): Promise<void> => {
         if (batch.length === 0) return
         try {
-          for (const settled of await settleBatch(postgres, batch)) merge(accounts, settled)
+          const settled = await settleBatch(postgres, batch)
+          if (!areCounting) return
+          for (const account of settled.accounts) merge(accounts, account)
+          superseded.push(...settled.superseded)
         } catch (error) {
           if (!isRefusedData(error)) throw error
           const [only] = batch
           if (only && batch.length === 1) return quarantine(only.record, databaseMessage(error))
           const middle = Math.ceil(batch.length / 2)
-          await settleRows(batch.slice(0, middle))
-          await settleRows(batch.slice(middle))
+          await settleRows(batch.slice(0, middle), areCounting)
+          await settleRows(batch.slice(middle), areCounting)
         }
       }
 
-      // The first record of a call counts, within a batch as across batches.
-      const seen = new Set<string>()
+      const rows: SettlementRows[] = []
       for (const record of records) {
-        if (seen.has(record.id)) continue
-        seen.add(record.id)
         try {
           rows.push(settlementRows(record))
         } catch (error) {
           await quarantine(record, `malformed record: ${databaseMessage(error)}`)
         }
       }
-      await settleRows(rows)
-      return { accounts: [...accounts.values()], quarantined }
+      let { counting, others } = oneOfEachCall(rows)
+      await settleRows(counting, true)
+      // The other records of a call change nothing, but what they say is kept, unless the first was refused.
+      const refused = new Set(quarantined.map(({ callId }) => callId))
+      others = others.filter(({ record }) => !refused.has(record.id))
+      while (others.length > 0) {
+        ;({ counting, others } = oneOfEachCall(others))
+        await settleRows(counting, false)
+      }
+      return { accounts: [...accounts.values()], quarantined, superseded }
     },
   }
 }
 
-async function settleBatch(postgres: Postgres, batch: SettlementRows[]): Promise<AccountSettlement[]> {
+/** Of each call the record that counts, and what else there is. */
+function oneOfEachCall(rows: SettlementRows[]): { counting: SettlementRows[]; others: SettlementRows[] } {
+  const counting = new Map<string, SettlementRows>()
+  const others: SettlementRows[] = []
+  for (const row of rows) {
+    const { id } = row.record
+    const known = counting.get(id)
+    const outranks = known && isUnserved(known.record) && !isUnserved(row.record)
+    if (!known || outranks) counting.set(id, row)
+    if (known && !saysTheSame(known, row)) others.push(outranks ? known : row)
+  }
+  return { counting: [...counting.values()], others }
+}
+
+const saysTheSame = (one: SettlementRows, other: SettlementRows): boolean =>
+  SAID.every((name) => (one.call[name] ?? null) === (other.call[name] ?? null))
+
+async function settleBatch(
+  postgres: Postgres,
+  batch: SettlementRows[],
+): Promise<Pick<SettlementOutcome, 'accounts' | 'superseded'>> {
+  const calls = JSON.stringify(batch.map((rows) => rows.call))
   const settled = await postgres.$queryRawUnsafe<SettledRow[]>(
     SETTLE,
-    JSON.stringify(batch.map((rows) => rows.call)),
+    calls,
     JSON.stringify(batch.flatMap((rows) => rows.entries)),
     leastCallOf(batch),
   )
-  const recordedCalls = settled[0]?.recordedCalls ?? 0
-  const charges = recordedCalls === batch.length ? null : await storedCharges(postgres, batch)
+  const supersededCalls = new Set(settled[0]?.supersededCalls)
+  const isAllNew = (settled[0]?.recordedCalls ?? 0) === batch.length
+  if (!isAllNew) await postgres.$executeRawUnsafe(KEEP_CONFLICTS, calls)
+  const charges = isAllNew ? null : await storedCharges(postgres, batch)
   const released = new Map<string, ReleasedHold[]>(settled.map((row) => [row.accountId, []]))
   for (const { record } of batch) {
     const chargePico = charges?.get(record.id) ?? BigInt(record.chargePico)
     released.get(record.accountId)?.push({ callId: record.id, chargePico })
   }
-  return settled.map(({ accountId, balancePico, version }) => ({
+  const superseded = batch.flatMap(({ record: { id, accountId, keyId, admittedAt } }) =>
+    supersededCalls.has(id) ? [{ callId: id, accountId, keyId, admittedAt }] : [],
+  )
+  const accounts = settled.map(({ accountId, balancePico, version }) => ({
     accountId,
     balancePico,
     version,
     released: released.get(accountId) ?? [],
   }))
+  return { accounts, superseded }
 }
 
 /** What the cheapest call held when these were admitted; catalogs differ within a batch only while they change. */
@@ -165,7 +173,7 @@ function leastCallOf(batch: SettlementRows[]): bigint {
   return least
 }
 
-/** What the calls were charged when they were first settled. */
+/** What the calls were charged: when they were first settled, or nothing as duplicates. */
 async function storedCharges(postgres: Postgres, batch: SettlementRows[]): Promise<Map<string, bigint>> {
   const ids = batch.map((rows) => rows.record.id)
   const rows = await postgres.$queryRawUnsafe<Array<{ id: string; chargePico: bigint }>>(STORED_CHARGES, ids)

@@ -2,6 +2,7 @@ import { readFile, stat } from 'node:fs/promises'
 import type { CatalogDocument } from '../core/catalog-document.ts'
 import type { CatalogSource } from '../core/catalog-snapshot.ts'
 import { withStandIns } from '../core/stand-in-offers.ts'
+import { StartError } from '../core/start-error.ts'
 
 const BUILT_IN = new URL('./data/builtin.json', import.meta.url)
 const SIMULATED = new URL('./data/simulated.json', import.meta.url)
@@ -42,11 +43,11 @@ export async function readCatalogFile(path: string): Promise<CatalogSource> {
     updatedAt = Math.floor((await stat(path)).mtimeMs / 1000)
     text = await readFile(path, 'utf8')
   } catch (cause) {
-    throw new Error(`${path} cannot be read: ${(cause as Error).message}`, { cause })
+    throw new StartError(`the catalog file ${path} cannot be read: ${(cause as Error).message}`, { cause })
   }
   try {
     return { name: path, content: JSON.parse(text), updatedAt }
   } catch (cause) {
-    throw new Error(`${path} is not JSON: ${(cause as Error).message}`, { cause })
+    throw new StartError(`the catalog file ${path} is not JSON: ${(cause as Error).message}`, { cause })
   }
 }

@@ -1,6 +1,7 @@
 import type { CatalogSnapshot, Provider } from '../core/catalog.ts'
 import type { ModelOptions } from '../core/catalog-model.ts'
 import { buildCatalogSnapshot, type CatalogSource, type SnapshotOptions } from '../core/catalog-snapshot.ts'
+import { StartError } from '../core/start-error.ts'
 import { type CheckedCatalog, checkCatalog } from './catalog-check.ts'
 import { readCatalogFile, readShippedCatalogs } from './catalog-file.ts'
 import type { OverlayWatch } from './catalog-overlay.ts'
@@ -10,6 +11,8 @@ import { readOllamaCatalog } from './ollama-models.ts'
 export interface CatalogStoreOptions extends Omit<ModelOptions, 'isUsable' | 'unlisted'> {
   /** The operator's document, read again whenever it changes; null for none. */
   catalogFile: string | null
+  /** Variables that edits may name as the key of a provider at any address. */
+  catalogKeyNames: readonly string[]
   /** Provider keys are looked up here; offers without their key are not shared. */
   environment: Record<string, string | undefined>
   simulatedProvidersUrl: string | null
@@ -24,7 +27,7 @@ export interface CatalogStoreOptions extends Omit<ModelOptions, 'isUsable' | 'un
 /** The part of a logger that the catalog uses. */
 export interface CatalogLogger {
   info(fields: object, message: string): void
-  warn(fields: { err: unknown }, message: string): void
+  warn(fields: object, message: string): void
   error(fields: { err: unknown; alarm?: string }, message: string): void
 }
 
@@ -158,7 +161,8 @@ export async function createCatalogStore(options: CatalogStoreOptions): Promise<
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
-    check: (content) => checkCatalog(below(local), content, snapshotOptions(options)),
+    check: (content) =>
+      checkCatalog(below(local), content, snapshotOptions(options), options.catalogKeyNames),
     close() {
       stopFollowing?.()
       watching?.close()
@@ -204,10 +208,12 @@ function build(
 ): CatalogSnapshot {
   const result = buildCatalogSnapshot(sources, options)
   if (result.kind === 'problems') {
-    throw new Error(`The catalog is not valid:\n  ${result.problems.join('\n  ')}`)
+    throw new StartError(`the catalog is not valid:\n  ${result.problems.join('\n  ')}`)
   }
   if (result.unknown.length > 0)
     logger.info({ unknown: result.unknown }, 'changes of the catalog change nothing')
+  if (result.held.length > 0)
+    logger.warn({ rates: result.held }, 'rates of the catalog are held to 5 % below their list prices')
   return result.snapshot
 }
 

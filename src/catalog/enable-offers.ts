@@ -1,4 +1,4 @@
-import { providerOfOffer } from '../core/breaker.ts'
+import { isOfOffer, providerOfOffer } from '../core/breaker.ts'
 import type { Redis } from '../platform/redis.ts'
 import {
   HEALTH_BREAKERS,
@@ -10,7 +10,10 @@ import {
 
 /** Closes the breaker of an offer and that of its provider. Returns whose were open. Rejects when Redis does. */
 export function enableOffer(redis: Redis, offerId: string): Promise<string[]> {
-  return closeBreakers(redis, (subject) => subject === offerId || subject === providerOfOffer(offerId))
+  return closeBreakers(
+    redis,
+    (subject) => isOfOffer(subject, offerId) || subject === providerOfOffer(offerId),
+  )
 }
 
 /** Closes the breakers of a provider and all its offers: an operator mended its key. Returns whose were open. */

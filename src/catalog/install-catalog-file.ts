@@ -21,6 +21,8 @@ export async function checkCatalogFile(
   const shipped = await readShippedCatalogs(simulatedProvidersUrl)
   const result = buildCatalogSnapshot([...shipped, source], { ...options, isUsable: () => true })
   if (result.kind === 'problems') return result
+  if (result.held.length > 0)
+    return { kind: 'problems', problems: result.held.map(({ modelId, problem }) => `${modelId}: ${problem}`) }
   return { kind: 'valid', snapshot: result.snapshot, content: source.content }
 }
 

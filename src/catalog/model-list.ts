@@ -1,17 +1,14 @@
-import {
-  type CatalogSnapshot,
-  isAvailable,
-  type Model,
-  type Offer,
-  type TokenRates,
-} from '../core/catalog.ts'
-import { formatRate, picoUsdPerToken } from '../core/money.ts'
+import { isAvailable, type Model, type Offer, type TokenRates } from '../core/catalog.ts'
+import { formatRates, mapRates, rateOf } from '../core/token-rates.ts'
 
 const OWNER = 'switchyard'
 
+/** 2026-01-05, Unix seconds: `auto` is as old as the gateway, whenever a process of it started. */
+const AUTO_CREATED = 1_767_571_200
+
 /** The body of GET /v1/models for ordinary keys: one opaque entry. */
-export function opaqueModelList(catalog: CatalogSnapshot) {
-  const auto = { id: 'auto', object: 'model', created: catalog.generatedAt, owned_by: OWNER }
+export function opaqueModelList() {
+  const auto = { id: 'auto', object: 'model', created: AUTO_CREATED, owned_by: OWNER }
   return { object: 'list', data: [auto] }
 }
 
@@ -60,29 +57,25 @@ const catalogOffer = (offer: Offer, model: Model, withheld: string | null) => ({
   withheld,
   zdr: offer.provider.zdr,
   data_collection: offer.provider.dataCollection,
+  priority: offer.priority,
   exact_tools: offer.exactTools,
   assistant_prefill: offer.assistantPrefill,
 })
 
 /** What is left of the rate after the cost, a million tokens; negative where we would lose. */
-const marginOf = ({ cost }: Offer, { rate }: Model): TokenRates => ({
-  prompt: picoUsdPerToken(rate.prompt - cost.prompt),
-  completion: picoUsdPerToken(rate.completion - cost.completion),
-})
+const marginOf = ({ cost }: Offer, { rate }: Model): TokenRates =>
+  mapRates({ ...cost, ...rate }, (_, kind) => rateOf(rate, kind) - rateOf(cost, kind))
 
 /** The worst and best margin among the offers that serve calls; null where none does. */
 function marginRange(model: Model) {
   const margins = model.offers.filter((offer) => offer.shared).map((offer) => marginOf(offer, model))
   if (margins.length === 0) return null
   const pick = (best: boolean) => {
-    const extreme = (kind: keyof TokenRates) =>
+    const extreme = (kind: 'prompt' | 'completion') =>
       margins.map((margin) => margin[kind]).reduce((a, b) => (a > b === best ? a : b))
     return prices({ prompt: extreme('prompt'), completion: extreme('completion') })
   }
   return { worst: pick(false), best: pick(true) }
 }
 
-const prices = ({ prompt, completion }: TokenRates) => ({
-  prompt: formatRate(prompt),
-  completion: formatRate(completion),
-})
+const prices = formatRates

@@ -1,5 +1,12 @@
-import { type BreakerEntry, breakerState, parseBreakerEntry, providerOfOffer } from '../core/breaker.ts'
-import type { RouteHealth } from '../core/failover.ts'
+import {
+  accountSubject,
+  type BreakerEntry,
+  breakerState,
+  offerOfAccountSubject,
+  parseBreakerEntry,
+  providerOfOffer,
+} from '../core/breaker.ts'
+import type { RouteHealth } from '../core/failover-state.ts'
 
 /** A breaker that is not closed, and whose it is. */
 export interface Blocking {
@@ -9,29 +16,46 @@ export interface Blocking {
   entry: BreakerEntry
 }
 
+/** A breaker before one account's calls is forgotten when nobody probed it for so long. */
+const UNPROBED_MS = 60_000
+
+export interface Passed {
+  /** Offers whose rate limit has passed. */
+  limited: string[]
+  /** Subjects of breakers that nobody asks for any more. */
+  unprobed: string[]
+}
+
 /** One process's copy of the fleet's offer health, kept current by messages and polls. */
 export class HealthView {
   #breakers = new Map<string, BreakerEntry>()
   #rateLimited = new Map<string, number>()
 
-  health(offerId: string, nowMs: number): RouteHealth {
+  /** `accountId`: whose call asks; absent where none does. */
+  health(offerId: string, nowMs: number, accountId?: string): RouteHealth {
     const limitedUntil = this.#rateLimited.get(offerId) ?? 0
-    const blocking = this.blocking(offerId)
+    const blocking = this.blocking(offerId, accountId)
     const state = breakerState(blocking?.entry, nowMs)
     if (state === 'open') return { kind: 'down', untilMs: blocking!.entry.untilMs }
     if (limitedUntil > nowMs) return { kind: 'rate-limited', untilMs: limitedUntil }
     return state === 'half-open' ? { kind: 'probe' } : { kind: 'ready' }
   }
 
-  /** The breaker that stands between calls and an offer: its own or its provider's, the longer open; or none. */
-  blocking(offerId: string): Blocking | null {
+  /** The breaker between calls and an offer: its provider's, its own or the account's, the longest open; or none. */
+  blocking(offerId: string, accountId?: string): Blocking | null {
     const provider = providerOfOffer(offerId)
-    const ofProvider = this.#breakers.get(provider)
-    const own = this.#breakers.get(offerId)
-    if (ofProvider && (!own || ofProvider.untilMs >= own.untilMs)) {
-      return { subject: provider, level: 'provider', entry: ofProvider }
+    const breakers: Blocking[] = []
+    const add = (subject: string, level: Blocking['level']) => {
+      const entry = this.#breakers.get(subject)
+      if (entry) breakers.push({ subject, level, entry })
     }
-    return own ? { subject: offerId, level: 'offer', entry: own } : null
+    add(provider, 'provider')
+    add(offerId, 'offer')
+    if (accountId !== undefined) add(accountSubject(offerId, accountId), 'offer')
+    return breakers.reduce<Blocking | null>(
+      (longest, one) => (longest && longest.entry.untilMs >= one.entry.untilMs ? longest : one),
+      null,
+    )
   }
 
   /** The entry of an offer or a provider. */
@@ -72,16 +96,27 @@ export class HealthView {
     return true
   }
 
-  /** Takes over the whole state as Redis has it. Returns the offers whose rate limit has passed. */
-  replace(breakers: Record<string, string>, rateLimited: Record<string, string>, nowMs: number): string[] {
+  /** Takes over the whole state as Redis has it. Returns what of it has passed. */
+  replace(breakers: Record<string, string>, rateLimited: Record<string, string>, nowMs: number): Passed {
+    const unprobed = Object.entries(breakers).flatMap(([subject, text]) => {
+      if (offerOfAccountSubject(subject) === null) return []
+      const untilMs = parseBreakerEntry(text)?.untilMs ?? 0
+      return untilMs + UNPROBED_MS <= nowMs ? [subject] : []
+    })
     const entries = Object.entries(breakers).flatMap(([subject, text]) => {
       const entry = parseBreakerEntry(text)
-      return entry ? [[subject, entry] as const] : []
+      // What is never probed is over when its time is.
+      const isOver = entry?.reason === 'underestimated' && entry.untilMs <= nowMs
+      return entry && !isOver ? [[subject, entry] as const] : []
     })
     const limits = Object.entries(rateLimited).map(([offerId, text]) => [offerId, Number(text)] as const)
     this.#breakers = new Map(entries)
+    for (const subject of unprobed) this.#breakers.delete(subject)
     this.#rateLimited = new Map(limits.filter(([, untilMs]) => untilMs > nowMs))
-    return limits.filter(([, untilMs]) => !(untilMs > nowMs)).map(([offerId]) => offerId)
+    return {
+      unprobed,
+      limited: limits.filter(([, untilMs]) => !(untilMs > nowMs)).map(([offerId]) => offerId),
+    }
   }
 }
 

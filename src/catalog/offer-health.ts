@@ -1,9 +1,9 @@
-import { type BreakerEntry, type BreakerState, breakerState } from '../core/breaker.ts'
-import type { RouteHealth } from '../core/failover.ts'
+import { type BreakerEntry, type BreakerState, breakerState, contentSubject } from '../core/breaker.ts'
+import type { RouteHealth } from '../core/failover-state.ts'
 import { pollEvery } from '../platform/poll-every.ts'
 import type { Redis } from '../platform/redis.ts'
 import { HEALTH_BREAKERS, HEALTH_CHANNEL, HEALTH_RATE_LIMITED } from '../platform/redis-keys.ts'
-import { type Blocking, HealthView } from './offer-health-view.ts'
+import { type Blocking, HealthView, type Passed } from './offer-health-view.ts'
 
 const POLL_MS = 1_000
 
@@ -25,8 +25,10 @@ export interface OfferHealth {
   now(): number
   /** The fleet's time, unix ms: Redis's clock, so that processes whose clocks differ agree. */
   fleetNow(): number
-  /** Of one offer, in this process's time. */
-  health(offerId: string): RouteHealth
+  /** Of one offer, in this process's time. `accountId`: whose call asks; absent where none does. */
+  health(offerId: string, accountId?: string): RouteHealth
+  /** Whether the offer gets no prompts of these kinds of content, since their tokens cannot be bounded there. */
+  excludes(offerId: string, kinds: string): boolean
   state(offerId: string): OfferHealthState
   stop(): void
 }
@@ -40,8 +42,8 @@ export interface OfferHealthOptions {
   logger: HealthLogger
   /** Redis's clock, unix ms. Only tests set it. */
   serverNow?: (() => Promise<number>) | undefined
-  /** Hears of offers whose rate limit has passed. */
-  onPassed?: (offerIds: string[]) => Promise<void>
+  /** Hears of rate limits and breakers that have passed. */
+  onPassed?: (passed: Passed) => Promise<void>
 }
 
 interface HealthLogger {
@@ -80,10 +82,12 @@ export async function followOfferHealth(options: OfferHealthOptions): Promise<Of
     view,
     now,
     fleetNow,
-    health(offerId) {
-      const health = view.health(offerId, fleetNow())
+    health(offerId, accountId) {
+      const health = view.health(offerId, fleetNow(), accountId)
       return 'untilMs' in health ? { ...health, untilMs: health.untilMs - aheadMs } : health
     },
+    excludes: (offerId, kinds) =>
+      breakerState(view.breaker(contentSubject(offerId, kinds)), fleetNow()) === 'open',
     state(offerId) {
       const blocking = view.blocking(offerId)
       const limitedUntil = view.rateLimitedUntil(offerId, fleetNow())

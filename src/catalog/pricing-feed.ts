@@ -1,66 +1,45 @@
 import { type CatalogSnapshot, isAvailable, type Model } from '../core/catalog.ts'
-import { formatRate } from '../core/money.ts'
+import type { PricingFeed, PricingFeedEntry } from '../core/pricing-feed-view.ts'
+import { shortHash } from '../core/short-hash.ts'
+import { formatRates, rateOf } from '../core/token-rates.ts'
 
-/** One model's live rates; decimal strings in USD per million tokens. */
-export interface PricingFeedEntry {
-  id: string
-  name: string
-  vendor: string
-  prompt: string
-  completion: string
-  list_prompt: string
-  list_completion: string
-  /** The smaller of the two discounts, as a decimal fraction: `"0.05"` is 5 %. */
-  discount: string
-  context_length: number
-  max_output_tokens: number
-  input_modalities: readonly string[]
-  open_weights: boolean
-  /** Whether any provider of it keeps no data, so that `zdr` can be met. */
-  zdr: boolean
-  /** `unavailable`: known, but no provider of it is set up at this gateway. */
-  status: 'available' | 'unavailable'
-  /** ISO 8601. */
-  updated_at: string
-}
+/** Unix seconds by model id: since when a model has its rate, where that is recorded. */
+export type RateChangeTimes = ReadonlyMap<string, number>
 
-export interface PricingFeed {
-  version: string
-  /** ISO 8601. */
-  generated_at: string
-  currency: 'USD'
-  unit: 'per_million_tokens'
-  data: PricingFeedEntry[]
-}
-
-/** The body of GET /pricing.json. Pure; equal for equal snapshots, so it can be built once a snapshot. */
-export function pricingFeed(catalog: CatalogSnapshot): PricingFeed {
+/** The body of GET /pricing.json. Pure, and free of any time or order of one process. */
+export function pricingFeed(catalog: CatalogSnapshot, times: RateChangeTimes): PricingFeed {
+  const models = [...catalog.models.values()]
+  const changedAt = (model: Model) => times.get(model.id) ?? model.updatedAt
+  const data = models.map((model) => pricingEntry(model, changedAt(model)))
+  const generatedAt = isoTime(models.reduce((newest, model) => Math.max(newest, changedAt(model)), 0))
   return {
-    version: catalog.version,
-    generated_at: isoTime(catalog.generatedAt),
+    version: shortHash(JSON.stringify([generatedAt, data])),
+    generated_at: generatedAt,
     currency: 'USD',
     unit: 'per_million_tokens',
-    data: [...catalog.models.values()].map(pricingEntry),
+    data,
   }
 }
 
-function pricingEntry(model: Model): PricingFeedEntry {
+function pricingEntry(model: Model, changedAt: number): PricingFeedEntry {
+  const list = formatRates(model.listPrice)
   return {
     id: model.id,
     name: model.name,
     vendor: model.vendor,
-    prompt: formatRate(model.rate.prompt),
-    completion: formatRate(model.rate.completion),
-    list_prompt: formatRate(model.listPrice.prompt),
-    list_completion: formatRate(model.listPrice.completion),
+    ...formatRates(model.rate),
+    list_prompt: list.prompt,
+    list_completion: list.completion,
+    ...(list.prompt_audio !== undefined && { list_prompt_audio: list.prompt_audio }),
+    ...(list.prompt_image !== undefined && { list_prompt_image: list.prompt_image }),
     discount: discountOf(model),
     context_length: model.contextLength,
     max_output_tokens: model.maxOutputTokens,
     input_modalities: model.inputModalities,
     open_weights: model.openWeights,
-    zdr: model.offers.some((offer) => offer.provider.zdr),
+    zdr: model.offers.some((offer) => offer.shared && offer.provider.zdr),
     status: isAvailable(model) ? 'available' : 'unavailable',
-    updated_at: isoTime(model.updatedAt),
+    updated_at: isoTime(changedAt),
   }
 }
 
@@ -68,10 +47,11 @@ const BASIS_POINTS = 10_000n
 
 /** Cut to hundredths of a percent, like the rates it comes from. */
 function discountOf({ listPrice, rate }: Model): string {
-  const kinds = ['prompt', 'completion'] as const
+  const kinds = ['prompt', 'completion', 'promptAudio', 'promptImage'] as const
   const discounts = kinds
-    .filter((kind) => listPrice[kind] > 0n)
-    .map((kind) => ((listPrice[kind] - rate[kind]) * BASIS_POINTS) / listPrice[kind])
+    .map((kind) => ({ list: rateOf(listPrice, kind), listed: rateOf(rate, kind) }))
+    .filter(({ list }) => list > 0n)
+    .map(({ list, listed }) => ((list - listed) * BASIS_POINTS) / list)
     .sort((a, b) => (a < b ? -1 : 1))
   const smallest = discounts[0] ?? 0n
   return (Number(smallest) / Number(BASIS_POINTS)).toFixed(4).replace(/(\.\d{2,}?)0+$/, '$1')

@@ -6,6 +6,7 @@ import type { Postgres } from '../platform/postgres.ts'
 import type { Redis } from '../platform/redis.ts'
 import { createSealer, type MasterKeys } from '../platform/sealing.ts'
 import { watchKeyChanges } from '../platform/watch-key-changes.ts'
+import { type KeyReception, writeReception } from './key-reception.ts'
 
 /** Which of a client's own keys is asked for, and where it is to be used. */
 export interface ProviderKeyUse {
@@ -20,9 +21,6 @@ export type VaultAnswer =
   | { kind: 'gone' }
   /** Not cached, and PostgreSQL cannot be asked right now. */
   | { kind: 'unavailable' }
-
-/** How a provider received a client's own key; a refusal by the reason that its owner is shown. */
-export type KeyReception = 'accepted' | 'unauthorized' | 'payment_required' | 'forbidden'
 
 /**
  * Clients' own keys for the processes that call providers: one PostgreSQL query on a key's first use, then
@@ -53,6 +51,7 @@ interface Entry {
   providerId: string
   secretSealed: string
   refusals: number
+  isAccepted: boolean
   refreshAt: number
 }
 
@@ -64,18 +63,6 @@ const READS_MAX = 100
 const NOTES_MAX = 100
 /** Of a key that is refused again and again, at most one refusal is written in this time. */
 const NOTE_EVERY_MS = 1_000
-/** So many refusals in a row, and a key counts as failing. */
-const REFUSALS_TO_FAIL = 3
-
-const NOTE_REFUSAL = `
-UPDATE provider_keys SET
-  refusals = refusals + 1, last_error = $2, last_error_at = now(),
-  failing_since = CASE WHEN refusals + 1 >= $3::int THEN coalesce(failing_since, now()) ELSE failing_since END
-WHERE id = $1`
-
-const NOTE_ACCEPTED = `
-UPDATE provider_keys SET refusals = 0, failing_since = NULL WHERE id = $1 AND refusals > 0`
-
 /** Opens a vault; PostgreSQL is first asked when the first key is. Waits for Redis. */
 export async function openProviderKeyVault(options: VaultOptions): Promise<ProviderKeyVault> {
   const { postgres, logger, clock, refreshMs = 60_000 } = options
@@ -104,13 +91,14 @@ export async function openProviderKeyVault(options: VaultOptions): Promise<Provi
     try {
       const found = await postgres.providerKey.findFirst({
         where: { id: keyId, disabled: false },
-        select: { accountId: true, providerId: true, secretSealed: true, refusals: true },
+        select: { accountId: true, providerId: true, secretSealed: true, refusals: true, acceptedAt: true },
       })
       if (!found) {
         entries.delete(keyId)
         return 'gone'
       }
-      const entry = { ...found, refreshAt: clock() + refreshMs }
+      const { acceptedAt, ...known } = found
+      const entry = { ...known, isAccepted: acceptedAt !== null, refreshAt: clock() + refreshMs }
       if (drops === dropsBefore) entries.set(keyId, entry)
       return entry
     } catch (error) {
@@ -138,10 +126,9 @@ export async function openProviderKeyVault(options: VaultOptions): Promise<Provi
     return entry
   }
 
-  const write = (keyId: string, sql: string, ...values: unknown[]) => {
+  const write = (keyId: string, reception: KeyReception) => {
     if (notes.size >= NOTES_MAX) return
-    const note = postgres
-      .$executeRawUnsafe(sql, keyId, ...values)
+    const note = writeReception(postgres, keyId, reception)
       .then(
         () => undefined,
         (error: unknown) =>
@@ -179,17 +166,18 @@ export async function openProviderKeyVault(options: VaultOptions): Promise<Provi
     note(keyId, reception) {
       const entry = entries.get(keyId)
       if (reception === 'accepted') {
-        if (!entry || entry.refusals === 0) return
+        if (!entry || (entry.refusals === 0 && entry.isAccepted)) return
         entry.refusals = 0
+        entry.isAccepted = true
         notedAt.delete(keyId)
-        write(keyId, NOTE_ACCEPTED)
+        write(keyId, reception)
         return
       }
       const now = clock()
       if (now - (notedAt.get(keyId) ?? -NOTE_EVERY_MS) < NOTE_EVERY_MS) return
       notedAt.set(keyId, now)
       if (entry) entry.refusals += 1
-      write(keyId, NOTE_REFUSAL, reception, REFUSALS_TO_FAIL)
+      write(keyId, reception)
     },
 
     async stop() {

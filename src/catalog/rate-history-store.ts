@@ -9,6 +9,11 @@ export interface RateEntry {
   completion: bigint
   listPrompt: bigint
   listCompletion: bigint
+  /** Of audio and images in the prompt; null: as the rest of it. */
+  promptAudio: bigint | null
+  promptImage: bigint | null
+  listPromptAudio: bigint | null
+  listPromptImage: bigint | null
   /** The version of the catalog in which it was first seen. */
   source: string
   effectiveAt: Date
@@ -18,17 +23,22 @@ export interface RateEntry {
 // row again.
 const RECORD = `
 WITH seen AS (
-  SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[])
-    AS s(model_id, rate_version, prompt, completion, list_prompt, list_completion)
+  SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],
+                       $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[])
+    AS s(model_id, rate_version, prompt, completion, list_prompt, list_completion,
+         prompt_audio, prompt_image, list_prompt_audio, list_prompt_image)
 ), last AS (
-  SELECT DISTINCT ON (model_id) model_id, rate_version, list_prompt, list_completion
+  SELECT DISTINCT ON (model_id)
+    model_id, rate_version, list_prompt, list_completion, list_prompt_audio, list_prompt_image
   FROM rate_versions WHERE model_id = ANY($1::text[]) ORDER BY model_id, id DESC
 )
-INSERT INTO rate_versions (model_id, rate_version, prompt, completion, list_prompt, list_completion, source)
-SELECT seen.*, $7 FROM seen LEFT JOIN last USING (model_id)
+INSERT INTO rate_versions (model_id, rate_version, prompt, completion, list_prompt, list_completion,
+                           prompt_audio, prompt_image, list_prompt_audio, list_prompt_image, source)
+SELECT seen.*, $11 FROM seen LEFT JOIN last USING (model_id)
 WHERE last.model_id IS NULL
-   OR (last.rate_version, last.list_prompt, last.list_completion)
-      IS DISTINCT FROM (seen.rate_version, seen.list_prompt, seen.list_completion)`
+   OR (last.rate_version, last.list_prompt, last.list_completion, last.list_prompt_audio, last.list_prompt_image)
+      IS DISTINCT FROM
+      (seen.rate_version, seen.list_prompt, seen.list_completion, seen.list_prompt_audio, seen.list_prompt_image)`
 
 /** Records every model's rate that is not its last recorded one. Returns how many were new. */
 export async function recordRates(
@@ -48,9 +58,37 @@ export async function recordRates(
       all.map(({ rate }) => rate.completion as bigint),
       all.map(({ listPrice }) => listPrice.prompt as bigint),
       all.map(({ listPrice }) => listPrice.completion as bigint),
+      all.map(({ rate }) => rate.promptAudio ?? null),
+      all.map(({ rate }) => rate.promptImage ?? null),
+      all.map(({ listPrice }) => listPrice.promptAudio ?? null),
+      all.map(({ listPrice }) => listPrice.promptImage ?? null),
       source,
     )
   })
+}
+
+const TIMES = `
+WITH changes AS (
+  SELECT id, model_id, rate_version, effective_at,
+    lag(rate_version) OVER (PARTITION BY model_id ORDER BY id) AS before
+  FROM rate_versions WHERE model_id = ANY($1::text[])
+)
+SELECT DISTINCT ON (model_id)
+  model_id AS "modelId", rate_version AS "rateVersion", effective_at AS "since", before IS NULL AS "isFirst"
+FROM changes WHERE before IS DISTINCT FROM rate_version ORDER BY model_id, id DESC`
+
+/** Since when a model has its rate. */
+export interface RateTime {
+  modelId: string
+  rateVersion: string
+  since: Date
+  /** No other rate was recorded before: it may be older than the record. */
+  isFirst: boolean
+}
+
+/** Since when models have the rates recorded last; the same for every process that asks. */
+export async function readRateTimes(postgres: Postgres, modelIds: readonly string[]): Promise<RateTime[]> {
+  return postgres.$queryRawUnsafe<RateTime[]>(TIMES, modelIds)
 }
 
 /** The rates a model had, newest first. */

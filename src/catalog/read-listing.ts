@@ -54,11 +54,12 @@ const WIRES: Record<Wire, ListingWire> = {
 export async function readListing(provider: Provider, environment: Environment): Promise<Set<string>> {
   const wire = WIRES[provider.wire]
   const signal = AbortSignal.timeout(DEADLINE_MS)
+  const key = provider.apiKeyEnv === null ? undefined : environment[provider.apiKeyEnv]
   const models = new Set<string>()
   let query: string | null = ''
   for (let page = 0; page < PAGES_MAX && query !== null; page++) {
     const url = `${provider.baseUrl}${wire.path}${query && `${wire.path.includes('?') ? '&' : '?'}${query}`}`
-    const body = await readJson(url, headersOf(provider, wire, environment), signal)
+    const body = await readJson(url, headersOf(provider, wire, key), signal)
     const found = wire.readPage(body)
     for (const model of found.models) models.add(model)
     query = found.next
@@ -66,8 +67,18 @@ export async function readListing(provider: Provider, environment: Environment):
   return models
 }
 
-function headersOf(provider: Provider, wire: ListingWire, environment: Environment): Record<string, string> {
-  const key = provider.apiKeyEnv === null ? undefined : environment[provider.apiKeyEnv]
+/** Asks for the first page with this key, or with none. A redirect is an error; the body is the caller's to cancel. */
+export function openListing(
+  provider: Provider,
+  key: string | undefined,
+  signal: AbortSignal,
+): Promise<Response> {
+  const wire = WIRES[provider.wire]
+  const headers = headersOf(provider, wire, key)
+  return fetch(provider.baseUrl + wire.path, { headers, signal, redirect: 'error' })
+}
+
+function headersOf(provider: Provider, wire: ListingWire, key: string | undefined): Record<string, string> {
   const header = provider.quirks?.authHeader ?? wire.keyHeader
   return {
     ...wire.headers,
@@ -76,8 +87,9 @@ function headersOf(provider: Provider, wire: ListingWire, environment: Environme
   }
 }
 
+/** A redirect is an error: `fetch` would take a key in a header of its own along, wherever it leads. */
 async function readJson(url: string, headers: Record<string, string>, signal: AbortSignal): Promise<unknown> {
-  const response = await fetch(url, { headers, signal })
+  const response = await fetch(url, { headers, signal, redirect: 'error' })
   if (!response.ok) {
     await response.body?.cancel()
     throw new Error(`GET ${url} answered ${response.status}`)

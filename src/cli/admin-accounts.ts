@@ -1,12 +1,14 @@
+import { createAccountDirectory } from '../accounts/account-directory.ts'
 import { createAccountStore } from '../accounts/account-store.ts'
 import { createHoldGate } from '../billing/hold-gate.ts'
 import { postLedger } from '../billing/ledger-store.ts'
 import type { Config } from '../config.ts'
+import { isEmailShaped } from '../core/email-address.ts'
 import { newId } from '../core/ids.ts'
 import { announceKeyChange } from '../platform/key-changes.ts'
 import { isDuplicate } from '../platform/postgres.ts'
 import type { CommandClients } from './clients.ts'
-import { readAmount } from './read-options.ts'
+import { readAmount, readCount } from './read-options.ts'
 import { type CommandOutput, UsageError } from './run-command.ts'
 import { accountView, lines, usd } from './views.ts'
 
@@ -18,9 +20,15 @@ export interface AccountArguments {
   reference: string | undefined
   /** An amount in USD, or `never`. */
   below?: string | undefined
+  /** Whole numbers, or `default`. */
+  rpm?: string | undefined
+  concurrency?: string | undefined
+  limit?: string | undefined
 }
 
-/** `admin account create|show|suspend|resume|credit`. */
+const LISTED_ACCOUNTS = 100
+
+/** `admin account create|list|show|credit|alert|limits|suspend|resume`. */
 export function accountCommands(clients: CommandClients, config: Config) {
   const accounts = createAccountStore(
     clients.postgres,
@@ -36,8 +44,10 @@ export function accountCommands(clients: CommandClients, config: Config) {
   }
 
   return {
-    async create({ email, amount }: AccountArguments): Promise<CommandOutput> {
-      if (!email || !/^[^\s@]+@[^\s@]+$/.test(email)) throw new UsageError('--email needs an email address')
+    async create({ email: given = '', amount }: AccountArguments): Promise<CommandOutput> {
+      // As it was written, but in compatible characters: those who sign in are found by them.
+      const email = given.normalize('NFKC')
+      if (!isEmailShaped(email)) throw new UsageError('--email needs an email address')
       const credit =
         amount === undefined
           ? { kind: 'free_credit' as const, amountPico: readAmount('FREE_CREDIT_USD', config.freeCreditUsd) }
@@ -47,6 +57,26 @@ export function accountCommands(clients: CommandClients, config: Config) {
       } catch (error) {
         if (isDuplicate(error)) throw new Error(`${email} has an account already`, { cause: error })
         throw error
+      }
+    },
+
+    /** Newest first. `account` is a part of the email, or the id. */
+    async list({ account, limit: given }: AccountArguments): Promise<CommandOutput> {
+      const limit = readCount('--limit', given) ?? LISTED_ACCOUNTS
+      const found = await createAccountDirectory(clients.postgres).page({
+        search: account ?? null,
+        after: null,
+        limit: limit + 1,
+      })
+      const views = found.slice(0, limit).map(accountView)
+      const rows = views.map(
+        ({ account_id, email, state, balance_usd }) => `${account_id}  ${state}  ${balance_usd}  ${email}`,
+      )
+      const hasMore = found.length > limit
+      if (hasMore) rows.push(`More than ${limit}: narrow it down, or raise --limit.`)
+      return {
+        data: { accounts: views, has_more: hasMore },
+        text: rows.join('\n') || 'There are no such accounts.',
       }
     },
 
@@ -87,6 +117,19 @@ export function accountCommands(clients: CommandClients, config: Config) {
       return say(accountView(await accounts.setLowBalance(id, lowBalancePico)))
     },
 
+    /** Limits over all keys of the account. */
+    async limits({ account, rpm, concurrency }: AccountArguments): Promise<CommandOutput> {
+      if (rpm === undefined && concurrency === undefined)
+        throw new UsageError('--rpm and --concurrency take a whole number, or default')
+      const { id } = await find(account)
+      const limited = await accounts.setLimits(id, {
+        ...(rpm !== undefined && { requestsPerMinute: countOrDefault('--rpm', rpm) }),
+        ...(concurrency !== undefined && { concurrentCalls: countOrDefault('--concurrency', concurrency) }),
+      })
+      await announceKeyChange(clients.redis(), { accountId: id })
+      return say(accountView(limited))
+    },
+
     async suspend({ account }: AccountArguments): Promise<CommandOutput> {
       const { id } = await find(account)
       const suspended = await accounts.suspend(id)
@@ -102,5 +145,9 @@ export function accountCommands(clients: CommandClients, config: Config) {
     },
   }
 }
+
+/** Null for `default`. */
+const countOrDefault = (name: string, text: string): number | null =>
+  text === 'default' ? null : readCount(name, text)
 
 const say = (view: Record<string, unknown>): CommandOutput => ({ data: view, text: lines(view) })

@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto'
 import { createAccountStore } from '../accounts/account-store.ts'
 import { createCredentialStore } from '../accounts/credential-store.ts'
 import { createPasswordHasher } from '../accounts/password-hash.ts'
-import { createSessionStore } from '../accounts/session-store.ts'
 import { postLedger } from '../billing/ledger-store.ts'
 import type { CommandClients } from './clients.ts'
 import { type CommandOutput, UsageError } from './run-command.ts'
@@ -23,8 +22,8 @@ export async function setAccountPassword(
   const account = await createAccountStore(postgres, postLedger).find(idOrEmail)
   if (!account) throw new Error(`there is no account ${idOrEmail}`)
   const password = randomBytes(PASSWORD_BYTES).toString('base64url')
-  await createCredentialStore(postgres).setPassword(account.id, await createPasswordHasher().hash(password))
-  await createSessionStore(postgres).endAll(account.id)
+  const passwordHash = await createPasswordHasher().hash(password, { group: 'operator', isKnown: true })
+  await createCredentialStore(postgres).setPassword(account.id, passwordHash)
   const view = { account_id: account.id, email: account.email }
   return {
     data: { ...view, password },

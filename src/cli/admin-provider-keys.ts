@@ -2,6 +2,7 @@ import { createAccountStore } from '../accounts/account-store.ts'
 import { createProviderKeyStore, type ProviderKey } from '../accounts/provider-key-store.ts'
 import { postLedger } from '../billing/ledger-store.ts'
 import type { Config } from '../config.ts'
+import { providerKeyStatus } from '../core/own-key-state.ts'
 import { announceKeyChange } from '../platform/key-changes.ts'
 import type { CommandClients } from './clients.ts'
 import { type CommandOutput, UsageError } from './run-command.ts'
@@ -43,7 +44,9 @@ const providerKeyView = (key: ProviderKey) => ({
   name: key.name,
   last4: key.last4,
   allow_fallback: key.allowFallback,
+  status: providerKeyStatus(key),
   disabled: key.disabled,
+  accepted_at: key.acceptedAt?.toISOString() ?? null,
   failing_since: key.failingSince?.toISOString() ?? null,
   last_error: key.lastError,
   last_error_at: key.lastErrorAt?.toISOString() ?? null,

@@ -1,5 +1,5 @@
 import { createHoldGate } from '../billing/hold-gate.ts'
-import { createQuarantineStore } from '../billing/quarantine-store.ts'
+import { createQuarantineStore, UNNAMED } from '../billing/quarantine-store.ts'
 import { createSettlementStore } from '../billing/settlement-store.ts'
 import type { SettlementRecord } from '../core/call-job.ts'
 import type { CommandClients } from './clients.ts'
@@ -17,11 +17,14 @@ export function quarantineCommands(clients: CommandClients) {
     return JSON.parse(found.record) as SettlementRecord
   }
   const settle = async (record: SettlementRecord): Promise<CommandOutput> => {
-    const { accounts, quarantined } = await createSettlementStore(clients.postgres).settle([record])
+    const { accounts, quarantined, superseded } = await createSettlementStore(clients.postgres).settle([
+      record,
+    ])
     const [refused] = quarantined
     if (refused) throw new Error(`still refused: ${refused.reason}`)
     const gate = createHoldGate(clients.redis())
     for (const { accountId, released, ...ledger } of accounts) await gate.apply(accountId, ledger, released)
+    for (const call of superseded) await gate.forgetAllowances(call.accountId, call.keyId, call.admittedAt)
     const view = { call_id: record.id, settled: true }
     return { data: view, text: lines(view) }
   }
@@ -42,7 +45,13 @@ export function quarantineCommands(clients: CommandClients) {
     retry: async (callId: string | undefined): Promise<CommandOutput> => settle(await find(callId)),
 
     /** Charges nothing and releases the hold. */
-    waive: async (callId: string | undefined): Promise<CommandOutput> =>
-      settle({ ...(await find(callId)), status: 'failed', errorCode: 'internal_error', chargePico: '0' }),
+    async waive(callId: string | undefined): Promise<CommandOutput> {
+      const record = await find(callId)
+      if (!callId?.startsWith(UNNAMED))
+        return settle({ ...record, status: 'failed', errorCode: 'internal_error', chargePico: '0' })
+      await quarantine.closeUnnamed(callId)
+      const view = { call_id: callId, closed: true }
+      return { data: view, text: lines(view) }
+    },
   }
 }

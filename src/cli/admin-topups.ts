@@ -4,6 +4,7 @@ import { createHoldGate } from '../billing/hold-gate.ts'
 import { postLedger } from '../billing/ledger-store.ts'
 import { createTopUps, type TopUps } from '../billing/payments/create-top-ups.ts'
 import type { Payment } from '../billing/payments/payment-store.ts'
+import { reconcileReturns } from '../billing/payments/reconcile-returns.ts'
 import type { Config } from '../config.ts'
 import type { PicoUsd } from '../core/money.ts'
 import { PAYMENT_RAILS, type PaymentRailName } from '../core/payment-movements.ts'
@@ -25,7 +26,7 @@ export interface TopUpArguments {
 
 const LISTED = 50
 
-/** `admin topup create|show|list|check|refund`. */
+/** `admin topup create|show|list|check|refund|reconcile`. */
 export function topUpCommands(clients: CommandClients, config: Config) {
   const open = (): Promise<TopUps> => {
     const { postgres } = clients
@@ -117,6 +118,21 @@ export function topUpCommands(clients: CommandClients, config: Config) {
       return say(await topUps.service.check(await find(topUps, id)))
     },
 
+    /** Lists what the rails gave back and what is contested, and posts what webhooks missed of it. */
+    async reconcile(): Promise<CommandOutput> {
+      const topUps = await open()
+      const deps = { ...topUps, topUps: topUps.service, logger: pino({ level: 'silent' }) }
+      const { missed, ...counts } = await reconcileReturns(deps, Date.now())
+      const views = missed.map(topUpView)
+      const failed = counts.failures > 0
+      const said = [
+        `${counts.checked} refunds and disputes compared, ${views.length} top-ups changed.`,
+        ...(failed ? [`${counts.failures} lists of rails could not be read to their end.`] : []),
+        ...views.map((view) => `\n${lines(view)}`),
+      ]
+      return { data: { ...counts, missed: views }, text: said.join('\n'), failed }
+    },
+
     async refund({ payment: id, amount }: TopUpArguments): Promise<CommandOutput> {
       const topUps = await open()
       const payment = await find(topUps, id)
@@ -127,6 +143,8 @@ export function topUpCommands(clients: CommandClients, config: Config) {
           return say(refund.payment)
         case 'too_much':
           throw new Error(`${usd(refund.leftPico)} USD of this top-up can be refunded`)
+        case 'refused':
+          throw new Error(`nothing was refunded: ${refund.reason}. The same command tries again.`)
         case 'no_such_rail':
           throw new Error(`${payment.rail} is not set up: see the payment settings`)
         case 'no_such_payment':

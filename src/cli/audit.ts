@@ -3,7 +3,7 @@ import { type AuditReport, auditBooks } from '../billing/audit-books.ts'
 import { readConfig } from '../config.ts'
 import { createDispatchQueue, createSettlementQueue } from '../platform/queues.ts'
 import { openClients } from './clients.ts'
-import { type CommandOutput, runCommand } from './run-command.ts'
+import { type CommandOutput, runAsProcess } from './run-command.ts'
 import { lines } from './views.ts'
 
 /**
@@ -11,9 +11,9 @@ import { lines } from './views.ts'
  * prints every figure and every discrepancy. Exits 1 if there is a discrepancy, or if it could not look.
  * Safe and exact while calls run.
  */
-async function main(args: string[]): Promise<CommandOutput> {
+export async function audit(args: string[], environment: NodeJS.ProcessEnv): Promise<CommandOutput> {
   parseArgs({ args, options: { json: { type: 'boolean' } } })
-  const { postgres, redis: connect, close } = openClients(readConfig(process.env), 'switchyard-audit', 0)
+  const { postgres, redis: connect, close } = openClients(readConfig(environment), 'switchyard-audit', 0)
   const redis = connect()
   const queues = {
     dispatchQueue: createDispatchQueue(redis),
@@ -41,5 +41,4 @@ function output({ broken, ...report }: AuditReport): CommandOutput {
   }
 }
 
-const args = process.argv.slice(2)
-await runCommand(args.includes('--json'), () => main(args))
+if (import.meta.main) await runAsProcess(audit)

@@ -9,7 +9,7 @@ import { type CommandClients, openClients } from './clients.ts'
 import type { CommandOutput } from './run-command.ts'
 
 const HISTORY_MAX = 100
-const AUTHOR = `operator at ${process.env.USER || 'the command line'}`
+const authorOf = ({ USER }: NodeJS.ProcessEnv) => `operator at ${USER || 'the command line'}`
 
 /** An overlay as it was read once, for a command. */
 export const fixedOverlay = (overlay: CatalogOverlay | null) => ({
@@ -18,22 +18,22 @@ export const fixedOverlay = (overlay: CatalogOverlay | null) => ({
 })
 
 /** `catalog apply FILE`: makes a document the operator's edits, for the whole fleet. */
-export async function applyEdits(path: string): Promise<CommandOutput> {
+export async function applyEdits(path: string, environment: NodeJS.ProcessEnv): Promise<CommandOutput> {
   const content: unknown = JSON.parse(await readFile(path, 'utf8'))
-  return withEdits(async (edits) => describe(await edits.apply(content, AUTHOR)))
+  return withEdits(environment, async (edits) => describe(await edits.apply(content, authorOf(environment))))
 }
 
 /** `catalog revert VERSION`: makes earlier edits hold again. */
-export const revertEdits = (version: string): Promise<CommandOutput> =>
-  withEdits(async (edits) => {
-    const reverted = await edits.revert(version, AUTHOR)
+export const revertEdits = (version: string, environment: NodeJS.ProcessEnv): Promise<CommandOutput> =>
+  withEdits(environment, async (edits) => {
+    const reverted = await edits.revert(version, authorOf(environment))
     if (reverted === null) throw new Error(`There are no edits ${version}.`)
     return describe(reverted)
   })
 
 /** `catalog edits`: all versions, newest first. */
-export const listEdits = (): Promise<CommandOutput> =>
-  withEdits(async (edits) => {
+export const listEdits = (environment: NodeJS.ProcessEnv): Promise<CommandOutput> =>
+  withEdits(environment, async (edits) => {
     const versions = await edits.history(HISTORY_MAX)
     const line = ({ version, author, createdAt }: StoredDocument) =>
       `${version.padStart(6)}  ${createdAt.toISOString()}  ${author}`
@@ -47,8 +47,8 @@ export const listEdits = (): Promise<CommandOutput> =>
   })
 
 /** `catalog history MODEL`: the rates it had, newest first. */
-export const showRateHistory = (modelId: string): Promise<CommandOutput> =>
-  withClients(async ({ postgres }) => {
+export const showRateHistory = (modelId: string, environment: NodeJS.ProcessEnv): Promise<CommandOutput> =>
+  withClients(environment, async ({ postgres }) => {
     const entries = await readRateHistory(postgres, modelId, HISTORY_MAX)
     const text = (rate: bigint) => formatRate(picoUsdPerToken(rate))
     const line = (entry: RateEntry) =>
@@ -67,16 +67,17 @@ export const showRateHistory = (modelId: string): Promise<CommandOutput> =>
   })
 
 function withEdits(
+  environment: NodeJS.ProcessEnv,
   run: (edits: ReturnType<typeof createCatalogEdits>) => Promise<CommandOutput>,
 ): Promise<CommandOutput> {
-  return withClients(async (clients) => {
+  return withClients(environment, async (clients) => {
     const redis = clients.redis()
     const overlay = fixedOverlay(await readOverlay(redis))
     const quiet = () => undefined
     const logger = { info: quiet, warn: quiet, error: quiet }
     const catalog = await createCatalogStore({
-      ...readConfig(process.env),
-      environment: process.env,
+      ...readConfig(environment),
+      environment,
       overlay,
       logger,
     })
@@ -88,8 +89,11 @@ function withEdits(
   })
 }
 
-async function withClients(run: (clients: CommandClients) => Promise<CommandOutput>): Promise<CommandOutput> {
-  const clients = openClients(readConfig(process.env), 'switchyard-catalog')
+async function withClients(
+  environment: NodeJS.ProcessEnv,
+  run: (clients: CommandClients) => Promise<CommandOutput>,
+): Promise<CommandOutput> {
+  const clients = openClients(readConfig(environment), 'switchyard-catalog')
   try {
     return await run(clients)
   } finally {

@@ -18,12 +18,12 @@ import { createCatalogStore } from '../catalog/catalog-store.ts'
 import { compareListings, type ListingComparison } from '../catalog/compare-listings.ts'
 import { checkCatalogFile, installCatalogFile } from '../catalog/install-catalog-file.ts'
 import { catalogModel, catalogModelList } from '../catalog/model-list.ts'
-import { type Config, readConfig } from '../config.ts'
+import { type Config, readConfig, UNUSED_SERVICES } from '../config.ts'
 import { type CatalogSnapshot, findModel, isAvailable, type Model } from '../core/catalog.ts'
 import { formatRate } from '../core/money.ts'
 import { createRedis } from '../platform/redis.ts'
 import { applyEdits, fixedOverlay, listEdits, revertEdits, showRateHistory } from './catalog-edits.ts'
-import { type CommandOutput, runCommand, UsageError } from './run-command.ts'
+import { type CommandOutput, runAsProcess, UsageError } from './run-command.ts'
 
 const USAGE = `usage: catalog import FILE [--check] [--json]
        catalog show [ID] [--all] [--json]
@@ -31,27 +31,34 @@ const USAGE = `usage: catalog import FILE [--check] [--json]
        catalog apply FILE | edits | revert VERSION [--json]
        catalog history MODEL [--json]`
 
-async function run(positionals: string[], flags: { all: boolean; check: boolean }): Promise<CommandOutput> {
+const OPTIONS = {
+  json: { type: 'boolean', default: false },
+  all: { type: 'boolean', default: false },
+  check: { type: 'boolean', default: false },
+} as const
+
+export async function catalog(args: string[], environment: NodeJS.ProcessEnv): Promise<CommandOutput> {
+  const { values: flags, positionals } = parseArgs({ args, allowPositionals: true, options: OPTIONS })
   const [command, argument, ...rest] = positionals
   if (rest.length > 0) throw new UsageError(USAGE)
-  const config = catalogConfig()
+  // npm runs scripts in the project's folder; paths are meant from where it was called.
+  const pathOf = (file: string | undefined) => resolve(environment.INIT_CWD ?? '', required(file))
   switch (command) {
     case 'import':
-      // npm runs scripts in the project's folder; paths are meant from where it was called.
-      return importFile(resolve(process.env.INIT_CWD ?? '', required(argument)), config, flags.check)
+      return importFile(pathOf(argument), environment, flags.check)
     case 'show':
-      return show(argument, await loadSnapshot(config), flags.all)
+      return show(argument, await loadSnapshot(environment), flags.all)
     case 'sync':
       if (argument !== undefined) throw new UsageError(USAGE)
-      return sync(await loadSnapshot(config))
+      return sync(await loadSnapshot(environment), environment)
     case 'apply':
-      return applyEdits(resolve(process.env.INIT_CWD ?? '', required(argument)))
+      return applyEdits(pathOf(argument), environment)
     case 'edits':
-      return listEdits()
+      return listEdits(environment)
     case 'revert':
-      return revertEdits(required(argument))
+      return revertEdits(required(argument), environment)
     case 'history':
-      return showRateHistory(required(argument))
+      return showRateHistory(required(argument), environment)
     default:
       throw new UsageError(USAGE)
   }
@@ -63,12 +70,16 @@ function required(argument: string | undefined): string {
 }
 
 /** The settings of the catalog. It works before there is a database, so what others need is made up. */
-function catalogConfig(): Config {
-  const notUsed = { DATABASE_URL: 'not used', REDIS_URL: 'not used', MASTER_KEY: '0'.repeat(64) }
-  return readConfig({ ...notUsed, ...process.env })
+function catalogConfig(environment: NodeJS.ProcessEnv): Config {
+  return readConfig({ ...UNUSED_SERVICES, ...environment })
 }
 
-async function importFile(path: string, config: Config, checkOnly: boolean): Promise<CommandOutput> {
+async function importFile(
+  path: string,
+  environment: NodeJS.ProcessEnv,
+  checkOnly: boolean,
+): Promise<CommandOutput> {
+  const config = catalogConfig(environment)
   const { catalogFile } = config
   const options = { ...config, generatedAt: Math.floor(Date.now() / 1000) }
   const checked = await checkCatalogFile(path, config.simulatedProvidersUrl, options)
@@ -80,7 +91,7 @@ async function importFile(path: string, config: Config, checkOnly: boolean): Pro
     file: path,
     version: checked.snapshot.version,
     models: checked.snapshot.models.size,
-    keys_missing: missingKeys(checked.snapshot),
+    keys_missing: missingKeys(checked.snapshot, environment),
   }
   const warning =
     summary.keys_missing.length > 0 ? ` Keys not set here: ${summary.keys_missing.join(', ')}.` : ''
@@ -98,18 +109,19 @@ async function importFile(path: string, config: Config, checkOnly: boolean): Pro
   return { data: { ...summary, installed: catalogFile }, text }
 }
 
-function missingKeys(catalog: CatalogSnapshot): string[] {
+function missingKeys(catalog: CatalogSnapshot, environment: NodeJS.ProcessEnv): string[] {
   const names = [...catalog.offers.values()].flatMap(({ provider }) => provider.apiKeyEnv ?? [])
-  return [...new Set(names)].filter((name) => !process.env[name]).sort()
+  return [...new Set(names)].filter((name) => !environment[name]).sort()
 }
 
-async function loadSnapshot(config: Config): Promise<CatalogSnapshot> {
+async function loadSnapshot(environment: NodeJS.ProcessEnv): Promise<CatalogSnapshot> {
+  const config = catalogConfig(environment)
   const toStderr = ({ err }: { err: unknown }, message: string) => {
     process.stderr.write(`${message}: ${(err as Error).message}\n`)
   }
   const logger = { info: () => undefined, warn: toStderr, error: toStderr }
-  const overlay = fixedOverlay(process.env.REDIS_URL ? await readSharedOverlay(config, toStderr) : null)
-  const store = await createCatalogStore({ ...config, environment: process.env, overlay, logger })
+  const overlay = fixedOverlay(environment.REDIS_URL ? await readSharedOverlay(config, toStderr) : null)
+  const store = await createCatalogStore({ ...config, environment, overlay, logger })
   store.close()
   return store.snapshot()
 }
@@ -148,8 +160,8 @@ const modelLine = (model: Model): string =>
   `${model.id.padEnd(ID_COLUMN)} ${formatRate(model.rate.prompt)} / ${formatRate(model.rate.completion)} USD per million tokens, ` +
   `${model.contextLength} tokens, at ${model.offers.map((offer) => offer.provider.id).join(', ')}`
 
-async function sync(catalog: CatalogSnapshot): Promise<CommandOutput> {
-  const listings = await compareListings(catalog, process.env)
+async function sync(catalog: CatalogSnapshot, environment: NodeJS.ProcessEnv): Promise<CommandOutput> {
+  const listings = await compareListings(catalog, environment)
   return {
     data: { providers: listings },
     text: listings.map(listingLine).join('\n') || 'No provider is enabled.',
@@ -166,13 +178,4 @@ function listingLine(listing: ListingComparison): string {
   return [`${listing.provider}: lists ${listing.listed} models`, ...changes].join('\n')
 }
 
-const options = {
-  json: { type: 'boolean', default: false },
-  all: { type: 'boolean', default: false },
-  check: { type: 'boolean', default: false },
-} as const
-
-await runCommand(process.argv.includes('--json'), () => {
-  const { values, positionals } = parseArgs({ allowPositionals: true, options })
-  return run(positionals, values)
-})
+if (import.meta.main) await runAsProcess(catalog)

@@ -10,19 +10,15 @@ import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { createCatalogStore } from '../catalog/catalog-store.ts'
-import { readConfig } from '../config.ts'
+import { readConfig, UNUSED_SERVICES } from '../config.ts'
 import { boundsFitting, DEFAULT_BOUNDS, tierOf } from '../core/auto-bounds.ts'
 import { type CatalogSnapshot, compareByPrice } from '../core/catalog.ts'
-import {
-  type ChatRequest,
-  parseChatRequest,
-  ROUTING_PROFILES,
-  type RoutingProfile,
-} from '../core/chat-request.ts'
+import { type ChatRequest, parseChatRequest } from '../core/chat-request.ts'
 import { scoreTurns } from '../core/difficulty/score-turns.ts'
 import { SHIPPED_MODEL } from '../core/difficulty/shipped-model.ts'
 import { explainAuto } from '../core/explain-auto.ts'
-import { type CommandOutput, runCommand, UsageError } from './run-command.ts'
+import { ROUTING_PROFILES, type RoutingProfile } from '../core/routing-profile.ts'
+import { type CommandOutput, runAsProcess, UsageError } from './run-command.ts'
 
 const USAGE = `usage: router score FILE.jsonl [--profile auto] [--json]
        router calibrate FILE.jsonl [--json]
@@ -30,21 +26,25 @@ const USAGE = `usage: router score FILE.jsonl [--profile auto] [--json]
 
 const SCORE_DECIMALS = 6
 
-interface Flags {
-  all: boolean
-  profile: string
-}
+const OPTIONS = {
+  json: { type: 'boolean', default: false },
+  all: { type: 'boolean', default: false },
+  profile: { type: 'string', default: 'auto' },
+} as const
 
-async function run(positionals: string[], flags: Flags): Promise<CommandOutput> {
+async function router(args: string[], environment: NodeJS.ProcessEnv): Promise<CommandOutput> {
+  const { values: flags, positionals } = parseArgs({ args, allowPositionals: true, options: OPTIONS })
   const [command, argument, ...rest] = positionals
   if (argument === undefined || rest.length > 0) throw new UsageError(USAGE)
+  // npm runs scripts in the project's folder; paths are meant from where it was called.
+  const path = resolve(environment.INIT_CWD ?? '', argument)
   switch (command) {
     case 'score':
-      return scoreFile(argument, readProfile(flags.profile))
+      return scoreFile(path, readProfile(flags.profile))
     case 'calibrate':
-      return calibrate(argument)
+      return calibrate(path)
     case 'explain':
-      return explain(argument, flags.all)
+      return explain(argument, environment, flags.all)
     default:
       throw new UsageError(USAGE)
   }
@@ -56,8 +56,8 @@ function readProfile(name: string): RoutingProfile {
   return profile
 }
 
-async function scoreFile(file: string, profile: RoutingProfile): Promise<CommandOutput> {
-  const data = (await scoredLines(file)).map(({ id, scores }) => ({
+async function scoreFile(path: string, profile: RoutingProfile): Promise<CommandOutput> {
+  const data = (await scoredLines(path)).map(({ id, scores }) => ({
     id,
     score: Number(scores.at(-1)!.toFixed(SCORE_DECIMALS)),
     tier: tierOf(scores, DEFAULT_BOUNDS[profile]),
@@ -65,15 +65,14 @@ async function scoreFile(file: string, profile: RoutingProfile): Promise<Command
   return { data, text: data.map((scored) => JSON.stringify(scored)).join('\n') }
 }
 
-async function calibrate(file: string): Promise<CommandOutput> {
-  const scored = await scoredLines(file)
+async function calibrate(path: string): Promise<CommandOutput> {
+  const scored = await scoredLines(path)
   const data = { auto_bounds: boundsFitting(scored.map(({ scores }) => scores.at(-1)!)) }
   return { data, text: JSON.stringify(data) }
 }
 
-async function scoredLines(file: string): Promise<Array<{ id: unknown; scores: number[] }>> {
-  // npm runs scripts in the project's folder; paths are meant from where it was called.
-  const text = await readFile(resolve(process.env.INIT_CWD ?? '', file), 'utf8')
+async function scoredLines(path: string): Promise<Array<{ id: unknown; scores: number[] }>> {
+  const text = await readFile(path, 'utf8')
   return text.split('\n').flatMap((line, index) => {
     if (line.trim() === '') return []
     const { id, messages, parameters } = readLine(line, index + 1)
@@ -96,8 +95,8 @@ function readLine(
   }
 }
 
-async function explain(prompt: string, all: boolean): Promise<CommandOutput> {
-  const catalog = await loadCatalog()
+async function explain(prompt: string, environment: NodeJS.ProcessEnv, all: boolean): Promise<CommandOutput> {
+  const catalog = await loadCatalog(environment)
   const request = parseChatRequest({ messages: [{ role: 'user', content: prompt }] })
   const explanation = explainAuto(request, all ? withEveryKey(catalog) : catalog)
   const { score, features, profiles } = explanation
@@ -119,14 +118,13 @@ async function explain(prompt: string, all: boolean): Promise<CommandOutput> {
 const NO_MODELS = 'no model: no provider key is in the environment (--all shows the whole catalog)'
 
 /** The catalog of this environment. It works before there is a database, so what others need is made up. */
-async function loadCatalog(): Promise<CatalogSnapshot> {
-  const notUsed = { DATABASE_URL: 'not used', REDIS_URL: 'not used', MASTER_KEY: '0'.repeat(64) }
-  const config = readConfig({ ...notUsed, ...process.env })
+async function loadCatalog(environment: NodeJS.ProcessEnv): Promise<CatalogSnapshot> {
+  const config = readConfig({ ...UNUSED_SERVICES, ...environment })
   const report = ({ err }: { err: unknown }, message: string) => {
     process.stderr.write(`${message}: ${(err as Error).message}\n`)
   }
   const logger = { info: () => undefined, warn: report, error: report }
-  const store = await createCatalogStore({ ...config, environment: process.env, logger })
+  const store = await createCatalogStore({ ...config, environment, logger })
   store.close()
   return store.snapshot()
 }
@@ -139,13 +137,4 @@ function withEveryKey(catalog: CatalogSnapshot): CatalogSnapshot {
   return { ...catalog, autoLadder: models.sort(compareByPrice) }
 }
 
-const options = {
-  json: { type: 'boolean', default: false },
-  all: { type: 'boolean', default: false },
-  profile: { type: 'string', default: 'auto' },
-} as const
-
-await runCommand(process.argv.includes('--json'), () => {
-  const { values, positionals } = parseArgs({ allowPositionals: true, options })
-  return run(positionals, values)
-})
+await runAsProcess(router)

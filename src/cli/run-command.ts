@@ -10,21 +10,45 @@ export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
+/** An operator's command, called with its arguments and its environment variables. */
+export type Command = (args: string[], environment: NodeJS.ProcessEnv) => Promise<CommandOutput>
+
+/** How a command ended: its exit code, and what goes to standard output and standard error. */
+export interface CommandResult {
+  code: number
+  out: string
+  err: string
+}
+
 /**
- * Runs an operator's command and ends with its exit code: 0, 1 when it failed, 2 when it was called wrongly.
- * With `json`, exactly one JSON document goes to standard output, `{"error": …}` on failure.
+ * Runs an operator's command. Its exit code is 0, 1 when it failed, 2 when it was called wrongly.
+ * With `--json`, exactly one JSON document goes to standard output, `{"error": …}` on failure.
  */
-export async function runCommand(json: boolean, command: () => Promise<CommandOutput>): Promise<void> {
+export async function runCommand(
+  command: Command,
+  args: string[],
+  environment: NodeJS.ProcessEnv,
+): Promise<CommandResult> {
+  const json = args.includes('--json')
   try {
-    const { data, text, failed = false } = await command()
-    process.stdout.write(`${json ? JSON.stringify(data, bigintAsText) : text}\n`)
-    process.exitCode = failed ? 1 : 0
+    const { data, text, failed = false } = await command(args, environment)
+    const out = `${json ? JSON.stringify(data, bigintAsText) : text}\n`
+    return { code: failed ? 1 : 0, out, err: '' }
   } catch (error) {
+    const code = error instanceof UsageError || isArgumentError(error) ? 2 : 1
     const message = describe(error)
-    if (json) process.stdout.write(`${JSON.stringify({ error: message })}\n`)
-    else process.stderr.write(`${message}\n`)
-    process.exitCode = error instanceof UsageError || isArgumentError(error) ? 2 : 1
+    return json
+      ? { code, out: `${JSON.stringify({ error: message })}\n`, err: '' }
+      : { code, out: '', err: `${message}\n` }
   }
+}
+
+/** Runs a command as what this process is for. */
+export async function runAsProcess(command: Command): Promise<void> {
+  const { code, out, err } = await runCommand(command, process.argv.slice(2), process.env)
+  process.stdout.write(out)
+  process.stderr.write(err)
+  process.exitCode = code
 }
 
 const bigintAsText = (_key: string, value: unknown) => (typeof value === 'bigint' ? String(value) : value)

@@ -6,7 +6,7 @@ import { readConfig } from '../config.ts'
 import type { SettledTimeline, TimelineEvent } from '../core/operator-api.ts'
 import { createDispatchQueue, createSettlementQueue } from '../platform/queues.ts'
 import { type CommandClients, openClients } from './clients.ts'
-import { type CommandOutput, runCommand, UsageError } from './run-command.ts'
+import { type CommandOutput, runAsProcess, UsageError } from './run-command.ts'
 import { lines } from './views.ts'
 
 const USAGE = `Usage: npm run trace -- ID [--json]
@@ -14,11 +14,11 @@ const USAGE = `Usage: npm run trace -- ID [--json]
   ID is a call's id (chatcmpl_…) or the x-request-id of a request.`
 
 /** `npm run trace -- ID [--json]`: the timeline of one call, or where a running one is. Exits 1 when nothing is known. */
-async function main(args: string[]): Promise<CommandOutput> {
+export async function trace(args: string[], environment: NodeJS.ProcessEnv): Promise<CommandOutput> {
   const { positionals } = parseArgs({ args, options: { json: { type: 'boolean' } }, allowPositionals: true })
   const [id] = positionals
   if (!id) throw new UsageError(USAGE)
-  const clients = openClients(readConfig(process.env), 'switchyard-trace', 0)
+  const clients = openClients(readConfig(environment), 'switchyard-trace', 0)
   try {
     const store = createCallRecordStore(clients.postgres)
     const record = await store.find(id)
@@ -56,5 +56,4 @@ function describe({ timeline, attempts: _attempts, ...view }: SettledTimeline): 
 const eventLines = (timeline: readonly TimelineEvent[]): string =>
   timeline.map(({ at, after_ms, event }) => `${at}  ${`+${after_ms}`.padStart(8)} ms  ${event}`).join('\n')
 
-const args = process.argv.slice(2)
-await runCommand(args.includes('--json'), () => main(args))
+if (import.meta.main) await runAsProcess(trace)

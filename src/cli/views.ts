@@ -12,6 +12,8 @@ export const accountView = (account: Account) => ({
   state: account.state,
   balance_usd: usd(account.balancePico),
   low_balance_usd: account.lowBalancePico === null ? null : usd(account.lowBalancePico),
+  requests_per_minute: account.requestsPerMinute,
+  concurrent_calls: account.concurrentCalls,
   created_at: account.createdAt.toISOString(),
 })
 
@@ -28,6 +30,8 @@ export const keyView = (key: StoredKey) => ({
   expires_at: key.expiresAt?.toISOString() ?? null,
   requests_per_minute: key.requestsPerMinute,
   concurrent_calls: key.concurrentCalls,
+  customer_requests_per_minute: key.customerRequestsPerMinute,
+  customer_concurrent_calls: key.customerConcurrentCalls,
   created_at: key.createdAt.toISOString(),
   revoked_at: key.revokedAt?.toISOString() ?? null,
 })

@@ -55,8 +55,7 @@ function safeFields(fields: Record<string, unknown>): AlarmFields {
     if (UNSAFE.has(name)) return []
     if (typeof value === 'string') return [[name, value.slice(0, TEXT_MAX).replace(SECRET, '[redacted]')]]
     if (typeof value === 'bigint') return [[name, String(value)]]
-    const isPlain = value === null || typeof value === 'number' || typeof value === 'boolean'
-    return isPlain ? [[name, value]] : []
+    return isPlain(value) ? [[name, value]] : []
   })
   return Object.fromEntries(safe.slice(0, FIELDS_MAX))
 }
@@ -73,7 +72,7 @@ export function addAlarms(before: AlarmCount | undefined, more: AlarmCount): Ala
   }
 }
 
-/** Reads an alarm as the stream carries it; null for anything else. */
+/** Reads an alarm as the stream carries it, in text that can be stored; null for anything else. */
 export function parseAlarmCount(text: string): AlarmCount | null {
   let value: Partial<AlarmCount> | null
   try {
@@ -83,7 +82,33 @@ export function parseAlarmCount(text: string): AlarmCount | null {
   }
   if (typeof value !== 'object' || value === null) return null
   const { kind, subject, message, count, firstAt, lastAt, fields } = value
-  const isWhole = [kind, subject, message].every((part) => typeof part === 'string')
-  const isCounted = [count, firstAt, lastAt].every((part) => Number.isSafeInteger(part))
-  return isWhole && isCounted && typeof fields === 'object' && fields !== null ? (value as AlarmCount) : null
+  if (typeof kind !== 'string' || typeof subject !== 'string' || typeof message !== 'string') return null
+  if (!isCount(count) || !isTime(firstAt) || !isTime(lastAt)) return null
+  if (typeof fields !== 'object' || fields === null) return null
+  const named = Object.entries(fields).flatMap(([name, field]): Array<[string, AlarmFields[string]]> => {
+    if (typeof field === 'string') return [[storable(name), storable(field)]]
+    return isPlain(field) ? [[storable(name), field]] : []
+  })
+  return {
+    kind: storable(kind),
+    subject: storable(subject),
+    message: storable(message),
+    count,
+    firstAt,
+    lastAt,
+    fields: Object.fromEntries(named),
+  }
 }
+
+const isPlain = (value: unknown): value is number | boolean | null =>
+  value === null || typeof value === 'number' || typeof value === 'boolean'
+
+const isCount = (value: unknown): value is number =>
+  typeof value === 'number' && Number.isSafeInteger(value) && value > 0
+
+/** Unix milliseconds that a `Date` can hold. */
+const isTime = (value: unknown): value is number =>
+  typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 && value <= 8.64e15
+
+/** Without what PostgreSQL cannot hold as text: halves of surrogate pairs, such as a cut leaves behind, and NUL. */
+const storable = (text: string): string => text.toWellFormed().replaceAll('\0', '\uFFFD')

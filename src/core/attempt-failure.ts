@@ -19,14 +19,18 @@ export const FAILURE_KINDS = [
   'content-policy',
   /** Any other 400. */
   'bad-request',
+  /** A 400 for text of the answer that we asked to be continued. */
+  'prefill-refused',
   /** Nothing said within the first-token limit. */
   'silent',
-  /** Silence between tokens. */
+  /** Silence between tokens, or so few of them that another offer is better asked. */
   'stalled',
   /** The answer ended without a finish reason, or was cut. */
   'broken-stream',
   /** Not the wire that was asked for: HTML, no JSON, or beyond the size limits. */
   'unreadable',
+  /** The answer finished, and there was nothing in it. */
+  'empty-answer',
   /** The whole call ran out of time. */
   'call-timeout',
   /** A rescue attempt said something else than what the client already has. */
@@ -94,8 +98,11 @@ export function healthEffect(failure: AttemptFailure): HealthEffect {
     case 'context-length':
     case 'content-policy':
     case 'bad-request':
+    case 'prefill-refused':
     case 'rescue-mismatch':
       return { kind: 'success' }
+    // A prompt can ask for nothing, so this is no word against the offer.
+    case 'empty-answer':
     case 'call-timeout':
     case 'key-unavailable':
       return { kind: 'none' }

@@ -1,5 +1,5 @@
 import { TIERS, type Tier } from './auto-tiers.ts'
-import type { RoutingProfile } from './chat-request.ts'
+import type { RoutingProfile } from './routing-profile.ts'
 
 /** From which score on the second, third and fourth tier is used; a bound that is missing is never reached. */
 export type TierBounds = readonly number[]
@@ -7,13 +7,14 @@ export type AutoBounds = Record<RoutingProfile, TierBounds>
 
 /**
  * Where the catalog says nothing else. Small talk and look-ups score below 0.2; scores of examination questions
- * are about evenly spread.
+ * are about evenly spread. Under `auto` and `agentic` at most 5% of mixed traffic goes to the fourth tier by its
+ * score: `mixedScores` of the weights tell which bound does that.
  */
 export const DEFAULT_BOUNDS: AutoBounds = {
   eco: [0.5, 0.85],
-  auto: [0.25, 0.5, 0.85],
+  auto: [0.25, 0.5, 0.96],
   premium: [0, 0.2, 0.5],
-  agentic: [0, 0.3, 0.85],
+  agentic: [0, 0.3, 0.96],
 }
 
 /** A conversation leaves a tier only when its score is so far below the bound that it came in by. */
@@ -37,7 +38,7 @@ const SHARES_BELOW: AutoBounds = {
   eco: [0.75, 0.97],
   auto: [0.4, 0.8, 0.97],
   premium: [0, 0.35, 0.75],
-  agentic: [0, 0.5, 0.95],
+  agentic: [0, 0.5, 0.96],
 }
 
 /** Bounds that cut the scores of someone's own traffic into tiers of usual sizes. Rejects nothing: no scores, default bounds. */

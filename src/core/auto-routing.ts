@@ -1,10 +1,11 @@
 import { DEFAULT_BOUNDS, tierOf } from './auto-bounds.ts'
 import { type AutoTiers, autoTiers, TIERS, type Tier } from './auto-tiers.ts'
 import type { CatalogSnapshot, Model } from './catalog.ts'
-import type { ChatRequest, RoutingProfile } from './chat-request.ts'
+import type { ChatRequest } from './chat-request.ts'
 import { scoreTurns } from './difficulty/score-turns.ts'
 import { SHIPPED_MODEL } from './difficulty/shipped-model.ts'
-import type { RequestShape } from './request-shape.ts'
+import { type RequestShape, takesInput } from './request-shape.ts'
+import type { RoutingProfile } from './routing-profile.ts'
 
 /** What `auto` chose by. Kept with the call; never shown to its client. */
 export interface AutoDecision {
@@ -24,9 +25,9 @@ const MODELS_OF_OWN_TIER = 2
 
 /**
  * The models that `auto` uses for a request, best fit first: those of the tier that its difficulty and its
- * profile call for, then of the nearest tier, the stronger first. `isUsable` says which models the request's
- * preferences leave. Where no model is left, the choice is made as if less were asked, so that the plan can say
- * what stands in the way.
+ * profile call for, then of the nearest tier, the stronger first; never one with a newer model of its line that costs
+ * less and can take the request too. `isUsable` says which models the request's preferences leave. Where no model is
+ * left, the choice is made as if less were asked, so that the plan can say what stands in the way.
  */
 export function chooseAutoModels(
   request: ChatRequest,
@@ -39,14 +40,22 @@ export function chooseAutoModels(
   const score = scores.at(-1)!
   const byScore = tierOf(scores, catalog.autoBounds?.[profile] ?? DEFAULT_BOUNDS[profile])
   const tier = profile === 'agentic' ? agenticTier(request, byScore) : byScore
-  const { tiers, lastResorts } = autoTiers(catalog.autoLadder)
+  const { tiers, lastResorts, betterBuys } = autoTiers(catalog.autoLadder)
   const needsTools = profile === 'agentic' || request.parameters.tools !== undefined
   const fits = (model: Model) => canTake(model, shape, needsTools)
+  const unsurpassed = (accepts: (model: Model) => boolean) => (model: Model) =>
+    accepts(model) && !betterBuys.get(model)?.some(accepts)
+  const fitsAndUsable = unsurpassed((model) => fits(model) && isUsable(model))
   const attempts = [
-    () => rank(tiers, tier, (model) => fits(model) && isUsable(model)),
-    () => lastResorts.filter((model) => fits(model) && isUsable(model)).slice(0, MODELS_TRIED),
-    () => rank(tiers, tier, fits),
-    () => rank(tiers, tier, () => true),
+    () => rank(tiers, tier, fitsAndUsable),
+    () => lastResorts.filter(fitsAndUsable).slice(0, MODELS_TRIED),
+    () => rank(tiers, tier, unsurpassed(fits)),
+    () =>
+      rank(
+        tiers,
+        tier,
+        unsurpassed(() => true),
+      ),
   ]
   for (const attempt of attempts) {
     const models = attempt()
@@ -98,7 +107,7 @@ function nearestFirst(tier: Tier): Tier[] {
 
 function canTake(model: Model, shape: RequestShape, needsTools: boolean): boolean {
   return (
-    shape.modalities.every((modality) => model.inputModalities.includes(modality)) &&
+    takesInput(model, shape) &&
     shape.promptTokensAtLeast < model.contextLength &&
     (!needsTools || model.supportedParameters.includes('tools'))
   )

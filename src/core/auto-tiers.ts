@@ -10,6 +10,8 @@ export interface AutoTiers {
   tiers: Record<Tier, readonly Model[]>
   /** Old and very dear models: only for a request that no other can take. */
   lastResorts: readonly Model[]
+  /** For a model, the newer ones of its line that cost less. */
+  betterBuys: ReadonlyMap<Model, readonly Model[]>
 }
 
 /** Below this window a model is of an older kind; `auto` uses it only where there is no other. */
@@ -50,7 +52,38 @@ function buildTiers(ladder: readonly Model[]): AutoTiers {
   const places = placesOf(usual.length > 0 ? usual : ladder)
   const tiers: Record<Tier, Model[]> = { light: [], standard: [], strong: [], frontier: [] }
   for (const place of places.toSorted(compare)) tiers[place.tier].push(place.model)
-  return { tiers, lastResorts: usual.length > 0 ? ladder.filter((model) => !isUsual(model)) : [] }
+  return {
+    tiers,
+    lastResorts: usual.length > 0 ? ladder.filter((model) => !isUsual(model)) : [],
+    betterBuys: betterBuys(ladder),
+  }
+}
+
+/** A model that the catalog puts into a tier is its operator's choice: nothing surpasses it. */
+function betterBuys(ladder: readonly Model[]): Map<Model, Model[]> {
+  const lines = new Map<string, NamedModel[]>()
+  for (const model of ladder) {
+    const named = { model, ...modelLine(model.id, model.vendor) }
+    const key = `${model.vendor}/${named.line}`
+    const line = lines.get(key)
+    if (line) line.push(named)
+    else lines.set(key, [named])
+  }
+  const found = new Map<Model, Model[]>()
+  for (const line of lines.values()) {
+    for (const { model, version } of line) {
+      if (model.autoTier !== undefined) continue
+      const better = line.filter(
+        (other) => compareVersions(other.version, version) > 0 && usd(other.model) < usd(model),
+      )
+      if (better.length > 0)
+        found.set(
+          model,
+          better.map((other) => other.model),
+        )
+    }
+  }
+  return found
 }
 
 /** A model with what decides where it stands. */

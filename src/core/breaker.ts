@@ -6,11 +6,13 @@ import type { HealthEffect } from './attempt-failure.ts'
  *   open       an entry whose `untilMs` lies ahead; no call passes
  *   half-open  an entry whose `untilMs` has passed; exactly one call in the fleet probes
  * A probe that succeeds removes the entry; one that fails renews it with twice the cooldown. An offer that
- * refuses us opens at once. A provider opens, which is every offer of it, when it refuses our key at three offers
- * and of late did nothing else. A rate limit with an end is kept beside the breaker, not in it.
+ * refuses us opens at once. Failures that one account's calls meet open a breaker before that account's calls alone,
+ * since its prompts may be what fails: of one account no more than a share counts against the offer for everybody. A provider opens, which is every offer of it, when it refuses our key at three offers
+ * and of late did nothing else. An offer whose prompts of some kind of content took more tokens than we held for has
+ * a breaker for that kind alone, which opens at once, stands for hours and is never probed. A rate limit with an end is kept beside the breaker, not in it.
  */
 export interface BreakerEntry {
-  reason: 'failing' | 'refused'
+  reason: 'failing' | 'refused' | 'underestimated'
   /** Unix milliseconds. */
   untilMs: number
   cooldownMs: number
@@ -18,7 +20,13 @@ export interface BreakerEntry {
 
 export type BreakerState = 'closed' | 'open' | 'half-open'
 
-const MAX_COOLDOWN_MS: Record<BreakerEntry['reason'], number> = { failing: 120_000, refused: 1_800_000 }
+const MAX_COOLDOWN_MS: Record<BreakerEntry['reason'], number> = {
+  failing: 15_000,
+  refused: 1_800_000,
+  underestimated: 21_600_000,
+}
+/** Of a cooldown: what is left of it at least after a probe that took long to fail. */
+const LEAST_REST = 1 / 4
 /** What refuses our credentials or model does not heal by itself; it is probed rarely. */
 const REFUSED_COOLDOWN_FACTOR = 6
 /** With less than half of the calls failing, an offer still serves more than it breaks. */
@@ -30,6 +38,31 @@ export function providerOfOffer(offerId: string): string {
   return slash < 0 ? offerId : offerId.slice(0, slash)
 }
 
+const KINDS_MARK = '#'
+
+/** The subject of an offer's breaker for prompts of some kinds of content, such as `image+text`. */
+export const contentSubject = (offerId: string, kinds: string): string => `${offerId}${KINDS_MARK}${kinds}`
+
+const ACCOUNT_MARK = `${KINDS_MARK}account:`
+
+/** The subject of an offer's breaker before the calls of one account. */
+export const accountSubject = (offerId: string, accountId: string): string =>
+  `${offerId}${ACCOUNT_MARK}${accountId}`
+
+/** The offer whose breaker before one account's calls this is; null for any other. */
+export function offerOfAccountSubject(subject: string): string | null {
+  const mark = subject.lastIndexOf(ACCOUNT_MARK)
+  return mark < 0 ? null : subject.slice(0, mark)
+}
+
+/** Failures that one account may add to those of an offer: less than half of those that open its breaker. */
+export const accountShare = (breakerFailures: number): number =>
+  Math.max(1, Math.floor((breakerFailures - 1) / 2))
+
+/** Whether a breaker is an offer's, whatever it stands before. */
+export const isOfOffer = (subject: string, offerId: string): boolean =>
+  subject === offerId || subject.startsWith(`${offerId}${KINDS_MARK}`)
+
 /** The state an entry stands for at a time. */
 export function breakerState(entry: BreakerEntry | undefined, nowMs: number): BreakerState {
   if (entry === undefined) return 'closed'
@@ -38,16 +71,18 @@ export function breakerState(entry: BreakerEntry | undefined, nowMs: number): Br
 
 /** The cooldown in ms with which a breaker opens for the first time. */
 export function firstCooldownMs(reason: BreakerEntry['reason'], cooldownMs: number): number {
+  if (reason === 'underestimated') return MAX_COOLDOWN_MS[reason]
   return Math.min(
     MAX_COOLDOWN_MS[reason],
     reason === 'refused' ? cooldownMs * REFUSED_COOLDOWN_FACTOR : cooldownMs,
   )
 }
 
-/** The entry after a failed probe. */
-export function reopened(entry: BreakerEntry, nowMs: number): BreakerEntry {
+/** The entry after a failed probe. The time that the probe took is part of the cooldown. */
+export function reopened(entry: BreakerEntry, nowMs: number, probedAtMs: number): BreakerEntry {
   const cooldownMs = Math.min(MAX_COOLDOWN_MS[entry.reason], entry.cooldownMs * 2)
-  return { reason: entry.reason, cooldownMs, untilMs: nowMs + cooldownMs }
+  const untilMs = Math.ceil(Math.max(probedAtMs + cooldownMs, nowMs + cooldownMs * LEAST_REST))
+  return { reason: entry.reason, cooldownMs, untilMs }
 }
 
 /** An entry as kept in Redis. */
@@ -56,7 +91,7 @@ export const formatBreakerEntry = (entry: BreakerEntry): string =>
 
 /** Parses an entry as kept in Redis; null on anything else. */
 export function parseBreakerEntry(text: string): BreakerEntry | null {
-  const match = /^(failing|refused):(\d{1,16}):(\d{1,16})$/.exec(text)
+  const match = /^(failing|refused|underestimated):(\d{1,16}):(\d{1,16})$/.exec(text)
   if (!match) return null
   return {
     reason: match[1] as BreakerEntry['reason'],

@@ -1,5 +1,5 @@
 import type { Model, Offer, Provider, TokenRates } from './catalog.ts'
-import { picoUsdPerToken } from './money.ts'
+import { mapRates } from './token-rates.ts'
 
 /** A client's own key at a provider, as planning knows it: never its secret. */
 export interface OwnProviderKey {
@@ -14,8 +14,7 @@ export interface OwnProviderKey {
  * whole pico-USD per token, so that every fee is exact. The provider bills its client for the tokens themselves.
  */
 export function feeRate(rate: TokenRates, feePercent: number): TokenRates {
-  const share = (listed: bigint) => picoUsdPerToken((listed * BigInt(feePercent)) / 100n)
-  return { prompt: share(rate.prompt), completion: share(rate.completion) }
+  return mapRates(rate, (listed) => (listed * BigInt(feePercent)) / 100n)
 }
 
 /** The version of a fee rate: it changes with the listed rate and with the percentage. */

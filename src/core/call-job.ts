@@ -2,7 +2,9 @@ import type { AutoDecision } from './auto-routing.ts'
 import type { CallStatus } from './call-status.ts'
 import type { ChatMessage, SamplingParameters } from './chat-request.ts'
 import type { ErrorCode } from './errors.ts'
+import type { ExactJson } from './exact-json.ts'
 import type { CallId } from './ids.ts'
+import type { MediaTokens } from './media/media-tokens.ts'
 import type { Usage } from './pricing.ts'
 
 /** An integer of pico-USD as text, since JSON has no 64-bit integers. */
@@ -12,6 +14,9 @@ export type PicoText = string
 export interface RateTexts {
   prompt: PicoText
   completion: PicoText
+  /** See TokenRates. */
+  promptAudio?: PicoText
+  promptImage?: PicoText
 }
 
 /** What a client demands of whoever sees its prompt. */
@@ -30,6 +35,10 @@ export interface Candidate {
   rate: RateTexts
   rateVersion: string
   contextLength: number
+  /** Upper bound of the prompt's tokens at this target, as held. */
+  promptTokensBound: number
+  /** What of it is media; absent: nothing. */
+  media?: MediaTokens
   /** Sent upstream, so that the hold is a true bound. */
   completionLimit: number
   reasoning: boolean
@@ -57,8 +66,8 @@ export interface CallEnvelope {
   /** What the cheapest call of the catalog would have held; a balance below it pays for nothing. */
   leastCallPico?: PicoText
   /**
-   * The record of the call's `Idempotency-Key`, or null. Such a call runs to its end even when its client
-   * leaves, since a repeat may come for its answer.
+   * Digest of the call's `Idempotency-Key`, which names its record; or null. Such a call runs to its end even
+   * when its client leaves, since a repeat may come for its answer.
    */
   idempotencyRecord: string | null
   /** The period of the key's spending allowance that the hold was taken from; absent where it has none. */
@@ -67,8 +76,6 @@ export interface CallEnvelope {
   epoch?: string
   /** The trace this call is part of, as W3C text; absent where there is none. */
   traceparent?: string
-  /** Upper bound of the prompt's tokens, as held. */
-  promptTokensBound: number
   /** Unix milliseconds. */
   admittedAt: number
   /** Unix milliseconds; a claim after this answers `request_timeout`. */
@@ -77,11 +84,26 @@ export interface CallEnvelope {
   callDeadlineAt: number
 }
 
+/** What of an envelope is needed to wait for the call's answer and to write it. */
+export type AnswerEnvelope = Pick<
+  CallEnvelope,
+  | 'id'
+  | 'accountId'
+  | 'requestedModel'
+  | 'idempotencyRecord'
+  | 'admittedAt'
+  | 'queueDeadlineAt'
+  | 'callDeadlineAt'
+> & { candidates: ReadonlyArray<Pick<Candidate, 'requestedModel'>> }
+
 /** A job of the dispatch queue. */
 export interface CallJob {
   envelope: CallEnvelope
-  /** `CallBody` as JSON, sealed with AES-256-GCM under the master key, base64. */
-  sealedBody: string
+  /**
+   * `CallBody` as JSON, sealed with AES-256-GCM under the master key, base64. Null: it is too large for a job, and
+   * kept beside the queue (src/relay/call-bodies.ts).
+   */
+  sealedBody: string | null
   /** How often the call was claimed before Redis lost its job and this one took its place. */
   claims?: number
 }
@@ -90,6 +112,8 @@ export interface CallJob {
 export interface CallBody {
   messages: ChatMessage[]
   parameters: SamplingParameters
+  /** See ChatRequest. */
+  exactJson?: ExactJson | undefined
 }
 
 /** One try at one offer. */
@@ -104,11 +128,16 @@ export interface AttemptRecord {
   durationMs: number
   /** The client's own key that was used; absent where ours was. */
   providerKeyId?: string
+  /** True: it finished an answer that the client had the beginning of, and that another attempt broke off. */
+  rescued?: boolean
+  /** Of one that did not serve the call, what it used and what we pay for that; absent where nothing is known. */
+  spent?: Usage & { costPico: PicoText }
 }
 
 /** Who served a call, and at which rates. */
 export interface ServedBy {
   offerId: string
+  /** The model that the answer began with, whose rates are charged; another may have finished it. */
   modelId: string
   rate: RateTexts
   rateVersion: string
@@ -134,8 +163,8 @@ export interface SettlementRecord {
   served: ServedBy | null
   usage: Usage
   /** Where the usage came from. */
-  usageSource: 'upstream' | 'counted' | 'none'
-  /** Upstream usage was negative or beyond what the call allowed, and was clamped. */
+  usageSource: 'upstream' | 'counted' | 'estimated' | 'none'
+  /** The usage that the provider reported could not be, and a count of ours took its place. */
   usageClamped: boolean
   chargePico: PicoText
   holdPico: PicoText
@@ -144,6 +173,8 @@ export interface SettlementRecord {
   attempts: AttemptRecord[]
   /** See CallEnvelope. */
   auto?: AutoDecision
+  /** Digest of the `Idempotency-Key` that stands for this call from now on; absent where it had none, or freed it. */
+  idempotencyDigest?: string
   /** See CallEnvelope. */
   traceparent?: string
   /** Unix milliseconds; null where the call did not get there. */
@@ -152,3 +183,10 @@ export interface SettlementRecord {
   firstTokenAt: number | null
   finishedAt: number
 }
+
+/**
+ * Whether this record names nobody who served: the call was withdrawn from the queue or lost, or all attempts of one
+ * worker failed, whose successor may have been luckier. It releases the hold and charges nothing, and a record of a
+ * call that was served outranks it.
+ */
+export const isUnserved = ({ served }: Pick<SettlementRecord, 'served'>): boolean => served === null

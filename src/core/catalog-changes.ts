@@ -1,9 +1,10 @@
 import type { DocumentChanges, DocumentModel, DocumentProvider } from './catalog-document.ts'
+import type { RateDate } from './catalog-model.ts'
 
 /** What earlier documents hold, which changes edit in place. */
 export interface ChangedCatalog {
   providers: Map<string, DocumentProvider>
-  models: Map<string, { model: DocumentModel; updatedAt: number }>
+  models: Map<string, RateDate & { model: DocumentModel }>
 }
 
 /**
@@ -13,7 +14,7 @@ export interface ChangedCatalog {
 export function applyChanges(
   { providers = [], models = [], offers = [] }: DocumentChanges,
   catalog: ChangedCatalog,
-  updatedAt: number,
+  date: RateDate,
 ): string[] {
   const unknown: string[] = []
   for (const { id, ...fields } of providers) {
@@ -23,7 +24,9 @@ export function applyChanges(
   }
   for (const { id, ...fields } of models) {
     const entry = catalog.models.get(id)
-    if (entry) catalog.models.set(id, { ...entry, updatedAt, model: { ...entry.model, ...fields } })
+    const changesRate = fields.rate !== undefined || fields.list_price !== undefined
+    const model = entry && { ...entry.model, ...fields }
+    if (entry && model) catalog.models.set(id, { ...entry, ...(changesRate && date), model })
     else unknown.push(`changes.models: there is no model ${JSON.stringify(id)}`)
   }
   return [...unknown, ...changeOffers(offers, catalog)]

@@ -1,5 +1,5 @@
 import { TIERS } from './auto-tiers.ts'
-import { AUTH_HEADERS, OMITTABLE_FIELDS, WIRES } from './catalog.ts'
+import { AUTH_HEADERS, DEFAULT_PRIORITY, OMITTABLE_FIELDS, WIRES } from './catalog.ts'
 import { ROLES } from './chat-request.ts'
 
 const NAME = { type: 'string', minLength: 1, maxLength: 200 } as const
@@ -10,12 +10,19 @@ const PRICE = {
   description: 'USD per million tokens, as a decimal string of at most six decimals.',
 } as const
 
+const PRICES = {
+  prompt: PRICE,
+  completion: PRICE,
+  prompt_audio: { ...PRICE, description: 'Of audio in the prompt. Default: as `prompt`.' },
+  prompt_image: { ...PRICE, description: 'Of images in the prompt. Default: as `prompt`.' },
+} as const
+
 const prices = (description: string) => ({
   type: 'object',
   description,
   additionalProperties: false,
   required: ['prompt', 'completion'],
-  properties: { prompt: PRICE, completion: PRICE },
+  properties: PRICES,
 })
 
 const COST_PERCENT = {
@@ -116,7 +123,7 @@ const PROVIDER = {
       type: ['string', 'null'],
       pattern: '^[A-Z_][A-Z0-9_]*$',
       description:
-        'Environment variable with the key. Offers are left out while it is not set. Without this field no key is needed.',
+        'Environment variable with the key; ends in KEY or TOKEN and is none of the gateway itself. Offers are left out while it is not set. Without this field no key is needed.',
     },
     zdr: ZDR,
     data_collection: DATA_COLLECTION,
@@ -129,6 +136,14 @@ const PROVIDER = {
     cost_percent: COST_PERCENT,
     disabled: disabled('The provider'),
   },
+} as const
+
+const PRIORITY = {
+  type: 'integer',
+  minimum: 0,
+  maximum: 10_000,
+  default: DEFAULT_PRIORITY,
+  description: 'Lower is asked first; offers of the same priority are balanced.',
 } as const
 
 const OFFER = {
@@ -144,11 +159,12 @@ const OFFER = {
       description: 'What it lists for calls with a longer prompt, where that is more.',
       additionalProperties: false,
       required: ['above_tokens', 'prompt', 'completion'],
-      properties: { above_tokens: TOKENS, prompt: PRICE, completion: PRICE },
+      properties: { above_tokens: TOKENS, ...PRICES },
     },
     cost: prices('What the provider charges us. Default: our share of its list price, see `cost_percent`.'),
     context_length: { ...TOKENS, description: "Default: the model's." },
     max_output_tokens: { ...TOKENS, description: "Default: the model's." },
+    priority: PRIORITY,
     exact_tools: {
       type: 'boolean',
       default: false,
@@ -166,6 +182,19 @@ const OFFER = {
 const AUTO_TIER = {
   enum: [...TIERS],
   description: 'The tier in which `auto` tries it before others. Default: the one of its price.',
+} as const
+
+const MEDIA = {
+  type: 'object',
+  description:
+    "The most tokens that it makes of media. Default: its maker's figures; for a document or a video without any, the whole context window. Documents and videos are taken by address only where their figure is stated here.",
+  additionalProperties: false,
+  properties: {
+    image_tokens: { ...TOKENS, description: 'Of an image of any size.' },
+    audio_tokens_per_second: { ...TOKENS, description: 'Of a second of audio.' },
+    document_tokens: { ...TOKENS, description: 'Of a document of any length.' },
+    video_tokens: { ...TOKENS, description: 'Of a video of any length.' },
+  },
 } as const
 
 const MODEL = {
@@ -191,6 +220,7 @@ const MODEL = {
       items: { enum: ['text', 'image', 'audio', 'video', 'file'] },
       default: ['text'],
     },
+    media: MEDIA,
     supported_parameters: {
       type: 'array',
       uniqueItems: true,
@@ -208,7 +238,7 @@ const MODEL = {
     auto_tier: AUTO_TIER,
     list_price: prices("The maker's list price."),
     rate: prices(
-      'The retail rate, where the operator sets it himself. Default: the list price less the discount.',
+      'The retail rate, where the operator sets it himself: at least 5 % below the list price. Default: the list price less the discount.',
     ),
     disabled: disabled('The model'),
     offers: { type: 'array', minItems: 1, maxItems: 64, items: OFFER },
@@ -238,13 +268,15 @@ const CHANGES = {
       auto: { type: 'boolean' },
       auto_tier: AUTO_TIER,
       list_price: prices("The maker's list price."),
-      rate: prices('The retail rate.'),
+      rate: prices('The retail rate: at least 5 % below the list price.'),
+      media: MEDIA,
     }),
     offers: changes(['provider', 'upstream_model'], {
       provider: NAME,
       upstream_model: NAME,
       disabled: disabled('The offer'),
       cost: prices('What the provider charges us.'),
+      priority: PRIORITY,
     }),
   },
 } as const

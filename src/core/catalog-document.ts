@@ -3,11 +3,17 @@ import type { AutoBounds } from './auto-bounds.ts'
 import type { Tier } from './auto-tiers.ts'
 import { AUTH_HEADERS, type ProviderQuirks, type Wire } from './catalog.ts'
 import { CATALOG_DOCUMENT_SCHEMA } from './catalog-document-schema.ts'
+import type { DocumentMedia } from './media/media-figures.ts'
+import { isProviderKeyName } from './provider-key-names.ts'
+import { rateProblems } from './rate-ceiling.ts'
 
 /** Prices in USD per million tokens, as decimal strings. */
 export interface DocumentPrices {
   prompt: string
   completion: string
+  /** Of the prompt's audio and images, where they differ. */
+  prompt_audio?: string
+  prompt_image?: string
 }
 
 /** See ProviderQuirks. */
@@ -46,6 +52,7 @@ export interface DocumentOffer {
   cost?: DocumentPrices
   context_length?: number
   max_output_tokens?: number
+  priority?: number
   exact_tools?: boolean
   assistant_prefill?: boolean
   disabled?: boolean
@@ -58,6 +65,7 @@ export interface DocumentModel {
   context_length: number
   max_output_tokens?: number
   input_modalities?: string[]
+  media?: DocumentMedia
   supported_parameters?: string[]
   reasoning?: boolean
   open_weights?: boolean
@@ -73,9 +81,12 @@ export interface DocumentModel {
 export interface DocumentChanges {
   providers?: Array<Pick<DocumentProvider, 'id' | 'disabled' | 'cost_percent' | 'zdr' | 'data_collection'>>
   models?: Array<
-    { list_price?: DocumentPrices } & Pick<DocumentModel, 'id' | 'disabled' | 'auto' | 'auto_tier' | 'rate'>
+    { list_price?: DocumentPrices } & Pick<
+      DocumentModel,
+      'id' | 'disabled' | 'auto' | 'auto_tier' | 'rate' | 'media'
+    >
   >
-  offers?: Array<Pick<DocumentOffer, 'provider' | 'upstream_model' | 'disabled' | 'cost'>>
+  offers?: Array<Pick<DocumentOffer, 'provider' | 'upstream_model' | 'disabled' | 'cost' | 'priority'>>
 }
 
 /** A catalog document as its schema admits it; field names as in the file. */
@@ -116,9 +127,12 @@ export function parseCatalogDocument(content: unknown): ParsedDocument {
         .filter((name) => OWN_HEADERS.has(name.toLowerCase()))
         .map((name) => `providers[${index}].quirks.headers.${name}: the gateway sets this header itself`),
     ]),
+    ...reservedKeyNames(content.providers ?? []),
     ...duplicates(content.providers ?? [], ({ id }) => id, 'providers', 'provider id'),
     ...duplicates(content.models ?? [], ({ id }) => id, 'models', 'model id'),
     ...duplicateChanges(content.changes ?? {}),
+    ...tooHighRates(content.models ?? [], 'models'),
+    ...tooHighRates(content.changes?.models ?? [], 'changes.models'),
     ...(content.models ?? []).flatMap((model, index) =>
       duplicates(
         model.offers,
@@ -130,6 +144,24 @@ export function parseCatalogDocument(content: unknown): ParsedDocument {
   ]
   return problems.length > 0 ? { kind: 'problems', problems } : { kind: 'document', document: content }
 }
+
+const reservedKeyNames = (providers: readonly DocumentProvider[]) =>
+  providers.flatMap(({ api_key_env: name }, index) =>
+    name == null || isProviderKeyName(name)
+      ? []
+      : [
+          `providers[${index}].api_key_env: must end in KEY or TOKEN, and be no variable of the gateway itself`,
+        ],
+  )
+
+/** Rates beside their list price; one that meets it in another document is held to the ceiling there. */
+const tooHighRates = (
+  models: ReadonlyArray<Pick<DocumentModel, 'rate'> & { list_price?: DocumentPrices }>,
+  path: string,
+) =>
+  models.flatMap(({ rate, list_price: listPrice }, index) =>
+    rate && listPrice ? rateProblems(rate, listPrice).map((problem) => `${path}[${index}].${problem}`) : [],
+  )
 
 /** A second key beside a client's own would have the provider bill the wrong one; the others break the request. */
 const OWN_HEADERS = new Set<string>([
@@ -206,6 +238,8 @@ const PRICE_HINT = 'must be a decimal string of at most six decimals, such as "2
 const PATTERN_HINTS: Record<string, string> = {
   prompt: PRICE_HINT,
   completion: PRICE_HINT,
+  prompt_audio: PRICE_HINT,
+  prompt_image: PRICE_HINT,
   base_url: 'must be an http or https address',
   api_key_env: 'must be the name of an environment variable, such as ACME_API_KEY',
   dated: 'must be a day, such as 2026-01-31',

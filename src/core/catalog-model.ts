@@ -1,4 +1,5 @@
 import {
+  DEFAULT_PRIORITY,
   type Model,
   type Offer,
   type Provider,
@@ -9,9 +10,12 @@ import {
   type WithheldReason,
 } from './catalog.ts'
 import type { DocumentModel, DocumentOffer, DocumentPrices, DocumentProvider } from './catalog-document.ts'
-import { formatRate, parseRate, picoUsdPerToken } from './money.ts'
+import { mediaFigures } from './media/media-figures.ts'
+import { formatRate, parseRate } from './money.ts'
 import { listedRate } from './pricing.ts'
+import { heldToCeiling } from './rate-ceiling.ts'
 import { shortHash } from './short-hash.ts'
+import { mapRates, mediaRate, PRICED_MEDIA, withMediaOf } from './token-rates.ts'
 
 /**
  * What we are taken to pay of a list price where nobody says: a little less than what we charge of it. The
@@ -41,17 +45,22 @@ export interface ProviderEntry {
   document: DocumentProvider
 }
 
+/** When a model's rate changed, as its document tells: see `Model.updatedAt`. */
+export type RateDate = Pick<Model, 'updatedAt' | 'dated'>
+
 /** Builds one model with its offers. Pure; `taken` are the ids of offers of other models. */
 export function toModel(
   model: DocumentModel,
   providers: ReadonlyMap<string, ProviderEntry>,
   taken: ReadonlyMap<string, Offer>,
-  updatedAt: number,
+  { updatedAt, dated = false }: RateDate,
   options: ModelOptions,
 ): Model {
   const listPrice = toRates(model.list_price)
   const openWeights = model.open_weights ?? false
-  const rate = model.rate ? toRates(model.rate) : discounted(listPrice, openWeights, options)
+  const rate = model.rate
+    ? withMediaOf(heldToCeiling(toRates(model.rate), listPrice), discounted(listPrice, openWeights, options))
+    : discounted(listPrice, openWeights, options)
   const all = model.offers.map((document) => {
     const entry = providers.get(document.provider)!
     const offer = toOffer(document, model, { listPrice, rate }, entry, taken, options)
@@ -69,19 +78,28 @@ export function toModel(
     contextLength,
     maxOutputTokens: Math.min(model.max_output_tokens ?? contextLength, contextLength),
     inputModalities: model.input_modalities ?? ['text'],
+    media: mediaFigures(model.id, model.vendor, model.media),
     supportedParameters: model.supported_parameters ?? [],
     reasoning: model.reasoning ?? false,
     openWeights,
     listPrice,
     rate,
     // Of the rate alone: clients are shown it, and for `auto` it must not name the model.
-    rateVersion: shortHash(`${formatRate(rate.prompt)} ${formatRate(rate.completion)}`),
+    rateVersion: rateVersionOf(rate),
     updatedAt,
+    ...(dated && { dated }),
     auto: model.auto ?? true,
     ...(model.auto_tier && { autoTier: model.auto_tier }),
     offers,
     ...(withdrawn.length > 0 && { withdrawn }),
   }
+}
+
+function rateVersionOf(rate: TokenRates): string {
+  const { prompt, completion, ...media } = rate
+  const text = `${formatRate(prompt)} ${formatRate(completion)}`
+  const mediaText = Object.entries(media).map(([kind, price]) => ` ${kind} ${formatRate(price)}`)
+  return shortHash(text + mediaText.join(''))
 }
 
 function discounted(listPrice: TokenRates, openWeights: boolean, options: ModelOptions): TokenRates {
@@ -98,13 +116,16 @@ function toOffer(
 ): Offer {
   const id = `${provider.id}/${offer.upstream_model}`
   const share = shareOf(document, model, options)
-  const cost = offer.cost
-    ? toRates(offer.cost)
-    : costOf(offer.list_price ? toRates(offer.list_price) : listPrice, share)
+  const ownList = offer.list_price ? withMediaOf(toRates(offer.list_price), listPrice) : listPrice
+  const cost = offer.cost ? withMediaOf(toRates(offer.cost), costOf(ownList, share)) : costOf(ownList, share)
   const withheld = withheldReason(provider, cost, rate, options)
-  const covered = coveredTokens(offer, rate, share, options)
+  const covered = coveredTokens(offer, ownList, rate, share, options)
+  const lossMedia = options.allowLossOffers
+    ? []
+    : PRICED_MEDIA.filter((media) => mediaRate(cost, media) > mediaRate(rate, media))
   const refusedSampling = refusedSamplingOf(model)
-  const window = Math.min(offer.context_length ?? model.context_length, covered ?? model.context_length)
+  const providerWindow = offer.context_length ?? model.context_length
+  const window = Math.min(providerWindow, covered ?? model.context_length)
   return {
     // Two models may share one upstream model, at prices of their own; the first keeps the short id.
     id: taken.has(id) ? `${id}@${model.id}` : id,
@@ -115,9 +136,12 @@ function toOffer(
     shared: withheld === null,
     ...(withheld !== null && { withheld }),
     ...(window < model.context_length && { contextLength: window }),
+    ...(providerWindow > window && { providerContextLength: providerWindow }),
     ...(covered !== null && { coveredTokens: covered }),
+    ...(lossMedia.length > 0 && { lossMedia }),
     ...(offer.max_output_tokens !== undefined && { maxOutputTokens: offer.max_output_tokens }),
     ...(refusedSampling.length > 0 && { refusedSampling }),
+    priority: offer.priority ?? DEFAULT_PRIORITY,
     exactTools: offer.exact_tools ?? false,
     assistantPrefill: offer.assistant_prefill ?? false,
   }
@@ -156,12 +180,15 @@ function withdrawalOf(
  */
 function coveredTokens(
   { long_prompt: long }: DocumentOffer,
+  listPrice: TokenRates,
   rate: TokenRates,
   share: bigint,
   { allowLossOffers }: ModelOptions,
 ): number | null {
-  if (!long || allowLossOffers || !isLoss(costOf(toRates(long), share), rate)) return null
-  return long.above_tokens
+  if (!long || allowLossOffers) return null
+  const cost = costOf(withMediaOf(toRates(long), listPrice), share)
+  const isMediaLoss = PRICED_MEDIA.some((media) => mediaRate(cost, media) > mediaRate(rate, media))
+  return isMediaLoss || isLoss(cost, rate) ? long.above_tokens : null
 }
 
 /** The widest window among the shared offers, or among all of them; null where there is none. */
@@ -183,12 +210,17 @@ function shareOf(provider: DocumentProvider, model: DocumentModel, options: Mode
 }
 
 /** A share of a list price, rounded up to six decimals of USD per million tokens: a cost is never taken for less. */
-function costOf(listPrice: TokenRates, percent: bigint): TokenRates {
-  const share = (price: bigint) => picoUsdPerToken((price * percent + 99n) / 100n)
-  return { prompt: share(listPrice.prompt), completion: share(listPrice.completion) }
-}
+const costOf = (listPrice: TokenRates, percent: bigint): TokenRates =>
+  mapRates(listPrice, (price) => (price * percent + 99n) / 100n)
 
-const toRates = ({ prompt, completion }: DocumentPrices): TokenRates => ({
+const toRates = ({
+  prompt,
+  completion,
+  prompt_audio: audio,
+  prompt_image: image,
+}: DocumentPrices): TokenRates => ({
   prompt: parseRate(prompt),
   completion: parseRate(completion),
+  ...(audio !== undefined && { promptAudio: parseRate(audio) }),
+  ...(image !== undefined && { promptImage: parseRate(image) }),
 })

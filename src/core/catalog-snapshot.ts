@@ -17,7 +17,8 @@ import {
   type ParsedDocument,
   parseCatalogDocument,
 } from './catalog-document.ts'
-import { type ModelOptions, type ProviderEntry, toModel } from './catalog-model.ts'
+import { type ModelOptions, type ProviderEntry, type RateDate, toModel } from './catalog-model.ts'
+import { rateProblems } from './rate-ceiling.ts'
 import { shortHash } from './short-hash.ts'
 
 /** A document with what is known of it. */
@@ -36,9 +37,18 @@ export interface SnapshotOptions extends ModelOptions {
   generatedAt: number
 }
 
+/** A rate that an operator set above the ceiling. */
+export interface HeldRate {
+  modelId: string
+  problem: string
+}
+
 export type SnapshotResult =
-  /** `unknown`: what changes name and no document holds. */
-  | { kind: 'snapshot'; snapshot: CatalogSnapshot; unknown: string[] }
+  /**
+   * `unknown`: what changes name and no document holds. `held`: rates of one document too high for the list price
+   * of another, held to the ceiling.
+   */
+  | { kind: 'snapshot'; snapshot: CatalogSnapshot; unknown: string[]; held: HeldRate[] }
   | { kind: 'problems'; problems: string[] }
 
 /**
@@ -66,13 +76,13 @@ export function buildCatalogSnapshot(
       providers.clear()
       models.clear()
     }
-    const updatedAt = updatedAtOf(document, source)
+    const date = dateOf(document, source)
     for (const provider of document.providers ?? []) providers.set(provider.id, provider)
     for (const [index, model] of (document.models ?? []).entries()) {
-      models.set(model.id, { model, source, path: `models[${index}]`, updatedAt })
+      models.set(model.id, { model, source, path: `models[${index}]`, ...date })
     }
     Object.assign(autoBounds, document.auto_bounds)
-    const missing = applyChanges(document.changes ?? {}, { providers, models }, updatedAt)
+    const missing = applyChanges(document.changes ?? {}, { providers, models }, date)
     unknown.push(...missing.map((what) => `${source.name}: ${what}`))
   }
 
@@ -89,7 +99,10 @@ export function buildCatalogSnapshot(
   if (problems.length > 0) return { kind: 'problems', problems }
   const version = versionOf(sources, providers.values(), options)
   const snapshot = { ...assemble([...models.values()], providers, version, options), autoBounds }
-  return { kind: 'snapshot', snapshot, unknown }
+  const held = [...models.values()].flatMap(({ model: { id, rate, list_price: listPrice } }) =>
+    (rate ? rateProblems(rate, listPrice) : []).map((problem) => ({ modelId: id, problem })),
+  )
+  return { kind: 'snapshot', snapshot, unknown, held }
 }
 
 /** What was found of contents that were checked before: most of them are the same from one snapshot to the next. */
@@ -103,11 +116,10 @@ function parseOnce(content: unknown): ParsedDocument {
 }
 
 /** A model with where it came from. */
-interface CatalogEntry {
+interface CatalogEntry extends RateDate {
   model: DocumentModel
   source: CatalogSource
   path: string
-  updatedAt: number
 }
 
 function assemble(
@@ -121,8 +133,8 @@ function assemble(
   const models = new Map<string, Model>()
   const offers = new Map<string, Offer>()
   const lastResorts = new Set<Model>()
-  for (const { model, source, updatedAt } of entries) {
-    const built = toModel(model, providers, offers, updatedAt, options)
+  for (const { model, source, ...date } of entries) {
+    const built = toModel(model, providers, offers, date, options)
     for (const offer of built.offers) offers.set(offer.id, offer)
     models.set(model.id, built)
     if (source.autoLastResort) lastResorts.add(built)
@@ -169,8 +181,10 @@ const toQuirks = (quirks: DocumentQuirks): ProviderQuirks =>
     Object.entries(quirks).map(([name, value]) => [QUIRK_NAMES[name as keyof DocumentQuirks], value]),
   )
 
-function updatedAtOf(document: CatalogDocument, source: CatalogSource): number {
-  return document.dated === undefined ? source.updatedAt : Math.floor(Date.parse(document.dated) / 1000)
+function dateOf({ dated }: CatalogDocument, source: CatalogSource): RateDate {
+  return dated === undefined
+    ? { updatedAt: source.updatedAt, dated: false }
+    : { updatedAt: Math.floor(Date.parse(dated) / 1000), dated: true }
 }
 
 /**

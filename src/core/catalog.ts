@@ -1,5 +1,6 @@
 import type { AutoBounds } from './auto-bounds.ts'
 import type { Tier } from './auto-tiers.ts'
+import type { MediaFigures } from './media/media-figures.ts'
 import type { PicoUsdPerToken } from './money.ts'
 
 /** The wires a provider can speak; each has a folder of pure mappings under workers/providers. */
@@ -81,17 +82,26 @@ export interface Offer {
   withheld?: WithheldReason
   /** Tokens of prompt and completion together that it takes; absent: as many as the model. */
   contextLength?: number
+  /** Tokens that its provider takes, where those are more than what is sold of them; absent: `contextLength`. */
+  providerContextLength?: number
   /** Prompts longer than this cost us more than they bring in; absent: none does. Never above `contextLength`. */
   coveredTokens?: number
+  /** Input of which a token costs us more than it brings in; absent: none. */
+  lossMedia?: readonly PricedMedia[]
   /** Absent: as many as the model. */
   maxOutputTokens?: number
   /** Sampling parameters that its model refuses, and that are left out therefore; absent: none. */
   refusedSampling?: readonly SamplingParameter[]
+  /** Offers of a lower one are asked first; equal ones are balanced. */
+  priority: number
   /** Honours tool definitions exactly; `:exacto` uses only such offers. */
   exactTools: boolean
   /** Continues a trailing assistant message, so a broken stream can be rescued by prefill. */
   assistantPrefill: boolean
 }
+
+/** Of an offer whose document states none. */
+export const DEFAULT_PRIORITY = 100
 
 export type WithheldReason = 'no_key' | 'loss'
 
@@ -102,9 +112,16 @@ export interface WithdrawnOffer {
   reason: 'disabled' | 'unlisted'
 }
 
+/** Input that some makers price apart from the rest of a prompt. */
+export type PricedMedia = 'audio' | 'image'
+
 export interface TokenRates {
   prompt: PicoUsdPerToken
   completion: PicoUsdPerToken
+  /** Of the prompt's audio; absent: as the rest of the prompt. */
+  promptAudio?: PicoUsdPerToken
+  /** Of the prompt's images; absent: as the rest of the prompt. */
+  promptImage?: PicoUsdPerToken
 }
 
 export interface Model {
@@ -116,6 +133,8 @@ export interface Model {
   contextLength: number
   maxOutputTokens: number
   inputModalities: readonly string[]
+  /** How many tokens it makes of images, audio, video and documents. */
+  media: MediaFigures
   supportedParameters: readonly string[]
   reasoning: boolean
   openWeights: boolean
@@ -125,8 +144,10 @@ export interface Model {
   rate: TokenRates
   /** Changes whenever `rate` does; kept with every charge. */
   rateVersion: string
-  /** Unix seconds. */
+  /** Unix seconds: when what its document says of its rate last changed, as far as the document tells. */
   updatedAt: number
+  /** `updatedAt` is the day its document is dated, and not the time of a file, which differs by machine. Absent: false. */
+  dated?: boolean
   /** Whether `auto` may choose it. */
   auto: boolean
   /** The tier in which `auto` tries it before others; absent: the one of its price. */

@@ -1,20 +1,20 @@
+import { type ContentPart, parseContentPart } from './content-part.ts'
 import { ApiError } from './errors.ts'
+import type { ExactJson } from './exact-json.ts'
 import { type PicoUsd, type PicoUsdPerToken, parseRate, parseUsd, plainDecimal } from './money.ts'
 import { isNestedDeeperThan, MAX_NESTING } from './nesting.ts'
+import { ROUTING_PROFILES, type RoutingProfile } from './routing-profile.ts'
 
 export const ROLES = ['system', 'user', 'assistant', 'tool'] as const
 export type Role = (typeof ROLES)[number]
 
-/** A message after normalization: only these four fields survive; array content is untouched. */
+/** A message after normalization: only these four fields survive. */
 export interface ChatMessage {
   role: Role
-  content: string | ReadonlyArray<Record<string, unknown>>
+  content: string | readonly ContentPart[]
   name?: string
   tool_call_id?: string
 }
-
-export const ROUTING_PROFILES = ['eco', 'auto', 'premium', 'agentic'] as const
-export type RoutingProfile = (typeof ROUTING_PROFILES)[number]
 
 export const SORTS = ['price', 'throughput', 'latency'] as const
 export type Sort = (typeof SORTS)[number]
@@ -56,24 +56,29 @@ export interface ChatRequest {
   routingProfile: RoutingProfile | undefined
   preferences: ProviderPreferences
   parameters: SamplingParameters
+  /** Of `tools` and `response_format`, where parsing lost something of them; absent: nothing. */
+  exactJson?: ExactJson | undefined
 }
 
 export const MAX_MESSAGES = 2048
 export const MAX_MODELS = 8
 const MAX_MODEL_ID_LENGTH = 256
 const MAX_TOOLS = 1024
+/** `tools` and `response_format` take so many characters each, as JSON. */
+const SCHEMA_CHARS_MAX = 1024 * 1024
 
 type Fields = Record<string, unknown>
 
 /**
  * Validates and normalizes a request body. Unknown and ignored top-level fields are dropped without error.
+ * `exactJson` is what parsing the body lost of its schemas.
  * Throws ApiError `invalid_request` whose `param` is the JSON path of the first offending field.
  */
-export function parseChatRequest(body: unknown): ChatRequest {
+export function parseChatRequest(body: unknown, exactJson?: ExactJson): ChatRequest {
   if (!isObject(body)) throw invalid(undefined, 'The request body must be a JSON object.')
   if (isNestedDeeperThan(body, MAX_NESTING)) throw nestedTooDeep()
   const messages = parseMessages(body.messages)
-  const parameters = parseParameters(body)
+  const parameters = parseParameters(body, exactJson)
   // A full tool loop is not supported: once the history holds a tool result, definitions are not forwarded.
   if (messages.some((message) => message.role === 'tool')) delete parameters.tools
   return {
@@ -84,12 +89,17 @@ export function parseChatRequest(body: unknown): ChatRequest {
     routingProfile: oneOf(body.routing_profile, 'routing_profile', ROUTING_PROFILES),
     preferences: parsePreferences(body.provider),
     parameters,
+    exactJson,
   }
 }
 
 /** The refusal of a body that is nested beyond MAX_NESTING. */
 export const nestedTooDeep = (): ApiError =>
   invalid(undefined, `The request body may be nested ${MAX_NESTING} levels deep at most.`)
+
+/** The refusal of a body of more names and values than are parsed for anybody. */
+export const tooManyValues = (max: number): ApiError =>
+  invalid(undefined, `The request body may hold ${max} names and values at most, however short.`)
 
 function parseMessages(value: unknown): ChatMessage[] {
   if (!Array.isArray(value)) throw invalid('messages', '`messages` is required and must be an array.')
@@ -115,9 +125,7 @@ function parseContent(value: unknown, role: Role, path: string): ChatMessage['co
   if (typeof value === 'string') return value
   if (Array.isArray(value)) {
     if (value.length === 0) throw invalid(path, 'A content array must hold at least one part.')
-    const bad = value.findIndex((part) => !isObject(part) || typeof part.type !== 'string')
-    if (bad >= 0) throw invalid(`${path}[${bad}]`, 'Each content part must be an object with a `type`.')
-    return value
+    return value.map((part, index) => parseContentPart(part, role, `${path}[${index}]`))
   }
   // An assistant turn that only called tools has null content; its tool_calls are dropped by normalization.
   if (value == null && role === 'assistant') return ''
@@ -157,7 +165,7 @@ function parseCompletionLimit(body: Fields): number | undefined {
   return value as number
 }
 
-function parseParameters(body: Fields): SamplingParameters {
+function parseParameters(body: Fields, exactJson?: ExactJson): SamplingParameters {
   const parameters: SamplingParameters = {}
   const temperature = numberBetween(body.temperature, 'temperature', 0, 2)
   const topP = numberBetween(body.top_p, 'top_p', 0, 1)
@@ -167,15 +175,24 @@ function parseParameters(body: Fields): SamplingParameters {
     if (!Array.isArray(body.tools) || body.tools.length > MAX_TOOLS || !body.tools.every(isObject)) {
       throw invalid('tools', `\`tools\` must be an array of at most ${MAX_TOOLS} tool definitions.`)
     }
+    checkSize(body.tools, exactJson?.tools, 'tools')
     if (body.tools.length > 0) parameters.tools = body.tools
   }
   if (body.response_format != null) {
     if (!isObject(body.response_format) || typeof body.response_format.type !== 'string') {
       throw invalid('response_format', '`response_format` must be an object with a `type`.')
     }
+    checkSize(body.response_format, exactJson?.response_format, 'response_format')
     parameters.response_format = body.response_format
   }
   return parameters
+}
+
+function checkSize(value: unknown, exact: string | undefined, path: string): void {
+  const chars = Math.max(JSON.stringify(value).length, exact?.length ?? 0)
+  if (chars > SCHEMA_CHARS_MAX) {
+    throw invalid(path, `\`${path}\` may take ${SCHEMA_CHARS_MAX} characters of JSON at most.`)
+  }
 }
 
 const PREFERENCE_FIELDS = [

@@ -27,7 +27,10 @@ export type CompletionEvent =
   | { kind: 'refusal'; text: string }
   | { kind: 'tool-calls'; deltas: ToolCallDelta[] }
   | { kind: 'finish'; reason: FinishReason }
-  | { kind: 'usage'; usage: Usage }
+  /** `reasoningTokens`: so many of the completion tokens are none of its text, where the provider says so. */
+  | { kind: 'usage'; usage: Usage; reasoningTokens?: number }
+  /** Reasoning went by, so many bytes of it. It is never passed on. */
+  | { kind: 'thinking'; bytes: number }
 
 /** A whole answer, for non-streaming calls. */
 export interface CompletionMessage {

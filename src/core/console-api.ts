@@ -5,6 +5,9 @@
  * docs/console.md. Requests that change something are JSON, same-origin, and carry the session cookie.
  */
 
+import type { FreeCreditState } from './free-credit-state.ts'
+import type { OwnKeyFailure, ProviderKeyStatus } from './own-key-state.ts'
+
 /** The error body of every route of the gateway. */
 export interface ErrorBody {
   error: {
@@ -54,6 +57,8 @@ export interface AccountView {
   state: 'free_credit' | 'active' | 'exhausted'
   /** The credit this account started with; null when it started with none. */
   free_credit_usd: string | null
+  /** What became of the free credit of an account that signed up; null where none was on offer. */
+  free_credit: FreeCreditState | null
   created_at: string
 }
 
@@ -67,6 +72,18 @@ export interface BalanceView {
   owed_usd: string
   /** At or below it the account is told `balance.low`; null: never. */
   low_balance_usd: string | null
+}
+
+/**
+ * POST /console/api/verify → 200 VerifiedView, without a session; 400 for a link that was used or has expired.
+ * POST /console/api/verification-mails → 204, 409 where nothing waits for it, 429 after too many.
+ */
+export interface VerifyBody {
+  token: string
+}
+
+export interface VerifiedView {
+  free_credit: FreeCreditState
 }
 
 /** POST /console/api/password → 204. Ends every other session of the account. */
@@ -89,7 +106,15 @@ export type LimitResetName = 'none' | 'daily' | 'weekly' | 'monthly'
 export interface KeyList {
   data: KeyView[]
   /** What keys without limits of their own get. */
-  defaults: { requests_per_minute: number; concurrent_calls: number; tokens_per_minute: number }
+  defaults: {
+    /** A new key may ask for less, not for more. */
+    requests_per_minute: number
+    concurrent_calls: number
+    tokens_per_minute: number
+    /** Of all keys of the account together. */
+    account_requests_per_minute: number
+    account_concurrent_calls: number
+  }
 }
 
 export interface KeyView {
@@ -107,8 +132,9 @@ export interface KeyView {
   remaining_usd: string | null
   /** When the period ends; null: never. */
   resets_at: string | null
-  requests_per_minute: number | null
-  concurrent_calls: number | null
+  /** As they hold, by default or set. */
+  requests_per_minute: number
+  concurrent_calls: number
   expires_at: string | null
   created_at: string
   revoked_at: string | null
@@ -124,6 +150,7 @@ export interface NewKeyBody {
   /** Only with a limit. */
   limit_reset?: LimitResetName
   expires_at?: string | null
+  /** At most the default. */
   requests_per_minute?: number | null
   concurrent_calls?: number | null
 }
@@ -273,13 +300,35 @@ export interface CallSummary {
 export interface CallDetail extends CallSummary {
   request_id: string
   finish_reason: string | null
+  /** The answer broke off, and another attempt finished it without a seam. */
+  rescued: boolean
   /** `counted`: the upstream told none, and the text was counted. */
-  usage_source: 'upstream' | 'counted' | 'none'
-  /** Null when nothing was delivered. */
-  rates: { prompt: string; completion: string; unit: 'usd_per_million_tokens'; version: string | null } | null
+  usage_source: 'upstream' | 'counted' | 'estimated' | 'none'
+  /** Null when nothing was delivered, and for `auto`, whose target is not told. */
+  rates: {
+    prompt: string
+    completion: string
+    /** Of audio and images in the prompt; absent: as `prompt`. */
+    prompt_audio?: string
+    prompt_image?: string
+    unit: 'usd_per_million_tokens'
+    version: string | null
+  } | null
+  /** Of the prompt tokens. */
+  audio_tokens: number
+  image_tokens: number
   queued_ms: number | null
   finished_at: string
   settled_at: string
+  /** Of the account's own provider keys that were tried for this call: those that did not work, in order. */
+  provider_key_failures: OwnKeyFailureView[]
+}
+
+export interface OwnKeyFailureView {
+  /** Null for `auto`, whose target is not told. */
+  provider_key_id: string | null
+  reason: OwnKeyFailure
+  http_status: number | null
 }
 
 // ── Provider keys (BYOK) ────────────────────────────────────────────────────────────────────────────────────
@@ -301,7 +350,8 @@ export interface ProviderKeyView {
   last4: string
   /** Whether calls go on to shared capacity (at listed rates) when this key fails. */
   allow_fallback: boolean
-  status: 'active' | 'disabled' | 'failing'
+  /** `unchecked`: it is not known whether its provider takes it. `refused`: the last time it did not. */
+  status: ProviderKeyStatus
   /** What the provider last refused this key with, in our words; null while it works. */
   last_error: string | null
   last_error_at: string | null

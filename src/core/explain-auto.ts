@@ -1,12 +1,13 @@
 import { chooseAutoModels } from './auto-routing.ts'
 import type { Tier } from './auto-tiers.ts'
 import type { CatalogSnapshot } from './catalog.ts'
-import { type ChatRequest, ROUTING_PROFILES, type RoutingProfile } from './chat-request.ts'
+import type { ChatRequest } from './chat-request.ts'
 import { INPUTS_OF, modelInputs, standardized } from './difficulty/model-inputs.ts'
 import { FEATURES, promptFeatures } from './difficulty/prompt-features.ts'
 import { lastQuestion } from './difficulty/score-turns.ts'
 import { SHIPPED_MODEL } from './difficulty/shipped-model.ts'
 import { requestShape } from './request-shape.ts'
+import { ROUTING_PROFILES, type RoutingProfile } from './routing-profile.ts'
 
 /** Why `auto` does with a request what it does. For operators only: it names the targets. */
 export interface AutoExplanation {

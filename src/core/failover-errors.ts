@@ -1,4 +1,5 @@
 import type { AttemptFailure, FailureKind } from './attempt-failure.ts'
+import { wasAccepted } from './failover-state.ts'
 import type { FrameError } from './frames.ts'
 
 export interface PastFailure {
@@ -14,6 +15,8 @@ export interface CallProgress {
   failures: readonly PastFailure[]
   /** When routes that were passed over may be back, Unix milliseconds. */
   waits: readonly number[]
+  /** One of those that could still be tried is back later than the call may wait. */
+  isBackLater: boolean
   /** The client has part of the answer. */
   relayed: boolean
   nowMs: number
@@ -33,7 +36,7 @@ export function giveUpError(progress: CallProgress): FrameError {
   const last = progress.failures.at(-1)?.failure
   if (last?.kind === 'content-policy') return contentPolicy(last.hint)
   if (progress.relayed) return brokeOff(progress)
-  if (last?.kind === 'bad-request') return badRequest(last.hint)
+  if (last?.kind === 'bad-request' && !wasAccepted(progress.failures)) return badRequest(last.hint)
   if (last?.kind === 'context-length') {
     return {
       code: 'context_length_exceeded',
@@ -47,6 +50,7 @@ export function giveUpError(progress: CallProgress): FrameError {
       message: 'The call ran out of time before a provider was tried. Retry it.',
     }
   }
+  if (progress.isBackLater) return allUnavailable(progress)
   if (ranOutOfTime(progress)) {
     return { code: 'upstream_timeout', message: 'No provider answered in time. Retry with backoff.' }
   }
@@ -57,19 +61,22 @@ export function giveUpError(progress: CallProgress): FrameError {
       retryAfterSeconds: 1,
     }
   }
-  if (progress.failures.every(({ failure }) => failure.kind === 'rate-limited')) {
-    return {
-      code: 'no_provider_available',
-      message: withOwnKeys(
-        'Every provider for this model is unavailable at the moment. Retry after the time in Retry-After.',
-        progress,
-      ),
-      retryAfterSeconds: retryAfterSeconds(progress),
-    }
-  }
+  if (progress.failures.every(({ failure }) => failure.kind === 'rate-limited'))
+    return allUnavailable(progress)
   return {
     code: 'all_providers_failed',
     message: withOwnKeys('Every provider that was tried for this call failed. Retry with backoff.', progress),
+  }
+}
+
+/** The time stands in the text as well: an error within a stream has no headers. */
+function allUnavailable(progress: CallProgress): FrameError {
+  const seconds = retryAfterSeconds(progress)
+  const message = `Every provider for this model is unavailable at the moment. Retry in ${seconds} s.`
+  return {
+    code: 'no_provider_available',
+    message: withOwnKeys(message, progress),
+    retryAfterSeconds: seconds,
   }
 }
 

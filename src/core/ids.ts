@@ -18,9 +18,14 @@ function randomFraction(): number {
 }
 
 const nextUlid = monotonicFactory(randomFraction)
+/** Apart: the clock of calls is another one. */
+const nextCallUlid = monotonicFactory(randomFraction)
 
-/** A new call id; ids made by one process sort by creation time. BullMQ allows no `:` in job ids; ULIDs have none. */
-export const newCallId = (): CallId => `chatcmpl_${nextUlid()}`
+/**
+ * A new call id; ids made by one process sort by creation time, which is `nowMs` where it is given. BullMQ allows no
+ * `:` in job ids; ULIDs have none.
+ */
+export const newCallId = (nowMs?: number): CallId => `chatcmpl_${nextCallUlid(nowMs)}`
 
 export type IdPrefix =
   | 'acct'
@@ -35,6 +40,7 @@ export type IdPrefix =
   | 'audit'
   | 'alarm'
   | 'proc'
+  | 'worker'
 
 /** A new id of another kind of thing: `acct_…`, `key_…`. */
 export const newId = (prefix: IdPrefix): string => `${prefix}_${nextUlid()}`

@@ -1,8 +1,9 @@
 import type { Privacy } from './call-job.ts'
-import type { CatalogSnapshot, Model, Offer, Provider } from './catalog.ts'
+import type { CatalogSnapshot, Model, Offer, PricedMedia, Provider, TokenRates } from './catalog.ts'
 import type { ProviderPreferences } from './chat-request.ts'
 import { type ProviderIds, providersChosenBy, providersExcludedBy } from './provider-names.ts'
-import type { RequestShape } from './request-shape.ts'
+import { pricedMediaOf, type RequestShape } from './request-shape.ts'
+import { mediaRate } from './token-rates.ts'
 
 /** The preferences of a request that exclude offers, with the names of providers looked up. */
 export interface OfferFilter extends Privacy {
@@ -12,6 +13,8 @@ export interface OfferFilter extends Privacy {
   /** Parameters that a model has to support; none unless the request demands it. */
   parameters: readonly string[]
   maxPrice: ProviderPreferences['maxPrice']
+  /** What of the prompt may have a price of its own. */
+  media: readonly PricedMedia[]
 }
 
 /** Reads the filter off a request's preferences. Names that nobody has choose nobody, and exclude nobody. */
@@ -28,6 +31,7 @@ export function offerFilter(
     denyDataCollection: preferences.dataCollection === 'deny',
     parameters: preferences.requireParameters ? shape.parameters : [],
     maxPrice: preferences.maxPrice,
+    media: pricedMediaOf(shape),
   }
 }
 
@@ -49,7 +53,14 @@ export function isAllowed(offer: Offer, model: Model, filter: OfferFilter, exact
     keepsPrivate(provider, filter) &&
     (!exactTools || offer.exactTools) &&
     filter.parameters.every((name) => model.supportedParameters.includes(name)) &&
-    (filter.maxPrice.prompt === undefined || model.rate.prompt <= filter.maxPrice.prompt) &&
+    isPromptWithin(filter, model.rate) &&
     (filter.maxPrice.completion === undefined || model.rate.completion <= filter.maxPrice.completion)
+  )
+}
+
+function isPromptWithin({ maxPrice: { prompt: most }, media }: OfferFilter, rate: TokenRates): boolean {
+  return (
+    most === undefined ||
+    [rate.prompt, ...media.map((each) => mediaRate(rate, each))].every((price) => price <= most)
   )
 }

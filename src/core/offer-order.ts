@@ -15,8 +15,9 @@ export interface OfferOrder {
 export const EXPLORED_SHARE = 0.05
 
 /**
- * Puts the offers of one model that a request may use in the order in which to try them. Those that cannot be
- * called right now come after those that can, but stay: a breaker may close before the call gets there.
+ * Puts the offers of one model that a request may use in the order in which to try them: by their priority in the
+ * catalog, unless the request sorts them itself. Those that cannot be called right now come after those that can,
+ * but stay: a breaker may close before the call gets there.
  * `random` is uniform in [0, 1).
  */
 export function orderOffers(
@@ -51,7 +52,7 @@ function sortKnown(
   switch (sort) {
     case undefined:
       // An exponential variate with rate 1/price²: sorting by it draws without replacement by weight.
-      return byKey(offers, ({ offer, draw }) => -Math.log(1 - draw) * priceOf(offer) ** 2)
+      return byPriority(byKey(offers, ({ offer, draw }) => -Math.log(1 - draw) * priceOf(offer) ** 2))
     case 'price':
       return byKey(offers, ({ offer }) => priceOf(offer))
     case 'throughput':
@@ -62,6 +63,10 @@ function sortKnown(
       return sort satisfies never
   }
 }
+
+/** Stable: equal ones stay in the order they have. */
+const byPriority = (offers: readonly KnownOffer[]): KnownOffer[] =>
+  [...offers].sort((a, b) => a.offer.priority - b.offer.priority)
 
 /** What an offer costs us, three prompt tokens to one completion token; never 0, so that it can be divided by. */
 const priceOf = ({ cost }: Offer): number => Number(cost.prompt * 3n + cost.completion) + 1

@@ -2,6 +2,8 @@
 export interface OfferState {
   /** `probe`: its breaker is half-open, and the next call may try it. */
   health: 'ready' | 'probe' | 'rate-limited' | 'down'
+  /** Whether it is to get no prompts of these kinds of content; absent: it gets all. See `contentKindsOf`. */
+  excludes?: (kinds: string) => boolean
   /** What calls measured, summed up when it is asked for; absent: nothing. */
   measures?: () => OfferMedians
 }

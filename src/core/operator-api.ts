@@ -117,7 +117,12 @@ export interface OperatorCall {
   served_offer: string | null
   prompt_tokens: number
   completion_tokens: number
+  /** Of the prompt tokens. */
+  audio_tokens: number
+  image_tokens: number
   is_byok: boolean
+  /** The call that its Idempotency-Key was charged for: this one costs the client nothing. */
+  duplicate_of: string | null
   /** What `auto` chose by, 0 to 1 with the tier and the routing profile; null where the call named its model. */
   auto_score: number | null
   auto_tier: string | null
@@ -144,8 +149,13 @@ export interface SettledTimeline extends OperatorCall {
   usage_clamped: boolean
   prompt_rate: string | null
   completion_rate: string | null
+  /** Null: as the rest of the prompt. */
+  prompt_audio_rate: string | null
+  prompt_image_rate: string | null
   prompt_cost_rate: string | null
   completion_cost_rate: string | null
+  prompt_audio_cost_rate: string | null
+  prompt_image_cost_rate: string | null
   rate_version: string | null
   attempts: Array<AttemptView>
   timeline: TimelineEvent[]
@@ -159,6 +169,10 @@ export interface AttemptView {
   started_at: IsoTime
   first_token_ms: number | null
   duration_ms: number
+  /** It finished an answer that another attempt had begun to show. */
+  rescued: boolean
+  /** The client's own key that was used; null where ours was. */
+  provider_key_id: string | null
 }
 
 export interface TimelineEvent {
@@ -197,6 +211,9 @@ export interface OperatorAccount {
   balance_usd: DecimalUsd
   owed_usd: DecimalUsd
   low_balance_usd: DecimalUsd | null
+  /** Over all its keys, set by an operator; null: the default. */
+  requests_per_minute: number | null
+  concurrent_calls: number | null
   created_at: IsoTime
 }
 
@@ -234,8 +251,12 @@ export interface OperatorKey {
   hint: string
   limit_usd: DecimalUsd | null
   limit_reset: 'none' | 'daily' | 'weekly' | 'monthly'
+  /** Set by an operator; null: the default. */
   requests_per_minute: number | null
   concurrent_calls: number | null
+  /** Set by the customer: lowers the two above. */
+  customer_requests_per_minute: number | null
+  customer_concurrent_calls: number | null
   expires_at: IsoTime | null
   created_at: IsoTime
   revoked_at: IsoTime | null
@@ -287,6 +308,15 @@ export interface BalanceChanged {
 export interface KeyLimitsRequest {
   limit_usd?: DecimalUsd | null
   limit_reset?: OperatorKey['limit_reset']
+  requests_per_minute?: number | null
+  concurrent_calls?: number | null
+}
+
+/**
+ * POST /admin/api/accounts/:id/limits: over all keys of the account; answer: `OperatorAccountDetail`. Fields that are
+ * absent stay; null is the default.
+ */
+export interface AccountLimitsRequest {
   requests_per_minute?: number | null
   concurrent_calls?: number | null
 }
@@ -369,7 +399,11 @@ export interface MarginFigures {
   prompt_tokens: number
   completion_tokens: number
   revenue_usd: DecimalUsd
+  /** Of what served calls. */
   cost_usd: DecimalUsd
+  /** Of attempts that served none: failed, rescued or cancelled. */
+  broken_cost_usd: DecimalUsd
+  /** Revenue less both costs. */
   margin_usd: DecimalUsd
   /** Margin over revenue, 0 to 1; null without revenue. */
   margin_rate: number | null
@@ -465,6 +499,11 @@ export interface RateHistoryView {
   completion: string
   list_prompt: string
   list_completion: string
+  /** Of audio and images in the prompt; null: as the rest of it. */
+  prompt_audio: string | null
+  prompt_image: string | null
+  list_prompt_audio: string | null
+  list_prompt_image: string | null
   /** The version of the catalog in which it was first seen. */
   source: string
   effective_at: IsoTime

@@ -18,6 +18,8 @@ export interface OfferView {
   shared: boolean
   /** Why it is not shared: `disabled` by an operator, or `unlisted` by its provider, not even with a key of one's own. */
   withheld: WithheldReason | WithdrawnOffer['reason'] | null
+  /** Lower is asked first. */
+  priority: number
   health: OfferHealthView
   last_minute: CallCounts
   last_ten_minutes: CallCounts
@@ -35,7 +37,7 @@ export interface OfferHealthView {
   breaker: 'closed' | 'open' | 'half-open'
   /** Whose breaker it is. A provider that refuses our key takes all its offers down. */
   level: 'offer' | 'provider' | null
-  reason: 'failing' | 'refused' | null
+  reason: 'failing' | 'refused' | 'underestimated' | null
   /** When an open breaker lets a probe through. */
   until: string | null
   rate_limited_until: string | null

@@ -26,7 +26,7 @@ export type PaymentFact =
   | { kind: 'settled'; amountPico: PicoUsd }
   | { kind: 'failed'; reason: string }
   | { kind: 'expired' }
-  /** One refund. Failed: the money came back to us. */
+  /** One refund. Failed: the money came back to us. Of 0 and failed: the rail refused to make it. */
   | { kind: 'refund'; refundId: string; amountPico: PicoUsd; failed: boolean }
   /** All that was refunded so far, from rails that tell the sum. */
   | { kind: 'refunded_total'; amountPico: PicoUsd }
@@ -66,6 +66,10 @@ export const NOTHING_MOVED: PaymentFigures = {
   returnedPico: picoUsd(0n),
   disputedPico: picoUsd(0n),
 }
+
+/** How many refunds were tried that gave nothing back. */
+export const failedRefunds = (facts: readonly PaymentFact[]): number =>
+  new Set(facts.flatMap((fact) => (fact.kind === 'refund' && fact.failed ? [fact.refundId] : []))).size
 
 /** What a payment has come to, from all facts known of it in any order. */
 export function paymentOutcome(

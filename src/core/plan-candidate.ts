@@ -2,18 +2,60 @@ import { feeRate, feeRateVersion } from './byok.ts'
 import type { Candidate } from './call-job.ts'
 import type { Model, Offer } from './catalog.ts'
 import type { ChatRequest, ProviderPreferences } from './chat-request.ts'
-import type { RequestShape } from './request-shape.ts'
+import type { MediaPart } from './content-part.ts'
+import { type MediaTokens, mediaTokens, sumOfTokens } from './media/media-tokens.ts'
+import type { PicoUsd } from './money.ts'
+import { mostPromptCost } from './pricing.ts'
+import { promptBoundOf } from './prompt-bound.ts'
+import { pricedMediaOf, type RequestShape } from './request-shape.ts'
+import { rateTexts } from './token-rates.ts'
 
-/** The bound of a prompt's tokens comes out at about so many times their count, for prose. */
-const BOUND_PER_TOKEN = 1.8
+/** The bound of a prompt's tokens comes out at about so many times their count: 1.8 for prose, 2.2 for code. */
+const BOUND_PER_TOKEN = 2
+
+/** The tokens of a prompt, as far as they are known before a model is. */
+export interface PromptSize {
+  /** A bound of those of the text. */
+  textTokens: number
+  /** No tokenizer makes fewer of the text. */
+  textTokensAtLeast: number
+  media: readonly MediaPart[]
+}
+
+/** What an offer makes of a prompt, in tokens. */
+export interface PromptTokens {
+  /** No more than this, text and media together. */
+  bound: number
+  /** No fewer than this. */
+  atLeast: number
+  /** Of the text, a bound; see BOUND_PER_TOKEN. */
+  text: number
+  /** Tokens of prompt and completion together that the provider takes. */
+  window: number
+  /** Absent where the prompt has none. */
+  media?: MediaTokens
+}
+
+/** What an offer makes of a prompt: never more than its provider's window, beyond which a prompt is refused. */
+export function promptTokensAt(offer: Offer, model: Model, prompt: PromptSize): PromptTokens {
+  const { textTokens, textTokensAtLeast: atLeast, media } = prompt
+  const window = offer.providerContextLength ?? offer.contextLength ?? model.contextLength
+  const text = { text: textTokens, atLeast, window }
+  if (media.length === 0) return { ...text, bound: Math.min(textTokens, window) }
+  const tokens = mediaTokens(media, model.media, window)
+  return { ...text, bound: Math.min(textTokens + sumOfTokens(tokens.bound), window), media: tokens }
+}
 
 /**
  * Whether a prompt can be within an offer's window, and is likely to be within the part of it that its rate covers.
- * @param promptTokensPaidBound a bound of what we pay the provider for; 0 where it bills the client
+ * @param paid what we pay the provider for; null where it bills the client
  */
-export function fits(offer: Offer, shape: RequestShape, promptTokensPaidBound: number): boolean {
+export function fits(offer: Offer, shape: RequestShape, paid: PromptTokens | null): boolean {
   const { contextLength = Number.POSITIVE_INFINITY, coveredTokens = Number.POSITIVE_INFINITY } = offer
-  return shape.promptTokensAtLeast < contextLength && promptTokensPaidBound <= coveredTokens * BOUND_PER_TOKEN
+  if (shape.promptTokensAtLeast >= contextLength) return false
+  if (paid === null) return true
+  if (offer.lossMedia && pricedMediaOf(shape).some((media) => offer.lossMedia?.includes(media))) return false
+  return paid.text <= (coveredTokens - sumOfTokens(paid.media?.likely)) * BOUND_PER_TOKEN
 }
 
 /** An offer, and the client's own key that it is to be used with; null: with ours. */
@@ -27,14 +69,18 @@ export function toCandidate(
   { asked, model }: { asked: string; model: Model },
   { offer, providerKeyId }: Target,
   request: ChatRequest,
-  promptTokens: number,
+  promptTokens: PromptTokens,
   { defaultCompletionLimit, byokFeePercent }: { defaultCompletionLimit: number; byokFeePercent: number },
 ): Candidate | null {
   const wanted = request.completionLimit ?? defaultCompletionLimit
+  const most = Math.min(wanted, model.maxOutputTokens, offer.maxOutputTokens ?? model.maxOutputTokens)
   const limit = limitUnderCap(
-    Math.min(wanted, model.maxOutputTokens, offer.maxOutputTokens ?? model.maxOutputTokens),
+    limitBeside(promptTokens, most),
     model,
-    promptTokens,
+    mostPromptCost(
+      promptBoundOf({ promptTokensBound: promptTokens.bound, media: promptTokens.media }),
+      model.rate,
+    ),
     request.preferences,
   )
   if (limit < 1) return null
@@ -44,14 +90,27 @@ export function toCandidate(
     offerId: offer.id,
     modelId: model.id,
     requestedModel: asked,
-    rate: { prompt: String(rate.prompt), completion: String(rate.completion) },
+    rate: rateTexts(rate),
     rateVersion: isOwn ? feeRateVersion(model, byokFeePercent) : model.rateVersion,
     contextLength: Math.min(model.contextLength, offer.contextLength ?? model.contextLength),
+    promptTokensBound: promptTokens.bound,
+    ...(promptTokens.media && { media: promptTokens.media }),
     completionLimit: limit,
     reasoning: model.reasoning,
     ...privacyOf(request.preferences),
     ...(isOwn && { providerKeyId }),
   }
+}
+
+/**
+ * The completion limit that leaves the prompt its place in the window, or most of it: providers refuse a call whose
+ * prompt and limit exceed it together. Where the prompt's bound leaves less than half of what is wanted the prompt is
+ * likely to leave more, and the limit that is sent is found when it is counted (workers/fitted-limit.ts).
+ */
+function limitBeside({ bound, atLeast, window }: PromptTokens, wanted: number): number {
+  const sure = window - bound
+  if (sure >= wanted) return wanted
+  return sure * 2 >= wanted ? sure : Math.min(wanted, window - atLeast)
 }
 
 function privacyOf({ zdr, dataCollection }: ProviderPreferences): Pick<Candidate, 'privacy'> {
@@ -62,12 +121,12 @@ function privacyOf({ zdr, dataCollection }: ProviderPreferences): Pick<Candidate
 function limitUnderCap(
   limit: number,
   model: Model,
-  promptTokens: number,
+  promptCost: PicoUsd,
   preferences: ProviderPreferences,
 ): number {
   const cap = preferences.maxPrice.request
   if (cap === undefined) return limit
-  const left = cap - BigInt(promptTokens) * model.rate.prompt
+  const left = cap - promptCost
   if (left < 0n) return 0
   if (model.rate.completion === 0n) return limit
   const affordable = left / model.rate.completion

@@ -1,21 +1,52 @@
 import type { TokenRates } from './catalog.ts'
-import { type PicoUsd, picoUsd, picoUsdPerToken } from './money.ts'
+import { type PicoUsd, picoUsd } from './money.ts'
+import { mapRates, mediaRate } from './token-rates.ts'
 
 /** Tokens of one call as metered. */
 export interface Usage {
   promptTokens: number
   completionTokens: number
+  /** Of the prompt tokens, those of audio and of images; absent: none are known. */
+  audioTokens?: number
+  imageTokens?: number
 }
 
 /**
- * The cost of a call, exactly: prompt_tokens × prompt_rate + completion_tokens × completion_rate.
+ * The cost of a call, exactly: prompt_tokens × prompt_rate + completion_tokens × completion_rate, where audio and
+ * image tokens of the prompt have a rate of their own if the model has one for them.
  * Source: specification 1.5; with rates in pico-USD per token the division by 1,000,000 vanishes.
  */
 export function costOf(usage: Usage, rate: TokenRates): PicoUsd {
-  return picoUsd(BigInt(usage.promptTokens) * rate.prompt + BigInt(usage.completionTokens) * rate.completion)
+  const audio = BigInt(usage.audioTokens ?? 0)
+  const image = BigInt(usage.imageTokens ?? 0)
+  const rest = BigInt(usage.promptTokens) - audio - image
+  return picoUsd(
+    rest * rate.prompt +
+      audio * mediaRate(rate, 'audio') +
+      image * mediaRate(rate, 'image') +
+      BigInt(usage.completionTokens) * rate.completion,
+  )
 }
 
-const SMALLEST_DISCOUNT_PERCENT = 5
+/**
+ * The most that a prompt can cost: all of it at the prompt rate, and what audio and images may cost beyond that.
+ * The bounds of audio and images may together be more than that of the prompt.
+ */
+export function mostPromptCost(bound: PromptBound, rate: TokenRates): PicoUsd {
+  const beyond = (tokens: number, price: bigint) =>
+    price > rate.prompt ? BigInt(tokens) * (price - rate.prompt) : 0n
+  return picoUsd(
+    BigInt(bound.promptTokens) * rate.prompt +
+      beyond(bound.audioTokens, mediaRate(rate, 'audio')) +
+      beyond(bound.imageTokens, mediaRate(rate, 'image')),
+  )
+}
+
+/** Upper bounds of a prompt's tokens: of all of them, and of those of audio and of images. */
+export type PromptBound = Required<Omit<Usage, 'completionTokens'>>
+
+/** Below list prices; rates never give less. Source: specification 1.5. */
+export const SMALLEST_DISCOUNT_PERCENT = 5
 
 /**
  * The listed rate: the maker's list rate less a discount, cut down (never up) to six decimals of USD per
@@ -29,16 +60,5 @@ export function listedRate(listPrice: TokenRates, discountPercent: number): Toke
   ) {
     throw new RangeError(`discount must be a whole percentage from 5 to 100, not ${discountPercent}`)
   }
-  const less = (price: bigint) => picoUsdPerToken((price * BigInt(100 - discountPercent)) / 100n)
-  return { prompt: less(listPrice.prompt), completion: less(listPrice.completion) }
-}
-
-/** Usage held to what can be true: whole numbers, 0 or more, and no more than the call allowed. */
-export function clampUsage(usage: Usage, bounds: Usage): { usage: Usage; clamped: boolean } {
-  const clamp = (value: number, max: number) =>
-    Number.isFinite(value) ? Math.min(Math.max(0, Math.trunc(value)), max) : 0
-  const promptTokens = clamp(usage.promptTokens, bounds.promptTokens)
-  const completionTokens = clamp(usage.completionTokens, bounds.completionTokens)
-  const clamped = promptTokens !== usage.promptTokens || completionTokens !== usage.completionTokens
-  return { usage: { promptTokens, completionTokens }, clamped }
+  return mapRates(listPrice, (price) => (price * BigInt(100 - discountPercent)) / 100n)
 }

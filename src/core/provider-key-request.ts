@@ -1,3 +1,4 @@
+import { hasControlCharacters } from './email-address.ts'
 import { ApiError } from './errors.ts'
 
 /** What a client may say of its own provider key. */
@@ -22,8 +23,9 @@ const FIELDS: Record<FieldName, { isFit: (value: unknown) => boolean; takes: str
     takes: '1 to 4096 printable ASCII characters without spaces',
   },
   name: {
-    isFit: (value) => typeof value === 'string' && value.length <= NAME_CHARS_MAX,
-    takes: `a text of at most ${NAME_CHARS_MAX} characters`,
+    isFit: (value) =>
+      typeof value === 'string' && value.length <= NAME_CHARS_MAX && !hasControlCharacters(value),
+    takes: `a text of at most ${NAME_CHARS_MAX} characters, none of them a control character`,
   },
   allow_fallback: { isFit: (value) => typeof value === 'boolean', takes: 'true or false' },
   disabled: { isFit: (value) => typeof value === 'boolean', takes: 'true or false' },

@@ -1,17 +1,23 @@
+import { AUTO_MODEL } from './auto-model.ts'
 import { type AutoDecision, chooseAutoModels } from './auto-routing.ts'
 import { capacityFor, type OwnProviderKey } from './byok.ts'
 import type { Candidate } from './call-job.ts'
 import { type CatalogSnapshot, findModel, type Model, type Offer } from './catalog.ts'
 import type { ChatRequest, Sort } from './chat-request.ts'
-import { ApiError } from './errors.ts'
+import { sumOfTokens } from './media/media-tokens.ts'
 import { type PicoUsd, picoUsd } from './money.ts'
 import { isAllowed, type OfferFilter, offerFilter } from './offer-filter.ts'
 import { orderOffers } from './offer-order.ts'
 import { isHealthy, type OfferStates, UNKNOWN_OFFER_STATE } from './offer-state.ts'
-import { fits, toCandidate } from './plan-candidate.ts'
-import { type Obstacle, planRefusal } from './plan-refusal.ts'
+import { fits, type PromptSize, promptTokensAt, toCandidate } from './plan-candidate.ts'
+import { modelNotFound, type Obstacle, planRefusal } from './plan-refusal.ts'
+import { mostPromptCost } from './pricing.ts'
+import { promptBoundOf } from './prompt-bound.ts'
+import { mediaParts } from './prompt-tokens.ts'
 import { type ProviderIds, providersChosenBy } from './provider-names.ts'
-import { type RequestShape, requestShape } from './request-shape.ts'
+import { contentKindsOf, type RequestShape, requestShape, takesInput } from './request-shape.ts'
+import { putsReferencesInPlace, schemaTooLarge, tooLargeSchema } from './schema-limits.ts'
+import { readRates } from './token-rates.ts'
 
 /** Where a call may go, in order, and what it can cost at most. */
 export interface RoutingPlan {
@@ -23,6 +29,8 @@ export interface RoutingPlan {
   dearestCompletionRate: bigint
   /** The longest completion limit among the candidates. */
   completionLimit: number
+  /** Tokens of the prompt, for the rate limit: a bound of its text, and what its media are likely to be. */
+  promptTokens: number
   /** What `auto` chose by; absent where the request does not ask for it. */
   auto?: AutoDecision
 }
@@ -42,12 +50,12 @@ export interface PlanOptions {
 }
 
 /**
- * Plans the attempts of a call ahead of time. Throws ApiError `model_not_found`, `unsupported_shape`,
+ * Plans the attempts of a call ahead of time; `textTokens` is a bound of the tokens of the prompt's text. Throws ApiError `model_not_found`, `unsupported_shape`,
  * `context_length_exceeded` or `no_provider_available` when nothing is left to try.
  */
 export function planRoute(
   request: ChatRequest,
-  promptTokens: number,
+  textTokens: number,
   catalog: CatalogSnapshot,
   options: PlanOptions,
 ): RoutingPlan {
@@ -56,21 +64,18 @@ export function planRoute(
   const resolved = request.models.map((asked) => resolveEntry(asked, request, shape, filter, catalog))
   const entries = resolved.flatMap((one) => one.entries)
   const auto = resolved.find((one) => one.auto)?.auto
-  if (entries.length === 0) {
-    throw new ApiError(
-      'model_not_found',
-      `No model of that name. Ids come from the catalog: ${request.models.join(', ')}.`,
-      {
-        param: request.models.length > 1 ? 'models' : 'model',
-      },
-    )
-  }
+  if (entries.length === 0) throw modelNotFound(request.models, Object.keys(SUFFIXES), catalog)
   const asked: AskedCall = {
     request,
     shape,
-    promptTokens,
+    prompt: {
+      textTokens,
+      textTokensAtLeast: shape.promptTokensAtLeast,
+      media: mediaParts(request.messages),
+    },
     filter,
     pinned: request.preferences.order.map((name) => providersChosenBy(name, catalog)),
+    tooLargeSchema: once(() => tooLargeSchema(request.parameters)),
   }
   const obstacles = new Set<Obstacle>()
   const taken = new Set<string>()
@@ -78,17 +83,37 @@ export function planRoute(
     // An entry that leads where an earlier one has led already adds nothing.
     choicesOf(entry, asked, obstacles, options).filter(({ candidate }) => isNew(targetOf(candidate), taken)),
   )
-  if (taken.size === 0) throw planRefusal(obstacles, shape)
-  return { ...priced(shareSeats(choices, options.maxCandidates), promptTokens), ...(auto && { auto }) }
+  if (taken.size === 0) {
+    throw obstacles.has('schema')
+      ? schemaTooLarge(asked.tooLargeSchema() ?? 'tools')
+      : planRefusal(obstacles, shape)
+  }
+  const candidates = shareSeats(choices, options.maxCandidates)
+  const mediaLikely = Math.max(
+    ...candidates.map(({ media, promptTokensBound }) =>
+      Math.min(sumOfTokens(media?.likely), promptTokensBound),
+    ),
+  )
+  return { ...priced(candidates), promptTokens: textTokens + mediaLikely, ...(auto && { auto }) }
 }
 
 /** What a request asks of every model, read off it once. */
 interface AskedCall {
   request: ChatRequest
   shape: RequestShape
-  promptTokens: number
+  prompt: PromptSize
   filter: OfferFilter
   pinned: readonly ProviderIds[]
+  /** The field whose schemas some wires cannot be sent, or null. Worked out when the first such wire is met. */
+  tooLargeSchema: () => string | null
+}
+
+function once<T>(compute: () => T): () => T {
+  let computed: { value: T } | undefined
+  return () => {
+    computed ??= { value: compute() }
+    return computed.value
+  }
 }
 
 /** A candidate with what is known of it now. */
@@ -155,7 +180,7 @@ function resolveEntry(
   const base = colon < 0 ? asked : asked.slice(0, colon)
   if (suffix !== null && !Object.hasOwn(SUFFIXES, suffix)) return { entries: [] }
   const preference = (suffix !== null && SUFFIXES[suffix]) || { sort: undefined, exactTools: false }
-  if (base !== 'auto') {
+  if (base !== AUTO_MODEL) {
     const model = findModel(catalog, base)
     return { entries: model ? [{ asked, model, ...preference }] : [] }
   }
@@ -168,12 +193,12 @@ function resolveEntry(
 /** What an entry of the request leads to, in the order in which to try it. Notes why where it leads nowhere. */
 function choicesOf(
   entry: Entry,
-  { request, shape, promptTokens, filter, pinned }: AskedCall,
+  { request, shape, prompt, filter, pinned, tooLargeSchema }: AskedCall,
   obstacles: Set<Obstacle>,
   options: PlanOptions,
 ): Choice[] {
   const { model } = entry
-  if (!shape.modalities.every((modality) => model.inputModalities.includes(modality))) {
+  if (!takesInput(model, shape)) {
     obstacles.add('shape')
     return []
   }
@@ -185,10 +210,20 @@ function choicesOf(
   const { offerState: stateOf = () => UNKNOWN_OFFER_STATE, random, providerKeys = [] } = options
   const order = { pinned, sort: entry.sort ?? sort, allowFallbacks }
   const capacity = capacityFor(model, providerKeys)
+  const kinds = contentKindsOf(request)
+  const shared = capacity.shared.filter(({ id }) => !stateOf(id).excludes?.(kinds))
   // On the client's own key the tokens cost us nothing, so no prompt is dearer than its rate.
-  const fitsIn = (offer: Offer) => fits(offer, shape, capacity.own.has(offer) ? 0 : promptTokens)
+  const fitsIn = (offer: Offer) =>
+    fits(offer, shape, capacity.own.has(offer) ? null : promptTokensAt(offer, model, prompt))
   const allowed = (offers: Iterable<Offer>, isFit: (offer: Offer) => boolean) =>
-    [...offers].filter((offer) => isFit(offer) && isAllowed(offer, model, filter, entry.exactTools))
+    [...offers].filter(
+      (offer) => isFit(offer) && isAllowed(offer, model, filter, entry.exactTools) && takesSchemas(offer),
+    )
+  const takesSchemas = ({ provider }: Offer): boolean => {
+    if (!putsReferencesInPlace(provider.wire) || tooLargeSchema() === null) return true
+    obstacles.add('schema')
+    return false
+  }
 
   // How an offer fares with our key says nothing of another key's standing there.
   const ownStateOf: OfferStates = (offerId) => ({ ...stateOf(offerId), health: 'ready' })
@@ -196,38 +231,46 @@ function choicesOf(
     capacity.own.get(offer)!.map((providerKeyId) => ({ offer, providerKeyId, isHealthy: true })),
   )
   const isChosen = own.length > 0 && !allowFallbacks && pinned.length === 0
-  const shared = isChosen
+  const sharedFirst = isChosen
     ? []
     : orderOffers(
-        allowed(capacity.shared, (offer) => fits(offer, shape, promptTokens)),
+        allowed(shared, (offer) => fits(offer, shape, promptTokensAt(offer, model, prompt))),
         order,
         stateOf,
         random,
       )
   const targets = [
     ...own,
-    ...shared.map((offer) => ({ offer, providerKeyId: null, isHealthy: isHealthy(stateOf(offer.id)) })),
+    ...sharedFirst.map((offer) => ({ offer, providerKeyId: null, isHealthy: isHealthy(stateOf(offer.id)) })),
   ]
   const choices = targets.flatMap(({ isHealthy, ...target }) => {
-    const candidate = toCandidate(entry, target, request, promptTokens, options)
+    const candidate = toCandidate(
+      entry,
+      target,
+      request,
+      promptTokensAt(target.offer, model, prompt),
+      options,
+    )
     return candidate ? [{ candidate, isHealthy }] : []
   })
   if (choices.length === 0) {
     const isTooLong = model.offers.length > 0 && !model.offers.some(fitsIn)
-    const isServed = capacity.own.size + capacity.shared.length > 0
+    const isServed = capacity.own.size + shared.length > 0
     const elsewise = capacity.ownOnly ? 'own-keys' : isServed ? 'preferences' : 'unserved'
     obstacles.add(isTooLong ? 'context' : elsewise)
   }
   return choices
 }
 
-function priced(candidates: Candidate[], promptTokens: number): RoutingPlan {
+function priced(candidates: Candidate[]): Omit<RoutingPlan, 'promptTokens' | 'auto'> {
   const max = (values: bigint[]) =>
     values.reduce((highest, value) => {
       if (value > highest) return value
       return highest
     }, 0n)
-  const prompts = candidates.map((candidate) => BigInt(promptTokens) * BigInt(candidate.rate.prompt))
+  const prompts = candidates.map((candidate) =>
+    mostPromptCost(promptBoundOf(candidate), readRates(candidate.rate)),
+  )
   const rates = candidates.map((candidate) => BigInt(candidate.rate.completion))
   const worst = candidates.map(
     (candidate, index) => prompts[index]! + BigInt(candidate.completionLimit) * rates[index]!,

@@ -29,16 +29,14 @@ function standInsOf({ list_price: listPrice }: DocumentModel): DocumentOffer[] {
   return STAND_INS.map(({ provider, costPercent, exactTools }) => ({
     provider,
     upstream_model: upstreamModel,
-    cost: {
-      prompt: percentOf(listPrice, 'prompt', costPercent),
-      completion: percentOf(listPrice, 'completion', costPercent),
-    },
+    cost: percentOf(listPrice, costPercent),
     exact_tools: exactTools,
   }))
 }
 
 /** Cut down to six decimals, like a rate. */
-function percentOf(prices: DocumentPrices, kind: keyof DocumentPrices, percent: number): string {
-  const share = (parseRate(prices[kind]) * BigInt(percent)) / 100n
-  return plainDecimal(`${share}e-6`, 6)!
+function percentOf(prices: DocumentPrices, percent: number): DocumentPrices {
+  const share = (price: string) => plainDecimal(`${(parseRate(price) * BigInt(percent)) / 100n}e-6`, 6)!
+  const shares = Object.entries(prices).map(([kind, price]) => [kind, share(price)])
+  return Object.fromEntries(shares) as DocumentPrices
 }

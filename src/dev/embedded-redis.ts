@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createConnection } from 'node:net'
@@ -22,41 +23,52 @@ export interface EmbeddedRedisOptions {
   folder: string
   /** False for throwaway data: no append-only file. */
   durable: boolean
+  /** Listens on a loopback port besides its socket, where any user of the machine may connect. */
+  tcp?: boolean
 }
 
 export interface EmbeddedRedis {
   plan: ProcessPlan
-  /** `unix:///…` where the server shares our file system, else `redis://…`. */
+  /** `unix:///…` where the server shares our file system, else `redis://…` with a password. */
   url: string
-  /** Always `redis://127.0.0.1:…`. */
-  tcpUrl: string
+  /** `redis://127.0.0.1:…`; null where it listens on its socket alone. */
+  tcpUrl: string | null
   /** Removes the socket's folder. */
   cleanUp: () => Promise<void>
 }
 
-/** Makes a Redis server ready to run on a free loopback port and a private Unix socket. */
+/**
+ * Makes a Redis server ready to run on a Unix socket that only its user may open: whoever may talk to it can give
+ * accounts a balance. In a container it listens on a loopback port, behind a password.
+ */
 export async function prepareEmbeddedRedis(options: EmbeddedRedisOptions): Promise<EmbeddedRedis> {
-  const port = await freePort()
-  const tcpUrl = `redis://127.0.0.1:${port}`
   const common = {
     name: 'redis',
     cwd: options.folder,
     stopSignal: 'SIGTERM',
     stopTimeoutMs: STOP_TIMEOUT_MS,
     readyTimeoutMs: READY_TIMEOUT_MS,
-    probe: (signal: AbortSignal) => ping(port, signal),
   } as const
   if (options.program.kind === 'docker') {
-    const plan = { ...common, ...(await dockerCommand(options.program.image, options, port)) }
-    return { plan, url: tcpUrl, tcpUrl, cleanUp: async () => undefined }
+    const port = await freePort()
+    const password = randomBytes(24).toString('hex')
+    const plan: ProcessPlan = {
+      ...common,
+      ...(await dockerCommand(options.program.image, options, port, password)),
+      probe: (signal) => ping({ host: '127.0.0.1', port }, password, signal),
+    }
+    const url = `redis://:${password}@127.0.0.1:${port}`
+    return { plan, url, tcpUrl: url, cleanUp: async () => undefined }
   }
   const { command, libraryPath } = options.program
   const socketFolder = await privateSocketFolder(options.folder)
   const socket = join(socketFolder, 'redis.sock')
   const config = join(options.folder, CONFIG_NAME)
+  const port = options.tcp ? await freePort() : 0
   await writeFile(
     config,
-    settings({ ...options, port, bind: '127.0.0.1', dataFolder: options.folder, socket }),
+    settings({ ...options, port, bind: '127.0.0.1', dataFolder: options.folder, socket, password: null }),
+    { mode: 0o600 },
   )
   const plan: ProcessPlan = {
     ...common,
@@ -64,23 +76,26 @@ export async function prepareEmbeddedRedis(options: EmbeddedRedisOptions): Promi
     args: [config],
     env: { PATH: process.env.PATH, ...(libraryPath && { LD_LIBRARY_PATH: libraryPath }) },
     prepare: () => clearFormerServer(options.folder, config),
+    probe: (signal) => ping({ path: socket }, null, signal),
   }
   const cleanUp = async () => {
     if (socketFolder !== options.folder) await rm(socketFolder, { recursive: true, force: true })
   }
-  return { plan, url: `unix://${socket}`, tcpUrl, cleanUp }
+  return { plan, url: `unix://${socket}`, tcpUrl: port === 0 ? null : `redis://127.0.0.1:${port}`, cleanUp }
 }
 
 interface Settings {
+  /** 0: none. */
   port: number
   bind: string
   dataFolder: string
   socket: string | null
+  password: string | null
   durable: boolean
 }
 
 /** `noeviction` because balances and jobs live here; `everysec` as the documented default for durability. */
-function settings({ port, bind, dataFolder, socket, durable }: Settings): string {
+function settings({ port, bind, dataFolder, socket, password, durable }: Settings): string {
   return [
     `bind ${bind}`,
     `port ${port}`,
@@ -90,11 +105,12 @@ function settings({ port, bind, dataFolder, socket, durable }: Settings): string
     'appendfsync everysec',
     'save ""',
     'maxmemory-policy noeviction',
+    'client-output-buffer-limit pubsub 256mb 128mb 60',
     'daemonize no',
     'tcp-backlog 511',
     // The process keeps the command line by which a left-over server is recognized.
     'set-proc-title no',
-    ...(socket ? [] : ['protected-mode no']),
+    ...(password ? [`requirepass ${password}`] : []),
     '',
   ].join('\n')
 }
@@ -105,7 +121,7 @@ async function privateSocketFolder(folder: string): Promise<string> {
   return mkdtemp(join(tmpdir().length < SOCKET_PATH_LIMIT / 2 ? tmpdir() : '/tmp', 'switchyard-redis-'))
 }
 
-async function dockerCommand(image: string, options: EmbeddedRedisOptions, port: number) {
+async function dockerCommand(image: string, options: EmbeddedRedisOptions, port: number, password: string) {
   const data = join(options.folder, 'docker')
   await mkdir(data, { recursive: true })
   await writeFile(
@@ -115,8 +131,10 @@ async function dockerCommand(image: string, options: EmbeddedRedisOptions, port:
       bind: '0.0.0.0',
       dataFolder: CONTAINER_DATA,
       socket: null,
+      password,
       durable: options.durable,
     }),
+    { mode: 0o600 },
   )
   const user = process.getuid ? ['--user', `${process.getuid()}:${process.getgid?.() ?? 0}`] : []
   const args = [
@@ -146,18 +164,22 @@ async function clearFormerServer(folder: string, config: string): Promise<void> 
 }
 
 /** Resolves when the server answers PONG; while it loads its file it answers an error instead. */
-function ping(port: number, signal: AbortSignal): Promise<void> {
+function ping(
+  address: { host: string; port: number } | { path: string },
+  password: string | null,
+  signal: AbortSignal,
+): Promise<void> {
   return new Promise((resolve, reject) => {
-    const socket = createConnection({ host: '127.0.0.1', port })
+    const socket = createConnection(address)
     const fail = (reason: unknown) => {
       socket.destroy()
       reject(reason)
     }
     signal.addEventListener('abort', () => fail(signal.reason), { once: true })
     socket.once('error', fail)
-    socket.once('connect', () => socket.write('PING\r\n'))
+    socket.once('connect', () => socket.write(`${password ? `AUTH ${password}\r\n` : ''}PING\r\n`))
     socket.once('data', (chunk) => {
-      if (!chunk.toString().startsWith('+PONG')) return fail(new Error(chunk.toString().trim()))
+      if (!/^(?:\+OK\r\n)?\+PONG/.test(chunk.toString())) return fail(new Error(chunk.toString().trim()))
       socket.destroy()
       resolve()
     })

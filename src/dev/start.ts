@@ -6,12 +6,13 @@ import { dataDirectory } from './bootstrap/running-services.mjs'
 import { startProcessGuard } from './processes/process-guard.ts'
 import { listenForStop } from './processes/stop-request.ts'
 import { ensureConsole } from './start/build-console.ts'
+import { checkSettings } from './start/check-settings.ts'
 import { choosePorts } from './start/choose-ports.ts'
 import { ensureDemoAccount } from './start/demo-account.ts'
 import { findOllama } from './start/find-ollama.ts'
 import { apiPlan, simulatedProvidersPlan, workerPlan } from './start/gateway-plans.ts'
 import { ensureMasterKey } from './start/master-key.ts'
-import { paymentEnvironment } from './start/payment-environment.ts'
+import { hasRailKeys, paymentEnvironment } from './start/payment-environment.ts'
 import { removeRuntimeFile, writeRuntimeFile } from './start/runtime-file.ts'
 import { simulateAllEnvironment } from './start/simulate-all.ts'
 import { createStartContext, type StartContext } from './start/start-context.ts'
@@ -65,9 +66,12 @@ async function main(): Promise<number> {
 
 async function startAll(context: StartContext): Promise<void> {
   const { dataDir, environment, log, run } = context
+  const catalogFile = environment.CATALOG_FILE && resolve(ROOT, environment.CATALOG_FILE)
+  await checkSettings({ ...environment, CATALOG_FILE: catalogFile })
   log(`starting; data in ${dataDir}`)
   const host = environment.HOST || '127.0.0.1'
-  const ports = await choosePorts(host, environment)
+  const metricsHost = environment.METRICS_HOST || '127.0.0.1'
+  const ports = await choosePorts({ host, metricsHost }, environment)
   const [databaseUrl, redisUrl, ollamaUrl] = await Promise.all([
     startDatabase(context),
     startRedis(context),
@@ -79,6 +83,11 @@ async function startAll(context: StartContext): Promise<void> {
   const applied = await applyMigrations({ databaseUrl, directory: join(ROOT, 'prisma', 'migrations') })
   if (applied.length > 0) log(`database: ${applied.length} migrations applied`)
 
+  const simulateAll = simulateAllEnvironment(ROOT, environment)
+  const onlySimulated = simulateAll.SIMULATE_ALL === 'true' && ollamaUrl === null
+  const payments = paymentEnvironment(environment, { host, onlySimulated })
+  if (!('PAYMENTS_DEVELOPMENT_RAIL' in payments) && !hasRailKeys(environment))
+    log('no top-ups: no payment keys are set, and the development rail is not for a gateway others can reach')
   const shared = {
     DATABASE_URL: databaseUrl,
     REDIS_URL: redisUrl,
@@ -86,17 +95,21 @@ async function startAll(context: StartContext): Promise<void> {
     DATA_DIR: dataDir,
     HOST: host,
     PORT: String(ports.api),
+    METRICS_HOST: metricsHost,
     SIMULATED_PROVIDERS_URL: `http://127.0.0.1:${ports.simulatedProviders}`,
-    ...paymentEnvironment(environment),
-    ...simulateAllEnvironment(ROOT, environment),
+    ...payments,
+    ...simulateAll,
     ...(ollamaUrl && { OLLAMA_URL: ollamaUrl }),
-    ...(environment.CATALOG_FILE && { CATALOG_FILE: resolve(ROOT, environment.CATALOG_FILE) }),
+    ...(catalogFile && { CATALOG_FILE: catalogFile }),
   }
   writeRuntimeFile(dataDir, shared)
   const gateway = { ...environment, ...shared }
   const address = addressFor(host)
   const baseUrl = `http://${hostInUrl(address)}:${ports.api}`
-  const metrics = (role: keyof typeof ports.metrics) => ({ host: address, port: ports.metrics[role] })
+  const metrics = (role: keyof typeof ports.metrics) => ({
+    host: addressFor(metricsHost),
+    port: ports.metrics[role],
+  })
 
   log('starting the gateway …')
   await run(simulatedProvidersPlan(ROOT, gateway, ports.simulatedProviders), 'sessions')
@@ -111,7 +124,7 @@ async function startAll(context: StartContext): Promise<void> {
   }
   const api = apiPlan(ROOT, { ...gateway, METRICS_PORT: String(ports.metrics.api) }, baseUrl)
   const [keys] = await Promise.all([ensureDemoAccount(demo), run(api, 'sessions')])
-  const metricsUrl = `http://${hostInUrl(address)}:${ports.metrics.api}/metrics`
+  const metricsUrl = `http://${hostInUrl(addressFor(metricsHost))}:${ports.metrics.api}/metrics`
   const simulated =
     'SIMULATE_ALL' in shared
       ? 'simulated: every answer is made up, whichever model is asked; set OPENAI_API_KEY and the like for real ones'

@@ -1,12 +1,15 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { DispatchedCall } from '../admission/dispatch-call.ts'
 import { type StartedCall, startCall } from '../admission/start-call.ts'
-import { parseChatRequest } from '../core/chat-request.ts'
+import { type ChatRequest, parseChatRequest } from '../core/chat-request.ts'
+import { inlineChars } from '../core/content-part.ts'
 import { ApiError } from '../core/errors.ts'
+import { mediaParts } from '../core/prompt-tokens.ts'
 import type { AppDependencies } from './app.ts'
 import type { StandardKey } from './plugins/authenticate.ts'
 import { ReplyCollector } from './reply-collector.ts'
 import { StreamWriter } from './stream-writer.ts'
+import { whenResponseCloses } from './when-response-closes.ts'
 
 /**
  * The one way a call is made, whoever asks: validate, start it with this key, relay its answer. `started` hears the
@@ -20,11 +23,36 @@ export async function answerCall(
   deps: AppDependencies,
   started?: (callId: string) => void,
 ): Promise<FastifyReply> {
-  const chat = parseChatRequest(body)
-  const incoming = { requestId: request.id, idempotencyKey: idempotencyKey(request), body }
+  const { bodyReservation: reservation, bodyBytes, exactJson } = request
+  // One that came in chunks was taken for the longest until now.
+  reservation?.shrink(bodyBytes)
+  const chat = parseChatRequest(body, exactJson)
+  // The request outlives the answer; its text shall not.
+  request.body = undefined
+  request.exactJson = undefined
+  refuseLongText(chat, bodyBytes, deps.limits.textBodyLimitBytes)
+  const incoming = {
+    requestId: request.id,
+    idempotencyKey: idempotencyKey(request),
+    // Requests whose schemas differ in what parsing loses are not the same.
+    body: { ...(body as object), ...exactJson },
+    bodyBytes,
+    reservation,
+  }
   const call = await startCall(chat, key, incoming, (figures) => request.noteRate(figures), deps)
   started?.(call.envelope.id)
   return chat.stream ? streamAnswer(call, request, reply, deps) : wholeAnswer(call, reply)
+}
+
+/** Media make a body long. What is left of one without them is text, and text is held, counted and scored. */
+function refuseLongText({ messages }: ChatRequest, bodyBytes: number, limitBytes: number): void {
+  if (bodyBytes <= limitBytes) return
+  const mediaBytes = mediaParts(messages).reduce((sum, part) => sum + inlineChars(part), 0)
+  if (bodyBytes - mediaBytes <= limitBytes) return
+  throw new ApiError(
+    'request_too_large',
+    `The request body may take ${limitBytes} bytes beside its media. Shorten the messages.`,
+  )
 }
 
 const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,255}$/
@@ -92,8 +120,6 @@ function clientGone({ raw }: FastifyReply, call: DispatchedCall): Promise<typeof
       call.hangUp()
       resolve(GONE)
     }
-    // It may have left while its call was admitted.
-    if (raw.closed || raw.destroyed) onClose()
-    else raw.once('close', onClose)
+    whenResponseCloses(raw, onClose)
   })
 }

@@ -4,13 +4,17 @@ import Fastify, { type FastifyInstance } from 'fastify'
 import type { Registry } from 'prom-client'
 import type { KeyCache } from '../accounts/key-cache.ts'
 import type { ProviderKeyStore } from '../accounts/provider-key-store.ts'
+import type { BodyBudgetLimits } from '../admission/body-budget.ts'
 import type { StartCallDependencies } from '../admission/start-call.ts'
 import type { TopUps } from '../billing/payments/create-top-ups.ts'
 import type { Reports } from '../billing/reports.ts'
+import type { ProviderKeyChecker } from '../catalog/check-provider-key.ts'
+import type { RateChangeTimes } from '../catalog/pricing-feed.ts'
 import type { CatalogSnapshot } from '../core/catalog.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { ProcessReport } from '../platform/process-report.ts'
-import type { CatalogQueue, EventsQueue, SettlementQueue } from '../platform/queues.ts'
+import type { CatalogQueue, EventsQueue, MailQueue, SettlementQueue } from '../platform/queues.ts'
+import type { Readiness } from '../platform/readiness.ts'
 import { adminRoutes } from './admin/admin-routes.ts'
 import type { OperatorServices } from './admin/operator-services.ts'
 import { consoleRoutes } from './console/console-routes.ts'
@@ -19,12 +23,15 @@ import { operatorKeyReader, operatorSessionRoutes } from './console/operator-ses
 import type { OfferKnowledge, OfferSwitches } from './offer-view.ts'
 import { answerErrors, answerUnroutable } from './plugins/answer-errors.ts'
 import { authenticate } from './plugins/authenticate.ts'
+import { boundConnections } from './plugins/bound-connections.ts'
 import { closeConnections } from './plugins/close-connections.ts'
+import { guardRequests } from './plugins/guard-requests.ts'
 import { measureRequests } from './plugins/measure-requests.ts'
 import { parseJson } from './plugins/parse-json.ts'
 import { accountSessions } from './plugins/session.ts'
 import { staticConsole } from './plugins/static-console.ts'
 import { traceRequests } from './plugins/trace-requests.ts'
+import { weighBodies } from './plugins/weigh-bodies.ts'
 import { adminOffers } from './routes/admin-offers.ts'
 import { adminProviders } from './routes/admin-providers.ts'
 import { healthRoutes } from './routes/health.ts'
@@ -36,10 +43,13 @@ import { topUpRoutes } from './routes/top-ups.ts'
 export interface AppDependencies extends StartCallDependencies {
   keys: KeyCache
   catalog: () => CatalogSnapshot
+  /** Since when models have their rates; rejects while PostgreSQL is away. */
+  rateTimes: (catalog: CatalogSnapshot) => Promise<RateChangeTimes>
   offers: OfferKnowledge & OfferSwitches
   settlementQueue: SettlementQueue
   eventsQueue: EventsQueue
   catalogQueue: CatalogQueue
+  mailQueue: MailQueue
   /** What customers may read of their calls and charges. */
   reports: Reports
   topUps: TopUps
@@ -47,16 +57,20 @@ export interface AppDependencies extends StartCallDependencies {
   operator: OperatorServices
   /** Clients' own keys at providers. */
   providerKeys: ProviderKeyStore
+  keyChecker: ProviderKeyChecker
   /** What the console's pages and their sessions need. */
   console: ConsoleServices
-  /** Rejects while a service the API needs is away. */
-  checkReady: () => Promise<void>
+  /** Whether calls can be taken right now. */
+  readiness: () => Promise<Readiness>
   /** Counts for Prometheus and for operators. */
   registry: Registry
   report: Pick<ProcessReport, 'finished' | 'traffic'>
   logger: Logger
-  limits: {
+  limits: BodyBudgetLimits & {
     bodyLimitBytes: number
+    textBodyLimitBytes: number
+    refusedRequestsPerMinute: number
+    refusedBytesPerMinute: number
     bodyTimeoutMs: number
     keepAliveMs: number
     slowClientBufferBytes: number
@@ -64,24 +78,34 @@ export interface AppDependencies extends StartCallDependencies {
     requestsPerMinute: number
     tokensPerMinute: number
     concurrentCalls: number
+    accountRequestsPerMinute: number
+    accountConcurrentCalls: number
     topUpMinUsd: string
     topUpMaxUsd: string
     trustedProxies: string[]
+    connectionsPerAddress: number
   }
 }
 
 const REQUEST_ID = /^[\x20-\x7e]{1,128}$/
 const PARAM_LENGTH_MAX = 512
+/** Of requests that are no call: the longest is a catalog. */
+const OTHER_BODY_LIMIT_BYTES = 8 * 1024 * 1024
 
 /** The HTTP API, ready to listen. Registration order is the order of a request's way. */
 export async function buildApp(deps: AppDependencies): Promise<FastifyInstance> {
   const app = Fastify({
     logger: false,
-    bodyLimit: deps.limits.bodyLimitBytes,
+    bodyLimit: OTHER_BODY_LIMIT_BYTES,
     requestTimeout: deps.limits.bodyTimeoutMs,
     trustProxy: deps.limits.trustedProxies.length > 0 ? deps.limits.trustedProxies : false,
     // Node swaps the two limits when the one for headers is longer, and would wait its minute for a body.
-    http: { connectionsCheckingInterval: 1_000, headersTimeout: deps.limits.bodyTimeoutMs },
+    http: {
+      connectionsCheckingInterval: 1_000,
+      headersTimeout: deps.limits.bodyTimeoutMs,
+      // Node would refuse a request without one with an empty body; guardRequests refuses it with ours.
+      requireHostHeader: false,
+    },
     genReqId: ({ headers }) => {
       const given = headers['x-request-id']
       return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID()
@@ -92,26 +116,35 @@ export async function buildApp(deps: AppDependencies): Promise<FastifyInstance> 
     clientErrorHandler: answerBrokenRequest,
     frameworkErrors: answerUnroutable,
   })
+  // Node would answer an expectation it does not know with an empty 417; it may be ignored as well (RFC 9110, 10.1.1).
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id)
   })
   await app.register(traceRequests)
+  await app.register(boundConnections, {
+    perAddress: deps.limits.connectionsPerAddress,
+    trustedProxies: deps.limits.trustedProxies,
+  })
   await app.register(closeConnections, { graceMs: deps.limits.shutdownGraceMs })
   await app.register(measureRequests, {
     registry: deps.registry,
     report: deps.report,
     pendingCalls: () => deps.dispatch.hub.size,
   })
+  await app.register(guardRequests)
   await app.register(answerErrors, { logger: deps.logger })
   await app.register(parseJson)
-  await app.register(healthRoutes, { checkReady: deps.checkReady })
+  await app.register(healthRoutes, { readiness: deps.readiness })
   await app.register(authenticate, {
     keys: deps.keys,
     limits: deps.limits,
     clock: deps.dispatch.clock,
     operatorKey: operatorKeyReader(deps),
+    publicUrl: deps.console.settings.publicUrl,
   })
   await app.register(accountSessions, { ...deps.console, ...deps.console.settings, logger: deps.logger })
+  await app.register(weighBodies, { limits: deps.limits })
   await app.register(queuesDashboard, deps)
   await app.register(adminRoutes, deps)
   await app.register(adminOffers, deps)
@@ -154,4 +187,6 @@ function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): 
     `HTTP/1.1 ${status}\r\ncontent-type: application/json; charset=utf-8\r\nx-request-id: ${requestId}\r\n` +
       `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
   )
+  // A client that keeps its side open would keep the connection.
+  socket.destroySoon()
 }

@@ -2,12 +2,16 @@ import type { FastifyRequest } from 'fastify'
 import type { KeyRecord } from '../accounts/key-cache.ts'
 import { ApiError } from '../core/errors.ts'
 import { type QueryParameters, readText } from '../core/usage-query.ts'
+import type { CallReader } from './call-view.ts'
 
 /** The key of a request that `requireKey` let through. */
 export function askingKey({ key }: FastifyRequest): KeyRecord {
   if (key === null) throw new Error('this route does not ask for a key')
   return key
 }
+
+/** As whom a key reads calls. */
+export const callReader = (key: KeyRecord): CallReader => (key.kind === 'admin' ? 'operator' : 'owner')
 
 /**
  * The account whose books are asked for: a key's own; admin keys name one by `account_id`. Throws ApiError

@@ -1,13 +1,22 @@
-import type { ListedCall } from '../billing/call-record-store.ts'
+import { type CallRecord, type ListedCall, ratesOf } from '../billing/call-record-store.ts'
+import { isAutoModel } from '../core/auto-model.ts'
+import type { OwnKeyFailureView } from '../core/console-api.ts'
 import type { CsvCell } from '../core/csv.ts'
-import { formatRate, formatUsd, picoUsd, picoUsdPerToken } from '../core/money.ts'
+import { formatUsd, picoUsd } from '../core/money.ts'
+import { ownKeyFailure } from '../core/own-key-state.ts'
+import { formatRates } from '../core/token-rates.ts'
+
+/** Who reads a call: its owner, or an operator, from whom nothing is hidden. */
+export type CallReader = 'owner' | 'operator'
 
 /**
- * A settled call as its owner sees it: everything that made its price, and nothing that names its target.
- * `model` is the one the answer named, so `auto` stays `auto`.
+ * A settled call: everything that made its price, and nothing that names its target. `model` is the one the answer
+ * named, so `auto` stays `auto`; where we chose the model, its rates and the provider key that served it would
+ * tell the owner which it was.
  */
-export function callView(call: ListedCall) {
-  const { promptRatePico, completionRatePico } = call
+export function callView(call: ListedCall, reader: CallReader) {
+  const isHidden = reader === 'owner' && isAutoModel(call.requestedModel)
+  const rates = ratesOf(call)
   return {
     id: call.id,
     object: 'generation',
@@ -20,23 +29,21 @@ export function callView(call: ListedCall) {
     finish_reason: call.finishReason,
     error_code: call.errorCode,
     byok: call.isByok,
-    provider_key_id: call.providerKeyId,
+    provider_key_id: isHidden ? null : call.providerKeyId,
+    duplicate_of: call.duplicateOf,
     usage: {
       prompt_tokens: call.promptTokens,
       completion_tokens: call.completionTokens,
       total_tokens: call.promptTokens + call.completionTokens,
+      ...(call.audioTokens > 0 && { audio_tokens: call.audioTokens }),
+      ...(call.imageTokens > 0 && { image_tokens: call.imageTokens }),
       source: call.usageSource,
     },
     cost_usd: formatUsd(picoUsd(call.chargePico)),
     rates:
-      promptRatePico === null || completionRatePico === null
+      isHidden || rates === null
         ? null
-        : {
-            prompt: formatRate(picoUsdPerToken(promptRatePico)),
-            completion: formatRate(picoUsdPerToken(completionRatePico)),
-            unit: 'usd_per_million_tokens',
-            version: call.rateVersion,
-          },
+        : { ...formatRates(rates), unit: 'usd_per_million_tokens', version: call.rateVersion },
     timings: {
       admitted_at: isoTime(call.admittedAt),
       finished_at: isoTime(call.finishedAt),
@@ -48,7 +55,21 @@ export function callView(call: ListedCall) {
   }
 }
 
+/** Whether the answer broke off and another attempt finished it without a seam. */
+export const isRescued = ({ attempts }: CallRecord): boolean =>
+  attempts.some(({ rescued }) => rescued === true)
+
 export type CallView = ReturnType<typeof callView>
+
+/** The client's own keys that were tried for a call and did not work, in order. */
+export function ownKeyFailures(call: CallRecord, reader: CallReader): OwnKeyFailureView[] {
+  const isHidden = reader === 'owner' && isAutoModel(call.requestedModel)
+  return call.attempts.flatMap(({ providerKeyId, outcome, httpStatus }) => {
+    const reason = providerKeyId === undefined ? null : ownKeyFailure(outcome, httpStatus)
+    if (providerKeyId === undefined || reason === null) return []
+    return [{ provider_key_id: isHidden ? null : providerKeyId, reason, http_status: httpStatus }]
+  })
+}
 
 /** The columns of an export of calls, each read off a view. */
 const CSV_COLUMNS: ReadonlyArray<readonly [name: string, read: (view: CallView) => CsvCell]> = [
@@ -72,6 +93,10 @@ const CSV_COLUMNS: ReadonlyArray<readonly [name: string, read: (view: CallView) 
   ['queued_ms', (view) => view.timings.queued_ms],
   ['first_token_ms', (view) => view.timings.first_token_ms],
   ['duration_ms', (view) => view.timings.duration_ms],
+  ['audio_tokens', (view) => view.usage.audio_tokens ?? 0],
+  ['image_tokens', (view) => view.usage.image_tokens ?? 0],
+  ['prompt_audio_rate_usd_per_million', (view) => view.rates?.prompt_audio ?? null],
+  ['prompt_image_rate_usd_per_million', (view) => view.rates?.prompt_image ?? null],
 ]
 
 export const CALL_CSV_HEAD: readonly string[] = CSV_COLUMNS.map(([name]) => name)

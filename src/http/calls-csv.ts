@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify'
 import type { ListedCall } from '../billing/call-record-store.ts'
 import { csvLine } from '../core/csv.ts'
 import type { CallCursor } from '../core/usage-query.ts'
-import { CALL_CSV_HEAD, callCsvCells, callView } from './call-view.ts'
+import { CALL_CSV_HEAD, type CallReader, callCsvCells, callView } from './call-view.ts'
 import { asCsv } from './report-format.ts'
 
 /** Calls read at a time. */
@@ -18,11 +18,16 @@ export type ReadPage = (after: CallCursor | null, limit: number) => Promise<List
  * Streams every call from the first page on, a page at a time and as fast as the client reads. When a page
  * cannot be read the connection breaks off, so that half an export does not look like a whole one.
  */
-export function streamCallsCsv(first: ListedCall[], readPage: ReadPage, reply: FastifyReply): FastifyReply {
+export function streamCallsCsv(
+  first: ListedCall[],
+  readPage: ReadPage,
+  reply: FastifyReply,
+  reader: CallReader,
+): FastifyReply {
   async function* lines(): AsyncGenerator<string> {
     yield csvLine(CALL_CSV_HEAD)
     for (let page = first; ; ) {
-      yield page.map((call) => csvLine(callCsvCells(callView(call)))).join('')
+      yield page.map((call) => csvLine(callCsvCells(callView(call, reader)))).join('')
       const last = page.at(-1)
       if (page.length < CSV_PAGE || !last) return
       page = await readPage(cursorOf(last), CSV_PAGE)

@@ -43,6 +43,7 @@ function offerView(
     upstream_model: offer.upstreamModel,
     shared: offer.shared && withheld === null,
     withheld,
+    priority: offer.priority,
     health: healthView(offer.id, health),
     last_minute: callCounts(figures.lastMinute),
     last_ten_minutes: callCounts(figures.lastTenMinutes),

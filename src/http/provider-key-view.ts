@@ -1,4 +1,5 @@
 import type { ProviderKey } from '../accounts/provider-key-store.ts'
+import { providerKeyStatus } from '../core/own-key-state.ts'
 
 /** A client's own provider key as its owner sees it; of the secret only its last characters. */
 export function providerKeyView(key: ProviderKey) {
@@ -9,7 +10,8 @@ export function providerKeyView(key: ProviderKey) {
     name: key.name,
     last4: key.last4,
     allow_fallback: key.allowFallback,
-    status: key.disabled ? 'disabled' : key.failingSince ? 'failing' : 'active',
+    status: providerKeyStatus(key),
+    accepted_at: key.acceptedAt?.toISOString() ?? null,
     failing_since: key.failingSince?.toISOString() ?? null,
     last_error: key.lastError,
     last_error_at: key.lastErrorAt?.toISOString() ?? null,

@@ -1,4 +1,4 @@
-import type { CallEnvelope } from '../core/call-job.ts'
+import type { AnswerEnvelope } from '../core/call-job.ts'
 import type { FrameBody } from '../core/frames.ts'
 import { renderCompletion } from '../core/render-reply.ts'
 import type { CallSink } from '../relay/pending-call.ts'
@@ -7,11 +7,11 @@ import { toApiError } from './frame-error.ts'
 /** Waits for the one answer of a non-streaming call. `body` resolves to the JSON text, or rejects with ApiError. */
 export class ReplyCollector implements CallSink {
   readonly body: Promise<string>
-  private readonly envelope: CallEnvelope
+  private readonly envelope: AnswerEnvelope
   private resolve!: (body: string) => void
   private reject!: (error: Error) => void
 
-  constructor(envelope: CallEnvelope) {
+  constructor(envelope: AnswerEnvelope) {
     this.envelope = envelope
     this.body = new Promise((resolve, reject) => {
       this.resolve = resolve

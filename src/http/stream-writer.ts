@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { CallEnvelope } from '../core/call-job.ts'
+import type { AnswerEnvelope } from '../core/call-job.ts'
 import { type ErrorCode, errorObject } from '../core/errors.ts'
 import { endsCall, type FrameBody } from '../core/frames.ts'
 import { ChunkRenderer, KEEP_ALIVE_COMMENT } from '../core/render-reply.ts'
@@ -7,7 +7,7 @@ import type { CallSink } from '../relay/pending-call.ts'
 import { toApiError } from './frame-error.ts'
 
 export interface StreamWriterOptions {
-  envelope: CallEnvelope
+  envelope: AnswerEnvelope
   response: ServerResponse
   requestId: string
   /** Writes status and headers; called once, right before the first byte of the body. */
@@ -106,6 +106,8 @@ export class StreamWriter implements CallSink {
         return this.renderer.error(errorObject(toApiError(body[1]), this.options.requestId))
       case 'reply':
       case 'takeover':
+      case 'from':
+      case 'caught-up':
         throw new Error(`a stream got a ${body[0]} frame`)
       default:
         return body satisfies never

@@ -17,6 +17,7 @@ export type SurfaceHandler =
   | 'pricing'
   | 'generations'
   | 'key'
+  | 'credits'
   | 'usage'
   | 'usage-calls'
   | 'provider-keys'
@@ -35,6 +36,7 @@ export const SURFACES: readonly Surface[] = [
   { method: 'GET', path: '/v1/models', status: 'Limited', handler: 'models' },
   { method: 'GET', path: '/v1/generations/:id', status: 'Limited', handler: 'generations' },
   { method: 'GET', path: '/v1/key', status: 'Limited', handler: 'key' },
+  { method: 'GET', path: '/v1/credits', status: 'Limited', handler: 'credits' },
   { method: 'GET', path: '/v1/usage', status: 'Limited', handler: 'usage' },
   { method: 'GET', path: '/v1/usage/calls', status: 'Limited', handler: 'usage-calls' },
   { method: 'GET', path: '/v1/provider-keys', status: 'Limited', handler: 'provider-keys' },

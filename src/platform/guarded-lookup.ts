@@ -8,7 +8,10 @@ export type ResolveName = (
   callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
 ) => void
 
-/** A name that resolves to no address that may be connected to. */
+/**
+ * A name that resolves to no address that may be connected to, or to none at all: whoever chose it is not told which,
+ * or could probe the names of the network that we are in.
+ */
 export class AddressRefused extends Error {
   override readonly name = 'AddressRefused'
 }
@@ -24,12 +27,15 @@ export function createGuardedLookup(
 ): LookupFunction {
   return (hostname, options, callback) => {
     resolve(hostname, { ...options, all: true }, (error, addresses) => {
-      if (error) return callback(error, [])
+      if (error) return callback(refused(hostname, error), [])
       const allowed = addresses.filter(({ address }) => isAllowed(address))
       const [first] = allowed
-      if (!first) return callback(new AddressRefused(`${hostname} has no public address`), [])
+      if (!first) return callback(refused(hostname), [])
       if (options.all) callback(null, allowed)
       else callback(null, first.address, first.family)
     })
   }
 }
+
+const refused = (hostname: string, cause?: Error): AddressRefused =>
+  new AddressRefused(`${hostname} has no public address`, { cause })

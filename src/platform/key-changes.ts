@@ -1,4 +1,4 @@
-import type { Redis } from './redis.ts'
+import { defineScript, type Redis, type RedisScript } from './redis.ts'
 import { KEYS_CHANNEL, KEYS_VERSION } from './redis-keys.ts'
 
 /** A change of one key, or of an account and so of all its keys. */
@@ -16,8 +16,22 @@ export interface KeyChangeMessage {
  * Throws when Redis is away; the change then stands but is not known everywhere, so announce it again.
  */
 export async function announceKeyChange(redis: Redis, change: KeyChange): Promise<void> {
-  const version = await redis.incr(KEYS_VERSION)
-  await redis.publish(KEYS_CHANNEL, JSON.stringify({ version, change } satisfies KeyChangeMessage))
+  await announceScript(redis)([KEYS_VERSION], [KEYS_CHANNEL, JSON.stringify(change)])
+}
+
+// Numbers a change and tells it in one step: announcements that overtook each other would look like lost ones.
+// KEYS 1 number of changes   ARGV 1 channel, 2 the change as JSON
+// Returns the number of listeners
+const ANNOUNCE = `
+local version = redis.call('INCR', KEYS[1])
+return redis.call('PUBLISH', ARGV[1], '{"version":' .. version .. ',"change":' .. ARGV[2] .. '}')`
+
+const scripts = new WeakMap<Redis, RedisScript>()
+
+function announceScript(redis: Redis): RedisScript {
+  const known = scripts.get(redis) ?? defineScript(redis, 'syAnnounceKeyChange', ANNOUNCE)
+  scripts.set(redis, known)
+  return known
 }
 
 /** Reads an announcement; null when it is not one. */

@@ -1,9 +1,19 @@
 import { type Logger, pino } from 'pino'
+import { sampleLines } from './sample-lines.ts'
 import { traceFields } from './tracing.ts'
 
 export type { Logger } from 'pino'
 
-/** Structured logs to standard output; keys, prompts and sealed bodies are redacted wherever they appear. */
+/** What failed, as one short line without a stack: for faults that hit every call alike. */
+export const causeOf = (error: unknown): string =>
+  (error instanceof Error ? error.message : String(error)).replace(/\s+/g, ' ').slice(0, CAUSE_LENGTH)
+
+const CAUSE_LENGTH = 200
+
+/**
+ * Structured logs to standard output; keys, prompts and sealed bodies are redacted wherever they appear, and warnings
+ * that repeat are sampled.
+ */
 export function createLogger(level: string, role: string): Logger {
   return pino({
     level,
@@ -24,6 +34,7 @@ export function createLogger(level: string, role: string): Logger {
       ],
       censor: '[redacted]',
     },
+    hooks: { logMethod: sampleLines() },
     mixin: traceFields,
     serializers: { err: pino.stdSerializers.err },
   })

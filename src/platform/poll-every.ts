@@ -1,6 +1,6 @@
 /**
  * Runs `poll` again and again, `everyMs` after the last run ended, so never twice at once. Of a row of
- * failures only the first is reported. Returns how to stop.
+ * failures the first is reported, and each that says something else than the one before. Returns how to stop.
  */
 export function pollEvery(
   everyMs: number,
@@ -8,7 +8,7 @@ export function pollEvery(
   onFailure: (error: unknown) => void,
 ): () => void {
   let stopped = false
-  let failing = false
+  let failure: string | null = null
   let timer: NodeJS.Timeout | undefined
   const next = () => {
     if (!stopped) timer = setTimeout(run, everyMs)
@@ -17,11 +17,12 @@ export function pollEvery(
     poll()
       .then(
         () => {
-          failing = false
+          failure = null
         },
         (error: unknown) => {
-          if (!failing && !stopped) onFailure(error)
-          failing = true
+          const said = error instanceof Error ? error.message : String(error)
+          if (said !== failure && !stopped) onFailure(error)
+          failure = said
         },
       )
       .finally(next)

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import { PrismaPg } from '@prisma/adapter-pg'
+import { Pool } from 'pg'
 import type { Logger } from 'pino'
+import { ANSWER_SLACK_MS, BoundedClient } from './postgres-client.ts'
 import { Prisma, PrismaClient } from './prisma-client/client.ts'
 
 /** A pooled client of the gateway's database. The owner ends it with `$disconnect()`. */
@@ -26,7 +28,8 @@ export interface PostgresOptions {
 export function createPostgres(options: PostgresOptions): Postgres {
   const { statementTimeoutMs = 10_000 } = options
   const adapter = new PrismaPg(
-    {
+    new Pool({
+      Client: BoundedClient,
       connectionString: options.databaseUrl,
       application_name: options.name,
       max: options.poolSize ?? 4,
@@ -34,11 +37,11 @@ export function createPostgres(options: PostgresOptions): Postgres {
       keepAlive: true,
       ...(statementTimeoutMs > 0 && {
         statement_timeout: statementTimeoutMs,
-        // The server may be gone without a word, and its own timeout with it.
-        query_timeout: statementTimeoutMs + 5_000,
+        query_timeout: statementTimeoutMs + ANSWER_SLACK_MS,
       }),
-    },
+    }),
     {
+      disposeExternalPool: true,
       // A fixed text is parsed and planned once a connection.
       statementNameGenerator: ({ sql }) => statementName(sql),
       onPoolError: (error) => options.logger?.warn({ err: error }, 'an idle postgres connection broke'),

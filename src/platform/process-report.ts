@@ -7,7 +7,7 @@ import type { ProcessView } from '../core/operator-api.ts'
 import { createAlarmOutbox } from './alarm-outbox.ts'
 import type { Logger } from './logger.ts'
 import { pollEvery } from './poll-every.ts'
-import type { Redis } from './redis.ts'
+import { isRefusedWrite, type Redis } from './redis.ts'
 import { PROCESSES, processKey } from './redis-keys.ts'
 import { createTrafficCounter, type TrafficCounter } from './traffic.ts'
 import { watchLogger } from './watch-logger.ts'
@@ -115,9 +115,11 @@ export function createProcessReport(
         if (failure) throw failure
       }
       goodbye = () => redis.pipeline().del(processKey(id)).zrem(PROCESSES, id).exec()
-      stopPolling = pollEvery(EVERY_MS, report, (error) =>
-        given.warn({ err: error }, 'this process could not report'),
-      )
+      stopPolling = pollEvery(EVERY_MS, report, (error) => {
+        if (isRefusedWrite(error))
+          logger.error({ alarm: 'redis-refuses-writes', err: error }, 'redis refuses writes')
+        else given.warn({ err: error }, 'this process could not report')
+      })
     },
     async stop() {
       stopPolling()

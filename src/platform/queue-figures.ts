@@ -11,24 +11,25 @@ export interface Queues {
 /** A charge that waits longer than this is late: a batch takes a tenth of a second. */
 const SETTLEMENT_LATE_MS = 5_000
 
-/** How full each queue is and how long its oldest job waits. Reads no job's data. Rejects while Redis is away. */
+/** How full each queue is and how long its oldest job waits, or the next by priority. Reads no job's data. Rejects while Redis is away. */
 export async function readQueues(redis: Redis, queues: Queues, nowMs: number): Promise<QueueView[]> {
   const read = async (
     name: QueueView['name'],
     queue: DispatchQueue | SettlementQueue | EventsQueue,
   ): Promise<QueueView> => {
-    const [counts, [oldest]] = await Promise.all([
+    const [counts, next] = await Promise.all([
       queue.getJobCounts('waiting', 'prioritized', 'active', 'delayed', 'failed'),
-      queue.getRanges(['waiting'], 0, 0, true),
+      Promise.all([queue.getRanges(['waiting'], 0, 0, true), queue.getRanges(['prioritized'], 0, 0, true)]),
     ])
-    const since = oldest === undefined ? null : await redis.hget(queue.toKey(oldest), 'timestamp')
+    const oldest = await Promise.all(next.flat().map((id) => redis.hget(queue.toKey(id), 'timestamp')))
+    const since = oldest.filter((timestamp) => timestamp !== null).map(Number)
     return {
       name,
       waiting: (counts.waiting ?? 0) + (counts.prioritized ?? 0),
       active: counts.active ?? 0,
       delayed: counts.delayed ?? 0,
       failed: counts.failed ?? 0,
-      oldest_waiting_ms: since === null ? null : Math.max(0, nowMs - Number(since)),
+      oldest_waiting_ms: since.length === 0 ? null : Math.max(0, nowMs - Math.min(...since)),
     }
   }
   return Promise.all([

@@ -1,4 +1,5 @@
-import type { DispatchQueue, SettlementQueue } from './queues.ts'
+import type { CallJobs } from './call-jobs.ts'
+import type { SettlementQueue } from './queues.ts'
 
 /** Which of some calls have a job, waiting or running, in either queue. */
 export type FindQueuedCalls = (callIds: readonly string[]) => Promise<Set<string>>
@@ -6,22 +7,43 @@ export type FindQueuedCalls = (callIds: readonly string[]) => Promise<Set<string
 /** With a longer backlog of settlements every call counts as queued: nothing may be swept then. */
 const BACKLOG_MAX = 10_000
 const UNFINISHED = ['waiting', 'active', 'delayed', 'prioritized'] as const
+/** A job may carry a hundred kilobytes: of those that were read only the ids are kept. */
+const JOBS_AT_ONCE = 50
+const CALLS_AT_ONCE = 1_000
 
 /**
- * Looks calls up in the queues: dispatch first, since a call's settlement is enqueued before its dispatch
- * job goes. Settlement jobs carry many calls each, so the whole backlog is read once.
+ * Looks calls up in the queues: dispatch first, since a call's settlement is enqueued before its dispatch job goes.
+ * Each look reads the whole backlog of settlements, so ask once for all the calls there are.
  */
-export function createFindQueuedCalls(dispatch: DispatchQueue, settlement: SettlementQueue): FindQueuedCalls {
+export function createFindQueuedCalls(
+  callJobs: Pick<CallJobs, 'exists'>,
+  settlement: SettlementQueue,
+): FindQueuedCalls {
   return async (callIds) => {
-    const states = await Promise.all(callIds.map((callId) => dispatch.getJobState(callId)))
-    const jobless = callIds.filter((_, index) => states[index] === 'unknown')
-    const queued = new Set(callIds.filter((_, index) => states[index] !== 'unknown'))
-    if (jobless.length === 0) return queued
-    if ((await settlement.getJobCountByTypes(...UNFINISHED)) > BACKLOG_MAX) return new Set(callIds)
-    const jobs = await settlement.getJobs([...UNFINISHED], 0, BACKLOG_MAX)
-    // A job that completed while it was read is gone from the answer; its calls are settled by then.
-    const waiting = new Set<string>(jobs.flatMap((job) => job?.data.records.map(({ id }) => id) ?? []))
-    for (const callId of jobless) if (waiting.has(callId)) queued.add(callId)
+    const queued = new Set<string>()
+    for (let start = 0; start < callIds.length; start += CALLS_AT_ONCE) {
+      const some = callIds.slice(start, start + CALLS_AT_ONCE)
+      const exist = await Promise.all(some.map((callId) => callJobs.exists(callId)))
+      for (const [index, callId] of some.entries()) if (exist[index]) queued.add(callId)
+    }
+    if (queued.size === callIds.length) return queued
+    const settling = await readSettlingCalls(settlement)
+    if (settling === null) return new Set(callIds)
+    for (const callId of callIds) if (settling.has(callId)) queued.add(callId)
     return queued
   }
+}
+
+/** Ids of the calls whose settlement waits or runs; null when there are too many to look. */
+export async function readSettlingCalls(settlement: SettlementQueue): Promise<Set<string> | null> {
+  // All ids in one step: jobs go from list to list meanwhile. One that is gone by then has settled its calls.
+  const jobIds = await settlement.getRanges([...UNFINISHED], 0, BACKLOG_MAX)
+  if (jobIds.length > BACKLOG_MAX) return null
+  const settling = new Set<string>()
+  for (let start = 0; start < jobIds.length; start += JOBS_AT_ONCE) {
+    const some = jobIds.slice(start, start + JOBS_AT_ONCE)
+    for (const job of await Promise.all(some.map((jobId) => settlement.getJob(jobId))))
+      for (const { id } of job?.data.records ?? []) settling.add(id)
+  }
+  return settling
 }

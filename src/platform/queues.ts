@@ -8,6 +8,7 @@ export const DISPATCH_QUEUE = 'dispatch'
 export const SETTLEMENT_QUEUE = 'settlement'
 export const EVENTS_QUEUE = 'events'
 export const CATALOG_QUEUE = 'catalog'
+export const MAIL_QUEUE = 'mail'
 
 export type DispatchQueue = Queue<CallJob>
 /** One job settles many calls. */
@@ -47,6 +48,30 @@ export function createCatalogQueue(connection: Redis): CatalogQueue {
   return withoutOutcry(new Queue(CATALOG_QUEUE, { connection, prefix: QUEUE_PREFIX }))
 }
 
+/** A message that verifies an account's email. Only the account's id: the link is made when the message is sent. */
+export interface MailJob {
+  accountId: string
+}
+
+export type MailQueue = Queue<MailJob>
+
+/** The queue of messages to send. */
+export function createMailQueue(connection: Redis): MailQueue {
+  return withoutOutcry(new Queue(MAIL_QUEUE, { connection, prefix: QUEUE_PREFIX }))
+}
+
+/** A message is tried this often, after 1, 2, 4 … seconds: for half an hour in all. */
+const MAIL_ATTEMPTS = 12
+
+/** Enqueues an account's message; one that still waits is the same message. */
+export async function enqueueVerificationMail(queue: MailQueue, accountId: string): Promise<void> {
+  await queue.add(
+    'verify-email',
+    { accountId },
+    { ...jobOptions(accountId), attempts: MAIL_ATTEMPTS, backoff: { type: 'exponential', delay: 1_000 } },
+  )
+}
+
 /** Has an errand done again and again, by one process of the fleet at a time. Saying so twice changes nothing. */
 export async function scheduleCatalogErrand(
   queue: CatalogQueue,
@@ -67,13 +92,14 @@ function withoutOutcry<T extends Queue>(queue: T): T {
   return queue
 }
 
-/** Enqueues a call under its own id; a repeated id is one job. */
+/** Enqueues a call under its own id; a repeated id is one job. `priority`: see src/core/queue-turn.ts. */
 export async function enqueueCall(
   queue: DispatchQueue,
   envelope: CallEnvelope,
-  sealedBody: string,
+  sealedBody: CallJob['sealedBody'],
+  priority: number,
 ): Promise<void> {
-  await queue.add('call', { envelope, sealedBody }, jobOptions(envelope.id))
+  await queue.add('call', { envelope, sealedBody }, { ...jobOptions(envelope.id), priority })
 }
 
 /**
@@ -85,9 +111,12 @@ export async function enqueueSettlements(
   records: SettlementRecord[],
 ): Promise<string> {
   const jobId = newId('settle')
-  await queue.add('settle', { records }, jobOptions(jobId))
+  await queue.add('settle', { records }, settlementJobOptions(jobId))
   return jobId
 }
+
+/** The options of a settlement job, as BullMQ stores them. */
+export const settlementJobOptions = (jobId: string) => ({ ...jobOptions(jobId), attempts: 0 })
 
 /** Enqueues the settlement of one call. */
 export async function enqueueSettlement(queue: SettlementQueue, record: SettlementRecord): Promise<void> {
@@ -124,7 +153,7 @@ export async function settlementJobsLeft(redis: Redis, jobIds: readonly string[]
  */
 export async function reviveCall(queue: DispatchQueue, job: CallJob, delayMs: number): Promise<boolean> {
   const { id } = job.envelope
-  await queue.add('call', job, { ...jobOptions(id), delay: delayMs })
+  await queue.add('revived', job, { ...jobOptions(id), delay: delayMs })
   return (await queue.getJobState(id)) === 'delayed'
 }
 

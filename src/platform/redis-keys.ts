@@ -20,6 +20,12 @@ export function accountKeys(accountId: string) {
     expiry: `${tag}:expiry`,
     /** The ledger version that `avail` was computed from. */
     ver: `${tag}:ver`,
+    /** Hash: sliding-window counter of requests, of all keys together. */
+    rate: `${tag}:rate`,
+    /** Sorted set: open calls of all keys by deadline, unix ms. */
+    open: `${tag}:open`,
+    /** Hash: bytes of the heavy bodies among them by call; those of ended calls too, until the next is admitted. */
+    bodies: `${tag}:bodies`,
     /** The epoch in which somebody loads the account; gone with the data of that epoch. */
     loading: `${tag}:loading`,
     /** Prefix of the keys of the account's API keys. */
@@ -35,6 +41,8 @@ export function apiKeyKeys(accountId: string, keyId: string, spendPeriod: string
     rate: `${tag}:rate`,
     /** Sorted set: open calls by deadline, unix ms. */
     open: `${tag}:open`,
+    /** Hash: as its account's. */
+    bodies: `${tag}:bodies`,
     /** What the key may still spend in this period, pico-USD. */
     left: `${tag}:left:${spendPeriod}`,
   }
@@ -55,6 +63,8 @@ export const replyChannel = (apiId: string): string => `${PREFIX}:reply:${apiId}
 
 /** Where every dispatch worker hears API instances. */
 export const CONTROL_CHANNEL = `${PREFIX}:control`
+/** Where one of them does. */
+export const controlChannel = (workerId: string): string => `${CONTROL_CHANNEL}:${workerId}`
 
 /** Where every API instance hears that keys or accounts changed, and the counter it polls. */
 export const KEYS_CHANNEL = `${PREFIX}:keys:changed`
@@ -62,6 +72,9 @@ export const KEYS_VERSION = `${PREFIX}:keys:version`
 
 /** Locks of jobs that one process in the fleet runs at a time. */
 export const lockKey = (job: string): string => `${PREFIX}:lock:${job}`
+
+/** When refunds and disputes are next reconciled with the rails, unix ms. */
+export const RETURNS_NEXT_AT = `${PREFIX}:payment-returns:next-at`
 
 /** What the fleet knows of offers' health. One hash tag, since its scripts touch several of these at once. */
 const HEALTH = `${PREFIX}:{health}`
@@ -84,20 +97,38 @@ export const healthProbe = (offerId: string): string => `${HEALTH}:probe:${offer
 /** Counters of attempts to sign in or up, by what they are counted by. */
 export const throttlePrefix = (name: string): string => `${PREFIX}:throttle:${name}`
 
+/** One hash tag, since one script counts an hour's budget and a day's networks together. */
+const FREE_CREDIT = `${PREFIX}:{free-credit}`
+/** What is left to give of the free credit of an hour since the epoch, pico-USD. */
+export const freeCreditBudgetKey = (hour: number): string => `${FREE_CREDIT}:left:${hour}`
+/** How many free credits a network was given on a day since the epoch. */
+export const freeCreditNetworkKey = (day: number, network: string): string =>
+  `${FREE_CREDIT}:network:${day}:${network}`
+
 /** Hash: calls and retries of the fleet by second. */
 export const RETRY_BUDGET = `${PREFIX}:retry-budget`
 
-/** What an account's Idempotency-Key stands for: a hash of fingerprint, call id and envelope. */
+/** Everything about Idempotency-Keys has one hash tag, since one script bounds what is kept for all accounts. */
+const IDEMPOTENCY = `${PREFIX}:{idem}`
+/** Hash: what an account's Idempotency-Key stands for, see src/admission/idempotency.ts. */
 export const idempotencyKey = (accountId: string, digest: string): string =>
-  `${PREFIX}:{${accountId}}:idem:${digest}`
-
+  `${IDEMPOTENCY}:record:${accountId}:${digest}`
 /** The sealed answer of a call that carried an Idempotency-Key. */
-export const keptReplyKey = (callId: string): string => `${PREFIX}:reply-kept:${callId}`
+export const keptReplyKey = (callId: string): string => `${IDEMPOTENCY}:answer:${callId}`
+/** Since when records are kept in this Redis, unix ms. Gone with its data. */
+export const IDEMPOTENCY_SINCE = `${IDEMPOTENCY}:since`
+/** Prefix of marks, one an account: records of it were dropped before their time. */
+export const IDEMPOTENCY_DROPPED = `${IDEMPOTENCY}:dropped:`
+/** Prefixes of the keys that count what is kept, see src/relay/bounded-entries.ts. */
+export const IDEMPOTENCY_RECORDS = `${IDEMPOTENCY}:records`
+export const IDEMPOTENCY_ANSWERS = `${IDEMPOTENCY}:answers`
 
 /** What operators watch. One hash tag, since each process writes its part in one pipeline. */
 const OPERATIONS = `${PREFIX}:{ops}`
 /** Sorted set: id of each process by the unix ms of its last report. */
 export const PROCESSES = `${OPERATIONS}:processes`
+/** Written to see whether Redis takes writes. */
+export const readinessKey = (apiId: string): string => `${OPERATIONS}:ready:${apiId}`
 /** The last report of one process, as JSON; gone when it says nothing for a while. */
 export const processKey = (processId: string): string => `${OPERATIONS}:process:${processId}`
 /** Hash: `<second of the minute>:<figure>` → count, of one minute since the epoch. */

@@ -1,5 +1,7 @@
 import { Redis, type RedisOptions } from 'ioredis'
 import type { Logger } from 'pino'
+import { StartError } from '../core/start-error.ts'
+import { enforceDeadlines, type RedisDeadlines } from './redis-deadlines.ts'
 
 export type { Redis } from 'ioredis'
 
@@ -9,23 +11,44 @@ export interface RedisClientOptions {
   /** Shown in CLIENT LIST. */
   name: string
   /**
-   * `fail-fast` for request paths: a command fails within about a second when Redis is away.
-   * `wait` for workers and subscribers: commands wait until it is back.
+   * `fail-fast` for request paths: a command fails within about two seconds when Redis hangs, within one when it is
+   * away, and at once while that lasts.
+   * `wait` for workers and subscribers: commands wait until it is back. A connection that went silent is made anew,
+   * and what was sent over it is sent again.
    */
   mode: 'fail-fast' | 'wait'
+  /** For clients of BullMQ workers: how long a read over a duplicate of this client blocks at most. */
+  blockingMs?: number
   logger?: Logger
 }
 
 const RECONNECT_MS = 100
-const FAIL_FAST_RETRIES = 5
 
-/** A Redis client that reconnects for as long as it lives. The caller owns it and quits it. */
-export function createRedis({ url, name, mode, logger }: RedisClientOptions): Redis {
+const DEADLINES: Record<RedisClientOptions['mode'], RedisDeadlines> = {
+  'fail-fast': { silenceMs: 2_000, awayMs: 600, idlePingMs: null },
+  // Longer: a command that is sent again may be done twice, which costs more than a while of waiting.
+  wait: { silenceMs: 10_000, awayMs: null, idlePingMs: 5_000 },
+}
+
+/** BullMQ blocks no longer. */
+const BLOCKING_MAX_MS = 10_000
+
+const URL_FORM = /^(?:rediss?|unix):\/\//
+
+/**
+ * A Redis client that reconnects for as long as it lives. The caller owns it and quits it. Throws for an address that
+ * is none of a single server.
+ */
+export function createRedis(given: RedisClientOptions): Redis {
+  const { url, name, mode, blockingMs = BLOCKING_MAX_MS, logger } = given
+  if (!URL_FORM.test(url)) throw new Error('REDIS_URL must begin with redis://, rediss:// or unix://')
+  const deadlines = DEADLINES[mode]
   const options: RedisOptions = {
     connectionName: name,
     // Constant and short: a reply channel must be back before a worker concludes that nobody listens.
     retryStrategy: () => RECONNECT_MS,
-    maxRetriesPerRequest: mode === 'wait' ? null : FAIL_FAST_RETRIES,
+    maxRetriesPerRequest: null,
+    connectTimeout: deadlines.silenceMs,
     enableReadyCheck: true,
     // While Redis loads its data a client would otherwise look away for a second or more.
     maxLoadingRetryTime: RECONNECT_MS,
@@ -34,6 +57,17 @@ export function createRedis({ url, name, mode, logger }: RedisClientOptions): Re
     ? new Redis({ ...options, path: url.slice('unix://'.length) })
     : new Redis(url, options)
   client.on('connect', () => sendOncePerTurn(client))
+  enforceDeadlines(client, deadlines)
+  // BullMQ reads blocking over a duplicate: silence is no sign there until the read is over.
+  client.duplicate = (override) => {
+    const duplicate = Redis.prototype.duplicate.call(client, override)
+    enforceDeadlines(duplicate, {
+      ...deadlines,
+      silenceMs: deadlines.silenceMs + blockingMs,
+      idlePingMs: null,
+    })
+    return duplicate
+  }
   let reported = false
   client.on('ready', () => {
     if (reported) logger?.info({ redis: name }, 'redis is back')
@@ -66,6 +100,13 @@ function sendOncePerTurn({ stream }: Redis): void {
   }) as typeof stream.write
 }
 
+/** How Redis says that it takes no writes: out of memory, a replica, a disk that fails, too few replicas. */
+const REFUSED_WRITE = /(?:^|[ -])(?:OOM|READONLY|MISCONF|NOREPLICAS) /
+
+/** Whether Redis is there and refused a command, or a script at its first write, because it takes no writes. */
+export const isRefusedWrite = (error: unknown): boolean =>
+  error instanceof Error && REFUSED_WRITE.test(error.message)
+
 /** A Lua script bound to a client; runs by EVALSHA, loaded on first use. */
 export type RedisScript = (keys: string[], args: Array<string | number>) => Promise<unknown>
 
@@ -76,12 +117,20 @@ export function defineScript(client: Redis, name: string, script: string): Redis
   return (keys, args) => run.call(client, keys.length, ...keys, ...args)
 }
 
-/** Checks the settings that safety rests on. Throws when eviction could drop balances; warns when a crash could. */
+/**
+ * Checks the settings that safety rests on. Throws for a Cluster or a Sentinel, and when eviction could drop balances;
+ * warns when a crash could.
+ */
 export async function checkRedisSettings(client: Redis, logger: Logger): Promise<void> {
-  const info = await client.info('memory', 'persistence')
+  const info = await client.info('server', 'memory', 'persistence', 'cluster')
+  const isCluster = /cluster_enabled:1/.test(info)
+  const mode = isCluster ? 'cluster' : (/redis_mode:(\S+)/.exec(info)?.[1] ?? 'standalone')
+  if (mode !== 'standalone') {
+    throw new StartError(`REDIS_URL must be the address of a single Redis server; this one runs as a ${mode}`)
+  }
   const policy = /maxmemory_policy:(\S+)/.exec(info)?.[1]
   if (policy !== 'noeviction') {
-    throw new Error(
+    throw new StartError(
       `Redis must run with maxmemory-policy noeviction, not ${policy}: eviction would drop balances and jobs`,
     )
   }

@@ -6,10 +6,14 @@ import {
   type KeyObject,
   randomFillSync,
 } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
 
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 const KEY_ID_BYTES = 6
+const DAY_MS = 86_400_000
+/** Keys of days that are kept derived. Provider keys and webhook secrets were sealed on any day. */
+const DAYS_KEPT = 256
 
 /**
  * Master keys, 32 bytes each. Everything is sealed and hashed under the first; what was sealed or hashed under
@@ -17,50 +21,95 @@ const KEY_ID_BYTES = 6
  */
 export type MasterKeys = readonly [current: Buffer, ...others: Buffer[]]
 
-/** Seals text with AES-256-GCM. What is sealed for one purpose does not open for another. */
+/**
+ * Seals text with AES-256-GCM. What is sealed for one purpose does not open for another. Every day (UTC) has a key of
+ * its own, because nonces are random: NIST SP 800-38D, 8.3, allows 2^32 seals under one key, which the whole fleet
+ * reaches within a day only beyond 49,000 seals a second.
+ */
 export interface Sealer {
-  /** `<master key's id>.<base64 of nonce ‖ ciphertext ‖ tag>`, bound to `context` (the id of what it belongs to). */
+  /** `<master key's id>.<days since 1970>.<base64 of nonce ‖ ciphertext ‖ tag>`, bound to `context` (the id of what it belongs to). */
   seal(text: string, context: string): string
   /** Throws when the box was altered, belongs to another context, or was sealed under a master key not given. */
   open(box: string, context: string): string
 }
 
-/** A sealer for one purpose under the master keys. */
-export function createSealer(masterKeys: MasterKeys, purpose: string): Sealer {
-  const keys = masterKeys.map((masterKey) => ({
-    id: masterKeyId(masterKey),
-    key: createSecretKey(deriveKey(masterKey, purpose)),
-  }))
+/** Seals into bytes as well, a third shorter: for what is long. */
+export interface ByteSealer extends Sealer {
+  /** `<master key's id>.<day>.` and then nonce ‖ ciphertext ‖ tag. */
+  sealBytes(text: string, context: string): Buffer
+  /** Throws as `open`. */
+  openBytes(box: Buffer, context: string): string
+}
+
+/** A sealer for one purpose under the master keys. `clock` gives unix milliseconds. */
+export function createSealer(
+  masterKeys: MasterKeys,
+  purpose: string,
+  clock: () => number = Date.now,
+): ByteSealer {
+  const keys = masterKeys.map((masterKey) => dayKeys(masterKey, purpose))
   const current = keys[0]!
+  const today = () => String(Math.floor(clock() / DAY_MS))
+  const keyOf = (id: string, day: string | null): KeyObject => {
+    const found = keys.find((known) => known.id === id)
+    if (!found) throw new Error('sealed under a master key that is not configured')
+    return found.keyOf(day)
+  }
   return {
-    seal: (text, context) => `${current.id}.${encrypt(current.key, text, context)}`,
+    seal(text, context) {
+      const day = today()
+      const sealed = Buffer.concat(encrypt(current.keyOf(day), text, context))
+      return `${current.id}.${day}.${sealed.toString('base64')}`
+    },
+    sealBytes(text, context) {
+      const day = today()
+      const name = Buffer.from(`${current.id}.${day}.`)
+      return Buffer.concat([name, ...encrypt(current.keyOf(day), text, context)])
+    },
+    openBytes(box, context) {
+      const afterId = box.indexOf('.')
+      const afterDay = box.indexOf('.', afterId + 1)
+      const day = box.toString('latin1', afterId + 1, afterDay)
+      return decrypt(keyOf(box.toString('latin1', 0, afterId), day), box.subarray(afterDay + 1), context)
+    },
     open(box, context) {
-      const dot = box.indexOf('.')
-      // The first boxes did not name their master key: each is tried, and the tag tells.
-      if (dot < 0)
-        return firstThatOpens(
-          keys.map(
-            ({ key }) =>
-              () =>
-                decrypt(key, box, context),
-          ),
-        )
-      const found = keys.find((known) => known.id === box.slice(0, dot))
-      if (!found) throw new Error('sealed under a master key that is not configured')
-      return decrypt(found.key, box.slice(dot + 1), context)
+      const parts = box.split('.', 3)
+      const sealed = Buffer.from(parts.pop()!, 'base64')
+      const [id, day] = parts
+      // The first boxes did not name their master key: each is tried, and the tag tells. Those after named no day.
+      if (id === undefined) {
+        const attempts = keys.map((known) => () => decrypt(known.keyOf(null), sealed, context))
+        return firstThatOpens(attempts)
+      }
+      return decrypt(keyOf(id, day ?? null), sealed, context)
     },
   }
 }
 
-function encrypt(key: KeyObject, text: string, context: string): string {
-  const nonce = nextNonce()
-  const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(context))
-  const sealed = [nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]
-  return Buffer.concat(sealed).toString('base64')
+/** The keys of one purpose under one master key, by day; null: the one from before keys were a day's. */
+function dayKeys(masterKey: Buffer, purpose: string) {
+  const derived = new LRUCache<string, KeyObject>({ max: DAYS_KEPT })
+  return {
+    id: masterKeyId(masterKey),
+    keyOf(day: string | null): KeyObject {
+      const name = day === null ? purpose : `${purpose}/${day}`
+      const known = derived.get(name)
+      if (known) return known
+      const key = createSecretKey(deriveKey(masterKey, name))
+      derived.set(name, key)
+      return key
+    },
+  }
 }
 
-function decrypt(key: KeyObject, box: string, context: string): string {
-  const bytes = Buffer.from(box, 'base64')
+/** Nonce, ciphertext and tag. */
+function encrypt(key: KeyObject, text: string, context: string): Buffer[] {
+  const nonce = nextNonce()
+  const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(context))
+  return [nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]
+}
+
+function decrypt(key: KeyObject, bytes: Buffer, context: string): string {
   if (bytes.length < NONCE_BYTES + TAG_BYTES) throw new Error('sealed text is too short')
   const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, NONCE_BYTES))
     .setAAD(Buffer.from(context))

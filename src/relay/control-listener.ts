@@ -1,14 +1,16 @@
 import type { ControlMessage } from '../core/frames.ts'
 import type { Redis } from '../platform/redis.ts'
-import { CONTROL_CHANNEL } from '../platform/redis-keys.ts'
+import { CONTROL_CHANNEL, controlChannel } from '../platform/redis-keys.ts'
 
-/** Hears what API instances tell workers. `subscriber` is a connection of its own. */
+/** Hears what API instances tell all workers, and this one. `subscriber` is a connection of its own. */
 export async function listenForControl(
   subscriber: Redis,
+  workerId: string,
   onMessage: (message: ControlMessage) => void,
 ): Promise<void> {
+  const channels = [CONTROL_CHANNEL, controlChannel(workerId)]
   subscriber.on('message', (channel, message) => {
-    if (channel === CONTROL_CHANNEL) onMessage(JSON.parse(message) as ControlMessage)
+    if (channels.includes(channel)) onMessage(JSON.parse(message) as ControlMessage)
   })
-  await subscriber.subscribe(CONTROL_CHANNEL)
+  await subscriber.subscribe(...channels)
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createKeyHasher } from '../../src/accounts/key-hash.ts'
-import { createKeyStore, type KeyStore, type NewKey } from '../../src/accounts/key-store.ts'
+import { createKeyStore, type KeyBounds, type KeyStore, type NewKey } from '../../src/accounts/key-store.ts'
 import { picoUsd } from '../../src/core/money.ts'
 import type { MasterKeys } from '../../src/platform/sealing.ts'
 import { openTestAccount, openTestBooks, type TestBooks } from '../helpers/billing.ts'
@@ -28,7 +28,12 @@ describe('the key store', () => {
 
   test('finds a key by its secret, with the state of its account', async () => {
     const { key, secret } = await keys.create(account, { ...PLAIN, name: 'backend', limitPico: picoUsd(5n) })
-    expect(await keys.findBySecret(secret)).toEqual({ ...key, providerKeys: [], accountState: 'active' })
+    expect(await keys.findBySecret(secret)).toEqual({
+      ...key,
+      accountLimits: { requestsPerMinute: null, concurrentCalls: null },
+      providerKeys: [],
+      accountState: 'active',
+    })
     expect(key).toMatchObject({ accountId: account, kind: 'standard', name: 'backend', limitPico: 5n })
   })
 
@@ -60,6 +65,21 @@ describe('the key store', () => {
     expect(await storeUnder(after, before).findBySecret(used.secret)).toMatchObject({ id: used.key.id })
     expect(await storeUnder(after).findBySecret(used.secret)).toMatchObject({ id: used.key.id })
     expect(await storeUnder(after).findBySecret(unused.secret)).toBeNull()
+  })
+
+  test('creations at the same time leave an account no more keys than it may have', async () => {
+    const busy = await openTestAccount(books.postgres, 1n)
+    const create = (bounds: KeyBounds) =>
+      Promise.all(Array.from({ length: 20 }, () => keys.createWithin(busy, PLAIN, bounds)))
+    const made = await create({ active: 5, inAll: 9 })
+    const created = made.flatMap((creation) => (creation.kind === 'created' ? [creation] : []))
+    expect(created).toHaveLength(5)
+    expect(new Set(made.map(({ kind }) => kind))).toEqual(new Set(['created', 'too-many-active']))
+    expect(await keys.findBySecret(created[0]!.secret)).toMatchObject({ accountId: busy })
+    for (const { key } of created) await keys.revoke(key.id, new Date())
+    const more = await create({ active: 5, inAll: 8 })
+    expect(more.filter(({ kind }) => kind === 'created')).toHaveLength(3)
+    expect(new Set(more.map(({ kind }) => kind))).toEqual(new Set(['created', 'too-many']))
   })
 
   test('a revoked key stays, with the time of its first revocation', async () => {

@@ -4,7 +4,7 @@ import { type AdmissionRequest, createAdmissionGate } from '../../src/admission/
 import { createHoldGate } from '../../src/billing/hold-gate.ts'
 import { type CallId, newId } from '../../src/core/ids.ts'
 import { createRedis, type Redis } from '../../src/platform/redis.ts'
-import { apiKeyKeys } from '../../src/platform/redis-keys.ts'
+import { accountKeys, apiKeyKeys } from '../../src/platform/redis-keys.ts'
 import { createTestRedis, type TestRedis } from '../helpers/services.ts'
 
 let server: TestRedis
@@ -39,6 +39,8 @@ function request(accountId: string, more: Partial<AdmissionRequest> = {}): Admis
     tokensPerMinute: 1_000_000_000,
     tokens: 30,
     concurrentCalls: 1_000_000,
+    accountRequestsPerMinute: 1_000_000,
+    accountConcurrentCalls: 1_000_000,
     allowancePeriod: null,
     ...more,
   }
@@ -53,6 +55,32 @@ async function funded(balancePico: bigint): Promise<string> {
 describe('the admission gate', () => {
   it('asks for the balance when Redis does not know it', async () => {
     expect(await admit(request(newId('acct')))).toMatchObject({ kind: 'balance-unknown' })
+  })
+
+  it('admits no call after its time, but knows one that it admitted before', async () => {
+    const accountId = await funded(1_000n)
+    const late = request(accountId, { admitBy: Date.now() - 1_000 })
+    expect(await admit(late)).toMatchObject({ kind: 'too-late' })
+    expect(await gate.figures(accountId)).toMatchObject({ availPico: 1_000n, heldPico: 0n })
+    const inTime = request(accountId, { admitBy: Date.now() + 60_000 })
+    expect(await admit(inTime)).toMatchObject({ kind: 'admitted' })
+    expect(await admit({ ...inTime, admitBy: Date.now() - 1_000 })).toMatchObject({ kind: 'admitted' })
+  })
+
+  it('weighs the bodies of open calls, whichever instance admits them, until they end', async () => {
+    const accountId = await funded(10_000n)
+    const heavy = (keyId: string, bytes: number) =>
+      request(accountId, { keyId, body: { bytes, keyMax: 100, accountMax: 150 } })
+    const first = heavy('key_1', 60)
+    expect(await admit(first)).toMatchObject({ kind: 'admitted' })
+    expect(await admit(heavy('key_1', 41))).toMatchObject({ kind: 'too-heavy', scope: 'key' })
+    expect(await admit(heavy('key_2', 91))).toMatchObject({ kind: 'too-heavy', scope: 'account' })
+    expect(await admit(heavy('key_2', 90))).toMatchObject({ kind: 'admitted' })
+    // A repeat of the first is the same call, and a light one weighs nothing.
+    expect(await admit(first)).toMatchObject({ kind: 'admitted' })
+    expect(await admit(request(accountId))).toMatchObject({ kind: 'admitted' })
+    await gate.endCall({ accountId, keyId: 'key_1', callId: first.callId, chargePico: 1n })
+    expect(await admit(heavy('key_1', 60))).toMatchObject({ kind: 'admitted' })
   })
 
   it('admits exactly as many concurrent calls as the balance affords', async () => {
@@ -133,8 +161,55 @@ describe('the admission gate', () => {
     const first = request(accountId, { concurrentCalls: 1 })
     expect((await admit(first)).kind).toBe('admitted')
     expect((await admit(request(accountId, { concurrentCalls: 1 }))).kind).toBe('too-many-open')
-    await gate.endCall(accountId, 'key_1', first.callId)
+    await gate.endCall({ accountId, keyId: 'key_1', callId: first.callId, chargePico: 0n })
     expect((await admit(request(accountId, { concurrentCalls: 1 }))).kind).toBe('admitted')
+  })
+
+  it('limits concurrent calls of an account over its keys, and frees the slot when a call ends or is settled', async () => {
+    const accountId = await funded(1_000n)
+    const ask = (keyId: string) => request(accountId, { keyId, accountConcurrentCalls: 2 })
+    const [first, second] = [ask('key_1'), ask('key_2')]
+    expect((await admit(first)).kind).toBe('admitted')
+    expect((await admit(second)).kind).toBe('admitted')
+    expect(await admit(ask('key_2'))).toMatchObject({ kind: 'too-many-open', scope: 'account' })
+    await gate.endCall({ accountId, keyId: 'key_1', callId: first.callId, chargePico: 10n })
+    expect((await admit(ask('key_3'))).kind).toBe('admitted')
+    expect(await admit(ask('key_1'))).toMatchObject({ kind: 'too-many-open', scope: 'account' })
+    await gate.apply(accountId, { balancePico: 990n, version: 2n }, [
+      { callId: second.callId, chargePico: 10n },
+    ])
+    expect((await admit(ask('key_1'))).kind).toBe('admitted')
+  })
+
+  it('takes the slots of a call again that Redis lost', async () => {
+    const accountId = await funded(1_000n)
+    const call = request(accountId, { accountConcurrentCalls: 1 })
+    await gate.restore({
+      ...call,
+      allowancePeriod: null,
+      completionLimit: 10,
+      deadlineAt: Date.now() + 60_000,
+      isOpen: true,
+    })
+    const another = () => admit(request(accountId, { keyId: 'key_2', accountConcurrentCalls: 1 }))
+    expect(await another()).toMatchObject({ kind: 'too-many-open', scope: 'account' })
+    await gate.endCall({ accountId, keyId: 'key_1', callId: call.callId, chargePico: 0n })
+    expect((await another()).kind).toBe('admitted')
+  })
+
+  it('limits requests per minute of an account over its keys, and names the limit that leaves fewer', async () => {
+    const accountId = await funded(1_000n)
+    const ask = (keyId: string, requestsPerMinute: number) =>
+      admit(request(accountId, { keyId, requestsPerMinute, accountRequestsPerMinute: 4 }))
+    expect((await ask('key_1', 3)).rate).toMatchObject({ limitRequests: 3, remainingRequests: 2 })
+    expect((await ask('key_2', 9)).rate).toMatchObject({ limitRequests: 4, remainingRequests: 2 })
+    expect((await ask('key_2', 9)).rate).toMatchObject({ limitRequests: 4, remainingRequests: 1 })
+    expect((await ask('key_1', 3)).rate).toMatchObject({ limitRequests: 4, remainingRequests: 0 })
+    expect(await ask('key_3', 9)).toMatchObject({ kind: 'rate-limited', scope: 'account' })
+    const own = await funded(1_000n)
+    const alone = () => admit(request(own, { requestsPerMinute: 1, accountRequestsPerMinute: 4 }))
+    expect((await alone()).kind).toBe('admitted')
+    expect(await alone()).toMatchObject({ kind: 'rate-limited', scope: 'key' })
   })
 
   it('keeps a key within its allowance and gives back what was not charged', async () => {
@@ -153,10 +228,63 @@ describe('the admission gate', () => {
     expect((await gate.figures(accountId)).availPico).toBe(9_870n)
   })
 
-  it('keeps avail = base − held through any order of holds, settlements, duplicates and late messages', async () => {
+  it('gives back what a call held beyond its charge as soon as it ends, once, and never raises a hold', async () => {
+    const accountId = await funded(1_000n)
+    const { left } = apiKeyKeys(accountId, 'key_1', 'total')
+    await redis.set(left, '500')
+    const call = request(accountId, { allowancePeriod: 'total' })
+    await admit(call)
+    const end = (chargePico: bigint) =>
+      gate.endCall({ accountId, keyId: 'key_1', callId: call.callId, chargePico })
+    const state = async () => ({ ...(await gate.figures(accountId)), left: await redis.get(left) })
+    const ended = { availPico: 970n, heldPico: 30n, version: 1n, left: '470' }
+    await end(30n)
+    expect(await state()).toEqual(ended)
+    for (const charge of [30n, 31n, 100n, 1_000n]) {
+      await end(charge)
+      expect(await state()).toEqual(ended)
+    }
+    const settled = { availPico: 970n, heldPico: 0n, version: 2n, left: '470' }
+    for (let time = 0; time < 2; time++) {
+      await gate.apply(accountId, { balancePico: 970n, version: 2n }, [
+        { callId: call.callId, chargePico: 30n },
+      ])
+      expect(await state()).toEqual(settled)
+    }
+    await end(0n)
+    expect(await state()).toEqual(settled)
+  })
+
+  it('shrinks the hold of a call that cost nothing to zero, exactly also beyond 2^53', async () => {
+    const balance = 9_007_199_254_740_993n * 1_000n
+    const accountId = await funded(balance)
+    const [free, paid] = [1n, 3n].map((more) => request(accountId, { amountPico: 2n ** 53n + more }))
+    await admit(free!)
+    await admit(paid!)
+    const end = (callId: CallId, chargePico: bigint) =>
+      gate.endCall({ accountId, keyId: 'key_1', callId, chargePico })
+    await end(free!.callId, 0n)
+    await end(paid!.callId, 2n ** 53n + 1n)
+    const heldPico = 2n ** 53n + 1n
+    expect(await gate.figures(accountId)).toEqual({ availPico: balance - heldPico, heldPico, version: 1n })
+  })
+
+  it('ends a call of an account that Redis has no balance of without making one up', async () => {
+    const accountId = await funded(1_000n)
+    const call = request(accountId)
+    await admit(call)
+    await redis.del(accountKeys(accountId).avail)
+    await gate.endCall({ accountId, keyId: 'key_1', callId: call.callId, chargePico: 10n })
+    expect(await gate.figures(accountId)).toEqual({ availPico: null, heldPico: 10n, version: 1n })
+    await gate.load(accountId, { balancePico: 1_000n, version: 1n })
+    expect(await gate.figures(accountId)).toMatchObject({ availPico: 990n, heldPico: 10n })
+  })
+
+  it('keeps avail = base − held through any order of holds, ends, settlements, duplicates and late messages', async () => {
     const step = fc.oneof(
       fc.record({ do: fc.constant('hold' as const), amount: fc.integer({ min: 1, max: 400 }) }),
       fc.record({ do: fc.constant('settle' as const), pick: fc.nat(), charge: fc.nat(100) }),
+      fc.record({ do: fc.constant('end' as const), pick: fc.nat(), charge: fc.nat(100) }),
       fc.record({ do: fc.constant('replay' as const), pick: fc.nat() }),
       fc.record({ do: fc.constant('credit' as const), amount: fc.integer({ min: 1, max: 500 }) }),
     )
@@ -177,6 +305,13 @@ describe('the admission gate', () => {
             if (kind !== 'admitted') continue
             open.push({ callId: ask.callId, amount: BigInt(one.amount) })
             heldPico += BigInt(one.amount)
+          } else if (one.do === 'end' && open.length > 0) {
+            const hold = open[one.pick % open.length]!
+            const chargePico = BigInt(one.charge)
+            await gate.endCall({ accountId, keyId: 'key_1', callId: hold.callId, chargePico })
+            if (chargePico >= hold.amount) continue
+            heldPico -= hold.amount - chargePico
+            hold.amount = chargePico
           } else if (one.do === 'settle' && open.length > 0) {
             const [hold] = open.splice(one.pick % open.length, 1)
             const charge = BigInt(one.charge) < hold!.amount ? BigInt(one.charge) : hold!.amount

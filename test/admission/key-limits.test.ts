@@ -92,6 +92,9 @@ async function limitedKey(limitReset: LimitReset, limitPico: bigint): Promise<Ke
     expiresAt: null,
     requestsPerMinute: null,
     concurrentCalls: null,
+    customerRequestsPerMinute: null,
+    customerConcurrentCalls: null,
+    accountLimits: { requestsPerMinute: null, concurrentCalls: null },
     providerKeys: [],
   }
 }

@@ -1,14 +1,14 @@
 import { pino } from 'pino'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { KeyRecord } from '../../src/accounts/key-cache.ts'
 import { createErrands } from '../../src/admission/errands.ts'
 import { createLimitNotice } from '../../src/admission/limit-notice.ts'
 import { allowancePeriod } from '../../src/core/allowance-period.ts'
 import { createRedis, type Redis } from '../../src/platform/redis.ts'
 import { openTestAccount, openTestBooks, type TestBooks } from '../helpers/billing.ts'
+import { eventually } from '../helpers/eventually.ts'
 import { createTestRedis, type TestRedis } from '../helpers/services.ts'
 
-const WITHIN = { timeout: 10_000, interval: 20 }
 const MAY_FIFTH = Date.UTC(2026, 4, 5, 12)
 const DAY_MS = 86_400_000
 
@@ -38,6 +38,9 @@ describe("the notice of a key's spending limit", () => {
     expiresAt: null,
     requestsPerMinute: null,
     concurrentCalls: null,
+    customerRequestsPerMinute: null,
+    customerConcurrentCalls: null,
+    accountLimits: { requestsPerMinute: null, concurrentCalls: null },
     providerKeys: [],
   })
   const noticer = (postgres = books.postgres) =>
@@ -51,7 +54,7 @@ describe("the notice of a key's spending limit", () => {
       const period = allowancePeriod('daily', day)
       for (let call = 0; call < 30; call += 1) instances[call % 3]!(key, period)
     }
-    await vi.waitFor(async () => expect(await eventsOf(key.accountId)).toHaveLength(2), WITHIN)
+    await eventually(async () => expect(await eventsOf(key.accountId)).toHaveLength(2))
     expect((await eventsOf(key.accountId)).map((event) => event.data)).toContainEqual({
       key_id: 'key_1',
       name: 'ci',
@@ -72,7 +75,7 @@ describe("the notice of a key's spending limit", () => {
       },
     })
     noticer(failing)(key, allowancePeriod('none', MAY_FIFTH))
-    await vi.waitFor(async () => expect(await eventsOf(key.accountId)).toHaveLength(1), WITHIN)
+    await eventually(async () => expect(await eventsOf(key.accountId)).toHaveLength(1))
     expect(failures).toBe(3)
     expect((await eventsOf(key.accountId))[0]?.data).toMatchObject({ resets_at: null })
   })

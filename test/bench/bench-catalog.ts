@@ -6,10 +6,14 @@ export const BENCH_MODELS = {
   plain: 'sim-words-20',
   /** The same after 50 ms. */
   delayed: 'sim-words-20.latency-50',
+  /** The same after a second. */
+  slow: 'sim-words-20.latency-1000',
   /** 40 tokens at 50 a second. */
   paced: 'sim-words-40.rate-50',
   /** 400 tokens as fast as they go, 4 a write. */
   burst: 'sim-words-400.burst-4',
+  /** Says what it was sent, and nothing of its usage, so that the gateway counts. */
+  'unmeasured-echo': 'sim-echo.missing-usage',
 } as const
 
 export type BenchModel = keyof typeof BENCH_MODELS

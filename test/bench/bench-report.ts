@@ -1,4 +1,6 @@
+import { FAIRNESS_RATIO_MAX, type Fairness } from './fairness.ts'
 import type { HotPathCounts } from './hot-path-counts.ts'
+import { type LoopStalls, STALL_MAX_MS } from './loop-stalls.ts'
 import type { Comparison } from './measurements.ts'
 import type { SettlementDrain } from './settlement-drain.ts'
 
@@ -6,6 +8,8 @@ export interface BenchReport {
   comparisons: Comparison[]
   /** Share of the machine that others took meanwhile, 0 to 1. */
   othersShare: number
+  fairness: Fairness
+  loopStalls: LoopStalls
   processorMicrosPerCall: Record<string, number>
   memoryBytes: Record<string, number>
   hotPath: HotPathCounts
@@ -37,13 +41,15 @@ export function renderReport(report: BenchReport): string {
       `${Math.round((report.memoryBytes[name] ?? 0) / 2 ** 20)} MB`,
     ]),
   ]
-  const { hotPath, settlement } = report
+  const { hotPath, settlement, fairness, loopStalls } = report
   const commands = hotPath.redisCommands
     .slice(0, MOST_COMMANDS)
     .map(({ command, perCall }) => `${command} ${perCall.toFixed(2)}`)
   return [
     columns(comparisons),
     columns(processes),
+    renderFairness(fairness),
+    renderLoopStalls(loopStalls),
     `Redis, one caller, settlement included: ${hotPath.redisCommandsPerCall.toFixed(1)} commands a call, ` +
       `${hotPath.redisScriptsPerCall.toFixed(1)} of them scripts (${hotPath.calls} calls)`,
     `  ${commands.join(', ')}`,
@@ -54,6 +60,23 @@ export function renderReport(report: BenchReport): string {
     `other processes took ${(100 * report.othersShare).toFixed(0)} % of this machine meanwhile`,
     `took ${report.seconds.toFixed(0)} s`,
   ].join('\n')
+}
+
+function renderLoopStalls({ api, dispatch }: LoopStalls): string {
+  const verdict = Math.max(api, dispatch) <= STALL_MAX_MS ? 'within' : 'BEYOND'
+  return (
+    `longest stall of an event loop under hostile load: API ${api.toFixed(0)} ms, ` +
+    `dispatch worker ${dispatch.toFixed(0)} ms, ${verdict} ${STALL_MAX_MS} ms`
+  )
+}
+
+function renderFairness({ aloneP99Ms, besideFloodP99Ms }: Fairness): string {
+  const ratio = besideFloodP99Ms / aloneP99Ms
+  return (
+    `a quiet account beside a flooding one: p99 ${figure(aloneP99Ms, 'ms')} alone, ` +
+    `${figure(besideFloodP99Ms, 'ms')} beside it, ratio ${ratio.toFixed(2)} ` +
+    `(${ratio <= FAIRNESS_RATIO_MAX ? 'within' : 'BEYOND'} ${FAIRNESS_RATIO_MAX})`
+  )
 }
 
 function figure(value: number, unit: Comparison['unit']): string {

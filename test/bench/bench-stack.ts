@@ -23,6 +23,9 @@ export interface BenchStack {
   apiPort: number
   providerPort: number
   apiKey: string
+  /** A key of another account. */
+  quietApiKey: string
+  metricsPorts: Record<'api' | 'dispatch', number>
   databaseUrl: string
   redisTcpUrl: string
   /** Process ids by name. */
@@ -55,7 +58,7 @@ export async function startBenchStack(guard: ProcessGuard, log: (line: string) =
     await createDatabase(postgres.adminUrl, postgres.url)
     await applyMigrations({ databaseUrl: postgres.url, directory: join(ROOT, 'prisma', 'migrations') })
     const program = await findRedisProgram(cacheFolders(join(ROOT, '.data'), process.env), log)
-    const redis = await prepareEmbeddedRedis({ program, folder: dataDir, durable: true })
+    const redis = await prepareEmbeddedRedis({ program, folder: dataDir, durable: true, tcp: true })
     await start(redis.plan, 'services')
 
     const ports = await takePorts()
@@ -75,6 +78,8 @@ export async function startBenchStack(guard: ProcessGuard, log: (line: string) =
       REQUESTS_PER_MINUTE: NO_LIMIT,
       TOKENS_PER_MINUTE: NO_LIMIT.padEnd(13, '0'),
       CONCURRENT_CALLS: NO_LIMIT,
+      ACCOUNT_REQUESTS_PER_MINUTE: NO_LIMIT,
+      ACCOUNT_CONCURRENT_CALLS: NO_LIMIT,
     }
     const metrics = (port: number) => ({ host: '127.0.0.1', port })
     await start(simulatedProvidersPlan(ROOT, environment, ports.provider), 'sessions')
@@ -93,9 +98,11 @@ export async function startBenchStack(guard: ProcessGuard, log: (line: string) =
     return {
       apiPort: ports.api,
       providerPort: ports.provider,
-      apiKey: await createKey(operate),
+      metricsPorts: { api: ports.apiMetrics, dispatch: ports.dispatchMetrics },
+      apiKey: await createKey(operate, 'bench'),
+      quietApiKey: await createKey(operate, 'quiet'),
       databaseUrl: postgres.url,
-      redisTcpUrl: redis.tcpUrl,
+      redisTcpUrl: redis.tcpUrl ?? redis.url,
       processes: new Map(running.map(({ name, process }) => [name, process.pid])),
       operate,
       stop: async () => {
@@ -119,13 +126,14 @@ async function takePorts() {
   }
 }
 
-async function createKey(operate: BenchStack['operate']): Promise<string> {
+/** A key of an account of its own. */
+async function createKey(operate: BenchStack['operate'], name: string): Promise<string> {
   const account = await operate(
     'admin',
     'account',
     'create',
     '--email',
-    'bench@switchyard.local',
+    `${name}@switchyard.local`,
     '--credit',
     '1000000',
   )
@@ -136,7 +144,7 @@ async function createKey(operate: BenchStack['operate']): Promise<string> {
     '--account',
     String(account.account_id),
     '--name',
-    'bench',
+    name,
     '--rpm',
     NO_LIMIT,
     '--concurrency',

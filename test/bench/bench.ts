@@ -8,8 +8,10 @@ import { startProcessGuard } from '../../src/dev/processes/process-guard.ts'
 import { listenForStop } from '../../src/dev/processes/stop-request.ts'
 import { type BenchReport, renderReport } from './bench-report.ts'
 import { type BenchStack, startBenchStack } from './bench-stack.ts'
+import { measureFairness } from './fairness.ts'
 import { countHotPath } from './hot-path-counts.ts'
 import { type LoadRunner, startLoadRunner } from './load-runner.ts'
+import { measureLoopStalls } from './loop-stalls.ts'
 import {
   type Bench,
   makeSomeCalls,
@@ -57,13 +59,17 @@ async function measure(bench: Bench): Promise<BenchReport> {
     ...(await measureSteadyRate(bench)),
     ...(await measureStreams(bench)),
   ])
+  const fairness = await measureFairness(bench)
   const processorMicrosPerCall = await measureProcessorTime(bench)
   const memoryBytes = await measureMemory(bench)
+  const loopStalls = await measureLoopStalls(bench)
   const settlement = await waitForSettlement(bench.stack.databaseUrl)
   const audit = await auditOf(bench.stack)
   return {
     comparisons,
     othersShare: others,
+    fairness,
+    loopStalls,
     processorMicrosPerCall,
     memoryBytes,
     hotPath,

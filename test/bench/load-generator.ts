@@ -31,10 +31,12 @@ export async function generateLoad(scenario: Scenario): Promise<LoadResult> {
   }
 
   if (scenario.load.kind === 'callers') {
-    const caller = async () => {
+    const { callers, startOverMs = 0 } = scenario.load
+    const caller = async (index: number) => {
+      if (startOverMs > 0) await delay((startOverMs * index) / callers)
       while (performance.now() < meter.endsAt) await call()
     }
-    await Promise.all(Array.from({ length: scenario.load.callers }, caller))
+    await Promise.all(Array.from({ length: callers }, (_, index) => caller(index)))
   } else {
     await pace(scenario.load.callsPerSecond, meter.endsAt, () => {
       if (idle.length > 0 || open.length < MAX_CONNECTIONS) return call()

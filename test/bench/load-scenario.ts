@@ -11,8 +11,11 @@ export interface Target {
 
 export interface Scenario {
   target: Target
-  /** `callers`: each sends its next call when the last is answered. `paced`: calls at a fixed rate, come what may. */
-  load: { kind: 'callers'; callers: number } | { kind: 'paced'; callsPerSecond: number }
+  /**
+   * `callers`: each sends its next call when the last is answered; they begin one after another over `startOverMs`,
+   * absent: at once. `paced`: calls at a fixed rate, come what may.
+   */
+  load: { kind: 'callers'; callers: number; startOverMs?: number } | { kind: 'paced'; callsPerSecond: number }
   durationMs: number
   /** Not measured, before the measured time. */
   warmUpMs: number

@@ -82,6 +82,32 @@ test('a repetition after the acknowledgement opens a new alarm; the old one stay
   expect(await store.page({ openOnly: false, after: null, limit: 10 })).toHaveLength(1)
 })
 
+test('text that PostgreSQL cannot hold, and numbers beyond its own, are stored as what it can', async () => {
+  const half = '\u{1F600}'.slice(0, 1)
+  await raise({
+    subject: `cut ${half}`,
+    message: `a\0b${half}`,
+    fields: { [`name${half}`]: `\0${half}`, plain: 1 },
+  })
+  await raise({ subject: 'often', count: 2_147_483_647 })
+  await raise({ subject: 'often', count: 2_147_483_647 })
+  await raise({ subject: 'never', firstAt: Number.MAX_SAFE_INTEGER })
+  await raise({ subject: 'behind' })
+  const store = createAlarmStore(postgres)
+  expect(await store.takeOver(redis, 100)).toBe(5)
+  expect(await store.takeOver(redis, 100)).toBe(0)
+  const alarms = await openOnes()
+  expect(alarms.map(({ subject, count }) => [subject, count]).sort()).toEqual([
+    ['behind', 1],
+    ['cut \uFFFD', 1],
+    ['often', 2_147_483_647],
+  ])
+  expect(alarms.find(({ subject }) => subject.startsWith('cut'))).toMatchObject({
+    message: 'a\uFFFDb\uFFFD',
+    fields: { 'name\uFFFD': '\uFFFD\uFFFD', plain: 1 },
+  })
+})
+
 test('what cannot be read as an alarm does not hold up those behind it', async () => {
   await redis.xadd(ALARMS, '*', 'alarm', '{broken')
   await redis.xadd(ALARMS, '*', 'other', 'field')

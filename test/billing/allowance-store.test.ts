@@ -7,14 +7,24 @@ import { createAdmissionGate } from '../../src/admission/admission-gate.ts'
 import { auditAllowances } from '../../src/billing/allowance-audit.ts'
 import { type AllowanceStore, createAllowanceStore } from '../../src/billing/allowance-store.ts'
 import { createHoldGate, type HoldGate } from '../../src/billing/hold-gate.ts'
-import { createSettlementStore, type SettlementStore } from '../../src/billing/settlement-store.ts'
+import {
+  createSettlementStore,
+  type SettlementOutcome,
+  type SettlementStore,
+} from '../../src/billing/settlement-store.ts'
 import { createSpendStore, type SpendStore } from '../../src/billing/spend-store.ts'
 import { type AllowancePeriod, allowancePeriod } from '../../src/core/allowance-period.ts'
 import { type CallId, newCallId, newId } from '../../src/core/ids.ts'
 import { picoUsd } from '../../src/core/money.ts'
 import { createRedis, type Redis } from '../../src/platform/redis.ts'
 import { apiKeyKeys } from '../../src/platform/redis-keys.ts'
-import { openTestAccount, openTestBooks, settlementOf, type TestBooks } from '../helpers/billing.ts'
+import {
+  openTestAccount,
+  openTestBooks,
+  settlementOf,
+  type TestBooks,
+  unservedSettlementOf,
+} from '../helpers/billing.ts'
 import { createTestRedis, type TestRedis } from '../helpers/services.ts'
 
 const TOTAL = allowancePeriod('none', 0)
@@ -70,6 +80,8 @@ async function limitedKey(limitPico: bigint, period: AllowancePeriod = TOTAL) {
         tokensPerMinute: 1_000_000_000,
         tokens: 1,
         concurrentCalls: 1_000_000,
+        accountRequestsPerMinute: 1_000_000,
+        accountConcurrentCalls: 1_000_000,
         allowancePeriod: period.id,
       }),
     /** Settles a call of 50 pico-USD in the books, and returns how the gate is told. */
@@ -100,6 +112,26 @@ async function storedKeys(limits: bigint[]) {
 }
 
 describe('the allowance of a key', () => {
+  it('is right after a call is charged whose hold had been given back whole', async () => {
+    const { key, hold, settle, left } = await limitedKey(1_000n)
+    const id = newCallId()
+    await allowances.load(key, TOTAL)
+    await hold(id)
+    const record = { id, keyId: key.keyId, admittedAt: 999 }
+    const tell = async ({ accounts }: SettlementOutcome) => {
+      for (const { accountId, released, ...ledger } of accounts) await gate.apply(accountId, ledger, released)
+    }
+    await tell(await settlements.settle([unservedSettlementOf(key.accountId, record)]))
+    expect(await left()).toBe(1_000n)
+    const { superseded, ...outcome } = await settlements.settle([settlementOf(key.accountId, record)])
+    await tell({ superseded, ...outcome })
+    for (const call of superseded) await gate.forgetAllowances(call.accountId, call.keyId, call.admittedAt)
+    await allowances.load(key, TOTAL)
+    expect(await left()).toBe(950n)
+    await (await settle(newCallId()))()
+    expect(await gate.figures(key.accountId)).toMatchObject({ availPico: BALANCE - 100n, heldPico: 0n })
+  })
+
   it('is its limit less what it spent in the period, and expires after it', async () => {
     const period = allowancePeriod('daily', Date.UTC(2035, 4, 5, 12))
     const { key, settle, left, leftKey } = await limitedKey(1_000n, period)

@@ -1,6 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { toListedCall } from '../../src/billing/call-record-store.ts'
 import { auditLedger } from '../../src/billing/ledger-audit.ts'
+import { createMarginStore } from '../../src/billing/margin-store.ts'
+import { operatorCall } from '../../src/billing/operator-call.ts'
 import { createSettlementStore, type SettlementStore } from '../../src/billing/settlement-store.ts'
+import { formatUsd, picoUsd } from '../../src/core/money.ts'
 import {
   failedSettlementOf,
   openTestAccount,
@@ -100,14 +104,15 @@ describe('the settlement store', () => {
     ])
   })
 
-  test('keeps the first record of a call that stands twice in a batch', async () => {
+  test('keeps the first record of a served call that stands twice in a batch', async () => {
     const account = await openTestAccount(books.postgres, 1_000n)
     const charged = settlementOf(account)
-    const released = failedSettlementOf(account, { id: charged.id })
-    await store.settle([released, charged])
+    const nothing = { promptTokens: 0, completionTokens: 0 }
+    const free = settlementOf(account, { id: charged.id, usage: nothing, chargePico: '0' })
+    await store.settle([free, charged])
     expect(await balanceOf(account)).toMatchObject({ balancePico: 1_000n })
-    const { status } = await books.postgres.callRecord.findUniqueOrThrow({ where: { id: charged.id } })
-    expect(status).toBe('failed')
+    const { promptTokens } = await books.postgres.callRecord.findUniqueOrThrow({ where: { id: charged.id } })
+    expect(promptTokens).toBe(0)
   })
 
   test('keeps everything a charge can be recomputed from', async () => {
@@ -132,6 +137,51 @@ describe('the settlement store', () => {
       [`customer:${account}`, -50n],
       ['revenue', 50n],
     ])
+  })
+
+  test('a charge with audio at a rate of its own is recomputed from its record, as is what it cost us', async () => {
+    const account = await openTestAccount(books.postgres, 1_000n)
+    const { served } = settlementOf(account)
+    const now = Date.now()
+    const call = settlementOf(account, {
+      served: {
+        ...served!,
+        rate: { prompt: '1', completion: '2', promptAudio: '4' },
+        cost: { prompt: '1', completion: '1', promptAudio: '3' },
+      },
+      usage: { promptTokens: 10, completionTokens: 20, audioTokens: 6, imageTokens: 1 },
+      // 3 of text, 1 of images at the prompt rate, 6 of audio, 20 of the completion.
+      chargePico: String(3 + 1 + 6 * 4 + 20 * 2),
+      admittedAt: now,
+      claimedAt: now,
+      firstTokenAt: now,
+      finishedAt: now,
+    })
+    await store.settle([call])
+    const record = await books.postgres.callRecord.findUniqueOrThrow({ where: { id: call.id } })
+    expect(record).toMatchObject({
+      audioTokens: 6,
+      imageTokens: 1,
+      promptAudioRatePico: 4n,
+      promptImageRatePico: null,
+      promptAudioCostPico: 3n,
+    })
+    const brokenChecks = async () =>
+      (await auditLedger(books.postgres)).checks
+        .filter(({ discrepancies }) => discrepancies.some(({ subject }) => subject === call.id))
+        .map(({ name }) => name)
+    expect(await brokenChecks()).toEqual([])
+    const costPico = BigInt(4 + 6 * 3 + 20)
+    const range = { fromMs: now - 60_000, toMs: now + 60_000 }
+    const margin = await createMarginStore(books.postgres).margin(range, 'model', 10)
+    expect(margin?.total).toMatchObject({ calls: 1n, costPico })
+    const view = operatorCall(toListedCall(record))
+    expect(view).toMatchObject({ audio_tokens: 6, cost_usd: formatUsd(picoUsd(costPico)) })
+    await books.postgres.callRecord.update({ where: { id: call.id }, data: { audioTokens: 5 } })
+    expect(await brokenChecks()).toEqual([
+      'a charge is tokens times rates, and a failed call or a duplicate costs nothing',
+    ])
+    await books.postgres.callRecord.update({ where: { id: call.id }, data: { audioTokens: 6 } })
   })
 
   test('a failed call is recorded, costs nothing and leaves the ledger alone', async () => {
@@ -245,6 +295,6 @@ describe('the settlement store', () => {
   })
 
   test('a batch of nothing is nothing', async () => {
-    expect(await store.settle([])).toEqual({ accounts: [], quarantined: [] })
+    expect(await store.settle([])).toEqual({ accounts: [], quarantined: [], superseded: [] })
   })
 })

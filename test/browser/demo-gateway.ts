@@ -1,6 +1,6 @@
-import type { PricingFeed } from '../../src/catalog/pricing-feed.ts'
 import type { CreatedKey, SessionView } from '../../src/core/console-api.ts'
 import { parseRate } from '../../src/core/money.ts'
+import type { PricingFeed } from '../../src/core/pricing-feed-view.ts'
 import { startSimulatedProviders } from '../../src/dev/simulated-providers/start-simulated-providers.ts'
 import { ask } from '../helpers/chat-client.ts'
 import { type ConsoleClient, consoleClient } from '../helpers/console-client.ts'

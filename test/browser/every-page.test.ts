@@ -58,6 +58,7 @@ describe('a page for everyone is accessible and loads from this host alone:', ()
     ['/docs', 'Docs'],
     ['/sign-in', 'Sign in'],
     ['/sign-up', 'Create an account'],
+    ['/verify', 'Verify your address'],
   ])('%s', (path, title) => expectGoodPage(guest, stack.url + path, title), TEST_TIMEOUT_MS)
 })
 

@@ -37,7 +37,7 @@ export async function untilLoaded(page: Page): Promise<void> {
 export async function untilStill(page: Page): Promise<void> {
   const running = () =>
     page.evaluate('document.getAnimations().filter((one) => one instanceof CSSTransition).length')
-  await expect.poll(running, { timeout: 5_000 }).toBe(0)
+  await expect.poll(running, { timeout: 10_000 }).toBe(0)
 }
 
 /** Goes to a page of the account by its navigation, which is a menu on a phone. */
@@ -75,6 +75,6 @@ export async function expectToFit(page: Page): Promise<void> {
   const excess = () =>
     page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')
   await expect
-    .poll(excess, { timeout: 2_000, message: `${page.url()} is wider than the window` })
+    .poll(excess, { timeout: 10_000, message: `${page.url()} is wider than the window` })
     .toBeLessThanOrEqual(0)
 }

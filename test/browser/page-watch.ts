@@ -24,6 +24,8 @@ const FAILED_TO_LOAD = /^Failed to load resource: the server responded with a st
 const REPORT_VIOLATIONS = `document.addEventListener('securitypolicyviolation', (event) =>
   reportPolicyViolation('the policy forbids ' + event.violatedDirective + ' ' + event.blockedURI))`
 const GONE = /No data found|No resource with given identifier|has been closed/
+/** Named after their content, so that one reading tells all. */
+const STATIC_FILES = '/assets/'
 const NO_BODY = new Set([204, 301, 302, 303, 304, 307, 308])
 
 /** Watches a page from before its first request. */
@@ -32,6 +34,7 @@ export async function watchPage(page: Page, origin: string): Promise<PageWatch> 
   const refusals: Array<string | RegExp> = []
   const received: Array<Promise<Received>> = []
   const answered: string[] = []
+  const filesRead = new Set<string>()
 
   page.on('request', (request) => {
     const url = new URL(request.url())
@@ -41,7 +44,12 @@ export async function watchPage(page: Page, origin: string): Promise<PageWatch> 
   page.on('response', (response) => {
     if (response.status() >= 400) answered.push(`${placeOf(response)} ${response.status()}`)
   })
-  page.on('requestfinished', (request) => received.push(readAnswer(request)))
+  page.on('requestfinished', (request) => {
+    const { pathname } = new URL(request.url())
+    if (pathname.startsWith(STATIC_FILES) && filesRead.has(pathname)) return
+    filesRead.add(pathname)
+    received.push(readAnswer(request))
+  })
   page.on('console', (message) => {
     if (message.type() === 'error' && !FAILED_TO_LOAD.test(message.text()))
       problems.push(`on the console: ${message.text()}`)

@@ -45,8 +45,17 @@ describe('the built-in catalog', () => {
     ['ai21/jamba-large-1.7', '2', '8', 256_000],
   ])('lists %s at %s and %s, with %i tokens', (id, prompt, completion, contextLength) => {
     const model = byId.get(id)
-    expect(model?.list_price).toEqual({ prompt, completion })
+    expect(model?.list_price).toMatchObject({ prompt, completion })
     expect(model?.context_length).toBe(contextLength)
+  })
+
+  test.each([
+    ['google/gemini-2.5-flash', '1'],
+    ['google/gemini-2.5-flash-lite', '0.3'],
+    ['google/gemini-2.5-pro', undefined],
+    ['gpt-4o', undefined],
+  ])('lists audio of %s at %s', (id, audio) => {
+    expect(byId.get(id)?.list_price.prompt_audio).toBe(audio)
   })
 
   test('has more than 600 chat models of more than 50 makers, many open weights with many offers', () => {

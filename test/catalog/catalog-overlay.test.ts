@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import {
   type OverlayWatch,
   readOverlay,
@@ -8,6 +8,7 @@ import {
 import { type CatalogStore, createCatalogStore } from '../../src/catalog/catalog-store.ts'
 import { createLogger } from '../../src/platform/logger.ts'
 import { createRedis, type Redis } from '../../src/platform/redis.ts'
+import { eventually } from '../helpers/eventually.ts'
 import { createTestRedis, type TestRedis } from '../helpers/services.ts'
 
 const logger = createLogger('silent', 'test')
@@ -39,6 +40,7 @@ async function open() {
   watch = await watchOverlay({ redis, subscriber, logger, pollMs: 100 })
   store = await createCatalogStore({
     catalogFile: null,
+    catalogKeyNames: [],
     environment: { OPENAI_API_KEY: 'k' },
     simulatedProvidersUrl: null,
     ollamaUrl: null,
@@ -58,15 +60,15 @@ test('what the fleet shares is in force from the start, and each change soon aft
   await open()
   expect(isShared('openai/gpt-4o')).toBe(false)
   await writeOverlay(redis, { stored: edits({}, '2') })
-  await vi.waitFor(() => expect(isShared('openai/gpt-4o')).toBe(true))
+  await eventually(() => expect(isShared('openai/gpt-4o')).toBe(true))
   await writeOverlay(redis, { unlisted: ['openai/gpt-4o'] })
-  await vi.waitFor(() => expect(isShared('openai/gpt-4o')).toBe(false))
+  await eventually(() => expect(isShared('openai/gpt-4o')).toBe(false))
 })
 
 test('a change whose message was lost is seen by polling', async () => {
   await open()
   await redis.hset('sy:catalog:overlay', { stored: JSON.stringify(edits(disabled)), version: 'silent' })
-  await vi.waitFor(() => expect(isShared('openai/gpt-4o')).toBe(false))
+  await eventually(() => expect(isShared('openai/gpt-4o')).toBe(false))
 })
 
 test('price files change list prices and so rates; edits go before them', async () => {
@@ -75,9 +77,9 @@ test('price files change list prices and so rates; edits go before them', async 
     changes: { models: [{ id: 'gpt-4o', list_price: { prompt, completion: '10' } }] },
   })
   await writeOverlay(redis, { prices: [{ name: 'prices', content: priced('2'), updatedAt: 0 }] })
-  await vi.waitFor(() => expect(store!.snapshot().models.get('gpt-4o')!.rate.prompt).toBe(1_900_000n))
+  await eventually(() => expect(store!.snapshot().models.get('gpt-4o')!.rate.prompt).toBe(1_900_000n))
   await writeOverlay(redis, { stored: edits(priced('3')) })
-  await vi.waitFor(() => expect(store!.snapshot().models.get('gpt-4o')!.rate.prompt).toBe(2_850_000n))
+  await eventually(() => expect(store!.snapshot().models.get('gpt-4o')!.rate.prompt).toBe(2_850_000n))
 })
 
 test('a Redis that lost its data, and edits that make no catalog, leave the last good one', async () => {
@@ -85,10 +87,10 @@ test('a Redis that lost its data, and edits that make no catalog, leave the last
   await open()
   await redis.flushall()
   await writeOverlay(redis, { stored: edits({ models: [{}] }, '2') })
-  await vi.waitFor(() => expect(watch!.current()!.stored!.id).toBe('2'))
+  await eventually(() => expect(watch!.current()!.stored!.id).toBe('2'))
   expect(isShared('openai/gpt-4o')).toBe(false)
   await writeOverlay(redis, { stored: edits({}, '3') })
-  await vi.waitFor(() => expect(isShared('openai/gpt-4o')).toBe(true))
+  await eventually(() => expect(isShared('openai/gpt-4o')).toBe(true))
 })
 
 test('edits that make no catalog do not keep a process from starting', async () => {

@@ -10,6 +10,7 @@ import {
   createCatalogStore,
 } from '../../src/catalog/catalog-store.ts'
 import { type CatalogSnapshot, isAvailable } from '../../src/core/catalog.ts'
+import { onBusyMachine } from '../helpers/eventually.ts'
 import { exampleDocument } from './example-document.ts'
 
 const logger = { info: vi.fn(), warn: vi.fn(), error: vi.fn() }
@@ -31,6 +32,7 @@ afterEach(async () => {
 async function open(options: Partial<CatalogStoreOptions> = {}): Promise<CatalogStore> {
   store = await createCatalogStore({
     catalogFile: null,
+    catalogKeyNames: [],
     environment: {},
     simulatedProvidersUrl: null,
     ollamaUrl: null,
@@ -142,7 +144,7 @@ describe('the catalog file', () => {
     const changed = nextChange(opened)
     await write(renamed('acme/two'))
     expect([...(await changed).models.keys()]).toEqual(['acme/two'])
-    expect(performance.now() - started).toBeLessThan(2_000)
+    expect(performance.now() - started).toBeLessThan(onBusyMachine(2_000))
     const again = nextChange(opened)
     await write(renamed('acme/three'))
     expect((await again).models.has('acme/three')).toBe(true)

@@ -1,26 +1,37 @@
 import { expect, test } from 'vitest'
 import { catalogModelList, opaqueModelList } from '../../src/catalog/model-list.ts'
-import { pricingFeed } from '../../src/catalog/pricing-feed.ts'
+import { pricingFeed, type RateChangeTimes } from '../../src/catalog/pricing-feed.ts'
 import type { CatalogSnapshot } from '../../src/core/catalog.ts'
 import { buildCatalogSnapshot } from '../../src/core/catalog-snapshot.ts'
 import { exampleDocument } from './example-document.ts'
 
-function snapshotOf(content: unknown): CatalogSnapshot {
+function snapshotOf(content: unknown, isUsable = true): CatalogSnapshot {
   const result = buildCatalogSnapshot([{ name: 'file', content, updatedAt: 1_600_000_000 }], {
     discountPercent: 5,
     openWeightsDiscountPercent: 20,
     generatedAt: 1_700_000_000,
-    isUsable: () => true,
+    isUsable: () => isUsable,
   })
   if (result.kind === 'problems') throw new Error(result.problems.join())
   return result.snapshot
 }
 
+const feedOf = (content: unknown, times: RateChangeTimes = new Map()) =>
+  pricingFeed(snapshotOf(content), times)
+
+test('the times of the rate history go before those of documents, and make another version', () => {
+  const plain = feedOf(exampleDocument())
+  expect(feedOf(exampleDocument()).version).toBe(plain.version)
+  const changed = feedOf(exampleDocument(), new Map([['acme/large-1', 1_650_000_000]]))
+  expect(changed.generated_at).toBe('2022-04-15T05:20:00.000Z')
+  expect(changed.data[0]!.updated_at).toBe('2022-04-15T05:20:00.000Z')
+  expect(changed.version).not.toBe(plain.version)
+})
+
 test('the pricing feed has the fields of the contract, rates as decimal strings', () => {
-  const snapshot = snapshotOf(exampleDocument())
-  expect(pricingFeed(snapshot)).toEqual({
-    version: snapshot.version,
-    generated_at: '2023-11-14T22:13:20.000Z',
+  expect(feedOf(exampleDocument())).toEqual({
+    version: expect.stringMatching(/^\w+$/),
+    generated_at: '2020-09-13T12:26:40.000Z',
     currency: 'USD',
     unit: 'per_million_tokens',
     data: [
@@ -45,6 +56,15 @@ test('the pricing feed has the fields of the contract, rates as decimal strings'
   })
 })
 
+test('the pricing feed promises zero data retention only where a call can reach it', () => {
+  const zdrOf = (snapshot: CatalogSnapshot) => pricingFeed(snapshot, new Map()).data.map(({ zdr }) => zdr)
+  expect(zdrOf(snapshotOf(exampleDocument()))).toEqual([true])
+  expect(zdrOf(snapshotOf(exampleDocument(), false))).toEqual([false])
+  const disabled = exampleDocument()
+  const models = disabled.models.map((model) => ({ ...model, disabled: true }))
+  expect(zdrOf(snapshotOf({ ...disabled, models }))).toEqual([false])
+})
+
 test('the pricing feed names no provider and no upstream model', () => {
   const document = exampleDocument()
   document.providers[0]!.id = 'secret-host'
@@ -53,7 +73,7 @@ test('the pricing feed names no provider and no upstream model', () => {
     provider: 'secret-host',
     upstream_model: 'hidden',
   }
-  expect(JSON.stringify(pricingFeed(snapshotOf(document)))).not.toMatch(/secret-host|hidden|9001/)
+  expect(JSON.stringify(feedOf(document))).not.toMatch(/secret-host|hidden|9001/)
 })
 
 test.each([
@@ -62,14 +82,14 @@ test.each([
 ])('list %j at rate %j is a discount of %s', (listPrice, rate, discount) => {
   const document = exampleDocument()
   const model = { ...document.models[0], list_price: listPrice, ...(rate && { rate }) }
-  expect(pricingFeed(snapshotOf({ ...document, models: [model] })).data[0]!.discount).toBe(discount)
+  expect(feedOf({ ...document, models: [model] }).data[0]!.discount).toBe(discount)
 })
 
 test('ordinary keys see one opaque model, admins the catalog with its offers', () => {
   const snapshot = snapshotOf(exampleDocument())
-  expect(opaqueModelList(snapshot)).toEqual({
+  expect(opaqueModelList()).toEqual({
     object: 'list',
-    data: [{ id: 'auto', object: 'model', created: 1_700_000_000, owned_by: 'switchyard' }],
+    data: [{ id: 'auto', object: 'model', created: 1_767_571_200, owned_by: 'switchyard' }],
   })
   const [model] = catalogModelList(snapshot.models.values()).data
   expect(model).toMatchObject({

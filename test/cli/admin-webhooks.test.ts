@@ -1,16 +1,14 @@
-import { execFile } from 'node:child_process'
-import { join } from 'node:path'
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { admin as adminCommand } from '../../src/cli/admin.ts'
+import { runCommand } from '../../src/cli/run-command.ts'
 import { readConfig } from '../../src/config.ts'
 import { startEvents } from '../../workers/events/events-part.ts'
 import { openTestAccount, openTestBooks, type TestBooks } from '../helpers/billing.ts'
 import { createTestRedis, type TestRedis } from '../helpers/services.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.ts'
-
-const ROOT = join(import.meta.dirname, '../..')
 
 describe("the operator's webhook commands", () => {
   let books: TestBooks
@@ -40,16 +38,14 @@ describe("the operator's webhook commands", () => {
     await books.close()
   })
 
-  // biome-ignore lint/suspicious/noExplicitAny: whatever a command prints
-  const admin = (args: string[], more: Record<string, string> = {}): Promise<{ code: number; json: any }> =>
-    new Promise((resolve) => {
-      execFile(
-        process.execPath,
-        ['src/cli/admin.ts', ...args, '--json'],
-        { cwd: ROOT, env: { ...process.env, ...environment, ...more } },
-        (error, out) => resolve({ code: error ? Number(error.code) : 0, json: JSON.parse(out) }),
-      )
-    })
+  const admin = async (
+    args: string[],
+    more: Record<string, string> = {},
+    // biome-ignore lint/suspicious/noExplicitAny: whatever a command prints
+  ): Promise<{ code: number; json: any }> => {
+    const { code, out } = await runCommand(adminCommand, [...args, '--json'], { ...environment, ...more })
+    return { code, json: JSON.parse(out) }
+  }
   const create = async (...args: string[]) => {
     const { code, json } = await admin([
       ...(['webhook', 'create', '--account', accountId] as const),

@@ -1,21 +1,19 @@
-import { execFile } from 'node:child_process'
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createHoldGate } from '../../src/billing/hold-gate.ts'
 import { createSettlementStore } from '../../src/billing/settlement-store.ts'
+import { admin } from '../../src/cli/admin.ts'
+import { audit } from '../../src/cli/audit.ts'
+import { type CommandResult, runCommand } from '../../src/cli/run-command.ts'
+import { trace } from '../../src/cli/trace.ts'
+import type { SettlementRecord } from '../../src/core/call-job.ts'
 import { createRedis, type Redis } from '../../src/platform/redis.ts'
 import { accountKeys, KEYS_CHANNEL } from '../../src/platform/redis-keys.ts'
-import { openTestBooks, settlementOf, type TestBooks } from '../helpers/billing.ts'
+import { openTestBooks, settlementOf, type TestBooks, unservedSettlementOf } from '../helpers/billing.ts'
 import { openHold } from '../helpers/open-hold.ts'
 import { createTestRedis, type TestRedis } from '../helpers/services.ts'
+import { spawnCommand } from '../helpers/spawn-command.ts'
 
-const ROOT = join(import.meta.dirname, '../..')
-
-interface Outcome {
-  code: number
-  out: string
-  err: string
-}
+const COMMANDS = { admin, audit, trace }
 
 describe("the operator's commands", () => {
   let books: TestBooks
@@ -33,26 +31,18 @@ describe("the operator's commands", () => {
     await books.close()
   })
 
-  const run = (command: 'admin' | 'audit' | 'trace', ...args: string[]): Promise<Outcome> => {
-    const env = {
-      ...process.env,
-      DATABASE_URL: books.url,
-      REDIS_URL: server.url,
-      MASTER_KEY: '11'.repeat(32),
-    }
-    return new Promise((resolve) => {
-      execFile(
-        process.execPath,
-        [`src/cli/${command}.ts`, ...args],
-        { cwd: ROOT, env },
-        (error, out, err) => {
-          resolve({ code: typeof error?.code === 'number' ? error.code : error ? -1 : 0, out, err })
-        },
-      )
-    })
-  }
+  const environment = () => ({
+    DATABASE_URL: books.url,
+    REDIS_URL: server.url,
+    MASTER_KEY: '11'.repeat(32),
+  })
+  const run = (command: keyof typeof COMMANDS, ...args: string[]): Promise<CommandResult> =>
+    runCommand(COMMANDS[command], args, environment())
+  /** Runs the command as operators do, in a process of its own. */
+  const spawned = (command: keyof typeof COMMANDS, ...args: string[]): Promise<CommandResult> =>
+    spawnCommand(command, args, environment())
   // biome-ignore lint/suspicious/noExplicitAny: whatever a command prints
-  const json = async (command: 'admin' | 'audit' | 'trace', ...args: string[]): Promise<any> => {
+  const json = async (command: keyof typeof COMMANDS, ...args: string[]): Promise<any> => {
     const { code, out, err } = await run(command, ...args, '--json')
     expect({ code, err }).toEqual({ code: 0, err: '' })
     return JSON.parse(out)
@@ -72,6 +62,27 @@ describe("the operator's commands", () => {
     return account_id
   }
 
+  test('run as processes, they print one JSON document or plain text, and exit 0, 1 or 2', async () => {
+    const created = await spawned('admin', 'account', 'create', '--email', 'process@x.test', '--json')
+    expect(created).toMatchObject({ code: 0, err: '' })
+    const { account_id } = JSON.parse(created.out)
+    const shown = await spawned('admin', 'account', 'show', account_id)
+    expect(shown).toEqual({ code: 0, out: expect.stringContaining('process@x.test'), err: '' })
+    expect(await spawned('admin', 'account', 'explode')).toEqual({
+      code: 2,
+      out: '',
+      err: expect.stringContaining('there is no command "account explode"'),
+    })
+    const failed = await spawned('trace', 'chatcmpl_nothing', '--json')
+    expect({ ...failed, out: JSON.parse(failed.out) }).toEqual({
+      code: 1,
+      out: { error: expect.stringContaining('chatcmpl_nothing') },
+      err: '',
+    })
+    const audited = await spawned('audit', '--json')
+    expect({ code: audited.code, ok: JSON.parse(audited.out).ok }).toEqual({ code: 0, ok: true })
+  })
+
   test('an account starts with the credit it is given, or else the free credit', async () => {
     const paid = await json('admin', 'account', 'create', '--email', 'paid@x.test', '--credit', '5.00')
     expect(paid).toMatchObject({
@@ -86,6 +97,29 @@ describe("the operator's commands", () => {
       available_usd: '0.50',
       held_usd: '0.00',
     })
+  })
+
+  test('accounts are listed newest first, by a part of their email, and no more than asked for', async () => {
+    for (const name of ['zoe', 'zora'])
+      await json('admin', 'account', 'create', '--email', `${name}@z.example`)
+    const listed = async (...args: string[]) => {
+      const { accounts, has_more } = await json('admin', 'account', 'list', ...args)
+      return { emails: accounts.map(({ email }: { email: string }) => email), has_more }
+    }
+    expect(await listed('@Z.example')).toEqual({
+      emails: ['zora@z.example', 'zoe@z.example'],
+      has_more: false,
+    })
+    expect(await listed('@z.example', '--limit', '1')).toEqual({ emails: ['zora@z.example'], has_more: true })
+    expect(await listed('nobody')).toEqual({ emails: [], has_more: false })
+  })
+
+  test('a typo costs one line that names the commands there are', async () => {
+    const known = 'account create, account list, account show'
+    const { code, out, err } = await run('admin', 'account', 'lits')
+    expect({ code, out, lines: err.trim().split('\n').length }).toEqual({ code: 2, out: '', lines: 1 })
+    expect(err).toContain(`there is no command "account lits". Known: ${known}`)
+    expect((await run('admin', 'acount', 'list')).err).toMatch(/Known: account, key, admin-key, /)
   })
 
   test('a credit can be spent at once, and counts once under one reference', async () => {
@@ -205,7 +239,7 @@ describe("the operator's commands", () => {
     expect(new Set(found)).toEqual(
       new Set([
         "an account's balance is the sum of its entries",
-        'a charge is tokens times rates, and a failed call costs nothing',
+        'a charge is tokens times rates, and a failed call or a duplicate costs nothing',
         'no settlement is in quarantine',
         'every gate in Redis is the ledger balance less its open holds, and not below zero',
         'every settlement has reached the gate',
@@ -213,6 +247,36 @@ describe("the operator's commands", () => {
       ]),
     )
     expect(report.figures).toMatchObject({ open_holds: 1, lost_holds: 1, held_usd: '0.000000000007' })
+  })
+
+  test('a call with two records that differ is listed until somebody closes it, and says why', async () => {
+    const accountId = await newAccount()
+    const served = settlementOf(accountId)
+    const store = createSettlementStore(books.postgres)
+    await store.settle([unservedSettlementOf(accountId, { id: served.id })])
+    await store.settle([served])
+    const { conflicts } = await json('admin', 'conflict', 'list')
+    expect(conflicts).toMatchObject([
+      { call_id: served.id, status: 'completed', set_aside: [{ error_code: 'request_timeout' }] },
+    ])
+    expect((await run('admin', 'conflict', 'close', served.id)).code).not.toBe(0)
+    const close = ['conflict', 'close', served.id, '--reason', 'credited by adjustment 1']
+    expect(await json('admin', ...close)).toMatchObject({ closed: true })
+    expect((await json('admin', 'conflict', 'list')).conflicts).toEqual([])
+  })
+
+  test('a quarantined settlement that names no call is listed until it is waived', async () => {
+    const { id: _, ...unnamed } = settlementOf(await newAccount())
+    const { quarantined } = await createSettlementStore(books.postgres).settle([unnamed as SettlementRecord])
+    const id = quarantined[0]!.callId
+    const listed = async () =>
+      (await json('admin', 'quarantine', 'list')).quarantined.map(
+        (settlement: { call_id: string }) => settlement.call_id,
+      )
+    expect(await listed()).toContain(id)
+    expect((await run('admin', 'quarantine', 'retry', id)).code).toBe(1)
+    expect(await json('admin', 'quarantine', 'waive', id)).toMatchObject({ closed: true })
+    expect(await listed()).not.toContain(id)
   })
 
   test('a quarantined settlement can be waived', async () => {

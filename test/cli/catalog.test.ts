@@ -1,12 +1,12 @@
-import { execFile } from 'node:child_process'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { catalog as catalogCommand } from '../../src/cli/catalog.ts'
+import { runCommand } from '../../src/cli/run-command.ts'
 import { startSimulatedProviders } from '../../src/dev/simulated-providers/start-simulated-providers.ts'
 import { exampleDocument } from '../catalog/example-document.ts'
-
-const ENTRY = resolve(import.meta.dirname, '../../src/cli/catalog.ts')
+import { spawnCommand } from '../helpers/spawn-command.ts'
 
 let folder: string
 beforeEach(async () => {
@@ -14,16 +14,22 @@ beforeEach(async () => {
 })
 afterEach(() => rm(folder, { recursive: true }))
 
-/** Runs the command in a process of its own, with nothing but the given environment. */
-function catalog(args: string[], environment: Record<string, string> = {}) {
+/** Runs the command with nothing but the given environment, in `folder`. */
+async function catalog(args: string[], environment: Record<string, string> = {}) {
+  const inFolder = { ...environment, INIT_CWD: folder }
+  const { code, out } = await runCommand(catalogCommand, [...args, '--json'], inFolder)
   // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever JSON a command prints.
-  return new Promise<{ code: number; json: any }>((done) => {
-    const options = { env: { PATH: process.env.PATH, ...environment }, cwd: folder }
-    execFile(process.execPath, [ENTRY, ...args, '--json'], options, (error, stdout) => {
-      done({ code: Number(error?.code ?? 0), json: JSON.parse(stdout) })
-    })
-  })
+  return { code, json: JSON.parse(out) as any }
 }
+
+test('run as a process, it prints one JSON document and fails by its exit code', async () => {
+  await writeFile(join(folder, 'new.json'), JSON.stringify(exampleDocument()))
+  const checked = await spawnCommand('catalog', ['import', 'new.json', '--check', '--json'], {}, folder)
+  expect(checked).toMatchObject({ code: 0, err: '' })
+  expect(JSON.parse(checked.out)).toMatchObject({ models: 1, installed: null })
+  const missing = await spawnCommand('catalog', ['show', 'no/such'], {}, folder)
+  expect(missing).toMatchObject({ code: 1, out: '', err: expect.stringContaining('no/such') })
+})
 
 test('import puts a valid file in the place of CATALOG_FILE, and show shows it', async () => {
   const target = join(folder, 'catalog.json')

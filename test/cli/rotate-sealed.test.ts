@@ -1,12 +1,12 @@
-import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createKeyHasher } from '../../src/accounts/key-hash.ts'
 import { createKeyStore } from '../../src/accounts/key-store.ts'
 import { createProviderKeyStore } from '../../src/accounts/provider-key-store.ts'
 import { createEndpointStore, WEBHOOK_SECRET_PURPOSE } from '../../src/billing/endpoint-store.ts'
+import { admin as adminCommand } from '../../src/cli/admin.ts'
 import { resealAll } from '../../src/cli/reseal.ts'
+import { runCommand } from '../../src/cli/run-command.ts'
 import { PROVIDER_KEY_PURPOSE, providerKeyContext } from '../../src/core/byok.ts'
 import { createSealer, type MasterKeys } from '../../src/platform/sealing.ts'
 import { openTestAccount, openTestBooks, type TestBooks } from '../helpers/billing.ts'
@@ -27,21 +27,15 @@ afterAll(async () => {
 })
 
 // biome-ignore lint/suspicious/noExplicitAny: whatever a command prints
-const admin = (...args: string[]): Promise<{ code: number; json: any; out: string }> =>
-  new Promise((resolve) => {
-    const environment = {
-      DATABASE_URL: books.url,
-      REDIS_URL: server.url,
-      MASTER_KEY: after.toString('base64'),
-      MASTER_KEY_PREVIOUS: `${randomBytes(32).toString('hex')}, ${before.toString('hex')}`,
-    }
-    execFile(
-      process.execPath,
-      ['src/cli/admin.ts', ...args, '--json'],
-      { cwd: join(import.meta.dirname, '../..'), env: { ...process.env, ...environment } },
-      (error, out) => resolve({ code: error ? Number(error.code) : 0, json: JSON.parse(out), out }),
-    )
+const admin = async (...args: string[]): Promise<{ code: number; json: any; out: string }> => {
+  const { code, out } = await runCommand(adminCommand, [...args, '--json'], {
+    DATABASE_URL: books.url,
+    REDIS_URL: server.url,
+    MASTER_KEY: after.toString('base64'),
+    MASTER_KEY_PREVIOUS: `${randomBytes(32).toString('hex')}, ${before.toString('hex')}`,
   })
+  return { code, json: JSON.parse(out), out }
+}
 
 const providerKeys = (masterKeys: MasterKeys) =>
   createProviderKeyStore({ postgres: books.postgres, masterKeys, announceAccount: async () => undefined })

@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { parseCatalogDocument } from '../../src/core/catalog-document.ts'
 import { exampleDocument } from '../catalog/example-document.ts'
+import { ofRunner } from '../helpers/stack-part.ts'
 
 const ENTRY = resolve(import.meta.dirname, '../../src/cli/router.ts')
 
@@ -17,7 +18,7 @@ afterEach(() => rm(folder, { recursive: true }))
 /** Runs the command in a process of its own: no services, no network. */
 function router(args: string[], environment: Record<string, string> = {}) {
   return new Promise<{ code: number; stdout: string; stderr: string }>((done) => {
-    const options = { env: { PATH: process.env.PATH, ...environment }, cwd: folder }
+    const options = { env: { ...ofRunner(), ...environment }, cwd: folder }
     execFile(process.execPath, [ENTRY, ...args], options, (error, stdout, stderr) => {
       done({ code: Number(error?.code ?? 0), stdout, stderr })
     })

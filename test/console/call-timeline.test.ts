@@ -12,6 +12,8 @@ const attempt = (changes: Partial<AttemptView>): AttemptView => ({
   started_at: at(20),
   first_token_ms: 80,
   duration_ms: 500,
+  rescued: false,
+  provider_key_id: null,
   ...changes,
 })
 
@@ -33,7 +35,7 @@ describe('the timeline of a call', () => {
       first_token_ms: null,
       duration_ms: 100,
     })
-    const second = attempt({ offer: 'beta/two', started_at: at(130), duration_ms: 390 })
+    const second = attempt({ offer: 'beta/two', started_at: at(130), duration_ms: 390, rescued: true })
     const { spans, totalMs } = timelineOf(settled({ attempts: [failed, second] }))
     expect(spans.map(({ kind, startMs, endMs }) => [kind, startMs, endMs])).toEqual([
       ['queue', 0, 20],
@@ -49,6 +51,7 @@ describe('the timeline of a call', () => {
     expect(spans[2]).toMatchObject({
       isFailed: false,
       name: 'Attempt 2: beta/two',
+      outcome: 'ok, HTTP 200, rescued the answer',
       firstTokenMs: 210,
     })
     expect(totalMs).toBe(550)

@@ -49,6 +49,14 @@ describe('edits of the catalog by form', () => {
     expect(before.changes.models[1]).toEqual({ id: 'acme/large', auto: false })
   })
 
+  it('keep the priority of an offer that is switched off and on', () => {
+    const before = { changes: { offers: [{ ...OFFER, priority: 1 }] } }
+    const off = withOfferChange(before, OFFER, { disabled: true })
+    expect(off).toEqual({ changes: { offers: [{ ...OFFER, priority: 1, disabled: true }] } })
+    expect(withOfferChange(off, OFFER, { disabled: undefined })).toEqual(before)
+    expect(parseCatalogDocument(off).kind).toBe('document')
+  })
+
   it('leave nothing behind when they are taken back', () => {
     const changed = withOfferChange({}, OFFER, { disabled: true })
     expect(withOfferChange(changed, OFFER, { disabled: undefined })).toEqual({})

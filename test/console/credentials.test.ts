@@ -18,6 +18,8 @@ describe('what a form can tell before it is sent', () => {
   it('takes a whole number above zero, or nothing', () => {
     expect(wholeNumberProblem('')).toBeNull()
     expect(wholeNumberProblem('60')).toBeNull()
+    expect(wholeNumberProblem('600', 600)).toBeNull()
+    expect(wholeNumberProblem('601', 600)).toContain('At most 600')
     for (const text of ['0', '-1', '1.5', '1e3', 'ten']) expect(wholeNumberProblem(text)).not.toBeNull()
   })
 

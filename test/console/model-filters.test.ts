@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { PricingFeedEntry } from '../../src/catalog/pricing-feed.ts'
 import { filterModels, readModelFilters } from '../../src/console/lib/model-filters.ts'
+import type { PricingFeedEntry } from '../../src/core/pricing-feed-view.ts'
 
 function model(id: string, fields: Partial<PricingFeedEntry> = {}): PricingFeedEntry {
   return {

@@ -5,11 +5,14 @@ import { autoTiers, TIERS } from '../../src/core/auto-tiers.ts'
 import { type CatalogSnapshot, compareByPrice, type Model } from '../../src/core/catalog.ts'
 import { parseChatRequest } from '../../src/core/chat-request.ts'
 import { explainAuto } from '../../src/core/explain-auto.ts'
+import { mediaFigures } from '../../src/core/media/media-figures.ts'
 import { picoUsdPerToken } from '../../src/core/money.ts'
 import { requestShape } from '../../src/core/request-shape.ts'
 
 const HARD =
   'Given a directed acyclic graph with weighted edges, design an algorithm that finds, for every vertex, the number of distinct longest paths starting at it; analyze its complexity, then adapt it so that up to k edges may be reversed.'
+
+const PNG = 'data:image/png;base64,AAAA'
 
 /** A model whose prompt and completion tokens both cost this many USD per million. */
 function model(id: string, usd: number, more: Partial<Model> = {}): Model {
@@ -22,6 +25,7 @@ function model(id: string, usd: number, more: Partial<Model> = {}): Model {
     contextLength: 128_000,
     maxOutputTokens: 8_000,
     inputModalities: ['text'],
+    media: mediaFigures(id, id.split('/')[0]!),
     supportedParameters: ['tools'],
     reasoning: false,
     openWeights: false,
@@ -133,7 +137,7 @@ describe('auto', () => {
 
   it('with an image or a long prompt takes models that can take it, whatever the profile', () => {
     const sighted = model('s/sighted', 1, { inputModalities: ['text', 'image'] })
-    const image = asking([{ type: 'image_url', image_url: { url: 'data:,' } }])
+    const image = asking([{ type: 'image_url', image_url: { url: PNG } }])
     expect(ids(choose(image, [...LADDER, sighted]))).toEqual(['s/sighted'])
     const wide = model('w/wide', 1, { contextLength: 1_000_000 })
     expect(ids(choose(asking('word '.repeat(700_000)), [...LADDER, wide]))).toEqual(['w/wide'])
@@ -144,7 +148,7 @@ describe('auto', () => {
   })
 
   it('names a model even where none fits, so that the plan can say why not', () => {
-    expect(ids(choose(asking([{ type: 'image_url', image_url: { url: 'data:,' } }])))).not.toEqual([])
+    expect(ids(choose(asking([{ type: 'image_url', image_url: { url: PNG } }])))).not.toEqual([])
     expect(ids(choose({}, LADDER, () => false))).toEqual(ids(choose({})))
   })
 
@@ -156,7 +160,9 @@ describe('auto', () => {
       expect(ids(choose(body, models))).not.toContain('o/old')
       expect(ids(choose(body, models))).not.toContain('p/pro')
     }
-    expect(ids(choose(asking([{ type: 'input_audio' }]), models))).toEqual(['o/old'])
+    expect(
+      ids(choose(asking([{ type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } }]), models)),
+    ).toEqual(['o/old'])
   })
 
   it('prefers an established vendor to an obscure one of the same price', () => {

@@ -1,9 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import {
+  accountShare,
+  accountSubject,
   type BreakerEntry,
   breakerState,
   firstCooldownMs,
   formatBreakerEntry,
+  isOfOffer,
+  offerOfAccountSubject,
   parseBreakerEntry,
   probeVerdict,
   providerOfOffer,
@@ -19,9 +23,25 @@ describe('the breaker', () => {
     expect(breakerState(entry, 1_000)).toBe('half-open')
   })
 
-  test('doubles its cooldown with every failed probe, up to two minutes', () => {
-    expect(reopened(entry, 2_000)).toEqual({ reason: 'failing', untilMs: 3_000, cooldownMs: 1_000 })
-    expect(reopened({ ...entry, cooldownMs: 100_000 }, 0).cooldownMs).toBe(120_000)
+  test('doubles its cooldown with every failed probe, up to fifteen seconds', () => {
+    expect(reopened(entry, 2_000, 2_000)).toEqual({ reason: 'failing', untilMs: 3_000, cooldownMs: 1_000 })
+    expect(reopened({ ...entry, cooldownMs: 10_000 }, 0, 0).cooldownMs).toBe(15_000)
+    expect(firstCooldownMs('failing', 60_000)).toBe(15_000)
+  })
+
+  test('probes again fifteen seconds after a probe began, or soon after one that took longer', () => {
+    const longest = { ...entry, cooldownMs: 15_000 }
+    expect(reopened(longest, 10_000, 0).untilMs).toBe(15_000)
+    expect(reopened(longest, 30_000, 0).untilMs).toBe(33_750)
+  })
+
+  test('of an offer that fails for one account is told from the offer’s own, and closed with it', () => {
+    const subject = accountSubject('acme/large@1#x', 'acct_1')
+    expect(offerOfAccountSubject(subject)).toBe('acme/large@1#x')
+    expect(offerOfAccountSubject('acme/large@1#x')).toBeNull()
+    expect(isOfOffer(subject, 'acme/large@1#x')).toBe(true)
+    expect(providerOfOffer(subject)).toBe('acme')
+    expect([1, 2, 5, 10].map(accountShare)).toEqual([1, 1, 2, 4])
   })
 
   test('stays open longer for an offer that refuses us, and is probed ever more rarely, up to half an hour', () => {
@@ -29,7 +49,7 @@ describe('the breaker', () => {
     let refused: BreakerEntry = { reason: 'refused', untilMs: 0, cooldownMs: 60_000 }
     const minutes: number[] = []
     for (let probe = 0; probe < 7; probe++) {
-      refused = reopened(refused, 0)
+      refused = reopened(refused, 0, 0)
       minutes.push(refused.cooldownMs / 60_000)
     }
     expect(minutes).toEqual([2, 4, 8, 16, 30, 30, 30])

@@ -4,6 +4,7 @@ import { capacityFor, feeRate, feeRateVersion, type OwnProviderKey } from '../..
 import type { CatalogSnapshot, Model, Offer, Provider } from '../../src/core/catalog.ts'
 import { parseChatRequest } from '../../src/core/chat-request.ts'
 import { ApiError } from '../../src/core/errors.ts'
+import { mediaFigures } from '../../src/core/media/media-figures.ts'
 import { parseUsd, picoUsdPerToken } from '../../src/core/money.ts'
 import { costOf } from '../../src/core/pricing.ts'
 import { type PlanOptions, planRoute } from '../../src/core/routing-plan.ts'
@@ -29,6 +30,7 @@ const offer = (at: Provider, more: Partial<Offer> = {}): Offer => ({
   upstreamModel: 'up',
   cost: rates(10n, 10n),
   shared: true,
+  priority: 100,
   exactTools: false,
   assistantPrefill: false,
   ...more,
@@ -40,6 +42,7 @@ const model = (id: string, offers: Offer[]): Model => ({
   contextLength: 1_000,
   maxOutputTokens: 500,
   inputModalities: ['text'],
+  media: mediaFigures(id, 'v'),
   supportedParameters: ['tools'],
   reasoning: false,
   openWeights: false,

@@ -37,6 +37,25 @@ test.each<[string, (document: any) => void, string]>([
     'models[0].list_price.prompt: must be a decimal string of at most six decimals, such as "2.50"',
   ],
   [
+    'a rate less than 5 % below its list price',
+    (d) => (d.models[0].rate = { prompt: '1.90', completion: '7.600001' }),
+    'models[0].rate.completion: 7.600001 is not 5 % below the list price 8.00; the highest rate is 7.60',
+  ],
+  [
+    'an edited rate less than 5 % below the list price beside it',
+    (d) =>
+      (d.changes = {
+        models: [
+          {
+            id: 'x',
+            list_price: { prompt: '1', completion: '1' },
+            rate: { prompt: '0.951', completion: '0.95' },
+          },
+        ],
+      }),
+    'changes.models[0].rate.prompt: 0.951 is not 5 % below the list price 1; the highest rate is 0.95',
+  ],
+  [
     'a price as a number',
     (d) => (d.models[0].offers[0].cost.prompt = 1.5),
     'models[0].offers[0].cost.prompt: must be string',

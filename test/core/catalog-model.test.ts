@@ -98,13 +98,13 @@ describe('prices of long prompts', () => {
 describe('changes', () => {
   test('edit a rate, an offer and a provider in place', () => {
     const changes = {
-      models: [{ id: 'v/m', rate: { prompt: '0.96', completion: '9.6' } }],
+      models: [{ id: 'v/m', rate: { prompt: '0.94', completion: '9.4' } }],
       offers: [{ provider: 'host', upstream_model: 'v/m', cost: { prompt: '0.5', completion: '5' } }],
       providers: [{ id: 'maker', cost_percent: 50 }],
     }
     const { model, unknown } = build([DOCUMENT, { changes }])
     expect(unknown).toEqual([])
-    expect(formatRate(model.rate.prompt)).toBe('0.96')
+    expect(formatRate(model.rate.prompt)).toBe('0.94')
     expect(model.offers.map(({ cost }) => formatRate(cost.prompt))).toEqual(['0.50', '0.50'])
     expect(model.contextLength).toBe(1_000_000)
   })
@@ -160,4 +160,14 @@ test('stand-ins offer every model at a profit, some of them without data retenti
     expect(new Set(model.offers.slice(2).map((offer) => offer.provider.zdr))).toEqual(new Set([true, false]))
     expect(new Set(model.offers.slice(2).map((offer) => offer.exactTools))).toEqual(new Set([true, false]))
   }
+})
+
+test('an offer has the priority of its document, or of the edits over it, or the default', () => {
+  const stated = structuredClone(DOCUMENT)
+  stated.models![0]!.offers[0]!.priority = 1
+  const prioritiesOf = (...documents: CatalogDocument[]) =>
+    build(documents).model.offers.map(({ priority }) => priority)
+  expect(prioritiesOf(stated)).toEqual([1, 100])
+  const edit = { changes: { offers: [{ provider: 'host', upstream_model: 'v/m', priority: 0 }] } }
+  expect(prioritiesOf(stated, edit)).toEqual([1, 0])
 })

@@ -58,9 +58,27 @@ describe('a snapshot', () => {
     expect([rate.prompt, rate.completion]).toEqual([0n, 312_000n])
   })
 
-  test('takes a rate that the operator sets himself as it is', () => {
-    const snapshot = build([source(withModel({ rate: { prompt: '9', completion: '10' } }))])
-    expect(snapshot.models.get('acme/large-1')!.rate).toEqual({ prompt: 9_000_000n, completion: 10_000_000n })
+  test('takes a rate that the operator sets himself as it is, up to 5 % below the list price', () => {
+    const snapshot = build([source(withModel({ rate: { prompt: '1.90', completion: '7' } }))])
+    expect(snapshot.models.get('acme/large-1')!.rate).toEqual({ prompt: 1_900_000n, completion: 7_000_000n })
+  })
+
+  test('holds a rate to 5 % below a list price that another document lowers, and says so', () => {
+    const rated = source({
+      changes: { models: [{ id: 'acme/large-1', rate: { prompt: '1.90', completion: '7' } }] },
+    })
+    const lowered = {
+      changes: { models: [{ id: 'acme/large-1', list_price: { prompt: '1', completion: '8' } }] },
+    }
+    const result = buildCatalogSnapshot([source(exampleDocument()), rated, source(lowered)], OPTIONS)
+    if (result.kind !== 'snapshot') throw new Error(result.problems.join())
+    expect(result.snapshot.models.get('acme/large-1')!.rate).toEqual({
+      prompt: 950_000n,
+      completion: 7_000_000n,
+    })
+    expect(result.held).toEqual([
+      { modelId: 'acme/large-1', problem: expect.stringContaining('the highest rate is 0.95') },
+    ])
   })
 
   test('fills in every optional field', () => {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { MAX_MESSAGES, parseChatRequest } from '../../src/core/chat-request.ts'
 import { ApiError } from '../../src/core/errors.ts'
+import { contentParts } from '../helpers/content-parts.ts'
 
 const hello = [{ role: 'user', content: 'Hello' }]
 const parse = (body: Record<string, unknown>) => parseChatRequest({ messages: hello, ...body })
@@ -37,7 +38,7 @@ describe('a chat request', () => {
       ],
     })
     expect(messages).toEqual([
-      { role: 'user', content: parts, name: 'ann' },
+      { role: 'user', content: contentParts(...parts), name: 'ann' },
       { role: 'assistant', content: '' },
       { role: 'tool', content: 'ok', tool_call_id: 'x' },
     ])
@@ -93,7 +94,7 @@ describe('a chat request', () => {
     [
       'a content part without type',
       { messages: [{ role: 'user', content: [{}] }] },
-      'messages[0].content[0]',
+      'messages[0].content[0].type',
     ],
     ['both token limits', { messages: hello, max_tokens: 1, max_completion_tokens: 1 }, 'max_tokens'],
     ['a fractional limit', { messages: hello, max_tokens: 1.5 }, 'max_tokens'],

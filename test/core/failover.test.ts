@@ -6,13 +6,8 @@ import {
   FAILURE_KINDS,
   type FailureKind,
 } from '../../src/core/attempt-failure.ts'
-import {
-  type FailoverState,
-  giveUpNow,
-  nextStep,
-  type PastAttempt,
-  type Route,
-} from '../../src/core/failover.ts'
+import { giveUpNow, nextStep } from '../../src/core/failover.ts'
+import type { FailoverState, PastAttempt, Route } from '../../src/core/failover-state.ts'
 
 const NOW = 1_000_000
 
@@ -37,6 +32,7 @@ const state = (
   attempts,
   relayed: { kind: 'nothing' },
   maxAttempts: 4,
+  waitedMs: 0,
   nowMs: NOW,
   deadlineMs: NOW + 60_000,
   random: () => 0.5,
@@ -59,7 +55,7 @@ describe('before the first attempt', () => {
     const routes = [
       route('a', { kind: 'down', untilMs: NOW + 1 }),
       route('b', { kind: 'gone' }),
-      route('c', { kind: 'rate-limited', untilMs: NOW + 10 }),
+      route('c', { kind: 'rate-limited', untilMs: NOW + 10_000 }),
       route('d', { kind: 'probe' }),
     ]
     expect(nextStep(state(routes))).toMatchObject(tries(3, { afterMs: 0 }))
@@ -91,7 +87,7 @@ describe('a list of models', () => {
     const attempts: PastAttempt[] = []
     for (let attempt = 0; attempt < maxAttempts; attempt++) {
       const step = nextStep(state(routes, attempts, { maxAttempts }))
-      if (step.kind === 'try') attempts.push(failed(step.routeIndex, 'server-error'))
+      if (step.kind === 'try') attempts.push(failed(step.routeIndex, 'connect'))
     }
     return attempts.map(({ routeIndex }) => routeIndex)
   }
@@ -109,6 +105,59 @@ describe('a list of models', () => {
     )
     const step = nextStep(state(down, [failed(0, 'server-error')], { maxAttempts: 3 }))
     expect(step).toMatchObject(tries(1))
+  })
+})
+
+describe('before a model is left for another', () => {
+  const routes = [route('a'), route('b')]
+  const PASSING = ['server-error', 'reset', 'rate-limited', 'broken-stream'] as const
+
+  test.each(PASSING)('the route is asked once more after %s, with a backoff of 2.5 s at most', (kind) => {
+    const once = [failed(0, kind)]
+    expect(nextStep(state(routes, once))).toEqual(tries(0, { afterMs: 200, lastChance: false }))
+    expect(nextStep(state(routes, [...once, failed(0, kind)]))).toMatchObject(tries(1, { afterMs: 0 }))
+    const late = Array.from({ length: 9 }, (_, index) => failed(index + 2, kind))
+    const many = [...routes, ...late.map(() => route('c'))]
+    const step = nextStep(state(many, [...late, failed(0, kind)], { maxAttempts: 16, random: () => 0.999 }))
+    expect(step).toMatchObject(tries(0))
+    expect(step.kind === 'try' && step.afterMs).toBeLessThan(2_500)
+  })
+
+  test.each(['connect', 'silent', 'stalled', 'refused', 'unreadable', 'empty-answer'] as const)(
+    'the next model comes at once after %s',
+    (kind) => {
+      expect(nextStep(state(routes, [failed(0, kind)]))).toMatchObject(tries(1, { afterMs: 0 }))
+    },
+  )
+
+  test('a rate limit is waited for if it ends within 2.5 s', () => {
+    const limited = (retryAfterMs: number) => [failed(0, 'rate-limited', { retryAfterMs })]
+    const steady = { random: () => 0 }
+    expect(nextStep(state(routes, limited(2_500), steady))).toMatchObject(tries(0, { afterMs: 2_500 }))
+    expect(nextStep(state(routes, limited(2_501), steady))).toMatchObject(tries(1, { afterMs: 0 }))
+    const again = [...limited(1_000), ...limited(1_000)]
+    expect(nextStep(state(routes, again, steady))).toMatchObject(tries(1, { afterMs: 0 }))
+  })
+
+  test('a rate limit that another call met counts alike', () => {
+    const limitedFor = (ms: number) => [route('a', { kind: 'rate-limited', untilMs: NOW + ms }), route('b')]
+    const steady = { random: () => 0 }
+    expect(nextStep(state(limitedFor(1_500), [], steady))).toMatchObject(tries(0, { afterMs: 1_500 }))
+    expect(nextStep(state(limitedFor(4_000), [], steady))).toMatchObject(tries(1, { afterMs: 0 }))
+  })
+
+  test('its other offers come first, at once, and one of them all is asked once more', () => {
+    const offers = [route('a'), route('a'), route('b')]
+    const first = [failed(0, 'server-error')]
+    expect(nextStep(state(offers, first))).toMatchObject(tries(1, { afterMs: 0 }))
+    const both = [...first, failed(1, 'server-error')]
+    expect(nextStep(state(offers, both))).toMatchObject(tries(0))
+    expect(nextStep(state(offers, [...both, failed(0, 'server-error')]))).toMatchObject(tries(2))
+  })
+
+  test('it is not asked again where an attempt would be missing for the models after it', () => {
+    const attempts = [failed(0, 'server-error')]
+    expect(nextStep(state(routes, attempts, { maxAttempts: 2 }))).toMatchObject(tries(1, { afterMs: 0 }))
   })
 })
 
@@ -150,6 +199,58 @@ describe('after a failure', () => {
     const limited = failed(0, 'rate-limited', { retryAfterMs: 30_000 })
     expect(nextStep(state([route()], [limited], { deadlineMs: NOW + 20_000 }))).toMatchObject(
       givesUp('no_provider_available', { retryAfterSeconds: 30 }),
+    )
+  })
+
+  test('a Retry-After is waited for up to 10 s in all, then 503 with Retry-After', () => {
+    const limited = (retryAfterMs: number) => [failed(0, 'rate-limited', { retryAfterMs })]
+    const late = { random: () => 0.999 }
+    expect(nextStep(state([route()], limited(10_000), late))).toMatchObject(tries(0, { afterMs: 10_000 }))
+    const tooLong = nextStep(state([route()], limited(10_001)))
+    expect(tooLong).toMatchObject(givesUp('no_provider_available', { retryAfterSeconds: 11 }))
+    expect(nextStep(state([route()], limited(6_000), { waitedMs: 5_000 }))).toMatchObject(
+      givesUp('no_provider_available', { retryAfterSeconds: 6 }),
+    )
+  })
+
+  test('what is back later than the call may wait makes it 503, whatever else failed', () => {
+    const routes = [route('a', { kind: 'rate-limited', untilMs: NOW + 30_000 }), route('a')]
+    for (const kind of ['refused', 'silent'] as const) {
+      expect(nextStep(state(routes, [failed(1, kind)]))).toMatchObject(
+        givesUp('no_provider_available', { retryAfterSeconds: 30 }),
+      )
+    }
+  })
+
+  test('no text points to a header: within a stream there is none', () => {
+    const { error } = nextStep(state([route('a', { kind: 'down', untilMs: NOW + 9_000 })])) as {
+      error: { message: string }
+    }
+    expect(error.message).toContain('Retry in 9 s.')
+    expect(error.message).not.toMatch(/header|Retry-After/i)
+  })
+
+  test('a refused prefill: the same route once more at once, and no attempt is counted', () => {
+    const attempts = [failed(0, 'broken-stream'), failed(1, 'prefill-refused')]
+    const relayed = { kind: 'text', routeIndex: 0 } as const
+    const routes = [route(), route(), route()]
+    expect(nextStep(state(routes, attempts, { relayed, maxAttempts: 2 }))).toMatchObject(
+      tries(1, { afterMs: 0 }),
+    )
+    expect(
+      nextStep(state(routes, [...attempts, failed(1, 'bad-request')], { relayed, maxAttempts: 3 })),
+    ).toMatchObject(tries(2, { afterMs: 0 }))
+  })
+
+  test('a 400 after another provider took the request is that provider’s alone', () => {
+    const attempts = [failed(0, 'broken-stream'), failed(1, 'bad-request')]
+    expect(nextStep(state([route(), route(), route()], attempts))).toMatchObject(tries(2, { afterMs: 0 }))
+    const [lone, other] = [route(), route()]
+    expect(
+      nextStep(state([lone, other], [...attempts, failed(0, 'broken-stream')], { maxAttempts: 3 })),
+    ).toMatchObject(givesUp('all_providers_failed'))
+    expect(nextStep(state([lone, other], attempts, { maxAttempts: 2 }))).toMatchObject(
+      givesUp('all_providers_failed'),
     )
   })
 
@@ -232,13 +333,26 @@ describe('after a failure', () => {
 })
 
 describe('after content was relayed', () => {
-  const text = { kind: 'text', modelId: 'm' } as const
+  const text = { kind: 'text', routeIndex: 0 } as const
+  const routes = [route('m'), route('other'), route('m')]
 
-  test('only the same model may take over', () => {
-    const routes = [route('m'), route('other'), route('m')]
+  test('the model that began is asked first, then the others of the list', () => {
     const attempts = [failed(0, 'broken-stream')]
-    expect(nextStep(state(routes, attempts, { relayed: text }))).toMatchObject(tries(2))
-    expect(nextStep(state(routes.slice(0, 2), attempts, { relayed: text }))).toMatchObject(tries(0))
+    expect(nextStep(state(routes, attempts, { relayed: text }))).toMatchObject(tries(2, { afterMs: 0 }))
+    const differs = [...attempts, failed(2, 'rescue-mismatch')]
+    expect(nextStep(state(routes, differs, { relayed: text }))).toMatchObject(tries(0))
+    const both = [...differs, failed(0, 'broken-stream')]
+    expect(nextStep(state(routes, both, { relayed: text }))).toMatchObject(tries(1, { afterMs: 0 }))
+  })
+
+  test('another model on whose side the client’s own key is, or is not, never takes over', () => {
+    const attempts = [failed(0, 'stalled')]
+    const other = { ...route('other'), providerKeyId: 'pkey_1' }
+    expect(nextStep(state([route('m'), other], attempts, { relayed: text }))).toMatchObject({
+      kind: 'give-up',
+    })
+    const same = { ...route('m'), providerKeyId: 'pkey_1' }
+    expect(nextStep(state([route('m'), same], attempts, { relayed: text }))).toMatchObject(tries(1))
   })
 
   test('an offer that says something else is not asked again', () => {
@@ -274,33 +388,75 @@ describe('whatever happens', () => {
   )
   const failure = fc
     .record({ kind: fc.constantFrom(...FAILURE_KINDS), retryAfterMs: fc.option(fc.nat(90_000)) })
-    .map(({ kind, retryAfterMs }) => attemptFailure(kind, 'secret-provider', { retryAfterMs }))
+    .map(({ kind, retryAfterMs }) => {
+      const isLimit = kind === 'rate-limited'
+      return attemptFailure(kind, 'secret-provider', { retryAfterMs: isLimit ? retryAfterMs : null })
+    })
+  const failures = fc.array(failure, { minLength: 16, maxLength: 16 })
+
+  /** Every step of a call whose attempts fail one by one, with a clock that its waits and attempts move on. */
+  function play(all: Route[], failing: AttemptFailure[], changes: Partial<FailoverState>) {
+    const attempts: PastAttempt[] = []
+    const waits: number[] = []
+    let [now, waitedMs] = [NOW, 0]
+    for (;;) {
+      const current = state(all, attempts, { ...changes, nowMs: now, waitedMs })
+      const step = nextStep(current)
+      if (step.kind === 'give-up') return { attempts, waits, error: step.error }
+      now += step.afterMs
+      waitedMs += step.afterMs
+      waits.push(step.afterMs)
+      expect(now).toBeLessThan(current.deadlineMs)
+      attempts.push({ routeIndex: step.routeIndex, failure: failing[attempts.length]!, endedAt: now })
+    }
+  }
 
   test('a call ends within its attempts and its deadline, on routes that may be tried', () => {
     fc.assert(
-      fc.property(
-        routes,
-        fc.array(failure, { minLength: 8, maxLength: 8 }),
-        fc.nat(90_000),
-        (all, failures, ms) => {
-          const attempts: PastAttempt[] = []
-          let now = NOW
-          for (;;) {
-            const current = state(all, attempts, { nowMs: now, deadlineMs: NOW + ms })
-            const step = nextStep(current)
-            if (step.kind === 'give-up') {
-              expect(JSON.stringify(step.error)).not.toContain('secret-provider')
-              return
-            }
-            const tried = all[step.routeIndex]!
-            expect(['down', 'gone']).not.toContain(tried.health.kind)
-            now += step.afterMs
-            expect(now).toBeLessThan(NOW + ms)
-            attempts.push({ routeIndex: step.routeIndex, failure: failures[attempts.length]!, endedAt: now })
-            expect(attempts.length).toBeLessThanOrEqual(4)
-          }
-        },
-      ),
+      fc.property(routes, failures, fc.nat(90_000), (all, failing, ms) => {
+        const { attempts, error } = play(all, failing, { deadlineMs: NOW + ms })
+        expect(JSON.stringify(error)).not.toContain('secret-provider')
+        for (const { routeIndex } of attempts)
+          expect(['down', 'gone']).not.toContain(all[routeIndex]!.health.kind)
+        const counted = attempts.filter((attempt) => attempt.failure.kind !== 'prefill-refused')
+        expect(counted.length).toBeLessThanOrEqual(4)
+      }),
+    )
+  })
+
+  test('no silent route is asked twice, and no model is repeated twice before another is asked', () => {
+    fc.assert(
+      fc.property(routes, failures, (all, failing) => {
+        const { attempts } = play(all, failing, { maxAttempts: 8 })
+        const visits = new Map<string, number[]>()
+        for (const [at, { routeIndex, failure }] of attempts.entries()) {
+          const later = attempts.slice(at + 1).filter((other) => other.routeIndex === routeIndex)
+          if (failure.kind === 'silent' || failure.kind === 'stalled') expect(later).toEqual([])
+          if (failure.kind === 'prefill-refused') continue
+          const { modelId } = all[routeIndex]!
+          visits.set(modelId, [...(visits.get(modelId) ?? []), routeIndex])
+          const untried = all.some(
+            ({ modelId: other, health: { kind } }) =>
+              !visits.has(other) && (kind === 'ready' || kind === 'probe'),
+          )
+          const seen = visits.get(modelId)!
+          const contextLength = attempts.some((attempt) => attempt.failure.kind === 'context-length')
+          if (untried && !contextLength) expect(seen.length - new Set(seen).size).toBeLessThanOrEqual(1)
+        }
+      }),
+    )
+  })
+
+  test('its waits for rate limits come to 10 s at most, all before it counted', () => {
+    fc.assert(
+      fc.property(routes, failures, fc.constantFrom(0, 0.5, 0.999), (all, failing, drawn) => {
+        const { waits } = play(all, failing, { maxAttempts: 8, random: () => drawn })
+        let waited = 0
+        for (const ms of waits) {
+          if (ms > 2_500) expect(waited + ms).toBeLessThanOrEqual(10_000)
+          waited += ms
+        }
+      }),
     )
   })
 })

@@ -77,6 +77,33 @@ describe('the balance of offers', () => {
   })
 })
 
+describe('the priority of offers', () => {
+  const offers = [4, 2, 1, 2].map((priority, index) =>
+    offer(provider(`p${index}`), 1_000_000 * (index + 1), { priority }),
+  )
+
+  test('comes before the balance of prices, and equal ones are balanced', () => {
+    const random = seeded(11)
+    const seen = new Set<string>()
+    for (let draw = 0; draw < 100; draw++) {
+      const order = ids(offers, {}, {}, random)
+      expect([order[0], order[3]]).toEqual(['p2', 'p0'])
+      seen.add(order[1]!)
+    }
+    expect(seen).toEqual(new Set(['p1', 'p3']))
+  })
+
+  test('gives way to health, to the order of a request and to its own sort', () => {
+    expect(ids(offers, { p2: { health: 'down' } })[3]).toBe('p2')
+    expect(ids(offers, {}, { pinned: [new Set(['p0'])] }).slice(0, 2)).toEqual(['p0', 'p2'])
+    expect(ids(offers, {}, { sort: 'price' })).toEqual(['p0', 'p1', 'p2', 'p3'])
+  })
+
+  test('chooses the one offer of a request that takes no fallback', () => {
+    expect(ids(offers, {}, { allowFallbacks: false })).toEqual(['p2'])
+  })
+})
+
 describe('sorting', () => {
   const offers = offersAt(1, 2, 3)
   const fast = { p0: { tokensPerSecond: 20 }, p1: { tokensPerSecond: 80 }, p2: { tokensPerSecond: 50 } }

@@ -8,6 +8,7 @@ import {
 } from '../../src/core/catalog.ts'
 import { parseChatRequest } from '../../src/core/chat-request.ts'
 import { ApiError } from '../../src/core/errors.ts'
+import { mediaFigures } from '../../src/core/media/media-figures.ts'
 import { picoUsdPerToken } from '../../src/core/money.ts'
 import { planRoute } from '../../src/core/routing-plan.ts'
 
@@ -32,6 +33,7 @@ const offer = (at: Provider, cost: number, more: Partial<Offer> = {}): Offer => 
   upstreamModel: 'up',
   cost: rates(cost, cost),
   shared: true,
+  priority: 100,
   exactTools: false,
   assistantPrefill: false,
   ...more,
@@ -43,6 +45,7 @@ const model = (id: string, offers: Offer[], more: Partial<Model> = {}): Model =>
   contextLength: 1_000,
   maxOutputTokens: 500,
   inputModalities: ['text'],
+  media: mediaFigures(id, 'v'),
   supportedParameters: ['tools'],
   reasoning: false,
   openWeights: false,
@@ -123,6 +126,15 @@ describe('a routing plan', () => {
     expect(offers({ models: ['nope', 'gpt-y'] })).toEqual(['b/up'])
   })
 
+  it('tells what an unknown name may have been meant for', () => {
+    expect(() => plan({ model: 'x:fast' })).toThrow(/suffixes of a model are :nitro, :floor, :exacto\./)
+    expect(() => plan({ model: 'GPT_Y' })).toThrow(/Did you mean gpt-y\?/)
+    expect(() => plan({ model: 'gpty:floor' })).toThrow(/Did you mean gpt-y\?/)
+    expect(() => plan({ model: 'nope' })).toThrow(
+      /^No model of that name: nope\. GET \/pricing\.json lists every id\.$/,
+    )
+  })
+
   it('tries the entries of models in order', () => {
     const served = plan({ models: ['gpt-y', 'x'] }).candidates.map((candidate) => candidate.modelId)
     expect(served).toEqual(['gpt-y', 'x', 'x', 'x'])
@@ -194,13 +206,42 @@ describe('a routing plan', () => {
   })
 
   it('refuses a shape no eligible model takes', () => {
-    const messages = [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:' } }] }]
+    const messages = [
+      { role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } }] },
+    ]
     expect(refusal({ model: 'x', messages }).code).toBe('unsupported_shape')
+  })
+
+  it('leaves out offers that take no prompts with such content, for as long as others are left', () => {
+    const request = parseChatRequest({ model: 'x', messages: [{ role: 'user', content: 'Hi' }] })
+    const planned = (excluded: string[], kinds: string) =>
+      planRoute(request, 10, catalog, {
+        ...OPTIONS,
+        offerState: (offerId) => ({
+          health: 'ready',
+          excludes: (asked) => asked === kinds && excluded.includes(offerId),
+        }),
+      }).candidates.map(({ offerId }) => offerId)
+    expect(planned(['b/up'], 'text').toSorted()).toEqual(['a/up', 'c/up'])
+    expect(planned(['b/up'], 'image+text')).toContain('b/up')
+    expect(() => planned(['a/up', 'b/up', 'c/up'], 'text')).toThrow(
+      expect.objectContaining({ code: 'no_provider_available' }),
+    )
   })
 
   it('refuses what exceeds every context window', () => {
     const messages = [{ role: 'user', content: 'x'.repeat(16_000) }]
     expect(refusal({ model: 'x', messages }).code).toBe('context_length_exceeded')
+  })
+
+  it('limits the answer to what the prompt leaves of the window', () => {
+    const limitOf = (promptTokens: number, maxTokens: number) =>
+      plan({ model: 'gpt-y', max_tokens: maxTokens }, promptTokens).candidates[0]!.completionLimit
+    expect(limitOf(400, 500)).toBe(500)
+    expect(limitOf(700, 500)).toBe(300)
+    // The bound is up to twice the prompt, so the worker counts what is left.
+    expect(limitOf(900, 500)).toBe(500)
+    expect(limitOf(5_000, 500)).toBe(500)
   })
 
   it('bounds the cost at the dearest candidate', () => {

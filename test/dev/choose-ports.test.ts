@@ -4,6 +4,7 @@ import { afterEach, expect, it } from 'vitest'
 import { choosePorts } from '../../src/dev/start/choose-ports.ts'
 
 const HOST = '127.0.0.1'
+const HOSTS = { host: HOST, metricsHost: HOST }
 const servers: Server[] = []
 afterEach(() => {
   for (const server of servers.splice(0)) server.close()
@@ -19,7 +20,7 @@ async function occupy(port: number): Promise<number> {
 }
 
 it('two starts at the same time never choose the same port', async () => {
-  const [first, second] = await Promise.all([choosePorts(HOST, {}), choosePorts(HOST, {})])
+  const [first, second] = await Promise.all([choosePorts(HOSTS, {}), choosePorts(HOSTS, {})])
   const all = [first, second].flatMap(({ api, metrics }) => [api, ...Object.values(metrics)])
   first.release()
   second.release()
@@ -28,5 +29,5 @@ it('two starts at the same time never choose the same port', async () => {
 
 it('a port named in the environment that is taken is refused, not replaced', async () => {
   const taken = await occupy(0)
-  await expect(choosePorts(HOST, { PORT: String(taken) })).rejects.toThrow(/something else listens/)
+  await expect(choosePorts(HOSTS, { PORT: String(taken) })).rejects.toThrow(/something else listens/)
 })

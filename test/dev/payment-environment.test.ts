@@ -13,6 +13,20 @@ describe('paymentEnvironment', () => {
       { PAYMENTS_DEVELOPMENT_RAIL: 'true' },
     ],
   ])('an environment of %o starts with %o', (environment, expected) => {
-    expect(paymentEnvironment(environment)).toEqual(expected)
+    expect(paymentEnvironment(environment, { host: '127.0.0.1', onlySimulated: false })).toEqual(expected)
+  })
+
+  test.each([
+    ['127.0.0.1', false, true],
+    ['::1', false, true],
+    ['localhost', false, true],
+    ['0.0.0.0', true, true],
+    ['0.0.0.0', false, false],
+    ['::', false, false],
+    ['192.168.1.4', false, false],
+  ])('listening at %s with onlySimulated %s, the development rail is on: %s', (host, onlySimulated, on) => {
+    expect(paymentEnvironment({}, { host, onlySimulated })).toEqual(
+      on ? { PAYMENTS_DEVELOPMENT_RAIL: 'true' } : {},
+    )
   })
 })

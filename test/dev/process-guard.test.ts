@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join, resolve } from 'node:path'
-import { expect, it, vi } from 'vitest'
+import { expect, it } from 'vitest'
 import { isRunning } from '../../src/dev/bootstrap/process-lock.mjs'
+import { eventually } from '../helpers/eventually.ts'
 
 const GUARD = join(resolve(import.meta.dirname, '../..'), 'src/dev/processes/process-guard.ts')
 
@@ -21,5 +22,5 @@ it('what a killed process had started is ended', async () => {
   const pid = Number(String(chunk))
   expect(isRunning(pid, '')).toBe(true)
   parent.kill('SIGKILL')
-  await vi.waitFor(() => expect(isRunning(pid, '')).toBe(false), { timeout: 5000 })
+  await eventually(() => expect(isRunning(pid, '')).toBe(false))
 })

@@ -12,8 +12,19 @@ test('the table is a valid catalog of 25 providers or more, each with a key of i
   for (const { base_url: url } of providers) expect(url).toMatch(/^https:\/\/.*[^/]$/)
 })
 
-test('nothing is claimed about how they treat data', () => {
-  expect(providers.filter(({ zdr, data_collection: data }) => zdr || data === 'deny')).toEqual([])
+test('only providers whose published terms are cited are marked as keeping nothing', () => {
+  const page = readFileSync(new URL('../../docs/catalog.md', import.meta.url), 'utf8')
+  const marked = providers.filter(({ zdr, data_collection: data }) => zdr || data === 'deny')
+  expect(marked.map(({ id }) => id)).toEqual(['ovhcloud'])
+  for (const { id, zdr, data_collection: data } of marked) {
+    expect({ zdr, data }).toEqual({ zdr: true, data: 'deny' })
+    expect(page).toMatch(new RegExp(`\\| \`${id}\` \\| .*https://.*\\| 20\\d\\d-\\d\\d-\\d\\d \\|`))
+  }
+})
+
+test('the shipped catalog has the providers of the table', () => {
+  const shipped = readFileSync(new URL('../../src/catalog/data/builtin.json', import.meta.url), 'utf8')
+  expect(JSON.parse(shipped).providers).toEqual(JSON.parse(JSON.stringify(providers)))
 })
 
 test('the documentation names each with its key', () => {

@@ -120,7 +120,7 @@ describe('training', () => {
 
   it('gives the same weights for the same rows', async () => {
     const examples = await read(madeUpLines(['one', 'two']))
-    const about = { trained: '2026-01-01', data: 'made up' }
+    const about = { data: 'made up', mixedScores: [] }
     const weights = trainModel(examples, about)
     expect(trainModel(examples, about)).toEqual(weights)
     const score = scorePrompt('river stone cloud?', decodeModel(weights))

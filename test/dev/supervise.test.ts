@@ -1,11 +1,12 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, expect, it } from 'vitest'
 import { isRunning } from '../../src/dev/bootstrap/process-lock.mjs'
 import { type ProcessGuard, startProcessGuard } from '../../src/dev/processes/process-guard.ts'
 import type { ProcessPlan } from '../../src/dev/processes/process-plan.ts'
 import { type Supervised, supervise } from '../../src/dev/processes/supervise.ts'
+import { eventually } from '../helpers/eventually.ts'
 
 let folder: string
 let guard: ProcessGuard
@@ -55,10 +56,10 @@ it('a process that is killed runs again, and a person is told', async () => {
   await supervised.ready
   const first = pidWritten()
   process.kill(first, 'SIGKILL')
-  await vi.waitFor(() =>
+  await eventually(() =>
     expect(log).toEqual([expect.stringContaining('killed by SIGKILL'), 'sleeper is back']),
   )
-  await vi.waitFor(() => expect(pidWritten()).not.toBe(first))
+  await eventually(() => expect(pidWritten()).not.toBe(first))
   await supervised.stop()
 })
 
@@ -85,7 +86,7 @@ it('a first start that fails is reported with what the process wrote', async () 
 it('can be stopped in the middle of a start', async () => {
   const { supervised } = start({ ...plan(), probe: () => Promise.reject(new Error('never')) })
   const failed = expect(supervised.ready).rejects.toThrow()
-  await vi.waitFor(() => pidWritten())
+  await eventually(() => pidWritten())
   await supervised.stop()
   await failed
   expect(isRunning(pidWritten(), '')).toBe(false)

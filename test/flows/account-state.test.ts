@@ -1,12 +1,21 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { CreatedKey, SessionView } from '../../src/core/console-api.ts'
 import { expectBooksInOrder } from '../helpers/books.ts'
 import { ask } from '../helpers/chat-client.ts'
+import { signedUp } from '../helpers/console-client.ts'
+import { onBusyMachine } from '../helpers/eventually.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 
 let stack: TestStack
 
 beforeAll(async () => {
-  stack = await startStack({ models: { 'test/plain': [{ at: 'alpha', model: 'words-100' }] }, apis: 2 })
+  stack = await startStack({
+    models: {
+      'test/plain': [{ at: 'alpha', model: 'words-100' }],
+      'test/slow': [{ at: 'alpha', model: 'words-2000.rate-40' }],
+    },
+    apis: 2,
+  })
 })
 afterAll(() => stack?.close())
 
@@ -51,9 +60,30 @@ describe('the state of an account', () => {
     expect(await statuses()).toEqual([200, 200])
     const suspended = await stack.command('admin', 'account', 'suspend', accountId)
     expect(suspended.json).toMatchObject({ state: 'suspended' })
-    await expect.poll(statuses, { timeout: 1_000, interval: 20 }).toEqual([403, 403])
+    await expect.poll(statuses, { timeout: onBusyMachine(1_000), interval: 20 }).toEqual([403, 403])
     await stack.command('admin', 'account', 'resume', accountId)
-    await expect.poll(statuses, { timeout: 1_000, interval: 20 }).toEqual([200, 200])
+    await expect.poll(statuses, { timeout: onBusyMachine(1_000), interval: 20 }).toEqual([200, 200])
     expect(await show(accountId)).toMatchObject({ state: 'active' })
+  })
+
+  it('suspended ends the calls that run, truthfully, and the sessions for good', async () => {
+    const holder = await signedUp(stack.url)
+    const { account } = await holder.json<SessionView>('/console/api/session')
+    const { secret } = await holder.json<CreatedKey>('/console/api/keys', { body: { name: 'mine' } })
+    const response = await fetch(`${stack.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'test/slow', messages: [{ role: 'user', content: 'go' }], stream: true }),
+    })
+    const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
+    let text = (await reader.read()).value ?? ''
+    await stack.command('admin', 'account', 'suspend', account.id)
+    for (let part = await reader.read(); !part.done; part = await reader.read()) text += part.value
+    expect(text).toContain('"code":"account_suspended"')
+    expect(text).not.toContain('[DONE]')
+    await stack.command('admin', 'account', 'resume', account.id)
+    expect((await holder.ask('/console/api/session')).status).toBe(401)
+    await stack.settled(account.id)
+    await expectBooksInOrder(stack)
   })
 })

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { expectBooksInOrder, untilIdle } from '../helpers/books.ts'
 import { ask, type Caller, stream } from '../helpers/chat-client.ts'
+import { onBusyMachine } from '../helpers/eventually.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 
-const ABORTED_WITHIN_MS = 6_000
+const ABORTED_WITHIN_MS = onBusyMachine(6_000)
 const ON_THREE: number[] = [0, 1, 2]
 
 let stack: TestStack
@@ -19,6 +20,7 @@ beforeAll(async () => {
       'test/slow': [{ at: 'alpha', model: 'words-400.rate-20' }],
       'test/hangs': [{ at: 'alpha', model: 'hang' }],
       'test/quick': [{ at: 'alpha', model: 'words-60.rate-60' }],
+      'test/soon': [{ at: 'alpha', model: 'words-60.latency-1500' }],
     },
   })
   key = (await stack.account('5.00')).key
@@ -38,9 +40,9 @@ describe('an API key that is revoked', () => {
     expect(code).toBe(0)
     for (const caller of callers) {
       const status = async () => (await ask(caller, { model: 'test/plain' })).status
-      await expect.poll(status, { interval: 20, timeout: 1_000 }).toBe(403)
+      await expect.poll(status, { interval: 20, timeout: onBusyMachine(1_000) }).toBe(403)
     }
-    expect(Date.now() - revokedAt).toBeLessThan(1_000)
+    expect(Date.now() - revokedAt).toBeLessThan(onBusyMachine(1_000))
     expect(await ask(callers[0]!, { model: 'test/plain' })).toMatchObject({ errorCode: 'key_revoked' })
     await expectBooksInOrder(stack)
   })
@@ -59,7 +61,7 @@ describe('an API instance that is told to stop', () => {
     const finishedAt = Date.now()
     await stopped
     expect(await stack.apis[0]!.exited).toBe(0)
-    expect(Date.now() - finishedAt).toBeLessThan(3_000)
+    expect(Date.now() - finishedAt).toBeLessThan(onBusyMachine(3_000))
     expect(await other.end).toMatchObject({ text: whole, done: true })
     expect((await ask(at(1), { model: 'test/plain' })).status).toBe(200)
     await expectBooksInOrder(stack)
@@ -75,7 +77,7 @@ describe('an API instance that is killed', () => {
     ])
     const silent = expect(ask(at(1), { model: 'test/hangs' })).rejects.toThrow()
     const other = await stream(at(2), { model: 'test/quick' })
-    await Promise.all([...mine, other].map((one) => one.said(20)))
+    await Promise.all([...mine.map((one) => one.said(200)), other.said(20)])
     await stack.providers.log.arrived((request) => request.model === 'hang')
     await stack.apis[1]!.kill()
     const killedAt = Date.now()
@@ -86,10 +88,28 @@ describe('an API instance that is killed', () => {
     await untilIdle(stack)
     for (const { soFar } of mine) {
       const record = await stack.postgres.callRecord.findUniqueOrThrow({ where: { id: soFar.id! } })
-      expect(record.status).toBe('cancelled')
+      expect(record).toMatchObject({ status: 'interrupted', errorCode: 'internal_error' })
       expect(record.completionTokens).toBeGreaterThan(0)
-      expect(record.completionTokens).toBeLessThan(300)
+      // Nothing is charged of what came after its client was cut off.
+      expect(record.completionTokens).toBeLessThan(100)
     }
+    const hung = await stack.postgres.callRecord.findFirstOrThrow({ where: { requestedModel: 'test/hangs' } })
+    expect(hung).toMatchObject({ status: 'failed', errorCode: 'internal_error', chargePico: 0n })
+    await expectBooksInOrder(stack)
+  })
+
+  it('costs the callers of whole answers nothing, also where the answer came while its loss was noticed', async () => {
+    stack.providers.reset()
+    const callers = Array.from({ length: 20 }, () =>
+      expect(ask(at(2), { model: 'test/soon' })).rejects.toThrow(),
+    )
+    await stack.providers.log.arrived(() => stack.providers.log.requests.length === callers.length)
+    await stack.apis[2]!.kill()
+    await Promise.all(callers)
+    await untilIdle(stack)
+    const records = await stack.postgres.callRecord.findMany({ where: { requestedModel: 'test/soon' } })
+    expect(records).toHaveLength(callers.length)
+    for (const record of records) expect(record).toMatchObject({ status: 'failed', chargePico: 0n })
     await expectBooksInOrder(stack)
   })
 })

@@ -1,13 +1,15 @@
 import { once } from 'node:events'
-import { writeFile } from 'node:fs/promises'
+import { utimes, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { PricingFeed } from '../../src/core/pricing-feed-view.ts'
+import { eventually, onBusyMachine } from '../helpers/eventually.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 
 /** Everything that runs sees a change within this. */
-const VISIBLE_MS = 2_000
+const VISIBLE_MS = onBusyMachine(2_000)
 
 const NAMES = ['one', 'two', 'three', 'four']
 let listed = [...NAMES]
@@ -45,7 +47,7 @@ beforeAll(async () => {
   })
   await writeFile(stack.catalogFile, JSON.stringify(document(`http://127.0.0.1:${port}/v1`)))
   key = (await stack.account('5.00')).key
-  await vi.waitFor(async () => expect(await statusOf('test/four')).toBe(200), { timeout: 10_000 })
+  await eventually(async () => expect(await statusOf('test/four')).toBe(200))
 })
 
 afterAll(async () => {
@@ -88,12 +90,9 @@ async function feedEntry(model: string, url: string): Promise<FeedEntry> {
 /** Resolves when all API instances show something of a model; returns after how many milliseconds. */
 async function untilEverywhere(model: string, expected: Partial<FeedEntry>): Promise<number> {
   const started = performance.now()
-  await vi.waitFor(
-    async () => {
-      for (const url of stack.urls) expect(await feedEntry(model, url)).toMatchObject(expected)
-    },
-    { timeout: 15_000, interval: 20 },
-  )
+  await eventually(async () => {
+    for (const url of stack.urls) expect(await feedEntry(model, url)).toMatchObject(expected)
+  })
   return performance.now() - started
 }
 
@@ -118,7 +117,7 @@ test("a model that a provider's list loses is not used any more, and used again 
 test('a list that loses most of its models changes nothing', async () => {
   listed = ['one']
   const before = lists
-  await vi.waitFor(() => expect(lists).toBeGreaterThan(before + 3), { timeout: 15_000, interval: 50 })
+  await eventually(() => expect(lists).toBeGreaterThan(before + 3))
   for (const name of NAMES) expect(await statusOf(`test/${name}`)).toBe(200)
   listed = [...NAMES]
 })
@@ -131,7 +130,7 @@ test('a price file changes rates within its round; a broken one changes nothing'
   await untilEverywhere('gpt-4o', { prompt: '1.90' })
   prices = '{"models": [{}]}'
   const before = lists
-  await vi.waitFor(() => expect(lists).toBeGreaterThan(before + 2), { timeout: 15_000, interval: 50 })
+  await eventually(() => expect(lists).toBeGreaterThan(before + 2))
   expect(await feedEntry('gpt-4o', stack.url)).toMatchObject({ prompt: '1.90' })
   prices = '{}'
   await untilEverywhere('gpt-4o', { prompt: '2.375' })
@@ -139,7 +138,15 @@ test('a price file changes rates within its round; a broken one changes nothing'
 
 test("an operator's edits are in force everywhere within two seconds, and can be taken back", async () => {
   const first = await apply({
-    changes: { models: [{ id: 'test/one', rate: { prompt: '1.50', completion: '3' } }] },
+    changes: {
+      models: [
+        {
+          id: 'test/one',
+          list_price: { prompt: '1.60', completion: '3.20' },
+          rate: { prompt: '1.50', completion: '3' },
+        },
+      ],
+    },
   })
   expect(await untilEverywhere('test/one', { prompt: '1.50' })).toBeLessThan(VISIBLE_MS)
   await apply({ changes: { models: [{ id: 'test/one', disabled: true }] } })
@@ -172,7 +179,17 @@ test('a rate that changes leaves past charges alone, and every rate is remembere
   await stack.settled(account.accountId)
   const charged = await chargeOf(before)
   expect(charged.chargePico).toBe(charged.at(950_000n, 1_900_000n))
-  await apply({ changes: { models: [{ id: 'test/two', rate: { prompt: '7', completion: '14' } }] } })
+  await apply({
+    changes: {
+      models: [
+        {
+          id: 'test/two',
+          list_price: { prompt: '7.50', completion: '15' },
+          rate: { prompt: '7', completion: '14' },
+        },
+      ],
+    },
+  })
   await untilEverywhere('test/two', { prompt: '7.00' })
   const after = await ask()
   await stack.settled(account.accountId)
@@ -181,7 +198,7 @@ test('a rate that changes leaves past charges alone, and every rate is remembere
   const dearer = await chargeOf(after)
   expect(dearer.chargePico).toBe(dearer.at(7_000_000n, 14_000_000n))
   expect(dearer.rateVersion).not.toBe(charged.rateVersion)
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     const rates = await stack.postgres.rateVersion.findMany({
       where: { modelId: 'test/two' },
       orderBy: { id: 'asc' },
@@ -192,13 +209,56 @@ test('a rate that changes leaves past charges alone, and every rate is remembere
   expect(json.rates).toMatchObject([{ rate: { prompt: '7.00' } }, { rate: { prompt: '0.95' } }])
 })
 
+/** The feed of every instance: its tag and its bytes. */
+const feeds = () =>
+  Promise.all(
+    stack.urls.map(async (url) => {
+      const response = await fetch(`${url}/pricing.json`)
+      return { etag: response.headers.get('etag'), body: await response.text() }
+    }),
+  )
+
+test('instances serve the same bytes under one ETag, and say since when a rate is what it is', async () => {
+  const [one, other] = await feeds()
+  expect(other).toEqual(one)
+  const rate = { prompt: '0.91', completion: '1.90' }
+  await apply({ changes: { models: [{ id: 'test/four', rate }] } })
+  await untilEverywhere('test/four', { prompt: '0.91' })
+  const [changed, changedToo] = await feeds()
+  expect(changedToo).toEqual(changed)
+  expect(changed?.etag).not.toBe(one?.etag)
+  const recorded = await stack.postgres.rateVersion.findFirstOrThrow({
+    where: { modelId: 'test/four' },
+    orderBy: { id: 'desc' },
+  })
+  const { generated_at, data } = JSON.parse(changed?.body ?? '') as PricingFeed
+  const since = new Date(Math.floor(recorded.effectiveAt.getTime() / 1000) * 1000).toISOString()
+  expect(data.find(({ id }) => id === 'test/four')?.updated_at).toBe(since)
+  expect(generated_at).toBe(since)
+  // Of the built-in catalog, whose day is told by the document.
+  expect(data.find(({ id }) => id === 'gpt-4o-mini')?.updated_at).toMatch(/T00:00:00\.000Z$/)
+
+  // A file that is only touched changes nothing.
+  await utimes(stack.catalogFile, new Date(), new Date())
+  await apply({ changes: { models: [{ id: 'test/four', rate, auto: false }] } })
+  await eventually(async () => expect(await feeds()).toEqual([changed, changed]))
+})
+
 test('edits outlive a Redis that lost its data', async () => {
-  await apply({ changes: { models: [{ id: 'test/three', rate: { prompt: '4', completion: '8' } }] } })
+  await apply({
+    changes: {
+      models: [
+        {
+          id: 'test/three',
+          list_price: { prompt: '4.30', completion: '8.60' },
+          rate: { prompt: '4', completion: '8' },
+        },
+      ],
+    },
+  })
   await untilEverywhere('test/three', { prompt: '4.00' })
   await stack.redis.flushall()
-  await vi.waitFor(async () => expect(await stack.redis.hexists('sy:catalog:overlay', 'stored')).toBe(1), {
-    timeout: 5_000,
-  })
+  await eventually(async () => expect(await stack.redis.hexists('sy:catalog:overlay', 'stored')).toBe(1))
   for (const url of stack.urls) expect(await feedEntry('test/three', url)).toMatchObject({ prompt: '4.00' })
   await apply({ changes: {} })
   expect(await untilEverywhere('test/three', { prompt: '0.95' })).toBeLessThan(VISIBLE_MS)

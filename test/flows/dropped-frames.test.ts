@@ -42,7 +42,7 @@ it('every stream is complete, byte for byte, however often the frames on their w
     deafened += await deafen()
   }
   await Promise.all(ends)
-  expect(deafened).toBeGreaterThan(8)
+  expect(deafened).toBeGreaterThan(2)
   for (const { soFar } of open) expect(soFar).toMatchObject({ done: true, errorCode: null, text: whole })
   await expectBooksInOrder(stack)
 })

@@ -71,7 +71,7 @@ describe('the circuit breaker of an offer', () => {
       await askMany(10, 'test/recovers')
       return received('alpha') - before
     }
-    await expect.poll(atAlpha, { timeout: 5_000 }).toBe(10)
+    await expect.poll(atAlpha).toBe(10)
   })
 })
 
@@ -100,12 +100,7 @@ describe('the retry budget', () => {
         RETRY_BUDGET_PERCENT: String(percent),
         RETRY_BUDGET_FLOOR: String(floor),
       },
-      models: {
-        'test/fails': [
-          { at: 'alpha', model: 'status-500' },
-          { at: 'beta', model: 'status-503' },
-        ],
-      },
+      models: { 'test/fails': [{ at: 'alpha', model: 'status-500' }] },
     })
     const answers = await askMany(calls, 'test/fails')
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([502]))

@@ -10,7 +10,7 @@ import type { Part } from '../helpers/stack-part.ts'
 const WORDS = 20
 /** Long enough for every kind of timeout of the settlement's connections to pass. */
 const AWAY_MS = 8_000
-const AT_A_TIME = 20
+const AT_A_TIME = 10
 
 let stack: TestStack
 let caller: Caller
@@ -22,7 +22,7 @@ beforeAll(async () => {
     processes: true,
     databaseProxy: true,
     dispatchWorkers: 2,
-    models: { 'test/plain': [{ at: 'alpha', model: `words-${WORDS}.latency-20` }] },
+    models: { 'test/plain': [{ at: 'alpha', model: `words-${WORDS}.latency-50` }] },
   })
   settlement = stack.settlement
   const account = await stack.account('50.00')

@@ -25,6 +25,12 @@ beforeAll(async () => {
       'test/reset': pair(`words-${WORDS}.multibyte.on-alpha-reset-after-7`),
       'test/end': pair(`words-${WORDS}.on-alpha-end-after-7`),
       'test/stall': pair(`words-${WORDS}.on-alpha-stall-after-7`),
+      'test/broken': [{ at: 'alpha', model: `words-${WORDS}.cut-after-7.tag-broken` }],
+      'test/backup': {
+        offers: [{ at: 'beta', model: `words-${WORDS}.tag-backup` }],
+        list_price: { prompt: '8.00', completion: '10.00' },
+        rate: { prompt: '7.00', completion: '9.00' },
+      },
       'test/error': pair(`words-${WORDS}.on-alpha-error-event-7`),
       'test/different': pair(`words-${WORDS}.different-text.on-alpha-cut-after-7`),
       'test/shorter': pair(`words-${WORDS}.on-alpha-cut-after-20`, 'words-5'),
@@ -57,6 +63,20 @@ describe('a stream that breaks after content', () => {
       expect(charged.attempts).toMatchObject([{}, { outcome: 'ok' }])
     },
   )
+
+  it('goes on from another model of the list, by the name and at the price of the one it began with', async () => {
+    const answer = await streamed(caller, { models: ['test/broken', 'test/backup'] })
+    expect(answer).toMatchObject({ text: whole, done: true, finishReason: 'stop', model: 'test/broken' })
+    await expectBooksInOrder(stack)
+    const charged = await record(answer.id!)
+    expect(charged).toMatchObject({ status: 'completed', requestedModel: 'test/broken' })
+    expect(charged.chargePico).toBe(BigInt(promptTokens) * 1_000_000n + BigInt(WORDS) * 2_000_000n)
+    expect(charged.attempts).toMatchObject([{}, {}, { outcome: 'ok', rescued: true }])
+    const lookup = await fetch(`${stack.url}/v1/generations/${answer.id}`, {
+      headers: { authorization: `Bearer ${caller.key}` },
+    })
+    expect(await lookup.json()).toMatchObject({ model: 'test/broken', rescued: true })
+  })
 
   it('is byte-identical with characters of several bytes', async () => {
     const plain = await ask(caller, { model: 'test/reset' })

@@ -68,7 +68,7 @@ describe('a settlement worker', () => {
     const loading = load(600)
     for (let round = 0; round < 2; round++) {
       await expect
-        .poll(() => stack.postgres.callRecord.count(), { timeout: 10_000 })
+        .poll(() => stack.postgres.callRecord.count(), { timeout: 30_000 })
         .toBeGreaterThan(100 * (round + 1))
       await settlement.kill()
       settlement = await stack.startSettlement()
@@ -88,7 +88,7 @@ describe('a settlement worker', () => {
     await expectBooksInOrder(stack)
   })
 
-  it('that gets the same settlement again charges nothing more, whatever it says now', async () => {
+  it('that gets another settlement of a call charges nothing more, and the audit names the call', async () => {
     const [id] = await load(1, 1)
     await untilIdle(stack)
     const { balancePico, version } = await stack.postgres.account.findUniqueOrThrow({
@@ -104,6 +104,9 @@ describe('a settlement worker', () => {
       balancePico,
       version,
     })
+    const { json } = await stack.command('audit')
+    expect(json.discrepancies).toMatchObject([{ subject: id }, { subject: id }])
+    await stack.command('admin', 'conflict', 'close', id!, '--reason', 'made up by this test')
     await expectBooksInOrder(stack)
   })
 })

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { eventually } from '../helpers/eventually.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import { type CollectedSpan, startTraceCollector, type TraceCollector } from '../helpers/trace-collector.ts'
 
@@ -60,16 +61,13 @@ it.each([false, true])(
     expect(response.status).toBe(200)
     await response.text()
 
-    const spans = await vi.waitFor(
-      () => {
-        const own = collector.spans.filter((span) => span.traceId === traceId)
-        expect(own.filter(({ name }) => name.startsWith('chat '))).toHaveLength(2)
-        expect(own.some(({ name }) => name === 'process dispatch')).toBe(true)
-        expect(own.some(({ kind }) => kind === SERVER)).toBe(true)
-        return own
-      },
-      { timeout: 10_000, interval: 50 },
-    )
+    const spans = await eventually(() => {
+      const own = collector.spans.filter((span) => span.traceId === traceId)
+      expect(own.filter(({ name }) => name.startsWith('chat '))).toHaveLength(2)
+      expect(own.some(({ name }) => name === 'process dispatch')).toBe(true)
+      expect(own.some(({ kind }) => kind === SERVER)).toBe(true)
+      return own
+    })
     const named = (name: string) => spans.find((span) => span.name === name) as CollectedSpan
     const server = named('POST /v1/chat/completions')
     expect(server).toMatchObject({ kind: SERVER, parentSpanId: parent, service: 'switchyard-api' })
@@ -97,13 +95,10 @@ it.each([false, true])(
       'gen_ai.usage.output_tokens': expect.any(Number),
       'server.address': '127.0.0.1',
     })
-    await vi.waitFor(
-      () => {
-        const settlement = collector.spans.find(({ links }) => links.includes(traceId))
-        expect(settlement).toMatchObject({ name: 'process settlement', kind: CONSUMER })
-      },
-      { timeout: 10_000, interval: 50 },
-    )
+    await eventually(() => {
+      const settlement = collector.spans.find(({ links }) => links.includes(traceId))
+      expect(settlement).toMatchObject({ name: 'process settlement', kind: CONSUMER })
+    })
     expect(collector.received.join('')).not.toContain(PROMPT)
   },
 )

@@ -1,7 +1,8 @@
 import { Webhook } from 'standardwebhooks'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { parseUsd } from '../../src/core/money.ts'
 import { ask } from '../helpers/chat-client.ts'
+import { eventually } from '../helpers/eventually.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.ts'
 
@@ -34,13 +35,10 @@ const subscribe = async (accountId: string): Promise<string> =>
 const received = () => receiver.received.map(({ body }) => JSON.parse(body))
 /** Everything recorded so far has been delivered. */
 const quiet = () =>
-  vi.waitFor(
-    async () => {
-      expect(await stack.postgres.event.count({ where: { fannedOutAt: null } })).toBe(0)
-      expect(await stack.postgres.webhookDelivery.count({ where: { state: 'pending' } })).toBe(0)
-    },
-    { timeout: 15_000, interval: 50 },
-  )
+  eventually(async () => {
+    expect(await stack.postgres.event.count({ where: { fannedOutAt: null } })).toBe(0)
+    expect(await stack.postgres.webhookDelivery.count({ where: { state: 'pending' } })).toBe(0)
+  })
 
 it('calls at once that take a balance below its threshold tell the account once', async () => {
   const { accountId, key } = await stack.account('1.00')

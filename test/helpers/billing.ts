@@ -95,3 +95,15 @@ export const failedSettlementOf = (
     firstTokenAt: null,
     ...changes,
   })
+
+/** The record of a call that no worker served: withdrawn from the queue, or lost. */
+export const unservedSettlementOf = (
+  accountId: string,
+  changes: Partial<SettlementRecord> = {},
+): SettlementRecord =>
+  failedSettlementOf(accountId, {
+    errorCode: 'request_timeout',
+    attempts: [],
+    claimedAt: null,
+    ...changes,
+  })

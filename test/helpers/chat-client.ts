@@ -20,6 +20,8 @@ export interface WholeAnswer {
 export interface StreamSoFar {
   status: number
   id: string | null
+  /** As the latest chunk named it. */
+  model: string | null
   text: string
   finishReason: string | null
   errorCode: string | null
@@ -74,6 +76,7 @@ export async function stream({ url, key }: Caller, body: Record<string, unknown>
   const soFar: StreamSoFar = {
     status: response.statusCode,
     id: null,
+    model: null,
     text: '',
     finishReason: null,
     errorCode: null,
@@ -127,6 +130,7 @@ function note(event: string, soFar: StreamSoFar): void {
   }
   const chunk = JSON.parse(event.slice('data: '.length))
   soFar.id ??= chunk.id
+  soFar.model = chunk.model
   soFar.errorCode ??= chunk.error?.code ?? null
   soFar.text += chunk.choices[0]?.delta?.content ?? ''
   soFar.finishReason ??= chunk.choices[0]?.finish_reason ?? null

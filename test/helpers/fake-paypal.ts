@@ -35,6 +35,7 @@ interface Order {
   usd: string
   customId: string
   captureId: string | null
+  refunds: Array<{ id: string; status: string; amount: { currency_code: string; value: string } }>
 }
 
 /** PayPal's orders, captures, refunds, and webhooks whose signatures it checks with a real key. */
@@ -42,6 +43,7 @@ export async function startFakePaypal(): Promise<FakePaypal> {
   const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const stranger = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const orders = new Map<string, Order>()
+  const disputes = new Map<string, Record<string, unknown>>()
 
   const handle = (request: RailRequest): RailAnswer | null => {
     if (request.path === '/v1/oauth2/token') {
@@ -63,7 +65,7 @@ export async function startFakePaypal(): Promise<FakePaypal> {
       return { status: 401, body: { name: 'UNAUTHORIZED' } }
     if (request.path === '/v1/notifications/verify-webhook-signature')
       return { body: { verification_status: isGenuine(request.body) ? 'SUCCESS' : 'FAILURE' } }
-    return answer(request, orders)
+    return disputeAnswer(request, disputes) ?? answer(request, orders)
   }
   const isGenuine = (text: string): boolean => {
     const question = JSON.parse(text)
@@ -113,24 +115,27 @@ export async function startFakePaypal(): Promise<FakePaypal> {
       })
     },
     refunded(checkoutUrl, usd) {
-      const { captureId, customId } = orderAt(checkoutUrl)
+      const { captureId, customId, refunds } = orderAt(checkoutUrl)
+      const refund = newRefund({ currency_code: 'USD', value: usd })
+      refunds.push(refund)
       return webhook('PAYMENT.CAPTURE.REFUNDED', {
-        id: `RF${randomBytes(4).toString('hex')}`,
-        status: 'COMPLETED',
-        amount: { currency_code: 'USD', value: usd },
+        ...refund,
         custom_id: customId,
         links: [{ rel: 'up', href: `https://api.paypal.com/v2/payments/captures/${captureId}` }],
       })
     },
     dispute(checkoutUrl, outcome) {
       const { captureId, usd } = orderAt(checkoutUrl)
-      return webhook(outcome ? 'CUSTOMER.DISPUTE.RESOLVED' : 'CUSTOMER.DISPUTE.CREATED', {
+      const dispute = {
         dispute_id: `PP-D-${captureId}`,
+        create_time: new Date().toISOString(),
         status: outcome ? 'RESOLVED' : 'OPEN',
         dispute_amount: { currency_code: 'USD', value: usd },
         disputed_transactions: [{ seller_transaction_id: captureId }],
         ...(outcome && { dispute_outcome: { outcome_code: outcome } }),
-      })
+      }
+      disputes.set(dispute.dispute_id, dispute)
+      return webhook(outcome ? 'CUSTOMER.DISPUTE.RESOLVED' : 'CUSTOMER.DISPUTE.CREATED', dispute)
     },
     deliver(gateway, body, { forged = false } = {}) {
       const payload = typeof body === 'string' ? body : JSON.stringify(body)
@@ -154,11 +159,37 @@ export async function startFakePaypal(): Promise<FakePaypal> {
   }
 }
 
+const newRefund = (amount: { currency_code: string; value: string }) => ({
+  id: `RF${randomBytes(4).toString('hex')}`,
+  status: 'COMPLETED',
+  amount,
+})
+
+/** One dispute a page, so that whoever lists them has to turn it. */
+function disputeAnswer(
+  { path, query }: RailRequest,
+  disputes: ReadonlyMap<string, Record<string, unknown>>,
+): RailAnswer | null {
+  const [, , , kind, id] = path.split('/')
+  if (kind !== 'disputes') return null
+  if (id !== undefined) return { body: disputes.get(id) ?? {} }
+  const page = Number(query.get('next_page_token') ?? 0)
+  const all = [...disputes.values()]
+  const next = `https://api.paypal.com/v1/customer/disputes?page_size=1&next_page_token=${page + 1}`
+  return {
+    body: {
+      items: all.slice(page, page + 1).map(({ dispute_id, create_time }) => ({ dispute_id, create_time })),
+      links: page + 1 < all.length ? [{ rel: 'next', href: next, method: 'GET' }] : [],
+    },
+  }
+}
+
 function answer({ method, path, body }: RailRequest, orders: Map<string, Order>): RailAnswer | null {
   const [, , , kind, id, action] = path.split('/')
   if (kind === 'captures' && action === 'refund') {
-    const { amount } = JSON.parse(body)
-    return { status: 201, body: { id: `RF${randomBytes(4).toString('hex')}`, status: 'COMPLETED', amount } }
+    const refund = newRefund(JSON.parse(body).amount)
+    for (const order of orders.values()) if (order.captureId === id) order.refunds.push(refund)
+    return { status: 201, body: refund }
   }
   if (kind !== 'orders') return null
   if (method === 'POST' && id === undefined) {
@@ -189,10 +220,11 @@ function newOrder(asked: { purchase_units: Array<{ amount: { value: string }; cu
     usd: unit?.amount.value ?? '',
     customId: unit?.custom_id ?? '',
     captureId: null,
+    refunds: [],
   }
 }
 
-const orderView = ({ id, status, usd, customId, captureId }: Order) => ({
+const orderView = ({ id, status, usd, customId, captureId, refunds }: Order) => ({
   id,
   status,
   purchase_units: [
@@ -204,11 +236,12 @@ const orderView = ({ id, status, usd, customId, captureId }: Order) => ({
           captures: [
             {
               id: captureId,
-              status: 'COMPLETED',
+              status: refunds.length > 0 ? 'PARTIALLY_REFUNDED' : 'COMPLETED',
               amount: { currency_code: 'USD', value: usd },
               custom_id: customId,
             },
           ],
+          refunds,
         },
       }),
     },

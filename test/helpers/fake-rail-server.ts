@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 export interface RailRequest {
   method: string
   path: string
+  query: URLSearchParams
   headers: IncomingHttpHeaders
   body: string
 }
@@ -34,6 +35,7 @@ export async function startFakeRailServer(
     const request = {
       method: incoming.method ?? '',
       path: (incoming.url ?? '').split('?')[0] ?? '',
+      query: new URLSearchParams((incoming.url ?? '').split('?')[1] ?? ''),
       headers: incoming.headers,
       body: Buffer.concat(chunks).toString(),
     }

@@ -21,7 +21,14 @@ export interface FakeStripe extends Pick<FakeRailServer, 'url' | 'requests' | 'b
   /** The customer pays; returns the event Stripe sends. `unsent`: Stripe knows, and tells nobody. */
   pay(checkoutUrl: string, changes?: Record<string, unknown>): StripeEvent
   lapse(checkoutUrl: string): StripeEvent
+  /** As made in the dashboard, or as it stands since. */
   refund(checkoutUrl: string, cents: number, status?: string, refundId?: string): StripeEvent
+  /** What becomes of refunds asked for from now on: a status, or an error with its status. Default: `succeeded`. */
+  answerRefunds(answer: string | { status: number }): void
+  /** A refund of a payment that another shop took by the same Stripe account; returns its id. */
+  foreignRefund(): string
+  /** Ids of the refunds that were made, by whom ever. */
+  refundIds(): string[]
   chargeRefunded(checkoutUrl: string, cents: number): StripeEvent
   dispute(checkoutUrl: string, status: string, cents?: number): StripeEvent
   /** Sends an event as Stripe does: signed over the bytes, with the time. */
@@ -30,6 +37,11 @@ export interface FakeStripe extends Pick<FakeRailServer, 'url' | 'requests' | 'b
     event: unknown,
     options?: { secret?: string; ageSeconds?: number },
   ): Promise<Response>
+}
+
+interface StripeObject extends Record<string, unknown> {
+  id: string
+  created: number
 }
 
 interface Session extends Record<string, unknown> {
@@ -44,7 +56,10 @@ interface Session extends Record<string, unknown> {
 /** Stripe's checkout sessions, refunds and webhooks, in their shapes. */
 export async function startFakeStripe(): Promise<FakeStripe> {
   const sessions = new Map<string, Session>()
-  const byIdempotencyKey = new Map<string, unknown>()
+  const byIdempotencyKey = new Map<string, RailAnswer>()
+  const refunds = new Map<string, StripeObject>()
+  const disputes = new Map<string, StripeObject>()
+  let refundAnswer: string | { status: number } = 'succeeded'
   const stripe = new Stripe(SECRET_KEY)
 
   const handle = (request: RailRequest): RailAnswer | null => {
@@ -52,10 +67,48 @@ export async function startFakeStripe(): Promise<FakeStripe> {
       return { status: 401, body: { error: { type: 'invalid_request_error', message: 'bad key' } } }
     const key = request.headers['idempotency-key']
     const known = typeof key === 'string' && request.method === 'POST' ? byIdempotencyKey.get(key) : undefined
-    if (known) return { body: known }
+    if (known) return known
+    const given = handleNew(request)
+    if (given && typeof key === 'string') byIdempotencyKey.set(key, given)
+    return given
+  }
+  const handleNew = (request: RailRequest): RailAnswer | null => {
+    const { method, path } = request
+    if (path === '/v1/refunds' && method === 'POST') {
+      if (typeof refundAnswer !== 'string') {
+        const error = { type: 'invalid_request_error', message: 'Insufficient funds in your Stripe balance.' }
+        return { status: refundAnswer.status, body: { error } }
+      }
+      const form = new URLSearchParams(request.body)
+      const metadata = { payment_id: form.get('metadata[payment_id]') ?? '' }
+      const cents = Number(form.get('amount'))
+      return { body: keepRefund(newId('re'), cents, refundAnswer, form.get('payment_intent'), metadata) }
+    }
+    if (path === '/v1/refunds') return { body: listOf(refunds, request.query) }
+    if (path === '/v1/disputes') return { body: listOf(disputes, request.query) }
     const body = answer(request, sessions)
-    if (body && typeof key === 'string') byIdempotencyKey.set(key, body)
     return body ? { body } : null
+  }
+  const keepRefund = (
+    id: string,
+    amount: number,
+    status: string,
+    payment_intent: string | null,
+    metadata: Record<string, string>,
+  ): StripeObject => {
+    const created = refunds.get(id)?.created ?? nowSeconds()
+    const refund = {
+      id,
+      object: 'refund',
+      created,
+      amount,
+      currency: 'usd',
+      status,
+      payment_intent,
+      metadata,
+    }
+    refunds.set(id, refund)
+    return refund
   }
   const server = await startFakeRailServer(handle)
   const sessionAt = (checkoutUrl: string): Session => {
@@ -88,19 +141,17 @@ export async function startFakeStripe(): Promise<FakeStripe> {
       session.status = 'expired'
       return event('checkout.session.expired', { ...session })
     },
-    refund(checkoutUrl, cents, status = 'succeeded', refundId = `re_${randomBytes(4).toString('hex')}`) {
-      const { id, metadata } = sessionAt(checkoutUrl)
+    refund(checkoutUrl, cents, status = 'succeeded', refundId = newId('re')) {
+      const { id } = sessionAt(checkoutUrl)
       const type = status === 'failed' ? 'refund.failed' : 'refund.created'
-      return event(type, {
-        id: refundId,
-        object: 'refund',
-        amount: cents,
-        currency: 'usd',
-        status,
-        payment_intent: `pi_${id}`,
-        metadata,
-      })
+      // Nobody writes our metadata into the dashboard.
+      return event(type, keepRefund(refundId, cents, status, `pi_${id}`, {}))
     },
+    answerRefunds(answer) {
+      refundAnswer = answer
+    },
+    foreignRefund: () => keepRefund(newId('re'), 100, 'succeeded', 'pi_of_another_shop', {}).id,
+    refundIds: () => [...refunds.keys()],
     chargeRefunded(checkoutUrl, cents) {
       const { id, metadata } = sessionAt(checkoutUrl)
       return event('charge.refunded', {
@@ -115,16 +166,19 @@ export async function startFakeStripe(): Promise<FakeStripe> {
     dispute(checkoutUrl, status, cents) {
       const { id, amount_total } = sessionAt(checkoutUrl)
       const ended = status === 'won' || status === 'lost'
-      return event(ended ? 'charge.dispute.closed' : 'charge.dispute.created', {
+      const dispute = {
         id: `dp_${id}`,
         object: 'dispute',
+        created: nowSeconds(),
         amount: cents ?? amount_total,
         currency: 'usd',
         status,
         charge: `ch_${id}`,
         payment_intent: `pi_${id}`,
         metadata: {},
-      })
+      }
+      disputes.set(dispute.id, dispute)
+      return event(ended ? 'charge.dispute.closed' : 'charge.dispute.created', dispute)
     },
     deliver(gateway, body, { secret = WEBHOOK_SECRET, ageSeconds = 0 } = {}) {
       const payload = typeof body === 'string' ? body : JSON.stringify(body, null, 2)
@@ -139,20 +193,22 @@ export async function startFakeStripe(): Promise<FakeStripe> {
   }
 }
 
+const nowSeconds = () => Math.floor(Date.now() / 1000)
+const newId = (kind: string) => `${kind}_${randomBytes(4).toString('hex')}`
+
+/** A page of a list, newest first, as Stripe gives it: `created[gte]`, `created[lt]`, `limit`, `starting_after`. */
+function listOf(objects: ReadonlyMap<string, StripeObject>, query: URLSearchParams) {
+  const since = Number(query.get('created[gte]') ?? 0)
+  const until = Number(query.get('created[lt]') ?? Number.POSITIVE_INFINITY)
+  const all = [...objects.values()].reverse().filter(({ created }) => created >= since && created < until)
+  const start = all.findIndex(({ id }) => id === query.get('starting_after')) + 1
+  const data = all.slice(start, start + Number(query.get('limit') ?? 10))
+  return { object: 'list', url: '/v1/list', data, has_more: start + data.length < all.length }
+}
+
 function answer({ method, path, body }: RailRequest, sessions: Map<string, Session>): unknown {
   const form = new URLSearchParams(body)
   const [, , resource, kind, id, action] = path.split('/')
-  if (resource === 'refunds' && method === 'POST') {
-    return {
-      id: `re_${randomBytes(4).toString('hex')}`,
-      object: 'refund',
-      amount: Number(form.get('amount')),
-      currency: 'usd',
-      status: 'succeeded',
-      payment_intent: form.get('payment_intent'),
-      metadata: { payment_id: form.get('metadata[payment_id]') },
-    }
-  }
   if (resource !== 'checkout' || kind !== 'sessions') return null
   if (id === undefined && method === 'POST') {
     const session = newSession(form)

@@ -24,6 +24,8 @@ export async function openHold(
     tokensPerMinute: 1_000_000_000,
     tokens: 1,
     concurrentCalls: 1_000_000,
+    accountRequestsPerMinute: 1_000_000,
+    accountConcurrentCalls: 1_000_000,
     allowancePeriod: null,
   })
 }

@@ -7,7 +7,7 @@ import type { OpenedCheckout, PaymentRail, RailNotice } from '../../src/billing/
 import { createPaymentStore, type Payment } from '../../src/billing/payments/payment-store.ts'
 import type { ReconcileDependencies } from '../../src/billing/payments/reconcile-payments.ts'
 import { createReserveTakeback } from '../../src/billing/payments/takeback-hold.ts'
-import { createTopUpService } from '../../src/billing/payments/top-up-service.ts'
+import { createTopUpService, type TopUpService } from '../../src/billing/payments/top-up-service.ts'
 import { picoUsd } from '../../src/core/money.ts'
 import type { PaymentFact } from '../../src/core/payment.ts'
 import { createRedis, type Redis } from '../../src/platform/redis.ts'
@@ -18,6 +18,9 @@ export const AMOUNT_PICO = 25_000_000_000_000n
 
 /** A rail that says what the test tells it to. */
 export interface ScriptedRail extends PaymentRail {
+  /** What it lists as refunds. */
+  refunds: RailNotice[]
+  lists: number
   /** What `lookUp` answers; the last one stays. */
   answer: (payment: Payment) => RailNotice[]
   lookUps: number
@@ -25,6 +28,7 @@ export interface ScriptedRail extends PaymentRail {
 
 export interface TestPayments extends ReconcileDependencies {
   books: TestBooks
+  topUps: TopUpService
   redis: Redis
   gate: HoldGate
   rail: ScriptedRail
@@ -131,6 +135,7 @@ export const refundFact = (refundId: string, amountPico: bigint, failed = false)
 function scriptedRail(): ScriptedRail {
   const rail: ScriptedRail = {
     name: 'stripe',
+    asksToVerify: false,
     answer: () => [],
     lookUps: 0,
     openCheckout: async ({ id }): Promise<OpenedCheckout> => ({
@@ -143,6 +148,15 @@ function scriptedRail(): ScriptedRail {
       return rail.answer(payment)
     },
     abandon: async (payment) => rail.answer(payment),
+    refunds: [],
+    lists: 0,
+    async *listRefunds() {
+      rail.lists += 1
+      yield* rail.refunds
+    },
+    async *listDisputes() {
+      // None: refunds stand for both.
+    },
     refund: async (payment, amountPico, key) => noticeOf(payment, refundFact(key, amountPico)),
   }
   return rail

@@ -5,6 +5,7 @@ import {
   type Offer,
   type Provider,
 } from '../../src/core/catalog.ts'
+import { mediaFigures } from '../../src/core/media/media-figures.ts'
 import { picoUsdPerToken } from '../../src/core/money.ts'
 
 /** Builders of catalogs for tests of planning: everything that a test does not name is plain. */
@@ -39,6 +40,7 @@ export const offer = (
   upstreamModel,
   cost: rates(cost, cost),
   shared: true,
+  priority: 100,
   exactTools: false,
   assistantPrefill: false,
   ...more,
@@ -51,6 +53,7 @@ export const model = (id: string, offers: Offer[], more: Partial<Model> = {}): M
   contextLength: 100_000,
   maxOutputTokens: 500,
   inputModalities: ['text'],
+  media: mediaFigures(id, 'v'),
   supportedParameters: ['tools'],
   reasoning: false,
   openWeights: false,

@@ -83,6 +83,7 @@ export function offerAt(baseUrl: string, changes: Partial<Offer> = {}, id = 'acm
     upstreamModel,
     cost: { prompt: picoUsdPerToken(1_000_000n), completion: picoUsdPerToken(2_000_000n) },
     shared: true,
+    priority: 100,
     exactTools: false,
     assistantPrefill: false,
     ...changes,

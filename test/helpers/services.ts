@@ -30,6 +30,9 @@ export interface TestRedis {
   close(): Promise<void>
   /** `kill -9`; the data stays for `restart`. */
   kill(): Promise<void>
+  /** Stops it in its tracks, as a machine that hangs does, until `resume`. */
+  pause(): void
+  resume(): void
   /** Starts the server again, over the same data and at the same address. */
   restart(): Promise<void>
 }
@@ -57,6 +60,8 @@ export async function createTestRedis(options: { durable?: boolean } = {}): Prom
       await running.kill()
       guard.remove(running.pid)
     },
+    pause: () => void process.kill(running.pid, 'SIGSTOP'),
+    resume: () => void process.kill(running.pid, 'SIGCONT'),
     async restart() {
       running = await start()
     },

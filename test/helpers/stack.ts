@@ -1,16 +1,19 @@
-import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import pino, { type Logger } from 'pino'
 import { createAccountStore } from '../../src/accounts/account-store.ts'
 import { createKeyHasher } from '../../src/accounts/key-hash.ts'
 import { createKeyStore, type NewKey } from '../../src/accounts/key-store.ts'
 import { postLedger } from '../../src/billing/ledger-store.ts'
+import { admin } from '../../src/cli/admin.ts'
+import { audit } from '../../src/cli/audit.ts'
+import { catalog } from '../../src/cli/catalog.ts'
+import { runCommand } from '../../src/cli/run-command.ts'
 import { readConfig } from '../../src/config.ts'
 import { parseUsd } from '../../src/core/money.ts'
 import {
@@ -19,6 +22,7 @@ import {
 } from '../../src/dev/simulated-providers/start-simulated-providers.ts'
 import { createPostgres, type Postgres } from '../../src/platform/postgres.ts'
 import { createRedis, type Redis } from '../../src/platform/redis.ts'
+import { accountKeys } from '../../src/platform/redis-keys.ts'
 import { createApiRuntime } from '../../src/runtime.ts'
 import { startDispatchRole } from '../../workers/dispatch-role.ts'
 import { startSettlementRole } from '../../workers/settlement-role.ts'
@@ -27,7 +31,9 @@ import { inlinePart, type Part, spawnPart } from './stack-part.ts'
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts'
 import { catalogDocument, type TestModels } from './test-catalog.ts'
 
-const ROOT = resolve(import.meta.dirname, '../..')
+const COMMANDS = { admin, audit, catalog }
+/** What a process may take to start, or its work to be settled, on a machine that is busy with others. */
+const UP_WITHIN_MS = 60_000
 
 export interface StackOptions {
   models: TestModels
@@ -72,8 +78,11 @@ export interface TestStack {
   ): Promise<{ accountId: string; keyId: string; key: string }>
   adminKey(): Promise<string>
   writeCatalog(models: TestModels): Promise<void>
-  /** Runs one of the gateway's commands and returns its exit code and JSON. */
-  command(name: string, ...args: string[]): Promise<{ code: number; json: Record<string, unknown> }>
+  /** Runs one of the gateway's commands, in this process, and returns its exit code and JSON. */
+  command(
+    name: keyof typeof COMMANDS,
+    ...args: string[]
+  ): Promise<{ code: number; json: Record<string, unknown> }>
   /** Resolves when every call has been settled and no hold is open. */
   settled(accountId: string): Promise<void>
   close(): Promise<void>
@@ -105,6 +114,8 @@ export async function startStack(options: StackOptions): Promise<TestStack> {
     LOG_LEVEL: process.env.TEST_LOG_LEVEL ?? 'silent',
     JOB_LOCK_MS: '2000',
     RECOVERY_GRACE_MS: '0',
+    // Every account that a test signs up comes from one address.
+    FREE_CREDITS_PER_ADDRESS: '1000',
     ...options.environment,
   }
   const config = readConfig(environment)
@@ -114,6 +125,16 @@ export async function startStack(options: StackOptions): Promise<TestStack> {
   const keys = createKeyStore(postgres, createKeyHasher(config.masterKeys), randomBytes)
 
   const started: Part[] = []
+  const close = async () => {
+    await Promise.all(started.map((running) => running.stop()))
+    await providers.close()
+    redis.disconnect()
+    await postgres.$disconnect()
+    await databaseProxy?.close()
+    await redisServer.close()
+    await database.drop()
+    await rm(folder, { recursive: true, force: true })
+  }
   const part = async (
     entry: string,
     args: string[],
@@ -130,7 +151,7 @@ export async function startStack(options: StackOptions): Promise<TestStack> {
     const known = await dispatchConnections(redis)
     const worker = await part('workers/main.ts', ['dispatch'], () => startDispatchRole(config, logger))
     const isNew = (id: string) => !known.includes(id)
-    const deadline = Date.now() + 20_000
+    const deadline = Date.now() + UP_WITHIN_MS
     while (options.processes && !(await dispatchConnections(redis)).some(isNew)) {
       if (Date.now() > deadline) throw new Error('a dispatch worker does not get ready')
       await delay(20)
@@ -139,8 +160,6 @@ export async function startStack(options: StackOptions): Promise<TestStack> {
   }
   const startSettlement = () =>
     part('workers/main.ts', ['settlement'], () => startSettlementRole(config, logger))
-  const settlement = await startSettlement()
-  const dispatch = await Promise.all(Array.from({ length: options.dispatchWorkers ?? 1 }, startDispatch))
   const urls: string[] = []
   const apis: Part[] = []
   const startApi = async (port: number): Promise<Part> => {
@@ -157,11 +176,21 @@ export async function startStack(options: StackOptions): Promise<TestStack> {
     await untilReady(`http://127.0.0.1:${port}`)
     return running
   }
-  for (let index = 0; index < (options.apis ?? 1); index++) {
-    const port = await freePort()
-    apis.push(await startApi(port))
-    urls.push(`http://127.0.0.1:${port}`)
+  const bringUp = async () => {
+    const settlement = await startSettlement()
+    const dispatch = await Promise.all(Array.from({ length: options.dispatchWorkers ?? 1 }, startDispatch))
+    for (let index = 0; index < (options.apis ?? 1); index++) {
+      const port = await freePort()
+      apis.push(await startApi(port))
+      urls.push(`http://127.0.0.1:${port}`)
+    }
+    return { settlement, dispatch }
   }
+  const { settlement, dispatch } = await bringUp().catch(async (error: unknown) => {
+    // What was started would outlive the test, and keep its runner from ending.
+    await close()
+    throw error
+  })
 
   return {
     urls,
@@ -192,41 +221,23 @@ export async function startStack(options: StackOptions): Promise<TestStack> {
       return (await keys.create(null, UNLIMITED_KEY)).secret
     },
     async command(name, ...args) {
-      const child = spawn(process.execPath, [join(ROOT, `src/cli/${name}.ts`), ...args, '--json'], {
-        env: { PATH: process.env.PATH, ...environment },
-        stdio: ['ignore', 'pipe', 'pipe'],
-      })
-      let output = ''
-      child.stdout.on('data', (chunk) => {
-        output += chunk
-      })
-      child.stderr.resume()
-      const [code] = (await once(child, 'close')) as [number]
-      return { code, json: output.trim() ? JSON.parse(output) : {} }
+      const { code, out } = await runCommand(COMMANDS[name], [...args, '--json'], environment)
+      return { code, json: JSON.parse(out) }
     },
     async settled(accountId) {
-      const deadline = Date.now() + 20_000
+      const deadline = Date.now() + UP_WITHIN_MS
       while (Date.now() < deadline) {
-        const held = await redis.get(`sy:{${accountId}}:held`)
+        const holds = await redis.hlen(accountKeys(accountId).holds)
         const [waiting, active] = await Promise.all([
           redis.llen('{sy:queues}:settlement:wait'),
           redis.llen('{sy:queues}:settlement:active'),
         ])
-        if (Number(held ?? 0) === 0 && waiting === 0 && active === 0) return
+        if (holds === 0 && waiting === 0 && active === 0) return
         await delay(20)
       }
       throw new Error(`holds of ${accountId} are still open`)
     },
-    async close() {
-      await Promise.all(started.map((running) => running.stop()))
-      await providers.close()
-      redis.disconnect()
-      await postgres.$disconnect()
-      await databaseProxy?.close()
-      await redisServer.close()
-      await database.drop()
-      await rm(folder, { recursive: true, force: true })
-    },
+    close,
   }
 }
 
@@ -242,13 +253,11 @@ const UNLIMITED_KEY: NewKey = {
 /** Ids of the connections over which dispatch workers fetch calls. */
 async function dispatchConnections(redis: Redis): Promise<string[]> {
   const list = (await redis.client('LIST')) as string
-  return [...list.matchAll(/^id=(\d+) .*name=switchyard-dispatch-queue .*cmd=(?:evalsha|bzpopmin)/gm)].map(
-    ([, id]) => id!,
-  )
+  return [...list.matchAll(/^id=(\d+) .*name=switchyard-dispatch-wake .*cmd=bzpopmin/gm)].map(([, id]) => id!)
 }
 
 async function untilReady(url: string): Promise<void> {
-  const deadline = Date.now() + 20_000
+  const deadline = Date.now() + UP_WITHIN_MS
   while (Date.now() < deadline) {
     const response = await fetch(`${url}/readyz`).catch(() => null)
     if (response?.ok) return

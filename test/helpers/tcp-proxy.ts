@@ -9,15 +9,20 @@ export interface TcpProxy {
   refuse(): void
   /** Keeps connections open and lets nothing through any more: the other side is gone without a word. */
   swallow(): void
+  /** Keeps everything back, also of new connections, until it is restored: the other side has become slow. */
+  hold(): void
+  /** Lets the next request through and breaks the connection on its answer: it is done, and nobody hears of it. */
+  loseNextAnswer(): void
   restore(): void
   close(): Promise<void>
 }
 
-/** Starts a proxy in front of a service on loopback. */
+/** Starts a proxy in front of a service on loopback, or of a Redis at `unix://…`. */
 export async function startTcpProxy(targetUrl: string): Promise<TcpProxy> {
   const target = new URL(targetUrl)
+  const isSocket = target.protocol === 'unix:'
   const sockets = new Set<Socket>()
-  let mode: 'through' | 'refuse' | 'swallow' = 'through'
+  let mode: 'through' | 'refuse' | 'swallow' | 'hold' | 'lose-answer' = 'through'
   const breakAll = () => {
     for (const socket of sockets) socket.destroy()
   }
@@ -36,16 +41,22 @@ export async function startTcpProxy(targetUrl: string): Promise<TcpProxy> {
       client.resume()
       return
     }
-    const upstream = connect(Number(target.port), target.hostname)
+    const upstream = isSocket ? connect(target.pathname) : connect(Number(target.port), target.hostname)
     track(upstream)
-    client.on('data', (data) => mode === 'through' && upstream.write(data))
-    upstream.on('data', (data) => mode === 'through' && client.write(data))
+    client.on('data', (data) => mode !== 'swallow' && upstream.write(data))
+    upstream.on('data', (data) => {
+      if (mode === 'lose-answer') {
+        mode = 'through'
+        client.destroy()
+      } else if (mode !== 'swallow') client.write(data)
+    })
+    if (mode === 'hold') for (const socket of [client, upstream]) socket.pause()
     client.on('close', () => upstream.destroy())
     upstream.on('close', () => client.destroy())
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  const url = new URL(targetUrl)
+  const url = new URL(isSocket ? 'redis://127.0.0.1' : targetUrl)
   url.hostname = '127.0.0.1'
   url.port = String((server.address() as { port: number }).port)
   return {
@@ -57,10 +68,18 @@ export async function startTcpProxy(targetUrl: string): Promise<TcpProxy> {
     swallow() {
       mode = 'swallow'
     },
+    hold() {
+      mode = 'hold'
+      for (const socket of sockets) socket.pause()
+    },
+    loseNextAnswer() {
+      mode = 'lose-answer'
+    },
     restore() {
       // What was swallowed cannot be made up for: those connections are useless.
       if (mode === 'swallow') breakAll()
       mode = 'through'
+      for (const socket of sockets) socket.resume()
     },
     async close() {
       breakAll()

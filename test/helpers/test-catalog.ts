@@ -13,7 +13,7 @@ export interface TestOffer {
   wire?: Wire
 }
 
-/** A catalog of test models: id → offers, with one dollar a million prompt tokens and two a million completion tokens listed. */
+/** A catalog of test models: id → offers, charged one dollar a million prompt tokens and two a million completion tokens. */
 export type TestModels = Record<string, TestOffer[] | { offers: TestOffer[]; [field: string]: unknown }>
 
 /**
@@ -37,7 +37,7 @@ export function catalogDocument(
       supported_parameters: ['tools', 'response_format', 'temperature', 'top_p'],
       reasoning: false,
       open_weights: false,
-      list_price: { prompt: '1.00', completion: '2.00' },
+      list_price: { prompt: '1.06', completion: '2.12' },
       rate: { prompt: '1.00', completion: '2.00' },
       ...fields,
       offers: offers.map(({ at, model, cost = '0.50', wire: _, ...more }) => ({

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { OfferView, ProviderView } from '../../src/core/operator-offers.ts'
+import { eventually } from '../helpers/eventually.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import { type Call, caller, completionOf, expectError } from './wire.ts'
 
@@ -45,7 +46,7 @@ const offerAt = async (provider: string, model: string): Promise<OfferView> => {
 }
 const enable = (kind: string, id: string) =>
   admin(`/${kind}/${encodeURIComponent(id)}/enable`, { method: 'POST' })
-const soon = (assertion: () => Promise<void>) => vi.waitFor(assertion, { timeout: 8_000, interval: 50 })
+const soon = (assertion: () => Promise<void>) => eventually(assertion)
 
 describe('GET /admin/api/offers', () => {
   it('shows what calls measured, what offers cost and what is left', async () => {

@@ -55,6 +55,9 @@ type Way = (typeof WAYS)[number]
 const UPSTREAM =
   /zanzibar|xyzzy|simulated|fp_|upstream-|\borg-|sim-|x-served-by|organization|sk-sim|toolu_|msg_|\breq_|resp-|anthropic|google|candidates|RESOURCE_EXHAUSTED|INVALID_ARGUMENT|PERMISSION|UNAVAILABLE|Overloaded|is overloaded|8192|safety system|filtering policy|Unsupported parameter|<html/
 
+/** Headers whose values the gateway draws or counts anew for each call; their digits may spell any number. */
+const OF_THIS_CALL = /^(x-request-id|x-ratelimit-.+|retry-after|date|content-length)$/
+
 const id = (behaviour: string, wire: Wire, way: Way) => `wires/${behaviour}.${wire}.${way}`
 
 /** Each has a provider of its own, so that no breaker carries over from one to another. */
@@ -76,7 +79,8 @@ interface Answer {
   requestId: string
 }
 /** All calls run at once; each test then looks at its own. */
-let answers: Map<string, Promise<Answer>>
+const answers = new Map<string, Promise<Answer>>()
+const BEHAVIOURS_AT_ONCE = 8
 
 beforeAll(async () => {
   stack = await startStack({
@@ -111,14 +115,14 @@ beforeAll(async () => {
   const account = await stack.account('20.00')
   accountId = account.accountId
   call = caller(stack, account.key)
-  answers = new Map(
-    BEHAVIOURS.flatMap((behaviour) =>
-      WIRES.flatMap((wire) =>
-        WAYS.map((way) => [id(behaviour, wire, way), answerOf(id(behaviour, wire, way), way)] as const),
-      ),
-    ),
-  )
-  await Promise.all(answers.values())
+  // Some behaviours at a time: the limits of time are short, and the machine may be busy with other tests.
+  for (let first = 0; first < BEHAVIOURS.length; first += BEHAVIOURS_AT_ONCE) {
+    const some = BEHAVIOURS.slice(first, first + BEHAVIOURS_AT_ONCE).flatMap((behaviour) =>
+      WIRES.flatMap((wire) => WAYS.map((way) => [id(behaviour, wire, way), way] as const)),
+    )
+    for (const [model, way] of some) answers.set(model, answerOf(model, way))
+    await Promise.all(some.map(([model]) => answers.get(model)))
+  }
   await stack.settled(accountId)
 }, 60_000)
 afterAll(() => stack?.close())
@@ -128,7 +132,9 @@ async function answerOf(model: string, way: Way): Promise<Answer> {
   const text = await response.text()
   return {
     status: response.status,
-    headers: JSON.stringify([...response.headers]),
+    headers: JSON.stringify(
+      [...response.headers].map(([name, value]) => [name, OF_THIS_CALL.test(name) ? 'VALUE' : value]),
+    ),
     requestId: response.headers.get('x-request-id')!,
     text: text
       .replace(/chatcmpl_[0-9A-Z]{26}/g, 'chatcmpl_ID')
@@ -144,8 +150,10 @@ async function recordedOf({ requestId }: Answer) {
   const { status, errorCode, finishReason, promptTokens, completionTokens } = record
   const { usageSource, usageClamped, chargePico, attempts } = record
   return {
-    ...{ status, errorCode, finishReason, promptTokens, completionTokens },
-    ...{ usageSource, usageClamped, chargePico, attempts: (attempts as unknown[]).length },
+    ...{ status, errorCode, finishReason, completionTokens, usageSource, usageClamped },
+    attempts: (attempts as unknown[]).length,
+    // Of an answer that broke off some wires have told the prompt's tokens by then; those of others are counted.
+    ...(status !== 'interrupted' && { promptTokens, chargePico }),
   }
 }
 

@@ -3,6 +3,7 @@ import { newCallId } from '../../src/core/ids.ts'
 import { formatUsd, parseRate, picoUsd } from '../../src/core/money.ts'
 import { costOf } from '../../src/core/pricing.ts'
 import { ask, streamed } from '../helpers/chat-client.ts'
+import { onBusyMachine } from '../helpers/eventually.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import { expectError } from './wire.ts'
 
@@ -161,14 +162,14 @@ describe('GET /v1/generations/{id}', () => {
     expect(await found(id, await stack.adminKey())).toMatchObject({ id })
   })
 
-  it.each(['chatcmpl_nothing', newCallId(), 'gen-1', '%00', 'chatcmpl_01ARZ3NDEKTSV4RRFFQ69G5FAV/x'])(
+  it.each(['chatcmpl_nothing', newCallId(), 'gen-1', 'chatcmpl_01ARZ3NDEKTSV4RRFFQ69G5FAV/x'])(
     'does not know %s',
     async (id) => {
       const startedAt = Date.now()
       const response = await lookUp(id)
       expect(response.status).toBe(404)
       expect(response.headers.get('retry-after')).toBeNull()
-      expect(Date.now() - startedAt).toBeLessThan(1_500)
+      expect(Date.now() - startedAt).toBeLessThan(onBusyMachine(1_500))
     },
   )
 
@@ -195,7 +196,7 @@ describe('GET /v1/generations/{id}', () => {
     await expect.poll(async () => (await lookUp(id!)).status, { timeout: 10_000 }).toBe(200)
   })
 
-  it('waits for a settlement on its way, and says so when it does not come', async () => {
+  it('says so when a settlement does not come, and is found once it has', async () => {
     await stack.settled(owner.accountId)
     await stack.settlement.stop()
     const { id } = await ask(caller(), { model: 'test/plain' })
@@ -208,8 +209,8 @@ describe('GET /v1/generations/{id}', () => {
     const error = await expectError(late, 404, 'not_found')
     expect(error.message).toMatch(/not settled yet/)
 
-    const waiting = lookUp(id!)
     await stack.startSettlement()
-    expect((await waiting).status).toBe(200)
+    await stack.settled(owner.accountId)
+    expect((await lookUp(id!)).status).toBe(200)
   })
 })

@@ -47,10 +47,17 @@ describe('GET /v1/key', () => {
       limit_usd: '1.00',
       used_usd: '0.00',
       remaining_usd: '1.00',
+      available_balance_usd: '20.00',
       limit_reset: 'monthly',
       resets_at: new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1)).toISOString(),
       expires_at: '2090-01-31T12:00:00.000Z',
-      rate_limits: { requests_per_minute: 60, tokens_per_minute: 50_000, concurrent_calls: 4 },
+      rate_limits: {
+        requests_per_minute: 60,
+        tokens_per_minute: 50_000,
+        concurrent_calls: 4,
+        account_requests_per_minute: 1_200,
+        account_concurrent_calls: 200,
+      },
     })
   })
 
@@ -63,7 +70,13 @@ describe('GET /v1/key', () => {
       limit_reset: 'none',
       resets_at: null,
       expires_at: null,
-      rate_limits: { requests_per_minute: 77, tokens_per_minute: 50_000, concurrent_calls: 7 },
+      rate_limits: {
+        requests_per_minute: 77,
+        tokens_per_minute: 50_000,
+        concurrent_calls: 7,
+        account_requests_per_minute: 1_200,
+        account_concurrent_calls: 200,
+      },
     })
   })
 

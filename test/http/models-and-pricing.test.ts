@@ -1,6 +1,8 @@
 import { Ajv } from 'ajv'
 import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { consoleClient } from '../helpers/console-client.ts'
+import { onBusyMachine } from '../helpers/eventually.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import { caller, completionOf, expectError } from './wire.ts'
 
@@ -69,7 +71,12 @@ const MODELS = {
     rate: undefined,
     offers: [{ at: 'beta', model: 'words-12' }],
   },
-  'gpt-test': { vendor: 'openai', rate: undefined, offers: [{ at: 'alpha', model: 'words-12.tag-bare' }] },
+  'gpt-test': {
+    vendor: 'openai',
+    list_price: { prompt: '1.00', completion: '2.00' },
+    rate: undefined,
+    offers: [{ at: 'alpha', model: 'words-12.tag-bare' }],
+  },
 }
 
 let stack: TestStack
@@ -126,6 +133,23 @@ describe('GET /pricing.json', () => {
     expect((await get('/pricing.json', { 'if-none-match': '"other"' })).status).toBe(200)
   })
 
+  it('lets another origin ask whether its copy is still right', async () => {
+    const preflight = await fetch(`${stack.url}/pricing.json`, {
+      method: 'OPTIONS',
+      headers: {
+        origin: 'https://example.com',
+        'access-control-request-method': 'GET',
+        'access-control-request-headers': 'if-none-match',
+      },
+    })
+    expect(preflight.status).toBe(204)
+    expect(preflight.headers.get('access-control-allow-origin')).toBe('*')
+    expect(preflight.headers.get('access-control-allow-methods')).toContain('GET')
+    expect(preflight.headers.get('access-control-allow-headers')).toBe('if-none-match')
+    expect((await get('/pricing.json')).headers.get('access-control-expose-headers')).toBe('etag')
+    await expectError(await fetch(`${stack.url}/pricing.json`, { method: 'POST' }), 405, 'method_not_allowed')
+  })
+
   it('holds exactly the fields of the contract, rates as decimal strings, and no provider', async () => {
     const body = await feed()
     const validate = new Ajv({ strict: false }).compile(FEED_SCHEMA)
@@ -145,17 +169,17 @@ describe('GET /pricing.json', () => {
   it('and routing follow a changed catalog file without a restart; a broken one changes nothing', async () => {
     const before = await feed()
     await stack.writeCatalog({ ...MODELS, 'test/new': [{ at: 'alpha', model: 'words-12.tag-new' }] })
-    await expect.poll(async () => (await feed()).version, { timeout: 5_000 }).not.toBe(before.version)
+    await expect.poll(async () => (await feed()).version).not.toBe(before.version)
     expect((await feed()).data.map(({ id }) => id)).toContain('test/new')
     const call = caller(stack, key)
     // Each process reads the file for itself; a worker that has not yet answers with a failure.
-    await expect.poll(async () => (await call({ model: 'test/new' })).status, { timeout: 5_000 }).toBe(200)
+    await expect.poll(async () => (await call({ model: 'test/new' })).status).toBe(200)
     await stack.writeCatalog({ 'test/new': [] })
     const tag = `"${(await feed()).version}"`
     expect((await get('/pricing.json', { 'if-none-match': tag })).status).toBe(304)
     await completionOf(await call({ model: 'test/new' }))
     await stack.writeCatalog(MODELS)
-    await expect.poll(async () => (await call({ model: 'test/new' })).status, { timeout: 5_000 }).toBe(404)
+    await expect.poll(async () => (await call({ model: 'test/new' })).status).toBe(404)
   })
 })
 
@@ -167,7 +191,7 @@ describe('health', () => {
 
   const readiness = async () => (await get('/readyz')).status
 
-  it('is not ready without PostgreSQL, and calls go on', async () => {
+  it('is ready without PostgreSQL, says that it is away, and calls go on', async () => {
     const database = new URL(stack.environment.DATABASE_URL!).pathname.slice(1)
     const call = caller(stack, key)
     expect((await call({ model: 'test/plain' })).status).toBe(200)
@@ -179,13 +203,30 @@ describe('health', () => {
         database,
       ])
       const response = await get('/readyz')
-      expect((await expectError(response, 503, 'overloaded')).type).toBe('overloaded_error')
-      expect(response.headers.get('retry-after')).toBe('1')
+      expect(response.status).toBe(200)
+      expect(await response.json()).toEqual({ status: 'degraded', away: ['postgresql'] })
       expect(await (await get('/healthz')).json()).toEqual({ status: 'ok' })
       expect((await call({ model: 'test/plain' })).status).toBe(200)
     } finally {
       await admin.query(`ALTER DATABASE ${database} WITH ALLOW_CONNECTIONS true`)
       await admin.end()
+    }
+    const status = async () => ((await (await get('/readyz')).json()) as { status: string }).status
+    await expect.poll(status, { timeout: 10_000 }).toBe('ready')
+  })
+
+  it('is not ready while Redis refuses writes, and calls are refused', async () => {
+    await stack.redis.config('SET', 'maxmemory', '1')
+    try {
+      const response = await get('/readyz')
+      expect(await expectError(response, 503, 'overloaded')).toMatchObject({
+        type: 'overloaded_error',
+        message: 'Not ready: Redis refuses writes.',
+      })
+      expect(response.headers.get('retry-after')).toBe('1')
+      await expectError(await caller(stack, key)({ model: 'test/plain' }), 503, 'overloaded')
+    } finally {
+      await stack.redis.config('SET', 'maxmemory', '0')
     }
     await expect.poll(readiness, { timeout: 10_000 }).toBe(200)
   })
@@ -194,13 +235,16 @@ describe('health', () => {
     // The test's own client says on the console that it lost its server, unless somebody listens.
     stack.redis.on('error', () => undefined)
     await stack.redisServer.kill()
-    await expect.poll(readiness, { timeout: 5_000 }).toBe(503)
+    await expect.poll(readiness).toBe(503)
     const call = caller(stack, key)
     const startedAt = performance.now()
     const response = await call({ model: 'test/plain' })
     await expectError(response, 503, 'overloaded')
     expect(response.headers.get('retry-after')).toBe('1')
-    expect(performance.now() - startedAt).toBeLessThan(2_000)
+    expect(performance.now() - startedAt).toBeLessThan(onBusyMachine(2_000))
+    // Whatever else needs Redis says so too.
+    const body = { email: 'nobody@example.test', password: 'not a password of anybody' }
+    await expectError(await consoleClient(stack.url).ask('/console/api/sign-in', { body }), 503, 'overloaded')
     await stack.redisServer.restart()
     await expect.poll(readiness, { timeout: 10_000 }).toBe(200)
     await expect.poll(async () => (await call({ model: 'test/plain' })).status, { timeout: 10_000 }).toBe(200)

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import pino from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { eventually } from '../helpers/eventually.ts'
 import { expectAbsent, postgresText, redisText } from '../helpers/everything-stored.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import { caller, expectError } from './wire.ts'
@@ -80,7 +81,9 @@ describe('provider keys over the API', () => {
       name: 'team',
       last4: secret.slice(-4),
       allow_fallback: false,
-      status: 'active',
+      // The simulated provider lists its models for everybody, which says nothing of a key.
+      status: 'unchecked',
+      accepted_at: null,
       failing_since: null,
       last_error: null,
       last_error_at: null,
@@ -111,7 +114,7 @@ describe('provider keys over the API', () => {
     expect((await listOf(other)).data).toEqual([])
     await expectError(await ask('PATCH', `${PATH}/${id}`, { disabled: true }, other), 404, 'not_found')
     await expectError(await ask('DELETE', `${PATH}/${id}`, undefined, other), 404, 'not_found')
-    expect((await listOf()).data).toMatchObject([{ id, status: 'active' }])
+    expect((await listOf()).data).toMatchObject([{ id, status: 'unchecked' }])
     for (const method of ['GET', 'POST']) {
       const body = method === 'POST' ? { provider: 'alpha', key: newSecret() } : undefined
       await expectError(await ask(method, PATH, body, await stack.adminKey()), 403, 'not_permitted')
@@ -210,7 +213,7 @@ describe('the secret of a provider key', () => {
     expect(used.length).toBeGreaterThan(17)
     const listed = (await listOf()).data[0]!
     texts.push(JSON.stringify(listed))
-    await vi.waitFor(async () => expect(await stack.redis.llen('{sy:queues}:settlement:active')).toBe(0))
+    await eventually(async () => expect(await stack.redis.llen('{sy:queues}:settlement:active')).toBe(0))
     monitor.disconnect()
 
     const secrets = [secret, secret.slice(10, -4), broken]

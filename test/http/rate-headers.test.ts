@@ -16,6 +16,9 @@ const KEY: KeyRecord = {
   expiresAt: null,
   requestsPerMinute: 60,
   concurrentCalls: null,
+  customerRequestsPerMinute: null,
+  customerConcurrentCalls: null,
+  accountLimits: { requestsPerMinute: null, concurrentCalls: null },
   providerKeys: [],
 }
 
@@ -30,11 +33,20 @@ it('rate-limit headers tell what the gate last said, until that has reset', asyn
       stop: async () => undefined,
     },
     operatorKey: async () => null,
-    limits: { requestsPerMinute: 600, tokensPerMinute: 9_000 },
+    publicUrl: null,
+    limits: {
+      requestsPerMinute: 600,
+      refusedRequestsPerMinute: 1_000,
+      refusedBytesPerMinute: 1_000_000,
+      tokensPerMinute: 9_000,
+      concurrentCalls: 100,
+      accountRequestsPerMinute: 1_200,
+      accountConcurrentCalls: 200,
+    },
     clock: () => nowMs,
   })
   app.get('/call', { onRequest: [app.requireKey] }, async (request) => {
-    request.noteRate({ remainingRequests: 3, remainingTokens: 70, resetMs: 90_000 })
+    request.noteRate({ limitRequests: 40, remainingRequests: 3, remainingTokens: 70, resetMs: 90_000 })
     return {}
   })
   app.get('/other', { onRequest: [app.requireKey] }, async () => ({}))
@@ -46,9 +58,11 @@ it('rate-limit headers tell what the gate last said, until that has reset', asyn
   }
   const limits = ['60', '9000']
   expect(await figures('/other')).toEqual([limits, limits, ['0', '0']])
-  expect(await figures('/call')).toEqual([limits, ['3', '70'], ['90', '90']])
+  // What the gate named is the account's limit, since it left fewer.
+  const tighter = ['40', '9000']
+  expect(await figures('/call')).toEqual([tighter, ['3', '70'], ['90', '90']])
   nowMs += 89_500
-  expect(await figures('/other')).toEqual([limits, ['3', '70'], ['1', '1']])
+  expect(await figures('/other')).toEqual([tighter, ['3', '70'], ['1', '1']])
   nowMs += 500
   expect(await figures('/other')).toEqual([limits, limits, ['0', '0']])
   await app.close()

@@ -1,6 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { countTextTokens } from '../../workers/providers/count-tokens.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
-import { type Call, caller, completionOf, expectErrorText, readStream, recordOf, textOf } from './wire.ts'
+import {
+  type Call,
+  caller,
+  completionOf,
+  expectError,
+  expectErrorText,
+  readStream,
+  recordOf,
+  textOf,
+} from './wire.ts'
 
 const BALANCE_PICO = 20_000_000_000_000n
 const RATE = { prompt: 1_000_000n, completion: 2_000_000n }
@@ -136,7 +146,8 @@ let call: Call
 let accountId: string
 let healthyText: string
 /** All calls of the table run at once; each test then looks at its own. */
-let answers: Map<string, Promise<Answer>>
+const answers = new Map<string, Promise<Answer>>()
+const CASES_AT_ONCE = 8
 
 interface Answer {
   response: Response
@@ -189,14 +200,15 @@ beforeAll(async () => {
   call = caller(stack, account.key)
   healthyText = (await textOf(await call({ model: 'test/plain' }))) ?? ''
   expect(healthyText.split(' ')).toHaveLength(12)
-  answers = new Map(
-    CASES.flatMap(({ fault }) =>
-      WAYS.map(({ name, stream }) => {
-        const model = modelOf(fault, name)
-        return [model, answerOf({ model, stream, provider: { order: ['alpha', 'beta'] } })] as const
-      }),
-    ),
-  )
+  // Some cases at a time: the limits of time are short, and the machine may be busy with other tests.
+  for (let first = 0; first < CASES.length; first += CASES_AT_ONCE) {
+    const some = CASES.slice(first, first + CASES_AT_ONCE).flatMap(({ fault }) =>
+      WAYS.map(({ name, stream }) => ({ model: modelOf(fault, name), stream })),
+    )
+    for (const { model, stream } of some)
+      answers.set(model, answerOf({ model, stream, provider: { order: ['alpha', 'beta'] } }))
+    await Promise.all(some.map(({ model }) => answers.get(model)))
+  }
 })
 afterAll(() => stack?.close())
 
@@ -349,12 +361,9 @@ describe.concurrent('a stream', () => {
     expect(stream.content).toContain('Grüße naïve 漢字 ΔΕΖ 🎉 a👩‍👩‍👧b עברית ½')
   })
 
-  it('of an empty answer is a whole answer', async () => {
-    const stream = readStream(await (await call({ model: 'test/empty', stream: true })).text())
-    expect(stream.isDone).toBe(true)
-    expect(stream.chunks[0]!.choices[0]!.delta.role).toBe('assistant')
-    const whole = await completionOf(await call({ model: 'test/empty' }))
-    expect(whole.choices[0]!.message).toEqual({ role: 'assistant', content: '' })
+  it('with nothing in it is a failed call', async () => {
+    await expectError(await call({ model: 'test/empty', stream: true }), 502, 'all_providers_failed')
+    await expectError(await call({ model: 'test/empty' }), 502, 'all_providers_failed')
   })
 
   it('passes a refusal and a finish reason on', async () => {
@@ -417,14 +426,16 @@ describe.concurrent('a stream', () => {
 })
 
 describe('usage that cannot be', () => {
-  it('is clamped to what was held and marked', async () => {
+  it('is replaced by our own count, marked, and not shown', async () => {
     const absurd = await call({ model: modelOf('absurd-usage', 'whole'), max_tokens: 50 })
+    const { choices, usage } = await completionOf(absurd)
+    const completionTokens = await countTextTokens(choices[0]!.message.content!)
+    const counted = { usageClamped: true, usageSource: 'counted', completionTokens }
     const negative = await call({ model: modelOf('negative-usage', 'whole'), max_tokens: 50 })
     await stack.settled(accountId)
-    expect(await recordOf(stack, absurd)).toMatchObject({ usageClamped: true, completionTokens: 50 })
-    expect(await recordOf(stack, negative)).toMatchObject({ usageClamped: true, chargePico: 0n })
-    const { usage } = await completionOf(absurd)
-    expect(usage?.completion_tokens).toBe(50)
+    expect(await recordOf(stack, absurd)).toMatchObject(counted)
+    expect(await recordOf(stack, negative)).toMatchObject(counted)
+    expect(usage).toBeUndefined()
   })
 })
 

@@ -117,6 +117,7 @@ describe('top-ups', () => {
       const deliveries = await Promise.all([
         stripe.deliver(stack.url, event, { secret: 'whsec_other' }),
         stripe.deliver(stack.url, event, { ageSeconds: 301 }),
+        stripe.deliver(stack.url, event, { ageSeconds: -3_600 }),
         fetch(`${stack.url}/webhooks/stripe`, { method: 'POST', body: JSON.stringify(event) }),
         fetch(`${stack.url}/webhooks/stripe`, {
           method: 'POST',
@@ -124,10 +125,22 @@ describe('top-ups', () => {
           body: '{',
         }),
       ])
-      expect(deliveries.map((response) => response.status)).toEqual([400, 400, 400, 400])
+      expect(deliveries.map((response) => response.status)).toEqual([400, 400, 400, 400, 400])
       expect((await balance(accountId)).usd).toBe(1)
       expect(await stack.postgres.paymentEvent.count({ where: { id: event.id } })).toBe(0)
       await ok(stripe.deliver(stack.url, event))
+      expect((await balance(accountId)).usd).toBe(26)
+    })
+
+    test('a flood of forgeries shuts out no genuine webhook', async () => {
+      const { accountId, key } = await stack.account('1.00')
+      const payment = await open(key, 'card')
+      const event = stripe.pay(payment.checkout_url)
+      const forge = () => stripe.deliver(stack.url, event, { secret: 'whsec_other' })
+      const flood = Array.from({ length: 300 }, forge)
+      const genuine = await Promise.all(Array.from({ length: 30 }, () => stripe.deliver(stack.url, event)))
+      expect(genuine.map(({ status }) => status)).toEqual(Array(30).fill(200))
+      for (const { status } of await Promise.all(flood)) expect(status).toBe(400)
       expect((await balance(accountId)).usd).toBe(26)
     })
 
@@ -264,7 +277,7 @@ describe('top-ups', () => {
       expect(after.owed).toBeGreaterThan(19.9)
       expect(await spendable(accountId)).toBe(0)
       await expect
-        .poll(async () => (await request(key, '/v1/models')).json.error?.code, { timeout: 2_000 })
+        .poll(async () => (await request(key, '/v1/models')).json.error?.code)
         .toBe('account_suspended')
       const shown = await stack.command('admin', 'topup', 'show', payment.payment_id)
       expect(shown.json).toMatchObject({
@@ -299,6 +312,28 @@ describe('top-ups', () => {
       const { accountId, url } = await settle()
       await ok(stripe.deliver(stack.url, stripe.dispute(url, 'warning_needs_response')))
       expect(await balance(accountId)).toMatchObject({ state: 'active' })
+    })
+
+    test.each([
+      ['fails later', 'pending'],
+      ['fails at once', 'failed'],
+      ['is refused', { status: 400 }],
+    ] as const)('a refund that %s can be made again, once', async (_how, answer) => {
+      const { accountId, payment, url } = await settle()
+      const before = (await balance(accountId)).usd
+      const refund = () => stack.command('admin', 'topup', 'refund', payment.payment_id, '--amount', '10')
+      const known = new Set(stripe.refundIds())
+      stripe.answerRefunds(answer)
+      const first = await refund()
+      expect(first.code).toBe(answer === 'pending' ? 0 : 1)
+      stripe.answerRefunds('succeeded')
+      if (answer === 'pending') {
+        const [id] = stripe.refundIds().filter((made) => !known.has(made))
+        await ok(stripe.deliver(stack.url, stripe.refund(url, 1_000, 'failed', id)))
+      }
+      expect((await balance(accountId)).usd).toBeCloseTo(before, 12)
+      expect(await refund()).toMatchObject({ code: 0, json: { state: 'refunded', refunded_usd: '10.00' } })
+      expect((await balance(accountId)).usd).toBeCloseTo(before - 10, 12)
     })
 
     test("an operator's refund goes to the rail once and is not counted again by its webhook", async () => {

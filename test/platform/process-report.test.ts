@@ -1,10 +1,11 @@
 import pino from 'pino'
 import { Registry } from 'prom-client'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createProcessReport, readProcesses } from '../../src/platform/process-report.ts'
 import { createRedis, type Redis } from '../../src/platform/redis.ts'
 import { ALARMS } from '../../src/platform/redis-keys.ts'
 import { readTraffic } from '../../src/platform/traffic.ts'
+import { eventually } from '../helpers/eventually.ts'
 import { createTestRedis, type TestRedis } from '../helpers/services.ts'
 
 let server: TestRedis
@@ -35,7 +36,7 @@ test('what is counted and raised while Redis is away is there when it is back', 
   const registry = new Registry()
   const report = createProcessReport('dispatch', pino({ level: 'silent' }), registry)
   report.start(redis, figures)
-  await vi.waitFor(async () => expect(await readProcesses(redis)).toHaveLength(1), { timeout: 5_000 })
+  await eventually(async () => expect(await readProcesses(redis)).toHaveLength(1))
   await server.kill()
   for (let count = 0; count < 50; count++) {
     report.traffic.add([['calls:completed', 2n]])
@@ -44,8 +45,8 @@ test('what is counted and raised while Redis is away is there when it is back', 
   // A report fails meanwhile.
   await expect(redis.ping()).rejects.toThrow()
   await server.restart()
-  await vi.waitFor(async () => expect(await counted('calls:completed')).toBe(100n), { timeout: 10_000 })
-  await vi.waitFor(async () => {
+  await eventually(async () => expect(await counted('calls:completed')).toBe(100n))
+  await eventually(async () => {
     const raised = await alarms()
     expect(raised.reduce((sum, { count }) => sum + count, 0)).toBe(50)
   })
@@ -64,14 +65,11 @@ test('a process says what it does and its last error, without what was logged wi
   report.logger.error({ err: new Error('sk-secret') }, 'request failed')
   report.logger.warn('not an error')
   report.start(redis, figures)
-  const [view] = await vi.waitFor(
-    async () => {
-      const found = await readProcesses(redis)
-      expect(found).toHaveLength(1)
-      return found
-    },
-    { timeout: 5_000 },
-  )
+  const [view] = await eventually(async () => {
+    const found = await readProcesses(redis)
+    expect(found).toHaveLength(1)
+    return found
+  })
   expect(view).toMatchObject({
     role: 'api',
     pid: process.pid,
@@ -93,7 +91,7 @@ test('alarms are raised whatever level is logged', async () => {
     report.logger.error({ alarm: 'overspent', accountId: `acct_${index}` }, 'more is held than there is')
   }
   report.start(redis, figures)
-  await vi.waitFor(async () => expect(await alarms()).not.toEqual([]), { timeout: 5_000 })
+  await eventually(async () => expect(await alarms()).not.toEqual([]))
   const raised = await alarms()
   expect(raised.find(({ kind }) => kind === 'account-suspended')).toMatchObject({
     subject: 'acct_1',

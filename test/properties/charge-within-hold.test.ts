@@ -8,7 +8,8 @@ import { parseUsd, picoUsd } from '../../src/core/money.ts'
 import { assertBalanced, balanceChange, capturePosting } from '../../src/core/postings.ts'
 import { promptTokensBound } from '../../src/core/prompt-tokens.ts'
 import { type PlanOptions, planRoute, type RoutingPlan } from '../../src/core/routing-plan.ts'
-import { upstreamUsage } from '../../workers/call-usage.ts'
+import { usageOf } from '../../workers/call-usage.ts'
+import { NOTHING_PRODUCED } from '../../workers/providers/provider.ts'
 import { settlementRecord } from '../../workers/settlement-record.ts'
 
 const price = fc.tuple(fc.nat(400), fc.nat(999_999)).map(([whole, decimals]) => `${whole}.${decimals}`)
@@ -86,11 +87,11 @@ const limited = (candidate: Candidate, limit: number): Candidate => ({
 })
 
 describe('a charge is never above its hold', () => {
-  test('for any plan, any grant of admission, and any usage a provider may claim', () => {
+  test('for any plan, any grant of admission, and any usage a provider may claim', async () => {
     let planned = 0
     let onOwnKeys = 0
-    fc.assert(
-      fc.property(
+    await fc.assert(
+      fc.asyncProperty(
         models,
         asked,
         owned,
@@ -98,7 +99,7 @@ describe('a charge is never above its hold', () => {
         claim,
         claim,
         fc.nat(7),
-        (described, ask, own, grant, prompt, completion, at) => {
+        async (described, ask, own, grant, prompt, completion, at) => {
           const catalog = catalogOf(described)
           const request = requestFor(ask, described.length)
           const bound = promptTokensBound(request.messages, request.parameters)
@@ -112,9 +113,14 @@ describe('a charge is never above its hold', () => {
               ? plan.worstCase
               : plan.dearestPrompt + BigInt(limit) * plan.dearestCompletionRate
           const candidates = plan.candidates.map((candidate) => limited(candidate, limit))
-          const envelope = envelopeFor(candidates, hold, bound)
+          const envelope = envelopeFor(candidates, hold)
           const served = candidates[at % candidates.length]!
-          const used = upstreamUsage({ promptTokens: prompt, completionTokens: completion }, envelope, served)
+          const finalUsage = { promptTokens: prompt, completionTokens: completion }
+          const { messages, parameters } = request
+          const { used } = await usageOf(
+            { text: 'An answer.', finalUsage, produced: NOTHING_PRODUCED },
+            { envelope, body: { messages, parameters }, served },
+          )
           const end = {
             status: 'completed' as const,
             errorCode: null,
@@ -210,7 +216,7 @@ function requestFor(
   }
 }
 
-const envelopeFor = (candidates: Candidate[], hold: bigint, promptTokensBound: number): CallEnvelope => ({
+const envelopeFor = (candidates: Candidate[], hold: bigint): CallEnvelope => ({
   id: 'chatcmpl_1',
   accountId: 'acct_1',
   keyId: 'key_1',
@@ -221,7 +227,6 @@ const envelopeFor = (candidates: Candidate[], hold: bigint, promptTokensBound: n
   candidates,
   holdPico: String(hold),
   idempotencyRecord: null,
-  promptTokensBound,
   admittedAt: 0,
   queueDeadlineAt: 0,
   callDeadlineAt: 0,

@@ -14,6 +14,8 @@ import { model, offer, provider, rates, seeded, snapshot } from '../helpers/plan
  */
 const RUNS = 6_000
 const PROMPT_TOKENS = 40
+/** The dearest image of a model of which nothing is published, and what stands around a part. */
+const IMAGE_TOKENS = 16_384 + 12
 const DEFAULT_LIMIT = 300
 const CHARACTERS_PER_TOKEN_MAX = 16
 
@@ -53,6 +55,7 @@ const offers = fc.array(
     of: fc.nat({ max: 3 }),
     cost: fc.constantFrom(...PRICES),
     shared: chance(85),
+    priority: fc.constantFrom(1, 100, 100),
     exactTools: chance(30),
     health: fc.constantFrom<OfferState['health'][]>(
       'ready',
@@ -149,9 +152,9 @@ const worlds = fc.tuple(providers, offers, models).map(([attributes, drawn, shap
   const all = PROVIDER_IDS.map((id, index) => provider(id, attributes[index]!))
   const states = new Map<string, KnownState>()
   const built = shapes.map((shape, index) => {
-    const own = drawn.flatMap(({ at, of, cost, shared, exactTools, ...state }, number): Offer[] => {
+    const own = drawn.flatMap(({ at, of, cost, shared, priority, exactTools, ...state }, number): Offer[] => {
       if (of !== index) return []
-      const one = offer(all[at]!, cost, { shared, exactTools }, `up-${number}`)
+      const one = offer(all[at]!, cost, { shared, priority, exactTools }, `up-${number}`)
       states.set(one.id, state)
       return [one]
     })
@@ -246,14 +249,26 @@ function isAllowed(
   return completionLimit(model, ask) >= 1
 }
 
+/** The most tokens of the prompt at a model: no more than its window. */
+const promptBound = (model: Model, ask: Ask): number =>
+  Math.min(PROMPT_TOKENS + (ask.image ? IMAGE_TOKENS : 0), model.contextLength)
+
+/** What of a limit the prompt's bound leaves in the window, or, where that is less than half, the prompt's least. */
+function besidePrompt(limit: number, model: Model, ask: Ask): number {
+  const left = model.contextLength - promptBound(model, ask)
+  const most = model.contextLength - Math.floor(ask.text.length / CHARACTERS_PER_TOKEN_MAX)
+  // A prompt that cannot fit has no candidate, whatever its limit.
+  return most < 1 ? limit : Math.min(limit, left >= limit / 2 ? left : most)
+}
+
 /** The most completion tokens that a call may use at a model. */
 function completionLimit(model: Model, ask: Ask): number {
-  const limit = Math.min(ask.max_tokens ?? DEFAULT_LIMIT, model.maxOutputTokens)
+  const limit = besidePrompt(Math.min(ask.max_tokens ?? DEFAULT_LIMIT, model.maxOutputTokens), model, ask)
   const cap = ask.provider.max_price?.request
   if (cap === undefined) return limit
   let affordable = limit
   const cost = (tokens: number) =>
-    BigInt(PROMPT_TOKENS) * model.rate.prompt + BigInt(tokens) * model.rate.completion
+    BigInt(promptBound(model, ask)) * model.rate.prompt + BigInt(tokens) * model.rate.completion
   while (affordable >= 0 && cost(affordable) > pico(cap)) affordable--
   return affordable
 }
@@ -269,8 +284,9 @@ function worse(
   states: World['states'],
   hasMeasures: boolean,
 ): number {
+  if (sort === undefined) return a.priority - b.priority
   const [one, other] = [states.get(a.id)!, states.get(b.id)!]
-  if (sort === 'price' || (sort !== undefined && !hasMeasures)) return Number(costOf(a) - costOf(b))
+  if (sort === 'price' || !hasMeasures) return Number(costOf(a) - costOf(b))
   if (sort === 'throughput')
     return (other.tokensPerSecond ?? Number.NaN) - (one.tokensPerSecond ?? Number.NaN) || 0
   if (sort === 'latency') return (one.firstTokenMs ?? Number.NaN) - (other.firstTokenMs ?? Number.NaN) || 0
@@ -398,12 +414,14 @@ function check(plan: RoutingPlan, ask: Ask, world: World, maxCandidates: number)
   // The hold covers whoever serves, and keeps to the client's cap.
   let worst = 0n
   for (const candidate of candidates) {
-    const { rate, maxOutputTokens, contextLength } = world.catalog.models.get(candidate.modelId)!
+    const model = world.catalog.models.get(candidate.modelId)!
+    const { rate, maxOutputTokens, contextLength } = model
     expect(candidate.rate).toEqual({ prompt: String(rate.prompt), completion: String(rate.completion) })
     expect(candidate.contextLength).toBe(contextLength)
     expect(candidate.completionLimit).toBe(completionLimit(world.catalog.models.get(candidate.modelId)!, ask))
     expect(candidate.completionLimit).toBeLessThanOrEqual(maxOutputTokens)
-    const most = BigInt(PROMPT_TOKENS) * rate.prompt + BigInt(candidate.completionLimit) * rate.completion
+    const most =
+      BigInt(promptBound(model, ask)) * rate.prompt + BigInt(candidate.completionLimit) * rate.completion
     if (most > worst) worst = most
   }
   expect(plan.worstCase).toBe(worst)
@@ -425,7 +443,7 @@ function plan(ask: Ask, world: World, maxCandidates: number, seed: number): Rout
   const content = image
     ? [
         { type: 'text', text },
-        { type: 'image_url', image_url: { url: 'data:' } },
+        { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } },
       ]
     : text
   const request = parseChatRequest({ ...body, messages: [{ role: 'user', content }] })

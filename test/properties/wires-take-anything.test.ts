@@ -15,6 +15,7 @@ import * as googleErrors from '../../workers/providers/google-generate-content/e
 import * as google from '../../workers/providers/google-generate-content/request.ts'
 import { GenerateContentReader } from '../../workers/providers/google-generate-content/stream.ts'
 import type { AnswerReader } from '../../workers/providers/wire-mapping.ts'
+import { damaged } from '../helpers/damaged.ts'
 import { offerAt } from '../helpers/scripted-provider.ts'
 
 const WIRE: Record<
@@ -38,22 +39,6 @@ const WIRE: Record<
   },
 }
 
-/** The value with one part of it, somewhere, replaced by anything at all. */
-function damaged(value: unknown): fc.Arbitrary<unknown> {
-  const anything = fc.jsonValue({ maxDepth: 2 })
-  if (typeof value !== 'object' || value === null) return anything
-  const keys = Object.keys(value)
-  if (keys.length === 0) return anything
-  const within = fc.constantFrom(...keys).chain((key) =>
-    damaged((value as Record<string, unknown>)[key]).map((part) => {
-      const copy = structuredClone(value) as Record<string, unknown>
-      copy[key] = part
-      return copy
-    }),
-  )
-  return fc.oneof({ weight: 1, arbitrary: anything }, { weight: 6, arbitrary: within })
-}
-
 describe.each(WIRES)('%s', (wire) => {
   const { open, failureOfErrorObject, failureOfStatus, requestBody } = WIRE[wire]
   const folder = new URL(`../fixtures/${wire}/`, import.meta.url)
@@ -63,7 +48,7 @@ describe.each(WIRES)('%s', (wire) => {
     .map((data) => JSON.parse(data) as unknown)
 
   const expectKnown = (event: CompletionEvent) => {
-    expect(['text', 'refusal', 'tool-calls', 'finish', 'usage']).toContain(event.kind)
+    expect(['text', 'refusal', 'tool-calls', 'finish', 'usage', 'thinking']).toContain(event.kind)
     if (event.kind === 'finish') expect(FINISH_REASONS).toContain(event.reason)
     if (event.kind === 'text') expect(typeof event.text).toBe('string')
     if (event.kind === 'usage')
@@ -107,6 +92,30 @@ describe.each(WIRES)('%s', (wire) => {
       ),
       { numRuns: 200 },
     )
+  })
+
+  test.each([
+    ['text', '"boom"'],
+    ['number', '7'],
+    ['null', 'null'],
+    ['true', 'true'],
+    ['array', '[{"error":{"message":"boom"}}]'],
+    ['arrays', '[[["boom"]]]'],
+    ['nested', '{"error":{"error":{"error":{"error":{"error":"boom"}}}}}'],
+    ['code without a number', '{"code":{"toString":null},"status":{"valueOf":[]},"message":["boom"]}'],
+    ['prototype', '{"code":"__proto__","type":"constructor","details":[null,7,{"reason":{}}]}'],
+    ['deep', `{"message":${'['.repeat(20_000)}${']'.repeat(20_000)}}`],
+  ])('an error that is a %s fails the attempt, whatever the status', (_shape, json) => {
+    const error: unknown = JSON.parse(json)
+    expect(failureOfErrorObject(error, 200).kind).toBe('server-error')
+    for (const body of [json, `{"error":${json}}`, `{"type":"error","error":${json}}`]) {
+      expect(failureOfStatus(500, body, null).kind).toBe('server-error')
+      expect(failureOfStatus(400, body, null).kind).toBe('bad-request')
+      const whole = open().whole(body, expectKnown)
+      expect(whole).not.toBe('ok')
+      const event = open().event(body, expectKnown)
+      expect(typeof event === 'object' || event === 'malformed' || event === 'other').toBe(true)
+    }
   })
 
   test('whatever a client may send becomes a request', () => {
@@ -157,6 +166,7 @@ describe.each(WIRES)('%s', (wire) => {
           offer,
           messages: parsed.messages,
           parameters: parsed.parameters,
+          accountId: 'acct_1',
           completionLimit: 1,
           limits: { firstTokenMs: 1, idleMs: 1, totalMs: 1 },
           signal: AbortSignal.abort(),

@@ -1,6 +1,8 @@
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
 import { describe, expect, test } from 'vitest'
+import type { CallBody } from '../../src/core/call-job.ts'
 import { countPromptTokens, countTextTokens } from '../../workers/providers/count-tokens.ts'
+import { contentParts, pngUrl } from '../helpers/content-parts.ts'
 
 describe('countTextTokens', () => {
   test('counts as the o200k_base vocabulary does', async () => {
@@ -25,24 +27,26 @@ describe('countTextTokens', () => {
   })
 })
 
-test('a prompt counts its messages, names, tools and images', async () => {
+test('a prompt counts its messages, names and tools, and its media by the figures of the model', async () => {
   const plain = await countPromptTokens({
     messages: [{ role: 'user', content: 'hello world' }],
     parameters: {},
   })
   expect(plain).toBe(2 + 4 + 3)
-  const rich = await countPromptTokens({
+  const body: CallBody = {
     messages: [
       {
         role: 'user',
         name: 'ada',
         content: [
           { type: 'text', text: 'hello world' },
-          { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } },
+          ...contentParts({ type: 'image_url', image_url: { url: pngUrl(512, 512) } }),
         ],
       },
     ],
     parameters: { tools: [{ type: 'function', function: { name: 'f' } }] },
-  })
-  expect(rich).toBeGreaterThan(plain + 1_000)
+  }
+  const text = await countPromptTokens(body)
+  expect(text).toBeGreaterThan(plain)
+  expect(await countPromptTokens(body, { bound: { image: 267 }, likely: { image: 255 } })).toBe(text + 255)
 })

@@ -79,6 +79,9 @@ describe('failureOfErrorObject', () => {
     [{ message: 'internal' }, 'server-error'],
     ['boom', 'server-error'],
     [null, 'server-error'],
+    [[{ error: { code: 429 } }], 'rate-limited'],
+    [{ error: { error: { code: 'context_length_exceeded' } } }, 'context-length'],
+    [{ error: 'Bad Request', message: 'prompt is too long' }, 'context-length'],
   ])('%j in a 200 is %s', (error, kind) => {
     expect(failureOfErrorObject(error, 200).kind).toBe(kind)
   })

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { WIRES } from '../../src/core/catalog.ts'
+import { parseChatRequest } from '../../src/core/chat-request.ts'
 import {
   type SimulatedProviders,
   startSimulatedProviders,
@@ -7,6 +8,7 @@ import {
 import type { AttemptEnd, AttemptRequest } from '../../workers/providers/provider.ts'
 import { createProviderRegistry } from '../../workers/providers/registry.ts'
 import { createTransport, type Transport } from '../../workers/providers/transport.ts'
+import { contentParts } from '../helpers/content-parts.ts'
 import { offerAt } from '../helpers/scripted-provider.ts'
 import { WIRE_PATHS } from '../helpers/wires.ts'
 
@@ -58,6 +60,7 @@ describe.each(WIRES)('%s', (wire) => {
         offer: { ...offer, upstreamModel, provider: { ...offer.provider, wire } },
         messages: [{ role: 'user', content: PROMPT }],
         parameters: {},
+        accountId: 'acct_1',
         completionLimit: 512,
         limits: PATIENT,
         signal: new AbortController().signal,
@@ -139,11 +142,11 @@ describe.each(WIRES)('%s', (wire) => {
         messages: [
           {
             role: 'user',
-            content: [
+            content: contentParts(
               { type: 'text', text: 'What is this?' },
               { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } },
               { type: 'image_url', image_url: { url: 'https://images.example/cat.webp' } },
-            ],
+            ),
           },
         ],
       })
@@ -173,6 +176,43 @@ describe.each(WIRES)('%s', (wire) => {
         parameters: { temperature: 1.7, top_p: 0.5 },
       })
       expect(end.result).toMatchObject({ kind: 'finished', reason: 'stop' })
+    })
+
+    test('an agent of five turns, whose calls are dropped from its history, is never refused', async () => {
+      const tool = { type: 'function', function: { name: 'get_weather', parameters: { type: 'object' } } }
+      const history: object[] = [{ role: 'system', content: 'Use tools.' }]
+      for (let turn = 1; turn <= 5; turn++) {
+        history.push({ role: 'user', content: turn === 1 ? 'Use get_weather for "Oslo".' : `And ${turn}?` })
+        const ids = [`call_${turn}a`, `call_${turn}b`]
+        for (const more of [
+          [],
+          [
+            {
+              role: 'assistant',
+              content: turn % 2 === 0 ? 'I look it up.' : null,
+              tool_calls: ids.map((id) => ({
+                id,
+                type: 'function',
+                function: { name: 'get_weather', arguments: '{}' },
+              })),
+            },
+            { role: 'tool', tool_call_id: ids[0], content: '{"degrees": 7}' },
+            {
+              role: 'tool',
+              tool_call_id: ids[1],
+              name: 'get_weather',
+              content: [{ type: 'text', text: '' }],
+            },
+          ],
+        ]) {
+          history.push(...more)
+          const { messages, parameters } = parseChatRequest({ messages: history, tools: [tool] })
+          const { end, text, toolCalls } = await attempt('turns.no-prefill.words-3', { messages, parameters })
+          expect(end.result).toMatchObject({ kind: 'finished' })
+          expect(toolCalls.length > 0).toBe(history.length === 2)
+          if (text !== '') history.push({ role: 'assistant', content: text })
+        }
+      }
     })
 
     test('a trailing assistant message is continued', async () => {
@@ -225,10 +265,20 @@ describe.each(WIRES)('%s', (wire) => {
       })
     })
 
-    test('an answer without a token is an answer', async () => {
+    test('an answer without a token is passed on for its call to judge', async () => {
       const { end, text } = await attempt('empty')
       expect(text).toBe('')
       expect(end.result).toMatchObject({ kind: 'finished', reason: 'stop' })
+    })
+
+    test('an answer that is cut off tells what its provider has let on of it by then', async () => {
+      const controller = new AbortController()
+      const { end } = await attempt('reasoning-200.words-200.rate-400', { signal: controller.signal }, () =>
+        controller.abort(),
+      )
+      expect(end.result).toEqual({ kind: 'cancelled' })
+      expect(end.produced.thinkingBytes).toBeGreaterThan(200)
+      if (wire === 'anthropic-messages') expect(end.produced.usage!.promptTokens).toBeGreaterThan(0)
     })
 
     test('a malformed event is skipped and counted', async () => {

@@ -4,9 +4,12 @@ import { createTransport, type Transport } from '../../workers/providers/transpo
 import {
   event,
   offerAt,
+  type Script,
   type ScriptedProvider,
   startScriptedProvider,
   streams,
+  streamsAndBreaks,
+  streamsOpenEnded,
 } from '../helpers/scripted-provider.ts'
 
 let provider: ScriptedProvider
@@ -21,14 +24,18 @@ beforeEach(async () => {
   return () => provider.close()
 })
 
-const chunk = (text: string, finishReason: string, output: number) =>
+const chunk = (text: string, finishReason: string | null, output: number) =>
   event({
-    candidates: [{ index: 0, content: { role: 'model', parts: [{ text }] }, finishReason }],
+    candidates: [
+      { index: 0, content: { role: 'model', parts: [{ text }] }, ...(finishReason && { finishReason }) },
+    ],
     usageMetadata: { promptTokenCount: 7, candidatesTokenCount: output },
   })
 
-async function answerOf(body: string) {
-  provider.play(streams(body))
+const PATIENT = { firstTokenMs: 5_000, idleMs: 5_000, totalMs: 10_000 }
+
+async function answerOf(script: string | Script, limits = PATIENT) {
+  provider.play(typeof script === 'string' ? streams(script) : script)
   let text = ''
   const client = createGoogleGenerateContentClient({
     transport,
@@ -41,8 +48,9 @@ async function answerOf(body: string) {
       offer: offerAt(provider.baseUrl),
       messages: [{ role: 'user', content: 'hello' }],
       parameters: {},
+      accountId: 'acct_1',
       completionLimit: 64,
-      limits: { firstTokenMs: 5_000, idleMs: 5_000, totalMs: 10_000 },
+      limits,
       signal: new AbortController().signal,
     },
     {
@@ -71,5 +79,55 @@ describe('an answer with a finish reason in every chunk', () => {
       kind: 'failed',
       failure: { kind: 'server-error' },
     })
+  })
+
+  const stops = chunk('One ', 'STOP', 1) + chunk('two ', 'STOP', 2)
+  const stopsAfterPieces = chunk('One ', null, 1) + stops
+
+  test.each([
+    ['a break', streamsAndBreaks, PATIENT, 'broken-stream'],
+    ['silence', streamsOpenEnded, { ...PATIENT, idleMs: 150 }, 'stalled'],
+    ['the end of the time', streamsOpenEnded, { ...PATIENT, totalMs: 150 }, 'call-timeout'],
+  ] as const)('is not whole at %s', async (_what, script, limits, kind) => {
+    for (const pieces of [stops, stopsAfterPieces]) {
+      const { result } = await answerOf(script(pieces), limits)
+      expect(result).toMatchObject({ kind: 'failed', failure: { kind } })
+    }
+  })
+})
+
+describe('an answer whose last chunk alone has a finish reason', () => {
+  const pieces = chunk('One ', null, 1) + chunk('two', null, 2)
+
+  test.each([
+    ['beside text', chunk('.', 'STOP', 3)],
+    ['alone', chunk('', 'STOP', 2)],
+  ])('is whole once that is there, %s, however the connection ends', async (_where, last) => {
+    const { result, text } = await answerOf(streamsAndBreaks(pieces + last))
+    expect(result).toMatchObject({ kind: 'finished', reason: 'stop' })
+    expect(text).toMatch(/^One two/)
+  })
+
+  test('is broken before that', async () => {
+    const { result } = await answerOf(streamsAndBreaks(pieces))
+    expect(result).toMatchObject({ kind: 'failed', failure: { kind: 'broken-stream' } })
+  })
+})
+
+test('tokens of audio and images are read off the modalities of the prompt', async () => {
+  const details = [
+    { modality: 'TEXT', tokenCount: 2 },
+    { modality: 'AUDIO', tokenCount: 4 },
+    { modality: 'VIDEO', tokenCount: 9 },
+    { modality: 'IMAGE', tokenCount: 1 },
+  ]
+  const { result } = await answerOf(
+    event({
+      candidates: [{ index: 0, content: { role: 'model', parts: [{ text: 'a' }] }, finishReason: 'STOP' }],
+      usageMetadata: { promptTokenCount: 16, candidatesTokenCount: 1, promptTokensDetails: details },
+    }),
+  )
+  expect(result).toMatchObject({
+    usage: { promptTokens: 16, completionTokens: 1, audioTokens: 4, imageTokens: 1 },
   })
 })

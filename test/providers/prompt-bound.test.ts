@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import type { ChatMessage, SamplingParameters } from '../../src/core/chat-request.ts'
 import { promptTokensBound } from '../../src/core/prompt-tokens.ts'
-import { requestBody } from '../../workers/providers/anthropic-messages/request.ts'
+import * as anthropic from '../../workers/providers/anthropic-messages/request.ts'
+import * as chat from '../../workers/providers/chat-completions/request.ts'
 import { countTextTokens } from '../../workers/providers/count-tokens.ts'
 import { offerAt } from '../helpers/scripted-provider.ts'
 
@@ -37,19 +38,22 @@ test.each<[string, ChatMessage[], SamplingParameters]>([
       offer: offerAt('http://h/v1'),
       messages,
       parameters,
+      accountId: 'acct_1',
       completionLimit: 1,
       limits: { firstTokenMs: 1, idleMs: 1, totalMs: 1 },
       signal: new AbortController().signal,
     }
-    const body = JSON.parse(requestBody(request))
-    const words = [
-      body.system ?? '',
-      ...body.messages.flatMap((turn: { content: { text: string }[] }) =>
-        turn.content.map(({ text }) => text),
-      ),
-      parameters.tools ? JSON.stringify(body.tools) : '',
-    ].join('\n')
-    const tokens = (await countTextTokens(words)) + (parameters.tools ? PUBLISHED_TOOL_TOKENS : 0)
-    expect(promptTokensBound(messages, parameters)).toBeGreaterThanOrEqual(tokens)
+    for (const { requestBody } of [anthropic, chat]) {
+      const body = JSON.parse(requestBody(request))
+      const words = [
+        body.system ?? '',
+        ...body.messages.flatMap(({ content }: { content: string | { text: string }[] }) =>
+          typeof content === 'string' ? content : content.map(({ text }) => text),
+        ),
+        parameters.tools ? JSON.stringify(body.tools) : '',
+      ].join('\n')
+      const tokens = (await countTextTokens(words)) + (parameters.tools ? PUBLISHED_TOOL_TOKENS : 0)
+      expect(promptTokensBound(messages, parameters)).toBeGreaterThanOrEqual(tokens)
+    }
   },
 )

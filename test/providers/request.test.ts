@@ -6,6 +6,7 @@ import * as chat from '../../workers/providers/chat-completions/request.ts'
 import * as google from '../../workers/providers/google-generate-content/request.ts'
 import type { AttemptRequest } from '../../workers/providers/provider.ts'
 import { requestHeaders } from '../../workers/providers/request-headers.ts'
+import { contentParts } from '../helpers/content-parts.ts'
 import { offerAt } from '../helpers/scripted-provider.ts'
 
 interface Changes {
@@ -22,6 +23,7 @@ function attempt({ messages, parameters = {}, quirks, provider, offer: more }: C
     offer: { ...offer, provider: { ...offer.provider, ...provider, ...(quirks && { quirks }) } },
     messages: messages ?? [{ role: 'user', content: 'Hi' }],
     parameters,
+    accountId: 'acct_1',
     completionLimit: 64,
     limits: { firstTokenMs: 1, idleMs: 1, totalMs: 1 },
     signal: new AbortController().signal,
@@ -53,28 +55,53 @@ const EVERY_ROLE: ChatMessage[] = [
   { role: 'system', content: 'In French.' },
   { role: 'assistant', content: 'Il fait ' },
 ]
+const NO_TOOLS: ChatMessage[] = [
+  { role: 'system', content: 'Be brief.' },
+  { role: 'user', content: 'Weather?', name: 'ada' },
+  { role: 'assistant', content: 'Where?', name: 'weather' },
+  { role: 'user', content: [{ type: 'text', text: 'Here.' }] },
+  { role: 'system', content: 'In French.' },
+  { role: 'assistant', content: 'Il fait ' },
+]
 const PICTURES: ChatMessage[] = [
   {
     role: 'user',
-    content: [
+    content: contentParts(
       { type: 'text', text: 'What is this?' },
       { type: 'image_url', image_url: { url: 'data:image/jpeg;base64,/9j/4AA=', detail: 'high' } },
       { type: 'image_url', image_url: { url: 'https://images.example/cat.webp?size=2' } },
       { type: 'file', file: { filename: 'a.pdf', file_data: 'data:application/pdf;base64,JVBERi0=' } },
-    ],
+    ),
   },
 ]
 
 describe('quirks of the chat-completions wire', () => {
   test('a provider without quirks gets the messages as they are', () => {
-    expect(chatBody({ messages: EVERY_ROLE, parameters: { tools: TOOLS } })).toEqual({
+    expect(chatBody({ messages: NO_TOOLS, parameters: { tools: TOOLS } })).toEqual({
       model: 'large-1',
-      messages: EVERY_ROLE,
+      messages: NO_TOOLS,
       stream: true,
       stream_options: { include_usage: true },
       max_tokens: 64,
       tools: TOOLS,
     })
+  })
+
+  test('schemas go as written, save one that is told in words, and as parsed on other wires', () => {
+    const tools = '[{"type":"function","function":{"name":"now","parameters":{"maximum":1.0}}}]'
+    const format = '{"type":"json_schema","json_schema":{"name":"place","schema":{"minimum":1.0}}}'
+    const parameters = { tools: JSON.parse(tools), response_format: JSON.parse(format) }
+    const exactJson = { tools, response_format: format }
+    const plain = chat.requestBody({ ...attempt({ parameters }), exactJson })
+    expect(plain).toContain(`"tools":${tools},"response_format":${format}`)
+    expect(JSON.parse(plain)).toEqual(chatBody({ parameters }))
+    const quirks = { jsonObjectOnly: true }
+    const told = chat.requestBody({ ...attempt({ parameters, quirks }), exactJson })
+    expect(told).toContain(`"tools":${tools},"response_format":{"type":"json_object"}`)
+    for (const wire of [anthropic, google]) {
+      const given = attempt({ parameters })
+      expect(wire.requestBody({ ...given, exactJson })).toBe(wire.requestBody(given))
+    }
   })
 
   test('the limit goes into the field that the provider takes', () => {
@@ -116,12 +143,11 @@ describe('quirks of the chat-completions wire', () => {
   })
 
   test('names stay on the roles that may have one', () => {
-    const { messages } = chatBody({ messages: EVERY_ROLE, quirks: { namedRoles: ['tool'] } })
+    const { messages } = chatBody({ messages: NO_TOOLS, quirks: { namedRoles: ['user'] } })
     expect(messages.map(({ name }: ChatMessage) => name ?? null)).toEqual([
       null,
+      'ada',
       null,
-      null,
-      'weather',
       null,
       null,
       null,
@@ -133,6 +159,31 @@ describe('quirks of the chat-completions wire', () => {
     expect(messages.at(-1)).toEqual({ role: 'assistant', content: 'Il fait ', prefix: true })
     expect(chatBody({ quirks: { prefillField: 'prefix' } }).messages).toEqual([
       { role: 'user', content: 'Hi' },
+    ])
+  })
+
+  test('a history with tools is sent in turns, the results told by the user in words', () => {
+    expect(chatBody({ messages: EVERY_ROLE }).messages).toEqual([
+      { role: 'system', content: 'Be brief.\n\nIn French.' },
+      {
+        role: 'user',
+        content:
+          'ada:\n\nWeather?\n\nResult of the tool call (weather, call_1):\n\n{"degrees":7}\n\nAnd now?',
+      },
+      { role: 'assistant', content: 'Il fait ' },
+    ])
+  })
+
+  test('a turn of tool calls alone, of which nothing is kept, is left out', () => {
+    const messages: ChatMessage[] = [
+      { role: 'user', content: 'Look it up.' },
+      { role: 'assistant', content: '' },
+    ]
+    expect(chatBody({ messages }).messages).toEqual([{ role: 'user', content: 'Look it up.' }])
+    const [, picture] = [messages[1]!, ...PICTURES]
+    const { messages: sent } = chatBody({ messages: [messages[1]!, picture!] })
+    expect(sent).toEqual([
+      { role: 'user', content: expect.arrayContaining([{ type: 'text', text: 'What is this?' }]) },
     ])
   })
 
@@ -206,7 +257,7 @@ describe('the messages wire', () => {
 
   test('a turn of media that the wire does not know still says something', () => {
     const audio = { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } }
-    const { messages } = anthropicBody({ messages: [{ role: 'user', content: [audio] }] })
+    const { messages } = anthropicBody({ messages: [{ role: 'user', content: contentParts(audio) }] })
     expect(messages).toEqual([{ role: 'user', content: [{ type: 'text', text: '.' }] }])
   })
 

@@ -42,7 +42,10 @@ describe('readStreamEvent', () => {
   })
 
   test('thinking is no content, and no silence', () => {
-    expect(read(choice({ delta: { reasoning_content: 'hm' } }))).toEqual({ signal: 'thinking', events: [] })
+    expect(read(choice({ delta: { reasoning_content: 'hm' } }))).toEqual({
+      signal: 'thinking',
+      events: [{ kind: 'thinking', bytes: 2 }],
+    })
   })
 
   test('tool-call deltas keep index, id, name and arguments, and nothing else', () => {
@@ -97,6 +100,22 @@ describe('readStreamEvent', () => {
     expect(events.map((event) => event.kind)).toEqual(['text', 'finish', 'usage'])
   })
 
+  test('audio and image tokens of the prompt are read, and nothing else of its details', () => {
+    const usage = {
+      prompt_tokens: 30,
+      completion_tokens: 1,
+      prompt_tokens_details: { audio_tokens: 20, image_tokens: 5, cached_tokens: 4, text_tokens: '5' },
+    }
+    expect(read({ choices: [], usage }).events).toMatchObject([
+      { kind: 'usage', usage: { promptTokens: 30, completionTokens: 1, audioTokens: 20, imageTokens: 5 } },
+    ])
+    const none = { ...usage, prompt_tokens_details: { audio_tokens: 0, image_tokens: null } }
+    const [event] = read({ choices: [], usage: none }).events
+    expect(event).toMatchObject({ kind: 'usage', usage: { promptTokens: 30, completionTokens: 1 } })
+    expect(event).not.toHaveProperty('usage.audioTokens')
+    expect(event).not.toHaveProperty('usage.imageTokens')
+  })
+
   test('usage without both figures is no usage', () => {
     expect(read({ choices: [], usage: { prompt_tokens: 3 } }).events).toEqual([])
     expect(read({ choices: [], usage: null }).events).toEqual([])
@@ -134,8 +153,8 @@ describe('readWholeReply', () => {
     expect(reading).toBe('ok')
     expect(events).toEqual([
       { kind: 'text', text: 'hi' },
-      { kind: 'usage', usage: { promptTokens: 3, completionTokens: 1 } },
       { kind: 'finish', reason: 'length' },
+      { kind: 'usage', usage: { promptTokens: 3, completionTokens: 1 }, reasoningTokens: 0 },
     ])
   })
 

@@ -14,7 +14,6 @@ const envelope: CallEnvelope = {
   candidates: [],
   idempotencyRecord: null,
   holdPico: '0',
-  promptTokensBound: 1,
   admittedAt: 0,
   queueDeadlineAt: 15_000,
   callDeadlineAt: 600_000,
@@ -26,19 +25,33 @@ describe('a pending call', () => {
   let control: ControlMessage[]
   let overdue: number
   let call: PendingCall
+  /** Whether it may ask for frames at once. */
+  let isItsTurn: boolean
 
   beforeEach(() => {
     shown = []
     control = []
     overdue = 0
+    isItsTurn = true
     call = new PendingCall({
       envelope,
       sink: { frame: (body) => shown.push(body), flush: () => undefined, tick: () => undefined },
       control: (message) => control.push(message),
+      wantsResend: () => isItsTurn && call.askResend(nowMs),
       overdue: () => overdue++,
       nowMs: 0,
     })
   })
+
+  let nowMs = 0
+  const tick = (atMs: number) => {
+    nowMs = atMs
+    call.tick(atMs)
+  }
+
+  const tickUntil = (fromMs: number, toMs: number) => {
+    for (let atMs = fromMs; atMs <= toMs; atMs += 100) tick(atMs)
+  }
 
   it('delivers frames once and in order, and asks for those that were lost', () => {
     call.accept(1, 0, ['open', 0], 1)
@@ -54,20 +67,106 @@ describe('a pending call', () => {
     expect(call.ended).toBe(true)
   })
 
+  it('gives no gap up for questions whose answers a lost connection has swallowed', () => {
+    call.accept(1, 0, ['open', 0], 1)
+    call.accept(1, 2, ['text', 'c'], 2)
+    for (let fromMs = 100; fromMs < 20_000; fromMs += 2_000) {
+      tickUntil(fromMs, fromMs + 1_900)
+      call.reconnected()
+    }
+    expect(shown).toEqual([['open', 0]])
+    call.accept(1, 1, ['text', 'b'], 20_000)
+    call.accept(1, 2, ['text', 'c'], 20_000)
+    expect(shown).toHaveLength(3)
+  })
+
   it('asks again while a gap stays open, then ends truthfully and cancels', () => {
+    nowMs = 1_000
     call.accept(1, 1, ['text', 'b'], 1_000)
-    call.tick(1_300)
+    tick(1_300)
     expect(control.map(({ kind }) => kind)).toEqual(['resend', 'resend'])
-    call.tick(4_200)
+    tickUntil(1_400, 3_400)
+    expect(shown).toEqual([])
+    tickUntil(3_500, 5_000)
     expect(shown.at(-1)?.[0]).toBe('error')
-    expect(control.at(-1)).toEqual({ kind: 'cancel', callId: 'chatcmpl_1' })
+    expect(control.at(-1)).toEqual({
+      kind: 'cancel',
+      callId: 'chatcmpl_1',
+      ending: { by: 'gateway', code: 'internal_error', shownChars: 0 },
+    })
+  })
+
+  it('that has to wait for its turn to ask is not given up meanwhile', () => {
+    isItsTurn = false
+    call.accept(1, 1, ['text', 'b'], 1_000)
+    tick(9_000)
+    expect(shown).toEqual([])
+    isItsTurn = true
+    tickUntil(9_100, 11_400)
+    expect(shown).toEqual([])
+    tickUntil(11_500, 14_000)
+    expect(shown.at(-1)?.[0]).toBe('error')
+  })
+
+  it('is not given up by an instance that was frozen itself', () => {
+    call.accept(1, 1, ['text', 'b'], 1_000)
+    tick(60_000)
+    expect(shown).toEqual([])
+  })
+
+  it('repeats a cancel, less and less often, until its worker has ended the call', () => {
+    call.accept(1, 0, ['open', 0], 1)
+    call.abandon()
+    const toldAt: number[] = []
+    for (let atMs = 0; atMs <= 20_000; atMs += 100) {
+      control = []
+      tick(atMs)
+      if (control.some(({ kind }) => kind === 'cancel')) toldAt.push(atMs)
+    }
+    expect(toldAt).toEqual([1_000, 3_000, 7_000, 12_000, 17_000])
+    call.accept(1, 1, ['error', { code: 'internal_error', message: 'ended' }], 20_000)
+    control = []
+    tick(30_000)
+    expect(control.filter(({ kind }) => kind === 'cancel')).toEqual([])
+  })
+
+  it('repeats a cancel at once after a reconnect, and asks for what it missed', () => {
+    call.accept(1, 0, ['open', 0], 1)
+    call.abandon()
+    control = []
+    call.reconnected()
+    expect(control.map(({ kind }) => kind)).toEqual(['cancel', 'resend'])
+  })
+
+  it('says who ended it: the client that left, or the gateway and how much of the answer it had sent', () => {
+    call.accept(1, 0, ['open', 0], 1)
+    call.accept(1, 1, ['text', 'Hello'], 1)
+    call.accept(1, 2, ['tool-calls', [{ index: 0, function: { name: 'f', arguments: '{}' } }]], 1)
+    call.fail({ code: 'overloaded', message: 'stopping' })
+    call.abandon()
+    expect(control).toEqual([
+      {
+        kind: 'cancel',
+        callId: 'chatcmpl_1',
+        ending: { by: 'gateway', code: 'overloaded', shownChars: 7 },
+      },
+    ])
+    call.accept(2, -1, ['takeover'], 3)
+    expect(control.at(-1)).toMatchObject({ shown: { text: 'Hello{}', ending: { by: 'gateway' } } })
+  })
+
+  it('blames nobody else for a client that left before the gateway gave up', () => {
+    call.accept(1, 0, ['open', 0], 1)
+    call.abandon()
+    call.fail({ code: 'overloaded', message: 'stopping' })
+    expect(control).toEqual([{ kind: 'cancel', callId: 'chatcmpl_1', ending: { by: 'client' } }])
   })
 
   it('probes silence, since the frame that was lost may have been the last', () => {
     call.accept(1, 0, ['open', 0], 1_000)
-    call.tick(5_900)
+    tick(5_900)
     expect(control).toEqual([])
-    call.tick(6_100)
+    tick(6_100)
     expect(control).toEqual([{ kind: 'resend', callId: 'chatcmpl_1', fence: 1, sequence: 1 }])
   })
 
@@ -104,18 +203,18 @@ describe('a pending call', () => {
   })
 
   it('reports a call overdue in the queue, again and again, until a frame comes', () => {
-    call.tick(15_001)
-    call.tick(15_101)
+    tick(15_001)
+    tick(15_101)
     expect(overdue).toBe(1)
-    call.tick(20_200)
+    tick(20_200)
     expect(overdue).toBe(2)
     call.accept(1, 0, ['open', 0], 20_300)
-    call.tick(26_000)
+    tick(26_000)
     expect(overdue).toBe(2)
   })
 
   it('ends with a timeout when nobody ends it', () => {
-    call.tick(605_001)
+    tick(605_001)
     expect(shown).toMatchObject([['error', { code: 'upstream_timeout' }]])
   })
 })

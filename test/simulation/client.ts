@@ -20,6 +20,8 @@ export interface ClientCall {
   /** What was shown so far. */
   text: string
   status: 'waiting' | 'refused' | 'whole' | 'error' | 'hung-up' | 'connection-lost'
+  /** The error that it ended with. */
+  errorCode: string | null
   hangUp: (() => void) | null
   /** What the client was told that cannot be right. */
   complaint: string | null
@@ -43,6 +45,7 @@ export function sendCall(
     startedAtMs: nowMs,
     text: '',
     status: 'waiting',
+    errorCode: null,
     hangUp: null,
     complaint: null,
   }
@@ -60,14 +63,14 @@ async function start(
   const key = { ...KEY, accountId: call.accountId, keyId: `key_${call.accountId}` }
   try {
     const identity = { callId: call.id, requestId: call.id, idempotencyRecord: null }
-    const { envelope } = await admitCall(chat, key, identity, admission)
-    note(call, `admitted, ${envelope.holdPico} held`)
+    const admitted = await admitCall(chat, key, identity, admission)
+    note(call, `admitted, ${admitted.envelope.holdPico} held`)
     const sink = {
       frame: (body: FrameBody) => hear(call, body, note),
       flush: () => undefined,
       tick: () => undefined,
     }
-    const { hangUp } = dispatchCall(envelope, chat, sink, dispatch)
+    const { hangUp } = dispatchCall(admitted, chat, sink, dispatch)
     call.hangUp = hangUp
   } catch (error) {
     if (call.status !== 'waiting') return
@@ -95,6 +98,7 @@ function hear(call: ClientCall, body: FrameBody, note: (call: ClientCall, what: 
       return ended(call, 'whole', note)
     case 'error':
       call.status = 'error'
+      call.errorCode = body[1].code
       return note(call, `error: ${body[1].code}`)
     default:
   }
@@ -115,6 +119,9 @@ const KEY = {
   expiresAt: null,
   requestsPerMinute: null,
   concurrentCalls: null,
+  customerRequestsPerMinute: null,
+  customerConcurrentCalls: null,
+  accountLimits: { requestsPerMinute: null, concurrentCalls: null },
   providerKeys: [],
 }
 

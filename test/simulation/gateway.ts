@@ -13,6 +13,8 @@ import type { SettlementStore } from '../../src/billing/settlement-store.ts'
 import type { CallJob } from '../../src/core/call-job.ts'
 import type { CatalogSnapshot } from '../../src/core/catalog.ts'
 import { buildCatalogSnapshot } from '../../src/core/catalog-snapshot.ts'
+import { encodeFrames, type Frame } from '../../src/core/frames.ts'
+import type { CallJobs } from '../../src/platform/call-jobs.ts'
 import { pollEvery } from '../../src/platform/poll-every.ts'
 import type { Postgres } from '../../src/platform/postgres.ts'
 import { enqueueSettlements, type SettlementJob } from '../../src/platform/queues.ts'
@@ -23,12 +25,13 @@ import type { ReplyArchive } from '../../src/relay/reply-archive.ts'
 import { ReplyHub } from '../../src/relay/reply-hub.ts'
 import { createAttemptChain } from '../../workers/attempt-chain.ts'
 import { DispatchWorker } from '../../workers/dispatch-worker.ts'
+import { createFinisher, type RunFinish } from '../../workers/finish-calls.ts'
 import { runMaintenance } from '../../workers/maintenance-worker.ts'
 import { createRedisRecovery, type Doubt } from '../../workers/redis-recovery.ts'
 import { RunningCalls } from '../../workers/running-calls.ts'
 import { SettlementOutbox } from '../../workers/settlement-outbox.ts'
-import { createSettlementOutlet, type SettlementOutlet } from '../../workers/settlement-outlet.ts'
 import { startSettlementWorker } from '../../workers/settlement-worker.ts'
+import { finishCalls } from './model-finish.ts'
 import { ModelPostgres } from './model-postgres.ts'
 import { ModelQueue } from './model-queue.ts'
 import { ModelRedis } from './model-redis.ts'
@@ -36,6 +39,7 @@ import type { SeededRandom } from './seeded-random.ts'
 import {
   connectRedis,
   openBatches,
+  openCallJobs,
   openDispatchJobs,
   openQueue,
   PubSub,
@@ -57,15 +61,26 @@ export type Bug =
   | 'no-restatement'
   /** A call that was settled is charged again. */
   | 'charge-twice'
+  /** A call that ends keeps its whole hold until it is settled. */
+  | 'hold-until-settled'
+  /** Calls are taken off the queue by BullMQ's `remove`, whose 1 is read as: no worker had it. */
+  | 'withdraw-by-remove'
+  /** A call that the gateway gave up is charged as if its client had left. */
+  | 'charge-failed'
 
 export const LIMITS = {
   requestsPerMinute: 1_000_000,
   tokensPerMinute: 1_000_000_000,
   concurrentCalls: 1_000,
+  accountRequestsPerMinute: 1_000_000,
+  accountConcurrentCalls: 1_000,
   defaultCompletionLimit: 40,
   byokFeePercent: 5,
   attemptsPerCall: 3,
   queueWaitMs: 2_000,
+  accountQueueShare: 2,
+  bodyBytesPerKey: 1_000_000,
+  bodyBytesPerAccount: 1_000_000,
   callTimeoutMs: 6_000,
   nonStreamingCallTimeoutMs: 6_000,
 }
@@ -76,11 +91,16 @@ const SETTLEMENTS_KEPT = 1_000
 const LOGGER = pino({ level: process.env.SIMULATION_LOG ?? 'silent' })
 const METRICS = createBillingMetrics(new Registry())
 const NO_ARCHIVE: ReplyArchive = {
-  keep: async () => undefined,
+  end: async () => undefined,
   read: async () => null,
   forget: async () => undefined,
 }
-const UNSEALED = { seal: (text: string) => text, open: (box: string) => box }
+const BODIES_IN_JOBS = {
+  put: async (_: string, body: string) => body,
+  read: async (_: string, body: string | null) => body,
+  drop: async () => undefined,
+  release: () => undefined,
+}
 
 const CATALOG = buildCatalog()
 
@@ -92,8 +112,8 @@ export interface Api {
 
 export interface Worker {
   process: SimulatedProcess
-  /** Calls whose settlement this worker could enqueue again. */
-  outbox: SettlementOutbox
+  /** Whether this worker has the call, or could enqueue its settlement again. */
+  knows: (callId: string) => boolean
 }
 
 /** The gateway's processes as they are composed in production, over models of the services they share. */
@@ -179,8 +199,10 @@ export class Gateway {
       dispatch: {
         hub,
         dispatchQueue: openQueue(this.dispatchQueue, queues).dispatch,
+        callJobs: this.callJobs(queues),
         settlementQueue: openQueue(this.settlementQueue, queues).settlement,
-        sealer: UNSEALED,
+        gate,
+        bodies: BODIES_IN_JOBS,
         archive: NO_ARCHIVE,
         errands,
         logger: LOGGER,
@@ -211,6 +233,7 @@ export class Gateway {
       logger: LOGGER,
       max: SETTLEMENTS_KEPT,
     })
+    let claims: DispatchWorker['claims'] | undefined
     const start = async () => {
       const epoch = await watchEpoch({
         redis,
@@ -221,14 +244,19 @@ export class Gateway {
       })
       stretch = epoch.stretch
       const publisher = new FramePublisher({
+        worker: process.name,
         redis,
         logger: LOGGER,
-        onUnheard: (channel) => calls.abortChannel(channel),
+        onLost: (frames) => calls.noteLost(frames),
+        onUnheard: (channel, heardAt) => calls.abortChannel(channel, heardAt),
         openChannels: () => calls.channels(),
+        onRound: () => calls.markSent(this.time.nowMs),
+        clock: () => this.time.nowMs,
       })
       const worker = new DispatchWorker({
         jobs: openDispatchJobs(this.dispatchQueue, this.redis, process, LOCK_MS),
         dispatchQueue,
+        callJobs: this.callJobs(connection),
         epoch,
         concurrency: 8,
         lockMs: LOCK_MS,
@@ -237,25 +265,42 @@ export class Gateway {
         publisher,
         chain: this.chain(),
         catalog: () => CATALOG,
-        sealer: UNSEALED,
+        bodies: BODIES_IN_JOBS,
         gate,
         archive: NO_ARCHIVE,
-        settle: this.outlet(outbox),
+        wholeAnswerBytesMax: 0,
+        keepUnsent: (call) => outbox.keepUnsent(call),
+        finish: createFinisher({
+          run: this.runFinish(connection, process.name),
+          flush: () => publisher.flush(),
+          outbox,
+        }),
         logger: LOGGER,
         clock: () => this.time.nowMs,
       })
+      claims = worker.claims
       if (this.bug !== 'no-restatement') {
         const recovery = createRedisRecovery({ claims: worker.claims, outbox, gate, logger: LOGGER })
         restate = recovery.restate
         pollEvery(1_000, recovery.confirm, () => undefined)
       }
-      await listenForControl(connectRedis(this.redis, this.connect(process, 'wait')), (message) =>
-        calls.control(message),
+      await listenForControl(
+        connectRedis(this.redis, this.connect(process, 'wait')),
+        process.name,
+        (message) =>
+          calls.control(
+            this.bug === 'charge-failed' && message.kind === 'cancel'
+              ? { ...message, ending: { by: 'client' } }
+              : message,
+          ),
       )
       await worker.start()
     }
     await this.time.runAs(process, () => void start())
-    return { process, outbox }
+    const knows = (callId: string) =>
+      [...outbox.holds()].some((hold) => hold.callId === callId) ||
+      [...(claims?.running() ?? [])].some(({ envelope }) => envelope.id === callId)
+    return { process, knows }
   }
 
   /** As workers/settlement-role.ts composes it, without maintenance, which runs when the simulation says so. */
@@ -308,7 +353,7 @@ export class Gateway {
     await this.time.runAs(process, () => {
       runMaintenance({
         redis,
-        dispatchQueue: openQueue(this.dispatchQueue, connection).dispatch,
+        callJobs: this.callJobs(connection),
         settlementQueue: openQueue(this.settlementQueue, connection).settlement,
         settlements: this.store(process),
         postgres: {
@@ -336,10 +381,32 @@ export class Gateway {
     }
   }
 
-  private outlet(outbox: SettlementOutbox): SettlementOutlet {
-    const outlet = createSettlementOutlet((calls) => outbox.enqueue(calls))
-    if (this.bug !== 'settle-after-end') return outlet
-    return async (call) => void setTimeout(() => void outlet(call), 5)
+  private runFinish(connection: Connection, worker: string): RunFinish {
+    const { data, pubSub } = this.redis
+    const models = {
+      data: this.bug === 'hold-until-settled' ? new ModelRedis(() => this.time.nowMs) : data,
+      isHeard: (channel: string) => pubSub.listeners(channel) > 0,
+      publish: (channel: string, frames: readonly Frame[]) =>
+        void pubSub.publish(channel, encodeFrames(worker, frames)),
+      dispatch: this.dispatchQueue,
+      settlement: this.settlementQueue,
+    }
+    const run: RunFinish = (jobId, calls) => connection.send(() => finishCalls(models, jobId, calls))
+    if (this.bug !== 'settle-after-end') return run
+    return async (jobId, calls) => {
+      await connection.send(() => {
+        for (const { channel, last } of calls) models.publish(channel, [last])
+      })
+      return run(jobId, calls)
+    }
+  }
+
+  private callJobs(connection: Connection): CallJobs {
+    const jobs = openCallJobs(this.dispatchQueue, connection)
+    if (this.bug !== 'withdraw-by-remove') return jobs
+    const withdraw = (callId: string) =>
+      connection.send(() => (this.dispatchQueue.remove(callId) === 1 ? 'withdrawn' : 'claimed'))
+    return { ...jobs, withdraw }
   }
 
   private chain() {
@@ -352,6 +419,7 @@ export class Gateway {
         claimProbe: async () => null,
         probeAnswers: () => undefined,
         report: () => undefined,
+        exclude: () => undefined,
         state: () => [],
         close: async () => undefined,
       },
@@ -363,6 +431,7 @@ export class Gateway {
         reasoningFirstTokenTimeoutMs: 1_200,
         reasoningLastFirstTokenTimeoutMs: 1_200,
         idleTimeoutMs: 700,
+        dripTokensMin: 10,
       },
       logger: LOGGER,
       now: () => this.time.nowMs,

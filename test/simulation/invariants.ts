@@ -1,6 +1,8 @@
+import { isUnserved, type SettlementRecord } from '../../src/core/call-job.ts'
 import { accountKeys } from '../../src/platform/redis-keys.ts'
 import type { ClientCall } from './client.ts'
 import type { Gateway, Worker } from './gateway.ts'
+import { tokensOf } from './simulated-provider.ts'
 
 export interface World {
   gateway: Gateway
@@ -9,13 +11,18 @@ export interface World {
   workers: readonly Worker[]
   /** Redis lost its data, and workers may have been too late to restate what they held. */
   mayOverspend: boolean
+  /** Redis lost its data: the hold of a call that ends meanwhile may come back whole, until it is settled. */
+  mayHoldMore: boolean
   /** Redis and a worker were both lost: settlements may have gone with them. */
   mayLoseCharges: boolean
   /**
    * A worker was cut off for longer than its claims stand, right after it made sure of one. Its settlement may
-   * come before that of the worker which took the call over, and the first counts.
+   * come before that of the worker which took the call over, and the first counts. Whichever ended the call first
+   * has shrunk its hold, also where the other charges more.
    */
   maySettleStale: boolean
+  /** An answer may have been settled and its last frame lost: with its worker, or to an instance that gave up meanwhile. */
+  maySettleUnheard: boolean
 }
 
 /** The laws that hold after every step. Returns the first that is broken, or null. */
@@ -81,6 +88,9 @@ function brokenPromise(world: World, call: ClientCall): string | null {
   const captures = gateway.books.postings.filter((posting) => posting.id === call.id)
   if (captures.length > 1) return `charged ${captures.length} times`
   const record = gateway.books.calls.get(call.id)
+  const pending = pendingSettlement(gateway, call.id)
+  // A record that names nobody who served gives way to one that does; its hold may be closed by then.
+  if (record && isUnserved(record) && pending && !isUnserved(pending)) return null
   if (record) {
     const { served, usage, chargePico, holdPico } = record
     const cost =
@@ -90,17 +100,24 @@ function brokenPromise(world: World, call: ClientCall): string | null {
           BigInt(served.rate.completion) * BigInt(usage.completionTokens)
     if (BigInt(chargePico) !== cost) return `charged ${chargePico}, recomputed ${cost}`
     if (BigInt(chargePico) > BigInt(holdPico)) return `charged ${chargePico}, held ${holdPico}`
+    if (call.errorCode === 'request_timeout' && chargePico !== '0')
+      return `was told that it waited too long for a worker, was charged ${chargePico}`
+    const overcharge = overcharged(world, call, record)
+    if (overcharge) return overcharge
     if (call.status === 'whole' && record.status !== 'completed' && !mayGiveAway(world)) {
       return `its client saw the end, but it was settled as ${record.status}`
     }
-    return null
+    return heldTooMuch(world, call, BigInt(chargePico))
   }
   if (world.mayLoseCharges || gateway.books.quarantined.has(call.id)) return null
-  const pending = pendingSettlement(gateway, call.id)
   if (call.status === 'whole' && !pending && !isKept(world, call.id)) {
     return 'its client saw the end, and no settlement is on its way'
   }
-  if (!pending || world.mayOverspend) return null
+  if (!pending) return null
+  const tooMuch = heldTooMuch(world, call, BigInt(pending.chargePico))
+  if (tooMuch || world.mayOverspend || world.maySettleStale) return tooMuch
+  // Settled twice, by the worker that was lost and by the one that took over: the hold is down to the lesser charge.
+  if (call.status !== 'whole' && world.maySettleUnheard) return null
   // A gate that is not loaded admits nothing that the hold would have to be kept from.
   const keys = accountKeys(call.accountId)
   if (gateway.redis.data.get(keys.avail) === null) return null
@@ -111,23 +128,36 @@ function brokenPromise(world: World, call: ClientCall): string | null {
   return null
 }
 
+/** A client that saw the end can spend at once what was held beyond the charge. */
+function heldTooMuch({ gateway, mayHoldMore }: World, call: ClientCall, chargePico: bigint): string | null {
+  if (call.status !== 'whole' || mayHoldMore) return null
+  const hold = gateway.redis.data.hashes.get(accountKeys(call.accountId).holds)?.get(call.id)
+  const heldPico = BigInt(hold?.split(':')[0] ?? '0')
+  return heldPico > chargePico ? `its client saw the end, and ${heldPico} are held for ${chargePico}` : null
+}
+
+/** What the gateway failed costs nothing where no content came, and at most what came where some did. */
+function overcharged(world: World, call: ClientCall, record: SettlementRecord): string | null {
+  if (call.status !== 'error' || (world.maySettleUnheard && record.status === 'completed')) return null
+  if (call.text === '')
+    return record.chargePico === '0' ? null : `got an error and no text, was charged ${record.chargePico}`
+  const { completionTokens } = record.usage
+  const shown = tokensOf(call.text)
+  return completionTokens <= shown ? null : `was shown ${shown} tokens, was charged ${completionTokens}`
+}
+
 const mayGiveAway = ({ mayLoseCharges, maySettleStale }: World): boolean => mayLoseCharges || maySettleStale
 
-function pendingSettlement({ settlementQueue }: Gateway, callId: string) {
-  for (const job of settlementQueue.jobs.values()) {
-    for (const record of job.data.records) if (record.id === callId) return record
-  }
-  return null
+/** Of the records of a call that wait for their settlement the one that counts. */
+function pendingSettlement({ settlementQueue }: Gateway, callId: string): SettlementRecord | null {
+  const waiting = [...settlementQueue.jobs.values()].flatMap((job) => job.data.records)
+  const ofCall = waiting.filter((record) => record.id === callId)
+  return ofCall.find((record) => !isUnserved(record)) ?? ofCall[0] ?? null
 }
 
-/** Whether a worker that lives could enqueue the settlement again. */
-function isKept({ workers }: World, callId: string): boolean {
-  return workers.some(({ process, outbox }) => {
-    if (!process.isAlive) return false
-    for (const hold of outbox.holds()) if (hold.callId === callId) return true
-    return false
-  })
-}
+/** Whether a worker that lives has the call, or could enqueue its settlement again. */
+const isKept = ({ workers }: World, callId: string): boolean =>
+  workers.some(({ process, knows }) => process.isAlive && knows(callId))
 
 /** What holds besides when nothing is in flight any more. */
 export function brokenRest(world: World): string | null {

@@ -1,6 +1,6 @@
 import type { LedgerBalance } from '../../src/billing/hold-gate.ts'
 import type { AccountSettlement, SettlementOutcome } from '../../src/billing/settlement-store.ts'
-import type { SettlementRecord } from '../../src/core/call-job.ts'
+import { isUnserved, type SettlementRecord } from '../../src/core/call-job.ts'
 import { picoUsd } from '../../src/core/money.ts'
 import { capturePosting, customerAccount, type Posting } from '../../src/core/postings.ts'
 
@@ -30,12 +30,22 @@ export class ModelPostgres {
   /** What src/billing/settlement-store.ts does, with a transaction for each part of a batch it has to halve. */
   settle(records: readonly SettlementRecord[]): SettlementOutcome {
     const first = new Map<string, SettlementRecord>()
-    for (const record of records) if (!first.has(record.id)) first.set(record.id, record)
+    for (const record of records) {
+      if (outranks(record, first.get(record.id))) first.set(record.id, record)
+    }
+    const superseded: SettlementOutcome['superseded'] = []
     const settled: SettlementRecord[] = []
     const quarantined: SettlementOutcome['quarantined'] = []
     const settleRows = (batch: SettlementRecord[]): void => {
-      if (this.commit(batch)) settled.push(...batch)
-      else if (batch.length === 1) {
+      const known = new Set(this.calls.keys())
+      const fresh = this.commit(batch)
+      if (fresh) {
+        settled.push(...batch)
+        for (const { id, accountId, keyId, admittedAt } of fresh)
+          if (known.has(id)) superseded.push({ callId: id, accountId, keyId, admittedAt })
+      }
+      if (fresh) return
+      if (batch.length === 1) {
         const { id, accountId } = batch[0]!
         this.quarantined.set(id, 'refused')
         quarantined.push({ callId: id, accountId, reason: 'refused' })
@@ -56,20 +66,20 @@ export class ModelPostgres {
           .map(({ id }) => ({ callId: id, chargePico: BigInt(this.calls.get(id)!.chargePico) })),
       }),
     )
-    return { accounts, quarantined }
+    return { accounts, quarantined, superseded }
   }
 
-  /** One transaction: all of a batch that is new, or nothing when the database refuses any of it. */
-  private commit(batch: readonly SettlementRecord[]): boolean {
-    const fresh = batch.filter((record) => !this.calls.has(record.id))
+  /** One transaction: all of a batch that is new, which it returns, or null when the database refuses any of it. */
+  private commit(batch: readonly SettlementRecord[]): SettlementRecord[] | null {
+    const fresh = batch.filter((record) => outranks(record, this.calls.get(record.id)))
     const totals = new Map<string, bigint>()
     for (const { accountId, chargePico, holdPico } of fresh) {
       const charge = BigInt(chargePico)
-      if (charge < 0n || charge > BigInt(holdPico)) return false
+      if (charge < 0n || charge > BigInt(holdPico)) return null
       totals.set(accountId, (totals.get(accountId) ?? 0n) + charge)
     }
     for (const [accountId, total] of totals) {
-      if (total > (this.accounts.get(accountId)?.balancePico ?? -1n)) return false
+      if (total > (this.accounts.get(accountId)?.balancePico ?? -1n)) return null
     }
     for (const record of fresh) {
       const { id, accountId } = record
@@ -86,7 +96,7 @@ export class ModelPostgres {
       account.version += 1n
       account.history.set(account.version, account.balancePico)
     }
-    return true
+    return fresh
   }
 
   /** The sum of an account's entries. */
@@ -98,3 +108,6 @@ export class ModelPostgres {
     return sum
   }
 }
+
+const outranks = (record: SettlementRecord, known: SettlementRecord | undefined): boolean =>
+  !known || (isUnserved(known) && !isUnserved(record))

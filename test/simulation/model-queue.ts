@@ -1,9 +1,11 @@
+import type { Withdrawal } from '../../src/platform/call-jobs.ts'
 import type { SeededRandom } from './seeded-random.ts'
 
 type JobState = 'waiting' | 'active' | 'delayed'
 
 export interface ModelJob<Data> {
   id: string
+  name: string
   data: Data
   state: JobState
   /** How often it was claimed. */
@@ -13,16 +15,23 @@ export interface ModelJob<Data> {
   delayUntilMs: number
 }
 
+/** As BullMQ's scripts number their refusals. */
+const REFUSALS = { missing: -1, unlocked: -2, 'not delayed': -3, 'locked by another': -6 } as const
+
 /**
- * A queue with BullMQ's meaning: a repeated id is the same job, a claim is a lock that runs out, a job whose
- * lock ran out goes back, a locked job cannot be removed, and one that completes is gone. Jobs come in any
- * order.
+ * A queue that answers what BullMQ and our own scripts answer (models-agree.test.ts runs both): a repeated id is
+ * the same job, a claim is a lock that runs out, a job whose lock is out at two stalled checks goes back, a job that
+ * completes is gone, and whatever is not locked can be removed, also a job that does not exist. Jobs come in
+ * any order.
  */
 export class ModelQueue<Data> {
   readonly jobs = new Map<string, ModelJob<Data>>()
   private readonly clock: () => number
   private readonly random: SeededRandom
   private waiters: Array<() => void> = []
+  /** Active at the last stalled check, and not renewed since. */
+  private suspects = new Set<string>()
+  private nextCheckAtMs = 0
 
   constructor(clock: () => number, random: SeededRandom) {
     this.clock = clock
@@ -31,14 +40,16 @@ export class ModelQueue<Data> {
 
   flush(): void {
     this.jobs.clear()
+    this.suspects.clear()
+    this.nextCheckAtMs = 0
   }
 
-  add(id: string, data: Data, delayMs = 0): void {
+  add(id: string, data: Data, delayMs = 0, name = 'job'): void {
     if (this.jobs.has(id)) return
     const state = delayMs > 0 ? 'delayed' : 'waiting'
     // What travels through Redis is a copy.
     const copy = JSON.parse(JSON.stringify(data)) as Data
-    const job = { id, data: copy, state, attemptsStarted: 0, token: null, lockUntilMs: 0 } as const
+    const job = { id, name, data: copy, state, attemptsStarted: 0, token: null, lockUntilMs: 0 } as const
     this.jobs.set(id, { ...job, delayUntilMs: this.clock() + delayMs })
     this.wake()
   }
@@ -61,42 +72,80 @@ export class ModelQueue<Data> {
     return { ...job }
   }
 
+  /** As src/platform/claim-calls.lua. */
+  claimSome(token: string, lockMs: number, most: number): Array<ModelJob<Data>> {
+    const claimed: Array<ModelJob<Data>> = []
+    while (claimed.length < most) {
+      const job = this.claim(token, lockMs)
+      if (!job) break
+      claimed.push(job)
+    }
+    return claimed
+  }
+
   complete(id: string, token: string): void {
-    this.locked(id, token)
+    this.unlock(id, token)
     this.jobs.delete(id)
   }
 
   handBack(id: string, token: string): void {
-    Object.assign(this.locked(id, token), { state: 'waiting', token: null })
+    this.unlock(id, token).state = 'waiting'
     this.wake()
   }
 
   /** Renews locks; returns the ids of those that are not held by the token. */
   extend(ids: readonly string[], tokens: readonly string[], lockMs: number): string[] {
-    const now = this.clock()
     return ids.filter((id, index) => {
       const job = this.jobs.get(id)
-      if (!job || job.token !== tokens[index] || job.lockUntilMs <= now) return true
-      job.lockUntilMs = now + lockMs
+      if (!job || this.holder(job) !== tokens[index]) return true
+      job.lockUntilMs = this.clock() + lockMs
+      this.suspects.delete(id)
       return false
     })
   }
 
-  /** Puts jobs back whose lock ran out. */
-  checkStalled(): void {
-    for (const job of this.jobs.values()) {
-      if (job.state !== 'active' || job.lockUntilMs > this.clock()) continue
+  /** Puts jobs back that have no lock and had been active at the check before. One check an interval. */
+  checkStalled(intervalMs: number): void {
+    if (this.clock() < this.nextCheckAtMs) return
+    this.nextCheckAtMs = this.clock() + intervalMs
+    for (const id of this.suspects) {
+      const job = this.jobs.get(id)
+      if (job?.state !== 'active' || this.holder(job) !== null) continue
       Object.assign(job, { state: 'waiting', token: null })
       this.wake()
     }
+    const active = [...this.jobs.values()].filter((job) => job.state === 'active')
+    this.suspects = new Set(active.map(({ id }) => id))
   }
 
-  /** 1 when it was removed, 0 when there is none or it is locked. */
+  /** 0 when it is locked, 1 otherwise, whatever its state, and also when there is none. */
   remove(id: string): number {
     const job = this.jobs.get(id)
-    if (!job || (job.state === 'active' && job.lockUntilMs > this.clock())) return 0
+    if (job && this.holder(job) !== null) return 0
     this.jobs.delete(id)
     return 1
+  }
+
+  /** As src/platform/withdraw-call.lua. */
+  withdraw(id: string, takesRevived: boolean): Withdrawal {
+    const job = this.jobs.get(id)
+    if (!job) return 'missing'
+    if (job.attemptsStarted > 0) return 'claimed'
+    if (!takesRevived && job.state === 'delayed') return 'delayed'
+    if (!takesRevived && job.name === 'revived') return 'claimed'
+    this.jobs.delete(id)
+    return 'withdrawn'
+  }
+
+  /** As src/platform/retake-call.lua. */
+  retake(id: string, token: string, number: number, lockMs: number): boolean {
+    const job = this.jobs.get(id)
+    if (!job || job.attemptsStarted !== number || job.state === 'delayed') return false
+    const holder = this.holder(job)
+    if (holder !== null && holder !== token) return false
+    Object.assign(job, { state: 'active', token, lockUntilMs: this.clock() + lockMs })
+    this.suspects.delete(id)
+    return true
   }
 
   state(id: string): JobState | 'unknown' {
@@ -105,24 +154,30 @@ export class ModelQueue<Data> {
 
   changeDelay(id: string, delayMs: number): void {
     const job = this.jobs.get(id)
-    if (!job) throw Object.assign(new Error(`missing job ${id}`), { code: -1 })
-    if (job.state !== 'delayed') throw Object.assign(new Error(`${id} is not delayed`), { code: -3 })
+    if (!job) throw refusal('missing', id)
+    if (job.state !== 'delayed') throw refusal('not delayed', id)
     job.delayUntilMs = this.clock() + delayMs
   }
 
   promote(id: string): void {
-    this.changeDelay(id, 0)
-    this.jobs.get(id)!.state = 'waiting'
+    const job = this.jobs.get(id)
+    if (job?.state !== 'delayed') throw refusal('not delayed', id)
+    job.state = 'waiting'
     this.wake()
   }
 
-  private locked(id: string, token: string): ModelJob<Data> {
+  /** The token that a job is locked by. */
+  private holder(job: ModelJob<Data>): string | null {
+    return job.lockUntilMs > this.clock() ? job.token : null
+  }
+
+  private unlock(id: string, token: string): ModelJob<Data> {
     const job = this.jobs.get(id)
-    if (!job) throw Object.assign(new Error(`missing job ${id}`), { code: -1 })
-    if (job.token !== token || job.lockUntilMs <= this.clock()) {
-      throw Object.assign(new Error(`missing lock of ${id}`), { code: -2 })
-    }
-    return job
+    if (!job) throw refusal('missing', id)
+    const holder = this.holder(job)
+    if (holder !== token) throw refusal(holder === null ? 'unlocked' : 'locked by another', id)
+    this.suspects.delete(id)
+    return Object.assign(job, { token: null, lockUntilMs: 0 })
   }
 
   private wake(): void {
@@ -131,3 +186,6 @@ export class ModelQueue<Data> {
     for (const waiter of waiters) waiter()
   }
 }
+
+const refusal = (why: keyof typeof REFUSALS, id: string): Error =>
+  Object.assign(new Error(`${id}: ${why}`), { code: REFUSALS[why] })

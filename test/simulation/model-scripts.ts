@@ -6,7 +6,17 @@ const WINDOW_MS = 60_000
 
 /** src/admission/admit.lua, for keys without a spending limit. */
 const admit: Script = (redis, keys, args) => {
-  const [avail, held, holds, expiry, rate, open] = keys as [string, string, string, string, string, string]
+  const [avail, held, holds, expiry, rate, open, , accountRate, accountOpen] = keys as [
+    string,
+    string,
+    string,
+    string,
+    string,
+    string,
+    string,
+    string,
+    string,
+  ]
   const [id, lifetime, amountText, flexible, promptCost, completionRate, limitText] = args as string[]
   const [maxRequests, maxTokens, tokens, maxOpen] = args.slice(7, 11).map(Number) as [
     number,
@@ -15,44 +25,39 @@ const admit: Script = (redis, keys, args) => {
     number,
   ]
   const [limited, key, period] = args.slice(11, 14) as [string, string, string]
+  const [accountMaxRequests, accountMaxOpen] = args.slice(14, 16).map(Number) as [number, number]
   if (limited === '1') throw new Error('the model knows no allowances')
 
-  const window = Math.floor(redis.nowMs / WINDOW_MS)
-  const elapsed = (redis.nowMs % WINDOW_MS) / WINDOW_MS
-  const seen = redis.hash(rate)
-  const number = (field: string) => Number(seen.get(field) ?? Number.NaN)
-  let [requests, used, lastRequests, lastUsed] = [0, 0, 0, 0]
-  if (number('window') === window) {
-    requests = number('requests')
-    used = number('tokens')
-    lastRequests = number('last_requests')
-    lastUsed = number('last_tokens')
-  } else if (number('window') === window - 1) {
-    lastRequests = number('requests')
-    lastUsed = number('tokens')
+  const ofKey = readWindow(redis, rate, maxRequests)
+  const ofAccount = readWindow(redis, accountRate, accountMaxRequests)
+  let tokensLeft = maxTokens - ofKey.used - ofKey.lastUsed * (1 - ofKey.elapsed)
+  const answer = (outcome: string, ...more: unknown[]) => {
+    const tighter = ofAccount.left < ofKey.left ? ofAccount : ofKey
+    return [
+      outcome,
+      tighter.max,
+      Math.max(0, Math.floor(tighter.left)),
+      Math.max(0, Math.floor(tokensLeft)),
+      wholeAgainMs(tighter),
+      ...more,
+    ]
   }
-  let requestsLeft = maxRequests - requests - lastRequests * (1 - elapsed)
-  let tokensLeft = maxTokens - used - lastUsed * (1 - elapsed)
-  const answer = (outcome: string, ...more: unknown[]) => [
-    outcome,
-    Math.max(0, Math.floor(requestsLeft)),
-    Math.max(0, Math.floor(tokensLeft)),
-    requests > 0
-      ? Math.ceil((2 - elapsed) * WINDOW_MS)
-      : lastRequests > 0
-        ? Math.ceil((1 - elapsed) * WINDOW_MS)
-        : 0,
-    ...more,
-  ]
   const previous = redis.hash(holds).get(id!)
   if (previous !== undefined) {
     const [amount, granted] = previous.split(':')
-    return answer('ok', amount, granted)
+    return answer('ok', amount, granted, redis.sortedSet(accountOpen).size)
   }
-  if (requestsLeft < 1 || tokensLeft < tokens) return answer('rate', WINDOW_MS)
-  const places = redis.sortedSet(open)
-  for (const [member, deadline] of places) if (deadline <= redis.nowMs) places.delete(member)
-  if (places.size >= maxOpen) return answer('concurrency', 1000)
+  if (args[17] !== '' && redis.nowMs > Number(args[17])) return answer('late')
+  if (ofKey.left < 1) return answer('rate', WINDOW_MS, 'key')
+  if (ofAccount.left < 1) return answer('rate', WINDOW_MS, 'account')
+  if (tokensLeft < tokens) return answer('rate', WINDOW_MS, 'key')
+  const hasSlot = (calls: Map<string, number>, max: number) => {
+    for (const [member, deadline] of calls) if (deadline <= redis.nowMs) calls.delete(member)
+    return calls.size < max
+  }
+  const [openOfKey, openOfAccount] = [redis.sortedSet(open), redis.sortedSet(accountOpen)]
+  if (!hasSlot(openOfKey, maxOpen)) return answer('concurrency', 1000, 'key')
+  if (!hasSlot(openOfAccount, accountMaxOpen)) return answer('concurrency', 1000, 'account')
   if (redis.get(avail) === null) return answer('load-balance')
 
   const take = (sum: bigint): boolean => {
@@ -78,24 +83,63 @@ const admit: Script = (redis, keys, args) => {
   redis.add(held, amount)
   redis.hash(holds).set(id!, `${amount}:${limit}:${key}:${period}`)
   redis.sortedSet(expiry).set(id!, redis.nowMs + Number(lifetime))
-  places.set(id!, redis.nowMs + Number(lifetime))
-  const counts = {
-    window,
-    requests: requests + 1,
-    tokens: used + tokens,
-    last_requests: lastRequests,
-    last_tokens: lastUsed,
-  }
-  for (const [field, count] of Object.entries(counts)) seen.set(field, String(count))
-  requests += 1
-  requestsLeft -= 1
+  for (const calls of [openOfKey, openOfAccount]) calls.set(id!, redis.nowMs + Number(lifetime))
+  for (const counts of [ofKey, ofAccount]) countCall(counts, tokens)
   tokensLeft -= tokens
-  return answer('ok', String(amount), limit)
+  return answer('ok', String(amount), limit, openOfAccount.size)
+}
+
+/** The counts of a sliding window, as admit.lua reads them. */
+function readWindow(redis: ModelRedis, counters: string, max: number) {
+  const window = Math.floor(redis.nowMs / WINDOW_MS)
+  const elapsed = (redis.nowMs % WINDOW_MS) / WINDOW_MS
+  const seen = redis.hash(counters)
+  const number = (field: string) => Number(seen.get(field) ?? Number.NaN)
+  let [requests, used, lastRequests, lastUsed] = [0, 0, 0, 0]
+  if (number('window') === window) {
+    requests = number('requests')
+    used = number('tokens')
+    lastRequests = number('last_requests')
+    lastUsed = number('last_tokens')
+  } else if (number('window') === window - 1) {
+    lastRequests = number('requests')
+    lastUsed = number('tokens')
+  }
+  const left = max - requests - lastRequests * (1 - elapsed)
+  return { seen, window, elapsed, max, requests, used, lastRequests, lastUsed, left }
+}
+
+type WindowCounts = ReturnType<typeof readWindow>
+
+function wholeAgainMs({ requests, lastRequests, elapsed }: WindowCounts): number {
+  if (requests > 0) return Math.ceil((2 - elapsed) * WINDOW_MS)
+  return lastRequests > 0 ? Math.ceil((1 - elapsed) * WINDOW_MS) : 0
+}
+
+function countCall(counts: WindowCounts, tokens: number): void {
+  const fields = {
+    window: counts.window,
+    requests: counts.requests + 1,
+    tokens: counts.used + tokens,
+    last_requests: counts.lastRequests,
+    last_tokens: counts.lastUsed,
+  }
+  for (const [field, count] of Object.entries(fields)) counts.seen.set(field, String(count))
+  counts.requests += 1
+  counts.left -= 1
 }
 
 /** src/billing/apply.lua, for keys without a spending limit. */
 const apply: Script = (redis, keys, args) => {
-  const [avail, held, holds, expiry, ver, loading] = keys as [string, string, string, string, string, string]
+  const [avail, held, holds, expiry, ver, loading, accountOpen] = keys as [
+    string,
+    string,
+    string,
+    string,
+    string,
+    string,
+    string,
+  ]
   const [prefix, balance, version, epoch, ...settled] = args as [string, string, string, string, ...string[]]
   const load = epoch === '*' || (epoch !== '' && redis.get(loading) === epoch)
   const released: bigint[] = []
@@ -108,6 +152,7 @@ const apply: Script = (redis, keys, args) => {
     redis.hash(holds).delete(id)
     redis.sortedSet(expiry).delete(id)
     redis.sortedSet(`${prefix}${key}:open`).delete(id)
+    redis.sortedSet(accountOpen).delete(id)
     released.push(BigInt(amount!))
   }
   const known = BigInt(redis.get(ver) ?? '-1')
@@ -126,7 +171,15 @@ const apply: Script = (redis, keys, args) => {
 
 /** src/billing/restore-hold.lua, for keys without a spending limit. */
 const restoreHold: Script = (redis, keys, args) => {
-  const [avail, held, holds, expiry, open] = keys as [string, string, string, string, string]
+  const [avail, held, holds, expiry, open, , accountOpen] = keys as [
+    string,
+    string,
+    string,
+    string,
+    string,
+    string,
+    string,
+  ]
   const [id, amount, limit, key, period, deadline, isOpen] = args as [
     string,
     string,
@@ -140,8 +193,23 @@ const restoreHold: Script = (redis, keys, args) => {
   redis.hash(holds).set(id, `${amount}:${limit}:${key}:${period}`)
   redis.add(held, BigInt(amount))
   redis.sortedSet(expiry).set(id, Number(deadline))
-  if (isOpen === '1') redis.sortedSet(open).set(id, Number(deadline))
+  if (isOpen === '1')
+    for (const calls of [open, accountOpen]) redis.sortedSet(calls).set(id, Number(deadline))
   if (redis.get(avail) !== null) redis.add(avail, -BigInt(amount))
+  return 1
+}
+
+/** src/billing/end-in-gate.lua, for keys without a spending limit. */
+export const endInGate: Script = (redis, [avail, held, holds, open, accountOpen], [, id, charge]) => {
+  for (const calls of [open, accountOpen]) redis.sortedSet(calls!).delete(id!)
+  const hold = redis.hash(holds!).get(id!)
+  if (hold === undefined) return 0
+  const [amount, ...rest] = hold.split(':')
+  const freed = BigInt(amount!) - BigInt(charge!)
+  if (freed <= 0n) return 0
+  redis.hash(holds!).set(id!, [charge, ...rest].join(':'))
+  redis.add(held!, -freed)
+  if (redis.get(avail!) !== null) redis.add(avail!, freed)
   return 1
 }
 
@@ -184,6 +252,7 @@ export const SCRIPTS: Record<string, Script> = {
   syAdmit: admit,
   syApply: apply,
   syRestoreHold: restoreHold,
+  syEndCall: endInGate,
   syInspect: inspect,
   syRebuild: rebuild,
   syEpoch: epoch,

@@ -26,6 +26,7 @@ const step = fc.oneof(
     amount: fc.bigInt(1n, 900n),
     flexible: fc.boolean(),
     places: fc.integer({ min: 1, max: 4 }),
+    ofAccount: fc.integer({ min: 1, max: 4 }),
   }),
   fc.record({ do: fc.constant('load' as const), ledger: figure, epoch: fc.constantFrom('*', 'a', 'b') }),
   fc.record({ do: fc.constant('announce' as const), epoch: fc.constantFrom('a', 'b') }),
@@ -36,7 +37,7 @@ const step = fc.oneof(
     amount: fc.bigInt(1n, 900n),
     isOpen: fc.boolean(),
   }),
-  fc.record({ do: fc.constant('end' as const), call: index }),
+  fc.record({ do: fc.constant('end' as const), call: index, charge: fc.bigInt(0n, 1_000n) }),
   fc.record({ do: fc.constant('rebuild' as const), ledger: figure, force: fc.boolean() }),
 )
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
@@ -47,7 +48,13 @@ function gateOver(redis: Redis, accountId: string, callIds: CallId[]) {
   const admit = createAdmissionGate(redis)
   const inspection = createGateInspection(redis)
   const keyId = 'key_test'
-  const limits = { requestsPerMinute: 1e6, tokensPerMinute: 1e9, tokens: 1, allowancePeriod: null }
+  const limits = {
+    requestsPerMinute: 1e6,
+    accountRequestsPerMinute: 1e6,
+    tokensPerMinute: 1e9,
+    tokens: 1,
+    allowancePeriod: null,
+  }
   return {
     async take(one: Step): Promise<unknown> {
       switch (one.do) {
@@ -64,6 +71,7 @@ function gateOver(redis: Redis, accountId: string, callIds: CallId[]) {
             completionRate: 7n,
             completionLimit: 100,
             concurrentCalls: one.places,
+            accountConcurrentCalls: one.ofAccount,
           })
           return answer
         }
@@ -89,7 +97,7 @@ function gateOver(redis: Redis, accountId: string, callIds: CallId[]) {
             isOpen: one.isOpen,
           })
         case 'end':
-          return gate.endCall(accountId, keyId, callIds[one.call]!)
+          return gate.endCall({ accountId, keyId, callId: callIds[one.call]!, chargePico: one.charge })
         case 'rebuild':
           return inspection.rebuild(accountId, one.ledger, one.force)
       }

@@ -10,6 +10,8 @@ export type Deed = { atMs: number } & (
   | { do: 'redis-away' | 'redis-replaced' | 'postgres-away'; forMs: number }
   | { do: 'redis-emptied' }
   | { do: 'maintain' }
+  /** An API instance that stops gives up the calls it still has. */
+  | { do: 'give-up-calls' }
 )
 
 export interface Plan {
@@ -60,6 +62,7 @@ function faultAt(atMs: number, random: SeededRandom): Deed {
     'redis-replaced',
     'postgres-away',
     'maintain',
+    'give-up-calls',
   ] as const)
   switch (kind) {
     case 'kill-api':
@@ -74,6 +77,7 @@ function faultAt(atMs: number, random: SeededRandom): Deed {
       return { do: kind, atMs, forMs }
     case 'redis-emptied':
     case 'maintain':
+    case 'give-up-calls':
       return { do: kind, atMs }
   }
 }

@@ -52,8 +52,10 @@ class Run implements World {
   readonly calls: ClientCall[] = []
   readonly workers: Worker[] = []
   mayOverspend = false
+  mayHoldMore = false
   mayLoseCharges = false
   maySettleStale = false
+  maySettleUnheard = false
   private readonly seed: number
   private readonly time: SimulatedTime
   private readonly random: SeededRandom
@@ -171,6 +173,12 @@ class Run implements World {
       case 'maintain':
         this.note('maintenance')
         return gateway.maintain()
+      case 'give-up-calls': {
+        const api = this.random.pick(this.alive(this.apis))
+        this.note(`${api.process.name} gives its calls up`)
+        this.noteLosses()
+        return this.time.runAs(api.process, () => api.dispatch.hub.failAll())
+      }
       case 'kill-api':
         return this.killApi(deed.backAfterMs)
       case 'kill-dispatch':
@@ -278,8 +286,10 @@ class Run implements World {
   /** Which promises cannot be kept any more, as docs/money.md says. */
   private noteLosses(): void {
     const { happened } = this
+    if (PARTS_END_FROM_SETTLEMENT.some((fault) => happened.has(fault))) this.maySettleUnheard = true
     const losses = this.plan.deeds.filter((deed) => happened.has(deed.do) && isLoss(deed)).length
     if (losses === 0) return
+    this.mayHoldMore = true
     if (happened.has('kill-dispatch')) this.mayLoseCharges = true
     // Nobody restates what a worker that died had held; what it had settled may be on its way all the same.
     const late = ['kill-dispatch', 'pause-dispatch', 'redis-away'] as const
@@ -298,6 +308,9 @@ class Run implements World {
     )
   }
 }
+
+/** What can come between the settlement of an answer and its client's hearing of it, if the last frame is lost. */
+const PARTS_END_FROM_SETTLEMENT = ['kill-dispatch', 'redis-away', 'redis-emptied', 'redis-replaced'] as const
 
 const isLoss = ({ do: kind }: Deed): boolean => kind === 'redis-emptied' || kind === 'redis-replaced'
 

@@ -1,9 +1,10 @@
 import type { CallJob } from '../../src/core/call-job.ts'
+import type { CallJobs } from '../../src/platform/call-jobs.ts'
 import type { DispatchQueue, SettlementJob, SettlementQueue } from '../../src/platform/queues.ts'
 import type { Redis } from '../../src/platform/redis.ts'
 import type { BatchJob, BatchWorker } from '../../workers/batch-worker.ts'
-import type { DispatchJobs } from '../../workers/dispatch-worker.ts'
-import type { ModelJob, ModelQueue } from './model-queue.ts'
+import type { DispatchJobs } from '../../workers/dispatch-jobs.ts'
+import type { ModelQueue } from './model-queue.ts'
 import type { ModelRedis } from './model-redis.ts'
 import type { Connection, SimulatedServer } from './simulated-server.ts'
 import type { SimulatedProcess } from './simulated-time.ts'
@@ -25,6 +26,13 @@ export class PubSub {
   subscribe(channel: string, connection: Connection, hear: (message: string) => void): void {
     if (!this.subscribers.has(channel)) this.subscribers.set(channel, new Set())
     this.subscribers.get(channel)!.add({ connection, hear })
+  }
+
+  /** How many are connected now. */
+  listeners(channel: string): number {
+    const isThere = ({ connection }: { connection: Connection }) =>
+      connection.process.isAlive && connection.isConnected
+    return [...(this.subscribers.get(channel) ?? [])].filter(isThere).length
   }
 
   /** Sends to whoever is connected now; returns how many. A message may be lost on a connection that is. */
@@ -72,11 +80,13 @@ export function connectRedis({ data, pubSub }: RedisServices, connection: Connec
       if (event === 'ready') connection.offReady(listener as () => void)
       return client
     },
-    subscribe: (channel: string) =>
+    subscribe: (...channels: string[]) =>
       send(() => {
-        if (!subscribed.has(channel)) pubSub.subscribe(channel, connection, hear(channel))
-        subscribed.add(channel)
-        return 1
+        for (const channel of channels) {
+          if (!subscribed.has(channel)) pubSub.subscribe(channel, connection, hear(channel))
+          subscribed.add(channel)
+        }
+        return subscribed.size
       }),
     publish: (channel: string, message: string) => send(() => pubSub.publish(channel, message)),
     get: (key: string) => send(() => data.get(key)),
@@ -90,10 +100,10 @@ export function connectRedis({ data, pubSub }: RedisServices, connection: Connec
     // The one script that is not defined by a name releases a lock.
     eval: (_script: string, _keys: number, key: string, token: string) =>
       send(() => (data.get(key) === token && data.strings.delete(key) ? 1 : 0)),
+    del: (...keys: string[]) => send(() => keys.filter((key) => data.strings.delete(key)).length),
     sadd: (key: string, member: string) => send(() => void data.set(key).add(member)),
     smembers: (key: string) => send(() => [...data.set(key)]),
     hgetall: (key: string) => send(() => Object.fromEntries(data.hash(key))),
-    zrem: (key: string, member: string) => send(() => (data.sortedSet(key).delete(member) ? 1 : 0)),
     zrangebyscore: (key: string, _from: string, to: number) =>
       send(() => [...data.sortedSet(key)].filter(([, score]) => score <= to).map(([member]) => member)),
   }
@@ -108,23 +118,33 @@ export function openQueue(
   const queue = model as ModelQueue<unknown>
   const send = <T>(perform: () => T): Promise<T> => connection.send(perform)
   const client = {
-    add: (_name: string, data: unknown, options: { jobId: string; delay?: number }) =>
-      send(() => queue.add(options.jobId, data, options.delay)),
-    remove: (id: string) => send(() => queue.remove(id)),
+    add: (name: string, data: unknown, options: { jobId: string; delay?: number }) =>
+      send(() => queue.add(options.jobId, data, options.delay, name)),
     getJobState: (id: string) => send(() => queue.state(id)),
     getJob: (id: string) =>
       send(() =>
         queue.jobs.has(id)
           ? {
+              data: queue.jobs.get(id)!.data,
               changeDelay: (delayMs: number) => send(() => queue.changeDelay(id, delayMs)),
               promote: () => send(() => queue.promote(id)),
             }
           : undefined,
       ),
-    getJobCountByTypes: () => send(() => queue.jobs.size),
-    getJobs: () => send(() => [...queue.jobs.values()].map((job) => ({ ...job }))),
+    getRanges: () => send(() => [...queue.jobs.keys()]),
   }
   return { dispatch: client as unknown as DispatchQueue, settlement: client as unknown as SettlementQueue }
+}
+
+/** src/platform/call-jobs.ts over the model. */
+export function openCallJobs(queue: ModelQueue<CallJob>, connection: Connection): CallJobs {
+  const send = <T>(perform: () => T): Promise<T> => connection.send(perform)
+  return {
+    withdraw: (callId) => send(() => queue.withdraw(callId, false)),
+    removeRevived: (callId) => send(() => queue.withdraw(callId, true)),
+    retake: (callId, { token, number, lockMs }) => send(() => queue.retake(callId, token, number, lockMs)),
+    exists: (callId) => send(() => queue.jobs.has(callId)),
+  }
 }
 
 const BLOCK_MS = 1_000
@@ -138,30 +158,25 @@ function openFetch<Data>(
 ) {
   const connection = server.connect(process, 'wait')
   const send = <T>(perform: () => T): Promise<T> => connection.send(perform)
-  const wait = () =>
-    new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, BLOCK_MS)
-      model.onAdded(() =>
-        server.time.after(server.latencyMs(), process, () => {
-          clearTimeout(timer)
-          resolve()
-        }),
-      )
-    })
   let stalledChecks: NodeJS.Timeout | undefined
   return {
     send,
     start() {
-      stalledChecks = setInterval(() => void send(() => model.checkStalled()), lockMs / 2)
+      stalledChecks = setInterval(() => void send(() => model.checkStalled(lockMs / 2)), lockMs / 2)
     },
     stop: () => clearInterval(stalledChecks),
-    /** Claims a job; with `block`, waits a while for one. */
-    async claim(token: string, block: boolean): Promise<ModelJob<Data> | null> {
-      const found = await send(() => model.claim(token, lockMs))
-      if (found || !block) return found
-      await wait()
-      return send(() => model.claim(token, lockMs))
-    },
+    /** Waits a while for a job to come. */
+    wait: () =>
+      new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, BLOCK_MS)
+        model.onAdded(() =>
+          server.time.after(server.latencyMs(), process, () => {
+            clearTimeout(timer)
+            resolve()
+          }),
+        )
+      }),
+    claim: (token: string) => send(() => model.claim(token, lockMs)),
   }
 }
 
@@ -172,28 +187,13 @@ export function openDispatchJobs(
   lockMs: number,
 ): DispatchJobs {
   const fetch = openFetch(model, services, process, lockMs)
-  const toJob = (job: ModelJob<CallJob> | null) =>
-    job
-      ? {
-          id: job.id,
-          data: job.data,
-          attemptsStarted: job.attemptsStarted,
-          processedOn: services.server.time.nowMs,
-          moveToWait: (token?: string) => fetch.send(() => model.handBack(job.id, token!)) as Promise<never>,
-        }
-      : undefined
   return {
     start: async () => fetch.start(),
-    getNextJob: async (token, { block }) => toJob(await fetch.claim(token, block)),
-    async complete(job, token, fetchNext) {
-      return toJob(
-        await fetch.send(() => {
-          model.complete(job.id!, token)
-          return fetchNext ? model.claim(token, lockMs) : null
-        }),
-      )
-    },
-    extendJobLocks: (ids, tokens, durationMs) => fetch.send(() => model.extend(ids, tokens, durationMs)),
+    claim: (token, most) => fetch.send(() => model.claimSome(token, lockMs, most)),
+    wait: fetch.wait,
+    complete: (id, token) => fetch.send(() => model.complete(id, token)),
+    handBack: (id, token) => fetch.send(() => model.handBack(id, token)),
+    extendLocks: (ids, tokens) => fetch.send(() => model.extend(ids, tokens, lockMs)),
     close: async () => fetch.stop(),
   }
 }
@@ -212,8 +212,12 @@ export function openBatches(
     start: async () => fetch.start(),
     async fill(atHand) {
       const jobs = [...atHand]
-      for (let block = jobs.length === 0; ; block = false) {
-        const job = await fetch.claim(token, block)
+      for (let mayWait = jobs.length === 0; ; mayWait = false) {
+        let job = await fetch.claim(token)
+        if (!job && mayWait) {
+          await fetch.wait()
+          job = await fetch.claim(token)
+        }
         if (!job) return jobs
         jobs.push(job as unknown as Job)
       }

@@ -1,6 +1,11 @@
 import { attemptFailure } from '../../src/core/attempt-failure.ts'
 import type { Usage } from '../../src/core/pricing.ts'
-import type { AttemptEnd, AttemptResult, ProviderClient } from '../../workers/providers/provider.ts'
+import {
+  type AttemptEnd,
+  type AttemptResult,
+  NOTHING_PRODUCED,
+  type ProviderClient,
+} from '../../workers/providers/provider.ts'
 import type { SeededRandom } from './seeded-random.ts'
 
 /** What a provider does with one attempt. */
@@ -19,10 +24,13 @@ export function answerTo(prompt: string): string {
   return Array.from({ length: words }, (_, index) => `w${index} `).join('')
 }
 
+/** The tokens of a text, as the tokenizer of the simulation counts them. */
+export const tokensOf = (text: string): number => text.split(' ').length
+
 /** A provider that answers, fails, breaks off or hangs, and claims usage that may be anything. */
 export function createSimulatedProvider(random: SeededRandom): ProviderClient {
   return {
-    async attempt({ messages, limits, signal }, listener): Promise<AttemptEnd> {
+    async attempt({ messages, limits, completionLimit, signal }, listener): Promise<AttemptEnd> {
       const prompt = String(messages[0]!.content)
       // A trailing assistant message is what was said already, to be continued.
       const said = messages.length > 1 ? String(messages.at(-1)!.content) : ''
@@ -30,13 +38,14 @@ export function createSimulatedProvider(random: SeededRandom): ProviderClient {
         .slice(said.length)
         .split(/(?<= )/)
         .filter((token) => token !== '')
-      const script = chooseScript(random, tokens.length)
+      const script = chooseScript(random, tokens.length, completionLimit)
       let firstTokenAt: number | null = null
       const end = (result: AttemptResult): AttemptEnd => ({
         result,
         httpStatus: 200,
         firstTokenAt,
         malformedEvents: 0,
+        produced: NOTHING_PRODUCED,
       })
       const deadline = Date.now() + limits.totalMs
       const isAborted = async (ms: number) => {
@@ -69,7 +78,7 @@ export function createSimulatedProvider(random: SeededRandom): ProviderClient {
   }
 }
 
-function chooseScript(random: SeededRandom, words: number): Script {
+function chooseScript(random: SeededRandom, words: number, completionLimit: number): Script {
   const end = random.chance(0.75)
     ? 'finish'
     : random.pick(['broken-stream', 'server-error', 'hang', 'broken-stream'] as const)
@@ -78,14 +87,16 @@ function chooseScript(random: SeededRandom, words: number): Script {
     tokenMs: random.chance(0.2) ? random.whole(50, 300) : random.whole(0, 10),
     tokens: end === 'finish' ? words : random.whole(0, words),
     end,
-    usage: claimedUsage(random, words),
+    usage: claimedUsage(random, words, completionLimit),
   }
 }
 
-function claimedUsage(random: SeededRandom, words: number): Usage | null {
+function claimedUsage(random: SeededRandom, words: number, completionLimit: number): Usage | null {
   if (random.chance(0.15)) return null
   if (random.chance(0.1)) return { promptTokens: 1e12, completionTokens: 1e15 }
   if (random.chance(0.1)) return { promptTokens: -5, completionTokens: Number.NaN }
+  // A charge as high as its hold.
+  if (random.chance(0.2)) return { promptTokens: 20, completionTokens: completionLimit }
   return { promptTokens: random.whole(5, 20), completionTokens: words }
 }
 

@@ -1,16 +1,19 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { formatBreakerEntry } from '../../src/core/breaker.ts'
+import { enableOffer } from '../../src/catalog/enable-offers.ts'
+import { contentSubject, formatBreakerEntry } from '../../src/core/breaker.ts'
 import type { CallBody, CallEnvelope, Candidate } from '../../src/core/call-job.ts'
 import type { CatalogSnapshot, Offer } from '../../src/core/catalog.ts'
 import { newCallId } from '../../src/core/ids.ts'
 import { createLogger } from '../../src/platform/logger.ts'
 import { createRedis, type Redis } from '../../src/platform/redis.ts'
 import { HEALTH_BREAKERS, HEALTH_CHANNEL } from '../../src/platform/redis-keys.ts'
-import { type ChainDependencies, type ChainOutcome, createAttemptChain } from '../../workers/attempt-chain.ts'
+import { type ChainDependencies, createAttemptChain } from '../../workers/attempt-chain.ts'
 import { type BreakerBoard, createBreakerBoard } from '../../workers/breaker-board.ts'
+import type { ChainOutcome } from '../../workers/chain-call.ts'
 import { createProviderRegistry } from '../../workers/providers/registry.ts'
 import { createTransport, type Transport } from '../../workers/providers/transport.ts'
 import { createRetryBudget, type RetryBudget } from '../../workers/retry-budget.ts'
+import { eventually } from '../helpers/eventually.ts'
 import {
   DONE,
   event,
@@ -31,11 +34,12 @@ import { createTestRedis, type TestRedis } from '../helpers/services.ts'
 
 const SETTINGS = {
   attemptsPerCall: 4,
-  firstTokenTimeoutMs: 150,
-  lastFirstTokenTimeoutMs: 400,
-  reasoningFirstTokenTimeoutMs: 150,
-  reasoningLastFirstTokenTimeoutMs: 400,
-  idleTimeoutMs: 150,
+  firstTokenTimeoutMs: 600,
+  lastFirstTokenTimeoutMs: 1_200,
+  reasoningFirstTokenTimeoutMs: 600,
+  reasoningLastFirstTokenTimeoutMs: 1_200,
+  idleTimeoutMs: 600,
+  dripTokensMin: 10,
 }
 
 let server: TestRedis
@@ -167,13 +171,13 @@ function envelope(
       rate: { prompt: '1000000', completion: '2000000' },
       rateVersion: 'v1',
       contextLength: 8_000,
+      promptTokensBound: 100,
       completionLimit: 64,
       reasoning: false,
       ...candidates[index],
     })),
     holdPico: '1000000000',
     idempotencyRecord: null,
-    promptTokensBound: 100,
     admittedAt: now,
     queueDeadlineAt: now + timeoutMs,
     callDeadlineAt: now + timeoutMs,
@@ -229,11 +233,38 @@ describe('an answer', () => {
     expect(alpha.requests[0]?.body.stream).toBe(true)
   })
 
-  test('may be empty, and is opened all the same', async () => {
-    alpha.play(streams(finishEvent() + usageEvent(7, 0) + DONE))
-    const answer = await call()
-    expect(answer.shown).toEqual([['open', 0]])
-    expect(answer.outcome).toMatchObject({ status: 'completed', message: { content: '' } })
+  test('with nothing in it is a failure, and another offer is asked', async () => {
+    alpha.play(streams(finishEvent() + usageEvent(7, 5) + DONE))
+    beta.play(streams(wholeStream('Hello')))
+    for (const stream of [true, false]) {
+      expect((await call({ stream })).outcome).toMatchObject({
+        status: 'completed',
+        served: { offerId: 'beta/large-1' },
+        attempts: [{ outcome: 'empty-answer' }, { outcome: 'ok' }],
+      })
+    }
+  })
+
+  test('with nothing in it at every offer is a failed call, and no word against the offers', async () => {
+    alpha.play(streams(finishEvent() + DONE))
+    beta.play(streams(finishEvent('tool_calls') + DONE))
+    for (let round = 0; round < 4; round++) {
+      const { outcome, shown } = await call()
+      expect(outcome).toMatchObject({ status: 'failed', error: { code: 'all_providers_failed' } })
+      expect(shown).toEqual([])
+    }
+    expect(board.state()).toEqual([])
+  })
+
+  test('that reached its limit before it said anything is an answer, and charged', async () => {
+    alpha.play(streams(finishEvent('length') + usageEvent(7, 64) + DONE))
+    const { outcome, shown } = await call({ candidates: [{ reasoning: true }] })
+    expect(shown).toEqual([['open', 0]])
+    expect(outcome).toMatchObject({
+      status: 'completed',
+      finishReason: 'length',
+      usage: { completionTokens: 64 },
+    })
   })
 
   test('of tool calls is put together from its deltas', async () => {
@@ -262,12 +293,67 @@ describe('an answer', () => {
   })
 
   test.each([
-    [10_000_000, 999_999, { promptTokens: 100, completionTokens: 64 }],
-    [-5, -1, { promptTokens: 0, completionTokens: 0 }],
-    [7.5, 1e300, { promptTokens: 7, completionTokens: 64 }],
-  ])('with a usage of %d and %d is held to what the call allowed', async (prompt, completion, usage) => {
-    alpha.play(streams(textEvent('x') + finishEvent() + usageEvent(prompt, completion) + DONE))
-    expect((await call()).outcome).toMatchObject({ usage, usageSource: 'upstream', usageClamped: true })
+    [10_000_000, 999_999],
+    [-5, -1],
+    [7.5, 1e300],
+    [0, 0],
+  ])('with a usage of %d and %d is counted by us', async (prompt, completion) => {
+    alpha.play(streams(textEvent('hello world') + finishEvent() + usageEvent(prompt, completion) + DONE))
+    const usage = { promptTokens: 9, completionTokens: 2 }
+    expect((await call()).outcome).toMatchObject({ usage, usageSource: 'counted', usageClamped: true })
+  })
+
+  test('with one figure that cannot be keeps the other as its provider reported it', async () => {
+    alpha.play(streams(textEvent('hello world') + finishEvent() + usageEvent(11, 9_999) + DONE))
+    const usage = { promptTokens: 11, completionTokens: 2 }
+    expect((await call()).outcome).toMatchObject({ usage, usageSource: 'counted', usageClamped: true })
+  })
+
+  test('is charged by the true usage that follows upon zeros', async () => {
+    const zeros = event({
+      choices: [{ index: 0, delta: {}, finish_reason: 'stop' }],
+      usage: { prompt_tokens: 0, completion_tokens: 0 },
+    })
+    alpha.play(streams(textEvent('hello world') + zeros + usageEvent(7, 11) + DONE))
+    const usage = { promptTokens: 7, completionTokens: 11 }
+    expect((await call()).outcome).toMatchObject({ usage, usageSource: 'upstream', usageClamped: false })
+  })
+
+  test('whose usage came only before its end is counted by us, and costs no less than that', async () => {
+    alpha.play(streams(textEvent('hello ') + usageEvent(7, 1) + textEvent('world') + finishEvent() + DONE))
+    const usage = { promptTokens: 7, completionTokens: 2 }
+    expect((await call()).outcome).toMatchObject({ usage, usageSource: 'counted', usageClamped: false })
+    alpha.play(streams(textEvent('hello world') + usageEvent(7, 40) + finishEvent() + DONE))
+    expect((await call()).outcome).toMatchObject({ usage: { promptTokens: 7, completionTokens: 40 } })
+  })
+
+  test('whose prompt took more than we held for takes the offer out for such prompts, and blames us', async () => {
+    const alarms: unknown[] = []
+    const logger = createLogger('silent', 'test')
+    logger.error = ((fields: { alarm?: string }) => alarms.push(fields.alarm)) as never
+    const follower = await createBreakerBoard({
+      redis,
+      subscriber,
+      settings: { breakerFailures: 5, breakerWindowMs: 30_000, breakerCooldownMs: 10_000 },
+      now: Date.now,
+      logger,
+    })
+    alpha.play(streams(textEvent('hello world') + finishEvent() + usageEvent(150, 2) + DONE))
+    const { outcome } = await call({ deps: { logger } })
+    expect(outcome).toMatchObject({
+      usage: { promptTokens: 9, completionTokens: 2 },
+      usageSource: 'counted',
+      usageClamped: true,
+    })
+    expect(alarms).toEqual(['prompt-bound-exceeded'])
+    const subject = contentSubject('alpha/large-1', 'text')
+    const excluded = () => follower.state().find((state) => state.subject === subject)
+    await expect.poll(excluded).toMatchObject({ breaker: 'open', reason: 'underestimated' })
+    // The offer itself serves on.
+    expect(follower.health('alpha/large-1', 'acct_1')).toEqual({ kind: 'ready' })
+    expect(await enableOffer(redis, 'alpha/large-1')).toEqual([subject])
+    await expect.poll(excluded).toBeUndefined()
+    await follower.close()
   })
 
   test('that should be JSON is repaired when it is given whole, and left alone when streamed or cut', async () => {
@@ -371,7 +457,7 @@ describe('before the first token', () => {
     alpha.play(refuses(500))
     beta.play(streams(wholeStream('from beta')))
     for (let count = 0; count < 5; count++) await call()
-    await vi.waitFor(() => expect(board.health('alpha/large-1').kind).toBe('down'))
+    await eventually(() => expect(board.health('alpha/large-1', 'acct_1').kind).toBe('down'))
     const answer = await call()
     expect(outcomes(answer)).toEqual(['beta/large-1 ok'])
     const alone = await call({ offers: bothOffers().slice(0, 1) })
@@ -381,18 +467,25 @@ describe('before the first token', () => {
     })
   })
 
-  test('a spent retry budget ends the call after its first attempt', async () => {
-    alpha.play(refuses(500))
+  test('a spent retry budget leaves a first failover to another provider, and nothing more', async () => {
     const spent = createRetryBudget({
       redis,
       limits: { percent: 0, floor: 0 },
       now: Date.now,
       logger: createLogger('silent', 'test'),
     })
-    const answer = await call({ deps: { budget: spent } })
+    alpha.play(refuses(500))
+    const alone = await call({ offers: bothOffers().slice(0, 1), deps: { budget: spent } })
+    expect(alone.outcome).toMatchObject({ status: 'failed', error: { code: 'all_providers_failed' } })
+    expect(alone.outcome.attempts).toHaveLength(1)
+    alpha.play(refuses(500))
+    beta.play(streams(wholeStream('ok')))
+    expect((await call({ deps: { budget: spent } })).outcome).toMatchObject({ status: 'completed' })
+    alpha.play(refuses(500))
+    beta.play(refuses(500))
+    const both = await call({ deps: { budget: spent } })
     await spent.close()
-    expect(answer.outcome).toMatchObject({ status: 'failed', error: { code: 'all_providers_failed' } })
-    expect(answer.outcome.attempts).toHaveLength(1)
+    expect(both.outcome.attempts).toHaveLength(2)
   })
 
   test('an offer that left the catalog is passed over', async () => {
@@ -413,13 +506,13 @@ describe('a probe of a half-open breaker', () => {
     const entry = formatBreakerEntry(cooledDown)
     await redis.hset(HEALTH_BREAKERS, OFFER_ID, entry)
     await redis.publish(HEALTH_CHANNEL, JSON.stringify(['breaker', OFFER_ID, entry]))
-    await vi.waitFor(() => expect(board.health(OFFER_ID)).toEqual({ kind: 'probe' }))
+    await eventually(() => expect(board.health(OFFER_ID, 'acct_1')).toEqual({ kind: 'probe' }))
     const answers = vi.spyOn(board, 'probeAnswers')
     alpha.play(streams(wholeStream('Hel', 'lo')))
     // A healthy offer would be preferred.
     await call({ offers: bothOffers().slice(0, 1) })
     expect(answers).toHaveBeenCalledExactlyOnceWith(OFFER_ID, expect.objectContaining({ subject: OFFER_ID }))
-    await vi.waitFor(() => expect(board.health(OFFER_ID)).toEqual({ kind: 'ready' }))
+    await eventually(() => expect(board.health(OFFER_ID, 'acct_1')).toEqual({ kind: 'ready' }))
   })
 
   test('is nothing that a call of a healthy offer makes', async () => {
@@ -517,14 +610,6 @@ describe('after the first token', () => {
     })
   })
 
-  test('another model never takes over', async () => {
-    alpha.play(streamsAndBreaks(textEvent('The')))
-    beta.play(streams(wholeStream('The end')))
-    const answer = await call({ candidates: [{}, { modelId: 'other' }] })
-    expect(answer.outcome.status).toBe('interrupted')
-    expect(beta.requests).toHaveLength(0)
-  })
-
   test('tool calls are never rescued', async () => {
     const delta = { index: 0, id: 'a', function: { name: 'f', arguments: '{' } }
     alpha.play(streamsAndBreaks(event({ choices: [{ index: 0, delta: { tool_calls: [delta] } }] })))
@@ -547,6 +632,74 @@ describe('a client that hangs up', () => {
       usageSource: 'counted',
       usage: { promptTokens: 9, completionTokens: 2 },
       attempts: [{ outcome: 'cancelled' }],
+    })
+  })
+
+  const thinkingEvent = (reasoning_content: string) =>
+    event({ choices: [{ index: 0, delta: { reasoning_content } }] })
+
+  test('pays for the reasoning that went by, which it never saw', async () => {
+    const controller = new AbortController()
+    alpha.play(streamsOpenEnded(thinkingEvent('x'.repeat(160)) + textEvent('hello world')))
+    const answer = await call({ signal: controller.signal, onText: () => controller.abort() })
+    expect(answer.text).toBe('hello world')
+    expect(answer.outcome).toMatchObject({
+      status: 'cancelled',
+      usageSource: 'counted',
+      usage: { promptTokens: 9, completionTokens: 42 },
+    })
+  })
+
+  test('pays for reasoning out of sight by the time it took, and never more than was held', async () => {
+    const silentMs = [300, 60]
+    const charged = []
+    for (const ms of silentMs) {
+      const controller = new AbortController()
+      alpha.play(async (response) => {
+        response.writeHead(200, { 'content-type': 'text/event-stream' })
+        response.flushHeaders()
+        await new Promise((resolve) => setTimeout(resolve, ms))
+        response.write(textEvent('END of the answer'))
+      })
+      const { outcome } = await call({
+        signal: controller.signal,
+        candidates: [{ reasoning: true, completionLimit: 15 }],
+        offers: bothOffers().slice(0, 1),
+        onText: () => controller.abort(),
+      })
+      expect(outcome).toMatchObject({ status: 'cancelled', usageSource: 'estimated' })
+      charged.push('usage' in outcome ? outcome.usage.completionTokens : 0)
+    }
+    // 300 ms are worth 15 tokens, which with the visible ones is more than the limit.
+    expect(charged[0]).toBe(15)
+    expect(charged[1]).toBeGreaterThan(4)
+    expect(charged[1]).toBeLessThan(15)
+  })
+
+  test('while the model still reasons pays for that, and nothing before the provider has answered', async () => {
+    for (const thinks of [true, false]) {
+      const controller = new AbortController()
+      alpha.play((response) => {
+        if (thinks) streamsOpenEnded(thinkingEvent('x'.repeat(80)))(response, undefined as never)
+        setTimeout(() => controller.abort(), 300)
+      })
+      const { outcome } = await call({ signal: controller.signal, candidates: [{ reasoning: true }] })
+      expect(outcome).toMatchObject({
+        status: 'cancelled',
+        usage: thinks ? { promptTokens: 9, completionTokens: 20 } : { promptTokens: 0, completionTokens: 0 },
+        served: thinks ? { offerId: 'alpha/large-1' } : null,
+      })
+    }
+  })
+
+  test('pays by the usage that its provider reported last, where that is more than what was seen', async () => {
+    const controller = new AbortController()
+    alpha.play(streamsOpenEnded(usageEvent(7, 50) + textEvent('hello world')))
+    const answer = await call({ signal: controller.signal, onText: () => controller.abort() })
+    expect(answer.outcome).toMatchObject({
+      status: 'cancelled',
+      usageSource: 'upstream',
+      usage: { promptTokens: 7, completionTokens: 50 },
     })
   })
 

@@ -14,10 +14,11 @@ const CANDIDATE: Candidate = {
   rate: { prompt: '1', completion: '1' },
   rateVersion: 'r',
   contextLength: 1_000,
+  promptTokensBound: 100,
   completionLimit: 100,
   reasoning: false,
 }
-const PLAN = { candidate: CANDIDATE, offer: OFFER, lastChance: false }
+const PLAN = { candidate: CANDIDATE, offer: OFFER, lastChance: false, rescue: null }
 const record = (outcome: string, firstTokenMs: number | null = 400): AttemptRecord => ({
   offerId: OFFER.id,
   outcome,

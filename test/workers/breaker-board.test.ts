@@ -1,8 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { HealthEffect } from '../../src/core/attempt-failure.ts'
 import { createLogger } from '../../src/platform/logger.ts'
 import { createRedis, type Redis } from '../../src/platform/redis.ts'
 import { HEALTH_CHANNEL } from '../../src/platform/redis-keys.ts'
-import { type BreakerBoard, createBreakerBoard } from '../../workers/breaker-board.ts'
+import { type BreakerBoard, createBreakerBoard, type Probe } from '../../workers/breaker-board.ts'
+import { eventually } from '../helpers/eventually.ts'
 import { createTestRedis, type TestRedis } from '../helpers/services.ts'
 
 const SETTINGS = { breakerFailures: 5, breakerWindowMs: 30_000, breakerCooldownMs: 10_000 }
@@ -16,7 +18,8 @@ const logger = createLogger('silent', 'test')
 let server: TestRedis
 let nowMs: number
 let clients: Redis[]
-let boards: BreakerBoard[]
+let boards: TestBoard[]
+let accounts: number
 
 beforeAll(async () => {
   server = await createTestRedis()
@@ -26,6 +29,7 @@ beforeEach(() => {
   nowMs = 1_700_000_000_000
   clients = []
   boards = []
+  accounts = 0
 })
 afterEach(async () => {
   await Promise.all(boards.map((board) => board.close()))
@@ -39,9 +43,19 @@ function client(): Redis {
   return redis
 }
 
+type Health = ReturnType<BreakerBoard['health']>
+
+/** A board as calls of many accounts see it: each of another one, unless an account is named. */
+interface TestBoard extends Omit<BreakerBoard, 'health' | 'claimProbe' | 'report'> {
+  health(offerId: string, accountId?: string): Health
+  claimProbe(offerId: string, withinMs: number, accountId?: string): Promise<Probe | null>
+  report(offerId: string, effect: HealthEffect, probe: Probe | null, accountId?: string): void
+}
+
 /** The board of one worker, whose clock may be ahead of Redis's. */
-async function startBoard(aheadMs = 0): Promise<BreakerBoard> {
-  const board = await createBreakerBoard({
+async function startBoard(aheadMs = 0): Promise<TestBoard> {
+  const another = () => `acct_${++accounts}`
+  const shared = await createBreakerBoard({
     redis: client(),
     subscriber: client(),
     settings: SETTINGS,
@@ -49,14 +63,24 @@ async function startBoard(aheadMs = 0): Promise<BreakerBoard> {
     serverNow: async () => nowMs,
     logger,
   })
+  const board: TestBoard = {
+    health: (offerId, accountId = another()) => shared.health(offerId, accountId),
+    claimProbe: (offerId, withinMs, accountId = another()) => shared.claimProbe(offerId, withinMs, accountId),
+    report: (offerId, effect, probe, accountId = another()) =>
+      shared.report(offerId, effect, probe, accountId),
+    probeAnswers: (offerId, probe) => shared.probeAnswers(offerId, probe),
+    exclude: (offerId, kinds) => shared.exclude(offerId, kinds),
+    state: () => shared.state(),
+    close: () => shared.close(),
+  }
   boards.push(board)
   return board
 }
 
-const reachesState = (board: BreakerBoard, kind: string) =>
-  vi.waitFor(() => expect(board.health(OFFER).kind).toBe(kind), { timeout: 3_000, interval: 5 })
+const reachesState = (board: TestBoard, kind: string) =>
+  eventually(() => expect(board.health(OFFER).kind).toBe(kind))
 
-async function open(board: BreakerBoard): Promise<void> {
+async function open(board: TestBoard): Promise<void> {
   for (let failure = 0; failure < SETTINGS.breakerFailures; failure++) board.report(OFFER, FAILURE, null)
   await reachesState(board, 'down')
 }
@@ -83,10 +107,10 @@ describe('a breaker', () => {
   test('forgets failures that are older than its window', async () => {
     const board = await startBoard()
     for (let failure = 0; failure < 4; failure++) board.report(OFFER, FAILURE, null)
-    await vi.waitFor(async () => expect(await windowTotal()).toBe(4))
+    await eventually(async () => expect(await windowTotal()).toBe(4))
     nowMs += SETTINGS.breakerWindowMs + 5_000
     board.report(OFFER, FAILURE, null)
-    await vi.waitFor(async () => expect(await windowTotal()).toBe(1))
+    await eventually(async () => expect(await windowTotal()).toBe(1))
     expect(board.health(OFFER)).toEqual({ kind: 'ready' })
   })
 
@@ -107,13 +131,34 @@ describe('a breaker', () => {
     await reachesState(one, 'ready')
   })
 
-  test('reopens with twice the cooldown when the probe fails', async () => {
+  test('is probed fifteen seconds after a probe that failed began, however often they fail', async () => {
     const board = await startBoard()
     await open(board)
     nowMs += SETTINGS.breakerCooldownMs
-    board.report(OFFER, FAILURE, await board.claimProbe(OFFER, PATIENCE_MS))
-    await reachesState(board, 'down')
-    expect(board.health(OFFER)).toEqual({ kind: 'down', untilMs: nowMs + 2 * SETTINGS.breakerCooldownMs })
+    for (let probes = 0; probes < 3; probes++) {
+      const probe = await board.claimProbe(OFFER, PATIENCE_MS)
+      const claimedAt = nowMs
+      nowMs += 10_000
+      board.report(OFFER, FAILURE, probe)
+      await reachesState(board, 'down')
+      expect(board.health(OFFER)).toEqual({ kind: 'down', untilMs: claimedAt + 15_000 })
+      nowMs = claimedAt + 15_000
+      expect(board.health(OFFER)).toEqual({ kind: 'probe' })
+    }
+  })
+
+  test('is free to be probed again soon after the worker of a probe died', async () => {
+    const board = await startBoard()
+    await open(board)
+    nowMs += SETTINGS.breakerCooldownMs
+    const probe = await board.claimProbe(OFFER, 10_000)
+    const ttl = () => clients[0]!.pttl(`sy:{health}:probe:${OFFER}`)
+    expect(await ttl()).toBeLessThanOrEqual(11_000)
+    // An answer that has begun has time to prove the offer.
+    nowMs += 9_000
+    await clients[0]!.pexpire(`sy:{health}:probe:${OFFER}`, 2_000)
+    board.probeAnswers(OFFER, probe!)
+    await vi.waitFor(async () => expect(await ttl()).toBeGreaterThan(10_000))
   })
 
   test('a probe that showed nothing is free again', async () => {
@@ -121,7 +166,7 @@ describe('a breaker', () => {
     await open(board)
     nowMs += SETTINGS.breakerCooldownMs
     board.report(OFFER, { kind: 'none' }, await board.claimProbe(OFFER, PATIENCE_MS))
-    await vi.waitFor(async () => expect(await board.claimProbe(OFFER, PATIENCE_MS)).not.toBeNull())
+    await eventually(async () => expect(await board.claimProbe(OFFER, PATIENCE_MS)).not.toBeNull())
   })
 
   test('a probe whose token is not the holder’s moves nothing', async () => {
@@ -129,7 +174,7 @@ describe('a breaker', () => {
     await open(board)
     nowMs += SETTINGS.breakerCooldownMs
     const token = await board.claimProbe(OFFER, PATIENCE_MS)
-    board.report(OFFER, SUCCESS, { subject: OFFER, token: 'somebody else' })
+    board.report(OFFER, SUCCESS, { subject: OFFER, token: 'somebody else', claimedAtMs: nowMs })
     board.report(OFFER, FAILURE, token)
     await reachesState(board, 'down')
   })
@@ -147,7 +192,7 @@ describe('a breaker', () => {
     await reachesState(other, 'ready')
     // What becomes of the answer counts as any other's.
     one.report(OFFER, FAILURE, probe)
-    await vi.waitFor(async () => expect(await windowTotal()).toBe(1))
+    await eventually(async () => expect(await windowTotal()).toBe(1))
     expect(other.health(OFFER)).toEqual({ kind: 'ready' })
   })
 
@@ -181,6 +226,55 @@ describe('a breaker', () => {
   })
 })
 
+describe('failures of one account', () => {
+  const ODD = 'acct_odd'
+  const many = (board: TestBoard, failures: number) => {
+    for (let failure = 0; failure < failures; failure++) board.report(OFFER, FAILURE, null, ODD)
+  }
+  const isDownForOdd = (board: TestBoard) =>
+    vi.waitFor(() => expect(board.health(OFFER, ODD).kind).toBe('down'), { timeout: 3_000, interval: 5 })
+
+  test('open the breaker before its own calls, and for nobody else, however many they are', async () => {
+    const [one, other] = [await startBoard(), await startBoard()]
+    for (let round = 0; round < 4; round++) {
+      many(one, SETTINGS.breakerFailures)
+      await Promise.all([one, other].map(isDownForOdd))
+      expect(other.health(OFFER)).toEqual({ kind: 'ready' })
+      nowMs += SETTINGS.breakerWindowMs
+      const probe = await other.claimProbe(OFFER, PATIENCE_MS, ODD)
+      other.report(OFFER, SUCCESS, probe, ODD)
+      await vi.waitFor(() => expect(one.health(OFFER, ODD)).toEqual({ kind: 'ready' }), { timeout: 3_000 })
+    }
+  })
+
+  test('count a little for everybody, so that those of three accounts open the breaker for all', async () => {
+    const board = await startBoard()
+    many(board, 4)
+    for (const account of ['acct_a', 'acct_a', 'acct_b']) board.report(OFFER, FAILURE, null, account)
+    await reachesState(board, 'down')
+    expect(board.state()).toEqual([{ subject: OFFER, breaker: 'open', reason: 'failing' }])
+  })
+
+  test('are no reason to leave an offer that serves others as often', async () => {
+    const board = await startBoard()
+    for (let call = 0; call < 8; call++) board.report(OFFER, SUCCESS, null)
+    many(board, 7)
+    await board.close()
+    expect(board.state()).toEqual([])
+  })
+
+  test('are forgotten when the account does not come back', async () => {
+    const board = await startBoard()
+    many(board, SETTINGS.breakerFailures)
+    await isDownForOdd(board)
+    nowMs += SETTINGS.breakerCooldownMs + 60_000
+    await vi.waitFor(async () => expect(await clients[0]!.hlen('sy:{health}:breakers')).toBe(0), {
+      timeout: 5_000,
+    })
+    expect(board.state()).toEqual([])
+  })
+})
+
 describe('an offer that refuses us', () => {
   const BY_OFFER = { kind: 'refused', by: 'offer' } as const
   const BY_PROVIDER = { kind: 'refused', by: 'provider' } as const
@@ -198,12 +292,11 @@ describe('an offer that refuses us', () => {
   })
 
   /** Our key is refused at three offers, wherever the calls were. */
-  async function refuseKey(one: BreakerBoard, other: BreakerBoard): Promise<void> {
+  async function refuseKey(one: TestBoard, other: TestBoard): Promise<void> {
     one.report(OFFER, BY_PROVIDER, null)
     other.report(SIBLING, BY_PROVIDER, null)
     other.report(THIRD, BY_PROVIDER, null)
-    for (const board of [one, other])
-      await vi.waitFor(() => expect(board.health(UNTRIED).kind).toBe('down'), { timeout: 3_000, interval: 5 })
+    for (const board of [one, other]) await eventually(() => expect(board.health(UNTRIED).kind).toBe('down'))
   }
 
   test('for our key at three of its offers is down with all of them', async () => {
@@ -234,9 +327,7 @@ describe('an offer that refuses us', () => {
     const [one, other] = [await startBoard(), await startBoard()]
     one.report(UNTRIED, effect, null)
     // The worker that saw it knows at once, the fleet within about a second.
-    await vi.waitFor(async () => expect(await clients[0]!.exists('sy:{health}:key-taken:acme')).toBe(1), {
-      timeout: 3_000,
-    })
+    await eventually(async () => expect(await clients[0]!.exists('sy:{health}:key-taken:acme')).toBe(1))
     one.report(OFFER, BY_PROVIDER, null)
     for (const offerId of [SIBLING, THIRD]) other.report(offerId, BY_PROVIDER, null)
     await reachesState(other, 'down')
@@ -276,10 +367,7 @@ describe('an offer that refuses us', () => {
     expect(await one.claimProbe(UNTRIED, PATIENCE_MS)).toBeNull()
     other.report(UNTRIED, SUCCESS, probe)
     for (const board of [one, other])
-      await vi.waitFor(() => expect(board.state().map(({ subject }) => subject)).not.toContain('acme'), {
-        timeout: 3_000,
-        interval: 5,
-      })
+      await eventually(() => expect(board.state().map(({ subject }) => subject)).not.toContain('acme'))
   })
 })
 

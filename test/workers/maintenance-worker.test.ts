@@ -1,13 +1,14 @@
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
 import { ulid } from 'ulid'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { createBalanceStore } from '../../src/billing/balance-store.ts'
 import { createBillingMetrics } from '../../src/billing/billing-metrics.ts'
 import { createGateInspection } from '../../src/billing/gate-inspection.ts'
 import { createHoldGate } from '../../src/billing/hold-gate.ts'
 import { createSettlementStore } from '../../src/billing/settlement-store.ts'
 import type { CallId } from '../../src/core/ids.ts'
+import { createCallJobs } from '../../src/platform/call-jobs.ts'
 import {
   createDispatchQueue,
   createSettlementQueue,
@@ -41,7 +42,7 @@ describe('maintenance', () => {
     settlementQueue = createSettlementQueue(redis)
     options = {
       redis,
-      dispatchQueue,
+      callJobs: createCallJobs(redis),
       settlementQueue,
       postgres: books.postgres,
       settlements: createSettlementStore(books.postgres),
@@ -113,6 +114,21 @@ describe('maintenance', () => {
     await dispatchQueue.obliterate({ force: true })
     await settlementQueue.obliterate({ force: true })
     await runMaintenance(options)
+  })
+
+  test('the backlog of settlements is read once, however many accounts have holds without a job', async () => {
+    const settling = [callMadeAgo(2 * MINUTE_MS), callMadeAgo(3 * MINUTE_MS), callMadeAgo(4 * MINUTE_MS)]
+    for (const callId of settling) {
+      const account = await loadedAccount()
+      await openHold(redis, account, callId, 100n)
+      await enqueueSettlement(settlementQueue, settlementOf(account, { id: callId }))
+    }
+    const reading = vi.spyOn(settlementQueue, 'getRanges')
+    expect(await runMaintenance(options)).toMatchObject({ lostCalls: 0 })
+    expect(reading).toHaveBeenCalledTimes(1)
+    reading.mockRestore()
+    await settlementQueue.obliterate({ force: true })
+    expect(await runMaintenance(options)).toMatchObject({ lostCalls: settling.length })
   })
 
   test('a settled call whose hold stayed open keeps its charge and loses the hold', async () => {

@@ -5,6 +5,7 @@ import { createLogger } from '../../src/platform/logger.ts'
 import { createRedis, type Redis } from '../../src/platform/redis.ts'
 import { healthMeasures } from '../../src/platform/redis-keys.ts'
 import { createMeasureLog, type MeasureLog } from '../../workers/measure-log.ts'
+import { eventually } from '../helpers/eventually.ts'
 import { createTestRedis, type TestRedis } from '../helpers/services.ts'
 
 const OFFER = 'acme/large-1'
@@ -42,7 +43,7 @@ async function follow(): Promise<OfferMeasures> {
   closing.push(() => measures.stop())
   return measures
 }
-const reads = (assertion: () => void) => vi.waitFor(assertion, { timeout: 5_000, interval: 10 })
+const reads = (assertion: () => void) => eventually(assertion)
 
 describe('measures', () => {
   test('of several workers add up for whoever follows them', async () => {

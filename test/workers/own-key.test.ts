@@ -4,8 +4,9 @@ import type { ProviderKeyVault, VaultAnswer } from '../../src/catalog/provider-k
 import type { CallEnvelope, Candidate } from '../../src/core/call-job.ts'
 import type { CatalogSnapshot, Offer } from '../../src/core/catalog.ts'
 import { newCallId } from '../../src/core/ids.ts'
-import { type ChainOutcome, createAttemptChain } from '../../workers/attempt-chain.ts'
+import { createAttemptChain } from '../../workers/attempt-chain.ts'
 import type { BreakerBoard } from '../../workers/breaker-board.ts'
+import type { ChainOutcome } from '../../workers/chain-call.ts'
 import { createProviderRegistry } from '../../workers/providers/registry.ts'
 import { createTransport, type Transport } from '../../workers/providers/transport.ts'
 import {
@@ -25,6 +26,7 @@ const SETTINGS = {
   reasoningFirstTokenTimeoutMs: 500,
   reasoningLastFirstTokenTimeoutMs: 500,
   idleTimeoutMs: 500,
+  dripTokensMin: 10,
 }
 
 let transport: Transport
@@ -48,6 +50,7 @@ const candidate = (offer: Offer, providerKeyId?: string): Candidate => ({
   rate: { prompt: '1', completion: '1' },
   rateVersion: 'r1',
   contextLength: 8_000,
+  promptTokensBound: 100,
   completionLimit: 100,
   reasoning: false,
   ...(providerKeyId !== undefined && { providerKeyId }),
@@ -110,7 +113,6 @@ async function run(answer: VaultAnswer, { fallback = false, isBudgetLeft = true 
     candidates: [candidate(offers[0]!, 'pkey_1'), ...(fallback ? [candidate(offers[1]!)] : [])],
     holdPico: '1000000',
     idempotencyRecord: null,
-    promptTokensBound: 100,
     admittedAt: Date.now(),
     queueDeadlineAt: Date.now() + 10_000,
     callDeadlineAt: Date.now() + 10_000,
@@ -175,7 +177,7 @@ describe("an attempt on a client's own key", () => {
       beta.play(streams(wholeStream('Hello')))
       const { outcome, reported } = await run({ kind }, { fallback: true })
       expect(outcome).toMatchObject({ status: 'completed', served: { offerId: 'beta/up' } })
-      expect(reported).toEqual([['beta/up', { kind: 'success' }, null]])
+      expect(reported).toEqual([['beta/up', { kind: 'success' }, null, 'acct_1']])
     }
   })
 })

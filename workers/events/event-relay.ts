@@ -1,4 +1,4 @@
-import type { DeliveryStore } from '../../src/billing/delivery-store.ts'
+import type { ClaimBounds, DeliveryStore } from '../../src/billing/delivery-store.ts'
 import type { Logger } from '../../src/platform/logger.ts'
 import { pause } from '../pause.ts'
 
@@ -24,8 +24,15 @@ export interface EventRelayOptions {
 
 const EVERY_MS = 500
 const EVENTS_AT_ONCE = 200
-const DELIVERIES_AT_ONCE = 200
-const PER_ENDPOINT = 4
+/** The worker runs 32 at once: what hangs in two lanes leaves half of them to the third. */
+const BOUNDS: Omit<ClaimBounds, 'leaseMs'> = {
+  perEndpoint: 4,
+  lanes: {
+    quick: { perAccount: 8, inAll: 200 },
+    new: { perAccount: 2, inAll: 8 },
+    slow: { perAccount: 2, inAll: 8 },
+  },
+}
 const LEASE_MS = 60_000
 const PURGE_EVERY_MS = 10 * 60_000
 const PURGE_AT_ONCE = 1_000
@@ -38,8 +45,7 @@ export function startEventRelay(options: EventRelayOptions): EventRelay {
 
   const moveOn = async (): Promise<void> => {
     while ((await deliveries.fanOut(EVENTS_AT_ONCE)) === EVENTS_AT_ONCE && !stopping.signal.aborted);
-    const bounds = { limit: DELIVERIES_AT_ONCE, perEndpoint: PER_ENDPOINT, leaseMs }
-    const due = await deliveries.claimDue(bounds)
+    const due = await deliveries.claimDue({ ...BOUNDS, leaseMs })
     if (due.length > 0) await options.enqueue(due)
     if (performance.now() - purgedAt < PURGE_EVERY_MS) return
     if ((await deliveries.purge(options.keepEventsMs, PURGE_AT_ONCE)) < PURGE_AT_ONCE)

@@ -5,6 +5,7 @@ import { parseRetryAfter } from '../../src/core/retry-after.ts'
 import type { AttemptResult } from '../../src/core/webhook-retry.ts'
 import { AddressRefused, createGuardedLookup, type ResolveName } from '../../src/platform/guarded-lookup.ts'
 import { isPublicAddress } from '../../src/platform/public-address.ts'
+import { createResolveName } from '../../src/platform/resolve-name.ts'
 import { checkWebhookUrl } from '../../src/platform/webhook-url.ts'
 
 /** Posts one body to an endpoint. Never rejects: whatever goes wrong is a result. */
@@ -19,7 +20,7 @@ export interface PostWebhookOptions {
   allowPrivate: boolean
   /** From start to end of the answer. */
   timeoutMs: number
-  /** How names are resolved; the system's way by default. */
+  /** How names are resolved. By default by DNS alone, and the system's way where private addresses are allowed. */
   resolve?: ResolveName
 }
 
@@ -34,7 +35,7 @@ const ERROR_LENGTH_MAX = 200
 export function createPostWebhook({
   allowPrivate,
   timeoutMs,
-  resolve = lookup,
+  resolve = allowPrivate ? lookup : createResolveName(),
 }: PostWebhookOptions): PostWebhook {
   const guardedLookup = createGuardedLookup(resolve, (address) => allowPrivate || isPublicAddress(address))
   return async (text, body, headers) => {

@@ -33,6 +33,11 @@ export class AttemptDeadline {
     this.#arm(this.#startedAt)
   }
 
+  /** Since the last token; 0 before the first. */
+  get silentMs(): number {
+    return this.#lastTokenAt === 0 ? 0 : performance.now() - this.#lastTokenAt
+  }
+
   connected(): void {
     this.#connected = true
   }

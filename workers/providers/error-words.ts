@@ -1,4 +1,5 @@
 import { type AttemptFailure, attemptFailure, type FailureKind } from '../../src/core/attempt-failure.ts'
+import { isNestedDeeperThan, MAX_NESTING } from '../../src/core/nesting.ts'
 import { isObject } from './json-object.ts'
 
 /** What an error object says, in the spellings of today's providers. */
@@ -9,6 +10,9 @@ export interface ErrorWords {
   /** The field of the request that it is about, if it says so. */
   param: string | null
 }
+
+const WORDS_CHARS_MAX = 4_000
+const WRAPS_MAX = 4
 
 const CONTEXT_CODES = /context_length|context_window|string_above_max|prompt_too_long|tokens_limit/
 const CONTEXT_TEXT =
@@ -46,30 +50,57 @@ const FORWARDED_FIELDS = [
 
 /** The words of an error object, or of an error that is a bare text. */
 export function errorWords(error: unknown): ErrorWords {
-  if (typeof error === 'string') return { codes: '', message: error.slice(0, 4_000), param: null }
+  if (typeof error === 'string') return { codes: '', message: error.slice(0, WORDS_CHARS_MAX), param: null }
   if (!isObject(error)) return { codes: '', message: '', param: null }
   const inner = isObject(error.innererror) ? error.innererror : {}
   const codes = [error.code, error.type, error.status, inner.code].filter(
     (code) => typeof code === 'string' || typeof code === 'number',
   )
-  const message = error.message ?? error.detail
   return {
-    codes: codes.join(' ').toLowerCase(),
-    message: (typeof message === 'string' ? message : JSON.stringify(message ?? '')).slice(0, 4_000),
+    codes: codes.join(' ').slice(0, WORDS_CHARS_MAX).toLowerCase(),
+    message: textIn(error.message ?? error.detail),
     param: typeof error.param === 'string' ? error.param : null,
   }
 }
 
-/** The error object of a body; providers also send it in an array, as a bare string, or at the top. */
+/** A message as it came, or as JSON where it is a list of complaints. */
+function textIn(message: unknown): string {
+  if (typeof message === 'string') return message.slice(0, WORDS_CHARS_MAX)
+  if (isNestedDeeperThan(message, MAX_NESTING)) return ''
+  return JSON.stringify(message ?? '').slice(0, WORDS_CHARS_MAX)
+}
+
+/** The error of a body, which may be a reply of any shape. */
 export function errorOf(body: string): unknown {
   try {
-    const value: unknown = JSON.parse(body)
-    const first: unknown = Array.isArray(value) ? value[0] : value
-    return isObject(first) ? (first.error ?? first) : first
+    return unwrapped(JSON.parse(body))
   } catch {
     // Not JSON: a proxy's page. The status says what can be known.
     return null
   }
+}
+
+/** The error itself: providers, and proxies before them, wrap it in arrays, in `error` of `error`, or not at all. */
+export function unwrapped(error: unknown): unknown {
+  let inner = error
+  for (let wrap = 0; wrap < WRAPS_MAX; wrap++) {
+    const next: unknown = Array.isArray(inner) ? inner[0] : isObject(inner) ? inner.error : null
+    // A text of its own says more than a bare word beside it.
+    const isWord = typeof next === 'string' && isObject(inner) && typeof inner.message === 'string'
+    if (next === null || next === undefined || next === '' || isWord) return inner
+    inner = next
+  }
+  return inner
+}
+
+/** The HTTP status that an error claims in one of its fields, or null. */
+export function claimedStatus(...claims: unknown[]): number | null {
+  for (const claim of claims) {
+    if (typeof claim !== 'number' && typeof claim !== 'string') continue
+    const status = Number(claim)
+    if (status >= 400 && status < 600) return status
+  }
+  return null
 }
 
 /** What a status means, with the words that came with it. */

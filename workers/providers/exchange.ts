@@ -1,5 +1,6 @@
 import { AttemptDeadline, type AttemptLimits, type Expiry } from './attempt-deadline.ts'
 import { type ContentDecoder, createContentDecoder } from './content-decoding.ts'
+import type { ReadingTurns } from './reading-turns.ts'
 import { describeTransportError, transportErrorKind } from './transport-errors.ts'
 
 /** What can happen to an exchange short of its proper end. */
@@ -36,10 +37,14 @@ export interface TransportRequest {
   body: string
   limits: AttemptLimits
   signal: AbortSignal
+  /** The account whose answer it is; it is read in turn with those of others. */
+  accountId: string
 }
 
 /** A request under way. */
 export interface Exchange {
+  /** Since the last token, ms; 0 before the first. */
+  readonly silentMs: number
   /** A token arrived: from now on the limit between tokens applies. */
   token(): void
   /** Ends with `cut-short` after `ms` at the latest. */
@@ -55,6 +60,9 @@ export interface Exchange {
 /** The HTTP client's hold on a request. */
 interface DispatchController {
   abort(reason: Error): void
+  /** Called while data is heard: no more is, until `resume`. */
+  pause(): void
+  resume(): void
 }
 
 const MAX_BODY_BYTES = 16 * 1024 * 1024
@@ -73,10 +81,19 @@ export class PooledExchange implements Exchange {
   readonly #receiver: ResponseReceiver
   readonly #signal: AbortSignal
   readonly #deadline: AttemptDeadline
+  readonly #accountId: string
+  readonly #turns: ReadingTurns
+  readonly #resume = () => this.#controller?.resume()
   readonly #cancel = () => this.#fail('cancelled', 'cancelled')
 
-  constructor({ limits, signal }: TransportRequest, receiver: ResponseReceiver) {
+  constructor(
+    { limits, signal, accountId }: TransportRequest,
+    receiver: ResponseReceiver,
+    turns: ReadingTurns,
+  ) {
     this.#receiver = receiver
+    this.#accountId = accountId
+    this.#turns = turns
     this.#signal = signal
     this.#deadline = new AttemptDeadline(limits, (what) => this.#expire(what))
     if (signal.aborted) queueMicrotask(this.#cancel)
@@ -85,6 +102,10 @@ export class PooledExchange implements Exchange {
 
   get isOpen(): boolean {
     return this.#state === 'open' && !this.#signal.aborted
+  }
+
+  get silentMs(): number {
+    return this.#deadline.silentMs
   }
 
   token(): void {
@@ -139,8 +160,9 @@ export class PooledExchange implements Exchange {
     }
   }
 
-  onResponseData(_controller: DispatchController, chunk: Buffer): void {
+  onResponseData(controller: DispatchController, chunk: Buffer): void {
     if (this.#state === 'open') {
+      if (!this.#turns.read(this.#accountId, chunk.length, this.#resume)) controller.pause()
       if (this.#decoder) this.#decoder.write(chunk)
       else this.#deliver(chunk)
       return

@@ -2,6 +2,7 @@ import type { AttemptFailure } from '../../src/core/attempt-failure.ts'
 import type { Offer } from '../../src/core/catalog.ts'
 import type { ChatMessage, SamplingParameters } from '../../src/core/chat-request.ts'
 import type { FinishReason, ToolCallDelta } from '../../src/core/completion.ts'
+import type { ExactJson } from '../../src/core/exact-json.ts'
 import type { Usage } from '../../src/core/pricing.ts'
 
 /** Hears the content of an answer as it comes, stripped of everything that could name a provider. */
@@ -9,15 +10,21 @@ export interface ContentListener {
   text(text: string): void
   refusal(text: string): void
   toolCalls(deltas: ToolCallDelta[]): void
+  /** Reasoning went by, so many bytes of it. */
+  thinking?(bytes: number): void
 }
 
 /** One try at one offer. */
 export interface AttemptRequest {
+  /** Whose call it is. */
+  accountId: string
   offer: Offer
   /** The client's own key at the provider; absent: ours, from the environment. Never logged. */
   apiKey?: string
   messages: readonly ChatMessage[]
   parameters: SamplingParameters
+  /** See ChatRequest; for wires that forward these fields as they are. */
+  exactJson?: ExactJson | undefined
   /** Tokens; sent upstream, so that the hold is a true bound. */
   completionLimit: number
   /** Milliseconds of patience, from now. */
@@ -30,14 +37,31 @@ export interface AttemptRequest {
 }
 
 export type AttemptResult =
-  /** `usage` is as the provider said it, not yet held to any bound; null when it said nothing. */
+  /** `usage` is as the provider said it with the end of its answer or after, believed or not; null when it said nothing. */
   | { kind: 'finished'; reason: FinishReason; usage: Usage | null }
   | { kind: 'failed'; failure: AttemptFailure }
   /** The signal was aborted. */
   | { kind: 'cancelled' }
 
+/** What a provider let on of its work on an answer, besides the content. */
+export interface Production {
+  /** The last usage that it reported before the answer's end; null when it did not. */
+  usage: Usage | null
+  /** Bytes of reasoning that it streamed. */
+  thinkingBytes: number
+  /** Tokens of reasoning that it reported. */
+  reasoningTokens: number
+}
+
+export const NOTHING_PRODUCED: Production = Object.freeze({
+  usage: null,
+  thinkingBytes: 0,
+  reasoningTokens: 0,
+})
+
 export interface AttemptEnd {
   result: AttemptResult
+  produced: Production
   /** The provider's status, where there was one. */
   httpStatus: number | null
   /** Unix milliseconds of the first content. */

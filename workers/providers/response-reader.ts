@@ -1,11 +1,13 @@
 import { type AttemptFailure, attemptFailure, type FailureKind } from '../../src/core/attempt-failure.ts'
 import type { CompletionEvent, FinishReason } from '../../src/core/completion.ts'
+import { scanJson } from '../../src/core/json-scan.ts'
+import { MAX_NESTING } from '../../src/core/nesting.ts'
 import type { Usage } from '../../src/core/pricing.ts'
 import { parseRetryAfter } from '../../src/core/retry-after.ts'
 import type { Exchange, ResponseReceiver, TransportFailure, TransportFailureKind } from './exchange.ts'
 import type { AttemptEnd, AttemptResult, ContentListener } from './provider.ts'
 import { SseDecoder } from './sse-decoder.ts'
-import type { AnswerReader, WireMapping } from './wire-mapping.ts'
+import type { AnswerReader, StreamSignal, WireMapping } from './wire-mapping.ts'
 
 interface ReaderOptions {
   wire: WireMapping
@@ -19,11 +21,15 @@ interface ReaderOptions {
 
 /** How long the usage of a finished answer is waited for; it usually comes right after the finish reason. */
 const USAGE_WAIT_MS = 250
-/** How long the end of a stream is waited for whose finish reason need not come last. */
+/** How long the end of a stream is waited for whose finish reason need not come last, while it may be over. */
 const END_WAIT_MS = 5_000
 /** How long the body of a refusal is waited for; its status is known already. */
 const ERROR_BODY_WAIT_MS = 2_000
 const ERROR_BODY_MAX_BYTES = 64 * 1024
+/** A reply of more takes longer to parse than others may be kept waiting. */
+const WHOLE_REPLY_LIMITS = { depth: MAX_NESTING, values: 100_000 }
+/** A provider that closes after so long a silence between tokens has stalled; asked again it would do the same. */
+const STALLED_MS = 10_000
 const SPACES = new Set([0x20, 0x09, 0x0a, 0x0d, 0xef, 0xbb, 0xbf])
 const OPENING_BRACE = 0x7b
 const OPENING_BRACKET = 0x5b
@@ -50,8 +56,19 @@ export class ResponseReader implements ResponseReceiver {
   #pieces: Buffer[] = []
   #pieceBytes = 0
   #finish: FinishReason | null = null
-  #usage: Usage | null = null
-  #usageIsFinal = false
+  /** The finish reason ends the answer, and does not just stand beside a part of it. */
+  #isOver = false
+  /** The finish reason of the event that is being read. */
+  #finishNow: FinishReason | null = null
+  /** A finish reason may stand in every chunk: such is the wire, or more of the answer came after one. */
+  #repeatsFinish: boolean
+  /** Pieces of the answer came without a finish reason, and none after one. */
+  #hasOpenPieces = false
+  /** What was reported before the finish reason, and what came with it or after. */
+  #partialUsage: Usage | null = null
+  #finalUsage: Usage | null = null
+  #reasoningTokens = 0
+  #thinkingBytes = 0
   #firstTokenAt: number | null = null
   #malformedEvents = 0
   #settled = false
@@ -62,6 +79,7 @@ export class ResponseReader implements ResponseReceiver {
 
   constructor(options: ReaderOptions) {
     this.#options = options
+    this.#repeatsFinish = options.answer.endsWithStream === true
   }
 
   head(status: number, headers: Record<string, string | string[] | undefined>): void {
@@ -107,13 +125,13 @@ export class ResponseReader implements ResponseReceiver {
   failure(failure: TransportFailure): void {
     if (this.#settled) return
     if (failure.kind === 'cancelled') this.#settle({ kind: 'cancelled' })
-    // After its finish reason an answer is whole, however the connection ends.
-    else if (this.#finish !== null) this.#finished()
+    // Once it is over an answer is whole, however the connection ends; also once its end was waited for in vain.
+    else if (this.#isOver || (failure.kind === 'cut-short' && this.#finish !== null)) this.#finished()
     else if (this.#mode === 'refusal' || failure.kind === 'cut-short') this.#refused()
     else {
       const kind = FAILURE_OF[failure.kind]
       const isCut = kind === 'reset' && this.#firstTokenAt !== null
-      this.#fail(attemptFailure(isCut ? 'broken-stream' : kind, failure.internal))
+      this.#fail(attemptFailure(isCut ? this.#kindOfBreak() : kind, failure.internal))
     }
   }
 
@@ -155,9 +173,10 @@ export class ResponseReader implements ResponseReceiver {
     if (this.#settled) return
     if (!fits) {
       this.#giveUp('an event is too large')
-    } else if (this.#finish !== null && this.#options.answer.endsWithStream) {
-      this.exchange?.endAfter(END_WAIT_MS)
-    } else if (this.#finish !== null && !this.#waitsForUsage) {
+    } else if (this.#finish !== null && (this.#repeatsFinish || !this.#isOver)) {
+      const mayBeOver = this.#isOver || !this.#repeatsFinish
+      this.exchange?.endAfter(mayBeOver ? END_WAIT_MS : Number.POSITIVE_INFINITY)
+    } else if (this.#isOver && !this.#waitsForUsage) {
       this.#waitsForUsage = true
       this.exchange?.cutShort(USAGE_WAIT_MS)
     }
@@ -166,7 +185,10 @@ export class ResponseReader implements ResponseReceiver {
   #event(data: string): void {
     if (this.#settled) return
     const { answer, wire } = this.#options
+    const finishBefore = this.#finish
+    this.#finishNow = null
     const signal = answer.event(data, this.#emit)
+    this.#judgeEnd(signal, finishBefore !== null)
     switch (signal) {
       case 'content':
       case 'thinking':
@@ -181,17 +203,37 @@ export class ResponseReader implements ResponseReceiver {
       case 'other':
         break
       default:
-        // An error after the finish reason, while we wait for usage, changes nothing about the answer.
-        if (this.#finish !== null && !answer.endsWithStream) this.#finished()
+        // An error after the end, while we wait for usage, changes nothing about the answer.
+        if (this.#isOver) this.#finished()
         else this.#fail(wire.failureOfErrorObject(signal.error, this.#httpStatus ?? 200))
         return
     }
-    if (this.#usageIsFinal && !answer.endsWithStream) this.#finished()
+    if (this.#isOver && this.#usageIsWhole && !answer.endsWithStream) this.#finished()
+  }
+
+  /**
+   * Judges whether the answer is over. Some servers put a finish reason into every chunk: one ends the answer only if it
+   * comes alone, or if others of its chunks had none. An answer of one chunk may be over: its end is waited for.
+   */
+  #judgeEnd(signal: StreamSignal, finishedBefore: boolean): void {
+    const hasPiece = signal === 'content' || signal === 'thinking'
+    if (hasPiece && finishedBefore) {
+      this.#repeatsFinish = true
+      this.#hasOpenPieces = false
+      this.#finish = this.#finishNow ?? this.#finish
+    } else if (signal === 'content' && this.#finishNow === null) this.#hasOpenPieces = true
+    if (this.#finishNow !== null) this.#isOver = !hasPiece || this.#hasOpenPieces
+    else if (hasPiece) this.#isOver = false
   }
 
   #streamEnded(): void {
     if (this.#finish !== null) this.#finished()
-    else this.#fail(attemptFailure('broken-stream', 'the stream ended without a finish reason'))
+    else this.#fail(attemptFailure(this.#kindOfBreak(), 'the stream ended without a finish reason'))
+  }
+
+  /** How a stream failed that its provider closed before its end. */
+  #kindOfBreak(): FailureKind {
+    return (this.exchange?.silentMs ?? 0) > STALLED_MS ? 'stalled' : 'broken-stream'
   }
 
   #completionEvent(event: CompletionEvent): void {
@@ -210,20 +252,42 @@ export class ResponseReader implements ResponseReceiver {
         listener.toolCalls(event.deltas)
         break
       case 'finish':
-        this.#finish = this.#options.answer.endsWithStream ? event.reason : (this.#finish ?? event.reason)
+        this.#finishNow = event.reason
+        this.#finish = this.#repeatsFinish ? event.reason : (this.#finish ?? event.reason)
         break
       case 'usage':
-        this.#usage = event.usage
-        // Some providers count along in every event; only what comes with or after the finish reason is whole.
-        this.#usageIsFinal = this.#finish !== null
+        this.#noteUsage(event.usage, event.reasoningTokens ?? 0)
+        break
+      case 'thinking':
+        this.#thinkingBytes += event.bytes
+        listener.thinking?.(event.bytes)
         break
       default:
         event satisfies never
     }
   }
 
+  /** Some providers count along in every event; only what comes with or after the finish reason is whole. */
+  #noteUsage(usage: Usage, reasoningTokens: number): void {
+    this.#reasoningTokens = reasoningTokens
+    if (this.#finish !== null) this.#finalUsage = usage
+    if (usage.completionTokens > 0 || this.#partialUsage === null) this.#partialUsage = usage
+  }
+
+  /** Zeros beside content are no count. Some providers send them first, and the true ones after. */
+  get #usageIsWhole(): boolean {
+    return (
+      this.#finalUsage !== null && (this.#finalUsage.completionTokens !== 0 || this.#firstTokenAt === null)
+    )
+  }
+
   #wholeReply(): void {
-    const reading = this.#options.answer.whole(this.#body(), this.#emit)
+    const body = Buffer.concat(this.#pieces)
+    if (scanJson(body, WHOLE_REPLY_LIMITS) !== 'ok') {
+      this.#fail(attemptFailure('unreadable', 'the body is too intricate for a completion'))
+      return
+    }
+    const reading = this.#options.answer.whole(body.toString('utf8'), this.#emit)
     if (reading === 'malformed') this.#fail(attemptFailure('unreadable', 'the body is no completion'))
     else if (reading === 'ok') this.#finished()
     else this.#fail(this.#options.wire.failureOfErrorObject(reading.error, this.#httpStatus ?? 200))
@@ -238,7 +302,7 @@ export class ResponseReader implements ResponseReceiver {
   }
 
   #finished(): void {
-    this.#settle({ kind: 'finished', reason: this.#finish ?? 'stop', usage: this.#usage })
+    this.#settle({ kind: 'finished', reason: this.#finish ?? 'stop', usage: this.#finalUsage })
   }
 
   #fail(failure: AttemptFailure): void {
@@ -257,6 +321,11 @@ export class ResponseReader implements ResponseReceiver {
       httpStatus: this.#httpStatus,
       firstTokenAt: this.#firstTokenAt,
       malformedEvents: this.#malformedEvents,
+      produced: {
+        usage: this.#partialUsage,
+        thinkingBytes: this.#thinkingBytes,
+        reasoningTokens: this.#reasoningTokens,
+      },
     })
   }
 }

@@ -1,5 +1,6 @@
 import { Pool } from 'undici'
 import { type Exchange, PooledExchange, type ResponseReceiver, type TransportRequest } from './exchange.ts'
+import { ReadingTurns } from './reading-turns.ts'
 
 export interface Transport {
   post(request: TransportRequest, receiver: ResponseReceiver): Exchange
@@ -7,8 +8,6 @@ export interface Transport {
 }
 
 export interface TransportOptions {
-  /** Connections to one origin; more requests than that wait for a free one. */
-  connectionsPerOrigin?: number
   connectTimeoutMs: number
 }
 
@@ -17,20 +16,21 @@ const MAX_POOLS = 512
 /**
  * HTTP to the providers: a pool of kept connections per origin. What happens to one request, its deadlines,
  * bounds and failures, is in exchange.ts. The only file that knows undici.
+ *
+ * A pool has no limit of its own: the worker's concurrency bounds its requests. A request is dialled or sent at once,
+ * so its connect limit measures the provider and never a queue of ours.
  */
-export function createTransport({
-  connectionsPerOrigin = 1024,
-  connectTimeoutMs,
-}: TransportOptions): Transport {
+export function createTransport({ connectTimeoutMs }: TransportOptions): Transport {
   const pools = new Map<string, Pool>()
   const targets = new Map<string, { pool: Pool; path: string }>()
+  const turns = new ReadingTurns()
 
   const poolOf = (origin: string): Pool => {
     let pool = pools.get(origin)
     if (!pool) {
       if (pools.size >= MAX_POOLS) retireOldest()
       pool = new Pool(origin, {
-        connections: connectionsPerOrigin,
+        connections: null,
         connectTimeout: connectTimeoutMs,
         // Our own deadlines, one timer an attempt, are finer than the parser's.
         headersTimeout: 0,
@@ -61,7 +61,7 @@ export function createTransport({
   return {
     post(request, receiver) {
       const { pool, path } = targetOf(request.url)
-      const exchange = new PooledExchange(request, receiver)
+      const exchange = new PooledExchange(request, receiver, turns)
       if (exchange.isOpen) {
         pool.dispatch({ path, method: 'POST', headers: request.headers, body: request.body }, exchange)
       }

@@ -1,16 +1,9 @@
 import type { ChatMessage } from '../../src/core/chat-request.ts'
-
-/** A piece of a turn, before a wire gives it its form. */
-export type TurnPart =
-  | { kind: 'text'; text: string }
-  /** Media inside the request. */
-  | { kind: 'data'; mediaType: string; base64: string }
-  /** Media at an address that the provider fetches. */
-  | { kind: 'address'; url: string }
+import type { ContentPart } from '../../src/core/content-part.ts'
 
 export interface Turn {
   role: 'user' | 'assistant'
-  parts: TurnPart[]
+  parts: ContentPart[]
 }
 
 export interface Conversation {
@@ -20,9 +13,6 @@ export interface Conversation {
   turns: Turn[]
 }
 
-type Part = Record<string, unknown>
-
-const DATA_URL = /^data:([\w.+-]+\/[\w.+-]+)(?:;[\w.+-]+=[^;,]*)*;base64,/i
 /** What stands for a turn that said nothing; wires refuse empty ones. */
 export const SAYS_NOTHING = '.'
 
@@ -37,7 +27,7 @@ export function toConversation(messages: readonly ChatMessage[]): Conversation {
   for (const message of messages) {
     const parts = partsOf(message)
     if (message.role === 'system') {
-      const text = parts.flatMap((part) => (part.kind === 'text' ? part.text : [])).join('\n')
+      const text = parts.flatMap((part) => (part.type === 'text' ? part.text : [])).join('\n')
       if (text !== '') system.push(text)
       continue
     }
@@ -47,17 +37,19 @@ export function toConversation(messages: readonly ChatMessage[]): Conversation {
     else if (parts.length > 0) turns.push({ role, parts: [...parts] })
   }
   if (turns[0]?.role !== 'user')
-    turns.unshift({ role: 'user', parts: [{ kind: 'text', text: SAYS_NOTHING }] })
+    turns.unshift({ role: 'user', parts: [{ type: 'text', text: SAYS_NOTHING }] })
   return { system, turns }
 }
 
-function partsOf(message: ChatMessage): TurnPart[] {
+function partsOf(message: ChatMessage): ContentPart[] {
   const { content, role } = message
-  const parts: TurnPart[] =
-    typeof content === 'string' ? textPart(content) : content.flatMap((part) => toPart(part))
-  if (role === 'tool') return [{ kind: 'text', text: toolResultHeading(message) }, ...parts]
+  const parts =
+    typeof content === 'string'
+      ? textPart(content)
+      : content.flatMap((part) => (part.type === 'text' ? textPart(part.text) : [part]))
+  if (role === 'tool') return [{ type: 'text', text: toolResultHeading(message) }, ...parts]
   if (role === 'user' && message.name !== undefined && parts.length > 0) {
-    return [{ kind: 'text', text: `${message.name}:` }, ...parts]
+    return [{ type: 'text', text: `${message.name}:` }, ...parts]
   }
   return parts
 }
@@ -67,46 +59,4 @@ function toolResultHeading({ name, tool_call_id: id }: ChatMessage): string {
   return which.length > 0 ? `Result of the tool call (${which.join(', ')}):` : 'Result of the tool call:'
 }
 
-const textPart = (text: string): TurnPart[] => (text.trim() === '' ? [] : [{ kind: 'text', text }])
-
-/** Parts of kinds that are not known here are left out: routing sends none to models that cannot take them. */
-function toPart(part: Part): TurnPart[] {
-  switch (part.type) {
-    case 'image_url':
-    case 'video_url':
-      return addressPart(urlOf(part[part.type]))
-    case 'input_audio':
-      return audioPart(part.input_audio)
-    case 'file':
-      return addressPart(fileDataOf(part.file))
-    default:
-      return typeof part.text === 'string' ? textPart(part.text) : []
-  }
-}
-
-function addressPart(url: string | null): TurnPart[] {
-  if (url === null || url === '') return []
-  const match = DATA_URL.exec(url)
-  if (match) {
-    return [{ kind: 'data', mediaType: match[1]!.toLowerCase(), base64: url.slice(match[0].length) }]
-  }
-  return [{ kind: 'address', url }]
-}
-
-function audioPart(value: unknown): TurnPart[] {
-  const { data, format } = (value ?? {}) as Part
-  return typeof data === 'string' && typeof format === 'string'
-    ? [{ kind: 'data', mediaType: `audio/${format}`, base64: data }]
-    : []
-}
-
-function urlOf(value: unknown): string | null {
-  if (typeof value === 'string') return value
-  const { url } = (value ?? {}) as Part
-  return typeof url === 'string' ? url : null
-}
-
-function fileDataOf(value: unknown): string | null {
-  const { file_data: data } = (value ?? {}) as Part
-  return typeof data === 'string' ? data : null
-}
+const textPart = (text: string): ContentPart[] => (text.trim() === '' ? [] : [{ type: 'text', text }])

@@ -1,5 +1,11 @@
 import { attemptFailure } from '../../src/core/attempt-failure.ts'
-import type { AttemptEnd, AttemptRequest, ContentListener, ProviderClient } from './provider.ts'
+import {
+  type AttemptEnd,
+  type AttemptRequest,
+  type ContentListener,
+  NOTHING_PRODUCED,
+  type ProviderClient,
+} from './provider.ts'
 import type { RegistryOptions } from './registry.ts'
 import { ResponseReader } from './response-reader.ts'
 import type { WireMapping } from './wire-mapping.ts'
@@ -28,6 +34,7 @@ export function createWireClient(wire: WireMapping, options: RegistryOptions): P
             ...wire.request(request, apiKey),
             limits: { ...request.limits, connectMs: connectTimeoutMs },
             signal: request.signal,
+            accountId: request.accountId,
           },
           reader,
         )
@@ -44,4 +51,5 @@ const withoutKey = (): AttemptEnd => ({
   httpStatus: null,
   firstTokenAt: null,
   malformedEvents: 0,
+  produced: NOTHING_PRODUCED,
 })

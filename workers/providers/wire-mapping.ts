@@ -20,7 +20,7 @@ export type Emit = (event: CompletionEvent) => void
 
 /** Reads one answer. It may remember what it has read, so each answer has one of its own. */
 export interface AnswerReader {
-  /** A finish reason may come before the end: the answer is over when the stream is, and the last reason holds. */
+  /** A finish reason may stand in every chunk: the last one holds, and by itself it is no end. */
   readonly endsWithStream?: boolean
   /** One event of a stream. An error object anywhere in it is the provider's failure, whatever the status said. */
   event(data: string, emit: Emit): StreamSignal

@@ -24,6 +24,8 @@ export interface TopUpsDependencies {
   redis: Redis
   gate: HoldGate
   announceAccount: (accountId: string) => Promise<void>
+  /** Why customers may not use the development rail now; absent: only an operator reaches these top-ups. */
+  developmentRefusal?: () => string | null
   logger: Logger
   clock: () => number
 }
@@ -33,7 +35,7 @@ export async function createTopUps(config: PaymentRailsConfig, deps: TopUpsDepen
   const { postgres, redis, gate, clock } = deps
   const payments = createPaymentStore(postgres)
   const events = createPaymentEventStore(postgres)
-  const rails = await createPaymentRails(config)
+  const rails = await createPaymentRails(config, deps.developmentRefusal ?? (() => null), deps.logger)
   const reserveTakeback = createReserveTakeback(redis, gate, clock)
   const advance = createAdvancePayment({ ...deps, reserveTakeback })
   const service = createTopUpService({ ...deps, payments, events, rails, advance })

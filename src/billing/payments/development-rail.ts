@@ -2,8 +2,11 @@ import { picoUsd } from '../../core/money.ts'
 import type { PaymentFact } from '../../core/payment.ts'
 import type { PaymentRail, RailNotice } from './payment-rail.ts'
 
-/** A stand-in for a rail: every payment is paid the moment it is looked at, and no money moves. */
-export function createDevelopmentRail(): PaymentRail {
+/**
+ * A stand-in for a rail: every payment is paid the moment it is looked at, and no money moves. `refusal` says why
+ * none may be opened now, if so: see developmentRailRefusal.
+ */
+export function createDevelopmentRail(refusal: () => string | null): PaymentRail {
   const notice = (paymentId: string, eventId: string, fact: PaymentFact): RailNotice => ({
     rail: 'development',
     eventId,
@@ -17,8 +20,15 @@ export function createDevelopmentRail(): PaymentRail {
   })
   return {
     name: 'development',
-    openCheckout: async ({ id }) => ({ checkoutId: `dev_checkout_${id}`, checkoutUrl: null }),
+    asksToVerify: false,
+    async openCheckout({ id }) {
+      const reason = refusal()
+      if (reason !== null) throw new Error(reason)
+      return { checkoutId: `dev_checkout_${id}`, checkoutUrl: null }
+    },
     readWebhook: async () => ({ kind: 'forged', reason: 'the development rail sends nothing' }),
+    listRefunds: nothing,
+    listDisputes: nothing,
     lookUp: async ({ id, amountPico }) => [
       notice(id, `settled:${id}`, { kind: 'settled', amountPico: picoUsd(amountPico) }),
     ],
@@ -33,4 +43,8 @@ export function createDevelopmentRail(): PaymentRail {
       })
     },
   }
+}
+
+async function* nothing(): AsyncGenerator<RailNotice> {
+  // All that goes back here is asked for here.
 }

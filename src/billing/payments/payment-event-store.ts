@@ -22,6 +22,8 @@ export interface PaymentEventStore {
   record(notice: RailNotice): Promise<RecordedNotice>
   /** Hands events that named only a rail's id to the payment that turned out to have it. */
   adopt(paymentId: string, rail: PaymentRailName, reference: string): Promise<void>
+  /** What is known of a payment. */
+  facts(paymentId: string): Promise<PaymentFact[]>
   /** Everything told of a payment, in the order it came. */
   list(paymentId: string): Promise<PaymentEvent[]>
   /** Payments with events that were kept before a moment and have not acted, because of a crash. */
@@ -59,7 +61,10 @@ export interface ToldFacts {
 }
 
 /** Reads the facts told of a payment, for the transaction that acts on them. */
-export async function readFacts(transaction: PostgresTransaction, paymentId: string): Promise<ToldFacts> {
+export async function readFacts(
+  transaction: Pick<PostgresTransaction, 'paymentEvent'>,
+  paymentId: string,
+): Promise<ToldFacts> {
   const events = await transaction.paymentEvent.findMany({
     where: { paymentId, OR: [{ outcome: null }, { outcome: 'applied' }] },
     orderBy: [{ receivedAt: 'asc' }, { id: 'asc' }],
@@ -97,6 +102,8 @@ export function createPaymentEventStore(postgres: Postgres): PaymentEventStore {
     async adopt(paymentId, rail, reference) {
       await postgres.$executeRawUnsafe(ADOPT, paymentId, rail, reference)
     },
+
+    facts: async (paymentId) => (await readFacts(postgres, paymentId)).facts,
 
     list: (paymentId) =>
       postgres.paymentEvent.findMany({

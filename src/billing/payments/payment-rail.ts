@@ -33,12 +33,25 @@ export type WebhookReading = { kind: 'genuine'; notice: RailNotice } | { kind: '
 
 export type WebhookHeaders = Readonly<Record<string, string | string[] | undefined>>
 
+/** Unix ms: from the first moment to just before the second. */
+export interface TimeSpan {
+  fromMs: number
+  toMs: number
+}
+
+/** The rail made no refund, and would not for the same request made again. */
+export class RefundRefused extends Error {
+  override name = 'RefundRefused'
+}
+
 /**
  * A way for money to come in, and to go back. Rails only translate: what they tell becomes facts, and money
  * moves by those alone. Every method may be called again; network failures reject.
  */
 export interface PaymentRail {
   name: PaymentRailName
+  /** Whether checking a webhook's signature takes a request to the rail, and not just our own arithmetic. */
+  asksToVerify: boolean
   /** Opens the page where a payment is paid. The same payment gets the same page. */
   openCheckout(payment: Payment): Promise<OpenedCheckout>
   /** Checks that a webhook comes from the rail, as it was sent and not long ago, and reads it. */
@@ -47,8 +60,18 @@ export interface PaymentRail {
   lookUp(payment: Payment): Promise<RailNotice[]>
   /** Closes a checkout nobody paid, as far as the rail can. */
   abandon(payment: Payment): Promise<RailNotice[]>
-  /** Gives money back. The same `key` gives it back once. */
+  /**
+   * Gives money back. The same `key` gives it back once, and has the same answer, also where that is a failure.
+   * Throws RefundRefused.
+   */
   refund(payment: Payment, amountPico: bigint, key: string): Promise<RailNotice>
+  /**
+   * The refunds made in a span of time, as they stand now, also those of payments that are not ours.
+   * @param settled our payments settled since its start, for a rail that lists refunds by payment
+   */
+  listRefunds(span: TimeSpan, settled: AsyncIterable<Payment>): AsyncIterable<RailNotice>
+  /** The disputes opened in a span of time, as they stand now. */
+  listDisputes(span: TimeSpan): AsyncIterable<RailNotice>
 }
 
 /** The rails that are set up. */

@@ -3,7 +3,7 @@ import type { PaymentFigures, PaymentState } from '../../core/payment.ts'
 import type { PaymentRailName } from '../../core/payment-movements.ts'
 import type { Postgres } from '../../platform/postgres.ts'
 import type { Payment as PaymentRow } from '../../platform/prisma-client/client.ts'
-import type { OpenedCheckout } from './payment-rail.ts'
+import type { OpenedCheckout, RailNotice } from './payment-rail.ts'
 
 /** A top-up as stored. Amounts in pico-USD. */
 export type Payment = PaymentRow
@@ -12,6 +12,10 @@ export interface PaymentStore {
   /** Writes a payment down in state `created`, before its rail hears of it. */
   create(accountId: string, rail: PaymentRailName, amountPico: bigint): Promise<Payment>
   find(paymentId: string): Promise<Payment | null>
+  /** The payment that a notice of its rail is about: named by our id, or by the rail's of its checkout or charge. */
+  findNamed(notice: Pick<RailNotice, 'rail' | 'paymentId' | 'reference'>): Promise<Payment | null>
+  /** What came in by a rail since a moment, in order of id, after the id that ended the page before. */
+  settledSince(rail: PaymentRailName, since: Date, after: string, limit: number): Promise<Payment[]>
   /** Newest first; of one account, or all. `before`: the id that ended the page before. */
   list(query: { accountId?: string; before?: string; limit: number }): Promise<Payment[]>
   /** How many of an account's payments can still be paid. */
@@ -42,6 +46,24 @@ export function createPaymentStore(postgres: Postgres): PaymentStore {
       postgres.payment.create({ data: { id: newId('pay'), accountId, rail, amountPico } }),
 
     find: (paymentId) => postgres.payment.findUnique({ where: { id: paymentId } }),
+
+    findNamed: ({ rail, paymentId, reference }) =>
+      postgres.payment.findFirst({
+        where: {
+          rail,
+          OR: [
+            ...(paymentId === null ? [] : [{ id: paymentId }]),
+            ...(reference === null ? [] : [{ checkoutId: reference }, { chargeId: reference }]),
+          ],
+        },
+      }),
+
+    settledSince: (rail, since, after, limit) =>
+      postgres.payment.findMany({
+        where: { rail, settledAt: { gte: since }, id: { gt: after } },
+        orderBy: { id: 'asc' },
+        take: limit,
+      }),
 
     list: ({ accountId, before, limit }) =>
       postgres.payment.findMany({

@@ -10,6 +10,8 @@ export interface PaypalClient {
   payments: PaymentsController
   /** Posts JSON text as it stands, byte for byte, with the client's authorization; returns the answer's text. */
   postRaw(path: string, json: string): Promise<string>
+  /** Gets what the SDK has no method for; returns the answer's JSON. */
+  getJson(path: string, query?: Record<string, string>): Promise<unknown>
 }
 
 /**
@@ -46,6 +48,12 @@ export async function createPaypalClient(settings: PaypalSettings): Promise<Payp
       request.text(json)
       request.authenticate([{ oauth2: true }])
       return (await request.callAsText()).result
+    },
+    async getJson(path, query = {}) {
+      const request = client.getRequestBuilderFactory()('GET', path)
+      for (const [name, value] of Object.entries(query)) request.query(name, value)
+      request.authenticate([{ oauth2: true }])
+      return JSON.parse((await request.callAsText()).result)
     },
   }
 }

@@ -14,7 +14,7 @@ interface PaypalMoney {
   value?: string
 }
 
-interface PaypalResource {
+export interface PaypalResource {
   id?: string
   status?: string
   amount?: PaypalMoney
@@ -34,13 +34,23 @@ const NOTHING: Reading = { paymentId: null, reference: null, chargeId: null, fac
 
 /** Reads one event of PayPal. What cannot be read is refused, never an error that PayPal would repeat. */
 export function paypalEventNotice(event: PaypalEvent): RailNotice {
-  const base = { rail: 'paypal' as const, eventId: event.id, type: event.event_type }
+  return noticeOf({ rail: 'paypal', eventId: event.id, type: event.event_type }, () => readEvent(event))
+}
+
+function noticeOf(base: Pick<RailNotice, 'rail' | 'eventId' | 'type'>, read: () => Reading): RailNotice {
   try {
-    return { ...base, ask: false, ...readEvent(event), refusal: null }
+    return { ...base, ask: false, ...read(), refusal: null }
   } catch (error) {
     if (!(error instanceof RangeError || error instanceof TypeError)) throw error
     return { ...base, ...NOTHING, ask: false, refusal: error.message }
   }
+}
+
+/** What a dispute says of its payment, when we asked. */
+export function paypalDisputeNotice(dispute: PaypalResource): RailNotice {
+  const { dispute_id: id, status, dispute_outcome: outcome } = dispute
+  const eventId = `dispute:${id}:${status}:${outcome?.outcome_code ?? ''}`
+  return noticeOf({ rail: 'paypal', eventId, type: 'dispute' }, () => readDispute(dispute))
 }
 
 function readEvent({ event_type: type, resource }: PaypalEvent): Reading {

@@ -7,16 +7,31 @@ import type {
 } from '@paypal/paypal-server-sdk'
 import { formatUsd, picoUsd } from '../../core/money.ts'
 import type { PaypalSettings } from '../../core/payment-settings.ts'
-import type { PaymentRail, RailNotice, WebhookHeaders } from './payment-rail.ts'
+import {
+  type PaymentRail,
+  type RailNotice,
+  RefundRefused,
+  type TimeSpan,
+  type WebhookHeaders,
+} from './payment-rail.ts'
 import type { Payment } from './payment-store.ts'
 import { createPaypalClient, type PaypalClient } from './paypal-client.ts'
-import { type PaypalEvent, paypalAmount, paypalEventNotice, refundFact } from './paypal-notice.ts'
+import {
+  type PaypalEvent,
+  type PaypalResource,
+  paypalAmount,
+  paypalDisputeNotice,
+  paypalEventNotice,
+  refundFact,
+} from './paypal-notice.ts'
 
 /** What the customer is asked: to pay now, not to look an order over again. */
 const PAY_NOW = 'PAY_NOW' as PaypalExperienceUserAction
 const CAPTURE = 'CAPTURE' as CheckoutPaymentIntent
 /** 422: the order cannot be captured as it is now; asking again would not help. */
 const NOT_CAPTURABLE = 422
+/** Answers to a refund that PayPal would give again. */
+const REFUSALS = new Set([400, 404, 422])
 const WHOLE_ANSWER = 'return=representation'
 
 /** Payments by PayPal's Orders v2: an order, the customer's approval, our capture. */
@@ -41,6 +56,7 @@ export async function createPaypalRail(settings: PaypalSettings, returnUrl: stri
 
   return {
     name: 'paypal',
+    asksToVerify: true,
 
     async openCheckout(payment) {
       const { result } = await client.orders.createOrder({
@@ -74,15 +90,20 @@ export async function createPaypalRail(settings: PaypalSettings, returnUrl: stri
 
     async refund(payment, amountPico, key) {
       if (payment.chargeId === null) throw new Error(`payment ${payment.id} has no charge to refund`)
-      const { result } = await client.payments.refundCapturedPayment({
-        captureId: payment.chargeId,
-        paypalRequestId: key,
-        prefer: WHOLE_ANSWER,
-        body: {
-          amount: { currencyCode: 'USD', value: formatUsd(picoUsd(amountPico)) },
-          customId: payment.id,
-        },
-      })
+      const { result } = await client.payments
+        .refundCapturedPayment({
+          captureId: payment.chargeId,
+          paypalRequestId: key,
+          prefer: WHOLE_ANSWER,
+          body: {
+            amount: { currencyCode: 'USD', value: formatUsd(picoUsd(amountPico)) },
+            customId: payment.id,
+          },
+        })
+        .catch((error: Error & { statusCode?: number }) => {
+          const isFinal = REFUSALS.has(error.statusCode ?? 0)
+          throw isFinal ? new RefundRefused(`PayPal answered ${error.statusCode}`, { cause: error }) : error
+        })
       const { id, status } = result
       const refund = {
         ...(id !== undefined && { id }),
@@ -90,6 +111,22 @@ export async function createPaypalRail(settings: PaypalSettings, returnUrl: stri
         amount: { currency_code: 'USD', value: formatUsd(picoUsd(amountPico)) },
       }
       return notice(payment, `refund:${id}:${status}`, 'refund', refundFact(refund), null)
+    },
+
+    // PayPal lists no refunds by time without a permission of its own; an order tells its own.
+    async *listRefunds(_span, settled) {
+      for await (const payment of settled) {
+        if (payment.checkoutId === null) continue
+        const { result: order } = await client.orders.getOrder({ id: payment.checkoutId })
+        yield* refundNotices(payment, order)
+      }
+    },
+
+    async *listDisputes(span) {
+      for await (const id of disputeIds(client, span)) {
+        const dispute = await client.getJson(`/v1/customer/disputes/${encodeURIComponent(id)}`)
+        yield paypalDisputeNotice(dispute as PaypalResource)
+      }
     },
   }
 }
@@ -114,6 +151,37 @@ function orderOf({ id, amountPico }: Payment, returnUrl: string): OrderRequest {
         },
       },
     },
+  }
+}
+
+/** What an order's refunds say of its payment. */
+function refundNotices(payment: Payment, order: Order): RailNotice[] {
+  const refunds = order.purchaseUnits?.flatMap((unit) => unit.payments?.refunds ?? []) ?? []
+  return refunds.map(({ id, status, amount }) => {
+    const fact = refundFact({
+      ...(id !== undefined && { id }),
+      ...(status !== undefined && { status }),
+      ...(amount && { amount: { currency_code: amount.currencyCode, value: amount.value } }),
+    })
+    return notice(payment, `refund:${id}:${status}`, 'refund', fact, null)
+  })
+}
+
+interface DisputePage {
+  items?: Array<{ dispute_id?: string; create_time?: string }>
+  links?: Array<{ rel?: string; href?: string }>
+}
+
+/** The ids of the disputes opened in a span of time; the SDK has no method that lists them. */
+async function* disputeIds(client: PaypalClient, { fromMs, toMs }: TimeSpan): AsyncGenerator<string> {
+  let query: Record<string, string> = { start_time: new Date(fromMs).toISOString(), page_size: '50' }
+  for (;;) {
+    const page = (await client.getJson('/v1/customer/disputes', query)) as DisputePage
+    for (const { dispute_id: id, create_time: openedAt = '' } of page.items ?? [])
+      if (id !== undefined && !(Date.parse(openedAt) >= toMs)) yield id
+    const next = page.links?.find(({ rel }) => rel === 'next')?.href
+    if (next === undefined) return
+    query = Object.fromEntries(new URL(next).searchParams)
   }
 }
 

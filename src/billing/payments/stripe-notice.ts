@@ -29,6 +29,11 @@ export function stripeRefundNotice(refund: Stripe.Refund): RailNotice {
   return noticeOf(`refund:${refund.id}:${refund.status}`, 'refund', () => readRefund(refund))
 }
 
+/** What a dispute says of its payment, when we asked. */
+export function stripeDisputeNotice(dispute: Stripe.Dispute): RailNotice {
+  return noticeOf(`dispute:${dispute.id}:${dispute.status}`, 'dispute', () => readDispute(dispute))
+}
+
 function noticeOf(eventId: string, type: string, read: () => Reading): RailNotice {
   const base = { rail: 'stripe' as const, eventId, type, ask: false }
   try {

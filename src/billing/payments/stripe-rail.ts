@@ -2,12 +2,21 @@ import type Stripe from 'stripe'
 import { picoUsd } from '../../core/money.ts'
 import type { StripeSettings } from '../../core/payment-settings.ts'
 import { toCents } from '../../core/top-up-amount.ts'
-import type { PaymentRail, RailNotice } from './payment-rail.ts'
+import { type PaymentRail, type RailNotice, RefundRefused, type TimeSpan } from './payment-rail.ts'
 import type { Payment } from './payment-store.ts'
-import { stripeEventNotice, stripeRefundNotice, stripeSessionNotice } from './stripe-notice.ts'
+import {
+  stripeDisputeNotice,
+  stripeEventNotice,
+  stripeRefundNotice,
+  stripeSessionNotice,
+} from './stripe-notice.ts'
 
 const TIMEOUT_MS = 10_000
 const RETRIES = 2
+/** The most that Stripe lists at a time. */
+const PAGE = 100
+/** Answers that Stripe keeps for a day, and gives to the same idempotency key again. */
+const REFUSALS = new Set([400, 402, 404])
 /** How old a webhook's signature may be; Stripe signs each redelivery anew. */
 const SIGNATURE_AGE_MAX_SECONDS = 300
 
@@ -29,6 +38,7 @@ export async function createStripeRail(
 
   return {
     name: 'stripe',
+    asksToVerify: false,
 
     async openCheckout(payment) {
       const session = await stripe.checkout.sessions.create(checkoutOf(payment, returnUrl), {
@@ -40,6 +50,8 @@ export async function createStripeRail(
     async readWebhook(body, headers) {
       const signature = headers['stripe-signature']
       if (typeof signature !== 'string') return { kind: 'forged', reason: 'no signature' }
+      if (signedAtSeconds(signature) > Date.now() / 1000 + SIGNATURE_AGE_MAX_SECONDS)
+        return { kind: 'forged', reason: 'the signature is of the future' }
       let event: Stripe.Event
       try {
         event = stripe.webhooks.constructEvent(body, signature, webhookSecret, SIGNATURE_AGE_MAX_SECONDS)
@@ -68,15 +80,36 @@ export async function createStripeRail(
 
     async refund({ id, chargeId }, amountPico, key) {
       if (chargeId === null) throw new Error(`payment ${id} has no charge to refund`)
-      const refund = await stripe.refunds.create(
-        { payment_intent: chargeId, amount: toCents(picoUsd(amountPico)), metadata: { payment_id: id } },
-        { idempotencyKey: key },
-      )
+      const refund = await stripe.refunds
+        .create(
+          { payment_intent: chargeId, amount: toCents(picoUsd(amountPico)), metadata: { payment_id: id } },
+          { idempotencyKey: key },
+        )
+        .catch((error: unknown) => {
+          const isFinal =
+            error instanceof StripeClient.errors.StripeError && REFUSALS.has(error.statusCode ?? 0)
+          throw isFinal ? new RefundRefused(error.message, { cause: error }) : error
+        })
       const notice = stripeRefundNotice(refund)
       return { ...notice, paymentId: id }
     },
+
+    async *listRefunds(span) {
+      const refunds = stripe.refunds.list({ created: createdIn(span), limit: PAGE })
+      for await (const refund of refunds) yield stripeRefundNotice(refund)
+    },
+
+    async *listDisputes(span) {
+      const disputes = stripe.disputes.list({ created: createdIn(span), limit: PAGE })
+      for await (const dispute of disputes) yield stripeDisputeNotice(dispute)
+    },
   }
 }
+
+const createdIn = ({ fromMs, toMs }: TimeSpan) => ({
+  gte: Math.floor(fromMs / 1000),
+  lt: Math.ceil(toMs / 1000),
+})
 
 function noticesOf(session: Stripe.Checkout.Session): RailNotice[] {
   const notice = stripeSessionNotice(session)
@@ -106,3 +139,6 @@ function checkoutOf({ id, amountPico }: Payment, returnUrl: string): Stripe.Chec
     cancel_url: back('cancelled'),
   }
 }
+
+/** When a `Stripe-Signature` says it was made; the library looks at its age only. Unreadable: 0, for it to refuse. */
+const signedAtSeconds = (signature: string): number => Number(/(?:^|,)t=(\d+)/.exec(signature)?.[1] ?? 0)

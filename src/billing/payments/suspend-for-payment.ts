@@ -12,6 +12,7 @@ INSERT INTO account_suspensions (id, account_id, payment_id, reason, shortfall_p
 VALUES ($1, $2, $3, $4, $5) ON CONFLICT (id) DO NOTHING`
 
 const SUSPEND = `UPDATE accounts SET state = 'suspended' WHERE id = $1`
+const END_SESSIONS = 'DELETE FROM console_sessions WHERE account_id = $1'
 
 /**
  * Suspends an account whose money went back in a way that needs a person: a dispute, or more than the balance
@@ -36,6 +37,9 @@ export async function suspendFor(
       shortfallPico,
     )
   }
-  if (recorded > 0) await transaction.$executeRawUnsafe(SUSPEND, accountId)
+  if (recorded > 0) {
+    await transaction.$executeRawUnsafe(SUSPEND, accountId)
+    await transaction.$executeRawUnsafe(END_SESSIONS, accountId)
+  }
   return recorded > 0
 }

@@ -1,8 +1,16 @@
 import type { Logger } from 'pino'
+import { picoUsd } from '../../core/money.ts'
+import { failedRefunds, type PaymentFact } from '../../core/payment.ts'
 import type { PaymentRailName } from '../../core/payment-movements.ts'
 import type { AdvancePayment } from './advance-payment.ts'
 import type { PaymentEventStore } from './payment-event-store.ts'
-import type { PaymentRails, RailNotice, WebhookHeaders } from './payment-rail.ts'
+import {
+  type PaymentRail,
+  type PaymentRails,
+  type RailNotice,
+  RefundRefused,
+  type WebhookHeaders,
+} from './payment-rail.ts'
 import type { Payment, PaymentStore } from './payment-store.ts'
 
 export interface TopUpDependencies {
@@ -36,6 +44,8 @@ export type RefundOutcome =
   | { kind: 'no_such_rail' }
   /** More than is left of the payment, or nothing is. */
   | { kind: 'too_much'; leftPico: bigint }
+  /** The rail gave nothing back. Asking again is another attempt. */
+  | { kind: 'refused'; reason: string }
 
 /** Top-ups from the first request to the last webhook. Balances move in `advance` alone. */
 export interface TopUpService {
@@ -43,6 +53,8 @@ export interface TopUpService {
   open(accountId: string, rail: PaymentRailName, amountPico: bigint): Promise<TopUpOpening>
   /** Takes a webhook in: checked, kept by its id, then acted on. Rejects when it should be sent again. */
   receiveWebhook(rail: PaymentRailName, body: Buffer, headers: WebhookHeaders): Promise<WebhookOutcome>
+  /** Keeps what a rail told and acts on it; the payment as it is then, or null where none is known. */
+  follow(notice: RailNotice): Promise<Payment | null>
   /** Asks the rail how a payment stands, and follows. */
   check(payment: Payment): Promise<Payment>
   /** Gives up on a payment that nobody paid, unless the rail says it was. */
@@ -125,6 +137,8 @@ export function createTopUpService(deps: TopUpDependencies): TopUpService {
       return payment === null && notice.fact !== null ? { kind: 'unknown_payment' } : { kind: 'accepted' }
     },
 
+    follow: (notice) => follow([notice]),
+
     check,
 
     async expire(payment) {
@@ -143,11 +157,33 @@ export function createTopUpService(deps: TopUpDependencies): TopUpService {
       const leftPico = payment.settledPico - payment.returnedPico - payment.disputedPico
       const refundPico = amountPico ?? leftPico
       if (refundPico <= 0n || refundPico > leftPico) return { kind: 'too_much', leftPico }
-      // Asking again after a crash, before this refund is known here, is the same refund.
-      const key = `${paymentId}-refund-${payment.returnedPico}-${refundPico}`
-      const refunded = await follow([await rail.refund(payment, refundPico, key)])
+      // Asking again after a crash, before this refund is known here, is the same refund; after one that failed it
+      // is another, since rails repeat their answer to a key.
+      const failed = failedRefunds(await events.facts(paymentId))
+      const key = `${paymentId}-refund-${payment.returnedPico}-${refundPico}-${failed}`
+      const { notice, refusal } = await askForRefund(rail, payment, refundPico, key)
+      const refunded = await follow([notice])
+      if (refusal !== null) return { kind: 'refused', reason: refusal }
       return { kind: 'refunded', payment: refunded ?? payment }
     },
+  }
+}
+
+/** What a rail said to a refund, and why it gave nothing back, if so. */
+async function askForRefund(
+  rail: PaymentRail,
+  payment: Payment,
+  amountPico: bigint,
+  key: string,
+): Promise<{ notice: RailNotice; refusal: string | null }> {
+  try {
+    const notice = await rail.refund(payment, amountPico, key)
+    const hasFailed = notice.fact?.kind === 'refund' && notice.fact.failed
+    return { notice, refusal: hasFailed ? 'the refund failed at the rail' : null }
+  } catch (error) {
+    if (!(error instanceof RefundRefused)) throw error
+    const nothing: PaymentFact = { kind: 'refund', refundId: key, amountPico: picoUsd(0n), failed: true }
+    return { notice: ownNotice(payment, `refused:${key}`, nothing), refusal: error.message }
   }
 }
 

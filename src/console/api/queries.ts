@@ -1,5 +1,4 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
-import type { PricingFeed } from '../../catalog/pricing-feed.ts'
 import type {
   BillingView,
   CallDetail,
@@ -15,6 +14,7 @@ import type {
   VisitorView,
   WebhookList,
 } from '../../core/console-api.ts'
+import type { PricingFeed } from '../../core/pricing-feed-view.ts'
 import { queryString, RequestFailure, requestJson } from './request.ts'
 
 /** Everything the pages read, one definition each; the first part of a key is what a change makes stale. */

@@ -7,6 +7,7 @@ import { useLiveAccount } from '../api/use-live-account.ts'
 import { Brand } from '../components/brand.tsx'
 import { DialogBox } from '../components/dialog-box.tsx'
 import { Toasts } from '../components/toasts.tsx'
+import { VerificationBanner } from '../components/verification-banner.tsx'
 import { AccountNavigation } from './account-navigation.tsx'
 
 /** The frame of an account's pages. Its figures are live while it is open. */
@@ -31,6 +32,7 @@ export function AccountLayout() {
         </header>
         <main id="main" className="account-main" tabIndex={-1}>
           <div className="account-page">
+            <VerificationBanner />
             <Outlet />
           </div>
         </main>

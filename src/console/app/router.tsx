@@ -40,6 +40,12 @@ const docsRoute = createRoute({
   component: lazyRouteComponent(() => import('../pages/docs-page.tsx'), 'DocsPage'),
 })
 
+const verifyRoute = createRoute({
+  getParentRoute: () => siteRoute,
+  path: '/verify',
+  component: lazyRouteComponent(() => import('../pages/verify-page.tsx'), 'VerifyPage'),
+})
+
 /** Pages for who is not signed in; whoever is goes on to where they wanted to be. */
 const guestRoute = createRoute({
   getParentRoute: () => siteRoute,
@@ -163,6 +169,7 @@ const routeTree = rootRoute.addChildren([
     landingRoute,
     catalogRoute.addChildren([modelsRoute, modelRoute]),
     docsRoute,
+    verifyRoute,
     guestRoute.addChildren([signInRoute, signUpRoute]),
   ]),
   accountRoute.addChildren([

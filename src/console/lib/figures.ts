@@ -25,3 +25,10 @@ export const formatDiscount = (fraction: string): string =>
 /** One and many: `1 call`, `2,000 calls`. */
 export const plural = (count: number, one: string, many = `${one}s`): string =>
   `${formatCount(count)} ${count === 1 ? one : many}`
+
+/** Rate limits as one short text; null stands for the default. */
+export function rateLimitsText(requestsPerMinute: number | null, concurrentCalls: number | null): string {
+  if (requestsPerMinute === null && concurrentCalls === null) return 'the default'
+  const text = (count: number | null) => (count === null ? 'default' : formatCount(count))
+  return `${text(requestsPerMinute)}/min, ${text(concurrentCalls)} at once`
+}

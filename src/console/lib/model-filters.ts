@@ -1,4 +1,4 @@
-import type { PricingFeedEntry } from '../../catalog/pricing-feed.ts'
+import type { PricingFeedEntry } from '../../core/pricing-feed-view.ts'
 import { rateNumber } from './amounts.ts'
 
 export const MODEL_ORDERS = ['name', 'price', 'dearest', 'context', 'newest'] as const

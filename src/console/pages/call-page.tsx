@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
-import type { CallDetail } from '../../core/console-api.ts'
+import type { CallDetail, OwnKeyFailureView } from '../../core/console-api.ts'
 import { callQuery, keysQuery } from '../api/queries.ts'
 import { CallStatus } from '../components/call-table.tsx'
 import { Identifier } from '../components/identifier.tsx'
@@ -60,11 +60,30 @@ function CallView({ call }: { call: CallDetail }) {
               <dt>Finish reason</dt>
               <dd>{call.finish_reason ?? '–'}</dd>
               <dt>Streamed</dt>
-              <dd>{call.stream ? 'yes' : 'no'}</dd>
+              <dd>
+                {call.stream ? 'yes' : 'no'}
+                {call.rescued && '; it broke off, and was continued without a seam'}
+              </dd>
               <dt>Key</dt>
               <dd>{key ? key.name : <code>{call.key_id}</code>}</dd>
               <dt>Own provider key</dt>
               <dd>{call.byok ? 'yes: the provider bills you, this is our fee' : 'no'}</dd>
+              {call.provider_key_failures.length > 0 && (
+                <>
+                  <dt>Own keys that failed</dt>
+                  <dd>
+                    <span className="stack-small">
+                      {call.provider_key_failures.map((failure, index) => (
+                        // biome-ignore lint/suspicious/noArrayIndexKey: attempts of a settled call never change.
+                        <span key={index}>
+                          {failure.provider_key_id && <code>{failure.provider_key_id} </code>}
+                          {OWN_KEY_FAILURES[failure.reason]}
+                        </span>
+                      ))}
+                    </span>
+                  </dd>
+                </>
+              )}
               <dt>Request id</dt>
               <dd>
                 <code>{call.request_id}</code>
@@ -80,6 +99,28 @@ function CallView({ call }: { call: CallDetail }) {
                 {formatCount(call.prompt_tokens)}
                 {call.rates && <span className="muted"> × ${call.rates.prompt} per million</span>}
               </dd>
+              {call.audio_tokens > 0 && (
+                <>
+                  <dt>Of them audio</dt>
+                  <dd className="number">
+                    {formatCount(call.audio_tokens)}
+                    {call.rates?.prompt_audio && (
+                      <span className="muted"> × ${call.rates.prompt_audio} per million</span>
+                    )}
+                  </dd>
+                </>
+              )}
+              {call.image_tokens > 0 && (
+                <>
+                  <dt>Of them images</dt>
+                  <dd className="number">
+                    {formatCount(call.image_tokens)}
+                    {call.rates?.prompt_image && (
+                      <span className="muted"> × ${call.rates.prompt_image} per million</span>
+                    )}
+                  </dd>
+                </>
+              )}
               <dt>Tokens out</dt>
               <dd className="number">
                 {formatCount(call.completion_tokens)}
@@ -107,8 +148,20 @@ function CallView({ call }: { call: CallDetail }) {
   )
 }
 
+const OWN_KEY_FAILURES: Record<OwnKeyFailureView['reason'], string> = {
+  unauthorized: 'was refused: the provider does not accept it',
+  payment_required: 'was refused: the provider asks for payment',
+  forbidden: 'was refused: the provider does not permit it to do this',
+  model_not_found: 'was refused: the provider does not offer this model to it',
+  not_in_use: 'was deleted or switched off',
+  rate_limited: 'is rate limited',
+  unavailable: 'could not be looked up',
+  provider_failed: 'was not to blame: the provider failed',
+}
+
 const SOURCES: Record<CallDetail['usage_source'], string> = {
   upstream: 'the provider',
-  counted: 'us, from the text delivered',
+  counted: 'us, from what was produced',
+  estimated: 'us, partly by how long the model reasoned out of sight',
   none: 'nobody: nothing was delivered',
 }

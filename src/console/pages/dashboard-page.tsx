@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router'
 import { Check, MessageSquareText } from 'lucide-react'
 import { type ReactNode, useMemo } from 'react'
 import type { SessionView } from '../../core/console-api.ts'
+import type { FreeCreditState } from '../../core/free-credit-state.ts'
 import { callsQuery, keysQuery, sessionQuery, usageQuery } from '../api/queries.ts'
 import { CallTable } from '../components/call-table.tsx'
 import { EmptyState } from '../components/empty-state.tsx'
@@ -14,6 +15,7 @@ import { QueryView } from '../components/query-view.tsx'
 import { SpendByDay } from '../components/spend-by-day.tsx'
 import { lastDays } from '../lib/dates.ts'
 import { formatCount } from '../lib/figures.ts'
+import { whyNoFreeCredit } from '../lib/free-credit.ts'
 
 const DAYS = 30
 const CALLS_SHOWN = 8
@@ -44,7 +46,7 @@ export function DashboardPage() {
       <Balance session={session} cost={usage.data?.total.cost_usd} calls={usage.data?.total.calls} />
       {session.account.state === 'exhausted' && (
         <Note tone="warn">
-          <strong>The balance is used up.</strong> Calls are refused until you{' '}
+          <WhyEmpty freeCredit={session.account.free_credit} /> Calls are refused until you{' '}
           <Link to="/billing">top up</Link>.
         </Note>
       )}
@@ -76,6 +78,19 @@ export function DashboardPage() {
           }
         </QueryView>
       </Panel>
+    </>
+  )
+}
+
+/** Why there is nothing to spend: it was spent, or there was no free credit to begin with. */
+function WhyEmpty({ freeCredit }: { freeCredit: FreeCreditState | null }) {
+  if (freeCredit === 'unverified')
+    return <strong>The balance is empty until your address is verified.</strong>
+  const why = whyNoFreeCredit(freeCredit)
+  if (why === null) return <strong>The balance is used up.</strong>
+  return (
+    <>
+      <strong>This account has no free credit:</strong> {why}
     </>
   )
 }

@@ -67,8 +67,8 @@ export function DocsPage() {
       <Panel title="1. A key and a call">
         <div className="panel-body">
           <p>
-            <Link to="/sign-up">Create an account</Link>; it starts with free credit. Then{' '}
-            <Link to="/keys">create a key</Link> and keep it on a server.
+            <Link to="/sign-up">Create an account</Link>. Then <Link to="/keys">create a key</Link> and keep
+            it on a server.
           </p>
           <Snippets apiKey="sk-sy-…" />
         </div>

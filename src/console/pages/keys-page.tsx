@@ -7,6 +7,7 @@ import { EmptyState } from '../components/empty-state.tsx'
 import { PageHead } from '../components/page-head.tsx'
 import { Panel } from '../components/panel.tsx'
 import { QueryView } from '../components/query-view.tsx'
+import { rateLimitsText } from '../lib/figures.ts'
 import { KeyTable } from './keys/key-table.tsx'
 import { NewKeyDialog } from './keys/new-key-dialog.tsx'
 import { NewSecretDialog } from './keys/new-secret-dialog.tsx'
@@ -68,12 +69,20 @@ function Keys({ list, onRevoke }: { list: KeyList; onRevoke: (key: KeyView) => v
     <>
       {active.length > 0 && (
         <Panel title="Active keys">
-          <KeyTable keys={active} defaults={list.defaults} onRevoke={onRevoke} />
+          <KeyTable keys={active} onRevoke={onRevoke} />
+          <p className="panel-body small muted">
+            All keys of the account together:{' '}
+            {rateLimitsText(
+              list.defaults.account_requests_per_minute,
+              list.defaults.account_concurrent_calls,
+            )}
+            .
+          </p>
         </Panel>
       )}
       {ended.length > 0 && (
         <Panel title="Revoked and expired keys">
-          <KeyTable keys={ended} defaults={list.defaults} onRevoke={null} />
+          <KeyTable keys={ended} onRevoke={null} />
         </Panel>
       )}
     </>

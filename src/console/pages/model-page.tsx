@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
-import type { PricingFeedEntry } from '../../catalog/pricing-feed.ts'
+import type { PricingFeedEntry } from '../../core/pricing-feed-view.ts'
 import { pricingQuery } from '../api/queries.ts'
 import { Identifier } from '../components/identifier.tsx'
 import { Note } from '../components/note.tsx'
@@ -52,6 +52,20 @@ function ModelView({ model }: { model: PricingFeedEntry }) {
       )}
       <dl className="figures">
         <Rate label="Input, per million tokens" rate={model.prompt} list={model.list_prompt} />
+        {model.prompt_audio !== undefined && (
+          <Rate
+            label="Audio input, per million tokens"
+            rate={model.prompt_audio}
+            list={model.list_prompt_audio ?? model.list_prompt}
+          />
+        )}
+        {model.prompt_image !== undefined && (
+          <Rate
+            label="Image input, per million tokens"
+            rate={model.prompt_image}
+            list={model.list_prompt_image ?? model.list_prompt}
+          />
+        )}
         <Rate label="Output, per million tokens" rate={model.completion} list={model.list_completion} />
         <div className="figure">
           <dt>Context window</dt>

@@ -37,8 +37,8 @@ export function SignInPage() {
           New here?{' '}
           <Link to="/sign-up" search={next ? { next } : {}}>
             Create an account
-          </Link>{' '}
-          and start with free credit.
+          </Link>
+          .
         </p>
       </div>
       <Form error={signIn.error} fields={['email', 'password']} onSubmit={submit}>

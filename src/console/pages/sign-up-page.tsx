@@ -10,7 +10,7 @@ import { TextField } from '../components/text-field.tsx'
 import { usePageTitle } from '../components/use-page-title.ts'
 import { emailProblem, newPasswordProblem } from '../lib/credentials.ts'
 
-/** Makes an account, signed in at once, with its free credit. */
+/** Makes an account, signed in at once. */
 export function SignUpPage() {
   const heading = usePageTitle('Sign up')
   const { next } = useSearch({ from: '/site/guest' })
@@ -39,7 +39,7 @@ export function SignUpPage() {
           Create an account
         </h1>
         <p className="muted">
-          It starts with free credit and needs no card. Have one already?{' '}
+          It needs no card. Most new accounts get free credit; it is limited. Have one already?{' '}
           <Link to="/sign-in" search={next ? { next } : {}}>
             Sign in
           </Link>

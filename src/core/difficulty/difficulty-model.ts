@@ -5,9 +5,13 @@ import { slotOf } from './word-hash.ts'
 
 /** The weights as shipped: `difficulty-weights.json`, written by `npm run router:train`. */
 export interface WeightsDocument {
-  /** Date of the training, and what was trained on. */
-  trained: string
+  /** What was trained on. */
   data: string
+  /**
+   * Mixed traffic: the quantiles, 0% to 100% in steps of 1%, of the scores of equal parts of every family of the
+   * data, each scored by weights that were trained without that family. The default bounds of the tiers go by it.
+   */
+  mixedScores: number[]
   /** By feature: mean and scale over the training data, then the weights of its inputs, in the order of INPUTS_OF. */
   features: Record<string, number[]>
   /** Signed bytes, base64: the weight of each slot of 2^bits words, in units of `unit`. */

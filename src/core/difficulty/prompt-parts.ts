@@ -1,3 +1,5 @@
+import { withoutPassages } from './cut-passages.ts'
+
 /** Characters of one text that are read: its beginning and its end, whatever its length. */
 const HEAD_CHARS = 8_000
 const TAIL_CHARS = 4_000
@@ -13,11 +15,12 @@ export interface PromptParts {
 }
 
 /**
- * A prompt in the parts that count. At most 12,000 characters are looked at, and a sentence or line that
- * comes again counts once, so that neither length nor repetition costs time or feigns difficulty.
+ * A prompt in the parts that count. At most 12,000 characters are looked at, passages that the question is about are
+ * cut, and a sentence or line that comes again counts once, so that neither length nor repetition costs time or
+ * feigns difficulty.
  */
 export function promptParts(prompt: string): PromptParts {
-  const { question, options } = splitOptions(clipped(prompt))
+  const { question, options } = splitOptions(withoutPassages(clipped(prompt)))
   return { question: withoutRepeats(question), options }
 }
 
@@ -30,7 +33,8 @@ export function clipped(text: string, headChars = HEAD_CHARS, tailChars = TAIL_C
 const FIRST_OPTION = /(?:^|\n)[ \t]*\(?A[.):]/
 const SECOND_OPTION = /\n[ \t]*\(?B[.):]/
 
-function splitOptions(text: string): PromptParts {
+/** A text before its lettered options, and from the first of them on. */
+export function splitOptions(text: string): PromptParts {
   const first = FIRST_OPTION.exec(text)
   if (!first) return { question: text, options: '' }
   const rest = text.slice(first.index)

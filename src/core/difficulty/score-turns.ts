@@ -79,5 +79,5 @@ export function lastQuestion(messages: readonly ChatMessage[]): string {
 /** A message's text. */
 function textOf({ content }: ChatMessage): string {
   if (typeof content === 'string') return content
-  return content.flatMap(({ text }) => (typeof text === 'string' ? [text] : [])).join('\n')
+  return content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n')
 }

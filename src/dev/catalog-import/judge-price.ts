@@ -18,12 +18,29 @@ export function judgePrice(
   // One that forgets to say what long prompts cost is no witness against one that says it.
   const long = prices.map((price) => price.long).filter((each) => each !== null)
   return {
-    ...agreed,
+    prompt: agreed.prompt,
+    completion: agreed.completion,
+    ...mediaPrices(prices, agreed.prompt, isMaker),
     long:
       agreed.long ??
       long.find((each) => each.prompt >= agreed.prompt && each.completion >= agreed.completion) ??
       null,
   }
+}
+
+/** As with prices: the newest that says one at a maker, the dearest at a host; none where it is the prompt's own. */
+function mediaPrices(
+  prices: readonly ListedPrice[],
+  prompt: number,
+  isMaker: boolean,
+): Pick<ListedPrice, 'promptAudio' | 'promptImage'> {
+  const kinds = ['promptAudio', 'promptImage'] as const
+  const judged = kinds.flatMap((kind) => {
+    const said = prices.flatMap((price) => price[kind] ?? [])
+    const price = isMaker ? said[0] : said.toSorted((a, b) => b - a)[0]
+    return price === undefined || price === prompt ? [] : [[kind, price] as const]
+  })
+  return Object.fromEntries(judged)
 }
 
 const dearest = (prices: readonly ListedPrice[]): ListedPrice => ({

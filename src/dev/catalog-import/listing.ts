@@ -8,6 +8,9 @@ export type DataSource = (typeof DATA_SOURCES)[number]
 export interface ListedPrice {
   prompt: number
   completion: number
+  /** Of audio and images in the prompt; absent: not said, or as the rest of it. */
+  promptAudio?: number
+  promptImage?: number
   /** What prompts longer than this many tokens cost, where that is more. */
   long: { aboveTokens: number; prompt: number; completion: number } | null
 }

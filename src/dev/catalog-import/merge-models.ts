@@ -78,7 +78,9 @@ function toModel(
 function toOffer(offer: ImportedOffer, list: ListedPrice, modelWindow: number): DocumentOffer {
   const window = firstOf(offer, 'contextLength')
   const maxOutput = firstOf(offer, 'maxOutputTokens')
-  const differs = offer.price.prompt !== list.prompt || offer.price.completion !== list.completion
+  const { price } = offer
+  const kinds = ['prompt', 'completion', 'promptAudio', 'promptImage'] as const
+  const differs = kinds.some((kind) => price[kind] !== undefined && price[kind] !== list[kind])
   const { long } = offer.price
   return {
     provider: offer.provider.provider.id,
@@ -165,9 +167,16 @@ function displayName(all: readonly ImportedOffer[], fallback: string): string {
   return (name ?? fallback).replace(/^[^:]{1,40}: /, '').replace(/ \(latest\)$/, '')
 }
 
-const prices = ({ prompt, completion }: { prompt: number; completion: number }): DocumentPrices => ({
+const prices = ({
+  prompt,
+  completion,
+  promptAudio: audio,
+  promptImage: image,
+}: Omit<ListedPrice, 'long'>): DocumentPrices => ({
   prompt: decimal(prompt),
   completion: decimal(completion),
+  ...(audio !== undefined && { prompt_audio: decimal(audio) }),
+  ...(image !== undefined && { prompt_image: decimal(image) }),
 })
 
 /** The decimal text of a price. Throws RangeError where six decimals cannot hold it exactly. */

@@ -15,7 +15,7 @@ type Row = [id: string, name: string, baseUrl: string, apiKeyEnv: string]
 
 interface RowOptions
   extends Partial<Omit<ImportedProvider, 'provider'>>,
-    Pick<DocumentProvider, 'wire' | 'limit_parameter' | 'quirks'> {}
+    Pick<DocumentProvider, 'wire' | 'limit_parameter' | 'quirks' | 'zdr' | 'data_collection'> {}
 
 function provider([id, name, baseUrl, apiKeyEnv]: Row, options: RowOptions = {}): ImportedProvider {
   const { piAi = id, genaiPrices = id, maker = null, ...fields } = options
@@ -125,12 +125,17 @@ const HOSTS: readonly ImportedProvider[] = [
   provider(['github', 'GitHub Models', 'https://models.github.ai/inference', 'GITHUB_MODELS_TOKEN'], {
     quirks: { headers: { 'x-github-api-version': '2022-11-28' } },
   }),
-  provider([
-    'ovhcloud',
-    'OVHcloud',
-    'https://oai.endpoints.kepler.ai.cloud.ovh.net/v1',
-    'OVH_AI_ENDPOINTS_ACCESS_TOKEN',
-  ]),
+  provider(
+    [
+      'ovhcloud',
+      'OVHcloud',
+      'https://oai.endpoints.kepler.ai.cloud.ovh.net/v1',
+      'OVH_AI_ENDPOINTS_ACCESS_TOKEN',
+    ],
+    // "Data is not stored or shared during or after model use", of the whole service: "AI Endpoints - Features,
+    // Capabilities and Limitations", github.com/ovh/docs endpoints_guide_02_capabilities, read 2026-11-22.
+    { zdr: true, data_collection: 'deny' },
+  ),
   provider(['scaleway', 'Scaleway', 'https://api.scaleway.ai/v1', 'SCALEWAY_API_KEY']),
   provider(['parasail', 'Parasail', 'https://api.parasail.io/v1', 'PARASAIL_API_KEY']),
   provider(['inference', 'Inference.net', 'https://api.inference.net/v1', 'INFERENCE_API_KEY']),
@@ -146,8 +151,8 @@ const HOSTS: readonly ImportedProvider[] = [
 
 /**
  * The best-known providers that take a plain key at a fixed address; each is in use as soon as its key is in
- * the environment. Makers come before those that run others' models. No source tells with certainty how they
- * treat data, so none is marked as keeping none: operators who have such an agreement say so in their own
- * catalog file. docs/providers.md says where each quirk is known from.
+ * the environment. Makers come before those that run others' models. `zdr` stands where a provider's published
+ * terms say so of all calls, without an opt-in or an agreement; docs/catalog.md has the sources. Operators who have
+ * an agreement say so in their own catalog file. docs/providers.md says where each quirk is known from.
  */
 export const IMPORTED_PROVIDERS: readonly ImportedProvider[] = [...MAKERS, ...HOSTS]

@@ -97,12 +97,19 @@ function toPrice(price: ModelPrice): ListedPrice | null {
   if (prompt === undefined || completion === undefined) return null
   const tiers = (value: typeof input) => (typeof value === 'object' ? value.tiers : [])
   const start = Math.min(...[...tiers(input), ...tiers(output)].map((tier) => tier.start))
-  if (!Number.isFinite(start)) return { prompt, completion, long: null }
+  const audio = base(price.input_audio_mtok)
+  const image = base(price.input_image_mtok)
+  const plain = {
+    prompt,
+    completion,
+    ...(audio !== undefined && { promptAudio: audio }),
+    ...(image !== undefined && { promptImage: image }),
+  }
+  if (!Number.isFinite(start)) return { ...plain, long: null }
   const above = (value: typeof input, fallback: number) =>
     tiers(value).find((tier) => tier.start === start)?.price ?? fallback
   return {
-    prompt,
-    completion,
+    ...plain,
     long: { aboveTokens: start, prompt: above(input, prompt), completion: above(output, completion) },
   }
 }

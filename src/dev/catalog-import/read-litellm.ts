@@ -106,11 +106,18 @@ function priceOf(model: LitellmModel): ListedPrice {
   }
   const prompt = perMillion('input_cost_per_token')
   const completion = perMillion('output_cost_per_token')
-  if (first === undefined) return { prompt, completion, long: null }
-  const longCompletion = perMillion(`output_cost_per_token_above_${first}k_tokens`)
-  return {
+  const audio = perMillion('input_cost_per_audio_token')
+  const image = perMillion('input_cost_per_image_token')
+  const plain = {
     prompt,
     completion,
+    ...(audio > 0 && { promptAudio: audio }),
+    ...(image > 0 && { promptImage: image }),
+  }
+  if (first === undefined) return { ...plain, long: null }
+  const longCompletion = perMillion(`output_cost_per_token_above_${first}k_tokens`)
+  return {
+    ...plain,
     long: {
       aboveTokens: first * 1_000,
       prompt: perMillion(`input_cost_per_token_above_${first}k_tokens`),

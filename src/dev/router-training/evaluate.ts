@@ -1,7 +1,8 @@
-import { decodeModel, scoreFeatures } from '../../core/difficulty/difficulty-model.ts'
-import { promptParts } from '../../core/difficulty/prompt-parts.ts'
+import { withoutPassages } from '../../core/difficulty/cut-passages.ts'
+import { splitOptions } from '../../core/difficulty/prompt-parts.ts'
 import { groupBy } from './group-by.ts'
 import type { Example } from './heads.ts'
+import { equalParts, evenlyDrawn, heldOutScores, type ScoredRow } from './held-out-scores.ts'
 import {
   apgr,
   callPerformanceThreshold,
@@ -9,8 +10,9 @@ import {
   type ScoredGain,
   withInterval,
 } from './router-measures.ts'
+import { type SpendByTier, spendByTier } from './spend-by-tier.ts'
 import { type Protocol, type Split, splitsOf } from './splits.ts'
-import { trainModel, withoutBrokenSubjects } from './train-model.ts'
+import { withoutBrokenSubjects } from './train-model.ts'
 
 /** What is reached on one data set when it is scored by weights that were trained without it. */
 export interface DatasetResult {
@@ -26,6 +28,8 @@ export interface DatasetResult {
   questionLength: number
   /** Cost of four fifths of the gap, where sending every call to the strong tier costs 1. */
   costAt80: { router: number; promptLength: number; random: number }
+  /** At the default bounds. */
+  byTier: SpendByTier
 }
 
 export type Evaluation = Record<Protocol, DatasetResult[]>
@@ -47,25 +51,12 @@ export function evaluate(examples: readonly Example[], resamples?: number): Eval
   }
 }
 
-/** A row with the score that weights trained without it gave it. */
-interface ScoredRow extends Example {
-  score: number
-}
-
 function evaluateProtocol(
   examples: readonly Example[],
   splits: readonly Split[],
   resamples?: number,
 ): DatasetResult[] {
-  const scored: ScoredRow[] = []
-  for (const { train, test } of splits) {
-    const training = train.map((index) => examples[index]!)
-    const model = decodeModel(trainModel(training, { trained: '', data: '' }))
-    for (const index of test) {
-      const example = examples[index]!
-      scored.push({ ...example, score: scoreFeatures(example.features, model) })
-    }
-  }
+  const scored = heldOutScores(examples, splits)
   const parts = groupBy(scored, ({ row }) => row.dataset)
   for (const [dataset, rows] of [...parts]) {
     const graded = withoutBrokenSubjects(rows)
@@ -73,20 +64,20 @@ function evaluateProtocol(
   }
   const mixed = equalParts(scored)
   if (mixed.length > 0) parts.set('equal parts of every family', mixed)
+  if (mixed.length > 0) parts.set('the same and prompts about a passage', withPassages(scored))
   return [...parts].flatMap(([name, rows]) =>
     rows.length < LEAST_ROWS ? [] : [datasetResult(name, rows, resamples)],
   )
 }
 
-/** As many rows of every family as the smallest has, evenly drawn; none where there are fewer than three families. */
-function equalParts(scored: readonly ScoredRow[]): ScoredRow[] {
-  const families = [...groupBy(scored, ({ row }) => row.family).values()]
-  if (families.length < 3) return []
-  const size = Math.min(...families.map((rows) => rows.length))
-  return families.flatMap((rows) => {
-    const inOrder = rows.toSorted((a, b) => (a.row.id < b.row.id ? -1 : 1))
-    return Array.from({ length: size }, (_, index) => inOrder[Math.floor((index * rows.length) / size)]!)
-  })
+/** Equal parts of every family, and as a family of their own the prompts that a passage is cut from; none without such. */
+function withPassages(scored: readonly ScoredRow[]): ScoredRow[] {
+  const [about, others] = [true, false].map((isAbout) =>
+    scored.filter(({ row }) => (withoutPassages(row.prompt) !== row.prompt) === isAbout),
+  ) as [ScoredRow[], ScoredRow[]]
+  const families = groupBy(others, ({ row }) => row.family).size
+  const mixed = equalParts(others)
+  return about.length === 0 ? [] : [...mixed, ...evenlyDrawn(about, mixed.length / families)]
 }
 
 function datasetResult(dataset: string, rows: readonly ScoredRow[], resamples?: number): DatasetResult {
@@ -94,7 +85,7 @@ function datasetResult(dataset: string, rows: readonly ScoredRow[], resamples?: 
     rows.map((scored) => ({ score: scoreOf(scored), gain: scored.row.strong - scored.row.weak }))
   const router = by(({ score }) => score)
   const promptLength = by(({ row }) => row.prompt.length)
-  const questionLength = by(({ row }) => promptParts(row.prompt).question.length)
+  const questionLength = by(({ row }) => splitOptions(row.prompt).question.length)
   const cpt = (share: number) => (scored: readonly ScoredGain[]) => callPerformanceThreshold(scored, share)
   return {
     dataset,
@@ -109,6 +100,7 @@ function datasetResult(dataset: string, rows: readonly ScoredRow[], resamples?: 
       promptLength: costOfShare(callPerformanceThreshold(promptLength, 0.8)),
       random: costOfShare(0.8),
     },
+    byTier: spendByTier(rows.map(({ row, score }) => ({ prompt: row.prompt, score }))),
   }
 }
 

@@ -1,3 +1,4 @@
+import { TIERS } from '../../core/auto-tiers.ts'
 import type { DatasetResult, Evaluation } from './evaluate.ts'
 import type { Interval } from './router-measures.ts'
 import type { Protocol } from './splits.ts'
@@ -33,6 +34,9 @@ const HEADER = [
   'random',
   'published',
   'cost of 80%: router / length / random',
+  'light / standard / strong / frontier',
+  'frontier of spend',
+  'USD per 1,000 calls',
 ]
 
 function section(protocol: Protocol, results: readonly DatasetResult[]): string {
@@ -47,6 +51,9 @@ function section(protocol: Protocol, results: readonly DatasetResult[]): string 
     '.500',
     PUBLISHED[result.dataset] ?? '',
     [result.costAt80.router, result.costAt80.promptLength, result.costAt80.random].map(figure).join(' / '),
+    TIERS.map((tier) => percent(result.byTier.shares[tier])).join(' / '),
+    percent(result.byTier.frontierSpend),
+    (1000 * result.byTier.usdPerCall).toFixed(2),
   ])
   const lines = [HEADER, HEADER.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`)
   return [`**${sentence(protocol)}**: ${MEANING[protocol]}.`, '', ...lines].join('\n')
@@ -55,6 +62,8 @@ function section(protocol: Protocol, results: readonly DatasetResult[]): string 
 const sentence = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1)
 
 const figure = (value: number): string => value.toFixed(3).replace(/^0/, '')
+
+const percent = (share: number): string => `${(100 * share).toFixed(1)}%`
 
 const interval = ({ value, low, high }: Interval): string =>
   `${figure(value)} (${figure(low)}–${figure(high)})`

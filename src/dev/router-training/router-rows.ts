@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { gunzipSync } from 'node:zlib'
-import { promptParts } from '../../core/difficulty/prompt-parts.ts'
+import { clipped, splitOptions } from '../../core/difficulty/prompt-parts.ts'
 
 /** One prompt with how well a weak and a strong tier of models answered it. */
 export interface RouterRow {
@@ -45,7 +45,7 @@ function toRow(value: Record<string, unknown>, line: number): RouterRow {
     prompt: question,
     weak,
     strong,
-    key: promptParts(question).question.toLowerCase().replace(/\W+/g, ' ').trim(),
+    key: splitOptions(clipped(question)).question.toLowerCase().replace(/\W+/g, ' ').trim(),
     field: fieldOf(subject, family),
   }
 }

@@ -80,7 +80,7 @@ const RARITY = encodeRarity(rarityTable())
 /** Trains the weights on examples. Deterministic. */
 export function trainModel(
   examples: readonly Example[],
-  about: { trained: string; data: string },
+  about: Pick<WeightsDocument, 'data' | 'mixedScores'> = { data: '', mixedScores: [] },
   mix: HeadMix = HEAD_MIX,
 ): WeightsDocument {
   const used = withoutBrokenSubjects(examples)

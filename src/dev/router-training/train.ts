@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { WeightsDocument } from '../../core/difficulty/difficulty-model.ts'
 import { groupBy } from './group-by.ts'
+import { mixedScores } from './held-out-scores.ts'
 import { readExamples } from './read-examples.ts'
 import { trainModel } from './train-model.ts'
 
@@ -11,7 +12,7 @@ const USAGE = 'Usage: npm run router:train -- ROWS.jsonl[.gz] [--out WEIGHTS.jso
 const SHIPPED = join(import.meta.dirname, '../../core/difficulty/difficulty-weights.json')
 const SHOWN_DIGITS = 16
 
-/** `npm run router:train -- ROWS`: writes the weights that `auto` scores prompts with. The same rows give the same weights. */
+/** `npm run router:train -- ROWS`: writes the weights that `auto` scores prompts with. The same rows give the same file. */
 function main(args: string[]): void {
   const { positionals, values } = parseArgs({
     args,
@@ -25,8 +26,8 @@ function main(args: string[]): void {
   const sets = groupBy(examples, ({ row }) => row.dataset)
   const digest = createHash('sha256').update(readFileSync(rows)).digest('hex').slice(0, SHOWN_DIGITS)
   const weights = trainModel(examples, {
-    trained: new Date().toISOString().slice(0, 10),
     data: `${[...sets].map(([name, rows]) => `${name} ${rows.length}`).join(', ')}; sha256 ${digest}`,
+    mixedScores: mixedScores(examples),
   })
   const out = values.out ?? SHIPPED
   writeFileSync(out, withLineBreaks(weights))

@@ -71,8 +71,8 @@ export function composeAnswer(request: SimulatedRequest, behaviour: Behaviour, p
 function answerPieces(request: SimulatedRequest, behaviour: Behaviour, provider: string): string[] {
   if (behaviour.style === 'empty') return []
   if (behaviour.refuses) return pieces('I cannot help with that.')
-  if (request.responseFormat) return pieces(jsonAnswer(request, behaviour))
   if (behaviour.style === 'echo') return pieces(request.prompt)
+  if (request.responseFormat) return pieces(jsonAnswer(request, behaviour))
   const seed = behaviour.differentText ? hash(`${provider}:${request.prompt}`) : hash(request.prompt)
   const lead = behaviour.differentText ? `From the ${provider} line. ` : ''
   const text = lead + prose(request.prompt, behaviour.words, seed, request.images)

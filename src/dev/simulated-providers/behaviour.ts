@@ -39,6 +39,9 @@ export interface Behaviour {
   brokenJson: boolean
   refuses: boolean
   continuesPrefill: boolean
+  refusesPrefill: boolean
+  /** Refuses anything but user and assistant taking turns after one system message. */
+  needsTurns: boolean
   finishReason: string | null
 
   /** Before the headers. */
@@ -72,6 +75,8 @@ const PLAIN: Behaviour = {
   brokenJson: false,
   refuses: false,
   continuesPrefill: false,
+  refusesPrefill: false,
+  needsTurns: false,
   finishReason: null,
   latencyMs: 0,
   firstTokenMs: 0,
@@ -105,6 +110,8 @@ const TRAITS: readonly Row[] = [
   [/^broken-json$/, () => ({ brokenJson: true })],
   [/^refuse$/, () => ({ refuses: true })],
   [/^prefill$/, () => ({ continuesPrefill: true })],
+  [/^no-prefill$/, () => ({ refusesPrefill: true })],
+  [/^turns$/, () => ({ needsTurns: true })],
   [/^finish-([a-z_]+)$/, (reason) => ({ finishReason: reason })],
   [/^latency-(\d{1,6})$/, (ms) => ({ latencyMs: Number(ms) })],
   [/^first-token-(\d{1,6})$/, (ms) => ({ firstTokenMs: Number(ms) })],

@@ -8,8 +8,8 @@ const LISTED_MODELS = [
 ]
 const MAX_BODY_BYTES = 64 * 1024 * 1024
 
-/** Reads a whole JSON body and calls back with it, or with null when it is not JSON. */
-export function readJsonBody(request: IncomingMessage, done: (body: unknown) => void): void {
+/** Reads a whole JSON body and calls back with it, or with null when it is not JSON, and with its text. */
+export function readJsonBody(request: IncomingMessage, done: (body: unknown, text: string) => void): void {
   const parts: Buffer[] = []
   let size = 0
   request.on('data', (part: Buffer) => {
@@ -19,7 +19,7 @@ export function readJsonBody(request: IncomingMessage, done: (body: unknown) => 
   })
   request.on('end', () => {
     const text = (parts.length === 1 ? parts[0]! : Buffer.concat(parts)).toString()
-    done(parseJson(text))
+    done(parseJson(text), text)
   })
 }
 

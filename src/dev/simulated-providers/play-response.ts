@@ -122,7 +122,7 @@ function openLine(response: ServerResponse): Line {
     pause: () =>
       new Promise((resolve) => {
         wake = resolve
-        timer = setTimeout(resolve, dueAt - performance.now())
+        timer = setTimeout(resolve, Math.max(0, dueAt - performance.now()))
       }),
   }
 }

@@ -10,6 +10,8 @@ export interface RecordedRequest {
   model: string | null
   headers: IncomingHttpHeaders
   body: unknown
+  /** The body as it came. */
+  text: string
   receivedAt: number
   state: 'open' | Ending
 }

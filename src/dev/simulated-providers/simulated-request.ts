@@ -4,6 +4,8 @@ export interface SimulatedRequest {
   stream: boolean
   /** The text of the last user message. */
   prompt: string
+  /** Who speaks, message by message, as on the chat-completions wire. */
+  roles: string[]
   /** The text of a trailing assistant message, which models with `prefill` continue. */
   prefill: string
   images: number
@@ -16,13 +18,13 @@ export interface SimulatedRequest {
 type Fields = Record<string, unknown>
 
 const TOKENS_PER_MESSAGE = 3
-const TOKENS_PER_IMAGE = 85
+const TOKENS_PER_IMAGE = 12
 const CHARACTERS_PER_TOKEN = 4
 
 /** What the messages of a request say, and how much; roles as on the chat-completions wire. */
 export function promptFigures(
   messages: ReadonlyArray<Fields>,
-): Pick<SimulatedRequest, 'prompt' | 'prefill' | 'images' | 'promptTokens'> {
+): Pick<SimulatedRequest, 'prompt' | 'roles' | 'prefill' | 'images' | 'promptTokens'> {
   const lastUser = messages.findLast((message) => message.role === 'user')
   const last = messages.at(-1)
   let characters = 0
@@ -33,6 +35,7 @@ export function promptFigures(
   }
   return {
     prompt: contentText(lastUser?.content),
+    roles: messages.map(({ role }) => String(role)),
     prefill: last?.role === 'assistant' ? contentText(last.content) : '',
     images,
     promptTokens:

@@ -97,9 +97,9 @@ export async function startSimulatedProviders(
       return
     }
     const { wire, provider, addressed } = target
-    readJsonBody(request, (body) => {
+    readJsonBody(request, (body, text) => {
       const simulated = wire.readRequest(body, addressed, request.headers)
-      const recorded = newRecord(request, target, body)
+      const recorded = newRecord(request, target, body, text)
       log.add(recorded)
       if (!simulated) {
         log.settle(recorded, 'finished')
@@ -143,9 +143,17 @@ export async function startSimulatedProviders(
 function refuse(request: SimulatedRequest, behaviour: Behaviour | null, hasKey: boolean): Refusal | null {
   if (!behaviour) return { status: 404 }
   if (behaviour.needsKey && !hasKey) return { status: 401 }
+  if (behaviour.refusesPrefill && request.roles.at(-1) === 'assistant') return { status: 400 }
+  if (behaviour.needsTurns && !areTurns(request.roles)) return { status: 400 }
   const tokens = request.promptTokens + (request.completionLimit ?? 1)
   const tooLong = behaviour.contextTokens !== undefined && tokens > behaviour.contextTokens
   return tooLong ? { status: 400, code: 'context' } : null
+}
+
+/** User and assistant in turn, the user first, after one system message at most. */
+function areTurns(roles: readonly string[]): boolean {
+  const spoken = roles[0] === 'system' ? roles.slice(1) : roles
+  return spoken.length > 0 && spoken.every((role, at) => role === (at % 2 === 0 ? 'user' : 'assistant'))
 }
 
 type Target = Extract<Route, { kind: 'completions' }>
@@ -154,6 +162,7 @@ function newRecord(
   request: IncomingMessage,
   { provider, addressed }: Target,
   body: unknown,
+  text: string,
 ): RecordedRequest {
   const model = addressed.model ?? (body as { model?: unknown } | null)?.model
   return {
@@ -162,6 +171,7 @@ function newRecord(
     model: typeof model === 'string' ? model : null,
     headers: request.headers,
     body,
+    text,
     receivedAt: Date.now(),
     state: 'open',
   }

@@ -16,7 +16,7 @@ export interface Ports {
  * Throws when a named port is taken.
  */
 export async function choosePorts(
-  host: string,
+  { host, metricsHost }: { host: string; metricsHost: string },
   environment: Record<string, string | undefined>,
 ): Promise<Ports> {
   const releases: Array<() => void> = []
@@ -35,9 +35,9 @@ export async function choosePorts(
     return port
   }
   const api = await choose('PORT', DEFAULT_PORT, host)
-  const metrics = await choose('METRICS_PORT', DEFAULT_METRICS_PORT, host)
-  const dispatch = await claim(metrics + 1, host)
-  const settlement = await claim(dispatch + 1, host)
+  const metrics = await choose('METRICS_PORT', DEFAULT_METRICS_PORT, metricsHost)
+  const dispatch = await claim(metrics + 1, metricsHost)
+  const settlement = await claim(dispatch + 1, metricsHost)
   return {
     api,
     metrics: { api: metrics, dispatch, settlement },

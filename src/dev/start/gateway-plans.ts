@@ -13,7 +13,8 @@ type Environment = Record<string, string | undefined>
 export function simulatedProvidersPlan(root: string, environment: Environment, port: number): ProcessPlan {
   return {
     ...nodePlan(root, 'simulated-providers', ['src/dev/simulated-providers/main.ts'], environment),
-    env: { ...environment, SIMULATED_PROVIDERS_PORT: String(port) },
+    // Nothing else: it serves whoever asks, and has no use for a secret.
+    env: { PATH: environment.PATH, SIMULATED_PROVIDERS_PORT: String(port) },
     probe: (signal) => listens({ host: '127.0.0.1', port }, signal),
   }
 }

@@ -18,12 +18,13 @@ import { idPage, readIdPage } from './id-page.ts'
 import type { OperatorServices } from './operator-services.ts'
 import { readAmount, readReason, readReference } from './read-deed-body.ts'
 import { readFigures } from './read-figures.ts'
+import { RATE_LIMIT_FIELDS, rateLimitDetails, readRateLimits } from './read-rate-limits.ts'
 
 interface Named {
   Params: { id: string }
 }
 
-/** Accounts: looked up, suspended, resumed, credited and adjusted. */
+/** Accounts: looked up, suspended, resumed, limited, credited and adjusted. */
 export const accountRoutes: FastifyPluginAsync<OperatorServices> = async (app, services) => {
   const { accounts, directory, gate, announce, adjust, logger } = services
 
@@ -62,6 +63,19 @@ export const accountRoutes: FastifyPluginAsync<OperatorServices> = async (app, s
       return readFigures(accountDetail(await find(id), services), logger)
     })
   }
+
+  app.post<Named>('/accounts/:id/limits', async (request): Promise<OperatorAccountDetail> => {
+    const { id } = await find(request.params.id)
+    const limits = readRateLimits(readFields(request.body, RATE_LIMIT_FIELDS))
+    const details = rateLimitDetails(limits)
+    await doDeed(request, { action: 'account.limits', target: id, details }, services, () =>
+      readFigures(
+        accounts.setLimits(id, limits).then(() => announce({ accountId: id })),
+        logger,
+      ),
+    )
+    return readFigures(accountDetail(await find(id), services), logger)
+  })
 
   app.post<Named>('/accounts/:id/credit', async (request): Promise<BalanceChanged> => {
     const { id } = await find(request.params.id)

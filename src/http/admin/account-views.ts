@@ -20,6 +20,8 @@ export const accountView = (account: ListedAccount): OperatorAccount => ({
   balance_usd: usd(account.balancePico),
   owed_usd: usd(account.owedPico),
   low_balance_usd: account.lowBalancePico === null ? null : usd(account.lowBalancePico),
+  requests_per_minute: account.requestsPerMinute,
+  concurrent_calls: account.concurrentCalls,
   created_at: account.createdAt.toISOString(),
 })
 
@@ -35,6 +37,8 @@ export const keyView = (key: StoredKey): OperatorKey => ({
   limit_reset: key.limitReset,
   requests_per_minute: key.requestsPerMinute,
   concurrent_calls: key.concurrentCalls,
+  customer_requests_per_minute: key.customerRequestsPerMinute,
+  customer_concurrent_calls: key.customerConcurrentCalls,
   expires_at: key.expiresAt?.toISOString() ?? null,
   created_at: key.createdAt.toISOString(),
   revoked_at: key.revokedAt?.toISOString() ?? null,

@@ -29,9 +29,6 @@ export const adminRoutes: FastifyPluginAsync<{ operator: OperatorServices }> = a
   await app.register(
     async (scope) => {
       scope.addHook('onRequest', scope.requireAdminKey)
-      scope.addHook('onSend', async (_request, reply) => {
-        reply.header('cache-control', 'no-store')
-      })
       for (const routes of ROUTES) await scope.register(routes, operator)
     },
     { prefix: '/admin/api' },

@@ -146,6 +146,13 @@ const rateView = (entry: RateEntry): RateHistoryView => ({
   completion: formatRate(picoUsdPerToken(entry.completion)),
   list_prompt: formatRate(picoUsdPerToken(entry.listPrompt)),
   list_completion: formatRate(picoUsdPerToken(entry.listCompletion)),
+  prompt_audio: mediaRateView(entry.promptAudio),
+  prompt_image: mediaRateView(entry.promptImage),
+  list_prompt_audio: mediaRateView(entry.listPromptAudio),
+  list_prompt_image: mediaRateView(entry.listPromptImage),
   source: entry.source,
   effective_at: entry.effectiveAt.toISOString(),
 })
+
+const mediaRateView = (price: bigint | null): string | null =>
+  price === null ? null : formatRate(picoUsdPerToken(price))

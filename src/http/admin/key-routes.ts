@@ -5,18 +5,18 @@ import type { StoredKey } from '../../accounts/key-store.ts'
 import { allowancePeriod, LIMIT_RESETS } from '../../core/allowance-period.ts'
 import { ApiError } from '../../core/errors.ts'
 import type { OperatorKey } from '../../core/operator-api.ts'
-import { type Fields, readFields, readUsd, readWholeNumber, readWord } from '../console/read-body.ts'
+import { type Fields, readFields, readUsd, readWord } from '../console/read-body.ts'
 import { keyView, usd } from './account-views.ts'
 import { doDeed } from './deed.ts'
 import type { OperatorServices } from './operator-services.ts'
 import { readFigures } from './read-figures.ts'
+import { RATE_LIMIT_FIELDS, rateLimitDetails, readRateLimits } from './read-rate-limits.ts'
 
 interface Named {
   Params: { id: string }
 }
 
-const LIMIT_FIELDS = ['limit_usd', 'limit_reset', 'requests_per_minute', 'concurrent_calls']
-const COUNT_MAX = 1_000_000
+const LIMIT_FIELDS = ['limit_usd', 'limit_reset', ...RATE_LIMIT_FIELDS]
 /** By then every instance has heard of a change of a key. */
 const KNOWN_EVERYWHERE_MS = 1_200
 
@@ -69,21 +69,16 @@ export const keyRoutes: FastifyPluginAsync<OperatorServices> = async (app, servi
 }
 
 function readLimits(fields: Fields): KeyLimits {
-  const limits: KeyLimits = {}
+  if (Object.keys(fields).length === 0)
+    throw new ApiError('invalid_request', `Send at least one of ${LIMIT_FIELDS.join(', ')}.`)
+  const limits: KeyLimits = readRateLimits(fields)
   if ('limit_usd' in fields) limits.limitPico = readUsd(fields, 'limit_usd')
   if ('limit_reset' in fields) limits.limitReset = readWord(fields, 'limit_reset', LIMIT_RESETS, 'none')
-  if ('requests_per_minute' in fields)
-    limits.requestsPerMinute = readWholeNumber(fields, 'requests_per_minute', COUNT_MAX)
-  if ('concurrent_calls' in fields)
-    limits.concurrentCalls = readWholeNumber(fields, 'concurrent_calls', COUNT_MAX)
-  if (Object.keys(limits).length === 0)
-    throw new ApiError('invalid_request', `Send at least one of ${LIMIT_FIELDS.join(', ')}.`)
   return limits
 }
 
-const detailsOf = ({ limitPico, limitReset, requestsPerMinute, concurrentCalls }: KeyLimits) => ({
+const detailsOf = ({ limitPico, limitReset, ...rates }: KeyLimits) => ({
   ...(limitPico !== undefined && { limit_usd: limitPico === null ? null : usd(limitPico) }),
   ...(limitReset !== undefined && { limit_reset: limitReset }),
-  ...(requestsPerMinute !== undefined && { requests_per_minute: requestsPerMinute }),
-  ...(concurrentCalls !== undefined && { concurrent_calls: concurrentCalls }),
+  ...rateLimitDetails(rates),
 })

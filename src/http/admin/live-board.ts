@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { LiveView } from '../../core/operator-api.ts'
+import { whenResponseCloses } from '../when-response-closes.ts'
 
 const EVERY_MS = 1_000
 const LISTENERS_MAX = 50
@@ -27,13 +28,13 @@ export class LiveBoard {
   /** Writes messages to a response whose head is sent, until it closes. */
   add(response: ServerResponse): void {
     this.#listeners.add(response)
-    response.once('close', () => {
+    whenResponseCloses(response, () => {
       this.#listeners.delete(response)
       if (this.#listeners.size > 0) return
       clearTimeout(this.#timer)
       this.#timer = undefined
     })
-    if (this.#timer === undefined) this.#schedule(0)
+    if (this.#listeners.size > 0 && this.#timer === undefined) this.#schedule(0)
   }
 
   /** Ends every listener's stream. */

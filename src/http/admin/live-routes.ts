@@ -9,7 +9,8 @@ export const liveRoutes: FastifyPluginAsync<OperatorServices> = async (app, serv
   const board = new LiveBoard(() => liveView(services))
   app.addHook('preClose', async () => board.close())
 
-  app.get('/live', async (_request, reply) => {
+  // No HEAD: Node would send nothing of its answer before its end.
+  app.get('/live', { exposeHeadRoute: false }, async (_request, reply) => {
     if (!board.hasRoom) {
       throw new ApiError('overloaded', 'Too many watch this instance already. Retry shortly.', {
         retryAfterSeconds: 5,
@@ -19,7 +20,7 @@ export const liveRoutes: FastifyPluginAsync<OperatorServices> = async (app, serv
     reply.raw.writeHead(200, {
       ...(reply.getHeaders() as Record<string, string>),
       'content-type': 'text/event-stream; charset=utf-8',
-      'cache-control': 'no-cache, no-transform',
+      'cache-control': 'no-store, no-transform',
       'x-accel-buffering': 'no',
     })
     reply.raw.flushHeaders()

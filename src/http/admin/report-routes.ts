@@ -61,14 +61,15 @@ export const reportRoutes: FastifyPluginAsync<OperatorServices> = async (app, se
 const RATE_GRAIN = 10_000n
 
 function marginFigures(sums: MarginSums): MarginFigures {
-  const { revenuePico, costPico } = sums
-  const marginPico = revenuePico - costPico
+  const { revenuePico, costPico, brokenPico } = sums
+  const marginPico = revenuePico - costPico - brokenPico
   return {
     calls: Number(sums.calls),
     prompt_tokens: Number(sums.promptTokens),
     completion_tokens: Number(sums.completionTokens),
     revenue_usd: formatUsd(picoUsd(revenuePico)),
     cost_usd: formatUsd(picoUsd(costPico)),
+    broken_cost_usd: formatUsd(picoUsd(brokenPico)),
     margin_usd: formatUsd(picoUsd(marginPico)),
     margin_rate:
       revenuePico === 0n ? null : Number((marginPico * RATE_GRAIN) / revenuePico) / Number(RATE_GRAIN),

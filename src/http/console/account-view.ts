@@ -15,11 +15,12 @@ export const timeOrNull = (at: Date | null): string | null => at?.toISOString() 
 /** An account and its money, as its holder sees them. Throws ApiError where it was suspended just now. */
 export async function sessionView(
   account: Account,
-  services: Pick<ConsoleServices, 'gate' | 'ledger'>,
+  services: Pick<ConsoleServices, 'gate' | 'ledger' | 'freeCredits'>,
 ): Promise<SessionView> {
-  const [balance, freeCreditPico] = await Promise.all([
+  const [balance, freeCreditPico, freeCredit] = await Promise.all([
     balanceView(account, services.gate),
     services.ledger.freeCredit(account.id),
+    services.freeCredits.find(account.id),
   ])
   const { state } = account
   if (state === 'suspended') throw notSignedIn()
@@ -29,6 +30,7 @@ export async function sessionView(
       email: account.email,
       state,
       free_credit_usd: usdOrNull(freeCreditPico),
+      free_credit: freeCredit,
       created_at: account.createdAt.toISOString(),
     },
     balance,

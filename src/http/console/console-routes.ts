@@ -10,6 +10,7 @@ import { playgroundRoute } from './playground-route.ts'
 import { providerKeyRoutes } from './provider-key-routes.ts'
 import { sessionRoutes } from './session-routes.ts'
 import { usageRoutes } from './usage-routes.ts'
+import { verificationRoutes } from './verification-routes.ts'
 import { webhookRoutes } from './webhook-routes.ts'
 
 export type ConsoleDependencies = AppDependencies & {
@@ -35,6 +36,7 @@ export const consoleRoutes: FastifyPluginAsync<AppDependencies> = async (app, de
   const withSlots = { ...deps, consoleSlots: createReportSlots(REPORTS_MAX, REPORTS_PER_ACCOUNT_MAX) }
   const routes = [
     sessionRoutes,
+    verificationRoutes,
     keyRoutes,
     billingRoutes,
     usageRoutes,

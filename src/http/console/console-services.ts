@@ -1,8 +1,11 @@
 import type { AccountStore } from '../../accounts/account-store.ts'
+import type { EmailVerification } from '../../accounts/email-verification.ts'
+import type { FreeCredits } from '../../accounts/free-credit.ts'
 import type { KeyStore } from '../../accounts/key-store.ts'
 import type { SessionStore } from '../../accounts/session-store.ts'
 import type { SignInService } from '../../accounts/sign-in-service.ts'
 import type { SignInThrottle } from '../../accounts/sign-in-throttle.ts'
+import type { WebhookThrottle } from '../../accounts/webhook-throttle.ts'
 import type { ReadDeliveries, RetryDelivery } from '../../billing/delivery-log.ts'
 import type { EndpointStore } from '../../billing/endpoint-store.ts'
 import type { HoldGate } from '../../billing/hold-gate.ts'
@@ -16,6 +19,9 @@ import type { SessionCookies } from '../session-cookie.ts'
 export interface ConsoleServices {
   accounts: AccountStore
   signIn: SignInService
+  freeCredits: Pick<FreeCredits, 'find'>
+  /** Null where mail is not set up. */
+  verification: EmailVerification | null
   sessions: SessionStore
   throttle: Pick<SignInThrottle, 'operator'>
   cookies: SessionCookies
@@ -27,6 +33,7 @@ export interface ConsoleServices {
   endpoints: EndpointStore
   deliveries: ReadDeliveries
   retryDelivery: RetryDelivery
+  webhookThrottle: WebhookThrottle
   /** Tells every instance that a key or account changed. */
   announce: (change: KeyChange) => Promise<void>
   settings: ConsoleSettings

@@ -2,22 +2,30 @@ import { randomBytes } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import type { AccountStore } from '../../accounts/account-store.ts'
 import { createCredentialStore } from '../../accounts/credential-store.ts'
+import { createEmailTokenStore } from '../../accounts/email-token-store.ts'
+import { createEmailVerification } from '../../accounts/email-verification.ts'
+import { createFreeCredits } from '../../accounts/free-credit.ts'
+import { createFreeCreditBudget } from '../../accounts/free-credit-budget.ts'
 import type { KeyCache } from '../../accounts/key-cache.ts'
 import type { KeyStore } from '../../accounts/key-store.ts'
 import { createPasswordHasher } from '../../accounts/password-hash.ts'
 import { createSessionStore } from '../../accounts/session-store.ts'
 import { createSignInService } from '../../accounts/sign-in-service.ts'
 import { createSignInThrottle } from '../../accounts/sign-in-throttle.ts'
+import { createWebhookThrottle } from '../../accounts/webhook-throttle.ts'
 import { createDeliveryLog, createRetryDelivery } from '../../billing/delivery-log.ts'
 import { createEndpointStore, WEBHOOK_SECRET_PURPOSE } from '../../billing/endpoint-store.ts'
 import type { HoldGate } from '../../billing/hold-gate.ts'
 import { createKeyActivityStore } from '../../billing/key-activity-store.ts'
 import { createLedgerListStore } from '../../billing/ledger-list-store.ts'
+import { postLedger } from '../../billing/ledger-store.ts'
 import { createRecentCallStore } from '../../billing/recent-call-store.ts'
 import type { Config } from '../../config.ts'
 import { parseUsd } from '../../core/money.ts'
 import { announceKeyChange } from '../../platform/key-changes.ts'
+import type { Logger } from '../../platform/logger.ts'
 import type { Postgres } from '../../platform/postgres.ts'
+import { enqueueVerificationMail, type MailQueue } from '../../platform/queues.ts'
 import type { Redis } from '../../platform/redis.ts'
 import { createSealer } from '../../platform/sealing.ts'
 import { createSessionCookies } from '../session-cookie.ts'
@@ -33,18 +41,44 @@ export interface ConsoleParts {
   redis: Redis
   accounts: AccountStore
   keyStore: KeyStore
-  gate: Pick<HoldGate, 'figures'>
+  gate: Pick<HoldGate, 'figures' | 'apply'>
   keys: Pick<KeyCache, 'forget'>
+  mailQueue: MailQueue
+  logger: Logger
 }
 
 /** What the console needs beside the rest of the API, composed. */
 export function createConsole(config: Readonly<Config>, parts: ConsoleParts): ConsoleServices {
-  const { postgres, reportsPostgres, redis, accounts, keys } = parts
+  const { postgres, reportsPostgres, redis, accounts, keys, gate, logger } = parts
   const isSecure = config.publicUrl?.startsWith('https:') ?? false
   const sessions = createSessionStore(postgres)
   const throttle = createSignInThrottle(redis, config)
   const deliveries = createDeliveryLog(postgres)
   const sessionMs = config.sessionDays * DAY_MS
+  const freeCredits = createFreeCredits({
+    postgres,
+    postLedger,
+    budget: createFreeCreditBudget(
+      redis,
+      { ...config, budgetPico: parseUsd(config.freeCreditBudgetUsd) },
+      Date.now,
+    ),
+    amountPico: parseUsd(config.freeCreditUsd),
+    awaitsVerification: config.mail !== null,
+    logger,
+  })
+  const verification =
+    config.mail &&
+    createEmailVerification({
+      postgres,
+      accounts,
+      tokens: createEmailTokenStore(postgres),
+      freeCredits,
+      throttle,
+      enqueue: (accountId) => enqueueVerificationMail(parts.mailQueue, accountId),
+      loadBalance: (account) => gate.apply(account.id, account, []),
+      logger,
+    })
   return {
     ...parts,
     sessions,
@@ -56,9 +90,13 @@ export function createConsole(config: Readonly<Config>, parts: ConsoleParts): Co
       passwords: createPasswordHasher(),
       sessions,
       throttle,
-      freeCreditPico: parseUsd(config.freeCreditUsd),
+      freeCredits,
+      verification,
       sessionMs,
+      logger,
     }),
+    verification,
+    freeCredits,
     keyActivity: createKeyActivityStore(reportsPostgres),
     ledger: createLedgerListStore(reportsPostgres),
     recentCalls: createRecentCallStore(postgres),
@@ -69,6 +107,7 @@ export function createConsole(config: Readonly<Config>, parts: ConsoleParts): Co
     ),
     deliveries,
     retryDelivery: createRetryDelivery(postgres, deliveries),
+    webhookThrottle: createWebhookThrottle(redis),
     announce: (change) => {
       keys.forget(change)
       return announceKeyChange(redis, change)

@@ -1,9 +1,10 @@
 import type { FastifyPluginAsync } from 'fastify'
-import type { NewKey, StoredKey } from '../../accounts/key-store.ts'
+import type { KeyBounds, NewKey, StoredKey } from '../../accounts/key-store.ts'
 import type { KeyActivity } from '../../billing/key-activity-store.ts'
 import { allowancePeriod, LIMIT_RESETS } from '../../core/allowance-period.ts'
 import type { CreatedKey, KeyList, KeyView } from '../../core/console-api.ts'
 import { ApiError } from '../../core/errors.ts'
+import { keyLimits, type LimitDefaults } from '../../core/rate-limits.ts'
 import { signedIn } from '../plugins/session.ts'
 import { readBooks } from '../read-books.ts'
 import { timeOrNull, usd, usdOrNull } from './account-view.ts'
@@ -11,11 +12,7 @@ import type { ConsoleDependencies } from './console-routes.ts'
 import { readFields, readFuture, readString, readUsd, readWholeNumber, readWord } from './read-body.ts'
 
 const NAME_LENGTH_MAX = 100
-const ACTIVE_KEYS_MAX = 200
-/** Revoked ones stay in the list. */
-const KEYS_MAX = 1_000
-const REQUESTS_PER_MINUTE_MAX = 1_000_000
-const CONCURRENT_CALLS_MAX = 100_000
+const BOUNDS: KeyBounds = { active: 200, inAll: 1_000 }
 const FIELDS = ['name', 'limit_usd', 'limit_reset', 'expires_at', 'requests_per_minute', 'concurrent_calls']
 
 /** The API keys of the account that is signed in: shown once when created, and by a hint afterwards. */
@@ -29,7 +26,7 @@ export const keyRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app, de
     const nowMs = clock()
     const asked = keys.map((key) => ({ keyId: key.id, period: allowancePeriod(key.limitReset, nowMs) }))
     const activity = await readBooks(keyActivity.activity(asked), logger)
-    return keys.map((key) => keyView(key, activity.get(key.id), nowMs))
+    return keys.map((key) => keyView(key, limits, activity.get(key.id), nowMs))
   }
   const viewOf = async (key: StoredKey): Promise<KeyView> => {
     const [view] = await viewsOf([key])
@@ -38,29 +35,26 @@ export const keyRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app, de
   }
 
   app.get('/keys', ofSession, async (request): Promise<KeyList> => {
-    const keys = await readBooks(keyStore.list(signedIn(request).account.id), logger)
+    const { account } = signedIn(request)
+    const keys = await readBooks(keyStore.list(account.id), logger)
     return {
       data: await viewsOf(keys),
       defaults: {
         requests_per_minute: limits.requestsPerMinute,
         concurrent_calls: limits.concurrentCalls,
         tokens_per_minute: limits.tokensPerMinute,
+        account_requests_per_minute: account.requestsPerMinute ?? limits.accountRequestsPerMinute,
+        account_concurrent_calls: account.concurrentCalls ?? limits.accountConcurrentCalls,
       },
     }
   })
 
   app.post('/keys', ofSession, async (request, reply) => {
-    const settings = readNewKey(request.body, clock())
+    const settings = readNewKey(request.body, limits, clock())
     const accountId = signedIn(request).account.id
-    const keys = await readBooks(keyStore.list(accountId), logger)
-    if (keys.filter((key) => key.state === 'active').length >= ACTIVE_KEYS_MAX)
-      throw new ApiError(
-        'invalid_request',
-        `An account has ${ACTIVE_KEYS_MAX} keys at most. Revoke one first.`,
-      )
-    if (keys.length >= KEYS_MAX)
-      throw new ApiError('invalid_request', `This account has made ${KEYS_MAX} keys. Ask the operator.`)
-    const { key, secret } = await readBooks(keyStore.create(accountId, settings), logger)
+    const creation = await readBooks(keyStore.createWithin(accountId, settings, BOUNDS), logger)
+    if (creation.kind !== 'created') throw tooManyKeys(creation.kind)
+    const { key, secret } = creation
     return reply.code(201).send({ secret, key: await viewOf(key) } satisfies CreatedKey)
   })
 
@@ -75,7 +69,16 @@ export const keyRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app, de
   })
 }
 
-function readNewKey(body: unknown, nowMs: number): NewKey {
+const tooManyKeys = (kind: 'too-many-active' | 'too-many'): ApiError =>
+  new ApiError(
+    'invalid_request',
+    kind === 'too-many-active'
+      ? `An account has ${BOUNDS.active} keys at most. Revoke one first.`
+      : `This account has made ${BOUNDS.inAll} keys. Ask the operator.`,
+  )
+
+/** What a customer may ask for a key: no more requests or calls than the operator grants every key. */
+function readNewKey(body: unknown, limits: LimitDefaults, nowMs: number): NewKey {
   const fields = readFields(body, FIELDS)
   const limitPico = readUsd(fields, 'limit_usd')
   const limitReset = readWord(fields, 'limit_reset', LIMIT_RESETS, 'none')
@@ -86,12 +89,20 @@ function readNewKey(body: unknown, nowMs: number): NewKey {
     limitPico,
     limitReset,
     expiresAt: readFuture(fields, 'expires_at', nowMs),
-    requestsPerMinute: readWholeNumber(fields, 'requests_per_minute', REQUESTS_PER_MINUTE_MAX),
-    concurrentCalls: readWholeNumber(fields, 'concurrent_calls', CONCURRENT_CALLS_MAX),
+    requestsPerMinute: null,
+    concurrentCalls: null,
+    customerRequestsPerMinute: readWholeNumber(fields, 'requests_per_minute', limits.requestsPerMinute),
+    customerConcurrentCalls: readWholeNumber(fields, 'concurrent_calls', limits.concurrentCalls),
   }
 }
 
-function keyView(key: StoredKey, activity: KeyActivity | undefined, nowMs: number): KeyView {
+function keyView(
+  key: StoredKey,
+  defaults: LimitDefaults,
+  activity: KeyActivity | undefined,
+  nowMs: number,
+): KeyView {
+  const { requestsPerMinute, concurrentCalls } = keyLimits(key, defaults)
   const spentPico = activity?.spentPico ?? 0n
   const leftPico = key.limitPico === null ? null : key.limitPico - spentPico
   const { endsAt } = allowancePeriod(key.limitReset, nowMs)
@@ -107,8 +118,8 @@ function keyView(key: StoredKey, activity: KeyActivity | undefined, nowMs: numbe
     spent_usd: usd(spentPico),
     remaining_usd: leftPico === null ? null : usd(leftPico < 0n ? 0n : leftPico),
     resets_at: endsAt === null ? null : new Date(endsAt).toISOString(),
-    requests_per_minute: key.requestsPerMinute,
-    concurrent_calls: key.concurrentCalls,
+    requests_per_minute: requestsPerMinute,
+    concurrent_calls: concurrentCalls,
     expires_at: timeOrNull(key.expiresAt),
     created_at: key.createdAt.toISOString(),
     revoked_at: timeOrNull(key.revokedAt),

@@ -3,6 +3,7 @@ import type { FastifyPluginAsync } from 'fastify'
 import type { LiveBalance, LiveBye } from '../../core/console-api.ts'
 import { ApiError } from '../../core/errors.ts'
 import { signedIn } from '../plugins/session.ts'
+import { whenResponseCloses } from '../when-response-closes.ts'
 import { balanceView } from './account-view.ts'
 import type { ConsoleDependencies } from './console-routes.ts'
 import { createLiveFeed } from './live-feed.ts'
@@ -27,7 +28,8 @@ export const liveRoute: FastifyPluginAsync<ConsoleDependencies> = async (app, de
     for (const response of open) response.end()
   })
 
-  app.get('/live', { onRequest: [app.requireSession] }, async (request, reply) => {
+  // No HEAD: Node would send nothing of its answer before its end.
+  app.get('/live', { onRequest: [app.requireSession], exposeHeadRoute: false }, async (request, reply) => {
     const { account, stored } = signedIn(request)
     if (feed.size >= CONNECTIONS_MAX)
       throw new ApiError('overloaded', 'Too many live views at once.', { retryAfterSeconds: 30 })
@@ -70,7 +72,7 @@ export const liveRoute: FastifyPluginAsync<ConsoleDependencies> = async (app, de
     })
     const heartbeat = setInterval(() => response.write(': still here\n\n'), HEARTBEAT_MS)
     const end = setTimeout(() => response.end(), CONNECTION_MS)
-    response.once('close', () => {
+    whenResponseCloses(response, () => {
       stop()
       clearInterval(heartbeat)
       clearTimeout(end)

@@ -59,7 +59,7 @@ export const operatorSessionRoutes: FastifyPluginAsync<AppDependencies> = async 
       throw new ApiError('rate_limit_exceeded', 'Too many attempts. Try again later.', {
         retryAfterSeconds: throttled.retryAfterSeconds,
       })
-    const found = await keys.lookup(secret)
+    const found = await keys.lookup(secret, request.ip)
     if (found.kind === 'unknown')
       throw new ApiError('invalid_credentials', 'This admin key does not exist. Check it for typos.', {
         challenge: 'Session',
@@ -67,7 +67,9 @@ export const operatorSessionRoutes: FastifyPluginAsync<AppDependencies> = async 
     const key = liveKey(found)
     if (key.kind !== 'admin')
       throw new ApiError('not_permitted', 'This is an ordinary API key. Signing in here takes an admin key.')
-    const { token, session } = await readBooks(sessions.create({ keyId: key.keyId }, SESSION_MS), logger)
+    const begun = await readBooks(sessions.create({ keyId: key.keyId }, SESSION_MS), logger)
+    if (begun === null) throw notSignedIn()
+    const { token, session } = begun
     cookies.write(reply, 'operator', token, session.expiresAt)
     return reply.code(201).send(await readBooks(viewOf(key.keyId, session.expiresAt), logger))
   })

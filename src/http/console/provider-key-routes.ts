@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify'
-import { PROVIDER_KEYS_PER_ACCOUNT_MAX, type ProviderKey } from '../../accounts/provider-key-store.ts'
+import type { ProviderKey } from '../../accounts/provider-key-store.ts'
 import { takesOwnKeys } from '../../core/byok.ts'
 import type { CatalogSnapshot } from '../../core/catalog.ts'
 import type { ProviderKeyList, ProviderKeyView } from '../../core/console-api.ts'
@@ -8,6 +8,7 @@ import { readProviderKeyFields } from '../../core/provider-key-request.ts'
 import { signedIn } from '../plugins/session.ts'
 import { providerKeyView } from '../provider-key-view.ts'
 import { readBooks } from '../read-books.ts'
+import { storeProviderKey } from '../store-provider-key.ts'
 import type { ConsoleDependencies } from './console-routes.ts'
 
 type OfId = { Params: { id: string } }
@@ -33,18 +34,16 @@ export const providerKeyRoutes: FastifyPluginAsync<ConsoleDependencies> = async 
     const known = ['provider', 'key', 'name', 'allow_fallback'] as const
     const fields = readProviderKeyFields(request.body, known, ['provider', 'key'])
     const { provider: providerId = '', key: secret = '', name = '', allow_fallback = false } = fields
-    if (!providersOf(catalog()).has(providerId))
+    const provider = [...catalog().offers.values()].find(
+      (offer) => offer.provider.id === providerId,
+    )?.provider
+    if (!provider || !takesOwnKeys(provider))
       throw new ApiError('invalid_request', 'No provider of that name takes keys here.', {
         param: 'provider',
       })
     const accountId = signedIn(request).account.id
     const settings = { providerId, secret, name, allowFallback: allow_fallback }
-    const created = await readBooks(providerKeys.create(accountId, settings), logger)
-    if (!created)
-      throw new ApiError(
-        'invalid_request',
-        `An account has ${PROVIDER_KEYS_PER_ACCOUNT_MAX} provider keys at most. Delete one first.`,
-      )
+    const created = await readBooks(storeProviderKey(accountId, settings, provider, deps), logger)
     return reply.code(201).send(viewOf(created))
   })
 
@@ -89,7 +88,7 @@ const REFUSALS: Record<string, string> = {
 }
 
 function consoleView(key: ProviderKey, providers: ReadonlyMap<string, string>): ProviderKeyView {
-  const { id, provider, name, last4, allow_fallback, last_error, last_error_at, created_at } =
+  const { id, provider, name, last4, allow_fallback, status, last_error, last_error_at, created_at } =
     providerKeyView(key)
   return {
     id,
@@ -98,7 +97,7 @@ function consoleView(key: ProviderKey, providers: ReadonlyMap<string, string>): 
     name,
     last4,
     allow_fallback,
-    status: key.disabled ? 'disabled' : key.failingSince ? 'failing' : 'active',
+    status,
     last_error: last_error === null ? null : (REFUSALS[last_error] ?? 'The provider refused this key.'),
     last_error_at,
     created_at,

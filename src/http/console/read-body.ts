@@ -1,3 +1,9 @@
+import {
+  hasControlCharacters,
+  isEmailShaped,
+  isPlainEmail,
+  normalizeEmail,
+} from '../../core/email-address.ts'
 import { ApiError } from '../../core/errors.ts'
 import { type PicoUsd, parseUsd, plainDecimal } from '../../core/money.ts'
 
@@ -14,8 +20,15 @@ export function readFields(body: unknown, known: readonly string[]): Fields {
   return body as Fields
 }
 
-/** Reads a text of so many characters. */
+/** Reads a line of so many characters, none of them a control character. */
 export function readString(fields: Fields, name: string, min: number, max: number): string {
+  const value = readText(fields, name, min, max)
+  if (hasControlCharacters(value))
+    throw invalid(name, `\`${name}\` takes one line of text without control characters.`)
+  return value
+}
+
+function readText(fields: Fields, name: string, min: number, max: number): string {
   const value = fields[name]
   if (typeof value !== 'string' || value.length < min || value.length > max)
     throw invalid(name, `\`${name}\` takes a text of ${min} to ${max} characters.`)
@@ -70,16 +83,16 @@ export function readFuture(fields: Fields, name: string, nowMs: number): Date | 
 
 const ISO_TIME = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/
 
-const EMAIL_LENGTH_MAX = 254
-const EMAIL = /^[^\s@]+@[^\s@]+$/
+/** Reads the email of an account, normalized. */
+export const readEmail = (fields: Fields): string => readEmailThat(isEmailShaped, fields)
 
-/** Reads an email, lower case. */
-export function readEmail(fields: Fields): string {
-  const { email } = fields
-  const text = typeof email === 'string' ? email.trim().toLowerCase() : ''
-  if (text.length > EMAIL_LENGTH_MAX || !EMAIL.test(text))
-    throw invalid('email', 'Send an email address such as you@example.com.')
-  return text
+/** Reads the email of an account to be, normalized: without quotes, and with nothing in it that is not seen. */
+export const readNewEmail = (fields: Fields): string => readEmailThat(isPlainEmail, fields)
+
+function readEmailThat(isFit: (email: string) => boolean, { email }: Fields): string {
+  const normalized = typeof email === 'string' ? normalizeEmail(email) : ''
+  if (!isFit(normalized)) throw invalid('email', 'Send an email address such as you@example.com.')
+  return normalized
 }
 
 export const PASSWORD_LENGTH_MIN = 10
@@ -87,7 +100,7 @@ const PASSWORD_LENGTH_MAX = 256
 
 /** Reads a password as it was chosen once: nothing is said of its form. */
 export const readPassword = (fields: Fields, name: string): string =>
-  readString(fields, name, 1, PASSWORD_LENGTH_MAX)
+  readText(fields, name, 1, PASSWORD_LENGTH_MAX)
 
 /** Reads a password to be. It is long, and not the email. */
 export function readNewPassword(fields: Fields, name: string, email: string): string {

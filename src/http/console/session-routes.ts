@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync, FastifyReply } from 'fastify'
-import type { BegunSession, TooMany } from '../../accounts/sign-in-service.ts'
+import type { BegunSession } from '../../accounts/sign-in-service.ts'
 import type { SessionView, VisitorView } from '../../core/console-api.ts'
 import { ApiError } from '../../core/errors.ts'
 import { notSignedIn, signedIn } from '../plugins/session.ts'
@@ -7,7 +7,8 @@ import { readBooks } from '../read-books.ts'
 import { requireSameOrigin } from '../same-origin.ts'
 import { sessionView } from './account-view.ts'
 import type { ConsoleDependencies } from './console-routes.ts'
-import { readEmail, readFields, readNewPassword, readPassword, readUsd } from './read-body.ts'
+import { readEmail, readFields, readNewEmail, readNewPassword, readPassword, readUsd } from './read-body.ts'
+import { tooMany } from './too-many.ts'
 
 /** Signing up, in and out; the account that is signed in; its password. */
 export const sessionRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app, { console, logger }) => {
@@ -28,7 +29,7 @@ export const sessionRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app
 
   app.post('/sign-up', ours, async (request, reply) => {
     const fields = readFields(request.body, ['email', 'password'])
-    const email = readEmail(fields)
+    const email = readNewEmail(fields)
     const password = readNewPassword(fields, 'password', email)
     if (settings.signUpClosed)
       throw new ApiError('not_permitted', 'Accounts are opened by the operator here. Ask them for one.')
@@ -125,13 +126,4 @@ export const sessionRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app
         return outcome satisfies never
     }
   })
-}
-
-function tooMany({ retryAfterSeconds }: TooMany): ApiError {
-  const minutes = Math.ceil(retryAfterSeconds / 60)
-  return new ApiError(
-    'rate_limit_exceeded',
-    `Too many attempts. Try again in ${minutes} minute${minutes === 1 ? '' : 's'}.`,
-    { retryAfterSeconds },
-  )
 }

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import type { CallFilter } from '../../billing/call-list-store.ts'
-import type { ListedCall } from '../../billing/call-record-store.ts'
+import type { CallRecord, ListedCall } from '../../billing/call-record-store.ts'
 import { callCreatedAt } from '../../core/call-created-at.ts'
 import type { CallDetail, CallSummary, Page, UsageView } from '../../core/console-api.ts'
 import { ApiError } from '../../core/errors.ts'
@@ -15,8 +15,9 @@ import {
   refuseUnknown,
   USAGE_GROUPS,
 } from '../../core/usage-query.ts'
-import { callView } from '../call-view.ts'
+import { callView, isRescued, ownKeyFailures } from '../call-view.ts'
 import { CSV_PAGE, cursorOf, type ReadPage, streamCallsCsv } from '../calls-csv.ts'
+import { holdReportSlot } from '../hold-report-slot.ts'
 import { signedIn } from '../plugins/session.ts'
 import { readBooks } from '../read-books.ts'
 import { sumUsage, usageView } from '../routes/usage.ts'
@@ -77,9 +78,9 @@ export const usageRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app, 
 
   app.get('/calls.csv', ofSession, async (request, reply) => {
     refuseUnknown(request.query as QueryParameters, FILTERS)
-    const readPage = pagesOf(request)
-    reply.raw.once('close', consoleSlots.take(signedIn(request).account.id))
-    return streamCallsCsv(await readPage(null, CSV_PAGE), readPage, reply)
+    const giveBack = consoleSlots.take(signedIn(request).account.id)
+    const readPage = holdReportSlot(reply.raw, giveBack, pagesOf(request))
+    return streamCallsCsv(await readPage(null, CSV_PAGE), readPage, reply, 'owner')
   })
 
   app.get<{ Params: { id: string } }>('/calls/:id', ofSession, async (request): Promise<CallDetail> => {
@@ -114,7 +115,7 @@ function readFilter(query: QueryParameters): CallFilter {
 
 /** A settled call in a line. */
 export function callSummary(call: ListedCall): CallSummary {
-  const view = callView(call)
+  const view = callView(call, 'owner')
   return {
     id: view.id,
     created_at: view.timings.admitted_at,
@@ -132,16 +133,20 @@ export function callSummary(call: ListedCall): CallSummary {
   }
 }
 
-function callDetail(call: ListedCall): CallDetail {
-  const { timings, rates, request_id, finish_reason, usage } = callView(call)
+function callDetail(call: CallRecord): CallDetail {
+  const { timings, rates, request_id, finish_reason, usage } = callView(call, 'owner')
   return {
     ...callSummary(call),
     request_id,
     finish_reason,
+    rescued: isRescued(call),
     usage_source: usage.source,
     rates: rates && { ...rates, unit: 'usd_per_million_tokens' },
+    audio_tokens: usage.audio_tokens ?? 0,
+    image_tokens: usage.image_tokens ?? 0,
     queued_ms: timings.queued_ms,
     finished_at: timings.finished_at,
     settled_at: timings.settled_at,
+    provider_key_failures: ownKeyFailures(call, 'owner'),
   }
 }

@@ -17,6 +17,7 @@ import { readBooks } from '../read-books.ts'
 import { timeOrNull } from './account-view.ts'
 import type { ConsoleDependencies } from './console-routes.ts'
 import { type Fields, readFields, readString } from './read-body.ts'
+import { tooMany } from './too-many.ts'
 
 const URL_LENGTH_MAX = 2_048
 /** A rotated secret goes on signing beside the new one for a day. */
@@ -27,7 +28,7 @@ type OfId = { Params: { id: string } }
 
 /** Where the account hears of its events: endpoints, their secrets (shown once), what was delivered. */
 export const webhookRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app, deps) => {
-  const { endpoints, deliveries, retryDelivery, settings } = deps.console
+  const { endpoints, deliveries, retryDelivery, settings, webhookThrottle } = deps.console
   const { logger } = deps
   const ofSession = { onRequest: [app.requireSession] }
 
@@ -85,7 +86,9 @@ export const webhookRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app
   })
 
   app.post<OfId>('/webhooks/:id/test', ofSession, async (request, reply) => {
-    const { id } = await own(request)
+    const { id, accountId } = await own(request)
+    const throttled = await readBooks(webhookThrottle.test(accountId), logger)
+    if (throttled.kind === 'too_many') throw tooMany(throttled)
     const eventId = await readBooks(endpoints.test(id), logger)
     if (eventId === null) throw unknownEndpoint()
     return reply.code(202).send({ event_id: eventId } satisfies TestedWebhook)
@@ -93,6 +96,8 @@ export const webhookRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app
 
   app.post<OfId>('/webhook-deliveries/:id/retry', ofSession, async (request, reply) => {
     const accountId = signedIn(request).account.id
+    const throttled = await readBooks(webhookThrottle.retry(accountId), logger)
+    if (throttled.kind === 'too_many') throw tooMany(throttled)
     const delivery = await readBooks(retryDelivery(request.params.id, accountId), logger)
     if (!delivery)
       throw new ApiError(

@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import plugin from 'fastify-plugin'
 import { ApiError, errorHeaders, errorObject } from '../../core/errors.ts'
 import type { Logger } from '../../platform/logger.ts'
+import { isRedisAway } from '../../platform/redis-deadlines.ts'
 
 /** Every failure on every route leaves as the one error body with its headers. */
 export const answerErrors = plugin<{ logger: Logger }>(
@@ -51,6 +52,13 @@ function toPublicError(error: unknown, request: FastifyRequest, logger: Logger):
   if (error instanceof SyntaxError) return new ApiError('invalid_json', 'The request body is not valid JSON.')
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
     return new ApiError('invalid_request', 'The request is not valid.', { cause: error })
+  }
+  if (isRedisAway(error)) {
+    logger.warn({ code: 'overloaded', route: request.routeOptions.url }, 'request refused: redis is away')
+    return new ApiError('overloaded', 'The gateway cannot do this right now. Retry shortly.', {
+      retryAfterSeconds: 1,
+      cause: error,
+    })
   }
   logger.error(
     { err: error, requestId: request.id, method: request.method, route: request.routeOptions.url },

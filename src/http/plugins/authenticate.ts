@@ -4,13 +4,17 @@ import { LRUCache } from 'lru-cache'
 import type { KeyCache, KeyLookup, KeyRecord } from '../../accounts/key-cache.ts'
 import type { RateFigures } from '../../admission/admission-gate.ts'
 import { ApiError } from '../../core/errors.ts'
+import { effectiveLimits, type LimitDefaults } from '../../core/rate-limits.ts'
+import { createRefusedRequests, type RefusedRequestsOptions } from '../refused-requests.ts'
+import { requireSameOrigin } from '../same-origin.ts'
 
 export interface AuthenticateOptions {
   keys: KeyCache
   /** The admin key of an operator who signed in with a browser; null for anyone else. Throws ApiError. */
   operatorKey: (request: FastifyRequest) => Promise<KeyRecord | null>
-  limits: { requestsPerMinute: number; tokensPerMinute: number }
+  limits: LimitDefaults & Omit<RefusedRequestsOptions, 'clock'> & { tokensPerMinute: number }
   clock: () => number
+  publicUrl: string | null
 }
 
 /** A key that may call models: it belongs to an account. */
@@ -47,7 +51,8 @@ type SeenFigures = RateFigures & { seenAt: number }
 
 /** Key authentication, and the rate-limit headers that every authenticated response carries. */
 export const authenticate = plugin<AuthenticateOptions>(
-  async (app, { keys, limits, clock, operatorKey }) => {
+  async (app, { keys, limits, clock, operatorKey, publicUrl }) => {
+    const refused = createRefusedRequests({ ...limits, clock })
     const lastSeen = new LRUCache<string, SeenFigures>({ max: KEYS_REMEMBERED })
 
     app.decorateRequest('key', null)
@@ -60,15 +65,20 @@ export const authenticate = plugin<AuthenticateOptions>(
     })
 
     app.decorate('requireKey', async (request: FastifyRequest) => {
-      request.key = await authenticated(keys, bearerToken(request.headers.authorization))
+      request.key = await authenticated(keys, bearerToken(request.headers.authorization), request.ip)
+      if (request.key.kind === 'standard') refused.check(request.key.keyId)
     })
     app.decorate('requireAdminKey', async (request: FastifyRequest) => {
       const { authorization } = request.headers
+      const password = basicPassword(authorization)
+      // A browser that was given the password sends it for any site's page; programs say nothing of where they are from.
+      if (password !== null && isFromBrowser(request)) requireSameOrigin(request, publicUrl)
       request.key =
         (authorization === undefined ? await operatorKey(request) : null) ??
         (await authenticated(
           keys,
-          basicPassword(authorization) ?? bearerToken(authorization),
+          password ?? bearerToken(authorization),
+          request.ip,
           adminChallenge(request),
         ))
       if (request.key.kind !== 'admin') throw new ApiError('not_permitted', 'This needs an admin key.')
@@ -76,14 +86,15 @@ export const authenticate = plugin<AuthenticateOptions>(
 
     app.addHook('onSend', async (request, reply) => {
       reply.headers(request.rateHeaders())
+      if (request.key) refused.note(request.key.keyId, reply.statusCode, request.bodyBytes)
     })
   },
   { name: 'authenticate', dependencies: ['answer-errors'] },
 )
 
 /**
- * The rate-limit headers of a key: its limits and what was left of them when this instance last asked the gate;
- * everything, once that has reset since. Resets in seconds.
+ * The rate-limit headers of a key: its limits, or its account's where those leave fewer requests, and what was left of
+ * them when this instance last asked the gate; everything, once that has reset since. Resets in seconds.
  */
 function rateHeaders(
   key: KeyRecord,
@@ -91,9 +102,10 @@ function rateHeaders(
   seen: SeenFigures | undefined,
   nowMs: number,
 ): Record<string, string> {
-  const requests = key.requestsPerMinute ?? limits.requestsPerMinute
   const resetMs = seen === undefined ? 0 : seen.seenAt + seen.resetMs - nowMs
   const figures = resetMs > 0 ? seen : undefined
+  const { requestsPerMinute, accountRequestsPerMinute } = effectiveLimits(key, limits)
+  const requests = figures?.limitRequests ?? Math.min(requestsPerMinute, accountRequestsPerMinute)
   const reset = String(Math.ceil(Math.max(0, resetMs) / 1000))
   return {
     'x-ratelimit-limit-requests': String(requests),
@@ -105,7 +117,12 @@ function rateHeaders(
   }
 }
 
-async function authenticated(keys: KeyCache, secret: string | null, challenge?: string): Promise<KeyRecord> {
+async function authenticated(
+  keys: KeyCache,
+  secret: string | null,
+  networkAddress: string,
+  challenge?: string,
+): Promise<KeyRecord> {
   if (secret === null) {
     throw new ApiError(
       'missing_api_key',
@@ -113,10 +130,10 @@ async function authenticated(keys: KeyCache, secret: string | null, challenge?: 
       { challenge },
     )
   }
-  return liveKey(await keys.lookup(secret), challenge)
+  return liveKey(await keys.lookup(secret, networkAddress), challenge)
 }
 
-/** The key of a lookup if it may be used. Throws ApiError 401, 403 or 503 if not. */
+/** The key of a lookup if it may be used. Throws ApiError 401, 403, 429 or 503 if not. */
 export function liveKey(found: KeyLookup, challenge?: string): KeyRecord {
   switch (found.kind) {
     case 'active':
@@ -137,6 +154,12 @@ export function liveKey(found: KeyLookup, challenge?: string): KeyRecord {
       throw new ApiError('overloaded', 'The key cannot be checked right now. Retry shortly.', {
         retryAfterSeconds: 1,
       })
+    case 'throttled':
+      throw new ApiError(
+        'rate_limit_exceeded',
+        'Too many keys that do not exist were sent from this network. Check the key, then retry in a minute.',
+        { retryAfterSeconds: 60 },
+      )
     default:
       return found satisfies never
   }
@@ -146,6 +169,9 @@ function bearerToken(header: string | undefined): string | null {
   const match = /^bearer +(\S+) *$/i.exec(header ?? '')
   return match?.[1] ?? null
 }
+
+const isFromBrowser = ({ headers }: FastifyRequest): boolean =>
+  headers['sec-fetch-site'] !== undefined || headers.origin !== undefined
 
 function basicPassword(header: string | undefined): string | null {
   const match = /^basic +(\S+) *$/i.exec(header ?? '')

@@ -2,6 +2,7 @@ import plugin from 'fastify-plugin'
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import type { ErrorCode } from '../../core/errors.ts'
 import type { ProcessReport } from '../../platform/process-report.ts'
+import { whenResponseCloses } from '../when-response-closes.ts'
 
 export interface MeasureRequestsOptions {
   registry: Registry
@@ -62,7 +63,7 @@ export const measureRequests = plugin<MeasureRequestsOptions>(
         if (request.errorCode !== null) report.traffic.add([[`errors:${request.errorCode}`, 1n]])
       }
       // Also of a stream that its writer took over, and of one whose client left: Fastify hooks miss those.
-      reply.raw.once('close', count)
+      whenResponseCloses(reply.raw, count)
     })
   },
   { name: 'measure-requests' },

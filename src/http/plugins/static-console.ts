@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import files from '@fastify/static'
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { unavailable } from './answer-errors.ts'
+import { isOperatorApi } from './guard-requests.ts'
 import { secureHeaders } from './security-headers.ts'
 
 export interface StaticConsoleOptions {
@@ -19,6 +20,7 @@ const PAGES = [
   '/models/*',
   '/sign-in',
   '/sign-up',
+  '/verify',
   '/dashboard',
   '/keys',
   '/billing',
@@ -58,7 +60,7 @@ export const staticConsole: FastifyPluginAsync<StaticConsoleOptions> = async (ap
   })
   for (const url of PAGES) {
     app.get(url, async (request, reply) => {
-      if (request.url.startsWith('/admin/api/')) throw unavailable(request)
+      if (isOperatorApi(request)) throw unavailable(request)
       // Read at every request, so that a build is seen without a restart.
       if (isBuilt()) return reply.header('cache-control', 'no-cache').sendFile('index.html')
       return reply.code(503).header('retry-after', '30').type('text/plain; charset=utf-8').send(NOT_BUILT)

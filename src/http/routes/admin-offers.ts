@@ -13,7 +13,7 @@ export const adminOffers: FastifyPluginAsync<AppDependencies> = async (
   app,
   { catalog, offers, operator },
 ) => {
-  app.get(PATH, { onRequest: [app.requireAdminKey] }, async (request, reply) => {
+  app.get(PATH, { onRequest: [app.requireAdminKey] }, async (request) => {
     const query = request.query as QueryParameters
     refuseUnknown(query, ['model', 'provider'])
     const models = [...catalog().models.values()]
@@ -21,7 +21,6 @@ export const adminOffers: FastifyPluginAsync<AppDependencies> = async (
       .filter(({ id }) => query.model === undefined || query.model === id)
       .flatMap((model) => offerViews(model, offers))
       .filter(({ provider }) => query.provider === undefined || query.provider === provider)
-    reply.header('cache-control', 'no-store')
     return { object: 'list', data }
   })
 

@@ -16,10 +16,9 @@ export const adminProviders: FastifyPluginAsync<AppDependencies> = async (
 ) => {
   const offersByProvider = (): Map<string, Offer[]> => Map.groupBy(catalog().offers.values(), providerId)
 
-  app.get(PATH, { onRequest: [app.requireAdminKey] }, async (request, reply) => {
+  app.get(PATH, { onRequest: [app.requireAdminKey] }, async (request) => {
     refuseUnknown(request.query as Record<string, string>, [])
     const data = [...offersByProvider().values()].map((own) => providerView(own[0]!.provider, own, offers))
-    reply.header('cache-control', 'no-store')
     return { object: 'list', data }
   })
 

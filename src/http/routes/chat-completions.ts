@@ -10,8 +10,10 @@ export const chatCompletionsRoute =
   async (app, deps) => {
     // Who may not call models hears so before the body is read.
     const mayCall = async (request: FastifyRequest) => void callingKey(request)
-    app.post(path, { onRequest: [app.requireKey, mayCall] }, async (request, reply) =>
-      answerCall(callingKey(request), request.body, request, reply, deps),
+    app.post(
+      path,
+      { onRequest: [app.requireKey, mayCall, app.weighBody], bodyLimit: deps.limits.bodyLimitBytes },
+      async (request, reply) => answerCall(callingKey(request), request.body, request, reply, deps),
     )
   }
 

@@ -2,8 +2,8 @@ import type { FastifyPluginAsync } from 'fastify'
 import { callCreatedAt } from '../../core/call-created-at.ts'
 import { ApiError } from '../../core/errors.ts'
 import type { AppDependencies } from '../app.ts'
-import { askingKey } from '../asking-account.ts'
-import { callView } from '../call-view.ts'
+import { askingKey, callReader } from '../asking-account.ts'
+import { callView, isRescued, ownKeyFailures } from '../call-view.ts'
 import { readBooks } from '../read-books.ts'
 import { createReportSlots } from '../report-slots.ts'
 
@@ -27,7 +27,11 @@ export const generationsRoute =
         switch (found.kind) {
           case 'settled':
             reply.header('cache-control', 'no-store')
-            return callView(found.call)
+            return {
+              ...callView(found.call, callReader(key)),
+              rescued: isRescued(found.call),
+              provider_key_failures: ownKeyFailures(found.call, callReader(key)),
+            }
           case 'unsettled':
             throw new ApiError('not_found', 'This call is not settled yet. Ask again shortly.', {
               retryAfterSeconds: 1,

@@ -1,21 +1,21 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { ApiError } from '../../core/errors.ts'
+import type { Readiness } from '../../platform/readiness.ts'
 
-/** Liveness: the process answers. Readiness: it can take calls. */
-export const healthRoutes: FastifyPluginAsync<{ checkReady: () => Promise<void> }> = async (
+const NOT_READY: Record<Extract<Readiness, { status: 'not-ready' }>['reason'], string> = {
+  'redis-away': 'Not ready: Redis does not answer.',
+  'redis-refuses-writes': 'Not ready: Redis refuses writes.',
+}
+
+/** Liveness: the process answers. Readiness: it can take calls, all of them or those that miss nothing. */
+export const healthRoutes: FastifyPluginAsync<{ readiness: () => Promise<Readiness> }> = async (
   app,
-  { checkReady },
+  { readiness },
 ) => {
   app.get('/healthz', async () => ({ status: 'ok' }))
   app.get('/readyz', async () => {
-    try {
-      await checkReady()
-    } catch (cause) {
-      throw new ApiError('overloaded', 'Not ready: a service this instance needs is away.', {
-        retryAfterSeconds: 1,
-        cause,
-      })
-    }
-    return { status: 'ready' }
+    const answer = await readiness()
+    if (answer.status !== 'not-ready') return answer
+    throw new ApiError('overloaded', NOT_READY[answer.reason], { retryAfterSeconds: 1 })
   })
 }

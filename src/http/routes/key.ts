@@ -3,6 +3,7 @@ import type { KeyRecord } from '../../accounts/key-cache.ts'
 import type { Reports } from '../../billing/reports.ts'
 import { type AllowancePeriod, allowancePeriod } from '../../core/allowance-period.ts'
 import { formatUsd, picoUsd } from '../../core/money.ts'
+import { effectiveLimits } from '../../core/rate-limits.ts'
 import type { AppDependencies } from '../app.ts'
 import { askingKey } from '../asking-account.ts'
 import { readBooks } from '../read-books.ts'
@@ -11,7 +12,7 @@ import { createReportSlots } from '../report-slots.ts'
 const READS_MAX = 100
 const READS_PER_KEY_MAX = 10
 
-/** GET /v1/key: the limits of the key that asks, and how much of them is left. */
+/** GET /v1/key: the limits of the key that asks, how much of them is left, and what its account can spend. */
 export const keyRoute =
   (path: string): FastifyPluginAsync<AppDependencies> =>
   async (app, { reports, dispatch, limits }) => {
@@ -24,6 +25,11 @@ export const keyRoute =
         const period = allowancePeriod(key.limitReset, dispatch.clock())
         const { spentPico } = await readBooks(reports.spend.spending(key.keyId, period, []), dispatch.logger)
         const left = await leftOf(key, period, spentPico, reports)
+        const effective = effectiveLimits(key, limits)
+        const credits =
+          key.accountId === null
+            ? null
+            : await readBooks(reports.credits.find(key.accountId), dispatch.logger)
         reply.header('cache-control', 'no-store')
         return {
           id: key.keyId,
@@ -32,13 +38,16 @@ export const keyRoute =
           limit_usd: usdOrNull(key.limitPico),
           used_usd: usdOrNull(spentPico),
           remaining_usd: usdOrNull(left),
+          available_balance_usd: usdOrNull(credits?.availablePico ?? null),
           limit_reset: key.limitReset,
           resets_at: timeOrNull(period.endsAt),
           expires_at: timeOrNull(key.expiresAt),
           rate_limits: {
-            requests_per_minute: key.requestsPerMinute ?? limits.requestsPerMinute,
+            requests_per_minute: effective.requestsPerMinute,
             tokens_per_minute: limits.tokensPerMinute,
-            concurrent_calls: key.concurrentCalls ?? limits.concurrentCalls,
+            concurrent_calls: effective.concurrentCalls,
+            account_requests_per_minute: effective.accountRequestsPerMinute,
+            account_concurrent_calls: effective.accountConcurrentCalls,
           },
         }
       } finally {

@@ -7,6 +7,6 @@ export const modelsRoute =
   (path: string): FastifyPluginAsync<AppDependencies> =>
   async (app, { catalog }) => {
     app.get(path, { onRequest: [app.requireKey] }, async ({ key }) =>
-      key?.kind === 'admin' ? catalogModelList(catalog().models.values()) : opaqueModelList(catalog()),
+      key?.kind === 'admin' ? catalogModelList(catalog().models.values()) : opaqueModelList(),
     )
   }

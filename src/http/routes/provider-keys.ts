@@ -1,7 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify'
-import { PROVIDER_KEYS_PER_ACCOUNT_MAX } from '../../accounts/provider-key-store.ts'
 import { takesOwnKeys } from '../../core/byok.ts'
-import type { CatalogSnapshot } from '../../core/catalog.ts'
+import type { CatalogSnapshot, Provider } from '../../core/catalog.ts'
 import { ApiError } from '../../core/errors.ts'
 import { readProviderKeyFields } from '../../core/provider-key-request.ts'
 import type { AppDependencies } from '../app.ts'
@@ -10,8 +9,9 @@ import type { StandardKey } from '../plugins/authenticate.ts'
 import { providerKeyView } from '../provider-key-view.ts'
 import { readBooks } from '../read-books.ts'
 import { createReportSlots } from '../report-slots.ts'
+import { storeProviderKey } from '../store-provider-key.ts'
 
-type Dependencies = Pick<AppDependencies, 'providerKeys' | 'catalog' | 'logger'>
+type Dependencies = Pick<AppDependencies, 'providerKeys' | 'keyChecker' | 'catalog' | 'logger'>
 
 const RUNNING_MAX = 100
 const RUNNING_PER_KEY_MAX = 10
@@ -20,7 +20,7 @@ const BODY_LIMIT_BYTES = 16 * 1024
 /** GET and POST /v1/provider-keys: an account's own keys at providers, without their secrets. */
 export const providerKeysRoute =
   (path: string): FastifyPluginAsync<Dependencies> =>
-  async (app, { providerKeys, catalog, logger }) => {
+  async (app, { providerKeys, keyChecker, catalog, logger }) => {
     const slots = createReportSlots(RUNNING_MAX, RUNNING_PER_KEY_MAX)
     const bounded = boundedBy(slots, logger)
 
@@ -28,7 +28,11 @@ export const providerKeysRoute =
       const key = owningKey(askingKey(request))
       const found = await bounded(key.keyId, () => providerKeys.list(key.accountId))
       reply.header('cache-control', 'no-store')
-      return { object: 'list', data: found.map(providerKeyView), providers: providersTaking(catalog()) }
+      return {
+        object: 'list',
+        data: found.map(providerKeyView),
+        providers: [...providersTaking(catalog()).keys()],
+      }
     })
 
     app.post(path, { onRequest: [app.requireKey], bodyLimit: BODY_LIMIT_BYTES }, async (request, reply) => {
@@ -36,27 +40,23 @@ export const providerKeysRoute =
       const known = ['provider', 'key', 'name', 'allow_fallback'] as const
       const fields = readProviderKeyFields(request.body, known, ['provider', 'key'])
       const providerId = fields.provider!
-      if (!providersTaking(catalog()).includes(providerId)) {
+      const provider = providersTaking(catalog()).get(providerId)
+      if (!provider) {
         throw new ApiError(
           'invalid_request',
           `\`provider\` names no provider that takes keys. GET ${path} lists them under \`providers\`.`,
           { param: 'provider' },
         )
       }
-      const created = await bounded(key.keyId, () =>
-        providerKeys.create(key.accountId, {
-          providerId,
-          secret: fields.key!,
-          name: fields.name ?? '',
-          allowFallback: fields.allow_fallback ?? false,
-        }),
-      )
-      if (created === null) {
-        throw new ApiError(
-          'invalid_request',
-          `An account has ${PROVIDER_KEYS_PER_ACCOUNT_MAX} provider keys at most. Delete one first.`,
-        )
+      const settings = {
+        providerId,
+        secret: fields.key!,
+        name: fields.name ?? '',
+        allowFallback: fields.allow_fallback ?? false,
       }
+      const created = await bounded(key.keyId, () =>
+        storeProviderKey(key.accountId, settings, provider, { providerKeys, keyChecker }),
+      )
       return reply.code(201).header('cache-control', 'no-store').send(providerKeyView(created))
     })
   }
@@ -114,9 +114,10 @@ function owningKey(key: ReturnType<typeof askingKey>): StandardKey {
 
 const unknownKey = () => new ApiError('not_found', 'This account has no provider key of that id.')
 
-/** The ids of the catalog's providers that clients may bring keys for, sorted. */
-function providersTaking(catalog: CatalogSnapshot): string[] {
-  const ids = new Set<string>()
-  for (const { provider } of catalog.offers.values()) if (takesOwnKeys(provider)) ids.add(provider.id)
-  return [...ids].sort()
+/** The catalog's providers that clients may bring keys for, by id, sorted. */
+function providersTaking(catalog: CatalogSnapshot): Map<string, Provider> {
+  const found = new Map<string, Provider>()
+  for (const { provider } of catalog.offers.values())
+    if (takesOwnKeys(provider)) found.set(provider.id, provider)
+  return new Map([...found].sort(([one], [other]) => (one < other ? -1 : 1)))
 }

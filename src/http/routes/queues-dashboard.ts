@@ -4,7 +4,6 @@ import { FastifyAdapter } from '@bull-board/fastify'
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { ApiError } from '../../core/errors.ts'
 import type { AppDependencies } from '../app.ts'
-import { sendError } from '../plugins/answer-errors.ts'
 import { secureHeaders } from '../plugins/security-headers.ts'
 
 const PATH = '/admin/queues'
@@ -15,18 +14,20 @@ const FONT_LINK = /<link href="https:\/\/fonts\.googleapis\.com[^>]*>/
 /** Bull Board behind the admin key: every queue live, read-only, and no call's text anywhere. */
 export const queuesDashboard: FastifyPluginAsync<AppDependencies> = async (
   app,
-  { dispatch, settlementQueue, eventsQueue, catalogQueue, console: { settings } },
+  { dispatch, settlementQueue, eventsQueue, catalogQueue, mailQueue, console: { settings } },
 ) => {
   const server = new FastifyAdapter()
   server.setBasePath(PATH)
   // Read-only: a settlement deleted by hand would be a charge lost.
-  const queues = [dispatch.dispatchQueue, settlementQueue, eventsQueue, catalogQueue].map((queue) => {
-    const adapter = new BullMQAdapter(queue, { readOnlyMode: true })
-    adapter.setFormatter('data', (data: Record<string, unknown>) =>
-      'sealedBody' in data ? { ...data, sealedBody: SEALED } : data,
-    )
-    return adapter
-  })
+  const queues = [dispatch.dispatchQueue, settlementQueue, eventsQueue, catalogQueue, mailQueue].map(
+    (queue) => {
+      const adapter = new BullMQAdapter(queue, { readOnlyMode: true })
+      adapter.setFormatter('data', (data: Record<string, unknown>) =>
+        'sealedBody' in data ? { ...data, sealedBody: SEALED } : data,
+      )
+      return adapter
+    },
+  )
   createBullBoard({
     queues,
     serverAdapter: server,
@@ -36,19 +37,23 @@ export const queuesDashboard: FastifyPluginAsync<AppDependencies> = async (
   })
   await app.register(async (scope) => {
     await secureHeaders(scope, 'queues-dashboard', settings.isSecure)
+    // The dashboard's own error handler makes a 500 of everything.
+    scope.addHook('onRoute', (route) => {
+      route.errorHandler = app.errorHandler
+    })
     scope.addHook('onRequest', async (request, reply) => {
       try {
         await scope.requireAdminKey(request)
       } catch (error) {
-        // Thrown on, it would meet the dashboard's own error handler, which makes a 500 of everything.
-        if (!(error instanceof ApiError)) throw error
-        if (isNavigation(request)) return reply.redirect(`/admin?next=${encodeURIComponent(PATH)}`)
-        return sendError(error, request, reply)
+        if (error instanceof ApiError && isNavigation(request))
+          return reply.redirect(`/admin?next=${encodeURIComponent(PATH)}`)
+        throw error
       }
     })
-    scope.addHook('onSend', async (_, __, payload) =>
-      typeof payload === 'string' ? payload.replace(FONT_LINK, '') : payload,
-    )
+    scope.addHook('onSend', async (_, reply, payload) => {
+      reply.header('cache-control', 'no-store')
+      return typeof payload === 'string' ? payload.replace(FONT_LINK, '') : payload
+    })
     await scope.register(server.registerPlugin(), { prefix: PATH })
   })
 }

@@ -4,6 +4,7 @@ import type { AppDependencies } from '../app.ts'
 import { unavailable } from '../plugins/answer-errors.ts'
 import { SURFACES, type SurfaceHandler } from '../surfaces.ts'
 import { chatCompletionsRoute } from './chat-completions.ts'
+import { creditsRoute } from './credits.ts'
 import { generationsRoute } from './generations.ts'
 import { keyRoute } from './key.ts'
 import { modelsRoute } from './models.ts'
@@ -18,6 +19,7 @@ const ROUTES: Record<SurfaceHandler, (path: string) => FastifyPluginAsync<AppDep
   pricing: pricingRoute,
   generations: generationsRoute,
   key: keyRoute,
+  credits: creditsRoute,
   usage: usageRoute,
   'usage-calls': usageCallsRoute,
   'provider-keys': providerKeysRoute,
@@ -38,7 +40,7 @@ export const surfaceRoutes: FastifyPluginAsync<AppDependencies> = async (app, de
     const methods = surfaces.map(({ method }) => method)
     app.route({
       url: path,
-      method: METHODS.filter((other) => !methods.some((method) => method === other)),
+      method: METHODS.filter((other) => !app.hasRoute({ url: path, method: other })),
       onRequest: path.startsWith('/v1/') ? [app.requireKey] : [],
       handler: async (_, reply) => {
         reply.header('allow', methods.join(', '))

@@ -9,9 +9,10 @@ import {
   refuseUnknown,
 } from '../../core/usage-query.ts'
 import type { AppDependencies } from '../app.ts'
-import { askingAccount, askingKey } from '../asking-account.ts'
-import { callView } from '../call-view.ts'
-import { CSV_PAGE, cursorOf, type ReadPage, streamCallsCsv } from '../calls-csv.ts'
+import { askingAccount, askingKey, callReader } from '../asking-account.ts'
+import { type CallReader, callView } from '../call-view.ts'
+import { CSV_PAGE, cursorOf, streamCallsCsv } from '../calls-csv.ts'
+import { holdReportSlot } from '../hold-report-slot.ts'
 import { readBooks } from '../read-books.ts'
 import { reportFormat } from '../report-format.ts'
 import { createReportSlots } from '../report-slots.ts'
@@ -36,26 +37,24 @@ export const usageCallsRoute =
       const limit = readCount(query, 'limit', PAGE_DEFAULT, PAGE_MAX)
       const cursor = readCursor(query)
       const format = reportFormat(request, query)
-      const readPage: ReadPage = (after, size) =>
-        readBooks(reports.calls.page(accountId, range, after, size), dispatch.logger)
-
-      const giveBack = slots.take(key.keyId)
-      reply.raw.once('close', giveBack)
+      const readPage = holdReportSlot(reply.raw, slots.take(key.keyId), (after, size) =>
+        readBooks(reports.calls.page(accountId, range, after, size), dispatch.logger),
+      )
       reply.header('cache-control', 'no-store')
       return format === 'csv'
-        ? streamCallsCsv(await readPage(cursor, PAGE_MAX), readPage, reply)
-        : onePage(await readPage(cursor, limit + 1), limit)
+        ? streamCallsCsv(await readPage(cursor, PAGE_MAX), readPage, reply, callReader(key))
+        : onePage(await readPage(cursor, limit + 1), limit, callReader(key))
     })
   }
 
 /** One call more than asked for was read, to tell whether there is another page. */
-function onePage(calls: ListedCall[], limit: number) {
+function onePage(calls: ListedCall[], limit: number, reader: CallReader) {
   const shown = calls.slice(0, limit)
   const last = shown.at(-1)
   const hasMore = calls.length > limit
   return {
     object: 'list',
-    data: shown.map(callView),
+    data: shown.map((call) => callView(call, reader)),
     has_more: hasMore,
     next_cursor: hasMore && last ? formatCursor(cursorOf(last)) : null,
   }

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createBalanceStore } from '../../../src/billing/balance-store.ts'
 import { sweepHolds } from '../../../src/billing/hold-sweep.ts'
 import { auditLedger } from '../../../src/billing/ledger-audit.ts'
 import { createAdvancePayment } from '../../../src/billing/payments/advance-payment.ts'
@@ -125,10 +126,11 @@ describe('advancePayment', () => {
     const ledger = await accountOf(accountId)
     await kit.reserveTakeback(accountId, 1_000n, ledger)
     const settlements = createSettlementStore(kit.postgres)
-    const deps = { ...kit, settlements, findQueued: async () => new Set<string>() }
-    await sweepHolds(accountId, Date.now(), deps)
+    const balances = createBalanceStore(kit.postgres)
+    const deps = { ...kit, settlements, balances, findQueued: async () => new Set<string>() }
+    await sweepHolds([accountId], Date.now(), deps)
     expect(await kit.gate.figures(accountId)).toMatchObject({ heldPico: 1_000n })
-    expect(await sweepHolds(accountId, Date.now() + 61_000, deps)).toBe(0)
+    expect(await sweepHolds([accountId], Date.now() + 61_000, deps)).toBe(0)
     expect(await kit.gate.figures(accountId)).toMatchObject({ heldPico: 0n, availPico: ledger.balancePico })
     expect(await kit.postgres.callRecord.count({ where: { accountId } })).toBe(0)
   })

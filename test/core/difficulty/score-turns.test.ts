@@ -3,6 +3,7 @@ import type { ChatMessage } from '../../../src/core/chat-request.ts'
 import { scorePrompt } from '../../../src/core/difficulty/difficulty-model.ts'
 import { scoreTurns } from '../../../src/core/difficulty/score-turns.ts'
 import { SHIPPED_MODEL } from '../../../src/core/difficulty/shipped-model.ts'
+import { contentParts } from '../../helpers/content-parts.ts'
 
 const HARD =
   'A train leaves A at 60 km/h and another leaves B, 300 km away, at 40 km/h half an hour later. When do they meet, and how far from A? If the first one stops 15 minutes on the way, how does the answer change?'
@@ -39,7 +40,8 @@ describe('the difficulty of a request', () => {
     const plain = score([user(HARD)])
     expect(score([user(HARD)], { tools: [{}] })).toBeGreaterThan(plain)
     expect(score([user(HARD)], { response_format: { type: 'json_schema' } })).toBeGreaterThan(plain)
-    expect(score([user([{ type: 'text', text: HARD }, { type: 'image_url' }])])).toBeGreaterThan(plain)
+    const image = { type: 'image_url', image_url: { url: 'https://images.example/cat.png' } }
+    expect(score([user(contentParts({ type: 'text', text: HARD }, image))])).toBeGreaterThan(plain)
     const long = score([{ role: 'system', content: 'context '.repeat(50_000) }, user(HARD)])
     expect(long).toBeGreaterThan(plain)
     expect(long).toBeLessThan(plain + 0.15)

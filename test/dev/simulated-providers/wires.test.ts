@@ -52,6 +52,12 @@ describe('the messages wire refuses what the real one refuses', () => {
     ['an assistant who begins', { messages: [turn('assistant', 'Hi')] }, version],
     ['a system turn', { messages: [turn('user', 'Hi'), turn('system', 'Hi')] }, version],
     ['an empty text', { messages: [turn('user', ' ')] }, version],
+    ['two turns of one side', { messages: [turn('user', 'Hi'), turn('user', 'Ho')] }, version],
+    [
+      'a result without its use of a tool',
+      { messages: [{ role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: 'b' }] }] },
+      version,
+    ],
     [
       'white space before the continuation',
       { messages: [turn('user', 'Hi'), turn('assistant', 'a ')] },
@@ -61,6 +67,52 @@ describe('the messages wire refuses what the real one refuses', () => {
     const { status, text } = await post('/acme/v1/messages', { ...sane, ...changes }, headers)
     expect(status).toBe(400)
     expect(JSON.parse(text)).toMatchObject({ type: 'error', error: { type: 'invalid_request_error' } })
+  })
+})
+
+describe('the chat-completions wire refuses what strict providers refuse', () => {
+  const user = { role: 'user', content: 'Hi' }
+  const call = { id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }
+  const caller = { role: 'assistant', content: null, tool_calls: [call] }
+  const result = { role: 'tool', tool_call_id: 'a', content: 'b' }
+  const sane = { model: 'words-3', messages: [user, caller, result] }
+
+  test('and takes the rest', async () => {
+    expect((await post('/acme/v1/chat/completions', sane)).status).toBe(200)
+    const alike = { ...sane, messages: [user, user, { role: 'assistant', content: 'a' }] }
+    expect((await post('/acme/v1/chat/completions', alike)).status).toBe(200)
+  })
+
+  test.each<[string, object]>([
+    ['a result without its call', { messages: [user, result] }],
+    ['a result of a call that was dropped', { messages: [user, { role: 'assistant', content: '' }, result] }],
+    ['a result twice', { messages: [user, caller, result, result] }],
+    ['a call without its result', { messages: [user, caller, user] }],
+    ['a turn that says nothing', { messages: [user, { role: 'assistant', content: '' }] }],
+    ['no message', { messages: [] }],
+    ['an unknown role', { messages: [{ role: 'function', content: 'a' }] }],
+    ['an unknown field of a message', { messages: [{ ...user, tool_name: 'a' }] }],
+    ['an unknown field', { provider: {} }],
+    ['both limits', { max_tokens: 9, max_completion_tokens: 9 }],
+    ['a limit below one', { max_tokens: 0 }],
+    ['options of a stream without one', { stream_options: { include_usage: true } }],
+    [
+      'a trailing assistant message where it takes none',
+      {
+        model: 'no-prefill',
+        messages: [user, { role: 'assistant', content: 'a' }],
+      },
+    ],
+    ['two turns of one side where they have to alternate', { model: 'turns', messages: [user, user] }],
+    [
+      'a late system message where turns have to alternate',
+      {
+        model: 'turns',
+        messages: [user, { role: 'system', content: 'a' }],
+      },
+    ],
+  ])('%s', async (_, changes) => {
+    expect((await post('/acme/v1/chat/completions', { ...sane, ...changes })).status).toBe(400)
   })
 })
 
@@ -78,6 +130,10 @@ describe('the generate-content wire refuses what the real one refuses', () => {
     ['no content', { contents: [] }],
     ['a role of another wire', { contents: [{ role: 'assistant', parts: [{ text: 'Hi' }] }] }],
     ['content without parts', { contents: [{ role: 'user', parts: [] }] }],
+    [
+      'a result without its call of a function',
+      { contents: [{ role: 'user', parts: [{ functionResponse: { name: 'f', response: {} } }] }] },
+    ],
     ['an unknown field', { stream: true }],
     [
       'a schema keyword',

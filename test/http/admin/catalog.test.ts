@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import type {
   CatalogCheckView,
   CatalogEditsApplied,
@@ -12,6 +12,7 @@ import type {
   RateHistoryView,
 } from '../../../src/core/operator-api.ts'
 import { ask } from '../../helpers/chat-client.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import { startStack, type TestStack } from '../../helpers/stack.ts'
 import { expectError } from '../wire.ts'
 import { type AdminClient, adminClient } from './admin-client.ts'
@@ -25,14 +26,24 @@ beforeAll(async () => {
 })
 afterAll(() => stack?.close())
 
-const dearer = { changes: { models: [{ id: 'test/plain', rate: { prompt: '3.00', completion: '4.00' } }] } }
+const dearer = {
+  changes: {
+    models: [
+      {
+        id: 'test/plain',
+        list_price: { prompt: '3.20', completion: '4.25' },
+        rate: { prompt: '3.00', completion: '4.00' },
+      },
+    ],
+  },
+}
 const history = async () =>
   (await admin.get<OperatorList<RateHistoryView>>(`/models/${encodeURIComponent('test/plain')}/history`)).data
 
 test('an edit is checked, applied to calls, kept as a version of a price, and taken back', async () => {
   const before = await admin.get<CatalogView>('/catalog')
   expect(before).toMatchObject({ models: 1, available_models: 1, offers: 1, edits: null })
-  await vi.waitFor(async () => expect(await history()).toHaveLength(1), { timeout: 10_000 })
+  await eventually(async () => expect(await history()).toHaveLength(1))
 
   const check = await admin.post<CatalogCheckView>('/catalog/check', { content: dearer })
   expect(check).toMatchObject({ valid: true, problems: [], models: 1 })
@@ -42,16 +53,13 @@ test('an edit is checked, applied to calls, kept as a version of a price, and ta
   expect(applied.edits.author).toMatch(/^key_/)
 
   const owner = await stack.account('10.00')
-  await vi.waitFor(
-    async () => {
-      const { id } = await ask({ url: stack.url, key: owner.key }, { model: 'test/plain' })
-      await stack.settled(owner.accountId)
-      const record = await stack.postgres.callRecord.findUniqueOrThrow({ where: { id: id ?? '' } })
-      expect(record.promptRatePico).toBe(3_000_000n)
-    },
-    { timeout: 10_000 },
-  )
-  await vi.waitFor(async () => expect(await history()).toHaveLength(2), { timeout: 10_000 })
+  await eventually(async () => {
+    const { id } = await ask({ url: stack.url, key: owner.key }, { model: 'test/plain' })
+    await stack.settled(owner.accountId)
+    const record = await stack.postgres.callRecord.findUniqueOrThrow({ where: { id: id ?? '' } })
+    expect(record.promptRatePico).toBe(3_000_000n)
+  })
+  await eventually(async () => expect(await history()).toHaveLength(2))
   expect((await history()).map(({ prompt }) => prompt)).toEqual(['3.00', '1.00'])
 
   const empty = await admin.post<CatalogEditsApplied>('/catalog/edits', {

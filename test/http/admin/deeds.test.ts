@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parseUsd } from '../../../src/core/money.ts'
 import type {
+  AccountLimitsRequest,
   AdjustRequest,
   AlarmView,
   AuditRunView,
@@ -18,6 +19,7 @@ import type {
   SuspendRequest,
 } from '../../../src/core/operator-api.ts'
 import { ask } from '../../helpers/chat-client.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import { startStack, type TestStack } from '../../helpers/stack.ts'
 import { expectError } from '../wire.ts'
 import { type AdminClient, adminClient } from './admin-client.ts'
@@ -90,9 +92,9 @@ describe('accounts', () => {
       reason: 'fraud?',
     } satisfies SuspendRequest)
     expect(suspended.state).toBe('suspended')
-    await vi.waitFor(async () => expect((await callOf(owner)).errorCode).toBe('account_suspended'), 2_000)
+    await eventually(async () => expect((await callOf(owner)).errorCode).toBe('account_suspended'))
     await admin.post(`/accounts/${owner.accountId}/resume`, { reason: 'no fraud' })
-    await vi.waitFor(async () => expect((await callOf(owner)).status).toBe(200), 2_000)
+    await eventually(async () => expect((await callOf(owner)).status).toBe(200))
     const actions = await actionsOn(owner.accountId)
     expect(actions).toMatchObject([
       { action: 'account.resume', details: { reason: 'no fraud' }, outcome: 'asked' },
@@ -173,7 +175,7 @@ describe('keys', () => {
     expect((await callOf(owner)).status).toBe(200)
     const revoked = await admin.post<OperatorKey>(`/keys/${owner.keyId}/revoke`)
     expect(revoked).toMatchObject({ id: owner.keyId, state: 'revoked' })
-    await vi.waitFor(async () => expect((await callOf(owner)).errorCode).toBe('key_revoked'), 2_000)
+    await eventually(async () => expect((await callOf(owner)).errorCode).toBe('key_revoked'))
     await expectError(await admin.send('POST', '/keys/key_none/revoke'), 404, 'not_found')
   })
 
@@ -194,6 +196,28 @@ describe('keys', () => {
     await stack.settled(owner.accountId)
     expect((await stack.command('audit')).json).toMatchObject({ ok: true })
     await expectError(await admin.send('POST', `/keys/${owner.keyId}/limits`, {}), 400, 'invalid_request')
+  })
+})
+
+describe('limits of an account', () => {
+  test('are set, recorded and lifted, and hold for all its keys', async () => {
+    const owner = await stack.account('10.00')
+    const path = `/accounts/${owner.accountId}/limits`
+    const limited = await admin.post<OperatorAccountDetail>(path, {
+      requests_per_minute: 1,
+    } satisfies AccountLimitsRequest)
+    expect(limited).toMatchObject({ requests_per_minute: 1, concurrent_calls: null })
+    expect(limited.actions[0]).toMatchObject({
+      action: 'account.limits',
+      details: { requests_per_minute: 1 },
+    })
+    await eventually(async () => expect((await callOf(owner)).errorCode).toBe('rate_limit_exceeded'))
+    const lifted = await admin.post<OperatorAccountDetail>(path, { requests_per_minute: null })
+    expect(lifted).toMatchObject({ requests_per_minute: null })
+    await eventually(async () => expect((await callOf(owner)).status).toBe(200))
+    await expectError(await admin.send('POST', path, {}), 400, 'invalid_request')
+    await expectError(await admin.send('POST', path, { concurrent_calls: 0 }), 400, 'invalid_request')
+    await expectError(await admin.send('POST', '/accounts/acct_none/limits', {}), 404, 'not_found')
   })
 })
 
@@ -234,15 +258,12 @@ describe('books', () => {
       const answer = await admin.send('POST', '/audit/run')
       expect(answer.status).toBe(202)
       expect(await answer.json()).toMatchObject({ running: true })
-      return vi.waitFor(
-        async () => {
-          const { run, running } = await admin.get<AuditView>('/audit/latest')
-          expect(running).toBe(false)
-          expect(run?.id).not.toBe(last?.id)
-          return run as AuditRunView
-        },
-        { timeout: 15_000, interval: 100 },
-      )
+      return eventually(async () => {
+        const { run, running } = await admin.get<AuditView>('/audit/latest')
+        expect(running).toBe(false)
+        expect(run?.id).not.toBe(last?.id)
+        return run as AuditRunView
+      })
     }
     const sound = await next()
     expect(sound).toMatchObject({ ok: true, cause: 'operator', discrepancies: [] })
@@ -254,13 +275,10 @@ describe('books', () => {
     expect(broken.ok).toBe(false)
     expect(broken.discrepancies[0]?.subject).toBe(owner.accountId)
     await stack.redis.decrby(`sy:{${owner.accountId}}:avail`, 5_000_000)
-    await vi.waitFor(
-      async () => {
-        const { data } = await admin.get<OperatorPage<AlarmView>>('/alarms')
-        expect(data.map(({ kind }) => kind)).toContain('audit-failed')
-      },
-      { timeout: 10_000 },
-    )
+    await eventually(async () => {
+      const { data } = await admin.get<OperatorPage<AlarmView>>('/alarms')
+      expect(data.map(({ kind }) => kind)).toContain('audit-failed')
+    })
     const runs = await admin.get<OperatorPage<AuditRunView>>('/audit/runs?limit=1')
     expect(runs).toMatchObject({ has_more: true, data: [{ id: broken.id }] })
   })
@@ -274,14 +292,11 @@ describe('alarms', () => {
     const owner = await stack.account('10.00')
     const refused = () => ask({ url: stack.url, key: owner.key }, { model: 'test/refused' })
     expect((await refused()).status).toBeGreaterThanOrEqual(502)
-    const [alarm] = await vi.waitFor(
-      async () => {
-        const found = await open('provider-refused')
-        expect(found).toHaveLength(1)
-        return found
-      },
-      { timeout: 10_000 },
-    )
+    const [alarm] = await eventually(async () => {
+      const found = await open('provider-refused')
+      expect(found).toHaveLength(1)
+      return found
+    })
     expect(alarm).toMatchObject({ acknowledged_at: null, message: expect.stringMatching(/\S/) })
     expect(alarm?.subject).toMatch(/^beta/)
     expect(alarm?.fields).not.toHaveProperty('internal')

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type {
   CallTimelineView,
   LiveView,
@@ -10,6 +10,7 @@ import type {
   TrafficView,
 } from '../../../src/core/operator-api.ts'
 import { ask, streamed } from '../../helpers/chat-client.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import { startStack, type TestStack } from '../../helpers/stack.ts'
 import { expectError } from '../wire.ts'
 import { type AdminClient, adminClient } from './admin-client.ts'
@@ -83,33 +84,30 @@ describe('who may look', () => {
 
 test('every process reports itself with what it has finished', async () => {
   await ask(caller(), { model: 'test/plain' })
-  await vi.waitFor(
-    async () => {
-      const { data } = await admin.get<OperatorList<ProcessView>>('/processes')
-      const byRole = Object.fromEntries(data.map((process) => [process.role, process]))
-      expect(Object.keys(byRole).sort()).toEqual(['api', 'dispatch', 'settlement'])
-      expect(byRole.dispatch).toMatchObject({
-        pid: process.pid,
-        version: '0.1.0',
-        concurrency: 256,
-        in_flight_calls: 0,
-        finished: { completed: expect.any(Number) },
-      })
-      expect(byRole.api?.finished['2xx']).toBeGreaterThan(0)
-      expect(byRole.api?.rss_bytes).toBeGreaterThan(1e6)
-      expect(Date.parse(byRole.api?.reported_at ?? '')).toBeGreaterThan(Date.now() - 6_000)
-    },
-    { timeout: 10_000, interval: 100 },
-  )
+  await eventually(async () => {
+    const { data } = await admin.get<OperatorList<ProcessView>>('/processes')
+    const byRole = Object.fromEntries(data.map((process) => [process.role, process]))
+    expect(Object.keys(byRole).sort()).toEqual(['api', 'dispatch', 'settlement'])
+    expect(byRole.dispatch).toMatchObject({
+      pid: process.pid,
+      version: '0.1.0',
+      concurrency: 400,
+      in_flight_calls: 0,
+      finished: { completed: expect.any(Number) },
+    })
+    expect(byRole.api?.finished['2xx']).toBeGreaterThan(0)
+    expect(byRole.api?.rss_bytes).toBeGreaterThan(1e6)
+    expect(Date.parse(byRole.api?.reported_at ?? '')).toBeGreaterThan(Date.now() - 6_000)
+  })
 })
 
 test('a process that ends leaves the board', async () => {
   const second = await stack.startDispatch()
   const dispatchers = async () =>
     (await admin.get<OperatorList<ProcessView>>('/processes')).data.filter(({ role }) => role === 'dispatch')
-  await vi.waitFor(async () => expect(await dispatchers()).toHaveLength(2), { timeout: 10_000 })
+  await eventually(async () => expect(await dispatchers()).toHaveLength(2))
   await second.stop()
-  await vi.waitFor(async () => expect(await dispatchers()).toHaveLength(1), { timeout: 10_000 })
+  await eventually(async () => expect(await dispatchers()).toHaveLength(1))
 })
 
 test('traffic counts requests, errors, calls, tokens and spend, each once', async () => {
@@ -127,22 +125,19 @@ test('traffic counts requests, errors, calls, tokens and spend, each once', asyn
   expect(spend).toBeGreaterThan(0n)
   const grown = (after: Record<string, number>, was: Record<string, number>, name: string) =>
     (after[name] ?? 0) - (was[name] ?? 0)
-  await vi.waitFor(
-    async () => {
-      const { total, data } = await admin.get<TrafficView>('/traffic?minutes=5&step=10')
-      expect(data).toHaveLength(30)
-      expect(grown(total.requests, before.total.requests, '2xx')).toBe(2)
-      expect(grown(total.requests, before.total.requests, '4xx')).toBe(1)
-      expect(grown(total.requests, before.total.requests, '5xx')).toBe(1)
-      expect(grown(total.errors, before.total.errors, 'model_not_found')).toBe(1)
-      expect(grown(total.errors, before.total.errors, 'all_providers_failed')).toBe(1)
-      expect((total.calls.completed ?? 0) - (before.total.calls.completed ?? 0)).toBe(2)
-      expect((total.calls.failed ?? 0) - (before.total.calls.failed ?? 0)).toBe(1)
-      const spent = (view: TrafficView['total']) => Math.round(Number(view.spend_usd) * 1e12)
-      expect(spent(total) - spent(before.total)).toBe(Number(spend))
-    },
-    { timeout: 10_000, interval: 200 },
-  )
+  await eventually(async () => {
+    const { total, data } = await admin.get<TrafficView>('/traffic?minutes=5&step=10')
+    expect(data).toHaveLength(30)
+    expect(grown(total.requests, before.total.requests, '2xx')).toBe(2)
+    expect(grown(total.requests, before.total.requests, '4xx')).toBe(1)
+    expect(grown(total.requests, before.total.requests, '5xx')).toBe(1)
+    expect(grown(total.errors, before.total.errors, 'model_not_found')).toBe(1)
+    expect(grown(total.errors, before.total.errors, 'all_providers_failed')).toBe(1)
+    expect((total.calls.completed ?? 0) - (before.total.calls.completed ?? 0)).toBe(2)
+    expect((total.calls.failed ?? 0) - (before.total.calls.failed ?? 0)).toBe(1)
+    const spent = (view: TrafficView['total']) => Math.round(Number(view.spend_usd) * 1e12)
+    expect(spent(total) - spent(before.total)).toBe(Number(spend))
+  })
 })
 
 test('queues say how much waits and for how long, without a job being read', async () => {
@@ -203,16 +198,13 @@ describe('calls', () => {
       controller.signal,
     ).catch(() => undefined)
     try {
-      const text = await vi.waitFor(
-        async () => {
-          const [id] = await stack.redis.lrange('{sy:queues}:dispatch:active', 0, 0)
-          expect(id).toBeDefined()
-          const response = await admin.send('GET', `/calls/${id}/timeline`)
-          expect(response.status).toBe(200)
-          return response.text()
-        },
-        { timeout: 10_000 },
-      )
+      const text = await eventually(async () => {
+        const [id] = await stack.redis.lrange('{sy:queues}:dispatch:active', 0, 0)
+        expect(id).toBeDefined()
+        const response = await admin.send('GET', `/calls/${id}/timeline`)
+        expect(response.status).toBe(200)
+        return response.text()
+      })
       const call = JSON.parse(text) as CallTimelineView
       expect(call).toMatchObject({
         state: 'running',

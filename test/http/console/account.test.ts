@@ -23,6 +23,7 @@ import type {
 import { formatUsd, parseUsd, picoUsd } from '../../../src/core/money.ts'
 import { ask } from '../../helpers/chat-client.ts'
 import { type ConsoleClient, signedUp } from '../../helpers/console-client.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import { startStack, type TestStack } from '../../helpers/stack.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../../helpers/webhook-receiver.ts'
 import { expectError } from '../wire.ts'
@@ -119,9 +120,7 @@ describe('API keys', () => {
     expect((await call(secret)).status).toBe(200)
     const revoked = await client.json<KeyView>(`/console/api/keys/${key.id}/revoke`, { method: 'POST' })
     expect(revoked).toMatchObject({ state: 'revoked', revoked_at: expect.any(String) })
-    await vi.waitFor(async () => expect((await call(secret)).errorCode).toBe('key_revoked'), {
-      timeout: 1_000,
-    })
+    await eventually(async () => expect((await call(secret)).errorCode).toBe('key_revoked'))
   })
 
   it('are bounded in number', async () => {
@@ -146,6 +145,8 @@ describe('API keys', () => {
     ['a limit that is no amount', { name: '', limit_usd: 'much' }, 'limit_usd'],
     ['an end in the past', { name: '', expires_at: '2020-01-01' }, 'expires_at'],
     ['no requests at all', { name: '', requests_per_minute: 0 }, 'requests_per_minute'],
+    ['more requests than the operator grants', { name: '', requests_per_minute: 601 }, 'requests_per_minute'],
+    ['more calls at once than the operator grants', { name: '', concurrent_calls: 101 }, 'concurrent_calls'],
     ['a field that is unknown', { name: '', limt_usd: '1.00' }, 'limt_usd'],
     ['a name that is too long', { name: 'x'.repeat(101) }, 'name'],
   ])('are not made with %s', async (_, body, param) => {
@@ -380,13 +381,7 @@ describe('webhooks', () => {
     })
     const deliveries = async () =>
       (await client.json<{ data: DeliveryView[] }>(`/console/api/webhooks/${webhook.id}/deliveries`)).data
-    await vi.waitFor(
-      async () => expect(await deliveries()).toMatchObject([{ event_id, state: 'delivered' }]),
-      {
-        timeout: 15_000,
-        interval: 100,
-      },
-    )
+    await eventually(async () => expect(await deliveries()).toMatchObject([{ event_id, state: 'delivered' }]))
     const [delivery] = await deliveries()
     const retry = () =>
       client.ask(`/console/api/webhook-deliveries/${delivery!.id}/retry`, { method: 'POST' })
@@ -394,12 +389,26 @@ describe('webhooks', () => {
     // As one that was given up after days.
     await stack.postgres.webhookDelivery.update({ where: { id: delivery!.id }, data: { state: 'failed' } })
     expect((await retry()).status).toBe(202)
-    await vi.waitFor(async () => expect((await deliveries())[0]!.attempts).toHaveLength(2), {
-      timeout: 15_000,
-      interval: 100,
-    })
+    await eventually(async () => expect((await deliveries())[0]!.attempts).toHaveLength(2))
     expect((await client.ask(`/console/api/webhooks/${webhook.id}`, { method: 'DELETE' })).status).toBe(204)
     expect((await client.json<WebhookList>('/console/api/webhooks')).data).toEqual([])
+  })
+
+  it('send no more tests and retries than an account may ask for in a minute', async () => {
+    const client = await signedUp(stack.url)
+    const { webhook } = await client.json<CreatedWebhook>('/console/api/webhooks', {
+      body: { url: receiver.url, event_types: ['key.revoked'] },
+    })
+    for (const path of [`webhooks/${webhook.id}/test`, 'webhook-deliveries/dlv_none/retry']) {
+      const ask = () => client.ask(`/console/api/${path}`, { method: 'POST' })
+      const answers = await Promise.all(Array.from({ length: 30 }, ask))
+      const refused = answers.filter(({ status }) => status === 429)
+      expect(refused).toHaveLength(20)
+      expect(Number(refused[0]!.headers.get('retry-after'))).toBeGreaterThan(0)
+      expect(Number(refused[0]!.headers.get('retry-after'))).toBeLessThanOrEqual(60)
+      await expectError(refused[0]!, 429, 'rate_limit_exceeded')
+    }
+    expect(await stack.postgres.event.count({ where: { endpointId: webhook.id } })).toBe(10)
   })
 
   it('are not added for an address or an event that is none', async () => {
@@ -427,7 +436,7 @@ describe('provider keys', () => {
       provider: 'gamma',
       provider_name: 'gamma',
       last4: secret.slice(-4),
-      status: 'active',
+      status: 'unchecked',
       allow_fallback: false,
       last_error: null,
     })

@@ -54,6 +54,7 @@ describe('the pages', () => {
     '/models',
     '/models/acme/large-1',
     '/sign-in',
+    '/verify',
     '/keys/',
     '/billing',
     '/calls/chatcmpl_1',

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import pino from 'pino'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type {
   CallDetail,
   CallSummary,
@@ -11,6 +11,7 @@ import type {
 import { formatUsd, parseUsd, picoUsd } from '../../../src/core/money.ts'
 import { expectBooksInOrder } from '../../helpers/books.ts'
 import { type ConsoleClient, consoleClient, PASSWORD, signedUp } from '../../helpers/console-client.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import { expectAbsent, postgresText, redisText } from '../../helpers/everything-stored.ts'
 import { startStack, type TestStack } from '../../helpers/stack.ts'
 import { expectError, readStream } from '../wire.ts'
@@ -129,23 +130,21 @@ describe('live figures', () => {
   it('tell the balance at once, then each change and each settled call within about a second', async () => {
     const { client, keyId, accountId } = await withKey()
     const live = await listen(client)
-    await vi.waitFor(() => expect(live.balances).toHaveLength(1), { timeout: 3_000 })
+    await eventually(() => expect(live.balances).toHaveLength(1))
     expect(live.balances[0]).toMatchObject({ balance_usd: '0.50', available_usd: '0.50', held_usd: '0.00' })
     const response = await play(client, keyId, { stream: false })
     const { id } = (await response.json()) as { id: string }
     await stack.settled(accountId)
-    await vi.waitFor(() => expect(live.calls.map((call) => call.id)).toEqual([id]), { timeout: 2_000 })
+    await eventually(() => expect(live.calls.map((call) => call.id)).toEqual([id]))
     const { cost_usd } = await client.json<CallDetail>(`/console/api/calls/${id}`)
     expect(live.calls[0]!.cost_usd).toBe(cost_usd)
-    await vi.waitFor(
-      () =>
-        expect(live.balances.at(-1)!.balance_usd).toBe(
-          formatUsd(picoUsd(parseUsd('0.50') - parseUsd(cost_usd))),
-        ),
-      { timeout: 2_000 },
+    await eventually(() =>
+      expect(live.balances.at(-1)!.balance_usd).toBe(
+        formatUsd(picoUsd(parseUsd('0.50') - parseUsd(cost_usd))),
+      ),
     )
     await stack.command('admin', 'account', 'credit', accountId, '--amount', '3.00')
-    await vi.waitFor(() => expect(live.balances.at(-1)!.balance_usd).toMatch(/^3\.4/), { timeout: 5_000 })
+    await eventually(() => expect(live.balances.at(-1)!.balance_usd).toMatch(/^3\.4/))
     live.close()
   })
 
@@ -155,23 +154,21 @@ describe('live figures', () => {
     const leave = new AbortController()
     const running = await play(client, keyId, { model: 'test/slow' }, leave.signal)
     expect(running.status).toBe(200)
-    await vi.waitFor(() => expect(Number(live.balances.at(-1)!.held_usd)).toBeGreaterThan(0), {
-      timeout: 3_000,
-    })
+    await eventually(() => expect(Number(live.balances.at(-1)!.held_usd)).toBeGreaterThan(0))
     const { balance_usd, available_usd, held_usd } = live.balances.at(-1)!
     expect(formatUsd(picoUsd(parseUsd(available_usd) + parseUsd(held_usd)))).toBe(balance_usd)
     leave.abort()
-    await vi.waitFor(() => expect(live.balances.at(-1)!.held_usd).toBe('0.00'), { timeout: 5_000 })
+    await eventually(() => expect(live.balances.at(-1)!.held_usd).toBe('0.00'))
     live.close()
   })
 
   it('tell nothing of another account', async () => {
     const [mine, other] = [await withKey(), await withKey()]
     const live = await listen(other.client)
-    await vi.waitFor(() => expect(live.balances).toHaveLength(1), { timeout: 3_000 })
+    await eventually(() => expect(live.balances).toHaveLength(1))
     const watched = await listen(mine.client)
     await (await play(mine.client, mine.keyId)).text()
-    await vi.waitFor(() => expect(watched.calls).toHaveLength(1), { timeout: 5_000 })
+    await eventually(() => expect(watched.calls).toHaveLength(1))
     expect(live.calls).toEqual([])
     expect(live.balances).toHaveLength(1)
     live.close()
@@ -182,11 +179,11 @@ describe('live figures', () => {
     const { client } = await withKey()
     const live = await listen(client)
     await client.ask('/console/api/sign-out', { method: 'POST' })
-    await vi.waitFor(() => expect(live.ended).toBe('bye'), { timeout: 3_000 })
+    await eventually(() => expect(live.ended).toBe('bye'))
     const again = await signedUp(stack.url)
     const suspended = await listen(again)
     await stack.command('admin', 'account', 'suspend', again.email)
-    await vi.waitFor(() => expect(suspended.ended).toBe('bye'), { timeout: 3_000 })
+    await eventually(() => expect(suspended.ended).toBe('bye'))
   })
 
   it('are bounded for one account', async () => {
@@ -195,13 +192,19 @@ describe('live figures', () => {
     const beyond = await client.ask('/console/api/live')
     await expectError(beyond, 429, 'concurrency_limit_exceeded')
     for (const live of open) live.close()
-    await vi.waitFor(
-      async () => {
-        const live = await listen(client)
-        live.close()
-      },
-      { timeout: 3_000 },
-    )
+    await eventually(async () => {
+      const live = await listen(client)
+      live.close()
+    })
+  })
+
+  it('have no HEAD, which would wait for their end', async () => {
+    const client = await signedUp(stack.url)
+    const response = await client.ask('/console/api/live', {
+      method: 'HEAD',
+      signal: AbortSignal.timeout(5_000),
+    })
+    expect(response.status).toBe(404)
   })
 
   it('do not keep an instance from stopping', async () => {
@@ -211,7 +214,7 @@ describe('live figures', () => {
     const before = Date.now()
     await lonely.close()
     expect(Date.now() - before).toBeLessThan(10_000)
-    await vi.waitFor(() => expect(live.ended).toBe('closed'))
+    await eventually(() => expect(live.ended).toBe('closed'))
   })
 })
 

@@ -1,6 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { SessionView } from '../../../src/core/console-api.ts'
 import { consoleClient, PASSWORD, signedUp } from '../../helpers/console-client.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import { startStack, type TestStack } from '../../helpers/stack.ts'
 import { expectError } from '../wire.ts'
 
@@ -183,9 +185,8 @@ describe('signing in and out', () => {
       const response = await signIn('nobody@example.test', PASSWORD, lonely.url)
       await expectError(response, 503, 'overloaded')
       await lonely.redisServer.restart()
-      await vi.waitFor(
-        async () => expect((await signIn('nobody@example.test', PASSWORD, lonely.url)).status).toBe(401),
-        { timeout: 10_000 },
+      await eventually(async () =>
+        expect((await signIn('nobody@example.test', PASSWORD, lonely.url)).status).toBe(401),
       )
     } finally {
       await lonely.close()
@@ -194,6 +195,30 @@ describe('signing in and out', () => {
 })
 
 describe('changing the password', () => {
+  it('leaves no session of the old password, however many sign in with it at that moment', async () => {
+    for (let round = 0; round < 4; round++) {
+      const client = await signedUp(stack.url)
+      const next = `signals and sidings ${round}`
+      const old = Array.from({ length: 6 }, async (_, index) => {
+        await delay(index * 12)
+        const browser = consoleClient(stack.url)
+        await browser.ask('/console/api/sign-in', { body: { email: client.email, password: PASSWORD } })
+        return browser
+      })
+      await delay(20)
+      const changed = await client.ask('/console/api/password', {
+        body: { current_password: PASSWORD, new_password: next },
+      })
+      expect(changed.status).toBe(204)
+      const browsers = await Promise.all(old)
+      const statuses = await Promise.all(
+        browsers.map(async (browser) => (await browser.ask('/console/api/session')).status),
+      )
+      expect(statuses).toEqual(Array(6).fill(401))
+      expect((await client.ask('/console/api/session')).status).toBe(200)
+    }
+  })
+
   it('ends every other session and keeps this one', async () => {
     const client = await signedUp(stack.url)
     const elsewhere = consoleClient(stack.url)
@@ -238,6 +263,10 @@ describe('requests from other sites', () => {
     ['a sibling host', { 'sec-fetch-site': 'same-site' }],
     ['an address bar', { 'sec-fetch-site': 'none' }],
     ['another origin, in an older browser', { 'sec-fetch-site': '', origin: 'https://evil.example' }],
+    [
+      'our host by another scheme, in an older browser',
+      { 'sec-fetch-site': '', origin: () => stack.url.replace('http:', 'https:') },
+    ],
     ['no origin at all', { 'sec-fetch-site': '', origin: '' }],
     ['the origin null', { 'sec-fetch-site': '', origin: 'null' }],
   ])('%s changes nothing', async (_, headers) => {
@@ -245,7 +274,10 @@ describe('requests from other sites', () => {
     const sent: Record<string, string> = {
       cookie: `switchyard_session=${client.cookies.get('switchyard_session')}`,
     }
-    for (const [name, value] of Object.entries(headers)) if (value !== '') sent[name] = value
+    for (const [name, given] of Object.entries(headers)) {
+      const value = typeof given === 'function' ? given() : given
+      if (value !== '') sent[name] = value
+    }
     for (const path of [
       'sign-out',
       'sign-in',

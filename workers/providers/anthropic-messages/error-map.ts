@@ -6,6 +6,7 @@ import {
   failureOfWords,
   kindOfStatus,
   kindOfWords,
+  unwrapped,
 } from '../error-words.ts'
 
 /** Refusals of our account that come as a 400. */
@@ -34,7 +35,7 @@ export function failureOfStatus(
 
 /** Maps the error of a stream, which is told by its type. */
 export function failureOfErrorObject(error: unknown, httpStatus: number): AttemptFailure {
-  const words = wordsOf(error)
+  const words = wordsOf(unwrapped(error))
   const ofType = Object.hasOwn(KIND_OF_TYPE, words.codes) ? KIND_OF_TYPE[words.codes]! : 'server-error'
   const kind = ofType === 'bad-request' ? (kindOfWords(words) ?? ofType) : ofType
   return failureOfWords(withStanding(kind, words), words, httpStatus)

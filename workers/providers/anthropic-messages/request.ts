@@ -1,9 +1,10 @@
 import type { SamplingParameters } from '../../../src/core/chat-request.ts'
+import { type Address, type ContentPart, type InlineData, isAddress } from '../../../src/core/content-part.ts'
 import { jsonInstruction } from '../json-instruction.ts'
 import type { AttemptRequest } from '../provider.ts'
 import { samplingFor } from '../sampling.ts'
 import { functionTools } from '../tool-definitions.ts'
-import { type Conversation, SAYS_NOTHING, type TurnPart, toConversation } from '../turns.ts'
+import { type Conversation, SAYS_NOTHING, toConversation } from '../turns.ts'
 
 /** The newest version of the wire; its features since are asked for one by one, and none is. */
 export const ANTHROPIC_VERSION = '2023-06-01'
@@ -60,21 +61,27 @@ function toMessages(turns: Conversation['turns']): unknown[] {
 
 type Block = { type: 'text'; text: string } | { type: 'image' | 'document'; source: object }
 
-function toBlock(part: TurnPart): Block[] {
-  switch (part.kind) {
+/** The wire has no audio and no video; routing sends none to its models. */
+function toBlock(part: ContentPart): Block[] {
+  switch (part.type) {
     case 'text':
       return [{ type: 'text', text: part.text }]
-    case 'address':
-      return [{ type: 'image', source: { type: 'url', url: part.url } }]
-    case 'data': {
-      const source = { type: 'base64', media_type: part.mediaType, data: part.base64 }
-      if (part.mediaType.startsWith('image/')) return [{ type: 'image', source }]
-      return part.mediaType === 'application/pdf' ? [{ type: 'document', source }] : []
-    }
+    case 'image':
+      return [{ type: 'image', source: toSource(part.source) }]
+    case 'file':
+      return [{ type: 'document', source: toSource(part.source) }]
+    case 'audio':
+    case 'video':
+      return []
     default:
       return part satisfies never
   }
 }
+
+const toSource = (source: InlineData | Address): object =>
+  isAddress(source)
+    ? { type: 'url', url: source.url }
+    : { type: 'base64', media_type: source.mediaType, data: source.base64 }
 
 function toTools({ tools }: SamplingParameters): unknown[] | undefined {
   const functions = functionTools(tools)

@@ -1,4 +1,5 @@
 import type { FinishReason } from '../../../src/core/completion.ts'
+import { isNestedDeeperThan, MAX_NESTING } from '../../../src/core/nesting.ts'
 import { type Fields, isObject, parseObject } from '../json-object.ts'
 import { toolCallId } from '../tool-call-id.ts'
 import type { AnswerReader, Emit, StreamSignal, WholeReading } from '../wire-mapping.ts'
@@ -38,7 +39,7 @@ export class MessagesReader implements AnswerReader {
     if (event === null) return 'malformed'
     switch (event.type) {
       case 'message_start':
-        this.#usage(isObject(event.message) ? event.message.usage : undefined)
+        this.#emitUsage(isObject(event.message) ? event.message.usage : undefined, emit)
         return 'other'
       case 'content_block_start':
         return this.#block(event.index, event.content_block, emit)
@@ -68,9 +69,8 @@ export class MessagesReader implements AnswerReader {
       this.#block(index, block, emit)
       this.#blockEnd(index, emit)
     }
-    const usage = this.#usage(reply.usage)
-    if (usage !== null) emit({ kind: 'usage', usage })
     emit({ kind: 'finish', reason: finishReason(reply.stop_reason) })
+    this.#emitUsage(reply.usage, emit)
     return 'ok'
   }
 
@@ -81,7 +81,7 @@ export class MessagesReader implements AnswerReader {
         return this.#text(block.text, emit)
       case 'thinking':
       case 'redacted_thinking':
-        return 'thinking'
+        return this.#thinking(block.thinking ?? block.data, emit)
       case 'tool_use':
         return this.#toolCall(index, block, emit)
       default:
@@ -98,10 +98,15 @@ export class MessagesReader implements AnswerReader {
         return this.#argument(index, delta.partial_json, emit)
       case 'thinking_delta':
       case 'signature_delta':
-        return 'thinking'
+        return this.#thinking(delta.thinking, emit)
       default:
         return 'other'
     }
+  }
+
+  #thinking(text: unknown, emit: Emit): StreamSignal {
+    if (typeof text === 'string' && text !== '') emit({ kind: 'thinking', bytes: Buffer.byteLength(text) })
+    return 'thinking'
   }
 
   #text(value: unknown, emit: Emit): StreamSignal {
@@ -127,6 +132,7 @@ export class MessagesReader implements AnswerReader {
 
   #toolCall(block: unknown, { id, name, input }: Fields, emit: Emit): StreamSignal {
     if (typeof id !== 'string' || typeof name !== 'string') return 'malformed'
+    if (isNestedDeeperThan(input, MAX_NESTING)) return 'malformed'
     const index = this.#toolCalls.size
     if (index >= MAX_TOOL_CALLS) return 'other'
     this.#toolCalls.set(block, index)
@@ -149,7 +155,11 @@ export class MessagesReader implements AnswerReader {
   #messageDelta(event: Fields, emit: Emit): void {
     const reason = isObject(event.delta) ? event.delta.stop_reason : undefined
     if (typeof reason === 'string') emit({ kind: 'finish', reason: finishReason(reason) })
-    const usage = this.#usage(event.usage)
+    this.#emitUsage(event.usage, emit)
+  }
+
+  #emitUsage(value: unknown, emit: Emit): void {
+    const usage = this.#usage(value)
     if (usage !== null) emit({ kind: 'usage', usage })
   }
 

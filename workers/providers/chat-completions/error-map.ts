@@ -1,5 +1,13 @@
 import type { AttemptFailure } from '../../../src/core/attempt-failure.ts'
-import { errorOf, errorWords, failureOfWords, kindOfStatus, kindOfWords } from '../error-words.ts'
+import {
+  claimedStatus,
+  errorOf,
+  errorWords,
+  failureOfWords,
+  kindOfStatus,
+  kindOfWords,
+  unwrapped,
+} from '../error-words.ts'
 import { isObject } from '../json-object.ts'
 
 /**
@@ -16,13 +24,12 @@ export function failureOfStatus(
 }
 
 /** Maps an error object found in an answer whose status said 200. Its own `code` or `status` may be an HTTP status. */
-export function failureOfErrorObject(error: unknown, httpStatus: number): AttemptFailure {
+export function failureOfErrorObject(reported: unknown, httpStatus: number): AttemptFailure {
+  const error = unwrapped(reported)
   const words = errorWords(error)
   const fields = isObject(error) ? error : {}
-  const claimed = [fields.code, fields.status, fields.status_code]
-    .map(Number)
-    .find((status) => status >= 400 && status < 600)
+  const claimed = claimedStatus(fields.code, fields.status, fields.status_code)
   // A context or policy refusal is told by its words; anything else in a 200 is a failure on the other side.
-  const kind = claimed !== undefined ? kindOfStatus(claimed, words) : (kindOfWords(words) ?? 'server-error')
+  const kind = claimed !== null ? kindOfStatus(claimed, words) : (kindOfWords(words) ?? 'server-error')
   return failureOfWords(kind, words, httpStatus)
 }

@@ -1,6 +1,7 @@
 import { FINISH_REASONS, type FinishReason, type ToolCallDelta } from '../../../src/core/completion.ts'
 import type { Usage } from '../../../src/core/pricing.ts'
 import { type Fields, isObject, parseObject } from '../json-object.ts'
+import { mediaTokens } from '../media-usage.ts'
 import { toolCallId } from '../tool-call-id.ts'
 import type { Emit, StreamSignal, WholeReading } from '../wire-mapping.ts'
 
@@ -52,8 +53,8 @@ export function readWholeReply(body: string, emit: Emit): WholeReading {
   }
   if (choice.finish_reason === 'error') return { error: choice.error ?? { code: 'finish_reason_error' } }
   readMessage(choice.message, emit)
-  emitUsage(usageOf(reply, choice), emit)
   emit({ kind: 'finish', reason: finishReason(choice.finish_reason) })
+  emitUsage(usageOf(reply, choice), emit)
   return 'ok'
 }
 
@@ -84,15 +85,38 @@ function readMessage(message: Fields, emit: Emit): StreamSignal {
       signal = 'content'
     }
   }
-  if (signal === 'other' && isThinking(message)) signal = 'thinking'
-  return signal
+  const thinking = thinkingBytes(message)
+  if (thinking === null) return signal
+  emit({ kind: 'thinking', bytes: thinking })
+  return signal === 'other' ? 'thinking' : signal
 }
 
-/** Reasoning in any of the fields that providers put it in; it is never passed on. */
-const isThinking = ({ reasoning_content, reasoning, reasoning_details, content }: Fields): boolean =>
-  [reasoning_content, reasoning].some((text) => typeof text === 'string' && text !== '') ||
-  (Array.isArray(reasoning_details) && reasoning_details.length > 0) ||
-  (Array.isArray(content) && content.some((part) => isObject(part) && part.type === 'thinking'))
+/**
+ * Bytes of reasoning in any of the fields that providers put it in; null when there is none. Some send the same in
+ * two of them.
+ */
+function thinkingBytes({ reasoning_content, reasoning, reasoning_details, content }: Fields): number | null {
+  const found = [
+    ...[reasoning_content, reasoning].filter((text) => typeof text === 'string' && text !== ''),
+    ...(Array.isArray(reasoning_details) && reasoning_details.length > 0
+      ? [reasoning_details.map((part) => (isObject(part) ? textIn(part.text ?? part.summary) : '')).join('')]
+      : []),
+    ...(Array.isArray(content) && content.some(isThought)
+      ? [content.map((part) => (isThought(part) ? thoughtText(part) : '')).join('')]
+      : []),
+  ]
+  return found.length === 0 ? null : Math.max(...found.map((text) => Buffer.byteLength(text as string)))
+}
+
+const textIn = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+const isThought = (part: unknown): part is Fields => isObject(part) && part.type === 'thinking'
+
+/** A thought is a text, or a list of texts. */
+function thoughtText({ thinking }: Fields): string {
+  if (!Array.isArray(thinking)) return textIn(thinking)
+  return thinking.map((part) => (isObject(part) ? textIn(part.text) : '')).join('')
+}
 
 /** Content as text; some providers send an array of parts. */
 function textOf(content: unknown): string {
@@ -136,19 +160,27 @@ function usageOf(chunk: Fields, choice: Fields | null): Fields | null {
 
 function emitUsage(value: Fields | null, emit: Emit): void {
   if (value === null) return
-  const { prompt_tokens: promptTokens, completion_tokens: completionTokens } = value
+  const {
+    prompt_tokens: promptTokens,
+    completion_tokens: completionTokens,
+    prompt_tokens_details: details,
+  } = value
   if (typeof promptTokens !== 'number' || typeof completionTokens !== 'number') return
   const usage: Usage = {
     promptTokens,
     completionTokens: completionTokens + reasoningBeside(value, promptTokens + completionTokens),
+    ...(isObject(details) && mediaTokens(details.audio_tokens, details.image_tokens)),
   }
-  emit({ kind: 'usage', usage })
+  emit({ kind: 'usage', usage, reasoningTokens: reasoningIn(value) })
+}
+
+function reasoningIn({ completion_tokens_details: details }: Fields): number {
+  const reasoning = isObject(details) ? details.reasoning_tokens : 0
+  return typeof reasoning === 'number' ? reasoning : 0
 }
 
 /** Reasoning tokens that the completion tokens leave out, which the total then shows. */
-function reasoningBeside({ total_tokens, completion_tokens_details }: Fields, counted: number): number {
-  const reasoning = isObject(completion_tokens_details) ? completion_tokens_details.reasoning_tokens : 0
-  return typeof reasoning === 'number' && reasoning > 0 && total_tokens === counted + reasoning
-    ? reasoning
-    : 0
+function reasoningBeside(usage: Fields, counted: number): number {
+  const reasoning = reasoningIn(usage)
+  return reasoning > 0 && usage.total_tokens === counted + reasoning ? reasoning : 0
 }

@@ -1,11 +1,13 @@
 import type { AttemptFailure, FailureKind } from '../../../src/core/attempt-failure.ts'
 import {
+  claimedStatus,
   type ErrorWords,
   errorOf,
   errorWords,
   failureOfWords,
   kindOfStatus,
   kindOfWords,
+  unwrapped,
 } from '../error-words.ts'
 import { isObject } from '../json-object.ts'
 
@@ -35,10 +37,11 @@ export function failureOfStatus(
 }
 
 /** Maps an error that came in a stream, which carries its status as `code`. */
-export function failureOfErrorObject(error: unknown, httpStatus: number): AttemptFailure {
+export function failureOfErrorObject(reported: unknown, httpStatus: number): AttemptFailure {
+  const error = unwrapped(reported)
   const words = wordsOf(error)
-  const status = isObject(error) ? Number(error.code) : Number.NaN
-  const kind = status >= 400 && status < 600 ? kindOf(status, words) : (kindOfWords(words) ?? 'server-error')
+  const status = isObject(error) ? claimedStatus(error.code) : null
+  const kind = status !== null ? kindOf(status, words) : (kindOfWords(words) ?? 'server-error')
   return failureOfWords(kind, words, httpStatus, retryDelayMs(error))
 }
 

@@ -1,14 +1,17 @@
 import type { SamplingParameters } from '../../../src/core/chat-request.ts'
+import { type ContentPart, isAddress } from '../../../src/core/content-part.ts'
+import { endingOf } from '../../../src/core/media/media-type.ts'
+import { openApiSchema, SchemaBudget } from '../../../src/core/openapi-schema.ts'
 import { jsonInstruction, jsonSchemaOf } from '../json-instruction.ts'
 import type { AttemptRequest } from '../provider.ts'
 import { samplingFor } from '../sampling.ts'
 import { functionTools } from '../tool-definitions.ts'
-import { type TurnPart, toConversation } from '../turns.ts'
-import { openApiSchema } from './openapi-schema.ts'
+import { toConversation } from '../turns.ts'
 
 /**
  * The body of a request on the generate-content wire. Thoughts count within `maxOutputTokens`. Beside tools JSON
- * is asked for in words: most models refuse a response type together with functions.
+ * is asked for in words: most models refuse a response type together with functions. Schemas that grow too large
+ * are refused before a call is admitted (`tooLargeSchema`).
  */
 export function requestBody(request: AttemptRequest): string {
   const { offer, messages, parameters, completionLimit } = request
@@ -42,42 +45,33 @@ export function requestBody(request: AttemptRequest): string {
 export const requestUrl = ({ offer }: AttemptRequest): string =>
   `${offer.provider.baseUrl}/models/${encodeURIComponent(offer.upstreamModel)}:streamGenerateContent?alt=sse`
 
-function toPart(part: TurnPart): unknown {
-  switch (part.kind) {
-    case 'text':
-      return { text: part.text }
-    case 'data':
-      return { inlineData: { mimeType: part.mediaType, data: part.base64 } }
-    case 'address':
-      return { fileData: { fileUri: part.url, mimeType: mediaTypeOf(part.url) } }
-    default:
-      return part satisfies never
-  }
+function toPart(part: ContentPart): unknown {
+  if (part.type === 'text') return { text: part.text }
+  const { source } = part
+  return isAddress(source)
+    ? { fileData: { fileUri: source.url, mimeType: mediaTypeOf(part.type, source.url) } }
+    : { inlineData: { mimeType: source.mediaType, data: source.base64 } }
 }
 
-const MEDIA_TYPES: Readonly<Record<string, string>> = {
-  png: 'image/png',
-  webp: 'image/webp',
-  gif: 'image/gif',
-  heic: 'image/heic',
-  heif: 'image/heif',
-  mp4: 'video/mp4',
-  webm: 'video/webm',
-  mov: 'video/quicktime',
-  pdf: 'application/pdf',
+/** By the ending of an address, since nobody has fetched it; the first is what most are. */
+const MEDIA_TYPES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  image: { jpeg: 'image/jpeg', png: 'image/png', webp: 'image/webp', heic: 'image/heic', heif: 'image/heif' },
+  video: { mp4: 'video/mp4', webm: 'video/webm', mov: 'video/quicktime', mpeg: 'video/mpeg' },
+  file: { pdf: 'application/pdf' },
 }
 
-/** By the ending of an address, since nobody has fetched it; most images are JPEG. */
-function mediaTypeOf(url: string): string {
-  const ending = /\.([a-z0-9]{2,5})(?:[?#]|$)/i.exec(url)?.[1]?.toLowerCase() ?? ''
-  return MEDIA_TYPES[ending] ?? 'image/jpeg'
+/** Of the kind that the part was held for, whatever its address says: another kind may cost more. */
+function mediaTypeOf(type: ContentPart['type'], url: string): string {
+  const known = MEDIA_TYPES[type] ?? {}
+  return known[endingOf(new URL(url))] ?? Object.values(known)[0]!
 }
 
 function toTools({ tools }: SamplingParameters): unknown[] | undefined {
   const functions = functionTools(tools)
   if (functions.length === 0) return undefined
+  const budget = new SchemaBudget()
   const functionDeclarations = functions.map(({ name, description, parameters }) => {
-    const schema = openApiSchema(parameters)
+    const schema = openApiSchema(parameters, budget)
     // An object without properties is refused; a function without arguments has no parameters.
     return { name, description, parameters: schema?.properties === undefined ? undefined : schema }
   })
@@ -86,6 +80,6 @@ function toTools({ tools }: SamplingParameters): unknown[] | undefined {
 
 function responseFormat(format: SamplingParameters['response_format']): object {
   if (format?.type !== 'json_object' && format?.type !== 'json_schema') return {}
-  const responseSchema = openApiSchema(jsonSchemaOf(format)) ?? undefined
+  const responseSchema = openApiSchema(jsonSchemaOf(format), new SchemaBudget()) ?? undefined
   return { responseMimeType: 'application/json', responseSchema }
 }

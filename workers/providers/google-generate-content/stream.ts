@@ -1,5 +1,7 @@
 import type { FinishReason, ToolCallDelta } from '../../../src/core/completion.ts'
+import { isNestedDeeperThan, MAX_NESTING } from '../../../src/core/nesting.ts'
 import { type Fields, isObject } from '../json-object.ts'
+import { mediaTokens } from '../media-usage.ts'
 import { toolCallId } from '../tool-call-id.ts'
 import type { AnswerReader, Emit, StreamSignal, WholeReading } from '../wire-mapping.ts'
 
@@ -75,11 +77,13 @@ export class GenerateContentReader implements AnswerReader {
     for (const part of Array.isArray(parts) ? parts : []) {
       if (!isObject(part)) continue
       if (part.thought === true) {
+        if (typeof part.text === 'string') emit({ kind: 'thinking', bytes: Buffer.byteLength(part.text) })
         if (signal === 'other') signal = 'thinking'
       } else if (typeof part.text === 'string' && part.text !== '') {
         emit({ kind: 'text', text: part.text })
         signal = 'content'
       } else if (isObject(part.functionCall)) {
+        if (isNestedDeeperThan(part.functionCall.args, MAX_NESTING)) return 'malformed'
         const delta = this.#toolCall(part.functionCall)
         if (delta === null) continue
         emit({ kind: 'tool-calls', deltas: [delta] })
@@ -117,8 +121,19 @@ function emitUsage(value: unknown, emit: Emit): void {
     usage: {
       promptTokens: value.promptTokenCount + count(value.toolUsePromptTokenCount),
       completionTokens: count(value.candidatesTokenCount) + count(value.thoughtsTokenCount),
+      ...mediaTokens(
+        tokensOf(value.promptTokensDetails, 'AUDIO'),
+        tokensOf(value.promptTokensDetails, 'IMAGE'),
+      ),
     },
+    reasoningTokens: count(value.thoughtsTokenCount),
   })
+}
+
+/** The tokens of a modality, by a list of `{modality, tokenCount}`. */
+function tokensOf(details: unknown, modality: string): unknown {
+  if (!Array.isArray(details)) return undefined
+  return details.find((detail) => isObject(detail) && detail.modality === modality)?.tokenCount
 }
 
 const count = (value: unknown): number => (typeof value === 'number' ? value : 0)

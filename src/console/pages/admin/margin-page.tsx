@@ -67,6 +67,9 @@ function Margin({ margin }: { margin: MarginView }) {
         <Figure name="Cost">
           <Money usd={total.cost_usd} />
         </Figure>
+        <Figure name="Cost of broken attempts">
+          <Money usd={total.broken_cost_usd} />
+        </Figure>
         <Figure name="Margin">
           <Money usd={total.margin_usd} />
         </Figure>
@@ -94,6 +97,11 @@ function Margin({ margin }: { margin: MarginView }) {
               },
               { header: 'Revenue', numeric: true, cell: ({ revenue_usd: usd }) => <Money usd={usd} /> },
               { header: 'Cost', numeric: true, cell: ({ cost_usd: usd }) => <Money usd={usd} /> },
+              {
+                header: 'Broken attempts',
+                numeric: true,
+                cell: ({ broken_cost_usd: usd }) => <Money usd={usd} />,
+              },
               { header: 'Margin', numeric: true, cell: ({ margin_usd: usd }) => <Money usd={usd} /> },
               { header: 'Of revenue', numeric: true, cell: (row) => rate(row) },
             ]}

@@ -9,6 +9,7 @@ import { Panel } from '../../components/panel.tsx'
 import { QueryView } from '../../components/query-view.tsx'
 import { AccountFigures } from './accounts/account-figures.tsx'
 import { AccountKeys } from './accounts/account-keys.tsx'
+import { AccountLimitsDialog } from './accounts/account-limits-dialog.tsx'
 import { AccountSpend } from './accounts/account-spend.tsx'
 import { AccountTopUps } from './accounts/account-top-ups.tsx'
 import { type BalanceDeed, BalanceDialog } from './accounts/balance-dialog.tsx'
@@ -34,7 +35,7 @@ export function OperatorAccountPage() {
 }
 
 function Account({ account }: { account: OperatorAccountDetail }) {
-  const [deed, setDeed] = useState<BalanceDeed | 'suspend' | 'resume' | null>(null)
+  const [deed, setDeed] = useState<BalanceDeed | 'limits' | 'suspend' | 'resume' | null>(null)
   const isSuspended = account.state === 'suspended'
   const close = () => setDeed(null)
   return (
@@ -45,6 +46,9 @@ function Account({ account }: { account: OperatorAccountDetail }) {
         </button>
         <button type="button" className="button" onClick={() => setDeed('adjust')}>
           Adjust the balance
+        </button>
+        <button type="button" className="button" onClick={() => setDeed('limits')}>
+          Limits
         </button>
         <button
           type="button"
@@ -86,6 +90,7 @@ function Account({ account }: { account: OperatorAccountDetail }) {
         verb={deed === 'suspend' || deed === 'resume' ? deed : null}
         onClose={close}
       />
+      <AccountLimitsDialog account={account} isOpen={deed === 'limits'} onClose={close} />
       <BalanceDialog
         account={account}
         deed={deed === 'credit' || deed === 'adjust' ? deed : null}

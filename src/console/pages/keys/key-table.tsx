@@ -1,9 +1,9 @@
-import type { KeyList, KeyView } from '../../../core/console-api.ts'
+import type { KeyView } from '../../../core/console-api.ts'
 import { Badge } from '../../components/badge.tsx'
 import { type Column, DataTable } from '../../components/data-table.tsx'
 import { Money } from '../../components/money.tsx'
 import { formatAgo, formatDate, formatMoment } from '../../lib/dates.ts'
-import { formatCount } from '../../lib/figures.ts'
+import { rateLimitsText } from '../../lib/figures.ts'
 
 const PERIODS: Record<KeyView['limit_reset'], string> = {
   none: 'in all',
@@ -13,12 +13,8 @@ const PERIODS: Record<KeyView['limit_reset'], string> = {
 }
 
 /** Keys with what they spent and may spend; `onRevoke` is null where nothing can be revoked. */
-export function KeyTable(props: {
-  keys: readonly KeyView[]
-  defaults: KeyList['defaults']
-  onRevoke: ((key: KeyView) => void) | null
-}) {
-  const { keys, defaults, onRevoke } = props
+export function KeyTable(props: { keys: readonly KeyView[]; onRevoke: ((key: KeyView) => void) | null }) {
+  const { keys, onRevoke } = props
   const columns: Column<KeyView>[] = [
     { header: 'Name', title: true, cell: (key) => <NameOfKey keyView={key} /> },
     { header: 'Spent', cell: (key) => <Money usd={key.spent_usd} /> },
@@ -26,10 +22,7 @@ export function KeyTable(props: {
     {
       header: 'Rate limits',
       cell: (key) => (
-        <span className="nowrap">
-          {formatCount(key.requests_per_minute ?? defaults.requests_per_minute)}/min,{' '}
-          {formatCount(key.concurrent_calls ?? defaults.concurrent_calls)} at once
-        </span>
+        <span className="nowrap">{rateLimitsText(key.requests_per_minute, key.concurrent_calls)}</span>
       ),
     },
     {

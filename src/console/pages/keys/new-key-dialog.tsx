@@ -57,8 +57,8 @@ function NewKeyForm({ defaults, onClose, onCreated }: NewKeyDialogProps) {
     name: name.trim() === '' ? 'Give the key a name, such as the service that uses it.' : null,
     limit_usd:
       limit === '' || isWholeCents(limit) ? null : 'Enter an amount such as 5.00, or nothing for no limit.',
-    requests_per_minute: wholeNumberProblem(requests),
-    concurrent_calls: wholeNumberProblem(concurrent),
+    requests_per_minute: wholeNumberProblem(requests, defaults?.requests_per_minute),
+    concurrent_calls: wholeNumberProblem(concurrent, defaults?.concurrent_calls),
   }
   const error = (field: string) => (isChecked && problems[field]) || fieldError(create.error, field)
   const submit = () => {
@@ -111,6 +111,7 @@ function NewKeyForm({ defaults, onClose, onCreated }: NewKeyDialogProps) {
             hint="The last day it works; empty: never."
             error={error('expires_at')}
           />
+          <p className="small muted">Lower limits for this key; empty: as many as the account's keys may.</p>
           <div className="grid-2-tight">
             <TextField
               label="Requests a minute"

@@ -1,6 +1,6 @@
 import { SlidersHorizontal } from 'lucide-react'
 import { useState } from 'react'
-import type { PricingFeedEntry } from '../../../catalog/pricing-feed.ts'
+import type { PricingFeedEntry } from '../../../core/pricing-feed-view.ts'
 import { CheckField } from '../../components/check-field.tsx'
 import { SelectField } from '../../components/select-field.tsx'
 import { distinct, type ModelFilters } from '../../lib/model-filters.ts'

@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import type { PricingFeedEntry } from '../../../catalog/pricing-feed.ts'
+import type { PricingFeedEntry } from '../../../core/pricing-feed-view.ts'
 import { formatTokens } from '../../lib/figures.ts'
 import { ModelTags } from './model-tags.tsx'
 

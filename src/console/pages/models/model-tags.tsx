@@ -1,4 +1,4 @@
-import type { PricingFeedEntry } from '../../../catalog/pricing-feed.ts'
+import type { PricingFeedEntry } from '../../../core/pricing-feed-view.ts'
 import { Badge } from '../../components/badge.tsx'
 
 /** What sets a model apart, in a word each. Text is what all of them take, so it is not said. */

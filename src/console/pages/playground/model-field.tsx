@@ -1,5 +1,5 @@
 import { useId } from 'react'
-import type { PricingFeedEntry } from '../../../catalog/pricing-feed.ts'
+import type { PricingFeedEntry } from '../../../core/pricing-feed-view.ts'
 
 /** The model by its id, with the catalog's as suggestions. Free text, since ids take suffixes such as `:floor`. */
 export function ModelField(props: {

@@ -16,6 +16,15 @@ interface NewProviderKeyProps {
   onClose: () => void
 }
 
+/** What came of trying the key. */
+const STORED: Record<ProviderKeyView['status'], (provider: string) => string> = {
+  active: (provider) => `The key is stored, and ${provider} accepts it.`,
+  unchecked: (provider) => `The key for ${provider} is stored. It could not be checked.`,
+  refused: (provider) => `The key is stored, but ${provider} refuses it.`,
+  failing: (provider) => `The key is stored, but ${provider} refuses it.`,
+  disabled: (provider) => `The key for ${provider} is stored.`,
+}
+
 /** Asks for a key of the client's own. */
 export function NewProviderKeyDialog(props: NewProviderKeyProps) {
   return (
@@ -39,7 +48,7 @@ function NewProviderKeyForm({ providers, onClose }: NewProviderKeyProps) {
     gcTime: 0,
     onSuccess: (added) => {
       void client.invalidateQueries({ queryKey: ['provider-keys'] })
-      showToast(`The key for ${added.provider_name} is stored.`)
+      showToast(STORED[added.status](added.provider_name))
       onClose()
     },
   })

@@ -6,9 +6,15 @@ import { Badge, type Tone } from '../../components/badge.tsx'
 import { CheckField } from '../../components/check-field.tsx'
 import { DataTable } from '../../components/data-table.tsx'
 import { showToast } from '../../components/toasts.tsx'
-import { formatAgo, formatDate } from '../../lib/dates.ts'
+import { formatAgo, formatDate, formatMoment } from '../../lib/dates.ts'
 
-const TONES: Record<ProviderKeyView['status'], Tone> = { active: 'good', disabled: 'plain', failing: 'bad' }
+const TONES: Record<ProviderKeyView['status'], Tone> = {
+  active: 'good',
+  unchecked: 'plain',
+  refused: 'bad',
+  failing: 'bad',
+  disabled: 'plain',
+}
 
 /** Provider keys with how they do, and the switches of each. */
 export function ProviderKeyTable(props: {
@@ -108,7 +114,11 @@ function StatusOf({ providerKey }: { providerKey: ProviderKeyView }) {
         <span className="small">
           {providerKey.last_error}
           {providerKey.last_error_at && (
-            <span className="muted"> ({formatAgo(providerKey.last_error_at, new Date())})</span>
+            <span className="muted">
+              {' '}
+              (refused {formatAgo(providerKey.last_error_at, new Date())}, at{' '}
+              {formatMoment(providerKey.last_error_at)})
+            </span>
           )}
         </span>
       )}

@@ -67,19 +67,27 @@ function readRequest(body: unknown, _: unknown, headers: IncomingHttpHeaders): S
 
 type Turn = { role: string; content: Record<string, unknown>[] }
 
-/** Turns begin with the user's, say something, and end without white space where the model goes on. */
+const BLOCK_TYPES = new Set(['text', 'image', 'document'])
+
+/**
+ * Sides take turns, the user's first; each says something, and the last ends without white space where the model goes
+ * on. Uses and results of tools are refused: they come in pairs, and the gateway keeps no uses.
+ */
 function areTurns(messages: unknown): messages is Turn[] {
-  if (!Array.isArray(messages) || messages.length === 0 || messages[0].role !== 'user') return false
+  if (!Array.isArray(messages) || messages.length === 0) return false
   const areWhole = messages.every(
-    ({ role, content }) =>
-      ['user', 'assistant'].includes(role) &&
+    ({ role, content }, index) =>
+      role === (index % 2 === 0 ? 'user' : 'assistant') &&
       Array.isArray(content) &&
       content.length > 0 &&
-      content.every((block) => block.type !== 'text' || block.text.trim() !== ''),
+      content.every(
+        ({ type, text }) => BLOCK_TYPES.has(type) && (type !== 'text' || (text as string).trim() !== ''),
+      ),
   )
+  if (!areWhole) return false
   const last = messages.at(-1)
   const end = last.role === 'assistant' ? last.content.at(-1).text : ''
-  return areWhole && end === end.trimEnd()
+  return end === undefined || end === end.trimEnd()
 }
 
 function readTools(tools: unknown): SimulatedRequest['tools'] {

@@ -1,8 +1,23 @@
 import type { PlanInput } from '../response-plan.ts'
 import { isObject, promptFigures, type SimulatedRequest } from '../simulated-request.ts'
 import { type Refusal, type SimulatedWire, type StreamEvents, usageFigures } from '../simulated-wire.ts'
+import { isHistory } from './chat-history.ts'
 
-/** The chat-completions wire as a provider speaks it. */
+const KNOWN_FIELDS = new Set([
+  'model',
+  'messages',
+  'stream',
+  'stream_options',
+  'max_tokens',
+  'max_completion_tokens',
+  'temperature',
+  'top_p',
+  'tools',
+  'tool_choice',
+  'response_format',
+])
+
+/** The chat-completions wire as a strict provider speaks it. */
 export const CHAT_COMPLETIONS: SimulatedWire = {
   readRequest,
   hasKey: ({ authorization }) => authorization?.startsWith('Bearer ') === true,
@@ -22,13 +37,17 @@ export const CHAT_COMPLETIONS: SimulatedWire = {
 }
 
 function readRequest(body: unknown): SimulatedRequest | null {
-  if (!isObject(body) || typeof body.model !== 'string' || !Array.isArray(body.messages)) return null
-  const limit = body.max_completion_tokens ?? body.max_tokens
+  if (!isObject(body) || typeof body.model !== 'string' || !isHistory(body.messages)) return null
+  if (!Object.keys(body).every((field) => KNOWN_FIELDS.has(field))) return null
+  if (body.max_tokens !== undefined && body.max_completion_tokens !== undefined) return null
+  if (body.stream_options !== undefined && body.stream !== true) return null
+  const limit = body.max_completion_tokens ?? body.max_tokens ?? 1
+  if (!Number.isInteger(limit) || Number(limit) < 1) return null
   return {
     model: body.model,
     stream: body.stream === true,
-    ...promptFigures(body.messages.filter(isObject)),
-    completionLimit: typeof limit === 'number' ? limit : undefined,
+    ...promptFigures(body.messages),
+    completionLimit: (body.max_completion_tokens ?? body.max_tokens) as number | undefined,
     tools: readTools(body.tools),
     responseFormat: readResponseFormat(body.response_format),
   }

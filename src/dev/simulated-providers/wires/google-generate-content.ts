@@ -67,7 +67,13 @@ const isContent = (content: unknown): boolean =>
   isObject(content) &&
   (content.role === 'user' || content.role === 'model') &&
   Array.isArray(content.parts) &&
-  content.parts.length > 0
+  content.parts.length > 0 &&
+  content.parts.every(isPart)
+
+/** Calls and results of functions are refused: as many of either belong together, and the gateway keeps no calls. */
+const isPart = (part: unknown): boolean =>
+  isObject(part) &&
+  (typeof part.text === 'string' || part.inlineData !== undefined || part.fileData !== undefined)
 
 function readTools(tools: unknown): SimulatedRequest['tools'] {
   const declared = Array.isArray(tools) ? tools.flatMap((tool) => tool.functionDeclarations ?? []) : []
@@ -78,15 +84,21 @@ function events(input: PlanInput): StreamEvents {
   const { answer, behaviour, provider, model } = input
   const newline = behaviour.crlf ? '\r\n' : '\n'
   const event = (data: unknown) => `data: ${JSON.stringify(data)}${newline}${newline}`
-  const part = (content: object) => event(chunk(input, { content: { parts: [content], role: 'model' } }))
+  const part = (content: object, soFar?: Spoken) =>
+    event(chunk(input, { content: { parts: [content], role: 'model' } }, soFar))
+  const thoughts = answer.reasoning.length
   const call = functionCall(input)
   return {
     comment: `: processing${newline}${newline}`,
     // The wire says nothing before its first part.
     role: '',
     tokens: [
-      ...answer.reasoning.map((text) => part({ text, thought: true })),
-      ...[...answer.text, ...answer.refusal].map((text) => part({ text })),
+      ...answer.reasoning.map((text, at) =>
+        part({ text, thought: true }, { thoughts: at + 1, candidates: 0 }),
+      ),
+      ...[...answer.text, ...answer.refusal].map((text, at) =>
+        part({ text }, { thoughts, candidates: at + 1 }),
+      ),
       ...(call ? [part({ functionCall: call })] : []),
     ],
     finish: event(
@@ -102,25 +114,33 @@ function events(input: PlanInput): StreamEvents {
   }
 }
 
-function chunk(input: PlanInput, candidate: object) {
+/** Tokens so far: every chunk counts along. */
+interface Spoken {
+  thoughts: number
+  candidates: number
+}
+
+function chunk(input: PlanInput, candidate: object, soFar?: Spoken) {
   const { behaviour, provider, model, id } = input
   return {
     candidates: [{ ...candidate, index: 0 }],
-    ...(behaviour.usage !== 'missing' && { usageMetadata: usageMetadata(input) }),
+    ...(behaviour.usage !== 'missing' && { usageMetadata: usageMetadata(input, soFar) }),
     modelVersion: `${provider}-${model}`,
     responseId: `resp-${id}`,
   }
 }
 
 /** Thoughts stand beside the candidates' tokens. */
-function usageMetadata(input: PlanInput) {
+function usageMetadata(input: PlanInput, soFar?: Spoken) {
   const [prompt, completion] = usageFigures(input)
-  const thoughts = input.behaviour.usage === 'true' ? input.answer.reasoning.length : 0
+  const isTrue = input.behaviour.usage === 'true'
+  const all = isTrue ? input.answer.reasoning.length : 0
+  const { thoughts, candidates } = isTrue && soFar ? soFar : { thoughts: all, candidates: completion - all }
   return {
     promptTokenCount: prompt,
-    candidatesTokenCount: completion - thoughts,
+    candidatesTokenCount: candidates,
     ...(thoughts > 0 && { thoughtsTokenCount: thoughts }),
-    totalTokenCount: prompt + completion,
+    totalTokenCount: prompt + thoughts + candidates,
   }
 }
 

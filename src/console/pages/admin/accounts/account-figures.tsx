@@ -1,6 +1,6 @@
 import type { OperatorAccountDetail } from '../../../../core/operator-api.ts'
 import { Money } from '../../../components/money.tsx'
-import { plural } from '../../../lib/figures.ts'
+import { plural, rateLimitsText } from '../../../lib/figures.ts'
 import { AccountState } from './account-state.tsx'
 
 /** The balance as the ledger has it, beside what the gate in Redis lets it spend. */
@@ -30,6 +30,12 @@ export function AccountFigures({ account }: { account: OperatorAccountDetail }) 
         <dd>{held === null ? '–' : <Money usd={held} />}</dd>
         {holds !== null && <dd className="figure-note">{plural(holds, 'hold')}</dd>}
       </div>
+      {(account.requests_per_minute !== null || account.concurrent_calls !== null) && (
+        <div className="figure">
+          <dt>Limits over all keys</dt>
+          <dd>{rateLimitsText(account.requests_per_minute, account.concurrent_calls)}</dd>
+        </div>
+      )}
       {account.owed_usd !== '0.00' && (
         <div className="figure">
           <dt>Owed to us</dt>

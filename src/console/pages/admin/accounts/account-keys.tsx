@@ -11,7 +11,7 @@ import { EmptyState } from '../../../components/empty-state.tsx'
 import { Money } from '../../../components/money.tsx'
 import { showToast } from '../../../components/toasts.tsx'
 import { formatDate } from '../../../lib/dates.ts'
-import { formatCount } from '../../../lib/figures.ts'
+import { rateLimitsText } from '../../../lib/figures.ts'
 import { KeyLimitsDialog } from './key-limits-dialog.tsx'
 
 const PERIODS: Record<OperatorKey['limit_reset'], string> = {
@@ -65,15 +65,19 @@ export function AccountKeys({ accountId, keys }: { accountId: string; keys: read
           },
           {
             header: 'Rate limits',
-            cell: ({ requests_per_minute: requests, concurrent_calls: calls }) =>
-              requests === null && calls === null ? (
-                'the default'
-              ) : (
+            cell: (key) => (
+              <span className="stack-small">
                 <span className="nowrap">
-                  {requests === null ? 'default' : formatCount(requests)}/min,{' '}
-                  {calls === null ? 'default' : formatCount(calls)} at once
+                  {rateLimitsText(key.requests_per_minute, key.concurrent_calls)}
                 </span>
-              ),
+                {(key.customer_requests_per_minute ?? key.customer_concurrent_calls) !== null && (
+                  <span className="small muted">
+                    the customer set{' '}
+                    {rateLimitsText(key.customer_requests_per_minute, key.customer_concurrent_calls)}
+                  </span>
+                )}
+              </span>
+            ),
           },
           { header: 'Created', cell: (key) => formatDate(key.created_at) },
           {

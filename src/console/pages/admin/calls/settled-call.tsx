@@ -97,6 +97,14 @@ function WhatItWas({ call }: { call: SettledTimeline }) {
       <dd>{call.finish_reason ?? '–'}</dd>
       <dt>Client’s own key</dt>
       <dd>{call.is_byok ? 'yes: the provider bills the client' : 'no'}</dd>
+      {call.duplicate_of !== null && (
+        <>
+          <dt>Duplicate of</dt>
+          <dd>
+            <code>{call.duplicate_of}</code>: charged nothing, since its Idempotency-Key was charged for that
+          </dd>
+        </>
+      )}
       <dt>Admitted</dt>
       <dd>{formatMoment(call.admitted_at)}</dd>
     </dl>
@@ -108,12 +116,30 @@ function TokensAndMoney({ call }: { call: SettledTimeline }) {
     <dl className="facts">
       <dt>Tokens in</dt>
       <dd className="number">{formatCount(call.prompt_tokens)}</dd>
+      {call.audio_tokens > 0 && (
+        <>
+          <dt>Of them audio</dt>
+          <dd className="number">
+            {formatCount(call.audio_tokens)}
+            <MediaRates rate={call.prompt_audio_rate} cost={call.prompt_audio_cost_rate} />
+          </dd>
+        </>
+      )}
+      {call.image_tokens > 0 && (
+        <>
+          <dt>Of them images</dt>
+          <dd className="number">
+            {formatCount(call.image_tokens)}
+            <MediaRates rate={call.prompt_image_rate} cost={call.prompt_image_cost_rate} />
+          </dd>
+        </>
+      )}
       <dt>Tokens out</dt>
       <dd className="number">{formatCount(call.completion_tokens)}</dd>
       <dt>Counted by</dt>
       <dd>
         {SOURCES[call.usage_source] ?? call.usage_source}
-        {call.usage_clamped && '; clamped, because what was told cannot be'}
+        {call.usage_clamped && '; what the provider reported cannot be'}
       </dd>
       <dt>Rates in / out</dt>
       <dd className="number">
@@ -149,8 +175,20 @@ function TokensAndMoney({ call }: { call: SettledTimeline }) {
 
 const SOURCES: Record<string, string> = {
   upstream: 'the provider',
-  counted: 'us, from the text delivered',
+  counted: 'us, from what was produced',
+  estimated: 'us, partly by how long the model reasoned out of sight',
   none: 'nobody: nothing was delivered',
+}
+
+/** Nothing where they are priced as the rest of the prompt. */
+function MediaRates({ rate, cost }: { rate: string | null; cost: string | null }) {
+  if (rate === null && cost === null) return null
+  return (
+    <span className="muted">
+      {' '}
+      at {rate ?? 'the rate in'}, cost {cost ?? 'as the cost in'}
+    </span>
+  )
 }
 
 function RatePair({ prompt, completion }: { prompt: string | null; completion: string | null }) {

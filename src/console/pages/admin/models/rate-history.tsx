@@ -25,6 +25,14 @@ export function RateHistory({ modelId }: { modelId: string }) {
                 numeric: true,
                 cell: (row) => `${row.list_prompt} / ${row.list_completion}`,
               },
+              {
+                header: 'Audio / images in',
+                numeric: true,
+                cell: (row) =>
+                  row.prompt_audio === null && row.prompt_image === null
+                    ? 'as in'
+                    : `${row.prompt_audio ?? row.prompt} / ${row.prompt_image ?? row.prompt}`,
+              },
               { header: 'Version', cell: (row) => <code>{row.rate_version}</code> },
               { header: 'Catalog', cell: ({ source }) => <code>{source}</code> },
             ]}

@@ -17,6 +17,7 @@ export function OfferTable(props: {
 }) {
   const { offers, titledBy, actions } = props
   const [enabling, setEnabling] = useState<string | null>(null)
+  const isRanked = new Set(offers.map(({ priority }) => priority)).size > 1
   const columns: Column<OfferView>[] = [
     {
       header: titledBy === 'model' ? 'Model' : 'Provider',
@@ -25,6 +26,7 @@ export function OfferTable(props: {
         <span className="stack-tight">
           <Name offer={offer} titledBy={titledBy} />
           <code className="small muted">{offer.upstream_model}</code>
+          {isRanked && <span className="small muted">priority {offer.priority}</span>}
         </span>
       ),
     },

@@ -1,0 +1,54 @@
+import type { Postgres, PostgresTransaction } from '../platform/postgres.ts'
+import { hashOfToken, isToken, newToken } from './secret-token.ts'
+
+const VALID_MS = 24 * 3_600_000
+
+/**
+ * Links that verify the email of an account whose free credit waits for that. Each is valid for 24 hours, beside
+ * earlier ones that may still be on their way, until the first of them is used.
+ */
+export interface EmailTokenStore {
+  /** A new token and where to send it; null when the account waits for nothing any more. */
+  issue(accountId: string): Promise<{ token: string; email: string } | null>
+  /** The account that a token verifies now, with its email; null for any other. Reads alone. */
+  find(transaction: PostgresTransaction, token: string): Promise<{ accountId: string; email: string } | null>
+  /** Ends all of an account's. */
+  end(transaction: PostgresTransaction, accountId: string): Promise<void>
+}
+
+const FIND = `
+SELECT account.id AS "accountId", account.email
+FROM email_tokens AS token JOIN accounts AS account ON account.id = token.account_id
+WHERE token.token_hash = $1 AND token.expires_at > now()`
+
+export function createEmailTokenStore(postgres: Postgres): EmailTokenStore {
+  return {
+    async issue(accountId) {
+      const waits = { accountId, state: 'unverified' as const }
+      const [account, waiting] = await Promise.all([
+        postgres.account.findUnique({ where: { id: accountId }, select: { email: true } }),
+        postgres.freeCredit.findFirst({ where: waits }),
+      ])
+      if (!account || !waiting) return null
+      const token = newToken()
+      await postgres.emailToken.deleteMany({ where: { accountId, expiresAt: { lt: new Date() } } })
+      await postgres.emailToken.create({
+        data: { tokenHash: hashOfToken(token), accountId, expiresAt: new Date(Date.now() + VALID_MS) },
+      })
+      return { token, email: account.email }
+    },
+
+    async find(transaction, token) {
+      if (!isToken(token)) return null
+      const [row] = await transaction.$queryRawUnsafe<Array<{ accountId: string; email: string }>>(
+        FIND,
+        hashOfToken(token),
+      )
+      return row ?? null
+    },
+
+    async end(transaction, accountId) {
+      await transaction.emailToken.deleteMany({ where: { accountId } })
+    },
+  }
+}

@@ -1,0 +1,69 @@
+import type { FreeCreditState } from '../core/free-credit-state.ts'
+import type { Logger } from '../platform/logger.ts'
+import type { Postgres } from '../platform/postgres.ts'
+import type { Account, AccountStore } from './account-store.ts'
+import type { EmailTokenStore } from './email-token-store.ts'
+import type { FreeCredits } from './free-credit.ts'
+import type { SignInThrottle } from './sign-in-throttle.ts'
+import type { Throttled, TooMany } from './throttle.ts'
+
+/** Verifies the email of accounts, where mail is set up: their free credit is decided on with it. */
+export interface EmailVerification {
+  /** Has a worker send the message with the link, unless the mailbox had too many. Rejects when Redis is away. */
+  send(accountId: string, email: string): Promise<Throttled>
+  /** Uses a link: once, and not after its time. Rejects when PostgreSQL or Redis is away; the link is good then still. */
+  verify(
+    token: string,
+    networkAddress: string,
+  ): Promise<TooMany | { kind: 'no_such_link' } | { kind: 'verified'; freeCredit: FreeCreditState }>
+}
+
+export interface EmailVerificationDependencies {
+  postgres: Postgres
+  accounts: Pick<AccountStore, 'find'>
+  tokens: EmailTokenStore
+  freeCredits: Pick<FreeCredits, 'decideVerified'>
+  throttle: Pick<SignInThrottle, 'verification' | 'verificationMail'>
+  /** Hands the message to whoever sends it. */
+  enqueue: (accountId: string) => Promise<void>
+  /** Lets what the ledger has be spent; when that fails, maintenance does it later. */
+  loadBalance: (account: Account) => Promise<unknown>
+  logger: Logger
+}
+
+export function createEmailVerification(deps: EmailVerificationDependencies): EmailVerification {
+  const { postgres, tokens, freeCredits, throttle, logger } = deps
+
+  const letSpend = async (accountId: string): Promise<void> => {
+    try {
+      const account = await deps.accounts.find(accountId)
+      if (account) await deps.loadBalance(account)
+    } catch (error) {
+      logger.warn({ err: error, accountId }, 'a free credit is in the ledger and not in the gate yet')
+    }
+  }
+
+  return {
+    async send(accountId, email) {
+      const throttled = await throttle.verificationMail(email)
+      if (throttled.kind === 'too_many') return throttled
+      await deps.enqueue(accountId)
+      return throttled
+    },
+
+    async verify(token, networkAddress) {
+      const throttled = await throttle.verification(networkAddress)
+      if (throttled.kind === 'too_many') return throttled
+      const verified = await postgres.$transaction(async (transaction) => {
+        const found = await tokens.find(transaction, token)
+        if (!found) return null
+        const freeCredit = await freeCredits.decideVerified(transaction, { ...found, networkAddress })
+        await tokens.end(transaction, found.accountId)
+        return freeCredit && { accountId: found.accountId, freeCredit }
+      })
+      if (!verified) return { kind: 'no_such_link' }
+      if (verified.freeCredit === 'granted') await letSpend(verified.accountId)
+      return { kind: 'verified', freeCredit: verified.freeCredit }
+    },
+  }
+}

@@ -1,0 +1,56 @@
+import { readFileSync } from 'node:fs'
+import { clientNetworks } from '../core/client-networks.ts'
+import type { PicoUsd } from '../core/money.ts'
+import { defineScript, type Redis } from '../platform/redis.ts'
+import { freeCreditBudgetKey, freeCreditNetworkKey } from '../platform/redis-keys.ts'
+
+const SCRIPT = readFileSync(new URL('./reserve-free-credit.lua', import.meta.url), 'utf8')
+const HOUR_SECONDS = 3_600
+const DAY_SECONDS = 86_400
+
+export interface FreeCreditLimits {
+  /** Of the whole gateway, an hour by the clock (UTC). */
+  budgetPico: PicoUsd
+  /** Credits a day (UTC) for an IPv4 address or an IPv6 /64, and for an IPv6 /48. */
+  freeCreditsPerAddress: number
+  freeCreditsPerSite: number
+}
+
+export type FreeCreditReservation = 'reserved' | 'network_used' | 'budget_used'
+
+/**
+ * Bounds the free credit that the gateway gives away: an amount an hour in all, and a number a day for a network.
+ * Counted in Redis for the whole fleet. What is reserved is never given back, so that the amount is a bound also
+ * when a posting fails halfway. Rejects when Redis is away.
+ */
+export interface FreeCreditBudget {
+  reserve(networkAddress: string, amountPico: PicoUsd): Promise<FreeCreditReservation>
+}
+
+export function createFreeCreditBudget(
+  redis: Redis,
+  limits: FreeCreditLimits,
+  clock: () => number,
+): FreeCreditBudget {
+  const reserve = defineScript(redis, 'syReserveFreeCredit', SCRIPT)
+  return {
+    async reserve(networkAddress, amountPico) {
+      const seconds = Math.floor(clock() / 1_000)
+      const day = Math.floor(seconds / DAY_SECONDS)
+      const { subnet, site } = clientNetworks(networkAddress)
+      const keys = [
+        freeCreditBudgetKey(Math.floor(seconds / HOUR_SECONDS)),
+        freeCreditNetworkKey(day, subnet),
+        ...(site === null ? [] : [freeCreditNetworkKey(day, site)]),
+      ]
+      return reserve(keys, [
+        String(amountPico),
+        String(limits.budgetPico),
+        HOUR_SECONDS * 2,
+        DAY_SECONDS * 2,
+        limits.freeCreditsPerAddress,
+        ...(site === null ? [] : [limits.freeCreditsPerSite]),
+      ]) as Promise<FreeCreditReservation>
+    },
+  }
+}

@@ -1,0 +1,93 @@
+import { mailboxOf } from '../core/email-address.ts'
+import type { FreeCreditState } from '../core/free-credit-state.ts'
+import type { PicoUsd } from '../core/money.ts'
+import { freeCreditPosting } from '../core/postings.ts'
+import type { Logger } from '../platform/logger.ts'
+import type { Postgres, PostgresTransaction } from '../platform/postgres.ts'
+import type { PostLedger } from './account-store.ts'
+import type { FreeCreditBudget } from './free-credit-budget.ts'
+
+export interface FreeCreditApplicant {
+  accountId: string
+  /** Normalized, as accounts keep it. */
+  email: string
+  networkAddress: string
+}
+
+/**
+ * The free credit of accounts that sign up: once a mailbox, and within the budget. It is decided on and posted inside
+ * the given transactions, which reject when Redis is away.
+ */
+export interface FreeCredits {
+  /** Of a new account: decides at once, or once its email is verified. */
+  open(transaction: PostgresTransaction, applicant: FreeCreditApplicant): Promise<void>
+  /** Decides for an account whose email is verified; null when it was not waiting for that. */
+  decideVerified(
+    transaction: PostgresTransaction,
+    applicant: FreeCreditApplicant,
+  ): Promise<FreeCreditState | null>
+  /** What was decided; null for accounts that the operator made, and where no free credit is given. */
+  find(accountId: string): Promise<FreeCreditState | null>
+}
+
+export interface FreeCreditDependencies {
+  postgres: Postgres
+  postLedger: PostLedger
+  budget: FreeCreditBudget
+  /** 0: none is given. */
+  amountPico: PicoUsd
+  /** Whether emails are verified first. */
+  awaitsVerification: boolean
+  logger: Logger
+}
+
+/** Two accounts of one mailbox are decided on one after the other. */
+const LOCK_MAILBOX = 'SELECT pg_advisory_xact_lock(hashtextextended($1, 0))::text'
+
+/** Of several links used at once, one decides. */
+const LOCK_WAITING = `SELECT 1 FROM free_credits WHERE account_id = $1 AND state = 'unverified' FOR UPDATE`
+
+export function createFreeCredits(deps: FreeCreditDependencies): FreeCredits {
+  const { postgres, postLedger, budget, amountPico, logger } = deps
+
+  const judge = async (
+    transaction: PostgresTransaction,
+    mailbox: string,
+    networkAddress: string,
+  ): Promise<FreeCreditState> => {
+    await transaction.$queryRawUnsafe(LOCK_MAILBOX, mailbox)
+    if (await transaction.freeCredit.findFirst({ where: { mailbox, state: 'granted' } }))
+      return 'mailbox_used'
+    const reservation = await budget.reserve(networkAddress, amountPico)
+    if (reservation === 'budget_used')
+      logger.error(
+        { alarm: 'free-credit-budget-used' },
+        'the free credit of this hour is used up: accounts are opened without',
+      )
+    return reservation === 'reserved' ? 'granted' : reservation
+  }
+
+  return {
+    async open(transaction, { accountId, email, networkAddress }) {
+      if (amountPico === 0n) return
+      const mailbox = mailboxOf(email)
+      const state = deps.awaitsVerification ? 'unverified' : await judge(transaction, mailbox, networkAddress)
+      await transaction.freeCredit.create({ data: { accountId, mailbox, state } })
+      if (state === 'granted') await postLedger(transaction, freeCreditPosting(accountId, amountPico))
+    },
+
+    async decideVerified(transaction, { accountId, email, networkAddress }) {
+      const [waiting] = await transaction.$queryRawUnsafe<unknown[]>(LOCK_WAITING, accountId)
+      if (!waiting) return null
+      const state = await judge(transaction, mailboxOf(email), networkAddress)
+      await transaction.freeCredit.update({ where: { accountId }, data: { state, decidedAt: new Date() } })
+      if (state === 'granted') await postLedger(transaction, freeCreditPosting(accountId, amountPico))
+      return state
+    },
+
+    async find(accountId) {
+      const row = await postgres.freeCredit.findUnique({ where: { accountId }, select: { state: true } })
+      return row?.state ?? null
+    },
+  }
+}

@@ -1,0 +1,13 @@
+import { readFileSync } from 'node:fs'
+import type { MailMessage } from '../platform/mailer.ts'
+
+/** The subject, an empty line, the text. */
+const TEMPLATE = readFileSync(new URL('./verification-message.txt', import.meta.url), 'utf8')
+
+/** The message with the link that verifies an address. The token is behind `#`: browsers send it to no server's log. */
+export function verificationMessage(email: string, token: string, publicUrl: string): MailMessage {
+  const [subject = '', ...text] = TEMPLATE.replaceAll('{{site}}', publicUrl)
+    .replaceAll('{{link}}', `${publicUrl}/verify#${token}`)
+    .split('\n')
+  return { to: email, subject, text: text.join('\n').trimStart() }
+}

@@ -1,0 +1,31 @@
+import { RateLimiterRedis } from 'rate-limiter-flexible'
+import type { Redis } from '../platform/redis.ts'
+import { throttlePrefix } from '../platform/redis-keys.ts'
+import { consume, type Throttled } from './throttle.ts'
+
+/** Bounds the deliveries that an account asks for by hand. Counted in Redis for the whole fleet; rejects when it is away. */
+export interface WebhookThrottle {
+  /** Events of type `webhook.test`. */
+  test(accountId: string): Promise<Throttled>
+  /** Further attempts of deliveries that were given up. */
+  retry(accountId: string): Promise<Throttled>
+}
+
+const PER_MINUTE = 10
+const MINUTE_SECONDS = 60
+
+export function createWebhookThrottle(redis: Redis): WebhookThrottle {
+  const limiter = (name: string) =>
+    new RateLimiterRedis({
+      storeClient: redis,
+      keyPrefix: throttlePrefix(name),
+      points: PER_MINUTE,
+      duration: MINUTE_SECONDS,
+    })
+  const tests = limiter('webhook-test')
+  const retries = limiter('webhook-retry')
+  return {
+    test: (accountId) => consume(tests, accountId),
+    retry: (accountId) => consume(retries, accountId),
+  }
+}

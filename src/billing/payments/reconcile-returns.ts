@@ -1,0 +1,103 @@
+import type { Logger } from 'pino'
+import type { PaymentRail, PaymentRails, RailNotice, TimeSpan } from './payment-rail.ts'
+import type { Payment, PaymentStore } from './payment-store.ts'
+import type { TopUpService } from './top-up-service.ts'
+
+export interface ReturnsDependencies {
+  payments: Pick<PaymentStore, 'findNamed' | 'settledSince'>
+  rails: PaymentRails
+  topUps: Pick<TopUpService, 'follow'>
+  logger: Logger
+}
+
+export interface ReturnsReport {
+  /** Refunds and disputes of our payments that the rails listed. */
+  checked: number
+  /** Refunds and disputes of payments that are not known here, such as another shop's on the same rail. */
+  foreign: number
+  /** Payments whose money had gone back without our knowing, as they are now. */
+  missed: Payment[]
+  /** Lists that could not be read to their end. */
+  failures: number
+}
+
+const DAY_MS = 86_400_000
+/** Refunds can be made, and payments contested, for about half a year; a dispute is decided within it. */
+const LOOK_BACK_MS = 179 * DAY_MS
+const PAGE = 100
+
+/**
+ * Lists what the rails gave back and what is contested, whatever webhooks told of it, and follows the same way as
+ * those: each is a fact of its payment, and telling it again changes nothing. What changes a payment had been
+ * missed, and raises an alarm. A list that breaks off is reported; the others go on.
+ * @param untilMs what began after this is left to its webhook
+ */
+export async function reconcileReturns(
+  deps: ReturnsDependencies,
+  untilMs: number,
+  signal?: AbortSignal,
+): Promise<ReturnsReport> {
+  const { rails, logger } = deps
+  const report: ReturnsReport = { checked: 0, foreign: 0, missed: [], failures: 0 }
+  const span = { fromMs: untilMs - LOOK_BACK_MS, toMs: untilMs }
+  const lists = [...rails.values()].flatMap((rail) => [
+    { rail, what: 'refunds', notices: rail.listRefunds(span, settledPayments(rail, span, deps)) },
+    { rail, what: 'disputes', notices: rail.listDisputes(span) },
+  ])
+  for (const { rail, what, notices } of lists) {
+    try {
+      for await (const notice of notices) {
+        if (signal?.aborted) return report
+        await reconcile(notice, report, deps)
+      }
+    } catch (error) {
+      report.failures += 1
+      logger.error(
+        { err: error, subject: `${rail.name} ${what}`, alarm: 'returns-not-reconciled' },
+        'what a rail gave back could not be read',
+      )
+    }
+  }
+  return report
+}
+
+async function reconcile(
+  notice: RailNotice,
+  report: ReturnsReport,
+  { payments, topUps, logger }: ReturnsDependencies,
+): Promise<void> {
+  if (notice.fact === null && notice.refusal === null) return
+  const before = await payments.findNamed(notice)
+  if (!before) {
+    report.foreign += 1
+    return
+  }
+  report.checked += 1
+  const now = await topUps.follow({ ...notice, paymentId: before.id })
+  if (!now || isUnmoved(before, now)) return
+  report.missed.push(now)
+  logger.error(
+    { paymentId: now.id, accountId: now.accountId, rail: now.rail, alarm: 'payment-webhook-missed' },
+    'money of a payment had gone back, and no webhook told of it',
+  )
+}
+
+const isUnmoved = (one: Payment, other: Payment): boolean =>
+  one.state === other.state &&
+  one.returnedPico === other.returnedPico &&
+  one.disputedPico === other.disputedPico
+
+/** Every payment that a rail settled in a span of time, read by the page. */
+async function* settledPayments(
+  { name }: PaymentRail,
+  { fromMs }: TimeSpan,
+  { payments }: ReturnsDependencies,
+): AsyncGenerator<Payment> {
+  for (let after = ''; ; ) {
+    const page = await payments.settledSince(name, new Date(fromMs), after, PAGE)
+    yield* page
+    const last = page.at(-1)
+    if (!last || page.length < PAGE) return
+    after = last.id
+  }
+}

@@ -1,0 +1,109 @@
+import { LRUCache } from 'lru-cache'
+import type { Provider } from '../core/catalog.ts'
+import type { Logger } from '../platform/logger.ts'
+import type { Postgres } from '../platform/postgres.ts'
+import { type KeyReception, writeReception } from './key-reception.ts'
+import { openListing } from './read-listing.ts'
+
+/** What a check found out; `unknown`: nothing. */
+export type KeyCheck = KeyReception | 'unknown'
+
+export interface ProviderKeyChecker {
+  /**
+   * Tries a new key once at its provider, and writes down what came of it. Resolves to whether it was: a provider that
+   * cannot be reached, or whose list of models says nothing of keys, leaves a key unchecked. Never rejects.
+   */
+  check(key: { id: string; accountId: string; secret: string }, provider: Provider): Promise<boolean>
+}
+
+const DEADLINE_MS = 4_000
+const RUNNING_MAX = 20
+/** Of one account in an hour, at one API instance: whoever has a list of keys shall not sort it here. */
+const CHECKS_PER_ACCOUNT = 20
+const ACCOUNTS_REMEMBERED = 10_000
+const HOUR_MS = 3_600_000
+const REFUSAL_MAX_BYTES = 64 * 1024
+
+/** What the generate-content wire says of a key that is wrong, with a status that says less. */
+const INVALID_KEY = /API_KEY_INVALID|API_KEY_EXPIRED|api key (not valid|expired|not found)/i
+
+export function createProviderKeyChecker(options: {
+  postgres: Pick<Postgres, '$executeRawUnsafe'>
+  logger: Logger
+  clock: () => number
+  deadlineMs?: number
+}): ProviderKeyChecker {
+  const { postgres, logger, clock, deadlineMs = DEADLINE_MS } = options
+  const checks = new LRUCache<string, { count: number; endsAtMs: number }>({ max: ACCOUNTS_REMEMBERED })
+  let running = 0
+
+  const mayCheck = (accountId: string): boolean => {
+    const known = checks.get(accountId)
+    const counted = known && known.endsAtMs > clock() ? known : { count: 0, endsAtMs: clock() + HOUR_MS }
+    if (running >= RUNNING_MAX || counted.count >= CHECKS_PER_ACCOUNT) return false
+    checks.set(accountId, { ...counted, count: counted.count + 1 })
+    return true
+  }
+
+  return {
+    async check({ id, accountId, secret }, provider) {
+      if (!mayCheck(accountId)) return false
+      running += 1
+      try {
+        const found = await checkProviderKey(provider, secret, AbortSignal.timeout(deadlineMs))
+        if (found === 'unknown') return false
+        await writeReception(postgres, id, found)
+        return true
+      } catch (error) {
+        // The error may be of the database or of the network; neither holds the key.
+        logger.warn(
+          { err: error, providerKeyId: id, providerId: provider.id },
+          'a new provider key could not be checked',
+        )
+        return false
+      } finally {
+        running -= 1
+      }
+    },
+  }
+}
+
+/**
+ * Asks a provider for its list of models with a client's key, at the address that the catalog gives and nowhere else: a
+ * redirect is an error. Rejects when there is no answer in time.
+ */
+export async function checkProviderKey(
+  provider: Provider,
+  secret: string,
+  signal: AbortSignal,
+): Promise<KeyCheck> {
+  const answer = await openListing(provider, secret, signal)
+  if (!answer.ok) return refusalOf(answer)
+  await answer.body?.cancel()
+  // A list that is open to everybody says nothing of the key.
+  const open = await openListing(provider, undefined, signal)
+  await open.body?.cancel()
+  return open.status === 401 || open.status === 403 || open.status === 400 ? 'accepted' : 'unknown'
+}
+
+/** A 403 may be about the list alone: a key can be made for calls only. */
+async function refusalOf(answer: Response): Promise<KeyCheck> {
+  const text = answer.status === 400 ? await beginningOf(answer) : ''
+  await answer.body?.cancel()
+  if (answer.status === 401 || INVALID_KEY.test(text)) return 'unauthorized'
+  return answer.status === 402 ? 'payment_required' : 'unknown'
+}
+
+async function beginningOf(answer: Response): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  const reader = answer.body?.getReader()
+  while (reader && bytes < REFUSAL_MAX_BYTES) {
+    const { done, value } = await reader.read()
+    if (done) break
+    chunks.push(value)
+    bytes += value.byteLength
+  }
+  reader?.releaseLock()
+  return Buffer.concat(chunks).toString('utf8')
+}

@@ -1,0 +1,23 @@
+import type { CatalogSnapshot } from '../core/catalog.ts'
+import type { Postgres } from '../platform/postgres.ts'
+import type { RateChangeTimes } from './pricing-feed.ts'
+import { readRateTimes, recordRates } from './rate-history-store.ts'
+
+/**
+ * Since when the models of a catalog have their rates: recorded, where the rate history shows a change, or where no
+ * document is dated. What the catalog worker has yet to record is recorded here, so that every process that asks
+ * gets the same answer, from the first time on. Rejects while PostgreSQL is away.
+ */
+export async function readRateChangeTimes(
+  postgres: Postgres,
+  { models, version }: CatalogSnapshot,
+): Promise<RateChangeTimes> {
+  await recordRates(postgres, models.values(), version)
+  const times = new Map<string, number>()
+  for (const { modelId, rateVersion, since, isFirst } of await readRateTimes(postgres, [...models.keys()])) {
+    const model = models.get(modelId)
+    if (model?.rateVersion !== rateVersion || (isFirst && model.dated)) continue
+    times.set(modelId, Math.floor(since.getTime() / 1000))
+  }
+  return times
+}

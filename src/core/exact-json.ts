@@ -1,0 +1,128 @@
+import { isNestedDeeperThan, MAX_NESTING } from './nesting.ts'
+
+const QUOTE = 0x22
+const COLON = 0x3a
+const BACKSLASH = 0x5c
+
+/** Fields of a request that hold JSON schemas, which are forwarded as the client wrote them. */
+const EXACT_FIELDS = ['tools', 'response_format'] as const
+type ExactField = (typeof EXACT_FIELDS)[number]
+
+/** Of a text that is longer, most is whitespace or escapes, or its field is refused for its size. */
+const TEXT_CHARS_MAX = 4 * 1024 * 1024
+
+/** JSON of the fields of which parsing loses something. Without whitespace; all but numbers and order is as parsed. */
+export type ExactJson = { [field in ExactField]?: string | undefined }
+
+/**
+ * What parsing a body loses of its schemas: numbers beyond 2^53 or written in a form of their own (1.0), and the
+ * order of names that are integers. Undefined where nothing is. A field in which a name occurs twice or is `__proto__`
+ * is left out: its text says more than the value that was checked. Linear in the body's length.
+ * @param json the body, which is valid
+ * @param value what it was parsed to
+ */
+export function exactJsonOf(json: string, value: unknown): ExactJson | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  const fields = EXACT_FIELDS.filter((field) => field in value)
+  // What is nested deeper is refused later, and could not be serialized here.
+  if (fields.length === 0 || isNestedDeeperThan(value, MAX_NESTING)) return undefined
+  const exact: ExactJson = {}
+  const texts = memberTexts(json, fields)
+  for (const field of fields) {
+    const text = texts.get(field)
+    if (text === undefined || text.length > TEXT_CHARS_MAX) continue
+    const parsed = JSON.stringify((value as Record<string, unknown>)[field])
+    if (text === parsed) continue
+    const written = compact(text)
+    if (written.json !== parsed && written.names === compact(parsed).names) exact[field] = written.json
+  }
+  return Object.keys(exact).length > 0 ? exact : undefined
+}
+
+/** An object as JSON, with the exact text of the members that have one. */
+export function stringifyExactly(object: Record<string, unknown>, exact?: ExactJson): string {
+  const members = Object.entries(object).flatMap(([name, value]) => {
+    if (value === undefined) return []
+    return `${JSON.stringify(name)}:${exact?.[name as ExactField] ?? JSON.stringify(value)}`
+  })
+  return `{${members.join(',')}}`
+}
+
+/** The texts of some members of the outermost object; of a name that occurs twice the last, as in JSON.parse. */
+function memberTexts(json: string, names: readonly string[]): Map<string, string> {
+  const found = new Map<string, string>()
+  let level = 0
+  let lastString = { start: 0, end: 0 }
+  let name = ''
+  let start = 0
+  const endMember = (end: number) => {
+    if (names.includes(name)) found.set(name, json.slice(start, end))
+  }
+  for (let index = 0; index < json.length; index++) {
+    switch (json.charCodeAt(index)) {
+      case QUOTE: {
+        const end = endOfString(json, index)
+        if (level === 1) lastString = { start: index, end }
+        index = end - 1
+        break
+      }
+      case COLON:
+        if (level !== 1) break
+        name = JSON.parse(json.slice(lastString.start, lastString.end))
+        start = index + 1
+        break
+      case 0x2c: // ,
+        if (level === 1) endMember(index)
+        break
+      case 0x5b: // [
+      case 0x7b: // {
+        level++
+        break
+      case 0x5d: // ]
+      case 0x7d: // }
+        if (--level === 0) endMember(index)
+        break
+    }
+  }
+  return found
+}
+
+/** JSON without whitespace, its strings written as JSON.stringify writes them, and how many names it holds. */
+function compact(text: string): { json: string; names: number } {
+  const parts: string[] = []
+  let names = 0
+  let start = 0
+  for (let index = 0; index < text.length; index++) {
+    switch (text.charCodeAt(index)) {
+      case QUOTE: {
+        parts.push(text.slice(start, index))
+        start = endOfString(text, index)
+        const string = text.slice(index, start)
+        parts.push(string.includes('\\') ? JSON.stringify(JSON.parse(string)) : string)
+        index = start - 1
+        break
+      }
+      case COLON:
+        names++
+        break
+      case 0x20:
+      case 0x09:
+      case 0x0a:
+      case 0x0d: // whitespace
+        if (start < index) parts.push(text.slice(start, index))
+        start = index + 1
+        break
+    }
+  }
+  parts.push(text.slice(start))
+  return { json: parts.join(''), names }
+}
+
+/** Index past the string that begins at `start`, of valid JSON. */
+function endOfString(json: string, start: number): number {
+  for (let quote = json.indexOf('"', start + 1); ; quote = json.indexOf('"', quote + 1)) {
+    let backslashes = 0
+    while (json.charCodeAt(quote - 1 - backslashes) === BACKSLASH) backslashes++
+    if (backslashes % 2 === 0) return quote + 1
+  }
+}

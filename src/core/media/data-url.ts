@@ -1,0 +1,52 @@
+/** A data URL, taken apart. */
+export interface DataUrl {
+  /** Lowercase, without parameters; empty where the URL names none. */
+  mediaType: string
+  /** Whether `data` is base64; otherwise it is percent-encoded. */
+  isBase64: boolean
+  data: string
+}
+
+const HEADER_MAX = 256
+const HEADER = /^data:([\w.+-]+\/[\w.+-]+)?((?:;[^;,]*)*),/i
+/** Lines may be wrapped, as MIME does. No character fits in two places, or a mismatch would take quadratic time. */
+const BASE64 = /^[A-Za-z0-9+/\r\n]+(?:={1,2}[\r\n]*)?$/
+
+/** Takes a data URL apart; null where it is none. */
+export function parseDataUrl(url: string): DataUrl | null {
+  const match = HEADER.exec(url.slice(0, HEADER_MAX))
+  if (!match) return null
+  const isBase64 = /;\s*base64$/i.test(match[2]!)
+  return { mediaType: (match[1] ?? '').toLowerCase(), isBase64, data: url.slice(match[0].length) }
+}
+
+export const isBase64 = (text: string): boolean => BASE64.test(text)
+
+/** Decoded bytes of a base64 text, at the most. */
+export const decodedLength = (base64: string): number => Math.ceil((base64.length * 3) / 4)
+
+/**
+ * The text of a data URL. Null where it is not UTF-8, or its encoding is broken.
+ */
+export function decodeText({ isBase64: encoded, data }: DataUrl): string | null {
+  try {
+    if (!encoded) return decodeURIComponent(data)
+    if (data !== '' && !isBase64(data)) return null
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(data, 'base64'))
+  } catch (error) {
+    // Both decoders throw these for what they cannot decode, and for nothing else.
+    if (error instanceof TypeError || error instanceof URIError) return null
+    throw error
+  }
+}
+
+/** Some bytes in the middle of a base64 text, decoded without the rest; fewer where it ends before. */
+export function bytesAt(base64: string, offset: number, length: number): Buffer {
+  const group = Math.floor(offset / 3)
+  const skipped = offset - group * 3
+  const groups = Math.ceil((skipped + length) / 3)
+  return Buffer.from(base64.slice(group * 4, (group + groups) * 4), 'base64').subarray(
+    skipped,
+    skipped + length,
+  )
+}

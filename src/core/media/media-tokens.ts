@@ -1,0 +1,164 @@
+import {
+  type AudioPart,
+  type DocumentPart,
+  type ImageDetail,
+  type ImagePart,
+  inlineBytes,
+  isAddress,
+  type MediaPart,
+  type VideoPart,
+} from '../content-part.ts'
+import type { ImageSize } from './image-size.ts'
+import type { ImageFigures, MediaFigures } from './media-figures.ts'
+
+/** Tokens of media in a prompt, by modality; a modality that is absent has none. */
+export type ModalityTokens = Partial<Record<MediaPart['type'], number>>
+
+/** What a model makes of the media of a prompt, in tokens. */
+export interface MediaTokens {
+  /** At the most, by modality; each may reach the context window, which all of the prompt together cannot exceed. */
+  bound: ModalityTokens
+  /** An estimate, by modality. */
+  likely: ModalityTokens
+}
+
+/** What providers put around a part. */
+const TOKENS_PER_PART = 12
+/** An image whose size nobody knows is likely to be of this one. */
+const USUAL_SIZE: ImageSize = { width: 1_024, height: 1_024 }
+/** 800 kbit/s. */
+const USUAL_VIDEO_BYTES_PER_SECOND = 100_000
+
+/**
+ * What a model makes of media. Pure.
+ * @param window tokens that its provider takes; nothing can be more
+ */
+export function mediaTokens(parts: readonly MediaPart[], figures: MediaFigures, window: number): MediaTokens {
+  const bound: ModalityTokens = {}
+  const likely: ModalityTokens = {}
+  for (const part of parts) {
+    const tokens = partTokens(part, figures, window)
+    bound[part.type] = Math.min(window, (bound[part.type] ?? 0) + tokens.most + TOKENS_PER_PART)
+    likely[part.type] = Math.min(window, (likely[part.type] ?? 0) + Math.min(tokens.most, tokens.likely))
+  }
+  return { bound, likely }
+}
+
+/** Of all modalities together. */
+export const sumOfTokens = (tokens: ModalityTokens = {}): number =>
+  Object.values(tokens).reduce((sum, one) => sum + one, 0)
+
+/**
+ * What of media providers may report as audio, and as images: a video has both, and pages of a document are
+ * images to some.
+ */
+export const asAudioAndImages = ({ audio = 0, image = 0, video = 0, file = 0 }: ModalityTokens = {}) => ({
+  audioTokens: audio + video,
+  imageTokens: image + video + file,
+})
+
+interface PartTokens {
+  most: number
+  likely: number
+}
+
+function partTokens(part: MediaPart, figures: MediaFigures, window: number): PartTokens {
+  switch (part.type) {
+    case 'image':
+      return imagePartTokens(part, figures)
+    case 'audio':
+      return audioTokens(part, figures)
+    case 'video':
+      return videoTokens(part, figures, window)
+    case 'file':
+      return documentTokens(part, figures, window)
+    default:
+      return part satisfies never
+  }
+}
+
+function imagePartTokens({ size, detail }: ImagePart, { image }: MediaFigures): PartTokens {
+  const most = size ? imageTokens(size, detail, image) : mostImageTokens(detail, image)
+  return { most, likely: size ? most : imageTokens(USUAL_SIZE, detail, image) }
+}
+
+function audioTokens({ length }: AudioPart, { audioTokensPerSecond: rate }: MediaFigures): PartTokens {
+  return { most: Math.ceil(length.most * rate), likely: Math.ceil(length.likely * rate) }
+}
+
+/** A still video has next to no bytes, so only a stated figure or the window bounds one. */
+function videoTokens(part: VideoPart, figures: MediaFigures, window: number): PartTokens {
+  const seconds = Math.ceil(inlineBytes(part) / USUAL_VIDEO_BYTES_PER_SECOND)
+  const most = figures.videoTokens ?? window
+  return { most, likely: isAddress(part.source) ? most : seconds * figures.videoTokensPerSecond }
+}
+
+function documentTokens(part: DocumentPart, figures: MediaFigures, window: number): PartTokens {
+  const most = figures.documentTokens ?? window
+  return { most, likely: isAddress(part.source) ? most : part.likelyPages * figures.pageTokens }
+}
+
+const TILE = 512
+const TILED_MAX = { long: 2_048, short: 768 }
+const CROP = { least: 256, most: 768, perShortSide: 1.5 }
+const SMALL_SIDE = 384
+/** Of any shape: two rows of four tiles; of an image of at most 3,072 by 3,072, twelve columns and two rows of crops. */
+const TILES_MOST = 8
+const CROPS_MOST = 24
+
+/** Tokens of an image whose size is known. */
+export function imageTokens(size: ImageSize, detail: ImageDetail | undefined, figures: ImageFigures): number {
+  switch (figures.by) {
+    case 'image':
+      return figures.tokens
+    case 'tile':
+      return detail === 'low' ? figures.base : figures.base + figures.tile * tilesOf(size)
+    case 'patch': {
+      const squares = across(size.width, figures.side) * across(size.height, figures.side)
+      const counted = Math.min(figures.most, Math.max(figures.least, squares))
+      return Math.ceil((counted * figures.hundredths) / 100)
+    }
+    case 'crop':
+      return figures.crop * cropsOf(size)
+    default:
+      return figures satisfies never
+  }
+}
+
+/** Tokens of the dearest image. */
+function mostImageTokens(detail: ImageDetail | undefined, figures: ImageFigures): number {
+  switch (figures.by) {
+    case 'image':
+      return figures.tokens
+    case 'tile':
+      return detail === 'low' ? figures.base : figures.base + figures.tile * TILES_MOST
+    case 'patch':
+      return Math.ceil((figures.most * figures.hundredths) / 100)
+    case 'crop':
+      return figures.crop * CROPS_MOST
+    default:
+      return figures satisfies never
+  }
+}
+
+function tilesOf({ width, height }: ImageSize): number {
+  const shrink = Math.min(
+    1,
+    TILED_MAX.long / Math.max(width, height),
+    TILED_MAX.short / Math.min(width, height),
+  )
+  return Math.min(TILES_MOST, across(width * shrink, TILE) * across(height * shrink, TILE))
+}
+
+function cropsOf(size: ImageSize): number {
+  if (Math.max(size.width, size.height) <= SMALL_SIDE) return 1
+  const { width, height } = size
+  const side = Math.min(
+    CROP.most,
+    Math.max(CROP.least, Math.floor(Math.min(width, height) / CROP.perShortSide)),
+  )
+  return Math.min(CROPS_MOST, across(width, side) * across(height, side))
+}
+
+/** Squares that cover a length; a hair beyond a border is the rounding of a shrunk length. */
+const across = (length: number, side: number): number => Math.max(1, Math.ceil(length / side - 1e-9))

@@ -1,0 +1,59 @@
+/**
+ * How a key does: `failing` after three refusals in a row, `refused` when the last word of its provider was a refusal,
+ * `unchecked` until its provider is known to have taken it.
+ */
+export type ProviderKeyStatus = 'active' | 'unchecked' | 'refused' | 'failing' | 'disabled'
+
+export function providerKeyStatus(key: {
+  disabled: boolean
+  refusals: number
+  failingSince: Date | null
+  acceptedAt: Date | null
+}): ProviderKeyStatus {
+  if (key.disabled) return 'disabled'
+  if (key.failingSince !== null) return 'failing'
+  if (key.refusals > 0) return 'refused'
+  return key.acceptedAt === null ? 'unchecked' : 'active'
+}
+
+const REFUSALS: Record<number, OwnKeyFailure> = {
+  400: 'unauthorized',
+  401: 'unauthorized',
+  402: 'payment_required',
+  403: 'forbidden',
+  404: 'model_not_found',
+}
+
+/** Why an attempt on a client's own key did not work, as its owner is told. */
+export type OwnKeyFailure =
+  | 'unauthorized'
+  | 'payment_required'
+  | 'forbidden'
+  | 'model_not_found'
+  | 'not_in_use'
+  | 'rate_limited'
+  | 'unavailable'
+  | 'provider_failed'
+
+/** Reads it off an attempt's record; null for one that worked, was cancelled, or failed for the request's own sake. */
+export function ownKeyFailure(outcome: string, httpStatus: number | null): OwnKeyFailure | null {
+  switch (outcome) {
+    case 'ok':
+    case 'cancelled':
+    case 'bad-request':
+    case 'content-policy':
+    case 'context-length':
+    case 'prefill-refused':
+    case 'rescue-mismatch':
+      return null
+    case 'refused':
+      // Without a status no provider was asked: the key was deleted or switched off meanwhile.
+      return httpStatus === null ? 'not_in_use' : (REFUSALS[httpStatus] ?? 'forbidden')
+    case 'rate-limited':
+      return 'rate_limited'
+    case 'key-unavailable':
+      return 'unavailable'
+    default:
+      return 'provider_failed'
+  }
+}

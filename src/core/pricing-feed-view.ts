@@ -1,0 +1,37 @@
+/** One model's live rates; decimal strings in USD per million tokens. */
+export interface PricingFeedEntry {
+  id: string
+  name: string
+  vendor: string
+  prompt: string
+  completion: string
+  /** Of audio and of images in the prompt; absent: as `prompt`. */
+  prompt_audio?: string
+  prompt_image?: string
+  list_prompt: string
+  list_completion: string
+  list_prompt_audio?: string
+  list_prompt_image?: string
+  /** The smallest of the discounts, as a decimal fraction: `"0.05"` is 5 %. */
+  discount: string
+  context_length: number
+  max_output_tokens: number
+  input_modalities: readonly string[]
+  open_weights: boolean
+  /** Whether a provider of it that serves calls here keeps no data, so that `zdr` can be met. */
+  zdr: boolean
+  /** `unavailable`: known, but no provider of it is set up at this gateway. */
+  status: 'available' | 'unavailable'
+  /** ISO 8601: when its rate last changed. */
+  updated_at: string
+}
+
+export interface PricingFeed {
+  /** Of everything else in the feed: the same version is the same feed, byte for byte. */
+  version: string
+  /** ISO 8601: when the newest of the rates changed. */
+  generated_at: string
+  currency: 'USD'
+  unit: 'per_million_tokens'
+  data: PricingFeedEntry[]
+}

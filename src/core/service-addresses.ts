@@ -1,0 +1,44 @@
+export interface ServiceAddresses {
+  databaseUrl: string
+  redisUrl: string
+}
+
+/** Reads DATABASE_URL and REDIS_URL. Adds to `problems` what is wrong with them; addresses themselves hold passwords. */
+export function readServiceAddresses(
+  environment: Record<string, string | undefined>,
+  problems: string[],
+): ServiceAddresses {
+  const { DATABASE_URL: databaseUrl = '', REDIS_URL: redisUrl = '' } = environment
+  problems.push(...databaseProblems(databaseUrl), ...redisProblems(redisUrl))
+  return { databaseUrl, redisUrl }
+}
+
+function databaseProblems(text: string): string[] {
+  if (text === '') return ['DATABASE_URL is required']
+  const url = URL.canParse(text) ? new URL(text) : null
+  if (url === null || (url.protocol !== 'postgresql:' && url.protocol !== 'postgres:'))
+    return ['DATABASE_URL must be an address such as postgresql://user:password@host:5432/database']
+  if (url.searchParams.get('pgbouncer') === 'true') {
+    return [
+      'DATABASE_URL asks for pgbouncer=true, a pooler that breaks named statements: use one in session mode or ' +
+        'PgBouncer 1.21 or newer with max_prepared_statements, and leave the parameter out',
+    ]
+  }
+  return []
+}
+
+function redisProblems(text: string): string[] {
+  if (text === '') return ['REDIS_URL is required']
+  if (/^unix:\/\/\/./.test(text)) return []
+  if (/^rediss?[+-]sentinel:|^sentinel:/i.test(text))
+    return ['REDIS_URL is the address of a Sentinel, which is not supported: name the Redis server itself']
+  const hosts = /^rediss?:\/\/(?:[^@/]*@)?([^/?#]*)/i.exec(text)?.[1] ?? ''
+  if (hosts.includes(','))
+    return [
+      'REDIS_URL names several servers: Cluster and Sentinel are not supported, name a single Redis server',
+    ]
+  const url = URL.canParse(text) ? new URL(text) : null
+  if (url === null || hosts === '' || (url.protocol !== 'redis:' && url.protocol !== 'rediss:'))
+    return ['REDIS_URL must be an address such as redis://:password@host:6379, rediss://… or unix:///path']
+  return []
+}

@@ -1,0 +1,64 @@
+const SPACE = 32
+const LINE_FEED = 10
+
+const PIECE_CHARS = 2_000
+/** A run without a space takes byte-pair encoding up to its square, so longer ones are cut. */
+const RUN_CHARS = 128
+
+/**
+ * Cuts a text into pieces of at most 2,000 characters that can be tokenized one by one in time that grows with their
+ * number. Cuts fall before a space or line where there is one, so that hardly a token is split; a run of more than
+ * 128 characters without either is cut, which splits one token in each.
+ */
+export function textPieces(text: string): string[] {
+  const pieces: string[] = []
+  for (let start = 0; start < text.length; ) {
+    const end = pieceEnd(text, start)
+    pieces.push(text.slice(start, end))
+    start = end
+  }
+  return pieces
+}
+
+function pieceEnd(text: string, start: number): number {
+  const limit = Math.min(text.length, start + PIECE_CHARS)
+  let wordStart = start
+  for (let index = start + 1; index < limit; index++) {
+    if (isGap(text.charCodeAt(index)) && !isGap(text.charCodeAt(index - 1))) wordStart = index
+    else if (index - wordStart >= RUN_CHARS) {
+      if (wordStart > start) return wordStart
+      return isLowSurrogate(text.charCodeAt(index)) ? index - 1 : index
+    }
+  }
+  return limit === text.length || wordStart === start ? limit : wordStart
+}
+
+const isGap = (code: number): boolean => code === SPACE || code === LINE_FEED
+const isLowSurrogate = (code: number): boolean => code >= 0xdc00 && code <= 0xdfff
+
+/** Some of a text, standing for all of it. */
+export interface TextSample {
+  texts: string[]
+  /** Characters in `texts`. */
+  chars: number
+  /** How many characters of the whole each of them stands for; 1 where `texts` is the whole. */
+  scale: number
+}
+
+/** Texts as they are where they are at most `maxChars` together, else pieces from all over them, about as many. */
+export function sampleTexts(texts: readonly string[], maxChars: number): TextSample {
+  const total = charsOf(texts)
+  if (total <= maxChars) return { texts: [...texts], chars: total, scale: 1 }
+  const every = Math.ceil(total / maxChars)
+  const sampled: string[] = []
+  let pieces = 0
+  for (const text of texts) {
+    for (let start = 0; start < text.length; start += PIECE_CHARS) {
+      if (pieces++ % every === 0) sampled.push(text.slice(start, start + PIECE_CHARS))
+    }
+  }
+  const chars = charsOf(sampled)
+  return { texts: sampled, chars, scale: total / chars }
+}
+
+const charsOf = (texts: readonly string[]): number => texts.reduce((sum, { length }) => sum + length, 0)

@@ -1,0 +1,6 @@
+declare module 'mistral-tokenizer-js' {
+  import type { LlamaTokenizer } from 'llama-tokenizer-js'
+
+  const tokenizer: LlamaTokenizer
+  export default tokenizer
+}

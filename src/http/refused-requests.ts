@@ -1,0 +1,56 @@
+import { LRUCache } from 'lru-cache'
+import { ApiError } from '../core/errors.ts'
+
+export interface RefusedRequestsOptions {
+  /** What a key may send of them in a minute. */
+  refusedRequestsPerMinute: number
+  refusedBytesPerMinute: number
+  clock: () => number
+}
+
+/** Counts requests that were refused for what they say, in the memory of this instance: the gate never hears of them. */
+export interface RefusedRequests {
+  /** Throws ApiError 429 where a key sent too many of them, or too much, within a minute. */
+  check(keyId: string): void
+  note(keyId: string, status: number, bytes: number): void
+}
+
+const WINDOW_MS = 60_000
+const KEYS_REMEMBERED = 10_000
+/** What a request is refused with for what it says, or for what its balance does not cover. */
+const REFUSED = new Set([400, 402, 404, 405, 413, 415, 422])
+
+interface Counted {
+  requests: number
+  bytes: number
+  endsAtMs: number
+}
+
+export function createRefusedRequests(options: RefusedRequestsOptions): RefusedRequests {
+  const { refusedRequestsPerMinute, refusedBytesPerMinute, clock } = options
+  const counted = new LRUCache<string, Counted>({ max: KEYS_REMEMBERED })
+  const current = (keyId: string): Counted | undefined => {
+    const counts = counted.get(keyId)
+    return counts && counts.endsAtMs > clock() ? counts : undefined
+  }
+  return {
+    check(keyId) {
+      const counts = current(keyId)
+      if (!counts || (counts.requests < refusedRequestsPerMinute && counts.bytes < refusedBytesPerMinute))
+        return
+      throw new ApiError(
+        'rate_limit_exceeded',
+        'Too many requests of this key were refused within a minute. Read their errors, and retry later.',
+        { retryAfterSeconds: (counts.endsAtMs - clock()) / 1000 },
+      )
+    },
+
+    note(keyId, status, bytes) {
+      if (!REFUSED.has(status)) return
+      const counts = current(keyId) ?? { requests: 0, bytes: 0, endsAtMs: clock() + WINDOW_MS }
+      counts.requests += 1
+      counts.bytes += bytes
+      counted.set(keyId, counts)
+    },
+  }
+}

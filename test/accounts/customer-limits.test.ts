@@ -1,0 +1,71 @@
+import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createKeyHasher } from '../../src/accounts/key-hash.ts'
+import { createKeyStore, type KeyStore } from '../../src/accounts/key-store.ts'
+import { openTestAccount, openTestBooks, type TestBooks } from '../helpers/billing.ts'
+
+const MIGRATION = new URL(
+  '../../prisma/migrations/20260117090000_account_limits/migration.sql',
+  import.meta.url,
+)
+const KEY = { name: '', limitPico: null, limitReset: 'none', expiresAt: null } as const
+
+let books: TestBooks
+let keys: KeyStore
+
+beforeAll(async () => {
+  books = await openTestBooks()
+  keys = createKeyStore(books.postgres, createKeyHasher([randomBytes(32)]), randomBytes)
+})
+afterAll(() => books.close())
+
+/** Moves figures of before, as the migration did. */
+async function migrate(): Promise<void> {
+  const sql = readFileSync(MIGRATION, 'utf8')
+  for (const update of sql.slice(sql.indexOf('UPDATE')).split(';'))
+    if (update.trim() !== '') await books.postgres.$executeRawUnsafe(update)
+}
+
+async function keyOf(accountId: string) {
+  const { key } = await keys.create(accountId, { ...KEY, requestsPerMinute: 5_000, concurrentCalls: 9_000 })
+  return key.id
+}
+
+const figures = async (keyId: string) => {
+  const key = await keys.find(keyId)
+  return [
+    key?.requestsPerMinute,
+    key?.concurrentCalls,
+    key?.customerRequestsPerMinute,
+    key?.customerConcurrentCalls,
+  ]
+}
+
+describe('limits that were stored before the customer and the operator were told apart', () => {
+  it('are the customer’s where the account can sign in, but for those that an operator set', async () => {
+    const accountId = await openTestAccount(books.postgres, 1n)
+    await books.postgres.accountCredential.create({ data: { accountId, passwordHash: 'x' } })
+    const [made, granted] = [await keyOf(accountId), await keyOf(accountId)]
+    await books.postgres.operatorAction.create({
+      data: {
+        id: 'action_1',
+        actor: 'key_admin',
+        action: 'key.limits',
+        target: granted,
+        outcome: 'asked',
+        details: { requests_per_minute: 5_000 },
+        requestId: 'request_1',
+      },
+    })
+    await migrate()
+    expect(await figures(made)).toEqual([null, null, 5_000, 9_000])
+    expect(await figures(granted)).toEqual([5_000, null, null, 9_000])
+  })
+
+  it('are the operator’s where nobody else can have made the key', async () => {
+    const made = await keyOf(await openTestAccount(books.postgres, 1n))
+    await migrate()
+    expect(await figures(made)).toEqual([5_000, 9_000, null, null])
+  })
+})

@@ -1,0 +1,139 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { auditLedger } from '../../src/billing/ledger-audit.ts'
+import { findSettledKey, pruneSettledKeys } from '../../src/billing/settled-keys.ts'
+import { createSettlementStore, type SettlementStore } from '../../src/billing/settlement-store.ts'
+import { createPostgres } from '../../src/platform/postgres.ts'
+import { openTestAccount, openTestBooks, settlementOf, type TestBooks } from '../helpers/billing.ts'
+
+const DAY_MS = 86_400_000
+
+describe('calls with one Idempotency-Key', () => {
+  let books: TestBooks
+  let store: SettlementStore
+  beforeAll(async () => {
+    books = await openTestBooks()
+    store = createSettlementStore(books.postgres)
+  })
+  afterAll(() => books.close())
+
+  const balanceOf = async (id: string) =>
+    (await books.postgres.account.findUniqueOrThrow({ where: { id } })).balancePico
+  const recordOf = (id: string) => books.postgres.callRecord.findUniqueOrThrow({ where: { id } })
+  const expectGreenAudit = async () => {
+    const { checks } = await auditLedger(books.postgres)
+    expect(checks.filter(({ broken }) => broken > 0)).toEqual([])
+  }
+
+  test('are charged once: the second is recorded as a duplicate, and its hold is released', async () => {
+    const account = await openTestAccount(books.postgres, 1_000n)
+    const [first, second] = [1, 2].map(() => settlementOf(account, { idempotencyDigest: 'k' }))
+    await store.settle([first!])
+    const { accounts, quarantined } = await store.settle([second!])
+    expect(quarantined).toEqual([])
+    expect(accounts).toEqual([
+      {
+        accountId: account,
+        balancePico: 950n,
+        version: 2n,
+        released: [{ callId: second!.id, chargePico: 0n }],
+      },
+    ])
+    expect(await recordOf(second!.id)).toMatchObject({
+      status: 'completed',
+      chargePico: 0n,
+      duplicateOf: first!.id,
+      completionTokens: 20,
+    })
+    expect(await books.postgres.ledgerEntry.count({ where: { transactionId: second!.id } })).toBe(0)
+    await expectGreenAudit()
+  })
+
+  test('are charged once when one batch settles them, and when that runs again', async () => {
+    const account = await openTestAccount(books.postgres, 1_000n)
+    const calls = [3, 1, 2].map((admittedAt) => settlementOf(account, { idempotencyDigest: 'k', admittedAt }))
+    for (const round of [1, 2]) {
+      const { accounts } = await store.settle(calls)
+      expect(await balanceOf(account), `round ${round}`).toBe(950n)
+      expect(accounts[0]?.released.map(({ chargePico }) => chargePico)).toEqual([0n, 50n, 0n])
+    }
+    const records = await Promise.all(calls.map(({ id }) => recordOf(id)))
+    expect(records.map(({ duplicateOf }) => duplicateOf)).toEqual([calls[1]!.id, null, calls[1]!.id])
+    expect(await books.postgres.settlementConflict.count()).toBe(0)
+    await expectGreenAudit()
+  })
+
+  test('are charged once when two processes settle them at the same time', async () => {
+    const other = createPostgres({ databaseUrl: books.url, name: 'test-other' })
+    try {
+      const stores = [store, createSettlementStore(other)]
+      for (let round = 0; round < 20; round++) {
+        const account = await openTestAccount(books.postgres, 1_000n)
+        const calls = stores.map(() => settlementOf(account, { idempotencyDigest: 'k' }))
+        await Promise.all(stores.map((one, index) => one.settle([calls[index]!])))
+        expect(await balanceOf(account)).toBe(950n)
+        const records = await Promise.all(calls.map(({ id }) => recordOf(id)))
+        expect(records.map(({ duplicateOf }) => duplicateOf).filter(Boolean)).toHaveLength(1)
+      }
+    } finally {
+      await other.$disconnect()
+    }
+    await expectGreenAudit()
+  })
+
+  test('of other accounts, of other keys, and a day apart are calls of their own', async () => {
+    const account = await openTestAccount(books.postgres, 1_000n)
+    const another = await openTestAccount(books.postgres, 1_000n)
+    const admittedAt = 10 * DAY_MS
+    await store.settle([
+      settlementOf(account, { idempotencyDigest: 'k', admittedAt }),
+      settlementOf(account, { idempotencyDigest: 'other', admittedAt }),
+      settlementOf(another, { idempotencyDigest: 'k', admittedAt }),
+    ])
+    await store.settle([settlementOf(account, { idempotencyDigest: 'k', admittedAt: admittedAt + DAY_MS })])
+    await store.settle([settlementOf(account, { idempotencyDigest: 'k', admittedAt: admittedAt - DAY_MS })])
+    expect(await balanceOf(account)).toBe(800n)
+    expect(await balanceOf(another)).toBe(950n)
+    const last = settlementOf(account, { idempotencyDigest: 'k', admittedAt: admittedAt + DAY_MS + 1 })
+    await store.settle([last])
+    expect(await balanceOf(account)).toBe(800n)
+    await expectGreenAudit()
+  })
+
+  test('the call that a key stands for is found for a day, and pruned after two', async () => {
+    const account = await openTestAccount(books.postgres, 1_000n)
+    const call = (digest: string, ageMs: number) =>
+      settlementOf(account, { idempotencyDigest: digest, admittedAt: Date.now() - ageMs })
+    const [fresh, stale, old] = [call('fresh', 1_000), call('stale', 1.5 * DAY_MS), call('old', 3 * DAY_MS)]
+    await store.settle([fresh, stale, old])
+    const find = (digest: string) => findSettledKey(books.postgres, account, digest)
+    expect(await Promise.all(['fresh', 'stale', 'old', 'unknown'].map(find))).toEqual([
+      fresh.id,
+      null,
+      null,
+      null,
+    ])
+    await pruneSettledKeys(books.postgres)
+    const left = await books.postgres.idempotencyKey.findMany({ where: { accountId: account } })
+    expect(left.map(({ keyDigest }) => keyDigest).toSorted()).toEqual(['fresh', 'stale'])
+  })
+
+  test('a charge that is missing without a call to stand for it is a discrepancy', async () => {
+    const account = await openTestAccount(books.postgres, 1_000n)
+    const lost = settlementOf(account, { idempotencyDigest: 'lost' })
+    await store.settle([lost])
+    const duplicate = settlementOf(account, { idempotencyDigest: 'lost' })
+    await store.settle([duplicate])
+    await books.postgres.callRecord.update({
+      where: { id: duplicate.id },
+      data: { duplicateOf: 'chatcmpl_nobody' },
+    })
+    const { checks } = await auditLedger(books.postgres)
+    const broken = checks.filter((check) => check.broken > 0)
+    expect(broken).toMatchObject([
+      {
+        broken: 1,
+        discrepancies: [{ subject: duplicate.id, detail: expect.stringContaining('does not exist') }],
+      },
+    ])
+  })
+})

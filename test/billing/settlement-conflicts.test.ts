@@ -1,0 +1,292 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { AUDIT_CHECKS } from '../../src/billing/audit-checks.ts'
+import { createConflictStore } from '../../src/billing/conflict-store.ts'
+import { createSettlementStore, type SettlementStore } from '../../src/billing/settlement-store.ts'
+import type { CallId } from '../../src/core/ids.ts'
+import { createPostgres } from '../../src/platform/postgres.ts'
+import {
+  failedSettlementOf,
+  openTestAccount,
+  openTestBooks,
+  settlementOf,
+  type TestBooks,
+  unservedSettlementOf,
+} from '../helpers/billing.ts'
+
+const NOTHING = { promptTokens: 0, completionTokens: 0 }
+
+describe('two settlements of one call', () => {
+  let books: TestBooks
+  let store: SettlementStore
+  beforeAll(async () => {
+    books = await openTestBooks()
+    store = createSettlementStore(books.postgres)
+  })
+  afterAll(() => books.close())
+
+  const accountOf = async (id: string) => {
+    const { balancePico, version } = await books.postgres.account.findUniqueOrThrow({ where: { id } })
+    return { balancePico, version }
+  }
+  const conflictsOf = (callId: string) =>
+    books.postgres.settlementConflict.findMany({ where: { callId }, orderBy: { id: 'asc' } })
+  const statusOf = async (id: string) =>
+    (await books.postgres.callRecord.findUniqueOrThrow({ where: { id } })).status
+
+  /** The names of the audit's checks that name a call. */
+  const findingsOn = async (callId: string) => {
+    const found: string[] = []
+    for (const { name, sql } of AUDIT_CHECKS) {
+      const rows = await books.postgres.$queryRawUnsafe<unknown[]>(
+        `SELECT 1 FROM (${sql}) AS found WHERE subject = $1`,
+        callId,
+      )
+      if (rows.length > 0) found.push(name)
+    }
+    return found
+  }
+
+  test('a served record that comes second charges, and replaces the record that no worker made', async () => {
+    const account = await openTestAccount(books.postgres, 1_000n)
+    const served = settlementOf(account)
+    const unserved = unservedSettlementOf(account, { id: served.id })
+    await store.settle([unserved])
+    expect(await accountOf(account)).toEqual({ balancePico: 1_000n, version: 1n })
+    const { accounts, superseded } = await store.settle([served])
+    expect(accounts).toEqual([
+      {
+        accountId: account,
+        balancePico: 950n,
+        version: 2n,
+        released: [{ callId: served.id, chargePico: 50n }],
+      },
+    ])
+    expect(superseded).toEqual([
+      { callId: served.id, accountId: account, keyId: served.keyId, admittedAt: served.admittedAt },
+    ])
+    expect(await books.postgres.callRecord.findUnique({ where: { id: served.id } })).toMatchObject({
+      status: 'completed',
+      errorCode: null,
+      chargePico: 50n,
+      servedOfferId: 'acme/large-1',
+      attempts: served.attempts,
+    })
+    expect(await books.postgres.ledgerEntry.count({ where: { transactionId: served.id } })).toBe(2)
+    expect(await conflictsOf(served.id)).toMatchObject([
+      { outcome: 'superseded', unserved: true, errorCode: 'request_timeout', chargePico: 0n },
+    ])
+  })
+
+  test('a served record that comes first stays, and the other is kept as evidence', async () => {
+    const account = await openTestAccount(books.postgres, 1_000n)
+    const served = settlementOf(account)
+    await store.settle([served])
+    const { accounts, superseded } = await store.settle([unservedSettlementOf(account, { id: served.id })])
+    expect(accounts[0]).toMatchObject({ balancePico: 950n, released: [{ chargePico: 50n }] })
+    expect(superseded).toEqual([])
+    expect(await statusOf(served.id)).toBe('completed')
+    expect(await conflictsOf(served.id)).toMatchObject([{ outcome: 'dropped', unserved: true }])
+  })
+
+  test.each(['unserved first', 'served first'])(
+    'within a batch the served record counts, %s',
+    async (order) => {
+      const account = await openTestAccount(books.postgres, 1_000n)
+      const served = settlementOf(account)
+      const both = [unservedSettlementOf(account, { id: served.id }), served]
+      const { accounts } = await store.settle(order === 'served first' ? both.reverse() : both)
+      expect(accounts).toEqual([
+        {
+          accountId: account,
+          balancePico: 950n,
+          version: 2n,
+          released: [{ callId: served.id, chargePico: 50n }],
+        },
+      ])
+      expect(await statusOf(served.id)).toBe('completed')
+      expect(await conflictsOf(served.id)).toMatchObject([{ outcome: 'dropped', unserved: true }])
+    },
+  )
+
+  test('of two records of a served call the first counts, also when it charged nothing', async () => {
+    const account = await openTestAccount(books.postgres, 1_000n)
+    const free = settlementOf(account, { usage: NOTHING, chargePico: '0' })
+    await store.settle([free])
+    await store.settle([settlementOf(account, { id: free.id })])
+    expect(await accountOf(account)).toEqual({ balancePico: 1_000n, version: 1n })
+    expect(await conflictsOf(free.id)).toMatchObject([
+      { outcome: 'dropped', unserved: false, chargePico: 50n },
+    ])
+  })
+
+  test('a worker that found no provider gives way to its successor that did', async () => {
+    const account = await openTestAccount(books.postgres, 1_000n)
+    const failed = failedSettlementOf(account)
+    await store.settle([failed])
+    await store.settle([settlementOf(account, { id: failed.id })])
+    expect(await statusOf(failed.id)).toBe('completed')
+    expect(await accountOf(account)).toEqual({ balancePico: 950n, version: 2n })
+    expect(await conflictsOf(failed.id)).toMatchObject([{ outcome: 'superseded', chargePico: 0n }])
+  })
+
+  test('records that are settled again, in any order, charge once and leave one conflict each', async () => {
+    const account = await openTestAccount(books.postgres, 1_000n)
+    const served = settlementOf(account)
+    const unserved = unservedSettlementOf(account, { id: served.id })
+    for (const batch of [[unserved], [unserved, served], [served], [unserved], [served, unserved, served]])
+      await store.settle(batch)
+    expect(await accountOf(account)).toEqual({ balancePico: 950n, version: 2n })
+    expect(await conflictsOf(served.id)).toHaveLength(1)
+  })
+
+  test('the same record again is no conflict, nor are two records that no worker made', async () => {
+    const account = await openTestAccount(books.postgres, 1_000n)
+    const [served, lost] = [settlementOf(account), unservedSettlementOf(account)]
+    await store.settle([served, lost])
+    await store.settle([
+      { ...served, finishedAt: served.finishedAt + 5, attempts: [] },
+      { ...lost, status: 'cancelled', errorCode: null },
+    ])
+    expect([...(await conflictsOf(served.id)), ...(await conflictsOf(lost.id))]).toEqual([])
+  })
+
+  test('two settlement workers at once: the served record counts in every interleaving', async () => {
+    const other = createPostgres({ databaseUrl: books.url, name: 'test-other', poolSize: 2 })
+    const stores = [store, createSettlementStore(other)] as const
+    const account = await openTestAccount(books.postgres, 100_000n)
+    const calls = 300
+    for (let index = 0; index < calls; index++) {
+      const served = settlementOf(account)
+      const unserved = unservedSettlementOf(account, { id: served.id, status: 'cancelled', errorCode: null })
+      const [first, second] = index % 2 === 0 ? [served, unserved] : [unserved, served]
+      await Promise.all([stores[0].settle([first]), stores[1].settle([second])])
+    }
+    expect(await accountOf(account)).toEqual({
+      balancePico: 100_000n - 50n * BigInt(calls),
+      version: 1n + BigInt(calls),
+    })
+    expect(
+      await books.postgres.callRecord.count({ where: { accountId: account, status: 'completed' } }),
+    ).toBe(calls)
+    await other.$disconnect()
+  })
+
+  test('a writer that waits for another decides by what that one committed', async () => {
+    const account = await openTestAccount(books.postgres, 1_000n)
+    const served = settlementOf(account)
+    const unserved = unservedSettlementOf(account, { id: served.id })
+    const settling: Array<Promise<unknown>> = []
+    await books.postgres.$transaction(async (transaction) => {
+      await transaction.$queryRawUnsafe('SELECT id FROM accounts WHERE id = $1 FOR UPDATE', account)
+      // Both take their snapshot now and wait for the account; neither can see the other's record.
+      settling.push(store.settle([unserved]), store.settle([served]))
+      await expect
+        .poll(async () => {
+          const rows = await books.postgres.$queryRawUnsafe<Array<{ waiting: bigint }>>(
+            `SELECT count(*) AS waiting FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`,
+          )
+          return Number(rows[0]?.waiting)
+        })
+        .toBe(2)
+    })
+    await Promise.all(settling)
+    expect(await statusOf(served.id)).toBe('completed')
+    expect(await accountOf(account)).toEqual({ balancePico: 950n, version: 2n })
+    expect(await conflictsOf(served.id)).toHaveLength(1)
+  })
+
+  test('a served record that is refused stays in quarantine, whatever was settled before it', async () => {
+    const account = await openTestAccount(books.postgres, 20n)
+    const served = settlementOf(account)
+    await store.settle([unservedSettlementOf(account, { id: served.id })])
+    const { quarantined } = await store.settle([served])
+    expect(quarantined).toMatchObject([{ callId: served.id }])
+    expect(await findingsOn(served.id)).toContain('no settlement is in quarantine')
+  })
+
+  const TOLD_A_FAILURE = 'no call is charged whose caller was told that it failed'
+  const GIVEN_AWAY = 'no call is given away that a provider served'
+  const CONTRADICTED = 'no call has records that contradict each other'
+
+  test.each([
+    ['told 408, then served', (id: CallId) => [unservedSettlementOf('', { id }), settlementOf('', { id })]],
+    ['served, then told 408', (id: CallId) => [settlementOf('', { id }), unservedSettlementOf('', { id })]],
+    [
+      'settled whole, then ended with an error by the worker that took over',
+      (id: CallId) => [
+        settlementOf('', { id }),
+        settlementOf('', {
+          id,
+          status: 'interrupted',
+          errorCode: 'all_providers_failed',
+          usage: { promptTokens: 10, completionTokens: 5 },
+          chargePico: '20',
+        }),
+      ],
+    ],
+  ])('the audit names a charged call whose caller was told a failure: %s', async (_name, records) => {
+    const accountId = await openTestAccount(books.postgres, 1_000n)
+    const { id } = settlementOf(accountId)
+    for (const record of records(id)) await store.settle([{ ...record, accountId }])
+    expect(await findingsOn(id)).toEqual([TOLD_A_FAILURE, CONTRADICTED])
+  })
+
+  test('the audit names a call that a worker served and nobody is charged for', async () => {
+    const account = await openTestAccount(books.postgres, 1_000n)
+    const free = settlementOf(account, { usage: NOTHING, chargePico: '0' })
+    await store.settle([free])
+    await store.settle([settlementOf(account, { id: free.id })])
+    expect(await findingsOn(free.id)).toEqual([GIVEN_AWAY, CONTRADICTED])
+  })
+
+  test('the audit names no call that rightly costs nothing', async () => {
+    const account = await openTestAccount(books.postgres, 1_000n)
+    const served = settlementOf(account)
+    const calls = [
+      failedSettlementOf(account),
+      unservedSettlementOf(account),
+      // A provider answered, and the gateway lost the answer.
+      failedSettlementOf(account, { errorCode: 'internal_error', attempts: served.attempts }),
+      // The client left before anything was produced.
+      failedSettlementOf(account, { status: 'cancelled', errorCode: null }),
+      settlementOf(account, { usage: NOTHING, chargePico: '0' }),
+      settlementOf(account, {
+        served: {
+          ...served.served!,
+          rate: { prompt: '0', completion: '0' },
+          cost: { prompt: '0', completion: '0' },
+          providerKeyId: 'pkey_1',
+        },
+        chargePico: '0',
+      }),
+    ]
+    await store.settle(calls)
+    for (const { id } of calls) expect(await findingsOn(id)).toEqual([])
+  })
+
+  test('a call that a person has decided about is named no more', async () => {
+    const account = await openTestAccount(books.postgres, 1_000n)
+    const served = settlementOf(account)
+    await store.settle([unservedSettlementOf(account, { id: served.id })])
+    await store.settle([served])
+    const conflicts = createConflictStore(books.postgres)
+    const named = async () => (await conflicts.open()).filter(({ callId }) => callId === served.id)
+    expect(await named()).toMatchObject([{ chargePico: 50n, aside: [{ errorCode: 'request_timeout' }] }])
+    expect(await conflicts.review(served.id, 'credited by adjustment refund-1')).toBe(true)
+    expect(await conflicts.review(served.id, 'again')).toBe(false)
+    expect(await findingsOn(served.id)).toEqual([])
+    expect(await named()).toEqual([])
+  })
+
+  test('what was set aside can be neither changed nor removed', async () => {
+    const account = await openTestAccount(books.postgres, 1_000n)
+    const served = settlementOf(account)
+    await store.settle([unservedSettlementOf(account, { id: served.id })])
+    await store.settle([served])
+    for (const change of [
+      'DELETE FROM settlement_conflicts',
+      'UPDATE settlement_conflicts SET charge_pico = 0',
+    ])
+      await expect(books.postgres.$executeRawUnsafe(change)).rejects.toThrow(/append-only/)
+  })
+})

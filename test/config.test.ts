@@ -1,0 +1,59 @@
+import { describe, expect, it } from 'vitest'
+import { readConfig } from '../src/config.ts'
+
+const REQUIRED = {
+  DATABASE_URL: 'postgresql://user:secret@localhost:5432/gateway',
+  REDIS_URL: 'redis://:secret@localhost:6379',
+  MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
+}
+const problem = (changed: Record<string, string | undefined>): string => {
+  try {
+    readConfig({ ...REQUIRED, ...changed })
+  } catch (error) {
+    return (error as Error).message
+  }
+  return ''
+}
+
+describe('settings', () => {
+  it.each<[string, Record<string, string>]>([
+    ['as they are required', {}],
+    ['a master key in hex', { MASTER_KEY: 'ab'.repeat(32) }],
+    ['Redis over TLS', { REDIS_URL: 'rediss://user:a,b@redis.example:6380/2' }],
+    ['Redis over a socket', { REDIS_URL: 'unix:///run/redis.sock' }],
+    ['an IPv6 Redis', { REDIS_URL: 'redis://[::1]:6379' }],
+    ['PostgreSQL over TLS', { DATABASE_URL: 'postgres://h/d?sslmode=require&pgbouncer=false' }],
+    ['fewer log lines', { LOG_LEVEL: 'warn' }],
+  ])('are taken: %s', (_, changed) => expect(problem(changed)).toBe(''))
+
+  it.each<[string, Record<string, string | undefined>, RegExp]>([
+    ['no master key', { MASTER_KEY: undefined }, /^MASTER_KEY is required/],
+    ['a short master key', { MASTER_KEY: 'short' }, /^MASTER_KEY holds 3 bytes: it takes 32/],
+    ['no database', { DATABASE_URL: '' }, /^DATABASE_URL is required$/],
+    [
+      'another database',
+      { DATABASE_URL: 'mysql://h/d' },
+      /^DATABASE_URL must be an address such as postgres/,
+    ],
+    [
+      'a pooler that breaks named statements',
+      { DATABASE_URL: 'postgresql://h:6432/d?pgbouncer=true' },
+      /pgbouncer=true/,
+    ],
+    ['no Redis', { REDIS_URL: undefined }, /^REDIS_URL is required$/],
+    ['no scheme', { REDIS_URL: 'localhost:6379' }, /^REDIS_URL must be an address such as redis:/],
+    ['a Sentinel', { REDIS_URL: 'redis+sentinel://:secret@h:26379/mymaster' }, /Sentinel, which is not supp/],
+    ['another Sentinel', { REDIS_URL: 'rediss-sentinel://h:26379' }, /Sentinel, which is not supported/],
+    ['a Cluster', { REDIS_URL: 'redis://:secret@a:7000,b:7001,c:7002' }, /names several servers/],
+    ['several addresses', { REDIS_URL: 'redis://a:7000,redis://b:7001' }, /names several servers/],
+    ['an unknown log level', { LOG_LEVEL: 'loud' }, /^LOG_LEVEL must be one of fatal, error/],
+  ])('are refused in one line that keeps secrets: %s', (_, changed, message) => {
+    expect(problem(changed)).toMatch(message)
+    expect(problem(changed)).not.toMatch(/\n|secret/)
+  })
+
+  it('are refused with all that is wrong, a line each', () => {
+    const lines = problem({ MASTER_KEY: 'short', PORT: '-1', LOG_LEVEL: 'loud' }).trim().split('\n')
+    expect(lines.map((line) => line.trim().split(' ')[0])).toEqual(['MASTER_KEY', 'PORT', 'LOG_LEVEL'])
+  })
+})

@@ -1,0 +1,163 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { expectBooksInOrder } from '../helpers/books.ts'
+import { startStack, type TestStack } from '../helpers/stack.ts'
+import { type Call, caller, completionOf, expectError, readStream } from '../http/wire.ts'
+
+const WORDS = 60
+const CLAIMED_AGAIN_WITHIN_MS = 8_000
+
+let stack: TestStack
+let accountId: string
+let call: Call
+let first: string
+let second: string
+
+beforeAll(async () => {
+  stack = await startStack({
+    processes: true,
+    apis: 2,
+    databaseProxy: true,
+    environment: { JOB_LOCK_MS: '2000', KEPT_REPLY_BYTES_MAX: '20000' },
+    models: {
+      'test/plain': [{ at: 'alpha', model: `words-${WORDS}` }],
+      'test/slow': [{ at: 'alpha', model: `words-${WORDS}.rate-20` }],
+      'test/steady': [{ at: 'alpha', model: `words-${WORDS}.rate-60` }],
+      'test/hangs-once': [{ at: 'alpha', model: `words-${WORDS}.flaky-1-hang-after-role.tag-b` }],
+      'test/long': [{ at: 'alpha', model: 'words-4000' }],
+    },
+  })
+  const account = await stack.account('20.00')
+  accountId = account.accountId
+  call = caller(stack, account.key)
+  ;[first, second] = stack.urls as [string, string]
+})
+afterAll(() => stack?.close())
+
+let keys = 0
+const newKey = () => ({ 'idempotency-key': `key ${++keys}` })
+
+/** Breaks the connections over which API instances hear frames: what is published meanwhile is lost. */
+async function deafen(): Promise<void> {
+  const list = (await stack.redis.client('LIST')) as string
+  const ids = [...list.matchAll(/^id=(\d+).* name=switchyard-api-replies /gm)].map(([, id]) => id!)
+  for (const id of ids) await stack.redis.client('KILL', 'ID', id)
+}
+
+const captures = () => stack.postgres.ledgerTransaction.count({ where: { accountId, kind: 'capture' } })
+
+describe('a repeat that waits for a running call', () => {
+  it('ends with the answer when that runs again at another worker', async () => {
+    const headers = newKey()
+    const body = { model: 'test/hangs-once', stream: true }
+    const original = call(body, { headers, url: first }).then((response) => response.text())
+    await stack.providers.log.arrived(({ model, state }) => state === 'open' && model!.includes('tag-b'))
+    const repeat = call(body, { headers, url: second }).then((response) => response.text())
+    const old = stack.dispatch[0]!
+    stack.dispatch[0] = await stack.startDispatch()
+    await old.kill()
+    const whole = readStream(await original)
+    expect(whole.isDone).toBe(true)
+    const repeated = readStream(await repeat)
+    expect(repeated.isDone).toBe(true)
+    expect(repeated.content).toBe(whole.content)
+    await expectBooksInOrder(stack)
+  })
+
+  it('ends truthfully, soon after the call, when its worker dies in the middle of the answer', async () => {
+    const headers = newKey()
+    const body = { model: 'test/slow', stream: true }
+    const original = await call(body, { headers, url: first })
+    const repeat = await call(body, { headers, url: second })
+    const old = stack.dispatch[0]!
+    await old.kill()
+    stack.dispatch[0] = await stack.startDispatch()
+    const startedAt = Date.now()
+    const [ended, repeated] = (await Promise.all([original.text(), repeat.text()])).map(readStream)
+    expect(Date.now() - startedAt).toBeLessThan(CLAIMED_AGAIN_WITHIN_MS)
+    for (const one of [ended!, repeated!]) {
+      expect(one.isDone).toBe(false)
+      expect(one.last.error).toBeDefined()
+    }
+    await expectBooksInOrder(stack)
+  })
+
+  it('gets the end of the answer although the last frames were lost on their way', async () => {
+    const headers = newKey()
+    const body = { model: 'test/steady', stream: true }
+    const original = await call(body, { headers, url: first })
+    const repeat = await call(body, { headers, url: second })
+    const texts = Promise.all([original.text(), repeat.text()])
+    const isRunning = () =>
+      stack.providers.log.requests.some(({ model, state }) => model?.includes('rate-60') && state === 'open')
+    // Deaf until the provider has said everything.
+    const deafUntilItsEnd = async () => {
+      await deafen()
+      return isRunning()
+    }
+    await expect.poll(deafUntilItsEnd, { interval: 10, timeout: 10_000 }).toBe(false)
+    await deafen()
+    const [whole, repeated] = (await texts).map(readStream)
+    expect(repeated!.isDone).toBe(true)
+    expect(repeated!.content).toBe(whole!.content)
+    await expectBooksInOrder(stack)
+  })
+
+  it('is told that the answer is too long to be kept, and the call is charged once', async () => {
+    const headers = newKey()
+    const body = { model: 'test/long', max_tokens: 10_000 }
+    const before = await captures()
+    const { id } = await completionOf(await call(body, { headers, url: first }))
+    for (const url of [first, second]) {
+      const response = await call(body, { headers, url })
+      expect(response.headers.get('x-should-retry')).toBe('false')
+      expect((await expectError(response, 409, 'idempotency_conflict')).message).toContain(id)
+    }
+    await expectBooksInOrder(stack)
+    expect(await captures()).toBe(before + 1)
+  })
+})
+
+describe('admission that takes longer than the claim of its Idempotency-Key', () => {
+  it('runs and charges one call for it and its retry', async () => {
+    const account = await stack.account('1.00')
+    const by = caller(stack, account.key)
+    // The key is known at both instances; the balance is not in Redis, and PostgreSQL says nothing for now.
+    for (const url of [first, second]) await by({ model: 'unknown' }, { url })
+    const before = stack.providers.log.received
+    const headers = newKey()
+    stack.databaseProxy!.swallow()
+    const slow = by({ model: 'test/plain' }, { headers, url: first })
+    const claims = () => stack.redis.keys(`*:record:${account.accountId}:*`)
+    await expect.poll(claims).toHaveLength(1)
+    await stack.redis.del(await claims())
+    const retry = by({ model: 'test/plain' }, { headers, url: second })
+    await expect.poll(claims).toHaveLength(1)
+    stack.databaseProxy!.restore()
+    const answers = await Promise.all([slow, retry].map(async (response) => completionOf(await response)))
+    const ids = new Set(answers.map(({ id }) => id))
+    expect(ids.size).toBe(1)
+    await stack.settled(account.accountId)
+    expect(stack.providers.log.received).toBe(before + 1)
+    const where = { accountId: account.accountId, kind: 'capture' as const }
+    expect(await stack.postgres.ledgerTransaction.count({ where })).toBe(1)
+  })
+})
+
+describe('repeats', () => {
+  it('count against the request limit of their key', async () => {
+    const account = await stack.account('1.00', { requestsPerMinute: 5 })
+    const by = caller(stack, account.key)
+    const headers = newKey()
+    const remaining: Array<string | null> = []
+    for (let count = 0; count < 5; count++) {
+      const response = await by({ model: 'test/plain' }, { headers })
+      expect(response.status).toBe(200)
+      remaining.push(response.headers.get('x-ratelimit-remaining-requests'))
+      await response.text()
+    }
+    expect(remaining).toEqual(['4', '3', '2', '1', '0'])
+    const refused = await by({ model: 'test/plain' }, { headers })
+    await expectError(refused, 429, 'rate_limit_exceeded')
+    expect(refused.headers.get('retry-after')).not.toBeNull()
+  })
+})

@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expectBooksInOrder } from '../helpers/books.ts'
+import { startStack, type TestStack } from '../helpers/stack.ts'
+import { type Call, caller, completionOf, expectError } from '../http/wire.ts'
+
+let stack: TestStack
+let accountId: string
+let call: Call
+
+beforeAll(async () => {
+  stack = await startStack({
+    apis: 2,
+    models: {
+      'test/plain': [{ at: 'alpha', model: 'words-12' }],
+      'test/late': [{ at: 'alpha', model: 'words-12.latency-1500' }],
+    },
+  })
+  const account = await stack.account('5.00')
+  accountId = account.accountId
+  call = caller(stack, account.key)
+})
+afterAll(() => stack?.close())
+
+const captures = () =>
+  stack.postgres.ledgerTransaction.findMany({ where: { accountId, kind: 'capture' }, select: { id: true } })
+const tenRepeats = (body: Record<string, unknown>, key: string) =>
+  Promise.all(
+    Array.from({ length: 10 }, (_, index) =>
+      call(body, { headers: { 'idempotency-key': key }, url: stack.urls[index % 2]! }),
+    ),
+  )
+
+it('repeats of a call that was charged before Redis lost its data do not run again, and are told so', async () => {
+  const before = (await captures()).length
+  const first = await call({ model: 'test/plain' }, { headers: { 'idempotency-key': 'settled' } })
+  const { id } = await completionOf(first)
+  await stack.settled(accountId)
+  const received = stack.providers.log.received
+  await stack.redis.flushall()
+  for (const response of await tenRepeats({ model: 'test/plain' }, 'settled')) {
+    expect(response.headers.get('x-should-retry')).toBe('false')
+    expect((await expectError(response, 409, 'idempotency_conflict')).message).toContain(id)
+  }
+  expect(stack.providers.log.received).toBe(received)
+  expect(await captures()).toHaveLength(before + 1)
+  // The key is free for nobody, the account for everybody.
+  await completionOf(await call({ model: 'test/plain' }, { headers: { 'idempotency-key': 'another' } }))
+  await expectBooksInOrder(stack)
+})
+
+it('a call and its repeats are charged once in all, when Redis loses its data while it runs', async () => {
+  const before = (await captures()).length
+  const body = { model: 'test/late', messages: [{ role: 'user', content: 'Emptied in the middle.' }] }
+  const received = stack.providers.log.received
+  const original = call(body, { headers: { 'idempotency-key': 'running' } })
+  await stack.providers.log.arrived(({ model, state }) => state === 'open' && model!.includes('latency'))
+  await stack.redis.flushall()
+  const repeats = await tenRepeats(body, 'running')
+  const texts = await Promise.all(
+    [await original, ...repeats].map(
+      async (response) => (await completionOf(response)).choices[0]!.message.content,
+    ),
+  )
+  expect(new Set(texts).size).toBe(1)
+  // Redis did not know of the first any more: it ran twice, and one of the two is free.
+  expect(stack.providers.log.received).toBe(received + 2)
+  await expectBooksInOrder(stack)
+  const charged = await captures()
+  expect(charged).toHaveLength(before + 1)
+  const duplicates = await stack.postgres.callRecord.findMany({
+    where: { accountId, duplicateOf: { not: null } },
+  })
+  expect(duplicates).toMatchObject([{ chargePico: 0n, status: 'completed' }])
+  expect(charged.map(({ id }) => id)).toContain(duplicates[0]!.duplicateOf)
+})

@@ -1,0 +1,158 @@
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { Worker } from 'node:worker_threads'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expectBooksInOrder, untilIdle } from '../helpers/books.ts'
+import { pngUrl } from '../helpers/content-parts.ts'
+import { startStack, type TestStack } from '../helpers/stack.ts'
+
+const MEGABYTE = 1024 * 1024
+const BODY_BYTES = 30 * MEGABYTE
+const CALLS = 16
+const KEY_BYTES = 64 * MEGABYTE
+
+let stack: TestStack
+
+beforeAll(async () => {
+  const models = {
+    'test/sees': { input_modalities: ['text', 'image'], offers: [{ at: 'alpha', model: 'words-4' }] },
+    'test/slow': {
+      input_modalities: ['text', 'image'],
+      offers: [{ at: 'alpha', model: 'words-4.latency-1500' }],
+    },
+  }
+  const environment = { BODY_BYTES_PER_KEY: String(KEY_BYTES) }
+  stack = await startStack({ models, environment, processes: true, durableRedis: true, databaseProxy: true })
+})
+afterAll(() => stack?.close())
+
+/** A call with an image that takes so many characters. */
+const bodyOf = (bytes: number, model: string): string => {
+  const image = pngUrl(256, 256).padEnd(bytes - (bytes % 4), 'A')
+  const url = image.slice(0, image.length - ((image.length - 'data:image/png;base64,'.length) % 4))
+  return JSON.stringify({
+    model,
+    max_tokens: 8,
+    messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }],
+  })
+}
+
+async function post(key: string, body: string | Uint8Array<ArrayBuffer>) {
+  const response = await fetch(`${stack.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body,
+  })
+  const { error } = (await response.json()) as { error?: { code: string } }
+  return { status: response.status, code: error?.code, retryAfter: response.headers.get('retry-after') }
+}
+
+const keptBodies = () => stack.postgres.callBody.count()
+
+async function redisFigures() {
+  const info = await stack.redis.info()
+  const figure = (name: string) => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1])
+  return { peakBytes: figure('used_memory_peak'), fileBytes: figure('aof_current_size') }
+}
+
+/** The most memory the API ever had, in bytes. */
+async function apiPeakBytes(): Promise<number> {
+  const status = await readFile(`/proc/${stack.apis[0]!.pid}/status`, 'utf8')
+  return Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1]) * 1024
+}
+
+/** In a thread, since this one is busy sending. */
+const WATCH = `
+const { parentPort, workerData } = require('node:worker_threads')
+let slowestMs = 0
+let stopped = false
+parentPort.on('message', () => { stopped = true })
+;(async () => {
+  while (!stopped) {
+    const startedAt = performance.now()
+    await (await fetch(workerData + '/healthz')).text()
+    slowestMs = Math.max(slowestMs, performance.now() - startedAt)
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+  parentPort.postMessage(slowestMs)
+  parentPort.close()
+})()`
+
+/** Asks for /healthz again and again; returns how long the slowest answer took, in ms. */
+function watchHealth(): () => Promise<number> {
+  const watch = new Worker(WATCH, { eval: true, workerData: stack.url })
+  return async () => {
+    watch.postMessage('stop')
+    const [slowestMs] = (await once(watch, 'message')) as [number]
+    return slowestMs
+  }
+}
+
+it('a large body waits sealed beside the queue, is answered, and is gone when its call has ended', async () => {
+  const { key } = await stack.account('20.00')
+  const asking = post(key, bodyOf(MEGABYTE, 'test/slow'))
+  await expect.poll(keptBodies, { timeout: 10_000 }).toBe(1)
+  const [kept] = await stack.postgres.callBody.findMany()
+  expect(Buffer.from(kept!.sealed).includes('AAAAAAAAAAAA')).toBe(false)
+  const job = await stack.redis.hget(`{sy:queues}:dispatch:${kept!.callId}`, 'data')
+  expect(job).toContain('"sealedBody":null')
+  expect((await asking).status).toBe(200)
+  await expect.poll(keptBodies).toBe(0)
+})
+
+it('a large call whose client leaves before its claim leaves no body behind', async () => {
+  const { key } = await stack.account('20.00')
+  stack.dispatch[0]!.pause()
+  const leaving = new AbortController()
+  const body = bodyOf(MEGABYTE, 'test/sees')
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+  const init = { method: 'POST', headers, body, signal: leaving.signal }
+  const gone = expect(fetch(`${stack.url}/v1/chat/completions`, init)).rejects.toThrow()
+  await expect.poll(keptBodies, { timeout: 10_000 }).toBe(1)
+  leaving.abort()
+  await gone
+  stack.dispatch[0]!.resume()
+  await expect.poll(keptBodies, { timeout: 10_000 }).toBe(0)
+  await untilIdle(stack)
+})
+
+it('while PostgreSQL is away large calls are 503, and small ones go on', async () => {
+  const { key } = await stack.account('20.00')
+  expect((await post(key, bodyOf(1_000, 'test/sees'))).status).toBe(200)
+  stack.databaseProxy!.refuse()
+  expect(await post(key, bodyOf(MEGABYTE, 'test/sees'))).toMatchObject({
+    status: 503,
+    code: 'overloaded',
+    retryAfter: '1',
+  })
+  expect((await post(key, bodyOf(1_000, 'test/sees'))).status).toBe(200)
+  stack.databaseProxy!.restore()
+  await expect
+    .poll(async () => (await post(key, bodyOf(MEGABYTE, 'test/sees'))).status, { timeout: 10_000 })
+    .toBe(200)
+}, 40_000)
+
+it('many large calls of one key at once cost neither memory of the API nor of Redis, and delay nobody', async () => {
+  const { key } = await stack.account('50.00')
+  const body = new TextEncoder().encode(bodyOf(BODY_BYTES, 'test/slow'))
+  const before = await redisFigures()
+  const memoryBefore = await apiPeakBytes()
+  const slowestHealth = watchHealth()
+  const answers = await Promise.all(Array.from({ length: CALLS }, () => post(key, body)))
+  const slowestMs = await slowestHealth()
+
+  const taken = Math.floor(KEY_BYTES / BODY_BYTES)
+  expect(answers.filter(({ status }) => status === 200)).toHaveLength(taken)
+  const refused = answers.filter(({ status }) => status === 429)
+  expect(refused).toHaveLength(CALLS - taken)
+  for (const { code, retryAfter } of refused)
+    expect({ code, retryAfter }).toEqual({ code: 'concurrency_limit_exceeded', retryAfter: '1' })
+  const after = await redisFigures()
+  const grown = (await apiPeakBytes()) - memoryBefore
+  expect(after.peakBytes - before.peakBytes).toBeLessThan(4 * MEGABYTE)
+  expect(after.fileBytes - before.fileBytes).toBeLessThan(MEGABYTE)
+  expect(grown).toBeLessThan(12 * KEY_BYTES)
+  expect(slowestMs).toBeLessThan(2_000)
+  await expect.poll(keptBodies).toBe(0)
+  await expectBooksInOrder(stack)
+}, 60_000)

@@ -1,0 +1,60 @@
+/** One transformation of what callers or providers send, with an input that costs it much. */
+export interface Transformation {
+  name: string
+  /** The largest that ever reaches it. */
+  size: number
+  /** Makes an input of about so many bytes, characters or entries. Not measured. */
+  input: (size: number) => unknown
+  run: (input: never) => unknown
+}
+
+const ROUNDS = 5
+const GROWTH = 4
+/** The sizes measured are the largest, and so many times a quarter of the one before. */
+const SMALLER_SIZES = 4
+/** A quadratic takes 16 times as long for 4 times the input; caches up to double the 4. */
+const MOST_TIMES_LONGER = 9
+/** Below this a measurement says more of the machine than of the code, in ms. */
+const TOO_SHORT_MS = 8
+
+/**
+ * What is wrong with the time that a transformation takes at growing sizes, or null: longer than `boundMs` at its
+ * largest, or more than linear. Time of the processor in this thread, so that others who use it do not count; of
+ * several rounds the best.
+ */
+export async function slowness(transformation: Transformation, boundMs: number): Promise<string | null> {
+  const { size, input, run } = transformation
+  let before: number | null = null
+  for (let smaller = SMALLER_SIZES; smaller >= 0; smaller--) {
+    const length = Math.ceil(size / GROWTH ** smaller)
+    const given = input(length) as never
+    const tookMs = await bestOf(() => run(given), boundMs)
+    if (tookMs > boundMs) return `${length} take ${tookMs.toFixed(0)} ms`
+    if (before !== null && tookMs > Math.max(before, TOO_SHORT_MS) * MOST_TIMES_LONGER) {
+      return `${length} take ${tookMs.toFixed(0)} ms, a quarter of them ${before.toFixed(0)}`
+    }
+    before = tookMs
+  }
+  return null
+}
+
+/** The processor's time that this thread has used, in ms. */
+export function threadTimeMs(): number {
+  const { user, system } = process.threadCpuUsage()
+  return (user + system) / 1_000
+}
+
+/** The best of some rounds, in ms. What exceeds the bound many times over is not measured again. */
+async function bestOf(run: () => unknown, boundMs: number): Promise<number> {
+  let best = Number.POSITIVE_INFINITY
+  for (let round = 0; round < ROUNDS && !(best > 4 * boundMs && round > 0); round++) {
+    const startedAt = threadTimeMs()
+    try {
+      await run()
+    } catch {
+      // A refusal is an answer; how long it takes is what counts.
+    }
+    best = Math.min(best, threadTimeMs() - startedAt)
+  }
+  return best
+}

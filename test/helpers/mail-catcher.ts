@@ -1,0 +1,73 @@
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { SMTPServer } from 'smtp-server'
+import { expect, vi } from 'vitest'
+
+export interface CaughtMail {
+  to: string[]
+  /** Headers and body as they came, soft line breaks of quoted-printable taken out. */
+  content: string
+}
+
+export interface MailCatcher {
+  /** For SMTP_URL. */
+  url: string
+  received: CaughtMail[]
+  /** Answers each recipient: null takes it, a code such as 451 or 550 refuses it. */
+  answer: (recipient: string) => number | null
+  /** Resolves with the tokens of the links sent to an address, once there are so many. */
+  tokens(recipient: string, wanted?: number): Promise<string[]>
+  close(): Promise<void>
+}
+
+const USER = 'mailer'
+const PASSWORD = 'a password for mail'
+const WAIT_MS = 15_000
+
+/** A mail server, as far as sending to it goes: asks for a password, keeps what it gets. */
+export async function startMailCatcher(): Promise<MailCatcher> {
+  const received: CaughtMail[] = []
+  const server = new SMTPServer({
+    disabledCommands: ['STARTTLS'],
+    allowInsecureAuth: true,
+    onAuth({ username, password }, _, done) {
+      if (username === USER && password === PASSWORD) return done(null, { user: username })
+      done(new Error('wrong name or password'))
+    },
+    onRcptTo({ address }, _, done) {
+      const code = catcher.answer(address)
+      done(code === null ? null : Object.assign(new Error('refused'), { responseCode: code }))
+    },
+    onData(stream, session, done) {
+      void text(stream).then((content) => {
+        const to = session.envelope.rcptTo.map(({ address }) => address)
+        received.push({ to, content: content.replace(/=\r?\n/g, '') })
+        done()
+      }, done)
+    },
+  })
+  server.on('error', () => undefined)
+  server.listen(0, '127.0.0.1')
+  await once(server.server, 'listening')
+  const { port } = server.server.address() as AddressInfo
+  const catcher: MailCatcher = {
+    url: `smtp://${USER}:${encodeURIComponent(PASSWORD)}@127.0.0.1:${port}`,
+    received,
+    answer: () => null,
+    tokens(recipient, wanted = 1) {
+      return vi.waitFor(
+        () => {
+          const links = received
+            .filter(({ to }) => to.includes(recipient))
+            .flatMap(({ content }) => /\/verify#([\w-]{43})\s/.exec(content)?.[1] ?? [])
+          expect(links.length).toBeGreaterThanOrEqual(wanted)
+          return links
+        },
+        { timeout: WAIT_MS },
+      )
+    },
+    close: () => new Promise((done) => server.close(() => done())),
+  }
+  return catcher
+}

@@ -1,0 +1,182 @@
+import { type AttemptFailure, attemptFailure, type FailureKind } from '../../src/core/attempt-failure.ts'
+import type { CallBody, CallEnvelope, Candidate } from '../../src/core/call-job.ts'
+import type { CatalogSnapshot, Offer } from '../../src/core/catalog.ts'
+import type { FinishReason } from '../../src/core/completion.ts'
+import type { RouteHealth } from '../../src/core/failover-state.ts'
+import { newCallId } from '../../src/core/ids.ts'
+import type { Usage } from '../../src/core/pricing.ts'
+import { createLogger } from '../../src/platform/logger.ts'
+import { createAttemptChain } from '../../workers/attempt-chain.ts'
+import type { ChainOutcome } from '../../workers/chain-call.ts'
+import { pause } from '../../workers/pause.ts'
+import {
+  type AttemptEnd,
+  type AttemptRequest,
+  type ContentListener,
+  NOTHING_PRODUCED,
+  type ProviderClient,
+} from '../../workers/providers/provider.ts'
+import { offerAt } from './scripted-provider.ts'
+
+/** A text, bytes of thinking, or a silence. */
+export type Said = string | { thinks: number } | { waitMs: number }
+
+/** One answer of a provider, without a network between. */
+export interface Play {
+  says?: readonly Said[]
+  /** How it ends: by default whole. */
+  end?: FinishReason | FailureKind | AttemptFailure
+  usage?: Usage | null
+}
+
+export interface PlayedRoute {
+  /** The plays of its attempts, in order; the last repeats. */
+  plays: readonly Play[]
+  candidate?: Partial<Candidate>
+  offer?: Partial<Offer>
+  health?: RouteHealth
+}
+
+export interface PlayedCall {
+  routes: readonly PlayedRoute[]
+  stream?: boolean
+  messages?: CallBody['messages']
+  attemptsPerCall?: number
+}
+
+export interface Played {
+  outcome: ChainOutcome
+  envelope: CallEnvelope
+  catalog: CatalogSnapshot
+  /** What the client saw. */
+  text: string
+  opened: number[]
+  requests: AttemptRequest[]
+  /** `<model> <outcome>` of each attempt. */
+  attempts: string[]
+}
+
+const FINISHES = new Set<unknown>(['stop', 'length', 'tool_calls', 'content_filter', 'function_call'])
+
+/** Runs a call through the failover chain, with providers that play their parts and nothing else real but time. */
+export async function playCall(call: PlayedCall): Promise<Played> {
+  const offers = call.routes.map(({ offer }, index) => offerAt('http://none', offer, `p${index}/m`))
+  const catalog: CatalogSnapshot = {
+    version: 'test',
+    generatedAt: 0,
+    models: new Map(),
+    autoLadder: [],
+    offers: new Map(offers.map((offer) => [offer.id, offer])),
+  }
+  const requests: AttemptRequest[] = []
+  const opened: number[] = []
+  let text = ''
+  const client: ProviderClient = {
+    attempt(request, listener) {
+      requests.push(request)
+      const { plays } = call.routes[offers.indexOf(request.offer)]!
+      const earlier = requests.filter(({ offer }) => offer === request.offer).length - 1
+      return play(plays[Math.min(earlier, plays.length - 1)]!, request, listener)
+    },
+  }
+  const chain = createAttemptChain({
+    catalog: () => catalog,
+    providers: () => client,
+    board: {
+      health: (id) => call.routes[offers.findIndex((offer) => offer.id === id)]?.health ?? { kind: 'ready' },
+      claimProbe: async () => null,
+      probeAnswers: () => undefined,
+      report: () => undefined,
+      exclude: () => undefined,
+      state: () => [],
+      close: async () => undefined,
+    },
+    budget: { countCall: () => undefined, ask: async () => true, close: async () => undefined },
+    settings: {
+      attemptsPerCall: call.attemptsPerCall ?? 4,
+      firstTokenTimeoutMs: 10_000,
+      lastFirstTokenTimeoutMs: 30_000,
+      reasoningFirstTokenTimeoutMs: 60_000,
+      reasoningLastFirstTokenTimeoutMs: 180_000,
+      idleTimeoutMs: 30_000,
+      dripTokensMin: 10,
+    },
+    logger: createLogger('silent', 'test'),
+    now: Date.now,
+    random: () => 0,
+  })
+  const envelope = envelopeOf(call, offers)
+  const outcome = await chain({
+    envelope,
+    body: { messages: call.messages ?? [{ role: 'user', content: 'hello world' }], parameters: {} },
+    signal: new AbortController().signal,
+    sink: {
+      open: (candidate) => opened.push(candidate),
+      text: (piece) => {
+        text += piece
+      },
+      refusal: () => undefined,
+      toolCalls: () => undefined,
+    },
+  })
+  const modelOf = (id: string) => envelope.candidates.find(({ offerId }) => offerId === id)!.modelId
+  const attempts = outcome.attempts.map((attempt) => `${modelOf(attempt.offerId)} ${attempt.outcome}`)
+  return { outcome, envelope, catalog, text, opened, requests, attempts }
+}
+
+async function play(
+  { says = [], end = 'stop', usage = null }: Play,
+  request: AttemptRequest,
+  listener: ContentListener,
+): Promise<AttemptEnd> {
+  let firstTokenAt: number | null = null
+  const ended = (result: AttemptEnd['result']): AttemptEnd => ({
+    result,
+    httpStatus: 200,
+    firstTokenAt,
+    malformedEvents: 0,
+    produced: NOTHING_PRODUCED,
+  })
+  for (const said of says) {
+    if (request.signal.aborted) return ended({ kind: 'cancelled' })
+    if (typeof said === 'string') {
+      firstTokenAt ??= Date.now()
+      listener.text(said)
+    } else if ('thinks' in said) listener.thinking?.(said.thinks)
+    else await pause(said.waitMs, request.signal)
+  }
+  if (request.signal.aborted) return ended({ kind: 'cancelled' })
+  if (FINISHES.has(end)) return ended({ kind: 'finished', reason: end as FinishReason, usage })
+  const failure = typeof end === 'string' ? attemptFailure(end as FailureKind, 'played') : end
+  return ended({ kind: 'failed', failure })
+}
+
+function envelopeOf({ routes, stream = true }: PlayedCall, offers: readonly Offer[]): CallEnvelope {
+  const now = Date.now()
+  return {
+    id: newCallId(),
+    accountId: 'acct_1',
+    keyId: 'key_1',
+    requestId: 'request-1',
+    requestedModel: 'm',
+    stream,
+    replyChannel: 'none',
+    candidates: routes.map(({ candidate }, index) => ({
+      offerId: offers[index]!.id,
+      modelId: 'm',
+      requestedModel: candidate?.modelId ?? 'm',
+      rate: { prompt: '1000000', completion: '2000000' },
+      rateVersion: 'v1',
+      contextLength: 8_000,
+      promptTokensBound: 100,
+      completionLimit: 64,
+      reasoning: false,
+      ...candidate,
+    })),
+    holdPico: '1000000000000',
+    idempotencyRecord: null,
+    admittedAt: now,
+    queueDeadlineAt: now + 15_000,
+    callDeadlineAt: now + 600_000,
+  }
+}

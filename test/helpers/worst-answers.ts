@@ -1,0 +1,137 @@
+import { assembleToolCalls } from '../../src/core/assemble-tool-calls.ts'
+import { parseChatRequest } from '../../src/core/chat-request.ts'
+import { ChunkRenderer, renderCompletion } from '../../src/core/render-reply.ts'
+import { AnswerRelay } from '../../workers/answer-relay.ts'
+import { PrefixGuard } from '../../workers/prefix-guard.ts'
+import * as anthropic from '../../workers/providers/anthropic-messages/request.ts'
+import * as chat from '../../workers/providers/chat-completions/request.ts'
+import { readStreamEvent, readWholeReply } from '../../workers/providers/chat-completions/stream.ts'
+import * as google from '../../workers/providers/google-generate-content/request.ts'
+import { SseDecoder } from '../../workers/providers/sse-decoder.ts'
+import type { Transformation } from './linear-time.ts'
+import { offerAt } from './scripted-provider.ts'
+import { bytes, MB, many, messagesOf, request, upTo } from './worst-inputs.ts'
+
+const attempt = (body: ReturnType<typeof parseChatRequest>) => ({
+  ...body,
+  offer: offerAt('https://api.example/v1'),
+  accountId: 'acct_1',
+  completionLimit: 64,
+  limits: { firstTokenMs: 1, idleMs: 1, totalMs: 1 },
+  signal: new AbortController().signal,
+})
+const wires = (body: ReturnType<typeof parseChatRequest>) =>
+  [chat, anthropic, google].map(({ requestBody }) => requestBody(attempt(body)))
+
+const decode = (chunks: Buffer[]) => {
+  const decoder = new SseDecoder(() => undefined)
+  for (const chunk of chunks) if (!decoder.push(chunk)) return
+  decoder.end()
+}
+const cut = (whole: Buffer, chunkBytes: number) =>
+  many(Math.ceil(whole.length / chunkBytes), (index) =>
+    whole.subarray(index * chunkBytes, (index + 1) * chunkBytes),
+  )
+const deltas = (count: number, index: (position: number) => number) =>
+  many(count, (position) => ({
+    index: index(position),
+    id: 'c',
+    function: { name: 'f', arguments: '{"a":1}' },
+  }))
+const relayed = (texts: string[]) => {
+  const nobody = () => undefined
+  const relay = new AnswerRelay({ open: nobody, text: nobody, refusal: nobody, toolCalls: nobody })
+  for (const text of texts) relay.text(text)
+  return relay.message()
+}
+
+/** What goes to providers and comes from them, at its worst, in a dispatch worker; and what clients are sent. */
+export const ANSWERS: Transformation[] = [
+  // What goes to providers.
+  {
+    name: 'wires: messages of one side',
+    size: 2_048,
+    input: (size) => parseChatRequest(messagesOf('a', size)),
+    run: wires,
+  },
+  {
+    name: 'wires: parts in one turn',
+    size: 20_000,
+    input: (size) => request(many(size, () => ({ type: 'text', text: 'a' }))),
+    run: wires,
+  },
+  { name: 'wires: a long text', size: 4 * MB, input: (size) => request(upTo(size, '\u0001"\\')), run: wires },
+
+  // What comes from providers.
+  ...Object.entries({
+    'one line, byte by byte': (size: number) => cut(bytes(`data: ${'x'.repeat(size)}\n\n`), 1),
+    'one line, in chunks': (size: number) => cut(bytes(`data: ${'x'.repeat(size)}\n\n`), 16),
+  }).map(([name, input]) => ({ name: `event stream: ${name}`, size: 256 * 1024, input, run: decode })),
+  ...Object.entries({
+    'empty lines': '\n',
+    'carriage returns': '\r',
+    'data lines of one event': 'data:\n',
+    comments: ':\n',
+    'mixed line ends': '\r\n\n\r',
+  }).map(([name, piece]) => ({
+    name: `event stream: ${name}`,
+    size: 512 * 1024,
+    input: (size: number) => cut(bytes(upTo(size, piece)), 65_536),
+    run: decode,
+  })),
+  {
+    name: 'event: names',
+    size: 512 * 1024,
+    input: (size) => `{${many(Math.floor(size / 11), (i) => `"k${i}":1`).join(',')}}`,
+    run: (data: never) => readStreamEvent(data, () => undefined),
+  },
+  {
+    name: 'reply: parts of content',
+    size: 20_000,
+    input: (size) =>
+      JSON.stringify({
+        choices: [{ message: { content: many(size, () => ({ type: 'text', text: 'a' })) } }],
+      }),
+    run: (body: never) => readWholeReply(body, () => undefined),
+  },
+  {
+    name: 'tool calls: deltas of one call',
+    size: 100_000,
+    input: (size) => deltas(size, () => 0),
+    run: assembleToolCalls,
+  },
+  {
+    name: 'tool calls: many calls',
+    size: 100_000,
+    input: (size) => deltas(size, (position) => 256 - (position % 256)),
+    run: assembleToolCalls,
+  },
+  { name: 'relay: many deltas', size: 500_000, input: (size) => many(size, () => 'ab'), run: relayed },
+  {
+    name: 'rescue: the same text, character by character',
+    size: 500_000,
+    input: (size) => 'ab'.repeat(size),
+    run: (text: string) => {
+      const guard = new PrefixGuard(text, new AnswerRelay(null), () => undefined)
+      for (const character of text) guard.text(character)
+    },
+  },
+
+  // What goes to clients.
+  {
+    name: 'rendered: many deltas',
+    size: 100_000,
+    input: (size) => many(size, () => '"\\\u0001'),
+    run: (texts: string[]) => {
+      const chunks = new ChunkRenderer({ id: 'call_x' as never, created: 0, model: 'm' })
+      for (const text of texts) chunks.text(text)
+    },
+  },
+  {
+    name: 'rendered: one long answer',
+    size: 4 * MB,
+    input: (size) => upTo(size, '"\\\u0001'),
+    run: (content: string) =>
+      renderCompletion({ id: 'call_x' as never, created: 0, model: 'm' }, { content }, 'stop', null),
+  },
+]

@@ -1,0 +1,132 @@
+import { once } from 'node:events'
+import { request } from 'node:http'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startStack, type TestStack } from '../helpers/stack.ts'
+
+const LIMIT = 1024 * 1024
+const TEXT_LIMIT = 64 * 1024
+const REFUSED_BYTES = 256 * 1024
+
+let stack: TestStack
+let key: string
+
+beforeAll(async () => {
+  stack = await startStack({
+    models: {
+      'test/plain': [{ at: 'alpha', model: 'words-2' }],
+      'test/slow': [{ at: 'alpha', model: 'words-2.latency-60000' }],
+    },
+    environment: {
+      BODY_LIMIT_BYTES: String(LIMIT),
+      BODY_BYTES_PER_KEY: String(LIMIT),
+      TEXT_BODY_LIMIT_BYTES: String(TEXT_LIMIT),
+      REFUSED_REQUESTS_PER_MINUTE: '5',
+      REFUSED_BYTES_PER_MINUTE: String(REFUSED_BYTES),
+    },
+  })
+})
+beforeAll(async () => {
+  key = (await stack.account('5.00')).key
+})
+afterAll(() => stack?.close())
+
+const body = (content: string, model = 'test/plain') =>
+  JSON.stringify({ model, max_tokens: 4, messages: [{ role: 'user', content }] })
+
+async function post(text: string, by = key) {
+  const response = await fetch(`${stack.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${by}`, 'content-type': 'application/json' },
+    body: text,
+  })
+  const { error } = (await response.json()) as { error?: { code: string } }
+  return { status: response.status, code: error?.code, retryAfter: response.headers.get('retry-after') }
+}
+
+/** A request whose headers alone are sent. */
+function announce(headers: Record<string, string>) {
+  const sent = request(`${stack.url}/v1/chat/completions`, {
+    method: 'POST',
+    agent: false,
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+  })
+  sent.on('error', () => undefined)
+  sent.flushHeaders()
+  return sent
+}
+
+/** Whether the key's budget has room for a body of the full length, as it is announced. */
+async function hasRoom(): Promise<boolean> {
+  const asking = announce({ 'content-length': String(LIMIT), expect: '100-continue' })
+  const answer = await Promise.race([
+    once(asking, 'continue').then(() => true),
+    once(asking, 'response').then(() => false),
+  ])
+  asking.destroy()
+  return answer
+}
+
+describe('the weight of request bodies', () => {
+  it('counts from the announcement on: what would exceed it is a 429 before any of it is read', async () => {
+    const first = announce({ 'content-length': String(LIMIT - 1_000) })
+    await expect.poll(hasRoom).toBe(false)
+    const second = announce({ 'content-length': String(LIMIT), expect: '100-continue' })
+    let isAsked = false
+    second.on('continue', () => {
+      isAsked = true
+    })
+    const [response] = await once(second, 'response')
+    expect(response.statusCode).toBe(429)
+    expect(response.headers['retry-after']).toBe('1')
+    expect(isAsked).toBe(false)
+    first.destroy()
+    second.destroy()
+    await expect.poll(hasRoom).toBe(true)
+  })
+
+  it('is taken at the full limit while a body comes in chunks, and at its length after', async () => {
+    const chunked = announce({ 'transfer-encoding': 'chunked' })
+    await expect.poll(hasRoom).toBe(false)
+    chunked.end(body('Hello.', 'test/slow'))
+    await expect.poll(async () => (await post(body('x'.repeat(1_000)))).status).toBe(200)
+    chunked.destroy()
+    await expect.poll(hasRoom).toBe(true)
+  })
+
+  it('is given back by a call that is answered and by one whose client leaves', async () => {
+    await expect.poll(async () => (await post(body('x'.repeat(TEXT_LIMIT - 1_000)))).status).toBe(200)
+    await expect.poll(hasRoom).toBe(true)
+    const text = body('Hello.', 'test/slow')
+    const leaving = announce({ 'content-length': String(text.length) })
+    leaving.end(text)
+    await expect.poll(hasRoom).toBe(false)
+    leaving.destroy()
+    await expect.poll(hasRoom).toBe(true)
+  })
+
+  it('a body without media is a 413 beyond the limit of text', async () => {
+    const { key: other } = await stack.account('5.00')
+    const long = await post(body('x'.repeat(TEXT_LIMIT)), other)
+    expect(long).toMatchObject({ status: 413, code: 'request_too_large' })
+    expect((await post(body('x'.repeat(TEXT_LIMIT - 1_000)), other)).status).toBe(200)
+  })
+})
+
+describe('requests that are refused', () => {
+  it('too many of them within a minute close the gateway to their key, and no other', async () => {
+    const few = await stack.account('5.00')
+    for (let index = 0; index < 5; index++) expect((await post('{', few.key)).status).toBe(400)
+    const refused = await post(body('Hello.'), few.key)
+    expect(refused).toMatchObject({ status: 429, code: 'rate_limit_exceeded' })
+    expect(Number(refused.retryAfter)).toBeGreaterThan(0)
+    const { key: other } = await stack.account('5.00')
+    expect((await post(body('Hello.'), other)).status).toBe(200)
+  })
+
+  it('and so do too many bytes of them', async () => {
+    const { key: heavy } = await stack.account('5.00')
+    const text = body('x'.repeat(REFUSED_BYTES / 2))
+    for (let index = 0; index < 2; index++) expect((await post(text, heavy)).status).toBe(413)
+    expect(await post(body('Hello.'), heavy)).toMatchObject({ status: 429, code: 'rate_limit_exceeded' })
+  })
+})

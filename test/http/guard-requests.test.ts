@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startStack, type TestStack } from '../helpers/stack.ts'
+import { caller, expectRawError, rawExchange } from './wire.ts'
+
+let stack: TestStack
+let key: string
+let adminKey: string
+
+beforeAll(async () => {
+  stack = await startStack({ models: { 'test/plain': [{ at: 'beta', model: 'words-12' }] } })
+  ;({ key } = await stack.account('1.00'))
+  adminKey = await stack.adminKey()
+})
+afterAll(() => stack?.close())
+
+const head = (target: string, ...headers: string[]) =>
+  [`GET ${target} HTTP/1.1`, ...headers, 'connection: close', '', ''].join('\r\n')
+
+describe('a request that a proxy may have read as another one is refused', () => {
+  it.each([
+    ['two hosts', () => head('/v1/models', 'host: one.example', 'Host: two.example')],
+    ['no host', () => head('/healthz')],
+    ['a NUL in its path', () => head('/v1/generations/a%00b', 'host: a', `authorization: Bearer ${key}`)],
+    ['a NUL in its query', () => head('/admin/api/calls?model=%00', 'host: a')],
+    ['two hosts that are the same', () => head('/healthz', 'HOST: one.example', 'host: one.example')],
+    [
+      'two keys',
+      () =>
+        head('/v1/models', 'host: one.example', `authorization: Bearer ${key}`, 'Authorization: Bearer sk-2'),
+    ],
+    [
+      'an absolute target',
+      () => head('http://two.example/v1/models', 'host: one.example', `authorization: Bearer ${key}`),
+    ],
+    [
+      'an absolute target of the queue board',
+      () => head('http://two.example/admin/queues', 'host: one.example', `authorization: Bearer ${adminKey}`),
+    ],
+  ])('%s', async (_, request) => {
+    expectRawError(await rawExchange(stack.url, request()), 400, 'invalid_request')
+  })
+
+  it('and one with one host and one key is served', async () => {
+    const request = head('/v1/key', 'host: one.example', `authorization: Bearer ${key}`)
+    expect(await rawExchange(stack.url, request)).toMatch(/^HTTP\/1\.1 200 /)
+  })
+})
+
+describe('answers', () => {
+  const get = (path: string, secret: string) =>
+    fetch(stack.url + path, { headers: { authorization: `Bearer ${secret}` } })
+
+  it('say that they are what they say, streams and errors included', async () => {
+    const call = caller(stack, key)
+    const answers = await Promise.all([
+      call({ model: 'test/plain' }),
+      call({ model: 'test/plain', stream: true }),
+      call({ model: 'test/none' }),
+      get('/v1/models', key),
+      get('/v1/nothing', key),
+      get('/billing/topups', key),
+      get('/admin/api/offers', adminKey),
+      get('/admin/queues', adminKey),
+      get('/healthz', key),
+      get('/pricing.json', key),
+    ])
+    for (const answer of answers) {
+      expect([answer.url, answer.headers.get('x-content-type-options')]).toEqual([answer.url, 'nosniff'])
+      await answer.body?.cancel()
+    }
+  })
+
+  it.each([
+    ['/admin/api/offers', 200],
+    ['/admin/api/providers', 200],
+    ['/admin/api/accounts', 200],
+    ['/admin/api/session', 401],
+    ['/admin/api/none', 404],
+    ['/admin/%61pi/offers', 200],
+    ['/%61dmin/ap%69/accounts?limit=1', 200],
+    ['/admin/%61pi/none', 404],
+  ])('of %s are kept by no browser, and are no page', async (path, status) => {
+    const { headers, status: answered } = await get(path, adminKey)
+    expect(answered).toBe(status)
+    expect(headers.get('cache-control')).toBe('no-store')
+    expect(headers.get('content-security-policy')).toContain("default-src 'none'")
+  })
+
+  it('for who may not ask are kept by no browser either', async () => {
+    const { headers, status } = await get('/admin/api/accounts', key)
+    expect([status, headers.get('cache-control')]).toEqual([403, 'no-store'])
+  })
+
+  it.each(['/admin/queues', '/admin/queues/api/queues'])(
+    'of the board at %s are kept by no browser',
+    async (path) => {
+      const { headers, status } = await get(path, adminKey)
+      expect([status, headers.get('cache-control')]).toEqual([200, 'no-store'])
+    },
+  )
+})

@@ -1,0 +1,57 @@
+import { EventEmitter } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import { beforeEach, describe, expect, it } from 'vitest'
+import type { ListedCall } from '../../src/billing/call-record-store.ts'
+import { holdReportSlot } from '../../src/http/hold-report-slot.ts'
+
+describe('the slot of a report', () => {
+  let response: EventEmitter & { closed: boolean; destroyed: boolean }
+  let given: number
+  let reads: Array<PromiseWithResolvers<ListedCall[]>>
+
+  beforeEach(() => {
+    response = Object.assign(new EventEmitter(), { closed: false, destroyed: false })
+    given = 0
+    reads = []
+  })
+  const open = () =>
+    holdReportSlot(
+      response as unknown as ServerResponse,
+      () => given++,
+      () => {
+        const read = Promise.withResolvers<ListedCall[]>()
+        reads.push(read)
+        return read.promise
+      },
+    )
+
+  it('comes back when the response is over, not between two pages', async () => {
+    const readPage = open()
+    const page = readPage(null, 10)
+    reads[0]!.resolve([])
+    await page
+    expect(given).toBe(0)
+    response.emit('close')
+    expect(given).toBe(1)
+  })
+
+  it('is held while a query runs on whose client has left, and no other is begun', async () => {
+    const readPage = open()
+    const page = readPage(null, 10)
+    response.emit('close')
+    expect(given).toBe(0)
+    reads[0]!.reject(new Error('cancelled'))
+    await expect(page).rejects.toThrow('cancelled')
+    expect(given).toBe(1)
+    expect(await readPage(null, 10)).toEqual([])
+    expect(reads).toHaveLength(1)
+  })
+
+  it('comes back at once where the client had left before', async () => {
+    response.destroyed = true
+    const readPage = open()
+    expect(given).toBe(1)
+    expect(await readPage(null, 10)).toEqual([])
+    expect(reads).toHaveLength(0)
+  })
+})

@@ -1,0 +1,31 @@
+import pino from 'pino'
+import { describe, expect, it } from 'vitest'
+import { StartError } from '../../src/core/start-error.ts'
+import { checkRedisSettings, type Redis } from '../../src/platform/redis.ts'
+
+const GOOD = 'redis_mode:standalone\r\nmaxmemory_policy:noeviction\r\naof_enabled:1\r\ncluster_enabled:0\r\n'
+const check = (info: string) =>
+  checkRedisSettings({ info: async () => info } as unknown as Redis, pino({ level: 'silent' }))
+
+describe('the settings of Redis', () => {
+  it('are fine for a single server that evicts nothing', () => check(GOOD))
+
+  it.each([
+    ['a Sentinel', 'redis_mode:sentinel\r\n', /single Redis server; this one runs as a sentinel$/],
+    ['a Cluster', GOOD.replace('standalone', 'cluster'), /runs as a cluster$/],
+    [
+      'a Cluster that says so elsewhere',
+      GOOD.replace('cluster_enabled:0', 'cluster_enabled:1'),
+      /a cluster$/,
+    ],
+    ['one that evicts', GOOD.replace('noeviction', 'allkeys-lru'), /noeviction, not allkeys-lru/],
+  ])('are refused in one line: %s', async (_, info, message) => {
+    const error = await check(info).then(
+      () => null,
+      (reason: unknown) => reason,
+    )
+    expect(error).toBeInstanceOf(StartError)
+    expect((error as Error).message).toMatch(message)
+    expect((error as Error).message).not.toContain('\n')
+  })
+})

@@ -1,0 +1,57 @@
+import type { CallJob } from '../../src/core/call-job.ts'
+import type { Frame } from '../../src/core/frames.ts'
+import type { SettlementJob } from '../../src/platform/queues.ts'
+import { accountKeys, apiKeyKeys } from '../../src/platform/redis-keys.ts'
+import type { ClaimOfJob, EndedCall, FinishResult } from '../../workers/finish-calls.ts'
+import type { ModelQueue } from './model-queue.ts'
+import type { ModelRedis } from './model-redis.ts'
+import { endInGate } from './model-scripts.ts'
+
+export interface FinishModels {
+  data: ModelRedis
+  isHeard: (channel: string) => boolean
+  publish: (channel: string, frames: readonly Frame[]) => void
+  dispatch: ModelQueue<CallJob>
+  settlement: ModelQueue<SettlementJob>
+}
+
+/** workers/finish-calls.lua, over the models. */
+export function finishCalls(
+  { data, isHeard, publish, dispatch, settlement }: FinishModels,
+  settlementJobId: string,
+  calls: readonly EndedCall[],
+): FinishResult[] {
+  const finished: EndedCall[] = []
+  const results = calls.map((call): FinishResult => {
+    const refused = refusal(dispatch, call.record.id, call.claim)
+    if (refused !== null) return refused
+    if (call.mustBeHeard && !isHeard(call.channel)) return 'unheard'
+    finished.push(call)
+    return 'finished'
+  })
+  for (const { record, claim } of finished) {
+    const { accountId, keyId, id, chargePico } = record
+    const keys = accountKeys(accountId)
+    const open = apiKeyKeys(accountId, keyId, '').open
+    endInGate(data, [keys.avail, keys.held, keys.holds, open, keys.open], [keys.apiKeys, id, chargePico])
+    if (claim !== 'any') dispatch.jobs.delete(id)
+  }
+  if (finished.length > 0)
+    settlement.add(settlementJobId, { records: finished.map(({ record }) => record) }, 0, 'settle')
+  for (const channel of new Set(finished.map((call) => call.channel))) {
+    const ofChannel = finished.filter((call) => call.channel === channel)
+    publish(
+      channel,
+      ofChannel.map(({ last }) => last),
+    )
+  }
+  return results
+}
+
+function refusal(queue: ModelQueue<CallJob>, id: string, claim: ClaimOfJob): 'gone' | 'lost' | null {
+  if (claim === 'any') return null
+  const job = queue.jobs.get(id)
+  if (!job) return 'gone'
+  if (claim === 'revived') return job.name !== 'revived' || job.attemptsStarted > 0 ? 'lost' : null
+  return job.attemptsStarted === claim ? null : 'lost'
+}

@@ -1,0 +1,67 @@
+import { expect, test } from 'vitest'
+import type { Candidate } from '../../src/core/call-job.ts'
+import { costOf } from '../../src/core/pricing.ts'
+import { readRates } from '../../src/core/token-rates.ts'
+import { usageOf } from '../../workers/call-usage.ts'
+
+const CANDIDATE: Candidate = {
+  offerId: 'alpha/one',
+  modelId: 'test/one',
+  requestedModel: 'test/one',
+  rate: { prompt: '1', completion: '2', promptAudio: '4' },
+  rateVersion: 'v1',
+  contextLength: 10_000,
+  promptTokensBound: 200,
+  media: { bound: { audio: 100 }, likely: { audio: 60 } },
+  completionLimit: 50,
+  reasoning: false,
+}
+
+const COUNTS = { text: async () => 3, prompt: async () => 90 }
+
+async function charged(reported: object | null, candidate = CANDIDATE) {
+  const usage = reported && { promptTokens: 80, completionTokens: 3, ...reported }
+  const produced = { usage: null, thinkingBytes: 0, reasoningTokens: 0 }
+  const body = { messages: [], parameters: {} }
+  const answer = { text: 'one two three', finalUsage: usage, produced } as unknown as Parameters<
+    typeof usageOf
+  >[0]
+  const call = { envelope: {}, body, served: candidate } as unknown as Parameters<typeof usageOf>[1]
+  const { used, faults } = await usageOf(answer, call, COUNTS)
+  return { usage: used.usage, fault: faults.prompt, cost: costOf(used.usage, readRates(candidate.rate)) }
+}
+
+test('audio that a provider reports is charged at its own rate', async () => {
+  const { usage, fault, cost } = await charged({ audioTokens: 70 })
+  expect({ usage, fault }).toEqual({
+    usage: { promptTokens: 80, completionTokens: 3, audioTokens: 70 },
+    fault: null,
+  })
+  expect(cost).toBe(10n + 70n * 4n + 3n * 2n)
+})
+
+test('a split that cannot be is told, and our own count is charged', async () => {
+  expect(await charged({ audioTokens: 81 })).toMatchObject({
+    usage: { promptTokens: 90, audioTokens: 60 },
+    fault: 'absurd',
+  })
+})
+
+test('audio that nobody reports is charged as it is likely to be', async () => {
+  expect(await charged(null)).toMatchObject({ usage: { promptTokens: 90, audioTokens: 60 }, fault: null })
+})
+
+test('audio without a rate of its own is prompt tokens, whatever is reported of it', async () => {
+  const plain = { ...CANDIDATE, rate: { prompt: '1', completion: '2' } }
+  expect(await charged({ audioTokens: 9_999 }, plain)).toEqual({
+    usage: { promptTokens: 80, completionTokens: 3 },
+    fault: null,
+    cost: 86n,
+  })
+})
+
+test('a report with both figures impossibly high is the fault of its provider, and not of our bound', async () => {
+  expect(await charged({ promptTokens: 5_000, completionTokens: 3 })).toMatchObject({ fault: 'beyond-bound' })
+  expect(await charged({ promptTokens: 5_000, completionTokens: 9_999 })).toMatchObject({ fault: 'absurd' })
+  expect(await charged({ promptTokens: 5_000, completionTokens: 0 })).toMatchObject({ fault: 'beyond-bound' })
+})

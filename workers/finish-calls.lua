@@ -1,0 +1,86 @@
+-- Finishes calls that ended at about the same time, each whole or not at all: checks that the claim of this worker
+-- still stands, ends the calls in the gate, removes their dispatch jobs, enqueues one settlement job with all their
+-- records, and publishes the last frames. It opens with end-in-gate.lua.
+--
+-- Jobs have the layout of BullMQ 6.7: `<prefix>:<queue>:<list, or job id>`. `ats` counts the claims of a job, so one
+-- that reads as it did for this worker was claimed by nobody since, wherever the stalled check put it. A job named
+-- `revived` stands for a call whose job Redis lost while a worker ran it, and has no claim until that worker dies.
+--
+-- KEYS  1 dispatch queue  2 settlement queue (without a list)
+--       then per call: avail, held, holds, key open, account open
+-- ARGV  1 settlement job id  2 its options, JSON  3 now, unix ms  4 what a message begins with, JSON
+--       then per call: id, reply channel, last frame (JSON), settlement record (JSON), amount charged,
+--       prefix of the account's API-key keys, claim: `ats`, 'revived', or 'any' for a job that Redis has lost,
+--       '1' when somebody must listen on the channel
+-- Returns per call 'finished'; 'unheard': nobody listens, and nothing was done; 'lost': another worker has the call;
+-- 'gone': there is no job, since this worker or another finished the call, or Redis lost it
+local dispatch, settlement = KEYS[1] .. ':', KEYS[2] .. ':'
+local PER_CALL_KEYS, PER_CALL_ARGS = 5, 8
+
+local calls = {}
+for at = 5, #ARGV, PER_CALL_ARGS do
+  local id, channel, frame, record, charge, prefix, claim, must_hear = unpack(ARGV, at, at + PER_CALL_ARGS - 1)
+  calls[#calls + 1] = {
+    id = id, channel = channel, frame = frame, record = record, charge = charge, prefix = prefix, claim = claim,
+    must_hear = must_hear == '1', job = dispatch .. id,
+  }
+end
+
+-- Whether the claim stands: nil, or why not.
+local function refusal(call)
+  if call.claim == 'any' then return nil end
+  local name, claims = unpack(redis.call('HMGET', call.job, 'name', 'ats'))
+  if not name then return 'gone' end
+  if call.claim == 'revived' then return (name ~= 'revived' or claims) and 'lost' or nil end
+  return claims ~= call.claim and 'lost' or nil
+end
+
+local listeners = {}
+for _, call in ipairs(calls) do
+  call.result = refusal(call)
+  if not call.result and call.must_hear then
+    local channel = call.channel
+    listeners[channel] = listeners[channel] or redis.call('PUBSUB', 'NUMSUB', channel)[2]
+    if listeners[channel] == 0 then call.result = 'unheard' end
+  end
+end
+
+local function remove_job(call)
+  local id = call.id
+  if redis.call('LREM', dispatch .. 'active', -1, id) == 0
+    and redis.call('ZREM', dispatch .. 'delayed', id) == 0
+    and redis.call('LREM', dispatch .. 'wait', -1, id) == 0 then
+    redis.call('ZREM', dispatch .. 'prioritized', id)
+  end
+  redis.call('SREM', dispatch .. 'stalled', id)
+  redis.call('DEL', call.job, call.job .. ':lock')
+end
+
+local records, frames, results = {}, {}, {}
+for index, call in ipairs(calls) do
+  if not call.result then
+    local at = 2 + (index - 1) * PER_CALL_KEYS
+    local avail, held, holds, open, account_open = unpack(KEYS, at + 1, at + PER_CALL_KEYS)
+    end_in_gate(avail, held, holds, open, account_open, call.prefix, call.id, call.charge)
+    if call.claim ~= 'any' then remove_job(call) end
+    records[#records + 1] = call.record
+    frames[call.channel] = frames[call.channel] or { ARGV[4] }
+    table.insert(frames[call.channel], call.frame)
+    call.result = 'finished'
+  end
+  results[index] = call.result
+end
+if #records == 0 then return results end
+
+local job = settlement .. ARGV[1]
+redis.call('HSET', job, 'name', 'settle', 'data', '{"records":[' .. table.concat(records, ',') .. ']}',
+  'opts', ARGV[2], 'timestamp', ARGV[3], 'delay', 0, 'priority', 0)
+redis.call('LPUSH', settlement .. 'wait', ARGV[1])
+if redis.call('HEXISTS', settlement .. 'meta', 'paused') == 0 then
+  redis.call('ZADD', settlement .. 'marker', 0, '0')
+end
+-- Last, so that a Redis that refuses writes has told nobody. One message a channel, a JSON array of frames.
+for channel, of_channel in pairs(frames) do
+  redis.call('PUBLISH', channel, '[' .. table.concat(of_channel, ',') .. ']')
+end
+return results

@@ -1,0 +1,62 @@
+import { UnrecoverableError, Worker } from 'bullmq'
+import type { EmailTokenStore } from '../src/accounts/email-token-store.ts'
+import { verificationMessage } from '../src/accounts/verification-message.ts'
+import type { Logger } from '../src/platform/logger.ts'
+import type { Mailer } from '../src/platform/mailer.ts'
+import { MAIL_QUEUE, type MailJob } from '../src/platform/queues.ts'
+import type { Redis } from '../src/platform/redis.ts'
+import { QUEUE_PREFIX } from '../src/platform/redis-keys.ts'
+
+/**
+ * Sends the messages that the queue hands it. Each attempt makes a link of its own, so no secret waits in Redis; when
+ * an answer of the mail server was lost, two messages with a link each arrive, and either is good.
+ */
+export interface MailWorker {
+  /** Lets running attempts finish, which their deadlines bound. */
+  stop(): Promise<void>
+}
+
+export interface MailWorkerOptions {
+  /** A client in mode `wait`. BullMQ makes a second connection of it for blocking. The caller closes it. */
+  redis: Redis
+  tokens: Pick<EmailTokenStore, 'issue'>
+  mailer: Mailer
+  /** Where links lead, without a slash at the end. */
+  publicUrl: string
+  jobLockMs: number
+  logger: Logger
+}
+
+const CONCURRENCY = 4
+/** A worker that died may have swallowed the queue's wake-up, so an idle one looks for itself this often. */
+const IDLE_LOOK_SECONDS = 1
+
+/** Starts sending at once. */
+export function startMailWorker(options: MailWorkerOptions): MailWorker {
+  const { tokens, mailer, publicUrl, logger } = options
+  const worker = new Worker<MailJob>(
+    MAIL_QUEUE,
+    async ({ data: { accountId } }) => {
+      const issued = await tokens.issue(accountId)
+      if (!issued) return
+      const result = await mailer.send(verificationMessage(issued.email, issued.token, publicUrl))
+      if (result === 'refused') throw new UnrecoverableError('the mail server refused the recipient')
+    },
+    {
+      connection: options.redis,
+      prefix: QUEUE_PREFIX,
+      concurrency: CONCURRENCY,
+      lockDuration: options.jobLockMs,
+      stalledInterval: options.jobLockMs,
+      maxStalledCount: Number.MAX_SAFE_INTEGER,
+      drainDelay: IDLE_LOOK_SECONDS,
+    },
+  )
+  worker.on('error', (error) => logger.error({ err: error, queue: MAIL_QUEUE }, 'queue error'))
+  worker.on('failed', (job, error) => {
+    const about = { err: error, accountId: job?.data.accountId, attempt: job?.attemptsMade }
+    if (error instanceof UnrecoverableError) logger.warn(about, 'a message was given up')
+    else logger.error({ ...about, alarm: 'mail-not-sent', subject: 'mail' }, 'a message could not be sent')
+  })
+  return { stop: () => worker.close() }
+}
