@@ -82,4 +82,12 @@ describe('SseDecoder', () => {
       true,
     )
   })
+
+  test('an event beyond the limit is refused wherever its bytes are cut', () => {
+    const bytes = Buffer.from(`data: ${'x'.repeat(120)}\n\n`)
+    for (let cut = 0; cut <= bytes.length; cut++) {
+      const decoder = new SseDecoder(() => expect.unreachable(), 100)
+      expect(splitAt(bytes, [cut]).every((piece) => decoder.push(piece))).toBe(false)
+    }
+  })
 })

@@ -22,6 +22,7 @@ export class SseDecoder {
   #pieceBytes = 0
   /** Data lines of the event so far; null when there was none. */
   #data: string | null = null
+  #dataBytes = 0
   #skipLineFeed = false
   #atStart = true
 
@@ -30,7 +31,10 @@ export class SseDecoder {
     this.#maxEventBytes = maxEventBytes
   }
 
-  /** Takes the next bytes. False when one event grew beyond the limit; the decoder is of no use then. */
+  /**
+   * Takes the next bytes. False when one event grew beyond the limit, wherever the network cut it; the decoder is of
+   * no use then.
+   */
   push(chunk: Buffer): boolean {
     let start = 0
     if (this.#skipLineFeed && chunk.length > 0) {
@@ -45,6 +49,7 @@ export class SseDecoder {
       const isCr = carriageReturn >= 0 && (lineFeed < 0 || carriageReturn < lineFeed)
       const end = isCr ? carriageReturn : lineFeed
       if (end < 0) break
+      if (this.#pieceBytes + end - start > this.#bytesLeft) return false
       this.#line(chunk, start, end)
       start = end + 1
       if (!isCr) continue
@@ -52,13 +57,18 @@ export class SseDecoder {
       else if (chunk[start] === LF) start++
     }
     if (start < chunk.length) this.#keep(start === 0 ? chunk : chunk.subarray(start))
-    return this.#pieceBytes + (this.#data?.length ?? 0) <= this.#maxEventBytes
+    return this.#pieceBytes <= this.#bytesLeft
   }
 
   /** The stream is over. An event whose closing blank line never came still counts. */
   end(): void {
     if (this.#pieceBytes > 0) this.#line(EMPTY, 0, 0)
     this.#dispatch()
+  }
+
+  /** How long the next line of the event may be. */
+  get #bytesLeft(): number {
+    return this.#maxEventBytes - this.#dataBytes
   }
 
   #keep(piece: Buffer): void {
@@ -93,6 +103,7 @@ export class SseDecoder {
       value++
       if (value < end && line[value] === SPACE) value++
     }
+    this.#dataBytes += end - value
     const text = line.toString('utf8', value, end)
     this.#data = this.#data === null ? text : `${this.#data}\n${text}`
   }
@@ -101,6 +112,7 @@ export class SseDecoder {
     if (this.#data === null) return
     const data = this.#data
     this.#data = null
+    this.#dataBytes = 0
     this.#onEvent(data)
   }
 }
