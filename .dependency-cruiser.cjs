@@ -1,27 +1,47 @@
 /**
- * Imports point one way: core <- platform <- accounts, catalog, billing, relay <- admission <- http <- main.
+ * Imports point one way, down this list: a folder of src imports from those above it that are named beside it.
  * Type-only imports count. `npm run check` and test/architecture/imports.test.ts hold the code to it.
  */
-const STORES = '^src/(accounts|catalog|billing)/'
-
-/** What each folder of src may import from src, besides itself. */
 const ALLOWED = {
   core: [],
-  platform: ['core', 'config.ts'],
-  accounts: ['core', 'platform', 'config.ts'],
-  catalog: ['core', 'platform', 'config.ts'],
-  billing: ['core', 'platform', 'config.ts'],
-  relay: ['core', 'platform', 'config.ts'],
-  admission: ['core', 'platform', 'accounts', 'catalog', 'billing', 'relay', 'config.ts'],
-  http: ['core', 'platform', 'accounts', 'catalog', 'billing', 'relay', 'admission', 'config.ts'],
+  platform: ['core'],
+  providers: ['core', 'platform'],
+  accounts: ['core', 'platform'],
+  operations: ['core', 'platform'],
+  webhooks: ['core', 'platform'],
+  billing: ['core', 'platform'],
+  payments: ['core', 'platform', 'billing', 'webhooks'],
+  catalog: ['core', 'platform', 'providers'],
+  routing: ['core', 'platform', 'catalog'],
+  calls: ['core', 'platform', 'providers', 'accounts', 'webhooks', 'billing', 'catalog', 'routing'],
+  http: [
+    'core',
+    'platform',
+    'providers',
+    'accounts',
+    'operations',
+    'webhooks',
+    'billing',
+    'payments',
+    'catalog',
+    'routing',
+    'calls',
+  ],
 }
+const STORES = '^src/(accounts|operations|webhooks|billing|payments|catalog|routing)/'
 
 const layers = Object.entries(ALLOWED).map(([folder, others]) => ({
   name: `${folder}-imports-only-what-it-may`,
   comment: `src/${folder} may import ${others.join(', ') || 'nothing'} of src, and no workers`,
   severity: 'error',
   from: { path: `^src/${folder}/` },
-  to: { path: '^(src|workers|test)/', pathNot: [folder, ...others].map((other) => `^src/${other}(/|$)`) },
+  to: {
+    path: '^(src|workers|web|tools|test)/',
+    pathNot: [
+      ...(folder === 'core' ? [] : ['^src/config\\.ts$']),
+      ...[folder, ...others].map((other) => `^src/${other}/`),
+    ],
+  },
 }))
 
 module.exports = {
@@ -31,14 +51,14 @@ module.exports = {
       name: 'console-knows-types-only',
       comment: 'what runs in a browser takes from the server the shapes of its JSON, and no code',
       severity: 'error',
-      from: { path: '^src/console/' },
-      to: { path: '^(src/(?!console/)|workers|test)', dependencyTypesNot: ['type-only'] },
+      from: { path: '^web/' },
+      to: { path: '^(src|workers|tools|test)/', dependencyTypesNot: ['type-only'] },
     },
     {
       name: 'server-knows-no-console',
       severity: 'error',
-      from: { path: '^(src|workers)/', pathNot: '^src/console/' },
-      to: { path: '^src/console/' },
+      from: { path: '^(src|workers)/' },
+      to: { path: '^web/' },
     },
     {
       name: 'core-is-pure',
@@ -56,31 +76,28 @@ module.exports = {
     },
     {
       name: 'workers-know-no-http',
-      comment: 'workers may use core, platform, relay, accounts, billing and catalog',
+      comment: 'workers serve queues; what answers HTTP is none of their business',
       severity: 'error',
       from: { path: '^workers/' },
-      to: {
-        path: '^src/',
-        pathNot: '^src/(core|platform|relay|accounts|billing|catalog)/|^src/config\\.ts$',
-      },
+      to: { path: '^src/(http|cli)/' },
     },
     {
       name: 'src-knows-no-workers',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/(dev|cli)/' },
+      from: { path: '^src/', pathNot: '^src/cli/' },
       to: { path: '^workers/' },
     },
     {
       name: 'nothing-imports-dev-or-test',
       comment: 'development aids and tests use the service, never the other way round',
       severity: 'error',
-      from: { path: '^(src|workers)/', pathNot: '^src/dev/' },
-      to: { path: '^(src/dev|test)/' },
+      from: { path: '^(src|workers|web)/' },
+      to: { path: '^(tools|test)/' },
     },
     {
       name: 'undici-only-in-transport',
       severity: 'error',
-      from: { path: '^(src|workers)/', pathNot: '^(workers/providers/transport\\.ts|src/dev/)' },
+      from: { path: '^(src|workers)/', pathNot: '^src/providers/http/transport\\.ts$' },
       to: { path: 'node_modules/undici/' },
     },
     {
@@ -88,27 +105,27 @@ module.exports = {
       severity: 'error',
       from: {
         path: '^(src|workers)/',
-        pathNot: '^(src/platform/queues\\.ts|workers/(?:dispatch-jobs|[\\w-]+-worker)\\.ts)$',
+        pathNot: '^(src/platform/queues/queues\\.ts|workers/(?:dispatch-jobs|[\\w-]+-worker)\\.ts)$',
       },
       to: { path: 'node_modules/bullmq/' },
     },
     {
       name: 'nodemailer-only-in-mailer',
       severity: 'error',
-      from: { path: '^(src|workers)/', pathNot: '^src/platform/mailer\\.ts$' },
+      from: { path: '^(src|workers)/', pathNot: '^src/platform/network/mailer\\.ts$' },
       to: { path: 'node_modules/nodemailer/' },
     },
     {
       name: 'payment-libraries-only-in-their-rails',
       comment: 'each rail speaks to its company alone; everything else knows facts',
       severity: 'error',
-      from: { path: '^(src|workers)/', pathNot: '^src/billing/payments/(stripe|paypal)-[\\w-]+\\.ts$' },
+      from: { path: '^(src|workers)/', pathNot: '^src/payments/(stripe|paypal)-[\\w-]+\\.ts$' },
       to: { path: 'node_modules/(stripe|@paypal)/' },
     },
     {
       name: 'prisma-client-only-in-stores',
       severity: 'error',
-      from: { path: '^(src|workers)/', pathNot: `^src/platform/(postgres\\.ts$|prisma-client/)|${STORES}` },
+      from: { path: '^(src|workers)/', pathNot: `^src/platform/(postgres/|prisma-client/)|${STORES}` },
       to: { path: '^src/platform/prisma-client/|node_modules/@prisma/client/' },
     },
     {
@@ -131,7 +148,7 @@ module.exports = {
     parser: 'swc',
     tsPreCompilationDeps: true,
     doNotFollow: { path: 'node_modules' },
-    exclude: { path: '^src/(console/dist|catalog/data)/' },
+    exclude: { path: '^(web/dist|src/catalog/data)/' },
     enhancedResolveOptions: {
       exportsFields: ['exports'],
       conditionNames: ['import', 'node', 'types', 'default'],

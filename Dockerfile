@@ -11,8 +11,8 @@ COPY prisma prisma
 COPY prisma.config.ts ./
 # Generating the database client needs no schema engine, but Prisma wants to see one.
 RUN PRISMA_SCHEMA_ENGINE_BINARY=/bin/true CHECKPOINT_DISABLE=1 node node_modules/prisma/build/index.js generate
-COPY src/console src/console
-RUN node node_modules/vite/bin/vite.js build --config src/console/vite.config.ts
+COPY web web
+RUN node node_modules/vite/bin/vite.js build --config web/vite.config.ts
 # Native parts of packages are optional packages too and stay; the Node that npm brings along is not needed here.
 RUN npm prune --no-save --omit=dev --ignore-scripts && rm -rf node_modules/node-linux-* node_modules/.bin/node
 
@@ -25,7 +25,7 @@ COPY prisma prisma
 COPY workers workers
 COPY src src
 COPY --from=build /app/src/platform/prisma-client src/platform/prisma-client
-COPY --from=build /app/src/console/dist src/console/dist
+COPY --from=build /app/web/dist web/dist
 USER node
 EXPOSE 8080
 # The init of the container engine passes signals on; Node then drains and ends.

@@ -1,9 +1,13 @@
 import { isIP } from 'node:net'
-import { COST_PERCENT, OPEN_WEIGHTS_COST_PERCENT } from './core/catalog-model.ts'
-import { type MailSettings, readMailSettings } from './core/mail-settings.ts'
-import { type PaypalSettings, readPaymentSettings, type StripeSettings } from './core/payment-settings.ts'
-import { readServiceAddresses } from './core/service-addresses.ts'
-import { StartError } from './core/start-error.ts'
+import {
+  type PaypalSettings,
+  readPaymentSettings,
+  type StripeSettings,
+} from './core/billing/payment-settings.ts'
+import { COST_PERCENT, OPEN_WEIGHTS_COST_PERCENT } from './core/catalog/catalog-model.ts'
+import { type MailSettings, readMailSettings } from './core/kernel/mail-settings.ts'
+import { readServiceAddresses } from './core/kernel/service-addresses.ts'
+import { StartError } from './core/kernel/start-error.ts'
 import type { MasterKeys } from './platform/sealing.ts'
 
 /**

@@ -1,10 +1,10 @@
 import { readConfig } from './config.ts'
-import { checkNamedStatements } from './platform/check-named-statements.ts'
-import { explainFailedStart } from './platform/explain-failed-start.ts'
-import { createLogger } from './platform/logger.ts'
-import { createMetrics, serveMetrics } from './platform/metrics.ts'
-import { stopOnSignal } from './platform/stop-on-signal.ts'
-import { startTracing } from './platform/tracing.ts'
+import { createLogger } from './platform/observability/logger.ts'
+import { createMetrics, serveMetrics } from './platform/observability/metrics.ts'
+import { startTracing } from './platform/observability/tracing.ts'
+import { checkNamedStatements } from './platform/postgres/check-named-statements.ts'
+import { explainFailedStart } from './platform/process/explain-failed-start.ts'
+import { stopOnSignal } from './platform/process/stop-on-signal.ts'
 import { createApiRuntime } from './runtime.ts'
 
 /** The API tier's entry: listens until SIGTERM or SIGINT, then drains. */

@@ -1,7 +1,7 @@
-import type { AlarmStore } from '../src/billing/alarm-store.ts'
-import type { Logger } from '../src/platform/logger.ts'
-import { pollEvery } from '../src/platform/poll-every.ts'
-import type { Redis } from '../src/platform/redis.ts'
+import type { AlarmStore } from '../src/operations/alarm-store.ts'
+import type { Logger } from '../src/platform/observability/logger.ts'
+import { pollEvery } from '../src/platform/process/poll-every.ts'
+import type { Redis } from '../src/platform/redis/redis.ts'
 
 const EVERY_MS = 1_000
 const BATCH_MAX = 500

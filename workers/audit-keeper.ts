@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { AuditReport } from '../src/billing/audit-books.ts'
-import type { AuditRunStore, NewAuditRun } from '../src/billing/audit-run-store.ts'
-import { inOneProcess } from '../src/platform/fleet-lock.ts'
-import type { Logger } from '../src/platform/logger.ts'
-import { pollEvery } from '../src/platform/poll-every.ts'
-import type { Redis } from '../src/platform/redis.ts'
-import { AUDIT_ASKED, AUDIT_JOB } from '../src/platform/redis-keys.ts'
+import type { AuditReport } from '../src/billing/audit/audit-books.ts'
+import type { AuditRunStore, NewAuditRun } from '../src/billing/audit/audit-run-store.ts'
+import type { Logger } from '../src/platform/observability/logger.ts'
+import { pollEvery } from '../src/platform/process/poll-every.ts'
+import { inOneProcess } from '../src/platform/redis/fleet-lock.ts'
+import type { Redis } from '../src/platform/redis/redis.ts'
+import { AUDIT_ASKED, AUDIT_JOB } from '../src/platform/redis/redis-keys.ts'
 
 export interface AuditKeeperOptions {
   redis: Redis

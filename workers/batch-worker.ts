@@ -1,7 +1,7 @@
 import { Job, Worker } from 'bullmq'
-import type { Logger } from '../src/platform/logger.ts'
-import type { Redis } from '../src/platform/redis.ts'
-import { QUEUE_PREFIX } from '../src/platform/redis-keys.ts'
+import type { Logger } from '../src/platform/observability/logger.ts'
+import type { Redis } from '../src/platform/redis/redis.ts'
+import { QUEUE_PREFIX } from '../src/platform/redis/redis-keys.ts'
 
 export type BatchJob<Data> = Job<Data>
 

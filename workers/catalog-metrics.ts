@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from 'prom-client'
 import type { SyncReport } from '../src/catalog/sync-listings.ts'
-import { type CatalogSnapshot, isAvailable } from '../src/core/catalog.ts'
+import { type CatalogSnapshot, isAvailable } from '../src/core/catalog/catalog.ts'
 
 export interface CatalogMetrics {
   noteSync(report: SyncReport, nowMs: number): void

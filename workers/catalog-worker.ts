@@ -13,17 +13,17 @@ import { recordRates } from '../src/catalog/rate-history-store.ts'
 import { readPriceFile } from '../src/catalog/read-price-files.ts'
 import { syncListings } from '../src/catalog/sync-listings.ts'
 import type { Config } from '../src/config.ts'
-import type { Logger } from '../src/platform/logger.ts'
-import { pollEvery } from '../src/platform/poll-every.ts'
-import type { Postgres } from '../src/platform/postgres.ts'
+import type { Logger } from '../src/platform/observability/logger.ts'
+import type { Postgres } from '../src/platform/postgres/postgres.ts'
+import { pollEvery } from '../src/platform/process/poll-every.ts'
 import {
   CATALOG_QUEUE,
   type CatalogQueue,
   createCatalogQueue,
   scheduleCatalogErrand,
-} from '../src/platform/queues.ts'
-import type { Redis } from '../src/platform/redis.ts'
-import { QUEUE_PREFIX } from '../src/platform/redis-keys.ts'
+} from '../src/platform/queues/queues.ts'
+import type { Redis } from '../src/platform/redis/redis.ts'
+import { QUEUE_PREFIX } from '../src/platform/redis/redis-keys.ts'
 import { createCatalogMetrics } from './catalog-metrics.ts'
 
 /**

@@ -1,10 +1,10 @@
 import { Job, Worker } from 'bullmq'
-import type { CallJob } from '../src/core/call-job.ts'
-import { type ClaimedCall, type ClaimKind, createClaimScript } from '../src/platform/call-jobs.ts'
-import type { Logger } from '../src/platform/logger.ts'
-import { DISPATCH_QUEUE } from '../src/platform/queues.ts'
-import type { Redis } from '../src/platform/redis.ts'
-import { QUEUE_PREFIX } from '../src/platform/redis-keys.ts'
+import type { CallJob } from '../src/core/calls/call-job.ts'
+import type { Logger } from '../src/platform/observability/logger.ts'
+import { type ClaimedCall, type ClaimKind, createClaimScript } from '../src/platform/queues/call-jobs.ts'
+import { DISPATCH_QUEUE } from '../src/platform/queues/queues.ts'
+import type { Redis } from '../src/platform/redis/redis.ts'
+import { QUEUE_PREFIX } from '../src/platform/redis/redis-keys.ts'
 
 /** The dispatch queue as a worker sees it that fetches by hand. */
 export interface DispatchJobs {

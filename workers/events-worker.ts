@@ -1,9 +1,9 @@
 import { Worker } from 'bullmq'
 import type { Counter } from 'prom-client'
-import type { Logger } from '../src/platform/logger.ts'
-import { EVENTS_QUEUE, type EventJob } from '../src/platform/queues.ts'
-import type { Redis } from '../src/platform/redis.ts'
-import { QUEUE_PREFIX } from '../src/platform/redis-keys.ts'
+import type { Logger } from '../src/platform/observability/logger.ts'
+import { EVENTS_QUEUE, type EventJob } from '../src/platform/queues/queues.ts'
+import type { Redis } from '../src/platform/redis/redis.ts'
+import { QUEUE_PREFIX } from '../src/platform/redis/redis-keys.ts'
 import { type DeliverEventDependencies, deliverEvent } from './events/deliver-event.ts'
 
 /**

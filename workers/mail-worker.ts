@@ -1,11 +1,11 @@
 import { UnrecoverableError, Worker } from 'bullmq'
 import type { EmailTokenStore } from '../src/accounts/email-token-store.ts'
 import { verificationMessage } from '../src/accounts/verification-message.ts'
-import type { Logger } from '../src/platform/logger.ts'
-import type { Mailer } from '../src/platform/mailer.ts'
-import { MAIL_QUEUE, type MailJob } from '../src/platform/queues.ts'
-import type { Redis } from '../src/platform/redis.ts'
-import { QUEUE_PREFIX } from '../src/platform/redis-keys.ts'
+import type { Mailer } from '../src/platform/network/mailer.ts'
+import type { Logger } from '../src/platform/observability/logger.ts'
+import { MAIL_QUEUE, type MailJob } from '../src/platform/queues/queues.ts'
+import type { Redis } from '../src/platform/redis/redis.ts'
+import { QUEUE_PREFIX } from '../src/platform/redis/redis-keys.ts'
 
 /**
  * Sends the messages that the queue hands it. Each attempt makes a link of its own, so no secret waits in Redis; when

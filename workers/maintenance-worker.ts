@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import type { BillingMetrics } from '../src/billing/billing-metrics.ts'
-import { type DriftCheckDependencies, repairDrift } from '../src/billing/drift-check.ts'
-import { type HoldSweepDependencies, sweepHolds } from '../src/billing/hold-sweep.ts'
-import type { CallJobs } from '../src/platform/call-jobs.ts'
-import { createFindQueuedCalls, type FindQueuedCalls } from '../src/platform/queued-calls.ts'
-import type { SettlementQueue } from '../src/platform/queues.ts'
-import type { Redis } from '../src/platform/redis.ts'
-import type { ReadEpoch } from '../src/platform/redis-epoch.ts'
-import { lockKey } from '../src/platform/redis-keys.ts'
+import { type DriftCheckDependencies, repairDrift } from '../src/billing/audit/drift-check.ts'
+import { type HoldSweepDependencies, sweepHolds } from '../src/billing/holds/hold-sweep.ts'
+import type { BillingMetrics } from '../src/billing/reports/billing-metrics.ts'
+import type { CallJobs } from '../src/platform/queues/call-jobs.ts'
+import { createFindQueuedCalls, type FindQueuedCalls } from '../src/platform/queues/queued-calls.ts'
+import type { SettlementQueue } from '../src/platform/queues/queues.ts'
+import type { Redis } from '../src/platform/redis/redis.ts'
+import type { ReadEpoch } from '../src/platform/redis/redis-epoch.ts'
+import { lockKey } from '../src/platform/redis/redis-keys.ts'
 
 /**
  * The keeper of the gate: every half minute one process of the fleet sweeps expired holds and compares every

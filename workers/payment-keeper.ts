@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { type ReconcileDependencies, reconcilePayments } from '../src/billing/payments/reconcile-payments.ts'
-import type { Redis } from '../src/platform/redis.ts'
-import { lockKey } from '../src/platform/redis-keys.ts'
+import { type ReconcileDependencies, reconcilePayments } from '../src/payments/reconcile-payments.ts'
+import type { Redis } from '../src/platform/redis/redis.ts'
+import { lockKey } from '../src/platform/redis/redis-keys.ts'
 
 /** Finishes what webhooks left open, every half minute, in one process of the fleet at a time. */
 export interface PaymentKeeper {

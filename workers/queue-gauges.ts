@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from 'prom-client'
-import { type Queues, readQueues } from '../src/platform/queue-figures.ts'
-import type { Redis } from '../src/platform/redis.ts'
+import { type Queues, readQueues } from '../src/platform/queues/queue-figures.ts'
+import type { Redis } from '../src/platform/redis/redis.ts'
 
 const STATES = ['waiting', 'active', 'delayed', 'failed'] as const
 /** A scrape that cannot be answered within this leaves the gauges empty. */

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Counter, Gauge, type Registry } from 'prom-client'
-import { type ReturnsDependencies, reconcileReturns } from '../src/billing/payments/reconcile-returns.ts'
-import { inOneProcess } from '../src/platform/fleet-lock.ts'
-import { pollEvery } from '../src/platform/poll-every.ts'
-import type { Redis } from '../src/platform/redis.ts'
-import { RETURNS_NEXT_AT } from '../src/platform/redis-keys.ts'
+import { type ReturnsDependencies, reconcileReturns } from '../src/payments/reconcile-returns.ts'
+import { pollEvery } from '../src/platform/process/poll-every.ts'
+import { inOneProcess } from '../src/platform/redis/fleet-lock.ts'
+import type { Redis } from '../src/platform/redis/redis.ts'
+import { RETURNS_NEXT_AT } from '../src/platform/redis/redis-keys.ts'
 
 export interface ReturnsSchedulerOptions extends ReturnsDependencies {
   redis: Redis

@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { BillingMetrics } from '../src/billing/billing-metrics.ts'
-import type { HoldGate } from '../src/billing/hold-gate.ts'
-import type { SettlementStore } from '../src/billing/settlement-store.ts'
-import type { SettlementRecord } from '../src/core/call-job.ts'
-import type { Logger } from '../src/platform/logger.ts'
-import { SETTLEMENT_QUEUE, type SettlementJob } from '../src/platform/queues.ts'
-import type { Redis } from '../src/platform/redis.ts'
+import type { HoldGate } from '../src/billing/holds/hold-gate.ts'
+import type { BillingMetrics } from '../src/billing/reports/billing-metrics.ts'
+import type { SettlementStore } from '../src/billing/settlement/settlement-store.ts'
+import { inSettlementSpan } from '../src/calls/dispatch/call-spans.ts'
+import type { SettlementRecord } from '../src/core/calls/call-job.ts'
+import type { Logger } from '../src/platform/observability/logger.ts'
+import { SETTLEMENT_QUEUE, type SettlementJob } from '../src/platform/queues/queues.ts'
+import type { Redis } from '../src/platform/redis/redis.ts'
 import { type BatchJob, type BatchWorker, createBatchWorker } from './batch-worker.ts'
-import { inSettlementSpan } from './call-spans.ts'
 
 /**
  * Settles finished calls in batches. Per batch: one PostgreSQL transaction, then the gate of each account,

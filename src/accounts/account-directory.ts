@@ -1,4 +1,4 @@
-import type { Postgres } from '../platform/postgres.ts'
+import type { Postgres } from '../platform/postgres/postgres.ts'
 import type { Account } from './account-store.ts'
 
 /** An account as operators look it up. */

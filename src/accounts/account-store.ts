@@ -1,9 +1,9 @@
-import { newId } from '../core/ids.ts'
-import { type PicoUsd, parseUsd, picoUsd } from '../core/money.ts'
-import { creditPosting, customerAccount, freeCreditPosting, type Posting } from '../core/postings.ts'
-import type { RateLimits } from '../core/rate-limits.ts'
-import { RefusedPosting } from '../core/refused-posting.ts'
-import type { Postgres, PostgresTransaction } from '../platform/postgres.ts'
+import type { RateLimits } from '../core/accounts/rate-limits.ts'
+import { creditPosting, customerAccount, freeCreditPosting, type Posting } from '../core/billing/postings.ts'
+import { RefusedPosting } from '../core/billing/refused-posting.ts'
+import { newId } from '../core/kernel/ids.ts'
+import { type PicoUsd, parseUsd, picoUsd } from '../core/kernel/money.ts'
+import type { Postgres, PostgresTransaction } from '../platform/postgres/postgres.ts'
 
 /**
  * `free_credit`: has spent nothing but its free credit so far. `active`: was credited. `exhausted`: its balance

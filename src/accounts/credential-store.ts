@@ -1,4 +1,4 @@
-import type { Postgres, PostgresTransaction } from '../platform/postgres.ts'
+import type { Postgres, PostgresTransaction } from '../platform/postgres/postgres.ts'
 
 /** An account as signing in finds it. */
 export interface Credentials {

@@ -1,4 +1,4 @@
-import type { Postgres, PostgresTransaction } from '../platform/postgres.ts'
+import type { Postgres, PostgresTransaction } from '../platform/postgres/postgres.ts'
 import { hashOfToken, isToken, newToken } from './secret-token.ts'
 
 const VALID_MS = 24 * 3_600_000

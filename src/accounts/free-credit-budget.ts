@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
-import { clientNetworks } from '../core/client-networks.ts'
-import type { PicoUsd } from '../core/money.ts'
-import { defineScript, type Redis } from '../platform/redis.ts'
-import { freeCreditBudgetKey, freeCreditNetworkKey } from '../platform/redis-keys.ts'
+import { clientNetworks } from '../core/kernel/client-networks.ts'
+import type { PicoUsd } from '../core/kernel/money.ts'
+import { defineScript, type Redis } from '../platform/redis/redis.ts'
+import { freeCreditBudgetKey, freeCreditNetworkKey } from '../platform/redis/redis-keys.ts'
 
 const SCRIPT = readFileSync(new URL('./reserve-free-credit.lua', import.meta.url), 'utf8')
 const HOUR_SECONDS = 3_600

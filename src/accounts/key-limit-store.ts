@@ -1,6 +1,6 @@
-import type { LimitReset } from '../core/allowance-period.ts'
-import type { RateLimits } from '../core/rate-limits.ts'
-import type { Postgres } from '../platform/postgres.ts'
+import type { RateLimits } from '../core/accounts/rate-limits.ts'
+import type { LimitReset } from '../core/billing/allowance-period.ts'
+import type { Postgres } from '../platform/postgres/postgres.ts'
 
 /** What an operator grants a key; what is absent stays as it is, null lifts a limit. Amounts in pico-USD. */
 export interface KeyLimits extends Partial<RateLimits> {

@@ -1,5 +1,5 @@
 import { hash, verify } from '@node-rs/argon2'
-import { ApiError } from '../core/errors.ts'
+import { ApiError } from '../core/kernel/errors.ts'
 
 /** Passwords as they are stored: Argon2id with a salt of its own each (RFC 9106; parameters as OWASP advises). */
 export interface PasswordHasher {

@@ -1,6 +1,6 @@
-import { PROVIDER_KEY_PURPOSE, providerKeyContext } from '../core/byok.ts'
-import { newId } from '../core/ids.ts'
-import type { Postgres } from '../platform/postgres.ts'
+import { newId } from '../core/kernel/ids.ts'
+import { PROVIDER_KEY_PURPOSE, providerKeyContext } from '../core/routing/byok.ts'
+import type { Postgres } from '../platform/postgres/postgres.ts'
 import { createSealer, type MasterKeys } from '../platform/sealing.ts'
 
 /** A client's own key at a provider as stored: everything but the secret. */

@@ -1,4 +1,4 @@
-import type { Postgres } from '../platform/postgres.ts'
+import type { Postgres } from '../platform/postgres/postgres.ts'
 import { hashOfToken, isToken, newToken } from './secret-token.ts'
 
 /** Who signed in: an account holder with the password of this hash, or an operator with an admin key. */

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { RateLimiterRedis } from 'rate-limiter-flexible'
-import { clientNetworks } from '../core/client-networks.ts'
-import { mailboxOf } from '../core/email-address.ts'
-import type { Redis } from '../platform/redis.ts'
-import { throttlePrefix } from '../platform/redis-keys.ts'
+import { clientNetworks } from '../core/kernel/client-networks.ts'
+import { mailboxOf } from '../core/kernel/email-address.ts'
+import type { Redis } from '../platform/redis/redis.ts'
+import { throttlePrefix } from '../platform/redis/redis-keys.ts'
 import { consume, LET_THROUGH, type Throttled, type TooMany } from './throttle.ts'
 
 /**

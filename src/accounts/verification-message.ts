@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import type { MailMessage } from '../platform/mailer.ts'
+import type { MailMessage } from '../platform/network/mailer.ts'
 
 /** The subject, an empty line, the text. */
 const TEMPLATE = readFileSync(new URL('./verification-message.txt', import.meta.url), 'utf8')

@@ -1,6 +1,6 @@
 import { RateLimiterRedis } from 'rate-limiter-flexible'
-import type { Redis } from '../platform/redis.ts'
-import { throttlePrefix } from '../platform/redis-keys.ts'
+import type { Redis } from '../platform/redis/redis.ts'
+import { throttlePrefix } from '../platform/redis/redis-keys.ts'
 import { consume, type Throttled } from './throttle.ts'
 
 /** Bounds the deliveries that an account asks for by hand. Counted in Redis for the whole fleet; rejects when it is away. */

@@ -1,6 +1,10 @@
-import type { CatalogDocument } from '../core/catalog-document.ts'
-import { buildCatalogSnapshot, type CatalogSource, type SnapshotOptions } from '../core/catalog-snapshot.ts'
-import { keyAddressProblems } from '../core/provider-key-names.ts'
+import { keyAddressProblems } from '../core/accounts/provider-key-names.ts'
+import type { CatalogDocument } from '../core/catalog/catalog-document.ts'
+import {
+  buildCatalogSnapshot,
+  type CatalogSource,
+  type SnapshotOptions,
+} from '../core/catalog/catalog-snapshot.ts'
 
 /** What a document would make of the catalog. */
 export type CheckedCatalog =

@@ -1,5 +1,5 @@
-import type { Postgres } from '../platform/postgres.ts'
-import type { Redis } from '../platform/redis.ts'
+import type { Postgres } from '../platform/postgres/postgres.ts'
+import type { Redis } from '../platform/redis/redis.ts'
 import type { CheckedCatalog } from './catalog-check.ts'
 import { writeOverlay } from './catalog-overlay.ts'
 

@@ -1,8 +1,8 @@
 import { readFile, stat } from 'node:fs/promises'
-import type { CatalogDocument } from '../core/catalog-document.ts'
-import type { CatalogSource } from '../core/catalog-snapshot.ts'
-import { withStandIns } from '../core/stand-in-offers.ts'
-import { StartError } from '../core/start-error.ts'
+import type { CatalogDocument } from '../core/catalog/catalog-document.ts'
+import type { CatalogSource } from '../core/catalog/catalog-snapshot.ts'
+import { withStandIns } from '../core/catalog/stand-in-offers.ts'
+import { StartError } from '../core/kernel/start-error.ts'
 
 const BUILT_IN = new URL('./data/builtin.json', import.meta.url)
 const SIMULATED = new URL('./data/simulated.json', import.meta.url)

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import type { Logger } from '../platform/logger.ts'
-import { pollEvery } from '../platform/poll-every.ts'
-import type { Redis } from '../platform/redis.ts'
-import { CATALOG_CHANNEL, CATALOG_OVERLAY } from '../platform/redis-keys.ts'
+import type { Logger } from '../platform/observability/logger.ts'
+import { pollEvery } from '../platform/process/poll-every.ts'
+import type { Redis } from '../platform/redis/redis.ts'
+import { CATALOG_CHANNEL, CATALOG_OVERLAY } from '../platform/redis/redis-keys.ts'
 
 /** A document that is applied over the shipped ones. */
 export interface OverlayDocument {

@@ -1,12 +1,16 @@
-import type { CatalogSnapshot, Provider } from '../core/catalog.ts'
-import type { ModelOptions } from '../core/catalog-model.ts'
-import { buildCatalogSnapshot, type CatalogSource, type SnapshotOptions } from '../core/catalog-snapshot.ts'
-import { StartError } from '../core/start-error.ts'
+import type { CatalogSnapshot, Provider } from '../core/catalog/catalog.ts'
+import type { ModelOptions } from '../core/catalog/catalog-model.ts'
+import {
+  buildCatalogSnapshot,
+  type CatalogSource,
+  type SnapshotOptions,
+} from '../core/catalog/catalog-snapshot.ts'
+import { StartError } from '../core/kernel/start-error.ts'
+import { readOllamaCatalog } from '../providers/listings/ollama-models.ts'
 import { type CheckedCatalog, checkCatalog } from './catalog-check.ts'
 import { readCatalogFile, readShippedCatalogs } from './catalog-file.ts'
 import type { OverlayWatch } from './catalog-overlay.ts'
 import { type FileWatch, watchFile } from './file-watch.ts'
-import { readOllamaCatalog } from './ollama-models.ts'
 
 export interface CatalogStoreOptions extends Omit<ModelOptions, 'isUsable' | 'unlisted'> {
   /** The operator's document, read again whenever it changes; null for none. */

@@ -1,9 +1,9 @@
 import { LRUCache } from 'lru-cache'
-import type { Provider } from '../core/catalog.ts'
-import type { Logger } from '../platform/logger.ts'
-import type { Postgres } from '../platform/postgres.ts'
+import type { Provider } from '../core/catalog/catalog.ts'
+import type { Logger } from '../platform/observability/logger.ts'
+import type { Postgres } from '../platform/postgres/postgres.ts'
+import { openListing } from '../providers/listings/read-listing.ts'
 import { type KeyReception, writeReception } from './key-reception.ts'
-import { openListing } from './read-listing.ts'
 
 /** What a check found out; `unknown`: nothing. */
 export type KeyCheck = KeyReception | 'unknown'

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { open, rename, rm } from 'node:fs/promises'
-import type { CatalogSnapshot } from '../core/catalog.ts'
-import { buildCatalogSnapshot, type SnapshotOptions } from '../core/catalog-snapshot.ts'
+import type { CatalogSnapshot } from '../core/catalog/catalog.ts'
+import { buildCatalogSnapshot, type SnapshotOptions } from '../core/catalog/catalog-snapshot.ts'
 import { readCatalogFile, readShippedCatalogs } from './catalog-file.ts'
 
 export type CheckedFile =

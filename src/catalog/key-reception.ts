@@ -1,4 +1,4 @@
-import type { Postgres } from '../platform/postgres.ts'
+import type { Postgres } from '../platform/postgres/postgres.ts'
 
 /** How a provider received a client's own key; a refusal by the reason that its owner is shown. */
 export type KeyReception = 'accepted' | 'unauthorized' | 'payment_required' | 'forbidden'

@@ -1,5 +1,5 @@
-import { isAvailable, type Model, type Offer, type TokenRates } from '../core/catalog.ts'
-import { formatRates, mapRates, rateOf } from '../core/token-rates.ts'
+import { isAvailable, type Model, type Offer, type TokenRates } from '../core/catalog/catalog.ts'
+import { formatRates, mapRates, rateOf } from '../core/catalog/token-rates.ts'
 
 const OWNER = 'switchyard'
 

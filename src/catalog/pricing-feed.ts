@@ -1,7 +1,7 @@
-import { type CatalogSnapshot, isAvailable, type Model } from '../core/catalog.ts'
-import type { PricingFeed, PricingFeedEntry } from '../core/pricing-feed-view.ts'
-import { shortHash } from '../core/short-hash.ts'
-import { formatRates, rateOf } from '../core/token-rates.ts'
+import { type CatalogSnapshot, isAvailable, type Model } from '../core/catalog/catalog.ts'
+import type { PricingFeed, PricingFeedEntry } from '../core/catalog/pricing-feed-view.ts'
+import { formatRates, rateOf } from '../core/catalog/token-rates.ts'
+import { shortHash } from '../core/kernel/short-hash.ts'
 
 /** Unix seconds by model id: since when a model has its rate, where that is recorded. */
 export type RateChangeTimes = ReadonlyMap<string, number>

@@ -1,11 +1,11 @@
 import { LRUCache } from 'lru-cache'
-import { PROVIDER_KEY_PURPOSE, providerKeyContext } from '../core/byok.ts'
-import type { KeyChange } from '../platform/key-changes.ts'
-import type { Logger } from '../platform/logger.ts'
-import type { Postgres } from '../platform/postgres.ts'
-import type { Redis } from '../platform/redis.ts'
+import { PROVIDER_KEY_PURPOSE, providerKeyContext } from '../core/routing/byok.ts'
+import type { Logger } from '../platform/observability/logger.ts'
+import type { Postgres } from '../platform/postgres/postgres.ts'
+import type { KeyChange } from '../platform/redis/key-changes.ts'
+import type { Redis } from '../platform/redis/redis.ts'
+import { watchKeyChanges } from '../platform/redis/watch-key-changes.ts'
 import { createSealer, type MasterKeys } from '../platform/sealing.ts'
-import { watchKeyChanges } from '../platform/watch-key-changes.ts'
 import { type KeyReception, writeReception } from './key-reception.ts'
 
 /** Which of a client's own keys is asked for, and where it is to be used. */

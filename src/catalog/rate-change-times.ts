@@ -1,5 +1,5 @@
-import type { CatalogSnapshot } from '../core/catalog.ts'
-import type { Postgres } from '../platform/postgres.ts'
+import type { CatalogSnapshot } from '../core/catalog/catalog.ts'
+import type { Postgres } from '../platform/postgres/postgres.ts'
 import type { RateChangeTimes } from './pricing-feed.ts'
 import { readRateTimes, recordRates } from './rate-history-store.ts'
 

@@ -1,5 +1,5 @@
-import type { Model } from '../core/catalog.ts'
-import type { Postgres } from '../platform/postgres.ts'
+import type { Model } from '../core/catalog/catalog.ts'
+import type { Postgres } from '../platform/postgres/postgres.ts'
 
 /** A rate that a model had from a moment on; pico-USD per token. */
 export interface RateEntry {

@@ -1,11 +1,11 @@
-import type { CatalogSnapshot, Provider } from '../core/catalog.ts'
-import { type ListingState, noteListing, unlistedOf } from '../core/listing-state.ts'
-import type { Logger } from '../platform/logger.ts'
-import type { Redis } from '../platform/redis.ts'
-import { CATALOG_LISTINGS } from '../platform/redis-keys.ts'
+import type { CatalogSnapshot, Provider } from '../core/catalog/catalog.ts'
+import { type ListingState, noteListing, unlistedOf } from '../core/catalog/listing-state.ts'
+import type { Logger } from '../platform/observability/logger.ts'
+import type { Redis } from '../platform/redis/redis.ts'
+import { CATALOG_LISTINGS } from '../platform/redis/redis-keys.ts'
+import { offeredModels } from '../providers/listings/compare-listings.ts'
+import { readListing } from '../providers/listings/read-listing.ts'
 import { readOverlay, writeOverlay } from './catalog-overlay.ts'
-import { offeredModels } from './compare-listings.ts'
-import { readListing } from './read-listing.ts'
 
 export interface SyncDependencies {
   redis: Redis

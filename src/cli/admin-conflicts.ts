@@ -1,5 +1,5 @@
-import { createConflictStore } from '../billing/conflict-store.ts'
-import { formatUsd, picoUsd } from '../core/money.ts'
+import { createConflictStore } from '../billing/settlement/conflict-store.ts'
+import { formatUsd, picoUsd } from '../core/kernel/money.ts'
 import type { CommandClients } from './clients.ts'
 import { type CommandOutput, UsageError } from './run-command.ts'
 import { lines } from './views.ts'

@@ -1,4 +1,4 @@
-import { enableOffer, enableProvider } from '../catalog/enable-offers.ts'
+import { enableOffer, enableProvider } from '../routing/enable-offers.ts'
 import type { CommandClients } from './clients.ts'
 import { type CommandOutput, UsageError } from './run-command.ts'
 

@@ -1,17 +1,17 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createAccountStore } from '../accounts/account-store.ts'
-import { createDeliveryLog, type DeliveryEntry } from '../billing/delivery-log.ts'
+import { postLedger } from '../billing/ledger/ledger-store.ts'
+import type { Config } from '../config.ts'
+import { EVENT_TYPES, type SubscribedEventType } from '../core/operations/event.ts'
+import { checkWebhookUrl } from '../platform/network/webhook-url.ts'
+import { createSealer } from '../platform/sealing.ts'
+import { createDeliveryLog, type DeliveryEntry } from '../webhooks/delivery-log.ts'
 import {
   createEndpointStore,
   WEBHOOK_SECRET_PURPOSE,
   type WebhookEndpoint,
-} from '../billing/endpoint-store.ts'
-import { postLedger } from '../billing/ledger-store.ts'
-import type { Config } from '../config.ts'
-import { EVENT_TYPES, type SubscribedEventType } from '../core/event.ts'
-import { createSealer } from '../platform/sealing.ts'
-import { checkWebhookUrl } from '../platform/webhook-url.ts'
+} from '../webhooks/endpoint-store.ts'
 import type { CommandClients } from './clients.ts'
 import { readCount } from './read-options.ts'
 import { type CommandOutput, UsageError } from './run-command.ts'

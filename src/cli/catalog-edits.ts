@@ -4,7 +4,7 @@ import { type CatalogOverlay, readOverlay } from '../catalog/catalog-overlay.ts'
 import { createCatalogStore } from '../catalog/catalog-store.ts'
 import { type RateEntry, readRateHistory } from '../catalog/rate-history-store.ts'
 import { readConfig } from '../config.ts'
-import { formatRate, picoUsdPerToken } from '../core/money.ts'
+import { formatRate, picoUsdPerToken } from '../core/kernel/money.ts'
 import { type CommandClients, openClients } from './clients.ts'
 import type { CommandOutput } from './run-command.ts'
 

@@ -1,6 +1,6 @@
 import type { Config } from '../config.ts'
-import { createPostgres, type Postgres } from '../platform/postgres.ts'
-import { createRedis, type Redis } from '../platform/redis.ts'
+import { createPostgres, type Postgres } from '../platform/postgres/postgres.ts'
+import { createRedis, type Redis } from '../platform/redis/redis.ts'
 
 /** The clients of one command; Redis connects only if it is asked for. */
 export interface CommandClients {

@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path'
-import { applyMigrations } from '../platform/migrate.ts'
+import { applyMigrations } from '../platform/postgres/migrate.ts'
 
 const MIGRATIONS = join(resolve(import.meta.dirname, '../..'), 'prisma', 'migrations')
 

@@ -1,5 +1,5 @@
-import { LIMIT_RESETS, type LimitReset } from '../core/allowance-period.ts'
-import { type PicoUsd, parseUsd } from '../core/money.ts'
+import { LIMIT_RESETS, type LimitReset } from '../core/billing/allowance-period.ts'
+import { type PicoUsd, parseUsd } from '../core/kernel/money.ts'
 import { UsageError } from './run-command.ts'
 
 /** An amount in USD of 0 or more, `5` or `5.00`. Throws UsageError. */

@@ -1,7 +1,7 @@
-import { WEBHOOK_SECRET_PURPOSE } from '../billing/endpoint-store.ts'
-import { PROVIDER_KEY_PURPOSE } from '../core/byok.ts'
-import type { Postgres } from '../platform/postgres.ts'
+import { PROVIDER_KEY_PURPOSE } from '../core/routing/byok.ts'
+import type { Postgres } from '../platform/postgres/postgres.ts'
 import { createSealer, type MasterKeys, sealedPrefix } from '../platform/sealing.ts'
+import { WEBHOOK_SECRET_PURPOSE } from '../webhooks/endpoint-store.ts'
 
 /** A column of texts that are sealed under the master key and stay. */
 interface SealedColumn {

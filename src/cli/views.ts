@@ -1,6 +1,6 @@
 import type { Account } from '../accounts/account-store.ts'
 import type { StoredKey } from '../accounts/key-store.ts'
-import { formatUsd, picoUsd } from '../core/money.ts'
+import { formatUsd, picoUsd } from '../core/kernel/money.ts'
 
 /** An amount of pico-USD as a decimal string of USD. */
 export const usd = (amountPico: bigint): string => formatUsd(picoUsd(amountPico))

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { KeyRecord } from '../accounts/key-cache.ts'
-import { ApiError } from '../core/errors.ts'
-import { type QueryParameters, readText } from '../core/usage-query.ts'
+import { type QueryParameters, readText } from '../core/billing/usage-query.ts'
+import { ApiError } from '../core/kernel/errors.ts'
 import type { CallReader } from './call-view.ts'
 
 /** The key of a request that `requireKey` let through. */

@@ -1,10 +1,10 @@
-import { type CallRecord, type ListedCall, ratesOf } from '../billing/call-record-store.ts'
-import { isAutoModel } from '../core/auto-model.ts'
-import type { OwnKeyFailureView } from '../core/console-api.ts'
-import type { CsvCell } from '../core/csv.ts'
-import { formatUsd, picoUsd } from '../core/money.ts'
-import { ownKeyFailure } from '../core/own-key-state.ts'
-import { formatRates } from '../core/token-rates.ts'
+import { type CallRecord, type ListedCall, ratesOf } from '../billing/call-records/call-record-store.ts'
+import type { OwnKeyFailureView } from '../core/api/console-api.ts'
+import { isAutoModel } from '../core/auto/auto-model.ts'
+import { formatRates } from '../core/catalog/token-rates.ts'
+import type { CsvCell } from '../core/kernel/csv.ts'
+import { formatUsd, picoUsd } from '../core/kernel/money.ts'
+import { ownKeyFailure } from '../core/routing/own-key-state.ts'
 
 /** Who reads a call: its owner, or an operator, from whom nothing is hidden. */
 export type CallReader = 'owner' | 'operator'

@@ -1,5 +1,5 @@
-import { ApiError } from '../core/errors.ts'
-import type { FrameError } from '../core/frames.ts'
+import type { FrameError } from '../core/calls/frames.ts'
+import { ApiError } from '../core/kernel/errors.ts'
 
 /** The public error a frame carries. */
 export const toApiError = ({ code, message, retryAfterSeconds, shouldRetry }: FrameError): ApiError =>

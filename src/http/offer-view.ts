@@ -1,15 +1,15 @@
-import type { OfferHealth } from '../catalog/offer-health.ts'
-import type { OfferMeasures } from '../catalog/offer-measures.ts'
-import type { Model, Offer, Provider, TokenRates } from '../core/catalog.ts'
-import { type Endings, sumEndings } from '../core/measures.ts'
-import { formatRate, picoUsdPerToken } from '../core/money.ts'
 import type {
   CallCounts,
   OfferHealthView,
   OfferView,
   PriceView,
   ProviderView,
-} from '../core/operator-offers.ts'
+} from '../core/api/operator-offers.ts'
+import type { Model, Offer, Provider, TokenRates } from '../core/catalog/catalog.ts'
+import { formatRate, picoUsdPerToken } from '../core/kernel/money.ts'
+import { type Endings, sumEndings } from '../core/routing/measures.ts'
+import type { OfferHealth } from '../routing/offer-health.ts'
+import type { OfferMeasures } from '../routing/offer-measures.ts'
 
 /** What is known of offers, as the API tier follows it. */
 export interface OfferKnowledge {

@@ -1,9 +1,9 @@
-import type { TopUps } from '../billing/payments/create-top-ups.ts'
-import type { Payment } from '../billing/payments/payment-store.ts'
-import { ApiError } from '../core/errors.ts'
-import { formatUsd } from '../core/money.ts'
-import type { PaymentRailName } from '../core/payment-movements.ts'
-import { readTopUpAmount, type TopUpLimits } from '../core/top-up-amount.ts'
+import type { PaymentRailName } from '../core/billing/payment-movements.ts'
+import { readTopUpAmount, type TopUpLimits } from '../core/billing/top-up-amount.ts'
+import { ApiError } from '../core/kernel/errors.ts'
+import { formatUsd } from '../core/kernel/money.ts'
+import type { TopUps } from '../payments/create-top-ups.ts'
+import type { Payment } from '../payments/payment-store.ts'
 import { railMethod, railOfMethod } from './payment-view.ts'
 
 /** Reads `amount_usd` and `rail`, one of the methods offered. Throws ApiError `invalid_request`. */

@@ -1,6 +1,6 @@
-import type { Payment } from '../billing/payments/payment-store.ts'
-import { formatUsd, picoUsd } from '../core/money.ts'
-import type { PaymentRailName } from '../core/payment-movements.ts'
+import type { PaymentRailName } from '../core/billing/payment-movements.ts'
+import { formatUsd, picoUsd } from '../core/kernel/money.ts'
+import type { Payment } from '../payments/payment-store.ts'
 
 /** The ways to pay as customers name them, by the rail behind. */
 const METHODS: Record<PaymentRailName, string> = {

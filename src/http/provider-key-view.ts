@@ -1,5 +1,5 @@
 import type { ProviderKey } from '../accounts/provider-key-store.ts'
-import { providerKeyStatus } from '../core/own-key-state.ts'
+import { providerKeyStatus } from '../core/routing/own-key-state.ts'
 
 /** A client's own provider key as its owner sees it; of the secret only its last characters. */
 export function providerKeyView(key: ProviderKey) {

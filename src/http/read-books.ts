@@ -1,6 +1,6 @@
-import { ApiError } from '../core/errors.ts'
-import type { Logger } from '../platform/logger.ts'
-import { sqlStateOf } from '../platform/postgres.ts'
+import { ApiError } from '../core/kernel/errors.ts'
+import type { Logger } from '../platform/observability/logger.ts'
+import { sqlStateOf } from '../platform/postgres/postgres.ts'
 
 /** PostgreSQL's `character_not_in_repertoire`: a NUL in what was asked for. */
 const UNSTORABLE_TEXT = '22021'

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { ApiError } from '../core/errors.ts'
+import { ApiError } from '../core/kernel/errors.ts'
 
 export interface RefusedRequestsOptions {
   /** What a key may send of them in a minute. */

@@ -1,7 +1,7 @@
-import type { AnswerEnvelope } from '../core/call-job.ts'
-import type { FrameBody } from '../core/frames.ts'
-import { renderCompletion } from '../core/render-reply.ts'
-import type { CallSink } from '../relay/pending-call.ts'
+import type { CallSink } from '../calls/relay/pending-call.ts'
+import type { AnswerEnvelope } from '../core/calls/call-job.ts'
+import type { FrameBody } from '../core/calls/frames.ts'
+import { renderCompletion } from '../core/calls/render-reply.ts'
 import { toApiError } from './frame-error.ts'
 
 /** Waits for the one answer of a non-streaming call. `body` resolves to the JSON text, or rejects with ApiError. */

@@ -1,5 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type QueryParameters, readChoice, USAGE_FORMATS, type UsageFormat } from '../core/usage-query.ts'
+import {
+  type QueryParameters,
+  readChoice,
+  USAGE_FORMATS,
+  type UsageFormat,
+} from '../core/billing/usage-query.ts'
 
 /** The format of a report: the parameter `format`, else CSV where the client accepts nothing but that, else JSON. */
 export function reportFormat(request: FastifyRequest, query: QueryParameters): UsageFormat {

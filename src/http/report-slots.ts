@@ -1,4 +1,4 @@
-import { ApiError } from '../core/errors.ts'
+import { ApiError } from '../core/kernel/errors.ts'
 
 /** Bounds how many reports run at once, in all and for one key. */
 export interface ReportSlots {

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { ApiError } from '../core/errors.ts'
+import { ApiError } from '../core/kernel/errors.ts'
 
 /**
  * For routes that a cookie opens, or a password that the browser keeps: a request that changes something must come

@@ -5,8 +5,8 @@ import {
   type ProviderKeyStore,
 } from '../accounts/provider-key-store.ts'
 import type { ProviderKeyChecker } from '../catalog/check-provider-key.ts'
-import type { Provider } from '../core/catalog.ts'
-import { ApiError } from '../core/errors.ts'
+import type { Provider } from '../core/catalog/catalog.ts'
+import { ApiError } from '../core/kernel/errors.ts'
 
 /**
  * Stores a client's own key and tries it once. Whatever comes of that, the key is stored: an outage of its provider is

@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http'
-import type { AnswerEnvelope } from '../core/call-job.ts'
-import { type ErrorCode, errorObject } from '../core/errors.ts'
-import { endsCall, type FrameBody } from '../core/frames.ts'
-import { ChunkRenderer, KEEP_ALIVE_COMMENT } from '../core/render-reply.ts'
-import type { CallSink } from '../relay/pending-call.ts'
+import type { CallSink } from '../calls/relay/pending-call.ts'
+import type { AnswerEnvelope } from '../core/calls/call-job.ts'
+import { endsCall, type FrameBody } from '../core/calls/frames.ts'
+import { ChunkRenderer, KEEP_ALIVE_COMMENT } from '../core/calls/render-reply.ts'
+import { type ErrorCode, errorObject } from '../core/kernel/errors.ts'
 import { toApiError } from './frame-error.ts'
 
 export interface StreamWriterOptions {

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
-import { clientNetworks } from '../core/client-networks.ts'
-import { ApiError } from '../core/errors.ts'
+import { clientNetworks } from '../core/kernel/client-networks.ts'
+import { ApiError } from '../core/kernel/errors.ts'
 
 /** What a webhook turned out to be; null: it could not be told. */
 export type WebhookVerdict = 'genuine' | 'forged' | null

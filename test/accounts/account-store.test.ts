@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type AccountStore, createAccountStore } from '../../src/accounts/account-store.ts'
-import { postLedger } from '../../src/billing/ledger-store.ts'
-import { picoUsd } from '../../src/core/money.ts'
-import { isDuplicate } from '../../src/platform/postgres.ts'
+import { postLedger } from '../../src/billing/ledger/ledger-store.ts'
+import { picoUsd } from '../../src/core/kernel/money.ts'
+import { isDuplicate } from '../../src/platform/postgres/postgres.ts'
 import { openTestBooks, type TestBooks } from '../helpers/billing.ts'
 
 describe('the account store', () => {

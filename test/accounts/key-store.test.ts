@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createKeyHasher } from '../../src/accounts/key-hash.ts'
 import { createKeyStore, type KeyBounds, type KeyStore, type NewKey } from '../../src/accounts/key-store.ts'
-import { picoUsd } from '../../src/core/money.ts'
+import { picoUsd } from '../../src/core/kernel/money.ts'
 import type { MasterKeys } from '../../src/platform/sealing.ts'
 import { openTestAccount, openTestBooks, type TestBooks } from '../helpers/billing.ts'
 

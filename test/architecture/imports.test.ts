@@ -29,10 +29,10 @@ it('imports point one way', async () => {
   expect(violations).toEqual([])
 
   // Guards the guard: the sources were read, and imports of types among them.
-  const callJob = modules.find(({ source }) => source === 'src/core/call-job.ts')
+  const callJob = modules.find(({ source }) => source === 'src/core/calls/call-job.ts')
   expect(callJob?.dependencies).toContainEqual(
     expect.objectContaining({
-      resolved: 'src/core/ids.ts',
+      resolved: 'src/core/kernel/ids.ts',
       dependencyTypes: expect.arrayContaining(['type-only']),
     }),
   )

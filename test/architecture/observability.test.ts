@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { expect, it } from 'vitest'
-import { createMetrics } from '../../src/platform/metrics.ts'
+import { createMetrics } from '../../src/platform/observability/metrics.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 

@@ -1,4 +1,4 @@
-import type { CatalogDocument } from '../../src/core/catalog-document.ts'
+import type { CatalogDocument } from '../../src/core/catalog/catalog-document.ts'
 
 /** The upstream models of the bench, by what they are for. */
 export const BENCH_MODELS = {

@@ -4,8 +4,8 @@
  * `--quick` less than one. Exits
  * non-zero when calls failed or the books do not add up afterwards.
  */
-import { startProcessGuard } from '../../src/dev/processes/process-guard.ts'
-import { listenForStop } from '../../src/dev/processes/stop-request.ts'
+import { startProcessGuard } from '../../tools/launcher/processes/process-guard.ts'
+import { listenForStop } from '../../tools/launcher/processes/stop-request.ts'
 import { type BenchReport, renderReport } from './bench-report.ts'
 import { type BenchStack, startBenchStack } from './bench-stack.ts'
 import { measureFairness } from './fairness.ts'

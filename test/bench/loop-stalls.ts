@@ -8,7 +8,7 @@ export const STALL_MAX_MS = 100
 
 const QUIET_CALLS_PER_SECOND = 40
 const MEASURED_MS = 4_000
-/** What the processes watch their loops by, and what the measure therefore includes; see `src/platform/metrics.ts`. */
+/** What the processes watch their loops by, and what the measure therefore includes; see `src/platform/observability/metrics.ts`. */
 const LOOP_RESOLUTION_MS = 20
 const MB = 1_000_000
 

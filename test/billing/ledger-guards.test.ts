@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { sqlStateOf } from '../../src/platform/postgres.ts'
+import { sqlStateOf } from '../../src/platform/postgres/postgres.ts'
 import { openTestAccount, openTestBooks, type TestBooks } from '../helpers/billing.ts'
 
 const CHECK_VIOLATION = '23514'

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { AUDIT_CHECKS } from '../../src/billing/audit-checks.ts'
-import { createConflictStore } from '../../src/billing/conflict-store.ts'
-import { createSettlementStore, type SettlementStore } from '../../src/billing/settlement-store.ts'
-import type { CallId } from '../../src/core/ids.ts'
-import { createPostgres } from '../../src/platform/postgres.ts'
+import { AUDIT_CHECKS } from '../../src/billing/audit/audit-checks.ts'
+import { createConflictStore } from '../../src/billing/settlement/conflict-store.ts'
+import { createSettlementStore, type SettlementStore } from '../../src/billing/settlement/settlement-store.ts'
+import type { CallId } from '../../src/core/kernel/ids.ts'
+import { createPostgres } from '../../src/platform/postgres/postgres.ts'
 import {
   failedSettlementOf,
   openTestAccount,

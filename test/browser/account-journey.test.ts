@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { parseUsd } from '../../src/core/money.ts'
+import { parseUsd } from '../../src/core/kernel/money.ts'
 import { ask } from '../helpers/chat-client.ts'
 import { PASSWORD } from '../helpers/console-client.ts'
 import type { TestStack } from '../helpers/stack.ts'

@@ -1,7 +1,7 @@
 import { ulid } from 'ulid'
-import { createHoldGate } from '../../src/billing/hold-gate.ts'
-import { createSettlementStore } from '../../src/billing/settlement-store.ts'
-import type { SettlementRecord } from '../../src/core/call-job.ts'
+import { createHoldGate } from '../../src/billing/holds/hold-gate.ts'
+import { createSettlementStore } from '../../src/billing/settlement/settlement-store.ts'
+import type { SettlementRecord } from '../../src/core/calls/call-job.ts'
 import { settlementOf } from '../helpers/billing.ts'
 import type { TestStack } from '../helpers/stack.ts'
 

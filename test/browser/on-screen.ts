@@ -1,6 +1,6 @@
 import type { Locator, Page } from 'playwright-core'
 import { expect } from 'vitest'
-import { type PicoUsd, parseUsd } from '../../src/core/money.ts'
+import { type PicoUsd, parseUsd } from '../../src/core/kernel/money.ts'
 import { NARROW, type WatchedPage } from './browser.ts'
 
 /** An amount as a reader sees it (`$1,234.5000001`, `−$0.12`), to the last digit. Throws on anything else. */

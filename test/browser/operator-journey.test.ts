@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import type { PricingFeed } from '../../src/core/pricing-feed-view.ts'
+import type { PricingFeed } from '../../src/core/catalog/pricing-feed-view.ts'
 import { ask } from '../helpers/chat-client.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
 import type { TestStack } from '../helpers/stack.ts'

@@ -5,7 +5,7 @@ import type {
   NewProviderKeyBody,
   SessionView,
   TopUpView,
-} from '../../src/core/console-api.ts'
+} from '../../src/core/api/console-api.ts'
 import { ask } from '../helpers/chat-client.ts'
 import { type ConsoleClient, consoleClient, signedUp } from '../helpers/console-client.ts'
 import type { TestStack } from '../helpers/stack.ts'

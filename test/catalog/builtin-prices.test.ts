@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import type { CatalogDocument } from '../../src/core/catalog-document.ts'
+import type { CatalogDocument } from '../../src/core/catalog/catalog-document.ts'
 
 const DOCUMENT = JSON.parse(
   readFileSync(new URL('../../src/catalog/data/builtin.json', import.meta.url), 'utf8'),

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type CatalogEdits, createCatalogEdits } from '../../src/catalog/catalog-edits-store.ts'
 import { readOverlay, writeOverlay } from '../../src/catalog/catalog-overlay.ts'
 import { readRateHistory, recordRates } from '../../src/catalog/rate-history-store.ts'
-import type { Model } from '../../src/core/catalog.ts'
-import { buildCatalogSnapshot } from '../../src/core/catalog-snapshot.ts'
-import { createPostgres, type Postgres } from '../../src/platform/postgres.ts'
-import { createRedis, type Redis } from '../../src/platform/redis.ts'
+import type { Model } from '../../src/core/catalog/catalog.ts'
+import { buildCatalogSnapshot } from '../../src/core/catalog/catalog-snapshot.ts'
+import { createPostgres, type Postgres } from '../../src/platform/postgres/postgres.ts'
+import { createRedis, type Redis } from '../../src/platform/redis/redis.ts'
 import {
   createTestDatabase,
   createTestRedis,

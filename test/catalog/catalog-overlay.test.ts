@@ -6,8 +6,8 @@ import {
   writeOverlay,
 } from '../../src/catalog/catalog-overlay.ts'
 import { type CatalogStore, createCatalogStore } from '../../src/catalog/catalog-store.ts'
-import { createLogger } from '../../src/platform/logger.ts'
-import { createRedis, type Redis } from '../../src/platform/redis.ts'
+import { createLogger } from '../../src/platform/observability/logger.ts'
+import { createRedis, type Redis } from '../../src/platform/redis/redis.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { createTestRedis, type TestRedis } from '../helpers/services.ts'
 

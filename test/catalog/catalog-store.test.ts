@@ -9,7 +9,7 @@ import {
   type CatalogStoreOptions,
   createCatalogStore,
 } from '../../src/catalog/catalog-store.ts'
-import { type CatalogSnapshot, isAvailable } from '../../src/core/catalog.ts'
+import { type CatalogSnapshot, isAvailable } from '../../src/core/catalog/catalog.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
 import { exampleDocument } from './example-document.ts'
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { catalogModelList, opaqueModelList } from '../../src/catalog/model-list.ts'
 import { pricingFeed, type RateChangeTimes } from '../../src/catalog/pricing-feed.ts'
-import type { CatalogSnapshot } from '../../src/core/catalog.ts'
-import { buildCatalogSnapshot } from '../../src/core/catalog-snapshot.ts'
+import type { CatalogSnapshot } from '../../src/core/catalog/catalog.ts'
+import { buildCatalogSnapshot } from '../../src/core/catalog/catalog-snapshot.ts'
 import { exampleDocument } from './example-document.ts'
 
 function snapshotOf(content: unknown, isUsable = true): CatalogSnapshot {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { catalog as catalogCommand } from '../../src/cli/catalog.ts'
 import { runCommand } from '../../src/cli/run-command.ts'
-import { startSimulatedProviders } from '../../src/dev/simulated-providers/start-simulated-providers.ts'
+import { startSimulatedProviders } from '../../tools/simulated-providers/start-simulated-providers.ts'
 import { exampleDocument } from '../catalog/example-document.ts'
 import { spawnCommand } from '../helpers/spawn-command.ts'
 

@@ -11,7 +11,7 @@ import OpenAI, {
   UnprocessableEntityError,
 } from 'openai'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { parseUsd } from '../../src/core/money.ts'
+import { parseUsd } from '../../src/core/kernel/money.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 
 const QUESTION = [{ role: 'user' as const, content: 'Tell me about rail yards.' }]

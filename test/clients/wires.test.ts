@@ -1,6 +1,6 @@
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { WIRES } from '../../src/core/catalog.ts'
+import { WIRES } from '../../src/core/catalog/catalog.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 
 const QUESTION = [{ role: 'user' as const, content: 'Tell me about rail yards.' }]

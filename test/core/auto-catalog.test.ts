@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { autoTiers } from '../../src/core/auto-tiers.ts'
-import { buildCatalogSnapshot } from '../../src/core/catalog-snapshot.ts'
+import { autoTiers } from '../../src/core/auto/auto-tiers.ts'
+import { buildCatalogSnapshot } from '../../src/core/catalog/catalog-snapshot.ts'
 import { exampleDocument } from '../catalog/example-document.ts'
 
 const options = {

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import type { CatalogSnapshot } from '../../src/core/catalog.ts'
-import type { DocumentModel } from '../../src/core/catalog-document.ts'
-import { buildCatalogSnapshot } from '../../src/core/catalog-snapshot.ts'
-import { parseChatRequest } from '../../src/core/chat-request.ts'
-import { planRoute } from '../../src/core/routing-plan.ts'
+import { parseChatRequest } from '../../src/core/calls/chat-request.ts'
+import type { CatalogSnapshot } from '../../src/core/catalog/catalog.ts'
+import type { DocumentModel } from '../../src/core/catalog/catalog-document.ts'
+import { buildCatalogSnapshot } from '../../src/core/catalog/catalog-snapshot.ts'
+import { planRoute } from '../../src/core/routing/routing-plan.ts'
 
 const SMALL = 600
 const LARGE = 6_000

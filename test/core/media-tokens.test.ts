@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { ImageDetail, MediaPart } from '../../src/core/content-part.ts'
+import type { ImageDetail, MediaPart } from '../../src/core/calls/content-part.ts'
 import { audioLength } from '../../src/core/media/audio-length.ts'
 import { imageSize } from '../../src/core/media/image-size.ts'
 import { mediaFigures } from '../../src/core/media/media-figures.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { accountKeys } from '../../src/platform/redis-keys.ts'
+import { accountKeys } from '../../src/platform/redis/redis-keys.ts'
 import { expectBooksInOrder } from '../helpers/books.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 

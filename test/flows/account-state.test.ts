@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { CreatedKey, SessionView } from '../../src/core/console-api.ts'
+import type { CreatedKey, SessionView } from '../../src/core/api/console-api.ts'
 import { expectBooksInOrder } from '../helpers/books.ts'
 import { ask } from '../helpers/chat-client.ts'
 import { signedUp } from '../helpers/console-client.ts'

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import type { RecordedRequest } from '../../src/dev/simulated-providers/request-log.ts'
+import type { RecordedRequest } from '../../tools/simulated-providers/request-log.ts'
 import { expectBooksInOrder } from '../helpers/books.ts'
 import { eventually, onBusyMachine } from '../helpers/eventually.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'

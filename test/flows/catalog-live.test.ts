@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { PricingFeed } from '../../src/core/pricing-feed-view.ts'
+import type { PricingFeed } from '../../src/core/catalog/pricing-feed-view.ts'
 import { eventually, onBusyMachine } from '../helpers/eventually.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { formatUsd, picoUsd } from '../../src/core/money.ts'
-import { promptTokensBound } from '../../src/core/prompt-tokens.ts'
+import { promptTokensBound } from '../../src/core/calls/prompt-tokens.ts'
+import { formatUsd, picoUsd } from '../../src/core/kernel/money.ts'
 import { expectBooksInOrder } from '../helpers/books.ts'
 import { ask } from '../helpers/chat-client.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'

@@ -1,6 +1,6 @@
 import { ulid } from 'ulid'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import type { CallId } from '../../src/core/ids.ts'
+import type { CallId } from '../../src/core/kernel/ids.ts'
 import { expectBooksInOrder, sweepNow, untilIdle } from '../helpers/books.ts'
 import { ask, type Caller, streamed } from '../helpers/chat-client.ts'
 import { openHold } from '../helpers/open-hold.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { SettlementRecord } from '../../src/core/call-job.ts'
-import { createSettlementQueue, enqueueSettlement } from '../../src/platform/queues.ts'
+import type { SettlementRecord } from '../../src/core/calls/call-job.ts'
+import { createSettlementQueue, enqueueSettlement } from '../../src/platform/queues/queues.ts'
 import { expectBooksInOrder, untilIdle } from '../helpers/books.ts'
 import { ask, type Caller, streamed } from '../helpers/chat-client.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'

@@ -1,6 +1,6 @@
 import { Webhook } from 'standardwebhooks'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
-import { parseUsd } from '../../src/core/money.ts'
+import { parseUsd } from '../../src/core/kernel/money.ts'
 import { ask } from '../helpers/chat-client.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'

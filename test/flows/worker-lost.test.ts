@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { countTextTokens } from '../../workers/providers/count-tokens.ts'
+import { countTextTokens } from '../../src/providers/count-tokens.ts'
 import { expectBooksInOrder } from '../helpers/books.ts'
 import { ask, type Caller, stream, streamed } from '../helpers/chat-client.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'

@@ -1,9 +1,9 @@
 import { createAccountStore } from '../../src/accounts/account-store.ts'
-import { postLedger } from '../../src/billing/ledger-store.ts'
-import type { SettlementRecord } from '../../src/core/call-job.ts'
-import { newCallId } from '../../src/core/ids.ts'
-import { picoUsd } from '../../src/core/money.ts'
-import { createPostgres, type Postgres } from '../../src/platform/postgres.ts'
+import { postLedger } from '../../src/billing/ledger/ledger-store.ts'
+import type { SettlementRecord } from '../../src/core/calls/call-job.ts'
+import { newCallId } from '../../src/core/kernel/ids.ts'
+import { picoUsd } from '../../src/core/kernel/money.ts'
+import { createPostgres, type Postgres } from '../../src/platform/postgres/postgres.ts'
 import { createTestDatabase } from './services.ts'
 
 export interface TestBooks {

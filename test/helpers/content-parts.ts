@@ -1,4 +1,4 @@
-import { type ContentPart, parseContentPart } from '../../src/core/content-part.ts'
+import { type ContentPart, parseContentPart } from '../../src/core/calls/content-part.ts'
 
 /** Content parts as clients send them, read as the gateway reads them. */
 export const contentParts = (...parts: unknown[]): ContentPart[] =>

@@ -1,6 +1,6 @@
-import { type AdmissionOutcome, createAdmissionGate } from '../../src/admission/admission-gate.ts'
-import type { CallId } from '../../src/core/ids.ts'
-import type { Redis } from '../../src/platform/redis.ts'
+import { type AdmissionOutcome, createAdmissionGate } from '../../src/billing/holds/admission-gate.ts'
+import type { CallId } from '../../src/core/kernel/ids.ts'
+import type { Redis } from '../../src/platform/redis/redis.ts'
 
 /** Holds an amount for a call, as admission does, for a key without limits. */
 export async function openHold(

@@ -4,9 +4,9 @@ import {
   type Model,
   type Offer,
   type Provider,
-} from '../../src/core/catalog.ts'
+} from '../../src/core/catalog/catalog.ts'
+import { picoUsdPerToken } from '../../src/core/kernel/money.ts'
 import { mediaFigures } from '../../src/core/media/media-figures.ts'
-import { picoUsdPerToken } from '../../src/core/money.ts'
 
 /** Builders of catalogs for tests of planning: everything that a test does not name is plain. */
 

@@ -1,21 +1,25 @@
-import { type AttemptFailure, attemptFailure, type FailureKind } from '../../src/core/attempt-failure.ts'
-import type { CallBody, CallEnvelope, Candidate } from '../../src/core/call-job.ts'
-import type { CatalogSnapshot, Offer } from '../../src/core/catalog.ts'
-import type { FinishReason } from '../../src/core/completion.ts'
-import type { RouteHealth } from '../../src/core/failover-state.ts'
-import { newCallId } from '../../src/core/ids.ts'
-import type { Usage } from '../../src/core/pricing.ts'
-import { createLogger } from '../../src/platform/logger.ts'
-import { createAttemptChain } from '../../workers/attempt-chain.ts'
-import type { ChainOutcome } from '../../workers/chain-call.ts'
-import { pause } from '../../workers/pause.ts'
+import { createAttemptChain } from '../../src/calls/attempts/attempt-chain.ts'
+import type { ChainOutcome } from '../../src/calls/attempts/chain-call.ts'
+import { pause } from '../../src/calls/attempts/pause.ts'
+import type { Usage } from '../../src/core/billing/pricing.ts'
+import type { CallBody, CallEnvelope, Candidate } from '../../src/core/calls/call-job.ts'
+import type { FinishReason } from '../../src/core/calls/completion.ts'
+import type { CatalogSnapshot, Offer } from '../../src/core/catalog/catalog.ts'
+import {
+  type AttemptFailure,
+  attemptFailure,
+  type FailureKind,
+} from '../../src/core/failover/attempt-failure.ts'
+import type { RouteHealth } from '../../src/core/failover/failover-state.ts'
+import { newCallId } from '../../src/core/kernel/ids.ts'
+import { createLogger } from '../../src/platform/observability/logger.ts'
 import {
   type AttemptEnd,
   type AttemptRequest,
   type ContentListener,
   NOTHING_PRODUCED,
   type ProviderClient,
-} from '../../workers/providers/provider.ts'
+} from '../../src/providers/provider.ts'
 import { offerAt } from './scripted-provider.ts'
 
 /** A text, bytes of thinking, or a silence. */

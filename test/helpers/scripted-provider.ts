@@ -1,8 +1,8 @@
 import { EventEmitter, once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Offer } from '../../src/core/catalog.ts'
-import { picoUsdPerToken } from '../../src/core/money.ts'
+import type { Offer } from '../../src/core/catalog/catalog.ts'
+import { picoUsdPerToken } from '../../src/core/kernel/money.ts'
 
 export interface ReceivedRequest {
   path: string

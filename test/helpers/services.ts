@@ -3,10 +3,10 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client } from 'pg'
-import { prepareEmbeddedRedis } from '../../src/dev/embedded-redis.ts'
-import { startProcessGuard } from '../../src/dev/processes/process-guard.ts'
-import { spawnPlan } from '../../src/dev/processes/spawn-plan.ts'
-import type { RedisProgram } from '../../src/dev/services/redis-program.ts'
+import { prepareEmbeddedRedis } from '../../tools/launcher/embedded-redis.ts'
+import { startProcessGuard } from '../../tools/launcher/processes/process-guard.ts'
+import { spawnPlan } from '../../tools/launcher/processes/spawn-plan.ts'
+import type { RedisProgram } from '../../tools/launcher/services/redis-program.ts'
 
 export interface TestDatabase {
   url: string

@@ -1,5 +1,5 @@
-import { createHoldGate } from '../../src/billing/hold-gate.ts'
-import { createSettlementStore } from '../../src/billing/settlement-store.ts'
+import { createHoldGate } from '../../src/billing/holds/hold-gate.ts'
+import { createSettlementStore } from '../../src/billing/settlement/settlement-store.ts'
 import { settlementOf } from './billing.ts'
 import type { TestStack } from './stack.ts'
 

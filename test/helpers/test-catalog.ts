@@ -1,4 +1,4 @@
-import type { Wire } from '../../src/core/catalog.ts'
+import type { Wire } from '../../src/core/catalog/catalog.ts'
 import { WIRE_PATHS } from './wires.ts'
 
 export interface TestOffer {

@@ -1,4 +1,4 @@
-import type { Wire } from '../../src/core/catalog.ts'
+import type { Wire } from '../../src/core/catalog/catalog.ts'
 
 /** How the simulated providers speak a wire: the version in their path. */
 export const WIRE_PATHS: Record<Wire, string> = {

@@ -1,4 +1,4 @@
-import { parseChatRequest } from '../../src/core/chat-request.ts'
+import { parseChatRequest } from '../../src/core/calls/chat-request.ts'
 
 /** What inputs that cost a transformation much are made of. */
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { CreatedKey, CreatedWebhook } from '../../src/core/console-api.ts'
+import type { CreatedKey, CreatedWebhook } from '../../src/core/api/console-api.ts'
 import { SURFACES } from '../../src/http/surfaces.ts'
 import { signedUp } from '../helpers/console-client.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { formatApiKey } from '../../src/core/api-key.ts'
+import { formatApiKey } from '../../src/core/accounts/api-key.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import {
   LONG_BODIES,

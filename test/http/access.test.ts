@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { parseUsd } from '../../src/core/money.ts'
+import { parseUsd } from '../../src/core/kernel/money.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import { type Call, CHAT_PATH, caller, expectError, MESSAGES, rawExchange } from './wire.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import type { CallDetail, CreatedKey, SessionView } from '../../src/core/console-api.ts'
-import { formatUsd, parseRate, picoUsd } from '../../src/core/money.ts'
+import type { CallDetail, CreatedKey, SessionView } from '../../src/core/api/console-api.ts'
+import { formatUsd, parseRate, picoUsd } from '../../src/core/kernel/money.ts'
 import { SURFACES } from '../../src/http/surfaces.ts'
 import { ask, type Caller, stream } from '../helpers/chat-client.ts'
 import { type ConsoleClient, signedUp } from '../helpers/console-client.ts'

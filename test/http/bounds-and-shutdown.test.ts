@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { countTextTokens } from '../../workers/providers/count-tokens.ts'
+import { countTextTokens } from '../../src/providers/count-tokens.ts'
 import { untilIdle } from '../helpers/books.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { formatUsd, parseUsd, picoUsd } from '../../src/core/money.ts'
-import { promptTokensBound } from '../../src/core/prompt-tokens.ts'
+import { promptTokensBound } from '../../src/core/calls/prompt-tokens.ts'
+import { formatUsd, parseUsd, picoUsd } from '../../src/core/kernel/money.ts'
 import { ask, stream } from '../helpers/chat-client.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import { adminClient } from './admin/admin-client.ts'

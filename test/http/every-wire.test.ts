@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { WIRES, type Wire } from '../../src/core/catalog.ts'
+import { WIRES, type Wire } from '../../src/core/catalog/catalog.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import { type Call, caller, MESSAGES, readStream, recordOf } from './wire.ts'
 

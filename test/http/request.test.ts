@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { RecordedRequest } from '../../src/dev/simulated-providers/request-log.ts'
+import type { RecordedRequest } from '../../tools/simulated-providers/request-log.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import { CHAT_PATH, MESSAGES } from './wire.ts'
 

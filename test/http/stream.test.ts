@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { countTextTokens } from '../../workers/providers/count-tokens.ts'
+import { countTextTokens } from '../../src/providers/count-tokens.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import {
   type Call,

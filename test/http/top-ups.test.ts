@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { parseUsd } from '../../src/core/money.ts'
+import { parseUsd } from '../../src/core/kernel/money.ts'
 import { expectBooksInOrder } from '../helpers/books.ts'
 import { type FakePaypal, startFakePaypal } from '../helpers/fake-paypal.ts'
 import { type FakeStripe, startFakeStripe } from '../helpers/fake-stripe.ts'

@@ -1,14 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import builtin from '../../src/catalog/data/builtin.json' with { type: 'json' }
-import { chooseAutoModels } from '../../src/core/auto-routing.ts'
-import { TIERS } from '../../src/core/auto-tiers.ts'
-import { type CatalogSnapshot, compareByPrice, type Model } from '../../src/core/catalog.ts'
-import { buildCatalogSnapshot } from '../../src/core/catalog-snapshot.ts'
-import { parseChatRequest } from '../../src/core/chat-request.ts'
-import { picoUsdPerToken } from '../../src/core/money.ts'
-import { requestShape } from '../../src/core/request-shape.ts'
-import { ROUTING_PROFILES } from '../../src/core/routing-profile.ts'
+import { chooseAutoModels } from '../../src/core/auto/auto-routing.ts'
+import { TIERS } from '../../src/core/auto/auto-tiers.ts'
+import { parseChatRequest } from '../../src/core/calls/chat-request.ts'
+import { type CatalogSnapshot, compareByPrice, type Model } from '../../src/core/catalog/catalog.ts'
+import { buildCatalogSnapshot } from '../../src/core/catalog/catalog-snapshot.ts'
+import { picoUsdPerToken } from '../../src/core/kernel/money.ts'
+import { requestShape } from '../../src/core/routing/request-shape.ts'
+import { ROUTING_PROFILES } from '../../src/core/routing/routing-profile.ts'
 
 const price = ({ listPrice }: Model) => listPrice.prompt * 3n + listPrice.completion
 const tools = [{ type: 'function', function: { name: 'look', parameters: {} } }]

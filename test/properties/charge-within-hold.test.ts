@@ -1,16 +1,16 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { CallEnvelope, Candidate } from '../../src/core/call-job.ts'
-import { buildCatalogSnapshot } from '../../src/core/catalog-snapshot.ts'
-import type { ChatRequest } from '../../src/core/chat-request.ts'
-import { ApiError } from '../../src/core/errors.ts'
-import { parseUsd, picoUsd } from '../../src/core/money.ts'
-import { assertBalanced, balanceChange, capturePosting } from '../../src/core/postings.ts'
-import { promptTokensBound } from '../../src/core/prompt-tokens.ts'
-import { type PlanOptions, planRoute, type RoutingPlan } from '../../src/core/routing-plan.ts'
-import { usageOf } from '../../workers/call-usage.ts'
-import { NOTHING_PRODUCED } from '../../workers/providers/provider.ts'
-import { settlementRecord } from '../../workers/settlement-record.ts'
+import { usageOf } from '../../src/calls/attempts/call-usage.ts'
+import { settlementRecord } from '../../src/calls/dispatch/settlement-record.ts'
+import { assertBalanced, balanceChange, capturePosting } from '../../src/core/billing/postings.ts'
+import type { CallEnvelope, Candidate } from '../../src/core/calls/call-job.ts'
+import type { ChatRequest } from '../../src/core/calls/chat-request.ts'
+import { promptTokensBound } from '../../src/core/calls/prompt-tokens.ts'
+import { buildCatalogSnapshot } from '../../src/core/catalog/catalog-snapshot.ts'
+import { ApiError } from '../../src/core/kernel/errors.ts'
+import { parseUsd, picoUsd } from '../../src/core/kernel/money.ts'
+import { type PlanOptions, planRoute, type RoutingPlan } from '../../src/core/routing/routing-plan.ts'
+import { NOTHING_PRODUCED } from '../../src/providers/provider.ts'
 
 const price = fc.tuple(fc.nat(400), fc.nat(999_999)).map(([whole, decimals]) => `${whole}.${decimals}`)
 const model = fc.record({
@@ -107,7 +107,7 @@ describe('a charge is never above its hold', () => {
           if (!plan) return
           planned += 1
           const limit = Math.min(grant ?? plan.completionLimit, plan.completionLimit)
-          // As src/admission/admit.lua holds: the worst case, or the dearest terms at what the balance affords.
+          // As src/billing/holds/admit.lua holds: the worst case, or the dearest terms at what the balance affords.
           const hold =
             grant === undefined
               ? plan.worstCase

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { repairJson } from '../../src/core/json-repair.ts'
+import { repairJson } from '../../src/core/json/json-repair.ts'
 import { slowness, threadTimeMs } from '../helpers/linear-time.ts'
 import { ANSWERS } from '../helpers/worst-answers.ts'
 import { IN_THREADS, REQUESTS } from '../helpers/worst-requests.ts'

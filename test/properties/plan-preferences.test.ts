@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { afterAll, describe, expect, test } from 'vitest'
-import type { Candidate } from '../../src/core/call-job.ts'
-import type { CatalogSnapshot, Model, Offer } from '../../src/core/catalog.ts'
-import { parseChatRequest } from '../../src/core/chat-request.ts'
-import { ApiError } from '../../src/core/errors.ts'
-import type { OfferMedians, OfferState } from '../../src/core/offer-state.ts'
-import { planRoute, type RoutingPlan } from '../../src/core/routing-plan.ts'
+import type { Candidate } from '../../src/core/calls/call-job.ts'
+import { parseChatRequest } from '../../src/core/calls/chat-request.ts'
+import type { CatalogSnapshot, Model, Offer } from '../../src/core/catalog/catalog.ts'
+import { ApiError } from '../../src/core/kernel/errors.ts'
+import type { OfferMedians, OfferState } from '../../src/core/routing/offer-state.ts'
+import { planRoute, type RoutingPlan } from '../../src/core/routing/routing-plan.ts'
 import { model, offer, provider, rates, seeded, snapshot } from '../helpers/planned-catalog.ts'
 
 /**

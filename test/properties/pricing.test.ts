@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { formatRate, formatUsd, parseRate, parseUsd, picoUsdPerToken } from '../../src/core/money.ts'
-import { costOf, listedRate } from '../../src/core/pricing.ts'
+import { costOf, listedRate } from '../../src/core/billing/pricing.ts'
+import { formatRate, formatUsd, parseRate, parseUsd, picoUsdPerToken } from '../../src/core/kernel/money.ts'
 
 /** A fraction of whole numbers: exact arithmetic that shares nothing with the code under test. */
 interface Fraction {

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { auditLedger } from '../../src/billing/ledger-audit.ts'
-import { createSettlementStore } from '../../src/billing/settlement-store.ts'
-import type { SettlementRecord } from '../../src/core/call-job.ts'
+import { auditLedger } from '../../src/billing/audit/ledger-audit.ts'
+import { createSettlementStore } from '../../src/billing/settlement/settlement-store.ts'
+import type { SettlementRecord } from '../../src/core/calls/call-job.ts'
 import {
   failedSettlementOf,
   openTestAccount,

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { readStreamEvent, readWholeReply } from '../../workers/providers/chat-completions/stream.ts'
-import type { TransportFailureKind } from '../../workers/providers/exchange.ts'
-import type { AttemptEnd } from '../../workers/providers/provider.ts'
-import { ResponseReader } from '../../workers/providers/response-reader.ts'
+import { readStreamEvent, readWholeReply } from '../../src/providers/chat-completions/stream.ts'
+import type { TransportFailureKind } from '../../src/providers/http/exchange.ts'
+import type { AttemptEnd } from '../../src/providers/provider.ts'
+import { ResponseReader } from '../../src/providers/response-reader.ts'
 import { textEvent } from '../helpers/scripted-provider.ts'
 
 /** How an attempt ends whose provider says something, is silent for so long, and closes. */

@@ -1,8 +1,8 @@
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createChatCompletionsClient } from '../../workers/providers/chat-completions/client.ts'
-import type { AttemptEnd, AttemptRequest } from '../../workers/providers/provider.ts'
-import { createTransport, type Transport } from '../../workers/providers/transport.ts'
+import { createChatCompletionsClient } from '../../src/providers/chat-completions/client.ts'
+import { createTransport, type Transport } from '../../src/providers/http/transport.ts'
+import type { AttemptEnd, AttemptRequest } from '../../src/providers/provider.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
 import {
   DONE,

@@ -1,7 +1,7 @@
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
 import { describe, expect, test } from 'vitest'
-import type { CallBody } from '../../src/core/call-job.ts'
-import { countPromptTokens, countTextTokens } from '../../workers/providers/count-tokens.ts'
+import type { CallBody } from '../../src/core/calls/call-job.ts'
+import { countPromptTokens, countTextTokens } from '../../src/providers/count-tokens.ts'
 import { contentParts, pngUrl } from '../helpers/content-parts.ts'
 
 describe('countTextTokens', () => {

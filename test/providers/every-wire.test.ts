@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { WIRES } from '../../src/core/catalog.ts'
-import { parseChatRequest } from '../../src/core/chat-request.ts'
+import { parseChatRequest } from '../../src/core/calls/chat-request.ts'
+import { WIRES } from '../../src/core/catalog/catalog.ts'
+import { createTransport, type Transport } from '../../src/providers/http/transport.ts'
+import type { AttemptEnd, AttemptRequest } from '../../src/providers/provider.ts'
+import { createProviderRegistry } from '../../src/providers/registry.ts'
 import {
   type SimulatedProviders,
   startSimulatedProviders,
-} from '../../src/dev/simulated-providers/start-simulated-providers.ts'
-import type { AttemptEnd, AttemptRequest } from '../../workers/providers/provider.ts'
-import { createProviderRegistry } from '../../workers/providers/registry.ts'
-import { createTransport, type Transport } from '../../workers/providers/transport.ts'
+} from '../../tools/simulated-providers/start-simulated-providers.ts'
 import { contentParts } from '../helpers/content-parts.ts'
 import { offerAt } from '../helpers/scripted-provider.ts'
 import { WIRE_PATHS } from '../helpers/wires.ts'

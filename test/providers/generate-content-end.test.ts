@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createGoogleGenerateContentClient } from '../../workers/providers/google-generate-content/client.ts'
-import { createTransport, type Transport } from '../../workers/providers/transport.ts'
+import { createGoogleGenerateContentClient } from '../../src/providers/google-generate-content/client.ts'
+import { createTransport, type Transport } from '../../src/providers/http/transport.ts'
 import {
   event,
   offerAt,

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import type { ChatMessage, SamplingParameters } from '../../src/core/chat-request.ts'
-import { promptTokensBound } from '../../src/core/prompt-tokens.ts'
-import * as anthropic from '../../workers/providers/anthropic-messages/request.ts'
-import * as chat from '../../workers/providers/chat-completions/request.ts'
-import { countTextTokens } from '../../workers/providers/count-tokens.ts'
+import type { ChatMessage, SamplingParameters } from '../../src/core/calls/chat-request.ts'
+import { promptTokensBound } from '../../src/core/calls/prompt-tokens.ts'
+import * as anthropic from '../../src/providers/anthropic-messages/request.ts'
+import * as chat from '../../src/providers/chat-completions/request.ts'
+import { countTextTokens } from '../../src/providers/count-tokens.ts'
 import { offerAt } from '../helpers/scripted-provider.ts'
 
 /** What the messages wire's provider puts before a prompt with tools, as it publishes, for the dearest model. */

@@ -1,5 +1,5 @@
-import { isUnserved, type SettlementRecord } from '../../src/core/call-job.ts'
-import { accountKeys } from '../../src/platform/redis-keys.ts'
+import { isUnserved, type SettlementRecord } from '../../src/core/calls/call-job.ts'
+import { accountKeys } from '../../src/platform/redis/redis-keys.ts'
 import type { ClientCall } from './client.ts'
 import type { Gateway, Worker } from './gateway.ts'
 import { tokensOf } from './simulated-provider.ts'

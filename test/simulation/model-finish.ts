@@ -1,8 +1,8 @@
-import type { CallJob } from '../../src/core/call-job.ts'
-import type { Frame } from '../../src/core/frames.ts'
-import type { SettlementJob } from '../../src/platform/queues.ts'
-import { accountKeys, apiKeyKeys } from '../../src/platform/redis-keys.ts'
-import type { ClaimOfJob, EndedCall, FinishResult } from '../../workers/finish-calls.ts'
+import type { ClaimOfJob, EndedCall, FinishResult } from '../../src/calls/dispatch/finish-calls.ts'
+import type { CallJob } from '../../src/core/calls/call-job.ts'
+import type { Frame } from '../../src/core/calls/frames.ts'
+import type { SettlementJob } from '../../src/platform/queues/queues.ts'
+import { accountKeys, apiKeyKeys } from '../../src/platform/redis/redis-keys.ts'
 import type { ModelQueue } from './model-queue.ts'
 import type { ModelRedis } from './model-redis.ts'
 import { endInGate } from './model-scripts.ts'
@@ -15,7 +15,7 @@ export interface FinishModels {
   settlement: ModelQueue<SettlementJob>
 }
 
-/** workers/finish-calls.lua, over the models. */
+/** src/calls/dispatch/finish-calls.lua, over the models. */
 export function finishCalls(
   { data, isHeard, publish, dispatch, settlement }: FinishModels,
   settlementJobId: string,

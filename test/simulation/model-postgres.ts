@@ -1,8 +1,8 @@
-import type { LedgerBalance } from '../../src/billing/hold-gate.ts'
-import type { AccountSettlement, SettlementOutcome } from '../../src/billing/settlement-store.ts'
-import { isUnserved, type SettlementRecord } from '../../src/core/call-job.ts'
-import { picoUsd } from '../../src/core/money.ts'
-import { capturePosting, customerAccount, type Posting } from '../../src/core/postings.ts'
+import type { LedgerBalance } from '../../src/billing/holds/hold-gate.ts'
+import type { AccountSettlement, SettlementOutcome } from '../../src/billing/settlement/settlement-store.ts'
+import { capturePosting, customerAccount, type Posting } from '../../src/core/billing/postings.ts'
+import { isUnserved, type SettlementRecord } from '../../src/core/calls/call-job.ts'
+import { picoUsd } from '../../src/core/kernel/money.ts'
 
 interface ModelAccount extends LedgerBalance {
   /** The balance at each version. */
@@ -27,7 +27,7 @@ export class ModelPostgres {
     return account ? { balancePico: account.balancePico, version: account.version } : null
   }
 
-  /** What src/billing/settlement-store.ts does, with a transaction for each part of a batch it has to halve. */
+  /** What src/billing/settlement/settlement-store.ts does, with a transaction for each part of a batch it has to halve. */
   settle(records: readonly SettlementRecord[]): SettlementOutcome {
     const first = new Map<string, SettlementRecord>()
     for (const record of records) {

@@ -1,4 +1,4 @@
-import type { Withdrawal } from '../../src/platform/call-jobs.ts'
+import type { Withdrawal } from '../../src/platform/queues/call-jobs.ts'
 import type { SeededRandom } from './seeded-random.ts'
 
 type JobState = 'waiting' | 'active' | 'delayed'
@@ -72,7 +72,7 @@ export class ModelQueue<Data> {
     return { ...job }
   }
 
-  /** As src/platform/claim-calls.lua. */
+  /** As src/platform/queues/claim-calls.lua. */
   claimSome(token: string, lockMs: number, most: number): Array<ModelJob<Data>> {
     const claimed: Array<ModelJob<Data>> = []
     while (claimed.length < most) {
@@ -126,7 +126,7 @@ export class ModelQueue<Data> {
     return 1
   }
 
-  /** As src/platform/withdraw-call.lua. */
+  /** As src/platform/queues/withdraw-call.lua. */
   withdraw(id: string, takesRevived: boolean): Withdrawal {
     const job = this.jobs.get(id)
     if (!job) return 'missing'
@@ -137,7 +137,7 @@ export class ModelQueue<Data> {
     return 'withdrawn'
   }
 
-  /** As src/platform/retake-call.lua. */
+  /** As src/platform/queues/retake-call.lua. */
   retake(id: string, token: string, number: number, lockMs: number): boolean {
     const job = this.jobs.get(id)
     if (!job || job.attemptsStarted !== number || job.state === 'delayed') return false

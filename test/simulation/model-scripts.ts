@@ -4,7 +4,7 @@ type Script = (redis: ModelRedis, keys: string[], args: string[]) => unknown
 
 const WINDOW_MS = 60_000
 
-/** src/admission/admit.lua, for keys without a spending limit. */
+/** src/billing/holds/admit.lua, for keys without a spending limit. */
 const admit: Script = (redis, keys, args) => {
   const [avail, held, holds, expiry, rate, open, , accountRate, accountOpen] = keys as [
     string,
@@ -129,7 +129,7 @@ function countCall(counts: WindowCounts, tokens: number): void {
   counts.left -= 1
 }
 
-/** src/billing/apply.lua, for keys without a spending limit. */
+/** src/billing/holds/apply.lua, for keys without a spending limit. */
 const apply: Script = (redis, keys, args) => {
   const [avail, held, holds, expiry, ver, loading, accountOpen] = keys as [
     string,
@@ -169,7 +169,7 @@ const apply: Script = (redis, keys, args) => {
   return [redis.get(avail), redis.get(held) ?? '0', known < 0n ? 1 : 0]
 }
 
-/** src/billing/restore-hold.lua, for keys without a spending limit. */
+/** src/billing/holds/restore-hold.lua, for keys without a spending limit. */
 const restoreHold: Script = (redis, keys, args) => {
   const [avail, held, holds, expiry, open, , accountOpen] = keys as [
     string,
@@ -199,7 +199,7 @@ const restoreHold: Script = (redis, keys, args) => {
   return 1
 }
 
-/** src/billing/end-in-gate.lua, for keys without a spending limit. */
+/** src/billing/holds/end-in-gate.lua, for keys without a spending limit. */
 export const endInGate: Script = (redis, [avail, held, holds, open, accountOpen], [, id, charge]) => {
   for (const calls of [open, accountOpen]) redis.sortedSet(calls!).delete(id!)
   const hold = redis.hash(holds!).get(id!)
@@ -213,7 +213,7 @@ export const endInGate: Script = (redis, [avail, held, holds, open, accountOpen]
   return 1
 }
 
-/** src/billing/inspect.lua */
+/** src/billing/holds/inspect.lua */
 const inspect: Script = (redis, [avail, held, holds, ver]) => {
   const amounts = [...redis.hash(holds!).values()].map((hold) => hold.split(':')[0]!)
   const low = amounts.reduce((sum, amount) => sum + BigInt(amount.slice(-9)), 0n)
@@ -228,7 +228,7 @@ const inspect: Script = (redis, [avail, held, holds, ver]) => {
   ]
 }
 
-/** src/billing/rebuild.lua */
+/** src/billing/holds/rebuild.lua */
 const rebuild: Script = (redis, [avail, held, holds, ver], [balance, version, force]) => {
   const known = redis.get(ver!)
   if (force !== '1' && known !== null && BigInt(known) > BigInt(version!)) return 0
@@ -240,7 +240,7 @@ const rebuild: Script = (redis, [avail, held, holds, ver], [balance, version, fo
   return 1
 }
 
-/** The script of src/platform/redis-epoch.ts. */
+/** The script of src/platform/redis/redis-epoch.ts. */
 const epoch: Script = (redis, [key]) => {
   if (redis.get(key!) === null) redis.strings.set(key!, `${redis.newEpoch()}:${redis.nowMs}`)
   const [id, since] = redis.get(key!)!.split(':')

@@ -2,17 +2,17 @@ import { Job, Worker } from 'bullmq'
 import fc from 'fast-check'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { CallEnvelope, CallJob } from '../../src/core/call-job.ts'
-import { createCallJobs } from '../../src/platform/call-jobs.ts'
+import type { CallEnvelope, CallJob } from '../../src/core/calls/call-job.ts'
+import { createCallJobs } from '../../src/platform/queues/call-jobs.ts'
 import {
   createDispatchQueue,
   DISPATCH_QUEUE,
   type DispatchQueue,
   enqueueCall,
   reviveCall,
-} from '../../src/platform/queues.ts'
-import { createRedis, type Redis } from '../../src/platform/redis.ts'
-import { QUEUE_PREFIX } from '../../src/platform/redis-keys.ts'
+} from '../../src/platform/queues/queues.ts'
+import { createRedis, type Redis } from '../../src/platform/redis/redis.ts'
+import { QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
 import { type DispatchJobs, openDispatchJobs } from '../../workers/dispatch-jobs.ts'
 import { createTestRedis, type TestRedis } from '../helpers/services.ts'
 import { ModelQueue } from './model-queue.ts'

@@ -1,7 +1,7 @@
-import type { CallJob } from '../../src/core/call-job.ts'
-import type { CallJobs } from '../../src/platform/call-jobs.ts'
-import type { DispatchQueue, SettlementJob, SettlementQueue } from '../../src/platform/queues.ts'
-import type { Redis } from '../../src/platform/redis.ts'
+import type { CallJob } from '../../src/core/calls/call-job.ts'
+import type { CallJobs } from '../../src/platform/queues/call-jobs.ts'
+import type { DispatchQueue, SettlementJob, SettlementQueue } from '../../src/platform/queues/queues.ts'
+import type { Redis } from '../../src/platform/redis/redis.ts'
 import type { BatchJob, BatchWorker } from '../../workers/batch-worker.ts'
 import type { DispatchJobs } from '../../workers/dispatch-jobs.ts'
 import type { ModelQueue } from './model-queue.ts'
@@ -136,7 +136,7 @@ export function openQueue(
   return { dispatch: client as unknown as DispatchQueue, settlement: client as unknown as SettlementQueue }
 }
 
-/** src/platform/call-jobs.ts over the model. */
+/** src/platform/queues/call-jobs.ts over the model. */
 export function openCallJobs(queue: ModelQueue<CallJob>, connection: Connection): CallJobs {
   const send = <T>(perform: () => T): Promise<T> => connection.send(perform)
   return {

@@ -1,11 +1,11 @@
-import { attemptFailure } from '../../src/core/attempt-failure.ts'
-import type { Usage } from '../../src/core/pricing.ts'
+import type { Usage } from '../../src/core/billing/pricing.ts'
+import { attemptFailure } from '../../src/core/failover/attempt-failure.ts'
 import {
   type AttemptEnd,
   type AttemptResult,
   NOTHING_PRODUCED,
   type ProviderClient,
-} from '../../workers/providers/provider.ts'
+} from '../../src/providers/provider.ts'
 import type { SeededRandom } from './seeded-random.ts'
 
 /** What a provider does with one attempt. */

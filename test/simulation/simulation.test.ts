@@ -7,7 +7,7 @@ vi.mock('node:timers/promises', async () => ({
   setTimeout: (await import('./simulated-time.ts')).simulatedDelay,
 }))
 // The tokenizer runs in a thread of its own, which no seed determines.
-vi.mock('../../workers/providers/count-tokens.ts', async () => {
+vi.mock('../../src/providers/count-tokens.ts', async () => {
   const { tokensOf } = await import('./simulated-provider.ts')
   return { countTextTokens: async (text: string) => tokensOf(text), countPromptTokens: async () => 7 }
 })

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { attemptFailure } from '../../src/core/attempt-failure.ts'
+import { attemptFailure } from '../../src/core/failover/attempt-failure.ts'
 import { type Play, type Played, type PlayedCall, playCall, type Said } from '../helpers/played-chain.ts'
 
 beforeEach(

@@ -2,22 +2,22 @@ import { pino } from 'pino'
 import { Registry } from 'prom-client'
 import { ulid } from 'ulid'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { createBalanceStore } from '../../src/billing/balance-store.ts'
-import { createBillingMetrics } from '../../src/billing/billing-metrics.ts'
-import { createGateInspection } from '../../src/billing/gate-inspection.ts'
-import { createHoldGate } from '../../src/billing/hold-gate.ts'
-import { createSettlementStore } from '../../src/billing/settlement-store.ts'
-import type { CallId } from '../../src/core/ids.ts'
-import { createCallJobs } from '../../src/platform/call-jobs.ts'
+import { createGateInspection } from '../../src/billing/holds/gate-inspection.ts'
+import { createHoldGate } from '../../src/billing/holds/hold-gate.ts'
+import { createBalanceStore } from '../../src/billing/ledger/balance-store.ts'
+import { createBillingMetrics } from '../../src/billing/reports/billing-metrics.ts'
+import { createSettlementStore } from '../../src/billing/settlement/settlement-store.ts'
+import type { CallId } from '../../src/core/kernel/ids.ts'
+import { createCallJobs } from '../../src/platform/queues/call-jobs.ts'
 import {
   createDispatchQueue,
   createSettlementQueue,
   type DispatchQueue,
   enqueueSettlement,
   type SettlementQueue,
-} from '../../src/platform/queues.ts'
-import { createRedis, type Redis } from '../../src/platform/redis.ts'
-import { accountKeys, lockKey } from '../../src/platform/redis-keys.ts'
+} from '../../src/platform/queues/queues.ts'
+import { createRedis, type Redis } from '../../src/platform/redis/redis.ts'
+import { accountKeys, lockKey } from '../../src/platform/redis/redis-keys.ts'
 import { type MaintenanceOptions, runMaintenance } from '../../workers/maintenance-worker.ts'
 import { openTestAccount, openTestBooks, settlementOf, type TestBooks } from '../helpers/billing.ts'
 import { openHold } from '../helpers/open-hold.ts'

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import type { Candidate } from '../../src/core/call-job.ts'
-import { costOf } from '../../src/core/pricing.ts'
-import { readRates } from '../../src/core/token-rates.ts'
-import { usageOf } from '../../workers/call-usage.ts'
+import { usageOf } from '../../src/calls/attempts/call-usage.ts'
+import { costOf } from '../../src/core/billing/pricing.ts'
+import type { Candidate } from '../../src/core/calls/call-job.ts'
+import { readRates } from '../../src/core/catalog/token-rates.ts'
 
 const CANDIDATE: Candidate = {
   offerId: 'alpha/one',

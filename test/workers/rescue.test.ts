@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { attemptFailure } from '../../src/core/attempt-failure.ts'
-import { costOf } from '../../src/core/pricing.ts'
-import { readRates } from '../../src/core/token-rates.ts'
-import { settlementRecord } from '../../workers/settlement-record.ts'
+import { settlementRecord } from '../../src/calls/dispatch/settlement-record.ts'
+import { costOf } from '../../src/core/billing/pricing.ts'
+import { readRates } from '../../src/core/catalog/token-rates.ts'
+import { attemptFailure } from '../../src/core/failover/attempt-failure.ts'
 import { type Play, type Played, type PlayedRoute, playCall } from '../helpers/played-chain.ts'
 
 const SAID = ['The quick ', 'brown fox']

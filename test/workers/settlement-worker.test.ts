@@ -1,18 +1,18 @@
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { createBillingMetrics } from '../../src/billing/billing-metrics.ts'
-import { createHoldGate, type HoldGate } from '../../src/billing/hold-gate.ts'
-import { createSettlementStore, type SettlementStore } from '../../src/billing/settlement-store.ts'
-import type { SettlementRecord } from '../../src/core/call-job.ts'
+import { createHoldGate, type HoldGate } from '../../src/billing/holds/hold-gate.ts'
+import { createBillingMetrics } from '../../src/billing/reports/billing-metrics.ts'
+import { createSettlementStore, type SettlementStore } from '../../src/billing/settlement/settlement-store.ts'
+import type { SettlementRecord } from '../../src/core/calls/call-job.ts'
 import {
   createSettlementQueue,
   enqueueSettlement,
   enqueueSettlements,
   type SettlementJob,
   type SettlementQueue,
-} from '../../src/platform/queues.ts'
-import { createRedis, type Redis } from '../../src/platform/redis.ts'
+} from '../../src/platform/queues/queues.ts'
+import { createRedis, type Redis } from '../../src/platform/redis/redis.ts'
 import type { BatchJob } from '../../workers/batch-worker.ts'
 import {
   type SettlementWorker,

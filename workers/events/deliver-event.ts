@@ -1,9 +1,9 @@
 import { Webhook } from 'standardwebhooks'
-import type { DeliveryStore, DueDelivery } from '../../src/billing/delivery-store.ts'
-import { eventBody } from '../../src/core/event.ts'
-import { type AfterAttempt, afterAttempt } from '../../src/core/webhook-retry.ts'
-import type { Logger } from '../../src/platform/logger.ts'
+import { eventBody } from '../../src/core/operations/event.ts'
+import { type AfterAttempt, afterAttempt } from '../../src/core/operations/webhook-retry.ts'
+import type { Logger } from '../../src/platform/observability/logger.ts'
 import type { Sealer } from '../../src/platform/sealing.ts'
+import type { DeliveryStore, DueDelivery } from '../../src/webhooks/delivery-store.ts'
 import type { PostWebhook } from './post-webhook.ts'
 
 export interface DeliverEventDependencies {

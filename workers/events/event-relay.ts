@@ -1,6 +1,6 @@
-import type { ClaimBounds, DeliveryStore } from '../../src/billing/delivery-store.ts'
-import type { Logger } from '../../src/platform/logger.ts'
-import { pause } from '../pause.ts'
+import { pause } from '../../src/calls/attempts/pause.ts'
+import type { Logger } from '../../src/platform/observability/logger.ts'
+import type { ClaimBounds, DeliveryStore } from '../../src/webhooks/delivery-store.ts'
 
 /**
  * Moves events on: from the outbox to deliveries, and deliveries that are due to the queue. PostgreSQL alone

@@ -1,12 +1,16 @@
 import { lookup } from 'node:dns'
 import { request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
-import { parseRetryAfter } from '../../src/core/retry-after.ts'
-import type { AttemptResult } from '../../src/core/webhook-retry.ts'
-import { AddressRefused, createGuardedLookup, type ResolveName } from '../../src/platform/guarded-lookup.ts'
-import { isPublicAddress } from '../../src/platform/public-address.ts'
-import { createResolveName } from '../../src/platform/resolve-name.ts'
-import { checkWebhookUrl } from '../../src/platform/webhook-url.ts'
+import { parseRetryAfter } from '../../src/core/failover/retry-after.ts'
+import type { AttemptResult } from '../../src/core/operations/webhook-retry.ts'
+import {
+  AddressRefused,
+  createGuardedLookup,
+  type ResolveName,
+} from '../../src/platform/network/guarded-lookup.ts'
+import { isPublicAddress } from '../../src/platform/network/public-address.ts'
+import { createResolveName } from '../../src/platform/network/resolve-name.ts'
+import { checkWebhookUrl } from '../../src/platform/network/webhook-url.ts'
 
 /** Posts one body to an endpoint. Never rejects: whatever goes wrong is a result. */
 export type PostWebhook = (

@@ -74,12 +74,12 @@ ALTER TABLE "webhook_deliveries" ADD CONSTRAINT "webhook_deliveries_event_id_fke
 ALTER TABLE "webhook_deliveries" ADD CONSTRAINT "webhook_deliveries_endpoint_id_fkey"
     FOREIGN KEY ("endpoint_id") REFERENCES "webhook_endpoints"("id") ON DELETE CASCADE ON UPDATE CASCADE;
 
--- The same id for the same type and cause, as src/core/event.ts computes it.
+-- The same id for the same type and cause, as src/core/operations/event.ts computes it.
 CREATE FUNCTION "event_id"("type" TEXT, "cause" TEXT) RETURNS TEXT LANGUAGE sql IMMUTABLE AS $$
     SELECT 'evt_' || left(encode(sha256(convert_to("type" || ':' || "cause", 'UTF8')), 'hex'), 32)
 $$;
 
--- Pico-USD as the shortest exact decimal of USD with at least two decimals, as src/core/money.ts prints it.
+-- Pico-USD as the shortest exact decimal of USD with at least two decimals, as src/core/kernel/money.ts prints it.
 CREATE FUNCTION "usd_text"("amount_pico" BIGINT) RETURNS TEXT LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE WHEN scale(trim_scale("amount_pico" * 0.000000000001)) < 2
                 THEN round("amount_pico" * 0.000000000001, 2)::text

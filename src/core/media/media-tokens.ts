@@ -7,7 +7,7 @@ import {
   isAddress,
   type MediaPart,
   type VideoPart,
-} from '../content-part.ts'
+} from '../calls/content-part.ts'
 import type { ImageSize } from './image-size.ts'
 import type { ImageFigures, MediaFigures } from './media-figures.ts'
 

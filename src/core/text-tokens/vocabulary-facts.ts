@@ -1,7 +1,7 @@
 import facts from './vocabulary-facts.json' with { type: 'json' }
 
 /**
- * What the vocabularies of chat models have in common, as `src/dev/vocabulary-facts` finds it.
+ * What the vocabularies of chat models have in common, as `tools/vocabulary-facts` finds it.
  *
  * For every three characters of a word (0: a space, or none; 1 to 26: the letters), at `(a * 27 + b) * 27 + c`,
  * which neighbours some vocabulary leaves: 1: `b|c`, 2: `ab|c`, 4: `a|bc`.

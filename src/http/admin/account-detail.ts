@@ -1,5 +1,5 @@
 import type { ListedAccount } from '../../accounts/account-directory.ts'
-import type { OperatorAccountDetail } from '../../core/operator-api.ts'
+import type { OperatorAccountDetail } from '../../core/api/operator-api.ts'
 import { accountView, keyView, spendView, suspensionView, topUpView, usd } from './account-views.ts'
 import { actionView } from './alarm-routes.ts'
 import type { OperatorServices } from './operator-services.ts'

@@ -1,16 +1,16 @@
 import type { FastifyPluginAsync } from 'fastify'
 import type { ListedAccount } from '../../accounts/account-directory.ts'
-import { ApiError } from '../../core/errors.ts'
-import { newId } from '../../core/ids.ts'
 import type {
   BalanceChanged,
   OperatorAccount,
   OperatorAccountDetail,
   OperatorPage,
-} from '../../core/operator-api.ts'
-import { RefusedPosting } from '../../core/refused-posting.ts'
-import { type QueryParameters, readText, refuseUnknown } from '../../core/usage-query.ts'
-import { readFields } from '../console/read-body.ts'
+} from '../../core/api/operator-api.ts'
+import { RefusedPosting } from '../../core/billing/refused-posting.ts'
+import { type QueryParameters, readText, refuseUnknown } from '../../core/billing/usage-query.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
+import { newId } from '../../core/kernel/ids.ts'
+import { readFields } from '../account/read-body.ts'
 import { accountDetail } from './account-detail.ts'
 import { accountView, usd } from './account-views.ts'
 import { doDeed } from './deed.ts'

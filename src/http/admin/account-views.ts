@@ -1,14 +1,14 @@
 import type { ListedAccount, ListedSuspension } from '../../accounts/account-directory.ts'
 import type { StoredKey } from '../../accounts/key-store.ts'
-import type { Payment } from '../../billing/payments/payment-store.ts'
-import type { UsageRow } from '../../billing/usage-store.ts'
-import { formatUsd, picoUsd } from '../../core/money.ts'
+import type { UsageRow } from '../../billing/reports/usage-store.ts'
 import type {
   OperatorAccount,
   OperatorAccountDetail,
   OperatorKey,
   OperatorTopUp,
-} from '../../core/operator-api.ts'
+} from '../../core/api/operator-api.ts'
+import { formatUsd, picoUsd } from '../../core/kernel/money.ts'
+import type { Payment } from '../../payments/payment-store.ts'
 
 /** An amount of pico-USD as a decimal string of USD. */
 export const usd = (amountPico: bigint): string => formatUsd(picoUsd(amountPico))

@@ -1,6 +1,6 @@
-import type { OfferHealth } from '../../catalog/offer-health.ts'
-import { breakerState } from '../../core/breaker.ts'
-import type { BreakerView } from '../../core/operator-api.ts'
+import type { BreakerView } from '../../core/api/operator-api.ts'
+import { breakerState } from '../../core/failover/breaker.ts'
+import type { OfferHealth } from '../../routing/offer-health.ts'
 
 /** What stands between calls and providers right now; times in the clock of the fleet. */
 export function breakerViews({ view, fleetNow }: Pick<OfferHealth, 'view' | 'fleetNow'>): BreakerView[] {

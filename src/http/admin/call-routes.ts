@@ -1,10 +1,8 @@
 import type { FastifyPluginAsync } from 'fastify'
-import type { CallFilter } from '../../billing/call-search-store.ts'
-import { findCallInFlight } from '../../billing/find-call-in-flight.ts'
-import { operatorCall, settledTimeline } from '../../billing/operator-call.ts'
-import { callCreatedAt } from '../../core/call-created-at.ts'
-import { ApiError } from '../../core/errors.ts'
-import type { CallTimelineView, OperatorCall, OperatorPage } from '../../core/operator-api.ts'
+import type { CallFilter } from '../../billing/call-records/call-search-store.ts'
+import { findCallInFlight } from '../../billing/call-records/find-call-in-flight.ts'
+import { operatorCall, settledTimeline } from '../../billing/call-records/operator-call.ts'
+import type { CallTimelineView, OperatorCall, OperatorPage } from '../../core/api/operator-api.ts'
 import {
   type QueryParameters,
   readChoice,
@@ -12,7 +10,9 @@ import {
   readText,
   readTimeRange,
   refuseUnknown,
-} from '../../core/usage-query.ts'
+} from '../../core/billing/usage-query.ts'
+import { callCreatedAt } from '../../core/calls/call-created-at.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
 import { askingKey } from '../asking-account.ts'
 import { createReportSlots } from '../report-slots.ts'
 import { idPage, readIdPage } from './id-page.ts'

@@ -1,9 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify'
 import type { AppliedEdits, StoredDocument } from '../../catalog/catalog-edits-store.ts'
 import type { RateEntry } from '../../catalog/rate-history-store.ts'
-import { isAvailable } from '../../core/catalog.ts'
-import { ApiError } from '../../core/errors.ts'
-import { formatRate, picoUsdPerToken } from '../../core/money.ts'
 import type {
   CatalogCheckView,
   CatalogEditsApplied,
@@ -11,10 +8,13 @@ import type {
   CatalogView,
   OperatorList,
   RateHistoryView,
-} from '../../core/operator-api.ts'
-import { type QueryParameters, readCount, refuseUnknown } from '../../core/usage-query.ts'
+} from '../../core/api/operator-api.ts'
+import { type QueryParameters, readCount, refuseUnknown } from '../../core/billing/usage-query.ts'
+import { isAvailable } from '../../core/catalog/catalog.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
+import { formatRate, picoUsdPerToken } from '../../core/kernel/money.ts'
+import { type Fields, readFields, readString } from '../account/read-body.ts'
 import { askingKey } from '../asking-account.ts'
-import { type Fields, readFields, readString } from '../console/read-body.ts'
 import { type Deed, doDeed } from './deed.ts'
 import type { OperatorServices } from './operator-services.ts'
 import { readFigures } from './read-figures.ts'

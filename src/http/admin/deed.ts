@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
-import type { NewOperatorAction, OperatorActionStore } from '../../billing/operator-action-store.ts'
-import { ApiError } from '../../core/errors.ts'
-import type { Logger } from '../../platform/logger.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
+import type { NewOperatorAction, OperatorActionStore } from '../../operations/operator-action-store.ts'
+import type { Logger } from '../../platform/observability/logger.ts'
 import { askingKey } from '../asking-account.ts'
 
 export interface Deed {

@@ -1,6 +1,6 @@
-import { ApiError } from '../../core/errors.ts'
-import type { OperatorPage } from '../../core/operator-api.ts'
-import { type QueryParameters, readCount, readText } from '../../core/usage-query.ts'
+import type { OperatorPage } from '../../core/api/operator-api.ts'
+import { type QueryParameters, readCount, readText } from '../../core/billing/usage-query.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
 
 /** A page of a list that is ordered by its ids. */
 export interface IdPage {

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify'
-import { ApiError } from '../../core/errors.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
 import { LiveBoard } from './live-board.ts'
 import { liveView } from './live-view.ts'
 import type { OperatorServices } from './operator-services.ts'

@@ -1,8 +1,8 @@
-import type { LiveView } from '../../core/operator-api.ts'
-import { trafficSlots } from '../../core/traffic.ts'
-import { readProcesses } from '../../platform/process-report.ts'
-import { isSettlementBehind, readQueues } from '../../platform/queue-figures.ts'
-import { readTraffic } from '../../platform/traffic.ts'
+import type { LiveView } from '../../core/api/operator-api.ts'
+import { trafficSlots } from '../../core/operations/traffic.ts'
+import { readProcesses } from '../../platform/observability/process-report.ts'
+import { readTraffic } from '../../platform/observability/traffic.ts'
+import { isSettlementBehind, readQueues } from '../../platform/queues/queue-figures.ts'
 import type { OperatorServices } from './operator-services.ts'
 import { liveTraffic } from './traffic-view.ts'
 

@@ -1,8 +1,8 @@
 import type { FastifyPluginAsync } from 'fastify'
-import type { OperatorList, ProcessView, QueuesView } from '../../core/operator-api.ts'
-import { createSingleFlight } from '../../core/single-flight.ts'
-import { readProcesses } from '../../platform/process-report.ts'
-import { isSettlementBehind, readQueues } from '../../platform/queue-figures.ts'
+import type { OperatorList, ProcessView, QueuesView } from '../../core/api/operator-api.ts'
+import { createSingleFlight } from '../../core/kernel/single-flight.ts'
+import { readProcesses } from '../../platform/observability/process-report.ts'
+import { isSettlementBehind, readQueues } from '../../platform/queues/queue-figures.ts'
 import type { OperatorServices } from './operator-services.ts'
 import { readFigures } from './read-figures.ts'
 

@@ -1,6 +1,6 @@
-import { ApiError } from '../../core/errors.ts'
-import { type PicoUsd, parseUsd, picoUsd } from '../../core/money.ts'
-import { type Fields, readString } from '../console/read-body.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
+import { type PicoUsd, parseUsd, picoUsd } from '../../core/kernel/money.ts'
+import { type Fields, readString } from '../account/read-body.ts'
 
 const AMOUNT_MAX = parseUsd('1000000.00')
 const REFERENCE = /^[\x21-\x7e]{1,100}$/

@@ -1,5 +1,5 @@
-import { ApiError } from '../../core/errors.ts'
-import type { Logger } from '../../platform/logger.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
+import type { Logger } from '../../platform/observability/logger.ts'
 
 /** Waits for a reading of Redis or PostgreSQL. Whatever keeps it from being read is 503, and is logged. */
 export async function readFigures<T>(reading: Promise<T>, logger: Logger): Promise<T> {

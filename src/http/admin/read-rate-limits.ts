@@ -1,6 +1,6 @@
-import { ApiError } from '../../core/errors.ts'
-import type { RateLimits } from '../../core/rate-limits.ts'
-import { type Fields, readWholeNumber } from '../console/read-body.ts'
+import type { RateLimits } from '../../core/accounts/rate-limits.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
+import { type Fields, readWholeNumber } from '../account/read-body.ts'
 
 export const RATE_LIMIT_FIELDS = ['requests_per_minute', 'concurrent_calls']
 const COUNT_MAX = 1_000_000

@@ -1,10 +1,15 @@
 import type { FastifyPluginAsync } from 'fastify'
-import type { MarginSums } from '../../billing/margin-store.ts'
-import { ApiError } from '../../core/errors.ts'
-import { formatUsd, picoUsd } from '../../core/money.ts'
-import type { LedgerView, MarginFigures, MarginView } from '../../core/operator-api.ts'
-import { createSingleFlight } from '../../core/single-flight.ts'
-import { type QueryParameters, readChoice, readTimeRange, refuseUnknown } from '../../core/usage-query.ts'
+import type { MarginSums } from '../../billing/reports/margin-store.ts'
+import type { LedgerView, MarginFigures, MarginView } from '../../core/api/operator-api.ts'
+import {
+  type QueryParameters,
+  readChoice,
+  readTimeRange,
+  refuseUnknown,
+} from '../../core/billing/usage-query.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
+import { formatUsd, picoUsd } from '../../core/kernel/money.ts'
+import { createSingleFlight } from '../../core/kernel/single-flight.ts'
 import { askingKey } from '../asking-account.ts'
 import { createReportSlots } from '../report-slots.ts'
 import type { OperatorServices } from './operator-services.ts'

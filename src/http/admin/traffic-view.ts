@@ -1,6 +1,6 @@
-import { formatUsd, picoUsd } from '../../core/money.ts'
-import type { LiveTraffic, TrafficFigures, TrafficView } from '../../core/operator-api.ts'
-import { addCounts, countsOf, type TrafficCounts, type TrafficSlot } from '../../core/traffic.ts'
+import type { LiveTraffic, TrafficFigures, TrafficView } from '../../core/api/operator-api.ts'
+import { formatUsd, picoUsd } from '../../core/kernel/money.ts'
+import { addCounts, countsOf, type TrafficCounts, type TrafficSlot } from '../../core/operations/traffic.ts'
 
 /** The series of some slots that follow each other, and their sum. */
 export function trafficView(slots: readonly TrafficSlot[], stepMs: number, toMs: number): TrafficView {

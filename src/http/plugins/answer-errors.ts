@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import plugin from 'fastify-plugin'
-import { ApiError, errorHeaders, errorObject } from '../../core/errors.ts'
-import type { Logger } from '../../platform/logger.ts'
-import { isRedisAway } from '../../platform/redis-deadlines.ts'
+import { ApiError, errorHeaders, errorObject } from '../../core/kernel/errors.ts'
+import type { Logger } from '../../platform/observability/logger.ts'
+import { isRedisAway } from '../../platform/redis/redis-deadlines.ts'
 
 /** Every failure on every route leaves as the one error body with its headers. */
 export const answerErrors = plugin<{ logger: Logger }>(

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import plugin from 'fastify-plugin'
-import { ApiError } from '../../core/errors.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
 
 const OPERATOR_API = '/admin/api/'
 

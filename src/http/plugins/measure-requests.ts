@@ -1,7 +1,7 @@
 import plugin from 'fastify-plugin'
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
-import type { ErrorCode } from '../../core/errors.ts'
-import type { ProcessReport } from '../../platform/process-report.ts'
+import type { ErrorCode } from '../../core/kernel/errors.ts'
+import type { ProcessReport } from '../../platform/observability/process-report.ts'
 import { whenResponseCloses } from '../when-response-closes.ts'
 
 export interface MeasureRequestsOptions {

@@ -1,12 +1,12 @@
 import { isUtf8 } from 'node:buffer'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import plugin from 'fastify-plugin'
-import { nestedTooDeep, tooManyValues } from '../../core/chat-request.ts'
-import { ApiError } from '../../core/errors.ts'
-import { type ExactJson, exactJsonOf } from '../../core/exact-json.ts'
-import { type JsonLimits, scanJson } from '../../core/json-scan.ts'
-import { MAX_NESTING } from '../../core/nesting.ts'
-import { threads } from '../../platform/thread-pool.ts'
+import { nestedTooDeep, tooManyValues } from '../../core/calls/chat-request.ts'
+import { type ExactJson, exactJsonOf } from '../../core/json/exact-json.ts'
+import { type JsonLimits, scanJson } from '../../core/json/json-scan.ts'
+import { MAX_NESTING } from '../../core/json/nesting.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
+import { threads } from '../../platform/process/thread-pool.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -1,5 +1,5 @@
 import plugin from 'fastify-plugin'
-import { type OpenSpan, openSpan, tracesAreOn } from '../../platform/tracing.ts'
+import { type OpenSpan, openSpan, tracesAreOn } from '../../platform/observability/tracing.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -5,7 +5,7 @@ import {
   type BodyOwner,
   type BodyReservation,
   createBodyBudget,
-} from '../../admission/body-budget.ts'
+} from '../../calls/admission/body-budget.ts'
 import { whenResponseCloses } from '../when-response-closes.ts'
 
 export interface WeighBodiesOptions {

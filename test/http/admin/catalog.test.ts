@@ -10,7 +10,7 @@ import type {
   OperatorList,
   OperatorPage,
   RateHistoryView,
-} from '../../../src/core/operator-api.ts'
+} from '../../../src/core/api/operator-api.ts'
 import { ask } from '../../helpers/chat-client.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { startStack, type TestStack } from '../../helpers/stack.ts'

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { parseUsd } from '../../../src/core/money.ts'
 import type {
   AccountLimitsRequest,
   AdjustRequest,
@@ -17,7 +16,8 @@ import type {
   OperatorKey,
   OperatorPage,
   SuspendRequest,
-} from '../../../src/core/operator-api.ts'
+} from '../../../src/core/api/operator-api.ts'
+import { parseUsd } from '../../../src/core/kernel/money.ts'
 import { ask } from '../../helpers/chat-client.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { startStack, type TestStack } from '../../helpers/stack.ts'

@@ -8,7 +8,7 @@ import type {
   ProcessView,
   QueuesView,
   TrafficView,
-} from '../../../src/core/operator-api.ts'
+} from '../../../src/core/api/operator-api.ts'
 import { ask, streamed } from '../../helpers/chat-client.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { startStack, type TestStack } from '../../helpers/stack.ts'

@@ -1,0 +1,86 @@
+import { formatUsd, picoUsd } from '../../core/kernel/money.ts'
+import type { Postgres } from '../../platform/postgres/postgres.ts'
+import { createCallJobs } from '../../platform/queues/call-jobs.ts'
+import { createFindQueuedCalls } from '../../platform/queues/queued-calls.ts'
+import type { DispatchQueue, SettlementQueue } from '../../platform/queues/queues.ts'
+import type { Redis } from '../../platform/redis/redis.ts'
+import { createAllowanceStore } from '../holds/allowance-store.ts'
+import { createGateInspection } from '../holds/gate-inspection.ts'
+import { createHoldGate } from '../holds/hold-gate.ts'
+import { createBalanceStore } from '../ledger/balance-store.ts'
+import { createSpendStore } from '../reports/spend-store.ts'
+import { findKnownCalls } from '../settlement/known-calls.ts'
+import { auditAllowances } from './allowance-audit.ts'
+import { auditGates } from './gate-audit.ts'
+import { auditLedger, type Discrepancy } from './ledger-audit.ts'
+
+export interface AuditDependencies {
+  /** Without a statement timeout: it reads whole tables. */
+  postgres: Postgres
+  redis: Redis
+  dispatchQueue: DispatchQueue
+  settlementQueue: SettlementQueue
+  clock: () => number
+}
+
+/** The outcome of an audit as it is printed and kept: amounts as decimal strings of USD, counts as numbers. */
+export interface AuditReport {
+  ok: boolean
+  /** Discrepancies in all; samples of them are listed. */
+  broken: number
+  figures: Record<string, string | number>
+  checks: Array<{ name: string; broken: number }>
+  discrepancies: Discrepancy[]
+}
+
+const COUNTED_STATES = ['waiting', 'active', 'delayed', 'prioritized'] as const
+
+/**
+ * Audits everything that is about money: the ledger, call records and payments in PostgreSQL, the gates and
+ * allowances in Redis against them. Exact while calls run.
+ */
+export async function auditBooks(deps: AuditDependencies): Promise<AuditReport> {
+  const { postgres, redis, dispatchQueue, settlementQueue, clock } = deps
+  const ledger = await auditLedger(postgres)
+  const gates = await auditGates({
+    gate: createHoldGate(redis),
+    inspection: createGateInspection(redis),
+    balances: createBalanceStore(postgres),
+    countJobs: async () => ({
+      dispatchJobs: await dispatchQueue.getJobCountByTypes(...COUNTED_STATES),
+      settlementJobs: await settlementQueue.getJobCountByTypes(...COUNTED_STATES),
+    }),
+    findQueued: createFindQueuedCalls(createCallJobs(redis), settlementQueue),
+    accountedFor: async (callIds) => {
+      const { settled, quarantined } = await findKnownCalls(postgres, callIds)
+      return settled.union(quarantined)
+    },
+    clock,
+  })
+  const allowances = await auditAllowances({
+    postgres,
+    allowances: createAllowanceStore(redis, createSpendStore(postgres)),
+    clock,
+  })
+  const checks = [...ledger.checks, ...gates.checks, allowances]
+  const broken = checks.reduce((sum, check) => sum + check.broken, 0)
+  return {
+    ok: broken === 0,
+    broken,
+    figures: { ...figuresView(ledger.figures), ...figuresView(gates.figures) },
+    checks: checks.map(({ name, broken }) => ({ name, broken })),
+    discrepancies: checks.flatMap((check) => check.discrepancies),
+  }
+}
+
+/** `revenuePico: 1500000000000n` becomes `revenue_usd: "1.50"`; counts stay counts. */
+function figuresView(figures: object): Record<string, string | number> {
+  return Object.fromEntries(
+    Object.entries(figures).map(([name, value]: [string, bigint | number]) => {
+      const words = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+      return words.endsWith('_pico')
+        ? [words.replace(/_pico$/, '_usd'), formatUsd(picoUsd(BigInt(value)))]
+        : [words, Number(value)]
+    }),
+  )
+}

@@ -1,0 +1,148 @@
+import { PROMPT_SUM_SQL } from '../settlement/prompt-sum.ts'
+import { OPEN_QUARANTINE } from '../settlement/quarantine-store.ts'
+import { CONFLICT_AUDIT_CHECKS } from './conflict-audit-checks.ts'
+import { PAYMENT_AUDIT_CHECKS } from './payment-audit-checks.ts'
+
+/**
+ * The laws of the books as queries: each returns what breaks its law as (subject, detail), and nothing when
+ * all is well. They run in SQL over whole tables, so the auditor holds no rows in memory.
+ */
+export interface AuditCheck {
+  name: string
+  /** Must select text columns `subject` and `detail`. */
+  sql: string
+}
+
+export const AUDIT_CHECKS: readonly AuditCheck[] = [
+  {
+    name: 'every ledger transaction balances',
+    sql: `
+      SELECT transaction_id || ' (' || kind || ')' AS subject, 'entries sum to ' || sum(amount_pico) AS detail
+      FROM ledger_entries GROUP BY transaction_id, kind HAVING sum(amount_pico) <> 0`,
+  },
+  {
+    name: 'every ledger transaction has entries',
+    sql: `
+      SELECT t.id || ' (' || t.kind || ')' AS subject, 'no entries' AS detail
+      FROM ledger_transactions AS t
+      LEFT JOIN ledger_entries AS e ON e.transaction_id = t.id AND e.kind = t.kind
+      WHERE e.transaction_id IS NULL`,
+  },
+  {
+    name: 'every ledger entry belongs to a transaction, and a customer entry to its account',
+    sql: `
+      SELECT e.transaction_id || ' (' || e.kind || ')' AS subject,
+             e.ledger_account || ' in a transaction of ' || coalesce(t.account_id, 'nobody') AS detail
+      FROM ledger_entries AS e
+      LEFT JOIN ledger_transactions AS t ON t.id = e.transaction_id AND t.kind = e.kind
+      WHERE t.id IS NULL
+         OR (e.ledger_account LIKE 'customer:%' AND e.ledger_account <> 'customer:' || t.account_id)`,
+  },
+  {
+    name: 'all ledger entries sum to zero',
+    sql: `
+      SELECT 'ledger' AS subject, 'entries sum to ' || sum(amount_pico) AS detail
+      FROM ledger_entries HAVING sum(amount_pico) <> 0`,
+  },
+  {
+    name: "an account's balance is the sum of its entries",
+    sql: `
+      SELECT coalesce('customer:' || a.id, e.ledger_account) AS subject,
+             'balance ' || coalesce(a.balance_pico::text, 'of no account') || ', entries '
+               || coalesce(e.total, 0) AS detail
+      FROM accounts AS a
+      FULL JOIN (
+        SELECT ledger_account, sum(amount_pico) AS total FROM ledger_entries
+        WHERE ledger_account LIKE 'customer:%' GROUP BY ledger_account
+      ) AS e ON e.ledger_account = 'customer:' || a.id
+      WHERE a.balance_pico IS DISTINCT FROM coalesce(e.total, 0)`,
+  },
+  {
+    name: 'no balance is below zero',
+    sql: `SELECT id AS subject, 'balance ' || balance_pico AS detail FROM accounts WHERE balance_pico < 0`,
+  },
+  {
+    name: 'a call has at most one capture',
+    sql: `
+      SELECT transaction_id AS subject, count(*) || ' captures' AS detail
+      FROM ledger_entries WHERE kind = 'capture' AND ledger_account IN ('revenue', 'byok_fees')
+      GROUP BY transaction_id HAVING count(*) > 1`,
+  },
+  {
+    name: "a call's charge is what the ledger captured, from its own account, as revenue or as a fee",
+    sql: `
+      SELECT coalesce(c.id, e.transaction_id) AS subject,
+             'charge ' || coalesce(c.charge_pico::text, 'of no call') || ', captured '
+               || coalesce(e.captured::text, 'nothing') || ' to ' || coalesce(e.income, 'nothing') AS detail
+      FROM (
+        SELECT id, account_id, charge_pico, CASE WHEN is_byok THEN 'byok_fees' ELSE 'revenue' END AS income
+        FROM call_records WHERE charge_pico <> 0
+      ) AS c
+      FULL JOIN (
+        SELECT transaction_id,
+               sum(amount_pico) FILTER (WHERE ledger_account IN ('revenue', 'byok_fees')) AS captured,
+               min(ledger_account) FILTER (WHERE ledger_account NOT LIKE 'customer:%') AS income,
+               -sum(amount_pico) FILTER (WHERE ledger_account LIKE 'customer:%') AS paid,
+               min(ledger_account) FILTER (WHERE ledger_account LIKE 'customer:%') AS payer
+        FROM ledger_entries WHERE kind = 'capture' GROUP BY transaction_id
+      ) AS e ON e.transaction_id = c.id
+      WHERE c.charge_pico IS DISTINCT FROM e.captured OR c.charge_pico IS DISTINCT FROM e.paid
+         OR 'customer:' || c.account_id IS DISTINCT FROM e.payer OR c.income IS DISTINCT FROM e.income`,
+  },
+  {
+    name: 'a charge is tokens times rates, and a failed call or a duplicate costs nothing',
+    sql: `
+      SELECT id AS subject, 'charged ' || charge_pico || ', recomputed ' || recomputed AS detail
+      FROM (
+        SELECT id, charge_pico,
+               CASE WHEN status = 'failed' OR duplicate_of IS NOT NULL THEN 0
+                    ELSE coalesce(${PROMPT_SUM_SQL.rate}
+                                  + completion_tokens * completion_rate_pico::numeric, 0) END AS recomputed
+        FROM call_records
+      ) AS c WHERE charge_pico <> recomputed`,
+  },
+  {
+    name: 'a duplicate is one of a call of its own account that is none itself',
+    sql: `
+      SELECT d.id AS subject, 'duplicate of ' || d.duplicate_of || ', which '
+               || CASE WHEN c.id IS NULL THEN 'does not exist' ELSE 'cannot stand for it' END AS detail
+      FROM call_records AS d LEFT JOIN call_records AS c ON c.id = d.duplicate_of
+      WHERE d.duplicate_of IS NOT NULL
+        AND (c.id IS NULL OR c.account_id <> d.account_id OR c.duplicate_of IS NOT NULL)`,
+  },
+  {
+    name: "a call on the client's own provider key costs us nothing",
+    sql: `
+      SELECT id AS subject, 'costs ' || prompt_cost_pico || ' and ' || completion_cost_pico || ' a token' AS detail
+      FROM call_records
+      WHERE is_byok AND (prompt_cost_pico <> 0 OR completion_cost_pico <> 0
+                         OR prompt_audio_cost_pico <> 0 OR prompt_image_cost_pico <> 0)`,
+  },
+  {
+    name: 'no charge is above its hold',
+    sql: `
+      SELECT id AS subject, 'charged ' || charge_pico || ', held ' || hold_pico AS detail
+      FROM call_records WHERE charge_pico > hold_pico OR charge_pico < 0`,
+  },
+  {
+    name: 'every call belongs to an account',
+    sql: `
+      SELECT c.id AS subject, 'account ' || c.account_id || ' does not exist' AS detail
+      FROM call_records AS c LEFT JOIN accounts AS a ON a.id = c.account_id WHERE a.id IS NULL`,
+  },
+  {
+    name: 'every adjustment says why',
+    sql: `
+      SELECT t.id || ' (' || t.kind || ')' AS subject, 'no reason' AS detail
+      FROM ledger_transactions AS t LEFT JOIN ledger_notes AS n ON n.id = t.id AND n.kind = t.kind
+      WHERE t.kind = 'adjustment' AND n.id IS NULL`,
+  },
+  {
+    name: 'no settlement is in quarantine',
+    sql: `
+      SELECT q.id AS subject, q.reason AS detail
+      FROM quarantined_settlements AS q WHERE ${OPEN_QUARANTINE}`,
+  },
+  ...CONFLICT_AUDIT_CHECKS,
+  ...PAYMENT_AUDIT_CHECKS,
+]

@@ -1,0 +1,88 @@
+import type { Logger } from 'pino'
+import type { Postgres } from '../../platform/postgres/postgres.ts'
+import { type GateInspection, judgeGate } from '../holds/gate-inspection.ts'
+import type { HoldGate, LedgerBalance } from '../holds/hold-gate.ts'
+import type { BalanceStore } from '../ledger/balance-store.ts'
+import { findCharges } from '../settlement/known-calls.ts'
+
+export interface DriftCheckDependencies {
+  gate: HoldGate
+  inspection: GateInspection
+  balances: BalanceStore
+  postgres: Postgres
+  logger: Logger
+}
+
+export interface DriftReport {
+  /** Gates that had drifted. */
+  drifted: number
+  openHolds: number
+}
+
+/**
+ * Compares the gates of some accounts with the ledger and repairs those that drifted, with a warning each.
+ * A gate that is merely behind is brought up to date.
+ */
+export async function repairDrift(
+  accountIds: readonly string[],
+  deps: DriftCheckDependencies,
+): Promise<DriftReport> {
+  const { gate, inspection, balances, logger } = deps
+  // The gates first, then the ledger: see judgeGate.
+  const readings = await Promise.all(accountIds.map((accountId) => inspection.read(accountId)))
+  const ledgers = await balances.balances(accountIds)
+  const openHolds = readings.reduce((sum, reading) => sum + reading.openHolds, 0)
+  let drifted = 0
+  for (const [index, accountId] of accountIds.entries()) {
+    const reading = readings[index]
+    const ledger = ledgers.get(accountId)
+    if (!reading || !ledger) {
+      logger.warn({ accountId }, 'redis knows an account that the ledger does not')
+      continue
+    }
+    const verdict = judgeGate(reading, ledger)
+    switch (verdict.kind) {
+      case 'unloaded':
+      case 'sound':
+        break
+      case 'behind':
+        await gate.apply(accountId, ledger, [])
+        break
+      case 'overdrawn':
+        await closeSettledHolds(accountId, ledger, deps)
+        break
+      case 'drifted': {
+        const repaired = await inspection.rebuild(accountId, ledger, verdict.ledgerWentBack)
+        logger.warn(
+          { alarm: 'gate-drifted', accountId, problems: verdict.problems, repaired },
+          'the gate drifted from the ledger',
+        )
+        drifted += 1
+        break
+      }
+      default:
+        verdict satisfies never
+    }
+  }
+  return { drifted, openHolds }
+}
+
+/**
+ * Closes the holds whose charges are inside the balance already: they count twice. Should the gate stay below
+ * zero, calls were admitted that the balance does not afford.
+ */
+async function closeSettledHolds(
+  accountId: string,
+  ledger: LedgerBalance,
+  { gate, postgres, logger }: DriftCheckDependencies,
+): Promise<void> {
+  const open = await gate.openHolds(accountId)
+  const charges = await findCharges(
+    postgres,
+    open.map((hold) => hold.callId),
+  )
+  const settled = [...charges].map(([callId, chargePico]) => ({ callId, chargePico }))
+  const { availPico } = await gate.apply(accountId, ledger, settled)
+  if (availPico === null || availPico >= 0n) return
+  logger.error({ alarm: 'overspent', accountId, availPico: String(availPico) }, 'more is held than there is')
+}

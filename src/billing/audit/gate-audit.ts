@@ -1,0 +1,181 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { callCreatedAt } from '../../core/calls/call-created-at.ts'
+import type { FindQueuedCalls } from '../../platform/queues/queued-calls.ts'
+import { type GateInspection, type GateReading, judgeGate } from '../holds/gate-inspection.ts'
+import type { HoldGate, LedgerBalance } from '../holds/hold-gate.ts'
+import type { BalanceStore } from '../ledger/balance-store.ts'
+import type { CheckResult, Discrepancy } from './ledger-audit.ts'
+
+/** Sums over the gates in Redis; amounts in pico-USD. */
+export interface GateFigures {
+  gates: number
+  availablePico: bigint
+  heldPico: bigint
+  openHolds: number
+  /** Open holds whose call has no job any more and is not settled; the sweep releases them. */
+  lostHolds: number
+  /** Calls waiting or running, and settlements waiting. */
+  dispatchJobs: number
+  settlementJobs: number
+}
+
+export interface GateAuditDependencies {
+  gate: HoldGate
+  inspection: GateInspection
+  balances: BalanceStore
+  /** Jobs in the queues: calls waiting or running, settlements waiting. */
+  countJobs: () => Promise<{ dispatchJobs: number; settlementJobs: number }>
+  /** Which calls have a dispatch or settlement job. */
+  findQueued: FindQueuedCalls
+  /** Which of some calls are settled or in quarantine. */
+  accountedFor: (callIds: string[]) => Promise<Set<string>>
+  clock: () => number
+}
+
+export interface GateAudit {
+  figures: GateFigures
+  checks: CheckResult[]
+}
+
+const ACCOUNTS_AT_ONCE = 100
+const SAMPLES = 20
+/** A settlement that committed reaches the gate within this, unless its worker died. */
+const CATCH_UP_MS = 5_000
+const CATCH_UP_POLL_MS = 100
+/** Lost holds are swept after a minute, by a run every half minute; one older than this was missed. */
+const SWEEP_OVERDUE_MS = 180_000
+
+const SOUND = 'every gate in Redis is the ledger balance less its open holds, and not below zero'
+const CAUGHT_UP = 'every settlement has reached the gate'
+const NOTHING_LOST = 'every hold belongs to a call that is queued, running or settling'
+
+/**
+ * Compares every gate in Redis with the ledger. Exact while calls run: a gate is compared with the ledger
+ * only at the version it has, and one that is behind gets a few seconds to catch up. The hold of a call that
+ * was lost is a figure while the sweep has yet to come by, and a discrepancy once it should have.
+ */
+export async function auditGates(deps: GateAuditDependencies): Promise<GateAudit> {
+  const jobs = await deps.countJobs()
+  const figures = { gates: 0, availablePico: 0n, heldPico: 0n, openHolds: 0, lostHolds: 0, ...jobs }
+  const found: Discrepancy[] = []
+  const behind: BehindGate[] = []
+  const accountIds = await deps.gate.accounts()
+  const withHolds: string[] = []
+  for (let start = 0; start < accountIds.length; start += ACCOUNTS_AT_ONCE) {
+    const some = accountIds.slice(start, start + ACCOUNTS_AT_ONCE)
+    // The gates first, then the ledger: see judgeGate.
+    const readings = await Promise.all(some.map((accountId) => deps.inspection.read(accountId)))
+    const ledgers = await deps.balances.balances(some)
+    for (const [index, accountId] of some.entries()) {
+      const reading = readings[index]
+      if (!reading) continue
+      figures.gates += 1
+      figures.availablePico += reading.availPico ?? 0n
+      figures.heldPico += reading.heldPico
+      figures.openHolds += reading.openHolds
+      const balance = auditBalance(accountId, reading, ledgers.get(accountId))
+      found.push(...balance.found)
+      if (balance.behind) behind.push(balance.behind)
+      if (reading.openHolds > 0) withHolds.push(accountId)
+    }
+  }
+  const lost = await lostHolds(withHolds, deps)
+  figures.lostHolds = lost.length
+  found.push(...lost.filter((hold) => hold.ageMs > SWEEP_OVERDUE_MS).map(overdue))
+  found.push(...(await stillBehind(behind, deps)))
+  return { figures, checks: [SOUND, CAUGHT_UP, NOTHING_LOST].map((name) => summarize(name, found)) }
+}
+
+/** A gate that is not as it should be, and may be so only for a moment. */
+interface BehindGate {
+  accountId: string
+  isCaughtUp: (reading: GateReading) => boolean
+  /** What it is, should it stay so. */
+  discrepancy: Discrepancy
+}
+
+function auditBalance(
+  accountId: string,
+  reading: GateReading,
+  ledger: LedgerBalance | undefined,
+): { found: Discrepancy[]; behind?: BehindGate } {
+  const subject = accountId
+  if (!ledger) return { found: [{ check: SOUND, subject, detail: 'the ledger knows no such account' }] }
+  const verdict = judgeGate(reading, ledger)
+  switch (verdict.kind) {
+    case 'unloaded':
+    case 'sound':
+      return { found: [] }
+    case 'drifted':
+      return { found: verdict.problems.map((detail) => ({ check: SOUND, subject, detail })) }
+    case 'behind': {
+      const detail = `redis knows version ${reading.version}, the ledger ${ledger.version}`
+      const isCaughtUp = ({ version }: GateReading) => version === null || version >= ledger.version
+      return {
+        found: [],
+        behind: { accountId, isCaughtUp, discrepancy: { check: CAUGHT_UP, subject, detail } },
+      }
+    }
+    case 'overdrawn': {
+      const detail = `available is below zero: ${reading.availPico}`
+      const isCaughtUp = ({ availPico }: GateReading) => availPico === null || availPico >= 0n
+      return { found: [], behind: { accountId, isCaughtUp, discrepancy: { check: SOUND, subject, detail } } }
+    }
+    default:
+      return verdict satisfies never
+  }
+}
+
+/** Waits for gates that were behind, all together, and reports those that stay so. */
+async function stillBehind(
+  gates: BehindGate[],
+  { inspection, clock }: GateAuditDependencies,
+): Promise<Discrepancy[]> {
+  const giveUpAt = clock() + CATCH_UP_MS
+  let behind = gates
+  while (behind.length > 0 && clock() < giveUpAt) {
+    await delay(CATCH_UP_POLL_MS)
+    const readings = await Promise.all(behind.map(({ accountId }) => inspection.read(accountId)))
+    behind = behind.filter(({ isCaughtUp }, index) => {
+      const reading = readings[index]
+      return reading === undefined || !isCaughtUp(reading)
+    })
+  }
+  return behind.map(({ discrepancy }) => discrepancy)
+}
+
+interface LostHold {
+  accountId: string
+  callId: string
+  ageMs: number
+}
+
+/** Open holds of calls that have no job and are neither settled nor in quarantine; in that order, as the sweep. */
+async function lostHolds(accountIds: string[], deps: GateAuditDependencies): Promise<LostHold[]> {
+  const accountOf = new Map<string, string>()
+  for (const accountId of accountIds)
+    for (const { callId } of await deps.gate.openHolds(accountId)) accountOf.set(callId, accountId)
+  if (accountOf.size === 0) return []
+  const queued = await deps.findQueued([...accountOf.keys()])
+  const jobless = [...accountOf.keys()].filter((callId) => !queued.has(callId))
+  const accounted = await deps.accountedFor(jobless)
+  const now = deps.clock()
+  return jobless
+    .filter((callId) => !accounted.has(callId))
+    .map((callId) => ({
+      accountId: accountOf.get(callId)!,
+      callId,
+      ageMs: now - (callCreatedAt(callId) ?? now),
+    }))
+}
+
+const overdue = ({ accountId, callId, ageMs }: LostHold): Discrepancy => ({
+  check: NOTHING_LOST,
+  subject: callId,
+  detail: `held for ${accountId} since ${Math.round(ageMs / 1000)} s, no job, not settled`,
+})
+
+function summarize(name: string, found: Discrepancy[]): CheckResult {
+  const own = found.filter((discrepancy) => discrepancy.check === name)
+  return { name, broken: own.length, discrepancies: own.slice(0, SAMPLES) }
+}

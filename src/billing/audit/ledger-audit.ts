@@ -1,0 +1,121 @@
+import type { Postgres } from '../../platform/postgres/postgres.ts'
+import { AUDIT_CHECKS } from './audit-checks.ts'
+
+export interface Discrepancy {
+  check: string
+  subject: string
+  detail: string
+}
+
+/** The outcome of one law over the whole of the books. */
+export interface CheckResult {
+  name: string
+  /** How many things break it. */
+  broken: number
+  /** The first of them, at most SAMPLES. */
+  discrepancies: Discrepancy[]
+}
+
+/** Sums over the books; amounts in pico-USD. */
+export interface LedgerFigures {
+  accounts: bigint
+  balancesPico: bigint
+  ledgerTransactions: bigint
+  ledgerEntriesPico: bigint
+  revenuePico: bigint
+  /** Routing fees of calls on clients' own provider keys. */
+  byokFeesPico: bigint
+  promotionalCreditPico: bigint
+  adjustmentsPico: bigint
+  /** What came in by payment rails and did not go back; negative, as money we hold for customers. */
+  railsPico: bigint
+  disputesPico: bigint
+  /** What customers owe; negative. */
+  receivablesPico: bigint
+  payments: bigint
+  settledPayments: bigint
+  calls: bigint
+  completedCalls: bigint
+  failedCalls: bigint
+  cancelledCalls: bigint
+  interruptedCalls: bigint
+  clampedCalls: bigint
+  byokCalls: bigint
+  chargedPico: bigint
+  promptTokens: bigint
+  completionTokens: bigint
+}
+
+export interface LedgerAudit {
+  figures: LedgerFigures
+  checks: CheckResult[]
+}
+
+const SAMPLES = 20
+const AUDIT_TIMEOUT_MS = 3_600_000
+
+/** Sums leave as text: those over all accounts may pass 64 bits. */
+const FIGURES = `
+WITH ledger AS (
+  SELECT ledger_account LIKE 'customer:%' AS customer, ledger_account, amount_pico FROM ledger_entries
+), sums AS (
+  SELECT coalesce(sum(amount_pico), 0)::text AS "ledgerEntriesPico",
+         coalesce(sum(amount_pico) FILTER (WHERE ledger_account = 'revenue'), 0)::text AS "revenuePico",
+         coalesce(sum(amount_pico) FILTER (WHERE ledger_account = 'byok_fees'), 0)::text AS "byokFeesPico",
+         coalesce(sum(amount_pico) FILTER (WHERE ledger_account = 'promotional_credit'), 0)::text AS "promotionalCreditPico",
+         coalesce(sum(amount_pico) FILTER (WHERE ledger_account = 'adjustments'), 0)::text AS "adjustmentsPico",
+         coalesce(sum(amount_pico) FILTER (WHERE ledger_account LIKE 'rail:%'), 0)::text AS "railsPico",
+         coalesce(sum(amount_pico) FILTER (WHERE ledger_account = 'disputes'), 0)::text AS "disputesPico",
+         coalesce(sum(amount_pico) FILTER (WHERE ledger_account LIKE 'receivable:%'), 0)::text AS "receivablesPico"
+  FROM ledger
+), calls AS (
+  SELECT count(*) AS "calls",
+         count(*) FILTER (WHERE status = 'completed') AS "completedCalls",
+         count(*) FILTER (WHERE status = 'failed') AS "failedCalls",
+         count(*) FILTER (WHERE status = 'cancelled') AS "cancelledCalls",
+         count(*) FILTER (WHERE status = 'interrupted') AS "interruptedCalls",
+         count(*) FILTER (WHERE usage_clamped) AS "clampedCalls",
+         count(*) FILTER (WHERE is_byok) AS "byokCalls",
+         coalesce(sum(charge_pico), 0)::text AS "chargedPico",
+         coalesce(sum(prompt_tokens), 0)::text AS "promptTokens",
+         coalesce(sum(completion_tokens), 0)::text AS "completionTokens"
+  FROM call_records
+)
+SELECT (SELECT count(*) FROM accounts) AS "accounts",
+       (SELECT coalesce(sum(balance_pico), 0)::text FROM accounts) AS "balancesPico",
+       (SELECT count(*) FROM ledger_transactions) AS "ledgerTransactions",
+       (SELECT count(*) FROM payments) AS "payments",
+       (SELECT count(*) FROM payments WHERE settled_pico > 0) AS "settledPayments",
+       sums.*, calls.*
+FROM sums, calls`
+
+/**
+ * Sums the books and checks every law over them, in one read-only snapshot: calls that settle meanwhile are
+ * wholly in it or not at all. The pool must have no statement timeout.
+ */
+export async function auditLedger(postgres: Postgres): Promise<LedgerAudit> {
+  return postgres.$transaction(
+    async (transaction) => {
+      await transaction.$executeRawUnsafe('SET TRANSACTION READ ONLY')
+      const [sums] =
+        await transaction.$queryRawUnsafe<Array<Record<keyof LedgerFigures, bigint | string>>>(FIGURES)
+      if (!sums) throw new Error('the books could not be summed')
+      const figures = Object.fromEntries(
+        Object.entries(sums).map(([name, value]) => [name, BigInt(value)]),
+      ) as Record<keyof LedgerFigures, bigint>
+      const checks: CheckResult[] = []
+      for (const { name, sql } of AUDIT_CHECKS) {
+        const rows = await transaction.$queryRawUnsafe<
+          Array<{ subject: string; detail: string; broken: bigint }>
+        >(`SELECT subject, detail, count(*) OVER () AS broken FROM (${sql}) AS found LIMIT ${SAMPLES}`)
+        checks.push({
+          name,
+          broken: Number(rows[0]?.broken ?? 0n),
+          discrepancies: rows.map(({ subject, detail }) => ({ check: name, subject, detail })),
+        })
+      }
+      return { figures, checks }
+    },
+    { isolationLevel: 'RepeatableRead', timeout: AUDIT_TIMEOUT_MS },
+  )
+}

@@ -1,0 +1,58 @@
+import type { InFlightTimeline } from '../../core/api/operator-api.ts'
+import { formatUsd, picoUsd } from '../../core/kernel/money.ts'
+import { readSettlingCalls } from '../../platform/queues/queued-calls.ts'
+import type { DispatchQueue, SettlementQueue } from '../../platform/queues/queues.ts'
+import { type CallEvent, timelineOf } from './operator-call.ts'
+
+/**
+ * A call that is not settled yet, from its job: waiting, running, or about to be settled. Null when neither queue
+ * knows it. The call's text stays sealed in the job.
+ */
+export async function findCallInFlight(
+  callId: string,
+  queues: { dispatchQueue: DispatchQueue; settlementQueue: SettlementQueue },
+): Promise<InFlightTimeline | null> {
+  const { dispatchQueue, settlementQueue } = queues
+  const job = await dispatchQueue.getJob(callId)
+  if (!job) {
+    const unsettled = await readSettlingCalls(settlementQueue)
+    return unsettled === null || unsettled.has(callId) ? settling(callId) : null
+  }
+  const { envelope, claims = 0 } = job.data
+  const held = formatUsd(picoUsd(BigInt(envelope.holdPico)))
+  const events: CallEvent[] = [
+    { at: envelope.admittedAt, kind: 'admitted', event: `admitted, ${held} USD held` },
+    { at: job.processedOn ?? null, kind: 'claimed', event: 'claimed by a worker' },
+  ]
+  return {
+    object: 'call_timeline',
+    id: callId,
+    state: job.processedOn === undefined ? 'queued' : 'running',
+    queue: 'dispatch',
+    account_id: envelope.accountId,
+    key_id: envelope.keyId,
+    request_id: envelope.requestId,
+    requested_model: envelope.requestedModel,
+    stream: envelope.stream,
+    held_usd: held,
+    candidates: envelope.candidates.map(({ offerId, modelId }) => ({ offer: offerId, model: modelId })),
+    claims: job.attemptsStarted + claims,
+    timeline: timelineOf(envelope.admittedAt, events),
+  }
+}
+
+const settling = (callId: string): InFlightTimeline => ({
+  object: 'call_timeline',
+  id: callId,
+  state: 'settling',
+  queue: 'settlement',
+  account_id: null,
+  key_id: null,
+  request_id: null,
+  requested_model: null,
+  stream: null,
+  held_usd: null,
+  candidates: [],
+  claims: 0,
+  timeline: [],
+})

@@ -1,0 +1,132 @@
+import type {
+  AttemptView,
+  OperatorCall,
+  SettledTimeline,
+  TimelineEvent,
+} from '../../core/api/operator-api.ts'
+import { costOf } from '../../core/billing/pricing.ts'
+import { formatRate, formatUsd, picoUsd, picoUsdPerToken } from '../../core/kernel/money.ts'
+import { type CallRecord, costRatesOf, type ListedCall } from './call-record-store.ts'
+
+const usd = (amountPico: bigint): string => formatUsd(picoUsd(amountPico))
+
+/** A settled call as operators see it: with its target, what it cost us, and what is left of the charge. */
+export function operatorCall(call: ListedCall): OperatorCall {
+  const costPico = providerCost(call)
+  return {
+    id: call.id,
+    account_id: call.accountId,
+    key_id: call.keyId,
+    request_id: call.requestId,
+    status: call.status,
+    error_code: call.errorCode,
+    finish_reason: call.finishReason,
+    stream: call.stream,
+    requested_model: call.requestedModel,
+    served_model: call.servedModelId,
+    served_offer: call.servedOfferId,
+    prompt_tokens: call.promptTokens,
+    completion_tokens: call.completionTokens,
+    audio_tokens: call.audioTokens,
+    image_tokens: call.imageTokens,
+    is_byok: call.isByok,
+    duplicate_of: call.duplicateOf,
+    auto_score: call.autoScore,
+    auto_tier: call.autoTier,
+    auto_profile: call.autoProfile,
+    held_usd: usd(call.holdPico),
+    charged_usd: usd(call.chargePico),
+    cost_usd: usd(costPico),
+    margin_usd: usd(call.chargePico - costPico),
+    admitted_at: isoTime(call.admittedAt),
+    queued_ms: call.claimedAt === null ? null : sinceAdmission(call, call.claimedAt),
+    first_token_ms: call.firstTokenAt === null ? null : sinceAdmission(call, call.firstTokenAt),
+    duration_ms: sinceAdmission(call, call.finishedAt),
+    settlement_lag_ms: Math.max(0, call.settledAt - call.finishedAt),
+  }
+}
+
+/** A settled call with everything that happened to it, in order. */
+export function settledTimeline(record: CallRecord): SettledTimeline {
+  return {
+    object: 'call_timeline',
+    state: 'settled',
+    ...operatorCall(record),
+    usage_source: record.usageSource,
+    usage_clamped: record.usageClamped,
+    prompt_rate: rate(record.promptRatePico),
+    completion_rate: rate(record.completionRatePico),
+    prompt_audio_rate: rate(record.promptAudioRatePico),
+    prompt_image_rate: rate(record.promptImageRatePico),
+    prompt_cost_rate: rate(record.promptCostPico),
+    completion_cost_rate: rate(record.completionCostPico),
+    prompt_audio_cost_rate: rate(record.promptAudioCostPico),
+    prompt_image_cost_rate: rate(record.promptImageCostPico),
+    rate_version: record.rateVersion,
+    attempts: record.attempts.map(
+      (attempt): AttemptView => ({
+        offer: attempt.offerId,
+        outcome: attempt.outcome,
+        http_status: attempt.httpStatus,
+        started_at: isoTime(attempt.startedAt),
+        first_token_ms: attempt.firstTokenMs,
+        duration_ms: attempt.durationMs,
+        rescued: attempt.rescued === true,
+        provider_key_id: attempt.providerKeyId ?? null,
+      }),
+    ),
+    timeline: timelineOf(record.admittedAt, settledEvents(record)),
+  }
+}
+
+/** One thing that happened to a call; `at` in unix ms, null where it did not come to it. */
+export interface CallEvent {
+  at: number | null
+  kind: TimelineEvent['kind']
+  event: string
+}
+
+/** Events in order, those that did not happen left out. */
+export function timelineOf(admittedAt: number, events: readonly CallEvent[]): TimelineEvent[] {
+  return events
+    .flatMap(({ at, ...event }) => (at === null ? [] : [{ at, ...event }]))
+    .sort((one, other) => one.at - other.at)
+    .map(({ at, kind, event }) => ({ at: isoTime(at), after_ms: at - admittedAt, kind, event }))
+}
+
+function settledEvents(record: CallRecord): CallEvent[] {
+  return [
+    { at: record.admittedAt, kind: 'admitted', event: `admitted, ${usd(record.holdPico)} USD held` },
+    { at: record.claimedAt, kind: 'claimed', event: 'claimed by a worker' },
+    ...record.attempts.flatMap((attempt): CallEvent[] => {
+      const { offerId, startedAt, durationMs, outcome, httpStatus, providerKeyId, rescued } = attempt
+      const status = httpStatus === null ? '' : ` (HTTP ${httpStatus})`
+      const ownKey = providerKeyId === undefined ? '' : ` on the client's own key ${providerKeyId}`
+      return [
+        { at: startedAt, kind: 'attempt', event: `attempt at ${offerId}${ownKey}` },
+        {
+          at: startedAt + durationMs,
+          kind: 'attempt_ended',
+          event: `attempt at ${offerId}${ownKey}: ${outcome}${status}${rescued ? ', rescued the answer' : ''}`,
+        },
+      ]
+    }),
+    { at: record.firstTokenAt, kind: 'first_token', event: 'first token' },
+    { at: record.finishedAt, kind: 'finished', event: `finished: ${record.status}` },
+    { at: record.settledAt, kind: 'settled', event: `settled, ${usd(record.chargePico)} USD charged` },
+  ]
+}
+
+/** Tokens at the cost rates of that time, pico-USD. On a client's own key those are zero. */
+function providerCost(call: ListedCall): bigint {
+  const rates = costRatesOf(call)
+  return rates === null ? 0n : costOf(call, rates)
+}
+
+const rate = (picoPerToken: bigint | null): string | null =>
+  picoPerToken === null ? null : formatRate(picoUsdPerToken(picoPerToken))
+
+const isoTime = (unixMs: number): string => new Date(unixMs).toISOString()
+
+/** Two machines' clocks may differ; no duration is shown below zero for that. */
+const sinceAdmission = (call: ListedCall, unixMs: number): number => Math.max(0, unixMs - call.admittedAt)

@@ -1,0 +1,162 @@
+import { readFileSync } from 'node:fs'
+import type { CallId } from '../../core/kernel/ids.ts'
+import { defineScript, type Redis } from '../../platform/redis/redis.ts'
+import { accountKeys, apiKeyKeys } from '../../platform/redis/redis-keys.ts'
+
+/** What one call asks of the gate. */
+export interface AdmissionRequest {
+  callId: CallId
+  accountId: string
+  keyId: string
+  /** How long the hold may stay open before a sweep looks after it. */
+  holdLifetimeMs: number
+  /** The hold at the full completion limit. */
+  amountPico: bigint
+  /** The client set no limit, so it may shrink to what the balance affords. */
+  flexible: boolean
+  promptPico: bigint
+  completionRate: bigint
+  completionLimit: number
+  requestsPerMinute: number
+  tokensPerMinute: number
+  tokens: number
+  concurrentCalls: number
+  /** Over all keys of the account. */
+  accountRequestsPerMinute: number
+  accountConcurrentCalls: number
+  /** Null: the key has no spending limit. */
+  allowancePeriod: string | null
+  /** Redis admits it no later than this, unix ms by Redis's clock. Absent: whenever it is asked. */
+  admitBy?: number
+  /** A heavy body, and what the bodies of the open calls of its key and account may weigh. Absent: a light one. */
+  body?: { bytes: number; keyMax: number; accountMax: number }
+  /** A repeat of a call: it counts as one request, and holds nothing. */
+  isRepeat?: boolean
+}
+
+/** What is left of the rate limits of a key and its account, for the response headers. */
+export interface RateFigures {
+  /** The limit of requests that leaves fewer, the key's or its account's. */
+  limitRequests: number
+  remainingRequests: number
+  remainingTokens: number
+  /** When both windows are whole again. */
+  resetMs: number
+}
+
+/** Whose limit was hit. */
+export type LimitScope = 'key' | 'account'
+
+export type AdmissionOutcome =
+  | {
+      kind: 'admitted'
+      holdPico: bigint
+      completionLimit: number
+      /** With this one. */
+      accountOpenCalls: number
+    }
+  | { kind: 'rate-limited' | 'too-many-open' | 'too-heavy'; retryAfterMs: number; scope: LimitScope }
+  | { kind: 'insufficient-balance' | 'allowance-spent'; availablePico: bigint; affordableTokens: number }
+  | { kind: 'balance-unknown' | 'allowance-unknown' | 'too-late' }
+
+export type AdmissionAnswer = AdmissionOutcome & { rate: RateFigures }
+
+const ADMIT = readFileSync(new URL('./admit.lua', import.meta.url), 'utf8')
+
+export type AdmissionGate = (request: AdmissionRequest) => Promise<AdmissionAnswer>
+
+/** The one Redis script that admits a call, as a function. Rejects when Redis is away. */
+export function createAdmissionGate(redis: Redis): AdmissionGate {
+  const admit = defineScript(redis, 'syAdmit', ADMIT)
+  return async (request) => {
+    const account = accountKeys(request.accountId)
+    const period = request.allowancePeriod ?? ''
+    const key = apiKeyKeys(request.accountId, request.keyId, period)
+    const reply = await admit(
+      [
+        account.avail,
+        account.held,
+        account.holds,
+        account.expiry,
+        key.rate,
+        key.open,
+        key.left,
+        account.rate,
+        account.open,
+        key.bodies,
+        account.bodies,
+      ],
+      [
+        request.callId,
+        request.holdLifetimeMs,
+        String(request.amountPico),
+        request.flexible ? '1' : '0',
+        String(request.promptPico),
+        String(request.completionRate),
+        request.completionLimit,
+        request.requestsPerMinute,
+        request.tokensPerMinute,
+        request.tokens,
+        request.concurrentCalls,
+        period === '' ? '0' : '1',
+        request.keyId,
+        period,
+        request.accountRequestsPerMinute,
+        request.accountConcurrentCalls,
+        request.isRepeat ? '1' : '0',
+        request.admitBy ?? '',
+        request.body?.bytes ?? 0,
+        request.body?.keyMax ?? 0,
+        request.body?.accountMax ?? 0,
+      ],
+    )
+    return readAnswer(reply as unknown[])
+  }
+}
+
+function readAnswer([
+  outcome,
+  limit,
+  requests,
+  tokens,
+  reset,
+  first,
+  second,
+  third,
+]: unknown[]): AdmissionAnswer {
+  const rate = {
+    limitRequests: Number(limit),
+    remainingRequests: Number(requests),
+    remainingTokens: Number(tokens),
+    resetMs: Number(reset),
+  }
+  switch (outcome) {
+    case 'ok':
+      return {
+        kind: 'admitted',
+        holdPico: BigInt(first as string),
+        completionLimit: Number(second),
+        accountOpenCalls: Number(third),
+        rate,
+      }
+    case 'rate':
+      return { kind: 'rate-limited', retryAfterMs: Number(first), scope: second as LimitScope, rate }
+    case 'concurrency':
+      return { kind: 'too-many-open', retryAfterMs: Number(first), scope: second as LimitScope, rate }
+    case 'bytes':
+      return { kind: 'too-heavy', retryAfterMs: Number(first), scope: second as LimitScope, rate }
+    case 'balance':
+    case 'allowance': {
+      const kind = outcome === 'balance' ? 'insufficient-balance' : 'allowance-spent'
+      return { kind, availablePico: BigInt(first as string), affordableTokens: Number(second), rate }
+    }
+    case 'load-balance':
+      return { kind: 'balance-unknown', rate }
+    case 'load-allowance':
+      return { kind: 'allowance-unknown', rate }
+    case 'late':
+      return { kind: 'too-late', rate }
+    default:
+      throw new Error(`admit.lua answered ${String(outcome)}`)
+  }
+}

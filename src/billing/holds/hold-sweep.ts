@@ -1,0 +1,156 @@
+import type { Logger } from 'pino'
+import { callCreatedAt } from '../../core/calls/call-created-at.ts'
+import type { SettlementRecord } from '../../core/calls/call-job.ts'
+import type { CallId } from '../../core/kernel/ids.ts'
+import type { Postgres } from '../../platform/postgres/postgres.ts'
+import type { FindQueuedCalls } from '../../platform/queues/queued-calls.ts'
+import type { BalanceStore } from '../ledger/balance-store.ts'
+import { findCharges, findKnownCalls } from '../settlement/known-calls.ts'
+import type { SettlementStore } from '../settlement/settlement-store.ts'
+import type { HoldGate, OpenHold } from './hold-gate.ts'
+import { isTakebackHold, releaseTakebacks } from './takeback-hold.ts'
+
+export interface HoldSweepDependencies {
+  gate: HoldGate
+  settlements: SettlementStore
+  postgres: Postgres
+  balances: BalanceStore
+  /** Which calls have a dispatch or settlement job. Looks at dispatch first: see sweepHolds. */
+  findQueued: FindQueuedCalls
+  logger: Logger
+}
+
+/** From hold to dispatch job is one step of one process; a hold this old without a job lost its process. */
+const LOST_AFTER_MS = 60_000
+const ACCOUNTS_AT_ONCE = 100
+
+/**
+ * Closes the holds of accounts whose calls are gone. A call passes from dispatch job to settlement job to
+ * call record, each made before the one before it goes, so looking in that order cannot miss a living call.
+ * What is in none of the three was lost: it is settled as failed, at no charge. A call that was settled
+ * keeps its charge, and only its hold is closed. Quarantined calls keep their hold. Looks at holds past
+ * their deadline, and at all that are older than a minute: a crash should not lock up money for long.
+ * The queues are looked through once for all accounts. Returns how many calls had been lost.
+ */
+export async function sweepHolds(
+  accountIds: readonly string[],
+  nowMs: number,
+  deps: HoldSweepDependencies,
+): Promise<number> {
+  const suspects: Suspects[] = []
+  for (const some of portions(accountIds)) {
+    const found = await Promise.all(some.map((accountId) => findSuspects(accountId, nowMs, deps)))
+    suspects.push(...found.filter(({ holds }) => holds.length > 0))
+  }
+  if (suspects.length === 0) return 0
+  const queued = await deps.findQueued(suspects.flatMap(({ holds }) => holds.map(({ callId }) => callId)))
+  let lost = 0
+  for (const some of portions(suspects)) {
+    const counts = await Promise.all(
+      some.map(({ accountId, holds }) => {
+        const gone = holds.filter(({ callId }) => !queued.has(callId))
+        return gone.length === 0 ? 0 : closeGone(accountId, gone, nowMs, deps)
+      }),
+    )
+    lost += counts.reduce((sum, count) => sum + count, 0)
+  }
+  return lost
+}
+
+/** Holds of an account whose calls may be gone. */
+interface Suspects {
+  accountId: string
+  holds: OpenHold[]
+}
+
+function* portions<T>(all: readonly T[]): Iterable<T[]> {
+  for (let start = 0; start < all.length; start += ACCOUNTS_AT_ONCE)
+    yield all.slice(start, start + ACCOUNTS_AT_ONCE)
+}
+
+async function findSuspects(
+  accountId: string,
+  nowMs: number,
+  deps: HoldSweepDependencies,
+): Promise<Suspects> {
+  const holds = await deps.gate.openHolds(accountId)
+  const expired = new Set(await deps.gate.expiredHolds(accountId, nowMs))
+  const isOld = (callId: string) => (callCreatedAt(callId) ?? nowMs) + LOST_AFTER_MS <= nowMs
+  const takebacks = [...expired].filter(isTakebackHold)
+  await releaseTakebacks(accountId, takebacks, deps)
+  const suspects = holds.filter(
+    ({ callId }) => !isTakebackHold(callId) && (expired.has(callId) || isOld(callId)),
+  )
+  return { accountId, holds: suspects }
+}
+
+/** Closes the holds of calls that have no job. Returns how many of them had been lost. */
+async function closeGone(
+  accountId: string,
+  gone: OpenHold[],
+  nowMs: number,
+  deps: HoldSweepDependencies,
+): Promise<number> {
+  const { settled, quarantined } = await findKnownCalls(
+    deps.postgres,
+    gone.map((hold) => hold.callId),
+  )
+  const isLost = (hold: OpenHold) => !settled.has(hold.callId) && !quarantined.has(hold.callId)
+  const records = gone.filter(isLost).map((hold) => lostCall(accountId, hold, nowMs))
+  const { accounts } = await deps.settlements.settle(records)
+  for (const { released, ...ledger } of accounts) await deps.gate.apply(accountId, ledger, released)
+  await closeSettled(
+    accountId,
+    gone.flatMap(({ callId }) => (settled.has(callId) ? [callId] : [])),
+    deps,
+  )
+  const lost = records.map((record) => record.id)
+  if (lost.length > 0) {
+    deps.logger.warn(
+      { alarm: 'calls-lost', accountId, calls: lost.length, callIds: lost },
+      'holds of lost calls were released',
+    )
+  }
+  return lost.length
+}
+
+/** Closes the holds of calls that were charged as they should be, and whose hold stayed. */
+async function closeSettled(
+  accountId: string,
+  callIds: string[],
+  { postgres, balances, gate }: HoldSweepDependencies,
+): Promise<void> {
+  if (callIds.length === 0) return
+  // The charges first: the balance then contains them.
+  const charges = await findCharges(postgres, callIds)
+  const ledger = (await balances.balances([accountId])).get(accountId)
+  if (!ledger) return
+  const released = [...charges].map(([callId, chargePico]) => ({ callId, chargePico }))
+  await gate.apply(accountId, ledger, released)
+}
+
+/** What can still be said of a call of which only the hold is left. */
+function lostCall(accountId: string, hold: OpenHold, nowMs: number): SettlementRecord {
+  return {
+    id: hold.callId as CallId,
+    accountId,
+    keyId: hold.keyId,
+    requestId: hold.callId,
+    status: 'failed',
+    errorCode: 'internal_error',
+    finishReason: null,
+    requestedModel: 'unknown',
+    stream: false,
+    served: null,
+    usage: { promptTokens: 0, completionTokens: 0 },
+    usageSource: 'none',
+    usageClamped: false,
+    chargePico: '0',
+    holdPico: String(hold.amountPico),
+    attempts: [],
+    admittedAt: callCreatedAt(hold.callId) ?? nowMs,
+    claimedAt: null,
+    firstTokenAt: null,
+    finishedAt: nowMs,
+  }
+}

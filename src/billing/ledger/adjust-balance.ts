@@ -1,0 +1,94 @@
+import { adjustmentPosting, customerAccount } from '../../core/billing/postings.ts'
+import { RefusedPosting } from '../../core/billing/refused-posting.ts'
+import { formatUsd, type PicoUsd, picoUsd } from '../../core/kernel/money.ts'
+import type { Postgres, PostgresTransaction } from '../../platform/postgres/postgres.ts'
+import type { HoldGate, LedgerBalance } from '../holds/hold-gate.ts'
+import type { ReserveTakeback } from '../holds/takeback-hold.ts'
+import { postLedger } from './ledger-store.ts'
+import { lockAccount } from './locked-account.ts'
+
+export interface Adjustment {
+  accountId: string
+  /** The event that it is for; the same one adjusts once. */
+  eventId: string
+  /** Signed, as the customer sees it; not 0. */
+  amountPico: PicoUsd
+  reason: string
+}
+
+export interface AdjustmentDependencies {
+  postgres: Postgres
+  gate: HoldGate
+  reserveTakeback: ReserveTakeback
+}
+
+export interface AdjustedBalance extends LedgerBalance {
+  /** False when the ledger had it before, and nothing changed. */
+  posted: boolean
+  /** False when Redis has yet to hear of it; maintenance brings it there. */
+  isSpendable: boolean
+}
+
+const NOTE = 'INSERT INTO ledger_notes (id, kind, reason) VALUES ($1, $2::ledger_kind, $3)'
+
+/**
+ * Corrects a balance by a new ledger transaction, with the reason beside it. What is taken is held in Redis
+ * first, so that it cannot be what a running call holds. Throws when the account is unknown, when less is free
+ * than is to be taken, when the event stands for another adjustment, and when a service is away; nothing is
+ * posted then.
+ */
+export async function adjustBalance(
+  { accountId, eventId, amountPico, reason }: Adjustment,
+  { postgres, gate, reserveTakeback }: AdjustmentDependencies,
+): Promise<AdjustedBalance> {
+  const posting = adjustmentPosting(eventId, accountId, amountPico)
+  let holdId: string | null = null
+  const closeHold = async (ledger: LedgerBalance) => {
+    const released = holdId === null ? [] : [{ callId: holdId, chargePico: 0n }]
+    await gate.apply(accountId, ledger, released)
+  }
+  let result: LedgerBalance & { posted: boolean }
+  try {
+    result = await postgres.$transaction(async (transaction) => {
+      const ledger = await lockAccount(transaction, accountId)
+      if (await isPosted(transaction, eventId, accountId, amountPico)) return { ...ledger, posted: false }
+      if (amountPico < 0n) {
+        const hold = await reserveTakeback(accountId, -amountPico, ledger)
+        holdId = hold.holdId
+        if (hold.amountPico < -amountPico)
+          throw new RefusedPosting('too-little-free', tooLittle(hold.amountPico))
+      }
+      const posted = await postLedger(transaction, posting)
+      await transaction.$executeRawUnsafe(NOTE, eventId, posting.kind, reason)
+      return posted
+    })
+  } catch (error) {
+    // An older version changes no balance: it only gives back what was held.
+    if (holdId !== null) await closeHold({ balancePico: 0n, version: 0n }).catch(() => undefined)
+    throw error
+  }
+  const isSpendable = await closeHold(result).then(
+    () => true,
+    () => false,
+  )
+  return { balancePico: result.balancePico, version: result.version, posted: result.posted, isSpendable }
+}
+
+async function isPosted(
+  transaction: PostgresTransaction,
+  eventId: string,
+  accountId: string,
+  amountPico: PicoUsd,
+): Promise<boolean> {
+  const known = await transaction.ledgerEntry.findMany({
+    where: { transactionId: eventId, kind: 'adjustment' },
+  })
+  if (known.length === 0) return false
+  const own = known.find((entry) => entry.ledgerAccount === customerAccount(accountId))
+  if (own?.amountPico !== amountPico)
+    throw new RefusedPosting('reference-taken', `${eventId} is the reference of another adjustment`)
+  return true
+}
+
+const tooLittle = (freePico: bigint): string =>
+  `only ${formatUsd(picoUsd(freePico))} USD is free: the rest is not there, or held by calls that run`

@@ -1,0 +1,20 @@
+import type { Postgres } from '../../platform/postgres/postgres.ts'
+import type { LedgerBalance } from '../holds/hold-gate.ts'
+
+export interface BalanceStore {
+  /** The ledger's balances of accounts; unknown ids are left out. */
+  balances(accountIds: readonly string[]): Promise<Map<string, LedgerBalance>>
+}
+
+/** Reads balances from PostgreSQL, to compare the gate in Redis with. */
+export function createBalanceStore(postgres: Postgres): BalanceStore {
+  return {
+    async balances(accountIds) {
+      const rows = await postgres.account.findMany({
+        where: { id: { in: [...accountIds] } },
+        select: { id: true, balancePico: true, version: true },
+      })
+      return new Map(rows.map(({ id, balancePico, version }) => [id, { balancePico, version }]))
+    },
+  }
+}

@@ -1,0 +1,122 @@
+import type { LedgerPosition } from '../../core/billing/ledger-cursor.ts'
+import type { LedgerKind } from '../../core/billing/postings.ts'
+import type { Postgres } from '../../platform/postgres/postgres.ts'
+
+/** A movement of an account's balance that was no call. */
+export interface ListedMovement {
+  type: 'movement'
+  id: string
+  kind: Exclude<LedgerKind, 'capture'>
+  amountPico: bigint
+  /** Unix ms. */
+  at: number
+  /** What the operator wrote to it. */
+  note: string | null
+}
+
+/** What an account's calls of one day (UTC, by admission) were charged. */
+export interface DayOfCharges {
+  type: 'charges'
+  /** Days since 1970. */
+  day: number
+  /** Negative. */
+  amountPico: bigint
+  calls: number
+  /** When the latest of them was admitted, unix ms. */
+  at: number
+}
+
+export type LedgerLine = ListedMovement | DayOfCharges
+
+export interface LedgerListStore {
+  /** The lines after a place, newest first, at most `limit`; their sum over all pages is the balance. */
+  page(accountId: string, after: LedgerPosition, limit: number): Promise<LedgerLine[]>
+  /** What the account started with, as a gift; null for nothing. */
+  freeCredit(accountId: string): Promise<bigint | null>
+}
+
+const MOVEMENTS = `
+SELECT transaction.id AS "id", transaction.kind::text AS "kind", entry.amount_pico::text AS "amount",
+  (extract(epoch FROM transaction.created_at) * 1000)::bigint::text AS "at", note.reason AS "note"
+FROM ledger_transactions AS transaction
+JOIN ledger_entries AS entry ON entry.transaction_id = transaction.id AND entry.kind = transaction.kind
+  AND entry.ledger_account = 'customer:' || $1
+LEFT JOIN ledger_notes AS note ON note.id = transaction.id AND note.kind = transaction.kind
+WHERE transaction.account_id = $1 AND transaction.kind <> 'capture'
+  AND ($2::bigint IS NULL
+    OR (transaction.created_at, transaction.id || '/' || transaction.kind) < (to_timestamp($2::bigint / 1000.0), $3))
+ORDER BY transaction.created_at DESC, transaction.id || '/' || transaction.kind DESC LIMIT $4`
+
+/** Goes from day to day through the index, so that a page costs the calls of its own days, not of all. */
+const CHARGES = `
+WITH RECURSIVE charged AS (
+  SELECT (
+    SELECT admitted_at_ms / 86400000 FROM call_records
+    WHERE account_id = $1 AND charge_pico > 0 AND admitted_at_ms < coalesce($2::bigint * 86400000, 9223372036854775807)
+    ORDER BY admitted_at_ms DESC LIMIT 1
+  ) AS day
+  UNION ALL
+  SELECT (
+    SELECT admitted_at_ms / 86400000 FROM call_records
+    WHERE account_id = $1 AND charge_pico > 0 AND admitted_at_ms < charged.day * 86400000
+    ORDER BY admitted_at_ms DESC LIMIT 1
+  ) FROM charged WHERE charged.day IS NOT NULL
+)
+SELECT listed.day::text AS "day", sums.amount::text AS "amount", sums.calls::text AS "calls", sums.at::text AS "at"
+FROM (SELECT day FROM charged WHERE day IS NOT NULL LIMIT $3) AS listed
+CROSS JOIN LATERAL (
+  SELECT -sum(charge_pico) AS amount, count(*) AS calls, max(admitted_at_ms) AS at FROM call_records
+  WHERE account_id = $1 AND charge_pico > 0
+    AND admitted_at_ms >= listed.day * 86400000 AND admitted_at_ms < (listed.day + 1) * 86400000
+) AS sums`
+
+const FREE_CREDIT = `
+SELECT amount_pico::text AS "amount" FROM ledger_entries
+WHERE transaction_id = $1 AND kind = 'free_credit' AND ledger_account = 'customer:' || $1`
+
+export function createLedgerListStore(postgres: Postgres): LedgerListStore {
+  const movements = async (accountId: string, { movement }: LedgerPosition, limit: number) => {
+    const rows = await postgres.$queryRawUnsafe<
+      Array<{ id: string; kind: ListedMovement['kind']; amount: string; at: string; note: string | null }>
+    >(MOVEMENTS, accountId, movement && BigInt(movement.at), movement?.id ?? '', limit)
+    return rows.map(({ id, kind, amount, at, note }): ListedMovement => {
+      return { type: 'movement', id, kind, amountPico: BigInt(amount), at: Number(at), note }
+    })
+  }
+  const charges = async (accountId: string, { day }: LedgerPosition, limit: number) => {
+    const rows = await postgres.$queryRawUnsafe<Array<Record<'day' | 'amount' | 'calls' | 'at', string>>>(
+      CHARGES,
+      accountId,
+      day === null ? null : BigInt(day),
+      limit,
+    )
+    return rows.map((row): DayOfCharges => {
+      const [day, calls, at] = [Number(row.day), Number(row.calls), Number(row.at)]
+      return { type: 'charges', day, amountPico: BigInt(row.amount), calls, at }
+    })
+  }
+  return {
+    async page(accountId, after, limit) {
+      const [moved, charged] = await Promise.all([
+        movements(accountId, after, limit),
+        charges(accountId, after, limit),
+      ])
+      return [...moved, ...charged].sort((a, b) => b.at - a.at).slice(0, limit)
+    },
+
+    async freeCredit(accountId) {
+      const [row] = await postgres.$queryRawUnsafe<Array<{ amount: string }>>(FREE_CREDIT, accountId)
+      return row ? BigInt(row.amount) : null
+    },
+  }
+}
+
+/** Where the list goes on after these lines. */
+export function positionAfter(lines: readonly LedgerLine[], before: LedgerPosition): LedgerPosition {
+  const movement = lines.findLast((line) => line.type === 'movement')
+  const day = lines.findLast((line) => line.type === 'charges')
+  return {
+    movement: movement ? { at: movement.at, id: `${movement.id}/${movement.kind}` } : before.movement,
+    day: day?.day ?? before.day,
+  }
+}

@@ -1,0 +1,67 @@
+import { assertBalanced, balanceChange, type Posting } from '../../core/billing/postings.ts'
+import type { PostgresTransaction } from '../../platform/postgres/postgres.ts'
+import type { LedgerBalance } from '../holds/hold-gate.ts'
+
+export interface PostedBalance extends LedgerBalance {
+  /** False when this (id, kind) was in the ledger before, and nothing changed. */
+  posted: boolean
+}
+
+/**
+ * One statement, so that the database's checks see a transaction together with its entries. Locks the
+ * account's row first: postings of one account happen one after another, each with the next version. The
+ * account's state follows: money makes it active, nothing left makes it exhausted, a suspension stays.
+ */
+const POST = `
+WITH account AS MATERIALIZED (
+  SELECT id, balance_pico, version FROM accounts WHERE id = $3 FOR UPDATE
+), posted AS (
+  INSERT INTO ledger_transactions (id, kind, account_id)
+  SELECT $1, $2::ledger_kind, account.id FROM account
+  ON CONFLICT (id, kind) DO NOTHING
+  RETURNING id, kind
+), entries AS (
+  INSERT INTO ledger_entries (transaction_id, kind, ledger_account, amount_pico)
+  SELECT posted.id, posted.kind, entry.ledger_account, entry.amount_pico
+  FROM posted, json_to_recordset($4::json) AS entry (ledger_account text, amount_pico bigint)
+), changed AS (
+  UPDATE accounts SET
+    balance_pico = accounts.balance_pico + $5::bigint,
+    version = accounts.version + 1,
+    state = CASE
+      WHEN accounts.state = 'suspended' THEN accounts.state
+      WHEN accounts.balance_pico + $5::bigint = 0 THEN 'exhausted'
+      WHEN $5::bigint > 0 THEN (CASE WHEN $2 <> 'free_credit' THEN 'active'
+                                     WHEN accounts.state = 'exhausted' THEN 'free_credit'
+                                     ELSE accounts.state::text END)::account_state
+      ELSE accounts.state END
+  FROM account, posted WHERE accounts.id = account.id
+  RETURNING accounts.balance_pico, accounts.version
+)
+SELECT coalesce(changed.balance_pico, account.balance_pico) AS "balancePico",
+       coalesce(changed.version, account.version) AS "version",
+       changed.version IS NOT NULL AS "posted"
+FROM account LEFT JOIN changed ON true`
+
+/**
+ * Writes one posting and moves its account's balance and version with it. A posting whose (id, kind) is in
+ * the ledger already changes nothing and returns the current balance. Throws when the account is unknown,
+ * or when the database refuses it (a balance below zero).
+ */
+export async function postLedger(postgres: PostgresTransaction, posting: Posting): Promise<PostedBalance> {
+  assertBalanced(posting)
+  const entries = posting.entries.map((entry) => ({
+    ledger_account: entry.ledgerAccount,
+    amount_pico: String(entry.amountPico),
+  }))
+  const [row] = await postgres.$queryRawUnsafe<PostedBalance[]>(
+    POST,
+    posting.id,
+    posting.kind,
+    posting.accountId,
+    JSON.stringify(entries),
+    balanceChange(posting),
+  )
+  if (!row) throw new Error(`account ${posting.accountId} does not exist`)
+  return row
+}

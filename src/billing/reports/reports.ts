@@ -1,0 +1,41 @@
+import type { Postgres } from '../../platform/postgres/postgres.ts'
+import type { Redis } from '../../platform/redis/redis.ts'
+import { accountKeys } from '../../platform/redis/redis-keys.ts'
+import { type CallListStore, createCallListStore } from '../call-records/call-list-store.ts'
+import { type CallLookup, createCallLookup } from '../call-records/call-lookup.ts'
+import { createCallRecordStore } from '../call-records/call-record-store.ts'
+import { type AllowanceStore, createAllowanceStore } from '../holds/allowance-store.ts'
+import { createHoldGate } from '../holds/hold-gate.ts'
+import { type CreditStore, createCreditStore } from '../ledger/credit-store.ts'
+import { createSpendStore, type SpendStore } from './spend-store.ts'
+import { createUsageStore, type UsageStore } from './usage-store.ts'
+
+/** What customers may read of their calls and charges. */
+export interface Reports {
+  findCall: CallLookup
+  calls: CallListStore
+  usage: UsageStore
+  spend: SpendStore
+  credits: CreditStore
+  allowances: Pick<AllowanceStore, 'left'>
+}
+
+/**
+ * Reports over the books. Give them a pool of their own: whoever reads a year of usage must not keep a key or a
+ * balance from being looked up.
+ */
+export function createReports(postgres: Postgres, redis: Redis, clock: () => number): Reports {
+  const spend = createSpendStore(postgres)
+  return {
+    findCall: createCallLookup({
+      calls: createCallRecordStore(postgres),
+      isHeld: async (accountId, callId) => (await redis.hexists(accountKeys(accountId).holds, callId)) === 1,
+      clock,
+    }),
+    calls: createCallListStore(postgres),
+    usage: createUsageStore(postgres),
+    spend,
+    credits: createCreditStore(postgres, createHoldGate(redis)),
+    allowances: createAllowanceStore(redis, spend),
+  }
+}

@@ -1,0 +1,92 @@
+import type { TimeRange, UsageGroup } from '../../core/billing/usage-query.ts'
+import type { Postgres } from '../../platform/postgres/postgres.ts'
+
+/** Sums over some calls. */
+export interface UsageSums {
+  calls: bigint
+  promptTokens: bigint
+  completionTokens: bigint
+  chargePico: bigint
+}
+
+export interface UsageRow extends UsageSums {
+  /** The day (`2027-01-31`, UTC), the model as the answers named it, or the key's id. */
+  group: string
+  /** The key's name; null for other groups. */
+  keyName: string | null
+}
+
+/** What an account's calls in a span of time used and cost, summed by group and in all, from one snapshot. */
+export interface Usage {
+  rows: UsageRow[]
+  total: UsageSums
+}
+
+export interface UsageStore {
+  /**
+   * Sums the settled calls of an account that were admitted in a span of time. Null when there are more groups
+   * than `rowsMax`.
+   */
+  usage(accountId: string, range: TimeRange, group: UsageGroup, rowsMax: number): Promise<Usage | null>
+}
+
+const GROUPS: Record<UsageGroup, string> = {
+  day: 'c.admitted_at_ms / 86400000',
+  model: 'c.requested_model',
+  key: 'c.key_id',
+}
+
+/** Sums leave as text, which no driver rounds. The row of all comes first, also when there are no calls. */
+const usageSql = (group: string) => `
+WITH summed AS (
+  SELECT ${group} AS "group", grouping(${group}) = 1 AS "isTotal", count(*) AS "calls",
+         coalesce(sum(c.prompt_tokens), 0) AS "promptTokens",
+         coalesce(sum(c.completion_tokens), 0) AS "completionTokens",
+         coalesce(sum(c.charge_pico), 0) AS "chargePico"
+  FROM call_records AS c
+  WHERE c.account_id = $1 AND c.admitted_at_ms >= $2::bigint AND c.admitted_at_ms < $3::bigint
+  GROUP BY GROUPING SETS ((${group}), ())
+)
+SELECT summed."group"::text AS "group", "isTotal", k.name AS "keyName", "calls"::text AS "calls",
+       "promptTokens"::text AS "promptTokens", "completionTokens"::text AS "completionTokens",
+       "chargePico"::text AS "chargePico"
+FROM summed LEFT JOIN api_keys AS k ON k.id = summed."group"::text
+ORDER BY "isTotal" DESC, summed."group" LIMIT $4::integer`
+
+type Row = Record<keyof UsageSums, string> & { group: string | null; keyName: string | null }
+
+const DAY_MS = 86_400_000
+
+export function createUsageStore(postgres: Postgres): UsageStore {
+  return {
+    async usage(accountId, { fromMs, toMs }, group, rowsMax) {
+      const [total, ...rows] = await postgres.$queryRawUnsafe<Row[]>(
+        usageSql(GROUPS[group]),
+        accountId,
+        BigInt(fromMs),
+        BigInt(toMs),
+        rowsMax + 2,
+      )
+      if (!total) throw new Error('usage could not be summed')
+      if (rows.length > rowsMax) return null
+      return {
+        total: toSums(total),
+        rows: rows.map((row) => ({
+          group: group === 'day' ? dayText(row.group) : (row.group ?? ''),
+          keyName: row.keyName,
+          ...toSums(row),
+        })),
+      }
+    },
+  }
+}
+
+const dayText = (day: string | null): string =>
+  new Date(Number(day) * DAY_MS).toISOString().slice(0, '2027-01-31'.length)
+
+const toSums = (row: Row): UsageSums => ({
+  calls: BigInt(row.calls),
+  promptTokens: BigInt(row.promptTokens),
+  completionTokens: BigInt(row.completionTokens),
+  chargePico: BigInt(row.chargePico),
+})

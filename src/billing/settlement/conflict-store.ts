@@ -1,0 +1,47 @@
+import type { Postgres } from '../../platform/postgres/postgres.ts'
+import type { SettlementConflict } from '../../platform/prisma-client/client.ts'
+
+/** A call of which settlement set records aside, with the one that counts. */
+export interface ConflictingCall {
+  callId: string
+  accountId: string
+  status: string
+  chargePico: bigint
+  aside: SettlementConflict[]
+}
+
+export interface ConflictStore {
+  /** Calls that nobody has decided about, by id; the first thousand. */
+  open(): Promise<ConflictingCall[]>
+  /** Notes what was decided about a call; false when it was noted before. Throws for a call that is not known. */
+  review(callId: string, note: string): Promise<boolean>
+}
+
+const OPEN = `
+SELECT id AS "callId", account_id AS "accountId", status::text, charge_pico AS "chargePico" FROM call_records
+WHERE id IN (SELECT call_id FROM settlement_conflicts EXCEPT SELECT call_id FROM call_reviews)
+ORDER BY id LIMIT 1000`
+
+/** Records that contradict the ones that count, for a person to decide about. */
+export function createConflictStore(postgres: Postgres): ConflictStore {
+  return {
+    async open() {
+      const calls = await postgres.$queryRawUnsafe<Array<Omit<ConflictingCall, 'aside'>>>(OPEN)
+      const conflicts = await postgres.settlementConflict.findMany({
+        where: { callId: { in: calls.map(({ callId }) => callId) } },
+        orderBy: { id: 'asc' },
+      })
+      const aside = Map.groupBy(conflicts, ({ callId }) => callId)
+      return calls.map((call) => ({ ...call, aside: aside.get(call.callId) ?? [] }))
+    },
+
+    async review(callId, note) {
+      await postgres.callRecord.findUniqueOrThrow({ where: { id: callId }, select: { id: true } })
+      const { count } = await postgres.callReview.createMany({
+        data: [{ callId, note }],
+        skipDuplicates: true,
+      })
+      return count === 1
+    },
+  }
+}

@@ -1,0 +1,192 @@
+import { isUnserved, type SettlementRecord } from '../../core/calls/call-job.ts'
+import { shortHash } from '../../core/kernel/short-hash.ts'
+import { databaseMessage, isRefusedData, type Postgres } from '../../platform/postgres/postgres.ts'
+import type { LedgerBalance, ReleasedHold } from '../holds/hold-gate.ts'
+import { UNNAMED } from './quarantine-store.ts'
+import { isCallName, type SettlementRows, settlementRows } from './settlement-row.ts'
+import { KEEP_CONFLICTS, SAID, SETTLE } from './settlement-statements.ts'
+
+/** One account after a batch, and the holds of its calls, ready for the gate. */
+export interface AccountSettlement extends LedgerBalance {
+  accountId: string
+  released: ReleasedHold[]
+}
+
+/** A settlement the database refused: a broken invariant, set aside with its hold still open. */
+export interface QuarantinedCall {
+  callId: string
+  accountId: string
+  reason: string
+}
+
+/** A call whose hold had been released at no charge before the record came that charges it. */
+export interface SupersededCall {
+  callId: string
+  accountId: string
+  keyId: string
+  /** Unix milliseconds. */
+  admittedAt: number
+}
+
+export interface SettlementOutcome {
+  accounts: AccountSettlement[]
+  quarantined: QuarantinedCall[]
+  superseded: SupersededCall[]
+}
+
+export interface SettlementStore {
+  /**
+   * Settles a batch in one transaction: call records, ledger and balances together, or nothing. Of several records
+   * of one call the first counts, but one that names who served outranks one that does not (see isUnserved),
+   * whichever comes first. What does not count and says something else is kept in `settlement_conflicts`.
+   * A record that breaks an invariant (charge above hold, balance below zero, unknown account, malformed)
+   * is set aside in `quarantined_settlements` and never fails its neighbours.
+   * A call whose Idempotency-Key stands for another call that was settled before is recorded as its duplicate and
+   * charged nothing.
+   * Throws when PostgreSQL is away; the batch may then be settled or not, and running it again is safe.
+   */
+  settle(records: readonly SettlementRecord[]): Promise<SettlementOutcome>
+}
+
+const STORED_CHARGES = 'SELECT id, charge_pico AS "chargePico" FROM call_records WHERE id = ANY ($1::text[])'
+
+const QUARANTINE = `
+INSERT INTO quarantined_settlements (id, reason, record) VALUES ($1, $2, $3) ON CONFLICT (id) DO NOTHING`
+
+type SettledRow = LedgerBalance & {
+  accountId: string
+  /** Calls that were recorded as their records say. */
+  recordedCalls: number
+  supersededCalls: string[] | null
+}
+
+/** The settlement store over PostgreSQL. */
+export function createSettlementStore(postgres: Postgres): SettlementStore {
+  return {
+    async settle(records) {
+      const accounts = new Map<string, AccountSettlement>()
+      const quarantined: QuarantinedCall[] = []
+      const superseded: SupersededCall[] = []
+      const quarantine = async (record: SettlementRecord, reason: string) => {
+        const text = JSON.stringify(record) ?? 'null'
+        const callId = isCallName(record?.id) ? record.id : `${UNNAMED}${shortHash(text)}`
+        await postgres.$executeRawUnsafe(QUARANTINE, callId, reason, text)
+        quarantined.push({ callId, accountId: String(record?.accountId), reason })
+      }
+
+      /** A refused batch is halved until the refused record stands alone. */
+      const settleRows = async (batch: SettlementRows[], areCounting: boolean): Promise<void> => {
+        if (batch.length === 0) return
+        try {
+          const settled = await settleBatch(postgres, batch)
+          if (!areCounting) return
+          for (const account of settled.accounts) merge(accounts, account)
+          superseded.push(...settled.superseded)
+        } catch (error) {
+          if (!isRefusedData(error)) throw error
+          const [only] = batch
+          if (only && batch.length === 1) return quarantine(only.record, databaseMessage(error))
+          const middle = Math.ceil(batch.length / 2)
+          await settleRows(batch.slice(0, middle), areCounting)
+          await settleRows(batch.slice(middle), areCounting)
+        }
+      }
+
+      const rows: SettlementRows[] = []
+      for (const record of records) {
+        try {
+          rows.push(settlementRows(record))
+        } catch (error) {
+          await quarantine(record, `malformed record: ${databaseMessage(error)}`)
+        }
+      }
+      let { counting, others } = oneOfEachCall(rows)
+      await settleRows(counting, true)
+      // The other records of a call change nothing, but what they say is kept, unless the first was refused.
+      const refused = new Set(quarantined.map(({ callId }) => callId))
+      others = others.filter(({ record }) => !refused.has(record.id))
+      while (others.length > 0) {
+        ;({ counting, others } = oneOfEachCall(others))
+        await settleRows(counting, false)
+      }
+      return { accounts: [...accounts.values()], quarantined, superseded }
+    },
+  }
+}
+
+/** Of each call the record that counts, and what else there is. */
+function oneOfEachCall(rows: SettlementRows[]): { counting: SettlementRows[]; others: SettlementRows[] } {
+  const counting = new Map<string, SettlementRows>()
+  const others: SettlementRows[] = []
+  for (const row of rows) {
+    const { id } = row.record
+    const known = counting.get(id)
+    const outranks = known && isUnserved(known.record) && !isUnserved(row.record)
+    if (!known || outranks) counting.set(id, row)
+    if (known && !saysTheSame(known, row)) others.push(outranks ? known : row)
+  }
+  return { counting: [...counting.values()], others }
+}
+
+const saysTheSame = (one: SettlementRows, other: SettlementRows): boolean =>
+  SAID.every((name) => (one.call[name] ?? null) === (other.call[name] ?? null))
+
+async function settleBatch(
+  postgres: Postgres,
+  batch: SettlementRows[],
+): Promise<Pick<SettlementOutcome, 'accounts' | 'superseded'>> {
+  const calls = JSON.stringify(batch.map((rows) => rows.call))
+  const settled = await postgres.$queryRawUnsafe<SettledRow[]>(
+    SETTLE,
+    calls,
+    JSON.stringify(batch.flatMap((rows) => rows.entries)),
+    leastCallOf(batch),
+  )
+  const supersededCalls = new Set(settled[0]?.supersededCalls)
+  const isAllNew = (settled[0]?.recordedCalls ?? 0) === batch.length
+  if (!isAllNew) await postgres.$executeRawUnsafe(KEEP_CONFLICTS, calls)
+  const charges = isAllNew ? null : await storedCharges(postgres, batch)
+  const released = new Map<string, ReleasedHold[]>(settled.map((row) => [row.accountId, []]))
+  for (const { record } of batch) {
+    const chargePico = charges?.get(record.id) ?? BigInt(record.chargePico)
+    released.get(record.accountId)?.push({ callId: record.id, chargePico })
+  }
+  const superseded = batch.flatMap(({ record: { id, accountId, keyId, admittedAt } }) =>
+    supersededCalls.has(id) ? [{ callId: id, accountId, keyId, admittedAt }] : [],
+  )
+  const accounts = settled.map(({ accountId, balancePico, version }) => ({
+    accountId,
+    balancePico,
+    version,
+    released: released.get(accountId) ?? [],
+  }))
+  return { accounts, superseded }
+}
+
+/** What the cheapest call held when these were admitted; catalogs differ within a batch only while they change. */
+function leastCallOf(batch: SettlementRows[]): bigint {
+  let least = 0n
+  for (const { record } of batch) {
+    const known = BigInt(record.leastCallPico ?? '0')
+    if (known > least) least = known
+  }
+  return least
+}
+
+/** What the calls were charged: when they were first settled, or nothing as duplicates. */
+async function storedCharges(postgres: Postgres, batch: SettlementRows[]): Promise<Map<string, bigint>> {
+  const ids = batch.map((rows) => rows.record.id)
+  const rows = await postgres.$queryRawUnsafe<Array<{ id: string; chargePico: bigint }>>(STORED_CHARGES, ids)
+  return new Map(rows.map((row) => [row.id, row.chargePico]))
+}
+
+/** Of two states of one account the one with the higher version is the newer. */
+function merge(accounts: Map<string, AccountSettlement>, settled: AccountSettlement): void {
+  const known = accounts.get(settled.accountId)
+  if (!known) {
+    accounts.set(settled.accountId, settled)
+    return
+  }
+  const newer = settled.version > known.version ? settled : known
+  accounts.set(settled.accountId, { ...newer, released: [...known.released, ...settled.released] })
+}

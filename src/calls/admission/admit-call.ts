@@ -1,0 +1,249 @@
+import type { KeyRecord } from '../../accounts/key-cache.ts'
+import type { AdmissionAnswer, AdmissionGate, RateFigures } from '../../billing/holds/admission-gate.ts'
+import { effectiveLimits, type LimitDefaults } from '../../core/accounts/rate-limits.ts'
+import { type AllowancePeriod, allowancePeriod } from '../../core/billing/allowance-period.ts'
+import type { CallEnvelope, Candidate } from '../../core/calls/call-job.ts'
+import type { ChatRequest } from '../../core/calls/chat-request.ts'
+import { promptTokensBound } from '../../core/calls/prompt-tokens.ts'
+import { type QueueTurnSettings, queuePriority } from '../../core/calls/queue-turn.ts'
+import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
+import type { CallId } from '../../core/kernel/ids.ts'
+import { formatUsd, picoUsd } from '../../core/kernel/money.ts'
+import { leastCallCost } from '../../core/routing/least-call.ts'
+import type { OfferStates } from '../../core/routing/offer-state.ts'
+import { planRoute, type RoutingPlan } from '../../core/routing/routing-plan.ts'
+import { currentTraceparent } from '../../platform/observability/tracing.ts'
+import { type BodyBudgetLimits, bodyIsFull } from './body-budget.ts'
+import type { Errands } from './errands.ts'
+import type { NoteLimitReached } from './limit-notice.ts'
+
+/** Limits of keys and accounts where nothing is set for them, and the bounds of a call. */
+export interface AdmissionLimits extends LimitDefaults, QueueTurnSettings, BodyLimits {
+  tokensPerMinute: number
+  defaultCompletionLimit: number
+  byokFeePercent: number
+  attemptsPerCall: number
+  callTimeoutMs: number
+  nonStreamingCallTimeoutMs: number
+}
+
+export interface AdmissionDependencies {
+  catalog: () => CatalogSnapshot
+  /** What is known of offers, for calls of an account. Absent: every one is taken for healthy. */
+  offerStates?: (accountId: string) => OfferStates
+  gate: AdmissionGate
+  /** Brings the ledger's balance of an account into Redis. */
+  loadBalance: (accountId: string) => Promise<void>
+  /** Brings what a key may still spend in a period into Redis. */
+  loadAllowance: (key: KeyRecord, period: AllowancePeriod) => Promise<void>
+  /** Closes a hold that may stand or not. */
+  releaseHold: (accountId: string, callId: CallId) => Promise<void>
+  /** Hears that a call was refused by its key's spending limit. */
+  noteLimitReached: NoteLimitReached
+  errands: Errands
+  limits: AdmissionLimits
+  replyChannel: string
+  /** The epoch of Redis's data. Absent: unknown. */
+  epoch?: () => string
+  topUpUrl: string
+  clock: () => number
+  random: () => number
+}
+
+type BodyLimits = Pick<BodyBudgetLimits, 'bodyBytesPerKey' | 'bodyBytesPerAccount'>
+
+/** What tells one call from another, apart from what it asks. */
+export interface CallIdentity {
+  callId: CallId
+  requestId: string
+  /** The record of its Idempotency-Key, or null. */
+  idempotencyRecord: string | null
+  /** The length of its body. Absent: light. */
+  bodyBytes?: number
+}
+
+/** An admitted call: its hold stands, and it may be enqueued. */
+export interface AdmittedCall {
+  envelope: CallEnvelope
+  /** Its turn in the dispatch queue. */
+  priority: number
+  rate: RateFigures
+}
+
+/** How long a call may wait for Redis and PostgreSQL to admit it. Redis itself admits none later. */
+export const ADMISSION_WAIT_MS = 5_000
+
+/** Slack between the end of the last deadline of a call and the sweep of its hold. */
+const HOLD_SLACK_MS = 60_000
+
+/** Bodies up to this length are bounded by the number of open calls. */
+const LIGHT_BODY_BYTES = 64 * 1024
+
+/** The most candidates a plan carries: more than the attempts, since an unhealthy one is skipped for free. */
+const CANDIDATES_PER_ATTEMPT = 2
+
+/**
+ * Admits one call: plan the route, bound its cost, then one script for rate limit, concurrency, key
+ * allowance and balance. Throws the ApiError to answer with; nothing is held then.
+ */
+export async function admitCall(
+  request: ChatRequest,
+  key: KeyRecord & { accountId: string },
+  { callId, requestId, idempotencyRecord, bodyBytes = 0 }: CallIdentity,
+  { catalog, limits, ...deps }: AdmissionDependencies,
+): Promise<AdmittedCall> {
+  const textTokens = promptTokensBound(request.messages, request.parameters, request.exactJson)
+  const snapshot = catalog()
+  const plan = planRoute(request, textTokens, snapshot, {
+    defaultCompletionLimit: limits.defaultCompletionLimit,
+    providerKeys: key.providerKeys,
+    byokFeePercent: limits.byokFeePercent,
+    maxCandidates: limits.attemptsPerCall * CANDIDATES_PER_ATTEMPT,
+    offerState: deps.offerStates?.(key.accountId),
+    random: deps.random,
+  })
+  const askGate: AdmissionGate = async (admission) => {
+    try {
+      return await deps.gate(admission)
+    } catch (error) {
+      // Redis can go away between taking the hold and saying so.
+      deps.errands.add(() => deps.releaseHold(key.accountId, callId))
+      throw error
+    }
+  }
+  const now = deps.clock()
+  // Before the hold is taken: a call with an older epoch than it was held in does no harm, a newer would.
+  const epoch = deps.epoch?.()
+  const callTimeoutMs = request.stream ? limits.callTimeoutMs : limits.nonStreamingCallTimeoutMs
+  const period = key.limitPico === null ? null : allowancePeriod(key.limitReset, now)
+  const ask = () =>
+    askGate({
+      callId,
+      accountId: key.accountId,
+      keyId: key.keyId,
+      holdLifetimeMs: limits.queueWaitMs + callTimeoutMs + HOLD_SLACK_MS,
+      amountPico: plan.worstCase,
+      flexible: request.completionLimit === undefined,
+      promptPico: plan.dearestPrompt,
+      completionRate: plan.dearestCompletionRate,
+      completionLimit: plan.completionLimit,
+      ...effectiveLimits(key, limits),
+      tokensPerMinute: limits.tokensPerMinute,
+      tokens: Math.min(plan.promptTokens + plan.completionLimit, limits.tokensPerMinute),
+      allowancePeriod: period?.id ?? null,
+      ...(bodyBytes > LIGHT_BODY_BYTES && {
+        body: {
+          bytes: bodyBytes,
+          keyMax: limits.bodyBytesPerKey,
+          accountMax: limits.bodyBytesPerAccount,
+        },
+      }),
+      admitBy: now + ADMISSION_WAIT_MS,
+    })
+
+  let answer = await ask()
+  if (answer.kind === 'balance-unknown') {
+    await deps.loadBalance(key.accountId)
+    answer = await ask()
+  }
+  if (answer.kind === 'allowance-unknown' && period) {
+    await deps.loadAllowance(key, period)
+    answer = await ask()
+  }
+  if (answer.kind === 'allowance-spent' && period) deps.noteLimitReached(key, period)
+  if (answer.kind !== 'admitted')
+    throw new AdmissionRefused(refusal(answer, plan, deps.topUpUrl), answer.rate)
+
+  const traceparent = currentTraceparent()
+  const envelope: CallEnvelope = {
+    id: callId,
+    accountId: key.accountId,
+    keyId: key.keyId,
+    requestId,
+    requestedModel: request.models[0]!,
+    stream: request.stream,
+    replyChannel: deps.replyChannel,
+    candidates: plan.candidates.map((candidate) => limited(candidate, answer.completionLimit)),
+    ...(plan.auto && { auto: plan.auto }),
+    holdPico: String(answer.holdPico),
+    leastCallPico: String(leastCallCost(snapshot)),
+    idempotencyRecord,
+    ...(period && { allowancePeriod: period.id }),
+    ...(epoch !== undefined && { epoch }),
+    ...(traceparent !== undefined && { traceparent }),
+    admittedAt: now,
+    queueDeadlineAt: now + limits.queueWaitMs,
+    callDeadlineAt: now + callTimeoutMs,
+  }
+  return { envelope, priority: queuePriority(answer.accountOpenCalls, now, limits), rate: answer.rate }
+}
+
+/** A refusal by the gate, with the rate figures that every authenticated response carries. */
+export class AdmissionRefused extends ApiError {
+  readonly rate: RateFigures
+
+  constructor(error: ApiError, rate: RateFigures) {
+    super(error.code, error.message, error.details)
+    this.rate = rate
+  }
+}
+
+const limited = (candidate: Candidate, limit: number): Candidate => ({
+  ...candidate,
+  completionLimit: Math.min(candidate.completionLimit, limit),
+})
+
+function refusal(
+  answer: Exclude<AdmissionAnswer, { kind: 'admitted' }>,
+  plan: RoutingPlan,
+  topUpUrl: string,
+): ApiError {
+  switch (answer.kind) {
+    case 'rate-limited':
+      return new ApiError(
+        'rate_limit_exceeded',
+        answer.scope === 'key'
+          ? 'This key sends more than its limit per minute. Wait, then retry.'
+          : 'The keys of this account together send more than its limit per minute. Wait, then retry.',
+        { retryAfterSeconds: answer.retryAfterMs / 1000 },
+      )
+    case 'too-many-open':
+      return new ApiError(
+        'concurrency_limit_exceeded',
+        answer.scope === 'key'
+          ? 'This key has as many calls open as it may. Wait for one to end.'
+          : 'The keys of this account together have as many calls open as it may. Wait for one to end.',
+        { retryAfterSeconds: answer.retryAfterMs / 1000 },
+      )
+    case 'too-heavy':
+      return bodyIsFull(answer.scope)
+    case 'insufficient-balance':
+    case 'allowance-spent': {
+      const metadata = {
+        required_usd: formatUsd(plan.worstCase),
+        available_usd: formatUsd(picoUsd(answer.availablePico)),
+        affordable_max_tokens: answer.affordableTokens,
+        top_up_url: topUpUrl,
+      }
+      const lower = answer.affordableTokens > 0 ? ', or lower the token limit' : ''
+      return answer.kind === 'insufficient-balance'
+        ? new ApiError(
+            'insufficient_balance',
+            `The balance does not cover what this call may cost. Top up${lower}.`,
+            { metadata },
+          )
+        : new ApiError(
+            'key_limit_exceeded',
+            `The key's spending limit does not cover what this call may cost. Raise it${lower}.`,
+            { metadata },
+          )
+    }
+    case 'too-late':
+    case 'balance-unknown':
+    case 'allowance-unknown':
+      return new ApiError('overloaded', 'The balance is not available right now. Retry shortly.', {
+        retryAfterSeconds: 1,
+      })
+  }
+}

@@ -1,0 +1,219 @@
+import type { HoldGate } from '../../billing/holds/hold-gate.ts'
+import type { CallEnvelope, SettlementRecord } from '../../core/calls/call-job.ts'
+import type { CallStatus } from '../../core/calls/call-status.ts'
+import type { ChatRequest } from '../../core/calls/chat-request.ts'
+import type { FrameError } from '../../core/calls/frames.ts'
+import { causeOf, type Logger } from '../../platform/observability/logger.ts'
+import { inSpan, queueAttributes } from '../../platform/observability/tracing.ts'
+import type { CallJobs, Withdrawal } from '../../platform/queues/call-jobs.ts'
+import {
+  DISPATCH_QUEUE,
+  type DispatchQueue,
+  enqueueCall,
+  enqueueSettlement,
+  type SettlementQueue,
+} from '../../platform/queues/queues.ts'
+import type { CallBodies } from '../relay/call-bodies.ts'
+import type { CallSink } from '../relay/pending-call.ts'
+import type { ReplyArchive } from '../relay/reply-archive.ts'
+import type { ReplyHub } from '../relay/reply-hub.ts'
+import type { AdmittedCall } from './admit-call.ts'
+import type { Errands } from './errands.ts'
+
+export interface DispatchDependencies {
+  hub: ReplyHub
+  dispatchQueue: DispatchQueue
+  callJobs: CallJobs
+  settlementQueue: SettlementQueue
+  gate: Pick<HoldGate, 'endCall'>
+  bodies: Pick<CallBodies, 'put' | 'drop'>
+  archive: ReplyArchive
+  errands: Errands
+  logger: Logger
+  clock: () => number
+}
+
+/** An admitted call. `over` is called once it has ended for everybody. */
+export type CallToSend = Pick<AdmittedCall, 'envelope' | 'priority'> & { over?: () => void }
+
+/** A call on its way; `hangUp` when its client is gone. */
+export interface DispatchedCall {
+  hangUp(): void
+}
+
+const NOT_QUEUED: FrameError = {
+  code: 'overloaded',
+  message: 'The gateway cannot take calls right now. Retry shortly.',
+  retryAfterSeconds: 1,
+}
+const WAITED_TOO_LONG: FrameError = {
+  code: 'request_timeout',
+  message: 'The call waited too long for a free worker. Retry shortly.',
+}
+/** How often the end of a call whose job is gone is asked for before it counts as lost. */
+const ENDS_ASKED_FOR = 4
+
+const LOST: FrameError = {
+  code: 'internal_error',
+  message: 'The answer was lost inside the gateway. Retry the request.',
+}
+
+/**
+ * Sends an admitted call on its way: the sink waits on the reply channel before the job exists. A call that waits
+ * too long for its first claim, or whose client leaves before it, is taken off the queue again, costs nothing, and
+ * its hold is released. A call that was claimed once is never taken off: its worker ends it, or the one that
+ * takes it over.
+ */
+export function dispatchCall(
+  { envelope, priority, over }: CallToSend,
+  request: ChatRequest,
+  sink: CallSink,
+  deps: DispatchDependencies,
+): DispatchedCall {
+  const { hub, callJobs, bodies, errands, logger } = deps
+  const { id, idempotencyRecord } = envelope
+  let leftByClient = false
+  let timesGone = 0
+  // Nothing may throw from here on: a call that waits has a job, or hears that it has none.
+  const call = hub.register(envelope, sink, () => void lookAfter(), over && { over })
+  // Nothing here may refer to the request any more: it may be long, and what follows lives as long as the call.
+  const queued = enqueue(envelope, priority, request, deps).catch(async (error) => {
+    // A worker has it: the job came to be, and only the word of it was lost.
+    if (call.isHeard) return
+    logger.warn({ code: NOT_QUEUED.code, cause: causeOf(error), callId: id }, 'call not enqueued')
+    errands.add(undoEnqueue)
+    await fail(NOT_QUEUED)
+  })
+
+  /** The job may exist all the same: Redis can go away between doing a thing and saying so. */
+  async function undoEnqueue(): Promise<void> {
+    const ending = { by: 'gateway', code: NOT_QUEUED.code, shownChars: 0 } as const
+    hub.tellWorkers({ kind: 'cancel', callId: id, ending })
+    const withdrawal = await callJobs.withdraw(id)
+    // Should the job be gone because it was served, its own settlement outranks this one.
+    if (withdrawal === 'withdrawn' || withdrawal === 'missing') await settleUnrun('failed', NOT_QUEUED)
+  }
+
+  /** Nothing was heard for long: the call still waits, or runs silently, or is gone with its last frame. */
+  async function lookAfter(): Promise<void> {
+    try {
+      const nowMs = deps.clock()
+      const mayWithdraw = !call.isHeard && nowMs >= envelope.queueDeadlineAt && !hub.isReconnecting(nowMs)
+      if (await isThere(mayWithdraw)) {
+        timesGone = 0
+      } else if (timesGone === ENDS_ASKED_FOR) {
+        // Its worker settled it, then went away before anybody could ask for the lost frame again.
+        logger.error({ callId: id }, 'the end of an answer was lost')
+        const isTold = call.end(LOST)
+        hub.forget(id)
+        // Should it be charged all the same, this is the evidence that its caller was told a failure.
+        if (isTold) errands.add(() => settleUnserved('failed', LOST))
+      } else {
+        timesGone += 1
+        call.endIsMissing()
+      }
+    } catch (cause) {
+      logger.warn({ err: cause, callId: id }, 'call not looked after')
+    }
+  }
+
+  /** Whether the call has a job, or has ended here because it waited too long for a worker. */
+  async function isThere(mayWithdraw: boolean): Promise<boolean> {
+    if (!mayWithdraw) return callJobs.exists(id)
+    return (await withdraw()) !== 'missing'
+  }
+
+  /** Takes the call off the queue if no worker ever had it, and ends it; a worker that has it hears `cancel`. */
+  async function withdraw(): Promise<Withdrawal> {
+    const withdrawal = await callJobs.withdraw(id)
+    // Heard of by now: Redis lost the job of a call that runs, and a repeated enqueue had brought it back.
+    if (withdrawal !== 'withdrawn' || call.isHeard) return withdrawal
+    errands.add(() => settleUnrun(leftByClient ? 'cancelled' : 'failed', WAITED_TOO_LONG))
+    await fail(WAITED_TOO_LONG)
+    return withdrawal
+  }
+
+  /** Ends a call that no worker serves. What it held can be spent again by the time its client reads the error. */
+  async function fail(error: FrameError): Promise<void> {
+    hub.forget(id)
+    await deps.gate.endCall({ ...envelope, callId: id, chargePico: 0n }).catch((cause) => {
+      logger.warn(
+        { cause: causeOf(cause), callId: id },
+        'the call was not ended in the gate; its settlement will',
+      )
+    })
+    call.end(error)
+  }
+
+  /** Records a call that no worker served, which releases its hold. Repeatable. */
+  function settleUnserved(status: CallStatus, error: FrameError): Promise<void> {
+    return enqueueSettlement(deps.settlementQueue, unservedRecord(envelope, status, error, deps.clock()))
+  }
+
+  /** The same for one that no worker can have an answer to: a repeat shall run anew. */
+  async function settleUnrun(status: CallStatus, error: FrameError): Promise<void> {
+    await settleUnserved(status, error)
+    if (idempotencyRecord !== null) await deps.archive.forget({ ...envelope, idempotencyRecord })
+    if ((await queued) !== 'in the job') await bodies.drop(id)
+  }
+
+  return {
+    hangUp() {
+      call.abandon()
+      // A call with an Idempotency-Key runs on for a repeat.
+      if (idempotencyRecord !== null) return
+      leftByClient = true
+      queued.then(withdraw).catch((cause) => {
+        logger.warn({ err: cause, callId: id }, 'call not withdrawn from the queue')
+      })
+    },
+  }
+}
+
+/** Seals what a call asks, and puts its job into the queue. Returns where its body waits. */
+async function enqueue(
+  envelope: CallEnvelope,
+  priority: number,
+  request: ChatRequest,
+  { bodies, dispatchQueue }: DispatchDependencies,
+): Promise<'in the job' | 'beside it'> {
+  const { id } = envelope
+  const attributes = queueAttributes(DISPATCH_QUEUE, 'send', id)
+  return inSpan(`send ${DISPATCH_QUEUE}`, { kind: 'PRODUCER', attributes }, async () => {
+    const { messages, parameters, exactJson } = request
+    const sealedBody = await bodies.put(id, JSON.stringify({ messages, parameters, exactJson }))
+    await enqueueCall(dispatchQueue, envelope, sealedBody, priority)
+    return sealedBody === null ? 'beside it' : 'in the job'
+  })
+}
+
+/** The record of a call that no worker served: it releases the hold and charges nothing. */
+function unservedRecord(
+  envelope: CallEnvelope,
+  status: CallStatus,
+  error: FrameError,
+  nowMs: number,
+): SettlementRecord {
+  return {
+    id: envelope.id,
+    accountId: envelope.accountId,
+    keyId: envelope.keyId,
+    requestId: envelope.requestId,
+    status,
+    errorCode: status === 'cancelled' ? null : error.code,
+    finishReason: null,
+    requestedModel: envelope.requestedModel,
+    stream: envelope.stream,
+    served: null,
+    usage: { promptTokens: 0, completionTokens: 0 },
+    usageSource: 'none',
+    usageClamped: false,
+    chargePico: '0',
+    holdPico: envelope.holdPico,
+    attempts: [],
+    admittedAt: envelope.admittedAt,
+    claimedAt: null,
+    firstTokenAt: null,
+    finishedAt: nowMs,
+  }
+}

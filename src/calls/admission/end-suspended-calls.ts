@@ -1,0 +1,34 @@
+import type { AccountStore } from '../../accounts/account-store.ts'
+import type { FrameError } from '../../core/calls/frames.ts'
+import type { Logger } from '../../platform/observability/logger.ts'
+import type { KeyChange } from '../../platform/redis/key-changes.ts'
+import type { ReplyHub } from '../relay/reply-hub.ts'
+
+const SUSPENDED: FrameError = {
+  code: 'account_suspended',
+  message: 'This account was suspended while the call ran. Contact the operator.',
+}
+
+export interface SuspensionDependencies {
+  hub: Pick<ReplyHub, 'hasCallsOf' | 'failAccount'>
+  accounts: Pick<AccountStore, 'find'>
+  logger: Logger
+}
+
+/**
+ * Ends the calls of an account at this instance once it is suspended; they are charged for what was shown. Hears
+ * changes of accounts and looks at those alone that have calls here.
+ */
+export function endSuspendedCalls({ hub, accounts, logger }: SuspensionDependencies) {
+  return (change: KeyChange): void => {
+    if (!('accountId' in change) || !hub.hasCallsOf(change.accountId)) return
+    const { accountId } = change
+    accounts.find(accountId).then(
+      (account) => {
+        if (account?.state === 'suspended') hub.failAccount(accountId, SUSPENDED)
+      },
+      (error: unknown) =>
+        logger.warn({ err: error, accountId }, 'calls of a changed account not looked after'),
+    )
+  }
+}

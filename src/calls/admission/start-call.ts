@@ -1,0 +1,228 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { KeyRecord } from '../../accounts/key-cache.ts'
+import type { RateFigures } from '../../billing/holds/admission-gate.ts'
+import type { AnswerEnvelope, CallEnvelope } from '../../core/calls/call-job.ts'
+import type { ChatRequest } from '../../core/calls/chat-request.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
+import { type CallId, newCallId } from '../../core/kernel/ids.ts'
+import { causeOf } from '../../platform/observability/logger.ts'
+import { isRedisAway } from '../../platform/redis/redis-deadlines.ts'
+import type { CallSink } from '../relay/pending-call.ts'
+import { ADMISSION_WAIT_MS, type AdmissionDependencies, AdmissionRefused, admitCall } from './admit-call.ts'
+import { admitRepeat } from './admit-repeat.ts'
+import { attachCall } from './attach-call.ts'
+import type { BodyReservation } from './body-budget.ts'
+import {
+  type CallToSend,
+  type DispatchDependencies,
+  type DispatchedCall,
+  dispatchCall,
+} from './dispatch-call.ts'
+import {
+  answerNotKept,
+  type Idempotency,
+  type IdempotencyRecord,
+  type KeyUse,
+  keyUse,
+} from './idempotency.ts'
+import type { LoadBound } from './load-bound.ts'
+
+export interface StartCallDependencies {
+  admission: AdmissionDependencies
+  dispatch: DispatchDependencies
+  idempotency: Idempotency
+  /** Bounds the calls this instance has. */
+  load: LoadBound
+}
+
+/** A request as it came in: what of it is not in the ChatRequest. */
+export interface IncomingCall {
+  requestId: string
+  /** The `Idempotency-Key` header, or null. */
+  idempotencyKey: string | null
+  /** The body as sent, to tell repeats from conflicts. */
+  body: unknown
+  /** The length of its body. */
+  bodyBytes: number
+  /** What its body weighs; held until its call is over, null where nobody counts. */
+  reservation: BodyReservation | null
+}
+
+/** A call that may be sent on its way: admitted, or the repeat of one that was. */
+export interface StartedCall {
+  envelope: AnswerEnvelope
+  send(sink: CallSink): DispatchedCall
+}
+
+const LOOK_AGAIN_MS = 50
+
+/**
+ * The pipeline before the queue, top to bottom: bound the load, find repeats, admit. Throws the ApiError to
+ * answer with; whatever fails here leaves no trace in the queue and holds nothing. `noteRate` hears what is
+ * left of the key's rate limits, whether the call is admitted or refused.
+ */
+export function startCall(...call: CallToAdmit): Promise<StartedCall> {
+  const [, { accountId }, , , { load }] = call
+  return load.enter(accountId, () => admitted(...call))
+}
+
+type CallToAdmit = [
+  chat: ChatRequest,
+  key: KeyRecord & { accountId: string },
+  incoming: IncomingCall,
+  noteRate: (figures: RateFigures) => void,
+  deps: StartCallDependencies,
+]
+
+async function admitted(...[chat, key, incoming, noteRate, deps]: CallToAdmit): Promise<StartedCall> {
+  const { admission, dispatch, idempotency } = deps
+  const callId = newCallId(dispatch.clock())
+  const { idempotencyKey, requestId, body, bodyBytes, reservation } = incoming
+  const use = idempotencyKey === null ? null : keyUse(key.accountId, idempotencyKey, body, callId)
+  const known = use && (await asked(idempotency.claim(use), deps))
+  if (use && known) {
+    await countRepeat(key, callId, noteRate, deps)
+    return repeatOf(known, use, deps)
+  }
+
+  try {
+    const { rate, ...call } = await asked(
+      admitCall(
+        chat,
+        key,
+        { callId, requestId, idempotencyRecord: use?.digest ?? null, bodyBytes },
+        admission,
+      ),
+      deps,
+      // Its caller was refused meanwhile.
+      () => admission.errands.add(() => admission.releaseHold(key.accountId, callId)),
+    )
+    noteRate(rate)
+    const other = use && (await confirmed(use, call.envelope, deps))
+    if (use && other) return await repeatOf(other, use, deps)
+    return { envelope: call.envelope, send: sendOnce(call, chat, reservation, dispatch) }
+  } catch (error) {
+    if (error instanceof AdmissionRefused) noteRate(error.rate)
+    // A refused call stands for nothing: its key is free again, unless another call has it by now.
+    if (use) {
+      const { digest: idempotencyRecord, accountId } = use
+      await asked(dispatch.archive.forget({ id: callId, accountId, idempotencyRecord }), deps)
+    }
+    throw error
+  }
+}
+
+/** Sends a call, and lets go of what it asks: its text may be long, and its answer may take long. */
+function sendOnce(
+  call: CallToSend,
+  chat: ChatRequest,
+  reservation: BodyReservation | null,
+  deps: DispatchDependencies,
+): StartedCall['send'] {
+  let unsent: ChatRequest | null = chat
+  return (sink) => {
+    if (unsent === null) throw new Error('a call is sent once')
+    const request = unsent
+    unsent = null
+    reservation?.hold()
+    return dispatchCall({ ...call, over: () => reservation?.release() }, request, sink, deps)
+  }
+}
+
+/**
+ * Makes an admitted call findable by its Idempotency-Key. One that cannot be is not run, and holds nothing; nor
+ * is one that took so long to be admitted that another call has the key by now, which is returned.
+ */
+async function confirmed(
+  use: KeyUse,
+  envelope: CallEnvelope,
+  deps: StartCallDependencies,
+): Promise<IdempotencyRecord | null> {
+  const { errands, releaseHold } = deps.admission
+  const release = () => errands.add(() => releaseHold(envelope.accountId, envelope.id))
+  try {
+    const other = await asked(deps.idempotency.confirm(use, envelope), deps)
+    if (other) release()
+    return other
+  } catch (error) {
+    release()
+    throw error
+  }
+}
+
+/** Repeats count against the limits of their key, whatever becomes of them. */
+async function countRepeat(
+  key: KeyRecord & { accountId: string },
+  callId: CallId,
+  noteRate: (figures: RateFigures) => void,
+  deps: StartCallDependencies,
+): Promise<void> {
+  try {
+    noteRate(await asked(admitRepeat(key, callId, deps.admission), deps))
+  } catch (error) {
+    if (error instanceof AdmissionRefused) noteRate(error.rate)
+    throw error
+  }
+}
+
+async function repeatOf(
+  known: IdempotencyRecord,
+  { accountId, digest }: KeyUse,
+  deps: StartCallDependencies,
+): Promise<StartedCall> {
+  const { dispatch, idempotency } = deps
+  const deadline = dispatch.clock() + ADMISSION_WAIT_MS
+  for (
+    let found: IdempotencyRecord | null = known;
+    found;
+    found = await asked(idempotency.find(accountId, digest), deps)
+  ) {
+    const { callId, envelope, hasEnded } = found
+    if (envelope) {
+      const original = { ...envelope, idempotencyRecord: digest }
+      return { envelope, send: (sink) => attachCall(original, sink, { ...dispatch, idempotency }) }
+    }
+    if (hasEnded) {
+      const { code, message, shouldRetry } = answerNotKept(callId)
+      throw new ApiError(code, message, { shouldRetry })
+    }
+    if (dispatch.clock() > deadline) break
+    await delay(LOOK_AGAIN_MS)
+  }
+  throw overloaded('The first call with this Idempotency-Key was not admitted.')
+}
+
+/**
+ * Waits for Redis or PostgreSQL, but not for long. A service that is away or hangs is an overload, and nothing is
+ * admitted unheld. `undo` hears an answer that came too late.
+ */
+async function asked<T>(
+  answer: Promise<T>,
+  { dispatch }: StartCallDependencies,
+  undo: () => void = () => undefined,
+): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const overdue = new Promise<never>((_, reject) => {
+    // What has come while this process was held up is read first: timers run before input.
+    timer = setTimeout(() => setImmediate(reject, new Error('no answer in time')), ADMISSION_WAIT_MS)
+  })
+  let isLate = false
+  answer.then(
+    () => isLate && undo(),
+    () => undefined,
+  )
+  try {
+    return await Promise.race([answer, overdue])
+  } catch (error) {
+    isLate = true
+    if (error instanceof ApiError) throw error
+    const cause = isRedisAway(error) ? 'redis is away' : causeOf(error)
+    dispatch.logger.warn({ code: 'overloaded', cause }, 'call refused')
+    throw overloaded('The gateway cannot take calls right now.')
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+const overloaded = (message: string): ApiError =>
+  new ApiError('overloaded', `${message} Retry shortly.`, { retryAfterSeconds: 1 })

@@ -1,0 +1,218 @@
+import type { Candidate } from '../../core/calls/call-job.ts'
+import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
+import { attemptFailure } from '../../core/failover/attempt-failure.ts'
+import { giveUpNow, type NextStep, nextStep } from '../../core/failover/failover.ts'
+import type { FailoverState } from '../../core/failover/failover-state.ts'
+import type { ProviderRegistry } from '../../providers/registry.ts'
+import type { BreakerBoard, Probe } from '../../routing/breaker-board.ts'
+import type { RetryBudget } from '../../routing/retry-budget.ts'
+import { inAttemptSpan } from '../dispatch/call-spans.ts'
+import { AnswerRelay } from './answer-relay.ts'
+import { runAttempt } from './attempt.ts'
+import { AttemptHistory } from './attempt-history.ts'
+import {
+  type AttemptOutcome,
+  type AttemptPlan,
+  type AttemptSettings,
+  firstTokenLimitMs,
+} from './attempt-plan.ts'
+import { type ReportDependencies, reportAttempt } from './attempt-report.ts'
+import { CallRoutes } from './call-routes.ts'
+import type { AttemptChain, ChainCall, ChainOutcome } from './chain-call.ts'
+import { type ChainEnd, cancelled, completed, gaveUp } from './chain-outcome.ts'
+import { pause } from './pause.ts'
+import { planRescue } from './rescue-plan.ts'
+
+export interface ChainDependencies extends ReportDependencies {
+  catalog: () => CatalogSnapshot
+  providers: ProviderRegistry
+  board: BreakerBoard
+  budget: RetryBudget
+  settings: AttemptSettings & { attemptsPerCall: number }
+  /** Unix milliseconds. */
+  now: () => number
+  /** Uniform in [0, 1). */
+  random: () => number
+}
+
+/** The failover chain: tries the candidates of a call until one answers, and tells the truth if none does. */
+export function createAttemptChain(deps: ChainDependencies): AttemptChain {
+  return (call) => new ChainRun(call, deps).run()
+}
+
+/** One call on its way through its candidates. */
+class ChainRun {
+  readonly #call: ChainCall
+  readonly #deps: ChainDependencies
+  readonly #routes: CallRoutes
+  readonly #relay: AnswerRelay
+  readonly #history: AttemptHistory
+  #waitedMs = 0
+  /** The retry budget was asked for the next attempt already. */
+  #isGranted = false
+
+  constructor(call: ChainCall, deps: ChainDependencies) {
+    this.#call = call
+    this.#deps = deps
+    this.#routes = new CallRoutes(call.envelope, deps.catalog, deps.board)
+    this.#relay = new AnswerRelay(call.envelope.stream ? call.sink : null)
+    this.#history = new AttemptHistory(call.envelope.stream)
+  }
+
+  async run(): Promise<ChainOutcome> {
+    const outcome = await this.#answer()
+    const { body, envelope } = this.#call
+    const isCutOff =
+      outcome.status === 'interrupted' || (outcome.status === 'cancelled' && outcome.served !== null)
+    try {
+      await this.#history.noteSpent(isCutOff, body, this.#deps.catalog())
+    } catch (error) {
+      this.#deps.logger.error({ err: error, callId: envelope.id }, 'what broken attempts used is not known')
+    }
+    return outcome
+  }
+
+  async #answer(): Promise<ChainOutcome> {
+    const { signal } = this.#call
+    this.#deps.budget.countCall()
+    while (!signal.aborted) {
+      const state = this.#state()
+      const step = nextStep(state)
+      if (step.kind === 'give-up') return gaveUp(step.error, this.#end(), this.#deps)
+      if (!(await this.#isWithinBudget(step.routeIndex)))
+        return gaveUp(giveUpNow(state), this.#end(), this.#deps)
+      if (step.afterMs > 0) await this.#wait(step.afterMs)
+
+      const ready = await this.#prepare(step)
+      if (ready === null) continue
+      const { plan, probe } = ready
+      const outcome = await this.#attempt(plan, step.routeIndex, probe)
+      if (outcome.kind === 'finished') return completed(plan, outcome, this.#end(), this.#deps)
+      if (outcome.kind === 'cancelled') break
+    }
+    return cancelled(this.#end(), this.#deps)
+  }
+
+  #state(): FailoverState {
+    const { envelope } = this.#call
+    const { now, random, settings } = this.#deps
+    return {
+      routes: this.#routes.routes(),
+      attempts: this.#history.failures,
+      relayed: this.#relayed(),
+      // A client that lists more models than there are attempts still gets one at each.
+      maxAttempts: Math.max(settings.attemptsPerCall, this.#routes.modelCount),
+      waitedMs: this.#waitedMs,
+      nowMs: now(),
+      deadlineMs: envelope.callDeadlineAt,
+      random,
+    }
+  }
+
+  #relayed(): FailoverState['relayed'] {
+    if (!this.#relay.isShown) return { kind: 'nothing' }
+    return this.#relay.isTextOnly ? { kind: 'text', routeIndex: this.#relay.candidate } : { kind: 'more' }
+  }
+
+  async #isWithinBudget(routeIndex: number): Promise<boolean> {
+    const isGranted = this.#isGranted || (await this.#mayRetry(routeIndex, this.#failedRoutes))
+    this.#isGranted = false
+    return isGranted
+  }
+
+  /**
+   * The budget guards providers from us: what failed on the client's own keys alone has cost it nothing yet, and neither
+   * has a first failover to a healthy offer of another provider, which gets this call once.
+   */
+  async #mayRetry(routeIndex: number, failedRoutes: readonly number[]): Promise<boolean> {
+    if (!this.#routes.areShared(failedRoutes)) return true
+    const [failed] = failedRoutes
+    const isFirst = failedRoutes.length === 1 && failed !== undefined
+    return (isFirst && this.#routes.isHealthyElsewhere(routeIndex, failed)) || this.#deps.budget.ask()
+  }
+
+  get #failedRoutes(): number[] {
+    return this.#history.failures.map(({ routeIndex }) => routeIndex)
+  }
+
+  async #wait(ms: number): Promise<void> {
+    this.#waitedMs += ms
+    await pause(ms, this.#call.signal)
+  }
+
+  /** The attempt of a step. Null: its breaker opened meanwhile, or another call has the probe; it is decided upon anew. */
+  async #prepare({
+    routeIndex,
+    lastChance,
+  }: Extract<NextStep, { kind: 'try' }>): Promise<{ plan: AttemptPlan; probe: Probe | null } | null> {
+    const { board, settings } = this.#deps
+    const candidate = this.#routes.candidate(routeIndex)
+    const health = this.#routes.health(candidate)
+    const offer = this.#routes.offer(candidate)
+    if (!offer || health.kind === 'down' || health.kind === 'gone') return null
+    const patienceMs = firstTokenLimitMs({ candidate, lastChance }, settings)
+    const probe =
+      health.kind === 'probe'
+        ? await board.claimProbe(candidate.offerId, patienceMs, this.#call.envelope.accountId)
+        : null
+    if (health.kind === 'probe' && probe === null) return null
+    const plan: AttemptPlan = {
+      ...(this.#relay.isShown
+        ? planRescue({ routeIndex, candidate, offer }, this.#began, this.#history.failures, this.#call.body)
+        : { candidate, rescue: null }),
+      offer,
+      lastChance,
+      // A probe is proven by an answer that goes on, however long it takes to end.
+      ...(probe && { onFirstContent: () => board.probeAnswers(candidate.offerId, probe) }),
+      ...(this.#mayDrip(candidate) && { leavesDrip: () => this.#leavesDrip(routeIndex) }),
+    }
+    return { plan, probe }
+  }
+
+  /** Whether the attempt may drip while nobody sees it: a stream shows its text at once, and only thinks unseen. */
+  #mayDrip({ reasoning }: Candidate): boolean {
+    const { stream, candidates } = this.#call.envelope
+    const isUnseen = !stream || (reasoning && !this.#relay.isShown)
+    return isUnseen && candidates.length > 1 && this.#deps.settings.dripTokensMin > 0
+  }
+
+  /** Whether another offer could be asked at once, instead of one that drips. */
+  async #leavesDrip(routeIndex: number): Promise<boolean> {
+    if (this.#relay.isShown) return false
+    const state = this.#state()
+    const left = { routeIndex, failure: attemptFailure('stalled', ''), endedAt: state.nowMs }
+    const step = nextStep({ ...state, attempts: [...state.attempts, left] })
+    if (step.kind === 'give-up' || step.afterMs > 0) return false
+    this.#isGranted = await this.#mayRetry(step.routeIndex, [...this.#failedRoutes, routeIndex])
+    return this.#isGranted
+  }
+
+  async #attempt(plan: AttemptPlan, routeIndex: number, probe: Probe | null): Promise<AttemptOutcome> {
+    const { board, now } = this.#deps
+    const { envelope, body } = this.#call
+    const startedAt = now()
+    let outcome: AttemptOutcome
+    try {
+      outcome = await inAttemptSpan(plan, body.parameters, () =>
+        runAttempt(plan, routeIndex, this.#call, this.#relay, this.#deps),
+      )
+    } catch (error) {
+      board.report(plan.candidate.offerId, { kind: 'none' }, probe, this.#call.envelope.accountId)
+      throw error
+    }
+    const ended = { plan, routeIndex, outcome, startedAt, endedAt: now() }
+    const record = this.#history.note(ended, this.#relay)
+    if (outcome.kind === 'failed') this.#relay.discardUnseen()
+    reportAttempt(plan, outcome, record, probe, envelope, this.#deps)
+    return outcome
+  }
+
+  /** The candidate that the answer came from first. */
+  get #began(): Candidate {
+    return this.#routes.candidate(this.#relay.candidate)
+  }
+
+  #end(): ChainEnd {
+    return { call: this.#call, relay: this.#relay, history: this.#history, began: this.#began }
+  }
+}

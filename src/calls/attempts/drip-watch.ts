@@ -1,0 +1,80 @@
+import type { ToolCallDelta } from '../../core/calls/completion.ts'
+import type { ContentListener } from '../../providers/provider.ts'
+import { tokensOfBytes } from './hidden-reasoning.ts'
+
+const WINDOW_MS = 30_000
+
+export interface DripRule {
+  /** Fewer tokens within 30 s are a drip. */
+  tokensMin: number
+  /** Asked at each drip: whether another offer is to be asked instead. */
+  leaves: () => Promise<boolean>
+}
+
+/**
+ * Watches how fast an answer comes that nobody has seen yet, from its first token or thought on. Stops the attempt
+ * when hardly anything comes and another offer is there to be asked.
+ */
+export class DripWatch implements ContentListener {
+  readonly #onward: ContentListener
+  readonly #rule: DripRule
+  readonly #stop: () => void
+  #timer: NodeJS.Timeout | undefined
+  /** Of the present window. A piece is a token at least. */
+  #pieces = 0
+  #characters = 0
+  #isOver = false
+  #wasDrip = false
+
+  constructor(onward: ContentListener, rule: DripRule, stop: () => void) {
+    this.#onward = onward
+    this.#rule = rule
+    this.#stop = stop
+  }
+
+  /** The attempt was stopped because it dripped. */
+  get wasDrip(): boolean {
+    return this.#wasDrip
+  }
+
+  text(text: string): void {
+    this.#heard(text.length)
+    this.#onward.text(text)
+  }
+
+  refusal(text: string): void {
+    this.#heard(text.length)
+    this.#onward.refusal(text)
+  }
+
+  toolCalls(deltas: ToolCallDelta[]): void {
+    this.#heard(deltas.reduce((sum, { function: call }) => sum + (call?.arguments?.length ?? 0), 0))
+    this.#onward.toolCalls(deltas)
+  }
+
+  thinking(bytes: number): void {
+    this.#heard(bytes)
+  }
+
+  /** The attempt is over. */
+  end(): void {
+    this.#isOver = true
+    clearInterval(this.#timer)
+  }
+
+  #heard(characters: number): void {
+    this.#pieces++
+    this.#characters += characters
+    this.#timer ??= setInterval(() => void this.#judge(), WINDOW_MS)
+  }
+
+  async #judge(): Promise<void> {
+    const tokens = Math.max(this.#pieces, tokensOfBytes(this.#characters))
+    this.#pieces = 0
+    this.#characters = 0
+    if (tokens >= this.#rule.tokensMin || !(await this.#rule.leaves()) || this.#isOver) return
+    this.#wasDrip = true
+    this.end()
+    this.#stop()
+  }
+}

@@ -1,0 +1,51 @@
+import type { ProviderKeyVault, VaultAnswer } from '../../catalog/provider-key-vault.ts'
+import { type AttemptFailure, attemptFailure } from '../../core/failover/attempt-failure.ts'
+import { within } from '../../platform/process/within.ts'
+import type { AttemptOutcome, AttemptPlan } from './attempt-plan.ts'
+
+/** With which key an attempt goes to its provider. */
+export type AttemptKey =
+  | { kind: 'ours' }
+  | { kind: 'own'; secret: string }
+  /** The client's own key cannot be had, so there is nothing to try. */
+  | { kind: 'failed'; failure: AttemptFailure }
+
+const OPEN_WITHIN_MS = 2_000
+
+/** Finds the key of an attempt. Never rejects. */
+export async function keyOfAttempt(
+  { candidate, offer }: AttemptPlan,
+  accountId: string,
+  vault: ProviderKeyVault | undefined,
+): Promise<AttemptKey> {
+  const { providerKeyId: keyId } = candidate
+  if (keyId === undefined) return { kind: 'ours' }
+  const unavailable: VaultAnswer = { kind: 'unavailable' }
+  const opening = vault?.open({ keyId, accountId, providerId: offer.provider.id })
+  // The vault never rejects; what it cannot do it says.
+  const answer = opening ? await within(opening, OPEN_WITHIN_MS, unavailable, () => undefined) : unavailable
+  switch (answer.kind) {
+    case 'opened':
+      return { kind: 'own', secret: answer.secret }
+    case 'gone':
+      return { kind: 'failed', failure: attemptFailure('refused', "the client's own key is in use no more") }
+    case 'unavailable':
+      return {
+        kind: 'failed',
+        failure: attemptFailure('key-unavailable', "the client's own key could not be looked up"),
+      }
+    default:
+      return answer satisfies never
+  }
+}
+
+/** Tells the vault how a provider received the client's own key, where the outcome says so. */
+export function noteReception(keyId: string, outcome: AttemptOutcome, vault: ProviderKeyVault): void {
+  if (outcome.kind === 'finished') return vault.note(keyId, 'accepted')
+  if (outcome.kind !== 'failed' || outcome.failure.kind !== 'refused') return
+  const { httpStatus } = outcome.failure
+  // 404 is about the model, and without a status no provider was asked. One wire refuses a key with a 400.
+  if (httpStatus === 401 || httpStatus === 400) vault.note(keyId, 'unauthorized')
+  if (httpStatus === 402) vault.note(keyId, 'payment_required')
+  if (httpStatus === 403) vault.note(keyId, 'forbidden')
+}

@@ -1,0 +1,176 @@
+import { LRUCache } from 'lru-cache'
+import type { ControlMessage, EarlyEnd, Frame, ShownSoFar } from '../../core/calls/frames.ts'
+import type { ErrorCode } from '../../core/kernel/errors.ts'
+import type { CallId } from '../../core/kernel/ids.ts'
+import type { CallOutbox } from '../relay/call-outbox.ts'
+
+/** Why a running call is aborted. */
+export type AbortReason =
+  /** Its client hung up. */
+  | 'client-gone'
+  /** Its API instance stops, lost part of the answer, or is gone. */
+  | 'gateway-failed'
+  /** Another worker claimed it: this one must touch it no more. */
+  | 'claim-lost'
+  /** The worker stops. */
+  | 'shutdown'
+
+/** What the gateway's own failure leaves of a call. */
+export interface GatewayFailure {
+  code: ErrorCode
+  /** Characters of the answer that its client was sent. */
+  shownChars: number
+}
+
+/** One call this worker runs. */
+export interface RunningCall {
+  outbox: CallOutbox
+  /** Set when the gateway failed the call. */
+  failure: GatewayFailure | null
+  controller: AbortController
+  /** Runs to its end whoever listens: its answer is kept for repeats. */
+  runsOn: boolean
+  /** Set while the call asks what an earlier claim had shown. */
+  onShown: ((shown: ShownSoFar | null) => void) | null
+}
+
+/** Ended calls whose frames are kept for a resend, and cancels kept for calls not claimed yet. */
+const KEPT_OUTBOXES = 2_000
+const KEPT_OUTBOX_BYTES = 64 * 1024 * 1024
+const KEPT_CANCELS = 10_000
+
+/** The calls one worker runs, and what API instances ask of them. */
+export class RunningCalls {
+  private readonly running = new Map<CallId, RunningCall>()
+  private readonly ended: LRUCache<CallId, CallOutbox>
+  private readonly cancelled = new Map<CallId, EarlyEnd>()
+
+  /** `keptBytes` bounds the frames of ended calls together. */
+  constructor(keptBytes = KEPT_OUTBOX_BYTES) {
+    this.ended = new LRUCache({
+      max: KEPT_OUTBOXES,
+      maxSize: keptBytes,
+      sizeCalculation: (outbox) => outbox.keptBytes,
+    })
+  }
+
+  get size(): number {
+    return this.running.size
+  }
+
+  /**
+   * Adds a call; one whose cancel overtook its job starts out aborted. A call that runs here already was
+   * lost and claimed again by this same worker: the older run ends.
+   */
+  add(callId: CallId, outbox: CallOutbox, runsOn: boolean): RunningCall {
+    this.abort(callId, 'claim-lost')
+    const call: RunningCall = {
+      outbox,
+      failure: null,
+      controller: new AbortController(),
+      runsOn,
+      onShown: null,
+    }
+    this.running.set(callId, call)
+    const ending = this.cancelled.get(callId)
+    if (ending) endEarly(call, ending)
+    this.cancelled.delete(callId)
+    return call
+  }
+
+  /** Ends a call; its frames stay for a resend until newer ones push them out. */
+  remove(call: RunningCall): void {
+    const { callId } = call.outbox
+    if (this.running.get(callId) !== call) return
+    this.running.delete(callId)
+    this.ended.set(callId, call.outbox)
+  }
+
+  abort(callId: CallId, reason: AbortReason): void {
+    this.running.get(callId)?.controller.abort(reason)
+  }
+
+  abortAll(reason: AbortReason): void {
+    for (const { controller } of this.running.values()) controller.abort(reason)
+  }
+
+  /** Nobody listens on a channel any more: its API instance is gone. It was heard for the last time at `heardAt`. */
+  abortChannel(channel: string, heardAt: number): void {
+    for (const call of this.running.values()) {
+      const { outbox, runsOn } = call
+      outbox.detach((receiver) => receiver.channel === channel)
+      if (outbox.channel !== channel || runsOn) continue
+      const shownChars = outbox.passedOnChars(heardAt)
+      endEarly(call, { by: 'gateway', code: 'internal_error', shownChars })
+    }
+  }
+
+  /** Nobody listened when these frames were sent. */
+  noteLost(frames: readonly Frame[]): void {
+    for (const [callId, fence, sequence] of frames) {
+      const outbox = this.running.get(callId)?.outbox
+      if (outbox?.fence === fence) outbox.noteUnheard(sequence)
+    }
+  }
+
+  /** Notes how much of each answer has been sent by now. */
+  markSent(at: number): void {
+    for (const { outbox } of this.running.values()) outbox.mark(at)
+  }
+
+  *channels(): Iterable<string> {
+    for (const { outbox } of this.running.values()) yield outbox.channel
+  }
+
+  /** Carries out what an API instance says; calls of other workers are none of ours. */
+  control(message: ControlMessage): void {
+    const { callId } = message
+    const call = this.running.get(callId)
+    switch (message.kind) {
+      case 'cancel':
+        if (call) return endEarly(call, message.ending)
+        keep(this.cancelled, KEPT_CANCELS)
+        this.cancelled.set(callId, message.ending)
+        return
+      case 'resend':
+        return this.resend(call?.outbox ?? this.ended.get(callId), message.fence, message.sequence)
+      case 'attach':
+        return attach(call?.outbox ?? this.ended.get(callId), message)
+      case 'detach':
+        return call?.outbox.detach(({ label }) => label === message.label)
+      case 'shown':
+        if (call?.outbox.fence === message.fence) call.onShown?.(message.shown)
+        return
+      default:
+        return message satisfies never
+    }
+  }
+
+  private resend(outbox: CallOutbox | undefined, fence: number, sequence: number): void {
+    // Fence 0: the API instance has heard nothing yet, not even which claim runs.
+    if (outbox && (fence === 0 || fence === outbox.fence)) outbox.resend(sequence)
+  }
+}
+
+/** Ends a call before its answer did. Who was first to end it did. */
+function endEarly(call: RunningCall, ending: EarlyEnd): void {
+  if (call.controller.signal.aborted) return
+  if (ending.by === 'gateway') call.failure = { code: ending.code, shownChars: ending.shownChars }
+  const reason: AbortReason = ending.by === 'gateway' ? 'gateway-failed' : 'client-gone'
+  call.controller.abort(reason)
+}
+
+/** Frames of another claim than the one heard so far are sent from the first. */
+function attach(
+  outbox: CallOutbox | undefined,
+  { channel, label, fence, sequence }: Extract<ControlMessage, { kind: 'attach' }>,
+): void {
+  outbox?.attach(channel, label, fence === outbox.fence ? sequence : 0)
+}
+
+/** Makes room for one more by dropping the oldest. */
+function keep(collection: Map<CallId, unknown>, max: number): void {
+  if (collection.size < max) return
+  const [oldest] = collection.keys()
+  if (oldest !== undefined) collection.delete(oldest)
+}

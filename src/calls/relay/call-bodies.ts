@@ -1,0 +1,83 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { CallJob } from '../../core/calls/call-job.ts'
+import type { CallId } from '../../core/kernel/ids.ts'
+import type { Logger } from '../../platform/observability/logger.ts'
+import type { Postgres } from '../../platform/postgres/postgres.ts'
+import { createPostgresPool, type PostgresPool } from '../../platform/postgres/postgres-pool.ts'
+import type { ByteSealer } from '../../platform/sealing.ts'
+
+/**
+ * Where the text of a call waits for its worker: sealed in its job, or, where it is long, beside the queue in
+ * PostgreSQL, so that Redis holds and writes down no large values. Gone when the call has ended.
+ */
+export interface CallBodies {
+  /** Seals a body. Returns what goes into the job: null where it is kept beside it. Rejects while PostgreSQL is away. */
+  put(callId: CallId, body: string): Promise<CallJob['sealedBody']>
+  /** The body of a job; null where it was kept and is gone. Rejects while PostgreSQL is away. */
+  read(callId: CallId, sealedBody: CallJob['sealedBody']): Promise<string | null>
+  /** Deletes a body that was kept beside the queue, if it was. */
+  drop(callId: CallId): Promise<void>
+  close(): Promise<void>
+}
+
+export interface CallBodiesOptions {
+  databaseUrl: string
+  /** Shown in pg_stat_activity. */
+  name: string
+  sealer: ByteSealer
+  /** A longer body waits in PostgreSQL. */
+  largeBodyBytes: number
+  logger: Logger
+}
+
+/** Apart from the other pools: large values keep nobody else waiting, and are not waited for long. */
+const POOL = { poolSize: 4, connectTimeoutMs: 1_500, statementTimeoutMs: 8_000 }
+
+const PUT = 'INSERT INTO call_bodies (call_id, sealed) VALUES ($1, $2) ON CONFLICT DO NOTHING'
+/** pg reads bytes as hexadecimal text, so what is long is read by slices. */
+const READ = 'SELECT substring(sealed FROM $2 FOR $3) AS slice FROM call_bodies WHERE call_id = $1'
+const SLICE_BYTES = 4 * 1024 * 1024
+const DROP = 'DELETE FROM call_bodies WHERE call_id = $1'
+
+export function createCallBodies(options: CallBodiesOptions): CallBodies {
+  const { sealer, largeBodyBytes } = options
+  const pool = createPostgresPool({ ...options, ...POOL })
+  return {
+    async put(callId, body) {
+      if (body.length <= largeBodyBytes) return sealer.seal(body, callId)
+      // Each step takes tens of milliseconds for the longest body; others have their turn between.
+      await nextTurn()
+      const sealed = sealer.sealBytes(body, callId)
+      await nextTurn()
+      await pool.query(PUT, [callId, sealed])
+      return null
+    },
+
+    async read(callId, sealedBody) {
+      if (sealedBody !== null) return sealer.open(sealedBody, callId)
+      const sealed = await readSlices(pool, callId)
+      return sealed && sealer.openBytes(sealed, callId)
+    },
+
+    async drop(callId) {
+      await pool.query(DROP, [callId])
+    },
+
+    close: () => pool.close(),
+  }
+}
+
+async function readSlices(pool: PostgresPool, callId: CallId): Promise<Buffer | null> {
+  const slices: Buffer[] = []
+  for (let from = 1; ; from += SLICE_BYTES) {
+    const [row] = await pool.query<{ slice: Buffer }>(READ, [callId, from, SLICE_BYTES])
+    if (!row) return null
+    slices.push(row.slice)
+    if (row.slice.length < SLICE_BYTES) return Buffer.concat(slices)
+  }
+}
+
+/** Deletes what calls left behind that ended without anybody to see it. `olderThanMs`: no call lives so long. */
+export async function sweepCallBodies(postgres: Postgres, olderThanMs: number): Promise<void> {
+  await postgres.$executeRaw`DELETE FROM call_bodies WHERE created_at < now() - ${olderThanMs} * interval '1 millisecond'`
+}

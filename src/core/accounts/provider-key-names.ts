@@ -1,0 +1,42 @@
+import type { CatalogSnapshot, Provider } from '../catalog/catalog.ts'
+
+/** Variables of the gateway's own that look like a provider's key. */
+const RESERVED = /^(?:MASTER_KEY|STRIPE_|PAYPAL_|SMTP_|BODY_BYTES_)/
+const KEY_NAME = /(?:^|_)(?:KEY|TOKEN)$/
+
+/**
+ * Whether a variable may hold a provider's key: its value is sent to whatever address the catalog names beside it,
+ * so no variable that the gateway's own configuration reads may be one.
+ */
+export const isProviderKeyName = (name: string): boolean => KEY_NAME.test(name) && !RESERVED.test(name)
+
+/**
+ * What is wrong with the keys of a catalog that edits would make: an edit may send a key only to the origin that the
+ * shipped catalog or the operator's file sends it to, or name a variable that the operator declared for edits. Else
+ * whoever may edit the catalog could have every key sent to an address of his own.
+ */
+export function keyAddressProblems(
+  before: CatalogSnapshot,
+  after: CatalogSnapshot,
+  declaredNames: readonly string[],
+): string[] {
+  const known = new Set([...providersOf(before)].flatMap(keyAddress))
+  const problems = [...providersOf(after)].flatMap((provider) =>
+    keyAddress(provider)
+      .filter((address) => !known.has(address) && !declaredNames.includes(provider.apiKeyEnv ?? ''))
+      .map(
+        (address) =>
+          `provider ${provider.id}: an edit may not send ${address}. Name the provider in CATALOG_FILE, or the variable in CATALOG_KEY_NAMES`,
+      ),
+  )
+  return [...new Set(problems)]
+}
+
+function* providersOf(catalog: CatalogSnapshot): Iterable<Provider> {
+  for (const { provider } of catalog.offers.values()) yield provider
+  for (const { withdrawn } of catalog.models.values())
+    for (const { offer } of withdrawn ?? []) yield offer.provider
+}
+
+const keyAddress = ({ apiKeyEnv, baseUrl }: Provider): string[] =>
+  apiKeyEnv === null ? [] : [`${apiKeyEnv} to ${new URL(baseUrl).origin}`]

@@ -1,0 +1,114 @@
+import type { ChatRequest } from '../calls/chat-request.ts'
+import type { CatalogSnapshot, Model } from '../catalog/catalog.ts'
+import { type RequestShape, takesInput } from '../routing/request-shape.ts'
+import type { RoutingProfile } from '../routing/routing-profile.ts'
+import { DEFAULT_BOUNDS, tierOf } from './auto-bounds.ts'
+import { type AutoTiers, autoTiers, TIERS, type Tier } from './auto-tiers.ts'
+import { scoreTurns } from './difficulty/score-turns.ts'
+import { SHIPPED_MODEL } from './difficulty/shipped-model.ts'
+
+/** What `auto` chose by. Kept with the call; never shown to its client. */
+export interface AutoDecision {
+  /** 0 to 1; higher: needs the stronger model. */
+  score: number
+  tier: Tier
+  profile: RoutingProfile
+}
+
+export interface AutoChoice extends AutoDecision {
+  /** Best fit first. Empty only where the catalog has no model for `auto`. */
+  models: Model[]
+}
+
+const MODELS_TRIED = 3
+const MODELS_OF_OWN_TIER = 2
+
+/**
+ * The models that `auto` uses for a request, best fit first: those of the tier that its difficulty and its
+ * profile call for, then of the nearest tier, the stronger first; never one with a newer model of its line that costs
+ * less and can take the request too. `isUsable` says which models the request's preferences leave. Where no model is
+ * left, the choice is made as if less were asked, so that the plan can say what stands in the way.
+ */
+export function chooseAutoModels(
+  request: ChatRequest,
+  shape: RequestShape,
+  catalog: CatalogSnapshot,
+  isUsable: (model: Model) => boolean,
+): AutoChoice {
+  const profile = request.routingProfile ?? 'auto'
+  const scores = scoreTurns(request.messages, request.parameters, SHIPPED_MODEL)
+  const score = scores.at(-1)!
+  const byScore = tierOf(scores, catalog.autoBounds?.[profile] ?? DEFAULT_BOUNDS[profile])
+  const tier = profile === 'agentic' ? agenticTier(request, byScore) : byScore
+  const { tiers, lastResorts, betterBuys } = autoTiers(catalog.autoLadder)
+  const needsTools = profile === 'agentic' || request.parameters.tools !== undefined
+  const fits = (model: Model) => canTake(model, shape, needsTools)
+  const unsurpassed = (accepts: (model: Model) => boolean) => (model: Model) =>
+    accepts(model) && !betterBuys.get(model)?.some(accepts)
+  const fitsAndUsable = unsurpassed((model) => fits(model) && isUsable(model))
+  const attempts = [
+    () => rank(tiers, tier, fitsAndUsable),
+    () => lastResorts.filter(fitsAndUsable).slice(0, MODELS_TRIED),
+    () => rank(tiers, tier, unsurpassed(fits)),
+    () =>
+      rank(
+        tiers,
+        tier,
+        unsurpassed(() => true),
+      ),
+  ]
+  for (const attempt of attempts) {
+    const models = attempt()
+    if (models.length > 0) return { score, tier, profile, models }
+  }
+  return { score, tier, profile, models: [] }
+}
+
+const MANY_TOOLS = 16
+const MANY_TOOL_RESULTS = 8
+
+/** Work with tools goes by its shape: how many tools there are to choose from, and how long it has been going on. */
+function agenticTier(request: ChatRequest, byScore: Tier): Tier {
+  const results = request.messages.filter((message) => message.role === 'tool').length
+  const tools = request.parameters.tools?.length ?? 0
+  if (tools >= MANY_TOOLS || results >= MANY_TOOL_RESULTS) return 'frontier'
+  const isWeak = byScore === 'light' || byScore === 'standard'
+  return isWeak && (tools > 0 || results > 0) ? 'strong' : byScore
+}
+
+function rank(tiers: AutoTiers['tiers'], tier: Tier, accepts: (model: Model) => boolean): Model[] {
+  const ranked = best(tiers[tier], accepts)
+  for (const other of nearestFirst(tier)) {
+    if (ranked.length >= MODELS_TRIED) break
+    const next = tiers[other].find(accepts)
+    if (next) ranked.push(next)
+  }
+  return ranked
+}
+
+/** The best model of a tier and, as what to fall back on, the next of another vendor, or else of the same. */
+function best(models: readonly Model[], accepts: (model: Model) => boolean): Model[] {
+  const first = models.find(accepts)
+  if (!first) return []
+  const others = models.filter((model) => model !== first)
+  const second =
+    others.find((model) => model.vendor !== first.vendor && accepts(model)) ?? others.find(accepts)
+  return second ? [first, second].slice(0, MODELS_OF_OWN_TIER) : [first]
+}
+
+/** The other tiers by their distance, the stronger of two first. */
+function nearestFirst(tier: Tier): Tier[] {
+  const place = TIERS.indexOf(tier)
+  return TIERS.filter((other) => other !== tier).sort((a, b) => {
+    const [nearA, nearB] = [a, b].map((other) => Math.abs(TIERS.indexOf(other) - place)) as [number, number]
+    return nearA - nearB || TIERS.indexOf(b) - TIERS.indexOf(a)
+  })
+}
+
+function canTake(model: Model, shape: RequestShape, needsTools: boolean): boolean {
+  return (
+    takesInput(model, shape) &&
+    shape.promptTokensAtLeast < model.contextLength &&
+    (!needsTools || model.supportedParameters.includes('tools'))
+  )
+}

@@ -1,0 +1,50 @@
+import type { ChatRequest } from '../calls/chat-request.ts'
+import type { CatalogSnapshot } from '../catalog/catalog.ts'
+import { requestShape } from '../routing/request-shape.ts'
+import { ROUTING_PROFILES, type RoutingProfile } from '../routing/routing-profile.ts'
+import { chooseAutoModels } from './auto-routing.ts'
+import type { Tier } from './auto-tiers.ts'
+import { INPUTS_OF, modelInputs, standardized } from './difficulty/model-inputs.ts'
+import { FEATURES, promptFeatures } from './difficulty/prompt-features.ts'
+import { lastQuestion } from './difficulty/score-turns.ts'
+import { SHIPPED_MODEL } from './difficulty/shipped-model.ts'
+
+/** Why `auto` does with a request what it does. For operators only: it names the targets. */
+export interface AutoExplanation {
+  score: number
+  /** What moved the score of the last question most, in standard deviations of the sum: positive is harder. */
+  features: Array<{ name: string; effect: number }>
+  profiles: Array<{ profile: RoutingProfile; tier: Tier; models: string[] }>
+}
+
+const FEATURES_SHOWN = 8
+
+/** Explains what `auto` would do with a request under each routing profile. */
+export function explainAuto(request: ChatRequest, catalog: CatalogSnapshot): AutoExplanation {
+  const shape = requestShape(request)
+  const choices = ROUTING_PROFILES.map((profile) =>
+    chooseAutoModels({ ...request, routingProfile: profile }, shape, catalog, () => true),
+  )
+  return {
+    score: choices[0]!.score,
+    features: effects(lastQuestion(request.messages)),
+    profiles: choices.map(({ profile, tier, models }) => ({
+      profile,
+      tier,
+      models: models.map(({ id }) => id),
+    })),
+  }
+}
+
+function effects(question: string): AutoExplanation['features'] {
+  const model = SHIPPED_MODEL
+  const inputs = modelInputs(standardized(promptFeatures(question, model.rarity).values, model))
+  const effectOf = (input: number) => (inputs[input]! * model.weights[input]!) / model.deviation
+  const sums = FEATURES.map(
+    (name, index) => [name, INPUTS_OF[index]!.reduce((sum, input) => sum + effectOf(input), 0)] as const,
+  )
+  return sums
+    .map(([name, effect]) => ({ name, effect }))
+    .sort((a, b) => Math.abs(b.effect) - Math.abs(a.effect))
+    .slice(0, FEATURES_SHOWN)
+}

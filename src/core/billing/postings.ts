@@ -1,0 +1,105 @@
+import type { PicoUsd } from '../kernel/money.ts'
+import type { MovementKind, PaymentRailName } from './payment-movements.ts'
+
+/** Why money moved. A transaction is unique on (id, kind). */
+export type LedgerKind = 'capture' | 'free_credit' | 'credit' | 'adjustment' | 'collection' | MovementKind
+
+/** Accounts of the ledger: one per customer, and the gateway's own. */
+export type LedgerAccount =
+  | `customer:${string}`
+  | 'revenue'
+  /** Routing fees of calls on the client's own provider key. */
+  | 'byok_fees'
+  | 'promotional_credit'
+  | 'adjustments'
+  | `rail:${PaymentRailName}`
+  | 'disputes'
+  | `receivable:${string}`
+
+export interface LedgerEntry {
+  ledgerAccount: LedgerAccount
+  /** Signed pico-USD, never 0; positive on a customer's account is spendable. */
+  amountPico: bigint
+}
+
+/** One ledger transaction: its entries sum to zero. */
+export interface Posting {
+  /** The call's id, or the id of the event outside that caused it. */
+  id: string
+  kind: LedgerKind
+  /** The customer whose balance changes. */
+  accountId: string
+  entries: readonly LedgerEntry[]
+}
+
+/** A call is charged: from the customer to revenue, or to the fees where the customer's own key served it. */
+export const capturePosting = (
+  callId: string,
+  accountId: string,
+  chargePico: PicoUsd,
+  income: 'revenue' | 'byok_fees' = 'revenue',
+): Posting => transfer(callId, 'capture', accountId, income, -chargePico)
+
+/** A new account's free credit. The account's id is the event, so an account gets it once. */
+export const freeCreditPosting = (accountId: string, amountPico: PicoUsd): Posting =>
+  transfer(accountId, 'free_credit', accountId, 'promotional_credit', amountPico)
+
+/** The operator credits an account. */
+export const creditPosting = (eventId: string, accountId: string, amountPico: PicoUsd): Posting =>
+  transfer(eventId, 'credit', accountId, 'adjustments', amountPico)
+
+/** The operator corrects a balance, up or down. What was posted before stays as it is. */
+export const adjustmentPosting = (eventId: string, accountId: string, amountPico: PicoUsd): Posting =>
+  transfer(eventId, 'adjustment', accountId, 'adjustments', amountPico)
+
+/** The ledger account of a customer. */
+export const customerAccount = (accountId: string): LedgerAccount => `customer:${accountId}`
+
+/** What a customer owes beyond their balance; negative while they owe. */
+export const receivableAccount = (accountId: string): LedgerAccount => `receivable:${accountId}`
+
+/** What a posting adds to its customer's balance; negative for a charge. */
+export function balanceChange(posting: Posting): PicoUsd {
+  const own = customerAccount(posting.accountId)
+  let change = 0n
+  for (const entry of posting.entries) if (entry.ledgerAccount === own) change += entry.amountPico
+  return change as PicoUsd
+}
+
+/**
+ * Checks the laws of a posting: at least two entries, none zero, no ledger account twice, summing to zero.
+ * Throws RangeError; a posting that breaks them is a bug, and the database would refuse it too.
+ */
+export function assertBalanced(posting: Posting): void {
+  let sum = 0n
+  for (const entry of posting.entries) {
+    if (entry.amountPico === 0n) throw new RangeError(`posting ${posting.id}: an entry of zero`)
+    sum += entry.amountPico
+  }
+  if (sum !== 0n) throw new RangeError(`posting ${posting.id}: entries sum to ${sum}`)
+  const accounts = new Set(posting.entries.map((entry) => entry.ledgerAccount))
+  if (accounts.size < 2 || accounts.size < posting.entries.length) {
+    throw new RangeError(`posting ${posting.id}: needs two or more different ledger accounts`)
+  }
+}
+
+/** Moves `amountPico` (signed, as the customer sees it) between a customer and one of the gateway's accounts. */
+function transfer(
+  id: string,
+  kind: LedgerKind,
+  accountId: string,
+  counterAccount: LedgerAccount,
+  amountPico: bigint,
+): Posting {
+  const posting: Posting = {
+    id,
+    kind,
+    accountId,
+    entries: [
+      { ledgerAccount: customerAccount(accountId), amountPico },
+      { ledgerAccount: counterAccount, amountPico: -amountPico },
+    ],
+  }
+  assertBalanced(posting)
+  return posting
+}

@@ -1,0 +1,108 @@
+import { ApiError } from '../kernel/errors.ts'
+
+export const USAGE_GROUPS = ['day', 'model', 'key'] as const
+export type UsageGroup = (typeof USAGE_GROUPS)[number]
+
+export const USAGE_FORMATS = ['json', 'csv'] as const
+export type UsageFormat = (typeof USAGE_FORMATS)[number]
+
+/** A span of time, unix ms: from the first moment to just before the second. */
+export interface TimeRange {
+  fromMs: number
+  toMs: number
+}
+
+/** A place in a list of calls, newest first: after this call. */
+export interface CallCursor {
+  admittedAtMs: number
+  callId: string
+}
+
+/** A query string as parsed by the server. */
+export type QueryParameters = Readonly<Record<string, unknown>>
+
+const DAY_MS = 86_400_000
+const DEFAULT_DAYS = 30
+const DAYS_MAX = 366
+
+/**
+ * Reads `from` and `to`: a date (its midnight, UTC) or a date and time with its zone. Without `to` until now,
+ * without `from` the 30 days before. Throws ApiError `invalid_request`.
+ */
+export function readTimeRange(query: QueryParameters, nowMs: number): TimeRange {
+  const toMs = readMoment(query, 'to') ?? nowMs
+  const fromMs = readMoment(query, 'from') ?? toMs - DEFAULT_DAYS * DAY_MS
+  if (fromMs >= toMs) throw invalid('from', '`from` must lie before `to`.')
+  if (toMs - fromMs > DAYS_MAX * DAY_MS)
+    throw invalid('from', `Ask for ${DAYS_MAX} days at a time, at the most.`)
+  return { fromMs, toMs }
+}
+
+/** Reads one of a few words, or its default. Throws ApiError `invalid_request`. */
+export function readChoice<T extends string>(
+  query: QueryParameters,
+  name: string,
+  choices: readonly T[],
+  fallback: T,
+): T {
+  const text = readText(query, name)
+  if (text === null) return fallback
+  const choice = choices.find((known) => known === text)
+  if (!choice) throw invalid(name, `\`${name}\` must be one of ${choices.join(', ')}.`)
+  return choice
+}
+
+/** Reads a whole number from 1 to `max`, or its default. Throws ApiError `invalid_request`. */
+export function readCount(query: QueryParameters, name: string, fallback: number, max: number): number {
+  const text = readText(query, name)
+  if (text === null) return fallback
+  const count = /^\d{1,9}$/.test(text) ? Number(text) : 0
+  if (count < 1 || count > max) throw invalid(name, `\`${name}\` must be a whole number from 1 to ${max}.`)
+  return count
+}
+
+/** Reads a cursor as `formatCursor` printed it; null without one. Throws ApiError `invalid_request`. */
+export function readCursor(query: QueryParameters): CallCursor | null {
+  const text = readText(query, 'cursor')
+  if (text === null) return null
+  const match = /^(\d{1,15})\.([\w-]{1,64})$/.exec(Buffer.from(text, 'base64url').toString('latin1'))
+  if (!match?.[1] || !match[2]) throw invalid('cursor', 'Send `cursor` just as `next_cursor` had it.')
+  return { admittedAtMs: Number(match[1]), callId: match[2] }
+}
+
+export const formatCursor = ({ admittedAtMs, callId }: CallCursor): string =>
+  Buffer.from(`${admittedAtMs}.${callId}`).toString('base64url')
+
+/** Refuses parameters nobody reads: a mistyped one would pass silently. Throws ApiError `invalid_request`. */
+export function refuseUnknown(query: QueryParameters, known: readonly string[]): void {
+  const unknown = Object.keys(query).find((name) => !known.includes(name))
+  if (unknown !== undefined)
+    throw invalid(unknown, `\`${unknown}\` is no parameter here. Known: ${known.join(', ')}.`)
+}
+
+/** Reads a parameter; null where it is absent or empty. Throws ApiError when it is there twice. */
+export function readText(query: QueryParameters, name: string): string | null {
+  const value = query[name]
+  if (value === undefined || value === '') return null
+  if (typeof value !== 'string') throw invalid(name, `Send \`${name}\` once.`)
+  return value
+}
+
+const MOMENT = /^(\d{4})-(\d{2})-(\d{2})(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/
+
+function readMoment(query: QueryParameters, name: string): number | null {
+  const text = readText(query, name)
+  if (text === null) return null
+  const [, year, month, day] = MOMENT.exec(text) ?? []
+  const moment = Date.parse(text)
+  // Date takes the 31st of February for a day in March.
+  const date = new Date(Date.UTC(Number(year), Number(month) - 1, Number(day)))
+  const exists = date.getUTCMonth() === Number(month) - 1 && date.getUTCDate() === Number(day)
+  if (year === undefined || !exists || Number.isNaN(moment)) {
+    throw invalid(name, `\`${name}\` must be a date such as 2027-01-31, or 2027-01-31T12:00:00Z.`)
+  }
+  return moment
+}
+
+const invalid = (param: string, message: string): ApiError =>
+  new ApiError('invalid_request', message, { param })

@@ -1,0 +1,210 @@
+import { ApiError } from '../kernel/errors.ts'
+import { type AudioLength, audioLength } from '../media/audio-length.ts'
+import { type DataUrl, decodedLength, decodeText, isBase64, parseDataUrl } from '../media/data-url.ts'
+import { likelyPages } from '../media/document-pages.ts'
+import { type ImageSize, imageSize } from '../media/image-size.ts'
+import { audioFormat, type Modality, modalityOfAddress, readMediaType } from '../media/media-type.ts'
+
+/** Media inside the request. */
+export interface InlineData {
+  /** Such as `image/png`; lowercase, in the spelling that providers know. */
+  mediaType: string
+  base64: string
+}
+
+/** Media at an http or https address, which the provider fetches. */
+export interface Address {
+  url: string
+}
+
+export const IMAGE_DETAILS = ['auto', 'low', 'high', 'original'] as const
+export type ImageDetail = (typeof IMAGE_DETAILS)[number]
+
+export interface TextPart {
+  type: 'text'
+  text: string
+}
+export interface ImagePart {
+  type: 'image'
+  source: InlineData | Address
+  detail?: ImageDetail
+  /** Absent where it cannot be read. */
+  size?: ImageSize
+}
+export interface AudioPart {
+  type: 'audio'
+  source: InlineData
+  /** As `input_audio` names it, such as `wav`. */
+  format: string
+  length: AudioLength
+}
+export interface VideoPart {
+  type: 'video'
+  source: InlineData | Address
+}
+export interface DocumentPart {
+  type: 'file'
+  source: InlineData | Address
+  filename?: string
+  /** An estimate; see likelyPages. */
+  likelyPages: number
+}
+
+/** One part of a message's content, measured. Its type is the input modality that a model needs for it. */
+export type MediaPart = ImagePart | AudioPart | VideoPart | DocumentPart
+export type ContentPart = TextPart | MediaPart
+
+export const isAddress = (source: InlineData | Address): source is Address => 'url' in source
+
+type Fields = Record<string, unknown>
+
+const PART_TYPES = ['text', 'image_url', 'input_audio', 'video_url', 'file']
+const ADDRESS_MAX = 8_192
+
+/**
+ * Reads one content part as clients send it. What it becomes is told by the media type of its data and not by the
+ * part's name; text in a data URL becomes text. Fields that its type does not have are dropped.
+ * Throws ApiError `invalid_request` with the path of what is wrong.
+ */
+export function parseContentPart(value: unknown, role: string, path: string): ContentPart {
+  if (!isObject(value)) throw invalid(path, 'Each content part must be an object with a `type`.')
+  switch (value.type) {
+    case 'text':
+      return { type: 'text', text: string(value.text, `${path}.text`) }
+    case 'image_url':
+      return parseImage(value.image_url, `${path}.image_url`)
+    case 'video_url':
+      return parseSource(urlOf(value.video_url, `${path}.video_url`), 'video', `${path}.video_url`)
+    case 'input_audio':
+      return parseAudio(value.input_audio, `${path}.input_audio`)
+    case 'file':
+      return parseFile(value.file, `${path}.file`)
+    case 'refusal':
+      // What a model refused with earlier is text to the next one.
+      if (role === 'assistant') return { type: 'text', text: string(value.refusal, `${path}.refusal`) }
+  }
+  const known = role === 'assistant' ? [...PART_TYPES, 'refusal'] : PART_TYPES
+  throw invalid(`${path}.type`, `The \`type\` of a content part must be one of ${known.join(', ')}.`)
+}
+
+function parseImage(value: unknown, path: string): ContentPart {
+  const url = urlOf(value, path)
+  const detail = isObject(value) && value.detail != null ? value.detail : undefined
+  const known = IMAGE_DETAILS.find((one) => one === detail)
+  if (detail !== undefined && known === undefined) {
+    throw invalid(`${path}.detail`, `\`detail\` must be one of ${IMAGE_DETAILS.join(', ')}.`)
+  }
+  const part = parseSource(url, 'image', path)
+  return part.type === 'image' && known !== undefined ? { ...part, detail: known } : part
+}
+
+function parseAudio(value: unknown, path: string): ContentPart {
+  if (!isObject(value)) throw invalid(path, 'Send an object with `data` and `format`.')
+  const data = string(value.data, `${path}.data`)
+  const url = parseDataUrl(data)
+  if (url && url.mediaType !== '') return fromData(url, `${path}.data`)
+  const format = audioFormat(string(value.format, `${path}.format`).toLowerCase())
+  if (format === null) throw invalid(`${path}.format`, 'This audio format is not known. Send wav or mp3.')
+  const base64 = url ? url.data : data
+  if (!isBase64(base64)) throw invalid(`${path}.data`, 'Audio is sent as base64.')
+  return audioPart(format, base64)
+}
+
+function parseFile(value: unknown, path: string): ContentPart {
+  if (!isObject(value)) throw invalid(path, 'Send an object with `file_data`.')
+  if (value.file_data == null) {
+    throw invalid(
+      `${path}.file_data`,
+      'Send the file itself in `file_data`; ids of files are not known here.',
+    )
+  }
+  const filename = value.filename == null ? undefined : string(value.filename, `${path}.filename`)
+  const part = parseSource(string(value.file_data, `${path}.file_data`), 'file', `${path}.file_data`)
+  return part.type === 'file' && filename !== undefined ? { ...part, filename } : part
+}
+
+/** The address of a part; clients send it as a string or within an object. */
+function urlOf(value: unknown, path: string): string {
+  if (typeof value === 'string') return value
+  if (!isObject(value)) throw invalid(path, 'Send an object with a `url`.')
+  return string(value.url, `${path}.url`)
+}
+
+function parseSource(text: string, named: Modality, path: string): ContentPart {
+  const data = parseDataUrl(text)
+  if (data) return fromData(data, path)
+  const url = text.length <= ADDRESS_MAX && URL.canParse(text) ? new URL(text) : null
+  if (!url || !/^https?:$/.test(url.protocol)) {
+    throw invalid(path, 'Send a data URL (`data:image/png;base64,…`), or an http or https address.')
+  }
+  // What is named an image may lead to something that costs more; never the other way round.
+  const modality = named === 'video' ? 'video' : (modalityOfAddress(url) ?? named)
+  switch (modality) {
+    case 'image':
+      return named === 'image'
+        ? { type: 'image', source: { url: text } }
+        : { type: 'file', source: { url: text }, likelyPages: 1 }
+    case 'video':
+      return { type: 'video', source: { url: text } }
+    case 'audio':
+      throw invalid(path, 'Audio cannot be sent by its address. Send it as `input_audio`.')
+    default:
+      return { type: 'file', source: { url: text }, likelyPages: 1 }
+  }
+}
+
+function fromData(url: DataUrl, path: string): ContentPart {
+  const known = readMediaType(url.mediaType)
+  if (!known) {
+    throw invalid(
+      path,
+      `The media type ${JSON.stringify(url.mediaType.slice(0, 80))} of this data is not known.`,
+    )
+  }
+  const { modality, mediaType } = known
+  if (modality === 'text') {
+    const text = decodeText(url)
+    if (text === null) throw invalid(path, 'This text cannot be decoded. Send UTF-8 as base64.')
+    return { type: 'text', text }
+  }
+  if (!url.isBase64 || !isBase64(url.data)) throw invalid(path, 'The data of this URL must be base64.')
+  const source = { mediaType, base64: url.data }
+  switch (modality) {
+    case 'image': {
+      const size = imageSize(url.data)
+      return { type: 'image', source, ...(size && { size }) }
+    }
+    case 'audio':
+      return audioPart(mediaType.slice('audio/'.length), url.data)
+    case 'video':
+      return { type: 'video', source }
+    case 'file':
+      return { type: 'file', source, likelyPages: likelyPages(url.data) }
+    default:
+      return modality satisfies never
+  }
+}
+
+const audioPart = (format: string, base64: string): AudioPart => ({
+  type: 'audio',
+  source: { mediaType: `audio/${format}`, base64 },
+  format,
+  length: audioLength(base64),
+})
+
+/** Characters that inline media take in the request; 0 for an address. */
+export const inlineChars = ({ source }: MediaPart): number => (isAddress(source) ? 0 : source.base64.length)
+
+/** Bytes of media inside the request; 0 for an address. */
+export const inlineBytes = ({ source }: MediaPart): number =>
+  isAddress(source) ? 0 : decodedLength(source.base64)
+
+function string(value: unknown, path: string): string {
+  if (typeof value !== 'string') throw invalid(path, `\`${path}\` must be a string.`)
+  return value
+}
+
+const isObject = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const invalid = (param: string, message: string) => new ApiError('invalid_request', message, { param })

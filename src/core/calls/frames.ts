@@ -1,0 +1,117 @@
+/**
+ * The frames a dispatch worker publishes to the API instance that waits for a call. Many frames, of many
+ * calls, travel in one message: a JSON array of tuples, of which the first names the sender. Frames of one claim of
+ * one call are numbered from 0; `fence` is the number of that claim, so frames of a worker that lost its claim are
+ * recognized.
+ */
+
+import type { Usage } from '../billing/pricing.ts'
+import type { ErrorCode } from '../kernel/errors.ts'
+import type { CallId } from '../kernel/ids.ts'
+import type { CompletionMessage, FinishReason, ToolCallDelta } from './completion.ts'
+
+export type Frame = readonly [callId: CallId, fence: number, sequence: number, body: FrameBody]
+
+export type FrameBody =
+  /** The first content is on its way; `candidate` indexes the envelope's candidates. */
+  | readonly ['open', candidate: number]
+  | readonly ['text', text: string]
+  | readonly ['refusal', text: string]
+  | readonly ['tool-calls', deltas: ToolCallDelta[]]
+  /** A stream's truthful end. */
+  | readonly ['finish', reason: FinishReason, usage: Usage | null]
+  /** The whole answer of a non-streaming call. */
+  | readonly [
+      'reply',
+      candidate: number,
+      message: CompletionMessage,
+      reason: FinishReason,
+      usage: Usage | null,
+    ]
+  /** The call failed, or a stream broke after content. Ends the call. */
+  | readonly ['error', FrameError]
+  /** A worker claimed this call again after another stalled, and asks what the client was shown. Not numbered (-1). */
+  | readonly ['takeover']
+  /** First in every message: its sender's id stands in the place of the call's. Not numbered. */
+  | readonly ['from']
+  /** What was asked for again has been sent, as far as it is kept. Not numbered. */
+  | readonly ['caught-up']
+
+export interface FrameError {
+  code: ErrorCode
+  message: string
+  retryAfterSeconds?: number
+  shouldRetry?: boolean
+}
+
+/** True for the frame after which no other comes. */
+export const endsCall = (body: FrameBody): boolean =>
+  body[0] === 'finish' || body[0] === 'reply' || body[0] === 'error'
+
+/** A message for a reply channel. One without frames is a sign of life, and may carry a number. */
+export const encodeFrames = (sender: string, frames: readonly Frame[], number = -1): string =>
+  JSON.stringify([openingFrame(sender, number), ...frames])
+
+/** What every message begins with. */
+export const openingFrame = (sender: string, number = -1): unknown => [sender, 0, number, ['from']]
+
+/** What a message carries. One of an earlier release does not say from whom it is. */
+export function decodeFrames(message: string): { from?: string; number: number; frames: Frame[] } {
+  const frames = JSON.parse(message) as Frame[]
+  if (frames[0]?.[3][0] !== 'from') return { number: -1, frames }
+  const [from, , number] = frames.shift()!
+  return { from, number, frames }
+}
+
+const FIELDS_CHARS = 16
+
+/** About the characters of a frame as JSON. Cheap, since most frames are a token. */
+export function sizeOf(body: FrameBody): number {
+  if (body[0] !== 'reply') return charsOf(body) + FIELDS_CHARS
+  const { content, refusal, tool_calls } = body[2]
+  const toolChars = tool_calls?.reduce((sum, call) => sum + call.function.arguments.length + FIELDS_CHARS, 0)
+  return (content?.length ?? 0) + (refusal?.length ?? 0) + (toolChars ?? 0) + FIELDS_CHARS
+}
+
+/**
+ * What API instances tell workers: on a channel of the worker that has the call, or where they do not know which has,
+ * on one that every worker hears.
+ */
+export type ControlMessage =
+  /** The call ended before its answer did: abort the upstream and settle what its end makes due. */
+  | { kind: 'cancel'; callId: CallId; ending: EarlyEnd }
+  /** Frames from `sequence` on did not arrive. */
+  | { kind: 'resend'; callId: CallId; fence: number; sequence: number }
+  /**
+   * A repeat of a call waits for its answer too: send its frames to `channel` as `label`, from `sequence` on
+   * where `fence` is the number of the claim that runs, else from the first. Sent again, it is a resend.
+   */
+  | { kind: 'attach'; callId: CallId; channel: string; label: CallId; fence: number; sequence: number }
+  /** The repeat waits no more. */
+  | { kind: 'detach'; callId: CallId; label: CallId }
+  /** The answer to `takeover`. `shown` is null when the client still waits and was shown nothing. */
+  | { kind: 'shown'; callId: CallId; fence: number; shown: ShownSoFar | null }
+
+/** Who ended a call before its answer did. A client that left pays for what was produced until then. */
+export type EarlyEnd =
+  | { by: 'client' }
+  /** The gateway failed it: the client pays for no more than the text it was sent. */
+  | { by: 'gateway'; code: ErrorCode; shownChars: number }
+
+/** Characters of an answer in one frame: its text, its refusal, the arguments of its tool calls. */
+export function charsOf(body: FrameBody): number {
+  if (body[0] === 'text' || body[0] === 'refusal') return body[1].length
+  if (body[0] !== 'tool-calls') return 0
+  return body[1].reduce((sum, delta) => sum + (delta.function?.arguments?.length ?? 0), 0)
+}
+
+/** What a client had been shown of an answer when its worker was lost, or its connection ended. */
+export interface ShownSoFar {
+  text: string
+  /** Index of the candidate that served; null when nothing was shown. */
+  candidate: number | null
+  /** The answer was shown to its end, so its settlement was enqueued before. */
+  finished: boolean
+  /** Who ended the call before that; absent while its client waits. */
+  ending?: EarlyEnd
+}

@@ -1,0 +1,88 @@
+/**
+ * The one place that builds the bytes of an answer. Nothing an upstream said reaches a client except
+ * through here, and nothing here names the target.
+ */
+
+import type { Usage } from '../billing/pricing.ts'
+import type { ErrorObject } from '../kernel/errors.ts'
+import type { CallId } from '../kernel/ids.ts'
+import type { CompletionMessage, FinishReason, ToolCallDelta } from './completion.ts'
+
+/** What every piece of one call's answer repeats. */
+export interface ReplyHead {
+  id: CallId
+  /** Unix seconds. */
+  created: number
+  /** As the client asked for it. */
+  model: string
+}
+
+export const DONE_EVENT = 'data: [DONE]\n\n'
+export const KEEP_ALIVE_COMMENT = ': keep-alive\n\n'
+
+const usageBody = ({ promptTokens, completionTokens }: Usage) => ({
+  prompt_tokens: promptTokens,
+  completion_tokens: completionTokens,
+  total_tokens: promptTokens + completionTokens,
+})
+
+/** The body of a non-streaming answer. */
+export function renderCompletion(
+  head: ReplyHead,
+  message: CompletionMessage,
+  finishReason: FinishReason,
+  usage: Usage | null,
+): string {
+  return JSON.stringify({
+    id: head.id,
+    object: 'chat.completion',
+    created: head.created,
+    model: head.model,
+    choices: [{ index: 0, message: { role: 'assistant', ...message }, finish_reason: finishReason }],
+    ...(usage && { usage: usageBody(usage) }),
+  })
+}
+
+/** Renders the events of one stream. The first delta carries the role. */
+export class ChunkRenderer {
+  private readonly prefix: string
+  private roleSent = false
+
+  constructor({ id, created, model }: ReplyHead) {
+    const head = JSON.stringify({ id, object: 'chat.completion.chunk', created, model })
+    this.prefix = `data: ${head.slice(0, -1)},"choices":[{"index":0,"delta":{`
+  }
+
+  text(text: string): string {
+    return this.delta(`"content":${JSON.stringify(text)}`)
+  }
+
+  refusal(text: string): string {
+    return this.delta(`"refusal":${JSON.stringify(text)}`)
+  }
+
+  toolCalls(deltas: ToolCallDelta[]): string {
+    return this.delta(`"tool_calls":${JSON.stringify(deltas)}`)
+  }
+
+  /** The last chunk of a whole answer, with usage where it is known, and the end marker. */
+  finish(reason: FinishReason, usage: Usage | null): string {
+    const tail = usage ? `,"usage":${JSON.stringify(usageBody(usage))}` : ''
+    return `${this.prefix}${this.role('')}},"finish_reason":"${reason}"}]${tail}}\n\n${DONE_EVENT}`
+  }
+
+  /** The last chunk of a broken answer. No end marker follows: a truncated answer never looks finished. */
+  error(error: ErrorObject): string {
+    return `${this.prefix}},"finish_reason":"error"}],"error":${JSON.stringify(error)}}\n\n`
+  }
+
+  private delta(fields: string): string {
+    return `${this.prefix}${this.role(fields)}},"finish_reason":null}]}\n\n`
+  }
+
+  private role(fields: string): string {
+    if (this.roleSent) return fields
+    this.roleSent = true
+    return fields ? `"role":"assistant",${fields}` : '"role":"assistant"'
+  }
+}

@@ -1,0 +1,260 @@
+import { Ajv, type ErrorObject } from 'ajv'
+import { isProviderKeyName } from '../accounts/provider-key-names.ts'
+import type { AutoBounds } from '../auto/auto-bounds.ts'
+import type { Tier } from '../auto/auto-tiers.ts'
+import type { DocumentMedia } from '../media/media-figures.ts'
+import { AUTH_HEADERS, type ProviderQuirks, type Wire } from './catalog.ts'
+import { CATALOG_DOCUMENT_SCHEMA } from './catalog-document-schema.ts'
+import { rateProblems } from './rate-ceiling.ts'
+
+/** Prices in USD per million tokens, as decimal strings. */
+export interface DocumentPrices {
+  prompt: string
+  completion: string
+  /** Of the prompt's audio and images, where they differ. */
+  prompt_audio?: string
+  prompt_image?: string
+}
+
+/** See ProviderQuirks. */
+export interface DocumentQuirks {
+  auth_header?: ProviderQuirks['authHeader']
+  path?: string
+  headers?: Record<string, string>
+  fixed_fields?: Record<string, unknown>
+  omit?: ProviderQuirks['omit']
+  json_object_only?: boolean
+  temperature_max?: number
+  one_sampling_parameter?: boolean
+  named_roles?: string[]
+  prefill_field?: 'prefix' | 'partial'
+}
+
+export interface DocumentProvider {
+  id: string
+  name?: string
+  wire?: Wire
+  base_url: string
+  api_key_env?: string | null
+  zdr?: boolean
+  data_collection?: 'allow' | 'deny'
+  limit_parameter?: 'max_tokens' | 'max_completion_tokens'
+  quirks?: DocumentQuirks
+  cost_percent?: number
+  disabled?: boolean
+}
+
+export interface DocumentOffer {
+  provider: string
+  upstream_model: string
+  list_price?: DocumentPrices
+  long_prompt?: DocumentPrices & { above_tokens: number }
+  cost?: DocumentPrices
+  context_length?: number
+  max_output_tokens?: number
+  priority?: number
+  exact_tools?: boolean
+  assistant_prefill?: boolean
+  disabled?: boolean
+}
+
+export interface DocumentModel {
+  id: string
+  name?: string
+  vendor: string
+  context_length: number
+  max_output_tokens?: number
+  input_modalities?: string[]
+  media?: DocumentMedia
+  supported_parameters?: string[]
+  reasoning?: boolean
+  open_weights?: boolean
+  auto?: boolean
+  auto_tier?: Tier
+  list_price: DocumentPrices
+  rate?: DocumentPrices
+  disabled?: boolean
+  offers: DocumentOffer[]
+}
+
+/** Edits of what earlier documents hold: each entry names something, and what is different about it. */
+export interface DocumentChanges {
+  providers?: Array<Pick<DocumentProvider, 'id' | 'disabled' | 'cost_percent' | 'zdr' | 'data_collection'>>
+  models?: Array<
+    { list_price?: DocumentPrices } & Pick<
+      DocumentModel,
+      'id' | 'disabled' | 'auto' | 'auto_tier' | 'rate' | 'media'
+    >
+  >
+  offers?: Array<Pick<DocumentOffer, 'provider' | 'upstream_model' | 'disabled' | 'cost' | 'priority'>>
+}
+
+/** A catalog document as its schema admits it; field names as in the file. */
+export interface CatalogDocument {
+  $schema?: string
+  source?: string
+  /** `YYYY-MM-DD`. */
+  dated?: string
+  replace?: boolean
+  providers?: DocumentProvider[]
+  models?: DocumentModel[]
+  auto_bounds?: Partial<AutoBounds>
+  changes?: DocumentChanges
+}
+
+export type ParsedDocument =
+  | { kind: 'document'; document: CatalogDocument }
+  | { kind: 'problems'; problems: string[] }
+
+const validate = new Ajv({ allErrors: true, strict: true, allowUnionTypes: true }).compile<CatalogDocument>(
+  CATALOG_DOCUMENT_SCHEMA,
+)
+
+/**
+ * Checks a document against its schema and for duplicates within itself. References to providers are
+ * checked later, when all documents are known.
+ */
+export function parseCatalogDocument(content: unknown): ParsedDocument {
+  if (!validate(content)) {
+    const problems = [...new Set((validate.errors ?? []).map(describeError))]
+    return { kind: 'problems', problems }
+  }
+  const problems = [
+    ...(content.dated !== undefined && Number.isNaN(Date.parse(content.dated)) ? ['dated: is no day'] : []),
+    ...(content.providers ?? []).flatMap(({ base_url: baseUrl, quirks }, index) => [
+      ...addressProblem(baseUrl).map((problem) => `providers[${index}].base_url: ${problem}`),
+      ...Object.keys(quirks?.headers ?? {})
+        .filter((name) => OWN_HEADERS.has(name.toLowerCase()))
+        .map((name) => `providers[${index}].quirks.headers.${name}: the gateway sets this header itself`),
+    ]),
+    ...reservedKeyNames(content.providers ?? []),
+    ...duplicates(content.providers ?? [], ({ id }) => id, 'providers', 'provider id'),
+    ...duplicates(content.models ?? [], ({ id }) => id, 'models', 'model id'),
+    ...duplicateChanges(content.changes ?? {}),
+    ...tooHighRates(content.models ?? [], 'models'),
+    ...tooHighRates(content.changes?.models ?? [], 'changes.models'),
+    ...(content.models ?? []).flatMap((model, index) =>
+      duplicates(
+        model.offers,
+        (offer) => `${offer.provider}/${offer.upstream_model}`,
+        `models[${index}].offers`,
+        'offer',
+      ),
+    ),
+  ]
+  return problems.length > 0 ? { kind: 'problems', problems } : { kind: 'document', document: content }
+}
+
+const reservedKeyNames = (providers: readonly DocumentProvider[]) =>
+  providers.flatMap(({ api_key_env: name }, index) =>
+    name == null || isProviderKeyName(name)
+      ? []
+      : [
+          `providers[${index}].api_key_env: must end in KEY or TOKEN, and be no variable of the gateway itself`,
+        ],
+  )
+
+/** Rates beside their list price; one that meets it in another document is held to the ceiling there. */
+const tooHighRates = (
+  models: ReadonlyArray<Pick<DocumentModel, 'rate'> & { list_price?: DocumentPrices }>,
+  path: string,
+) =>
+  models.flatMap(({ rate, list_price: listPrice }, index) =>
+    rate && listPrice ? rateProblems(rate, listPrice).map((problem) => `${path}[${index}].${problem}`) : [],
+  )
+
+/** A second key beside a client's own would have the provider bill the wrong one; the others break the request. */
+const OWN_HEADERS = new Set<string>([
+  ...AUTH_HEADERS,
+  'accept',
+  'accept-encoding',
+  'anthropic-version',
+  'connection',
+  'content-encoding',
+  'content-length',
+  'content-type',
+  'expect',
+  'host',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
+
+/** What is wrong with a provider's address, to which paths are appended; the address itself may hold a secret. */
+function addressProblem(baseUrl: string): string[] {
+  if (!URL.canParse(baseUrl)) return ['is no address']
+  const { username, password, search, hash } = new URL(baseUrl)
+  if (username !== '' || password !== '') return ['holds a user or password; keys come from the environment']
+  return search !== '' || hash !== '' || /[?#]$/.test(baseUrl)
+    ? ['must have no ? or #; a query goes into quirks.path']
+    : []
+}
+
+const duplicateChanges = ({ providers = [], models = [], offers = [] }: DocumentChanges): string[] => [
+  ...duplicates(providers, ({ id }) => id, 'changes.providers', 'provider id'),
+  ...duplicates(models, ({ id }) => id, 'changes.models', 'model id'),
+  ...duplicates(offers, (offer) => `${offer.provider}/${offer.upstream_model}`, 'changes.offers', 'offer'),
+]
+
+function duplicates<T>(
+  entries: readonly T[],
+  key: (entry: T) => string,
+  path: string,
+  what: string,
+): string[] {
+  const seen = new Map<string, number>()
+  return entries.flatMap((entry, index) => {
+    const id = key(entry)
+    const first = seen.get(id)
+    if (first === undefined) {
+      seen.set(id, index)
+      return []
+    }
+    return [`${path}[${index}]: the ${what} ${JSON.stringify(id)} is there already, at ${path}[${first}]`]
+  })
+}
+
+function describeError(error: ErrorObject): string {
+  const path = readablePath(error.instancePath)
+  switch (error.keyword) {
+    case 'additionalProperties':
+      return `${joined(path, error.params.additionalProperty)}: unknown field`
+    case 'required':
+      return `${joined(path, error.params.missingProperty)}: required`
+    case 'enum':
+      return `${path}: must be one of ${error.params.allowedValues.join(', ')}`
+    case 'pattern':
+      return `${path}: ${PATTERN_HINTS[lastName(path)] ?? `must match ${error.params.pattern}`}`
+    case 'not':
+      return `${path}: this id is reserved`
+    default:
+      return `${path || 'the document'}: ${error.message ?? error.keyword}`
+  }
+}
+
+const PRICE_HINT = 'must be a decimal string of at most six decimals, such as "2.50"'
+const PATTERN_HINTS: Record<string, string> = {
+  prompt: PRICE_HINT,
+  completion: PRICE_HINT,
+  prompt_audio: PRICE_HINT,
+  prompt_image: PRICE_HINT,
+  base_url: 'must be an http or https address',
+  api_key_env: 'must be the name of an environment variable, such as ACME_API_KEY',
+  dated: 'must be a day, such as 2026-01-31',
+  id: 'must begin with a letter or digit and hold only letters, digits and ._-/@+ (providers: lowercase, no slash)',
+}
+
+/** `/models/0/list_price` as `models[0].list_price`. */
+function readablePath(pointer: string): string {
+  return pointer
+    .split('/')
+    .slice(1)
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
+    .reduce((path, part) => (/^\d+$/.test(part) ? `${path}[${part}]` : joined(path, part)), '')
+}
+
+const joined = (path: string, name: string): string => (path ? `${path}.${name}` : name)
+
+const lastName = (path: string): string => path.slice(path.lastIndexOf('.') + 1)

@@ -1,0 +1,226 @@
+import { listedRate } from '../billing/pricing.ts'
+import { formatRate, parseRate } from '../kernel/money.ts'
+import { shortHash } from '../kernel/short-hash.ts'
+import { mediaFigures } from '../media/media-figures.ts'
+import {
+  DEFAULT_PRIORITY,
+  type Model,
+  type Offer,
+  type Provider,
+  SAMPLING_PARAMETERS,
+  type SamplingParameter,
+  type TokenRates,
+  type WithdrawnOffer,
+  type WithheldReason,
+} from './catalog.ts'
+import type { DocumentModel, DocumentOffer, DocumentPrices, DocumentProvider } from './catalog-document.ts'
+import { heldToCeiling } from './rate-ceiling.ts'
+import { mapRates, mediaRate, PRICED_MEDIA, withMediaOf } from './token-rates.ts'
+
+/**
+ * What we are taken to pay of a list price where nobody says: a little less than what we charge of it. The
+ * operator's contracts have to be at least this good; see docs/catalog.md.
+ */
+export const COST_PERCENT = 90
+export const OPEN_WEIGHTS_COST_PERCENT = 75
+
+/** What the catalog's models are built with, besides the documents. */
+export interface ModelOptions {
+  discountPercent: number
+  openWeightsDiscountPercent: number
+  /** What we pay of a provider's list price where no document says so, in percent. */
+  costPercent?: number
+  openWeightsCostPercent?: number
+  /** Whether offers may be used that cost more than they bring in. */
+  allowLossOffers?: boolean
+  /** Whether we hold this provider's key; its offers are shared then. */
+  isUsable: (provider: Provider) => boolean
+  /** `<provider>/<upstream model>` of offers that their providers do not list any more. */
+  unlisted?: ReadonlySet<string>
+}
+
+/** A provider with what the documents alone say of it. */
+export interface ProviderEntry {
+  provider: Provider
+  document: DocumentProvider
+}
+
+/** When a model's rate changed, as its document tells: see `Model.updatedAt`. */
+export type RateDate = Pick<Model, 'updatedAt' | 'dated'>
+
+/** Builds one model with its offers. Pure; `taken` are the ids of offers of other models. */
+export function toModel(
+  model: DocumentModel,
+  providers: ReadonlyMap<string, ProviderEntry>,
+  taken: ReadonlyMap<string, Offer>,
+  { updatedAt, dated = false }: RateDate,
+  options: ModelOptions,
+): Model {
+  const listPrice = toRates(model.list_price)
+  const openWeights = model.open_weights ?? false
+  const rate = model.rate
+    ? withMediaOf(heldToCeiling(toRates(model.rate), listPrice), discounted(listPrice, openWeights, options))
+    : discounted(listPrice, openWeights, options)
+  const all = model.offers.map((document) => {
+    const entry = providers.get(document.provider)!
+    const offer = toOffer(document, model, { listPrice, rate }, entry, taken, options)
+    return { offer, reason: withdrawalOf(document, model, entry.document, options) }
+  })
+  const offers = all.flatMap(({ offer, reason }) => (reason === null ? [offer] : []))
+  const withdrawn = all.flatMap(({ offer, reason }): WithdrawnOffer[] =>
+    reason === null ? [] : [{ offer, reason }],
+  )
+  const contextLength = Math.min(model.context_length, widestWindow(offers) ?? model.context_length)
+  return {
+    id: model.id,
+    name: model.name ?? model.id,
+    vendor: model.vendor,
+    contextLength,
+    maxOutputTokens: Math.min(model.max_output_tokens ?? contextLength, contextLength),
+    inputModalities: model.input_modalities ?? ['text'],
+    media: mediaFigures(model.id, model.vendor, model.media),
+    supportedParameters: model.supported_parameters ?? [],
+    reasoning: model.reasoning ?? false,
+    openWeights,
+    listPrice,
+    rate,
+    // Of the rate alone: clients are shown it, and for `auto` it must not name the model.
+    rateVersion: rateVersionOf(rate),
+    updatedAt,
+    ...(dated && { dated }),
+    auto: model.auto ?? true,
+    ...(model.auto_tier && { autoTier: model.auto_tier }),
+    offers,
+    ...(withdrawn.length > 0 && { withdrawn }),
+  }
+}
+
+function rateVersionOf(rate: TokenRates): string {
+  const { prompt, completion, ...media } = rate
+  const text = `${formatRate(prompt)} ${formatRate(completion)}`
+  const mediaText = Object.entries(media).map(([kind, price]) => ` ${kind} ${formatRate(price)}`)
+  return shortHash(text + mediaText.join(''))
+}
+
+function discounted(listPrice: TokenRates, openWeights: boolean, options: ModelOptions): TokenRates {
+  return listedRate(listPrice, openWeights ? options.openWeightsDiscountPercent : options.discountPercent)
+}
+
+function toOffer(
+  offer: DocumentOffer,
+  model: DocumentModel,
+  { listPrice, rate }: { listPrice: TokenRates; rate: TokenRates },
+  { provider, document }: ProviderEntry,
+  taken: ReadonlyMap<string, Offer>,
+  options: ModelOptions,
+): Offer {
+  const id = `${provider.id}/${offer.upstream_model}`
+  const share = shareOf(document, model, options)
+  const ownList = offer.list_price ? withMediaOf(toRates(offer.list_price), listPrice) : listPrice
+  const cost = offer.cost ? withMediaOf(toRates(offer.cost), costOf(ownList, share)) : costOf(ownList, share)
+  const withheld = withheldReason(provider, cost, rate, options)
+  const covered = coveredTokens(offer, ownList, rate, share, options)
+  const lossMedia = options.allowLossOffers
+    ? []
+    : PRICED_MEDIA.filter((media) => mediaRate(cost, media) > mediaRate(rate, media))
+  const refusedSampling = refusedSamplingOf(model)
+  const providerWindow = offer.context_length ?? model.context_length
+  const window = Math.min(providerWindow, covered ?? model.context_length)
+  return {
+    // Two models may share one upstream model, at prices of their own; the first keeps the short id.
+    id: taken.has(id) ? `${id}@${model.id}` : id,
+    provider,
+    upstreamModel: offer.upstream_model,
+    cost,
+    costStated: offer.cost !== undefined,
+    shared: withheld === null,
+    ...(withheld !== null && { withheld }),
+    ...(window < model.context_length && { contextLength: window }),
+    ...(providerWindow > window && { providerContextLength: providerWindow }),
+    ...(covered !== null && { coveredTokens: covered }),
+    ...(lossMedia.length > 0 && { lossMedia }),
+    ...(offer.max_output_tokens !== undefined && { maxOutputTokens: offer.max_output_tokens }),
+    ...(refusedSampling.length > 0 && { refusedSampling }),
+    priority: offer.priority ?? DEFAULT_PRIORITY,
+    exactTools: offer.exact_tools ?? false,
+    assistantPrefill: offer.assistant_prefill ?? false,
+  }
+}
+
+/** Reasoning models of some makers refuse sampling parameters; others ignore what they do not know. */
+const refusedSamplingOf = ({
+  reasoning,
+  supported_parameters: supported,
+}: DocumentModel): SamplingParameter[] =>
+  reasoning && supported ? SAMPLING_PARAMETERS.filter((parameter) => !supported.includes(parameter)) : []
+
+function withheldReason(
+  provider: Provider,
+  cost: TokenRates,
+  rate: TokenRates,
+  options: ModelOptions,
+): WithheldReason | null {
+  if (!options.isUsable(provider)) return 'no_key'
+  return options.allowLossOffers || !isLoss(cost, rate) ? null : 'loss'
+}
+
+function withdrawalOf(
+  offer: DocumentOffer,
+  model: DocumentModel,
+  provider: DocumentProvider,
+  { unlisted }: ModelOptions,
+): WithdrawnOffer['reason'] | null {
+  if (offer.disabled || model.disabled || provider.disabled) return 'disabled'
+  return unlisted?.has(`${offer.provider}/${offer.upstream_model}`) ? 'unlisted' : null
+}
+
+/**
+ * The longest prompt that does not cost us more than it brings in, where a provider charges more for long ones;
+ * null where it does not. The offer's window ends there: one rate has to hold for the whole window.
+ */
+function coveredTokens(
+  { long_prompt: long }: DocumentOffer,
+  listPrice: TokenRates,
+  rate: TokenRates,
+  share: bigint,
+  { allowLossOffers }: ModelOptions,
+): number | null {
+  if (!long || allowLossOffers) return null
+  const cost = costOf(withMediaOf(toRates(long), listPrice), share)
+  const isMediaLoss = PRICED_MEDIA.some((media) => mediaRate(cost, media) > mediaRate(rate, media))
+  return isMediaLoss || isLoss(cost, rate) ? long.above_tokens : null
+}
+
+/** The widest window among the shared offers, or among all of them; null where there is none. */
+function widestWindow(offers: readonly Offer[]): number | null {
+  const shared = offers.filter((offer) => offer.shared)
+  const windows = (shared.length > 0 ? shared : offers).map(
+    ({ contextLength = Number.POSITIVE_INFINITY }) => contextLength,
+  )
+  return windows.length === 0 ? null : Math.max(...windows)
+}
+
+const isLoss = (cost: TokenRates, rate: TokenRates): boolean =>
+  cost.prompt > rate.prompt || cost.completion > rate.completion
+
+/** What we pay of a list price, in percent. */
+function shareOf(provider: DocumentProvider, model: DocumentModel, options: ModelOptions): bigint {
+  const { costPercent = COST_PERCENT, openWeightsCostPercent = OPEN_WEIGHTS_COST_PERCENT } = options
+  return BigInt(provider.cost_percent ?? (model.open_weights ? openWeightsCostPercent : costPercent))
+}
+
+/** A share of a list price, rounded up to six decimals of USD per million tokens: a cost is never taken for less. */
+const costOf = (listPrice: TokenRates, percent: bigint): TokenRates =>
+  mapRates(listPrice, (price) => (price * percent + 99n) / 100n)
+
+const toRates = ({
+  prompt,
+  completion,
+  prompt_audio: audio,
+  prompt_image: image,
+}: DocumentPrices): TokenRates => ({
+  prompt: parseRate(prompt),
+  completion: parseRate(completion),
+  ...(audio !== undefined && { promptAudio: parseRate(audio) }),
+  ...(image !== undefined && { promptImage: parseRate(image) }),
+})

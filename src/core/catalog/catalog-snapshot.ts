@@ -1,0 +1,224 @@
+import { autoTiers } from '../auto/auto-tiers.ts'
+import { shortHash } from '../kernel/short-hash.ts'
+import {
+  type CatalogSnapshot,
+  compareByPrice,
+  isAvailable,
+  type Model,
+  type Offer,
+  type Provider,
+  type ProviderQuirks,
+} from './catalog.ts'
+import { applyChanges } from './catalog-changes.ts'
+import {
+  type CatalogDocument,
+  type DocumentModel,
+  type DocumentProvider,
+  type DocumentQuirks,
+  type ParsedDocument,
+  parseCatalogDocument,
+} from './catalog-document.ts'
+import { type ModelOptions, type ProviderEntry, type RateDate, toModel } from './catalog-model.ts'
+import { rateProblems } from './rate-ceiling.ts'
+
+/** A document with what is known of it. */
+export interface CatalogSource {
+  /** Named in problems: a path, or what it is. */
+  name: string
+  content: unknown
+  /** Unix seconds: when the content last changed. A document's own `dated` goes before it. */
+  updatedAt: number
+  /** `auto` chooses these models only where no other source has any for it. */
+  autoLastResort?: boolean
+}
+
+export interface SnapshotOptions extends ModelOptions {
+  /** Unix seconds. */
+  generatedAt: number
+}
+
+/** A rate that an operator set above the ceiling. */
+export interface HeldRate {
+  modelId: string
+  problem: string
+}
+
+export type SnapshotResult =
+  /**
+   * `unknown`: what changes name and no document holds. `held`: rates of one document too high for the list price
+   * of another, held to the ceiling.
+   */
+  | { kind: 'snapshot'; snapshot: CatalogSnapshot; unknown: string[]; held: HeldRate[] }
+  | { kind: 'problems'; problems: string[] }
+
+/**
+ * Builds the catalog from documents, in order: a later one overrides providers and models of the same id,
+ * and with `replace` everything before it. Models without a shared offer stay: their prices are known. Pure.
+ */
+export function buildCatalogSnapshot(
+  sources: readonly CatalogSource[],
+  options: SnapshotOptions,
+): SnapshotResult {
+  const parsed = sources.map((source) => ({ source, result: parseOnce(source.content) }))
+  const problems = parsed.flatMap(({ source, result }) =>
+    result.kind === 'problems' ? result.problems.map((problem) => `${source.name}: ${problem}`) : [],
+  )
+  if (problems.length > 0) return { kind: 'problems', problems }
+
+  const providers = new Map<string, DocumentProvider>()
+  const models = new Map<string, CatalogEntry>()
+  const unknown: string[] = []
+  const autoBounds: CatalogSnapshot['autoBounds'] = {}
+  for (const { source, result } of parsed) {
+    if (result.kind !== 'document') continue
+    const { document } = result
+    if (document.replace) {
+      providers.clear()
+      models.clear()
+    }
+    const date = dateOf(document, source)
+    for (const provider of document.providers ?? []) providers.set(provider.id, provider)
+    for (const [index, model] of (document.models ?? []).entries()) {
+      models.set(model.id, { model, source, path: `models[${index}]`, ...date })
+    }
+    Object.assign(autoBounds, document.auto_bounds)
+    const missing = applyChanges(document.changes ?? {}, { providers, models }, date)
+    unknown.push(...missing.map((what) => `${source.name}: ${what}`))
+  }
+
+  for (const { model, source, path } of models.values()) {
+    for (const [index, offer] of model.offers.entries()) {
+      if (providers.has(offer.provider)) continue
+      problems.push(
+        `${source.name}: ${path}.offers[${index}].provider: there is no provider ${JSON.stringify(offer.provider)}`,
+      )
+    }
+  }
+  // Nobody means to sell nothing: it is a document that was cut short, or a slip.
+  if (models.size === 0) problems.push(`${sources.at(-1)?.name ?? 'the catalog'}: leaves no model`)
+  if (problems.length > 0) return { kind: 'problems', problems }
+  const version = versionOf(sources, providers.values(), options)
+  const snapshot = { ...assemble([...models.values()], providers, version, options), autoBounds }
+  const held = [...models.values()].flatMap(({ model: { id, rate, list_price: listPrice } }) =>
+    (rate ? rateProblems(rate, listPrice) : []).map((problem) => ({ modelId: id, problem })),
+  )
+  return { kind: 'snapshot', snapshot, unknown, held }
+}
+
+/** What was found of contents that were checked before: most of them are the same from one snapshot to the next. */
+const parsedBefore = new WeakMap<object, ParsedDocument>()
+
+function parseOnce(content: unknown): ParsedDocument {
+  if (typeof content !== 'object' || content === null) return parseCatalogDocument(content)
+  const known = parsedBefore.get(content) ?? parseCatalogDocument(content)
+  parsedBefore.set(content, known)
+  return known
+}
+
+/** A model with where it came from. */
+interface CatalogEntry extends RateDate {
+  model: DocumentModel
+  source: CatalogSource
+  path: string
+}
+
+function assemble(
+  entries: readonly CatalogEntry[],
+  documents: ReadonlyMap<string, DocumentProvider>,
+  version: string,
+  options: SnapshotOptions,
+): CatalogSnapshot {
+  const providers = new Map<string, ProviderEntry>()
+  for (const [id, document] of documents) providers.set(id, { provider: toProvider(document), document })
+  const models = new Map<string, Model>()
+  const offers = new Map<string, Offer>()
+  const lastResorts = new Set<Model>()
+  for (const { model, source, ...date } of entries) {
+    const built = toModel(model, providers, offers, date, options)
+    for (const offer of built.offers) offers.set(offer.id, offer)
+    models.set(model.id, built)
+    if (source.autoLastResort) lastResorts.add(built)
+  }
+  const automatic = [...models.values()]
+    .filter((model) => model.auto && isAvailable(model))
+    .sort(compareByPrice)
+  const preferred = automatic.filter((model) => !lastResorts.has(model))
+  const autoLadder = preferred.length > 0 ? preferred : automatic
+  // Worked out now, so that no call waits for it.
+  autoTiers(autoLadder)
+  return { version, generatedAt: options.generatedAt, models, offers, autoLadder }
+}
+
+function toProvider(provider: DocumentProvider): Provider {
+  return {
+    id: provider.id,
+    name: provider.name ?? provider.id,
+    wire: provider.wire ?? 'chat-completions',
+    baseUrl: provider.base_url.replace(/\/+$/, ''),
+    apiKeyEnv: provider.api_key_env ?? null,
+    zdr: provider.zdr ?? false,
+    dataCollection: provider.data_collection ?? 'allow',
+    limitParameter: provider.limit_parameter ?? 'max_tokens',
+    ...(provider.quirks !== undefined && { quirks: toQuirks(provider.quirks) }),
+  }
+}
+
+const QUIRK_NAMES: { [Name in keyof DocumentQuirks]-?: keyof ProviderQuirks } = {
+  auth_header: 'authHeader',
+  path: 'path',
+  headers: 'headers',
+  fixed_fields: 'fixedFields',
+  omit: 'omit',
+  json_object_only: 'jsonObjectOnly',
+  temperature_max: 'temperatureMax',
+  one_sampling_parameter: 'oneSamplingParameter',
+  named_roles: 'namedRoles',
+  prefill_field: 'prefillField',
+}
+
+const toQuirks = (quirks: DocumentQuirks): ProviderQuirks =>
+  Object.fromEntries(
+    Object.entries(quirks).map(([name, value]) => [QUIRK_NAMES[name as keyof DocumentQuirks], value]),
+  )
+
+function dateOf({ dated }: CatalogDocument, source: CatalogSource): RateDate {
+  return dated === undefined
+    ? { updatedAt: source.updatedAt, dated: false }
+    : { updatedAt: Math.floor(Date.parse(dated) / 1000), dated: true }
+}
+
+/**
+ * Names what a catalog is made of, so that instances with the same documents and keys name it alike. Times are no
+ * content: a file that was only touched, or copied to another machine, is the same catalog.
+ */
+function versionOf(
+  sources: readonly CatalogSource[],
+  providers: Iterable<DocumentProvider>,
+  { isUsable, generatedAt: _generatedAt, unlisted, ...options }: SnapshotOptions,
+): string {
+  const usable = [...providers].filter((provider) => isUsable(toProvider(provider))).map(({ id }) => id)
+  const {
+    discountPercent,
+    openWeightsDiscountPercent,
+    costPercent,
+    openWeightsCostPercent,
+    allowLossOffers,
+  } = options
+  return shortHash(
+    JSON.stringify([
+      sources.map(({ content, autoLastResort = false }) => [hashOf(content), autoLastResort]),
+      usable,
+      [...(unlisted ?? [])].sort(),
+      [discountPercent, openWeightsDiscountPercent, costPercent, openWeightsCostPercent, allowLossOffers],
+    ]),
+  )
+}
+
+const hashedBefore = new WeakMap<object, string>()
+
+function hashOf(content: unknown): string {
+  if (typeof content !== 'object' || content === null) return shortHash(JSON.stringify(content))
+  const known = hashedBefore.get(content) ?? shortHash(JSON.stringify(content))
+  hashedBefore.set(content, known)
+  return known
+}

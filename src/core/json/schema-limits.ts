@@ -1,0 +1,40 @@
+import type { SamplingParameters } from '../calls/chat-request.ts'
+import type { Wire } from '../catalog/catalog.ts'
+import { ApiError } from '../kernel/errors.ts'
+import { openApiSchema, SchemaBudget, SchemaTooLarge } from './openapi-schema.ts'
+
+/** Wires that know no references, so that schemas are sent to them with every reference put in its place. */
+export const putsReferencesInPlace = (wire: Wire): boolean => wire === 'google-generate-content'
+
+/**
+ * The field whose schemas grow too large once their references are put in place, or null. Runs the conversion
+ * itself, so a plan that this lets pass cannot fail in it. Takes a few milliseconds at most.
+ */
+export function tooLargeSchema({ tools, response_format: format }: SamplingParameters): string | null {
+  const named = format?.json_schema as { schema?: unknown } | null | undefined
+  if (!isConvertible([named?.schema])) return 'response_format.json_schema.schema'
+  const parameters = (tools ?? []).map(
+    (tool) => (tool.function as { parameters?: unknown } | null)?.parameters,
+  )
+  return isConvertible(parameters) ? null : 'tools'
+}
+
+/** The refusal of a request that nobody is left to take because of its schemas. */
+export const schemaTooLarge = (field: string): ApiError =>
+  new ApiError(
+    'invalid_request',
+    `The schemas in \`${field}\` are too large for every eligible model once their references are put in place. Shorten them, or repeat fewer references.`,
+    { param: field },
+  )
+
+/** Schemas of one field share a budget. */
+function isConvertible(schemas: readonly unknown[]): boolean {
+  const budget = new SchemaBudget()
+  try {
+    for (const schema of schemas) openApiSchema(schema, budget)
+    return true
+  } catch (error) {
+    if (error instanceof SchemaTooLarge) return false
+    throw error
+  }
+}

@@ -1,0 +1,84 @@
+import { AUTO_MODEL } from '../auto/auto-model.ts'
+import { type CatalogSnapshot, findModel } from '../catalog/catalog.ts'
+import { ApiError } from '../kernel/errors.ts'
+import { nearModelIds } from './near-models.ts'
+import type { RequestShape } from './request-shape.ts'
+
+/** Why a model or an offer is no candidate; the most telling reason decides the refusal. */
+export type Obstacle = 'schema' | 'shape' | 'context' | 'unserved' | 'preferences' | 'own-keys'
+
+/** The ApiError for a request that leaves nothing to try. */
+export function planRefusal(obstacles: ReadonlySet<Obstacle>, shape: RequestShape): ApiError {
+  if (obstacles.has('own-keys')) {
+    return new ApiError(
+      'no_provider_available',
+      "None of this account's own provider keys meets the preferences of this request, and they allow no fallback to shared capacity. Loosen `provider`, or set `allow_fallback` on the key.",
+      { shouldRetry: false },
+    )
+  }
+  if (obstacles.has('preferences')) {
+    return new ApiError(
+      'no_provider_available',
+      'No provider meets the preferences of this request. Loosen `provider` or the model suffix.',
+      {
+        shouldRetry: false,
+      },
+    )
+  }
+  if (obstacles.has('unserved')) {
+    return new ApiError(
+      'no_provider_available',
+      'Nobody serves this model at present. Choose another: GET /pricing.json tells which are available.',
+      {
+        shouldRetry: false,
+      },
+    )
+  }
+  if (obstacles.has('context')) {
+    return new ApiError(
+      'context_length_exceeded',
+      'The messages are longer than the context window of any eligible model. Shorten them.',
+      {
+        param: 'messages',
+      },
+    )
+  }
+  if (shape.byAddress.length > 0) {
+    const media = shape.byAddress
+      .map((modality) => (modality === 'file' ? 'documents' : 'videos'))
+      .join(' and ')
+    return new ApiError(
+      'unsupported_shape',
+      `No eligible model takes ${media} by address, since what they cost is not known before they are fetched. Send them inside the request, as a data URL.`,
+      { param: 'messages' },
+    )
+  }
+  return new ApiError(
+    'unsupported_shape',
+    `No eligible model takes this input (${shape.modalities.join(', ')}). Choose a model that does.`,
+    {
+      param: 'messages',
+    },
+  )
+}
+
+/** The ApiError for names of which none is a model's. Says what the first one may have been meant for. */
+export function modelNotFound(
+  asked: readonly string[],
+  suffixes: readonly string[],
+  catalog: CatalogSnapshot,
+): ApiError {
+  const [first = ''] = asked
+  const colon = first.lastIndexOf(':')
+  const base = colon < 0 ? first : first.slice(0, colon)
+  const isKnown = base === AUTO_MODEL || findModel(catalog, base) !== null
+  const near = isKnown ? [] : nearModelIds(base, catalog)
+  const hints = [
+    ...(isKnown ? [`The suffixes of a model are ${suffixes.map((name) => `:${name}`).join(', ')}.`] : []),
+    ...(near.length > 0 ? [`Did you mean ${near.join(' or ')}?`] : []),
+    'GET /pricing.json lists every id.',
+  ]
+  return new ApiError('model_not_found', `No model of that name: ${asked.join(', ')}. ${hints.join(' ')}`, {
+    param: asked.length > 1 ? 'models' : 'model',
+  })
+}

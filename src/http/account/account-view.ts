@@ -1,0 +1,54 @@
+import type { Account } from '../../accounts/account-store.ts'
+import type { BalanceView, SessionView } from '../../core/api/console-api.ts'
+import { formatUsd, picoUsd } from '../../core/kernel/money.ts'
+import { notSignedIn } from '../plugins/session.ts'
+import type { ConsoleServices } from './console-services.ts'
+
+/** An amount of pico-USD as a decimal string of USD. */
+export const usd = (amountPico: bigint): string => formatUsd(picoUsd(amountPico))
+
+export const usdOrNull = (amountPico: bigint | null): string | null =>
+  amountPico === null ? null : usd(amountPico)
+
+export const timeOrNull = (at: Date | null): string | null => at?.toISOString() ?? null
+
+/** An account and its money, as its holder sees them. Throws ApiError where it was suspended just now. */
+export async function sessionView(
+  account: Account,
+  services: Pick<ConsoleServices, 'gate' | 'ledger' | 'freeCredits'>,
+): Promise<SessionView> {
+  const [balance, freeCreditPico, freeCredit] = await Promise.all([
+    balanceView(account, services.gate),
+    services.ledger.freeCredit(account.id),
+    services.freeCredits.find(account.id),
+  ])
+  const { state } = account
+  if (state === 'suspended') throw notSignedIn()
+  return {
+    account: {
+      id: account.id,
+      email: account.email,
+      state,
+      free_credit_usd: usdOrNull(freeCreditPico),
+      free_credit: freeCredit,
+      created_at: account.createdAt.toISOString(),
+    },
+    balance,
+  }
+}
+
+/**
+ * The balance of the ledger, and what of it the gate lets be spent. Where Redis does not have the gate, or is away,
+ * nothing is known to be held.
+ */
+export async function balanceView(account: Account, gate: ConsoleServices['gate']): Promise<BalanceView> {
+  const figures = await gate.figures(account.id).catch(() => null)
+  const availPico = figures?.availPico ?? account.balancePico
+  return {
+    balance_usd: usd(account.balancePico),
+    available_usd: usd(availPico < 0n ? 0n : availPico),
+    held_usd: usd(figures?.heldPico ?? 0n),
+    owed_usd: usd(account.owedPico),
+    low_balance_usd: usdOrNull(account.lowBalancePico),
+  }
+}

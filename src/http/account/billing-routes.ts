@@ -1,0 +1,154 @@
+import type { FastifyPluginAsync } from 'fastify'
+import type { LedgerLine } from '../../billing/ledger/ledger-list-store.ts'
+import { positionAfter } from '../../billing/ledger/ledger-list-store.ts'
+import type { BillingView, LedgerRow, Page, RailName, TopUpView } from '../../core/api/console-api.ts'
+import { formatLedgerCursor, readLedgerCursor } from '../../core/billing/ledger-cursor.ts'
+import { TOP_UP_PRESETS_USD, type TopUpLimits } from '../../core/billing/top-up-amount.ts'
+import { type QueryParameters, readCount, readText, refuseUnknown } from '../../core/billing/usage-query.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
+import { formatUsd, parseUsd } from '../../core/kernel/money.ts'
+import type { Payment } from '../../payments/payment-store.ts'
+import { openTopUp, readTopUp } from '../open-top-up.ts'
+import { paymentView, railMethod } from '../payment-view.ts'
+import { signedIn } from '../plugins/session.ts'
+import { readBooks } from '../read-books.ts'
+import { createReportSlots } from '../report-slots.ts'
+import { balanceView, usd } from './account-view.ts'
+import type { ConsoleDependencies } from './console-routes.ts'
+import { readFields } from './read-body.ts'
+
+const PAGE_DEFAULT = 20
+const PAGE_MAX = 100
+/** Checkouts opened at a time, of one instance and of one account: each waits for a rail. */
+const OPENING_MAX = 50
+const OPENING_PER_ACCOUNT_MAX = 3
+const DAY_MS = 86_400_000
+
+/** The balance and what moved it: top-ups with their receipts, and the ledger as the account's holder reads it. */
+export const billingRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app, deps) => {
+  const { console, topUps, limits, logger } = deps
+  const range: TopUpLimits = {
+    minPico: parseUsd(limits.topUpMinUsd),
+    maxPico: parseUsd(limits.topUpMaxUsd),
+  }
+  const rails = [...topUps.rails.keys()].map(railMethod)
+  const opening = createReportSlots(OPENING_MAX, OPENING_PER_ACCOUNT_MAX)
+  const ofSession = { onRequest: [app.requireSession] }
+
+  app.get('/billing', ofSession, async (request): Promise<BillingView> => {
+    const { account } = signedIn(request)
+    return {
+      ...(await balanceView(account, console.gate)),
+      presets_usd: [...TOP_UP_PRESETS_USD],
+      min_usd: formatUsd(range.minPico),
+      max_usd: formatUsd(range.maxPico),
+      rails: rails as RailName[],
+    }
+  })
+
+  app.post('/top-ups', ofSession, async (request, reply) => {
+    const { account } = signedIn(request)
+    const { rail, amountPico } = readTopUp(readFields(request.body, ['amount_usd', 'rail']), range, rails)
+    const giveBack = opening.take(account.id)
+    try {
+      const payment = await readBooks(openTopUp(topUps, account.id, rail, amountPico), logger)
+      return reply.code(201).send(topUpView(payment, account.email))
+    } finally {
+      giveBack()
+    }
+  })
+
+  app.get('/top-ups', ofSession, async (request): Promise<Page<TopUpView>> => {
+    const { account } = signedIn(request)
+    const query = request.query as QueryParameters
+    refuseUnknown(query, ['limit', 'cursor'])
+    const limit = readCount(query, 'limit', PAGE_DEFAULT, PAGE_MAX)
+    const before = readText(query, 'cursor')
+    const found = await readBooks(
+      topUps.payments.list({ accountId: account.id, ...(before !== null && { before }), limit: limit + 1 }),
+      logger,
+    )
+    const shown = found.slice(0, limit)
+    return {
+      data: shown.map((payment) => topUpView(payment, account.email)),
+      next_cursor: found.length > limit ? (shown.at(-1)?.id ?? null) : null,
+    }
+  })
+
+  app.get<{ Params: { id: string } }>('/top-ups/:id', ofSession, async (request) => {
+    const { account } = signedIn(request)
+    const payment = await readBooks(topUps.payments.find(request.params.id), logger)
+    if (payment?.accountId !== account.id)
+      throw new ApiError('not_found', 'This account has no top-up of that id.')
+    return topUpView(payment, account.email)
+  })
+
+  app.get('/ledger', ofSession, async (request): Promise<Page<LedgerRow>> => {
+    const { account } = signedIn(request)
+    const query = request.query as QueryParameters
+    refuseUnknown(query, ['limit', 'cursor'])
+    const limit = readCount(query, 'limit', PAGE_DEFAULT, PAGE_MAX)
+    const after = readLedgerCursor(query)
+    const giveBack = deps.consoleSlots.take(account.id)
+    try {
+      const found = await readBooks(console.ledger.page(account.id, after, limit + 1), logger)
+      const shown = found.slice(0, limit)
+      const hasMore = found.length > limit
+      return {
+        data: shown.map(ledgerRow),
+        next_cursor: hasMore ? formatLedgerCursor(positionAfter(shown, after)) : null,
+      }
+    } finally {
+      giveBack()
+    }
+  })
+}
+
+function topUpView(payment: Payment, email: string): TopUpView {
+  const { payment_id: id, ...view } = paymentView(payment)
+  const rail = view.rail as RailName
+  const { settledAt, amountPico, returnedPico, disputedPico } = payment
+  const takenBackPico = returnedPico + disputedPico
+  return {
+    id,
+    ...view,
+    rail,
+    receipt: settledAt && {
+      number: id,
+      issued_at: settledAt.toISOString(),
+      email,
+      description: 'Prepaid balance for API usage',
+      paid_usd: usd(amountPico),
+      refunded_usd: usd(takenBackPico),
+      net_usd: usd(amountPico - takenBackPico),
+      method: rail,
+    },
+  }
+}
+
+function ledgerRow(line: LedgerLine): LedgerRow {
+  const both = { amount_usd: usd(line.amountPico), at: new Date(line.at).toISOString() }
+  if (line.type === 'charges') {
+    const day = new Date(line.day * DAY_MS).toISOString().slice(0, '2027-01-31'.length)
+    return {
+      ...both,
+      id: `charges/${day}`,
+      kind: 'charges',
+      day,
+      calls: line.calls,
+      top_up_id: null,
+      note: null,
+    }
+  }
+  // Movements of a top-up are named `<top-up>` and `<top-up>/<number>`.
+  const [owner = ''] = line.id.split('/')
+  return {
+    ...both,
+    id: `${line.id}/${line.kind}`,
+    kind: line.kind,
+    day: null,
+    calls: null,
+    top_up_id: owner.startsWith('pay_') ? owner : null,
+    note: line.note,
+  }
+}

@@ -1,0 +1,82 @@
+import type { ServerResponse } from 'node:http'
+import type { FastifyPluginAsync } from 'fastify'
+import type { LiveBalance, LiveBye } from '../../core/api/console-api.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
+import { signedIn } from '../plugins/session.ts'
+import { whenResponseCloses } from '../when-response-closes.ts'
+import { balanceView } from './account-view.ts'
+import type { ConsoleDependencies } from './console-routes.ts'
+import { createLiveFeed } from './live-feed.ts'
+import { callSummary } from './usage-routes.ts'
+
+const CONNECTIONS_MAX = 2_000
+const CONNECTIONS_PER_ACCOUNT_MAX = 6
+const HEARTBEAT_MS = 15_000
+/** Ends so that a browser connects anew, perhaps to another instance. */
+const CONNECTION_MS = 15 * 60_000
+/** A browser that leaves more than this unread is cut off. */
+const UNREAD_MAX_BYTES = 256 * 1024
+
+/** GET /live: an account's balance and settled calls as they happen, as server-sent events. */
+export const liveRoute: FastifyPluginAsync<ConsoleDependencies> = async (app, deps) => {
+  const { console, logger } = deps
+  const feed = createLiveFeed({ services: console, logger, clock: deps.dispatch.clock })
+  const open = new Set<ServerResponse>()
+  // Before the server waits for answers to end: these never would.
+  app.addHook('preClose', async () => {
+    feed.stop()
+    for (const response of open) response.end()
+  })
+
+  // No HEAD: Node would send nothing of its answer before its end.
+  app.get('/live', { onRequest: [app.requireSession], exposeHeadRoute: false }, async (request, reply) => {
+    const { account, stored } = signedIn(request)
+    if (feed.size >= CONNECTIONS_MAX)
+      throw new ApiError('overloaded', 'Too many live views at once.', { retryAfterSeconds: 30 })
+    if (feed.listenersOf(account.id) >= CONNECTIONS_PER_ACCOUNT_MAX)
+      throw new ApiError('concurrency_limit_exceeded', 'Too many live views of this account are open.', {
+        retryAfterSeconds: 30,
+      })
+
+    reply.hijack()
+    const response = reply.raw
+    response.writeHead(200, {
+      ...(reply.getHeaders() as Record<string, string>),
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-store, no-transform',
+      'x-accel-buffering': 'no',
+    })
+    const send = (event: string, data: unknown) => {
+      response.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
+      if (response.writableLength > UNREAD_MAX_BYTES) response.destroy()
+    }
+    const sendBalance = async () => {
+      const now = await console.accounts.find(account.id)
+      if (!now || now.state === 'suspended') return
+      const { balance_usd, available_usd, held_usd } = await balanceView(now, console.gate)
+      send('balance', { balance_usd, available_usd, held_usd, state: now.state } satisfies LiveBalance)
+    }
+
+    open.add(response)
+    const stop = feed.listen({
+      accountId: account.id,
+      sessionId: stored.id,
+      moved: () => {
+        sendBalance().catch((error: unknown) => logger.warn({ err: error }, 'a live balance is not read'))
+      },
+      settled: (call) => send('call', callSummary(call)),
+      ended: () => {
+        send('bye', { reason: 'signed_out' } satisfies LiveBye)
+        response.end()
+      },
+    })
+    const heartbeat = setInterval(() => response.write(': still here\n\n'), HEARTBEAT_MS)
+    const end = setTimeout(() => response.end(), CONNECTION_MS)
+    whenResponseCloses(response, () => {
+      stop()
+      clearInterval(heartbeat)
+      clearTimeout(end)
+      open.delete(response)
+    })
+  })
+}

@@ -1,0 +1,100 @@
+import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
+import { type KeyRecord, lookUpKey } from '../../accounts/key-cache.ts'
+import type { OperatorSession, OperatorVisitor } from '../../core/api/console-api.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
+import type { AppDependencies } from '../app.ts'
+import { liveKey } from '../plugins/authenticate.ts'
+import { notSignedIn } from '../plugins/session.ts'
+import { readBooks } from '../read-books.ts'
+import { requireSameOrigin } from '../same-origin.ts'
+import { readFields, readString } from './read-body.ts'
+
+const PATH = '/admin/api/session'
+const VISITOR_PATH = '/admin/api/visitor'
+const SESSION_MS = 12 * 3_600_000
+const KEY_LENGTH_MAX = 200
+
+/**
+ * Reads an operator's session: the admin key it was begun with, looked up anew, so that a revoked key ends it at
+ * once. Null for a request without one. Throws ApiError where a change is asked for by another site's page.
+ */
+export function operatorKeyReader(deps: Pick<AppDependencies, 'console' | 'logger' | 'dispatch'>) {
+  const { sessions, cookies, keyStore, settings } = deps.console
+  return async (request: FastifyRequest): Promise<KeyRecord | null> => {
+    const token = cookies.read(request, 'operator')
+    if (token === null) return null
+    requireSameOrigin(request, settings.publicUrl)
+    const session = await readBooks(sessions.find(token), deps.logger)
+    if (session?.keyId == null) return null
+    const found = await readBooks(lookUpKey(keyStore, session.keyId, deps.dispatch.clock()), deps.logger)
+    return found.kind === 'active' && found.key.kind === 'admin' ? found.key : null
+  }
+}
+
+/** POST, GET and DELETE /admin/api/session: an operator signs in with an admin key, and has a cookie for it. */
+export const operatorSessionRoutes: FastifyPluginAsync<AppDependencies> = async (app, deps) => {
+  const { console, keys, logger } = deps
+  const { cookies, sessions, keyStore, settings, throttle } = console
+  const ours = {
+    onRequest: async (request: FastifyRequest) => requireSameOrigin(request, settings.publicUrl),
+  }
+
+  const viewOf = async (keyId: string, expiresAt: Date): Promise<OperatorSession> => {
+    const key = await keyStore.find(keyId)
+    if (!key) throw notSignedIn()
+    return {
+      key_id: key.id,
+      key_name: key.name,
+      hint: `${key.prefix}…${key.suffix}`,
+      expires_at: expiresAt.toISOString(),
+    }
+  }
+
+  app.post(PATH, ours, async (request, reply) => {
+    const fields = readFields(request.body, ['admin_key'])
+    const secret = readString(fields, 'admin_key', 1, KEY_LENGTH_MAX).trim()
+    // Keys cannot be guessed, but each try costs PostgreSQL a statement.
+    const throttled = await readBooks(throttle.operator(request.ip), logger)
+    if (throttled.kind === 'too_many')
+      throw new ApiError('rate_limit_exceeded', 'Too many attempts. Try again later.', {
+        retryAfterSeconds: throttled.retryAfterSeconds,
+      })
+    const found = await keys.lookup(secret, request.ip)
+    if (found.kind === 'unknown')
+      throw new ApiError('invalid_credentials', 'This admin key does not exist. Check it for typos.', {
+        challenge: 'Session',
+      })
+    const key = liveKey(found)
+    if (key.kind !== 'admin')
+      throw new ApiError('not_permitted', 'This is an ordinary API key. Signing in here takes an admin key.')
+    const begun = await readBooks(sessions.create({ keyId: key.keyId }, SESSION_MS), logger)
+    if (begun === null) throw notSignedIn()
+    const { token, session } = begun
+    cookies.write(reply, 'operator', token, session.expiresAt)
+    return reply.code(201).send(await readBooks(viewOf(key.keyId, session.expiresAt), logger))
+  })
+
+  const find = async (request: FastifyRequest): Promise<OperatorSession | null> => {
+    const token = cookies.read(request, 'operator')
+    const session = token === null ? null : await readBooks(sessions.find(token), logger)
+    const key = session && (await operatorKeyReader(deps)(request))
+    return session && key ? readBooks(viewOf(key.keyId, session.expiresAt), logger) : null
+  }
+
+  app.get(PATH, async (request) => {
+    const session = await find(request)
+    if (!session) throw notSignedIn()
+    return session
+  })
+
+  // For pages, which ask it first of all: being nobody is no failure that a browser should write on its console.
+  app.get(VISITOR_PATH, async (request): Promise<OperatorVisitor> => ({ session: await find(request) }))
+
+  app.delete(PATH, ours, async (request, reply) => {
+    const token = cookies.read(request, 'operator')
+    const session = token === null ? null : await readBooks(sessions.find(token), logger)
+    if (session) await readBooks(sessions.end(session.id), logger)
+    cookies.clear(reply, 'operator')
+    return reply.code(204).send()
+  })
+}

@@ -1,0 +1,54 @@
+import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
+import type { VerifiedView } from '../../core/api/console-api.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
+import { signedIn } from '../plugins/session.ts'
+import { readBooks } from '../read-books.ts'
+import { requireSameOrigin } from '../same-origin.ts'
+import type { ConsoleDependencies } from './console-routes.ts'
+import { readFields, readString } from './read-body.ts'
+import { tooMany } from './too-many.ts'
+
+const TOKEN_LENGTH_MAX = 100
+
+/** Verifying the email of an account: the link of a message, and another message. */
+export const verificationRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app, deps) => {
+  const { console, logger } = deps
+  const { freeCredits, settings, verification } = console
+  const ours = {
+    onRequest: async (request: FastifyRequest) => requireSameOrigin(request, settings.publicUrl),
+  }
+
+  // Whoever has the link has the mailbox; they may read their mail where they are not signed in.
+  app.post('/verify', ours, async (request): Promise<VerifiedView> => {
+    const token = readString(readFields(request.body, ['token']), 'token', 1, TOKEN_LENGTH_MAX)
+    if (!verification) throw noSuchLink()
+    const outcome = await readBooks(verification.verify(token, request.ip), logger)
+    switch (outcome.kind) {
+      case 'verified':
+        return { free_credit: outcome.freeCredit }
+      case 'no_such_link':
+        throw noSuchLink()
+      case 'too_many':
+        throw tooMany(outcome)
+      default:
+        return outcome satisfies never
+    }
+  })
+
+  app.post('/verification-mails', { onRequest: [app.requireSession] }, async (request, reply) => {
+    const { account } = signedIn(request)
+    const freeCredit = await readBooks(freeCredits.find(account.id), logger)
+    if (!verification || freeCredit !== 'unverified')
+      throw new ApiError('conflict', 'There is nothing to verify: this account waits for no message.')
+    const throttled = await readBooks(verification.send(account.id, account.email), logger)
+    if (throttled.kind === 'too_many') throw tooMany(throttled)
+    return reply.code(204).send()
+  })
+}
+
+const noSuchLink = (): ApiError =>
+  new ApiError(
+    'invalid_request',
+    'This link was used before or has expired. Sign in: the dashboard says whether your address is verified, and sends another link.',
+    { param: 'token' },
+  )

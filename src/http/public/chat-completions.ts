@@ -1,0 +1,23 @@
+import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
+import { ApiError } from '../../core/kernel/errors.ts'
+import { answerCall } from '../answer-call.ts'
+import type { AppDependencies } from '../app.ts'
+import type { StandardKey } from '../plugins/authenticate.ts'
+
+/** POST /v1/chat/completions: validate, start the call, relay its answer. */
+export const chatCompletionsRoute =
+  (path: string): FastifyPluginAsync<AppDependencies> =>
+  async (app, deps) => {
+    // Who may not call models hears so before the body is read.
+    const mayCall = async (request: FastifyRequest) => void callingKey(request)
+    app.post(
+      path,
+      { onRequest: [app.requireKey, mayCall, app.weighBody], bodyLimit: deps.limits.bodyLimitBytes },
+      async (request, reply) => answerCall(callingKey(request), request.body, request, reply, deps),
+    )
+  }
+
+function callingKey({ key }: FastifyRequest): StandardKey {
+  if (key?.kind === 'standard' && key.accountId !== null) return key as StandardKey
+  throw new ApiError('not_permitted', 'Admin keys cannot call models. Use a standard key.')
+}

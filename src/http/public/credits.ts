@@ -1,0 +1,42 @@
+import type { FastifyPluginAsync } from 'fastify'
+import { type QueryParameters, refuseUnknown } from '../../core/billing/usage-query.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
+import { formatUsd, picoUsd } from '../../core/kernel/money.ts'
+import type { AppDependencies } from '../app.ts'
+import { askingAccount, askingKey } from '../asking-account.ts'
+import { readBooks } from '../read-books.ts'
+import { createReportSlots } from '../report-slots.ts'
+
+const READS_MAX = 100
+const READS_PER_KEY_MAX = 10
+
+/** GET /v1/credits: what an account was credited, has used, and can spend now. USD as decimal strings, exact. */
+export const creditsRoute =
+  (path: string): FastifyPluginAsync<AppDependencies> =>
+  async (app, { reports, dispatch }) => {
+    const slots = createReportSlots(READS_MAX, READS_PER_KEY_MAX)
+
+    app.get(path, { onRequest: [app.requireKey] }, async (request, reply) => {
+      const key = askingKey(request)
+      const query = request.query as QueryParameters
+      refuseUnknown(query, ['account_id'])
+      const accountId = askingAccount(key, query)
+      const giveBack = slots.take(key.keyId)
+      try {
+        const credits = await readBooks(reports.credits.find(accountId), dispatch.logger)
+        if (credits === null) throw new ApiError('not_found', 'There is no account of that id.')
+        reply.header('cache-control', 'no-store')
+        return {
+          data: {
+            total_credits: usd(credits.totalCreditsPico),
+            total_usage: usd(credits.totalUsagePico),
+            available: usd(credits.availablePico),
+          },
+        }
+      } finally {
+        giveBack()
+      }
+    })
+  }
+
+const usd = (amountPico: bigint): string => formatUsd(picoUsd(amountPico))

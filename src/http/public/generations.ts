@@ -1,0 +1,52 @@
+import type { FastifyPluginAsync } from 'fastify'
+import { callCreatedAt } from '../../core/calls/call-created-at.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
+import type { AppDependencies } from '../app.ts'
+import { askingKey, callReader } from '../asking-account.ts'
+import { callView, isRescued, ownKeyFailures } from '../call-view.ts'
+import { readBooks } from '../read-books.ts'
+import { createReportSlots } from '../report-slots.ts'
+
+/** Lookups may wait for a settlement, so they are bounded; each but reads by primary key. */
+const LOOKUPS_MAX = 500
+const LOOKUPS_PER_KEY_MAX = 100
+
+/** GET /v1/generations/{id}: what became of a call of the key's account, and what it cost. */
+export const generationsRoute =
+  (path: string): FastifyPluginAsync<AppDependencies> =>
+  async (app, { reports, dispatch }) => {
+    const slots = createReportSlots(LOOKUPS_MAX, LOOKUPS_PER_KEY_MAX)
+
+    app.get<{ Params: { id: string } }>(path, { onRequest: [app.requireKey] }, async (request, reply) => {
+      const key = askingKey(request)
+      const { id } = request.params
+      if (callCreatedAt(id) === null) throw unknownCall()
+      const giveBack = slots.take(key.keyId)
+      try {
+        const found = await readBooks(reports.findCall(id, key.accountId), dispatch.logger)
+        switch (found.kind) {
+          case 'settled':
+            reply.header('cache-control', 'no-store')
+            return {
+              ...callView(found.call, callReader(key)),
+              rescued: isRescued(found.call),
+              provider_key_failures: ownKeyFailures(found.call, callReader(key)),
+            }
+          case 'unsettled':
+            throw new ApiError('not_found', 'This call is not settled yet. Ask again shortly.', {
+              retryAfterSeconds: 1,
+              shouldRetry: true,
+            })
+          case 'unknown':
+            throw unknownCall()
+          default:
+            return found satisfies never
+        }
+      } finally {
+        giveBack()
+      }
+    })
+  }
+
+const unknownCall = (): ApiError =>
+  new ApiError('not_found', 'This account has no call of that id. Send the `id` of an answer.')

@@ -1,0 +1,78 @@
+import type { FastifyPluginAsync } from 'fastify'
+import type { KeyRecord } from '../../accounts/key-cache.ts'
+import type { Reports } from '../../billing/reports/reports.ts'
+import { effectiveLimits } from '../../core/accounts/rate-limits.ts'
+import { type AllowancePeriod, allowancePeriod } from '../../core/billing/allowance-period.ts'
+import { formatUsd, picoUsd } from '../../core/kernel/money.ts'
+import type { AppDependencies } from '../app.ts'
+import { askingKey } from '../asking-account.ts'
+import { readBooks } from '../read-books.ts'
+import { createReportSlots } from '../report-slots.ts'
+
+const READS_MAX = 100
+const READS_PER_KEY_MAX = 10
+
+/** GET /v1/key: the limits of the key that asks, how much of them is left, and what its account can spend. */
+export const keyRoute =
+  (path: string): FastifyPluginAsync<AppDependencies> =>
+  async (app, { reports, dispatch, limits }) => {
+    const slots = createReportSlots(READS_MAX, READS_PER_KEY_MAX)
+
+    app.get(path, { onRequest: [app.requireKey] }, async (request, reply) => {
+      const key = askingKey(request)
+      const giveBack = slots.take(key.keyId)
+      try {
+        const period = allowancePeriod(key.limitReset, dispatch.clock())
+        const { spentPico } = await readBooks(reports.spend.spending(key.keyId, period, []), dispatch.logger)
+        const left = await leftOf(key, period, spentPico, reports)
+        const effective = effectiveLimits(key, limits)
+        const credits =
+          key.accountId === null
+            ? null
+            : await readBooks(reports.credits.find(key.accountId), dispatch.logger)
+        reply.header('cache-control', 'no-store')
+        return {
+          id: key.keyId,
+          object: 'key',
+          name: key.name,
+          limit_usd: usdOrNull(key.limitPico),
+          used_usd: usdOrNull(spentPico),
+          remaining_usd: usdOrNull(left),
+          available_balance_usd: usdOrNull(credits?.availablePico ?? null),
+          limit_reset: key.limitReset,
+          resets_at: timeOrNull(period.endsAt),
+          expires_at: timeOrNull(key.expiresAt),
+          rate_limits: {
+            requests_per_minute: effective.requestsPerMinute,
+            tokens_per_minute: limits.tokensPerMinute,
+            concurrent_calls: effective.concurrentCalls,
+            account_requests_per_minute: effective.accountRequestsPerMinute,
+            account_concurrent_calls: effective.accountConcurrentCalls,
+          },
+        }
+      } finally {
+        giveBack()
+      }
+    })
+  }
+
+/**
+ * What the next call may cost: the gate's own figure, which leaves out what open calls hold, or where it has
+ * none the limit less what was spent. Null without a limit.
+ */
+async function leftOf(
+  { keyId, accountId, limitPico }: KeyRecord,
+  period: AllowancePeriod,
+  spentPico: bigint,
+  { allowances }: Reports,
+): Promise<bigint | null> {
+  if (accountId === null || limitPico === null) return null
+  // Without Redis no call is admitted; the books still say what is left.
+  const known = await allowances.left({ keyId, accountId, limitPico }, period).catch(() => null)
+  const left = known ?? limitPico - spentPico
+  return left < 0n ? 0n : left
+}
+
+const usdOrNull = (amountPico: bigint | null) => (amountPico === null ? null : formatUsd(picoUsd(amountPico)))
+
+const timeOrNull = (unixMs: number | null) => (unixMs === null ? null : new Date(unixMs).toISOString())

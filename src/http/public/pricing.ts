@@ -1,0 +1,93 @@
+import type { FastifyPluginAsync } from 'fastify'
+import { pricingFeed } from '../../catalog/pricing-feed.ts'
+import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
+import type { AppDependencies } from '../app.ts'
+import { acceptedEncoding, type CompressedText, compressedText } from '../compressed-text.ts'
+
+/** As long as PostgreSQL may take to say since when rates are what they are. */
+const TIMES_WAIT_MS = 2_000
+/** A feed without those times is rendered again after this. */
+const RETRY_MS = 5_000
+
+interface RenderedFeed {
+  version: string
+  bodies: CompressedText
+}
+
+/** GET /pricing.json: live retail rates for everyone, rendered and compressed once per catalog version. */
+export const pricingRoute =
+  (path: string): FastifyPluginAsync<AppDependencies> =>
+  async (app, deps) => {
+    const feed = renderedFeeds(deps)
+
+    app.options(path, async (_request, reply) =>
+      reply
+        .headers({
+          'access-control-allow-origin': '*',
+          'access-control-allow-methods': 'GET, HEAD',
+          'access-control-allow-headers': 'if-none-match',
+          'access-control-max-age': '86400',
+        })
+        .code(204)
+        .send(),
+    )
+
+    app.get(path, async (request, reply) => {
+      const { version, bodies } = await feed()
+      const encoding = acceptedEncoding(request.headers['accept-encoding'])
+      // Each encoding is a representation of its own, and has its own tag.
+      const etag = encoding === 'identity' ? `"${version}"` : `"${version}-${encoding}"`
+      reply.headers({
+        etag,
+        vary: 'accept-encoding',
+        'cache-control': 'public, max-age=60',
+        'access-control-allow-origin': '*',
+        'access-control-expose-headers': 'etag',
+      })
+      if (matches(request.headers['if-none-match'], version)) return reply.code(304).send()
+      if (encoding !== 'identity') reply.header('content-encoding', encoding)
+      return reply.type('application/json; charset=utf-8').send(await bodies(encoding))
+    })
+  }
+
+/** The feed of the catalog of now. While PostgreSQL is away times are those that the documents tell. */
+function renderedFeeds({ catalog, rateTimes, logger }: AppDependencies): () => Promise<RenderedFeed> {
+  let kept: { snapshot: CatalogSnapshot; feed: Promise<RenderedFeed> } | undefined
+
+  const render = async (snapshot: CatalogSnapshot): Promise<RenderedFeed> => {
+    const times = await within(TIMES_WAIT_MS, rateTimes(snapshot)).catch((error: unknown) => {
+      logger.warn({ err: error }, 'the pricing feed is served without the times of the rate history')
+      setTimeout(() => {
+        if (kept?.snapshot === snapshot) kept = undefined
+      }, RETRY_MS).unref()
+      return new Map<string, number>()
+    })
+    const feed = pricingFeed(snapshot, times)
+    return { version: feed.version, bodies: compressedText(JSON.stringify(feed)) }
+  }
+
+  return () => {
+    const snapshot = catalog()
+    if (kept?.snapshot !== snapshot) kept = { snapshot, feed: render(snapshot) }
+    return kept.feed
+  }
+}
+
+async function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms)
+  })
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** RFC 9110 13.1.2: any listed tag, weak ones too. Whoever has the version has it in whatever encoding. */
+const matches = (header: string | undefined, version: string): boolean =>
+  (header ?? '').split(',').some((tag) => {
+    const [, named] = /^(?:W\/)?"(.*?)(?:-br|-gzip)?"$/.exec(tag.trim()) ?? []
+    return tag.trim() === '*' || named === version
+  })

@@ -1,0 +1,123 @@
+import type { FastifyPluginAsync } from 'fastify'
+import { readProviderKeyFields } from '../../core/accounts/provider-key-request.ts'
+import type { CatalogSnapshot, Provider } from '../../core/catalog/catalog.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
+import { takesOwnKeys } from '../../core/routing/byok.ts'
+import type { AppDependencies } from '../app.ts'
+import { askingKey } from '../asking-account.ts'
+import type { StandardKey } from '../plugins/authenticate.ts'
+import { providerKeyView } from '../provider-key-view.ts'
+import { readBooks } from '../read-books.ts'
+import { createReportSlots } from '../report-slots.ts'
+import { storeProviderKey } from '../store-provider-key.ts'
+
+type Dependencies = Pick<AppDependencies, 'providerKeys' | 'keyChecker' | 'catalog' | 'logger'>
+
+const RUNNING_MAX = 100
+const RUNNING_PER_KEY_MAX = 10
+const BODY_LIMIT_BYTES = 16 * 1024
+
+/** GET and POST /v1/provider-keys: an account's own keys at providers, without their secrets. */
+export const providerKeysRoute =
+  (path: string): FastifyPluginAsync<Dependencies> =>
+  async (app, { providerKeys, keyChecker, catalog, logger }) => {
+    const slots = createReportSlots(RUNNING_MAX, RUNNING_PER_KEY_MAX)
+    const bounded = boundedBy(slots, logger)
+
+    app.get(path, { onRequest: [app.requireKey] }, async (request, reply) => {
+      const key = owningKey(askingKey(request))
+      const found = await bounded(key.keyId, () => providerKeys.list(key.accountId))
+      reply.header('cache-control', 'no-store')
+      return {
+        object: 'list',
+        data: found.map(providerKeyView),
+        providers: [...providersTaking(catalog()).keys()],
+      }
+    })
+
+    app.post(path, { onRequest: [app.requireKey], bodyLimit: BODY_LIMIT_BYTES }, async (request, reply) => {
+      const key = owningKey(askingKey(request))
+      const known = ['provider', 'key', 'name', 'allow_fallback'] as const
+      const fields = readProviderKeyFields(request.body, known, ['provider', 'key'])
+      const providerId = fields.provider!
+      const provider = providersTaking(catalog()).get(providerId)
+      if (!provider) {
+        throw new ApiError(
+          'invalid_request',
+          `\`provider\` names no provider that takes keys. GET ${path} lists them under \`providers\`.`,
+          { param: 'provider' },
+        )
+      }
+      const settings = {
+        providerId,
+        secret: fields.key!,
+        name: fields.name ?? '',
+        allowFallback: fields.allow_fallback ?? false,
+      }
+      const created = await bounded(key.keyId, () =>
+        storeProviderKey(key.accountId, settings, provider, { providerKeys, keyChecker }),
+      )
+      return reply.code(201).header('cache-control', 'no-store').send(providerKeyView(created))
+    })
+  }
+
+/** PATCH and DELETE /v1/provider-keys/{id}. */
+export const providerKeyRoute =
+  (path: string): FastifyPluginAsync<Dependencies> =>
+  async (app, { providerKeys, logger }) => {
+    const slots = createReportSlots(RUNNING_MAX, RUNNING_PER_KEY_MAX)
+    const bounded = boundedBy(slots, logger)
+    const options = { onRequest: [app.requireKey], bodyLimit: BODY_LIMIT_BYTES }
+
+    app.patch<{ Params: { id: string } }>(path, options, async (request, reply) => {
+      const key = owningKey(askingKey(request))
+      const fields = readProviderKeyFields(request.body, ['name', 'allow_fallback', 'disabled'])
+      const { name, disabled, allow_fallback: allowFallback } = fields
+      const changed = await bounded(key.keyId, () =>
+        providerKeys.update(key.accountId, request.params.id, {
+          ...(name !== undefined && { name }),
+          ...(allowFallback !== undefined && { allowFallback }),
+          ...(disabled !== undefined && { disabled }),
+        }),
+      )
+      if (changed === null) throw unknownKey()
+      reply.header('cache-control', 'no-store')
+      return providerKeyView(changed)
+    })
+
+    app.delete<{ Params: { id: string } }>(path, options, async (request, reply) => {
+      const key = owningKey(askingKey(request))
+      const { id } = request.params
+      const removed = await bounded(key.keyId, () => providerKeys.remove(id, key.accountId))
+      if (removed === null) throw unknownKey()
+      reply.header('cache-control', 'no-store')
+      return { id, object: 'provider_key', deleted: true }
+    })
+  }
+
+/** Runs a statement in one of the slots; whatever keeps it from running is a 503. */
+function boundedBy(slots: ReturnType<typeof createReportSlots>, logger: Dependencies['logger']) {
+  return async <T>(keyId: string, run: () => Promise<T>): Promise<T> => {
+    const giveBack = slots.take(keyId)
+    try {
+      return await readBooks(run(), logger)
+    } finally {
+      giveBack()
+    }
+  }
+}
+
+function owningKey(key: ReturnType<typeof askingKey>): StandardKey {
+  if (key.kind === 'standard' && key.accountId !== null) return key as StandardKey
+  throw new ApiError('not_permitted', 'Admin keys belong to no account. Use a standard key.')
+}
+
+const unknownKey = () => new ApiError('not_found', 'This account has no provider key of that id.')
+
+/** The catalog's providers that clients may bring keys for, by id, sorted. */
+function providersTaking(catalog: CatalogSnapshot): Map<string, Provider> {
+  const found = new Map<string, Provider>()
+  for (const { provider } of catalog.offers.values())
+    if (takesOwnKeys(provider)) found.set(provider.id, provider)
+  return new Map([...found].sort(([one], [other]) => (one < other ? -1 : 1)))
+}

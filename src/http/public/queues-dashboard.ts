@@ -1,0 +1,63 @@
+import { createBullBoard } from '@bull-board/api'
+import { BullMQAdapter } from '@bull-board/api/bullMQAdapter'
+import { FastifyAdapter } from '@bull-board/fastify'
+import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
+import { ApiError } from '../../core/kernel/errors.ts'
+import type { AppDependencies } from '../app.ts'
+import { secureHeaders } from '../plugins/security-headers.ts'
+
+const PATH = '/admin/queues'
+const SEALED = '[sealed]'
+/** The board's page asks another company's host for its fonts; the browser's own do. */
+const FONT_LINK = /<link href="https:\/\/fonts\.googleapis\.com[^>]*>/
+
+/** Bull Board behind the admin key: every queue live, read-only, and no call's text anywhere. */
+export const queuesDashboard: FastifyPluginAsync<AppDependencies> = async (
+  app,
+  { dispatch, settlementQueue, eventsQueue, catalogQueue, mailQueue, console: { settings } },
+) => {
+  const server = new FastifyAdapter()
+  server.setBasePath(PATH)
+  // Read-only: a settlement deleted by hand would be a charge lost.
+  const queues = [dispatch.dispatchQueue, settlementQueue, eventsQueue, catalogQueue, mailQueue].map(
+    (queue) => {
+      const adapter = new BullMQAdapter(queue, { readOnlyMode: true })
+      adapter.setFormatter('data', (data: Record<string, unknown>) =>
+        'sealedBody' in data ? { ...data, sealedBody: SEALED } : data,
+      )
+      return adapter
+    },
+  )
+  createBullBoard({
+    queues,
+    serverAdapter: server,
+    options: {
+      uiConfig: { boardTitle: 'Switchyard', miscLinks: [{ text: 'Operators’ pages', url: '/admin' }] },
+    },
+  })
+  await app.register(async (scope) => {
+    await secureHeaders(scope, 'queues-dashboard', settings.isSecure)
+    // The dashboard's own error handler makes a 500 of everything.
+    scope.addHook('onRoute', (route) => {
+      route.errorHandler = app.errorHandler
+    })
+    scope.addHook('onRequest', async (request, reply) => {
+      try {
+        await scope.requireAdminKey(request)
+      } catch (error) {
+        if (error instanceof ApiError && isNavigation(request))
+          return reply.redirect(`/admin?next=${encodeURIComponent(PATH)}`)
+        throw error
+      }
+    })
+    scope.addHook('onSend', async (_, reply, payload) => {
+      reply.header('cache-control', 'no-store')
+      return typeof payload === 'string' ? payload.replace(FONT_LINK, '') : payload
+    })
+    await scope.register(server.registerPlugin(), { prefix: PATH })
+  })
+}
+
+/** A person's browser that wants a page: it is led to where an operator signs in. */
+const isNavigation = ({ method, headers }: FastifyRequest): boolean =>
+  method === 'GET' && headers.authorization === undefined && (headers.accept ?? '').includes('text/html')

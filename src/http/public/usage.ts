@@ -1,0 +1,109 @@
+import type { FastifyPluginAsync } from 'fastify'
+import type { Reports } from '../../billing/reports/reports.ts'
+import type { Usage, UsageRow, UsageSums } from '../../billing/reports/usage-store.ts'
+import {
+  type QueryParameters,
+  readChoice,
+  readTimeRange,
+  refuseUnknown,
+  type TimeRange,
+  USAGE_GROUPS,
+  type UsageGroup,
+} from '../../core/billing/usage-query.ts'
+import { csvLine } from '../../core/kernel/csv.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
+import { formatUsd, picoUsd } from '../../core/kernel/money.ts'
+import type { AppDependencies } from '../app.ts'
+import { askingAccount, askingKey } from '../asking-account.ts'
+import { readBooks } from '../read-books.ts'
+import { asCsv, reportFormat } from '../report-format.ts'
+import { createReportSlots } from '../report-slots.ts'
+
+const PARAMETERS = ['from', 'to', 'group_by', 'format', 'account_id']
+const ROWS_MAX = 10_000
+const REPORTS_MAX = 8
+const REPORTS_PER_KEY_MAX = 2
+
+/** GET /v1/usage: calls, tokens and cost of an account by day, model or key, as JSON or CSV. */
+export const usageRoute =
+  (path: string): FastifyPluginAsync<AppDependencies> =>
+  async (app, { reports, dispatch }) => {
+    const slots = createReportSlots(REPORTS_MAX, REPORTS_PER_KEY_MAX)
+
+    app.get(path, { onRequest: [app.requireKey] }, async (request, reply) => {
+      const key = askingKey(request)
+      const query = request.query as QueryParameters
+      refuseUnknown(query, PARAMETERS)
+      const accountId = askingAccount(key, query)
+      const range = readTimeRange(query, dispatch.clock())
+      const group = readChoice(query, 'group_by', USAGE_GROUPS, 'day')
+      const format = reportFormat(request, query)
+
+      const giveBack = slots.take(key.keyId)
+      try {
+        const usage = await readBooks(sumUsage(reports, accountId, range, group), dispatch.logger)
+        reply.header('cache-control', 'no-store')
+        if (format === 'csv') return asCsv(reply, `usage-by-${group}`).send(usageCsv(usage, group))
+        return { object: 'usage', ...usageView(usage, range, group) }
+      } finally {
+        giveBack()
+      }
+    })
+  }
+
+/** Sums an account's calls. Throws ApiError where that is more than can be shown. */
+export async function sumUsage(
+  reports: Pick<Reports, 'usage'>,
+  accountId: string,
+  range: TimeRange,
+  group: UsageGroup,
+): Promise<Usage> {
+  const usage = await reports.usage.usage(accountId, range, group, ROWS_MAX)
+  if (usage === null)
+    throw new ApiError('invalid_request', `More than ${ROWS_MAX} rows. Ask for a shorter span of time.`)
+  return usage
+}
+
+/** Sums of usage as their owner sees them. */
+export const usageView = (usage: Usage, range: TimeRange, group: UsageGroup) => ({
+  from: new Date(range.fromMs).toISOString(),
+  to: new Date(range.toMs).toISOString(),
+  group_by: group,
+  data: usage.rows.map((row) => ({ ...groupView(row, group), ...sumsView(row) })),
+  total: sumsView(usage.total),
+})
+
+function groupView({ group, keyName }: UsageRow, by: UsageGroup): Record<string, string | null> {
+  switch (by) {
+    case 'day':
+      return { day: group }
+    case 'model':
+      return { model: group }
+    case 'key':
+      return { key_id: group, key_name: keyName }
+  }
+}
+
+/** Counts are exact as JSON numbers up to 2^53, which no account's tokens of a year come near; money is text. */
+const sumsView = ({ calls, promptTokens, completionTokens, chargePico }: UsageSums) => ({
+  calls: Number(calls),
+  prompt_tokens: Number(promptTokens),
+  completion_tokens: Number(completionTokens),
+  total_tokens: Number(promptTokens + completionTokens),
+  cost_usd: formatUsd(picoUsd(chargePico)),
+})
+
+/** The rows without their total: a sum over the file's column must not count everything twice. */
+function usageCsv({ rows }: Usage, by: UsageGroup): string {
+  const empty: UsageRow = {
+    group: '',
+    keyName: null,
+    calls: 0n,
+    promptTokens: 0n,
+    completionTokens: 0n,
+    chargePico: 0n,
+  }
+  const head = Object.keys({ ...groupView(empty, by), ...sumsView(empty) })
+  const lines = rows.map((row) => csvLine(Object.values({ ...groupView(row, by), ...sumsView(row) })))
+  return csvLine(head) + lines.join('')
+}

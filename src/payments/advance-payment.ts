@@ -1,0 +1,156 @@
+import type { Logger } from 'pino'
+import type { HoldGate } from '../billing/holds/hold-gate.ts'
+import type { ReserveTakeback } from '../billing/holds/takeback-hold.ts'
+import { type PaymentOutcome, paymentOutcome } from '../core/billing/payment.ts'
+import { movementDirection, paymentMovements } from '../core/billing/payment-movements.ts'
+import { formatUsd, picoUsd } from '../core/kernel/money.ts'
+import type { Postgres, PostgresTransaction } from '../platform/postgres/postgres.ts'
+import { recordEvent } from '../webhooks/event-outbox.ts'
+import { readFacts } from './payment-event-store.ts'
+import { type Payment, postedFigures } from './payment-store.ts'
+import { type PostedMovements, postMovements } from './post-movements.ts'
+import { suspendFor } from './suspend-for-payment.ts'
+
+export interface AdvanceDependencies {
+  postgres: Postgres
+  gate: HoldGate
+  reserveTakeback: ReserveTakeback
+  /** Tells every API instance that an account was suspended. */
+  announceAccount: (accountId: string) => Promise<void>
+  logger: Logger
+  clock: () => number
+}
+
+/** Brings a payment to where the facts told of it say it is: ledger, balance, gate, events. */
+export type AdvancePayment = (paymentId: string) => Promise<Payment>
+
+/** Given money, then taken money; a third pass finds nothing. More passes mean more facts came meanwhile. */
+const PASSES_MAX = 20
+const TRANSACTION = { maxWait: 5_000, timeout: 10_000 }
+
+interface Pass {
+  payment: Payment
+  posted: PostedMovements | null
+  suspended: boolean
+  done: boolean
+}
+
+/**
+ * Computes what a payment has come to, from every fact known of it, and posts the difference to what the
+ * ledger has of it. Doing so twice, at two places at once, or with facts in another order ends the same: the
+ * payment's row is locked meanwhile, and the difference is computed anew. What gives money is committed before
+ * anything is taken, since only what the gate knows of can be held. Throws while PostgreSQL is away, or Redis
+ * when money is to be taken; nothing is posted then, and calling again is safe.
+ */
+export function createAdvancePayment(deps: AdvanceDependencies): AdvancePayment {
+  return async (paymentId) => {
+    for (let pass = 0; pass < PASSES_MAX; pass++) {
+      const { payment, posted, suspended, done } = await deps.postgres.$transaction(
+        (transaction) => advanceOnce(transaction, paymentId, deps),
+        TRANSACTION,
+      )
+      if (posted) await reachGate(payment, posted, deps)
+      if (suspended) await announce(payment.accountId, deps)
+      if (done) return payment
+    }
+    throw new Error(`payment ${paymentId} does not come to rest`)
+  }
+}
+
+async function advanceOnce(
+  transaction: PostgresTransaction,
+  paymentId: string,
+  deps: AdvanceDependencies,
+): Promise<Pass> {
+  await transaction.$queryRawUnsafe('SELECT id FROM payments WHERE id = $1 FOR UPDATE', paymentId)
+  const payment = await transaction.payment.findUniqueOrThrow({ where: { id: paymentId } })
+  const basis = { amountPico: picoUsd(payment.amountPico), opened: payment.checkoutId !== null }
+  const { facts, freshIds } = await readFacts(transaction, paymentId)
+  const outcome = paymentOutcome(basis, facts)
+  const due = paymentMovements(postedFigures(payment), outcome)
+  const giving = due.filter((movement) => movementDirection(movement) !== 'takes')
+  const now = giving.length > 0 ? giving : due
+  const done = now.length === due.length
+
+  const posted = now.length > 0 ? await postMovements(transaction, payment, now, deps.reserveTakeback) : null
+  const suspended = await suspendFor(transaction, payment, {
+    contested: outcome.contested && done,
+    shortfalls: posted?.shortfalls ?? [],
+  })
+  const advanced = await transaction.payment.update({
+    where: { id: paymentId },
+    data: {
+      ...(posted && { ...posted.figures, movements: posted.movements }),
+      state: outcome.state,
+      failureReason: outcome.failureReason,
+      ...(outcome.settledPico > 0n && payment.settledAt === null && { settledAt: new Date(deps.clock()) }),
+    },
+  })
+  await tell(transaction, payment, outcome)
+  if (done && freshIds.length > 0) await noteActed(transaction, advanced, freshIds, deps.logger)
+  if (suspended)
+    deps.logger.warn({ paymentId, accountId: payment.accountId, alarm: 'account-suspended' }, SUSPENDED)
+  return { payment: advanced, posted, suspended, done }
+}
+
+const SUSPENDED = 'an account was suspended: money of a payment went back'
+
+/** The account hears of the end of a top-up, once. */
+async function tell(
+  transaction: PostgresTransaction,
+  { id, accountId, rail, amountPico, state }: Payment,
+  outcome: PaymentOutcome,
+): Promise<void> {
+  const data = { payment_id: id, amount_usd: formatUsd(picoUsd(amountPico)), test: rail === 'development' }
+  const wasOpen = state === 'created' || state === 'pending'
+  if (outcome.settledPico > 0n) {
+    if (state === 'created' || state === 'pending' || state === 'failed' || state === 'expired')
+      await recordEvent(transaction, { type: 'topup.settled', accountId, cause: id, data })
+  } else if (wasOpen && (outcome.state === 'failed' || outcome.state === 'expired')) {
+    const reason = outcome.state === 'expired' ? 'expired' : (outcome.failureReason ?? 'failed')
+    await recordEvent(transaction, { type: 'topup.failed', accountId, cause: id, data: { ...data, reason } })
+  }
+}
+
+const MARK_REFUSED = `
+UPDATE payment_events SET outcome = 'refused', detail = 'another amount than the payment''s'
+WHERE payment_id = $1 AND id = ANY ($2::text[]) AND fact->>'kind' = 'settled' AND fact->>'amountPico' <> $3`
+
+const MARK_APPLIED = `
+UPDATE payment_events SET outcome = 'applied'
+WHERE payment_id = $1 AND id = ANY ($2::text[]) AND outcome IS NULL`
+
+/** Marks what was seen, and only that: an event kept meanwhile has yet to act. */
+async function noteActed(
+  transaction: PostgresTransaction,
+  { id, amountPico }: Payment,
+  eventIds: string[],
+  logger: Logger,
+): Promise<void> {
+  const refused = await transaction.$executeRawUnsafe(MARK_REFUSED, id, eventIds, String(amountPico))
+  if (refused > 0)
+    logger.error(
+      { paymentId: id, alarm: 'payment-refused' },
+      'a rail settled another amount than was asked for',
+    )
+  await transaction.$executeRawUnsafe(MARK_APPLIED, id, eventIds)
+}
+
+/** The ledger has it; should Redis be away now, maintenance brings it there. */
+async function reachGate(
+  { id, accountId }: Payment,
+  { ledger, hold }: PostedMovements,
+  { gate, logger }: AdvanceDependencies,
+): Promise<void> {
+  const released = hold ? [{ callId: hold.holdId, chargePico: hold.amountPico }] : []
+  await gate.apply(accountId, ledger, released).catch((error: unknown) => {
+    logger.warn({ err: error, paymentId: id }, 'a payment is in the ledger and not yet in the gate')
+  })
+}
+
+async function announce(accountId: string, { announceAccount, logger }: AdvanceDependencies): Promise<void> {
+  await announceAccount(accountId).catch((error: unknown) => {
+    // Key caches read again within a minute by themselves.
+    logger.error({ err: error, accountId }, 'a suspension could not be announced')
+  })
+}

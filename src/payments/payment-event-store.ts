@@ -1,0 +1,128 @@
+import type { PaymentFact } from '../core/billing/payment.ts'
+import type { PaymentRailName } from '../core/billing/payment-movements.ts'
+import { type PicoUsd, picoUsd } from '../core/kernel/money.ts'
+import type { Postgres, PostgresTransaction } from '../platform/postgres/postgres.ts'
+import type { PaymentEvent } from '../platform/prisma-client/client.ts'
+import type { RailNotice } from './payment-rail.ts'
+
+export type { PaymentEvent } from '../platform/prisma-client/client.ts'
+
+export interface RecordedNotice {
+  /** Null while no payment here is known to be meant. */
+  paymentId: string | null
+  /** False when this event was told before. */
+  isNew: boolean
+}
+
+export interface PaymentEventStore {
+  /**
+   * Keeps what a rail told, once per event id, and finds the payment it is about: by our own id, or by the
+   * rail's id of a checkout or charge. An event that found none is looked at again whenever it is told again.
+   */
+  record(notice: RailNotice): Promise<RecordedNotice>
+  /** Hands events that named only a rail's id to the payment that turned out to have it. */
+  adopt(paymentId: string, rail: PaymentRailName, reference: string): Promise<void>
+  /** What is known of a payment. */
+  facts(paymentId: string): Promise<PaymentFact[]>
+  /** Everything told of a payment, in the order it came. */
+  list(paymentId: string): Promise<PaymentEvent[]>
+  /** Payments with events that were kept before a moment and have not acted, because of a crash. */
+  waiting(keptBefore: Date, limit: number): Promise<string[]>
+}
+
+const RECORD = `
+INSERT INTO payment_events (rail, id, type, reference, fact, outcome, detail)
+VALUES ($1::payment_rail, $2, $3, $4, $5::jsonb, $6::payment_event_outcome, $7)
+ON CONFLICT (rail, id) DO NOTHING`
+
+const MATCH = `
+UPDATE payment_events SET payment_id = (
+  SELECT payments.id FROM payments
+  WHERE payments.rail = $1::payment_rail
+    AND (payments.id = $3 OR payments.checkout_id = payment_events.reference
+      OR payments.charge_id = payment_events.reference)
+  ORDER BY payments.id = $3 DESC NULLS LAST LIMIT 1
+) WHERE rail = $1::payment_rail AND id = $2 AND payment_id IS NULL`
+
+const ADOPT = `
+UPDATE payment_events SET payment_id = $1
+WHERE rail = $2::payment_rail AND reference = $3 AND payment_id IS NULL`
+
+const WAITING = `
+SELECT payment_id AS "paymentId" FROM payment_events
+WHERE outcome IS NULL AND payment_id IS NOT NULL AND received_at < $1
+GROUP BY payment_id ORDER BY min(received_at) LIMIT $2`
+
+/** What was told of a payment, as far as one transaction has seen it. */
+export interface ToldFacts {
+  facts: PaymentFact[]
+  /** Events among them that have not acted yet. */
+  freshIds: string[]
+}
+
+/** Reads the facts told of a payment, for the transaction that acts on them. */
+export async function readFacts(
+  transaction: Pick<PostgresTransaction, 'paymentEvent'>,
+  paymentId: string,
+): Promise<ToldFacts> {
+  const events = await transaction.paymentEvent.findMany({
+    where: { paymentId, OR: [{ outcome: null }, { outcome: 'applied' }] },
+    orderBy: [{ receivedAt: 'asc' }, { id: 'asc' }],
+    select: { id: true, fact: true, outcome: true },
+  })
+  return {
+    facts: events.flatMap(({ fact }) => (fact === null ? [] : [parseFact(fact as Record<string, unknown>)])),
+    freshIds: events.filter(({ outcome }) => outcome === null).map(({ id }) => id),
+  }
+}
+
+/** Rail events in PostgreSQL. */
+export function createPaymentEventStore(postgres: Postgres): PaymentEventStore {
+  return {
+    async record(notice) {
+      const outcome = notice.refusal !== null ? 'refused' : notice.fact === null ? 'ignored' : null
+      const inserted = await postgres.$executeRawUnsafe(
+        RECORD,
+        notice.rail,
+        notice.eventId,
+        notice.type,
+        notice.reference,
+        notice.fact && JSON.stringify(notice.fact, amountsAsText),
+        outcome,
+        notice.refusal,
+      )
+      await postgres.$executeRawUnsafe(MATCH, notice.rail, notice.eventId, notice.paymentId)
+      const { paymentId } = await postgres.paymentEvent.findUniqueOrThrow({
+        where: { rail_id: { rail: notice.rail, id: notice.eventId } },
+        select: { paymentId: true },
+      })
+      return { paymentId, isNew: inserted === 1 }
+    },
+
+    async adopt(paymentId, rail, reference) {
+      await postgres.$executeRawUnsafe(ADOPT, paymentId, rail, reference)
+    },
+
+    facts: async (paymentId) => (await readFacts(postgres, paymentId)).facts,
+
+    list: (paymentId) =>
+      postgres.paymentEvent.findMany({
+        where: { paymentId },
+        orderBy: [{ receivedAt: 'asc' }, { id: 'asc' }],
+      }),
+
+    async waiting(keptBefore, limit) {
+      const rows = await postgres.$queryRawUnsafe<Array<{ paymentId: string }>>(WAITING, keptBefore, limit)
+      return rows.map((row) => row.paymentId)
+    },
+  }
+}
+
+const amountsAsText = (_name: string, value: unknown) => (typeof value === 'bigint' ? String(value) : value)
+
+/** Written by `record` alone, so only the amount has to be turned back. */
+function parseFact(fact: Record<string, unknown>): PaymentFact {
+  if (!('amountPico' in fact)) return fact as unknown as PaymentFact
+  const amountPico: PicoUsd = picoUsd(BigInt(String(fact.amountPico)))
+  return { ...fact, amountPico } as unknown as PaymentFact
+}

@@ -1,0 +1,78 @@
+import type { PaymentFact } from '../core/billing/payment.ts'
+import type { PaymentRailName } from '../core/billing/payment-movements.ts'
+import type { Payment } from './payment-store.ts'
+
+/** One thing a rail told of, by webhook or as an answer. */
+export interface RailNotice {
+  rail: PaymentRailName
+  /** The rail's id of the event; the same id is the same event. Made from the content where the rail has none. */
+  eventId: string
+  /** The rail's name of it. */
+  type: string
+  /** Our id, where the rail hands it back. */
+  paymentId: string | null
+  /** The rail's id of a checkout or a charge, to find the payment by. */
+  reference: string | null
+  /** The charge that came of the checkout, where it says so: later events name only that. */
+  chargeId: string | null
+  /** Null: nothing that concerns a payment's money. */
+  fact: PaymentFact | null
+  /** Why the event cannot count, such as another currency; a person must look. */
+  refusal: string | null
+  /** The rail waits for us: look the payment up. */
+  ask: boolean
+}
+
+export interface OpenedCheckout {
+  checkoutId: string
+  /** Where the customer pays; null where there is nothing to do. */
+  checkoutUrl: string | null
+}
+
+export type WebhookReading = { kind: 'genuine'; notice: RailNotice } | { kind: 'forged'; reason: string }
+
+export type WebhookHeaders = Readonly<Record<string, string | string[] | undefined>>
+
+/** Unix ms: from the first moment to just before the second. */
+export interface TimeSpan {
+  fromMs: number
+  toMs: number
+}
+
+/** The rail made no refund, and would not for the same request made again. */
+export class RefundRefused extends Error {
+  override name = 'RefundRefused'
+}
+
+/**
+ * A way for money to come in, and to go back. Rails only translate: what they tell becomes facts, and money
+ * moves by those alone. Every method may be called again; network failures reject.
+ */
+export interface PaymentRail {
+  name: PaymentRailName
+  /** Whether checking a webhook's signature takes a request to the rail, and not just our own arithmetic. */
+  asksToVerify: boolean
+  /** Opens the page where a payment is paid. The same payment gets the same page. */
+  openCheckout(payment: Payment): Promise<OpenedCheckout>
+  /** Checks that a webhook comes from the rail, as it was sent and not long ago, and reads it. */
+  readWebhook(body: Buffer, headers: WebhookHeaders): Promise<WebhookReading>
+  /** Asks how a payment stands, and takes the step that the rail may be waiting for. */
+  lookUp(payment: Payment): Promise<RailNotice[]>
+  /** Closes a checkout nobody paid, as far as the rail can. */
+  abandon(payment: Payment): Promise<RailNotice[]>
+  /**
+   * Gives money back. The same `key` gives it back once, and has the same answer, also where that is a failure.
+   * Throws RefundRefused.
+   */
+  refund(payment: Payment, amountPico: bigint, key: string): Promise<RailNotice>
+  /**
+   * The refunds made in a span of time, as they stand now, also those of payments that are not ours.
+   * @param settled our payments settled since its start, for a rail that lists refunds by payment
+   */
+  listRefunds(span: TimeSpan, settled: AsyncIterable<Payment>): AsyncIterable<RailNotice>
+  /** The disputes opened in a span of time, as they stand now. */
+  listDisputes(span: TimeSpan): AsyncIterable<RailNotice>
+}
+
+/** The rails that are set up. */
+export type PaymentRails = ReadonlyMap<PaymentRailName, PaymentRail>

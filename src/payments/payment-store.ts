@@ -1,0 +1,106 @@
+import type { PaymentFigures, PaymentState } from '../core/billing/payment.ts'
+import type { PaymentRailName } from '../core/billing/payment-movements.ts'
+import { newId } from '../core/kernel/ids.ts'
+import type { Postgres } from '../platform/postgres/postgres.ts'
+import type { Payment as PaymentRow } from '../platform/prisma-client/client.ts'
+import type { OpenedCheckout, RailNotice } from './payment-rail.ts'
+
+/** A top-up as stored. Amounts in pico-USD. */
+export type Payment = PaymentRow
+
+export interface PaymentStore {
+  /** Writes a payment down in state `created`, before its rail hears of it. */
+  create(accountId: string, rail: PaymentRailName, amountPico: bigint): Promise<Payment>
+  find(paymentId: string): Promise<Payment | null>
+  /** The payment that a notice of its rail is about: named by our id, or by the rail's of its checkout or charge. */
+  findNamed(notice: Pick<RailNotice, 'rail' | 'paymentId' | 'reference'>): Promise<Payment | null>
+  /** What came in by a rail since a moment, in order of id, after the id that ended the page before. */
+  settledSince(rail: PaymentRailName, since: Date, after: string, limit: number): Promise<Payment[]>
+  /** Newest first; of one account, or all. `before`: the id that ended the page before. */
+  list(query: { accountId?: string; before?: string; limit: number }): Promise<Payment[]>
+  /** How many of an account's payments can still be paid. */
+  countOpen(accountId: string): Promise<number>
+  /** Notes the checkout of a payment. Returns null when there is no such payment. */
+  attachCheckout(paymentId: string, checkout: OpenedCheckout): Promise<void>
+  /** Notes the rail's charge of a payment, unless another has it. */
+  attachCharge(paymentId: string, chargeId: string): Promise<void>
+  /** Open payments that were made and last checked before these moments, the longest unchecked first. */
+  dueForCheck(query: { madeBefore: Date; checkedBefore: Date; limit: number }): Promise<Payment[]>
+  noteChecked(paymentId: string, now: Date): Promise<void>
+}
+
+const OPEN: PaymentState[] = ['created', 'pending']
+
+const ATTACH_CHARGE = `
+UPDATE payments SET charge_id = $2 WHERE id = $1 AND charge_id IS NULL
+AND NOT EXISTS (SELECT 1 FROM payments AS other WHERE other.rail = payments.rail AND other.charge_id = $2)`
+
+/** What the ledger has posted of a payment. */
+export const postedFigures = ({ settledPico, returnedPico, disputedPico }: Payment): PaymentFigures =>
+  ({ settledPico, returnedPico, disputedPico }) as PaymentFigures
+
+/** Payments in PostgreSQL. Their state and figures are moved by advancePayment alone. */
+export function createPaymentStore(postgres: Postgres): PaymentStore {
+  return {
+    create: (accountId, rail, amountPico) =>
+      postgres.payment.create({ data: { id: newId('pay'), accountId, rail, amountPico } }),
+
+    find: (paymentId) => postgres.payment.findUnique({ where: { id: paymentId } }),
+
+    findNamed: ({ rail, paymentId, reference }) =>
+      postgres.payment.findFirst({
+        where: {
+          rail,
+          OR: [
+            ...(paymentId === null ? [] : [{ id: paymentId }]),
+            ...(reference === null ? [] : [{ checkoutId: reference }, { chargeId: reference }]),
+          ],
+        },
+      }),
+
+    settledSince: (rail, since, after, limit) =>
+      postgres.payment.findMany({
+        where: { rail, settledAt: { gte: since }, id: { gt: after } },
+        orderBy: { id: 'asc' },
+        take: limit,
+      }),
+
+    list: ({ accountId, before, limit }) =>
+      postgres.payment.findMany({
+        where: {
+          ...(accountId !== undefined && { accountId }),
+          ...(before !== undefined && { id: { lt: before } }),
+        },
+        orderBy: { id: 'desc' },
+        take: limit,
+      }),
+
+    countOpen: (accountId) => postgres.payment.count({ where: { accountId, state: { in: OPEN } } }),
+
+    async attachCheckout(paymentId, { checkoutId, checkoutUrl }) {
+      await postgres.payment.updateMany({
+        where: { id: paymentId, checkoutId: null },
+        data: { checkoutId, checkoutUrl },
+      })
+    },
+
+    async attachCharge(paymentId, chargeId) {
+      await postgres.$executeRawUnsafe(ATTACH_CHARGE, paymentId, chargeId)
+    },
+
+    dueForCheck: ({ madeBefore, checkedBefore, limit }) =>
+      postgres.payment.findMany({
+        where: {
+          state: { in: OPEN },
+          createdAt: { lt: madeBefore },
+          OR: [{ checkedAt: null }, { checkedAt: { lt: checkedBefore } }],
+        },
+        orderBy: [{ checkedAt: { sort: 'asc', nulls: 'first' } }, { id: 'asc' }],
+        take: limit,
+      }),
+
+    async noteChecked(paymentId, now) {
+      await postgres.payment.updateMany({ where: { id: paymentId }, data: { checkedAt: now } })
+    },
+  }
+}

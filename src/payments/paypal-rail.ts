@@ -1,0 +1,279 @@
+import type {
+  CheckoutPaymentIntent,
+  Order,
+  OrderRequest,
+  OrdersCapture,
+  PaypalExperienceUserAction,
+} from '@paypal/paypal-server-sdk'
+import type { PaypalSettings } from '../core/billing/payment-settings.ts'
+import { formatUsd, picoUsd } from '../core/kernel/money.ts'
+import {
+  type PaymentRail,
+  type RailNotice,
+  RefundRefused,
+  type TimeSpan,
+  type WebhookHeaders,
+} from './payment-rail.ts'
+import type { Payment } from './payment-store.ts'
+import { createPaypalClient, type PaypalClient } from './paypal-client.ts'
+import {
+  type PaypalEvent,
+  type PaypalResource,
+  paypalAmount,
+  paypalDisputeNotice,
+  paypalEventNotice,
+  refundFact,
+} from './paypal-notice.ts'
+
+/** What the customer is asked: to pay now, not to look an order over again. */
+const PAY_NOW = 'PAY_NOW' as PaypalExperienceUserAction
+const CAPTURE = 'CAPTURE' as CheckoutPaymentIntent
+/** 422: the order cannot be captured as it is now; asking again would not help. */
+const NOT_CAPTURABLE = 422
+/** Answers to a refund that PayPal would give again. */
+const REFUSALS = new Set([400, 404, 422])
+const WHOLE_ANSWER = 'return=representation'
+
+/** Payments by PayPal's Orders v2: an order, the customer's approval, our capture. */
+export async function createPaypalRail(settings: PaypalSettings, returnUrl: string): Promise<PaymentRail> {
+  const client = await createPaypalClient(settings)
+
+  const capture = async (payment: Payment, orderId: string): Promise<RailNotice[]> => {
+    try {
+      const { result } = await client.orders.captureOrder({
+        id: orderId,
+        paypalRequestId: `${payment.id}-capture`,
+        prefer: WHOLE_ANSWER,
+      })
+      return orderNotices(payment, result)
+    } catch (error) {
+      if ((error as { statusCode?: number }).statusCode !== NOT_CAPTURABLE) throw error
+      // Captured by another instance just now, or declined: the order itself says which.
+      const { result } = await client.orders.getOrder({ id: orderId })
+      return orderNotices(payment, result)
+    }
+  }
+
+  return {
+    name: 'paypal',
+    asksToVerify: true,
+
+    async openCheckout(payment) {
+      const { result } = await client.orders.createOrder({
+        body: orderOf(payment, returnUrl),
+        paypalRequestId: payment.id,
+        prefer: WHOLE_ANSWER,
+      })
+      const link = result.links?.find(({ rel }) => rel === 'payer-action' || rel === 'approve')
+      if (!result.id || !link) throw new Error('PayPal opened an order without an id or a link to approve it')
+      return { checkoutId: result.id, checkoutUrl: link.href }
+    },
+
+    async readWebhook(body, headers) {
+      const text = body.toString('utf8')
+      const event = readEvent(text)
+      if (!event) return { kind: 'forged', reason: 'not an event' }
+      const genuine = await isGenuine(client, settings.webhookId, text, headers)
+      return genuine
+        ? { kind: 'genuine', notice: paypalEventNotice(event) }
+        : { kind: 'forged', reason: 'the signature does not match' }
+    },
+
+    async lookUp(payment) {
+      if (payment.checkoutId === null) return []
+      const { result: order } = await client.orders.getOrder({ id: payment.checkoutId })
+      return order.status === 'APPROVED' ? capture(payment, payment.checkoutId) : orderNotices(payment, order)
+    },
+
+    // PayPal has no call that closes an order; one that nobody approved lapses within hours.
+    abandon: async () => [],
+
+    async refund(payment, amountPico, key) {
+      if (payment.chargeId === null) throw new Error(`payment ${payment.id} has no charge to refund`)
+      const { result } = await client.payments
+        .refundCapturedPayment({
+          captureId: payment.chargeId,
+          paypalRequestId: key,
+          prefer: WHOLE_ANSWER,
+          body: {
+            amount: { currencyCode: 'USD', value: formatUsd(picoUsd(amountPico)) },
+            customId: payment.id,
+          },
+        })
+        .catch((error: Error & { statusCode?: number }) => {
+          const isFinal = REFUSALS.has(error.statusCode ?? 0)
+          throw isFinal ? new RefundRefused(`PayPal answered ${error.statusCode}`, { cause: error }) : error
+        })
+      const { id, status } = result
+      const refund = {
+        ...(id !== undefined && { id }),
+        ...(status !== undefined && { status }),
+        amount: { currency_code: 'USD', value: formatUsd(picoUsd(amountPico)) },
+      }
+      return notice(payment, `refund:${id}:${status}`, 'refund', refundFact(refund), null)
+    },
+
+    // PayPal lists no refunds by time without a permission of its own; an order tells its own.
+    async *listRefunds(_span, settled) {
+      for await (const payment of settled) {
+        if (payment.checkoutId === null) continue
+        const { result: order } = await client.orders.getOrder({ id: payment.checkoutId })
+        yield* refundNotices(payment, order)
+      }
+    },
+
+    async *listDisputes(span) {
+      for await (const id of disputeIds(client, span)) {
+        const dispute = await client.getJson(`/v1/customer/disputes/${encodeURIComponent(id)}`)
+        yield paypalDisputeNotice(dispute as PaypalResource)
+      }
+    },
+  }
+}
+
+function orderOf({ id, amountPico }: Payment, returnUrl: string): OrderRequest {
+  const back = (outcome: string) => `${returnUrl}?${new URLSearchParams({ payment_id: id, outcome })}`
+  return {
+    intent: CAPTURE,
+    purchaseUnits: [
+      {
+        customId: id,
+        description: 'Balance top-up',
+        amount: { currencyCode: 'USD', value: formatUsd(picoUsd(amountPico)) },
+      },
+    ],
+    paymentSource: {
+      paypal: {
+        experienceContext: {
+          userAction: PAY_NOW,
+          returnUrl: back('success'),
+          cancelUrl: back('cancelled'),
+        },
+      },
+    },
+  }
+}
+
+/** What an order's refunds say of its payment. */
+function refundNotices(payment: Payment, order: Order): RailNotice[] {
+  const refunds = order.purchaseUnits?.flatMap((unit) => unit.payments?.refunds ?? []) ?? []
+  return refunds.map(({ id, status, amount }) => {
+    const fact = refundFact({
+      ...(id !== undefined && { id }),
+      ...(status !== undefined && { status }),
+      ...(amount && { amount: { currency_code: amount.currencyCode, value: amount.value } }),
+    })
+    return notice(payment, `refund:${id}:${status}`, 'refund', fact, null)
+  })
+}
+
+interface DisputePage {
+  items?: Array<{ dispute_id?: string; create_time?: string }>
+  links?: Array<{ rel?: string; href?: string }>
+}
+
+/** The ids of the disputes opened in a span of time; the SDK has no method that lists them. */
+async function* disputeIds(client: PaypalClient, { fromMs, toMs }: TimeSpan): AsyncGenerator<string> {
+  let query: Record<string, string> = { start_time: new Date(fromMs).toISOString(), page_size: '50' }
+  for (;;) {
+    const page = (await client.getJson('/v1/customer/disputes', query)) as DisputePage
+    for (const { dispute_id: id, create_time: openedAt = '' } of page.items ?? [])
+      if (id !== undefined && !(Date.parse(openedAt) >= toMs)) yield id
+    const next = page.links?.find(({ rel }) => rel === 'next')?.href
+    if (next === undefined) return
+    query = Object.fromEntries(new URL(next).searchParams)
+  }
+}
+
+/** What an order's captures say of its payment. */
+function orderNotices(payment: Payment, order: Order): RailNotice[] {
+  const captures = order.purchaseUnits?.flatMap((unit) => unit.payments?.captures ?? []) ?? []
+  const told = captures.flatMap((capture) => captureNotice(payment, capture))
+  if (told.length === 0 && order.status === 'VOIDED')
+    return [notice(payment, `order:${order.id}:VOIDED`, 'order', { kind: 'expired' }, null)]
+  return told
+}
+
+function captureNotice(payment: Payment, { id, status, amount }: OrdersCapture): RailNotice[] {
+  const eventId = `capture:${id}:${status}`
+  switch (status) {
+    case 'COMPLETED':
+    case 'PARTIALLY_REFUNDED':
+    case 'REFUNDED': {
+      const money = amount && { currency_code: amount.currencyCode, value: amount.value }
+      const fact = { kind: 'settled' as const, amountPico: paypalAmount(money) }
+      return [notice(payment, eventId, 'capture', fact, id ?? null)]
+    }
+    case 'DECLINED':
+    case 'FAILED':
+      return [
+        notice(payment, eventId, 'capture', { kind: 'failed', reason: 'the payment was declined' }, null),
+      ]
+    case 'PENDING':
+      return [notice(payment, eventId, 'capture', { kind: 'processing' }, id ?? null)]
+    default:
+      return []
+  }
+}
+
+const notice = (
+  payment: Payment,
+  eventId: string,
+  type: string,
+  fact: RailNotice['fact'],
+  chargeId: string | null,
+): RailNotice => ({
+  rail: 'paypal',
+  eventId,
+  type,
+  paymentId: payment.id,
+  reference: payment.checkoutId,
+  chargeId,
+  fact,
+  refusal: null,
+  ask: false,
+})
+
+function readEvent(text: string): PaypalEvent | null {
+  let event: Partial<PaypalEvent> | null
+  try {
+    event = JSON.parse(text)
+  } catch {
+    return null
+  }
+  const complete =
+    typeof event?.id === 'string' &&
+    typeof event.event_type === 'string' &&
+    typeof event.resource === 'object' &&
+    event.resource !== null
+  return complete ? (event as PaypalEvent) : null
+}
+
+const SIGNATURE_HEADERS = {
+  auth_algo: 'paypal-auth-algo',
+  cert_url: 'paypal-cert-url',
+  transmission_id: 'paypal-transmission-id',
+  transmission_sig: 'paypal-transmission-sig',
+  transmission_time: 'paypal-transmission-time',
+} as const
+
+/**
+ * Asks PayPal whether it signed this. The event goes back in the very bytes it came in, because the signature
+ * is over them; they were parsed before, so they are one JSON value and cannot add a field of their own.
+ */
+async function isGenuine(
+  client: PaypalClient,
+  webhookId: string,
+  event: string,
+  headers: WebhookHeaders,
+): Promise<boolean> {
+  const signature: Record<string, string> = { webhook_id: webhookId }
+  for (const [field, header] of Object.entries(SIGNATURE_HEADERS)) {
+    const value = headers[header]
+    if (typeof value !== 'string') return false
+    signature[field] = value
+  }
+  const question = `${JSON.stringify(signature).slice(0, -1)},"webhook_event":${event}}`
+  const answer = await client.postRaw('/v1/notifications/verify-webhook-signature', question)
+  return (JSON.parse(answer) as { verification_status?: string }).verification_status === 'SUCCESS'
+}

@@ -1,0 +1,135 @@
+import type Stripe from 'stripe'
+import type { DisputeOutcome, PaymentFact } from '../core/billing/payment.ts'
+import { fromCents } from '../core/billing/top-up-amount.ts'
+import type { PicoUsd } from '../core/kernel/money.ts'
+import type { RailNotice } from './payment-rail.ts'
+
+type Reading = Pick<RailNotice, 'paymentId' | 'reference' | 'chargeId' | 'fact'>
+
+const NOTHING: Reading = { paymentId: null, reference: null, chargeId: null, fact: null }
+
+/**
+ * Reads one event of Stripe. The payment is named by our metadata on sessions, charges and refunds; disputes
+ * name the payment intent only. What cannot be read is refused, never an error that Stripe would repeat.
+ */
+export function stripeEventNotice(event: Stripe.Event): RailNotice {
+  return noticeOf(event.id, event.type, () => readEvent(event))
+}
+
+/** What a checkout session says of its payment, when we asked. */
+export function stripeSessionNotice(session: Stripe.Checkout.Session): RailNotice {
+  const eventId = `session:${session.id}:${session.status}:${session.payment_status}`
+  return noticeOf(eventId, 'session', () =>
+    readSession(session, session.status === 'expired' ? { kind: 'expired' } : sessionFact(session)),
+  )
+}
+
+/** What a refund says of its payment, when we made it. */
+export function stripeRefundNotice(refund: Stripe.Refund): RailNotice {
+  return noticeOf(`refund:${refund.id}:${refund.status}`, 'refund', () => readRefund(refund))
+}
+
+/** What a dispute says of its payment, when we asked. */
+export function stripeDisputeNotice(dispute: Stripe.Dispute): RailNotice {
+  return noticeOf(`dispute:${dispute.id}:${dispute.status}`, 'dispute', () => readDispute(dispute))
+}
+
+function noticeOf(eventId: string, type: string, read: () => Reading): RailNotice {
+  const base = { rail: 'stripe' as const, eventId, type, ask: false }
+  try {
+    return { ...base, ...read(), refusal: null }
+  } catch (error) {
+    if (!(error instanceof RangeError || error instanceof TypeError)) throw error
+    return { ...base, ...NOTHING, refusal: error.message }
+  }
+}
+
+function readEvent({ type, data }: Stripe.Event): Reading {
+  switch (type) {
+    case 'checkout.session.completed':
+    case 'checkout.session.async_payment_succeeded':
+      return readSession(data.object, sessionFact(data.object) ?? { kind: 'processing' })
+    case 'checkout.session.async_payment_failed':
+      return readSession(data.object, { kind: 'failed', reason: 'the payment failed' })
+    case 'checkout.session.expired':
+      return readSession(data.object, { kind: 'expired' })
+    case 'refund.created':
+    case 'refund.updated':
+    case 'refund.failed':
+    case 'charge.refund.updated':
+      return readRefund(data.object)
+    case 'charge.refunded':
+      return readCharge(data.object)
+    case 'charge.dispute.created':
+    case 'charge.dispute.updated':
+    case 'charge.dispute.closed':
+    case 'charge.dispute.funds_withdrawn':
+    case 'charge.dispute.funds_reinstated':
+      return readDispute(data.object)
+    default:
+      return NOTHING
+  }
+}
+
+function readSession(session: Stripe.Checkout.Session, fact: PaymentFact | null): Reading {
+  return {
+    paymentId: session.metadata?.payment_id ?? session.client_reference_id ?? null,
+    reference: session.id,
+    chargeId: idOf(session.payment_intent),
+    fact,
+  }
+}
+
+function sessionFact(session: Stripe.Checkout.Session): PaymentFact | null {
+  if (session.payment_status === 'paid')
+    return { kind: 'settled', amountPico: amount(session.amount_total ?? Number.NaN, session.currency) }
+  return session.status === 'complete' ? { kind: 'processing' } : null
+}
+
+function readRefund(refund: Stripe.Refund): Reading {
+  const failed = refund.status === 'failed' || refund.status === 'canceled'
+  return {
+    paymentId: refund.metadata?.payment_id ?? null,
+    reference: idOf(refund.payment_intent),
+    chargeId: null,
+    fact: { kind: 'refund', refundId: refund.id, amountPico: amount(refund.amount, refund.currency), failed },
+  }
+}
+
+function readCharge(charge: Stripe.Charge): Reading {
+  return {
+    paymentId: charge.metadata?.payment_id ?? null,
+    reference: idOf(charge.payment_intent),
+    chargeId: null,
+    fact: { kind: 'refunded_total', amountPico: amount(charge.amount_refunded, charge.currency) },
+  }
+}
+
+function readDispute(dispute: Stripe.Dispute): Reading {
+  // An inquiry: no money has been withdrawn, and it may never be.
+  if (dispute.status.startsWith('warning_')) return NOTHING
+  return {
+    paymentId: dispute.metadata?.payment_id ?? null,
+    reference: idOf(dispute.payment_intent),
+    chargeId: null,
+    fact: {
+      kind: 'dispute',
+      disputeId: dispute.id,
+      amountPico: amount(dispute.amount, dispute.currency),
+      outcome: disputeOutcome(dispute.status),
+    },
+  }
+}
+
+function disputeOutcome(status: Stripe.Dispute.Status): DisputeOutcome {
+  if (status === 'won' || status === 'prevented') return 'won'
+  return status === 'lost' ? 'lost' : 'open'
+}
+
+const idOf = (object: { id: string } | string | null | undefined): string | null =>
+  typeof object === 'string' ? object : (object?.id ?? null)
+
+function amount(cents: number, currency: string | null | undefined): PicoUsd {
+  if (currency?.toLowerCase() !== 'usd') throw new RangeError(`not US dollars but ${currency}`)
+  return fromCents(cents)
+}

@@ -1,0 +1,144 @@
+import type Stripe from 'stripe'
+import type { StripeSettings } from '../core/billing/payment-settings.ts'
+import { toCents } from '../core/billing/top-up-amount.ts'
+import { picoUsd } from '../core/kernel/money.ts'
+import { type PaymentRail, type RailNotice, RefundRefused, type TimeSpan } from './payment-rail.ts'
+import type { Payment } from './payment-store.ts'
+import {
+  stripeDisputeNotice,
+  stripeEventNotice,
+  stripeRefundNotice,
+  stripeSessionNotice,
+} from './stripe-notice.ts'
+
+const TIMEOUT_MS = 10_000
+const RETRIES = 2
+/** The most that Stripe lists at a time. */
+const PAGE = 100
+/** Answers that Stripe keeps for a day, and gives to the same idempotency key again. */
+const REFUSALS = new Set([400, 402, 404])
+/** How old a webhook's signature may be; Stripe signs each redelivery anew. */
+const SIGNATURE_AGE_MAX_SECONDS = 300
+
+/** Card payments by Stripe Checkout. The library is loaded here, so that only a gateway with a key pays for it. */
+export async function createStripeRail(
+  { apiBase, secretKey, webhookSecret }: StripeSettings,
+  returnUrl: string,
+): Promise<PaymentRail> {
+  const { default: StripeClient } = await import('stripe')
+  const base = new URL(apiBase)
+  const stripe = new StripeClient(secretKey, {
+    host: base.hostname,
+    ...(base.port && { port: base.port }),
+    protocol: base.protocol === 'http:' ? 'http' : 'https',
+    timeout: TIMEOUT_MS,
+    maxNetworkRetries: RETRIES,
+    telemetry: false,
+  })
+
+  return {
+    name: 'stripe',
+    asksToVerify: false,
+
+    async openCheckout(payment) {
+      const session = await stripe.checkout.sessions.create(checkoutOf(payment, returnUrl), {
+        idempotencyKey: payment.id,
+      })
+      return { checkoutId: session.id, checkoutUrl: session.url }
+    },
+
+    async readWebhook(body, headers) {
+      const signature = headers['stripe-signature']
+      if (typeof signature !== 'string') return { kind: 'forged', reason: 'no signature' }
+      if (signedAtSeconds(signature) > Date.now() / 1000 + SIGNATURE_AGE_MAX_SECONDS)
+        return { kind: 'forged', reason: 'the signature is of the future' }
+      let event: Stripe.Event
+      try {
+        event = stripe.webhooks.constructEvent(body, signature, webhookSecret, SIGNATURE_AGE_MAX_SECONDS)
+      } catch (error) {
+        if (error instanceof StripeClient.errors.StripeSignatureVerificationError)
+          return { kind: 'forged', reason: 'the signature does not match, or is too old' }
+        if (error instanceof SyntaxError) return { kind: 'forged', reason: 'not JSON' }
+        throw error
+      }
+      return { kind: 'genuine', notice: stripeEventNotice(event) }
+    },
+
+    async lookUp({ checkoutId }) {
+      if (checkoutId === null) return []
+      return noticesOf(await stripe.checkout.sessions.retrieve(checkoutId))
+    },
+
+    async abandon({ checkoutId }) {
+      if (checkoutId === null) return []
+      // Only an open session can be closed; whatever else became of it is told instead.
+      const session = await stripe.checkout.sessions.retrieve(checkoutId)
+      return noticesOf(
+        session.status === 'open' ? await stripe.checkout.sessions.expire(checkoutId) : session,
+      )
+    },
+
+    async refund({ id, chargeId }, amountPico, key) {
+      if (chargeId === null) throw new Error(`payment ${id} has no charge to refund`)
+      const refund = await stripe.refunds
+        .create(
+          { payment_intent: chargeId, amount: toCents(picoUsd(amountPico)), metadata: { payment_id: id } },
+          { idempotencyKey: key },
+        )
+        .catch((error: unknown) => {
+          const isFinal =
+            error instanceof StripeClient.errors.StripeError && REFUSALS.has(error.statusCode ?? 0)
+          throw isFinal ? new RefundRefused(error.message, { cause: error }) : error
+        })
+      const notice = stripeRefundNotice(refund)
+      return { ...notice, paymentId: id }
+    },
+
+    async *listRefunds(span) {
+      const refunds = stripe.refunds.list({ created: createdIn(span), limit: PAGE })
+      for await (const refund of refunds) yield stripeRefundNotice(refund)
+    },
+
+    async *listDisputes(span) {
+      const disputes = stripe.disputes.list({ created: createdIn(span), limit: PAGE })
+      for await (const dispute of disputes) yield stripeDisputeNotice(dispute)
+    },
+  }
+}
+
+const createdIn = ({ fromMs, toMs }: TimeSpan) => ({
+  gte: Math.floor(fromMs / 1000),
+  lt: Math.ceil(toMs / 1000),
+})
+
+function noticesOf(session: Stripe.Checkout.Session): RailNotice[] {
+  const notice = stripeSessionNotice(session)
+  return notice.fact === null && notice.refusal === null ? [] : [notice]
+}
+
+function checkoutOf({ id, amountPico }: Payment, returnUrl: string): Stripe.Checkout.SessionCreateParams {
+  const metadata = { payment_id: id }
+  const back = (outcome: string) => `${returnUrl}?${new URLSearchParams({ payment_id: id, outcome })}`
+  return {
+    mode: 'payment',
+    line_items: [
+      {
+        quantity: 1,
+        price_data: {
+          currency: 'usd',
+          unit_amount: toCents(picoUsd(amountPico)),
+          product_data: { name: 'Balance top-up' },
+        },
+      },
+    ],
+    client_reference_id: id,
+    metadata,
+    // Charges and refunds carry it on, so that their events find the payment whatever arrives first.
+    payment_intent_data: { metadata },
+    success_url: back('success'),
+    cancel_url: back('cancelled'),
+  }
+}
+
+/** When a `Stripe-Signature` says it was made; the library looks at its age only. Unreadable: 0, for it to refuse. */
+const signedAtSeconds = (signature: string): number => Number(/(?:^|,)t=(\d+)/.exec(signature)?.[1] ?? 0)

@@ -1,0 +1,201 @@
+import type { Logger } from 'pino'
+import { failedRefunds, type PaymentFact } from '../core/billing/payment.ts'
+import type { PaymentRailName } from '../core/billing/payment-movements.ts'
+import { picoUsd } from '../core/kernel/money.ts'
+import type { AdvancePayment } from './advance-payment.ts'
+import type { PaymentEventStore } from './payment-event-store.ts'
+import {
+  type PaymentRail,
+  type PaymentRails,
+  type RailNotice,
+  RefundRefused,
+  type WebhookHeaders,
+} from './payment-rail.ts'
+import type { Payment, PaymentStore } from './payment-store.ts'
+
+export interface TopUpDependencies {
+  payments: PaymentStore
+  events: PaymentEventStore
+  rails: PaymentRails
+  advance: AdvancePayment
+  logger: Logger
+  clock: () => number
+}
+
+export type TopUpOpening =
+  | { kind: 'opened'; payment: Payment }
+  /** The rail is not set up here. */
+  | { kind: 'no_such_rail' }
+  /** The account has as many unpaid top-ups as it may have. */
+  | { kind: 'too_many_open'; max: number }
+  /** The rail cannot be reached or refused; the payment has failed. */
+  | { kind: 'rail_failed'; payment: Payment; cause: unknown }
+
+export type WebhookOutcome =
+  | { kind: 'forged'; reason: string }
+  | { kind: 'accepted' }
+  /** Kept, and of no payment that is known here. */
+  | { kind: 'unknown_payment' }
+  | { kind: 'no_such_rail' }
+
+export type RefundOutcome =
+  | { kind: 'refunded'; payment: Payment }
+  | { kind: 'no_such_payment' }
+  | { kind: 'no_such_rail' }
+  /** More than is left of the payment, or nothing is. */
+  | { kind: 'too_much'; leftPico: bigint }
+  /** The rail gave nothing back. Asking again is another attempt. */
+  | { kind: 'refused'; reason: string }
+
+/** Top-ups from the first request to the last webhook. Balances move in `advance` alone. */
+export interface TopUpService {
+  /** Writes a payment down and opens its checkout. On the development rail it is settled when this returns. */
+  open(accountId: string, rail: PaymentRailName, amountPico: bigint): Promise<TopUpOpening>
+  /** Takes a webhook in: checked, kept by its id, then acted on. Rejects when it should be sent again. */
+  receiveWebhook(rail: PaymentRailName, body: Buffer, headers: WebhookHeaders): Promise<WebhookOutcome>
+  /** Keeps what a rail told and acts on it; the payment as it is then, or null where none is known. */
+  follow(notice: RailNotice): Promise<Payment | null>
+  /** Asks the rail how a payment stands, and follows. */
+  check(payment: Payment): Promise<Payment>
+  /** Gives up on a payment that nobody paid, unless the rail says it was. */
+  expire(payment: Payment): Promise<Payment>
+  /** Gives a settled payment back, whole (`null`: whatever is left) or in part. */
+  refund(paymentId: string, amountPico: bigint | null): Promise<RefundOutcome>
+}
+
+/** Unpaid checkouts of one account at a time. */
+const OPEN_MAX = 20
+
+/** The service over its stores and rails. */
+export function createTopUpService(deps: TopUpDependencies): TopUpService {
+  const { payments, events, rails, advance, logger, clock } = deps
+
+  /** Keeps notices and follows them; the payment as it is then, or null where none is known. */
+  const follow = async (notices: readonly RailNotice[]): Promise<Payment | null> => {
+    const touched = new Set<string>()
+    for (const notice of notices) {
+      const { paymentId, isNew } = await events.record(notice)
+      if (notice.refusal !== null && isNew)
+        logger.error(
+          { event: notice, paymentId, alarm: 'payment-refused' },
+          'an event of a rail cannot count',
+        )
+      if (paymentId === null) continue
+      touched.add(paymentId)
+      if (notice.chargeId === null) continue
+      await payments.attachCharge(paymentId, notice.chargeId)
+      await events.adopt(paymentId, notice.rail, notice.chargeId)
+    }
+    let payment: Payment | null = null
+    for (const paymentId of touched) payment = await advance(paymentId)
+    return payment
+  }
+
+  const railOf = ({ id, rail }: Payment) => {
+    const found = rails.get(rail)
+    if (!found) throw new Error(`payment ${id} came in by ${rail}, which is not set up`)
+    return found
+  }
+
+  const check = async (payment: Payment): Promise<Payment> => {
+    await payments.noteChecked(payment.id, new Date(clock()))
+    return (await follow(await railOf(payment).lookUp(payment))) ?? payment
+  }
+
+  const fail = async (payment: Payment, reason: string) =>
+    (await follow([ownNotice(payment, 'failed', { kind: 'failed', reason })])) ?? payment
+
+  return {
+    async open(accountId, railName, amountPico) {
+      const rail = rails.get(railName)
+      if (!rail) return { kind: 'no_such_rail' }
+      if ((await payments.countOpen(accountId)) >= OPEN_MAX) return { kind: 'too_many_open', max: OPEN_MAX }
+      const created = await payments.create(accountId, railName, amountPico)
+      try {
+        await payments.attachCheckout(created.id, await rail.openCheckout(created))
+      } catch (cause) {
+        logger.error({ err: cause, paymentId: created.id, rail: railName }, 'a checkout could not be opened')
+        return {
+          kind: 'rail_failed',
+          payment: await fail(created, 'the checkout could not be opened'),
+          cause,
+        }
+      }
+      const payment = await advance(created.id)
+      // The stand-in pays at once; anywhere else the customer has to.
+      return { kind: 'opened', payment: railName === 'development' ? await check(payment) : payment }
+    },
+
+    async receiveWebhook(railName, body, headers) {
+      const rail = rails.get(railName)
+      if (!rail) return { kind: 'no_such_rail' }
+      const reading = await rail.readWebhook(body, headers)
+      if (reading.kind === 'forged') return reading
+      const { notice } = reading
+      const payment = await follow([notice])
+      if (notice.ask && payment) await check(payment)
+      return payment === null && notice.fact !== null ? { kind: 'unknown_payment' } : { kind: 'accepted' }
+    },
+
+    follow: (notice) => follow([notice]),
+
+    check,
+
+    async expire(payment) {
+      // A payment whose checkout never became known has nothing to close.
+      const told = payment.checkoutId === null ? [] : await railOf(payment).abandon(payment)
+      const followed = (await follow(told)) ?? payment
+      if (followed.state !== 'created' && followed.state !== 'pending') return followed
+      return (await follow([ownNotice(payment, 'expired', { kind: 'expired' })])) ?? followed
+    },
+
+    async refund(paymentId, amountPico) {
+      const payment = await payments.find(paymentId)
+      if (!payment) return { kind: 'no_such_payment' }
+      const rail = rails.get(payment.rail)
+      if (!rail) return { kind: 'no_such_rail' }
+      const leftPico = payment.settledPico - payment.returnedPico - payment.disputedPico
+      const refundPico = amountPico ?? leftPico
+      if (refundPico <= 0n || refundPico > leftPico) return { kind: 'too_much', leftPico }
+      // Asking again after a crash, before this refund is known here, is the same refund; after one that failed it
+      // is another, since rails repeat their answer to a key.
+      const failed = failedRefunds(await events.facts(paymentId))
+      const key = `${paymentId}-refund-${payment.returnedPico}-${refundPico}-${failed}`
+      const { notice, refusal } = await askForRefund(rail, payment, refundPico, key)
+      const refunded = await follow([notice])
+      if (refusal !== null) return { kind: 'refused', reason: refusal }
+      return { kind: 'refunded', payment: refunded ?? payment }
+    },
+  }
+}
+
+/** What a rail said to a refund, and why it gave nothing back, if so. */
+async function askForRefund(
+  rail: PaymentRail,
+  payment: Payment,
+  amountPico: bigint,
+  key: string,
+): Promise<{ notice: RailNotice; refusal: string | null }> {
+  try {
+    const notice = await rail.refund(payment, amountPico, key)
+    const hasFailed = notice.fact?.kind === 'refund' && notice.fact.failed
+    return { notice, refusal: hasFailed ? 'the refund failed at the rail' : null }
+  } catch (error) {
+    if (!(error instanceof RefundRefused)) throw error
+    const nothing: PaymentFact = { kind: 'refund', refundId: key, amountPico: picoUsd(0n), failed: true }
+    return { notice: ownNotice(payment, `refused:${key}`, nothing), refusal: error.message }
+  }
+}
+
+/** What we say of a payment ourselves. */
+const ownNotice = (payment: Payment, name: string, fact: RailNotice['fact']): RailNotice => ({
+  rail: payment.rail,
+  eventId: `own:${payment.id}:${name}`,
+  type: `own.${name}`,
+  paymentId: payment.id,
+  reference: null,
+  chargeId: null,
+  fact,
+  refusal: null,
+  ask: false,
+})

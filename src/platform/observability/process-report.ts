@@ -1,0 +1,152 @@
+import { readFileSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { Counter, type Registry } from 'prom-client'
+import type { ProcessView } from '../../core/api/operator-api.ts'
+import { newId } from '../../core/kernel/ids.ts'
+import { pollEvery } from '../process/poll-every.ts'
+import { isRefusedWrite, type Redis } from '../redis/redis.ts'
+import { PROCESSES, processKey } from '../redis/redis-keys.ts'
+import { createAlarmOutbox } from './alarm-outbox.ts'
+import type { Logger } from './logger.ts'
+import { createTrafficCounter, type TrafficCounter } from './traffic.ts'
+import { watchLogger } from './watch-logger.ts'
+
+const EVERY_MS = 1_000
+/** A process that says nothing for so long is gone. */
+const LIFETIME_MS = 5_000
+/** Longer than any two machines' clocks differ. */
+const FORGOTTEN_AFTER_MS = 600_000
+const PROCESSES_MAX = 1_000
+/** Every look wakes the process, also an idle one. */
+const LOOP_RESOLUTION_MS = 50
+
+const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
+  version: string
+}
+
+/** What only the process itself knows, asked for at each report. */
+export interface ProcessFigures {
+  inFlightCalls: number
+  concurrency: number | null
+}
+
+/**
+ * What one process tells operators: that it lives and how it does, what it counted, and its alarms. All of it
+ * is kept in memory and leaves in one pipeline a second, whatever the load. A report that fails is dropped; counts
+ * and alarms stay for the next, and may count twice where Redis had them and could not say so.
+ */
+export interface ProcessReport {
+  /** The logger to use: it also notes the last error and raises alarms. */
+  logger: Logger
+  traffic: TrafficCounter
+  /** Counts what this process has finished, by outcome. */
+  finished(outcome: string): void
+  /** Begins to report over a client of the caller's. */
+  start(redis: Redis, figures: () => ProcessFigures): void
+  /** Reports a last time, that nothing counted is lost, and takes the process off the board. */
+  stop(): Promise<void>
+}
+
+export function createProcessReport(
+  role: ProcessView['role'],
+  given: Logger,
+  registry: Registry,
+  clock: () => number = Date.now,
+): ProcessReport {
+  const id = newId('proc')
+  const startedAt = clock()
+  const finished: Record<string, number> = {}
+  const traffic = createTrafficCounter(clock)
+  const alarmsTotal = new Counter({
+    name: 'switchyard_alarms_total',
+    help: 'Alarms raised by this process.',
+    labelNames: ['kind'],
+    registers: [registry],
+  })
+  const alarms = createAlarmOutbox(clock, (kind) => alarmsTotal.inc({ kind }))
+  const loopDelay = monitorEventLoopDelay({ resolution: LOOP_RESOLUTION_MS })
+  let lastError: ProcessView['last_error'] = null
+  let report: (() => Promise<void>) | null = null
+  let goodbye: (() => Promise<unknown>) | null = null
+  let stopPolling: () => void = () => undefined
+
+  const logger = watchLogger(given, (level, logged, message) => {
+    alarms.hear(logged, message)
+    // The message only, which is constant: what was logged with it may be anybody's text.
+    if (level !== 'warn') lastError = { at: isoTime(clock()), message: message.slice(0, 200) }
+  })
+
+  const view = ({ inFlightCalls, concurrency }: ProcessFigures): ProcessView => ({
+    id,
+    role,
+    host: hostname(),
+    pid: process.pid,
+    version,
+    started_at: isoTime(startedAt),
+    reported_at: isoTime(clock()),
+    in_flight_calls: inFlightCalls,
+    concurrency,
+    finished,
+    event_loop_delay_p99_ms: lateness(loopDelay.percentile(99)),
+    rss_bytes: process.memoryUsage.rss(),
+    last_error: lastError,
+  })
+
+  return {
+    logger,
+    traffic,
+    finished(outcome) {
+      finished[outcome] = (finished[outcome] ?? 0) + 1
+    },
+    start(redis, figures) {
+      loopDelay.enable()
+      report = async () => {
+        const now = clock()
+        const pipeline = redis.pipeline()
+        pipeline.set(processKey(id), JSON.stringify(view(figures())), 'PX', LIFETIME_MS)
+        pipeline.zadd(PROCESSES, now, id)
+        pipeline.zremrangebyscore(PROCESSES, '-inf', now - FORGOTTEN_AFTER_MS)
+        const parts = [traffic.flush(pipeline), alarms.flush(pipeline)]
+        loopDelay.reset()
+        const results = await pipeline.exec().catch(() => null)
+        const failure = results === null ? new Error('redis is away') : results.find(([error]) => error)?.[0]
+        for (const part of parts) part.done(!failure)
+        if (failure) throw failure
+      }
+      goodbye = () => redis.pipeline().del(processKey(id)).zrem(PROCESSES, id).exec()
+      stopPolling = pollEvery(EVERY_MS, report, (error) => {
+        if (isRefusedWrite(error))
+          logger.error({ alarm: 'redis-refuses-writes', err: error }, 'redis refuses writes')
+        else given.warn({ err: error }, 'this process could not report')
+      })
+    },
+    async stop() {
+      stopPolling()
+      loopDelay.disable()
+      const said = report?.().then(() => goodbye?.())
+      await Promise.race([said?.catch(() => undefined), new Promise((r) => setTimeout(r, EVERY_MS).unref())])
+    },
+  }
+}
+
+/** The processes that reported lately, by role and age. Rejects while Redis is away. */
+export async function readProcesses(redis: Redis): Promise<ProcessView[]> {
+  const ids = await redis.zrevrange(PROCESSES, 0, PROCESSES_MAX - 1)
+  if (ids.length === 0) return []
+  const texts = await redis.mget(ids.map(processKey))
+  return (
+    texts
+      // Written by the reports of this file alone.
+      .flatMap((text) => (text === null ? [] : [JSON.parse(text) as ProcessView]))
+      .sort((one, other) =>
+        `${one.role} ${one.started_at}`.localeCompare(`${other.role} ${other.started_at}`),
+      )
+  )
+}
+
+/** What the monitor measures in ns includes its own interval. In ms, to a tenth. */
+const lateness = (measuredNs: number): number =>
+  Math.max(0, Math.round(measuredNs / 1e5) / 10 - LOOP_RESOLUTION_MS) || 0
+
+const isoTime = (unixMs: number): string => new Date(unixMs).toISOString()

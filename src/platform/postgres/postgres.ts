@@ -1,0 +1,95 @@
+import { createHash } from 'node:crypto'
+import { PrismaPg } from '@prisma/adapter-pg'
+import { Pool } from 'pg'
+import type { Logger } from 'pino'
+import { Prisma, PrismaClient } from '../prisma-client/client.ts'
+import { ANSWER_SLACK_MS, BoundedClient } from './postgres-client.ts'
+
+/** A pooled client of the gateway's database. The owner ends it with `$disconnect()`. */
+export type Postgres = PrismaClient
+
+/** A client inside one transaction; also what a statement that does not care is given. */
+export type PostgresTransaction = Prisma.TransactionClient
+
+export interface PostgresOptions {
+  databaseUrl: string
+  /** Shown in pg_stat_activity. */
+  name: string
+  /** Connections of this process at most. */
+  poolSize?: number
+  /** A statement running longer is cancelled by the server. 0: no limit, for the auditor. */
+  statementTimeoutMs?: number
+  /** Waiting longer for a connection fails the query. */
+  connectTimeoutMs?: number
+  logger?: Logger
+}
+
+/** Opens a pool. Nothing connects until the first query, so a database that is away does not stop a start. */
+export function createPostgres(options: PostgresOptions): Postgres {
+  const { statementTimeoutMs = 10_000 } = options
+  const adapter = new PrismaPg(
+    new Pool({
+      Client: BoundedClient,
+      connectionString: options.databaseUrl,
+      application_name: options.name,
+      max: options.poolSize ?? 4,
+      connectionTimeoutMillis: options.connectTimeoutMs ?? 5_000,
+      keepAlive: true,
+      ...(statementTimeoutMs > 0 && {
+        statement_timeout: statementTimeoutMs,
+        query_timeout: statementTimeoutMs + ANSWER_SLACK_MS,
+      }),
+    }),
+    {
+      disposeExternalPool: true,
+      // A fixed text is parsed and planned once a connection.
+      statementNameGenerator: ({ sql }) => statementName(sql),
+      onPoolError: (error) => options.logger?.warn({ err: error }, 'an idle postgres connection broke'),
+      onConnectionError: (error) => options.logger?.debug({ err: error }, 'a postgres connection broke'),
+    },
+  )
+  return new PrismaClient({ adapter })
+}
+
+const statementNames = new Map<string, string>()
+const STATEMENT_NAMES_MAX = 1_000
+
+function statementName(sql: string): string {
+  const known = statementNames.get(sql)
+  if (known !== undefined) return known
+  const name = createHash('sha256').update(sql).digest('base64url').slice(0, 32)
+  if (statementNames.size < STATEMENT_NAMES_MAX) statementNames.set(sql, name)
+  return name
+}
+
+/**
+ * Whether the database refused the data itself (SQLSTATE class 22, data exception, or 23, integrity
+ * constraint violation): the same statement would be refused again. Everything else (away, busy, deadlock,
+ * not migrated yet) may pass later.
+ */
+export function isRefusedData(error: unknown): boolean {
+  const state = sqlStateOf(error)
+  return state !== null && (state.startsWith('22') || state.startsWith('23'))
+}
+
+/** Whether a unique constraint refused a row. */
+export const isDuplicate = (error: unknown): boolean => sqlStateOf(error) === '23505'
+
+/** The SQLSTATE of a failed statement, or null when the database was not reached or said nothing. */
+export function sqlStateOf(error: unknown): string | null {
+  const state = driverCause(error)?.originalCode
+  return typeof state === 'string' ? state : null
+}
+
+/** What the database itself said, for logs and quarantine reasons; falls back to the error's own message. */
+export function databaseMessage(error: unknown): string {
+  const message = driverCause(error)?.originalMessage
+  if (typeof message === 'string') return message
+  return error instanceof Error ? error.message : String(error)
+}
+
+function driverCause(error: unknown): { originalCode?: unknown; originalMessage?: unknown } | undefined {
+  if (!(error instanceof Prisma.PrismaClientKnownRequestError)) return undefined
+  const meta = error.meta as { driverAdapterError?: { cause?: Record<string, unknown> } } | undefined
+  return meta?.driverAdapterError?.cause
+}

@@ -1,0 +1,177 @@
+import { Queue } from 'bullmq'
+import type { CallEnvelope, CallJob, SettlementRecord } from '../../core/calls/call-job.ts'
+import { newId } from '../../core/kernel/ids.ts'
+import type { Redis } from '../redis/redis.ts'
+import { QUEUE_PREFIX } from '../redis/redis-keys.ts'
+
+export const DISPATCH_QUEUE = 'dispatch'
+export const SETTLEMENT_QUEUE = 'settlement'
+export const EVENTS_QUEUE = 'events'
+export const CATALOG_QUEUE = 'catalog'
+export const MAIL_QUEUE = 'mail'
+
+export type DispatchQueue = Queue<CallJob>
+/** One job settles many calls. */
+export interface SettlementJob {
+  records: SettlementRecord[]
+}
+
+export type SettlementQueue = Queue<SettlementJob>
+
+/** A delivery to make. Only its id: what is sent, and to whom, stands in PostgreSQL. */
+export interface EventJob {
+  deliveryId: string
+}
+
+export type EventsQueue = Queue<EventJob>
+
+/** The queue of calls waiting for a dispatch worker. Jobs vanish on completion: a prompt rests nowhere. */
+export function createDispatchQueue(connection: Redis): DispatchQueue {
+  return withoutOutcry(new Queue(DISPATCH_QUEUE, { connection, prefix: QUEUE_PREFIX }))
+}
+
+/** The queue of finished calls waiting to be charged. */
+export function createSettlementQueue(connection: Redis): SettlementQueue {
+  return withoutOutcry(new Queue(SETTLEMENT_QUEUE, { connection, prefix: QUEUE_PREFIX }))
+}
+
+/** The queue of webhook deliveries that are due. */
+export function createEventsQueue(connection: Redis): EventsQueue {
+  return withoutOutcry(new Queue(EVENTS_QUEUE, { connection, prefix: QUEUE_PREFIX }))
+}
+
+/** Errands of the catalog, which carry no data: what to do is in their name. */
+export type CatalogQueue = Queue<Record<string, never>>
+
+/** The queue of the catalog's scheduled errands. */
+export function createCatalogQueue(connection: Redis): CatalogQueue {
+  return withoutOutcry(new Queue(CATALOG_QUEUE, { connection, prefix: QUEUE_PREFIX }))
+}
+
+/** A message that verifies an account's email. Only the account's id: the link is made when the message is sent. */
+export interface MailJob {
+  accountId: string
+}
+
+export type MailQueue = Queue<MailJob>
+
+/** The queue of messages to send. */
+export function createMailQueue(connection: Redis): MailQueue {
+  return withoutOutcry(new Queue(MAIL_QUEUE, { connection, prefix: QUEUE_PREFIX }))
+}
+
+/** A message is tried this often, after 1, 2, 4 … seconds: for half an hour in all. */
+const MAIL_ATTEMPTS = 12
+
+/** Enqueues an account's message; one that still waits is the same message. */
+export async function enqueueVerificationMail(queue: MailQueue, accountId: string): Promise<void> {
+  await queue.add(
+    'verify-email',
+    { accountId },
+    { ...jobOptions(accountId), attempts: MAIL_ATTEMPTS, backoff: { type: 'exponential', delay: 1_000 } },
+  )
+}
+
+/** Has an errand done again and again, by one process of the fleet at a time. Saying so twice changes nothing. */
+export async function scheduleCatalogErrand(
+  queue: CatalogQueue,
+  errand: string,
+  everyMs: number,
+): Promise<void> {
+  const opts = { removeOnComplete: true, removeOnFail: true }
+  await queue.upsertJobScheduler(
+    errand,
+    { every: everyMs, startDate: Date.now() + everyMs },
+    { name: errand, opts },
+  )
+}
+
+/** BullMQ repeats every error of the client on the console; the client's own listener has logged it once. */
+function withoutOutcry<T extends Queue>(queue: T): T {
+  queue.on('error', () => undefined)
+  return queue
+}
+
+/** Enqueues a call under its own id; a repeated id is one job. `priority`: see src/core/calls/queue-turn.ts. */
+export async function enqueueCall(
+  queue: DispatchQueue,
+  envelope: CallEnvelope,
+  sealedBody: CallJob['sealedBody'],
+  priority: number,
+): Promise<void> {
+  await queue.add('call', { envelope, sealedBody }, { ...jobOptions(envelope.id), priority })
+}
+
+/**
+ * Enqueues the settlement of some calls as one job and returns its id. Settling a call twice charges it once:
+ * the ledger sees to that.
+ */
+export async function enqueueSettlements(
+  queue: SettlementQueue,
+  records: SettlementRecord[],
+): Promise<string> {
+  const jobId = newId('settle')
+  await queue.add('settle', { records }, settlementJobOptions(jobId))
+  return jobId
+}
+
+/** The options of a settlement job, as BullMQ stores them. */
+export const settlementJobOptions = (jobId: string) => ({ ...jobOptions(jobId), attempts: 0 })
+
+/** Enqueues the settlement of one call. */
+export async function enqueueSettlement(queue: SettlementQueue, record: SettlementRecord): Promise<void> {
+  await enqueueSettlements(queue, [record])
+}
+
+/** Enqueues deliveries that are due; one that waits or runs already is the same job. */
+export async function enqueueDeliveries(queue: EventsQueue, deliveryIds: readonly string[]): Promise<void> {
+  await queue.addBulk(
+    deliveryIds.map((deliveryId) => ({
+      name: 'deliver',
+      data: { deliveryId },
+      opts: jobOptions(deliveryId),
+    })),
+  )
+}
+
+/** Which of some settlement jobs are still in the queue. One leaves it only once PostgreSQL has its calls. */
+export async function settlementJobsLeft(redis: Redis, jobIds: readonly string[]): Promise<boolean[]> {
+  const keys = jobIds.map((jobId) => `${QUEUE_PREFIX}:${SETTLEMENT_QUEUE}:${jobId}`)
+  if (keys.length === 0) return []
+  if ((await redis.exists(keys)) === 0) return keys.map(() => false)
+  const found = await redis.pipeline(keys.map((key) => ['exists', key])).exec()
+  return (found ?? []).map(([error, count]) => {
+    if (error) throw error
+    return count === 1
+  })
+}
+
+/**
+ * Puts a call whose claim died with Redis's data back into the queue, so that it counts as running. It is a
+ * delayed job, and its delay does the work of a lock: renewed while its worker lives, and when it runs out
+ * another worker claims the call.
+ */
+export async function reviveCall(queue: DispatchQueue, job: CallJob, delayMs: number): Promise<boolean> {
+  const { id } = job.envelope
+  await queue.add('revived', job, { ...jobOptions(id), delay: delayMs })
+  return (await queue.getJobState(id)) === 'delayed'
+}
+
+/** Renews the delay of a revived call; false when another worker has claimed it. */
+export async function keepRevived(queue: DispatchQueue, callId: string, delayMs: number): Promise<boolean> {
+  const job = await queue.getJob(callId)
+  if (!job) return false
+  return job.changeDelay(delayMs).then(
+    () => true,
+    (error: unknown) => {
+      if (isQueueRefusal(error)) return false
+      throw error
+    },
+  )
+}
+
+/** Whether BullMQ itself refused, rather than Redis being away. Its scripts number their refusals. */
+const isQueueRefusal = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && typeof error.code === 'number'
+
+const jobOptions = (jobId: string) => ({ jobId, removeOnComplete: true, removeOnFail: true })

@@ -1,0 +1,117 @@
+import { randomBytes } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Logger } from '../observability/logger.ts'
+import { pollEvery } from '../process/poll-every.ts'
+import { defineScript, type Redis } from './redis.ts'
+import { EPOCH } from './redis-keys.ts'
+
+/** One life of Redis's data. An emptied or replaced Redis begins a new one. */
+export interface Epoch {
+  id: string
+  /** How long ago it began, by Redis's own clock. */
+  ageMs: number
+}
+
+/** Reads the running epoch, and begins one where there is none. */
+export type ReadEpoch = () => Promise<Epoch>
+
+// Reads the epoch, or begins one.
+// KEYS 1 epoch   ARGV 1 id of a new one   Returns {id, age ms}
+const READ = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local known = redis.call('GET', KEYS[1])
+if not known then
+  known = ARGV[1] .. ':' .. string.format('%.0f', now)
+  redis.call('SET', KEYS[1], known)
+end
+local id, since = string.match(known, '^([^:]+):(%d+)$')
+return { id, math.max(0, now - since) }`
+
+export function createEpochReader(redis: Redis): ReadEpoch {
+  const read = defineScript(redis, 'syEpoch', READ)
+  return async () => {
+    const [id, ageMs] = (await read([EPOCH], [newEpochId()])) as [string, number]
+    return { id, ageMs }
+  }
+}
+
+const newEpochId = (): string => randomBytes(9).toString('base64url')
+
+/**
+ * Waits until the epoch is old enough for workers to have restated what they hold in it. Until then a balance
+ * from the ledger would be without the holds of running calls, and could be spent twice. Returns the epoch's id.
+ */
+export async function untilRestated(readEpoch: ReadEpoch, graceMs: number): Promise<string> {
+  // Emptied again while we waited: the wait begins anew.
+  for (;;) {
+    const { id, ageMs } = await readEpoch()
+    if (ageMs >= graceMs) return id
+    await delay(graceMs - ageMs)
+  }
+}
+
+/** What one process knows of the epoch. */
+export interface EpochWatch {
+  /** The epoch as last read. */
+  current(): string
+  /** Reads the epoch now; listeners have heard of a new one when this resolves. Rejects when Redis is away. */
+  check(): Promise<string>
+  /**
+   * A name for the stretch of time in which nothing this process wrote can have been lost: it ends with the
+   * epoch, and with the connection. Asks Redis.
+   */
+  stretch(): Promise<string>
+  stop(): void
+}
+
+export interface EpochWatchOptions {
+  redis: Redis
+  readEpoch: ReadEpoch
+  logger: Logger
+  /** Redis lost its data: whatever this process had told it is to be told again. Must not throw. */
+  onEmptied: () => void
+  /** The connection was gone and is back: what was written last may be lost. Must not throw. */
+  onReconnected?: () => void
+  pollMs?: number
+}
+
+const POLL_MS = 500
+
+/** Reads the epoch and keeps an eye on it. Waits for Redis. */
+export async function watchEpoch(options: EpochWatchOptions): Promise<EpochWatch> {
+  const { redis, readEpoch, logger, onEmptied, onReconnected } = options
+  let current = (await readEpoch()).id
+  let connections = 0
+  const check = async () => {
+    const { id } = await readEpoch()
+    if (id !== current) {
+      logger.error({ alarm: 'redis-emptied', before: current, now: id }, 'redis lost its data')
+      current = id
+      onEmptied()
+    }
+    return current
+  }
+  const onReady = () => {
+    connections += 1
+    check().then(
+      () => onReconnected?.(),
+      (error: unknown) => logger.warn({ err: error }, 'the epoch of redis could not be read'),
+    )
+  }
+  redis.on('ready', onReady)
+  const stopPolling = pollEvery(
+    options.pollMs ?? POLL_MS,
+    async () => void (await check()),
+    (error) => logger.warn({ err: error }, 'the epoch of redis cannot be polled'),
+  )
+  return {
+    current: () => current,
+    check,
+    stretch: async () => `${await check()}/${connections}`,
+    stop() {
+      stopPolling()
+      redis.off('ready', onReady)
+    },
+  }
+}

@@ -1,0 +1,140 @@
+import { Redis, type RedisOptions } from 'ioredis'
+import type { Logger } from 'pino'
+import { StartError } from '../../core/kernel/start-error.ts'
+import { enforceDeadlines, type RedisDeadlines } from './redis-deadlines.ts'
+
+export type { Redis } from 'ioredis'
+
+export interface RedisClientOptions {
+  /** `redis://…`, `rediss://…`, or `unix:///path/to.sock`. */
+  url: string
+  /** Shown in CLIENT LIST. */
+  name: string
+  /**
+   * `fail-fast` for request paths: a command fails within about two seconds when Redis hangs, within one when it is
+   * away, and at once while that lasts.
+   * `wait` for workers and subscribers: commands wait until it is back. A connection that went silent is made anew,
+   * and what was sent over it is sent again.
+   */
+  mode: 'fail-fast' | 'wait'
+  /** For clients of BullMQ workers: how long a read over a duplicate of this client blocks at most. */
+  blockingMs?: number
+  logger?: Logger
+}
+
+const RECONNECT_MS = 100
+
+const DEADLINES: Record<RedisClientOptions['mode'], RedisDeadlines> = {
+  'fail-fast': { silenceMs: 2_000, awayMs: 600, idlePingMs: null },
+  // Longer: a command that is sent again may be done twice, which costs more than a while of waiting.
+  wait: { silenceMs: 10_000, awayMs: null, idlePingMs: 5_000 },
+}
+
+/** BullMQ blocks no longer. */
+const BLOCKING_MAX_MS = 10_000
+
+const URL_FORM = /^(?:rediss?|unix):\/\//
+
+/**
+ * A Redis client that reconnects for as long as it lives. The caller owns it and quits it. Throws for an address that
+ * is none of a single server.
+ */
+export function createRedis(given: RedisClientOptions): Redis {
+  const { url, name, mode, blockingMs = BLOCKING_MAX_MS, logger } = given
+  if (!URL_FORM.test(url)) throw new Error('REDIS_URL must begin with redis://, rediss:// or unix://')
+  const deadlines = DEADLINES[mode]
+  const options: RedisOptions = {
+    connectionName: name,
+    // Constant and short: a reply channel must be back before a worker concludes that nobody listens.
+    retryStrategy: () => RECONNECT_MS,
+    maxRetriesPerRequest: null,
+    connectTimeout: deadlines.silenceMs,
+    enableReadyCheck: true,
+    // While Redis loads its data a client would otherwise look away for a second or more.
+    maxLoadingRetryTime: RECONNECT_MS,
+  }
+  const client = url.startsWith('unix://')
+    ? new Redis({ ...options, path: url.slice('unix://'.length) })
+    : new Redis(url, options)
+  client.on('connect', () => sendOncePerTurn(client))
+  enforceDeadlines(client, deadlines)
+  // BullMQ reads blocking over a duplicate: silence is no sign there until the read is over.
+  client.duplicate = (override) => {
+    const duplicate = Redis.prototype.duplicate.call(client, override)
+    enforceDeadlines(duplicate, {
+      ...deadlines,
+      silenceMs: deadlines.silenceMs + blockingMs,
+      idlePingMs: null,
+    })
+    return duplicate
+  }
+  let reported = false
+  client.on('ready', () => {
+    if (reported) logger?.info({ redis: name }, 'redis is back')
+    reported = false
+  })
+  client.on('error', (error) => {
+    if (!reported) logger?.error({ redis: name, err: error }, 'redis is away')
+    reported = true
+  })
+  return client
+}
+
+/**
+ * Makes the commands of one event-loop turn leave in one write. ioredis writes each command as it comes, a
+ * system call and a wake-up of Redis every time; under load a turn has many.
+ */
+function sendOncePerTurn({ stream }: Redis): void {
+  const write = stream.write.bind(stream)
+  let isCorked = false
+  stream.write = ((...args: Parameters<typeof write>) => {
+    if (!isCorked) {
+      isCorked = true
+      stream.cork()
+      setImmediate(() => {
+        isCorked = false
+        stream.uncork()
+      })
+    }
+    return write(...args)
+  }) as typeof stream.write
+}
+
+/** How Redis says that it takes no writes: out of memory, a replica, a disk that fails, too few replicas. */
+const REFUSED_WRITE = /(?:^|[ -])(?:OOM|READONLY|MISCONF|NOREPLICAS) /
+
+/** Whether Redis is there and refused a command, or a script at its first write, because it takes no writes. */
+export const isRefusedWrite = (error: unknown): boolean =>
+  error instanceof Error && REFUSED_WRITE.test(error.message)
+
+/** A Lua script bound to a client; runs by EVALSHA, loaded on first use. */
+export type RedisScript = (keys: string[], args: Array<string | number>) => Promise<unknown>
+
+/** Defines a script on a client. `script` opens with a comment naming its KEYS, ARGV and returns. */
+export function defineScript(client: Redis, name: string, script: string): RedisScript {
+  client.defineCommand(name, { lua: script })
+  const run = (client as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>)[name]!
+  return (keys, args) => run.call(client, keys.length, ...keys, ...args)
+}
+
+/**
+ * Checks the settings that safety rests on. Throws for a Cluster or a Sentinel, and when eviction could drop balances;
+ * warns when a crash could.
+ */
+export async function checkRedisSettings(client: Redis, logger: Logger): Promise<void> {
+  const info = await client.info('server', 'memory', 'persistence', 'cluster')
+  const isCluster = /cluster_enabled:1/.test(info)
+  const mode = isCluster ? 'cluster' : (/redis_mode:(\S+)/.exec(info)?.[1] ?? 'standalone')
+  if (mode !== 'standalone') {
+    throw new StartError(`REDIS_URL must be the address of a single Redis server; this one runs as a ${mode}`)
+  }
+  const policy = /maxmemory_policy:(\S+)/.exec(info)?.[1]
+  if (policy !== 'noeviction') {
+    throw new StartError(
+      `Redis must run with maxmemory-policy noeviction, not ${policy}: eviction would drop balances and jobs`,
+    )
+  }
+  if (!/aof_enabled:1/.test(info)) {
+    logger.warn('redis runs without an append-only file: a crash of redis loses holds and queued calls')
+  }
+}

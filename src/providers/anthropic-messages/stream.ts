@@ -1,0 +1,183 @@
+import type { FinishReason } from '../../core/calls/completion.ts'
+import { isNestedDeeperThan, MAX_NESTING } from '../../core/json/nesting.ts'
+import { type Fields, isObject, parseObject } from '../json-object.ts'
+import { toolCallId } from '../tool-call-id.ts'
+import type { AnswerReader, Emit, StreamSignal, WholeReading } from '../wire-mapping.ts'
+
+const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
+  end_turn: 'stop',
+  stop_sequence: 'stop',
+  tool_use: 'tool_calls',
+  refusal: 'content_filter',
+  max_tokens: 'length',
+  model_context_window_exceeded: 'length',
+  // The provider paused a long turn: what is there is not all there would be.
+  pause_turn: 'length',
+}
+
+const MAX_TOOL_CALLS = 256
+
+/**
+ * Reads one answer on the messages wire. Its prompt tokens come first and its completion tokens last, and
+ * tool calls are numbered among all blocks; both have to be remembered.
+ */
+export class MessagesReader implements AnswerReader {
+  #promptTokens = 0
+  /** The tool calls by the number of their block. */
+  readonly #toolCalls = new Map<unknown, number>()
+  /** The input that blocks began with, until some of it comes in pieces. */
+  readonly #firstInputs = new Map<unknown, unknown>()
+  /** White space that the client has already, and that the continuation of a prefill may begin with. */
+  #knownSpace: string
+
+  constructor(knownSpace = '') {
+    this.#knownSpace = knownSpace
+  }
+
+  event(data: string, emit: Emit): StreamSignal {
+    const event = parseObject(data)
+    if (event === null) return 'malformed'
+    switch (event.type) {
+      case 'message_start':
+        this.#emitUsage(isObject(event.message) ? event.message.usage : undefined, emit)
+        return 'other'
+      case 'content_block_start':
+        return this.#block(event.index, event.content_block, emit)
+      case 'content_block_delta':
+        return this.#delta(event.index, event.delta, emit)
+      case 'content_block_stop':
+        return this.#blockEnd(event.index, emit)
+      case 'message_delta':
+        this.#messageDelta(event, emit)
+        return 'other'
+      case 'message_stop':
+        return 'done'
+      case 'error':
+        return { error: event.error ?? event }
+      default:
+        // Pings, and whatever the wire gets besides.
+        return typeof event.type === 'string' ? 'other' : 'malformed'
+    }
+  }
+
+  whole(body: string, emit: Emit): WholeReading {
+    const reply = parseObject(body)
+    if (reply === null) return 'malformed'
+    if (reply.type === 'error' || isObject(reply.error)) return { error: reply.error ?? reply }
+    if (!Array.isArray(reply.content) || typeof reply.stop_reason !== 'string') return 'malformed'
+    for (const [index, block] of reply.content.entries()) {
+      this.#block(index, block, emit)
+      this.#blockEnd(index, emit)
+    }
+    emit({ kind: 'finish', reason: finishReason(reply.stop_reason) })
+    this.#emitUsage(reply.usage, emit)
+    return 'ok'
+  }
+
+  #block(index: unknown, block: unknown, emit: Emit): StreamSignal {
+    if (!isObject(block)) return 'malformed'
+    switch (block.type) {
+      case 'text':
+        return this.#text(block.text, emit)
+      case 'thinking':
+      case 'redacted_thinking':
+        return this.#thinking(block.thinking ?? block.data, emit)
+      case 'tool_use':
+        return this.#toolCall(index, block, emit)
+      default:
+        return 'other'
+    }
+  }
+
+  #delta(index: unknown, delta: unknown, emit: Emit): StreamSignal {
+    if (!isObject(delta)) return 'malformed'
+    switch (delta.type) {
+      case 'text_delta':
+        return this.#text(delta.text, emit)
+      case 'input_json_delta':
+        return this.#argument(index, delta.partial_json, emit)
+      case 'thinking_delta':
+      case 'signature_delta':
+        return this.#thinking(delta.thinking, emit)
+      default:
+        return 'other'
+    }
+  }
+
+  #thinking(text: unknown, emit: Emit): StreamSignal {
+    if (typeof text === 'string' && text !== '') emit({ kind: 'thinking', bytes: Buffer.byteLength(text) })
+    return 'thinking'
+  }
+
+  #text(value: unknown, emit: Emit): StreamSignal {
+    let text = typeof value === 'string' ? value : ''
+    while (this.#knownSpace !== '' && text !== '') {
+      if (text[0] !== this.#knownSpace[0]) {
+        this.#knownSpace = ''
+      } else {
+        text = text.slice(1)
+        this.#knownSpace = this.#knownSpace.slice(1)
+      }
+    }
+    if (text === '') return 'other'
+    emit({ kind: 'text', text })
+    return 'content'
+  }
+
+  /** A call without arguments comes without pieces of them; its arguments are an empty object all the same. */
+  #blockEnd(block: unknown, emit: Emit): StreamSignal {
+    if (!this.#firstInputs.has(block)) return 'other'
+    return this.#argument(block, JSON.stringify(this.#firstInputs.get(block) ?? {}), emit)
+  }
+
+  #toolCall(block: unknown, { id, name, input }: Fields, emit: Emit): StreamSignal {
+    if (typeof id !== 'string' || typeof name !== 'string') return 'malformed'
+    if (isNestedDeeperThan(input, MAX_NESTING)) return 'malformed'
+    const index = this.#toolCalls.size
+    if (index >= MAX_TOOL_CALLS) return 'other'
+    this.#toolCalls.set(block, index)
+    this.#firstInputs.set(block, input)
+    emit({
+      kind: 'tool-calls',
+      deltas: [{ index, id: toolCallId(id), type: 'function', function: { name, arguments: '' } }],
+    })
+    return 'content'
+  }
+
+  #argument(block: unknown, json: unknown, emit: Emit): StreamSignal {
+    const index = this.#toolCalls.get(block)
+    if (index === undefined || typeof json !== 'string' || json === '') return 'other'
+    this.#firstInputs.delete(block)
+    emit({ kind: 'tool-calls', deltas: [{ index, function: { arguments: json } }] })
+    return 'content'
+  }
+
+  #messageDelta(event: Fields, emit: Emit): void {
+    const reason = isObject(event.delta) ? event.delta.stop_reason : undefined
+    if (typeof reason === 'string') emit({ kind: 'finish', reason: finishReason(reason) })
+    this.#emitUsage(event.usage, emit)
+  }
+
+  #emitUsage(value: unknown, emit: Emit): void {
+    const usage = this.#usage(value)
+    if (usage !== null) emit({ kind: 'usage', usage })
+  }
+
+  /** Notes the prompt's tokens, of whichever price, and returns the usage once the output is known. */
+  #usage(value: unknown): { promptTokens: number; completionTokens: number } | null {
+    if (!isObject(value)) return null
+    // The end may repeat the prompt's figures, and some servers know them only then.
+    const promptTokens =
+      count(value.input_tokens) +
+      count(value.cache_creation_input_tokens) +
+      count(value.cache_read_input_tokens)
+    this.#promptTokens = Math.max(this.#promptTokens, promptTokens)
+    if (typeof value.output_tokens !== 'number') return null
+    return { promptTokens: this.#promptTokens, completionTokens: value.output_tokens }
+  }
+}
+
+const count = (value: unknown): number => (typeof value === 'number' ? value : 0)
+
+const finishReason = (reason: string): FinishReason =>
+  Object.hasOwn(FINISH_REASONS, reason) ? FINISH_REASONS[reason]! : 'stop'

@@ -1,0 +1,186 @@
+import type { Usage } from '../../core/billing/pricing.ts'
+import { FINISH_REASONS, type FinishReason, type ToolCallDelta } from '../../core/calls/completion.ts'
+import { type Fields, isObject, parseObject } from '../json-object.ts'
+import { mediaTokens } from '../media-usage.ts'
+import { toolCallId } from '../tool-call-id.ts'
+import type { Emit, StreamSignal, WholeReading } from '../wire-mapping.ts'
+
+const MAX_TOOL_CALLS = 256
+
+/** Words of other dialects for the finish reasons of this wire. */
+const FINISH_ALIASES: Readonly<Record<string, FinishReason>> = {
+  max_tokens: 'length',
+  model_length: 'length',
+  tool_use: 'tool_calls',
+  safety: 'content_filter',
+}
+
+/**
+ * Reads one event of a stream: emits what is in it, known fields of choice 0 only, and says what it was.
+ * An error object anywhere in it is the provider's failure, whatever the HTTP status said.
+ */
+export function readStreamEvent(data: string, emit: Emit): StreamSignal {
+  if (data === '[DONE]') return 'done'
+  const chunk = parseObject(data)
+  if (chunk === null) return data.trim() === '[DONE]' ? 'done' : 'malformed'
+  if (chunk.error != null) return { error: chunk.error }
+  if (!Array.isArray(chunk.choices) && usageOf(chunk, null) === null) return 'malformed'
+  const choice = firstChoice(chunk.choices)
+  let signal: StreamSignal = 'other'
+  if (choice !== null) {
+    if (choice.error != null) return { error: choice.error }
+    if (choice.finish_reason === 'error') return { error: { code: 'finish_reason_error' } }
+    if (isObject(choice.delta)) signal = readMessage(choice.delta, emit)
+  }
+  if (choice !== null && typeof choice.finish_reason === 'string') {
+    emit({ kind: 'finish', reason: finishReason(choice.finish_reason) })
+  }
+  emitUsage(usageOf(chunk, choice), emit)
+  return signal
+}
+
+/** Reads a whole completion, which some providers send although a stream was asked for. */
+export function readWholeReply(body: string, emit: Emit): WholeReading {
+  const reply = parseObject(body)
+  if (reply === null) return 'malformed'
+  if (reply.error != null) return { error: reply.error }
+  const choice = firstChoice(reply.choices)
+  if (choice === null || !isObject(choice.message)) {
+    // Some servers put the error's fields at the top: {"object":"error","message":…,"code":…}.
+    return reply.object === 'error' || typeof reply.message === 'string' || reply.detail != null
+      ? { error: reply }
+      : 'malformed'
+  }
+  if (choice.finish_reason === 'error') return { error: choice.error ?? { code: 'finish_reason_error' } }
+  readMessage(choice.message, emit)
+  emit({ kind: 'finish', reason: finishReason(choice.finish_reason) })
+  emitUsage(usageOf(reply, choice), emit)
+  return 'ok'
+}
+
+function firstChoice(choices: unknown): Fields | null {
+  if (!Array.isArray(choices)) return null
+  for (const choice of choices) {
+    if (isObject(choice) && (choice.index === 0 || choice.index === undefined)) return choice
+  }
+  return null
+}
+
+/** A delta, or the message of a whole reply. */
+function readMessage(message: Fields, emit: Emit): StreamSignal {
+  let signal: StreamSignal = 'other'
+  const text = textOf(message.content)
+  if (text !== '') {
+    emit({ kind: 'text', text })
+    signal = 'content'
+  }
+  if (typeof message.refusal === 'string' && message.refusal !== '') {
+    emit({ kind: 'refusal', text: message.refusal })
+    signal = 'content'
+  }
+  if (Array.isArray(message.tool_calls)) {
+    const deltas = message.tool_calls.slice(0, MAX_TOOL_CALLS).flatMap(toolCallDelta)
+    if (deltas.length > 0) {
+      emit({ kind: 'tool-calls', deltas })
+      signal = 'content'
+    }
+  }
+  const thinking = thinkingBytes(message)
+  if (thinking === null) return signal
+  emit({ kind: 'thinking', bytes: thinking })
+  return signal === 'other' ? 'thinking' : signal
+}
+
+/**
+ * Bytes of reasoning in any of the fields that providers put it in; null when there is none. Some send the same in
+ * two of them.
+ */
+function thinkingBytes({ reasoning_content, reasoning, reasoning_details, content }: Fields): number | null {
+  const found = [
+    ...[reasoning_content, reasoning].filter((text) => typeof text === 'string' && text !== ''),
+    ...(Array.isArray(reasoning_details) && reasoning_details.length > 0
+      ? [reasoning_details.map((part) => (isObject(part) ? textIn(part.text ?? part.summary) : '')).join('')]
+      : []),
+    ...(Array.isArray(content) && content.some(isThought)
+      ? [content.map((part) => (isThought(part) ? thoughtText(part) : '')).join('')]
+      : []),
+  ]
+  return found.length === 0 ? null : Math.max(...found.map((text) => Buffer.byteLength(text as string)))
+}
+
+const textIn = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+const isThought = (part: unknown): part is Fields => isObject(part) && part.type === 'thinking'
+
+/** A thought is a text, or a list of texts. */
+function thoughtText({ thinking }: Fields): string {
+  if (!Array.isArray(thinking)) return textIn(thinking)
+  return thinking.map((part) => (isObject(part) ? textIn(part.text) : '')).join('')
+}
+
+/** Content as text; some providers send an array of parts. */
+function textOf(content: unknown): string {
+  if (typeof content === 'string') return content
+  if (!Array.isArray(content)) return ''
+  return content
+    .map((part) => (isObject(part) && part.type === 'text' && typeof part.text === 'string' ? part.text : ''))
+    .join('')
+}
+
+function toolCallDelta(value: unknown, position: number): ToolCallDelta[] {
+  if (!isObject(value)) return []
+  const { index, id, function: call } = value
+  const isIndex = Number.isInteger(index) && (index as number) >= 0 && (index as number) < MAX_TOOL_CALLS
+  const delta: ToolCallDelta = { index: isIndex ? (index as number) : position }
+  if (typeof id === 'string') {
+    delta.id = toolCallId(id)
+    delta.type = 'function'
+  }
+  if (isObject(call)) {
+    delta.function = {
+      ...(typeof call.name === 'string' && { name: call.name }),
+      ...(typeof call.arguments === 'string' && { arguments: call.arguments }),
+    }
+  }
+  return [delta]
+}
+
+function finishReason(value: unknown): FinishReason {
+  const known = FINISH_REASONS.find((reason) => reason === value)
+  if (known) return known
+  const alias = typeof value === 'string' ? value.toLowerCase() : ''
+  return Object.hasOwn(FINISH_ALIASES, alias) ? FINISH_ALIASES[alias]! : 'stop'
+}
+
+/** Where the usage of a chunk or reply is: at the top, in the choice, or in a field of one provider's own. */
+function usageOf(chunk: Fields, choice: Fields | null): Fields | null {
+  const own = isObject(chunk.x_groq) ? chunk.x_groq.usage : undefined
+  return [chunk.usage, choice?.usage, own].find(isObject) ?? null
+}
+
+function emitUsage(value: Fields | null, emit: Emit): void {
+  if (value === null) return
+  const {
+    prompt_tokens: promptTokens,
+    completion_tokens: completionTokens,
+    prompt_tokens_details: details,
+  } = value
+  if (typeof promptTokens !== 'number' || typeof completionTokens !== 'number') return
+  const usage: Usage = {
+    promptTokens,
+    completionTokens: completionTokens + reasoningBeside(value, promptTokens + completionTokens),
+    ...(isObject(details) && mediaTokens(details.audio_tokens, details.image_tokens)),
+  }
+  emit({ kind: 'usage', usage, reasoningTokens: reasoningIn(value) })
+}
+
+function reasoningIn({ completion_tokens_details: details }: Fields): number {
+  const reasoning = isObject(details) ? details.reasoning_tokens : 0
+  return typeof reasoning === 'number' ? reasoning : 0
+}
+
+/** Reasoning tokens that the completion tokens leave out, which the total then shows. */
+function reasoningBeside(usage: Fields, counted: number): number {
+  const reasoning = reasoningIn(usage)
+  return reasoning > 0 && usage.total_tokens === counted + reasoning ? reasoning : 0
+}

@@ -1,0 +1,54 @@
+import type { CatalogSnapshot, Offer, Provider } from '../../core/catalog/catalog.ts'
+import { readListing } from './read-listing.ts'
+
+/** What a provider lists, against what the catalog says of it. */
+export type ListingComparison =
+  | {
+      kind: 'compared'
+      provider: string
+      listed: number
+      /** Offered in the catalog and no longer listed. */
+      disappeared: string[]
+      /** Listed and not offered in the catalog. */
+      appeared: string[]
+    }
+  | { kind: 'failed'; provider: string; reason: string }
+
+/** Reads the model list of every provider whose key we hold and compares. Never rejects over one provider. */
+export async function compareListings(
+  catalog: CatalogSnapshot,
+  environment: Record<string, string | undefined>,
+): Promise<ListingComparison[]> {
+  return Promise.all(
+    [...offeredModels(catalog)].map(async ([provider, offered]): Promise<ListingComparison> => {
+      try {
+        const listed = await readListing(provider, environment)
+        return {
+          kind: 'compared',
+          provider: provider.id,
+          listed: listed.size,
+          disappeared: offered.filter((model) => !listed.has(model)).sort(),
+          appeared: [...listed].filter((model) => !offered.includes(model)).sort(),
+        }
+      } catch (error) {
+        return { kind: 'failed', provider: provider.id, reason: (error as Error).message }
+      }
+    }),
+  )
+}
+
+/** The upstream models offered at every provider whose key we hold, also those it does not list at the moment. */
+export function offeredModels(catalog: CatalogSnapshot): Map<Provider, string[]> {
+  const offers = [...catalog.models.values()].flatMap((model): Offer[] => [
+    ...model.offers,
+    ...(model.withdrawn ?? []).flatMap(({ offer, reason }) => (reason === 'unlisted' ? [offer] : [])),
+  ])
+  const usable = offers.filter((offer) => offer.withheld !== 'no_key')
+  const byProvider = Map.groupBy(usable, (offer) => offer.provider)
+  return new Map(
+    [...byProvider].map(([provider, some]) => [
+      provider,
+      [...new Set(some.map(({ upstreamModel }) => upstreamModel))],
+    ]),
+  )
+}

@@ -1,0 +1,125 @@
+import type { Provider, Wire } from '../../core/catalog/catalog.ts'
+
+type Environment = Record<string, string | undefined>
+
+/** How a wire lists models: where, with which header for the key, and what a page says. */
+interface ListingWire {
+  path: string
+  keyHeader: string
+  headers?: Record<string, string>
+  /** The models of a page, by the names calls use, and the query of the next page if there is one. */
+  readPage(body: unknown): { models: string[]; next: string | null }
+}
+
+const DEADLINE_MS = 10_000
+const PAGES_MAX = 20
+const BODY_MAX_BYTES = 16 * 1024 * 1024
+
+const WIRES: Record<Wire, ListingWire> = {
+  'chat-completions': {
+    path: '/models',
+    keyHeader: 'authorization',
+    readPage: (body) => ({ models: idsOf(listIn(body, 'data')), next: null }),
+  },
+  'anthropic-messages': {
+    path: '/models?limit=1000',
+    keyHeader: 'x-api-key',
+    headers: { 'anthropic-version': '2023-06-01' },
+    readPage(body) {
+      const { has_more: hasMore, last_id: lastId } = body as { has_more?: unknown; last_id?: unknown }
+      const next =
+        hasMore === true && typeof lastId === 'string' ? `after_id=${encodeURIComponent(lastId)}` : null
+      return { models: idsOf(listIn(body, 'data')), next }
+    },
+  },
+  'google-generate-content': {
+    path: '/models?pageSize=1000',
+    keyHeader: 'x-goog-api-key',
+    readPage(body) {
+      const { nextPageToken: token } = body as { nextPageToken?: unknown }
+      const names = listIn(body, 'models').map((entry) => (entry as { name?: unknown } | null)?.name)
+      const models = names.filter((name) => typeof name === 'string').map(withoutPrefix)
+      return {
+        models,
+        next: typeof token === 'string' && token !== '' ? `pageToken=${encodeURIComponent(token)}` : null,
+      }
+    },
+  },
+}
+
+/**
+ * Reads which models a provider lists, page by page, within one deadline. Rejects with a readable Error when it
+ * does not answer in time or answers no list; its text never holds the key.
+ */
+export async function readListing(provider: Provider, environment: Environment): Promise<Set<string>> {
+  const wire = WIRES[provider.wire]
+  const signal = AbortSignal.timeout(DEADLINE_MS)
+  const key = provider.apiKeyEnv === null ? undefined : environment[provider.apiKeyEnv]
+  const models = new Set<string>()
+  let query: string | null = ''
+  for (let page = 0; page < PAGES_MAX && query !== null; page++) {
+    const url = `${provider.baseUrl}${wire.path}${query && `${wire.path.includes('?') ? '&' : '?'}${query}`}`
+    const body = await readJson(url, headersOf(provider, wire, key), signal)
+    const found = wire.readPage(body)
+    for (const model of found.models) models.add(model)
+    query = found.next
+  }
+  return models
+}
+
+/** Asks for the first page with this key, or with none. A redirect is an error; the body is the caller's to cancel. */
+export function openListing(
+  provider: Provider,
+  key: string | undefined,
+  signal: AbortSignal,
+): Promise<Response> {
+  const wire = WIRES[provider.wire]
+  const headers = headersOf(provider, wire, key)
+  return fetch(provider.baseUrl + wire.path, { headers, signal, redirect: 'error' })
+}
+
+function headersOf(provider: Provider, wire: ListingWire, key: string | undefined): Record<string, string> {
+  const header = provider.quirks?.authHeader ?? wire.keyHeader
+  return {
+    ...wire.headers,
+    ...provider.quirks?.headers,
+    ...(key !== undefined && { [header]: header === 'authorization' ? `Bearer ${key}` : key }),
+  }
+}
+
+/** A redirect is an error: `fetch` would take a key in a header of its own along, wherever it leads. */
+async function readJson(url: string, headers: Record<string, string>, signal: AbortSignal): Promise<unknown> {
+  const response = await fetch(url, { headers, signal, redirect: 'error' })
+  if (!response.ok) {
+    await response.body?.cancel()
+    throw new Error(`GET ${url} answered ${response.status}`)
+  }
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.byteLength
+    if (bytes > BODY_MAX_BYTES) throw new Error(`GET ${url} answered more than ${BODY_MAX_BYTES} bytes`)
+    chunks.push(chunk)
+  }
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString('utf8'))
+  } catch (cause) {
+    throw new Error(`GET ${url} answered no JSON`, { cause })
+  }
+}
+
+/** The list itself, or under its usual name. */
+function listIn(body: unknown, name: string): unknown[] {
+  const list = Array.isArray(body) ? body : (body as Record<string, unknown> | null)?.[name]
+  if (!Array.isArray(list)) throw new Error('its model list has no list of models in it')
+  return list
+}
+
+const idsOf = (entries: readonly unknown[]): string[] =>
+  entries
+    .map((entry) => (entry as { id?: unknown } | null)?.id)
+    .filter((id) => typeof id === 'string')
+    .map(withoutPrefix)
+
+/** One maker prefixes the ids of its list with `models/`, and takes them without it. */
+const withoutPrefix = (id: string): string => id.replace(/^models\//, '')

@@ -1,0 +1,331 @@
+import type { Usage } from '../core/billing/pricing.ts'
+import type { CompletionEvent, FinishReason } from '../core/calls/completion.ts'
+import { type AttemptFailure, attemptFailure, type FailureKind } from '../core/failover/attempt-failure.ts'
+import { parseRetryAfter } from '../core/failover/retry-after.ts'
+import { scanJson } from '../core/json/json-scan.ts'
+import { MAX_NESTING } from '../core/json/nesting.ts'
+import type { Exchange, ResponseReceiver, TransportFailure, TransportFailureKind } from './http/exchange.ts'
+import { SseDecoder } from './http/sse-decoder.ts'
+import type { AttemptEnd, AttemptResult, ContentListener } from './provider.ts'
+import type { AnswerReader, StreamSignal, WireMapping } from './wire-mapping.ts'
+
+interface ReaderOptions {
+  wire: WireMapping
+  answer: AnswerReader
+  listener: ContentListener
+  /** Unix milliseconds. */
+  now: () => number
+  resolve: (end: AttemptEnd) => void
+  reject: (error: unknown) => void
+}
+
+/** How long the usage of a finished answer is waited for; it usually comes right after the finish reason. */
+const USAGE_WAIT_MS = 250
+/** How long the end of a stream is waited for whose finish reason need not come last, while it may be over. */
+const END_WAIT_MS = 5_000
+/** How long the body of a refusal is waited for; its status is known already. */
+const ERROR_BODY_WAIT_MS = 2_000
+const ERROR_BODY_MAX_BYTES = 64 * 1024
+/** A reply of more takes longer to parse than others may be kept waiting. */
+const WHOLE_REPLY_LIMITS = { depth: MAX_NESTING, values: 100_000 }
+/** A provider that closes after so long a silence between tokens has stalled; asked again it would do the same. */
+const STALLED_MS = 10_000
+const SPACES = new Set([0x20, 0x09, 0x0a, 0x0d, 0xef, 0xbb, 0xbf])
+const OPENING_BRACE = 0x7b
+const OPENING_BRACKET = 0x5b
+const LESS_THAN = 0x3c
+
+const FAILURE_OF: Record<Exclude<TransportFailureKind, 'cancelled' | 'cut-short'>, FailureKind> = {
+  connect: 'connect',
+  reset: 'reset',
+  'first-token': 'silent',
+  idle: 'stalled',
+  total: 'call-timeout',
+  unreadable: 'unreadable',
+}
+
+/**
+ * Reads one answer, on whichever wire, and settles the attempt. What the body is, an event stream, a whole
+ * reply or a page of HTML, is told by its first byte: content types are often wrong.
+ */
+export class ResponseReader implements ResponseReceiver {
+  exchange: Exchange | undefined
+  #mode: 'unknown' | 'events' | 'whole' | 'refusal' = 'unknown'
+  #httpStatus: number | null = null
+  #retryAfterMs: number | null = null
+  #pieces: Buffer[] = []
+  #pieceBytes = 0
+  #finish: FinishReason | null = null
+  /** The finish reason ends the answer, and does not just stand beside a part of it. */
+  #isOver = false
+  /** The finish reason of the event that is being read. */
+  #finishNow: FinishReason | null = null
+  /** A finish reason may stand in every chunk: such is the wire, or more of the answer came after one. */
+  #repeatsFinish: boolean
+  /** Pieces of the answer came without a finish reason, and none after one. */
+  #hasOpenPieces = false
+  /** What was reported before the finish reason, and what came with it or after. */
+  #partialUsage: Usage | null = null
+  #finalUsage: Usage | null = null
+  #reasoningTokens = 0
+  #thinkingBytes = 0
+  #firstTokenAt: number | null = null
+  #malformedEvents = 0
+  #settled = false
+  #waitsForUsage = false
+  readonly #options: ReaderOptions
+  readonly #decoder = new SseDecoder((data) => this.#event(data))
+  readonly #emit = (event: CompletionEvent) => this.#completionEvent(event)
+
+  constructor(options: ReaderOptions) {
+    this.#options = options
+    this.#repeatsFinish = options.answer.endsWithStream === true
+  }
+
+  head(status: number, headers: Record<string, string | string[] | undefined>): void {
+    this.#httpStatus = status
+    if (status >= 200 && status < 300) return
+    this.#mode = 'refusal'
+    const retryAfter = headers['retry-after']
+    this.#retryAfterMs = parseRetryAfter(
+      Array.isArray(retryAfter) ? retryAfter[0] : retryAfter,
+      this.#options.now(),
+    )
+    this.exchange?.cutShort(ERROR_BODY_WAIT_MS)
+  }
+
+  data(chunk: Buffer): void {
+    if (this.#settled) return
+    if (this.#mode === 'unknown') this.#sniff(chunk)
+    else if (this.#mode === 'events') this.#events(chunk)
+    else this.#keep(chunk)
+  }
+
+  end(): void {
+    if (this.#settled) return
+    switch (this.#mode) {
+      case 'unknown':
+        this.#fail(attemptFailure('broken-stream', 'empty body'))
+        break
+      case 'refusal':
+        this.#refused()
+        break
+      case 'whole':
+        this.#wholeReply()
+        break
+      case 'events':
+        this.#decoder.end()
+        this.#streamEnded()
+        break
+      default:
+        this.#mode satisfies never
+    }
+  }
+
+  failure(failure: TransportFailure): void {
+    if (this.#settled) return
+    if (failure.kind === 'cancelled') this.#settle({ kind: 'cancelled' })
+    // Once it is over an answer is whole, however the connection ends; also once its end was waited for in vain.
+    else if (this.#isOver || (failure.kind === 'cut-short' && this.#finish !== null)) this.#finished()
+    else if (this.#mode === 'refusal' || failure.kind === 'cut-short') this.#refused()
+    else {
+      const kind = FAILURE_OF[failure.kind]
+      const isCut = kind === 'reset' && this.#firstTokenAt !== null
+      this.#fail(attemptFailure(isCut ? this.#kindOfBreak() : kind, failure.internal))
+    }
+  }
+
+  crash(error: unknown): void {
+    this.#settled = true
+    this.#options.reject(error)
+  }
+
+  /** Decides by the first byte that is neither space nor byte order mark. */
+  #sniff(chunk: Buffer): void {
+    this.#pieces.push(chunk)
+    const first = chunk.find((byte) => !SPACES.has(byte))
+    if (first === undefined) return
+    if (first === LESS_THAN) {
+      this.#giveUp('markup instead of an answer')
+    } else if (first === OPENING_BRACE || first === OPENING_BRACKET) {
+      this.#mode = 'whole'
+    } else {
+      this.#mode = 'events'
+      const begun = Buffer.concat(this.#pieces)
+      this.#pieces = []
+      this.#events(begun)
+    }
+  }
+
+  #giveUp(internal: string): void {
+    this.#fail(attemptFailure('unreadable', internal))
+    this.exchange?.abort()
+  }
+
+  #keep(chunk: Buffer): void {
+    this.#pieceBytes += chunk.length
+    if (this.#mode === 'refusal' && this.#pieceBytes > ERROR_BODY_MAX_BYTES) return
+    this.#pieces.push(chunk)
+  }
+
+  #events(chunk: Buffer): void {
+    const fits = this.#decoder.push(chunk)
+    if (this.#settled) return
+    if (!fits) {
+      this.#giveUp('an event is too large')
+    } else if (this.#finish !== null && (this.#repeatsFinish || !this.#isOver)) {
+      const mayBeOver = this.#isOver || !this.#repeatsFinish
+      this.exchange?.endAfter(mayBeOver ? END_WAIT_MS : Number.POSITIVE_INFINITY)
+    } else if (this.#isOver && !this.#waitsForUsage) {
+      this.#waitsForUsage = true
+      this.exchange?.cutShort(USAGE_WAIT_MS)
+    }
+  }
+
+  #event(data: string): void {
+    if (this.#settled) return
+    const { answer, wire } = this.#options
+    const finishBefore = this.#finish
+    this.#finishNow = null
+    const signal = answer.event(data, this.#emit)
+    this.#judgeEnd(signal, finishBefore !== null)
+    switch (signal) {
+      case 'content':
+      case 'thinking':
+        this.exchange?.token()
+        break
+      case 'malformed':
+        this.#malformedEvents++
+        break
+      case 'done':
+        this.#streamEnded()
+        break
+      case 'other':
+        break
+      default:
+        // An error after the end, while we wait for usage, changes nothing about the answer.
+        if (this.#isOver) this.#finished()
+        else this.#fail(wire.failureOfErrorObject(signal.error, this.#httpStatus ?? 200))
+        return
+    }
+    if (this.#isOver && this.#usageIsWhole && !answer.endsWithStream) this.#finished()
+  }
+
+  /**
+   * Judges whether the answer is over. Some servers put a finish reason into every chunk: one ends the answer only if it
+   * comes alone, or if others of its chunks had none. An answer of one chunk may be over: its end is waited for.
+   */
+  #judgeEnd(signal: StreamSignal, finishedBefore: boolean): void {
+    const hasPiece = signal === 'content' || signal === 'thinking'
+    if (hasPiece && finishedBefore) {
+      this.#repeatsFinish = true
+      this.#hasOpenPieces = false
+      this.#finish = this.#finishNow ?? this.#finish
+    } else if (signal === 'content' && this.#finishNow === null) this.#hasOpenPieces = true
+    if (this.#finishNow !== null) this.#isOver = !hasPiece || this.#hasOpenPieces
+    else if (hasPiece) this.#isOver = false
+  }
+
+  #streamEnded(): void {
+    if (this.#finish !== null) this.#finished()
+    else this.#fail(attemptFailure(this.#kindOfBreak(), 'the stream ended without a finish reason'))
+  }
+
+  /** How a stream failed that its provider closed before its end. */
+  #kindOfBreak(): FailureKind {
+    return (this.exchange?.silentMs ?? 0) > STALLED_MS ? 'stalled' : 'broken-stream'
+  }
+
+  #completionEvent(event: CompletionEvent): void {
+    const { listener, now } = this.#options
+    switch (event.kind) {
+      case 'text':
+        this.#firstTokenAt ??= now()
+        listener.text(event.text)
+        break
+      case 'refusal':
+        this.#firstTokenAt ??= now()
+        listener.refusal(event.text)
+        break
+      case 'tool-calls':
+        this.#firstTokenAt ??= now()
+        listener.toolCalls(event.deltas)
+        break
+      case 'finish':
+        this.#finishNow = event.reason
+        this.#finish = this.#repeatsFinish ? event.reason : (this.#finish ?? event.reason)
+        break
+      case 'usage':
+        this.#noteUsage(event.usage, event.reasoningTokens ?? 0)
+        break
+      case 'thinking':
+        this.#thinkingBytes += event.bytes
+        listener.thinking?.(event.bytes)
+        break
+      default:
+        event satisfies never
+    }
+  }
+
+  /** Some providers count along in every event; only what comes with or after the finish reason is whole. */
+  #noteUsage(usage: Usage, reasoningTokens: number): void {
+    this.#reasoningTokens = reasoningTokens
+    if (this.#finish !== null) this.#finalUsage = usage
+    if (usage.completionTokens > 0 || this.#partialUsage === null) this.#partialUsage = usage
+  }
+
+  /** Zeros beside content are no count. Some providers send them first, and the true ones after. */
+  get #usageIsWhole(): boolean {
+    return (
+      this.#finalUsage !== null && (this.#finalUsage.completionTokens !== 0 || this.#firstTokenAt === null)
+    )
+  }
+
+  #wholeReply(): void {
+    const body = Buffer.concat(this.#pieces)
+    if (scanJson(body, WHOLE_REPLY_LIMITS) !== 'ok') {
+      this.#fail(attemptFailure('unreadable', 'the body is too intricate for a completion'))
+      return
+    }
+    const reading = this.#options.answer.whole(body.toString('utf8'), this.#emit)
+    if (reading === 'malformed') this.#fail(attemptFailure('unreadable', 'the body is no completion'))
+    else if (reading === 'ok') this.#finished()
+    else this.#fail(this.#options.wire.failureOfErrorObject(reading.error, this.#httpStatus ?? 200))
+  }
+
+  #refused(): void {
+    this.#fail(this.#options.wire.failureOfStatus(this.#httpStatus ?? 0, this.#body(), this.#retryAfterMs))
+  }
+
+  #body(): string {
+    return Buffer.concat(this.#pieces).toString('utf8')
+  }
+
+  #finished(): void {
+    this.#settle({ kind: 'finished', reason: this.#finish ?? 'stop', usage: this.#finalUsage })
+  }
+
+  #fail(failure: AttemptFailure): void {
+    this.#settle({
+      kind: 'failed',
+      failure: { ...failure, httpStatus: failure.httpStatus ?? this.#httpStatus },
+    })
+  }
+
+  #settle(result: AttemptResult): void {
+    if (this.#settled) return
+    this.#settled = true
+    this.exchange?.drain()
+    this.#options.resolve({
+      result,
+      httpStatus: this.#httpStatus,
+      firstTokenAt: this.#firstTokenAt,
+      malformedEvents: this.#malformedEvents,
+      produced: {
+        usage: this.#partialUsage,
+        thinkingBytes: this.#thinkingBytes,
+        reasoningTokens: this.#reasoningTokens,
+      },
+    })
+  }
+}

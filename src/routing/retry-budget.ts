@@ -1,0 +1,87 @@
+import { readFileSync } from 'node:fs'
+import {
+  RETRY_BUDGET_WINDOW_MS,
+  type RetryBudgetLimits,
+  RollingCount,
+  retriesAllowed,
+} from '../core/failover/retry-budget.ts'
+import type { Logger } from '../platform/observability/logger.ts'
+import { within } from '../platform/process/within.ts'
+import { defineScript, type Redis } from '../platform/redis/redis.ts'
+import { RETRY_BUDGET } from '../platform/redis/redis-keys.ts'
+
+const SCRIPT = readFileSync(new URL('./retry-budget.lua', import.meta.url), 'utf8')
+const FLUSH_MS = 1_000
+/** Asked only after a failure, and only Redis knows the whole fleet's budget: worth a wait. */
+const ANSWER_WITHIN_MS = 1_000
+const CLOSE_WITHIN_MS = 250
+
+/** The fleet's budget of attempts beyond the first. */
+export interface RetryBudget {
+  /** Notes a call; told to the fleet in batches. */
+  countCall(): void
+  /** Whether one more retry is within the budget; if so it is spent. Never rejects. */
+  ask(): Promise<boolean>
+  close(): Promise<void>
+}
+
+export interface RetryBudgetOptions {
+  redis: Redis
+  limits: RetryBudgetLimits
+  /** Unix milliseconds. */
+  now: () => number
+  logger: Logger
+}
+
+/** The budget kept in Redis. Without Redis, retries stay within this process's own share of calls. */
+export function createRetryBudget({ redis, limits, now, logger }: RetryBudgetOptions): RetryBudget {
+  const script = defineScript(redis, 'syRetryBudget', SCRIPT)
+  const ownCalls = new RollingCount(RETRY_BUDGET_WINDOW_MS)
+  const ownRetries = new RollingCount(RETRY_BUDGET_WINDOW_MS)
+  let uncounted = 0
+  let flushing: Promise<unknown> = Promise.resolve()
+  let isFlushing = false
+
+  const run = async (asks: boolean): Promise<boolean> => {
+    const calls = uncounted
+    uncounted = 0
+    const granted = await script(
+      [RETRY_BUDGET],
+      [now(), RETRY_BUDGET_WINDOW_MS, calls, asks ? 1 : 0, limits.percent, limits.floor],
+    )
+    return granted === 1
+  }
+  const report = (err: unknown) => logger.warn({ err }, 'the retry budget could not be reached')
+  // Without the floor, which belongs to the fleet and not to each process: fails towards fewer retries.
+  const ownEstimate = (): boolean =>
+    ownRetries.total(now()) < retriesAllowed(ownCalls.total(now()), { percent: limits.percent, floor: 0 })
+
+  const timer = setInterval(() => {
+    if (uncounted === 0 || isFlushing) return
+    isFlushing = true
+    flushing = run(false)
+      .catch(report)
+      .finally(() => {
+        isFlushing = false
+      })
+  }, FLUSH_MS)
+  timer.unref()
+
+  return {
+    countCall() {
+      uncounted++
+      ownCalls.add(now())
+    },
+    async ask() {
+      const granted =
+        (await within<boolean | null>(run(true), ANSWER_WITHIN_MS, null, report)) ?? ownEstimate()
+      if (granted) ownRetries.add(now())
+      return granted
+    },
+    async close() {
+      clearInterval(timer)
+      // Counts that Redis is not there to take are lost with the process.
+      await within(flushing, CLOSE_WITHIN_MS, undefined, report)
+    },
+  }
+}

@@ -1,0 +1,82 @@
+import type { Postgres } from '../platform/postgres/postgres.ts'
+
+/** One attempt of a delivery. */
+export interface AttemptEntry {
+  at: string
+  status_code: number | null
+  error: string | null
+  duration_ms: number
+}
+
+/** A delivery as an operator looks at it. */
+export interface DeliveryEntry {
+  id: string
+  eventId: string
+  type: string
+  accountId: string
+  endpointId: string
+  state: 'pending' | 'delivered' | 'failed'
+  attempts: AttemptEntry[]
+  nextAttemptAt: Date | null
+  createdAt: Date
+}
+
+/** Which deliveries to look at; newest first, `limit` at most. */
+export interface DeliveryFilter {
+  accountId?: string
+  endpointId?: string
+  eventId?: string
+  limit: number
+}
+
+export type ReadDeliveries = (filter: DeliveryFilter) => Promise<DeliveryEntry[]>
+
+/** The log of deliveries in PostgreSQL, as a function. */
+export function createDeliveryLog(postgres: Postgres): ReadDeliveries {
+  return async ({ accountId, endpointId, eventId, limit }) => {
+    const rows = await postgres.webhookDelivery.findMany({
+      where: {
+        ...(endpointId !== undefined && { endpointId }),
+        ...(eventId !== undefined && { eventId }),
+        ...(accountId !== undefined && { event: { accountId } }),
+      },
+      include: { event: { select: { type: true, accountId: true } } },
+      orderBy: [{ createdAt: 'desc' }, { id: 'desc' }],
+      take: limit,
+    })
+    return rows.map(({ event, attemptLog, ...row }) => ({
+      id: row.id,
+      eventId: row.eventId,
+      type: event.type,
+      accountId: event.accountId,
+      endpointId: row.endpointId,
+      state: row.state,
+      attempts: attemptLog as unknown as AttemptEntry[],
+      nextAttemptAt: row.nextAttemptAt,
+      createdAt: row.createdAt,
+    }))
+  }
+}
+
+/** Makes one more attempt of a delivery that was given up; null when an account has no such one to an enabled endpoint. */
+export type RetryDelivery = (deliveryId: string, accountId: string) => Promise<DeliveryEntry | null>
+
+const RETRY = `
+UPDATE webhook_deliveries SET state = 'pending', next_attempt_at = now(), queued_until = NULL, finished_at = NULL
+WHERE id = $1 AND state = 'failed'
+  AND endpoint_id IN (SELECT id FROM webhook_endpoints WHERE account_id = $2 AND enabled)
+RETURNING event_id AS "eventId", endpoint_id AS "endpointId"`
+
+/** Retrying by hand in PostgreSQL, as a function. The settlement process finds what is due again. */
+export function createRetryDelivery(postgres: Postgres, readDeliveries: ReadDeliveries): RetryDelivery {
+  return async (deliveryId, accountId) => {
+    const [row] = await postgres.$queryRawUnsafe<Array<{ eventId: string; endpointId: string }>>(
+      RETRY,
+      deliveryId,
+      accountId,
+    )
+    if (!row) return null
+    const [delivery] = await readDeliveries({ ...row, limit: 1 })
+    return delivery ?? null
+  }
+}

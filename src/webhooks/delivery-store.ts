@@ -1,0 +1,184 @@
+import type { EventData, EventType, OutboxEvent } from '../core/operations/event.ts'
+import type { AfterAttempt, AttemptResult } from '../core/operations/webhook-retry.ts'
+import type { Postgres } from '../platform/postgres/postgres.ts'
+import { recordAttempt } from './record-attempt.ts'
+
+/** What is needed to deliver one event to one endpoint, once. */
+export interface DueDelivery {
+  id: string
+  /** Attempts made before. */
+  attempts: number
+  event: OutboxEvent
+  endpoint: {
+    id: string
+    url: string
+    /** Sealed, newest first; more than one while a rotation overlaps. */
+    sealedSecrets: string[]
+  }
+}
+
+/**
+ * How deliveries are kept from holding up each other. `quick`: endpoints whose attempts end soon. `new`: those of
+ * which that is not known yet. `slow`: those with an attempt that took long, or timed out, in the last minutes.
+ */
+export type Lane = 'quick' | 'new' | 'slow'
+
+/** Deliveries queued or running at once. */
+export interface LaneBounds {
+  perAccount: number
+  inAll: number
+}
+
+export interface ClaimBounds {
+  /** Of one endpoint, whatever its lane. */
+  perEndpoint: number
+  lanes: Record<Lane, LaneBounds>
+  /** How long a claimed delivery is left to its job before it counts as lost and is claimed again. */
+  leaseMs: number
+}
+
+/** Deliveries, the work and the log of webhooks. Every time is the database's. */
+export interface DeliveryStore {
+  /** Makes a delivery of each waiting event for each enabled endpoint that asks for it. Returns the events done. */
+  fanOut(limit: number): Promise<number>
+  /** Deliveries whose time has come, each to one caller only; accounts take turns in each lane. */
+  claimDue(bounds: ClaimBounds): Promise<string[]>
+  /** A delivery to make now; null when it is done, not due again yet, or gone with its endpoint. */
+  findDue(deliveryId: string): Promise<DueDelivery | null>
+  /**
+   * Writes an attempt into the log and sets what follows. An endpoint that said it is gone, or that has failed
+   * for `disableAfterMs` without a success between, is disabled and its deliveries given up; `disabled` then
+   * says why, else it is null. A delivery that is done already stays as it is.
+   */
+  record(
+    delivery: DueDelivery,
+    result: AttemptResult,
+    next: AfterAttempt,
+    disableAfterMs: number,
+  ): Promise<{ disabled: string | null }>
+  /** Deletes events older than this with their deliveries, except what is still to be delivered. Returns how many. */
+  purge(olderThanMs: number, limit: number): Promise<number>
+}
+
+const FAN_OUT = `
+WITH event AS MATERIALIZED (
+  SELECT id, type, account_id, endpoint_id FROM events
+  WHERE fanned_out_at IS NULL ORDER BY created_at, id LIMIT $1 FOR UPDATE SKIP LOCKED
+), delivery AS (
+  INSERT INTO webhook_deliveries (id, event_id, endpoint_id, next_attempt_at)
+  SELECT 'dlv_' || replace(gen_random_uuid()::text, '-', ''), event.id, endpoint.id, now()
+  FROM event JOIN webhook_endpoints AS endpoint ON endpoint.account_id = event.account_id
+  WHERE endpoint.enabled AND CASE
+    WHEN event.endpoint_id IS NULL THEN endpoint.event_types = '{}' OR event.type = ANY (endpoint.event_types)
+    ELSE event.endpoint_id = endpoint.id END
+  ON CONFLICT (event_id, endpoint_id) DO NOTHING
+), done AS (
+  UPDATE events SET fanned_out_at = now() FROM event WHERE events.id = event.id RETURNING events.id
+)
+SELECT count(*)::int AS "events" FROM done`
+
+/**
+ * What runs already takes the first places of its endpoint, account and lane, and what is left of their bounds is
+ * given to what is due. `due` looks at its rows once more after locking them: another process may have claimed them
+ * meanwhile.
+ */
+const CLAIM_DUE = `
+WITH lane (name, per_account, in_all) AS (
+  VALUES ('quick', $3::int, $4::int), ('new', $5::int, $6::int), ('slow', $7::int, $8::int)
+), open AS (
+  SELECT delivery.id, delivery.endpoint_id, delivery.next_attempt_at, endpoint.account_id,
+         coalesce(delivery.queued_until > now(), false) AS running,
+         CASE WHEN endpoint.slow_until > now() THEN 'slow' WHEN endpoint.proven_at IS NULL THEN 'new'
+              ELSE 'quick' END AS lane
+  FROM webhook_deliveries AS delivery JOIN webhook_endpoints AS endpoint ON endpoint.id = delivery.endpoint_id
+  WHERE delivery.state = 'pending' AND delivery.next_attempt_at <= now()
+), of_endpoint AS (
+  SELECT *, row_number() OVER (PARTITION BY endpoint_id ORDER BY running DESC, next_attempt_at, id) AS place FROM open
+), of_account AS (
+  SELECT *, row_number() OVER (PARTITION BY account_id, lane ORDER BY running DESC, next_attempt_at, id) AS turn
+  FROM of_endpoint WHERE running OR place <= $1::int
+), of_lane AS (
+  SELECT of_account.id, running, in_all,
+         row_number() OVER (PARTITION BY lane ORDER BY running DESC, turn, next_attempt_at, id) AS position
+  FROM of_account JOIN lane ON lane.name = of_account.lane WHERE running OR turn <= per_account
+), due AS (
+  SELECT id FROM webhook_deliveries
+  WHERE id IN (SELECT id FROM of_lane WHERE NOT running AND position <= in_all)
+    AND state = 'pending' AND (queued_until IS NULL OR queued_until <= now())
+  FOR UPDATE SKIP LOCKED
+)
+UPDATE webhook_deliveries AS delivery SET queued_until = now() + $2::int * interval '1 millisecond'
+FROM due WHERE delivery.id = due.id RETURNING delivery.id`
+
+const FIND_DUE = `
+SELECT delivery.id, delivery.attempts, delivery.event_id AS "eventId", event.type, event.account_id AS "accountId",
+       event.data, event.created_at AS "createdAt", endpoint.id AS "endpointId", endpoint.url,
+       endpoint.secret_sealed AS "secret",
+       CASE WHEN endpoint.previous_secret_until > now() THEN endpoint.previous_secret_sealed END AS "previousSecret"
+FROM webhook_deliveries AS delivery
+JOIN events AS event ON event.id = delivery.event_id
+JOIN webhook_endpoints AS endpoint ON endpoint.id = delivery.endpoint_id
+WHERE delivery.id = $1 AND delivery.state = 'pending' AND delivery.next_attempt_at <= now() AND endpoint.enabled`
+
+const PURGE = `
+DELETE FROM events WHERE id IN (
+  SELECT id FROM events WHERE created_at < now() - $1::bigint * interval '1 millisecond' AND fanned_out_at IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM webhook_deliveries WHERE event_id = events.id AND state = 'pending')
+  ORDER BY created_at LIMIT $2)`
+
+interface DueRow {
+  id: string
+  attempts: number
+  eventId: string
+  type: EventType
+  accountId: string
+  data: EventData
+  createdAt: Date
+  endpointId: string
+  url: string
+  secret: string
+  previousSecret: string | null
+}
+
+/** The delivery store over PostgreSQL. */
+export function createDeliveryStore(postgres: Postgres): DeliveryStore {
+  return {
+    async fanOut(limit) {
+      const [row] = await postgres.$queryRawUnsafe<Array<{ events: number }>>(FAN_OUT, limit)
+      return row?.events ?? 0
+    },
+
+    async claimDue({ perEndpoint, leaseMs, lanes }) {
+      const ofLanes = [lanes.quick, lanes.new, lanes.slow].flatMap((lane) => [lane.perAccount, lane.inAll])
+      const rows = await postgres.$queryRawUnsafe<Array<{ id: string }>>(
+        CLAIM_DUE,
+        perEndpoint,
+        leaseMs,
+        ...ofLanes,
+      )
+      return rows.map((row) => row.id)
+    },
+
+    async findDue(deliveryId) {
+      const [row] = await postgres.$queryRawUnsafe<DueRow[]>(FIND_DUE, deliveryId)
+      if (!row) return null
+      const { id, attempts, eventId, type, accountId, data, createdAt, endpointId, url } = row
+      return {
+        id,
+        attempts,
+        event: { id: eventId, type, accountId, data, createdAt },
+        endpoint: {
+          id: endpointId,
+          url,
+          sealedSecrets: row.previousSecret === null ? [row.secret] : [row.secret, row.previousSecret],
+        },
+      }
+    },
+
+    record: (...attempt) => recordAttempt(postgres, ...attempt),
+
+    async purge(olderThanMs, limit) {
+      return postgres.$executeRawUnsafe(PURGE, BigInt(olderThanMs), limit)
+    },
+  }
+}

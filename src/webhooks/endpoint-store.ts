@@ -1,0 +1,139 @@
+import { newId } from '../core/kernel/ids.ts'
+import type { SubscribedEventType } from '../core/operations/event.ts'
+import type { Postgres, PostgresTransaction } from '../platform/postgres/postgres.ts'
+import type { Sealer } from '../platform/sealing.ts'
+import { recordEvent } from './event-outbox.ts'
+
+/** A webhook endpoint as stored, without its secrets. */
+export interface WebhookEndpoint {
+  id: string
+  accountId: string
+  url: string
+  /** Empty: every type. */
+  eventTypes: string[]
+  enabled: boolean
+  disabledReason: string | null
+  failingSince: Date | null
+  createdAt: Date
+}
+
+export interface EndpointStore {
+  /** Adds an endpoint. The secret is returned here and never again. Throws when the account has its fill. */
+  create(
+    accountId: string,
+    url: string,
+    eventTypes: readonly SubscribedEventType[],
+  ): Promise<{ endpoint: WebhookEndpoint; secret: string }>
+  /** Oldest first; of one account, or all. */
+  list(accountId?: string): Promise<WebhookEndpoint[]>
+  /** Deletes an endpoint and the log of its deliveries; false when there is none. */
+  remove(endpointId: string): Promise<boolean>
+  /**
+   * Gives it a new secret. The old one signs beside it for `overlapMs`, so that the receiver can change over
+   * without losing an event. Null when there is no such endpoint.
+   */
+  rotateSecret(endpointId: string, overlapMs: number): Promise<string | null>
+  /** Ends a disabling; what was given up stays so. Null when there is no such endpoint. */
+  enable(endpointId: string): Promise<WebhookEndpoint | null>
+  /** Sends this endpoint alone a `webhook.test`. Returns the event's id; null when there is no such endpoint. */
+  test(endpointId: string): Promise<string | null>
+}
+
+/** The purpose of the sealer that endpoint secrets are kept under; their context is the endpoint's id. */
+export const WEBHOOK_SECRET_PURPOSE = 'webhook-secret'
+
+const SECRET_BYTES = 32
+export const ENDPOINTS_PER_ACCOUNT_MAX = 10
+
+const PUBLIC = {
+  id: true,
+  accountId: true,
+  url: true,
+  eventTypes: true,
+  enabled: true,
+  disabledReason: true,
+  failingSince: true,
+  createdAt: true,
+} as const
+
+const ROTATE = `
+UPDATE webhook_endpoints SET
+  previous_secret_sealed = secret_sealed,
+  previous_secret_until = now() + $3::bigint * interval '1 millisecond',
+  secret_sealed = $2
+WHERE id = $1 RETURNING id`
+
+/** The endpoint store over PostgreSQL. `randomBytes` is the source of new secrets. */
+export function createEndpointStore(
+  postgres: Postgres,
+  sealer: Sealer,
+  randomBytes: (count: number) => Uint8Array,
+): EndpointStore {
+  const newSecret = () => `whsec_${Buffer.from(randomBytes(SECRET_BYTES)).toString('base64')}`
+  const find = (client: PostgresTransaction, id: string) =>
+    client.webhookEndpoint.findUnique({ where: { id }, select: PUBLIC })
+
+  return {
+    async create(accountId, url, eventTypes) {
+      const id = newId('hook')
+      const secret = newSecret()
+      const endpoint = await postgres.$transaction(async (transaction) => {
+        // The account's row in hand, no other command counts at the same time.
+        await transaction.$queryRawUnsafe('SELECT id FROM accounts WHERE id = $1 FOR UPDATE', accountId)
+        const count = await transaction.webhookEndpoint.count({ where: { accountId } })
+        if (count >= ENDPOINTS_PER_ACCOUNT_MAX)
+          throw new Error(`an account has ${ENDPOINTS_PER_ACCOUNT_MAX} webhook endpoints at most`)
+        return transaction.webhookEndpoint.create({
+          data: { id, accountId, url, eventTypes: [...eventTypes], secretSealed: sealer.seal(secret, id) },
+          select: PUBLIC,
+        })
+      })
+      return { endpoint, secret }
+    },
+
+    async list(accountId) {
+      return postgres.webhookEndpoint.findMany({
+        ...(accountId !== undefined && { where: { accountId } }),
+        orderBy: [{ createdAt: 'asc' }, { id: 'asc' }],
+        select: PUBLIC,
+      })
+    },
+
+    async remove(id) {
+      return (await postgres.webhookEndpoint.deleteMany({ where: { id } })).count > 0
+    },
+
+    async rotateSecret(id, overlapMs) {
+      const secret = newSecret()
+      const rows = await postgres.$queryRawUnsafe<unknown[]>(
+        ROTATE,
+        id,
+        sealer.seal(secret, id),
+        BigInt(overlapMs),
+      )
+      return rows.length > 0 ? secret : null
+    },
+
+    async enable(id) {
+      await postgres.webhookEndpoint.updateMany({
+        where: { id },
+        data: { enabled: true, disabledReason: null, failingSince: null },
+      })
+      return find(postgres, id)
+    },
+
+    async test(id) {
+      return postgres.$transaction(async (transaction) => {
+        const endpoint = await find(transaction, id)
+        if (!endpoint) return null
+        const { accountId } = endpoint
+        return recordEvent(transaction, {
+          type: 'webhook.test',
+          accountId,
+          endpointId: id,
+          data: { endpoint_id: id },
+        })
+      })
+    },
+  }
+}

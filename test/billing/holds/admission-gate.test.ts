@@ -1,0 +1,352 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type AdmissionRequest, createAdmissionGate } from '../../../src/billing/holds/admission-gate.ts'
+import { createHoldGate } from '../../../src/billing/holds/hold-gate.ts'
+import { type CallId, newId } from '../../../src/core/kernel/ids.ts'
+import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'
+import { accountKeys, apiKeyKeys } from '../../../src/platform/redis/redis-keys.ts'
+import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
+
+let server: TestRedis
+let redis: Redis
+let admit: ReturnType<typeof createAdmissionGate>
+let gate: ReturnType<typeof createHoldGate>
+
+beforeAll(async () => {
+  server = await createTestRedis()
+  redis = createRedis({ url: server.url, name: 'test', mode: 'fail-fast' })
+  admit = createAdmissionGate(redis)
+  gate = createHoldGate(redis)
+})
+afterAll(async () => {
+  redis.disconnect()
+  await server.close()
+})
+
+let calls = 0
+function request(accountId: string, more: Partial<AdmissionRequest> = {}): AdmissionRequest {
+  return {
+    callId: `chatcmpl_${calls++}` as CallId,
+    accountId,
+    keyId: 'key_1',
+    holdLifetimeMs: 60_000,
+    amountPico: 100n,
+    flexible: false,
+    promptPico: 20n,
+    completionRate: 8n,
+    completionLimit: 10,
+    requestsPerMinute: 1_000_000,
+    tokensPerMinute: 1_000_000_000,
+    tokens: 30,
+    concurrentCalls: 1_000_000,
+    accountRequestsPerMinute: 1_000_000,
+    accountConcurrentCalls: 1_000_000,
+    allowancePeriod: null,
+    ...more,
+  }
+}
+
+async function funded(balancePico: bigint): Promise<string> {
+  const accountId = newId('acct')
+  await gate.load(accountId, { balancePico, version: 1n })
+  return accountId
+}
+
+describe('the admission gate', () => {
+  it('asks for the balance when Redis does not know it', async () => {
+    expect(await admit(request(newId('acct')))).toMatchObject({ kind: 'balance-unknown' })
+  })
+
+  it('admits no call after its time, but knows one that it admitted before', async () => {
+    const accountId = await funded(1_000n)
+    const late = request(accountId, { admitBy: Date.now() - 1_000 })
+    expect(await admit(late)).toMatchObject({ kind: 'too-late' })
+    expect(await gate.figures(accountId)).toMatchObject({ availPico: 1_000n, heldPico: 0n })
+    const inTime = request(accountId, { admitBy: Date.now() + 60_000 })
+    expect(await admit(inTime)).toMatchObject({ kind: 'admitted' })
+    expect(await admit({ ...inTime, admitBy: Date.now() - 1_000 })).toMatchObject({ kind: 'admitted' })
+  })
+
+  it('weighs the bodies of open calls, whichever instance admits them, until they end', async () => {
+    const accountId = await funded(10_000n)
+    const heavy = (keyId: string, bytes: number) =>
+      request(accountId, { keyId, body: { bytes, keyMax: 100, accountMax: 150 } })
+    const first = heavy('key_1', 60)
+    expect(await admit(first)).toMatchObject({ kind: 'admitted' })
+    expect(await admit(heavy('key_1', 41))).toMatchObject({ kind: 'too-heavy', scope: 'key' })
+    expect(await admit(heavy('key_2', 91))).toMatchObject({ kind: 'too-heavy', scope: 'account' })
+    expect(await admit(heavy('key_2', 90))).toMatchObject({ kind: 'admitted' })
+    // A repeat of the first is the same call, and a light one weighs nothing.
+    expect(await admit(first)).toMatchObject({ kind: 'admitted' })
+    expect(await admit(request(accountId))).toMatchObject({ kind: 'admitted' })
+    await gate.endCall({ accountId, keyId: 'key_1', callId: first.callId, chargePico: 1n })
+    expect(await admit(heavy('key_1', 60))).toMatchObject({ kind: 'admitted' })
+  })
+
+  it('admits exactly as many concurrent calls as the balance affords', async () => {
+    const accountId = await funded(1_000n)
+    const answers = await Promise.all(Array.from({ length: 1_000 }, () => admit(request(accountId))))
+    const kinds = answers.map(({ kind }) => kind)
+    expect(kinds.filter((kind) => kind === 'admitted')).toHaveLength(10)
+    expect(kinds.filter((kind) => kind === 'insufficient-balance')).toHaveLength(990)
+    expect(await gate.figures(accountId)).toEqual({ availPico: 0n, heldPico: 1_000n, version: 1n })
+  })
+
+  it('says what is available and how many completion tokens it affords', async () => {
+    const accountId = await funded(60n)
+    expect(await admit(request(accountId))).toMatchObject({
+      kind: 'insufficient-balance',
+      availablePico: 60n,
+      affordableTokens: 5,
+    })
+    const poor = await funded(19n)
+    expect(await admit(request(poor))).toMatchObject({ availablePico: 19n, affordableTokens: 0 })
+  })
+
+  it('shortens a limit the client did not set to what the balance affords, and holds just that', async () => {
+    const accountId = await funded(60n)
+    expect(await admit(request(accountId, { flexible: true }))).toMatchObject({
+      kind: 'admitted',
+      holdPico: 60n,
+      completionLimit: 5,
+    })
+    expect(await admit(request(accountId, { flexible: true }))).toMatchObject({
+      kind: 'insufficient-balance',
+    })
+  })
+
+  it('is exact with balances beyond 2^53', async () => {
+    const balance = 9_007_199_254_740_993n * 1_000n
+    const accountId = await funded(balance)
+    await admit(request(accountId, { amountPico: 1n }))
+    expect((await gate.figures(accountId)).availPico).toBe(balance - 1n)
+  })
+
+  it('answers a repeated hold id the same and holds once', async () => {
+    const accountId = await funded(1_000n)
+    const ask = request(accountId)
+    const first = await admit(ask)
+    const second = await admit(ask)
+    expect(second).toMatchObject({ kind: 'admitted', holdPico: 100n, completionLimit: 10 })
+    expect(first.kind).toBe('admitted')
+    expect((await gate.figures(accountId)).heldPico).toBe(100n)
+  })
+
+  it('limits requests per minute, counting admitted calls only', async () => {
+    const accountId = await funded(250n)
+    const ask = () => admit(request(accountId, { requestsPerMinute: 4 }))
+    expect((await ask()).kind).toBe('admitted')
+    expect((await ask()).kind).toBe('admitted')
+    for (let refused = 0; refused < 5; refused++) expect((await ask()).kind).toBe('insufficient-balance')
+    await gate.apply(accountId, { balancePico: 1_000n, version: 2n }, [])
+    expect((await ask()).kind).toBe('admitted')
+    expect((await ask()).rate.remainingRequests).toBe(0)
+    const limited = await ask()
+    expect(limited.kind).toBe('rate-limited')
+    if (limited.kind !== 'rate-limited') return
+    expect(limited.retryAfterMs).toBeGreaterThan(0)
+    expect(limited.retryAfterMs).toBeLessThanOrEqual(120_000)
+  })
+
+  it('limits tokens per minute', async () => {
+    const accountId = await funded(1_000n)
+    const ask = () => admit(request(accountId, { tokensPerMinute: 70 }))
+    expect((await ask()).kind).toBe('admitted')
+    expect((await ask()).rate.remainingTokens).toBe(10)
+    expect((await ask()).kind).toBe('rate-limited')
+  })
+
+  it('limits concurrent calls of a key and frees the place when a call ends', async () => {
+    const accountId = await funded(1_000n)
+    const first = request(accountId, { concurrentCalls: 1 })
+    expect((await admit(first)).kind).toBe('admitted')
+    expect((await admit(request(accountId, { concurrentCalls: 1 }))).kind).toBe('too-many-open')
+    await gate.endCall({ accountId, keyId: 'key_1', callId: first.callId, chargePico: 0n })
+    expect((await admit(request(accountId, { concurrentCalls: 1 }))).kind).toBe('admitted')
+  })
+
+  it('limits concurrent calls of an account over its keys, and frees the slot when a call ends or is settled', async () => {
+    const accountId = await funded(1_000n)
+    const ask = (keyId: string) => request(accountId, { keyId, accountConcurrentCalls: 2 })
+    const [first, second] = [ask('key_1'), ask('key_2')]
+    expect((await admit(first)).kind).toBe('admitted')
+    expect((await admit(second)).kind).toBe('admitted')
+    expect(await admit(ask('key_2'))).toMatchObject({ kind: 'too-many-open', scope: 'account' })
+    await gate.endCall({ accountId, keyId: 'key_1', callId: first.callId, chargePico: 10n })
+    expect((await admit(ask('key_3'))).kind).toBe('admitted')
+    expect(await admit(ask('key_1'))).toMatchObject({ kind: 'too-many-open', scope: 'account' })
+    await gate.apply(accountId, { balancePico: 990n, version: 2n }, [
+      { callId: second.callId, chargePico: 10n },
+    ])
+    expect((await admit(ask('key_1'))).kind).toBe('admitted')
+  })
+
+  it('takes the slots of a call again that Redis lost', async () => {
+    const accountId = await funded(1_000n)
+    const call = request(accountId, { accountConcurrentCalls: 1 })
+    await gate.restore({
+      ...call,
+      allowancePeriod: null,
+      completionLimit: 10,
+      deadlineAt: Date.now() + 60_000,
+      isOpen: true,
+    })
+    const another = () => admit(request(accountId, { keyId: 'key_2', accountConcurrentCalls: 1 }))
+    expect(await another()).toMatchObject({ kind: 'too-many-open', scope: 'account' })
+    await gate.endCall({ accountId, keyId: 'key_1', callId: call.callId, chargePico: 0n })
+    expect((await another()).kind).toBe('admitted')
+  })
+
+  it('limits requests per minute of an account over its keys, and names the limit that leaves fewer', async () => {
+    const accountId = await funded(1_000n)
+    const ask = (keyId: string, requestsPerMinute: number) =>
+      admit(request(accountId, { keyId, requestsPerMinute, accountRequestsPerMinute: 4 }))
+    expect((await ask('key_1', 3)).rate).toMatchObject({ limitRequests: 3, remainingRequests: 2 })
+    expect((await ask('key_2', 9)).rate).toMatchObject({ limitRequests: 4, remainingRequests: 2 })
+    expect((await ask('key_2', 9)).rate).toMatchObject({ limitRequests: 4, remainingRequests: 1 })
+    expect((await ask('key_1', 3)).rate).toMatchObject({ limitRequests: 4, remainingRequests: 0 })
+    expect(await ask('key_3', 9)).toMatchObject({ kind: 'rate-limited', scope: 'account' })
+    const own = await funded(1_000n)
+    const alone = () => admit(request(own, { requestsPerMinute: 1, accountRequestsPerMinute: 4 }))
+    expect((await alone()).kind).toBe('admitted')
+    expect(await alone()).toMatchObject({ kind: 'rate-limited', scope: 'key' })
+  })
+
+  it('keeps a key within its allowance and gives back what was not charged', async () => {
+    const accountId = await funded(10_000n)
+    const limited = () => request(accountId, { allowancePeriod: 'total' })
+    expect((await admit(limited())).kind).toBe('allowance-unknown')
+    await redis.set(apiKeyKeys(accountId, 'key_1', 'total').left, '150')
+    const first = limited()
+    expect((await admit(first)).kind).toBe('admitted')
+    expect(await admit(limited())).toMatchObject({ kind: 'allowance-spent', availablePico: 50n })
+    await gate.apply(accountId, { balancePico: 9_970n, version: 2n }, [
+      { callId: first.callId, chargePico: 30n },
+    ])
+    expect(await redis.get(apiKeyKeys(accountId, 'key_1', 'total').left)).toBe('120')
+    expect((await admit(limited())).kind).toBe('admitted')
+    expect((await gate.figures(accountId)).availPico).toBe(9_870n)
+  })
+
+  it('gives back what a call held beyond its charge as soon as it ends, once, and never raises a hold', async () => {
+    const accountId = await funded(1_000n)
+    const { left } = apiKeyKeys(accountId, 'key_1', 'total')
+    await redis.set(left, '500')
+    const call = request(accountId, { allowancePeriod: 'total' })
+    await admit(call)
+    const end = (chargePico: bigint) =>
+      gate.endCall({ accountId, keyId: 'key_1', callId: call.callId, chargePico })
+    const state = async () => ({ ...(await gate.figures(accountId)), left: await redis.get(left) })
+    const ended = { availPico: 970n, heldPico: 30n, version: 1n, left: '470' }
+    await end(30n)
+    expect(await state()).toEqual(ended)
+    for (const charge of [30n, 31n, 100n, 1_000n]) {
+      await end(charge)
+      expect(await state()).toEqual(ended)
+    }
+    const settled = { availPico: 970n, heldPico: 0n, version: 2n, left: '470' }
+    for (let time = 0; time < 2; time++) {
+      await gate.apply(accountId, { balancePico: 970n, version: 2n }, [
+        { callId: call.callId, chargePico: 30n },
+      ])
+      expect(await state()).toEqual(settled)
+    }
+    await end(0n)
+    expect(await state()).toEqual(settled)
+  })
+
+  it('shrinks the hold of a call that cost nothing to zero, exactly also beyond 2^53', async () => {
+    const balance = 9_007_199_254_740_993n * 1_000n
+    const accountId = await funded(balance)
+    const [free, paid] = [1n, 3n].map((more) => request(accountId, { amountPico: 2n ** 53n + more }))
+    await admit(free!)
+    await admit(paid!)
+    const end = (callId: CallId, chargePico: bigint) =>
+      gate.endCall({ accountId, keyId: 'key_1', callId, chargePico })
+    await end(free!.callId, 0n)
+    await end(paid!.callId, 2n ** 53n + 1n)
+    const heldPico = 2n ** 53n + 1n
+    expect(await gate.figures(accountId)).toEqual({ availPico: balance - heldPico, heldPico, version: 1n })
+  })
+
+  it('ends a call of an account that Redis has no balance of without making one up', async () => {
+    const accountId = await funded(1_000n)
+    const call = request(accountId)
+    await admit(call)
+    await redis.del(accountKeys(accountId).avail)
+    await gate.endCall({ accountId, keyId: 'key_1', callId: call.callId, chargePico: 10n })
+    expect(await gate.figures(accountId)).toEqual({ availPico: null, heldPico: 10n, version: 1n })
+    await gate.load(accountId, { balancePico: 1_000n, version: 1n })
+    expect(await gate.figures(accountId)).toMatchObject({ availPico: 990n, heldPico: 10n })
+  })
+
+  it('keeps avail = base − held through any order of holds, ends, settlements, duplicates and late messages', async () => {
+    const step = fc.oneof(
+      fc.record({ do: fc.constant('hold' as const), amount: fc.integer({ min: 1, max: 400 }) }),
+      fc.record({ do: fc.constant('settle' as const), pick: fc.nat(), charge: fc.nat(100) }),
+      fc.record({ do: fc.constant('end' as const), pick: fc.nat(), charge: fc.nat(100) }),
+      fc.record({ do: fc.constant('replay' as const), pick: fc.nat() }),
+      fc.record({ do: fc.constant('credit' as const), amount: fc.integer({ min: 1, max: 500 }) }),
+    )
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+        const accountId = await funded(1_000n)
+        const open: Array<{ callId: CallId; amount: bigint }> = []
+        const messages: Array<Parameters<typeof gate.apply>> = []
+        let ledger = { balancePico: 1_000n, version: 1n }
+        let heldPico = 0n
+        for (const one of steps) {
+          if (one.do === 'hold') {
+            const ask = request(accountId, { amountPico: BigInt(one.amount) })
+            const { kind } = await admit(ask)
+            expect(kind).toBe(
+              ledger.balancePico - heldPico >= BigInt(one.amount) ? 'admitted' : 'insufficient-balance',
+            )
+            if (kind !== 'admitted') continue
+            open.push({ callId: ask.callId, amount: BigInt(one.amount) })
+            heldPico += BigInt(one.amount)
+          } else if (one.do === 'end' && open.length > 0) {
+            const hold = open[one.pick % open.length]!
+            const chargePico = BigInt(one.charge)
+            await gate.endCall({ accountId, keyId: 'key_1', callId: hold.callId, chargePico })
+            if (chargePico >= hold.amount) continue
+            heldPico -= hold.amount - chargePico
+            hold.amount = chargePico
+          } else if (one.do === 'settle' && open.length > 0) {
+            const [hold] = open.splice(one.pick % open.length, 1)
+            const charge = BigInt(one.charge) < hold!.amount ? BigInt(one.charge) : hold!.amount
+            ledger = { balancePico: ledger.balancePico - charge, version: ledger.version + 1n }
+            heldPico -= hold!.amount
+            messages.push([accountId, ledger, [{ callId: hold!.callId, chargePico: charge }]])
+            await gate.apply(...messages.at(-1)!)
+          } else if (one.do === 'replay' && messages.length > 0) {
+            await gate.apply(...messages[one.pick % messages.length]!)
+          } else if (one.do === 'credit') {
+            ledger = { balancePico: ledger.balancePico + BigInt(one.amount), version: ledger.version + 1n }
+            await gate.apply(accountId, ledger, [])
+          }
+          expect(await gate.figures(accountId)).toEqual({
+            availPico: ledger.balancePico - heldPico,
+            heldPico,
+            version: ledger.version,
+          })
+        }
+      }),
+      { numRuns: 60 },
+    )
+  })
+
+  it('settles out of order: an older balance arriving late only closes its hold', async () => {
+    const accountId = await funded(1_000n)
+    const [first, second] = [request(accountId), request(accountId)]
+    await admit(first)
+    await admit(second)
+    await gate.apply(accountId, { balancePico: 900n, version: 3n }, [
+      { callId: second.callId, chargePico: 50n },
+    ])
+    await gate.apply(accountId, { balancePico: 950n, version: 2n }, [
+      { callId: first.callId, chargePico: 50n },
+    ])
+    expect(await gate.figures(accountId)).toMatchObject({ availPico: 900n, heldPico: 0n })
+  })
+})

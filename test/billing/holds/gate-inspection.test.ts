@@ -1,0 +1,84 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import {
+  createGateInspection,
+  type GateInspection,
+  judgeGate,
+} from '../../../src/billing/holds/gate-inspection.ts'
+import { createHoldGate, type HoldGate } from '../../../src/billing/holds/hold-gate.ts'
+import { newCallId, newId } from '../../../src/core/kernel/ids.ts'
+import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'
+import { accountKeys } from '../../../src/platform/redis/redis-keys.ts'
+import { openHold } from '../../helpers/open-hold.ts'
+import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
+
+describe('gate inspection', () => {
+  let server: TestRedis
+  let redis: Redis
+  let gate: HoldGate
+  let inspection: GateInspection
+  beforeAll(async () => {
+    server = await createTestRedis()
+    redis = createRedis({ url: server.url, name: 'test', mode: 'fail-fast' })
+    gate = createHoldGate(redis)
+    inspection = createGateInspection(redis)
+  })
+  afterAll(async () => {
+    redis.disconnect()
+    await server.close()
+  })
+
+  const amounts = fc.array(fc.bigInt({ min: 1n, max: 2n ** 60n }), { maxLength: 7 })
+
+  test('sums holds exactly, beyond what a Lua number can', async () => {
+    await fc.assert(
+      fc.asyncProperty(amounts, async (amounts) => {
+        const account = newId('acct')
+        const balancePico = 2n ** 63n - 1n
+        await gate.load(account, { balancePico, version: 1n })
+        for (const amount of amounts) await openHold(redis, account, newCallId(), amount)
+        const total = amounts.reduce((sum, amount) => sum + amount, 0n)
+        expect(await inspection.read(account)).toEqual({
+          availPico: balancePico - total,
+          heldPico: total,
+          version: 1n,
+          openHolds: amounts.length,
+          holdsPico: total,
+        })
+      }),
+      { numRuns: 40 },
+    )
+  })
+
+  test('rebuilds any broken gate from the ledger and the open holds', async () => {
+    const text = fc.bigInt({ min: -(2n ** 62n), max: 2n ** 62n }).map(String)
+    await fc.assert(
+      fc.asyncProperty(amounts, text, text, async (amounts, avail, held) => {
+        const account = newId('acct')
+        const ledger = { balancePico: 2n ** 63n - 1n, version: 4n }
+        await gate.load(account, ledger)
+        for (const amount of amounts) await openHold(redis, account, newCallId(), amount)
+        const sound = await inspection.read(account)
+        await redis.mset(accountKeys(account).avail, avail, accountKeys(account).held, held)
+        expect(await inspection.rebuild(account, ledger, false)).toBe(true)
+        expect(await inspection.read(account)).toEqual(sound)
+      }),
+      { numRuns: 40 },
+    )
+  })
+
+  test('never rebuilds from a balance older than the one the gate knows, unless forced', async () => {
+    const account = newId('acct')
+    await gate.load(account, { balancePico: 500n, version: 5n })
+    const older = { balancePico: 900n, version: 4n }
+    expect(await inspection.rebuild(account, older, false)).toBe(false)
+    expect(await gate.figures(account)).toEqual({ availPico: 500n, heldPico: 0n, version: 5n })
+    expect(await inspection.rebuild(account, older, true)).toBe(true)
+    expect(await gate.figures(account)).toEqual({ availPico: 900n, heldPico: 0n, version: 4n })
+  })
+
+  test('an account Redis has never heard of is unloaded, not drifted', async () => {
+    const reading = await inspection.read(newId('acct'))
+    expect(judgeGate(reading, { balancePico: 5n, version: 1n })).toEqual({ kind: 'unloaded' })
+  })
+})

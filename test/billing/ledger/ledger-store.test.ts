@@ -1,0 +1,61 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { postLedger } from '../../../src/billing/ledger/ledger-store.ts'
+import { capturePosting, creditPosting } from '../../../src/core/billing/postings.ts'
+import { picoUsd } from '../../../src/core/kernel/money.ts'
+import { openTestAccount, openTestBooks, type TestBooks } from '../../helpers/billing.ts'
+
+describe('postLedger', () => {
+  let books: TestBooks
+  beforeAll(async () => {
+    books = await openTestBooks()
+  })
+  afterAll(() => books.close())
+
+  test('moves balance and version together', async () => {
+    const account = await openTestAccount(books.postgres, 100n)
+    const credited = await postLedger(books.postgres, creditPosting('evt_a', account, picoUsd(7n)))
+    expect(credited).toEqual({ balancePico: 107n, version: 2n, posted: true })
+  })
+
+  test('posts an event once, however often it is told', async () => {
+    const account = await openTestAccount(books.postgres, 100n)
+    const posting = creditPosting('evt_b', account, picoUsd(7n))
+    const outcomes = await Promise.all(Array.from({ length: 8 }, () => postLedger(books.postgres, posting)))
+    expect(outcomes.filter((outcome) => outcome.posted)).toHaveLength(1)
+    expect(await postLedger(books.postgres, posting)).toEqual({
+      balancePico: 107n,
+      version: 2n,
+      posted: false,
+    })
+  })
+
+  test('postings at the same time all count, each with a version of its own', async () => {
+    const account = await openTestAccount(books.postgres, 100n)
+    const outcomes = await Promise.all(
+      Array.from({ length: 20 }, (_, index) =>
+        postLedger(books.postgres, creditPosting(`evt_c${index}`, account, picoUsd(1n))),
+      ),
+    )
+    expect(new Set(outcomes.map((outcome) => outcome.version)).size).toBe(20)
+    expect(
+      outcomes
+        .map((outcome) => outcome.balancePico)
+        .sort()
+        .at(-1),
+    ).toBe(120n)
+  })
+
+  test('a charge beyond the balance is refused and leaves nothing behind', async () => {
+    const account = await openTestAccount(books.postgres, 100n)
+    await expect(
+      postLedger(books.postgres, capturePosting('chatcmpl_x', account, picoUsd(101n))),
+    ).rejects.toThrow('accounts_balance_not_negative')
+    expect(await books.postgres.ledgerTransaction.count({ where: { id: 'chatcmpl_x' } })).toBe(0)
+  })
+
+  test('an unknown account is refused', async () => {
+    await expect(
+      postLedger(books.postgres, creditPosting('evt_d', 'acct_nobody', picoUsd(1n))),
+    ).rejects.toThrow('acct_nobody does not exist')
+  })
+})

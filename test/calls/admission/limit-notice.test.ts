@@ -1,0 +1,82 @@
+import { pino } from 'pino'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { KeyRecord } from '../../../src/accounts/key-cache.ts'
+import { createErrands } from '../../../src/calls/admission/errands.ts'
+import { createLimitNotice } from '../../../src/calls/admission/limit-notice.ts'
+import { allowancePeriod } from '../../../src/core/billing/allowance-period.ts'
+import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'
+import { openTestAccount, openTestBooks, type TestBooks } from '../../helpers/billing.ts'
+import { eventually } from '../../helpers/eventually.ts'
+import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
+
+const MAY_FIFTH = Date.UTC(2026, 4, 5, 12)
+const DAY_MS = 86_400_000
+
+describe("the notice of a key's spending limit", () => {
+  let books: TestBooks
+  let server: TestRedis
+  let redis: Redis
+  beforeAll(async () => {
+    books = await openTestBooks()
+    server = await createTestRedis()
+    redis = createRedis({ url: server.url, name: 'test', mode: 'fail-fast' })
+  })
+  afterAll(async () => {
+    redis.disconnect()
+    await server.close()
+    await books.close()
+  })
+
+  const keyOf = async (keyId: string): Promise<KeyRecord & { accountId: string }> => ({
+    keyId,
+    accountId: await openTestAccount(books.postgres, 1n),
+    kind: 'standard',
+    state: 'active',
+    name: 'ci',
+    limitPico: 1_000_000_000_000n,
+    limitReset: 'daily',
+    expiresAt: null,
+    requestsPerMinute: null,
+    concurrentCalls: null,
+    customerRequestsPerMinute: null,
+    customerConcurrentCalls: null,
+    accountLimits: { requestsPerMinute: null, concurrentCalls: null },
+    providerKeys: [],
+  })
+  const noticer = (postgres = books.postgres) =>
+    createLimitNotice({ redis, postgres, errands: createErrands(pino({ level: 'silent' })) })
+  const eventsOf = (accountId: string) => books.postgres.event.findMany({ where: { accountId } })
+
+  test('is one event a key and period, however many calls and instances refuse', async () => {
+    const key = await keyOf('key_1')
+    const instances = [noticer(), noticer(), noticer()]
+    for (const day of [MAY_FIFTH, MAY_FIFTH + DAY_MS]) {
+      const period = allowancePeriod('daily', day)
+      for (let call = 0; call < 30; call += 1) instances[call % 3]!(key, period)
+    }
+    await eventually(async () => expect(await eventsOf(key.accountId)).toHaveLength(2))
+    expect((await eventsOf(key.accountId)).map((event) => event.data)).toContainEqual({
+      key_id: 'key_1',
+      name: 'ci',
+      limit_usd: '1.00',
+      limit_reset: 'daily',
+      resets_at: '2026-05-06T00:00:00.000Z',
+    })
+  })
+
+  test('is written once PostgreSQL is back', async () => {
+    const key = await keyOf('key_2')
+    let failures = 0
+    const failing = new Proxy(books.postgres, {
+      get(target, name) {
+        if (name !== '$executeRawUnsafe' || failures >= 3) return Reflect.get(target, name)
+        failures += 1
+        return () => Promise.reject(new Error('postgres is away'))
+      },
+    })
+    noticer(failing)(key, allowancePeriod('none', MAY_FIFTH))
+    await eventually(async () => expect(await eventsOf(key.accountId)).toHaveLength(1))
+    expect(failures).toBe(3)
+    expect((await eventsOf(key.accountId))[0]?.data).toMatchObject({ resets_at: null })
+  })
+})

@@ -1,0 +1,318 @@
+import { pino } from 'pino'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { createHoldGate } from '../../../src/billing/holds/hold-gate.ts'
+import {
+  createFinishScript,
+  type EndedCall,
+  type RunFinish,
+} from '../../../src/calls/dispatch/finish-calls.ts'
+import type { CallEnvelope } from '../../../src/core/calls/call-job.ts'
+import { encodeFrames } from '../../../src/core/calls/frames.ts'
+import { type CallId, newCallId } from '../../../src/core/kernel/ids.ts'
+import { createCallJobs } from '../../../src/platform/queues/call-jobs.ts'
+import {
+  createDispatchQueue,
+  createSettlementQueue,
+  DISPATCH_QUEUE,
+  type DispatchQueue,
+  enqueueCall,
+  enqueueSettlements,
+  reviveCall,
+  SETTLEMENT_QUEUE,
+  type SettlementQueue,
+} from '../../../src/platform/queues/queues.ts'
+import { createRedis, isRefusedWrite, type Redis } from '../../../src/platform/redis/redis.ts'
+import { QUEUE_PREFIX } from '../../../src/platform/redis/redis-keys.ts'
+import { type DispatchJobs, openDispatchJobs } from '../../../workers/dispatch-jobs.ts'
+import { settlementOf } from '../../helpers/billing.ts'
+import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
+
+const LOCK_MS = 600_000
+const CHANNEL = 'sy:reply:test'
+const ACCOUNT = 'acct_1'
+
+describe('the step that finishes calls', () => {
+  let server: TestRedis
+  let redis: Redis
+  let subscriber: Redis
+  let dispatch: DispatchQueue
+  let settlement: SettlementQueue
+  let jobs: DispatchJobs
+  let finish: RunFinish
+  let heard: string[]
+
+  beforeAll(async () => {
+    server = await createTestRedis()
+    const open = (name: string) => createRedis({ url: server.url, name, mode: 'wait' })
+    redis = open('test')
+    subscriber = open('test-subscriber')
+    subscriber.on('message', (_, message: string) => heard.push(message))
+    dispatch = createDispatchQueue(redis)
+    settlement = createSettlementQueue(redis)
+    jobs = openDispatchJobs({
+      redis,
+      blocking: open('test-wake'),
+      lockMs: LOCK_MS,
+      logger: pino({ level: 'silent' }),
+      clock: Date.now,
+    })
+    finish = createFinishScript(redis, 'worker-a', () => 1_700_000_000_000)
+  })
+  beforeEach(async () => {
+    heard = []
+    await redis.flushall()
+    await subscriber.subscribe(CHANNEL)
+  })
+  afterAll(async () => {
+    await Promise.all([jobs.close(), dispatch.close(), settlement.close()])
+    redis.disconnect()
+    subscriber.disconnect()
+    await server.close()
+  })
+
+  const callKey = (queue: string, name: string) => `${QUEUE_PREFIX}:${queue}:${name}`
+
+  /** A call that was admitted, and claimed by a worker. */
+  async function claimedCall(priority = 0): Promise<CallId> {
+    const id = newCallId()
+    await createHoldGate(redis).restore({
+      callId: id,
+      accountId: ACCOUNT,
+      keyId: 'key_1',
+      amountPico: 100n,
+      completionLimit: 1,
+      allowancePeriod: null,
+      deadlineAt: Date.now() + 60_000,
+      isOpen: true,
+    })
+    await enqueueCall(dispatch, { id } as unknown as CallEnvelope, '', priority)
+    await jobs.claim('worker-a', 1, 'any')
+    return id
+  }
+
+  const ended = (id: CallId, over: Partial<EndedCall> = {}): EndedCall => ({
+    record: settlementOf(ACCOUNT, { id, keyId: 'key_1', chargePico: '30', holdPico: '100' }),
+    hold: {} as EndedCall['hold'],
+    claim: 1,
+    channel: CHANNEL,
+    last: [id, 1, 4, ['finish', 'stop', null]],
+    mustBeHeard: true,
+    ...over,
+  })
+
+  const holdOf = async (id: CallId) => {
+    const open = await createHoldGate(redis).openHolds(ACCOUNT)
+    return open.find(({ callId }) => callId === id)?.amountPico ?? null
+  }
+
+  /** Every key of a queue but its events, which nobody reads, and what they are counted by. */
+  async function keysOf(queue: string): Promise<Record<string, unknown>> {
+    const keys = await redis.keys(callKey(queue, '*'))
+    const read: Record<string, unknown> = {}
+    for (const key of keys) {
+      const name = key.slice(callKey(queue, '').length)
+      if (['events', 'id', 'meta', 'pc', 'stalled-check'].includes(name)) continue
+      const type = await redis.type(key)
+      if (type === 'hash') read[name] = await redis.hgetall(key)
+      else if (type === 'list') read[name] = await redis.lrange(key, 0, -1)
+      else if (type === 'zset') read[name] = await redis.zrange(key, '0', '-1', 'WITHSCORES')
+      else if (type === 'set') read[name] = (await redis.smembers(key)).sort()
+      else read[name] = await redis.get(key)
+    }
+    return read
+  }
+
+  it('leaves both queues as BullMQ does when it completes the calls and adds a settlement job', async () => {
+    const [one, other] = [await claimedCall(), await claimedCall(7)]
+    const records = [one, other].map((id) => ended(id).record)
+    for (const id of [one, other]) await jobs.complete(id, 'worker-a')
+    const theirJob = await enqueueSettlements(settlement, records)
+    const theirs = [await keysOf(DISPATCH_QUEUE), await keysOf(SETTLEMENT_QUEUE)]
+
+    await redis.flushall()
+    const again = [await claimedCall(), await claimedCall(7)] as const
+    const calls = again.map((id, index) => ended(id, { record: { ...records[index]!, id } }))
+    expect(await finish('settle_ours', calls)).toEqual(['finished', 'finished'])
+    const ours = [await keysOf(DISPATCH_QUEUE), await keysOf(SETTLEMENT_QUEUE)]
+    /** As if both had the same ids and times. */
+    const named = (keys: unknown) =>
+      JSON.stringify(keys)
+        .replaceAll(theirJob, 'settle_ours')
+        .replaceAll(one, again[0])
+        .replaceAll(other, again[1])
+        .replaceAll(/"timestamp":"\d+"/g, '"timestamp":"0"')
+    expect(JSON.parse(named(ours))).toEqual(JSON.parse(named(theirs)))
+    expect(named(ours)).toContain('settle_ours')
+  })
+
+  it('is a job that BullMQ hands to a settlement worker, also when the queue was paused meanwhile', async () => {
+    const id = await claimedCall()
+    await settlement.pause()
+    await finish('settle_1', [ended(id)])
+    expect(await redis.exists(callKey(SETTLEMENT_QUEUE, 'marker'))).toBe(0)
+    expect(await settlement.getJobState('settle_1')).toBe('waiting')
+    await settlement.resume()
+    const job = await settlement.getJob('settle_1')
+    expect(job?.data.records.map((record) => record.id)).toEqual([id])
+    expect(job?.opts.removeOnComplete).toBe(true)
+  })
+
+  it('publishes the last frames of a channel as one message, and shrinks each hold to its charge', async () => {
+    const ids = [await claimedCall(), await claimedCall()]
+    await finish(
+      'settle_1',
+      ids.map((id) => ended(id)),
+    )
+    await expect.poll(() => heard).toHaveLength(1)
+    expect(heard[0]).toBe(
+      encodeFrames(
+        'worker-a',
+        ids.map((id) => ended(id).last),
+      ),
+    )
+    for (const id of ids) expect(await holdOf(id)).toBe(30n)
+  })
+
+  it('finishes nothing that another worker has claimed since, and says nothing to its client', async () => {
+    const [lost, kept] = [await claimedCall(), await claimedCall()]
+    await redis.hincrby(callKey(DISPATCH_QUEUE, lost), 'ats', 1)
+    expect(await finish('settle_1', [ended(lost), ended(kept)])).toEqual(['lost', 'finished'])
+    await expect.poll(() => heard).toHaveLength(1)
+    expect(heard[0]).not.toContain(lost)
+    expect(await holdOf(lost)).toBe(100n)
+    expect(await createCallJobs(redis).exists(lost)).toBe(true)
+    const job = await settlement.getJob('settle_1')
+    expect(job?.data.records.map((record) => record.id)).toEqual([kept])
+  })
+
+  it('finishes a call whose lock has lapsed while nobody else claimed it, wherever its job is', async () => {
+    const id = await claimedCall()
+    await redis.del(callKey(DISPATCH_QUEUE, `${id}:lock`))
+    await redis.lrem(callKey(DISPATCH_QUEUE, 'active'), 1, id)
+    await redis.lpush(callKey(DISPATCH_QUEUE, 'wait'), id)
+    expect(await finish('settle_1', [ended(id)])).toEqual(['finished'])
+    expect(await redis.llen(callKey(DISPATCH_QUEUE, 'wait'))).toBe(0)
+  })
+
+  it('does nothing while nobody hears, unless nobody has to', async () => {
+    await subscriber.unsubscribe(CHANNEL)
+    const [answer, failure] = [await claimedCall(), await claimedCall()]
+    expect(await finish('settle_1', [ended(answer), ended(failure, { mustBeHeard: false })])).toEqual([
+      'unheard',
+      'finished',
+    ])
+    expect(await createCallJobs(redis).exists(answer)).toBe(true)
+    expect(await holdOf(answer)).toBe(100n)
+    await subscriber.subscribe(CHANNEL)
+    expect(await finish('settle_2', [ended(answer)])).toEqual(['finished'])
+  })
+
+  it('says nothing to anybody while Redis refuses writes', async () => {
+    const ids = [await claimedCall(), await claimedCall()]
+    await redis.replicaof('127.0.0.1', 1)
+    try {
+      const refused = await finish(
+        'settle_1',
+        ids.map((id) => ended(id)),
+      ).catch((error: unknown) => error)
+      expect(isRefusedWrite(refused)).toBe(true)
+    } finally {
+      await redis.replicaof('NO', 'ONE')
+    }
+    expect(
+      await finish(
+        'settle_1',
+        ids.map((id) => ended(id)),
+      ),
+    ).toEqual(['finished', 'finished'])
+    await expect.poll(() => heard).toHaveLength(1)
+  })
+
+  it('finishes what runs also when Redis is out of memory', async () => {
+    const id = await claimedCall()
+    await redis.config('SET', 'maxmemory', '1')
+    try {
+      expect(await finish('settle_1', [ended(id)])).toEqual(['finished'])
+    } finally {
+      await redis.config('SET', 'maxmemory', '0')
+    }
+    expect(await settlement.getJobState('settle_1')).toBe('waiting')
+  })
+
+  it('does nothing when it is repeated, and settles a call whose job Redis lost when told to', async () => {
+    const id = await claimedCall()
+    expect(await finish('settle_1', [ended(id)])).toEqual(['finished'])
+    expect(await finish('settle_1', [ended(id)])).toEqual(['gone'])
+    expect(await settlement.getWaitingCount()).toBe(1)
+    expect(await finish('settle_2', [ended(id, { claim: 'any' })])).toEqual(['finished'])
+    expect(await settlement.getWaitingCount()).toBe(2)
+  })
+
+  it('takes a revived job off the queue, unless another worker has claimed it', async () => {
+    const revived = async () => {
+      const id = newCallId()
+      await reviveCall(dispatch, { envelope: { id } as unknown as CallEnvelope, sealedBody: '' }, LOCK_MS)
+      return id
+    }
+    const [ours, taken] = [await revived(), await revived()]
+    await redis.hincrby(callKey(DISPATCH_QUEUE, taken), 'ats', 1)
+    const calls = [ours, taken].map((id) => ended(id, { claim: 'revived' }))
+    expect(await finish('settle_1', calls)).toEqual(['finished', 'lost'])
+    expect(await createCallJobs(redis).exists(ours)).toBe(false)
+    expect(await redis.zscore(callKey(DISPATCH_QUEUE, 'delayed'), ours)).toBeNull()
+  })
+})
+
+describe('the step that claims calls', () => {
+  let server: TestRedis
+  let redis: Redis
+  let dispatch: DispatchQueue
+  let jobs: DispatchJobs
+  beforeAll(async () => {
+    server = await createTestRedis()
+    redis = createRedis({ url: server.url, name: 'test', mode: 'wait' })
+    dispatch = createDispatchQueue(redis)
+    jobs = openDispatchJobs({
+      redis,
+      blocking: createRedis({ url: server.url, name: 'test-wake', mode: 'wait' }),
+      lockMs: LOCK_MS,
+      logger: pino({ level: 'silent' }),
+      clock: Date.now,
+    })
+  })
+  afterAll(async () => {
+    await Promise.all([jobs.close(), dispatch.close()])
+    redis.disconnect()
+    await server.close()
+  })
+
+  it('claims many at once, those without a priority first, and wakes others only for what is left', async () => {
+    const add = async (priority: number) => {
+      const id = newCallId()
+      await enqueueCall(dispatch, { id } as unknown as CallEnvelope, '', priority)
+      return id
+    }
+    const late = await add(9)
+    const soon = await add(1)
+    const [first, second] = [await add(0), await add(0)]
+    const marker = `${QUEUE_PREFIX}:${DISPATCH_QUEUE}:marker`
+    await jobs.wait()
+    const claimed = await jobs.claim('worker-a', 3, 'any')
+    expect(claimed.map(({ id }) => id)).toEqual([first, second, soon])
+    expect(claimed.map(({ attemptsStarted }) => attemptsStarted)).toEqual([1, 1, 1])
+    expect(claimed[0]?.data.envelope.id).toBe(first)
+    expect(await redis.exists(marker)).toBe(1)
+    await jobs.wait()
+    expect((await jobs.claim('worker-a', 3, 'any')).map(({ id }) => id)).toEqual([late])
+    expect(await redis.exists(marker)).toBe(0)
+  })
+
+  it('claims nothing of a paused queue', async () => {
+    await dispatch.pause()
+    const id = newCallId()
+    await enqueueCall(dispatch, { id } as unknown as CallEnvelope, '', 0)
+    expect(await jobs.claim('worker-a', 3, 'any')).toEqual([])
+    await dispatch.resume()
+    expect((await jobs.claim('worker-a', 3, 'any')).map((call) => call.id)).toEqual([id])
+  })
+})

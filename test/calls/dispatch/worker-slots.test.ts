@@ -1,0 +1,83 @@
+import { pino } from 'pino'
+import { expect, it, vi } from 'vitest'
+import { WorkerSlots } from '../../../src/calls/dispatch/worker-slots.ts'
+
+type Account = 'flood' | 'quiet'
+
+/** A queue that serves quiet calls first, and a worker of 20 slots over it. */
+function startWorker() {
+  const waiting = { quiet: 0, flood: 0 }
+  const running: Array<{ account: Account; end: () => void }> = []
+  const claims: Array<'any' | 'within-share'> = []
+  const take = (account: Account, most: number): Account[] => {
+    const taken = Math.min(waiting[account], most)
+    waiting[account] -= taken
+    return Array.from({ length: taken }, () => account)
+  }
+  const slots = new WorkerSlots<Account>({
+    concurrency: 20,
+    async claim(most, kind) {
+      claims.push(kind)
+      const quiet = take('quiet', most)
+      return kind === 'any' ? [...quiet, ...take('flood', most - quiet.length)] : quiet
+    },
+    wait: () => new Promise((resolve) => setImmediate(resolve)),
+    async run(account) {
+      const call = { account, end: () => undefined as unknown }
+      running.push(call as (typeof running)[number])
+      await new Promise<void>((resolve) => {
+        call.end = () => resolve()
+      })
+      running.splice(running.indexOf(call as (typeof running)[number]), 1)
+    },
+    logger: pino({ level: 'silent' }),
+  })
+  slots.start()
+  return {
+    claims,
+    count: (account: Account) => running.filter((call) => call.account === account).length,
+    enqueue: (account: Account, calls: number) => {
+      waiting[account] += calls
+    },
+    end: (account: Account, calls: number) => {
+      for (const call of running.filter((one) => one.account === account).slice(0, calls)) call.end()
+    },
+    async stop() {
+      waiting.quiet = waiting.flood = 0
+      const drained = slots.drain()
+      await vi.waitFor(() => {
+        for (const call of running) call.end()
+        expect(running).toEqual([])
+      })
+      await drained
+      await slots.ended()
+    },
+  }
+}
+
+it('a tenth of the slots is for calls within a share, however many others wait', async () => {
+  const worker = startWorker()
+  worker.enqueue('flood', 100)
+  await vi.waitFor(() => expect(worker.count('flood')).toBe(18))
+  // It has looked for calls within a share since, and left the flood's where they are.
+  await vi.waitFor(() => expect(worker.claims.at(-1)).toBe('within-share'))
+  worker.enqueue('quiet', 1)
+  await vi.waitFor(() => expect(worker.count('quiet')).toBe(1))
+  expect(worker.count('flood')).toBe(18)
+  await worker.stop()
+})
+
+it('a slot that a flood leaves goes back to it only while the reserve is whole', async () => {
+  const worker = startWorker()
+  worker.enqueue('flood', 100)
+  await vi.waitFor(() => expect(worker.count('flood')).toBe(18))
+  worker.enqueue('quiet', 2)
+  await vi.waitFor(() => expect(worker.count('quiet')).toBe(2))
+  worker.end('flood', 1)
+  worker.enqueue('quiet', 1)
+  await vi.waitFor(() => expect(worker.count('quiet')).toBe(3))
+  expect(worker.count('flood')).toBe(17)
+  worker.end('quiet', 3)
+  await vi.waitFor(() => expect(worker.count('flood')).toBe(18))
+  await worker.stop()
+})

@@ -1,0 +1,203 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { RunningCalls } from '../../../src/calls/dispatch/running-calls.ts'
+import { CallOutbox } from '../../../src/calls/relay/call-outbox.ts'
+import { FramePublisher } from '../../../src/calls/relay/frame-publisher.ts'
+import type { Frame } from '../../../src/core/calls/frames.ts'
+import type { Logger } from '../../../src/platform/observability/logger.ts'
+import type { Redis } from '../../../src/platform/redis/redis.ts'
+
+/** What Redis answers to a message. */
+let listeners: number
+let published: string[]
+let calls: RunningCalls
+let publisher: FramePublisher
+
+beforeEach(() => {
+  vi.useFakeTimers()
+  listeners = 1
+  published = []
+  calls = new RunningCalls()
+  publisher = new FramePublisher({
+    worker: 'w1',
+    redis: {
+      publish: async (channel: string, message: string) => {
+        published.push(`${channel} ${message}`)
+        return listeners
+      },
+    } as unknown as Redis,
+    logger: { warn: () => undefined } as unknown as Logger,
+    onLost: (frames: readonly Frame[]) => calls.noteLost(frames),
+    onUnheard: (channel, heardAt) => calls.abortChannel(channel, heardAt),
+    openChannels: () => calls.channels(),
+    onRound: () => calls.markSent(Date.now()),
+    clock: Date.now,
+  })
+})
+afterEach(() => {
+  publisher.stop()
+  vi.useRealTimers()
+})
+
+const open = (id: string, runsOn = false, running = calls) => {
+  const callId = `chatcmpl_${id}` as const
+  const wholeUpToBytes = runsOn ? 1_000_000 : 0
+  return running.add(
+    callId,
+    new CallOutbox({ publisher, callId, channel: 'api', fence: 1, wholeUpToBytes }),
+    runsOn,
+  )
+}
+const passed = (ms: number) => vi.advanceTimersByTimeAsync(ms)
+
+describe('a call whose API instance goes away', () => {
+  it('is failed by the gateway, and counts as shown what was sent while somebody listened', async () => {
+    const call = open('1')
+    call.outbox.send(['open', 0])
+    call.outbox.send(['text', 'heard'])
+    await passed(1_500)
+    listeners = 0
+    call.outbox.send(['text', ' lost'])
+    await passed(10)
+    call.outbox.send(['text', ' too'])
+    expect(call.outbox.shownChars).toBe(5)
+    await passed(2_500)
+    expect(call.controller.signal.reason).toBe('gateway-failed')
+    expect(call.failure).toEqual({ code: 'internal_error', shownChars: 5 })
+  })
+
+  it('does not count as shown what was sent so shortly before that it may not have been passed on', async () => {
+    const call = open('1')
+    call.outbox.send(['text', 'passed on'])
+    await passed(1_500)
+    call.outbox.send(['text', ', and this died with it'])
+    await passed(100)
+    listeners = 0
+    // Nothing more comes of the answer: a ping finds out.
+    await passed(3_500)
+    expect(call.failure).toEqual({ code: 'internal_error', shownChars: 'passed on'.length })
+  })
+
+  it('runs on when somebody listens again in time and asks for what was lost', async () => {
+    const call = open('1')
+    listeners = 0
+    call.outbox.send(['text', 'lost'])
+    await passed(500)
+    expect(call.outbox.shownChars).toBe(0)
+    listeners = 1
+    calls.control({ kind: 'resend', callId: call.outbox.callId, fence: 0, sequence: 0 })
+    await passed(5_000)
+    expect(call.controller.signal.aborted).toBe(false)
+    expect(call.outbox.shownChars).toBe(4)
+  })
+
+  it('runs on where its answer is kept for repeats', async () => {
+    const call = open('1', true)
+    listeners = 0
+    await passed(5_000)
+    expect(call.controller.signal.aborted).toBe(false)
+  })
+})
+
+describe('what comes in one turn', () => {
+  const framesOf = (message: string) => (JSON.parse(message.slice('api '.length)) as Frame[]).slice(1)
+
+  it('travels as one message, however many calls it is of', async () => {
+    open('1').outbox.send(['text', 'a'])
+    open('2').outbox.send(['text', 'b'])
+    await passed(1)
+    expect(published.map(framesOf)).toEqual([
+      [
+        ['chatcmpl_1', 1, 0, ['text', 'a']],
+        ['chatcmpl_2', 1, 0, ['text', 'b']],
+      ],
+    ])
+  })
+
+  it('travels in order and in messages of at most a quarter of a megabyte', async () => {
+    const { outbox } = open('1')
+    for (let index = 0; index < 300; index++) outbox.send(['text', '漢'.repeat(3_000)])
+    await passed(1)
+    expect(Math.max(...published.map((message) => Buffer.byteLength(message)))).toBeLessThan(256 * 1024)
+    const sequences = published.flatMap(framesOf).map(([, , sequence]) => sequence)
+    expect(sequences).toEqual(Array.from({ length: 300 }, (_, index) => index))
+  })
+
+  it('counts as lost when it cannot be sent, whatever the reason, and ends no worker', async () => {
+    const { outbox } = open('1')
+    const circular: { self?: unknown } = {}
+    circular.self = circular
+    outbox.send(['text', 'lost'])
+    outbox.send(['tool-calls', [circular as never]])
+    await passed(1)
+    expect(published).toEqual([])
+    expect(outbox.shownChars).toBe(0)
+  })
+})
+
+describe('whether somebody listens', () => {
+  it('is asked once for many calls that want to know', async () => {
+    await Promise.all(Array.from({ length: 100 }, () => publisher.certain('api')))
+    expect(published).toEqual(['api [["w1",0,-1,["from"]]]'])
+  })
+
+  it('is certain only after a reconnect would have come, and then the calls have failed', async () => {
+    const call = open('1')
+    listeners = 0
+    let isCertain = false
+    const asked = publisher.certain('api').then(() => {
+      isCertain = true
+    })
+    await passed(1_900)
+    expect(isCertain).toBe(false)
+    await passed(200)
+    await asked
+    expect(call.failure).toEqual({ code: 'internal_error', shownChars: 0 })
+  })
+
+  it('is noticed within a second of silence', async () => {
+    const call = open('1')
+    await publisher.certain('api')
+    listeners = 0
+    await passed(1_001)
+    await passed(2_001)
+    expect(call.failure).not.toBeNull()
+  })
+})
+
+describe('a cancel', () => {
+  it('that overtakes its call still says who ended it', () => {
+    calls.control({ kind: 'cancel', callId: 'chatcmpl_1', ending: { by: 'client' } })
+    const ending = { by: 'gateway', code: 'overloaded', shownChars: 0 } as const
+    calls.control({ kind: 'cancel', callId: 'chatcmpl_2', ending })
+    expect(open('1')).toMatchObject({ failure: null, controller: { signal: { reason: 'client-gone' } } })
+    expect(open('2')).toMatchObject({ failure: { code: 'overloaded', shownChars: 0 } })
+  })
+})
+
+describe('frames of ended calls', () => {
+  const resent = async (running: RunningCalls, id: string) => {
+    published = []
+    running.control({ kind: 'resend', callId: `chatcmpl_${id}`, fence: 1, sequence: 0 })
+    await passed(10)
+    return published.length > 0
+  }
+
+  it('are kept for a resend up to a number of bytes, the newest', async () => {
+    const bounded = new RunningCalls(10_000)
+    for (const id of ['1', '2', '3']) {
+      const call = open(id, false, bounded)
+      call.outbox.send(['text', 'x'.repeat(4_000)])
+      bounded.remove(call)
+    }
+    await passed(10)
+    expect(await resent(bounded, '1')).toBe(false)
+    expect(await resent(bounded, '2')).toBe(true)
+    expect(await resent(bounded, '3')).toBe(true)
+    const huge = open('4', false, bounded)
+    huge.outbox.send(['text', 'x'.repeat(20_000)])
+    bounded.remove(huge)
+    await passed(10)
+    expect(await resent(bounded, '4')).toBe(false)
+    expect(await resent(bounded, '3')).toBe(true)
+  })
+})

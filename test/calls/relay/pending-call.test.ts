@@ -1,0 +1,220 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import { PendingCall } from '../../../src/calls/relay/pending-call.ts'
+import type { CallEnvelope } from '../../../src/core/calls/call-job.ts'
+import type { ControlMessage, FrameBody } from '../../../src/core/calls/frames.ts'
+
+const envelope: CallEnvelope = {
+  id: 'chatcmpl_1',
+  accountId: 'acct_1',
+  keyId: 'key_1',
+  requestId: 'r',
+  requestedModel: 'auto',
+  stream: true,
+  replyChannel: 'c',
+  candidates: [],
+  idempotencyRecord: null,
+  holdPico: '0',
+  admittedAt: 0,
+  queueDeadlineAt: 15_000,
+  callDeadlineAt: 600_000,
+}
+const end: FrameBody = ['finish', 'stop', null]
+
+describe('a pending call', () => {
+  let shown: FrameBody[]
+  let control: ControlMessage[]
+  let overdue: number
+  let call: PendingCall
+  /** Whether it may ask for frames at once. */
+  let isItsTurn: boolean
+
+  beforeEach(() => {
+    shown = []
+    control = []
+    overdue = 0
+    isItsTurn = true
+    call = new PendingCall({
+      envelope,
+      sink: { frame: (body) => shown.push(body), flush: () => undefined, tick: () => undefined },
+      control: (message) => control.push(message),
+      wantsResend: () => isItsTurn && call.askResend(nowMs),
+      overdue: () => overdue++,
+      nowMs: 0,
+    })
+  })
+
+  let nowMs = 0
+  const tick = (atMs: number) => {
+    nowMs = atMs
+    call.tick(atMs)
+  }
+
+  const tickUntil = (fromMs: number, toMs: number) => {
+    for (let atMs = fromMs; atMs <= toMs; atMs += 100) tick(atMs)
+  }
+
+  it('delivers frames once and in order, and asks for those that were lost', () => {
+    call.accept(1, 0, ['open', 0], 1)
+    call.accept(1, 2, ['text', 'c'], 2)
+    call.accept(1, 3, end, 2)
+    expect(shown).toEqual([['open', 0]])
+    expect(control).toEqual([{ kind: 'resend', callId: 'chatcmpl_1', fence: 1, sequence: 1 }])
+    call.accept(1, 1, ['text', 'b'], 3)
+    call.accept(1, 2, ['text', 'c'], 3)
+    call.accept(1, 2, ['text', 'c'], 3)
+    call.accept(1, 3, end, 3)
+    expect(shown).toEqual([['open', 0], ['text', 'b'], ['text', 'c'], end])
+    expect(call.ended).toBe(true)
+  })
+
+  it('gives no gap up for questions whose answers a lost connection has swallowed', () => {
+    call.accept(1, 0, ['open', 0], 1)
+    call.accept(1, 2, ['text', 'c'], 2)
+    for (let fromMs = 100; fromMs < 20_000; fromMs += 2_000) {
+      tickUntil(fromMs, fromMs + 1_900)
+      call.reconnected()
+    }
+    expect(shown).toEqual([['open', 0]])
+    call.accept(1, 1, ['text', 'b'], 20_000)
+    call.accept(1, 2, ['text', 'c'], 20_000)
+    expect(shown).toHaveLength(3)
+  })
+
+  it('asks again while a gap stays open, then ends truthfully and cancels', () => {
+    nowMs = 1_000
+    call.accept(1, 1, ['text', 'b'], 1_000)
+    tick(1_300)
+    expect(control.map(({ kind }) => kind)).toEqual(['resend', 'resend'])
+    tickUntil(1_400, 3_400)
+    expect(shown).toEqual([])
+    tickUntil(3_500, 5_000)
+    expect(shown.at(-1)?.[0]).toBe('error')
+    expect(control.at(-1)).toEqual({
+      kind: 'cancel',
+      callId: 'chatcmpl_1',
+      ending: { by: 'gateway', code: 'internal_error', shownChars: 0 },
+    })
+  })
+
+  it('that has to wait for its turn to ask is not given up meanwhile', () => {
+    isItsTurn = false
+    call.accept(1, 1, ['text', 'b'], 1_000)
+    tick(9_000)
+    expect(shown).toEqual([])
+    isItsTurn = true
+    tickUntil(9_100, 11_400)
+    expect(shown).toEqual([])
+    tickUntil(11_500, 14_000)
+    expect(shown.at(-1)?.[0]).toBe('error')
+  })
+
+  it('is not given up by an instance that was frozen itself', () => {
+    call.accept(1, 1, ['text', 'b'], 1_000)
+    tick(60_000)
+    expect(shown).toEqual([])
+  })
+
+  it('repeats a cancel, less and less often, until its worker has ended the call', () => {
+    call.accept(1, 0, ['open', 0], 1)
+    call.abandon()
+    const toldAt: number[] = []
+    for (let atMs = 0; atMs <= 20_000; atMs += 100) {
+      control = []
+      tick(atMs)
+      if (control.some(({ kind }) => kind === 'cancel')) toldAt.push(atMs)
+    }
+    expect(toldAt).toEqual([1_000, 3_000, 7_000, 12_000, 17_000])
+    call.accept(1, 1, ['error', { code: 'internal_error', message: 'ended' }], 20_000)
+    control = []
+    tick(30_000)
+    expect(control.filter(({ kind }) => kind === 'cancel')).toEqual([])
+  })
+
+  it('repeats a cancel at once after a reconnect, and asks for what it missed', () => {
+    call.accept(1, 0, ['open', 0], 1)
+    call.abandon()
+    control = []
+    call.reconnected()
+    expect(control.map(({ kind }) => kind)).toEqual(['cancel', 'resend'])
+  })
+
+  it('says who ended it: the client that left, or the gateway and how much of the answer it had sent', () => {
+    call.accept(1, 0, ['open', 0], 1)
+    call.accept(1, 1, ['text', 'Hello'], 1)
+    call.accept(1, 2, ['tool-calls', [{ index: 0, function: { name: 'f', arguments: '{}' } }]], 1)
+    call.fail({ code: 'overloaded', message: 'stopping' })
+    call.abandon()
+    expect(control).toEqual([
+      {
+        kind: 'cancel',
+        callId: 'chatcmpl_1',
+        ending: { by: 'gateway', code: 'overloaded', shownChars: 7 },
+      },
+    ])
+    call.accept(2, -1, ['takeover'], 3)
+    expect(control.at(-1)).toMatchObject({ shown: { text: 'Hello{}', ending: { by: 'gateway' } } })
+  })
+
+  it('blames nobody else for a client that left before the gateway gave up', () => {
+    call.accept(1, 0, ['open', 0], 1)
+    call.abandon()
+    call.fail({ code: 'overloaded', message: 'stopping' })
+    expect(control).toEqual([{ kind: 'cancel', callId: 'chatcmpl_1', ending: { by: 'client' } }])
+  })
+
+  it('probes silence, since the frame that was lost may have been the last', () => {
+    call.accept(1, 0, ['open', 0], 1_000)
+    tick(5_900)
+    expect(control).toEqual([])
+    tick(6_100)
+    expect(control).toEqual([{ kind: 'resend', callId: 'chatcmpl_1', fence: 1, sequence: 1 }])
+  })
+
+  it('lets a second claim run when nothing was shown, and refuses the first from then on', () => {
+    call.accept(2, -1, ['takeover'], 1)
+    expect(control).toEqual([{ kind: 'shown', callId: 'chatcmpl_1', fence: 2, shown: null }])
+    call.accept(1, 0, ['open', 0], 2)
+    call.accept(2, 0, ['open', 1], 3)
+    expect(shown).toEqual([['open', 1]])
+  })
+
+  it('tells a second claim what was shown', () => {
+    call.accept(1, 0, ['open', 3], 1)
+    call.accept(1, 1, ['text', 'Hel'], 1)
+    call.accept(1, 2, ['text', 'lo'], 1)
+    call.accept(2, -1, ['takeover'], 2)
+    expect(control).toEqual([
+      {
+        kind: 'shown',
+        callId: 'chatcmpl_1',
+        fence: 2,
+        shown: { text: 'Hello', candidate: 3, finished: false },
+      },
+    ])
+  })
+
+  it('shows an abandoned client nothing more, but still answers a takeover', () => {
+    call.accept(1, 0, ['open', 0], 1)
+    call.abandon()
+    call.accept(1, 1, ['text', 'late'], 2)
+    expect(shown).toEqual([['open', 0]])
+    call.accept(2, -1, ['takeover'], 3)
+    expect(control.at(-1)).toMatchObject({ kind: 'shown', shown: { text: '', candidate: 0 } })
+  })
+
+  it('reports a call overdue in the queue, again and again, until a frame comes', () => {
+    tick(15_001)
+    tick(15_101)
+    expect(overdue).toBe(1)
+    tick(20_200)
+    expect(overdue).toBe(2)
+    call.accept(1, 0, ['open', 0], 20_300)
+    tick(26_000)
+    expect(overdue).toBe(2)
+  })
+
+  it('ends with a timeout when nobody ends it', () => {
+    tick(605_001)
+    expect(shown).toMatchObject([['error', { code: 'upstream_timeout' }]])
+  })
+})

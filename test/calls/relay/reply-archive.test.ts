@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import {
+  createReplyArchive,
+  type KeyedCall,
+  type ReplyArchive,
+} from '../../../src/calls/relay/reply-archive.ts'
+import type { CallId } from '../../../src/core/kernel/ids.ts'
+import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'
+import { IDEMPOTENCY_ANSWERS, idempotencyKey, keptReplyKey } from '../../../src/platform/redis/redis-keys.ts'
+import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
+
+let server: TestRedis
+let redis: Redis
+let archive: ReplyArchive
+
+beforeAll(async () => {
+  server = await createTestRedis()
+  redis = createRedis({ url: server.url, name: 'test', mode: 'fail-fast' })
+  archive = createReplyArchive(
+    redis,
+    { seal: (text) => text, open: (box) => box },
+    { perAnswer: 500, perAccount: 1_000, inAll: 1_500 },
+  )
+})
+afterAll(async () => {
+  redis.disconnect()
+  await server.close()
+})
+beforeEach(() => redis.flushall())
+
+const call = (id: string, accountId = 'a'): KeyedCall => ({
+  id: id as CallId,
+  accountId,
+  idempotencyRecord: `digest-${id}`,
+})
+/** An answer of about 400 bytes. */
+const answer = { fence: 1, frames: [['text', 'x'.repeat(360)] as const, ['finish', 'stop', null] as const] }
+const kept = async (...ids: string[]) =>
+  (await Promise.all(ids.map((id) => archive.read(id as CallId)))).map((found) => found !== null)
+const sums = () => redis.hgetall(`${IDEMPOTENCY_ANSWERS}:sums`)
+
+describe('answers kept for repeats', () => {
+  it('are read as they were kept', async () => {
+    await archive.end(call('1'), answer)
+    expect(await archive.read('1' as CallId)).toEqual(answer)
+  })
+
+  it('are bounded by account: the oldest make room', async () => {
+    for (const id of ['1', '2', '3', '4']) await archive.end(call(id), answer)
+    await archive.end(call('other', 'b'), answer)
+    expect(await kept('1', '2', '3', '4', 'other')).toEqual([false, false, true, true, true])
+    expect(Number((await sums()).a)).toBeLessThanOrEqual(1_000)
+  })
+
+  it('are bounded in all', async () => {
+    for (const id of ['1', '2', '3', '4', '5']) await archive.end(call(id, `account-${id}`), answer)
+    expect(await kept('1', '2', '3', '4', '5')).toEqual([false, false, true, true, true])
+    expect(Number((await sums())['*'])).toBeLessThanOrEqual(1_500)
+  })
+
+  it('that are too long are not kept, and take nobody’s room', async () => {
+    await archive.end(call('1'), answer)
+    await archive.end(call('2'), { fence: 1, frames: [['text', 'x'.repeat(600)]] })
+    await archive.end(call('3'), null)
+    expect(await kept('1', '2', '3')).toEqual([true, false, false])
+  })
+
+  it('count once when they are kept again, and no more once they have expired', async () => {
+    await archive.end(call('1'), answer)
+    const once = await sums()
+    await archive.end(call('1'), answer)
+    expect(await sums()).toEqual(once)
+    await redis.zadd(`${IDEMPOTENCY_ANSWERS}:ends`, 1, keptReplyKey('1'))
+    await redis.del(keptReplyKey('1'))
+    await archive.end(call('2', 'b'), answer)
+    expect(Object.keys(await sums()).toSorted()).toEqual(['*', 'b'])
+  })
+})
+
+describe('the record of an Idempotency-Key', () => {
+  const record = idempotencyKey('a', 'digest-1')
+
+  it('says that its call has ended, also where the answer is not kept, and stays', async () => {
+    await redis.hset(record, 'call', '1')
+    await archive.end(call('1'), null)
+    await archive.forget(call('1'))
+    expect(await redis.hgetall(record)).toEqual({ call: '1', ended: '1' })
+  })
+
+  it('of another call is neither ended nor deleted', async () => {
+    await redis.hset(record, 'call', 'another')
+    await archive.end(call('1'), answer)
+    await archive.forget(call('1'))
+    expect(await redis.hgetall(record)).toEqual({ call: 'another' })
+  })
+
+  it('is deleted when its call came to nothing', async () => {
+    await redis.hset(record, 'call', '1')
+    await archive.forget(call('1'))
+    expect(await redis.exists(record)).toBe(0)
+  })
+})

@@ -1,0 +1,105 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { parseChatRequest } from '../../../src/core/calls/chat-request.ts'
+import { promptTokensBound } from '../../../src/core/calls/prompt-tokens.ts'
+import { stringifyExactly } from '../../../src/core/json/exact-json.ts'
+import { threadTasks } from '../../../src/platform/process/thread-tasks.ts'
+
+const LIMITS = { depth: 300, values: 100_000 }
+
+function parsed(json: string) {
+  const outcome = threadTasks.parseJson({ bytes: Buffer.from(json), limits: LIMITS })
+  if (outcome.kind !== 'value') throw new Error(outcome.kind)
+  return { value: outcome.value as Record<string, unknown>, exact: outcome.exact }
+}
+
+/** The text in which `tools` goes on, of a body that holds this one. */
+function forwarded(tools: string): string {
+  const { value, exact } = parsed(
+    `{"messages":[{"tools":["no"]}],\n "tools" :${tools} ,"response_format":{}}`,
+  )
+  return stringifyExactly({ tools: value.tools }, exact).slice('{"tools":'.length, -1)
+}
+
+const number = fc.oneof(
+  fc.bigInt().map(String),
+  fc.tuple(fc.integer(), fc.nat(), fc.integer({ min: -400, max: 400 })).map(([a, b, e]) => `${a}.${b}e${e}`),
+)
+const scalar = fc.oneof(
+  number,
+  fc.string({ unit: 'binary' }).map((text) => JSON.stringify(text)),
+)
+const { object: written } = fc.letrec<{ object: string; value: string }>((tie) => ({
+  value: fc.oneof({ depthSize: 'small' }, scalar, tie('object')),
+  object: fc
+    .uniqueArray(fc.tuple(fc.oneof(fc.nat({ max: 99 }).map(String), fc.string()), tie('value')), {
+      selector: ([name]) => name,
+    })
+    .map((members) => members.filter(([name]) => name !== '__proto__'))
+    .map((members) => `{${members.map(([name, value]) => `${JSON.stringify(name)}:${value}`).join(',')}}`),
+}))
+
+describe('a field that is kept exactly', () => {
+  it('goes on as it was written, whatever its numbers and the order of its names', () => {
+    fc.assert(
+      fc.property(written, (object) => {
+        expect(forwarded(object)).toBe(object)
+      }),
+    )
+  })
+
+  it.each([
+    '[{"maximum":9223372036854775807}]',
+    '[{"default":1.0,"multipleOf":0.10,"minimum":-0}]',
+    '[{"maximum":1e400,"minimum":-1E+2}]',
+    '[{"properties":{"10":{},"2":{},"a":{}}}]',
+  ])('goes on as written: %s', (tools) => {
+    expect(forwarded(tools)).toBe(tools)
+  })
+
+  it('loses whitespace and escapes that mean nothing', () => {
+    expect(forwarded(String.raw`[ 1.0 , {"\u0041é\/\"" :	"a b: \n"}${'\n'}]`)).toBe(
+      String.raw`[1.0,{"Aé/\"":"a b: \n"}]`,
+    )
+  })
+
+  it('is not carried where parsing loses nothing of it', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), fc.nat({ max: 2 }), (tools, indent) => {
+        const value = { tools, response_format: { tools } }
+        expect(parsed(JSON.stringify(value, null, indent)).exact).toBeUndefined()
+      }),
+    )
+  })
+
+  it.each([
+    ['a name that occurs twice', '[{"a":1.0,"a":2.0}]', '[{"a":2}]'],
+    ['the same name, escaped', String.raw`[{"a":1.0,"\u0061":2.0}]`, '[{"a":2}]'],
+    ['`__proto__`', '[{"__proto__":{"a":1.0},"b":1.0}]', '[{"b":1}]'],
+    ['an escaped `__proto__`', String.raw`[{"\u005f_proto__":{"a":1.0},"b":1.0}]`, '[{"b":1}]'],
+  ])('is what was checked where the text says more: %s', (_, tools, checked) => {
+    expect(forwarded(tools)).toBe(checked)
+  })
+
+  it('is the last of its name, however that is written', () => {
+    const { exact } = parsed(String.raw`{"tools":[1.0],"x":[{"tools":3.0}],"\u0074ools":[2.0]}`)
+    expect(exact).toEqual({ tools: '[2.0]' })
+  })
+
+  it('is in the bound of the prompt and in the limit of its size', () => {
+    const bound = (zeros: number) => {
+      const { value, exact } = parsed(
+        `{"messages":[{"role":"user","content":"Hi"}],"tools":[{"function":{"parameters":{"maximum":1.${'0'.repeat(zeros)}}}}]}`,
+      )
+      const { messages, parameters, exactJson } = parseChatRequest(value, exact)
+      return promptTokensBound(messages, parameters, exactJson)
+    }
+    expect(bound(30_000) - bound(1)).toBeGreaterThan(10_000)
+    expect(() => bound(1024 * 1024)).toThrow('1048576 characters')
+  })
+
+  it('is not looked for in what is nested beyond measure', () => {
+    const deep = `${'['.repeat(290)}1.0${']'.repeat(290)}`
+    expect(parsed(`{"tools":${deep}}`).exact).toBeUndefined()
+  })
+})

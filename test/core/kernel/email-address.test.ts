@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest'
+import {
+  isEmailShaped,
+  isPlainEmail,
+  mailboxOf,
+  normalizeEmail,
+} from '../../../src/core/kernel/email-address.ts'
+
+describe('emails', () => {
+  it.each([
+    [' Ann@Example.TEST ', 'ann@example.test'],
+    ['ａｎｎ@example.test', 'ann@example.test'],
+    ['ann＠example．test', 'ann@example.test'],
+    ['ﬁnn@example.test', 'finn@example.test'],
+  ])('that differ in case or compatible characters are one: %j', (written, email) => {
+    expect(normalizeEmail(written)).toBe(email)
+  })
+
+  it.each([
+    'ann@example.test',
+    'a.nn+tag@sub.example.test',
+    "o'neil_x-1@localhost",
+    'jürgen@bücher.example',
+    'a@xn--bcher-kva.example',
+  ])('of new accounts may be %j', (email) => expect(isPlainEmail(email)).toBe(true))
+
+  it.each([
+    'nobody',
+    'a@b@c',
+    'a b@example.test',
+    'a\u0000@example.test',
+    'a\u200b@example.test',
+    'a\u00ad@example.test',
+    'a\ufe0f@example.test',
+    'a\u115f@example.test',
+    '"a"@example.test',
+    'a<b@example.test',
+    'a,b@example.test',
+    'a:b@example.test',
+    '.a@example.test',
+    'a..b@example.test',
+    'a@example.test.',
+    'a@[127.0.0.1]',
+    `${'a'.repeat(250)}@b.test`,
+  ])('of new accounts may not be %j', (email) => expect(isPlainEmail(email)).toBe(false))
+
+  it('with control characters are none', () => {
+    expect(isEmailShaped('a\u0000b@example.test')).toBe(false)
+  })
+})
+
+describe('one mailbox', () => {
+  it.each([
+    ['ann+1@example.test', 'ann@example.test'],
+    ['ann+1+2@example.test', 'ann@example.test'],
+    ['a.n.n+shop@gmail.com', 'ann@gmail.com'],
+    ['ann@googlemail.com', 'ann@gmail.com'],
+    ['a.nn@protonmail.com', 'ann@proton.me'],
+    ['ann@bücher.example', 'ann@xn--bcher-kva.example'],
+  ])('is behind %j and %j', (email, other) => expect(mailboxOf(email)).toBe(mailboxOf(other)))
+
+  it.each([
+    ['a.nn@example.test', 'ann@example.test'],
+    ['ann@example.test', 'ann@example.org'],
+    ['+1@example.test', '+2@example.test'],
+  ])('is not behind %j and %j', (email, other) => expect(mailboxOf(email)).not.toBe(mailboxOf(other)))
+})

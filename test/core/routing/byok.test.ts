@@ -1,0 +1,245 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { costOf } from '../../../src/core/billing/pricing.ts'
+import { parseChatRequest } from '../../../src/core/calls/chat-request.ts'
+import type { CatalogSnapshot, Model, Offer, Provider } from '../../../src/core/catalog/catalog.ts'
+import { ApiError } from '../../../src/core/kernel/errors.ts'
+import { parseUsd, picoUsdPerToken } from '../../../src/core/kernel/money.ts'
+import { mediaFigures } from '../../../src/core/media/media-figures.ts'
+import { capacityFor, feeRate, feeRateVersion, type OwnProviderKey } from '../../../src/core/routing/byok.ts'
+import { type PlanOptions, planRoute } from '../../../src/core/routing/routing-plan.ts'
+
+const rates = (prompt: bigint, completion: bigint) => ({
+  prompt: picoUsdPerToken(prompt),
+  completion: picoUsdPerToken(completion),
+})
+const provider = (id: string, more: Partial<Provider> = {}): Provider => ({
+  id,
+  name: id.toUpperCase(),
+  wire: 'chat-completions',
+  baseUrl: 'http://127.0.0.1',
+  apiKeyEnv: `${id}_KEY`,
+  zdr: false,
+  dataCollection: 'allow',
+  limitParameter: 'max_tokens',
+  ...more,
+})
+const offer = (at: Provider, more: Partial<Offer> = {}): Offer => ({
+  id: `${at.id}/up`,
+  provider: at,
+  upstreamModel: 'up',
+  cost: rates(10n, 10n),
+  shared: true,
+  priority: 100,
+  exactTools: false,
+  assistantPrefill: false,
+  ...more,
+})
+const model = (id: string, offers: Offer[]): Model => ({
+  id,
+  name: id,
+  vendor: 'v',
+  contextLength: 1_000,
+  maxOutputTokens: 500,
+  inputModalities: ['text'],
+  media: mediaFigures(id, 'v'),
+  supportedParameters: ['tools'],
+  reasoning: false,
+  openWeights: false,
+  listPrice: rates(1_000_000n, 2_000_000n),
+  rate: rates(1_000_019n, 2_000_000n),
+  rateVersion: 'r1',
+  updatedAt: 0,
+  auto: true,
+  offers,
+})
+const key = (id: string, providerId: string, allowFallback = false): OwnProviderKey => ({
+  id,
+  providerId,
+  allowFallback,
+})
+
+const a = offer(provider('a', { zdr: true }))
+const b = offer(provider('b'))
+const unshared = offer(provider('c'), { shared: false })
+const keyless = offer(provider('d', { apiKeyEnv: null }))
+const models = [model('x', [a, b, unshared]), model('y', [b]), model('z', [keyless])]
+const catalog: CatalogSnapshot = {
+  version: 'v',
+  generatedAt: 0,
+  models: new Map(models.map((one) => [one.id, one])),
+  offers: new Map([a, b, unshared, keyless].map((one) => [one.id, one])),
+  autoLadder: models,
+}
+
+function plan(
+  body: Record<string, unknown>,
+  providerKeys: OwnProviderKey[],
+  more: Partial<PlanOptions> = {},
+) {
+  const request = parseChatRequest({ messages: [{ role: 'user', content: 'Hi' }], max_tokens: 100, ...body })
+  const options = { defaultCompletionLimit: 100, byokFeePercent: 5, maxCandidates: 8, random: () => 0.5 }
+  return planRoute(request, 10, catalog, { ...options, providerKeys, ...more })
+}
+const targets = (body: Record<string, unknown>, keys: OwnProviderKey[], more: Partial<PlanOptions> = {}) =>
+  plan(body, keys, more).candidates.map(({ offerId, providerKeyId }) => [offerId, providerKeyId ?? 'ours'])
+function refusal(body: Record<string, unknown>, keys: OwnProviderKey[]) {
+  try {
+    plan(body, keys)
+  } catch (error) {
+    if (error instanceof ApiError) return error
+    throw error
+  }
+  throw new Error('a plan was made')
+}
+
+describe("a plan with the client's own keys", () => {
+  it('goes to the provider of the key, and to shared capacity only where the key allows it', () => {
+    expect(targets({ model: 'x' }, [key('k', 'a')])).toEqual([['a/up', 'k']])
+    const withFallback = targets({ model: 'x' }, [key('k', 'a', true)])
+    expect(withFallback[0]).toEqual(['a/up', 'k'])
+    expect(withFallback.slice(1).sort()).toEqual([
+      ['a/up', 'ours'],
+      ['b/up', 'ours'],
+    ])
+  })
+
+  it('reaches offers that we hold no key for', () => {
+    expect(targets({ model: 'x' }, [key('k', 'c')])).toEqual([['c/up', 'k']])
+  })
+
+  it('leaves models alone that none of the keys could serve', () => {
+    expect(targets({ models: ['x', 'y'] }, [key('k', 'a')])).toEqual([
+      ['a/up', 'k'],
+      ['b/up', 'ours'],
+    ])
+  })
+
+  it('keeps to own keys as soon as one of them allows no fallback', () => {
+    const keys = [key('k1', 'a', true), key('k2', 'b')]
+    expect(
+      targets({ model: 'x' }, keys)
+        .map(([, used]) => used)
+        .sort(),
+    ).toEqual(['k1', 'k2'])
+  })
+
+  it('tries every key of one provider, in the order in which they were stored', () => {
+    expect(targets({ model: 'x' }, [key('k1', 'a'), key('k2', 'a')])).toEqual([
+      ['a/up', 'k1'],
+      ['a/up', 'k2'],
+    ])
+  })
+
+  it('keeps to the preferences, among the own and among the shared', () => {
+    const both = [key('ka', 'a', true), key('kb', 'b', true)]
+    expect(targets({ model: 'x', provider: { order: ['b', 'a'] } }, both)).toEqual([
+      ['b/up', 'kb'],
+      ['a/up', 'ka'],
+      ['b/up', 'ours'],
+      ['a/up', 'ours'],
+    ])
+    expect(targets({ model: 'x', provider: { zdr: true } }, both)).toEqual([
+      ['a/up', 'ka'],
+      ['a/up', 'ours'],
+    ])
+    expect(targets({ model: 'x', provider: { allow_fallbacks: false, only: ['b'] } }, both)).toEqual([
+      ['b/up', 'kb'],
+    ])
+  })
+
+  it('is refused, and says why, when the preferences leave no key and the keys no fallback', () => {
+    const error = refusal({ model: 'x', provider: { ignore: ['a'] } }, [key('k', 'a')])
+    expect(error).toMatchObject({ code: 'no_provider_available', details: { shouldRetry: false } })
+    expect(error.message).toContain('allow_fallback')
+    expect(targets({ model: 'x', provider: { ignore: ['a'] } }, [key('k', 'a', true)])).toEqual([
+      ['b/up', 'ours'],
+    ])
+  })
+
+  it('compares max_price with the listed rate, not with the fee', () => {
+    const keys = [key('k', 'a')]
+    expect(refusal({ model: 'x', provider: { max_price: { prompt: 0.5 } } }, keys).code).toBe(
+      'no_provider_available',
+    )
+    const capped = plan({ model: 'x', provider: { max_price: { request: '0.00005' } } }, keys)
+    const listed = costOf(
+      { promptTokens: 10, completionTokens: capped.candidates[0]!.completionLimit },
+      models[0]!.rate,
+    )
+    expect(capped.candidates[0]!.completionLimit).toBeGreaterThan(0)
+    expect(listed).toBeLessThanOrEqual(parseUsd('0.00005'))
+  })
+
+  it('holds the fee alone where nothing else may be charged, else the listed rate', () => {
+    const [own] = plan({ model: 'x' }, [key('k', 'a')]).candidates
+    expect(own).toMatchObject({
+      rate: { prompt: '50000', completion: '100000' },
+      rateVersion: 'r1-byok-5',
+      providerKeyId: 'k',
+    })
+    expect(plan({ model: 'x' }, [key('k', 'a')]).worstCase).toBe(10n * 50_000n + 100n * 100_000n)
+    expect(plan({ model: 'x' }, [key('k', 'a', true)]).worstCase).toBe(10n * 1_000_019n + 100n * 2_000_000n)
+  })
+
+  it('is not kept from a provider that fares badly with our key', () => {
+    const offerState = () => ({ health: 'down' as const })
+    expect(targets({ model: 'x' }, [key('k', 'a', true)], { offerState, maxCandidates: 1 })).toEqual([
+      ['a/up', 'k'],
+    ])
+  })
+
+  it('sends prompts that would cost us more than they bring in to a key that somebody else pays for', () => {
+    const long = offer(provider('e'), { coveredTokens: 1 })
+    const models = [model('w', [long])]
+    const small = { ...catalog, models: new Map([['w', models[0]!]]), offers: new Map([[long.id, long]]) }
+    const request = parseChatRequest({ messages: [{ role: 'user', content: 'Hi' }], model: 'w' })
+    const options = { defaultCompletionLimit: 100, byokFeePercent: 5, maxCandidates: 8, random: () => 0.5 }
+    expect(() => planRoute(request, 50, small, options)).toThrow('longer than the context')
+    const own = planRoute(request, 50, small, { ...options, providerKeys: [key('k', 'e', true)] })
+    expect(own.candidates.map(({ providerKeyId }) => providerKeyId)).toEqual(['k'])
+  })
+
+  it('opens no shared capacity to a model that the provider of a key without fallback has left out of its list', () => {
+    const unlisted = { ...model('m', [b]), withdrawn: [{ offer: a, reason: 'unlisted' as const }] }
+    expect(capacityFor(unlisted, [key('k', 'a')])).toEqual({ own: new Map(), shared: [], ownOnly: true })
+    expect(capacityFor(unlisted, [key('k', 'a', true)])).toMatchObject({ shared: [b], ownOnly: false })
+  })
+
+  it('brings no key to a provider that asks for none', () => {
+    expect(targets({ model: 'z' }, [key('k', 'd')])).toEqual([['d/up', 'ours']])
+    expect(capacityFor(models[2]!, [key('k', 'd')])).toMatchObject({ ownOnly: false, shared: [keyless] })
+  })
+})
+
+describe('the routing fee', () => {
+  it('is the share of the listed rate cut down to whole pico-USD a token, so never above it', () => {
+    fc.assert(
+      fc.property(
+        fc.bigInt(0n, 10n ** 12n),
+        fc.bigInt(0n, 10n ** 12n),
+        fc.integer({ min: 0, max: 100 }),
+        fc.nat(1_000_000),
+        fc.nat(1_000_000),
+        (prompt, completion, percent, promptTokens, completionTokens) => {
+          const listed = rates(prompt, completion)
+          const usage = { promptTokens, completionTokens }
+          const fee = costOf(usage, feeRate(listed, percent))
+          const exactTimes100 = costOf(usage, listed) * BigInt(percent)
+          expect(fee * 100n <= exactTimes100).toBe(true)
+          const tokens = BigInt(promptTokens + completionTokens)
+          expect(exactTimes100 - fee * 100n <= 99n * tokens).toBe(true)
+        },
+      ),
+    )
+  })
+
+  it('has another version for another percentage or another listed rate', () => {
+    const versions = [
+      feeRateVersion({ rateVersion: 'r1' }, 5),
+      feeRateVersion({ rateVersion: 'r1' }, 6),
+      feeRateVersion({ rateVersion: 'r2' }, 5),
+    ]
+    expect(new Set(versions).size).toBe(3)
+  })
+})

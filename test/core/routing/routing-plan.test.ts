@@ -1,0 +1,273 @@
+import { describe, expect, it } from 'vitest'
+import { parseChatRequest } from '../../../src/core/calls/chat-request.ts'
+import {
+  type CatalogSnapshot,
+  compareByPrice,
+  type Model,
+  type Offer,
+  type Provider,
+} from '../../../src/core/catalog/catalog.ts'
+import { ApiError } from '../../../src/core/kernel/errors.ts'
+import { picoUsdPerToken } from '../../../src/core/kernel/money.ts'
+import { mediaFigures } from '../../../src/core/media/media-figures.ts'
+import { planRoute } from '../../../src/core/routing/routing-plan.ts'
+
+const rates = (prompt: number, completion: number) => ({
+  prompt: picoUsdPerToken(BigInt(prompt)),
+  completion: picoUsdPerToken(BigInt(completion)),
+})
+const provider = (id: string, more: Partial<Provider> = {}): Provider => ({
+  id,
+  name: id.toUpperCase(),
+  wire: 'chat-completions',
+  baseUrl: 'http://127.0.0.1',
+  apiKeyEnv: null,
+  zdr: false,
+  dataCollection: 'allow',
+  limitParameter: 'max_tokens',
+  ...more,
+})
+const offer = (at: Provider, cost: number, more: Partial<Offer> = {}): Offer => ({
+  id: `${at.id}/up`,
+  provider: at,
+  upstreamModel: 'up',
+  cost: rates(cost, cost),
+  shared: true,
+  priority: 100,
+  exactTools: false,
+  assistantPrefill: false,
+  ...more,
+})
+const model = (id: string, offers: Offer[], more: Partial<Model> = {}): Model => ({
+  id,
+  name: id,
+  vendor: 'v',
+  contextLength: 1_000,
+  maxOutputTokens: 500,
+  inputModalities: ['text'],
+  media: mediaFigures(id, 'v'),
+  supportedParameters: ['tools'],
+  reasoning: false,
+  openWeights: false,
+  listPrice: rates(1_000_000, 2_000_000),
+  rate: rates(1_000_000, 2_000_000),
+  rateVersion: 'r1',
+  updatedAt: 0,
+  auto: true,
+  offers,
+  ...more,
+})
+function snapshot(models: Model[]): CatalogSnapshot {
+  return {
+    version: 'v',
+    generatedAt: 0,
+    models: new Map(models.map((one) => [one.id, one])),
+    offers: new Map(models.flatMap((one) => one.offers).map((one) => [one.id, one])),
+    autoLadder: models.filter((one) => one.auto).sort(compareByPrice),
+  }
+}
+
+const a = provider('a', { zdr: true, dataCollection: 'deny' })
+const b = provider('b')
+const c = provider('c')
+const catalog = snapshot([
+  model('x', [offer(a, 30), offer(b, 10), offer(c, 20, { exactTools: true })]),
+  model('gpt-y', [offer(b, 5)], { rate: rates(3_000_000, 3_000_000) }),
+  model('z:3b', [offer(c, 1)], { auto: false }),
+])
+const OPTIONS = { defaultCompletionLimit: 100, byokFeePercent: 5, maxCandidates: 8, random: () => 0.5 }
+
+function plan(body: Record<string, unknown>, promptTokens = 10) {
+  const request = parseChatRequest({ messages: [{ role: 'user', content: 'Hi' }], ...body })
+  return planRoute(request, promptTokens, catalog, OPTIONS)
+}
+const offers = (body: Record<string, unknown>) => plan(body).candidates.map((candidate) => candidate.offerId)
+function refusal(body: Record<string, unknown>) {
+  try {
+    plan(body)
+  } catch (error) {
+    if (error instanceof ApiError) return { code: error.code, shouldRetry: error.details.shouldRetry }
+    throw error
+  }
+  throw new Error('a plan was made')
+}
+
+describe('a routing plan', () => {
+  it('echoes what was asked, suffix and alias and all', () => {
+    const asked = (name: string) =>
+      plan({ model: name }).candidates.map((candidate) => candidate.requestedModel)
+    expect(new Set(asked('x:floor'))).toEqual(new Set(['x:floor']))
+    expect(asked('openai/gpt-y')).toEqual(['openai/gpt-y'])
+    expect(refusal({ model: 'openai/openai/gpt-y' }).code).toBe('model_not_found')
+    expect(new Set(asked('auto'))).toEqual(new Set(['auto']))
+  })
+
+  it('tells the workers what privacy its candidates have to keep', () => {
+    const privacyOf = (preferences: object) =>
+      plan({ model: 'x', provider: preferences }).candidates.map(({ privacy }) => privacy)
+    expect(privacyOf({})).toEqual([undefined, undefined, undefined])
+    expect(privacyOf({ zdr: true })).toEqual([{ zdr: true, denyDataCollection: false }])
+    expect(privacyOf({ data_collection: 'deny' })).toEqual([{ zdr: false, denyDataCollection: true }])
+  })
+
+  it('says so when it is the model that nobody serves', () => {
+    const unserved = snapshot([model('u', [offer(a, 1, { shared: false })])])
+    const request = parseChatRequest({ messages: [{ role: 'user', content: 'Hi' }], model: 'u' })
+    expect(() => planRoute(request, 10, unserved, OPTIONS)).toThrow('Nobody serves this model')
+  })
+
+  it('knows models whose own id holds a colon', () => {
+    expect(offers({ model: 'z:3b' })).toEqual(['c/up'])
+  })
+
+  it('refuses unknown models and suffixes, and skips an unknown entry beside a known one', () => {
+    expect(refusal({ model: 'nope' }).code).toBe('model_not_found')
+    expect(refusal({ model: 'x:fast' }).code).toBe('model_not_found')
+    expect(offers({ models: ['nope', 'gpt-y'] })).toEqual(['b/up'])
+  })
+
+  it('tells what an unknown name may have been meant for', () => {
+    expect(() => plan({ model: 'x:fast' })).toThrow(/suffixes of a model are :nitro, :floor, :exacto\./)
+    expect(() => plan({ model: 'GPT_Y' })).toThrow(/Did you mean gpt-y\?/)
+    expect(() => plan({ model: 'gpty:floor' })).toThrow(/Did you mean gpt-y\?/)
+    expect(() => plan({ model: 'nope' })).toThrow(
+      /^No model of that name: nope\. GET \/pricing\.json lists every id\.$/,
+    )
+  })
+
+  it('tries the entries of models in order', () => {
+    const served = plan({ models: ['gpt-y', 'x'] }).candidates.map((candidate) => candidate.modelId)
+    expect(served).toEqual(['gpt-y', 'x', 'x', 'x'])
+  })
+
+  it('sorts by price for :floor and sort, overriding balance', () => {
+    expect(offers({ model: 'x:floor' })).toEqual(['b/up', 'c/up', 'a/up'])
+    expect(offers({ model: 'x', provider: { sort: 'price' } })).toEqual(['b/up', 'c/up', 'a/up'])
+  })
+
+  it('balances by the inverse square of the price', () => {
+    let seed = 1
+    const random = () => {
+      seed = (seed * 48_271) % 2_147_483_647
+      return seed / 2_147_483_647
+    }
+    const request = parseChatRequest({ messages: [{ role: 'user', content: 'Hi' }], model: 'x' })
+    const first: Record<string, number> = {}
+    const draws = 20_000
+    for (let draw = 0; draw < draws; draw++) {
+      const [winner] = planRoute(request, 10, catalog, { ...OPTIONS, random }).candidates
+      first[winner!.offerId] = (first[winner!.offerId] ?? 0) + 1
+    }
+    const weight = (price: number) => 1 / (price * 4 + 1) ** 2
+    const total = weight(10) + weight(20) + weight(30)
+    expect(first['b/up']! / draws).toBeCloseTo(weight(10) / total, 1)
+    expect(first['a/up']! / draws).toBeCloseTo(weight(30) / total, 1)
+  })
+
+  it('obeys order, only, ignore and allow_fallbacks', () => {
+    expect(offers({ model: 'x', provider: { order: ['c', 'nobody', 'a'] } })).toEqual([
+      'c/up',
+      'a/up',
+      'b/up',
+    ])
+    expect(offers({ model: 'x', provider: { order: ['c', 'a'], allow_fallbacks: false } })).toEqual([
+      'c/up',
+      'a/up',
+    ])
+    expect(offers({ model: 'x', provider: { sort: 'price', allow_fallbacks: false } })).toEqual(['b/up'])
+    expect(offers({ model: 'x', provider: { only: ['A'] } })).toEqual(['a/up'])
+    expect(offers({ model: 'x', provider: { ignore: ['a', 'nobody'], sort: 'price' } })).toEqual([
+      'b/up',
+      'c/up',
+    ])
+  })
+
+  it('fails closed on zdr, data_collection, only, exacto and price caps', () => {
+    expect(offers({ model: 'x', provider: { zdr: true } })).toEqual(['a/up'])
+    expect(offers({ model: 'x', provider: { data_collection: 'deny' } })).toEqual(['a/up'])
+    expect(offers({ model: 'x:exacto' })).toEqual(['c/up'])
+    for (const body of [
+      { model: 'gpt-y', provider: { zdr: true } },
+      { model: 'gpt-y', provider: { only: ['nobody'] } },
+      { model: 'gpt-y', provider: { only: [] } },
+      { model: 'gpt-y:exacto' },
+      { model: 'gpt-y', provider: { max_price: { prompt: '2.999999' } } },
+      { model: 'gpt-y', provider: { max_price: { request: '0.000032' } } },
+    ]) {
+      expect(refusal(body)).toEqual({ code: 'no_provider_available', shouldRetry: false })
+    }
+  })
+
+  it('requires parameters only when asked to', () => {
+    expect(offers({ model: 'gpt-y', temperature: 1 })).toEqual(['b/up'])
+    expect(refusal({ model: 'gpt-y', temperature: 1, provider: { require_parameters: true } }).code).toBe(
+      'no_provider_available',
+    )
+  })
+
+  it('refuses a shape no eligible model takes', () => {
+    const messages = [
+      { role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } }] },
+    ]
+    expect(refusal({ model: 'x', messages }).code).toBe('unsupported_shape')
+  })
+
+  it('leaves out offers that take no prompts with such content, for as long as others are left', () => {
+    const request = parseChatRequest({ model: 'x', messages: [{ role: 'user', content: 'Hi' }] })
+    const planned = (excluded: string[], kinds: string) =>
+      planRoute(request, 10, catalog, {
+        ...OPTIONS,
+        offerState: (offerId) => ({
+          health: 'ready',
+          excludes: (asked) => asked === kinds && excluded.includes(offerId),
+        }),
+      }).candidates.map(({ offerId }) => offerId)
+    expect(planned(['b/up'], 'text').toSorted()).toEqual(['a/up', 'c/up'])
+    expect(planned(['b/up'], 'image+text')).toContain('b/up')
+    expect(() => planned(['a/up', 'b/up', 'c/up'], 'text')).toThrow(
+      expect.objectContaining({ code: 'no_provider_available' }),
+    )
+  })
+
+  it('refuses what exceeds every context window', () => {
+    const messages = [{ role: 'user', content: 'x'.repeat(16_000) }]
+    expect(refusal({ model: 'x', messages }).code).toBe('context_length_exceeded')
+  })
+
+  it('limits the answer to what the prompt leaves of the window', () => {
+    const limitOf = (promptTokens: number, maxTokens: number) =>
+      plan({ model: 'gpt-y', max_tokens: maxTokens }, promptTokens).candidates[0]!.completionLimit
+    expect(limitOf(400, 500)).toBe(500)
+    expect(limitOf(700, 500)).toBe(300)
+    // The bound is up to twice the prompt, so the worker counts what is left.
+    expect(limitOf(900, 500)).toBe(500)
+    expect(limitOf(5_000, 500)).toBe(500)
+  })
+
+  it('bounds the cost at the dearest candidate', () => {
+    const { worstCase, completionLimit, dearestPrompt, dearestCompletionRate } = plan({
+      models: ['x', 'gpt-y'],
+      max_tokens: 50,
+    })
+    expect(worstCase).toBe(10n * 3_000_000n + 50n * 3_000_000n)
+    expect({ completionLimit, dearestPrompt, dearestCompletionRate }).toEqual({
+      completionLimit: 50,
+      dearestPrompt: 30_000_000n,
+      dearestCompletionRate: 3_000_000n,
+    })
+  })
+
+  it('never holds more than the cap of the whole call, by shortening the limit that is sent upstream', () => {
+    const { worstCase, candidates } = plan({
+      model: 'gpt-y',
+      max_tokens: 400,
+      provider: { max_price: { request: '0.000045' } },
+    })
+    expect(candidates[0]?.completionLimit).toBe(5)
+    expect(worstCase).toBe(45_000_000n)
+  })
+
+  it("keeps within the model's own output limit", () => {
+    expect(plan({ model: 'x', max_tokens: 10_000 }).completionLimit).toBe(500)
+  })
+})

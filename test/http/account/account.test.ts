@@ -1,0 +1,472 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import type {
+  BillingView,
+  CallDetail,
+  CallSummary,
+  CreatedKey,
+  CreatedWebhook,
+  DeliveryView,
+  KeyList,
+  KeyView,
+  LedgerRow,
+  Page,
+  ProviderKeyList,
+  ProviderKeyView,
+  RotatedSecret,
+  SessionView,
+  TestedWebhook,
+  TopUpView,
+  UsageView,
+  WebhookList,
+} from '../../../src/core/api/console-api.ts'
+import { formatUsd, parseUsd, picoUsd } from '../../../src/core/kernel/money.ts'
+import { ask } from '../../helpers/chat-client.ts'
+import { type ConsoleClient, signedUp } from '../../helpers/console-client.ts'
+import { eventually } from '../../helpers/eventually.ts'
+import { startStack, type TestStack } from '../../helpers/stack.ts'
+import { startWebhookReceiver, type WebhookReceiver } from '../../helpers/webhook-receiver.ts'
+import { expectError } from '../wire.ts'
+
+let stack: TestStack
+let receiver: WebhookReceiver
+
+beforeAll(async () => {
+  vi.stubEnv('CONSOLE_TEST_GAMMA_KEY', 'sk-ours')
+  receiver = await startWebhookReceiver()
+  stack = await startStack({
+    models: {
+      'test/one': [{ at: 'alpha', model: 'words-12' }],
+      'test/broken': [{ at: 'beta', model: 'status-400' }],
+      'test/own': [{ at: 'gamma', model: 'words-12.auth' }],
+    },
+    providerKeyNames: { gamma: 'CONSOLE_TEST_GAMMA_KEY' },
+    environment: {
+      SIGN_UPS_PER_ADDRESS: '1000',
+      PAYMENTS_DEVELOPMENT_RAIL: 'true',
+      WEBHOOKS_ALLOW_PRIVATE: 'true',
+    },
+  })
+})
+afterAll(async () => {
+  await stack.close()
+  await receiver.close()
+  vi.unstubAllEnvs()
+})
+
+const accountOf = async (client: ConsoleClient) =>
+  (await client.json<SessionView>('/console/api/session')).account.id
+const newKey = (client: ConsoleClient, body: Record<string, unknown> = { name: 'laptop' }) =>
+  client.json<CreatedKey>('/console/api/keys', { body })
+const call = (key: string, model = 'test/one') => ask({ url: stack.url, key }, { model })
+const sumUsd = (amounts: string[]) =>
+  formatUsd(picoUsd(amounts.reduce((sum, amount) => sum + parseUsd(amount), 0n)))
+
+describe('API keys', () => {
+  it('show their secret once, and never again in any answer', async () => {
+    const client = await signedUp(stack.url)
+    const { secret, key } = await newKey(client)
+    expect(secret).toMatch(/^sk-sy-[0-9A-Za-z]{49}$/)
+    expect(key).toMatchObject({
+      name: 'laptop',
+      state: 'active',
+      hint: `${secret.slice(0, 10)}…${secret.slice(-4)}`,
+      limit_usd: null,
+      remaining_usd: null,
+      spent_usd: '0.00',
+      last_used_at: null,
+    })
+    expect((await call(secret)).status).toBe(200)
+    await stack.settled(await accountOf(client))
+    for (const path of ['keys', 'session', 'calls', 'usage?group_by=key', 'calls.csv', 'billing', 'ledger']) {
+      const text = await (await client.ask(`/console/api/${path}`)).text()
+      expect(text).not.toContain(secret)
+      expect(text).not.toContain(secret.slice(10, -4))
+    }
+  })
+
+  it('have limits, and show what was spent of them and when they were used', async () => {
+    const client = await signedUp(stack.url)
+    const { secret, key } = await newKey(client, {
+      name: '',
+      limit_usd: '0.25',
+      limit_reset: 'daily',
+      requests_per_minute: 7,
+      concurrent_calls: 3,
+    })
+    const { id } = await call(secret)
+    await stack.settled(await accountOf(client))
+    const cost = (await client.json<CallDetail>(`/console/api/calls/${id}`)).cost_usd
+    const { data, defaults } = await client.json<KeyList>('/console/api/keys')
+    expect(data).toHaveLength(1)
+    expect(data[0]).toMatchObject({
+      id: key.id,
+      limit_usd: '0.25',
+      limit_reset: 'daily',
+      spent_usd: cost,
+      requests_per_minute: 7,
+      concurrent_calls: 3,
+      last_used_at: expect.stringMatching(/^\d{4}-/),
+      resets_at: expect.stringMatching(/T00:00:00.000Z$/),
+    })
+    expect(sumUsd([data[0]!.spent_usd, data[0]!.remaining_usd!])).toBe('0.25')
+    expect(Number(cost)).toBeGreaterThan(0)
+    expect(defaults).toMatchObject({ requests_per_minute: 600, concurrent_calls: 100 })
+  })
+
+  it('are refused within a second of being revoked, and stay so', async () => {
+    const client = await signedUp(stack.url)
+    const { secret, key } = await newKey(client)
+    expect((await call(secret)).status).toBe(200)
+    const revoked = await client.json<KeyView>(`/console/api/keys/${key.id}/revoke`, { method: 'POST' })
+    expect(revoked).toMatchObject({ state: 'revoked', revoked_at: expect.any(String) })
+    await eventually(async () => expect((await call(secret)).errorCode).toBe('key_revoked'))
+  })
+
+  it('are bounded in number', async () => {
+    const client = await signedUp(stack.url)
+    const { key } = await newKey(client)
+    const row = await stack.postgres.apiKey.findUniqueOrThrow({ where: { id: key.id } })
+    await stack.postgres.apiKey.createMany({
+      data: Array.from({ length: 199 }, (_, index) => ({
+        ...row,
+        id: `${key.id}-${index}`,
+        hash: new Uint8Array(randomBytes(32)),
+      })),
+    })
+    const beyond = await client.ask('/console/api/keys', { body: { name: '' } })
+    expect((await expectError(beyond, 400, 'invalid_request')).message).toContain('200')
+    expect((await client.ask(`/console/api/keys/${key.id}/revoke`, { method: 'POST' })).status).toBe(200)
+    expect((await newKey(client)).key.state).toBe('active')
+  })
+
+  it.each([
+    ['a reset without a limit', { name: '', limit_reset: 'daily' }, 'limit_reset'],
+    ['a limit that is no amount', { name: '', limit_usd: 'much' }, 'limit_usd'],
+    ['an end in the past', { name: '', expires_at: '2020-01-01' }, 'expires_at'],
+    ['no requests at all', { name: '', requests_per_minute: 0 }, 'requests_per_minute'],
+    ['more requests than the operator grants', { name: '', requests_per_minute: 601 }, 'requests_per_minute'],
+    ['more calls at once than the operator grants', { name: '', concurrent_calls: 101 }, 'concurrent_calls'],
+    ['a field that is unknown', { name: '', limt_usd: '1.00' }, 'limt_usd'],
+    ['a name that is too long', { name: 'x'.repeat(101) }, 'name'],
+  ])('are not made with %s', async (_, body, param) => {
+    const client = await signedUp(stack.url)
+    const refused = await expectError(await client.ask('/console/api/keys', { body }), 400, 'invalid_request')
+    expect(refused.param).toBe(param)
+  })
+})
+
+it('of another account nothing is seen and nothing is done', async () => {
+  const [mine, other] = await Promise.all([signedUp(stack.url), signedUp(stack.url)])
+  const { secret, key } = await newKey(mine)
+  const { id } = await call(secret)
+  await stack.settled(await accountOf(mine))
+  const topUp = await mine.json<TopUpView>('/console/api/top-ups', {
+    body: { amount_usd: '5.00', rail: 'development' },
+  })
+  const { webhook } = await mine.json<CreatedWebhook>('/console/api/webhooks', {
+    body: { url: `${receiver.url}/mine` },
+  })
+  const paths: Array<[path: string, method: string]> = [
+    [`keys/${key.id}/revoke`, 'POST'],
+    [`calls/${id}`, 'GET'],
+    [`top-ups/${topUp.id}`, 'GET'],
+    [`webhooks/${webhook.id}`, 'DELETE'],
+    [`webhooks/${webhook.id}/rotate-secret`, 'POST'],
+    [`webhooks/${webhook.id}/test`, 'POST'],
+    [`webhooks/${webhook.id}/enable`, 'POST'],
+    [`webhooks/${webhook.id}/deliveries`, 'GET'],
+    [`provider-keys/${key.id}`, 'DELETE'],
+  ]
+  for (const [path, method] of paths) {
+    await expectError(await other.ask(`/console/api/${path}`, { method }), 404, 'not_found')
+  }
+  const calling = { key_id: key.id, model: 'test/one', messages: [{ role: 'user', content: 'hi' }] }
+  await expectError(await other.ask('/console/api/playground', { body: calling }), 404, 'not_found')
+  expect((await call(secret)).status).toBe(200)
+})
+
+describe('billing', () => {
+  it('a top-up on the development rail is in the balance, has a receipt and is in the ledger', async () => {
+    const client = await signedUp(stack.url)
+    const before = await client.json<BillingView>('/console/api/billing')
+    expect(before).toMatchObject({
+      balance_usd: '0.50',
+      rails: ['development'],
+      presets_usd: ['5.00', '25.00', '50.00', '100.00'],
+    })
+    const topUp = await client.json<TopUpView>('/console/api/top-ups', {
+      body: { amount_usd: '25.00', rail: 'development' },
+    })
+    expect(topUp).toMatchObject({ state: 'settled', test: true, amount_usd: '25.00', checkout_url: null })
+    expect(topUp.receipt).toEqual({
+      number: topUp.id,
+      issued_at: topUp.settled_at,
+      email: client.email,
+      description: expect.any(String),
+      paid_usd: '25.00',
+      refunded_usd: '0.00',
+      net_usd: '25.00',
+      method: 'development',
+    })
+    await stack.command('admin', 'topup', 'refund', topUp.id, '--amount', '10')
+    const shown = await client.json<TopUpView>(`/console/api/top-ups/${topUp.id}`)
+    expect(shown.receipt).toMatchObject({ refunded_usd: '10.00', net_usd: '15.00' })
+    const after = await client.json<BillingView>('/console/api/billing')
+    expect([after.balance_usd, after.available_usd]).toEqual(['15.50', '15.50'])
+    const { data } = await client.json<Page<LedgerRow>>('/console/api/ledger')
+    expect(data.map(({ kind, amount_usd, top_up_id }) => [kind, amount_usd, top_up_id])).toEqual([
+      ['refund', '-10.00', topUp.id],
+      ['topup', '25.00', topUp.id],
+      ['free_credit', '0.50', null],
+    ])
+  })
+
+  it('lists top-ups page by page, each once', async () => {
+    const client = await signedUp(stack.url)
+    const made: string[] = []
+    for (const amount of ['5.00', '6.00', '7.00']) {
+      const body = { amount_usd: amount, rail: 'development' }
+      made.unshift((await client.json<TopUpView>('/console/api/top-ups', { body })).id)
+    }
+    expect(await pagedIds(client, '/console/api/top-ups?limit=2')).toEqual(made)
+  })
+
+  it('the ledger sums to the balance, page by page, charges of a day in one row', async () => {
+    const client = await signedUp(stack.url)
+    const accountId = await accountOf(client)
+    const { secret } = await newKey(client)
+    for (let count = 0; count < 3; count++) await call(secret)
+    await stack.settled(accountId)
+    await stack.command(
+      'admin',
+      'account',
+      'adjust',
+      accountId,
+      '--amount',
+      '1.00',
+      '--reason',
+      'sorry for the wait',
+    )
+    // Charges of days before, as an account that is older has them.
+    const day = 86_400_000n
+    const [first, second] = await stack.postgres.callRecord.findMany({ where: { accountId }, take: 2 })
+    for (const [call, back] of [
+      [first!, 1n],
+      [second!, 40n],
+    ] as const) {
+      const { id, admittedAtMs } = call
+      await stack.postgres.$executeRawUnsafe('ALTER TABLE call_records DISABLE TRIGGER USER')
+      await stack.postgres.callRecord.update({
+        where: { id },
+        data: { admittedAtMs: admittedAtMs - back * day },
+      })
+      await stack.postgres.$executeRawUnsafe('ALTER TABLE call_records ENABLE TRIGGER USER')
+    }
+    const rows: LedgerRow[] = []
+    for (let cursor: string | null = ''; cursor !== null; ) {
+      const page: Page<LedgerRow> = await client.json(`/console/api/ledger?limit=2&cursor=${cursor}`)
+      rows.push(...page.data)
+      cursor = page.next_cursor
+    }
+    const { balance } = await client.json<SessionView>('/console/api/session')
+    expect(sumUsd(rows.map((row) => row.amount_usd))).toBe(balance.balance_usd)
+    expect(rows.filter(({ kind }) => kind === 'charges').map(({ calls }) => calls)).toEqual([1, 1, 1])
+    expect(rows.find(({ kind }) => kind === 'adjustment')).toMatchObject({ note: 'sorry for the wait' })
+    expect(new Set(rows.map(({ id }) => id)).size).toBe(rows.length)
+    expect(rows.map(({ at }) => at)).toEqual(
+      rows
+        .map(({ at }) => at)
+        .sort()
+        .reverse(),
+    )
+  })
+
+  it('refuses an amount beyond the limits and a rail that is not set up', async () => {
+    const client = await signedUp(stack.url)
+    const top = (amount_usd: string, rail: string) =>
+      client.ask('/console/api/top-ups', { body: { amount_usd, rail } })
+    expect((await expectError(await top('0.50', 'development'), 400, 'invalid_request')).param).toBe(
+      'amount_usd',
+    )
+    expect((await expectError(await top('5.00', 'card'), 400, 'invalid_request')).param).toBe('rail')
+  })
+
+  it('keeps the balance at which the account is told', async () => {
+    const client = await signedUp(stack.url)
+    const set = (low_balance_usd: unknown) =>
+      client.json<SessionView>('/console/api/account', { method: 'PATCH', body: { low_balance_usd } })
+    expect((await set('2.50')).balance.low_balance_usd).toBe('2.50')
+    expect((await set(null)).balance.low_balance_usd).toBeNull()
+  })
+})
+
+describe('usage', () => {
+  it('has the figures of the ledger: by day, by model, by key, by call and as CSV', async () => {
+    const client = await signedUp(stack.url)
+    const accountId = await accountOf(client)
+    const [one, two] = [await newKey(client, { name: 'one' }), await newKey(client, { name: 'two' })]
+    await call(one.secret)
+    await call(one.secret)
+    await call(two.secret)
+    await call(two.secret, 'test/broken')
+    await stack.settled(accountId)
+    const charged = await stack.postgres.ledgerEntry.aggregate({
+      where: { kind: 'capture', ledgerAccount: `customer:${accountId}` },
+      _sum: { amountPico: true },
+    })
+    const cost = formatUsd(picoUsd(-charged._sum.amountPico!))
+    for (const group of ['day', 'model', 'key']) {
+      const usage = await client.json<UsageView>(`/console/api/usage?group_by=${group}`)
+      expect(usage.total).toMatchObject({ cost_usd: cost, calls: 4 })
+      expect(sumUsd(usage.data.map((row) => row.cost_usd))).toBe(cost)
+    }
+    const { data } = await client.json<Page<CallSummary>>('/console/api/calls')
+    expect(sumUsd(data.map((row) => row.cost_usd))).toBe(cost)
+    const list = async (query: string) =>
+      (await client.json<Page<CallSummary>>(`/console/api/calls?${query}`)).data.length
+    expect(await list(`key_id=${one.key.id}`)).toBe(2)
+    expect(await list('model=test/one')).toBe(3)
+    expect(await list('status=failed')).toBe(1)
+    expect(await list(`status=completed&key_id=${two.key.id}`)).toBe(1)
+    expect(await pagedIds(client, '/console/api/calls?limit=3')).toEqual(data.map(({ id }) => id))
+    const csv = await client.ask(`/console/api/calls.csv?key_id=${one.key.id}`)
+    expect(csv.headers.get('content-disposition')).toBe('attachment; filename="calls.csv"')
+    expect((await csv.text()).trim().split('\n')).toHaveLength(3)
+  })
+
+  it('shows one call with its rates and times, and not where it went', async () => {
+    const client = await signedUp(stack.url)
+    const { secret } = await newKey(client)
+    const { id } = await call(secret)
+    const text = await (await client.ask(`/console/api/calls/${id}`)).text()
+    expect(JSON.parse(text)).toMatchObject({
+      id,
+      status: 'completed',
+      rates: { prompt: '1.00', completion: '2.00' },
+      first_token_ms: expect.any(Number),
+    } satisfies Partial<Record<keyof CallDetail, unknown>>)
+    expect(text).not.toMatch(/alpha|words-12|offer|attempt/)
+  })
+
+  it('refuses a filter that it does not know', async () => {
+    const client = await signedUp(stack.url)
+    await expectError(await client.ask('/console/api/calls?modle=x'), 400, 'invalid_request')
+    await expectError(await client.ask('/console/api/calls?status=lost'), 400, 'invalid_request')
+    await expectError(await client.ask('/console/api/ledger?cursor=!!'), 400, 'invalid_request')
+  })
+})
+
+describe('webhooks', () => {
+  it('are added, tested, retried, given a new secret and removed; a secret is shown once', async () => {
+    const client = await signedUp(stack.url)
+    const url = `${receiver.url}/hooks-${randomBytes(4).toString('hex')}`
+    const { secret, webhook } = await client.json<CreatedWebhook>('/console/api/webhooks', {
+      body: { url, event_types: ['balance.low'] },
+    })
+    expect(secret).toMatch(/^whsec_/)
+    const rotated = await client.json<RotatedSecret>(`/console/api/webhooks/${webhook.id}/rotate-secret`, {
+      method: 'POST',
+    })
+    const listed = await client.ask('/console/api/webhooks')
+    const text = await listed.text()
+    expect(text).not.toContain(secret)
+    expect(text).not.toContain(rotated.secret)
+    expect((JSON.parse(text) as WebhookList).data).toMatchObject([
+      { id: webhook.id, event_types: ['balance.low'] },
+    ])
+
+    const { event_id } = await client.json<TestedWebhook>(`/console/api/webhooks/${webhook.id}/test`, {
+      method: 'POST',
+    })
+    const deliveries = async () =>
+      (await client.json<{ data: DeliveryView[] }>(`/console/api/webhooks/${webhook.id}/deliveries`)).data
+    await eventually(async () => expect(await deliveries()).toMatchObject([{ event_id, state: 'delivered' }]))
+    const [delivery] = await deliveries()
+    const retry = () =>
+      client.ask(`/console/api/webhook-deliveries/${delivery!.id}/retry`, { method: 'POST' })
+    await expectError(await retry(), 404, 'not_found')
+    // As one that was given up after days.
+    await stack.postgres.webhookDelivery.update({ where: { id: delivery!.id }, data: { state: 'failed' } })
+    expect((await retry()).status).toBe(202)
+    await eventually(async () => expect((await deliveries())[0]!.attempts).toHaveLength(2))
+    expect((await client.ask(`/console/api/webhooks/${webhook.id}`, { method: 'DELETE' })).status).toBe(204)
+    expect((await client.json<WebhookList>('/console/api/webhooks')).data).toEqual([])
+  })
+
+  it('send no more tests and retries than an account may ask for in a minute', async () => {
+    const client = await signedUp(stack.url)
+    const { webhook } = await client.json<CreatedWebhook>('/console/api/webhooks', {
+      body: { url: receiver.url, event_types: ['key.revoked'] },
+    })
+    for (const path of [`webhooks/${webhook.id}/test`, 'webhook-deliveries/dlv_none/retry']) {
+      const ask = () => client.ask(`/console/api/${path}`, { method: 'POST' })
+      const answers = await Promise.all(Array.from({ length: 30 }, ask))
+      const refused = answers.filter(({ status }) => status === 429)
+      expect(refused).toHaveLength(20)
+      expect(Number(refused[0]!.headers.get('retry-after'))).toBeGreaterThan(0)
+      expect(Number(refused[0]!.headers.get('retry-after'))).toBeLessThanOrEqual(60)
+      await expectError(refused[0]!, 429, 'rate_limit_exceeded')
+    }
+    expect(await stack.postgres.event.count({ where: { endpointId: webhook.id } })).toBe(10)
+  })
+
+  it('are not added for an address or an event that is none', async () => {
+    const client = await signedUp(stack.url)
+    const add = (body: unknown) => client.ask('/console/api/webhooks', { body })
+    expect((await expectError(await add({ url: 'nowhere' }), 400, 'invalid_request')).param).toBe('url')
+    const typed = await add({ url: receiver.url, event_types: ['balance.lower'] })
+    expect((await expectError(typed, 400, 'invalid_request')).param).toBe('event_types')
+  })
+})
+
+describe('provider keys', () => {
+  it('are kept without showing them again, serve calls for the fee, and are changed and removed', async () => {
+    const client = await signedUp(stack.url)
+    const secret = `own-${randomBytes(16).toString('hex')}`
+    const add = (body: Record<string, unknown>) => client.ask('/console/api/provider-keys', { body })
+    const refused = await expectError(await add({ provider: 'nobody', key: secret }), 400, 'invalid_request')
+    expect(refused.param).toBe('provider')
+    expect(refused.message).not.toContain(secret)
+
+    const created = (await (
+      await add({ provider: 'gamma', key: secret, name: 'mine' })
+    ).json()) as ProviderKeyView
+    expect(created).toMatchObject({
+      provider: 'gamma',
+      provider_name: 'gamma',
+      last4: secret.slice(-4),
+      status: 'unchecked',
+      allow_fallback: false,
+      last_error: null,
+    })
+    const api = await newKey(client)
+    const { id } = await call(api.secret, 'test/own')
+    await stack.settled(await accountOf(client))
+    const detail = await client.json<CallDetail>(`/console/api/calls/${id}`)
+    expect(detail).toMatchObject({ byok: true, rates: { prompt: '0.05', completion: '0.10' } })
+
+    const path = `/console/api/provider-keys/${created.id}`
+    const changed = await client.json<ProviderKeyView>(path, { method: 'PATCH', body: { disabled: true } })
+    expect(changed).toEqual({ ...created, status: 'disabled' })
+    const listed = await (await client.ask('/console/api/provider-keys')).text()
+    expect(listed).not.toContain(secret)
+    expect(JSON.parse(listed)).toEqual({
+      data: [changed],
+      providers: [{ id: 'gamma', name: 'gamma' }],
+      fee_percent: '5',
+    } satisfies ProviderKeyList)
+    expect((await client.ask(path, { method: 'DELETE' })).status).toBe(204)
+    expect((await client.json<ProviderKeyList>('/console/api/provider-keys')).data).toEqual([])
+  })
+})
+
+async function pagedIds(client: ConsoleClient, path: string): Promise<string[]> {
+  const ids: string[] = []
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const page: Page<{ id: string }> = await client.json(`${path}&cursor=${cursor}`)
+    ids.push(...page.data.map(({ id }) => id))
+    cursor = page.next_cursor
+  }
+  return ids
+}

@@ -1,0 +1,265 @@
+import { randomBytes } from 'node:crypto'
+import pino from 'pino'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type {
+  CallDetail,
+  CallSummary,
+  CreatedKey,
+  LiveBalance,
+  SessionView,
+} from '../../../src/core/api/console-api.ts'
+import { formatUsd, parseUsd, picoUsd } from '../../../src/core/kernel/money.ts'
+import { expectBooksInOrder } from '../../helpers/books.ts'
+import { type ConsoleClient, consoleClient, PASSWORD, signedUp } from '../../helpers/console-client.ts'
+import { eventually } from '../../helpers/eventually.ts'
+import { expectAbsent, postgresText, redisText } from '../../helpers/everything-stored.ts'
+import { startStack, type TestStack } from '../../helpers/stack.ts'
+import { expectError, readStream } from '../wire.ts'
+
+const PROMPT = `prompt-${randomBytes(12).toString('hex')}`
+const MESSAGES = [{ role: 'user', content: PROMPT }]
+
+const logLines: string[] = []
+let stack: TestStack
+
+beforeAll(async () => {
+  stack = await startStack({
+    models: {
+      'test/one': [{ at: 'alpha', model: 'words-12' }],
+      'test/slow': [{ at: 'alpha', model: 'words-2000.rate-40' }],
+    },
+    environment: { SIGN_UPS_PER_ADDRESS: '1000' },
+    logger: pino({ level: 'trace' }, { write: (line: string) => void logLines.push(line) }),
+  })
+})
+afterAll(() => stack.close())
+
+async function withKey(body: Record<string, unknown> = { name: 'playground' }) {
+  const client = await signedUp(stack.url)
+  const created = await client.json<CreatedKey>('/console/api/keys', { body })
+  const { account } = await client.json<SessionView>('/console/api/session')
+  return { client, secret: created.secret, keyId: created.key.id, accountId: account.id }
+}
+
+const play = (
+  client: ConsoleClient,
+  keyId: string,
+  more: Record<string, unknown> = {},
+  signal?: AbortSignal,
+) =>
+  client.ask('/console/api/playground', {
+    body: { key_id: keyId, model: 'test/one', messages: MESSAGES, stream: true, ...more },
+    ...(signal && { signal }),
+  })
+
+describe('the playground', () => {
+  it('streams as the API does, charges as the API does, and names the call', async () => {
+    const { client, keyId, accountId } = await withKey()
+    const response = await play(client, keyId)
+    expect(response.headers.get('content-type')).toMatch(/^text\/event-stream/)
+    const stream = readStream(await response.text())
+    expect(stream.isDone).toBe(true)
+    expect(response.headers.get('x-call-id')).toBe(stream.last.id)
+    await stack.settled(accountId)
+    const detail = await client.json<CallDetail>(`/console/api/calls/${stream.last.id}`)
+    expect(detail).toMatchObject({
+      key_id: keyId,
+      status: 'completed',
+      prompt_tokens: stream.last.usage!.prompt_tokens,
+      completion_tokens: stream.last.usage!.completion_tokens,
+    })
+    const { balance } = await client.json<SessionView>('/console/api/session')
+    expect(balance.balance_usd).toBe(formatUsd(picoUsd(parseUsd('0.50') - parseUsd(detail.cost_usd))))
+    await expectBooksInOrder(stack)
+  })
+
+  it('answers whole where no stream is asked for', async () => {
+    const { client, keyId } = await withKey()
+    const response = await play(client, keyId, { stream: false })
+    expect(await response.json()).toMatchObject({
+      object: 'chat.completion',
+      id: response.headers.get('x-call-id'),
+    })
+  })
+
+  it('holds to the limits of the key, and refuses a revoked one', async () => {
+    const { client, keyId } = await withKey({ name: '', limit_usd: '0.000001' })
+    await expectError(await play(client, keyId), 402, 'key_limit_exceeded')
+    await client.ask(`/console/api/keys/${keyId}/revoke`, { method: 'POST' })
+    await expectError(await play(client, keyId), 403, 'key_revoked')
+  })
+
+  it('refuses what the API refuses, with the same error', async () => {
+    const { client, keyId } = await withKey()
+    await expectError(await play(client, keyId, { model: 'test/none' }), 404, 'model_not_found')
+    expect(
+      (await expectError(await play(client, keyId, { messages: [] }), 400, 'invalid_request')).param,
+    ).toBe('messages')
+    await expectError(
+      await client.ask('/console/api/playground', { body: { model: 'test/one', messages: MESSAGES } }),
+      400,
+      'invalid_request',
+    )
+  })
+
+  it('stops the call when the browser leaves, and charges what was said until then', async () => {
+    const { client, keyId, accountId } = await withKey()
+    const leave = new AbortController()
+    const response = await play(client, keyId, { model: 'test/slow' }, leave.signal)
+    await response.body!.getReader().read()
+    leave.abort()
+    await stack.settled(accountId)
+    const detail = await client.json<CallDetail>(`/console/api/calls/${response.headers.get('x-call-id')}`)
+    expect(detail.status).toBe('cancelled')
+    expect(detail.completion_tokens).toBeLessThan(2_000)
+  })
+
+  it('leaves no prompt, password, token or key in Redis, PostgreSQL or a log', async () => {
+    const { client, keyId, secret, accountId } = await withKey()
+    const response = await play(client, keyId)
+    await response.text()
+    await stack.settled(accountId)
+    const secrets = [PROMPT, PASSWORD, secret, client.cookies.get('switchyard_session')!]
+    expectAbsent(await redisText(stack), secrets, 'redis')
+    expectAbsent(await postgresText(stack), secrets, 'postgres')
+    expectAbsent(logLines.join('\n'), secrets, 'logs')
+  })
+})
+
+describe('live figures', () => {
+  it('tell the balance at once, then each change and each settled call within about a second', async () => {
+    const { client, keyId, accountId } = await withKey()
+    const live = await listen(client)
+    await eventually(() => expect(live.balances).toHaveLength(1))
+    expect(live.balances[0]).toMatchObject({ balance_usd: '0.50', available_usd: '0.50', held_usd: '0.00' })
+    const response = await play(client, keyId, { stream: false })
+    const { id } = (await response.json()) as { id: string }
+    await stack.settled(accountId)
+    await eventually(() => expect(live.calls.map((call) => call.id)).toEqual([id]))
+    const { cost_usd } = await client.json<CallDetail>(`/console/api/calls/${id}`)
+    expect(live.calls[0]!.cost_usd).toBe(cost_usd)
+    await eventually(() =>
+      expect(live.balances.at(-1)!.balance_usd).toBe(
+        formatUsd(picoUsd(parseUsd('0.50') - parseUsd(cost_usd))),
+      ),
+    )
+    await stack.command('admin', 'account', 'credit', accountId, '--amount', '3.00')
+    await eventually(() => expect(live.balances.at(-1)!.balance_usd).toMatch(/^3\.4/))
+    live.close()
+  })
+
+  it('show what a running call holds', async () => {
+    const { client, keyId } = await withKey()
+    const live = await listen(client)
+    const leave = new AbortController()
+    const running = await play(client, keyId, { model: 'test/slow' }, leave.signal)
+    expect(running.status).toBe(200)
+    await eventually(() => expect(Number(live.balances.at(-1)!.held_usd)).toBeGreaterThan(0))
+    const { balance_usd, available_usd, held_usd } = live.balances.at(-1)!
+    expect(formatUsd(picoUsd(parseUsd(available_usd) + parseUsd(held_usd)))).toBe(balance_usd)
+    leave.abort()
+    await eventually(() => expect(live.balances.at(-1)!.held_usd).toBe('0.00'))
+    live.close()
+  })
+
+  it('tell nothing of another account', async () => {
+    const [mine, other] = [await withKey(), await withKey()]
+    const live = await listen(other.client)
+    await eventually(() => expect(live.balances).toHaveLength(1))
+    const watched = await listen(mine.client)
+    await (await play(mine.client, mine.keyId)).text()
+    await eventually(() => expect(watched.calls).toHaveLength(1))
+    expect(live.calls).toEqual([])
+    expect(live.balances).toHaveLength(1)
+    live.close()
+    watched.close()
+  })
+
+  it('end with the session, by signing out and by a suspension', async () => {
+    const { client } = await withKey()
+    const live = await listen(client)
+    await client.ask('/console/api/sign-out', { method: 'POST' })
+    await eventually(() => expect(live.ended).toBe('bye'))
+    const again = await signedUp(stack.url)
+    const suspended = await listen(again)
+    await stack.command('admin', 'account', 'suspend', again.email)
+    await eventually(() => expect(suspended.ended).toBe('bye'))
+  })
+
+  it('are bounded for one account', async () => {
+    const client = await signedUp(stack.url)
+    const open = await Promise.all(Array.from({ length: 6 }, () => listen(client)))
+    const beyond = await client.ask('/console/api/live')
+    await expectError(beyond, 429, 'concurrency_limit_exceeded')
+    for (const live of open) live.close()
+    await eventually(async () => {
+      const live = await listen(client)
+      live.close()
+    })
+  })
+
+  it('have no HEAD, which would wait for their end', async () => {
+    const client = await signedUp(stack.url)
+    const response = await client.ask('/console/api/live', {
+      method: 'HEAD',
+      signal: AbortSignal.timeout(5_000),
+    })
+    expect(response.status).toBe(404)
+  })
+
+  it('do not keep an instance from stopping', async () => {
+    const lonely = await startStack({ models: { 'test/one': [{ at: 'alpha', model: 'words-12' }] } })
+    const client = await signedUp(lonely.url)
+    const live = await listen(client)
+    const before = Date.now()
+    await lonely.close()
+    expect(Date.now() - before).toBeLessThan(10_000)
+    await eventually(() => expect(live.ended).toBe('closed'))
+  })
+})
+
+interface Live {
+  balances: LiveBalance[]
+  calls: CallSummary[]
+  ended: 'bye' | 'closed' | null
+  close(): void
+}
+
+async function listen(client: ConsoleClient): Promise<Live> {
+  const leave = new AbortController()
+  const response = await client.ask('/console/api/live', { signal: leave.signal })
+  expect(response.status).toBe(200)
+  expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8')
+  expect(response.headers.get('content-encoding')).toBeNull()
+  const live: Live = { balances: [], calls: [], ended: null, close: () => leave.abort() }
+  void read(response, live).catch(() => undefined)
+  return live
+}
+
+async function read(response: Response, live: Live): Promise<void> {
+  let unread = ''
+  for await (const text of response.body!.pipeThrough(new TextDecoderStream())) {
+    const events = (unread + text).split('\n\n')
+    unread = events.pop()!
+    for (const event of events) {
+      const [, name, data] = /^event: (\w+)\ndata: (.*)$/.exec(event) ?? []
+      if (name === 'balance') live.balances.push(JSON.parse(data!))
+      if (name === 'call') live.calls.push(JSON.parse(data!))
+      if (name === 'bye') live.ended = 'bye'
+    }
+  }
+  live.ended ??= 'closed'
+}
+
+it('a session of one browser is of no use at another address of the API', async () => {
+  const { client } = await withKey()
+  const bare = consoleClient(stack.url)
+  for (const [name, value] of client.cookies) bare.cookies.set(name, value)
+  // The API takes keys alone: a cookie opens nothing under /v1.
+  await expectError(await bare.ask('/v1/key'), 401, 'missing_api_key')
+  await expectError(
+    await bare.ask('/v1/chat/completions', { body: { model: 'test/one', messages: MESSAGES } }),
+    401,
+    'missing_api_key',
+  )
+})

@@ -1,0 +1,127 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { AlarmCount } from '../../src/core/operations/alarm.ts'
+import { createAlarmStore } from '../../src/operations/alarm-store.ts'
+import { createPostgres, type Postgres } from '../../src/platform/postgres/postgres.ts'
+import { createRedis, type Redis } from '../../src/platform/redis/redis.ts'
+import { ALARMS } from '../../src/platform/redis/redis-keys.ts'
+import {
+  createTestDatabase,
+  createTestRedis,
+  type TestDatabase,
+  type TestRedis,
+} from '../helpers/services.ts'
+
+let database: TestDatabase
+let server: TestRedis
+let postgres: Postgres
+let redis: Redis
+
+beforeAll(async () => {
+  ;[database, server] = await Promise.all([createTestDatabase(), createTestRedis()])
+  postgres = createPostgres({ databaseUrl: database.url, name: 'test', poolSize: 6 })
+  redis = createRedis({ url: server.url, name: 'test', mode: 'wait' })
+})
+beforeEach(() => postgres.alarm.deleteMany())
+afterAll(async () => {
+  redis.disconnect()
+  await postgres.$disconnect()
+  await server.close()
+  await database.drop()
+})
+
+const raise = (changes: Partial<AlarmCount> = {}) =>
+  redis.xadd(
+    ALARMS,
+    '*',
+    'alarm',
+    JSON.stringify({
+      kind: 'breaker-opened',
+      subject: 'alpha/x',
+      message: 'a breaker opened',
+      fields: { reason: 'failing' },
+      count: 1,
+      firstAt: Date.UTC(2027, 0, 1),
+      lastAt: Date.UTC(2027, 0, 1),
+      ...changes,
+    }),
+  )
+const openOnes = () => createAlarmStore(postgres).page({ openOnly: true, after: null, limit: 10 })
+
+test('each entry counts once, however many processes take over at the same time', async () => {
+  const stores = Array.from({ length: 6 }, () => createAlarmStore(postgres))
+  for (let round = 0; round < 10; round++) {
+    await Promise.all([raise(), raise({ count: 2 }), raise({ subject: 'alpha/y' })])
+    await Promise.all(stores.map((store) => store.takeOver(redis, 100)))
+  }
+  while ((await stores[0]!.takeOver(redis, 100)) > 0);
+  const alarms = await openOnes()
+  expect(alarms.map(({ subject, count }) => [subject, count]).sort()).toEqual([
+    ['alpha/x', 30],
+    ['alpha/y', 10],
+  ])
+})
+
+test('a repetition after the acknowledgement opens a new alarm; the old one stays as it was', async () => {
+  const store = createAlarmStore(postgres)
+  await raise()
+  await store.takeOver(redis, 100)
+  const [first] = await openOnes()
+  const at = new Date('2027-01-02T00:00:00Z')
+  expect(await store.acknowledge(first!.id, 'key_1', at)).toMatchObject({ acknowledgedBy: 'key_1' })
+  expect(await store.acknowledge(first!.id, 'key_2', new Date())).toMatchObject({
+    acknowledgedBy: 'key_1',
+    acknowledgedAt: at,
+  })
+  await raise({ count: 7 })
+  await store.takeOver(redis, 100)
+  const [second] = await openOnes()
+  expect(second).toMatchObject({ count: 7, acknowledgedAt: null })
+  expect(second?.id).not.toBe(first?.id)
+  expect(await store.countOpen()).toBe(1)
+  await store.prune(new Date('2027-01-03T00:00:00Z'))
+  expect(await store.page({ openOnly: false, after: null, limit: 10 })).toHaveLength(1)
+})
+
+test('text that PostgreSQL cannot hold, and numbers beyond its own, are stored as what it can', async () => {
+  const half = '\u{1F600}'.slice(0, 1)
+  await raise({
+    subject: `cut ${half}`,
+    message: `a\0b${half}`,
+    fields: { [`name${half}`]: `\0${half}`, plain: 1 },
+  })
+  await raise({ subject: 'often', count: 2_147_483_647 })
+  await raise({ subject: 'often', count: 2_147_483_647 })
+  await raise({ subject: 'never', firstAt: Number.MAX_SAFE_INTEGER })
+  await raise({ subject: 'behind' })
+  const store = createAlarmStore(postgres)
+  expect(await store.takeOver(redis, 100)).toBe(5)
+  expect(await store.takeOver(redis, 100)).toBe(0)
+  const alarms = await openOnes()
+  expect(alarms.map(({ subject, count }) => [subject, count]).sort()).toEqual([
+    ['behind', 1],
+    ['cut \uFFFD', 1],
+    ['often', 2_147_483_647],
+  ])
+  expect(alarms.find(({ subject }) => subject.startsWith('cut'))).toMatchObject({
+    message: 'a\uFFFDb\uFFFD',
+    fields: { 'name\uFFFD': '\uFFFD\uFFFD', plain: 1 },
+  })
+})
+
+test('what cannot be read as an alarm does not hold up those behind it', async () => {
+  await redis.xadd(ALARMS, '*', 'alarm', '{broken')
+  await redis.xadd(ALARMS, '*', 'other', 'field')
+  await raise({ kind: 'overspent', subject: 'acct_1' })
+  expect(await createAlarmStore(postgres).takeOver(redis, 100)).toBe(3)
+  expect(await openOnes()).toMatchObject([{ kind: 'overspent', subject: 'acct_1', count: 1 }])
+})
+
+test('after Redis lost its data the stream begins anew and is taken over all the same', async () => {
+  const store = createAlarmStore(postgres)
+  await raise()
+  await store.takeOver(redis, 100)
+  await redis.del(ALARMS)
+  await raise({ subject: 'alpha/new' })
+  expect(await store.takeOver(redis, 100)).toBe(1)
+  expect((await openOnes()).map(({ subject }) => subject)).toContain('alpha/new')
+})

@@ -1,0 +1,46 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import {
+  type CheckedConnection,
+  checkNamedStatements,
+} from '../../../src/platform/postgres/check-named-statements.ts'
+import { createTestDatabase, type TestDatabase } from '../../helpers/services.ts'
+
+/** A connection to a server process that others may be given as well; it prepares a name once, as drivers do. */
+function connectionTo(statements: Map<string, string>, isWithout = false): CheckedConnection {
+  const prepared = new Set<string>()
+  return {
+    connect: async () => undefined,
+    async query({ name, text }) {
+      const refuse = (code: string) => Promise.reject(Object.assign(new Error(code), { code }))
+      if (prepared.has(name)) return isWithout ? refuse('26000') : undefined
+      if (statements.has(name)) return refuse('42P05')
+      statements.set(name, text)
+      prepared.add(name)
+      if (isWithout) statements.delete(name)
+      return undefined
+    },
+    end: async () => undefined,
+  }
+}
+
+describe('named statements', () => {
+  let database: TestDatabase
+  beforeAll(async () => {
+    database = await createTestDatabase()
+  })
+  afterAll(() => database?.drop())
+
+  it('are fine at PostgreSQL itself', () => checkNamedStatements(database.url))
+
+  it('are refused where clients share a server connection', async () => {
+    const shared = new Map<string, string>()
+    await expect(checkNamedStatements('', () => connectionTo(shared))).rejects.toThrow(/pooler/)
+  })
+
+  it('are refused where they are gone by the next use', async () => {
+    await expect(checkNamedStatements('', () => connectionTo(new Map(), true))).rejects.toThrow(/pooler/)
+  })
+
+  it('are not judged while the database is away', () =>
+    checkNamedStatements('postgresql://user:password@127.0.0.1:1/none'))
+})

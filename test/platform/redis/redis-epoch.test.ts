@@ -1,0 +1,87 @@
+import { pino } from 'pino'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'
+import {
+  createEpochReader,
+  type EpochWatch,
+  untilRestated,
+  watchEpoch,
+} from '../../../src/platform/redis/redis-epoch.ts'
+import { onBusyMachine } from '../../helpers/eventually.ts'
+import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
+
+describe("the epoch of Redis's data", () => {
+  let server: TestRedis
+  let redis: Redis
+  let told: string[]
+
+  beforeAll(async () => {
+    server = await createTestRedis()
+    redis = createRedis({ url: server.url, name: 'test', mode: 'wait' })
+  })
+  beforeEach(async () => {
+    told = []
+    await redis.flushall()
+  })
+  afterAll(async () => {
+    redis.disconnect()
+    await server.close()
+  })
+
+  const watch = (): Promise<EpochWatch> =>
+    watchEpoch({
+      redis,
+      readEpoch: createEpochReader(redis),
+      logger: pino({ level: 'silent' }),
+      onEmptied: () => told.push('emptied'),
+      onReconnected: () => told.push('reconnected'),
+      pollMs: 20,
+    })
+
+  it('is one for every process, and another after the data was lost', async () => {
+    const [first, second] = [createEpochReader(redis), createEpochReader(redis)]
+    const { id } = await first()
+    expect((await second()).id).toBe(id)
+    await redis.flushall()
+    const after = await second()
+    expect(after.id).not.toBe(id)
+    expect((await first()).id).toBe(after.id)
+  })
+
+  it('is noticed without a message, once', async () => {
+    const epoch = await watch()
+    const before = epoch.current()
+    await redis.flushall()
+    await expect.poll(() => told).toEqual(['emptied'])
+    expect(epoch.current()).not.toBe(before)
+    await epoch.check()
+    expect(told).toEqual(['emptied'])
+    epoch.stop()
+  })
+
+  it('stays over a connection that breaks, but the stretch ends in which nothing can have been lost', async () => {
+    const epoch = await watch()
+    const [before, stretch] = [epoch.current(), await epoch.stretch()]
+    expect(await epoch.stretch()).toBe(stretch)
+    const back = new Promise((resolve) => redis.once('ready', resolve))
+    redis.disconnect(true)
+    await back
+    await expect.poll(() => told).toEqual(['reconnected'])
+    expect(epoch.current()).toBe(before)
+    expect(await epoch.stretch()).not.toBe(stretch)
+    epoch.stop()
+  })
+
+  it('is waited for until it is old enough, from its own beginning', async () => {
+    const readEpoch = createEpochReader(redis)
+    const graceMs = 500
+    await readEpoch()
+    const startedAt = Date.now()
+    await untilRestated(readEpoch, graceMs)
+    expect((await readEpoch()).ageMs).toBeGreaterThanOrEqual(graceMs)
+    expect(Date.now() - startedAt).toBeLessThan(onBusyMachine(graceMs))
+    const again = Date.now()
+    await untilRestated(readEpoch, graceMs)
+    expect(Date.now() - again).toBeLessThan(graceMs)
+  })
+})

@@ -1,0 +1,109 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, describe, expect, test } from 'vitest'
+import type { Provider } from '../../../src/core/catalog/catalog.ts'
+import { readListing } from '../../../src/providers/listings/read-listing.ts'
+
+const KEY = 'a-secret-key'
+const ENVIRONMENT = { ACME_KEY: KEY }
+let server: Server
+
+afterEach(() => {
+  server.close()
+})
+
+/** A provider whose server answers what `answer` says of a request. */
+async function provider(
+  answer: (request: IncomingMessage) => { status?: number; body: unknown },
+  more: Partial<Provider> = {},
+): Promise<Provider> {
+  server = createServer((request, response) => {
+    const { status = 200, body } = answer(request)
+    response.writeHead(status).end(typeof body === 'string' ? body : JSON.stringify(body))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    id: 'acme',
+    name: 'Acme',
+    wire: 'chat-completions',
+    baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    apiKeyEnv: 'ACME_KEY',
+    zdr: false,
+    dataCollection: 'allow',
+    limitParameter: 'max_tokens',
+    ...more,
+  }
+}
+
+describe('a list of models is read', () => {
+  test('on the chat-completions wire, with the bearer key, without the prefix that one maker puts before names', async () => {
+    const at = await provider(({ url, headers }) => {
+      expect([url, headers.authorization]).toEqual(['/v1/models', `Bearer ${KEY}`])
+      return { body: { data: [{ id: 'one' }, { id: 'models/two' }, { name: 'no id' }, null] } }
+    })
+    expect([...(await readListing(at, ENVIRONMENT))]).toEqual(['one', 'two'])
+  })
+
+  test("with a provider's own header for the key", async () => {
+    const at = await provider(
+      ({ headers }) => {
+        expect([headers['api-key'], headers.authorization]).toEqual([KEY, undefined])
+        return { body: [{ id: 'one' }] }
+      },
+      { quirks: { authHeader: 'api-key' } },
+    )
+    expect((await readListing(at, ENVIRONMENT)).size).toBe(1)
+  })
+
+  test('on the messages wire, page by page', async () => {
+    const at = await provider(
+      ({ url = '', headers }) => {
+        expect([headers['x-api-key'], headers['anthropic-version']]).toEqual([KEY, '2023-06-01'])
+        const isFirst = !url.includes('after_id=a')
+        return { body: { data: [{ id: isFirst ? 'a' : 'b' }], has_more: isFirst, last_id: 'a' } }
+      },
+      { wire: 'anthropic-messages' },
+    )
+    expect([...(await readListing(at, ENVIRONMENT))]).toEqual(['a', 'b'])
+  })
+
+  test('on the generate-content wire, page by page', async () => {
+    const at = await provider(
+      ({ url = '', headers }) => {
+        expect(headers['x-goog-api-key']).toBe(KEY)
+        return url.includes('pageToken=t')
+          ? { body: { models: [{ name: 'models/b' }] } }
+          : { body: { models: [{ name: 'models/a' }], nextPageToken: 't' } }
+      },
+      { wire: 'google-generate-content' },
+    )
+    expect([...(await readListing(at, ENVIRONMENT))]).toEqual(['a', 'b'])
+  })
+
+  test('to a bounded number of pages', async () => {
+    let pages = 0
+    const at = await provider(
+      () => {
+        pages += 1
+        return { body: { models: [{ name: `models/${pages}` }], nextPageToken: 'again' } }
+      },
+      { wire: 'google-generate-content' },
+    )
+    expect((await readListing(at, ENVIRONMENT)).size).toBe(20)
+  })
+})
+
+test.each([
+  ['refuses', { status: 401, body: 'no' }, /answered 401/],
+  ['answers no JSON', { body: '<html>' }, /no JSON/],
+  ['answers no list', { body: { error: 'x' } }, /no list/],
+])('a provider that %s is a readable error without the key', async (_what, answer, message) => {
+  const at = await provider(() => answer)
+  const error = await readListing(at, ENVIRONMENT).then(
+    () => null,
+    (caught: Error) => caught,
+  )
+  expect(error?.message).toMatch(message)
+  expect(JSON.stringify({ ...error, message: error?.message })).not.toContain(KEY)
+})

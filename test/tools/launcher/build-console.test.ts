@@ -1,0 +1,58 @@
+import { appendFileSync, cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import {
+  consoleFolder,
+  consoleIsCurrent,
+  ensureConsole,
+} from '../../../tools/launcher/start/build-console.ts'
+
+const ROOT = resolve(import.meta.dirname, '../../..')
+const BUILD_TIMEOUT_MS = 120_000
+
+describe('building the console', () => {
+  let root: string
+
+  beforeEach(() => {
+    root = mkdtempSync(join(tmpdir(), 'switchyard-console-'))
+    mkdirSync(join(root, 'src'))
+    cpSync(consoleFolder(ROOT), consoleFolder(root), {
+      recursive: true,
+      filter: (path) => !path.endsWith('/dist'),
+    })
+    cpSync(join(ROOT, 'package-lock.json'), join(root, 'package-lock.json'))
+    symlinkSync(join(ROOT, 'node_modules'), join(root, 'node_modules'))
+  })
+
+  afterEach(() => rmSync(root, { recursive: true, force: true }))
+
+  it(
+    'leaves whole pages when several ask at once, and is due again after a source or a package changed',
+    async () => {
+      expect(consoleIsCurrent(root)).toBe(false)
+      await Promise.all([ensureConsole(root), ensureConsole(root)])
+      expect(consoleIsCurrent(root)).toBe(true)
+
+      const added = join(consoleFolder(root), 'lib', 'added.ts')
+      writeFileSync(added, 'export const added = 1\n')
+      expect(consoleIsCurrent(root)).toBe(false)
+      rmSync(added)
+      expect(consoleIsCurrent(root)).toBe(true)
+
+      appendFileSync(join(root, 'package-lock.json'), '\n')
+      expect(consoleIsCurrent(root)).toBe(false)
+    },
+    BUILD_TIMEOUT_MS,
+  )
+
+  it(
+    'says what is wrong with sources that cannot be built, and does not take them for built',
+    async () => {
+      appendFileSync(join(consoleFolder(root), 'main.tsx'), '\nconst = broken\n')
+      await expect(ensureConsole(root)).rejects.toThrow(/main\.tsx/)
+      expect(consoleIsCurrent(root)).toBe(false)
+    },
+    BUILD_TIMEOUT_MS,
+  )
+})

@@ -1,0 +1,153 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { describe, expect, it } from 'vitest'
+import { decodeModel, scorePrompt } from '../../src/core/auto/difficulty/difficulty-model.ts'
+import { evaluate } from '../../tools/router-training/evaluate.ts'
+import { evaluationReport } from '../../tools/router-training/evaluation-report.ts'
+import { readExamples } from '../../tools/router-training/read-examples.ts'
+import {
+  apgr,
+  callPerformanceThreshold,
+  seededRandom,
+  withInterval,
+} from '../../tools/router-training/router-measures.ts'
+import type { RouterRow } from '../../tools/router-training/router-rows.ts'
+import { splitsOf } from '../../tools/router-training/splits.ts'
+import { trainModel } from '../../tools/router-training/train-model.ts'
+
+const row = (score: number, gain: number) => ({ score, gain })
+
+describe('APGR and CPT', () => {
+  it('are those of their definition on a case worked by hand', () => {
+    // Four prompts, the hardest scored first: PGR is 0, 1/2, 1, 1, 1 at shares 0, 1/4, 1/2, 3/4, 1.
+    const perfect = [row(4, 1), row(3, 1), row(2, 0), row(1, 0)]
+    expect(apgr(perfect)).toBeCloseTo((0.25 + 0.75 + 1 + 1) / 4, 10)
+    expect(callPerformanceThreshold(perfect, 0.5)).toBe(0.25)
+    expect(callPerformanceThreshold(perfect, 0.8)).toBeCloseTo(0.4, 10)
+    const worst = perfect.map(({ score, gain }) => row(-score, gain))
+    expect(apgr(worst)).toBeCloseTo(1 - apgr(perfect), 10)
+  })
+
+  it('take ties for random order', () => {
+    const tied = [row(1, 1), row(1, 0), row(1, 0), row(1, 1)]
+    expect(apgr(tied)).toBe(0.5)
+    expect(callPerformanceThreshold(tied, 0.8)).toBeCloseTo(0.8, 10)
+  })
+
+  it('come with an interval that holds the value and shrinks with more rows', () => {
+    const random = seededRandom(7)
+    const rows = Array.from({ length: 2_000 }, () => row(random(), random() < 0.3 ? 1 : 0))
+    const few = withInterval(rows.slice(0, 100), apgr, 100)
+    const many = withInterval(rows, apgr, 100)
+    expect(many.low).toBeLessThan(0.5)
+    expect(many.high).toBeGreaterThan(0.5)
+    expect(many.high - many.low).toBeLessThan(few.high - few.low)
+  })
+})
+
+const WORDS = 'river stone cloud garden window market letter winter music bridge coffee paper silver'.split(
+  ' ',
+)
+
+const SUBJECTS = [
+  'physics',
+  'law',
+  'health',
+  'history',
+  'chemistry',
+  'business',
+  'psychology',
+  'computer science',
+]
+
+/** Made-up rows in which the weak tier fails the more, the longer the question is. */
+function madeUpLines(datasets: string[]): string {
+  const random = seededRandom(3)
+  const word = () => WORDS[Math.floor(random() * WORDS.length)]!
+  return datasets
+    .flatMap((ds, set) =>
+      Array.from({ length: 160 }, (_, index) => {
+        const length = 3 + Math.floor(random() * 40)
+        const text = Array.from({ length }, (_, at) => `${word()}${at}x${index}`).join(' ')
+        const weak = random() < length / 45 ? 0 : 1
+        return JSON.stringify({
+          id: `${ds}/${index}`,
+          ds,
+          fam: ds,
+          cat: SUBJECTS[(index + set) % SUBJECTS.length],
+          prompt: `${text}?`,
+          weak,
+          strong: 1,
+        })
+      }),
+    )
+    .join('\n')
+}
+
+async function withFile<T>(bytes: string | Buffer, name: string, use: (path: string) => T): Promise<T> {
+  const folder = await mkdtemp(join(tmpdir(), 'router-rows-'))
+  try {
+    const path = join(folder, name)
+    await writeFile(path, bytes)
+    return use(path)
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+}
+
+const read = (lines: string) => withFile(gzipSync(lines), 'rows.jsonl.gz', readExamples)
+
+describe('training', () => {
+  it('learns on one data set what holds on another, and is measured better than random there', async () => {
+    const examples = await read(madeUpLines(['one', 'two', 'three']))
+    const evaluation = evaluate(examples, 50)
+    expect(evaluation['families left out'].map(({ dataset }) => dataset)).toEqual([
+      'one',
+      'two',
+      'three',
+      'equal parts of every family',
+    ])
+    for (const { apgr, costAt80 } of evaluation['families left out']) {
+      expect(apgr.low).toBeGreaterThan(0.5)
+      expect(costAt80.router).toBeLessThan(costAt80.random)
+    }
+    const report = evaluationReport(evaluation)
+    expect(report).toContain('**Families left out**')
+    expect(report).toContain('| one | 160 | .')
+  })
+
+  it('gives the same weights for the same rows', async () => {
+    const examples = await read(madeUpLines(['one', 'two']))
+    const about = { data: 'made up', mixedScores: [] }
+    const weights = trainModel(examples, about)
+    expect(trainModel(examples, about)).toEqual(weights)
+    const score = scorePrompt('river stone cloud?', decodeModel(weights))
+    expect(score).toBeGreaterThan(0)
+    expect(score).toBeLessThan(1)
+  })
+
+  it('says which line of the rows it cannot read', async () => {
+    const bad = withFile(
+      '{"id":"a","ds":"d","fam":"f","cat":"c","prompt":"p","weak":2,"strong":1}',
+      'rows.jsonl',
+      readExamples,
+    )
+    await expect(bad).rejects.toThrow('line 1')
+  })
+
+  it('never has a question on both sides of a split, and scores every row of many subjects', async () => {
+    const rows: RouterRow[] = (await read(madeUpLines(['one', 'two']))).map(({ row }) => row)
+    const again = rows.slice(0, 50).map((one) => ({ ...one, subject: 'another', family: 'two' }))
+    const all = [...rows, ...again]
+    for (const [protocol, splits] of Object.entries(splitsOf(all))) {
+      expect(splits.length, protocol).toBeGreaterThan(1)
+      for (const { train, test } of splits) {
+        const tested = new Set(test.map((index) => all[index]!.key))
+        expect(train.filter((index) => tested.has(all[index]!.key))).toEqual([])
+      }
+    }
+    expect(splitsOf(all)['families left out'].flatMap(({ test }) => test)).toHaveLength(all.length)
+  })
+})

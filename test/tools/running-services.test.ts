@@ -1,0 +1,40 @@
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import {
+  dataDirectory,
+  findRunningServices,
+  runtimeFile,
+} from '../../tools/launcher/bootstrap/running-services.mjs'
+import { removeRuntimeFile, writeRuntimeFile } from '../../tools/launcher/start/runtime-file.ts'
+
+let dataDir: string
+beforeEach(() => {
+  dataDir = mkdtempSync(join(tmpdir(), 'switchyard-runtime-'))
+})
+afterEach(() => rmSync(dataDir, { recursive: true, force: true }))
+
+it('are found while the start that wrote them down runs', () => {
+  writeRuntimeFile(dataDir, { REDIS_URL: 'redis://127.0.0.1:1' })
+  expect(findRunningServices(dataDir)?.environment).toEqual({ REDIS_URL: 'redis://127.0.0.1:1' })
+})
+
+it('are written for the owner alone', () => {
+  writeRuntimeFile(dataDir, {})
+  expect(statSync(runtimeFile(dataDir)).mode & 0o777).toBe(0o600)
+})
+
+it('are not found after a stop, nor after the start was killed', () => {
+  writeRuntimeFile(dataDir, {})
+  removeRuntimeFile(dataDir)
+  expect(findRunningServices(dataDir)).toBeNull()
+  writeFileSync(runtimeFile(dataDir), JSON.stringify({ pid: 2 ** 30, startTime: '1', environment: {} }))
+  expect(findRunningServices(dataDir)).toBeNull()
+})
+
+it('are looked for in DATA_DIR, or in .data of the clone', () => {
+  expect(dataDirectory('/clone', {})).toBe('/clone/.data')
+  expect(dataDirectory('/clone', { DATA_DIR: '/elsewhere' })).toBe('/elsewhere')
+  expect(dataDirectory('/clone', { DATA_DIR: 'mine' })).toBe('/clone/mine')
+})

@@ -1,0 +1,51 @@
+import { expect, it } from 'vitest'
+import { createLineSplitter } from '../../tools/launcher/processes/line-splitter.ts'
+import { createTerminalLines } from '../../tools/launcher/processes/terminal-lines.ts'
+
+function collect() {
+  const shown: string[] = []
+  let clock = 0
+  const lines = createTerminalLines({
+    name: 'api',
+    logPath: 'logs/api.log',
+    write: (text) => shown.push(text),
+    now: () => clock,
+  })
+  const advance = (ms: number) => {
+    clock += ms
+  }
+  return { shown, lines, advance }
+}
+
+it('shows warnings and worse, and nothing below', () => {
+  const { shown, lines } = collect()
+  lines.show('{"level":30,"msg":"fine"}', 'stdout')
+  lines.show('{"level":40,"msg":"careful"}', 'stdout')
+  lines.show('{"level":50,"err":{"message":"no route"},"msg":"away"}', 'stdout')
+  expect(shown).toEqual(['[api] warning: careful\n', '[api] error: away (no route)\n'])
+})
+
+it('shows a stack trace on standard error, and no stray output', () => {
+  const { shown, lines } = collect()
+  lines.show('Error: broken', 'stderr')
+  lines.show('hello', 'stdout')
+  expect(shown).toEqual(['[api] Error: broken\n'])
+})
+
+it('a flood becomes one line that says where the rest is, and later lines show again', () => {
+  const { shown, lines, advance } = collect()
+  for (let count = 0; count < 1000; count++) lines.show('{"level":50,"msg":"again"}', 'stdout')
+  expect(shown.at(-1)).toContain('logs/api.log')
+  expect(shown.length).toBeLessThan(20)
+  advance(60_000)
+  lines.show('{"level":50,"msg":"later"}', 'stdout')
+  expect(shown.at(-1)).toContain('later')
+})
+
+it('puts lines together that arrive in pieces, even inside a character', () => {
+  const lines: string[] = []
+  const split = createLineSplitter((line) => lines.push(line))
+  const bytes = Buffer.from('größe\nzwei\n')
+  for (const byte of bytes) split(Buffer.of(byte))
+  expect(lines).toEqual(['größe', 'zwei'])
+})

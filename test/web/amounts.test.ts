@@ -1,0 +1,62 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { formatUsd, picoUsd } from '../../src/core/kernel/money.ts'
+import { amountParts, axisAmount, formatAmount, formatChange, isWholeCents } from '../../web/lib/amounts.ts'
+
+describe('amounts on screen', () => {
+  it('loses no digit of any amount that the gateway can send', () => {
+    fc.assert(
+      fc.property(fc.bigInt(-(10n ** 24n), 10n ** 24n), (pico) => {
+        const usd = formatUsd(picoUsd(pico))
+        const shown = formatAmount(usd).replace('−', '-').replace('$', '').replaceAll(',', '')
+        expect(shown).toBe(usd)
+      }),
+    )
+  })
+
+  it.each([
+    ['0.50', '$0.50'],
+    ['0.0000123', '$0.0000123'],
+    ['1234567.5', '$1,234,567.50'],
+    ['-0.000000000001', '−$0.000000000001'],
+    ['25', '$25.00'],
+  ])('shows %s as %s', (usd, shown) => {
+    expect(formatAmount(usd)).toBe(shown)
+  })
+
+  it('sets what follows the cents apart', () => {
+    expect(amountParts('1.2345')).toEqual({ negative: false, whole: '1', cents: '23', rest: '45' })
+  })
+
+  it('gives a change of the balance its sign', () => {
+    expect(formatChange('5.00')).toBe('+$5.00')
+    expect(formatChange('-0.12')).toBe('−$0.12')
+  })
+
+  it('refuses what is no amount rather than show something else', () => {
+    expect(() => formatAmount('1e-7')).toThrow(RangeError)
+    expect(() => formatAmount('')).toThrow(RangeError)
+  })
+
+  it.each([
+    [0, '$0'],
+    [0.00123, '$0.0012'],
+    [0.5, '$0.5'],
+    [12, '$12'],
+    [1500, '$1,500'],
+  ])('labels %d on an axis as %s', (value, label) => {
+    expect(axisAmount(value)).toBe(label)
+  })
+
+  it.each([
+    ['5', true],
+    ['5.00', true],
+    ['0', false],
+    ['5.001', false],
+    ['-5', false],
+    ['1e3', false],
+    ['', false],
+  ])('takes %s as an amount to pay: %s', (text, valid) => {
+    expect(isWholeCents(text)).toBe(valid)
+  })
+})

@@ -1,0 +1,89 @@
+import { describe, expect, it } from 'vitest'
+import type { AttemptView, SettledTimeline } from '../../src/core/api/operator-api.ts'
+import { timelineMarks, timelineOf } from '../../web/lib/call-timeline.ts'
+
+const ADMITTED = '2027-01-31T12:00:00.000Z'
+const at = (milliseconds: number) => new Date(Date.parse(ADMITTED) + milliseconds).toISOString()
+
+const attempt = (changes: Partial<AttemptView>): AttemptView => ({
+  offer: 'alpha/one',
+  outcome: 'ok',
+  http_status: 200,
+  started_at: at(20),
+  first_token_ms: 80,
+  duration_ms: 500,
+  rescued: false,
+  provider_key_id: null,
+  ...changes,
+})
+
+const settled = (changes: Partial<SettledTimeline>): SettledTimeline =>
+  ({
+    admitted_at: ADMITTED,
+    queued_ms: 20,
+    duration_ms: 520,
+    settlement_lag_ms: 30,
+    attempts: [attempt({})],
+    ...changes,
+  }) as SettledTimeline
+
+describe('the timeline of a call', () => {
+  it('has the queue, each attempt and the settlement, at their times since the admission', () => {
+    const failed = attempt({
+      outcome: 'server-error',
+      http_status: 503,
+      first_token_ms: null,
+      duration_ms: 100,
+    })
+    const second = attempt({ offer: 'beta/two', started_at: at(130), duration_ms: 390, rescued: true })
+    const { spans, totalMs } = timelineOf(settled({ attempts: [failed, second] }))
+    expect(spans.map(({ kind, startMs, endMs }) => [kind, startMs, endMs])).toEqual([
+      ['queue', 0, 20],
+      ['attempt', 20, 120],
+      ['attempt', 130, 520],
+      ['settlement', 520, 550],
+    ])
+    expect(spans[1]).toMatchObject({
+      isFailed: true,
+      outcome: 'server-error, HTTP 503',
+      firstTokenMs: null,
+    })
+    expect(spans[2]).toMatchObject({
+      isFailed: false,
+      name: 'Attempt 2: beta/two',
+      outcome: 'ok, HTTP 200, rescued the answer',
+      firstTokenMs: 210,
+    })
+    expect(totalMs).toBe(550)
+  })
+
+  it('of a call that no worker took waited to its end', () => {
+    const { spans } = timelineOf(settled({ queued_ms: null, duration_ms: 15_000, attempts: [] }))
+    expect(spans[0]).toMatchObject({ kind: 'queue', endMs: 15_000, isFailed: true })
+    expect(spans).toHaveLength(2)
+  })
+
+  it('says no status of a provider that gave none', () => {
+    const { spans } = timelineOf(
+      settled({ attempts: [attempt({ outcome: 'unreachable', http_status: null })] }),
+    )
+    expect(spans[1]?.outcome).toBe('unreachable')
+  })
+
+  it('always has a width', () => {
+    const { totalMs } = timelineOf(
+      settled({ queued_ms: 0, duration_ms: 0, settlement_lag_ms: 0, attempts: [] }),
+    )
+    expect(totalMs).toBe(1)
+  })
+
+  it.each([
+    [1, [0, 1]],
+    [550, [0, 200, 400]],
+    [593, [0, 200, 400]],
+    [1_000, [0, 500, 1_000]],
+    [61_000, [0, 20_000, 40_000, 60_000]],
+  ])('has at most five round marks in %i ms', (totalMs, marks) => {
+    expect(timelineMarks(totalMs)).toEqual(marks)
+  })
+})

@@ -1,0 +1,96 @@
+import { describe, expect, it } from 'vitest'
+import { parseCatalogDocument } from '../../src/core/catalog/catalog-document.ts'
+import {
+  modelChange,
+  offerChange,
+  rateProblem,
+  readDocument,
+  withModelChange,
+  withOfferChange,
+  writeDocument,
+} from '../../web/lib/catalog-edits.ts'
+
+const OFFER = { provider: 'acme', upstream_model: 'large-1' }
+const RATE = { prompt: '1.00', completion: '4.00' }
+
+describe('edits of the catalog by form', () => {
+  it('are documents that the gateway takes', () => {
+    const content = withOfferChange(
+      withModelChange({}, 'acme/large', { rate: RATE, disabled: true }),
+      OFFER,
+      {
+        disabled: true,
+      },
+    )
+    expect(content).toEqual({
+      changes: {
+        models: [{ id: 'acme/large', rate: RATE, disabled: true }],
+        offers: [{ ...OFFER, disabled: true }],
+      },
+    })
+    expect(parseCatalogDocument(content).kind).toBe('document')
+  })
+
+  it('keep everything else, of the same model too', () => {
+    const before = {
+      dated: '2027-01-31',
+      changes: {
+        providers: [{ id: 'acme', zdr: true }],
+        models: [{ id: 'other' }, { id: 'acme/large', auto: false }],
+      },
+    }
+    expect(withModelChange(before, 'acme/large', { rate: RATE })).toEqual({
+      dated: '2027-01-31',
+      changes: {
+        providers: [{ id: 'acme', zdr: true }],
+        models: [{ id: 'other' }, { id: 'acme/large', auto: false, rate: RATE }],
+      },
+    })
+    expect(before.changes.models[1]).toEqual({ id: 'acme/large', auto: false })
+  })
+
+  it('keep the priority of an offer that is switched off and on', () => {
+    const before = { changes: { offers: [{ ...OFFER, priority: 1 }] } }
+    const off = withOfferChange(before, OFFER, { disabled: true })
+    expect(off).toEqual({ changes: { offers: [{ ...OFFER, priority: 1, disabled: true }] } })
+    expect(withOfferChange(off, OFFER, { disabled: undefined })).toEqual(before)
+    expect(parseCatalogDocument(off).kind).toBe('document')
+  })
+
+  it('leave nothing behind when they are taken back', () => {
+    const changed = withOfferChange({}, OFFER, { disabled: true })
+    expect(withOfferChange(changed, OFFER, { disabled: undefined })).toEqual({})
+    expect(withModelChange({}, 'acme/large', { rate: undefined })).toEqual({})
+  })
+
+  it('are found again, each by its whole name', () => {
+    const content = withOfferChange({}, OFFER, { disabled: true })
+    expect(offerChange(content, OFFER)).toMatchObject({ disabled: true })
+    expect(offerChange(content, { ...OFFER, upstream_model: 'small-1' })).toBeUndefined()
+    expect(modelChange(content, 'acme/large')).toBeUndefined()
+    expect(modelChange({ changes: 'nonsense' }, 'acme/large')).toBeUndefined()
+  })
+})
+
+describe('the editor of the catalog', () => {
+  it('reads back what it wrote', () => {
+    const content = { changes: { models: [{ id: 'a/b', rate: RATE }] } }
+    expect(readDocument(writeDocument(content))).toEqual({ kind: 'document', content })
+  })
+
+  it.each(['{ nope', '', '[]', '5', 'null'])('says what is wrong with %j', (text) => {
+    expect(readDocument(text).kind).toBe('problem')
+  })
+
+  it.each([
+    ['1.25', true],
+    ['0', true],
+    ['0.000001', true],
+    ['-1', false],
+    ['1.0000001', false],
+    ['1,25', false],
+    ['', false],
+  ])('takes the rate %j: %j', (text, isGood) => {
+    expect(rateProblem(text) === null).toBe(isGood)
+  })
+})

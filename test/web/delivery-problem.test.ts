@@ -1,0 +1,14 @@
+import { describe, expect, it } from 'vitest'
+import { deliveryOutcome } from '../../web/lib/delivery-problem.ts'
+
+describe('what became of a delivery', () => {
+  it.each([
+    [200, null, 'answered 200'],
+    [500, 'whatever', 'answered 500'],
+    [null, 'ENOTFOUND', 'there is no server of that name'],
+    [null, 'the address is private', 'the address is private'],
+    [null, null, 'no answer'],
+  ])('is said in words: %s and %s are "%s"', (status_code, error, words) => {
+    expect(deliveryOutcome({ status_code, error })).toBe(words)
+  })
+})

@@ -1,0 +1,95 @@
+/**
+ * Development tool: writes src/catalog/data/builtin.json from three public data packages, deterministically.
+ *
+ *   npm pack @earendil-works/pi-ai@1.5.2 && tar xzf earendil-works-pi-ai-1.5.2.tgz
+ *   pip download litellm==1.109.1 --no-deps && unzip litellm-*.whl 'litellm/model_prices*' 'litellm-*.dist-info/*'
+ *   node tools/catalog-import/import-catalog.ts --pi-ai package --litellm litellm --litellm-version 1.109.1 \
+ *     --day 2026-11-20
+ *
+ * genai-prices is a development dependency; of the others only the data is wanted, so they are read from
+ * folders.
+ */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import type { CatalogDocument } from '../../src/core/catalog/catalog-document.ts'
+import { mergeModels } from './merge-models.ts'
+import { openWeightsTest } from './open-weights.ts'
+import { IMPORTED_PROVIDERS } from './provider-table.ts'
+import { openLitellm } from './read-litellm.ts'
+import { readOffers } from './read-offers.ts'
+import { windowsElsewhere } from './windows-elsewhere.ts'
+
+const OUTPUT = new URL('../../src/catalog/data/builtin.json', import.meta.url)
+const GENAI_PRICES = new URL('../../node_modules/@pydantic/genai-prices/package.json', import.meta.url)
+
+const { values } = parseArgs({
+  options: {
+    'pi-ai': { type: 'string' },
+    litellm: { type: 'string' },
+    'litellm-version': { type: 'string' },
+    day: { type: 'string' },
+  },
+})
+const { 'pi-ai': piAiFolder, litellm: litellmFolder, 'litellm-version': litellmVersion, day } = values
+if (!piAiFolder || !litellmFolder || !litellmVersion || !day || !/^\d{4}-\d{2}-\d{2}$/.test(day)) {
+  console.error(
+    'usage: import-catalog.ts --pi-ai FOLDER --litellm FOLDER --litellm-version VERSION --day YYYY-MM-DD',
+  )
+  process.exit(1)
+}
+
+/** Tiers of service that makers or resellers list under names and prices of their own. */
+const TIER_OF_SERVICE =
+  /-(ultra)?fast$|-prime$|-legal$|-(sol|luna|terra|astra)-pro$|-highspeed$|-lightning$|-turbo$|-ultra$/
+
+const versionOf = (path: string | URL): string => JSON.parse(readFileSync(path, 'utf8')).version
+const litellm = openLitellm(litellmFolder, day)
+const offers = readOffers({ piAiFolder, litellm, day })
+const { models, leftOut } = mergeModels(
+  offers,
+  openWeightsTest(piAiFolder),
+  windowsElsewhere(piAiFolder, litellm),
+)
+const document: CatalogDocument = {
+  source:
+    `Public list prices, windows and limits from @earendil-works/pi-ai ${versionOf(join(piAiFolder, 'package.json'))}, ` +
+    `litellm ${litellmVersion} and @pydantic/genai-prices ${versionOf(GENAI_PRICES)} (all MIT). A list price is the ` +
+    "maker's own; without one, the median of the hosts'. Written by tools/catalog-import/import-catalog.ts; " +
+    'the rules are in docs/catalog.md.',
+  dated: day,
+  providers: IMPORTED_PROVIDERS.map(({ provider }) => provider),
+  models,
+}
+writeFileSync(OUTPUT, printDocument(document))
+console.log(JSON.stringify({ ...summary(document), leftOut }, null, 2))
+
+/** One provider and one model a line, so that a change of one price is a change of one line. */
+function printDocument({ providers = [], models: all = [], ...head }: CatalogDocument): string {
+  const lines = (entries: readonly object[]) =>
+    entries.map((entry) => `  ${JSON.stringify(entry)}`).join(',\n')
+  const fields = Object.entries(head).map(([name, value]) => ` "${name}": ${JSON.stringify(value)},\n`)
+  return `{\n${fields.join('')} "providers": [\n${lines(providers)}\n ],\n "models": [\n${lines(all)}\n ]\n}\n`
+}
+
+/** The count by kind. */
+function summary({ models: all = [], providers = [] }: CatalogDocument) {
+  const count = (test: (model: (typeof all)[number]) => boolean) => all.filter(test).length
+  const byVendor = [...Map.groupBy(all, ({ vendor }) => vendor)]
+    .map(([vendor, some]) => [vendor, some.length] as const)
+    .sort((a, b) => b[1] - a[1])
+  return {
+    models: all.length,
+    providers: providers.length,
+    offers: all.reduce((sum, { offers: some }) => sum + some.length, 0),
+    open_weights: count(({ open_weights }) => open_weights === true),
+    image_input: count(({ input_modalities }) => input_modalities?.includes('image') === true),
+    reasoning: count(({ reasoning }) => reasoning === true),
+    dated_variants: count(({ id }) => /-(20\d{2}-?\d{2}-?\d{2}|\d{4})$/.test(id)),
+    makers_aliases: count(({ id }) => /-latest$/.test(id)),
+    tiers_of_service: count(({ id }) => TIER_OF_SERVICE.test(id)),
+    several_offers: count(({ offers: some }) => some.length > 1),
+    vendors: byVendor.length,
+    by_vendor: Object.fromEntries(byVendor),
+  }
+}

@@ -1,0 +1,152 @@
+import { chmodSync, mkdirSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { applyMigrations } from '../../src/platform/postgres/migrate.ts'
+import { tryLock } from './bootstrap/process-lock.mjs'
+import { dataDirectory } from './bootstrap/running-services.mjs'
+import { startProcessGuard } from './processes/process-guard.ts'
+import { listenForStop } from './processes/stop-request.ts'
+import { ensureConsole } from './start/build-console.ts'
+import { checkSettings } from './start/check-settings.ts'
+import { choosePorts } from './start/choose-ports.ts'
+import { ensureDemoAccount } from './start/demo-account.ts'
+import { findOllama } from './start/find-ollama.ts'
+import { apiPlan, simulatedProvidersPlan, workerPlan } from './start/gateway-plans.ts'
+import { ensureMasterKey } from './start/master-key.ts'
+import { hasRailKeys, paymentEnvironment } from './start/payment-environment.ts'
+import { removeRuntimeFile, writeRuntimeFile } from './start/runtime-file.ts'
+import { simulateAllEnvironment } from './start/simulate-all.ts'
+import { createStartContext, type StartContext } from './start/start-context.ts'
+import { startDatabase, startRedis } from './start/start-services.ts'
+import { stopAll } from './start/stop-all.ts'
+import { welcome } from './start/welcome.ts'
+
+const ROOT = resolve(import.meta.dirname, '../..')
+
+/**
+ * `npm start`: everything on one machine, each part a process of its own, until a request to stop.
+ * Resolves to the exit code.
+ */
+async function main(): Promise<number> {
+  const dataDir = dataDirectory(ROOT, process.env)
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  chmodSync(dataDir, 0o700)
+  const lock = tryLock(join(dataDir, 'start.lock'))
+  if (!lock.acquired) {
+    console.error(
+      `Already running over ${dataDir} (process ${lock.holderPid}). Stop it first, or set DATA_DIR.`,
+    )
+    return 1
+  }
+  const guard = startProcessGuard()
+  // What is left then is ended by the guard.
+  const stop = listenForStop(() => process.exit(1))
+  const context = createStartContext({
+    root: ROOT,
+    dataDir,
+    environment: process.env,
+    guard,
+    signal: stop.signal,
+  })
+  try {
+    await Promise.race([startAll(context), aborted(stop.signal)])
+    await aborted(stop.signal)
+    return 0
+  } catch (error) {
+    if (stop.signal.aborted) return 0
+    console.error(`\n${(error as Error).message}`)
+    return 1
+  } finally {
+    await stopAll(context, stop.signal.aborted ? String(stop.signal.reason) : 'after a failure')
+    removeRuntimeFile(dataDir)
+    stop.dispose()
+    guard.close()
+    lock.release()
+  }
+}
+
+async function startAll(context: StartContext): Promise<void> {
+  const { dataDir, environment, log, run } = context
+  const catalogFile = environment.CATALOG_FILE && resolve(ROOT, environment.CATALOG_FILE)
+  await checkSettings({ ...environment, CATALOG_FILE: catalogFile })
+  log(`starting; data in ${dataDir}`)
+  const host = environment.HOST || '127.0.0.1'
+  const metricsHost = environment.METRICS_HOST || '127.0.0.1'
+  const ports = await choosePorts({ host, metricsHost }, environment)
+  const [databaseUrl, redisUrl, ollamaUrl] = await Promise.all([
+    startDatabase(context),
+    startRedis(context),
+    findOllama(environment),
+    ensureConsole(ROOT).catch((error: Error) => {
+      log(`the console could not be built, the API works without it: ${error.message}`)
+    }),
+  ])
+  const applied = await applyMigrations({ databaseUrl, directory: join(ROOT, 'prisma', 'migrations') })
+  if (applied.length > 0) log(`database: ${applied.length} migrations applied`)
+
+  const simulateAll = simulateAllEnvironment(ROOT, environment)
+  const onlySimulated = simulateAll.SIMULATE_ALL === 'true' && ollamaUrl === null
+  const payments = paymentEnvironment(environment, { host, onlySimulated })
+  if (!('PAYMENTS_DEVELOPMENT_RAIL' in payments) && !hasRailKeys(environment))
+    log('no top-ups: no payment keys are set, and the development rail is not for a gateway others can reach')
+  const shared = {
+    DATABASE_URL: databaseUrl,
+    REDIS_URL: redisUrl,
+    MASTER_KEY: ensureMasterKey(dataDir, environment),
+    DATA_DIR: dataDir,
+    HOST: host,
+    PORT: String(ports.api),
+    METRICS_HOST: metricsHost,
+    SIMULATED_PROVIDERS_URL: `http://127.0.0.1:${ports.simulatedProviders}`,
+    ...payments,
+    ...simulateAll,
+    ...(ollamaUrl && { OLLAMA_URL: ollamaUrl }),
+    ...(catalogFile && { CATALOG_FILE: catalogFile }),
+  }
+  writeRuntimeFile(dataDir, shared)
+  const gateway = { ...environment, ...shared }
+  const address = addressFor(host)
+  const baseUrl = `http://${hostInUrl(address)}:${ports.api}`
+  const metrics = (role: keyof typeof ports.metrics) => ({
+    host: addressFor(metricsHost),
+    port: ports.metrics[role],
+  })
+
+  log('starting the gateway …')
+  await run(simulatedProvidersPlan(ROOT, gateway, ports.simulatedProviders), 'sessions')
+  // One after another in this order: they stop in the opposite one, the API first.
+  await run(workerPlan(ROOT, gateway, 'settlement', metrics('settlement')), 'sessions')
+  await run(workerPlan(ROOT, gateway, 'dispatch', metrics('dispatch')), 'sessions')
+  const demo = {
+    root: ROOT,
+    dataDir,
+    environment: gateway,
+    externalDatabaseUrl: environment.DATABASE_URL || null,
+  }
+  const api = apiPlan(ROOT, { ...gateway, METRICS_PORT: String(ports.metrics.api) }, baseUrl)
+  const [keys] = await Promise.all([ensureDemoAccount(demo), run(api, 'sessions')])
+  const metricsUrl = `http://${hostInUrl(addressFor(metricsHost))}:${ports.metrics.api}/metrics`
+  const simulated =
+    'SIMULATE_ALL' in shared
+      ? 'simulated: every answer is made up, whichever model is asked; set OPENAI_API_KEY and the like for real ones'
+      : 'real ones whose keys are set; models under sim/ are simulated'
+  const providers = ollamaUrl ? `${simulated}; Ollama at ${ollamaUrl} is real` : simulated
+  process.stdout.write(welcome({ baseUrl, keys, metricsUrl, logsFolder: context.logsFolder, providers }))
+}
+
+/** An address a client can use, for one a server listens on. */
+function addressFor(host: string): string {
+  if (host === '::') return '::1'
+  return host === '0.0.0.0' ? '127.0.0.1' : host
+}
+
+const hostInUrl = (address: string) => (address.includes(':') ? `[${address}]` : address)
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((done) => {
+    if (signal.aborted) done()
+    else signal.addEventListener('abort', () => done(), { once: true })
+  })
+}
+
+// At once: a step of the start that was interrupted must not hold up the end.
+process.exit(await main())

@@ -1,0 +1,74 @@
+import { createConnection } from 'node:net'
+import { join } from 'node:path'
+import type { ProcessPlan } from '../processes/process-plan.ts'
+
+const READY_TIMEOUT_MS = 60_000
+const STOP_TIMEOUT_MS = 30_000
+/** Keeps the young generation small: less memory a process, no slower (measured). */
+const NODE_ARGS = ['--max-semi-space-size=16']
+
+type Environment = Record<string, string | undefined>
+
+/** The stand-in providers, so that a newcomer sees streaming without an account anywhere. */
+export function simulatedProvidersPlan(root: string, environment: Environment, port: number): ProcessPlan {
+  return {
+    ...nodePlan(root, 'simulated-providers', ['tools/simulated-providers/main.ts'], environment),
+    // Nothing else: it serves whoever asks, and has no use for a secret.
+    env: { PATH: environment.PATH, SIMULATED_PROVIDERS_PORT: String(port) },
+    probe: (signal) => listens({ host: '127.0.0.1', port }, signal),
+  }
+}
+
+/** The API tier; it serves once it says so at /readyz. */
+export function apiPlan(root: string, environment: Environment, baseUrl: string): ProcessPlan {
+  return {
+    ...nodePlan(root, 'api', ['src/main.ts'], environment),
+    probe: async (signal) => {
+      const response = await fetch(`${baseUrl}/readyz`, { signal })
+      await response.body?.cancel()
+      if (!response.ok) throw new Error(`/readyz answers ${response.status}`)
+    },
+  }
+}
+
+/** A worker process; `role` is the argument of workers/main.ts. It runs once its metrics can be read. */
+export function workerPlan(
+  root: string,
+  environment: Environment,
+  role: 'dispatch' | 'settlement',
+  metrics: { host: string; port: number },
+): ProcessPlan {
+  return {
+    ...nodePlan(root, `${role}-worker`, ['workers/main.ts', role], {
+      ...environment,
+      METRICS_PORT: String(metrics.port),
+    }),
+    probe: (signal) => listens(metrics, signal),
+  }
+}
+
+function nodePlan(root: string, name: string, args: string[], env: Environment): ProcessPlan {
+  const [entry = '', ...rest] = args
+  return {
+    name,
+    command: process.execPath,
+    args: [...NODE_ARGS, join(root, entry), ...rest],
+    cwd: root,
+    env,
+    stopSignal: 'SIGTERM',
+    stopTimeoutMs: STOP_TIMEOUT_MS,
+    readyTimeoutMs: READY_TIMEOUT_MS,
+    probe: async () => undefined,
+  }
+}
+
+function listens(address: { host: string; port: number }, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const socket = createConnection({ ...address, signal })
+    socket.once('error', reject)
+    socket.once('connect', () => {
+      socket.destroy()
+      resolve()
+    })
+  })
+}

@@ -1,0 +1,108 @@
+import { withoutPassages } from '../../src/core/auto/difficulty/cut-passages.ts'
+import { splitOptions } from '../../src/core/auto/difficulty/prompt-parts.ts'
+import { groupBy } from './group-by.ts'
+import type { Example } from './heads.ts'
+import { equalParts, evenlyDrawn, heldOutScores, type ScoredRow } from './held-out-scores.ts'
+import {
+  apgr,
+  callPerformanceThreshold,
+  type Interval,
+  type ScoredGain,
+  withInterval,
+} from './router-measures.ts'
+import { type SpendByTier, spendByTier } from './spend-by-tier.ts'
+import { type Protocol, type Split, splitsOf } from './splits.ts'
+import { withoutBrokenSubjects } from './train-model.ts'
+
+/** What is reached on one data set when it is scored by weights that were trained without it. */
+export interface DatasetResult {
+  dataset: string
+  rows: number
+  /** Of this router. */
+  apgr: Interval
+  /** Share of strong calls for half and for four fifths of the gap. */
+  cpt50: Interval
+  cpt80: Interval
+  /** APGR of the length of the whole prompt, and of the question without its options. */
+  promptLength: number
+  questionLength: number
+  /** Cost of four fifths of the gap, where sending every call to the strong tier costs 1. */
+  costAt80: { router: number; promptLength: number; random: number }
+  /** At the default bounds. */
+  byTier: SpendByTier
+}
+
+export type Evaluation = Record<Protocol, DatasetResult[]>
+
+/** A call of the strong tier costs so many of the weak one: 5.25 to 0.26 USD per million tokens, say. */
+const STRONG_TO_WEAK_PRICE = 20
+/** Fewer rows in a part of a data set say nothing. */
+const LEAST_ROWS = 100
+
+/** Trains without each part of the data and scores that part: once for every way to hold data back. */
+export function evaluate(examples: readonly Example[], resamples?: number): Evaluation {
+  const splits = splitsOf(examples.map(({ row }) => row))
+  const result = (protocol: Protocol) => evaluateProtocol(examples, splits[protocol], resamples)
+  return {
+    'families left out': result('families left out'),
+    'fields left out': result('fields left out'),
+    'subjects left out': result('subjects left out'),
+    'questions left out': result('questions left out'),
+  }
+}
+
+function evaluateProtocol(
+  examples: readonly Example[],
+  splits: readonly Split[],
+  resamples?: number,
+): DatasetResult[] {
+  const scored = heldOutScores(examples, splits)
+  const parts = groupBy(scored, ({ row }) => row.dataset)
+  for (const [dataset, rows] of [...parts]) {
+    const graded = withoutBrokenSubjects(rows)
+    if (graded.length < rows.length) parts.set(`${dataset}, badly graded subjects left out`, graded)
+  }
+  const mixed = equalParts(scored)
+  if (mixed.length > 0) parts.set('equal parts of every family', mixed)
+  if (mixed.length > 0) parts.set('the same and prompts about a passage', withPassages(scored))
+  return [...parts].flatMap(([name, rows]) =>
+    rows.length < LEAST_ROWS ? [] : [datasetResult(name, rows, resamples)],
+  )
+}
+
+/** Equal parts of every family, and as a family of their own the prompts that a passage is cut from; none without such. */
+function withPassages(scored: readonly ScoredRow[]): ScoredRow[] {
+  const [about, others] = [true, false].map((isAbout) =>
+    scored.filter(({ row }) => (withoutPassages(row.prompt) !== row.prompt) === isAbout),
+  ) as [ScoredRow[], ScoredRow[]]
+  const families = groupBy(others, ({ row }) => row.family).size
+  const mixed = equalParts(others)
+  return about.length === 0 ? [] : [...mixed, ...evenlyDrawn(about, mixed.length / families)]
+}
+
+function datasetResult(dataset: string, rows: readonly ScoredRow[], resamples?: number): DatasetResult {
+  const by = (scoreOf: (row: ScoredRow) => number): ScoredGain[] =>
+    rows.map((scored) => ({ score: scoreOf(scored), gain: scored.row.strong - scored.row.weak }))
+  const router = by(({ score }) => score)
+  const promptLength = by(({ row }) => row.prompt.length)
+  const questionLength = by(({ row }) => splitOptions(row.prompt).question.length)
+  const cpt = (share: number) => (scored: readonly ScoredGain[]) => callPerformanceThreshold(scored, share)
+  return {
+    dataset,
+    rows: rows.length,
+    apgr: withInterval(router, apgr, resamples),
+    cpt50: withInterval(router, cpt(0.5), resamples),
+    cpt80: withInterval(router, cpt(0.8), resamples),
+    promptLength: apgr(promptLength),
+    questionLength: apgr(questionLength),
+    costAt80: {
+      router: costOfShare(callPerformanceThreshold(router, 0.8)),
+      promptLength: costOfShare(callPerformanceThreshold(promptLength, 0.8)),
+      random: costOfShare(0.8),
+    },
+    byTier: spendByTier(rows.map(({ row, score }) => ({ prompt: row.prompt, score }))),
+  }
+}
+
+/** Cost of sending a share of the calls to the strong tier, where all of them would cost 1. */
+const costOfShare = (share: number): number => share + (1 - share) / STRONG_TO_WEAK_PRICE

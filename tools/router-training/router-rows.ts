@@ -1,0 +1,72 @@
+import { readFileSync } from 'node:fs'
+import { gunzipSync } from 'node:zlib'
+import { clipped, splitOptions } from '../../src/core/auto/difficulty/prompt-parts.ts'
+
+/** One prompt with how well a weak and a strong tier of models answered it. */
+export interface RouterRow {
+  id: string
+  /** The data set it comes from. */
+  dataset: string
+  /** Data sets of one kind share a family. */
+  family: string
+  subject: string
+  prompt: string
+  /** Mean quality, 0 to 1. */
+  weak: number
+  strong: number
+  /** The question without its punctuation: rows that share it never stand on both sides of a split. */
+  key: string
+  /** The wider field of the subject, across data sets. */
+  field: string
+}
+
+/** Reads JSON lines, gzipped or not, with `id, ds, fam, cat, prompt, weak, strong`. Throws on a line without them. */
+export function readRouterRows(path: string): RouterRow[] {
+  const bytes = readFileSync(path)
+  const text = (path.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8')
+  return text
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .map((line, index) => toRow(JSON.parse(line), index + 1))
+}
+
+function toRow(value: Record<string, unknown>, line: number): RouterRow {
+  const { id, ds, fam, cat, prompt, weak, strong } = value
+  const texts = [id, ds, fam, cat, prompt]
+  if (!texts.every((text) => typeof text === 'string') || !isShare(weak) || !isShare(strong)) {
+    throw new Error(`line ${line}: id, ds, fam, cat and prompt must be texts, weak and strong shares of 1`)
+  }
+  const [rowId, dataset, family, subject, question] = texts as [string, string, string, string, string]
+  return {
+    id: rowId,
+    dataset,
+    family,
+    subject,
+    prompt: question,
+    weak,
+    strong,
+    key: splitOptions(clipped(question)).question.toLowerCase().replace(/\W+/g, ' ').trim(),
+    field: fieldOf(subject, family),
+  }
+}
+
+const isShare = (value: unknown): value is number => typeof value === 'number' && value >= 0 && value <= 1
+
+const FIELDS: Array<[RegExp, string]> = [
+  [/^(?:gsm|crux|math-l)/, ''],
+  [/math|algebra|statist/, 'mathematics'],
+  [/physics|engineer|astron/, 'physics'],
+  [/chemis/, 'chemistry'],
+  [/computer|machine_learning/, 'computing'],
+  [/business|account|manage|market|econom|public_rel/, 'business'],
+  [/psych|sociol|human_sex/, 'psychology'],
+  [/biol|medic|health|aging|nutri|virol|genet|anatomy/, 'health'],
+  [/law|juris|moral|philos|logic|ethics|fallac/, 'law and philosophy'],
+  [/history|geograph|govern|religion|policy/, 'history'],
+]
+
+/** A subject's field; that of a data set of one subject is the data set's family. */
+function fieldOf(subject: string, family: string): string {
+  const field = FIELDS.find(([pattern]) => pattern.test(subject))?.[1] ?? 'other'
+  return field === '' ? family : field
+}

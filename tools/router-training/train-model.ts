@@ -1,0 +1,157 @@
+import type { WeightsDocument } from '../../src/core/auto/difficulty/difficulty-model.ts'
+import {
+  INPUTS_OF,
+  modelInputs,
+  standardized,
+  withoutOptions,
+} from '../../src/core/auto/difficulty/model-inputs.ts'
+import { FEATURES } from '../../src/core/auto/difficulty/prompt-features.ts'
+import { groupBy } from './group-by.ts'
+import { consensusHead, type Example, failing, gaining, namedHead, pooledHead, wordHead } from './heads.ts'
+import { deviation, dot, mean } from './linear-fit.ts'
+import { encodeRarity, rarityTable } from './rarity-table.ts'
+import type { RouterRow } from './router-rows.ts'
+
+/** How much each head counts; each is scaled to deviation 1 over the training data first. */
+export interface HeadMix {
+  /** Will the weak tier fail: one fit over all rows. */
+  difficulty: number
+  /** The same, fitted in every field of every data set alone and averaged: what holds everywhere. */
+  consensus: number
+  /** What the strong tier gains: one fit over all rows. */
+  gain: number
+  /** Will the weak tier fail, and what does the strong tier gain, by the words: so much each. */
+  words: number
+  /** The number of distinct words of the question. */
+  length: number
+  /** What is known beforehand of kinds of work that the data lacks: PRIOR. */
+  prior: number
+}
+
+/** Chosen by cross-validation over families and fields that were left out; docs/auto-routing.md has the figures. */
+export const HEAD_MIX: HeadMix = {
+  difficulty: 0.6,
+  consensus: 1.4,
+  gain: 0.2,
+  words: 1.2,
+  length: 0.4,
+  prior: 0.6,
+}
+
+/**
+ * Weights of features that the data cannot teach, since it holds examination questions only: formal work and
+ * work in steps is harder than greetings, translations and prose. Set by hand, in standard deviations.
+ */
+const PRIOR: Record<string, number> = {
+  distinct_words: 0.6,
+  operators: 0.25,
+  math_share: 0.25,
+  numbers: 0.2,
+  code_fence: 0.3,
+  braces: 0.2,
+  mixed_case_words: 0.15,
+  underscores_in_words: 0.15,
+  cue_code: 0.4,
+  cue_mathematics: 0.4,
+  cue_reason: 0.3,
+  cue_compute: 0.2,
+  cue_logic: 0.25,
+  cue_step: 0.2,
+  cue_quantity: 0.15,
+  cue_structure: 0.1,
+  cue_simple: -0.4,
+  cue_create: -0.25,
+  cue_define: -0.1,
+}
+
+/**
+ * The same for prompts without lettered options, which examination questions have: everyday wishes may be long and are
+ * easy, and hard ones may be short. Nothing is measured by it but the order of prompts written for a test. In standard
+ * deviations of a feature, and not scaled: the data hardly has what it speaks of.
+ */
+const PRIOR_WITHOUT_OPTIONS: Record<string, number> = {
+  cue_expert: 0.4,
+  cue_everyday: -0.5,
+  cue_simple: -0.2,
+  cue_create: -0.2,
+}
+
+/** Below this, the strong tier's answers were not graded right: a fault of the data, not of the model. */
+const BROKEN_STRONG = 0.1
+
+/** The same for every training: it comes from the vocabulary alone. */
+const RARITY = encodeRarity(rarityTable())
+
+/** Trains the weights on examples. Deterministic. */
+export function trainModel(
+  examples: readonly Example[],
+  about: Pick<WeightsDocument, 'data' | 'mixedScores'> = { data: '', mixedScores: [] },
+  mix: HeadMix = HEAD_MIX,
+): WeightsDocument {
+  const used = withoutBrokenSubjects(examples)
+  const { means, scales } = moments(used)
+  const plain = used.map(({ features }) => standardized(features.values, { means, scales }))
+  const inputs = plain.map(modelInputs)
+  const weights = new Float64Array(inputs[0]!.length)
+  const add = (head: Float64Array, share: number) => {
+    const scale = deviation(inputs.map((input) => dot(input, head))) || 1
+    for (let index = 0; index < weights.length; index++) weights[index]! += (share * head[index]!) / scale
+  }
+  add(pooledHead(used, inputs, failing), mix.difficulty)
+  add(consensusHead(used, inputs), mix.consensus)
+  add(pooledHead(used, inputs, gaining), mix.gain)
+  add(namedHead({ distinct_words: 1 }, weights.length), mix.length)
+  add(namedHead(PRIOR, weights.length), mix.prior)
+  const freely = withoutOptions(namedHead(PRIOR_WITHOUT_OPTIONS, weights.length))
+  for (let index = 0; index < weights.length; index++) weights[index]! += freely[index]!
+
+  const words = wordHead(used, mix.words)
+  const sums = used.map(({ features }, index) => dot(inputs[index]!, weights) + words.sumOf(features))
+  return {
+    ...about,
+    features: Object.fromEntries(
+      FEATURES.map((name, index) => {
+        const own = INPUTS_OF[index]!.map((input) => weights[input]!)
+        return [name, [means[index]!, scales[index]!, ...own].map(rounded)]
+      }),
+    ),
+    words: words.table,
+    rarity: RARITY,
+    mean: rounded(mean(sums)),
+    deviation: rounded(deviation(sums)),
+  }
+}
+
+/** Rows of subjects in which the strong tier was graded right. */
+export function withoutBrokenSubjects<T extends { row: RouterRow }>(examples: readonly T[]): T[] {
+  const subjects = groupBy(examples, ({ row }) => `${row.dataset} ${row.subject}`)
+  return [...subjects.values()].flatMap((group) =>
+    mean(group.map(({ row }) => row.strong)) < BROKEN_STRONG ? [] : group,
+  )
+}
+
+/** Means and scales of the features; each family counts by the root of its size, so that none drowns the others. */
+function moments(examples: readonly Example[]): { means: Float64Array; scales: Float64Array } {
+  const families = groupBy(examples, ({ row }) => row.family)
+  const means = new Float64Array(FEATURES.length)
+  const scales = new Float64Array(FEATURES.length)
+  for (let index = 0; index < FEATURES.length; index++) {
+    let weights = 0
+    let sum = 0
+    let squares = 0
+    for (const { row, features } of examples) {
+      const value = features.values[index]!
+      if (Number.isNaN(value)) continue
+      const weight = 1 / Math.sqrt(families.get(row.family)!.length)
+      weights += weight
+      sum += weight * value
+      squares += weight * value * value
+    }
+    // A feature may say nothing of any prompt: word rarity, of text in another language than English.
+    means[index] = weights > 0 ? sum / weights : 0
+    scales[index] = Math.sqrt(Math.max(1e-6, weights > 0 ? squares / weights - means[index]! ** 2 : 1))
+  }
+  return { means, scales }
+}
+
+const rounded = (value: number): number => Number(value.toPrecision(6))

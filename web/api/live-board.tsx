@@ -1,0 +1,76 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { createContext, type ReactNode, useContext, useEffect, useState } from 'react'
+import type { LiveView } from '../../src/core/api/operator-api.ts'
+import { nextLiveStep } from '../lib/live-watch.ts'
+import { OPERATOR_API, operatorSessionQuery } from './operator-queries.ts'
+
+interface LiveBoard {
+  /** Of the last second, or the last that came; null before the first. */
+  view: LiveView | null
+  /** No figures came for a while; they are asked for again all the time. */
+  isStale: boolean
+}
+
+const LiveBoardContext = createContext<LiveBoard>({ view: null, isStale: false })
+
+/** The figures of this second. */
+export const useLiveBoard = (): LiveBoard => useContext(LiveBoardContext)
+
+/** Listens to the gateway's live figures while operators' pages are open. */
+export function LiveBoardProvider({ children }: { children: ReactNode }) {
+  const [board, setBoard] = useState<LiveBoard>({ view: null, isStale: false })
+  const client = useQueryClient()
+  useEffect(() => {
+    return listen({
+      onView: (view) => setBoard({ view, isStale: false }),
+      onStale: () => setBoard((last) => (last.isStale ? last : { ...last, isStale: true })),
+      // It may have failed because the session has ended.
+      onReopen: () => void client.invalidateQueries({ queryKey: operatorSessionQuery.queryKey }),
+    })
+  }, [client])
+  return <LiveBoardContext value={board}>{children}</LiveBoardContext>
+}
+
+interface Listener {
+  onView: (view: LiveView) => void
+  onStale: () => void
+  onReopen: () => void
+}
+
+const WATCH_EVERY_MS = 1_000
+
+/**
+ * A stream that stays: the browser itself comes back after a lost connection, but not after a refusal, and it does
+ * not notice one that hangs. Returns what ends it.
+ */
+function listen({ onView, onStale, onReopen }: Listener): () => void {
+  let heardAt = performance.now()
+  let openedAt = heardAt
+  let source = open()
+  function open(): EventSource {
+    const opened = new EventSource(`${OPERATOR_API}/live`)
+    opened.addEventListener('message', ({ data }) => {
+      heardAt = performance.now()
+      onView(JSON.parse(data) as LiveView)
+    })
+    return opened
+  }
+  const watch = window.setInterval(() => {
+    const now = performance.now()
+    const step = nextLiveStep({
+      silentMs: now - heardAt,
+      openMs: now - openedAt,
+      isClosed: source.readyState === EventSource.CLOSED,
+    })
+    if (step.isStale) onStale()
+    if (!step.reopen) return
+    source.close()
+    openedAt = now
+    source = open()
+    onReopen()
+  }, WATCH_EVERY_MS)
+  return () => {
+    window.clearInterval(watch)
+    source.close()
+  }
+}

@@ -1,0 +1,88 @@
+import type { ErrorBody } from '../../src/core/api/console-api.ts'
+
+const TIMEOUT_MS = 20_000
+
+/** What the gateway refused, or why it could not be reached; `message` is for people. */
+export class RequestFailure extends Error {
+  override name = 'RequestFailure'
+  /** 0: no answer came. */
+  readonly status: number
+  readonly code: string
+  /** The field it is about; null: the whole request. */
+  readonly param: string | null
+  readonly requestId: string | null
+
+  constructor(
+    message: string,
+    facts: { status: number; code: string; param?: string | null; requestId?: string | null },
+  ) {
+    super(message)
+    this.status = facts.status
+    this.code = facts.code
+    this.param = facts.param ?? null
+    this.requestId = facts.requestId ?? null
+  }
+}
+
+type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
+
+/** Asks a route of this origin for JSON. Throws RequestFailure on any refusal, and when no answer comes in time. */
+export async function requestJson<T>(
+  method: Method,
+  path: string,
+  options: { body?: unknown; signal?: AbortSignal } = {},
+): Promise<T> {
+  const deadline = AbortSignal.timeout(TIMEOUT_MS)
+  const signal = options.signal ? AbortSignal.any([options.signal, deadline]) : deadline
+  const response = await reach(path, { method, signal, ...bodyOf(method, options.body) })
+  if (!response.ok) throw await failureOf(response)
+  return (response.status === 204 ? undefined : await response.json()) as T
+}
+
+/** Also where nothing is sent: a JSON request cannot be made by a form of another site. */
+function bodyOf(method: Method, body: unknown): RequestInit {
+  if (method === 'GET') return {}
+  return { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body ?? {}) }
+}
+
+/** The same as fetch, with its failures put into words. An abort by the caller stays an abort. */
+export async function reach(path: string, init: RequestInit): Promise<Response> {
+  try {
+    return await fetch(path, { ...init, credentials: 'same-origin' })
+  } catch (error) {
+    const name = (error as Error).name
+    if (name === 'AbortError') throw error
+    const message =
+      name === 'TimeoutError'
+        ? 'The gateway took too long to answer. Try again.'
+        : 'The gateway cannot be reached. Check your connection and try again.'
+    throw new RequestFailure(message, { status: 0, code: 'unreachable' })
+  }
+}
+
+/** Reads the error body of a refusal; one that is not ours (of a proxy, say) gets words of its own. */
+export async function failureOf(response: Response): Promise<RequestFailure> {
+  const { status } = response
+  const body = (await response.json().catch(() => null)) as Partial<ErrorBody> | null
+  if (!body?.error?.message) {
+    return new RequestFailure(`The gateway answered with ${status}. Try again in a moment.`, {
+      status,
+      code: 'unknown',
+    })
+  }
+  const { message, code, param, request_id: requestId } = body.error
+  return new RequestFailure(message, { status, code, param, requestId })
+}
+
+/** The message of any failure, for showing. */
+export function messageOf(error: unknown): string {
+  return error instanceof RequestFailure ? error.message : 'Something went wrong on this page. Reload it.'
+}
+
+/** A query string of what is set; empty without any. */
+export function queryString(parameters: Record<string, string | number | null | undefined>): string {
+  const set = Object.entries(parameters).filter(
+    ([, value]) => value !== undefined && value !== null && value !== '',
+  )
+  return set.length === 0 ? '' : `?${new URLSearchParams(set.map(([name, value]) => [name, String(value)]))}`
+}

@@ -1,0 +1,70 @@
+import { type QueryClient, useQueryClient } from '@tanstack/react-query'
+import { useEffect } from 'react'
+import type { BillingView, CallSummary, LiveBalance, SessionView } from '../../src/core/api/console-api.ts'
+import { sessionQuery } from './queries.ts'
+
+/** Lists and charts are asked for again at most so often, however many calls settle. */
+const REFRESH_EVERY_MS = 2_000
+
+/** Keeps the account's figures on screen current: the balance as it changes, calls and usage as calls settle. */
+export function useLiveAccount(): void {
+  const client = useQueryClient()
+  useEffect(() => {
+    const source = new EventSource('/console/api/live')
+    const refresh = createRefresh(client)
+    source.addEventListener('balance', ({ data }) => {
+      const balance = JSON.parse(data) as LiveBalance
+      // Money was charged or came in: also a call that was missed while the connection was away.
+      if (balance.balance_usd !== balanceShown(client)) refresh.soon()
+      showBalance(client, balance)
+    })
+    source.addEventListener('call', ({ data }) => {
+      const { id } = JSON.parse(data) as CallSummary
+      refresh.soon()
+      void client.invalidateQueries({ queryKey: ['calls', 'one', id] })
+    })
+    source.addEventListener('bye', () => {
+      source.close()
+      void client.invalidateQueries({ queryKey: sessionQuery.queryKey })
+    })
+    return () => {
+      source.close()
+      refresh.stop()
+    }
+  }, [client])
+}
+
+const balanceShown = (client: QueryClient): string | undefined =>
+  client.getQueryData(sessionQuery.queryKey)?.balance.balance_usd
+
+function showBalance(client: QueryClient, { state, ...balance }: LiveBalance): void {
+  client.setQueryData<SessionView | null>(sessionQuery.queryKey, (session) =>
+    session
+      ? {
+          ...session,
+          account: { ...session.account, state },
+          balance: { ...session.balance, ...balance },
+        }
+      : session,
+  )
+  client.setQueryData<BillingView>(['billing'], (billing) => (billing ? { ...billing, ...balance } : billing))
+}
+
+/** Asks for lists and charts again: at once for the first call in a while, then at most every two seconds. */
+function createRefresh(client: QueryClient) {
+  let timer: number | undefined
+  let ranAt = Number.NEGATIVE_INFINITY
+  const run = () => {
+    timer = undefined
+    ranAt = performance.now()
+    for (const queryKey of [['calls'], ['usage'], ['keys'], ['ledger']])
+      void client.invalidateQueries({ queryKey })
+  }
+  return {
+    soon: () => {
+      const waitMs = Math.max(0, ranAt + REFRESH_EVERY_MS - performance.now())
+      timer ??= window.setTimeout(run, waitMs)
+    },
+    stop: () => window.clearTimeout(timer),
+  }
+}

@@ -1,0 +1,42 @@
+import type { CallStatus } from '../../src/core/calls/call-status.ts'
+
+/** What the operators' page of calls looks for; every field stands in the address. */
+export interface OperatorCallFilters {
+  account?: string
+  key?: string
+  request?: string
+  model?: string
+  offer?: string
+  status?: CallStatus
+  /** Calls that took at least so long. */
+  min_duration_ms?: string
+  /** The last so many days; absent: 30. */
+  days?: string
+}
+
+const TEXTS = ['account', 'key', 'request', 'model', 'offer'] as const
+export const CALL_STATUSES: readonly CallStatus[] = ['completed', 'failed', 'cancelled', 'interrupted']
+export const CALL_SPANS = ['1', '7', '30'] as const
+const TEXT_MAX = 200
+
+/** Reads the filters out of an address. Whatever is no filter is left out, never an error. */
+export function readCallFilters(search: Record<string, unknown>): OperatorCallFilters {
+  const filters: OperatorCallFilters = {}
+  for (const name of TEXTS) {
+    const text = textOf(search[name])
+    if (text !== '') filters[name] = text
+  }
+  const status = CALL_STATUSES.find((known) => known === search.status)
+  if (status) filters.status = status
+  const duration = textOf(search.min_duration_ms)
+  if (/^[1-9]\d{0,7}$/.test(duration)) filters.min_duration_ms = duration
+  const days = CALL_SPANS.find((known) => known === textOf(search.days))
+  if (days) filters.days = days
+  return filters
+}
+
+/** Whether a text is the id of a call, as the box for ids takes it. */
+export const isCallId = (text: string): boolean => /^chatcmpl_[0-9A-HJKMNP-TV-Z]{26}$/.test(text)
+
+const textOf = (value: unknown): string =>
+  typeof value === 'string' || typeof value === 'number' ? String(value).trim().slice(0, TEXT_MAX) : ''

@@ -1,0 +1,56 @@
+import type { LiveTraffic, LiveView, ProcessView } from '../../src/core/api/operator-api.ts'
+
+/** A rate a second: `0`, `0.3`, `12.4`, `1,250`. */
+export const formatPerSecond = (rate: number): string =>
+  rate >= 100
+    ? Math.round(rate).toLocaleString('en-US')
+    : rate.toLocaleString('en-US', { maximumFractionDigits: rate >= 10 ? 1 : 2 })
+
+/** A share in percent: `100%`, `99.95%`, `0.3%`. What is not quite all is never shown as 100%. */
+export function formatShare(share: number): string {
+  const percent = share * 100
+  const shown = share < 1 && percent > 99.99 ? 99.99 : percent
+  return `${shown.toLocaleString('en-US', { maximumFractionDigits: 2 })}%`
+}
+
+/** Bytes of memory: `233 MB`. */
+export const formatMemory = (bytes: number): string => `${Math.round(bytes / 1_000_000)} MB`
+
+/** How long something has run: `3 d 4 h`, `2 h 5 min`, `42 s`. */
+export function formatUptime(milliseconds: number): string {
+  const seconds = Math.max(0, Math.floor(milliseconds / 1_000))
+  if (seconds < 60) return `${seconds} s`
+  const minutes = Math.floor(seconds / 60)
+  if (minutes < 60) return `${minutes} min`
+  const hours = Math.floor(minutes / 60)
+  if (hours < 24) return `${hours} h ${minutes % 60} min`
+  return `${Math.floor(hours / 24)} d ${hours % 24} h`
+}
+
+/** Of all requests of the last seconds, how many the gateway failed; null without requests. */
+export const serverErrorShare = (traffic: LiveTraffic): number | null =>
+  traffic.requests_per_second === 0 ? null : traffic.server_errors_per_second / traffic.requests_per_second
+
+/** Calls that workers run at this moment, and how many they could. A null bound: some worker has none. */
+export function runningCalls(processes: readonly ProcessView[]): { running: number; most: number | null } {
+  const workers = processes.filter(({ role }) => role === 'dispatch')
+  const bounds = workers.map(({ concurrency }) => concurrency)
+  return {
+    running: workers.reduce((sum, { in_flight_calls: calls }) => sum + calls, 0),
+    most: bounds.some((bound) => bound === null)
+      ? null
+      : bounds.reduce<number>((sum, bound) => sum + (bound ?? 0), 0),
+  }
+}
+
+/** One queue of the live board; undefined while it is not known. */
+export const queueNamed = (view: LiveView, name: 'dispatch' | 'settlement' | 'events') =>
+  view.queues?.find((queue) => queue.name === name)
+
+const ROLE_NAMES: Record<ProcessView['role'], string> = {
+  api: 'API instance',
+  dispatch: 'Dispatch worker',
+  settlement: 'Settlement worker',
+}
+
+export const roleName = (role: ProcessView['role']): string => ROLE_NAMES[role]

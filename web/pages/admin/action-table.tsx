@@ -1,0 +1,54 @@
+import { Link } from '@tanstack/react-router'
+import type { OperatorActionView } from '../../../src/core/api/operator-api.ts'
+import { Badge } from '../../components/badge.tsx'
+import { DataTable } from '../../components/data-table.tsx'
+import { formatMoment } from '../../lib/dates.ts'
+
+/** What operators did, and whether it failed. */
+export function ActionTable({ actions }: { actions: readonly OperatorActionView[] }) {
+  return (
+    <DataTable
+      caption="What operators did, newest first"
+      rows={actions}
+      rowKey={({ id }) => id}
+      columns={[
+        {
+          header: 'Action',
+          title: true,
+          cell: ({ action, outcome }) => (
+            <>
+              {action} {outcome === 'failed' && <Badge tone="bad">failed</Badge>}
+            </>
+          ),
+        },
+        { header: 'When', cell: ({ at }) => <span className="nowrap">{formatMoment(at)}</span> },
+        { header: 'On', cell: ({ target }) => <Target target={target} /> },
+        { header: 'With', cell: ({ details }) => <Details details={details} /> },
+        { header: 'By', cell: ({ actor }) => <code className="small anywhere">{actor}</code> },
+      ]}
+    />
+  )
+}
+
+function Target({ target }: { target: string }) {
+  const text = <code className="small anywhere">{target}</code>
+  return target.startsWith('acct_') ? (
+    <Link to="/admin/accounts/$id" params={{ id: target }}>
+      {text}
+    </Link>
+  ) : (
+    text
+  )
+}
+
+function Details({ details }: { details: Record<string, unknown> }) {
+  const entries = Object.entries(details)
+  if (entries.length === 0) return <span className="muted">–</span>
+  return (
+    <span className="anywhere">
+      {entries
+        .map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`)
+        .join('; ')}
+    </span>
+  )
+}

@@ -1,0 +1,64 @@
+import type { SettledTimeline } from '../../../../src/core/api/operator-api.ts'
+import { type TimelineSpan, timelineMarks, timelineOf } from '../../../lib/call-timeline.ts'
+import { formatDuration } from '../../../lib/figures.ts'
+
+/** Of the width; the label of a later mark would stand beside the drawing. */
+const LAST_MARK = 0.94
+
+/** A call's time drawn to scale: a bar for the queue, each attempt and the settlement. Figures are in words too. */
+export function TimelineChart({ call }: { call: SettledTimeline }) {
+  const { spans, totalMs } = timelineOf(call)
+  const share = (milliseconds: number) => `${(milliseconds / totalMs) * 100}%`
+  return (
+    <div className="timeline">
+      <ol className="timeline-rows">
+        {spans.map((span) => (
+          <li key={`${span.kind} ${span.name}`} className="timeline-row">
+            <p className="timeline-name">
+              <span className="timeline-title">{span.name}</span>
+              <SpanFigures span={span} />
+            </p>
+            <div className="timeline-track" aria-hidden="true">
+              <span
+                className={`timeline-bar timeline-${span.isFailed ? 'failed' : span.kind}`}
+                style={{ left: share(span.startMs), width: share(span.endMs - span.startMs) }}
+              />
+              {span.firstTokenMs !== null && (
+                <span
+                  className="timeline-stream"
+                  style={{ left: share(span.firstTokenMs), width: share(span.endMs - span.firstTokenMs) }}
+                />
+              )}
+            </div>
+          </li>
+        ))}
+      </ol>
+      <div className="timeline-axis" aria-hidden="true">
+        {timelineMarks(totalMs * LAST_MARK).map((mark) => (
+          <span key={mark} style={{ left: share(mark) }}>
+            {formatDuration(mark)}
+          </span>
+        ))}
+      </div>
+      <p className="row small" aria-hidden="true">
+        <span className="chart-key timeline-key-queue">queue</span>
+        <span className="chart-key timeline-key-attempt">waiting for the first token</span>
+        <span className="chart-key timeline-key-stream">tokens coming</span>
+        <span className="chart-key chart-key-bad">failed</span>
+        <span className="chart-key timeline-key-settlement">settlement</span>
+      </p>
+    </div>
+  )
+}
+
+function SpanFigures({ span }: { span: TimelineSpan }) {
+  const { outcome, isFailed, startMs, endMs, firstTokenMs } = span
+  return (
+    <span className="timeline-figures">
+      {outcome && <span className={isFailed ? 'bad-text' : undefined}>{outcome} · </span>}
+      <strong>{formatDuration(endMs - startMs)}</strong>
+      {startMs > 0 && <> from {formatDuration(startMs)}</>}
+      {firstTokenMs !== null && <>, first token after {formatDuration(firstTokenMs - startMs)}</>}
+    </span>
+  )
+}

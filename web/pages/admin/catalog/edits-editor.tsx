@@ -1,0 +1,144 @@
+import { useMutation } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { CatalogCheckView, CatalogEditsView } from '../../../../src/core/api/operator-api.ts'
+import { OPERATOR_API } from '../../../api/operator-queries.ts'
+import { messageOf, requestJson } from '../../../api/request.ts'
+import { Note } from '../../../components/note.tsx'
+import { TextField } from '../../../components/text-field.tsx'
+import { type CatalogContent, readDocument, writeDocument } from '../../../lib/catalog-edits.ts'
+import { formatCount } from '../../../lib/figures.ts'
+import { ApplyEditsDialog, type ProposedEdits } from './apply-edits-dialog.tsx'
+import { DiffView } from './diff-view.tsx'
+
+/** The document of edits as JSON: checked by the gateway against the whole catalog before it can be applied. */
+export function EditsEditor({ current }: { current: CatalogEditsView | null }) {
+  // What the text was made from. Other edits may hold meanwhile; what was typed is not lost to them.
+  const [base, setBase] = useState(current)
+  const before = writeDocument(base?.content ?? {})
+  const [text, setText] = useState(before)
+  const [problem, setProblem] = useState<string | null>(null)
+  const [proposed, setProposed] = useState<ProposedEdits | null>(null)
+  const check = useMutation({
+    mutationFn: (content: CatalogContent) =>
+      requestJson<CatalogCheckView>('POST', `${OPERATOR_API}/catalog/check`, { body: { content } }),
+  })
+  const isBehind = Number(current?.version ?? 0) > Number(base?.version ?? 0)
+  const startFrom = (edits: CatalogEditsView | null) => {
+    setBase(edits)
+    setText(writeDocument(edits?.content ?? {}))
+    setProblem(null)
+    check.reset()
+  }
+  if (isBehind && text === before) startFrom(current)
+  const edit = (changed: string) => {
+    setText(changed)
+    setProblem(null)
+    check.reset()
+  }
+  const checkThen = (then?: (content: CatalogContent) => void) => {
+    const document = readDocument(text)
+    setProblem(document.kind === 'problem' ? document.message : null)
+    if (document.kind === 'problem') return
+    check.mutate(document.content, { onSuccess: ({ valid }) => valid && then?.(document.content) })
+  }
+  const propose = (content: CatalogContent) =>
+    setProposed({
+      content,
+      title: 'Apply these edits?',
+      what: (
+        <p>
+          They hold for new calls, at every process, within a second. Prices of calls that were admitted
+          before stay as they are. It can be taken back: every version is kept.
+        </p>
+      ),
+    })
+  return (
+    <>
+      <TextField
+        className="editor"
+        label="Document of edits, JSON"
+        rows={18}
+        value={text}
+        onChange={edit}
+        error={problem}
+        hint={
+          <>
+            An example:{' '}
+            <code>
+              {'{"changes":{"models":[{"id":"vendor/model","rate":{"prompt":"1.00","completion":"4.00"}}]}}'}
+            </code>
+          </>
+        }
+      />
+      {isBehind && (
+        <Note tone="warn" announce>
+          <p>
+            Version {current?.version ?? 'none'} holds meanwhile, and this text was made from{' '}
+            {base ? `version ${base.version}` : 'an empty document'}. It cannot be applied over the other:
+            copy what you need, and begin again.
+          </p>
+          <p>
+            <button type="button" className="button button-small" onClick={() => startFrom(current)}>
+              Begin with version {current?.version ?? 'none'}
+            </button>
+          </p>
+        </Note>
+      )}
+      <CheckResult view={check.data} error={check.error} />
+      {text !== before && (
+        <details className="disclosure">
+          <summary>What is different from what holds</summary>
+          <DiffView before={before} after={text} of="What is different from the document that holds" />
+        </details>
+      )}
+      <div className="button-row">
+        <button type="button" className="button" disabled={check.isPending} onClick={() => checkThen()}>
+          Check
+        </button>
+        <button
+          type="button"
+          className="button button-primary"
+          disabled={check.isPending || text === before}
+          onClick={() => checkThen(propose)}
+        >
+          Compare and apply …
+        </button>
+        <button type="button" className="button" disabled={text === before} onClick={() => edit(before)}>
+          Start over
+        </button>
+      </div>
+      <ApplyEditsDialog
+        proposed={proposed}
+        from={base}
+        onClose={() => setProposed(null)}
+        onApplied={({ edits }) => startFrom(edits)}
+      />
+    </>
+  )
+}
+
+function CheckResult({ view, error }: { view: CatalogCheckView | undefined; error: Error | null }) {
+  if (error)
+    return (
+      <Note tone="bad" announce>
+        {messageOf(error)}
+      </Note>
+    )
+  if (!view) return null
+  if (view.valid)
+    return (
+      <Note tone="good" announce>
+        Valid. The catalog would have {formatCount(view.models ?? 0)} models.
+      </Note>
+    )
+  return (
+    <Note tone="bad" announce>
+      <p>The catalog would not be valid:</p>
+      <ul className="plain-list">
+        {view.problems.map((problem) => (
+          <li key={problem}>{problem}</li>
+        ))}
+      </ul>
+    </Note>
+  )
+}

@@ -1,0 +1,6 @@
+import type { RailName } from '../../../src/core/api/console-api.ts'
+
+const NAMES: Record<RailName, string> = { card: 'Card', paypal: 'PayPal', development: 'Test money' }
+
+/** How a way to pay is called on screen. */
+export const railName = (rail: RailName): string => NAMES[rail]

@@ -1,0 +1,75 @@
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { ScrollText } from 'lucide-react'
+import type { LedgerRow } from '../../../src/core/api/console-api.ts'
+import { ledgerQuery } from '../../api/queries.ts'
+import { DataTable } from '../../components/data-table.tsx'
+import { EmptyState } from '../../components/empty-state.tsx'
+import { Money } from '../../components/money.tsx'
+import { PageList } from '../../components/page-list.tsx'
+import { Panel } from '../../components/panel.tsx'
+import { formatDay, formatMoment } from '../../lib/dates.ts'
+import { plural } from '../../lib/figures.ts'
+
+const NAMES: Record<LedgerRow['kind'], string> = {
+  charges: 'Calls',
+  free_credit: 'Free credit',
+  credit: 'Credit from the operator',
+  adjustment: 'Correction',
+  topup: 'Top-up',
+  refund: 'Refund',
+  refund_reversal: 'Refund taken back',
+  dispute: 'Withheld for a dispute',
+  dispute_won: 'Dispute won',
+  dispute_lost: 'Dispute lost',
+  collection: 'Paid off what was owed',
+}
+
+/** Everything that moved the balance; the calls of a day are one line. */
+export function Statement() {
+  const query = useInfiniteQuery(ledgerQuery)
+  return (
+    <Panel title="Statement">
+      <PageList
+        query={query}
+        empty={<EmptyState icon={ScrollText}>Nothing moved the balance yet.</EmptyState>}
+      >
+        {(rows) => (
+          <>
+            <p className="panel-body small muted">
+              The sum of all lines is your balance, exactly. Days are UTC.
+            </p>
+            <DataTable
+              caption="Movements of the balance, newest first"
+              rows={rows}
+              rowKey={({ id }) => id}
+              columns={[
+                { header: 'What', title: true, cell: (row) => <What row={row} /> },
+                { header: 'When', cell: (row) => (row.day ? formatDay(row.day) : formatMoment(row.at)) },
+                { header: 'Change', numeric: true, cell: (row) => <Money usd={row.amount_usd} signed /> },
+              ]}
+            />
+          </>
+        )}
+      </PageList>
+    </Panel>
+  )
+}
+
+function What({ row }: { row: LedgerRow }) {
+  return (
+    <span>
+      {NAMES[row.kind]}
+      {row.calls !== null && <span className="muted"> · {plural(row.calls, 'call')}</span>}
+      {row.note && <span className="muted"> · {row.note}</span>}
+      {row.top_up_id && (
+        <>
+          {' · '}
+          <Link to="/billing/receipts/$id" params={{ id: row.top_up_id }}>
+            receipt
+          </Link>
+        </>
+      )}
+    </span>
+  )
+}

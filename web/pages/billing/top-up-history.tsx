@@ -1,0 +1,79 @@
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { Receipt } from 'lucide-react'
+import type { TopUpView } from '../../../src/core/api/console-api.ts'
+import { topUpsQuery } from '../../api/queries.ts'
+import { Badge, type Tone } from '../../components/badge.tsx'
+import { DataTable } from '../../components/data-table.tsx'
+import { EmptyState } from '../../components/empty-state.tsx'
+import { Money } from '../../components/money.tsx'
+import { PageList } from '../../components/page-list.tsx'
+import { Panel } from '../../components/panel.tsx'
+import { formatMoment } from '../../lib/dates.ts'
+import { railName } from './rail-name.ts'
+
+const TONES: Record<TopUpView['state'], Tone> = {
+  created: 'plain',
+  pending: 'warn',
+  settled: 'good',
+  failed: 'bad',
+  expired: 'plain',
+  refunded: 'plain',
+  disputed: 'bad',
+}
+
+/** Every top-up, with its receipt once the money was in. */
+export function TopUpHistory() {
+  const query = useInfiniteQuery(topUpsQuery)
+  return (
+    <Panel title="Top-ups">
+      <PageList
+        query={query}
+        empty={
+          <EmptyState icon={Receipt}>No top-ups yet. The first one appears here with its receipt.</EmptyState>
+        }
+      >
+        {(topUps) => (
+          <DataTable
+            caption="Top-ups, newest first"
+            rows={topUps}
+            rowKey={({ id }) => id}
+            columns={[
+              { header: 'When', title: true, cell: (topUp) => formatMoment(topUp.created_at) },
+              { header: 'Amount', cell: (topUp) => <Money usd={topUp.amount_usd} /> },
+              { header: 'Paid with', cell: (topUp) => railName(topUp.rail) },
+              { header: 'State', cell: (topUp) => <StateOf topUp={topUp} /> },
+              { header: 'Receipt', numeric: true, cell: (topUp) => <Next topUp={topUp} /> },
+            ]}
+          />
+        )}
+      </PageList>
+    </Panel>
+  )
+}
+
+function StateOf({ topUp }: { topUp: TopUpView }) {
+  return (
+    <span className="row">
+      <Badge tone={TONES[topUp.state]}>{topUp.state}</Badge>
+      {topUp.test && <Badge>test</Badge>}
+      {topUp.refunded_usd !== '0.00' && (
+        <span className="small">
+          <Money usd={topUp.refunded_usd} /> refunded
+        </span>
+      )}
+      {topUp.failure_reason && <span className="small muted">{topUp.failure_reason}</span>}
+    </span>
+  )
+}
+
+function Next({ topUp }: { topUp: TopUpView }) {
+  if (topUp.receipt) {
+    return (
+      <Link to="/billing/receipts/$id" params={{ id: topUp.id }}>
+        Receipt<span className="visually-hidden"> of {formatMoment(topUp.created_at)}</span>
+      </Link>
+    )
+  }
+  return topUp.checkout_url ? <a href={topUp.checkout_url}>Pay now</a> : '–'
+}

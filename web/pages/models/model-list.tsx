@@ -1,0 +1,63 @@
+import { Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import type { PricingFeedEntry } from '../../../src/core/catalog/pricing-feed-view.ts'
+import { formatTokens } from '../../lib/figures.ts'
+import { ModelTags } from './model-tags.tsx'
+
+const PAGE = 50
+
+/** Models by the page; on a phone each is a card. */
+export function ModelList({ models }: { models: PricingFeedEntry[] }) {
+  const [shown, setShown] = useState(PAGE)
+  const left = models.length - shown
+  return (
+    <div>
+      <ul className="model-list">
+        {models.slice(0, shown).map((model) => (
+          <ModelRow key={model.id} model={model} />
+        ))}
+      </ul>
+      {left > 0 && (
+        <div className="model-more">
+          <button type="button" className="button" onClick={() => setShown(shown + PAGE)}>
+            Show {Math.min(PAGE, left)} more
+          </button>
+        </div>
+      )}
+    </div>
+  )
+}
+
+function ModelRow({ model }: { model: PricingFeedEntry }) {
+  return (
+    <li className="model-row">
+      <div className="model-name">
+        <Link to="/models/$" params={{ _splat: model.id }}>
+          {model.name}
+        </Link>
+        <code>{model.id}</code>
+        <ModelTags model={model} />
+      </div>
+      <Price label="Input" rate={model.prompt} list={model.list_prompt} />
+      <Price label="Output" rate={model.completion} list={model.list_completion} />
+      <div className="model-figure">
+        <span className="model-figure-label">Context</span>
+        <span>{formatTokens(model.context_length)}</span>
+      </div>
+    </li>
+  )
+}
+
+function Price({ label, rate, list }: { label: string; rate: string; list: string }) {
+  return (
+    <div className="model-figure">
+      <span className="model-figure-label">{label}</span>
+      <span>${rate}</span>
+      {list !== rate && (
+        <s>
+          <span className="visually-hidden">list price </span>${list}
+        </s>
+      )}
+    </div>
+  )
+}
