@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { readConfig } from '../src/config.ts'
 
 const REQUIRED = {
@@ -16,7 +16,7 @@ const problem = (changed: Record<string, string | undefined>): string => {
 }
 
 describe('settings', () => {
-  it.each<[string, Record<string, string>]>([
+  test.each<[string, Record<string, string>]>([
     ['as they are required', {}],
     ['a master key in hex', { MASTER_KEY: 'ab'.repeat(32) }],
     ['Redis over TLS', { REDIS_URL: 'rediss://user:a,b@redis.example:6380/2' }],
@@ -26,7 +26,7 @@ describe('settings', () => {
     ['fewer log lines', { LOG_LEVEL: 'warn' }],
   ])('are taken: %s', (_, changed) => expect(problem(changed)).toBe(''))
 
-  it.each<[string, Record<string, string | undefined>, RegExp]>([
+  test.each<[string, Record<string, string | undefined>, RegExp]>([
     ['no master key', { MASTER_KEY: undefined }, /^MASTER_KEY is required/],
     ['a short master key', { MASTER_KEY: 'short' }, /^MASTER_KEY holds 3 bytes: it takes 32/],
     ['no database', { DATABASE_URL: '' }, /^DATABASE_URL is required$/],
@@ -52,7 +52,7 @@ describe('settings', () => {
     expect(problem(changed)).not.toMatch(/\n|secret/)
   })
 
-  it('are refused with all that is wrong, a line each', () => {
+  test('are refused with all that is wrong, a line each', () => {
     const lines = problem({ MASTER_KEY: 'short', PORT: '-1', LOG_LEVEL: 'loud' }).trim().split('\n')
     expect(lines.map((line) => line.trim().split(' ')[0])).toEqual(['MASTER_KEY', 'PORT', 'LOG_LEVEL'])
   })

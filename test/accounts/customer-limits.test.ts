@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createKeyHasher } from '../../src/accounts/key-hash.ts'
 import { createKeyStore, type KeyStore } from '../../src/accounts/key-store.ts'
 import { openTestAccount, openTestBooks, type TestBooks } from '../helpers/billing.ts'
@@ -43,7 +43,7 @@ const figures = async (keyId: string) => {
 }
 
 describe('limits that were stored before the customer and the operator were told apart', () => {
-  it('are the customer’s where the account can sign in, but for those that an operator set', async () => {
+  test('are the customer’s where the account can sign in, but for those that an operator set', async () => {
     const accountId = await openTestAccount(books.postgres, 1n)
     await books.postgres.accountCredential.create({ data: { accountId, passwordHash: 'x' } })
     const [made, granted] = [await keyOf(accountId), await keyOf(accountId)]
@@ -63,7 +63,7 @@ describe('limits that were stored before the customer and the operator were told
     expect(await figures(granted)).toEqual([5_000, null, null, 9_000])
   })
 
-  it('are the operator’s where nobody else can have made the key', async () => {
+  test('are the operator’s where nobody else can have made the key', async () => {
     const made = await keyOf(await openTestAccount(books.postgres, 1n))
     await migrate()
     expect(await figures(made)).toEqual([5_000, 9_000, null, null])

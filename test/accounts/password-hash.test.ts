@@ -1,10 +1,10 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createPasswordHasher } from '../../src/accounts/password-hash.ts'
 
 const stranger = (network: number) => ({ group: `192.0.2.${network}/32`, isKnown: false })
 
 describe('passwords that wait to be checked', () => {
-  it('of strangers keep nobody waiting who signed in before', async () => {
+  test('of strangers keep nobody waiting who signed in before', async () => {
     const passwords = createPasswordHasher()
     const flood = Array.from({ length: 90 }, (_, network) =>
       passwords.verify(null, 'guess', stranger(network)).then(
@@ -26,7 +26,7 @@ describe('passwords that wait to be checked', () => {
     expect((await Promise.all(flood)).filter((outcome) => outcome === 'refused')).toHaveLength(refusedAtOnce)
   })
 
-  it('of one network fill no line', async () => {
+  test('of one network fill no line', async () => {
     const passwords = createPasswordHasher()
     const flood = Array.from({ length: 40 }, () => passwords.verify(null, 'guess', stranger(1)))
     const settled = Promise.allSettled(flood)

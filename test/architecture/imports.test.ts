@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { expect, it } from 'vitest'
+import { expect, test } from 'vitest'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 
@@ -22,7 +22,7 @@ async function cruise(): Promise<CruiseResult> {
   return JSON.parse(stdout)
 }
 
-it('imports point one way', async () => {
+test('imports point one way', async () => {
   const { modules, summary } = await cruise()
 
   const violations = summary.violations.map(({ from, to, rule }) => `${rule.name}: ${from} -> ${to}`)

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { expect, it } from 'vitest'
+import { expect, test } from 'vitest'
 import { createMetrics } from '../../src/platform/observability/metrics.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
@@ -12,7 +12,7 @@ const filesUnder = (folder: string, ending: string): string[] =>
 
 const METRIC = /\b(?:switchyard|nodejs|process)_[a-z0-9_]+/g
 
-it.each(['docs/observability/alerts.yml', 'docs/observability/grafana/switchyard.json'])(
+test.each(['docs/observability/alerts.yml', 'docs/observability/grafana/switchyard.json'])(
   '%s asks only for metrics that some process has',
   (file) => {
     const known = new Set(

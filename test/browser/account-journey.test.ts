@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parseUsd } from '../../src/core/kernel/money.ts'
 import { ask } from '../helpers/chat-client.ts'
 import { PASSWORD } from '../helpers/console-client.ts'
@@ -36,7 +36,7 @@ async function chargeOf(accountId: string, callId: string): Promise<bigint> {
   return -entry.amountPico
 }
 
-it.each([
+test.each([
   ['on a desk', WIDE],
   ['on a phone', NARROW],
 ])(

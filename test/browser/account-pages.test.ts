@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { CreatedKey, SessionView } from '../../src/core/api/console-api.ts'
 import { PASSWORD, signedUp } from '../helpers/console-client.ts'
 import type { TestStack } from '../helpers/stack.ts'
@@ -42,7 +42,7 @@ async function signIn(
 }
 
 describe('signing in', () => {
-  it('leads back to where one was going, and out again for good', async () => {
+  test('leads back to where one was going, and out again for good', async () => {
     const client = await signedUp(stack.url)
     const { page, watch, context } = await browser.open(stack.url)
     await page.goto(`${stack.url}/usage?days=7`)
@@ -61,7 +61,7 @@ describe('signing in', () => {
     await context.close()
   })
 
-  it('says that the password is wrong, and after too many tries when to come back', async () => {
+  test('says that the password is wrong, and after too many tries when to come back', async () => {
     const { email } = await signedUp(stack.url)
     const { page, watch, context } = await browser.open(stack.url, { viewport: NARROW })
     watch.expectRefusal('POST /console/api/sign-in 401', 'POST /console/api/sign-in 429')
@@ -82,7 +82,7 @@ describe('signing in', () => {
     await context.close()
   })
 
-  it('ends everywhere else when the password is changed, on the open page at once', async () => {
+  test('ends everywhere else when the password is changed, on the open page at once', async () => {
     const { email } = await signedUp(stack.url)
     const [here, there] = await Promise.all([browser.open(stack.url), browser.open(stack.url)])
     for (const { page } of [here, there]) {
@@ -104,7 +104,7 @@ describe('signing in', () => {
   })
 })
 
-it('by Tab and Enter alone one signs up and makes a key, and always sees where one is', async () => {
+test('by Tab and Enter alone one signs up and makes a key, and always sees where one is', async () => {
   const { page, watch, context } = await browser.open(stack.url)
   const email = `keyboard-${randomBytes(4).toString('hex')}@example.test`
   const tabTo = async (name: string) => {
@@ -157,7 +157,7 @@ const FOCUSED = `(() => {
   return { text, outline: outline.length > 0 ? 'outline' : getComputedStyle(focused).boxShadow.replace('none', '') }
 })()`
 
-it('a key at a provider is stored and never comes back to the page', async () => {
+test('a key at a provider is stored and never comes back to the page', async () => {
   const { page, watch, context } = await openSignedIn('/provider-keys')
   const providerKey = `customers-own-${randomBytes(8).toString('hex')}`
   await page.getByRole('button', { name: 'Add a provider key' }).first().click()
@@ -173,7 +173,7 @@ it('a key at a provider is stored and never comes back to the page', async () =>
   await context.close()
 })
 
-it("a webhook's signing secret is shown once", async () => {
+test("a webhook's signing secret is shown once", async () => {
   const { page, watch, context } = await openSignedIn('/webhooks', NARROW)
   await page.getByRole('button', { name: 'Add an endpoint' }).first().click()
   await page.getByLabel('Address').fill('http://127.0.0.1:9/hook')
@@ -191,7 +191,7 @@ it("a webhook's signing secret is shown once", async () => {
   await context.close()
 })
 
-it('the playground shows tokens as they come, then the time to the first one and the exact cost', async () => {
+test('the playground shows tokens as they come, then the time to the first one and the exact cost', async () => {
   const { page, watch, context, client, accountId } = await openSignedIn('/dashboard')
   const { secret } = await client.json<CreatedKey>('/console/api/keys', { body: { name: 'playground' } })
   await goTo(page, 'Playground')
@@ -219,7 +219,7 @@ it('the playground shows tokens as they come, then the time to the first one and
   await context.close()
 })
 
-it.each([
+test.each([
   ['on a desk', WIDE],
   ['on a phone', NARROW],
 ])('the catalog is searched and filtered %s, and the address keeps it', async (_, viewport) => {
@@ -245,7 +245,7 @@ it.each([
   await context.close()
 })
 
-it('an address already taken is said at its field', async () => {
+test('an address already taken is said at its field', async () => {
   const { email } = await signedUp(stack.url)
   const opened = await browser.open(stack.url)
   opened.watch.expectRefusal('POST /console/api/sign-up 409')

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { TestStack } from '../helpers/stack.ts'
 import { expectAccessible, expectAccessibleAtBothWidths } from './accessibility.ts'
 import { BROWSER_START_TIMEOUT_MS, NARROW, type TestBrowser, type WatchedPage } from './browser.ts'
@@ -24,7 +24,7 @@ beforeAll(async () => {
 }, BROWSER_START_TIMEOUT_MS)
 afterAll(() => close())
 
-it(
+test(
   'the page where operators sign in',
   async () => {
     await expectGoodPage(operator, `${stack.url}/admin/sign-in`, 'Operators')
@@ -33,7 +33,7 @@ it(
   TEST_TIMEOUT_MS,
 )
 
-it.each([
+test.each([
   ['/admin', 'Overview'],
   ['/admin/calls', 'Calls'],
   ['/admin/calls/CALL', 'Call'],
@@ -56,7 +56,7 @@ it.each([
   TEST_TIMEOUT_MS,
 )
 
-it(
+test(
   'the menu of a phone, and a dialog that moves money, are accessible',
   async () => {
     const { page } = operator
@@ -74,7 +74,7 @@ it(
   TEST_TIMEOUT_MS,
 )
 
-it('none of the answers that operators got holds a secret or a prompt', async () => {
+test('none of the answers that operators got holds a secret or a prompt', async () => {
   const { watch } = operator
   // The search finds what is there.
   expect(await watch.placesOf(sample.callId)).toContain(`GET /admin/api/calls/${sample.callId}/timeline`)

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { TestStack } from '../helpers/stack.ts'
 import { expectAccessible, expectAccessibleAtBothWidths } from './accessibility.ts'
 import { BROWSER_START_TIMEOUT_MS, NARROW, type TestBrowser, type WatchedPage, WIDE } from './browser.ts'
@@ -25,7 +25,7 @@ beforeAll(async () => {
 }, BROWSER_START_TIMEOUT_MS)
 afterAll(() => close())
 
-it('what no page may do is noticed', async () => {
+test('what no page may do is noticed', async () => {
   const { page, watch, context } = await browser.open(stack.url)
   await page.goto(`${stack.url}/docs`)
   await heading(page, 'Docs').waitFor()
@@ -51,7 +51,7 @@ it('what no page may do is noticed', async () => {
 })
 
 describe('a page for everyone is accessible and loads from this host alone:', () => {
-  it.each([
+  test.each([
     ['/', 'One address for every model.'],
     ['/models', 'Models and prices'],
     ['/models/acme/swift', 'Acme Swift'],
@@ -63,7 +63,7 @@ describe('a page for everyone is accessible and loads from this host alone:', ()
 })
 
 describe('a page of an account is accessible, loads from this host alone and receives no secret:', () => {
-  it.each([
+  test.each([
     ['/dashboard', 'Dashboard'],
     ['/playground', 'Playground'],
     ['/keys', 'API keys'],
@@ -83,7 +83,7 @@ describe('a page of an account is accessible, loads from this host alone and rec
     TEST_TIMEOUT_MS,
   )
 
-  it('none of the answers they got holds a secret or a prompt', async () => {
+  test('none of the answers they got holds a secret or a prompt', async () => {
     // The search finds what is there.
     expect(await account.watch.placesOf(sample.callId)).toContain(`GET /console/api/calls/${sample.callId}`)
     const hidden = [...Object.values(sample.hidden), PROVIDER_SECRET, stack.environment.MASTER_KEY ?? '']
@@ -92,7 +92,7 @@ describe('a page of an account is accessible, loads from this host alone and rec
 })
 
 describe('a dialog is accessible:', () => {
-  it.each([
+  test.each([
     ['/keys', 'New key', 'New API key'],
     ['/keys', 'Revoke the key night service', 'Revoke “night service”?'],
     ['/provider-keys', 'Add a provider key', 'Add a provider key'],
@@ -112,7 +112,7 @@ describe('a dialog is accessible:', () => {
     TEST_TIMEOUT_MS,
   )
 
-  it(
+  test(
     'the menu of a phone',
     async () => {
       const { page } = account

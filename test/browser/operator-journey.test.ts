@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { PricingFeed } from '../../src/core/catalog/pricing-feed-view.ts'
 import { ask } from '../helpers/chat-client.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
@@ -45,7 +45,7 @@ async function goTo(page: Page, name: string, title = name): Promise<void> {
   await heading(page, title).waitFor()
 }
 
-it('who asks for the queue board signs in with an admin key and is led back to it', async () => {
+test('who asks for the queue board signs in with an admin key and is led back to it', async () => {
   const { page } = operator
   await page.goto(`${stack.url}/admin/queues`)
   await heading(page, 'Operators').waitFor()
@@ -55,7 +55,7 @@ it('who asks for the queue board signs in with an admin key and is led back to i
   await page.getByText('dispatch').first().waitFor()
 })
 
-it('a waiting call is in the queue board, sealed, and on the live board, which moves by itself', async () => {
+test('a waiting call is in the queue board, sealed, and on the live board, which moves by itself', async () => {
   const { page } = operator
   await stack.dispatch[0]?.stop()
   const answer = call('acme/swift')
@@ -76,7 +76,7 @@ it('a waiting call is in the queue board, sealed, and on the live board, which m
   await stack.settled(owner.accountId)
 })
 
-it("a call's timeline names every step, and its charge is the ledger's", async () => {
+test("a call's timeline names every step, and its charge is the ledger's", async () => {
   const { page } = operator
   const { id } = await call('acme/scribe')
   await stack.settled(owner.accountId)
@@ -92,7 +92,7 @@ it("a call's timeline names every step, and its charge is the ledger's", async (
     expect(steps).toContain(step)
 })
 
-it('a breaker is seen to open and to close again', async () => {
+test('a breaker is seen to open and to close again', async () => {
   const { page } = operator
   await page.goto(`${stack.url}/admin`)
   const held = panel(page, 'Held back')
@@ -107,7 +107,7 @@ it('a breaker is seen to open and to close again', async () => {
   await held.getByText('Every breaker is closed').waitFor()
 })
 
-it('an edit of the catalog is checked, compared and applied, and in the prices within two seconds', async () => {
+test('an edit of the catalog is checked, compared and applied, and in the prices within two seconds', async () => {
   const { page } = operator
   await goTo(page, 'Catalog edits')
   const editor = page.getByLabel('Document of edits, JSON')
@@ -130,7 +130,7 @@ it('an edit of the catalog is checked, compared and applied, and in the prices w
   await page.getByRole('table', { name: 'Versions of the edits' }).getByText('holds').waitFor()
 })
 
-it('an audit that an operator asks for finds the books right', async () => {
+test('an audit that an operator asks for finds the books right', async () => {
   const { page } = operator
   await goTo(page, 'Ledger and audit')
   await page.getByText('All sums together are $0.00').waitFor()
@@ -138,7 +138,7 @@ it('an audit that an operator asks for finds the books right', async () => {
   await page.getByText('The books are right.').waitFor({ timeout: 20_000 })
 })
 
-it('an alarm is open until it is acknowledged', async () => {
+test('an alarm is open until it is acknowledged', async () => {
   const { page } = operator
   expect((await call('birch/refused')).status).toBeGreaterThanOrEqual(500)
   await page.goto(`${stack.url}/admin`)
@@ -153,7 +153,7 @@ it('an alarm is open until it is acknowledged', async () => {
   await row.getByText(/acknowledged/).waitFor()
 })
 
-it('nothing an operator saw holds a prompt or a secret, and nothing went wrong on any page', async () => {
+test('nothing an operator saw holds a prompt or a secret, and nothing went wrong on any page', async () => {
   // The search finds what is there.
   expect(await operator.watch.placesOf('[sealed]')).not.toEqual([])
   expect(await beside.watch.placesOf('"object":"live"')).toContain('event /admin/api/live')

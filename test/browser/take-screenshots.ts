@@ -1,6 +1,6 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { expect, it } from 'vitest'
+import { expect, test } from 'vitest'
 import type { CreatedKey } from '../../src/core/api/console-api.ts'
 import { ask } from '../helpers/chat-client.ts'
 import { NARROW, type Viewport, type WatchedPage } from './browser.ts'
@@ -55,7 +55,7 @@ const ON_A_PHONE = new Set(
 )
 const IN_THE_DARK = new Set(['dashboard', 'admin-overview'])
 
-it('every page is on file', async () => {
+test('every page is on file', async () => {
   const gateway = await startDemoGateway()
   try {
     await rm(FOLDER, { recursive: true, force: true })

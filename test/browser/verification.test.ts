@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { PASSWORD } from '../helpers/console-client.ts'
 import { type MailCatcher, startMailCatcher } from '../helpers/mail-catcher.ts'
 import type { TestStack } from '../helpers/stack.ts'
@@ -29,7 +29,7 @@ afterAll(async () => {
   await catcher.close()
 })
 
-it('a new user is asked to verify the address, has the message sent again, follows its link and has the credit', async () => {
+test('a new user is asked to verify the address, has the message sent again, follows its link and has the credit', async () => {
   const opened = await browser.open(stack.url)
   const { page, watch } = opened
   await signUp(opened, stack.url, EMAIL, PASSWORD)

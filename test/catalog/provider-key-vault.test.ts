@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import pino from 'pino'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createProviderKeyStore, type ProviderKeyStore } from '../../src/accounts/provider-key-store.ts'
 import { openProviderKeyVault, type ProviderKeyVault } from '../../src/catalog/provider-key-vault.ts'
 import { announceKeyChange } from '../../src/platform/redis/key-changes.ts'
@@ -81,7 +81,7 @@ async function stored(secret = `sk-${randomBytes(12).toString('hex')}`) {
 const rowOf = (id: string) => books.postgres.providerKey.findUniqueOrThrow({ where: { id } })
 
 describe('the vault of provider keys', () => {
-  it('asks PostgreSQL once for many calls at once, and then no more', async () => {
+  test('asks PostgreSQL once for many calls at once, and then no more', async () => {
     const { use, secret } = await stored()
     const answers = await Promise.all([vault.open(use), vault.open(use), vault.open(use)])
     expect(answers).toEqual(Array(3).fill({ kind: 'opened', secret }))
@@ -89,14 +89,14 @@ describe('the vault of provider keys', () => {
     expect(reads).toHaveBeenCalledTimes(1)
   })
 
-  it('opens a key for its own account and provider only', async () => {
+  test('opens a key for its own account and provider only', async () => {
     const { use } = await stored()
     expect(await vault.open({ ...use, accountId: 'acct_other' })).toEqual({ kind: 'gone' })
     expect(await vault.open({ ...use, providerId: 'other' })).toEqual({ kind: 'gone' })
     expect(await vault.open({ ...use, keyId: 'pkey_none' })).toEqual({ kind: 'gone' })
   })
 
-  it('forgets a key within a second of its revocation, also when the message of it was lost', async () => {
+  test('forgets a key within a second of its revocation, also when the message of it was lost', async () => {
     for (const isHeard of [true, false]) {
       const { use, keyId } = await stored()
       expect(await vault.open(use)).toMatchObject({ kind: 'opened' })
@@ -106,7 +106,7 @@ describe('the vault of provider keys', () => {
     }
   })
 
-  it('notices in time what nobody announced', async () => {
+  test('notices in time what nobody announced', async () => {
     const { use, keyId } = await stored()
     await vault.open(use)
     await books.postgres.providerKey.update({ where: { id: keyId }, data: { disabled: true } })
@@ -115,7 +115,7 @@ describe('the vault of provider keys', () => {
     await vi.waitFor(async () => expect(await vault.open(use)).toEqual({ kind: 'gone' }), WITHIN_A_SECOND)
   })
 
-  it('goes on with what it knows while PostgreSQL is away, and says so of what it does not', async () => {
+  test('goes on with what it knows while PostgreSQL is away, and says so of what it does not', async () => {
     const known = await stored()
     const unknown = await stored()
     await vault.open(known.use)
@@ -128,7 +128,7 @@ describe('the vault of provider keys', () => {
     expect(await vault.open(unknown.use)).toMatchObject({ kind: 'opened' })
   })
 
-  it('counts a key as failing after three refusals a second apart, until it is accepted', async () => {
+  test('counts a key as failing after three refusals a second apart, until it is accepted', async () => {
     const { use, keyId } = await stored()
     await vault.open(use)
     for (let refusal = 1; refusal <= 3; refusal++) {
@@ -150,7 +150,7 @@ describe('the vault of provider keys', () => {
     )
   })
 
-  it('notes once that a key was accepted, and again after a refusal', async () => {
+  test('notes once that a key was accepted, and again after a refusal', async () => {
     const { use, keyId } = await stored()
     await vault.open(use)
     expect((await rowOf(keyId)).acceptedAt).toBeNull()

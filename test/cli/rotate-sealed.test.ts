@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createKeyHasher } from '../../src/accounts/key-hash.ts'
 import { createKeyStore } from '../../src/accounts/key-store.ts'
 import { createProviderKeyStore } from '../../src/accounts/provider-key-store.ts'
@@ -49,7 +49,7 @@ const secretUnder = async (keyId: string, masterKeys: MasterKeys) => {
 const newKey = (secret: string) => ({ providerId: 'acme', secret, name: 'n', allowFallback: false })
 
 describe('rotate-sealed', () => {
-  it('seals everything under the new master key, in batches, once', async () => {
+  test('seals everything under the new master key, in batches, once', async () => {
     const accountId = await openTestAccount(books.postgres, 1_000n)
     const other = await openTestAccount(books.postgres, 1_000n)
     const store = providerKeys([before])
@@ -97,7 +97,7 @@ describe('rotate-sealed', () => {
     })
   })
 
-  it('names what no master key opens, fails, and does the rest', async () => {
+  test('names what no master key opens, fails, and does the rest', async () => {
     const accountId = await openTestAccount(books.postgres, 1_000n)
     const lost = (await providerKeys([randomBytes(32)]).create(accountId, newKey('sk-lost')))!
     const kept = (await providerKeys([before]).create(accountId, newKey('sk-kept')))!
@@ -110,7 +110,7 @@ describe('rotate-sealed', () => {
     expect(await secretUnder(kept.id, [after])).toBe('sk-kept')
   })
 
-  it('leaves alone what changed under its hands', async () => {
+  test('leaves alone what changed under its hands', async () => {
     const accountId = await openTestAccount(books.postgres, 1_000n)
     const sealer = createSealer([before], WEBHOOK_SECRET_PURPOSE)
     const endpoints = createEndpointStore(books.postgres, sealer, randomBytes)
@@ -135,7 +135,7 @@ describe('rotate-sealed', () => {
 })
 
 describe("the operator's provider key commands", () => {
-  it('list keys without their secrets, and revoke one for good', async () => {
+  test('list keys without their secrets, and revoke one for good', async () => {
     const accountId = await openTestAccount(books.postgres, 1_000n)
     const secret = `sk-${randomBytes(12).toString('hex')}`
     const key = (await providerKeys([after]).create(accountId, newKey(secret)))!

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { parseCatalogDocument } from '../../src/core/catalog/catalog-document.ts'
 import { exampleDocument } from '../catalog/example-document.ts'
 import { ofRunner } from '../helpers/stack-part.ts'
@@ -32,7 +32,7 @@ const lines = (text: string) =>
     .map((line) => JSON.parse(line))
 
 describe('npm run router', () => {
-  it('scores a file of prompts and of messages, line by line, in its order', async () => {
+  test('scores a file of prompts and of messages, line by line, in its order', async () => {
     const hard =
       'Prove that every bounded sequence of reals has a convergent subsequence, then give a counterexample in an infinite-dimensional space, and explain which step of the proof fails there.'
     const rows = [
@@ -53,7 +53,7 @@ describe('npm run router', () => {
     expect(premium[0].tier).toBe('standard')
   })
 
-  it('fits bounds for the catalog document to a file of traffic', async () => {
+  test('fits bounds for the catalog document to a file of traffic', async () => {
     const rows = Array.from({ length: 50 }, (_, id) => ({
       id,
       prompt: `Which of these numbers is it? ${'7 '.repeat(id)}`,
@@ -67,7 +67,7 @@ describe('npm run router', () => {
     expect(parseCatalogDocument(document).kind).toBe('document')
   })
 
-  it('says which line it cannot read, and refuses wrong arguments', async () => {
+  test('says which line it cannot read, and refuses wrong arguments', async () => {
     await writeFile(join(folder, 'rows.jsonl'), '{"id":1,"prompt":"hello"}\n{"id":2}\n')
     const bad = await router(['score', 'rows.jsonl'])
     expect(bad).toMatchObject({ code: 1, stdout: '' })
@@ -76,7 +76,7 @@ describe('npm run router', () => {
     expect((await router(['explain'])).code).toBe(2)
   })
 
-  it('explains what each profile would try, on the catalog of the environment', async () => {
+  test('explains what each profile would try, on the catalog of the environment', async () => {
     const file = join(folder, 'catalog.json')
     await writeFile(file, JSON.stringify(exampleDocument()))
     const known = await router(['explain', 'hello', '--json'], { CATALOG_FILE: file, ACME_API_KEY: 'k' })

@@ -1,6 +1,6 @@
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { APICallError, generateObject, generateText, Output, streamText, tool } from 'ai'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 
@@ -34,7 +34,7 @@ const findTrain = () =>
   tool({ description: 'Finds a train.', inputSchema: TRAIN, execute: async ({ town }) => `07:04 to ${town}` })
 
 describe('the AI SDK', () => {
-  it('generates text', async () => {
+  test('generates text', async () => {
     const result = await generateText({ model: provider('test/plain'), prompt: PROMPT })
     expect(result.text.split(' ')).toHaveLength(12)
     expect(result.finishReason).toBe('stop')
@@ -42,7 +42,7 @@ describe('the AI SDK', () => {
     expect(result.response.modelId).toBe('test/plain')
   })
 
-  it('streams text, with usage', async () => {
+  test('streams text, with usage', async () => {
     const result = streamText({ model: provider('test/plain'), prompt: PROMPT })
     const pieces: string[] = []
     for await (const piece of result.textStream) pieces.push(piece)
@@ -52,7 +52,7 @@ describe('the AI SDK', () => {
     expect(await result.usage).toMatchObject({ inputTokens: 10, outputTokens: 12 })
   })
 
-  it('generates an object that fits its schema', async () => {
+  test('generates an object that fits its schema', async () => {
     const prompt = 'The train to "Basel" leaves from platform 7.'
     const { object } = await generateObject({ model: provider('test/plain'), schema: TRAIN, prompt })
     expect(object).toEqual({ town: 'Basel', platform: 7 })
@@ -64,7 +64,7 @@ describe('the AI SDK', () => {
     expect(output).toEqual({ town: 'Basel', platform: 7 })
   })
 
-  it('calls a tool on one turn, streamed or not', async () => {
+  test('calls a tool on one turn, streamed or not', async () => {
     const prompt = 'Use find_train to "Basel" from platform 7.'
     const tools = { find_train: findTrain() }
     const whole = await generateText({ model: provider('test/plain'), prompt, tools })
@@ -78,7 +78,7 @@ describe('the AI SDK', () => {
     expect((await streamed.toolCalls)[0]?.input).toEqual({ town: 'Basel', platform: 7 })
   })
 
-  it('tells what is wrong with a call', async () => {
+  test('tells what is wrong with a call', async () => {
     const failure = await generateText({ model: provider('test/none'), prompt: PROMPT, maxRetries: 0 }).catch(
       (error: unknown) => error,
     )
@@ -92,7 +92,7 @@ describe('the AI SDK', () => {
     expect(failing).toMatchObject({ statusCode: 502, isRetryable: true })
   })
 
-  it('hears that a stream broke off', async () => {
+  test('hears that a stream broke off', async () => {
     const errors: unknown[] = []
     const result = streamText({
       model: provider('test/cut'),
@@ -104,7 +104,7 @@ describe('the AI SDK', () => {
     expect(await result.finishReason).toBe('error')
   })
 
-  it('stops the upstream when it is aborted', async () => {
+  test('stops the upstream when it is aborted', async () => {
     const controller = new AbortController()
     const result = streamText({
       model: provider('test/paced'),

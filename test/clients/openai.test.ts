@@ -10,7 +10,7 @@ import OpenAI, {
   RateLimitError,
   UnprocessableEntityError,
 } from 'openai'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parseUsd } from '../../src/core/kernel/money.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 
@@ -86,7 +86,7 @@ const failureOf = async (call: PromiseLike<unknown>): Promise<APIError> => {
 }
 
 describe('the official client library', () => {
-  it('creates a completion', async () => {
+  test('creates a completion', async () => {
     const completion = await client.chat.completions.create({ model: 'test/plain', messages: QUESTION })
     expect(completion.id).toMatch(/^chatcmpl_/)
     expect(completion.object).toBe('chat.completion')
@@ -97,7 +97,7 @@ describe('the official client library', () => {
     expect(completion.usage).toEqual({ prompt_tokens: 10, completion_tokens: 12, total_tokens: 22 })
   })
 
-  it('reads the request id and the rate-limit headers of an answer', async () => {
+  test('reads the request id and the rate-limit headers of an answer', async () => {
     const { data, request_id, response } = await client.chat.completions
       .create({ model: 'test/plain', messages: QUESTION })
       .withResponse()
@@ -106,7 +106,7 @@ describe('the official client library', () => {
     expect(response.headers.get('x-ratelimit-remaining-requests')).toMatch(/^\d+$/)
   })
 
-  it('streams with `for await`', async () => {
+  test('streams with `for await`', async () => {
     const stream = await client.chat.completions.create({
       model: 'test/plain',
       messages: QUESTION,
@@ -124,7 +124,7 @@ describe('the official client library', () => {
     expect(finish).toBe('stop')
   })
 
-  it('streams with its `.stream()` helper', async () => {
+  test('streams with its `.stream()` helper', async () => {
     const runner = client.chat.completions.stream({ model: 'test/plain', messages: QUESTION })
     const deltas: string[] = []
     runner.on('content', (delta) => deltas.push(delta))
@@ -134,7 +134,7 @@ describe('the official client library', () => {
     expect(final.usage?.completion_tokens).toBe(12)
   })
 
-  it('gets a tool call on one turn', async () => {
+  test('gets a tool call on one turn', async () => {
     const completion = await client.chat.completions.create({
       model: 'test/plain',
       messages: TOOL_QUESTION,
@@ -149,7 +149,7 @@ describe('the official client library', () => {
     expect(JSON.parse(call.function.arguments)).toEqual({ town: 'Basel', platform: 7 })
   })
 
-  it('gets a streamed tool call, put together by its helper', async () => {
+  test('gets a streamed tool call, put together by its helper', async () => {
     const runner = client.chat.completions.stream({
       model: 'test/plain',
       messages: TOOL_QUESTION,
@@ -162,7 +162,7 @@ describe('the official client library', () => {
     expect(final.choices[0]!.finish_reason).toBe('tool_calls')
   })
 
-  it('carries a conversation of several turns, a tool result among them', async () => {
+  test('carries a conversation of several turns, a tool result among them', async () => {
     const completion = await client.chat.completions.create({
       model: 'test/plain',
       messages: [
@@ -181,7 +181,7 @@ describe('the official client library', () => {
     expect(completion.choices[0]!.message.content).toMatch(/\w/)
   })
 
-  it.each([
+  test.each([
     { type: 'json_object' as const },
     {
       type: 'json_schema' as const,
@@ -203,7 +203,7 @@ describe('the official client library', () => {
     }
   })
 
-  it('sends an image', async () => {
+  test('sends an image', async () => {
     const completion = await client.chat.completions.create({
       model: 'test/vision',
       messages: [
@@ -219,7 +219,7 @@ describe('the official client library', () => {
     expect(completion.choices[0]!.message.content).toContain('You sent 1 image.')
   })
 
-  it('lists one opaque model', async () => {
+  test('lists one opaque model', async () => {
     const models = await client.models.list()
     expect(models.data.map((model) => model.id)).toEqual(['auto'])
   })
@@ -229,7 +229,7 @@ describe("the official client library's error classes", () => {
   const ask = (by: OpenAI, body: Record<string, unknown>) =>
     failureOf(by.chat.completions.create({ messages: QUESTION, ...body } as never))
 
-  it.each<[string, Record<string, unknown>, new (...args: never[]) => APIError, number, string]>([
+  test.each<[string, Record<string, unknown>, new (...args: never[]) => APIError, number, string]>([
     ['400', { model: 'test/plain', temperature: 9 }, BadRequestError, 400, 'invalid_request'],
     ['404', { model: 'test/none' }, NotFoundError, 404, 'model_not_found'],
     [
@@ -258,26 +258,26 @@ describe("the official client library's error classes", () => {
     expect(await ask(client, { ...body, stream: true })).toMatchObject({ status, code })
   })
 
-  it('get 401', async () => {
+  test('get 401', async () => {
     const failure = await ask(clientOf('sk-sy-not-a-key'), { model: 'test/plain' })
     expect(failure).toBeInstanceOf(AuthenticationError)
     expect(failure).toMatchObject({ status: 401, code: 'invalid_api_key', type: 'authentication_error' })
   })
 
-  it('get 402 with what the balance affords', async () => {
+  test('get 402 with what the balance affords', async () => {
     const poor = await stack.account('0.000001')
     const failure = await ask(clientOf(poor.key), { model: 'test/plain', max_tokens: 1000 })
     expect(failure).toMatchObject({ status: 402, code: 'insufficient_balance', type: 'billing_error' })
     expect((failure.error as { metadata: object }).metadata).toMatchObject({ available_usd: '0.000001' })
   })
 
-  it('get 403', async () => {
+  test('get 403', async () => {
     const failure = await ask(clientOf(await stack.adminKey()), { model: 'test/plain' })
     expect(failure).toBeInstanceOf(PermissionDeniedError)
     expect(failure).toMatchObject({ status: 403, code: 'not_permitted' })
   })
 
-  it('get 409, which is not retried', async () => {
+  test('get 409, which is not retried', async () => {
     const statuses: number[] = []
     const retrying = clientOf(key, { maxRetries: 2, onResponse: (status) => statuses.push(status) })
     const headers = { 'Idempotency-Key': 'one-key-two-bodies' }
@@ -290,7 +290,7 @@ describe("the official client library's error classes", () => {
     expect(statuses).toEqual([200, 409])
   })
 
-  it('get 429', async () => {
+  test('get 429', async () => {
     const limited = await stack.account('1.00', { requestsPerMinute: 1 })
     const by = clientOf(limited.key)
     await by.chat.completions.create({ model: 'test/plain', messages: QUESTION })
@@ -300,7 +300,7 @@ describe("the official client library's error classes", () => {
     expect(Number(failure.headers?.get('retry-after'))).toBeLessThanOrEqual(60)
   })
 
-  it('get an error in the middle of a stream', async () => {
+  test('get an error in the middle of a stream', async () => {
     const stream = await client.chat.completions.create({
       model: 'test/cut',
       messages: QUESTION,
@@ -334,14 +334,14 @@ describe("the official client library's retries", () => {
     }
   }
 
-  it('get over a 502', async () => {
+  test('get over a 502', async () => {
     const { statuses, by } = counted(key)
     const completion = await by.chat.completions.create({ model: 'test/flaky', messages: QUESTION })
     expect(completion.choices[0]!.message.content).toMatch(/\w/)
     expect(statuses).toEqual([502, 200])
   })
 
-  it('get over a 429 after the time in Retry-After', async () => {
+  test('get over a 429 after the time in Retry-After', async () => {
     const single = await stack.account('1.00', { concurrentCalls: 1 })
     const leave = new AbortController()
     const open = await clientOf(single.key).chat.completions.create(
@@ -361,7 +361,7 @@ describe("the official client library's retries", () => {
     open.controller.abort()
   })
 
-  it('stop at `x-should-retry: false`', async () => {
+  test('stop at `x-should-retry: false`', async () => {
     const { statuses, by } = counted(key)
     await failureOf(
       by.chat.completions.create({
@@ -373,7 +373,7 @@ describe("the official client library's retries", () => {
     expect(statuses).toEqual([503])
   })
 
-  it('never repeat a 400, 401, 402, 404 or 422', async () => {
+  test('never repeat a 400, 401, 402, 404 or 422', async () => {
     const poor = await stack.account('0.000001')
     const cases: [string, Record<string, unknown>, number][] = [
       [key, { top_p: 3 }, 400],
@@ -397,7 +397,7 @@ describe("the official client library's retries", () => {
     )
   })
 
-  it('charge a balance once for each answer, not for each try', async () => {
+  test('charge a balance once for each answer, not for each try', async () => {
     const account = await stack.account('1.00')
     const { statuses, by } = counted(account.key)
     await failureOf(by.chat.completions.create({ model: 'test/failing', messages: QUESTION }))
@@ -436,7 +436,7 @@ describe("the official client library's abort", () => {
     return took.sort((a, b) => a - b)[Math.floor(RUNS / 2)]!
   }
 
-  it('stops the upstream of a stream at once', async () => {
+  test('stops the upstream of a stream at once', async () => {
     const ms = await medianAbortMs('words-2000.rate-40.tag-paced', async (signal, begun) => {
       const stream = await client.chat.completions.create(
         { model: 'test/paced', messages: QUESTION, stream: true },
@@ -451,7 +451,7 @@ describe("the official client library's abort", () => {
     expect(ms).toBeLessThan(ABORTED_WITHIN_MS)
   })
 
-  it('stops the upstream of a call that does not stream at once', async () => {
+  test('stops the upstream of a call that does not stream at once', async () => {
     const ms = await medianAbortMs('words-2000.rate-40.tag-whole', async (signal, begun) => {
       const call = failureOf(
         client.chat.completions.create({ model: 'test/paced-whole', messages: QUESTION }, { signal }),
@@ -466,7 +466,7 @@ describe("the official client library's abort", () => {
 })
 
 // Last, since it stops the only dispatch worker for a while.
-it("the official client library's retries get over a 408", async () => {
+test("the official client library's retries get over a 408", async () => {
   await stack.dispatch[0]!.stop()
   const statuses: number[] = []
   const by = clientOf(key, {

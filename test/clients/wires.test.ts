@@ -1,5 +1,5 @@
 import OpenAI from 'openai'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { WIRES } from '../../src/core/catalog/catalog.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 
@@ -45,7 +45,7 @@ afterAll(() => stack?.close())
 describe.each(WIRES)('the official client library and a model on the wire %s', (wire) => {
   const model = `test/${wire}`
 
-  it('a completion, streamed and whole, has the same text and usage', async () => {
+  test('a completion, streamed and whole, has the same text and usage', async () => {
     const whole = await client.chat.completions.create({ model, messages: QUESTION })
     expect(whole.model).toBe(model)
     expect(whole.choices[0]!.message.content!.split(' ')).toHaveLength(40)
@@ -58,7 +58,7 @@ describe.each(WIRES)('the official client library and a model on the wire %s', (
     expect(final.usage).toEqual(whole.usage)
   })
 
-  it('a completion limit ends the answer with `length`', async () => {
+  test('a completion limit ends the answer with `length`', async () => {
     const { choices, usage } = await client.chat.completions.create({
       model,
       messages: QUESTION,
@@ -68,7 +68,7 @@ describe.each(WIRES)('the official client library and a model on the wire %s', (
     expect(usage!.completion_tokens).toBe(9)
   })
 
-  it('a tool is called, streamed and whole', async () => {
+  test('a tool is called, streamed and whole', async () => {
     const call = { model, messages: TOOL_QUESTION, tools: [FIND_TRAIN] }
     const whole = await client.chat.completions.create(call)
     const streamed = await client.chat.completions.stream(call).finalChatCompletion()
@@ -84,7 +84,7 @@ describe.each(WIRES)('the official client library and a model on the wire %s', (
     }
   })
 
-  it("a tool's result may follow, although its call is not kept", async () => {
+  test("a tool's result may follow, although its call is not kept", async () => {
     const { choices } = await client.chat.completions.create({
       model,
       messages: [
@@ -108,7 +108,7 @@ describe.each(WIRES)('the official client library and a model on the wire %s', (
     expect(choices[0]!.message.content).toMatch(/\w/)
   })
 
-  it('an image is seen', async () => {
+  test('an image is seen', async () => {
     const { choices } = await client.chat.completions.create({
       model,
       messages: [
@@ -124,7 +124,7 @@ describe.each(WIRES)('the official client library and a model on the wire %s', (
     expect(choices[0]!.message.content).toContain('You sent 1 image.')
   })
 
-  it('JSON by a schema is given', async () => {
+  test('JSON by a schema is given', async () => {
     const schema = {
       type: 'object',
       properties: { town: { type: 'string' } },

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest'
+import { expect, test } from 'vitest'
 import { autoTiers } from '../../src/core/auto/auto-tiers.ts'
 import { buildCatalogSnapshot } from '../../src/core/catalog/catalog-snapshot.ts'
 import { exampleDocument } from '../catalog/example-document.ts'
@@ -21,7 +21,7 @@ const build = (content: object) => {
   return built.snapshot
 }
 
-it('a document sets tiers and bounds of auto, also by changes to what others hold', () => {
+test('a document sets tiers and bounds of auto, also by changes to what others hold', () => {
   const snapshot = build({
     auto_bounds: { eco: [0.3], auto: [0.2, 0.5, 0.9] },
     changes: { models: [{ id: 'acme/large-1', auto_tier: 'frontier' }] },
@@ -30,13 +30,13 @@ it('a document sets tiers and bounds of auto, also by changes to what others hol
   expect(autoTiers(snapshot.autoLadder).tiers.frontier.map(({ id }) => id)).toEqual(['acme/large-1'])
 })
 
-it('without them, price decides, and bounds are the usual ones', () => {
+test('without them, price decides, and bounds are the usual ones', () => {
   const snapshot = build({})
   expect(snapshot.autoBounds).toEqual({})
   expect(autoTiers(snapshot.autoLadder).tiers.light.map(({ id }) => id)).toEqual(['acme/large-1'])
 })
 
-it.each([
+test.each([
   { auto_bounds: { auto: [0.1, 0.2, 0.3, 0.4] } },
   { auto_bounds: { auto: [2] } },
   { auto_bounds: { cheap: [0.1] } },

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { accountKeys } from '../../src/platform/redis/redis-keys.ts'
 import { expectBooksInOrder } from '../helpers/books.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
@@ -55,7 +55,7 @@ const succeeded = (answers: Array<{ status: number }>) =>
   answers.filter(({ status }) => status === 200).length
 
 describe('of two hundred calls at once', () => {
-  it('as many succeed as the operator grants every key, whatever the customer stored for this one', async () => {
+  test('as many succeed as the operator grants every key, whatever the customer stored for this one', async () => {
     const { key } = await stack.account('20.00', { ...DEFAULT_LIMITS, customerConcurrentCalls: 100_000 })
     const answers = await storm([key])
     expect(succeeded(answers)).toBe(KEY_CALLS)
@@ -65,7 +65,7 @@ describe('of two hundred calls at once', () => {
     await expectBooksInOrder(stack)
   })
 
-  it('with two keys, as many succeed as their account may have open, and no slot is lost', async () => {
+  test('with two keys, as many succeed as their account may have open, and no slot is lost', async () => {
     const { accountId, keys } = await twoKeys()
     for (let round = 0; round < 3; round++) {
       const answers = await storm(keys)
@@ -79,7 +79,7 @@ describe('of two hundred calls at once', () => {
   })
 })
 
-it('the operator raises and lowers what an account may have open, everywhere within a second', async () => {
+test('the operator raises and lowers what an account may have open, everywhere within a second', async () => {
   const { accountId, keys } = await twoKeys()
   const limit = (calls: string) =>
     stack.command('admin', 'account', 'limits', accountId, '--concurrency', calls)
@@ -90,7 +90,7 @@ it('the operator raises and lowers what an account may have open, everywhere wit
   await expectBooksInOrder(stack)
 })
 
-it('the keys of an account share its requests per minute, and the headers show what leaves fewer', async () => {
+test('the keys of an account share its requests per minute, and the headers show what leaves fewer', async () => {
   const { accountId, keys } = await twoKeys()
   const requests = 6
   await stack.command('admin', 'account', 'limits', accountId, '--rpm', String(requests))

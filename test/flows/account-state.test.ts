@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { CreatedKey, SessionView } from '../../src/core/api/console-api.ts'
 import { expectBooksInOrder } from '../helpers/books.ts'
 import { ask } from '../helpers/chat-client.ts'
@@ -22,7 +22,7 @@ afterAll(() => stack?.close())
 describe('the state of an account', () => {
   const show = async (accountId: string) => (await stack.command('admin', 'account', 'show', accountId)).json
 
-  it('follows its money: exhausted when nothing can be paid any more, active when credited', async () => {
+  test('follows its money: exhausted when nothing can be paid any more, active when credited', async () => {
     const { key, accountId } = await stack.account('0.0004')
     expect(await show(accountId)).toMatchObject({ state: 'active' })
     const call = () => ask({ url: stack.url, key }, { model: 'test/plain' })
@@ -40,7 +40,7 @@ describe('the state of an account', () => {
     await expectBooksInOrder(stack)
   })
 
-  it('begins with a free credit where nothing is paid, and ends that with the first credit', async () => {
+  test('begins with a free credit where nothing is paid, and ends that with the first credit', async () => {
     const email = 'trial@example.test'
     const created = await stack.command('admin', 'account', 'create', '--email', email)
     expect(created.json).toMatchObject({ state: 'free_credit', balance_usd: '0.50' })
@@ -48,7 +48,7 @@ describe('the state of an account', () => {
     expect(credited.json).toMatchObject({ state: 'active', balance_usd: '5.50' })
   })
 
-  it('suspended is 403 at every instance within a second of the command, and resumed is not', async () => {
+  test('suspended is 403 at every instance within a second of the command, and resumed is not', async () => {
     const { key, accountId } = await stack.account('5.00')
     const statuses = () =>
       Promise.all(
@@ -66,7 +66,7 @@ describe('the state of an account', () => {
     expect(await show(accountId)).toMatchObject({ state: 'active' })
   })
 
-  it('suspended ends the calls that run, truthfully, and the sessions for good', async () => {
+  test('suspended ends the calls that run, truthfully, and the sessions for good', async () => {
     const holder = await signedUp(stack.url)
     const { account } = await holder.json<SessionView>('/console/api/session')
     const { secret } = await holder.json<CreatedKey>('/console/api/keys', { body: { name: 'mine' } })

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { expectBooksInOrder, untilIdle } from '../helpers/books.ts'
 import { ask, type Caller, stream } from '../helpers/chat-client.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
@@ -31,7 +31,7 @@ afterAll(() => stack?.close())
 const at = (index: number): Caller => ({ url: stack.urls[index]!, key })
 
 describe('an API key that is revoked', () => {
-  it('is refused by every instance within a second', async () => {
+  test('is refused by every instance within a second', async () => {
     const revoked = await stack.account('1.00')
     const callers = ON_THREE.map((index) => ({ url: stack.urls[index]!, key: revoked.key }))
     for (const caller of callers) expect((await ask(caller, { model: 'test/plain' })).status).toBe(200)
@@ -49,7 +49,7 @@ describe('an API key that is revoked', () => {
 })
 
 describe('an API instance that is told to stop', () => {
-  it('takes no more calls, finishes its streams and exits with 0; the others go on', async () => {
+  test('takes no more calls, finishes its streams and exits with 0; the others go on', async () => {
     const [stopping, other] = await Promise.all([
       stream(at(0), { model: 'test/quick' }),
       stream(at(1), { model: 'test/quick' }),
@@ -69,7 +69,7 @@ describe('an API instance that is told to stop', () => {
 })
 
 describe('an API instance that is killed', () => {
-  it('has its upstreams aborted and its calls settled; the others are untouched', async () => {
+  test('has its upstreams aborted and its calls settled; the others are untouched', async () => {
     stack.providers.reset()
     const mine = await Promise.all([
       stream(at(1), { model: 'test/slow' }),
@@ -98,7 +98,7 @@ describe('an API instance that is killed', () => {
     await expectBooksInOrder(stack)
   })
 
-  it('costs the callers of whole answers nothing, also where the answer came while its loss was noticed', async () => {
+  test('costs the callers of whole answers nothing, also where the answer came while its loss was noticed', async () => {
     stack.providers.reset()
     const callers = Array.from({ length: 20 }, () =>
       expect(ask(at(2), { model: 'test/soon' })).rejects.toThrow(),

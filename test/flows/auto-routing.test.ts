@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 
 let stack: TestStack
@@ -26,7 +26,7 @@ async function call(body: Record<string, unknown>) {
 }
 
 describe('a call to auto', () => {
-  it('is recorded with its score, tier and profile, of which its client is told nothing', async () => {
+  test('is recorded with its score, tier and profile, of which its client is told nothing', async () => {
     const { text, headers, record } = await call({ model: 'auto', routing_profile: 'premium' })
     expect(record.autoScore).toBeGreaterThan(0)
     expect(record.autoScore).toBeLessThan(1)
@@ -40,7 +40,7 @@ describe('a call to auto', () => {
     expect(told).not.toMatch(/test\/plain|words-12|alpha|score|tier|standard|premium/)
   })
 
-  it('is told apart from one that names its model, which has no score', async () => {
+  test('is told apart from one that names its model, which has no score', async () => {
     const { record } = await call({ model: 'test/plain' })
     expect(record).toMatchObject({ autoScore: null, autoTier: null, autoProfile: null })
   })

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { MarginView } from '../../src/core/api/operator-api.ts'
 import type { AttemptRecord } from '../../src/core/calls/call-job.ts'
 import { formatUsd, parseUsd, picoUsd } from '../../src/core/kernel/money.ts'
@@ -38,7 +38,7 @@ async function recordOf(id: string | null) {
 const costOf = ({ spent }: AttemptRecord): bigint =>
   BigInt((spent?.promptTokens ?? 0) + (spent?.completionTokens ?? 0)) * ALPHA_COST
 
-it.each([
+test.each([
   ['a stream that was rescued', streamed],
   ['an answer given whole that failed over', ask],
 ])(
@@ -56,7 +56,7 @@ it.each([
   },
 )
 
-it('an answer that was cut off is costed once: as the usage of its call', async () => {
+test('an answer that was cut off is costed once: as the usage of its call', async () => {
   const { id } = await streamed(caller, { model: 'test/interrupted' })
   const { status, completionTokens, attempts } = await recordOf(id)
   expect(status).toBe('interrupted')
@@ -64,12 +64,12 @@ it('an answer that was cut off is costed once: as the usage of its call', async 
   expect(attempts[0]?.spent).toBeUndefined()
 })
 
-it('an attempt that was refused before it produced anything cost nothing', async () => {
+test('an attempt that was refused before it produced anything cost nothing', async () => {
   const { id } = await ask(caller, { model: 'test/refused' })
   expect((await recordOf(id)).attempts.map(({ spent }) => spent)).toEqual([undefined, undefined])
 })
 
-it('the margin report sums broken attempts apart, with their own provider, and takes them off the margin', async () => {
+test('the margin report sums broken attempts apart, with their own provider, and takes them off the margin', async () => {
   const records = await stack.postgres.callRecord.findMany()
   const spent = records
     .flatMap(({ attempts }) => attempts as unknown as AttemptRecord[])

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { RecordedRequest } from '../../tools/simulated-providers/request-log.ts'
 import { expectBooksInOrder } from '../helpers/books.ts'
 import { eventually, onBusyMachine } from '../helpers/eventually.ts'
@@ -100,7 +100,7 @@ const balance = async () =>
   (await stack.postgres.account.findUniqueOrThrow({ where: { id: accountId } })).balancePico
 
 describe("a call on the client's own key", () => {
-  it('goes to the provider with that key, and costs the fee to the last pico-dollar', async () => {
+  test('goes to the provider with that key, and costs the fee to the last pico-dollar', async () => {
     const own = await store('alpha')
     const answers = await Promise.all([
       chat({ model: 'own/plain' }),
@@ -137,14 +137,14 @@ describe("a call on the client's own key", () => {
     await expectBooksInOrder(stack)
   })
 
-  it('reaches a model that nobody holds a key for here', async () => {
+  test('reaches a model that nobody holds a key for here', async () => {
     await expectError(await chat({ model: 'own/unheld' }), 503, 'no_provider_available')
     const own = await store('gamma')
     await completionOf(await chat({ model: 'own/unheld' }))
     expect(seen()).toEqual([['gamma', own.secret]])
   })
 
-  it("is no other account's business", async () => {
+  test("is no other account's business", async () => {
     await store('alpha')
     const other = await stack.account('1.00')
     await completionOf(await caller(stack, other.key)({ model: 'own/plain', provider: { only: ['alpha'] } }))
@@ -153,7 +153,7 @@ describe("a call on the client's own key", () => {
 })
 
 describe('a key that fails', () => {
-  it.each([
+  test.each([
     [401, 502, 'all_providers_failed', 'refused'],
     [402, 502, 'all_providers_failed', 'refused'],
     [403, 502, 'all_providers_failed', 'refused'],
@@ -171,7 +171,7 @@ describe('a key that fails', () => {
     },
   )
 
-  it.each([
+  test.each([
     [401, 'unauthorized'],
     [402, 'payment_required'],
     [403, 'forbidden'],
@@ -206,7 +206,7 @@ describe('a key that fails', () => {
     },
   )
 
-  it('counts as failing after three refusals in a row, which its owner sees and is told, and recovers', async () => {
+  test('counts as failing after three refusals in a row, which its owner sees and is told, and recovers', async () => {
     const own = await store('alpha', { name: 'team' })
     const shown = async () => {
       const list = (await (await manage('GET')).json()) as { data: Array<Record<string, unknown>> }
@@ -242,7 +242,7 @@ describe('a key that fails', () => {
     await eventually(async () => expect(await shown()).toMatchObject({ status: 'active' }))
   })
 
-  it('in the middle of a stream is rescued by shared capacity only where it may be', async () => {
+  test('in the middle of a stream is rescued by shared capacity only where it may be', async () => {
     await store('alpha')
     const alone = await (await chat({ model: 'own/broken-words', stream: true })).text()
     expect(alone).not.toContain('[DONE]')
@@ -268,7 +268,7 @@ describe('a key that fails', () => {
 })
 
 describe('a change of a key', () => {
-  it('is known everywhere within a second', async () => {
+  test('is known everywhere within a second', async () => {
     const own = await store('alpha')
     await completionOf(await chat({ model: 'own/plain' }))
     const uses = async () => {
@@ -306,7 +306,7 @@ describe('while PostgreSQL is away', () => {
     return account.key
   }
 
-  it('a key that was used goes on; one that was not is an overload, or falls back where it may', async () => {
+  test('a key that was used goes on; one that was not is an overload, or falls back where it may', async () => {
     const used = await store('alpha')
     await completionOf(await chat({ model: 'own/plain' }))
     const strict = await accountWithUnreadKey(false)
@@ -339,7 +339,7 @@ describe('while PostgreSQL is away', () => {
 })
 
 describe('a fee of nothing', () => {
-  it('holds nothing, charges nothing, and leaves the books in order', async () => {
+  test('holds nothing, charges nothing, and leaves the books in order', async () => {
     const free = await startStack({
       models: { 'own/plain': [{ at: 'alpha', model: 'words-12.auth' }] },
       providerKeyNames: { alpha: 'BYOK_TEST_UNSET_KEY' },

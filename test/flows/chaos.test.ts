@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { expectBooksInOrder, sweepNow, untilIdle } from '../helpers/books.ts'
 import { ask, type Caller, type StreamSoFar, stream, type WholeAnswer } from '../helpers/chat-client.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
@@ -150,7 +150,7 @@ function expectTruth({ model, instance, tookMs, answer }: Made): void {
   expect(answer).toMatchObject({ text, finishReason: 'stop', errorCode: null })
 }
 
-it('thousands of calls while parts are killed and restarted: all told the truth, none charged twice', {
+test('thousands of calls while parts are killed and restarted: all told the truth, none charged twice', {
   timeout: 90_000,
 }, async () => {
   const seed = Number(process.env.TEST_SEED ?? randomInt(2 ** 31))

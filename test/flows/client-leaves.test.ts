@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { expectBooksInOrder, untilIdle } from '../helpers/books.ts'
 import { ask, type Caller, stream } from '../helpers/chat-client.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
@@ -47,7 +47,7 @@ async function abortedAfterMs(): Promise<number> {
 const lastRecord = () => stack.postgres.callRecord.findFirstOrThrow({ orderBy: { id: 'desc' } })
 
 describe('a client that hangs up', () => {
-  it('in the middle of a stream: the upstream is aborted at once, and what was produced is charged', async () => {
+  test('in the middle of a stream: the upstream is aborted at once, and what was produced is charged', async () => {
     const open = await stream(caller, { model: 'test/slow' })
     await open.said(30)
     open.hangUp()
@@ -60,7 +60,7 @@ describe('a client that hangs up', () => {
     expect(record.chargePico).toBeGreaterThan(0n)
   })
 
-  it('before the first token: the upstream is aborted at once, and nothing is charged', async () => {
+  test('before the first token: the upstream is aborted at once, and nothing is charged', async () => {
     const leaving = new AbortController()
     const refused = expect(
       ask(caller, { model: 'test/hangs', stream: true }, leaving.signal),
@@ -73,7 +73,7 @@ describe('a client that hangs up', () => {
     expect(await lastRecord()).toMatchObject({ status: 'cancelled', chargePico: 0n })
   })
 
-  it('during a non-streaming call: the upstream is aborted at once, and what was produced is charged', async () => {
+  test('during a non-streaming call: the upstream is aborted at once, and what was produced is charged', async () => {
     const leaving = new AbortController()
     const refused = expect(ask(caller, { model: 'test/slow' }, leaving.signal)).rejects.toThrow()
     await stack.providers.log.arrived()
@@ -86,7 +86,7 @@ describe('a client that hangs up', () => {
     expect(record.completionTokens).toBeLessThan(150)
   })
 
-  it('many at once: every upstream is aborted and every place freed', async () => {
+  test('many at once: every upstream is aborted and every place freed', async () => {
     const open = await Promise.all(Array.from({ length: 30 }, () => stream(caller, { model: 'test/slow' })))
     await Promise.all(open.map((one) => one.said(5)))
     for (const one of open) one.hangUp()
@@ -95,7 +95,7 @@ describe('a client that hangs up', () => {
 })
 
 describe('a client that does not read', () => {
-  it('is cut off within bounds, and its upstream aborted', async () => {
+  test('is cut off within bounds, and its upstream aborted', async () => {
     const { hostname, port } = new URL(stack.url)
     const socket = connect(Number(port), hostname)
     await once(socket, 'connect')

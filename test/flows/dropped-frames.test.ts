@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { expectBooksInOrder } from '../helpers/books.ts'
 import { ask, type Caller, stream } from '../helpers/chat-client.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
@@ -30,7 +30,7 @@ async function deafen(): Promise<number> {
   return ids.length
 }
 
-it('every stream is complete, byte for byte, however often the frames on their way are lost', async () => {
+test('every stream is complete, byte for byte, however often the frames on their way are lost', async () => {
   const open = await Promise.all(
     Array.from({ length: STREAMS }, () => stream(caller, { model: 'test/steady' })),
   )
@@ -47,7 +47,7 @@ it('every stream is complete, byte for byte, however often the frames on their w
   await expectBooksInOrder(stack)
 })
 
-it('an answer whose last frame is lost arrives all the same', async () => {
+test('an answer whose last frame is lost arrives all the same', async () => {
   const open = await stream(caller, { model: 'test/steady', max_tokens: 100 })
   await open.said(300)
   // Deaf until the provider has said everything.

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { promptTokensBound } from '../../src/core/calls/prompt-tokens.ts'
 import { formatUsd, picoUsd } from '../../src/core/kernel/money.ts'
 import { expectBooksInOrder } from '../helpers/books.ts'
@@ -19,7 +19,7 @@ beforeAll(async () => {
 })
 afterAll(() => stack?.close())
 
-it.each([
+test.each([
   ['with a key without limits', {}],
   ['with a key of default limits', { requestsPerMinute: null, concurrentCalls: null }],
 ])(

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { expectBooksInOrder, waitingCalls } from '../helpers/books.ts'
 import { ask } from '../helpers/chat-client.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
@@ -21,7 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => stack?.close())
 
-it('a call of a quiet account behind 300 of a flooding one is among the first to be claimed', async () => {
+test('a call of a quiet account behind 300 of a flooding one is among the first to be claimed', async () => {
   const [flooding, quiet] = await Promise.all([stack.account('50.00'), stack.account('5.00')])
   const call = (key: string) => ask({ url: stack.url, key }, { model: 'test/plain', max_tokens: 4 })
   const flood = Array.from({ length: FLOOD }, () => call(flooding.key))

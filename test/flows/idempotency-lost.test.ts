@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { expectBooksInOrder } from '../helpers/books.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import { type Call, caller, completionOf, expectError, readStream } from '../http/wire.ts'
@@ -46,7 +46,7 @@ async function deafen(): Promise<void> {
 const captures = () => stack.postgres.ledgerTransaction.count({ where: { accountId, kind: 'capture' } })
 
 describe('a repeat that waits for a running call', () => {
-  it('ends with the answer when that runs again at another worker', async () => {
+  test('ends with the answer when that runs again at another worker', async () => {
     const headers = newKey()
     const body = { model: 'test/hangs-once', stream: true }
     const original = call(body, { headers, url: first }).then((response) => response.text())
@@ -63,7 +63,7 @@ describe('a repeat that waits for a running call', () => {
     await expectBooksInOrder(stack)
   })
 
-  it('ends truthfully, soon after the call, when its worker dies in the middle of the answer', async () => {
+  test('ends truthfully, soon after the call, when its worker dies in the middle of the answer', async () => {
     const headers = newKey()
     const body = { model: 'test/slow', stream: true }
     const original = await call(body, { headers, url: first })
@@ -81,7 +81,7 @@ describe('a repeat that waits for a running call', () => {
     await expectBooksInOrder(stack)
   })
 
-  it('gets the end of the answer although the last frames were lost on their way', async () => {
+  test('gets the end of the answer although the last frames were lost on their way', async () => {
     const headers = newKey()
     const body = { model: 'test/steady', stream: true }
     const original = await call(body, { headers, url: first })
@@ -102,7 +102,7 @@ describe('a repeat that waits for a running call', () => {
     await expectBooksInOrder(stack)
   })
 
-  it('is told that the answer is too long to be kept, and the call is charged once', async () => {
+  test('is told that the answer is too long to be kept, and the call is charged once', async () => {
     const headers = newKey()
     const body = { model: 'test/long', max_tokens: 10_000 }
     const before = await captures()
@@ -118,7 +118,7 @@ describe('a repeat that waits for a running call', () => {
 })
 
 describe('admission that takes longer than the claim of its Idempotency-Key', () => {
-  it('runs and charges one call for it and its retry', async () => {
+  test('runs and charges one call for it and its retry', async () => {
     const account = await stack.account('1.00')
     const by = caller(stack, account.key)
     // The key is known at both instances; the balance is not in Redis, and PostgreSQL says nothing for now.
@@ -144,7 +144,7 @@ describe('admission that takes longer than the claim of its Idempotency-Key', ()
 })
 
 describe('repeats', () => {
-  it('count against the request limit of their key', async () => {
+  test('count against the request limit of their key', async () => {
     const account = await stack.account('1.00', { requestsPerMinute: 5 })
     const by = caller(stack, account.key)
     const headers = newKey()

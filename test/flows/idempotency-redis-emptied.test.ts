@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { expectBooksInOrder } from '../helpers/books.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import { type Call, caller, completionOf, expectError } from '../http/wire.ts'
@@ -30,7 +30,7 @@ const tenRepeats = (body: Record<string, unknown>, key: string) =>
     ),
   )
 
-it('repeats of a call that was charged before Redis lost its data do not run again, and are told so', async () => {
+test('repeats of a call that was charged before Redis lost its data do not run again, and are told so', async () => {
   const before = (await captures()).length
   const first = await call({ model: 'test/plain' }, { headers: { 'idempotency-key': 'settled' } })
   const { id } = await completionOf(first)
@@ -48,7 +48,7 @@ it('repeats of a call that was charged before Redis lost its data do not run aga
   await expectBooksInOrder(stack)
 })
 
-it('a call and its repeats are charged once in all, when Redis loses its data while it runs', async () => {
+test('a call and its repeats are charged once in all, when Redis loses its data while it runs', async () => {
   const before = (await captures()).length
   const body = { model: 'test/late', messages: [{ role: 'user', content: 'Emptied in the middle.' }] }
   const received = stack.providers.log.received

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { promptTokensBound } from '../../src/core/calls/prompt-tokens.ts'
 import { formatUsd, picoUsd } from '../../src/core/kernel/money.ts'
 import { apiKeyKeys } from '../../src/platform/redis/redis-keys.ts'
@@ -47,7 +47,7 @@ async function spent(keyId: string): Promise<bigint> {
 }
 
 describe('of two hundred calls at once at two API instances', () => {
-  it('five succeed on a key limit for five, though the account could pay for all', async () => {
+  test('five succeed on a key limit for five, though the account could pay for all', async () => {
     const limitPico = picoUsd(HOLD * 5n)
     const { key, keyId, accountId } = await stack.account('20.00', { limitPico })
     expect(outcomes(await storm(key))).toEqual({ succeeded: 5, refused: CALLS - 5 })
@@ -57,7 +57,7 @@ describe('of two hundred calls at once at two API instances', () => {
     expect(await stack.redis.get(left)).toBe(String(limitPico - (await spent(keyId))))
   })
 
-  it('no more succeed when the figure is lost meanwhile: open calls still count', async () => {
+  test('no more succeed when the figure is lost meanwhile: open calls still count', async () => {
     const limitPico = picoUsd(HOLD * 5n)
     const { key, keyId, accountId } = await stack.account('20.00', { limitPico })
     const { left } = apiKeyKeys(accountId, keyId, 'total')
@@ -74,7 +74,7 @@ describe('of two hundred calls at once at two API instances', () => {
     expect(await stack.redis.get(left)).toBe(String(limitPico - (await spent(keyId))))
   })
 
-  it('as many succeed as the key may have open, and the others are told to wait', async () => {
+  test('as many succeed as the key may have open, and the others are told to wait', async () => {
     const { key } = await stack.account('20.00', { concurrentCalls: 7 })
     const answers = await storm(key)
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(7)
@@ -83,7 +83,7 @@ describe('of two hundred calls at once at two API instances', () => {
     await expectBooksInOrder(stack)
   })
 
-  it('as many succeed as the key may send a minute', async () => {
+  test('as many succeed as the key may send a minute', async () => {
     const { key } = await stack.account('20.00', { requestsPerMinute: 9 })
     const answers = await storm(key)
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(9)
@@ -93,7 +93,7 @@ describe('of two hundred calls at once at two API instances', () => {
   })
 })
 
-it('a call without a limit of its own gets what the key affords, and no call passes that', async () => {
+test('a call without a limit of its own gets what the key affords, and no call passes that', async () => {
   const limitPico = picoUsd(HOLD)
   const { key, keyId } = await stack.account('20.00', { limitPico, limitReset: 'daily' })
   const caller = { url: stack.url, key }

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { Worker } from 'node:worker_threads'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { expectBooksInOrder, untilIdle } from '../helpers/books.ts'
 import { pngUrl } from '../helpers/content-parts.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
@@ -88,7 +88,7 @@ function watchHealth(): () => Promise<number> {
   }
 }
 
-it('a large body waits sealed beside the queue, is answered, and is gone when its call has ended', async () => {
+test('a large body waits sealed beside the queue, is answered, and is gone when its call has ended', async () => {
   const { key } = await stack.account('20.00')
   const asking = post(key, bodyOf(MEGABYTE, 'test/slow'))
   await expect.poll(keptBodies, { timeout: 10_000 }).toBe(1)
@@ -100,7 +100,7 @@ it('a large body waits sealed beside the queue, is answered, and is gone when it
   await expect.poll(keptBodies).toBe(0)
 })
 
-it('a large call whose client leaves before its claim leaves no body behind', async () => {
+test('a large call whose client leaves before its claim leaves no body behind', async () => {
   const { key } = await stack.account('20.00')
   stack.dispatch[0]!.pause()
   const leaving = new AbortController()
@@ -116,7 +116,7 @@ it('a large call whose client leaves before its claim leaves no body behind', as
   await untilIdle(stack)
 })
 
-it('while PostgreSQL is away large calls are 503, and small ones go on', async () => {
+test('while PostgreSQL is away large calls are 503, and small ones go on', async () => {
   const { key } = await stack.account('20.00')
   expect((await post(key, bodyOf(1_000, 'test/sees'))).status).toBe(200)
   stack.databaseProxy!.refuse()
@@ -132,7 +132,7 @@ it('while PostgreSQL is away large calls are 503, and small ones go on', async (
     .toBe(200)
 }, 40_000)
 
-it('many large calls of one key at once cost neither memory of the API nor of Redis, and delay nobody', async () => {
+test('many large calls of one key at once cost neither memory of the API nor of Redis, and delay nobody', async () => {
   const { key } = await stack.account('50.00')
   const body = new TextEncoder().encode(bodyOf(BODY_BYTES, 'test/slow'))
   const before = await redisFigures()

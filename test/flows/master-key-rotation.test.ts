@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { expectBooksInOrder } from '../helpers/books.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import { caller, completionOf } from '../http/wire.ts'
@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => stack?.close())
 
-it('a changed master key loses no call in the queue, no API key and no provider key', async () => {
+test('a changed master key loses no call in the queue, no API key and no provider key', async () => {
   const { key, accountId } = await stack.account('1.00')
   const call = (body: Record<string, unknown> = {}) => caller(stack, key)({ model: 'own/plain', ...body })
   await completionOf(await call())

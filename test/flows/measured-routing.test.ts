@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ask, type Caller } from '../helpers/chat-client.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 
@@ -38,7 +38,7 @@ async function first(caller: Caller, body: Record<string, unknown>): Promise<str
 }
 
 describe('a sort by measurement', () => {
-  it('goes by price before anything is measured, then by what calls showed, at every instance', async () => {
+  test('goes by price before anything is measured, then by what calls showed, at every instance', async () => {
     for (const sort of ['throughput', 'latency'])
       expect(await first(callers[0]!, { model: MEASURED, provider: { sort } })).toBe('gamma')
     for (const provider of ['alpha', 'beta', 'gamma']) {
@@ -58,7 +58,7 @@ describe('a sort by measurement', () => {
     expect(await first(callers[1]!, { model: `${MEASURED}:floor` })).toBe('gamma')
   })
 
-  it('and the balance leave out what is down, at every instance, however cheap it is', async () => {
+  test('and the balance leave out what is down, at every instance, however cheap it is', async () => {
     const body = { model: 'test/half-down', provider: { sort: 'price' } }
     for (let call = 0; call < 3; call++) expect((await ask(callers[0]!, body)).status).toBe(200)
     for (const caller of callers) await expect.poll(() => first(caller, body)).toBe('alpha')
@@ -69,7 +69,7 @@ describe('a sort by measurement', () => {
 })
 
 describe('a list of models', () => {
-  it('is tried to its end, however many entries fail, and the one that serves is named', async () => {
+  test('is tried to its end, however many entries fail, and the one that serves is named', async () => {
     const broken = Array.from({ length: 7 }, (_, index) => `test/broken-${index}`)
     await stack.writeCatalog({
       ...Object.fromEntries(

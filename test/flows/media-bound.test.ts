@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { pngUrl } from '../helpers/content-parts.ts'
 import {
   DONE,
@@ -81,7 +81,7 @@ const dataUrl = (mediaType: string, text: string) =>
   `data:${mediaType};base64,${Buffer.from(text).toString('base64')}`
 const question = { type: 'text', text: 'What is this?' }
 
-it.each<[string, string, number, unknown]>([
+test.each<[string, string, number, unknown]>([
   ['a large image at high detail', 'gpt-4o-mini', 25_513, image(pngUrl(1_024, 1_024))],
   ['a thumbnail', 'gpt-4o-mini', 8_512, image(pngUrl(128, 64))],
   ['an image at an address', 'gpt-4o-mini', 48_169, image('https://images.example/cat.png')],
@@ -120,7 +120,7 @@ it.each<[string, string, number, unknown]>([
   expect(record.holdPico).toBeGreaterThanOrEqual(record.chargePico)
 })
 
-it.each<[string, string, unknown]>([
+test.each<[string, string, unknown]>([
   ['an hour of video', 'google/gemini-2.5-flash', video(dataUrl('video/mp4', 'moov'))],
   ['a document', 'google/gemini-2.5-flash', file(dataUrl('application/pdf', '%PDF-1.7'))],
   ['a large image', 'gpt-4o-mini', image(pngUrl(1_024, 1_024))],
@@ -134,7 +134,7 @@ it.each<[string, string, unknown]>([
   expect(provider.requests.length).toBe(requests)
 })
 
-it.each<[string, string, unknown, number, string, string | null]>([
+test.each<[string, string, unknown, number, string, string | null]>([
   [
     'a video by address',
     'google/gemini-2.5-flash',
@@ -190,7 +190,7 @@ it.each<[string, string, unknown, number, string, string | null]>([
   expect(answer.body.error).toMatchObject({ code, param })
 })
 
-it('what stands beside a part of its kind is not sent on', async () => {
+test('what stands beside a part of its kind is not sent on', async () => {
   provider.play(streams(textEvent('A cat.') + finishEvent() + usageEvent(20, COMPLETION_TOKENS) + DONE))
   const { key } = await stack.account('2.00')
   const part = { ...image('https://images.example/cat.png', 'low'), text: 'x'.repeat(100_000) }

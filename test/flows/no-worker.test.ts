@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { expectBooksInOrder, untilIdle, waitingCalls } from '../helpers/books.ts'
 import { ask, type Caller, stream } from '../helpers/chat-client.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
@@ -25,13 +25,13 @@ afterAll(() => stack?.close())
 const figures = () => stack.redis.get(`sy:{${accountId}}:held`)
 
 describe('while no worker runs', () => {
-  it('a call that waited its time out gives its hold back before its client reads the 408', async () => {
+  test('a call that waited its time out gives its hold back before its client reads the 408', async () => {
     expect(await ask(caller, { model: 'test/plain' })).toMatchObject({ status: 408 })
     expect(await figures()).toBe('0')
     await expectBooksInOrder(stack)
   })
 
-  it('a call that waited its time out is answered 408, leaves the queue, and costs nothing', async () => {
+  test('a call that waited its time out is answered 408, leaves the queue, and costs nothing', async () => {
     const startedAt = Date.now()
     const [answer, open] = await Promise.all([
       ask(caller, { model: 'test/plain' }),
@@ -47,7 +47,7 @@ describe('while no worker runs', () => {
     expect(stack.providers.log.received).toBe(0)
   })
 
-  it('a client that hangs up takes its call off the queue', async () => {
+  test('a client that hangs up takes its call off the queue', async () => {
     const leaving = new AbortController()
     const refused = expect(ask(caller, { model: 'test/plain' }, leaving.signal)).rejects.toThrow()
     await expect.poll(() => waitingCalls(stack.redis)).toBe(1)
@@ -60,7 +60,7 @@ describe('while no worker runs', () => {
     expect(record).toMatchObject({ status: 'cancelled', chargePico: 0n })
   })
 
-  it('a client that hangs up at once leaves nothing behind', async () => {
+  test('a client that hangs up at once leaves nothing behind', async () => {
     for (let index = 0; index < 20; index++) {
       const leaving = new AbortController()
       const refused = expect(ask(caller, { model: 'test/plain' }, leaving.signal)).rejects.toThrow()
@@ -71,7 +71,7 @@ describe('while no worker runs', () => {
     await expectBooksInOrder(stack)
   })
 
-  it('calls wait for a worker that starts in time', async () => {
+  test('calls wait for a worker that starts in time', async () => {
     const asking = Promise.all(Array.from({ length: 10 }, () => ask(caller, { model: 'test/plain' })))
     await expect.poll(() => waitingCalls(stack.redis)).toBe(10)
     await stack.startDispatch()

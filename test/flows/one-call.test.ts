@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 
 let stack: TestStack
@@ -27,7 +27,7 @@ const call = (body: Record<string, unknown>, headers: Record<string, string> = {
   })
 
 describe('one call through the whole gateway', () => {
-  it('is answered in one piece and charged exactly', async () => {
+  test('is answered in one piece and charged exactly', async () => {
     const response = await call({ model: 'test/plain' })
     expect(response.status).toBe(200)
     const body = JSON.parse(await response.text())
@@ -44,7 +44,7 @@ describe('one call through the whole gateway', () => {
     expect(record.chargePico).toBeLessThanOrEqual(record.holdPico)
   })
 
-  it('is streamed and ends with [DONE]', async () => {
+  test('is streamed and ends with [DONE]', async () => {
     const response = await call({ model: 'test/plain', stream: true })
     expect(response.headers.get('content-type')).toContain('text/event-stream')
     const text = await response.text()
@@ -58,7 +58,7 @@ describe('one call through the whole gateway', () => {
     expect(content).toBe(whole.choices[0].message.content)
   })
 
-  it('fails over to the next provider unseen', async () => {
+  test('fails over to the next provider unseen', async () => {
     const response = await call({ model: 'test/failover' })
     expect(response.status).toBe(200)
   })

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { expectBooksInOrder } from '../helpers/books.ts'
 import { ask, type Caller } from '../helpers/chat-client.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
@@ -21,7 +21,7 @@ const received = (provider: string) =>
   stack.providers.log.requests.filter((one) => one.provider === provider).length
 
 describe('the circuit breaker of an offer', () => {
-  it('opens across two workers, lets one probe through, and closes when the probe succeeds', async () => {
+  test('opens across two workers, lets one probe through, and closes when the probe succeeds', async () => {
     const failures = 10
     await start({
       dispatchWorkers: 2,
@@ -89,7 +89,7 @@ async function exhaustFaults(failures: number): Promise<void> {
 }
 
 describe('the retry budget', () => {
-  it('bounds what a failing provider gets under 500 failing calls', async () => {
+  test('bounds what a failing provider gets under 500 failing calls', async () => {
     const calls = 500
     const percent = 20
     const floor = 10

@@ -1,5 +1,5 @@
 import { ulid } from 'ulid'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { CallId } from '../../src/core/kernel/ids.ts'
 import { expectBooksInOrder, sweepNow, untilIdle } from '../helpers/books.ts'
 import { ask, type Caller, streamed } from '../helpers/chat-client.ts'
@@ -39,7 +39,7 @@ afterEach(async () => {
 })
 
 describe('PostgreSQL away under load', () => {
-  it('calls go on, settlements wait and then all land, whoever dies meanwhile', {
+  test('calls go on, settlements wait and then all land, whoever dies meanwhile', {
     timeout: 60_000,
   }, async () => {
     stack.databaseProxy!.refuse()
@@ -76,7 +76,7 @@ describe('PostgreSQL away under load', () => {
 describe('maintenance', () => {
   const gate = (field: string) => `sy:{${accountId}}:${field}`
 
-  it('finds a hold whose call is gone, gives it back, and settles the call as failed', async () => {
+  test('finds a hold whose call is gone, gives it back, and settles the call as failed', async () => {
     const callId: CallId = `chatcmpl_${ulid(Date.now() - 120_000)}`
     await openHold(stack.redis, accountId, callId, 1_000_000n)
     expect(await stack.redis.hget(gate('holds'), callId)).not.toBeNull()
@@ -87,7 +87,7 @@ describe('maintenance', () => {
     })
   })
 
-  it.each([
+  test.each([
     ['available is too high', 'avail', 'INCRBY', '5000000'],
     ['available is too low', 'avail', 'DECRBY', '5000000'],
     ['held is not the sum of the holds', 'held', 'INCRBY', '77'],
@@ -104,7 +104,7 @@ describe('maintenance', () => {
     expect(green.code).toBe(0)
   })
 
-  it('corrects by a new entry what an operator found wrong', async () => {
+  test('corrects by a new entry what an operator found wrong', async () => {
     const before = await stack.postgres.account.findUniqueOrThrow({ where: { id: accountId } })
     const adjusted = await stack.command(
       'admin',

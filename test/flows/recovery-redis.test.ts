@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { expectBooksInOrder, sweepNow, untilIdle } from '../helpers/books.ts'
 import { ask, type Caller, type StreamSoFar, stream, type WholeAnswer } from '../helpers/chat-client.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
@@ -79,7 +79,7 @@ async function expectCharged(answers: Array<WholeAnswer | StreamSoFar>): Promise
 }
 
 describe.each(LOSSES)('Redis %s', (_, lose) => {
-  it('under running calls: each is answered whole and charged once, and no hold is lost', async () => {
+  test('under running calls: each is answered whole and charged once, and no hold is lost', async () => {
     const streams = await repeat(20, () => stream(caller, { model: 'test/steady' }))
     const late = repeat(20, () => ask(caller, { model: 'test/late' }))
     await Promise.all([...streams.map((one) => one.said(20)), withProvider('latency', 20)])
@@ -92,7 +92,7 @@ describe.each(LOSSES)('Redis %s', (_, lose) => {
     expect(await sweepNow(stack)).toBe(0)
   })
 
-  it('while calls hold nearly all of a balance: nothing is spent twice', async () => {
+  test('while calls hold nearly all of a balance: nothing is spent twice', async () => {
     // 1.5 calls' worth: while one runs, no other may be admitted.
     const { key, accountId } = await stack.account('0.0040')
     const poor = { url: stack.url, key }
@@ -107,7 +107,7 @@ describe.each(LOSSES)('Redis %s', (_, lose) => {
     expect((await ask(poor, { model: 'test/plain', ...body })).status).toBe(200)
   })
 
-  it('while settlements wait for PostgreSQL: they land all the same, once each', async () => {
+  test('while settlements wait for PostgreSQL: they land all the same, once each', async () => {
     stack.databaseProxy!.refuse()
     const answers = await repeat(150, () => ask(caller, { model: 'test/plain' }))
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
@@ -121,7 +121,7 @@ describe.each(LOSSES)('Redis %s', (_, lose) => {
     await expectCharged(answers)
   })
 
-  it('while calls wait in the queue: they end truthfully within the deadline, and cost nothing', async () => {
+  test('while calls wait in the queue: they end truthfully within the deadline, and cost nothing', async () => {
     for (const worker of workers) worker.pause()
     const waiting = repeat(10, () => ask(caller, { model: 'test/plain' }))
     const startedAt = Date.now()
@@ -137,7 +137,7 @@ describe.each(LOSSES)('Redis %s', (_, lose) => {
   })
 })
 
-it('emptied again and again under load: every answer that was whole is charged, once', {
+test('emptied again and again under load: every answer that was whole is charged, once', {
   timeout: 60_000,
 }, async () => {
   const { key, accountId } = await stack.account('5.00')
@@ -171,7 +171,7 @@ it('emptied again and again under load: every answer that was whole is charged, 
   console.info(`${answers.length} calls, ${completed.length} whole, all of them charged`)
 })
 
-it('a worker that dies after Redis lost its job: another takes the call over', async () => {
+test('a worker that dies after Redis lost its job: another takes the call over', async () => {
   const late = repeat(4, () => ask(caller, { model: 'test/late' }))
   await withProvider('latency', 4)
   await stack.redis.flushall()
@@ -184,7 +184,7 @@ it('a worker that dies after Redis lost its job: another takes the call over', a
   await expectCharged(await late)
 })
 
-it('Redis and every worker lost together: what was not settled yet is given away, and nothing else', async () => {
+test('Redis and every worker lost together: what was not settled yet is given away, and nothing else', async () => {
   const { key, accountId } = await stack.account('1.00')
   const other = { url: stack.url, key }
   await ask(other, { model: 'test/plain' })

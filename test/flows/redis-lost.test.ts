@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { expectBooksInOrder, sweepNow, untilIdle } from '../helpers/books.ts'
 import { ask, type Caller, type StreamSoFar, stream, type WholeAnswer } from '../helpers/chat-client.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
@@ -85,12 +85,12 @@ async function expectChargesMatch(answers: Array<WholeAnswer | StreamSoFar>): Pr
 }
 
 describe('Redis killed and started again', () => {
-  it('while idle: calls work at once', async () => {
+  test('while idle: calls work at once', async () => {
     expect(await answeredAfterMs(await outage(300))).toBeLessThan(BACK_WITHIN_MS)
     await expectBooksInOrder(stack)
   })
 
-  it('under streams and calls: nothing hangs, nothing is cut short unsaid, the books are in order', async () => {
+  test('under streams and calls: nothing hangs, nothing is cut short unsaid, the books are in order', async () => {
     const streams = await Promise.all(
       Array.from({ length: 30 }, () => stream(caller, { model: 'test/steady' })),
     )
@@ -117,7 +117,7 @@ describe('Redis killed and started again', () => {
     await expectBooksInOrder(stack)
   })
 
-  it('for longer than a claim stands: the same, but for answers that had begun', async () => {
+  test('for longer than a claim stands: the same, but for answers that had begun', async () => {
     const streams = await Promise.all(
       Array.from({ length: 10 }, () => stream(caller, { model: 'test/steady' })),
     )
@@ -133,7 +133,7 @@ describe('Redis killed and started again', () => {
     await expectBooksInOrder(stack)
   })
 
-  it('again and again', async () => {
+  test('again and again', async () => {
     const answers: Array<Promise<WholeAnswer | StreamSoFar>> = []
     for (let round = 0; round < 3; round++) {
       for (let index = 0; index < 10; index++) {
@@ -155,7 +155,7 @@ describe('SIGTERM while Redis hangs', () => {
   /** The grace, five seconds to close everything, and the patience of a busy machine. */
   const ENDED_WITHIN_MS = 20_000
 
-  it('every process ends all the same, and at once on a second signal', async () => {
+  test('every process ends all the same, and at once on a second signal', async () => {
     const [impatient, ...others] = [...stack.dispatch, ...stack.apis, stack.settlement]
     stack.redisServer.pause()
     for (const { pid } of [impatient!, ...others]) process.kill(pid!, 'SIGTERM')

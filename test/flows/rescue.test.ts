@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { countTextTokens } from '../../src/providers/count-tokens.ts'
 import { expectBooksInOrder, untilIdle } from '../helpers/books.ts'
 import { ask, type Caller, streamed } from '../helpers/chat-client.ts'
@@ -51,7 +51,7 @@ afterAll(() => stack?.close())
 const record = (id: string) => stack.postgres.callRecord.findUniqueOrThrow({ where: { id } })
 
 describe('a stream that breaks after content', () => {
-  it.each(['cut', 'end', 'stall', 'error'])(
+  test.each(['cut', 'end', 'stall', 'error'])(
     '(%s) goes on seamlessly from a provider that says the same, and is charged once for the whole',
     async (fault) => {
       const answer = await streamed(caller, { model: `test/${fault}` })
@@ -64,7 +64,7 @@ describe('a stream that breaks after content', () => {
     },
   )
 
-  it('goes on from another model of the list, by the name and at the price of the one it began with', async () => {
+  test('goes on from another model of the list, by the name and at the price of the one it began with', async () => {
     const answer = await streamed(caller, { models: ['test/broken', 'test/backup'] })
     expect(answer).toMatchObject({ text: whole, done: true, finishReason: 'stop', model: 'test/broken' })
     await expectBooksInOrder(stack)
@@ -78,14 +78,14 @@ describe('a stream that breaks after content', () => {
     expect(await lookup.json()).toMatchObject({ model: 'test/broken', rescued: true })
   })
 
-  it('is byte-identical with characters of several bytes', async () => {
+  test('is byte-identical with characters of several bytes', async () => {
     const plain = await ask(caller, { model: 'test/reset' })
     const answer = await streamed(caller, { model: 'test/reset' })
     expect(answer).toMatchObject({ text: plain.text, done: true })
     await expectBooksInOrder(stack)
   })
 
-  it.each(['different', 'shorter'])(
+  test.each(['different', 'shorter'])(
     'ends truthfully when the other provider says something else (%s), and is charged for what came',
     async (kind) => {
       const answer = await streamed(caller, { model: `test/${kind}` })
@@ -99,7 +99,7 @@ describe('a stream that breaks after content', () => {
     },
   )
 
-  it('is continued by prefill where the target can, and charged once for the whole', async () => {
+  test('is continued by prefill where the target can, and charged once for the whole', async () => {
     const answer = await streamed(caller, { model: 'test/prefill' })
     expect(answer).toMatchObject({ text: whole, done: true, finishReason: 'stop' })
     const continuation = stack.providers.log.requests.find(({ model }) => model?.includes('tag-beta'))

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { promptTokensBound } from '../../src/core/calls/prompt-tokens.ts'
 import { picoUsd } from '../../src/core/kernel/money.ts'
 import { apiKeyKeys } from '../../src/platform/redis/redis-keys.ts'
@@ -28,7 +28,7 @@ beforeAll(async () => {
 afterAll(() => stack?.close())
 
 describe('a caller that sends one call after another, with a balance that covers one hold', () => {
-  it('is never refused, whichever API instance it asks', async () => {
+  test('is never refused, whichever API instance it asks', async () => {
     const { key } = await stack.account(BALANCE)
     for (let call = 0; call < CALLS; call++) {
       const answer = await ask({ url: stack.urls[call % 2]!, key }, BODY)
@@ -37,7 +37,7 @@ describe('a caller that sends one call after another, with a balance that covers
     await expectBooksInOrder(stack)
   })
 
-  it('is never refused when it streams', async () => {
+  test('is never refused when it streams', async () => {
     const { key } = await stack.account(BALANCE)
     for (let call = 0; call < CALLS; call++) {
       const open = await stream({ url: stack.urls[call % 2]!, key }, BODY)
@@ -46,7 +46,7 @@ describe('a caller that sends one call after another, with a balance that covers
     await expectBooksInOrder(stack)
   })
 
-  it('is never refused after calls that failed', async () => {
+  test('is never refused after calls that failed', async () => {
     const { key } = await stack.account(BALANCE)
     for (let call = 0; call < 5; call++) {
       const failed = await ask({ url: stack.urls[call % 2]!, key }, { ...BODY, model: 'test/broken' })
@@ -56,7 +56,7 @@ describe('a caller that sends one call after another, with a balance that covers
     await expectBooksInOrder(stack)
   })
 
-  it('is not refused by a spending limit of the key either, and the limit stays exact', async () => {
+  test('is not refused by a spending limit of the key either, and the limit stays exact', async () => {
     const hold = BigInt(promptTokensBound(MESSAGES, {})) * 1_000_000n + BigInt(MAX_TOKENS) * 2_000_000n
     const limitPico = picoUsd(hold + hold / 10n)
     const { key, keyId, accountId } = await stack.account('5.00', { limitPico })

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { SettlementRecord } from '../../src/core/calls/call-job.ts'
 import { createSettlementQueue, enqueueSettlement } from '../../src/platform/queues/queues.ts'
 import { expectBooksInOrder, untilIdle } from '../helpers/books.ts'
@@ -64,7 +64,7 @@ async function expectSettledOnce(ids: string[]): Promise<void> {
 }
 
 describe('a settlement worker', () => {
-  it('killed under load, twice, and started again: every call is settled once', async () => {
+  test('killed under load, twice, and started again: every call is settled once', async () => {
     const loading = load(600)
     for (let round = 0; round < 2; round++) {
       await expect
@@ -79,7 +79,7 @@ describe('a settlement worker', () => {
     await expectBooksInOrder(stack)
   })
 
-  it('beside another: every call is settled once', async () => {
+  test('beside another: every call is settled once', async () => {
     const other = await stack.startSettlement()
     const ids = await load(400)
     await untilIdle(stack)
@@ -88,7 +88,7 @@ describe('a settlement worker', () => {
     await expectBooksInOrder(stack)
   })
 
-  it('that gets another settlement of a call charges nothing more, and the audit names the call', async () => {
+  test('that gets another settlement of a call charges nothing more, and the audit names the call', async () => {
     const [id] = await load(1, 1)
     await untilIdle(stack)
     const { balancePico, version } = await stack.postgres.account.findUniqueOrThrow({
@@ -141,7 +141,7 @@ function again(call: Call, chargePico: string): SettlementRecord {
 }
 
 describe('PostgreSQL away', () => {
-  it.each([
+  test.each([
     ['refusing connections', 'refuse'],
     ['silent', 'swallow'],
   ] as const)('%s: calls go on, settlements wait and land', async (_, how) => {

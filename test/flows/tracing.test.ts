@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eventually } from '../helpers/eventually.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import { type CollectedSpan, startTraceCollector, type TraceCollector } from '../helpers/trace-collector.ts'
@@ -37,7 +37,7 @@ afterAll(async () => {
   await collector?.close()
 })
 
-it.each([false, true])(
+test.each([false, true])(
   "a call (streamed: %s) is one trace, from its client's through the queue to every attempt and its settlement",
   async (stream) => {
     const traceId = randomBytes(16).toString('hex')

@@ -1,5 +1,5 @@
 import { Webhook } from 'standardwebhooks'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { parseUsd } from '../../src/core/kernel/money.ts'
 import { ask } from '../helpers/chat-client.ts'
 import { eventually } from '../helpers/eventually.ts'
@@ -40,7 +40,7 @@ const quiet = () =>
     expect(await stack.postgres.webhookDelivery.count({ where: { state: 'pending' } })).toBe(0)
   })
 
-it('calls at once that take a balance below its threshold tell the account once', async () => {
+test('calls at once that take a balance below its threshold tell the account once', async () => {
   const { accountId, key } = await stack.account('1.00')
   const secret = await subscribe(accountId)
   await admin('account', 'alert', accountId, '--below', '0.9995')
@@ -59,7 +59,7 @@ it('calls at once that take a balance below its threshold tell the account once'
   expect(parseUsd(balance_usd)).toBeLessThanOrEqual(parseUsd('0.9995'))
 })
 
-it("calls refused by a key's spending limit tell the account once, at whichever instance", async () => {
+test("calls refused by a key's spending limit tell the account once, at whichever instance", async () => {
   const { accountId, keyId, key } = await stack.account('1.00', {
     limitPico: parseUsd('0.00000001'),
     limitReset: 'daily',
@@ -78,7 +78,7 @@ it("calls refused by a key's spending limit tell the account once, at whichever 
   ])
 })
 
-it('a revoked key is told', async () => {
+test('a revoked key is told', async () => {
   const { accountId, keyId } = await stack.account('1.00')
   await subscribe(accountId)
   await admin('key', 'revoke', keyId)
@@ -88,7 +88,7 @@ it('a revoked key is told', async () => {
   expect(received()).toMatchObject([{ type: 'key.revoked', data: { account_id: accountId, key_id: keyId } }])
 })
 
-it('a webhook whose sender is killed before the answer comes again under the same id', async () => {
+test('a webhook whose sender is killed before the answer comes again under the same id', async () => {
   const { accountId, keyId } = await stack.account('1.00')
   const secret = await subscribe(accountId)
   const first = Promise.withResolvers<void>()

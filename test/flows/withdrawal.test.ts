@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { expectBooksInOrder, untilIdle } from '../helpers/books.ts'
 import { ask, type Caller, stream } from '../helpers/chat-client.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
@@ -40,7 +40,7 @@ describe('while Redis stands still for longer than a claim and than a call may w
   beforeAll(() => start({}), 60_000)
   afterAll(() => stack?.close())
 
-  it('calls that run go on: each is answered whole and charged once, none is told that it waited', async () => {
+  test('calls that run go on: each is answered whole and charged once, none is told that it waited', async () => {
     stack.providers.reset()
     const asking = repeat(CALLS, () => ask(caller, { model: 'test/late' }))
     const streaming = repeat(CALLS, async () => (await stream(caller, { model: 'test/steady' })).end)
@@ -65,7 +65,7 @@ describe('while Redis stands still for longer than a claim and than a call may w
     expect(stack.providers.log.received).toBe(CALLS * 2)
   }, 60_000)
 
-  it('or takes no writes: the same, and each is charged as soon as it takes them again', async () => {
+  test('or takes no writes: the same, and each is charged as soon as it takes them again', async () => {
     stack.providers.reset()
     const asking = repeat(CALLS, () => ask(caller, { model: 'test/late' }))
     const streaming = repeat(CALLS, async () => (await stream(caller, { model: 'test/steady' })).end)
@@ -94,7 +94,7 @@ describe('a dispatch worker that hangs for longer than its claim', () => {
   beforeAll(() => start({ processes: true, dispatchWorkers: 2 }, LOCK_MS + 1_000), 90_000)
   afterAll(() => stack?.close())
 
-  it('has its calls taken over by the other, also those older than a call may wait in the queue', async () => {
+  test('has its calls taken over by the other, also those older than a call may wait in the queue', async () => {
     const asking = repeat(CALLS, async (index) => {
       await delay(index * EVERY_MS)
       return ask(caller, { model: 'test/late' })
@@ -118,7 +118,7 @@ describe('clients that hang up at the last words, with two settlement workers', 
   }, 60_000)
   afterAll(() => stack?.close())
 
-  it('every call is charged for what its provider produced', async () => {
+  test('every call is charged for what its provider produced', async () => {
     const words = (await ask(caller, { model: 'test/short' })).text!
     const ids: string[] = []
     for (let round = 0; round < ROUNDS; round++) {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { countTextTokens } from '../../src/providers/count-tokens.ts'
 import { expectBooksInOrder } from '../helpers/books.ts'
 import { ask, type Caller, stream, streamed } from '../helpers/chat-client.ts'
@@ -51,7 +51,7 @@ const reached = (segment: string) =>
   stack.providers.log.arrived(({ model, state }) => state === 'open' && model!.split('.').includes(segment))
 
 describe('a dispatch worker that is killed', () => {
-  it('before the first token of a stream: the call runs again elsewhere, whole, charged once', async () => {
+  test('before the first token of a stream: the call runs again elsewhere, whole, charged once', async () => {
     const opening = stream(caller, { model: 'test/hangs-once-streaming' })
     await reached('tag-b')
     await replace((old) => old.kill())
@@ -63,7 +63,7 @@ describe('a dispatch worker that is killed', () => {
     expect(await record(answer.id!)).toMatchObject({ status: 'completed', completionTokens: WORDS })
   })
 
-  it('in the middle of a stream: the client keeps what it got, is told so before another comes, and pays for that', async () => {
+  test('in the middle of a stream: the client keeps what it got, is told so before another comes, and pays for that', async () => {
     const open = await stream(caller, { model: 'test/slowest' })
     await open.said(30)
     await worker.kill()
@@ -84,7 +84,7 @@ describe('a dispatch worker that is killed', () => {
     expect(charged.chargePico).toBeLessThanOrEqual(charged.holdPico)
   })
 
-  it('during a non-streaming call: the client gets a whole answer, charged once', async () => {
+  test('during a non-streaming call: the client gets a whole answer, charged once', async () => {
     const asking = ask(caller, { model: 'test/hangs-once' })
     await reached('flaky-1-hang')
     await replace((old) => old.kill())
@@ -97,7 +97,7 @@ describe('a dispatch worker that is killed', () => {
 })
 
 describe('a dispatch worker that is told to stop', () => {
-  it('finishes the streams it has', async () => {
+  test('finishes the streams it has', async () => {
     const open = await Promise.all(Array.from({ length: 5 }, () => stream(caller, { model: 'test/quick' })))
     await Promise.all(open.map((one) => one.said(10)))
     await replace((old) => old.stop())
@@ -105,7 +105,7 @@ describe('a dispatch worker that is told to stop', () => {
     await expectBooksInOrder(stack)
   })
 
-  it('hands back calls of which nothing was shown, and ends the others truthfully', async () => {
+  test('hands back calls of which nothing was shown, and ends the others truthfully', async () => {
     stack.providers.reset()
     const hanging = ask(caller, { model: 'test/hangs-once' })
     const shown = await stream(caller, { model: 'test/slowest' })
@@ -140,7 +140,7 @@ describe('a dispatch worker that is paused for longer than its claim', () => {
     spare.pause()
   }
 
-  it('says nothing more to the client when it wakes, and does not charge a second time', async () => {
+  test('says nothing more to the client when it wakes, and does not charge a second time', async () => {
     stack.providers.reset()
     const open = await stream(caller, { model: 'test/slowest' })
     await open.said(30)
@@ -158,7 +158,7 @@ describe('a dispatch worker that is paused for longer than its claim', () => {
     swap()
   })
 
-  it('wakes to an answer that was given by another, and leaves it at that', async () => {
+  test('wakes to an answer that was given by another, and leaves it at that', async () => {
     stack.providers.reset()
     const asking = ask(caller, { model: 'test/hangs-once' })
     await reached('flaky-1-hang')
@@ -172,7 +172,7 @@ describe('a dispatch worker that is paused for longer than its claim', () => {
     swap()
   })
 
-  it('does not settle a call that another runs by then, although it has an answer', async () => {
+  test('does not settle a call that another runs by then, although it has an answer', async () => {
     stack.providers.reset()
     const asking = ask(caller, { model: 'test/slower' })
     await reached('rate-12')
@@ -190,7 +190,7 @@ describe('a dispatch worker that is paused for longer than its claim', () => {
     swap()
   })
 
-  it('alone: takes its own call over and still answers and charges once', async () => {
+  test('alone: takes its own call over and still answers and charges once', async () => {
     const open = await stream(caller, { model: 'test/slower' })
     await open.said(30)
     worker.pause()

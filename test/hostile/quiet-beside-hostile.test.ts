@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { formatApiKey } from '../../src/core/accounts/api-key.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import {
@@ -79,19 +79,19 @@ const times = <T>(count: number, start: (index: number) => Promise<T>): Promise<
   Promise.all(Array.from({ length: count }, (_, index) => start(index)))
 
 describe('a quiet caller is served as usual beside', () => {
-  it.each(Object.entries(LONG_BODIES))('bodies of 31 MB with %s', async (_, { build, status }) => {
+  test.each(Object.entries(LONG_BODIES))('bodies of 31 MB with %s', async (_, { build, status }) => {
     const body = build()
     const statuses = times(2, () => hostile.post(body))
     await quiet.isServedWhile(statuses)
     expect(await statuses).toEqual([status, status])
   })
 
-  it('3 MB of words for the model that scores difficulty', async () => {
+  test('3 MB of words for the model that scores difficulty', async () => {
     const body = say(longWords(3), { model: 'auto' })
     await quiet.isServedWhile(hostile.post(body).then((status) => expect(status).toBe(200)))
   })
 
-  it('schemas whose references multiply', async () => {
+  test('schemas whose references multiply', async () => {
     const schema = multiplyingSchema()
     const asFormat = say('Go.', {
       model: 'test/schema',
@@ -106,7 +106,7 @@ describe('a quiet caller is served as usual beside', () => {
     expect(new Set(await statuses)).toEqual(new Set([400]))
   })
 
-  it.each(Object.entries(UNREPAIRABLE))('answers that JSON repair chokes on: %s', async (_, text) => {
+  test.each(Object.entries(UNREPAIRABLE))('answers that JSON repair chokes on: %s', async (_, text) => {
     const body = say(text, {
       model: 'test/echo',
       response_format: { type: 'json_object' },
@@ -117,7 +117,7 @@ describe('a quiet caller is served as usual beside', () => {
     expect(await statuses).toEqual([200, 200, 200])
   })
 
-  it('long streams of rare characters, cancelled, whose tokens are to be counted', async () => {
+  test('long streams of rare characters, cancelled, whose tokens are to be counted', async () => {
     const body = say(rareCharacters(300_000), { model: 'test/echo', stream: true, max_tokens: 200_000 })
     const attack = times(2, async () => {
       const response = await hostile.stream(body)
@@ -129,7 +129,7 @@ describe('a quiet caller is served as usual beside', () => {
     await quiet.isServedWhile(attack)
   })
 
-  it('a key for a hundred thousand concurrent calls, and as many slow streams as it gets', async () => {
+  test('a key for a hundred thousand concurrent calls, and as many slow streams as it gets', async () => {
     const { client } = hostile
     const refused = await client.ask('/console/api/keys', { body: { name: 'a', concurrent_calls: 100_000 } })
     expect(refused.status).toBe(400)
@@ -141,7 +141,7 @@ describe('a quiet caller is served as usual beside', () => {
     for (const answer of answers) answer.destroy()
   })
 
-  it('half requests of clients that close nothing', async () => {
+  test('half requests of clients that close nothing', async () => {
     const heads = [
       'POST /v1/chat/completions HTTP/1.1\nhost: a\ncontent-le',
       `POST /v1/chat/completions HTTP/1.1\nhost: a\nauthorization: Bearer ${hostile.key}\ncontent-type: application/json\ncontent-length: 1000\n\n{"mod`,
@@ -155,7 +155,7 @@ describe('a quiet caller is served as usual beside', () => {
     await quiet.isServedWhile(attack)
   })
 
-  it('made-up keys', async () => {
+  test('made-up keys', async () => {
     const attack = times(16, async () => {
       for (let index = 0; index < 50; index++) {
         const headers = { authorization: `Bearer ${formatApiKey('standard', randomBytes(32))}` }
@@ -166,7 +166,7 @@ describe('a quiet caller is served as usual beside', () => {
     await quiet.isServedWhile(attack)
   })
 
-  it('forged payment webhooks', async () => {
+  test('forged payment webhooks', async () => {
     const body = JSON.stringify({
       id: 'evt_1',
       type: 'checkout.session.completed',
@@ -182,7 +182,7 @@ describe('a quiet caller is served as usual beside', () => {
     await quiet.isServedWhile(attack)
   })
 
-  it('exports and live views that are reset before they are answered', async () => {
+  test('exports and live views that are reset before they are answered', async () => {
     const attackers = [hostile, await hostileCaller(stack), await hostileCaller(stack)]
     const attack = async () => {
       for (const { cookie, key } of attackers) {
@@ -202,7 +202,7 @@ describe('a quiet caller is served as usual beside', () => {
     }
   })
 
-  it('streams whose clients do not read', async () => {
+  test('streams whose clients do not read', async () => {
     const body = say('Go on.', { model: 'test/flood', stream: true, max_tokens: 100_000 })
     const head =
       `POST /v1/chat/completions HTTP/1.1\nhost: a\nauthorization: Bearer ${hostile.key}\n` +
@@ -218,7 +218,7 @@ describe('a quiet caller is served as usual beside', () => {
     await quiet.isServedWhile(attack)
   })
 
-  it('sixteen images of 15 MB at once, of which a key may have so many bytes in flight', async () => {
+  test('sixteen images of 15 MB at once, of which a key may have so many bytes in flight', async () => {
     const url = `data:image/png;base64,${largePng(15).toString('base64')}`
     const image = { type: 'image_url', image_url: { url } }
     const body = Buffer.from(

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parseUsd } from '../../src/core/kernel/money.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
@@ -59,7 +59,7 @@ const bodyWith = (fields: Record<string, unknown>) =>
   JSON.stringify({ model: 'test/plain', messages: MESSAGES, ...fields })
 
 describe('authentication', () => {
-  it.each<[string, Record<string, string>, string]>([
+  test.each<[string, Record<string, string>, string]>([
     ['no header', {}, 'missing_api_key'],
     ['an empty header', { authorization: '' }, 'missing_api_key'],
     ['another scheme', { authorization: 'Basic c2stc3k6eA==' }, 'missing_api_key'],
@@ -85,18 +85,18 @@ describe('authentication', () => {
     expect(response.headers.get('x-ratelimit-limit-requests')).toBeNull()
   })
 
-  it('answers 401 to a key with a typo, without repeating it', async () => {
+  test('answers 401 to a key with a typo, without repeating it', async () => {
     const typo = key.slice(0, 20) + (key[20] === 'a' ? 'b' : 'a') + key.slice(21)
     const response = await caller(stack, typo)({ model: 'test/plain' })
     const error = await expectError(response, 401, 'invalid_api_key')
     expect(error.message).not.toContain(typo.slice(6, 14))
   })
 
-  it('takes the scheme in any case', async () => {
+  test('takes the scheme in any case', async () => {
     expect((await send(bodyWith({}), { authorization: `bearer ${key}` })).status).toBe(200)
   })
 
-  it('answers 403 to revoked, expired, suspended and admin keys', async () => {
+  test('answers 403 to revoked, expired, suspended and admin keys', async () => {
     const codes: [string, string][] = [
       [revokedKey, 'key_revoked'],
       [expiredKey, 'key_revoked'],
@@ -112,7 +112,7 @@ describe('authentication', () => {
 })
 
 describe('limits of a key', () => {
-  it('answer 429 with Retry-After of 1 to 60 s beyond its requests a minute', async () => {
+  test('answer 429 with Retry-After of 1 to 60 s beyond its requests a minute', async () => {
     const limited = await stack.account('1.00', { requestsPerMinute: 3 })
     const by = caller(stack, limited.key)
     const statuses = await Promise.all(Array.from({ length: 6 }, () => by({ model: 'test/plain' })))
@@ -124,7 +124,7 @@ describe('limits of a key', () => {
     }
   })
 
-  it('answer 429 beyond its concurrent calls, and admit again when one has ended', async () => {
+  test('answer 429 beyond its concurrent calls, and admit again when one has ended', async () => {
     const limited = await stack.account('1.00', { concurrentCalls: 1 })
     const by = caller(stack, limited.key)
     const leave = new AbortController()
@@ -137,7 +137,7 @@ describe('limits of a key', () => {
     await expect.poll(async () => (await by({ model: 'test/plain' })).status).toBe(200)
   })
 
-  it('answer 402 with what is needed, available and affordable beyond its spending limit', async () => {
+  test('answer 402 with what is needed, available and affordable beyond its spending limit', async () => {
     const limited = await stack.account('1.00', { limitPico: parseUsd('0.0001') })
     const response = await caller(stack, limited.key)({ model: 'test/plain', max_tokens: 1_000 })
     const error = await expectError(response, 402, 'key_limit_exceeded')
@@ -153,7 +153,7 @@ describe('limits of a key', () => {
     expect(within.status).toBe(200)
   })
 
-  it('answer 402 to an account that cannot pay, streaming or not', async () => {
+  test('answer 402 to an account that cannot pay, streaming or not', async () => {
     for (const stream of [false, true]) {
       const response = await caller(stack, poorKey)({ model: 'test/plain', max_tokens: 1_000, stream })
       const error = await expectError(response, 402, 'insufficient_balance')
@@ -174,7 +174,7 @@ describe('the order of checks', () => {
     return account.key
   }
 
-  it('is key, then request, then rate, then balance', async () => {
+  test('is key, then request, then rate, then balance', async () => {
     const brokenBody = { model: 'test/none', temperature: 9, messages: [{ role: 'user', content: IMAGE }] }
     await expectError(await caller(stack, 'sk-sy-none')(brokenBody), 401, 'invalid_api_key')
     await expectError(await caller(stack, revokedKey)(brokenBody), 403, 'key_revoked')
@@ -193,7 +193,7 @@ describe('the order of checks', () => {
     )
   })
 
-  it('refuses a key before the body is read, whatever it is', async () => {
+  test('refuses a key before the body is read, whatever it is', async () => {
     const headers = { authorization: `Bearer ${revokedKey}`, 'content-type': 'text/plain' }
     await expectError(await send('not JSON', headers), 403, 'key_revoked')
     const admin = { authorization: `Bearer ${adminKey}` }
@@ -211,7 +211,7 @@ describe('the order of checks', () => {
     expect(answer).toMatch(/^HTTP\/1\.1 401 /)
   })
 
-  it('leaves nothing behind of a refused call: no job, no hold, no record', async () => {
+  test('leaves nothing behind of a refused call: no job, no hold, no record', async () => {
     const spentKey = await spent()
     const before = await traces()
     await Promise.all([

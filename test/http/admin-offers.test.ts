@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { OfferView, ProviderView } from '../../src/core/api/operator-offers.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
@@ -49,7 +49,7 @@ const enable = (kind: string, id: string) =>
 const soon = (assertion: () => Promise<void>) => eventually(assertion)
 
 describe('GET /admin/api/offers', () => {
-  it('shows what calls measured, what offers cost and what is left', async () => {
+  test('shows what calls measured, what offers cost and what is left', async () => {
     for (let run = 0; run < 3; run++)
       await completionOf(
         await call({ model: 'test/shown', provider: { order: ['beta', 'alpha'] }, stream: false }),
@@ -85,7 +85,7 @@ describe('GET /admin/api/offers', () => {
     })
   })
 
-  it('shows offers that are not used, and why', async () => {
+  test('shows offers that are not used, and why', async () => {
     const dear = await offerAt('alpha', 'test/dear')
     expect(dear).toMatchObject({
       shared: false,
@@ -94,7 +94,7 @@ describe('GET /admin/api/offers', () => {
     })
   })
 
-  it('is for operators only', async () => {
+  test('is for operators only', async () => {
     for (const path of ['/offers', '/providers']) {
       await expectError(await fetch(`${stack.url}/admin/api${path}`), 401, 'missing_api_key')
       await expectError(await admin(path, {}, key), 403, 'not_permitted')
@@ -102,7 +102,7 @@ describe('GET /admin/api/offers', () => {
     await expectError(await admin('/offers/alpha%2Fx/enable', { method: 'POST' }, key), 403, 'not_permitted')
   })
 
-  it('takes its two filters and nothing else', async () => {
+  test('takes its two filters and nothing else', async () => {
     expect(await list('/offers?provider=nobody')).toEqual([])
     await expectError(await admin('/offers?modle=x'), 400, 'invalid_request')
   })
@@ -115,7 +115,7 @@ async function findKeyRefused(): Promise<void> {
 }
 
 describe('a provider that refuses our key', () => {
-  it('is down with all its offers, retried rarely, until an operator enables it', async () => {
+  test('is down with all its offers, retried rarely, until an operator enables it', async () => {
     await findKeyRefused()
     await soon(async () => {
       const sibling = await offerAt('gamma', 'test/sibling')
@@ -149,7 +149,7 @@ describe('a provider that refuses our key', () => {
     expect(await (await enable('providers', 'gamma')).json()).toMatchObject({ closed: [] })
   })
 
-  it('for one model only is down for that model', async () => {
+  test('for one model only is down for that model', async () => {
     await expectError(await call({ model: 'test/model-refused' }), 502, 'all_providers_failed')
     await soon(async () => {
       const { health } = await offerAt('delta', 'test/model-refused')
@@ -164,7 +164,7 @@ describe('a provider that refuses our key', () => {
     })
   })
 
-  it('at some offers, while it takes it at others, is down at those only; a command enables them', async () => {
+  test('at some offers, while it takes it at others, is down at those only; a command enables them', async () => {
     await completionOf(await call({ model: 'test/sibling' }))
     await findKeyRefused()
     const refused = () => offerAt('gamma', 'test/key-refused').then(({ health }) => health)
@@ -180,7 +180,7 @@ describe('a provider that refuses our key', () => {
     })
   })
 
-  it('or that nobody knows cannot be enabled', async () => {
+  test('or that nobody knows cannot be enabled', async () => {
     await expectError(await enable('offers', 'nobody/nothing'), 404, 'not_found')
     await expectError(await enable('providers', 'nobody'), 404, 'not_found')
   })

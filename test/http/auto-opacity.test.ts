@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { CallDetail, CreatedKey, SessionView } from '../../src/core/api/console-api.ts'
 import { formatUsd, parseRate, picoUsd } from '../../src/core/kernel/money.ts'
 import { SURFACES } from '../../src/http/surfaces.ts'
@@ -116,7 +116,7 @@ async function expectOpaque(callId: string) {
 }
 
 describe('after a call to auto', () => {
-  it.each([
+  test.each([
     ['whole', { model: 'auto' }],
     ['with a suffix', { model: 'auto:floor' }],
     ['first of several models', { models: ['auto', 'named/one'] }],
@@ -134,7 +134,7 @@ describe('after a call to auto', () => {
     expect(Number(view.cost_usd)).toBeGreaterThan(0)
   })
 
-  it('neither does what a stream and the live view of the account tell', async () => {
+  test('neither does what a stream and the live view of the account tell', async () => {
     const leave = new AbortController()
     const live = await client.ask('/console/api/live', { signal: leave.signal })
     const open = await stream(caller, { model: 'auto' })
@@ -150,7 +150,7 @@ describe('after a call to auto', () => {
     await expectOpaque(id ?? '')
   })
 
-  it("nor which of the account's own provider keys served it", async () => {
+  test("nor which of the account's own provider keys served it", async () => {
     const own = await client.json<{ id: string }>('/console/api/provider-keys', {
       body: { provider: 'zanzibar', name: 'own', key: 'sk-client-of-its-own-0123456789' },
     })
@@ -165,7 +165,7 @@ describe('after a call to auto', () => {
     expect(await read(`/v1/generations/${named.id}`)).toContain(own.id)
   })
 
-  it('a model that the client named keeps its rates, and operators see everything', async () => {
+  test('a model that the client named keeps its rates, and operators see everything', async () => {
     const named = await ask(caller, { models: ['named/one', 'auto'] })
     const auto = await ask(caller, { model: 'auto' })
     await stack.settled(accountId)

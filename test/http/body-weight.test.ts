@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 
 const LIMIT = 1024 * 1024
@@ -67,7 +67,7 @@ async function hasRoom(): Promise<boolean> {
 }
 
 describe('the weight of request bodies', () => {
-  it('counts from the announcement on: what would exceed it is a 429 before any of it is read', async () => {
+  test('counts from the announcement on: what would exceed it is a 429 before any of it is read', async () => {
     const first = announce({ 'content-length': String(LIMIT - 1_000) })
     await expect.poll(hasRoom).toBe(false)
     const second = announce({ 'content-length': String(LIMIT), expect: '100-continue' })
@@ -84,7 +84,7 @@ describe('the weight of request bodies', () => {
     await expect.poll(hasRoom).toBe(true)
   })
 
-  it('is taken at the full limit while a body comes in chunks, and at its length after', async () => {
+  test('is taken at the full limit while a body comes in chunks, and at its length after', async () => {
     const chunked = announce({ 'transfer-encoding': 'chunked' })
     await expect.poll(hasRoom).toBe(false)
     chunked.end(body('Hello.', 'test/slow'))
@@ -93,7 +93,7 @@ describe('the weight of request bodies', () => {
     await expect.poll(hasRoom).toBe(true)
   })
 
-  it('is given back by a call that is answered and by one whose client leaves', async () => {
+  test('is given back by a call that is answered and by one whose client leaves', async () => {
     await expect.poll(async () => (await post(body('x'.repeat(TEXT_LIMIT - 1_000)))).status).toBe(200)
     await expect.poll(hasRoom).toBe(true)
     const text = body('Hello.', 'test/slow')
@@ -104,7 +104,7 @@ describe('the weight of request bodies', () => {
     await expect.poll(hasRoom).toBe(true)
   })
 
-  it('a body without media is a 413 beyond the limit of text', async () => {
+  test('a body without media is a 413 beyond the limit of text', async () => {
     const { key: other } = await stack.account('5.00')
     const long = await post(body('x'.repeat(TEXT_LIMIT)), other)
     expect(long).toMatchObject({ status: 413, code: 'request_too_large' })
@@ -113,7 +113,7 @@ describe('the weight of request bodies', () => {
 })
 
 describe('requests that are refused', () => {
-  it('too many of them within a minute close the gateway to their key, and no other', async () => {
+  test('too many of them within a minute close the gateway to their key, and no other', async () => {
     const few = await stack.account('5.00')
     for (let index = 0; index < 5; index++) expect((await post('{', few.key)).status).toBe(400)
     const refused = await post(body('Hello.'), few.key)
@@ -123,7 +123,7 @@ describe('requests that are refused', () => {
     expect((await post(body('Hello.'), other)).status).toBe(200)
   })
 
-  it('and so do too many bytes of them', async () => {
+  test('and so do too many bytes of them', async () => {
     const { key: heavy } = await stack.account('5.00')
     const text = body('x'.repeat(REFUSED_BYTES / 2))
     for (let index = 0; index < 2; index++) expect((await post(text, heavy)).status).toBe(413)

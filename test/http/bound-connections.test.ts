@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 
 let stack: TestStack
@@ -36,7 +36,7 @@ const isClosed = async (socket: Socket) => {
   return socket.destroyed
 }
 
-it('closes connections of one address beyond the bound, and none of another', async () => {
+test('closes connections of one address beyond the bound, and none of another', async () => {
   const first = await Promise.all(Array.from({ length: 5 }, () => connection('127.0.0.2')))
   const sixth = await connection('127.0.0.2')
   await expect.poll(() => isClosed(sixth)).toBe(true)
@@ -53,7 +53,7 @@ it('closes connections of one address beyond the bound, and none of another', as
     .toBe('answered')
 })
 
-it('ends a connection whose request does not arrive, also when its client keeps it open', async () => {
+test('ends a connection whose request does not arrive, also when its client keeps it open', async () => {
   const half = await connection('127.0.0.4', 'POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\ncontent-le')
   const [answer] = (await once(half, 'data')) as [Buffer]
   expect(answer.toString()).toMatch(/^HTTP\/1\.1 408/)

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { countTextTokens } from '../../src/providers/count-tokens.ts'
 import { untilIdle } from '../helpers/books.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
@@ -35,7 +35,7 @@ async function silentConnection(sent: string): Promise<Socket> {
   return socket
 }
 
-it('an instance that serves as many calls as it can refuses the next at once, with Retry-After', async () => {
+test('an instance that serves as many calls as it can refuses the next at once, with Retry-After', async () => {
   const call = caller(stack, key)
   const leave = new AbortController()
   const open = await Promise.all(
@@ -51,7 +51,7 @@ it('an instance that serves as many calls as it can refuses the next at once, wi
   await expect.poll(async () => (await call({ model: 'test/short' })).status).toBe(200)
 })
 
-it('an instance that stops finishes its answers, ends long ones truthfully, and waits for no silent client', async () => {
+test('an instance that stops finishes its answers, ends long ones truthfully, and waits for no silent client', async () => {
   await untilIdle(stack)
   const head = `POST ${CHAT_PATH} HTTP/1.1\r\nhost: gateway\r\nauthorization: Bearer ${key}\r\n`
   stack.providers.log.clear()

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { promptTokensBound } from '../../src/core/calls/prompt-tokens.ts'
 import { formatUsd, parseUsd, picoUsd } from '../../src/core/kernel/money.ts'
 import { ask, stream } from '../helpers/chat-client.ts'
@@ -33,7 +33,7 @@ const credits = async (key: string, query = '') =>
 const usd = (amountPico: bigint) => formatUsd(picoUsd(amountPico))
 
 describe('GET /v1/credits', () => {
-  it('is exact to the last digit after calls, credits and money taken back', async () => {
+  test('is exact to the last digit after calls, credits and money taken back', async () => {
     const { key, accountId } = await stack.account('20.00')
     expect(await credits(key)).toEqual({ total_credits: '20.00', total_usage: '0.00', available: '20.00' })
     await Promise.all(Array.from({ length: 5 }, () => ask({ url: stack.url, key }, { model: 'test/plain' })))
@@ -54,7 +54,7 @@ describe('GET /v1/credits', () => {
     })
   })
 
-  it('leaves out of what is available what open calls hold', async () => {
+  test('leaves out of what is available what open calls hold', async () => {
     const { key } = await stack.account('1.00')
     const messages = [{ role: 'user' as const, content: 'Go.' }]
     const open = await stream({ url: stack.url, key }, { model: 'test/paced', max_tokens: 50, messages })
@@ -67,14 +67,14 @@ describe('GET /v1/credits', () => {
     await open.end
   })
 
-  it('carries the headers of rate limits, and may not be cached', async () => {
+  test('carries the headers of rate limits, and may not be cached', async () => {
     const { key } = await stack.account('1.00')
     const { headers } = await get('/v1/credits', key)
     expect(headers.get('x-ratelimit-limit-requests')).toMatch(/^\d+$/)
     expect(headers.get('cache-control')).toBe('no-store')
   })
 
-  it("is an account's own; admin keys name one", async () => {
+  test("is an account's own; admin keys name one", async () => {
     const [own, other] = await Promise.all([stack.account('1.00'), stack.account('2.00')])
     const query = `?account_id=${other.accountId}`
     await expectError(await get(`/v1/credits${query}`, own.key), 403, 'not_permitted')

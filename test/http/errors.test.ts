@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { onBusyMachine } from '../helpers/eventually.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import { type Call, CHAT_PATH, caller, expectError, expectRawError, MESSAGES, rawExchange } from './wire.ts'
@@ -44,7 +44,7 @@ const bodyWith = (fields: Record<string, unknown>) =>
   JSON.stringify({ model: 'test/plain', messages: MESSAGES, ...fields })
 
 describe('a request that is not valid', () => {
-  it.each<[string, Record<string, unknown>, string | null]>([
+  test.each<[string, Record<string, unknown>, string | null]>([
     ['messages missing', { messages: undefined }, 'messages'],
     ['messages null', { messages: null }, 'messages'],
     ['messages of the wrong type', { messages: 'hello' }, 'messages'],
@@ -111,7 +111,7 @@ describe('a request that is not valid', () => {
     expect(response.headers.get('retry-after')).toBeNull()
   })
 
-  it.each<[string, string, string]>([
+  test.each<[string, string, string]>([
     ['broken JSON', '{"model":"test/plain","messages":[', 'invalid_json'],
     ['an empty body', '', 'invalid_json'],
     ['a bare word', 'hello', 'invalid_json'],
@@ -127,7 +127,7 @@ describe('a request that is not valid', () => {
     expect((await expectError(await send(text), 400, code)).type).toBe('invalid_request_error')
   })
 
-  it('is a 400 also when it is nested without end, at once, and the instance lives on', async () => {
+  test('is a 400 also when it is nested without end, at once, and the instance lives on', async () => {
     const million = 1_000_000
     const startedAt = performance.now()
     for (const text of [
@@ -143,7 +143,7 @@ describe('a request that is not valid', () => {
     expect((await send(bodyNested(200))).status).toBe(200)
   })
 
-  it('is a 400 when it holds more names and values than are parsed for anybody, and keeps nobody else waiting', async () => {
+  test('is a 400 when it holds more names and values than are parsed for anybody, and keeps nobody else waiting', async () => {
     const names = (count: number) => Array.from({ length: count }, (_, index) => `"k${index}":0`).join(',')
     const body = (ignored: string) =>
       `{"model":"test/plain","messages":[{"role":"user","content":"x"}],"ignored":${ignored}}`
@@ -163,12 +163,12 @@ describe('a request that is not valid', () => {
     return `{"model":"test/plain","messages":[{"role":"user","content":[{"type":"text","text":"x","n":${nested}}]}]}`
   }
 
-  it('takes the last of duplicate keys, as JSON parsers do', async () => {
+  test('takes the last of duplicate keys, as JSON parsers do', async () => {
     const text = '{"model":"test/none","model":"test/plain","messages":[{"role":"user","content":"x"}]}'
     expect((await (await send(text)).json()) as object).toMatchObject({ model: 'test/plain' })
   })
 
-  it('is not fooled by keys of the prototype', async () => {
+  test('is not fooled by keys of the prototype', async () => {
     const text = (extra: string) =>
       `{"messages":[{"role":"user","content":"x"}],${extra}"model":"test/plain"}`
     expect((await send(text('"__proto__":{"stream":true,"temperature":9},'))).status).toBe(200)
@@ -178,7 +178,7 @@ describe('a request that is not valid', () => {
     expect(({} as Record<string, unknown>).stream).toBeUndefined()
   })
 
-  it.each([
+  test.each([
     'text/plain',
     'application/x-www-form-urlencoded',
     'multipart/form-data; boundary=x',
@@ -193,7 +193,7 @@ describe('a request that is not valid', () => {
     expect(error.type).toBe('invalid_request_error')
   })
 
-  it('is a 415 when it is compressed, before its body is read', async () => {
+  test('is a 415 when it is compressed, before its body is read', async () => {
     const answer = await rawExchange(
       stack.url,
       `POST ${CHAT_PATH} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${key}\r\nexpect: 100-continue\r\n` +
@@ -204,7 +204,7 @@ describe('a request that is not valid', () => {
     expect((await send(bodyWith({}), { 'content-encoding': 'identity' })).status).toBe(200)
   })
 
-  it.each([
+  test.each([
     ['short', 0],
     ['long', 600_000],
   ])('is a 400 when it is not UTF-8: %s', async (_, padding) => {
@@ -213,12 +213,12 @@ describe('a request that is not valid', () => {
     expect(error.message).toMatch(/UTF-8/)
   })
 
-  it('takes JSON with a charset', async () => {
+  test('takes JSON with a charset', async () => {
     const response = await send(bodyWith({}), { 'content-type': 'Application/JSON; charset=UTF-8' })
     expect(response.status).toBe(200)
   })
 
-  it('is a 404 for an unknown model or suffix', async () => {
+  test('is a 404 for an unknown model or suffix', async () => {
     for (const model of ['test/none', 'plain', 'test/plain:fast', ':floor', '__proto__', 'constructor']) {
       const error = await expectError(await call({ model }), 404, 'model_not_found')
       expect(error).toMatchObject({ type: 'not_found_error', param: 'model' })
@@ -231,7 +231,7 @@ describe('a request that is not valid', () => {
     expect(error.param).toBe('models')
   })
 
-  it('is a 422 when no eligible model takes its shape, a 400 when it is too long for any', async () => {
+  test('is a 422 when no eligible model takes its shape, a 400 when it is too long for any', async () => {
     const image = await call({ model: 'test/plain', messages: [{ role: 'user', content: IMAGE }] })
     const error = await expectError(image, 422, 'unsupported_shape')
     expect(error).toMatchObject({ type: 'invalid_request_error', param: 'messages' })
@@ -244,7 +244,7 @@ describe('a request that is not valid', () => {
 })
 
 describe('a body beyond the limit', () => {
-  it('is a 413 by its content-length, before it is sent', async () => {
+  test('is a 413 by its content-length, before it is sent', async () => {
     const answer = await rawExchange(
       stack.url,
       `POST ${CHAT_PATH} HTTP/1.1\r\nhost: gateway\r\nauthorization: Bearer ${key}\r\n` +
@@ -254,7 +254,7 @@ describe('a body beyond the limit', () => {
     expect(answer).toContain('"code":"request_too_large"')
   })
 
-  it('is a 413 in chunks, as soon as it is too long', async () => {
+  test('is a 413 in chunks, as soon as it is too long', async () => {
     const piece = new Uint8Array(1024 * 1024).fill(0x20)
     let sent = 0
     const body = new ReadableStream({
@@ -269,14 +269,14 @@ describe('a body beyond the limit', () => {
     expect((await fetch(`${stack.url}/healthz`)).status).toBe(200)
   })
 
-  it('is taken right below it', async () => {
+  test('is taken right below it', async () => {
     const text = bodyWith({ an_ignored_field: 'x'.repeat(BODY_LIMIT_BYTES - 200) })
     expect((await send(text)).status).toBe(200)
   })
 })
 
 describe('a request that breaks before it is one', () => {
-  it('is a 408 when its body does not come', async () => {
+  test('is a 408 when its body does not come', async () => {
     const answer = await rawExchange(
       stack.url,
       `POST ${CHAT_PATH} HTTP/1.1\r\nhost: gateway\r\nauthorization: Bearer ${key}\r\n` +
@@ -285,7 +285,7 @@ describe('a request that breaks before it is one', () => {
     expectRawError(answer, 408, 'request_timeout')
   })
 
-  it('is a 408 when its headers do not come', async () => {
+  test('is a 408 when its headers do not come', async () => {
     expectRawError(
       await rawExchange(stack.url, `POST ${CHAT_PATH} HTTP/1.1\r\nhost: gat`),
       408,
@@ -293,7 +293,7 @@ describe('a request that breaks before it is one', () => {
     )
   })
 
-  it('is a 400 when it is no HTTP', async () => {
+  test('is a 400 when it is no HTTP', async () => {
     for (const bytes of [
       'hello\r\n\r\n',
       `POST ${CHAT_PATH} HTTP/9.9\r\n\r\n`,
@@ -305,7 +305,7 @@ describe('a request that breaks before it is one', () => {
     }
   })
 
-  it('is answered as any other when it expects what nobody knows', async () => {
+  test('is answered as any other when it expects what nobody knows', async () => {
     const answer = await rawExchange(
       stack.url,
       'GET /v1/models HTTP/1.1\r\nhost: a\r\nexpect: a miracle\r\nconnection: close\r\n\r\n',
@@ -313,7 +313,7 @@ describe('a request that breaks before it is one', () => {
     expectRawError(answer, 401, 'missing_api_key')
   })
 
-  it('is a 413 when its headers are huge', async () => {
+  test('is a 413 when its headers are huge', async () => {
     const answer = await rawExchange(
       stack.url,
       `POST ${CHAT_PATH} HTTP/1.1\r\nhost: gateway\r\nx-huge: ${'x'.repeat(100_000)}\r\n\r\n`,
@@ -323,7 +323,7 @@ describe('a request that breaks before it is one', () => {
 })
 
 describe('a text with NUL characters and every script', () => {
-  it('is answered and settled like any other', async () => {
+  test('is answered and settled like any other', async () => {
     const content = 'a\u0000b \u202e عربى 漢字 👩‍👩‍👧 \ud83d lone'
     const response = await call({
       model: 'test/plain',
@@ -335,7 +335,7 @@ describe('a text with NUL characters and every script', () => {
     expect(await stack.postgres.callRecord.count({ where: { requestId } })).toBe(1)
   })
 
-  it('is refused where it names a model', async () => {
+  test('is refused where it names a model', async () => {
     await expectError(await call({ model: 'test/pl\u0000ain' }), 404, 'model_not_found')
   })
 })

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { WIRES, type Wire } from '../../src/core/catalog/catalog.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import { type Call, caller, MESSAGES, readStream, recordOf } from './wire.ts'
@@ -160,21 +160,24 @@ async function recordedOf({ requestId }: Answer) {
 describe.each(WIRES.filter((wire) => wire !== 'chat-completions'))('a provider that speaks %s', (wire) => {
   const cases = BEHAVIOURS.flatMap((behaviour) => WAYS.map((way) => ({ behaviour, way })))
 
-  it.each(cases)('with $behaviour looks and costs as on any other wire, $way', async ({ behaviour, way }) => {
-    const usual = await answers.get(id(behaviour, 'chat-completions', way))!
-    const answer = await answers.get(id(behaviour, wire, way))!
-    expect({ status: answer.status, text: answer.text }).toEqual({ status: usual.status, text: usual.text })
-    expect(await recordedOf(answer)).toEqual(await recordedOf(usual))
-  })
+  test.each(cases)(
+    'with $behaviour looks and costs as on any other wire, $way',
+    async ({ behaviour, way }) => {
+      const usual = await answers.get(id(behaviour, 'chat-completions', way))!
+      const answer = await answers.get(id(behaviour, wire, way))!
+      expect({ status: answer.status, text: answer.text }).toEqual({ status: usual.status, text: usual.text })
+      expect(await recordedOf(answer)).toEqual(await recordedOf(usual))
+    },
+  )
 
-  it.each(cases)('with $behaviour is in no byte of its answer, $way', async ({ behaviour, way }) => {
+  test.each(cases)('with $behaviour is in no byte of its answer, $way', async ({ behaviour, way }) => {
     const { text, headers } = await answers.get(id(behaviour, wire, way))!
     expect(text).not.toMatch(UPSTREAM)
     expect(headers).not.toMatch(UPSTREAM)
   })
 })
 
-it.each(WIRES)('a stream that breaks on %s is carried on by another wire', async (wire) => {
+test.each(WIRES)('a stream that breaks on %s is carried on by another wire', async (wire) => {
   const model = `rescue/${wire}`
   const response = await call({ model, stream: true, provider: { sort: 'price' } })
   const stream = readStream(await response.text())

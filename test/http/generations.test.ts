@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { costOf } from '../../src/core/billing/pricing.ts'
 import { newCallId } from '../../src/core/kernel/ids.ts'
 import { formatUsd, parseRate, picoUsd } from '../../src/core/kernel/money.ts'
@@ -60,7 +60,7 @@ async function captured(id: string): Promise<bigint> {
 const caller = () => ({ url: stack.url, key: owner.key })
 
 describe('GET /v1/generations/{id}', () => {
-  it('says right after the answer what the call used and cost, to the last pico', async () => {
+  test('says right after the answer what the call used and cost, to the last pico', async () => {
     const calls = await Promise.all(
       Array.from({ length: 12 }, (_, index) =>
         index % 2 === 0
@@ -98,7 +98,7 @@ describe('GET /v1/generations/{id}', () => {
     }
   })
 
-  it('tells how long the call waited, until its first token, and in all', async () => {
+  test('tells how long the call waited, until its first token, and in all', async () => {
     const { id } = await streamed(caller(), { model: 'test/plain' })
     const { timings } = await found(id)
     const [queued, first, whole] = [
@@ -112,7 +112,7 @@ describe('GET /v1/generations/{id}', () => {
     expect(Date.parse(timings.admitted_at as string) + whole!).toBe(Date.parse(timings.finished_at as string))
   })
 
-  it('leaves `auto` as it is, and names neither model nor provider behind it', async () => {
+  test('leaves `auto` as it is, and names neither model nor provider behind it', async () => {
     const { id } = await ask(caller(), { model: 'auto' })
     const response = await lookUp(id!)
     const text = await response.text()
@@ -120,12 +120,12 @@ describe('GET /v1/generations/{id}', () => {
     expect(text).not.toMatch(/alpha|beta|words|test\//)
   })
 
-  it('names the entry that served, as the answer did', async () => {
+  test('names the entry that served, as the answer did', async () => {
     const { id } = await ask(caller(), { models: ['test/gone', 'test/other:floor'] })
     expect(await found(id)).toMatchObject({ model: 'test/other:floor', usage: { completion_tokens: 9 } })
   })
 
-  it('tells of an answer that broke off what was delivered and charged', async () => {
+  test('tells of an answer that broke off what was delivered and charged', async () => {
     const { id, done } = await streamed(caller(), { model: 'test/cut' })
     expect(done).toBe(false)
     const call = await found(id)
@@ -138,7 +138,7 @@ describe('GET /v1/generations/{id}', () => {
     expect(await captured(call.id)).toBeGreaterThan(0n)
   })
 
-  it('tells of a failed call that it cost nothing', async () => {
+  test('tells of a failed call that it cost nothing', async () => {
     const { status } = await ask(caller(), { model: 'test/down' })
     expect(status).toBe(400)
     await stack.settled(owner.accountId)
@@ -153,7 +153,7 @@ describe('GET /v1/generations/{id}', () => {
     })
   })
 
-  it("answers any key of the account, and no other account's", async () => {
+  test("answers any key of the account, and no other account's", async () => {
     const { id } = await ask(caller(), { model: 'test/plain' })
     const stranger = await stack.account('1.00')
     await expectError(await lookUp(id!, stranger.key), 404, 'not_found')
@@ -162,7 +162,7 @@ describe('GET /v1/generations/{id}', () => {
     expect(await found(id, await stack.adminKey())).toMatchObject({ id })
   })
 
-  it.each(['chatcmpl_nothing', newCallId(), 'gen-1', 'chatcmpl_01ARZ3NDEKTSV4RRFFQ69G5FAV/x'])(
+  test.each(['chatcmpl_nothing', newCallId(), 'gen-1', 'chatcmpl_01ARZ3NDEKTSV4RRFFQ69G5FAV/x'])(
     'does not know %s',
     async (id) => {
       const startedAt = Date.now()
@@ -173,7 +173,7 @@ describe('GET /v1/generations/{id}', () => {
     },
   )
 
-  it('needs a key and is read only', async () => {
+  test('needs a key and is read only', async () => {
     await expectError(await fetch(`${stack.url}/v1/generations/x`), 401, 'missing_api_key')
     const response = await fetch(`${stack.url}/v1/generations/x`, {
       method: 'DELETE',
@@ -182,7 +182,7 @@ describe('GET /v1/generations/{id}', () => {
     await expectError(response, 405, 'method_not_allowed')
   })
 
-  it('answers 503 while PostgreSQL is away', async () => {
+  test('answers 503 while PostgreSQL is away', async () => {
     const { id } = await ask(caller(), { model: 'test/plain' })
     await found(id)
     stack.databaseProxy!.refuse()
@@ -196,7 +196,7 @@ describe('GET /v1/generations/{id}', () => {
     await expect.poll(async () => (await lookUp(id!)).status, { timeout: 10_000 }).toBe(200)
   })
 
-  it('says so when a settlement does not come, and is found once it has', async () => {
+  test('says so when a settlement does not come, and is found once it has', async () => {
     await stack.settled(owner.accountId)
     await stack.settlement.stop()
     const { id } = await ask(caller(), { model: 'test/plain' })

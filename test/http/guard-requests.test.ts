@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import { caller, expectRawError, rawExchange } from './wire.ts'
 
@@ -17,7 +17,7 @@ const head = (target: string, ...headers: string[]) =>
   [`GET ${target} HTTP/1.1`, ...headers, 'connection: close', '', ''].join('\r\n')
 
 describe('a request that a proxy may have read as another one is refused', () => {
-  it.each([
+  test.each([
     ['two hosts', () => head('/v1/models', 'host: one.example', 'Host: two.example')],
     ['no host', () => head('/healthz')],
     ['a NUL in its path', () => head('/v1/generations/a%00b', 'host: a', `authorization: Bearer ${key}`)],
@@ -40,7 +40,7 @@ describe('a request that a proxy may have read as another one is refused', () =>
     expectRawError(await rawExchange(stack.url, request()), 400, 'invalid_request')
   })
 
-  it('and one with one host and one key is served', async () => {
+  test('and one with one host and one key is served', async () => {
     const request = head('/v1/key', 'host: one.example', `authorization: Bearer ${key}`)
     expect(await rawExchange(stack.url, request)).toMatch(/^HTTP\/1\.1 200 /)
   })
@@ -50,7 +50,7 @@ describe('answers', () => {
   const get = (path: string, secret: string) =>
     fetch(stack.url + path, { headers: { authorization: `Bearer ${secret}` } })
 
-  it('say that they are what they say, streams and errors included', async () => {
+  test('say that they are what they say, streams and errors included', async () => {
     const call = caller(stack, key)
     const answers = await Promise.all([
       call({ model: 'test/plain' }),
@@ -70,7 +70,7 @@ describe('answers', () => {
     }
   })
 
-  it.each([
+  test.each([
     ['/admin/api/offers', 200],
     ['/admin/api/providers', 200],
     ['/admin/api/accounts', 200],
@@ -86,12 +86,12 @@ describe('answers', () => {
     expect(headers.get('content-security-policy')).toContain("default-src 'none'")
   })
 
-  it('for who may not ask are kept by no browser either', async () => {
+  test('for who may not ask are kept by no browser either', async () => {
     const { headers, status } = await get('/admin/api/accounts', key)
     expect([status, headers.get('cache-control')]).toEqual([403, 'no-store'])
   })
 
-  it.each(['/admin/queues', '/admin/queues/api/queues'])(
+  test.each(['/admin/queues', '/admin/queues/api/queues'])(
     'of the board at %s are kept by no browser',
     async (path) => {
       const { headers, status } = await get(path, adminKey)

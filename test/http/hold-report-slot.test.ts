@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import { beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import type { ListedCall } from '../../src/billing/call-records/call-record-store.ts'
 import { holdReportSlot } from '../../src/http/hold-report-slot.ts'
 
@@ -25,7 +25,7 @@ describe('the slot of a report', () => {
       },
     )
 
-  it('comes back when the response is over, not between two pages', async () => {
+  test('comes back when the response is over, not between two pages', async () => {
     const readPage = open()
     const page = readPage(null, 10)
     reads[0]!.resolve([])
@@ -35,7 +35,7 @@ describe('the slot of a report', () => {
     expect(given).toBe(1)
   })
 
-  it('is held while a query runs on whose client has left, and no other is begun', async () => {
+  test('is held while a query runs on whose client has left, and no other is begun', async () => {
     const readPage = open()
     const page = readPage(null, 10)
     response.emit('close')
@@ -47,7 +47,7 @@ describe('the slot of a report', () => {
     expect(reads).toHaveLength(1)
   })
 
-  it('comes back at once where the client had left before', async () => {
+  test('comes back at once where the client had left before', async () => {
     response.destroyed = true
     const readPage = open()
     expect(given).toBe(1)

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parseUsd } from '../../src/core/kernel/money.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import { type Call, caller, completionOf, expectError, readStream } from './wire.ts'
@@ -40,7 +40,7 @@ async function expectOneCall(id: string, before: number): Promise<void> {
 }
 
 describe('a repeat with the same Idempotency-Key', () => {
-  it('attaches to the running call, at the same and at another instance, streaming', async () => {
+  test('attaches to the running call, at the same and at another instance, streaming', async () => {
     const before = stack.providers.log.received
     const headers = newKey()
     const body = { model: 'test/paced', stream: true }
@@ -65,7 +65,7 @@ describe('a repeat with the same Idempotency-Key', () => {
     await expectOneCall(whole.chunks[0]!.id, before)
   })
 
-  it('attaches to the running call, not streaming', async () => {
+  test('attaches to the running call, not streaming', async () => {
     const before = stack.providers.log.received
     const headers = newKey()
     const bodies = await Promise.all(
@@ -77,7 +77,7 @@ describe('a repeat with the same Idempotency-Key', () => {
     await expectOneCall(JSON.parse(bodies[0]!).id, before)
   })
 
-  it('replays the answer after its end, to the byte, at every instance', async () => {
+  test('replays the answer after its end, to the byte, at every instance', async () => {
     const before = stack.providers.log.received
     const headers = newKey()
     const original = await call({ model: 'test/plain' }, { headers, url: first })
@@ -91,7 +91,7 @@ describe('a repeat with the same Idempotency-Key', () => {
     await expectOneCall(JSON.parse(text).id, before)
   })
 
-  it('replays a stream after its end', async () => {
+  test('replays a stream after its end', async () => {
     const before = stack.providers.log.received
     const headers = newKey()
     const body = { model: 'test/plain', stream: true }
@@ -102,7 +102,7 @@ describe('a repeat with the same Idempotency-Key', () => {
     await expectOneCall(original.chunks[0]!.id, before)
   })
 
-  it('replays a stream that broke off as what it was', async () => {
+  test('replays a stream that broke off as what it was', async () => {
     const headers = newKey()
     const body = { model: 'test/cut', stream: true }
     const original = readStream(await (await call(body, { headers })).text())
@@ -113,7 +113,7 @@ describe('a repeat with the same Idempotency-Key', () => {
     expect(replay.last.error?.code).toBe('all_providers_failed')
   })
 
-  it('and another body is a 409 that says not to retry, while running and after', async () => {
+  test('and another body is a 409 that says not to retry, while running and after', async () => {
     const headers = newKey()
     stack.providers.log.clear()
     const running = call({ model: 'test/paced' }, { headers })
@@ -131,7 +131,7 @@ describe('a repeat with the same Idempotency-Key', () => {
     await expectConflict()
   })
 
-  it('of another account is another call', async () => {
+  test('of another account is another call', async () => {
     const headers = newKey()
     const other = await stack.account('1.00')
     const mine = await completionOf(await call({ model: 'test/plain' }, { headers }))
@@ -139,13 +139,13 @@ describe('a repeat with the same Idempotency-Key', () => {
     expect(theirs.id).not.toBe(mine.id)
   })
 
-  it('runs anew when the call came to nothing', async () => {
+  test('runs anew when the call came to nothing', async () => {
     const headers = newKey()
     await expectError(await call({ model: 'test/flaky' }, { headers }), 502, 'all_providers_failed')
     await completionOf(await call({ model: 'test/flaky' }, { headers }))
   })
 
-  it('runs anew when the call was refused', async () => {
+  test('runs anew when the call was refused', async () => {
     const account = await stack.account('0.000001')
     const by = caller(stack, account.key)
     const headers = newKey()
@@ -158,7 +158,7 @@ describe('a repeat with the same Idempotency-Key', () => {
     await expectError(await by({ ...body, temperature: 9 }, { headers }), 400, 'invalid_request')
   })
 
-  it('gets the answer that its first caller did not wait for', async () => {
+  test('gets the answer that its first caller did not wait for', async () => {
     const before = stack.providers.log.received
     const headers = newKey()
     const leave = new AbortController()
@@ -174,7 +174,7 @@ describe('a repeat with the same Idempotency-Key', () => {
 })
 
 describe('an Idempotency-Key', () => {
-  it('takes 1 to 255 printable characters', async () => {
+  test('takes 1 to 255 printable characters', async () => {
     const longest = await call({ model: 'test/plain' }, { headers: { 'idempotency-key': 'x'.repeat(255) } })
     expect(longest.status).toBe(200)
     for (const key of ['', 'x'.repeat(256), 'grüße']) {
@@ -183,7 +183,7 @@ describe('an Idempotency-Key', () => {
     }
   })
 
-  it('is charged once, however many ask at once', async () => {
+  test('is charged once, however many ask at once', async () => {
     const account = await stack.account('1.00')
     const by = caller(stack, account.key)
     const headers = newKey()
@@ -205,7 +205,7 @@ describe('an Idempotency-Key', () => {
 })
 
 // Last, since it stops the first instance for good.
-it('a call goes on when its instance stops, and a repeat at another gets the whole answer', async () => {
+test('a call goes on when its instance stops, and a repeat at another gets the whole answer', async () => {
   const before = stack.providers.log.received
   const headers = newKey()
   const body = { model: 'test/paced', messages: [{ role: 'user', content: 'Moving house.' }] }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { promptTokensBound } from '../../src/core/calls/prompt-tokens.ts'
 import { formatUsd, parseUsd, picoUsd } from '../../src/core/kernel/money.ts'
 import { ask, stream } from '../helpers/chat-client.ts'
@@ -29,7 +29,7 @@ async function view(
 const usd = (amountPico: bigint) => formatUsd(picoUsd(amountPico))
 
 describe('GET /v1/key', () => {
-  it('tells a key its name, limit, what is left of it, and its rate limits', async () => {
+  test('tells a key its name, limit, what is left of it, and its rate limits', async () => {
     const expiresAt = new Date('2090-01-31T12:00:00Z')
     const { key, keyId } = await stack.account('20.00', {
       name: 'web',
@@ -61,7 +61,7 @@ describe('GET /v1/key', () => {
     })
   })
 
-  it('shows the defaults of the gateway where a key sets none', async () => {
+  test('shows the defaults of the gateway where a key sets none', async () => {
     const { key } = await stack.account('20.00', { requestsPerMinute: null, concurrentCalls: null })
     expect(await view(key)).toMatchObject({
       limit_usd: null,
@@ -80,7 +80,7 @@ describe('GET /v1/key', () => {
     })
   })
 
-  it('counts what the ledger took for calls of this key, and no other', async () => {
+  test('counts what the ledger took for calls of this key, and no other', async () => {
     const { key, keyId, accountId } = await stack.account('20.00', { limitPico: parseUsd('0.50') })
     await Promise.all(Array.from({ length: 5 }, () => ask({ url: stack.url, key }, { model: 'test/plain' })))
     await stack.settled(accountId)
@@ -96,7 +96,7 @@ describe('GET /v1/key', () => {
     })
   })
 
-  it('leaves out of what remains what open calls hold', async () => {
+  test('leaves out of what remains what open calls hold', async () => {
     const { key } = await stack.account('20.00', { limitPico: parseUsd('0.01') })
     const messages = [{ role: 'user' as const, content: 'Go.' }]
     const open = await stream({ url: stack.url, key }, { model: 'test/paced', max_tokens: 50, messages })
@@ -110,11 +110,11 @@ describe('GET /v1/key', () => {
     await open.end
   })
 
-  it('answers admin keys, which have no limits', async () => {
+  test('answers admin keys, which have no limits', async () => {
     expect(await view(await stack.adminKey())).toMatchObject({ limit_usd: null, remaining_usd: null })
   })
 
-  it('answers 503 while PostgreSQL is away', async () => {
+  test('answers 503 while PostgreSQL is away', async () => {
     const { key } = await stack.account('20.00')
     await view(key)
     stack.databaseProxy!.refuse()

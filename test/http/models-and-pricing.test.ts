@@ -1,6 +1,6 @@
 import { Ajv } from 'ajv'
 import { Client } from 'pg'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { consoleClient } from '../helpers/console-client.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
@@ -91,7 +91,7 @@ afterAll(() => stack?.close())
 const get = (path: string, headers: Record<string, string> = {}) => fetch(stack.url + path, { headers })
 
 describe('GET /v1/models', () => {
-  it('gives an ordinary key one opaque entry', async () => {
+  test('gives an ordinary key one opaque entry', async () => {
     const response = await get('/v1/models', { authorization: `Bearer ${key}` })
     expect(response.status).toBe(200)
     expect(await response.json()).toEqual({
@@ -100,14 +100,14 @@ describe('GET /v1/models', () => {
     })
   })
 
-  it('gives an admin key the catalog', async () => {
+  test('gives an admin key the catalog', async () => {
     const response = await get('/v1/models', { authorization: `Bearer ${await stack.adminKey()}` })
     const { data } = (await response.json()) as { data: { id: string; object: string }[] }
     expect(data.map(({ id }) => id)).toEqual(expect.arrayContaining(['test/plain', 'test/open', 'gpt-test']))
     expect(data.every(({ object }) => object === 'model')).toBe(true)
   })
 
-  it('asks for a key', async () => {
+  test('asks for a key', async () => {
     await expectError(await get('/v1/models'), 401, 'missing_api_key')
   })
 })
@@ -119,7 +119,7 @@ interface Feed {
 const feed = async () => (await (await get('/pricing.json')).json()) as Feed
 
 describe('GET /pricing.json', () => {
-  it('needs no key, may be cached for a minute and read from any origin', async () => {
+  test('needs no key, may be cached for a minute and read from any origin', async () => {
     const response = await get('/pricing.json')
     expect(response.status).toBe(200)
     expect(response.headers.get('content-type')).toMatch(/^application\/json/)
@@ -133,7 +133,7 @@ describe('GET /pricing.json', () => {
     expect((await get('/pricing.json', { 'if-none-match': '"other"' })).status).toBe(200)
   })
 
-  it('lets another origin ask whether its copy is still right', async () => {
+  test('lets another origin ask whether its copy is still right', async () => {
     const preflight = await fetch(`${stack.url}/pricing.json`, {
       method: 'OPTIONS',
       headers: {
@@ -150,7 +150,7 @@ describe('GET /pricing.json', () => {
     await expectError(await fetch(`${stack.url}/pricing.json`, { method: 'POST' }), 405, 'method_not_allowed')
   })
 
-  it('holds exactly the fields of the contract, rates as decimal strings, and no provider', async () => {
+  test('holds exactly the fields of the contract, rates as decimal strings, and no provider', async () => {
     const body = await feed()
     const validate = new Ajv({ strict: false }).compile(FEED_SCHEMA)
     validate(body)
@@ -158,7 +158,7 @@ describe('GET /pricing.json', () => {
     expect(JSON.stringify(body)).not.toMatch(/alpha|beta|words-12/)
   })
 
-  it('lists the rate less 5 %, or less 20 % for open weights, cut to six decimals', async () => {
+  test('lists the rate less 5 %, or less 20 % for open weights, cut to six decimals', async () => {
     const { data } = await feed()
     const entry = (id: string) => data.find((model) => model.id === id)
     expect(entry('gpt-test')).toMatchObject({ prompt: '0.95', completion: '1.90', list_prompt: '1.00' })
@@ -166,7 +166,7 @@ describe('GET /pricing.json', () => {
     expect(entry('test/plain')).toMatchObject({ zdr: true, context_length: 100_000, vendor: 'test' })
   })
 
-  it('and routing follow a changed catalog file without a restart; a broken one changes nothing', async () => {
+  test('and routing follow a changed catalog file without a restart; a broken one changes nothing', async () => {
     const before = await feed()
     await stack.writeCatalog({ ...MODELS, 'test/new': [{ at: 'alpha', model: 'words-12.tag-new' }] })
     await expect.poll(async () => (await feed()).version).not.toBe(before.version)
@@ -184,14 +184,14 @@ describe('GET /pricing.json', () => {
 })
 
 describe('health', () => {
-  it('is told without a key', async () => {
+  test('is told without a key', async () => {
     expect(await (await get('/healthz')).json()).toEqual({ status: 'ok' })
     expect(await (await get('/readyz')).json()).toEqual({ status: 'ready' })
   })
 
   const readiness = async () => (await get('/readyz')).status
 
-  it('is ready without PostgreSQL, says that it is away, and calls go on', async () => {
+  test('is ready without PostgreSQL, says that it is away, and calls go on', async () => {
     const database = new URL(stack.environment.DATABASE_URL!).pathname.slice(1)
     const call = caller(stack, key)
     expect((await call({ model: 'test/plain' })).status).toBe(200)
@@ -215,7 +215,7 @@ describe('health', () => {
     await expect.poll(status, { timeout: 10_000 }).toBe('ready')
   })
 
-  it('is not ready while Redis refuses writes, and calls are refused', async () => {
+  test('is not ready while Redis refuses writes, and calls are refused', async () => {
     await stack.redis.config('SET', 'maxmemory', '1')
     try {
       const response = await get('/readyz')
@@ -231,7 +231,7 @@ describe('health', () => {
     await expect.poll(readiness, { timeout: 10_000 }).toBe(200)
   })
 
-  it('is not ready without Redis, and calls are refused at once', async () => {
+  test('is not ready without Redis, and calls are refused at once', async () => {
     // The test's own client says on the console that it lost its server, unless somebody listens.
     stack.redis.on('error', () => undefined)
     await stack.redisServer.kill()

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import { type Call, caller, completionOf, expectError, readStream, recordOf } from './wire.ts'
 
@@ -54,7 +54,7 @@ async function serving(provider: Record<string, unknown>, model = 'test/three'):
 }
 
 describe('provider preferences', () => {
-  it('`order` is tried in that order; unknown names in it are skipped', async () => {
+  test('`order` is tried in that order; unknown names in it are skipped', async () => {
     expect(await serving({ order: ['nobody', 'gamma', 'alpha'] })).toEqual(new Set(['gamma']))
     expect(await reached({ model: 'test/failing-first', provider: { order: ['beta', 'alpha'] } })).toEqual([
       'beta',
@@ -62,7 +62,7 @@ describe('provider preferences', () => {
     ])
   })
 
-  it('`only` fails closed, `ignore` skips unknown names', async () => {
+  test('`only` fails closed, `ignore` skips unknown names', async () => {
     expect(await serving({ only: ['gamma'] })).toEqual(new Set(['gamma']))
     expect(await serving({ ignore: ['alpha', 'beta', 'nobody'] })).toEqual(new Set(['gamma']))
     for (const provider of [
@@ -78,13 +78,13 @@ describe('provider preferences', () => {
     }
   })
 
-  it('`zdr` and `data_collection: deny` reach only providers that keep nothing, also on failover', async () => {
+  test('`zdr` and `data_collection: deny` reach only providers that keep nothing, also on failover', async () => {
     expect(await serving({ zdr: true })).toEqual(new Set(['alpha']))
     expect(await serving({ data_collection: 'deny' })).toEqual(new Set(['alpha']))
     expect(await serving({ zdr: true, order: ['beta'], sort: 'price' })).toEqual(new Set(['alpha']))
   })
 
-  it('`allow_fallbacks: false` tries nothing but the first choice', async () => {
+  test('`allow_fallbacks: false` tries nothing but the first choice', async () => {
     const response = await call({
       model: 'test/failing-first',
       provider: { order: ['beta'], allow_fallbacks: false },
@@ -97,7 +97,7 @@ describe('provider preferences', () => {
     )
   })
 
-  it('`allow_fallbacks: false` fails closed when `order` names nobody who may serve', async () => {
+  test('`allow_fallbacks: false` fails closed when `order` names nobody who may serve', async () => {
     for (const provider of [
       { order: ['nobody'], allow_fallbacks: false },
       { order: ['beta'], zdr: true, allow_fallbacks: false },
@@ -110,22 +110,22 @@ describe('provider preferences', () => {
     expect(await serving({ allow_fallbacks: false, sort: 'price' })).toEqual(new Set(['beta']))
   })
 
-  it('names of providers count in any case', async () => {
+  test('names of providers count in any case', async () => {
     expect(await serving({ only: ['GAMMA'] })).toEqual(new Set(['gamma']))
     expect(await serving({ order: ['Gamma'] })).toEqual(new Set(['gamma']))
     expect(await serving({ ignore: ['ALPHA', 'Beta'] })).toEqual(new Set(['gamma']))
   })
 
-  it('`order` goes before `sort`, also of a suffix', async () => {
+  test('`order` goes before `sort`, also of a suffix', async () => {
     expect(await serving({ order: ['gamma'], sort: 'price' })).toEqual(new Set(['gamma']))
     expect(await serving({ order: ['gamma'] }, 'test/three:floor')).toEqual(new Set(['gamma']))
   })
 
-  it('`sort: price` takes the cheapest', async () => {
+  test('`sort: price` takes the cheapest', async () => {
     expect(await serving({ sort: 'price' })).toEqual(new Set(['beta']))
   })
 
-  it('`require_parameters` leaves out models that do not support what is asked', async () => {
+  test('`require_parameters` leaves out models that do not support what is asked', async () => {
     const asked = { model: 'test/dear', response_format: { type: 'json_object' } }
     await completionOf(await call(asked))
     const response = await call({ ...asked, provider: { require_parameters: true } })
@@ -135,7 +135,7 @@ describe('provider preferences', () => {
     )
   })
 
-  it('`max_price` per token fails closed, as number or decimal string', async () => {
+  test('`max_price` per token fails closed, as number or decimal string', async () => {
     for (const price of [8.99, '8.99', 0, '0', 1e-7]) {
       const response = await call({ model: 'test/dear', provider: { max_price: { prompt: price } } })
       await expectError(response, 503, 'no_provider_available')
@@ -150,7 +150,7 @@ describe('provider preferences', () => {
     expect(model).toBe('test/three')
   })
 
-  it('`max_price.request` bounds the hold and the answer, or fails closed', async () => {
+  test('`max_price.request` bounds the hold and the answer, or fails closed', async () => {
     const none = await call({ model: 'test/dear', provider: { max_price: { request: '0.000000001' } } })
     await expectError(none, 503, 'no_provider_available')
     const response = await call({ model: 'test/dear', provider: { max_price: { request: 0.0005 } } })
@@ -164,7 +164,7 @@ describe('provider preferences', () => {
 })
 
 describe('suffixes', () => {
-  it('`:floor` takes the cheapest, `:exacto` only offers with exact tools', async () => {
+  test('`:floor` takes the cheapest, `:exacto` only offers with exact tools', async () => {
     expect(await serving({}, 'test/three:floor')).toEqual(new Set(['beta']))
     expect(await serving({}, 'test/three:exacto')).toEqual(new Set(['gamma']))
     const response = await call({ model: 'test/dear:exacto' })
@@ -172,7 +172,7 @@ describe('suffixes', () => {
     expect(response.headers.get('x-should-retry')).toBe('false')
   })
 
-  it('are echoed, `:nitro` too, streaming and not', async () => {
+  test('are echoed, `:nitro` too, streaming and not', async () => {
     for (const model of ['test/three:nitro', 'test/three:floor', 'auto:floor', 'gpt-test:floor']) {
       expect((await completionOf(await call({ model }))).model).toBe(model)
       const stream = readStream(await (await call({ model, stream: true })).text())
@@ -180,7 +180,7 @@ describe('suffixes', () => {
     }
   })
 
-  it('that are unknown, doubled or empty name no model', async () => {
+  test('that are unknown, doubled or empty name no model', async () => {
     await expectError(await call({ model: 'test/three:free' }), 404, 'model_not_found')
     await expectError(await call({ model: 'test/three:floor:nitro' }), 404, 'model_not_found')
     await expectError(await call({ model: 'test/three:' }), 404, 'model_not_found')
@@ -188,20 +188,20 @@ describe('suffixes', () => {
 })
 
 describe('the model', () => {
-  it('is `auto` by default and stays `auto`, whatever the profile', async () => {
+  test('is `auto` by default and stays `auto`, whatever the profile', async () => {
     expect((await completionOf(await call({}))).model).toBe('auto')
     for (const routing_profile of ['eco', 'auto', 'premium', 'agentic']) {
       expect((await completionOf(await call({ model: 'auto', routing_profile }))).model).toBe('auto')
     }
   })
 
-  it('may be spelled `openai/<id>` for a bare id, and is echoed as sent', async () => {
+  test('may be spelled `openai/<id>` for a bare id, and is echoed as sent', async () => {
     for (const model of ['gpt-test', 'openai/gpt-test', 'openai/gpt-test:floor']) {
       expect((await completionOf(await call({ model }))).model).toBe(model)
     }
   })
 
-  it('of a list is the first that succeeds, and is the one named and charged', async () => {
+  test('of a list is the first that succeeds, and is the one named and charged', async () => {
     const response = await call({ models: ['test/none', 'test/down', 'test/dear', 'test/three'] })
     const { model, usage } = await completionOf(response)
     expect(model).toBe('test/dear')
@@ -212,7 +212,7 @@ describe('the model', () => {
     )
   })
 
-  it('is tried before the list', async () => {
+  test('is tried before the list', async () => {
     expect((await completionOf(await call({ model: 'test/dear', models: ['test/three'] }))).model).toBe(
       'test/dear',
     )
@@ -220,7 +220,7 @@ describe('the model', () => {
     expect((await completionOf(both)).model).toBe('test/three:floor')
   })
 
-  it('of a list may have a suffix of its own, stand twice, be an alias, or be `auto`', async () => {
+  test('of a list may have a suffix of its own, stand twice, be an alias, or be `auto`', async () => {
     const models = async (...list: string[]) => (await completionOf(await call({ models: list }))).model
     expect(await models('test/down', 'test/down', 'test/three:floor')).toBe('test/three:floor')
     expect(await models('test/down:nitro', 'test/three:fast', 'openai/gpt-test:floor')).toBe(
@@ -231,7 +231,7 @@ describe('the model', () => {
     await expectError(await call({ models: ['test/three:fast', 'none'] }), 404, 'model_not_found')
   })
 
-  it('of a list is named in every chunk of a stream', async () => {
+  test('of a list is named in every chunk of a stream', async () => {
     const stream = readStream(
       await (await call({ models: ['test/down', 'test/three'], stream: true })).text(),
     )

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import pino from 'pino'
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { eventually } from '../helpers/eventually.ts'
 import { expectAbsent, postgresText, redisText } from '../helpers/everything-stored.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
@@ -67,7 +67,7 @@ const listOf = async (by = key) =>
   }
 
 describe('provider keys over the API', () => {
-  it('are stored, listed, changed and deleted, and never shown again', async () => {
+  test('are stored, listed, changed and deleted, and never shown again', async () => {
     const secret = newSecret()
     const response = await ask('POST', PATH, { provider: 'alpha', key: secret, name: 'team' })
     expect(response.headers.get('cache-control')).toBe('no-store')
@@ -102,13 +102,13 @@ describe('provider keys over the API', () => {
     await expectError(await ask('DELETE', `${PATH}/${created.id}`), 404, 'not_found')
   })
 
-  it('say which providers take keys: those that ask us for one', async () => {
+  test('say which providers take keys: those that ask us for one', async () => {
     expect((await listOf()).providers).toEqual(['alpha'])
     const refused = await ask('POST', PATH, { provider: 'keyless', key: newSecret() })
     expect((await expectError(refused, 400, 'invalid_request')).param).toBe('provider')
   })
 
-  it("are no other account's to see, change or delete", async () => {
+  test("are no other account's to see, change or delete", async () => {
     const { id } = await create({ key: newSecret() })
     const other = (await stack.account('1.00')).key
     expect((await listOf(other)).data).toEqual([])
@@ -121,7 +121,7 @@ describe('provider keys over the API', () => {
     }
   })
 
-  it.each([
+  test.each([
     ['no provider', { key: 'sk-1234567890' }, 'provider'],
     ['an unknown provider', { provider: 'nobody', key: 'sk-1234567890' }, 'provider'],
     ['no key', { provider: 'alpha' }, 'key'],
@@ -147,7 +147,7 @@ describe('provider keys over the API', () => {
     expect((await listOf()).data).toEqual([])
   })
 
-  it('take a key of the longest allowed length, and a hundred of them an account', async () => {
+  test('take a key of the longest allowed length, and a hundred of them an account', async () => {
     const { accountId, key: by } = await stack.account('1.00')
     await create({ key: 'k'.repeat(4_096) }, by)
     const row = { accountId, providerId: 'alpha', secretSealed: 'x', last4: 'xxxx' }
@@ -160,7 +160,7 @@ describe('provider keys over the API', () => {
     expect(both.map(({ status }) => status).sort()).toEqual([201, 400])
   })
 
-  it.each([
+  test.each([
     ['PUT', PATH, 'GET, POST'],
     ['DELETE', PATH, 'GET, POST'],
     ['GET', `${PATH}/pkey_1`, 'PATCH, DELETE'],
@@ -173,7 +173,7 @@ describe('provider keys over the API', () => {
 })
 
 describe('the secret of a provider key', () => {
-  it('is in no answer, no log line, no row, no value in Redis and no command sent to it', async () => {
+  test('is in no answer, no log line, no row, no value in Redis and no command sent to it', async () => {
     const secret = newSecret()
     const broken = newSecret()
     const monitor = await stack.redis.monitor()
@@ -228,7 +228,7 @@ describe('the secret of a provider key', () => {
     expect(logLines.join('')).toContain(stored.id)
   })
 
-  it('opens for no other account and no other key: a sealed text that was moved in the table is of no use', async () => {
+  test('opens for no other account and no other key: a sealed text that was moved in the table is of no use', async () => {
     const victim = await create({ key: newSecret() })
     const thief = await stack.account('1.00')
     const stolen = await create({ key: newSecret() }, thief.key)

@@ -1,6 +1,6 @@
 import Fastify from 'fastify'
 import { pino } from 'pino'
-import { expect, it } from 'vitest'
+import { expect, test } from 'vitest'
 import type { KeyRecord } from '../../src/accounts/key-cache.ts'
 import { answerErrors } from '../../src/http/plugins/answer-errors.ts'
 import { authenticate } from '../../src/http/plugins/authenticate.ts'
@@ -22,7 +22,7 @@ const KEY: KeyRecord = {
   providerKeys: [],
 }
 
-it('rate-limit headers tell what the gate last said, until that has reset', async () => {
+test('rate-limit headers tell what the gate last said, until that has reset', async () => {
   let nowMs = 1_000_000
   const app = Fastify()
   await app.register(answerErrors, { logger: pino({ level: 'silent' }) })

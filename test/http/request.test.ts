@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { RecordedRequest } from '../../tools/simulated-providers/request-log.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import { CHAT_PATH, MESSAGES } from './wire.ts'
@@ -59,35 +59,38 @@ const ALWAYS = {
 }
 
 describe('what reaches the provider', () => {
-  it('is the bare minimum where the client asks nothing else', async () => {
+  test('is the bare minimum where the client asks nothing else', async () => {
     expect((await forwarded({})).body).toEqual(ALWAYS)
     expect((await forwarded({ stream: true })).body).toEqual(ALWAYS)
   })
 
-  it('holds every supported field as sent', async () => {
+  test('holds every supported field as sent', async () => {
     const supported = { temperature: 0, top_p: 1, tools: [TOOL], response_format: SCHEMA_FORMAT }
     const { body } = await forwarded(supported)
     expect(body).toEqual({ ...ALWAYS, ...supported })
     expect(JSON.stringify(body.response_format)).toBe(JSON.stringify(SCHEMA_FORMAT))
   })
 
-  it.each(['max_tokens', 'max_completion_tokens'])('takes %s as the one completion limit', async (field) => {
-    expect((await forwarded({ [field]: 33 })).body).toEqual({ ...ALWAYS, max_tokens: 33 })
-  })
+  test.each(['max_tokens', 'max_completion_tokens'])(
+    'takes %s as the one completion limit',
+    async (field) => {
+      expect((await forwarded({ [field]: 33 })).body).toEqual({ ...ALWAYS, max_tokens: 33 })
+    },
+  )
 
-  it("is bounded by the model's own maximum", async () => {
+  test("is bounded by the model's own maximum", async () => {
     expect((await forwarded({ model: 'test/small' })).body.max_tokens).toBe(100)
     expect((await forwarded({ model: 'test/small', max_tokens: 5_000 })).body.max_tokens).toBe(100)
   })
 
-  it('never holds an ignored or unknown field, of whatever type', async () => {
+  test('never holds an ignored or unknown field, of whatever type', async () => {
     for (const value of [null, 0, -1, true, 'text', [], {}, [{ deep: [1] }], { include_usage: false }]) {
       const ignored = Object.fromEntries(IGNORED.map((field) => [field, value]))
       expect((await forwarded(ignored)).body).toEqual(ALWAYS)
     }
   })
 
-  it('holds no routing field', async () => {
+  test('holds no routing field', async () => {
     const { body } = await forwarded({
       model: 'test/plain:floor',
       models: ['test/plain:floor', 'test/small'],
@@ -97,7 +100,7 @@ describe('what reaches the provider', () => {
     expect(body).toEqual(ALWAYS)
   })
 
-  it('carries no header of the client', async () => {
+  test('carries no header of the client', async () => {
     const { headers } = await forwarded(
       {},
       {
@@ -147,7 +150,7 @@ const IGNORED = [
 ]
 
 describe('messages', () => {
-  it('keep only role, content, name and tool_call_id', async () => {
+  test('keep only role, content, name and tool_call_id', async () => {
     const { body } = await forwarded({
       messages: [
         { role: 'system', content: 'Be brief.', cache_control: { type: 'ephemeral' } },
@@ -178,7 +181,7 @@ describe('messages', () => {
     ])
   })
 
-  it('keep the known fields of multimodal arrays to the byte, and no others', async () => {
+  test('keep the known fields of multimodal arrays to the byte, and no others', async () => {
     const content = [
       { type: 'text', text: 'Grüße 漢字 🎉 \u0000 \u2028 "quoted" \\' },
       { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA', detail: 'low' } },
@@ -193,30 +196,30 @@ describe('messages', () => {
     expect(JSON.stringify(message.content)).toBe(JSON.stringify(content))
   })
 
-  it('keep every character of a string', async () => {
+  test('keep every character of a string', async () => {
     const text = `\u0000\u0007\t\r\n\u007f\u2028\u2029 \ud800 lone, 👩‍👩‍👧 joined, e\u0301 combined, \ufeff mark, "\\/`
     const { body } = await forwarded({ messages: [{ role: 'user', content: text }] })
     expect((body.messages as [{ content: string }])[0].content).toBe(text)
   })
 
-  it('are forwarded up to 2,048', async () => {
+  test('are forwarded up to 2,048', async () => {
     const messages = Array.from({ length: 2_048 }, (_, index) => ({ role: 'user', content: `${index}` }))
     expect((await forwarded({ messages })).body.messages).toEqual(messages)
   })
 })
 
 describe('tools', () => {
-  it('reach the first request, whatever else the history holds', async () => {
+  test('reach the first request, whatever else the history holds', async () => {
     const messages = [...MESSAGES, { role: 'assistant', content: 'Yes?' }, ...MESSAGES]
     expect((await forwarded({ messages, tools: [TOOL] })).body.tools).toEqual([TOOL])
   })
 
-  it('do not reach a request whose history holds a tool result', async () => {
+  test('do not reach a request whose history holds a tool result', async () => {
     const messages = [...MESSAGES, { role: 'tool', tool_call_id: 'call_1', content: '{}' }]
     expect((await forwarded({ messages, tools: [TOOL] })).body).not.toHaveProperty('tools')
   })
 
-  it('reach the provider with numbers and order of names as written', async () => {
+  test('reach the provider with numbers and order of names as written', async () => {
     const parameters = '{"properties":{"10":{"maximum":9223372036854775807},"2":{"default":1.0}}}'
     const tools = `[{"type":"function","function":{"name":"find_train","parameters":${parameters}}}]`
     const format = `{"type":"json_schema","json_schema":{"name":"train","schema":${parameters}}}`
@@ -227,7 +230,7 @@ describe('tools', () => {
     expect(text).toContain(`"response_format":${format}`)
   })
 
-  it('that differ only in what parsing loses make another request for an Idempotency-Key', async () => {
+  test('that differ only in what parsing loses make another request for an Idempotency-Key', async () => {
     const send = (maximum: string) =>
       fetch(stack.url + CHAT_PATH, {
         method: 'POST',
@@ -243,13 +246,13 @@ describe('tools', () => {
     expect((await send('9223372036854775807')).status).toBe(200)
   })
 
-  it('that are empty are left out', async () => {
+  test('that are empty are left out', async () => {
     expect((await forwarded({ tools: [] })).body).toEqual(ALWAYS)
   })
 })
 
 describe('`null` stands for an absent field', () => {
-  it('in every optional field', async () => {
+  test('in every optional field', async () => {
     const optional = [
       'models',
       'routing_profile',

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import pino from 'pino'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { expectAbsent, postgresText, redisText } from '../helpers/everything-stored.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import { caller, rawExchange, rawRequest } from './wire.ts'
@@ -92,7 +92,7 @@ beforeAll(async () => {
 afterAll(() => stack?.close())
 
 describe('the target', () => {
-  it.concurrent.each(
+  test.concurrent.each(
     FAULTS.flatMap((fault) => [
       { fault, stream: true },
       { fault, stream: false },
@@ -111,7 +111,7 @@ describe('the target', () => {
     expect(answer.replaceAll(/"model":"[^"]*"/g, '')).not.toMatch(UPSTREAM)
   })
 
-  it('is not in the lists of models and prices, nor in refusals', async () => {
+  test('is not in the lists of models and prices, nor in refusals', async () => {
     const texts = await Promise.all([
       fetch(`${stack.url}/pricing.json`).then((response) => response.text()),
       fetch(`${stack.url}/v1/models`, { headers: { authorization: `Bearer ${key}` } }).then((r) => r.text()),
@@ -126,7 +126,7 @@ const messages = [{ role: 'user', content: `Say ${PROMPT} again and again.`, nam
 const tools = [{ type: 'function', function: { name: TOOL, description: PROMPT, parameters: {} } }]
 
 describe('what a client says', () => {
-  it('is in Redis sealed only while its call runs, and not on the dashboard', async () => {
+  test('is in Redis sealed only while its call runs, and not on the dashboard', async () => {
     const leave = new AbortController()
     const call = caller(stack, key)
     const open = await call(
@@ -148,7 +148,7 @@ describe('what a client says', () => {
     await stack.providers.log.abortedBy(({ model }) => model === 'words-2000.rate-40.tag-xyzzy')
   })
 
-  it('rests nowhere after the call: not in Redis, not in PostgreSQL, not in a log line', async () => {
+  test('rests nowhere after the call: not in Redis, not in PostgreSQL, not in a log line', async () => {
     const call = caller(stack, key)
     const headers = { 'idempotency-key': IDEMPOTENCY_KEY, cookie: `session=${PROMPT}` }
     const answers = await Promise.all([
@@ -214,7 +214,7 @@ async function dashboardText(): Promise<string> {
 }
 
 describe('the dashboard', () => {
-  it('needs an admin key', async () => {
+  test('needs an admin key', async () => {
     for (const path of ['/admin/queues', '/admin/queues/', '/admin/queues/api/queues']) {
       const without = await fetch(stack.url + path)
       expect(without.status).toBe(401)
@@ -228,7 +228,7 @@ describe('the dashboard', () => {
     }
   })
 
-  it('changes nothing', async () => {
+  test('changes nothing', async () => {
     const headers = { authorization: `Bearer ${adminKey}` }
     for (const path of ['dispatch/pause', 'settlement/empty', 'settlement/clean/failed', 'dispatch/add']) {
       const response = await fetch(`${stack.url}/admin/queues/api/queues/${path}`, { method: 'PUT', headers })

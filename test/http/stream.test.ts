@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { countTextTokens } from '../../src/providers/count-tokens.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import {
@@ -213,7 +213,7 @@ beforeAll(async () => {
 afterAll(() => stack?.close())
 
 describe.each(CASES)('a provider with $fault', ({ fault, alone, helped }) => {
-  it.each(WAYS)('has the outcome of the contract, $name', async (way) => {
+  test.each(WAYS)('has the outcome of the contract, $name', async (way) => {
     const outcome = way.helped ? helped : way.stream ? alone.streamed : alone.whole
     const answer = await answers.get(modelOf(fault, way.name))!
     switch (outcome.kind) {
@@ -289,19 +289,19 @@ async function expectExactCharge(response: Response, status: string): Promise<vo
 }
 
 describe('the bytes of an answer', () => {
-  it('are those of the golden completion', async () => {
+  test('are those of the golden completion', async () => {
     const text = await (await call({ model: 'test/plain' })).text()
     await expect(`${normalized(text)}\n`).toMatchFileSnapshot('../golden/completion.json.txt')
   })
 
-  it('are those of the golden stream', async () => {
+  test('are those of the golden stream', async () => {
     const response = await call({ model: 'test/plain', stream: true })
     expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8')
     expect(response.headers.get('cache-control')).toContain('no-cache')
     await expect(normalized(await response.text())).toMatchFileSnapshot('../golden/stream.sse.txt')
   })
 
-  it('are those of the golden stream of a tool call', async () => {
+  test('are those of the golden stream of a tool call', async () => {
     const response = await call({
       model: 'test/plain',
       stream: true,
@@ -324,7 +324,7 @@ const normalized = (text: string): string =>
   text.replace(/chatcmpl_[0-9A-Z]{26}/g, 'chatcmpl_ID').replace(/"created":\d{10}\b/g, '"created":0')
 
 describe.concurrent('a stream', () => {
-  it('gives the role in its first delta only, and usage with the finish reason only', async () => {
+  test('gives the role in its first delta only, and usage with the finish reason only', async () => {
     const response = await call({
       model: 'test/plain',
       stream: true,
@@ -342,7 +342,7 @@ describe.concurrent('a stream', () => {
     expect(new Set(chunks.map(({ id, created, model }) => `${id} ${created} ${model}`)).size).toBe(1)
   })
 
-  it('leaves usage out where the provider gives none, streaming or not', async () => {
+  test('leaves usage out where the provider gives none, streaming or not', async () => {
     const streamed = readStream(
       await (await call({ model: modelOf('missing-usage', 'streamed'), stream: true })).text(),
     )
@@ -354,19 +354,19 @@ describe.concurrent('a stream', () => {
     expect(await recordOf(stack, whole)).toMatchObject({ usageSource: 'counted', status: 'completed' })
   })
 
-  it('carries every character whole, however the provider cut its bytes', async () => {
+  test('carries every character whole, however the provider cut its bytes', async () => {
     const whole = await completionOf(await call({ model: 'test/multibyte' }))
     const stream = readStream(await (await call({ model: 'test/multibyte', stream: true })).text())
     expect(stream.content).toBe(whole.choices[0]!.message.content)
     expect(stream.content).toContain('Grüße naïve 漢字 ΔΕΖ 🎉 a👩‍👩‍👧b עברית ½')
   })
 
-  it('with nothing in it is a failed call', async () => {
+  test('with nothing in it is a failed call', async () => {
     await expectError(await call({ model: 'test/empty', stream: true }), 502, 'all_providers_failed')
     await expectError(await call({ model: 'test/empty' }), 502, 'all_providers_failed')
   })
 
-  it('passes a refusal and a finish reason on', async () => {
+  test('passes a refusal and a finish reason on', async () => {
     const refusal = await completionOf(await call({ model: 'test/refusing' }))
     expect(refusal.choices[0]!.message).toMatchObject({ content: null, refusal: expect.stringMatching(/\w/) })
     const stream = readStream(await (await call({ model: 'test/refusing', stream: true })).text())
@@ -379,7 +379,7 @@ describe.concurrent('a stream', () => {
     expect(cut.last.choices[0]!.finish_reason).toBe('length')
   })
 
-  it('never mixes two answers: a rescue that says something else is dropped', async () => {
+  test('never mixes two answers: a rescue that says something else is dropped', async () => {
     const answer = await answerOf({
       model: 'test/other-text',
       stream: true,
@@ -388,7 +388,7 @@ describe.concurrent('a stream', () => {
     await expectBrokenOff(answer, { kind: 'broken-off', code: 'all_providers_failed' })
   })
 
-  it('is continued through assistant prefill where the target is known to support it', async () => {
+  test('is continued through assistant prefill where the target is known to support it', async () => {
     const response = await call({
       model: 'test/prefill',
       stream: true,
@@ -401,7 +401,7 @@ describe.concurrent('a stream', () => {
     await expectExactCharge(response, 'completed')
   })
 
-  it('that is slow to begin is kept alive by comments, then goes on as usual', async () => {
+  test('that is slow to begin is kept alive by comments, then goes on as usual', async () => {
     const response = await call({ model: 'test/thinks-long', stream: true })
     expect(response.status).toBe(200)
     const stream = readStream(await response.text())
@@ -410,7 +410,7 @@ describe.concurrent('a stream', () => {
     expect(stream.isDone).toBe(true)
   })
 
-  it('that fails after a keep-alive ends in an error chunk, without [DONE], for free', async () => {
+  test('that fails after a keep-alive ends in an error chunk, without [DONE], for free', async () => {
     const response = await call({ model: 'test/thinks-then-hangs', stream: true })
     expect(response.status).toBe(200)
     expect(response.headers.get('x-ratelimit-limit-requests')).toBe('1000000')
@@ -426,7 +426,7 @@ describe.concurrent('a stream', () => {
 })
 
 describe('usage that cannot be', () => {
-  it('is replaced by our own count, marked, and not shown', async () => {
+  test('is replaced by our own count, marked, and not shown', async () => {
     const absurd = await call({ model: modelOf('absurd-usage', 'whole'), max_tokens: 50 })
     const { choices, usage } = await completionOf(absurd)
     const completionTokens = await countTextTokens(choices[0]!.message.content!)
@@ -439,7 +439,7 @@ describe('usage that cannot be', () => {
   })
 })
 
-it('leaves the account with its opening balance less exactly what was charged', async () => {
+test('leaves the account with its opening balance less exactly what was charged', async () => {
   await stack.settled(accountId)
   const charged = await stack.postgres.callRecord.aggregate({
     _sum: { chargePico: true },

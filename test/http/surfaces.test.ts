@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { SURFACES } from '../../src/http/surfaces.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import { type Call, CHAT_PATH, caller, expectError, expectRawError, rawExchange } from './wire.ts'
@@ -21,7 +21,7 @@ afterAll(() => stack?.close())
 describe('surfaces', () => {
   const unavailable = SURFACES.filter((surface) => surface.handler === null)
 
-  it.each(unavailable)(
+  test.each(unavailable)(
     '$method $path is unavailable with a key, and asks for one without',
     async (surface) => {
       for (const method of [surface.method, 'GET', 'DELETE']) {
@@ -38,7 +38,7 @@ describe('surfaces', () => {
     },
   )
 
-  it.each([
+  test.each([
     '/v1/responses/resp_1',
     '/v1/responses/resp_1/input_items',
     '/v1/files/file-1/content',
@@ -58,7 +58,7 @@ describe('surfaces', () => {
     await expectError(response, 404, 'surface_unavailable')
   })
 
-  it('is a 404, not a crash, for a path that cannot be decoded', async () => {
+  test('is a 404, not a crash, for a path that cannot be decoded', async () => {
     const answer = await rawExchange(
       stack.url,
       `GET /v1/%E0%A4%A HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${key}\r\nconnection: close\r\n\r\n`,
@@ -66,7 +66,7 @@ describe('surfaces', () => {
     expectRawError(answer, 404, 'surface_unavailable')
   })
 
-  it.each([
+  test.each([
     ['GET', CHAT_PATH, 'POST'],
     ['PUT', CHAT_PATH, 'POST'],
     ['DELETE', CHAT_PATH, 'POST'],
@@ -85,7 +85,7 @@ describe('surfaces', () => {
 })
 
 describe('headers', () => {
-  it("keep the client's x-request-id, in the body too, and make one where it is unfit", async () => {
+  test("keep the client's x-request-id, in the body too, and make one where it is unfit", async () => {
     const kept = ['a', 'my-id: 7', '~'.repeat(128)]
     for (const id of kept) {
       const response = await call({ model: 'test/none' }, { headers: { 'x-request-id': id } })
@@ -101,7 +101,7 @@ describe('headers', () => {
     expect((await fetch(`${stack.url}/healthz`)).headers.get('x-request-id')).toMatch(/./)
   })
 
-  it('tell the rate limits on every authenticated response', async () => {
+  test('tell the rate limits on every authenticated response', async () => {
     const limited = await stack.account('1.00', { requestsPerMinute: 50 })
     const by = caller(stack, limited.key)
     const answers = [

@@ -1,5 +1,5 @@
 import { request } from 'node:http'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createSettlementStore } from '../../src/billing/settlement/settlement-store.ts'
 import type { SettlementRecord } from '../../src/core/calls/call-job.ts'
 import { formatUsd, parseUsd, picoUsd } from '../../src/core/kernel/money.ts'
@@ -96,7 +96,7 @@ async function captured(accountId: string, condition = 'true'): Promise<bigint> 
 }
 
 describe('GET /v1/usage', () => {
-  it.each(['day', 'model', 'key'] as const)('by %s equals the ledger to the last pico', async (group) => {
+  test.each(['day', 'model', 'key'] as const)('by %s equals the ledger to the last pico', async (group) => {
     const { data, total, ...head } = await report(`${SPAN}&group_by=${group}`)
     expect(head).toEqual({
       object: 'usage',
@@ -128,7 +128,7 @@ describe('GET /v1/usage', () => {
     }
   })
 
-  it('names keys that there are', async () => {
+  test('names keys that there are', async () => {
     const { data } = await report(`${SPAN}&group_by=key`)
     const names = data.map(({ key_id: id, key_name: name }) => [id, name])
     expect(new Map(names as Array<[string, string | null]>)).toEqual(
@@ -139,7 +139,7 @@ describe('GET /v1/usage', () => {
     )
   })
 
-  it('counts from the first moment of a span to just before its last', async () => {
+  test('counts from the first moment of a span to just before its last', async () => {
     const moment = settled[1]!.admittedAt
     const iso = (unixMs: number) => encodeURIComponent(new Date(unixMs).toISOString())
     const same = settled.filter((call) => call.admittedAt === moment).length
@@ -154,12 +154,12 @@ describe('GET /v1/usage', () => {
     })
   })
 
-  it('takes a zone for what it is', async () => {
+  test('takes a zone for what it is', async () => {
     const shifted = await report('from=2025-03-01T02:00:00%2B02:00&to=2025-04-01T00:00:00Z')
     expect(shifted).toMatchObject({ from: '2025-03-01T00:00:00.000Z' })
   })
 
-  it('covers the last 30 days without a span, calls of just now among them', async () => {
+  test('covers the last 30 days without a span, calls of just now among them', async () => {
     const { key, accountId } = await stack.account('5.00')
     const caller = { url: stack.url, key }
     await Promise.all([ask(caller, { model: 'test/plain' }), streamed(caller, { model: 'auto' })])
@@ -173,7 +173,7 @@ describe('GET /v1/usage', () => {
     expect(Date.parse(to) - Date.parse(from)).toBe(30 * DAY_MS)
   })
 
-  it('comes as CSV by parameter or by Accept, with the same figures', async () => {
+  test('comes as CSV by parameter or by Accept, with the same figures', async () => {
     const { data } = await report(`${SPAN}&group_by=model`)
     const answers = [
       await get(`usage?${SPAN}&group_by=model&format=csv`),
@@ -199,7 +199,7 @@ describe('GET /v1/usage', () => {
     }
   })
 
-  it.each([
+  test.each([
     ['from=yesterday', 'from'],
     ['from=2025-02-30', 'from'],
     ['to=2025-13-01', 'to'],
@@ -215,7 +215,7 @@ describe('GET /v1/usage', () => {
     expect(error.param).toBe(param)
   })
 
-  it("keeps an account's books from other accounts, and shows them to admin keys that name it", async () => {
+  test("keeps an account's books from other accounts, and shows them to admin keys that name it", async () => {
     const stranger = await stack.account('1.00')
     const path = `usage?${SPAN}&account_id=${owner.accountId}`
     await expectError(await get(path, stranger.key), 403, 'not_permitted')
@@ -226,7 +226,7 @@ describe('GET /v1/usage', () => {
 })
 
 describe('GET /v1/usage/calls', () => {
-  it('gives every call once, newest first, page by page', async () => {
+  test('gives every call once, newest first, page by page', async () => {
     const ids: string[] = []
     const times: string[] = []
     let cursor: string | null = ''
@@ -245,7 +245,7 @@ describe('GET /v1/usage/calls', () => {
     expect(times).toEqual([...times].sort().reverse())
   })
 
-  it('streams all of them as CSV, whose costs sum to what the ledger took', async () => {
+  test('streams all of them as CSV, whose costs sum to what the ledger took', async () => {
     const response = await get(`usage/calls?${SPAN}&format=csv`)
     expect(response.headers.get('content-type')).toMatch(/^text\/csv/)
     const [head, ...lines] = (await response.text()).split('\r\n')
@@ -266,7 +266,7 @@ describe('GET /v1/usage/calls', () => {
     expect(parseUsd(column('cost_usd')) as bigint).toBe(recomputed)
   })
 
-  it('names neither provider nor model behind a call', async () => {
+  test('names neither provider nor model behind a call', async () => {
     const { key, accountId } = await stack.account('5.00')
     await ask({ url: stack.url, key }, { model: 'auto' })
     await stack.settled(accountId)
@@ -277,7 +277,7 @@ describe('GET /v1/usage/calls', () => {
     expect(text).not.toMatch(/alpha|words-12|test\/plain/)
   })
 
-  it('breaks an export off when PostgreSQL goes away, so that half does not look like the whole', async () => {
+  test('breaks an export off when PostgreSQL goes away, so that half does not look like the whole', async () => {
     const outgoing = request(`${stack.url}/v1/usage/calls?${SPAN}&format=csv`, {
       headers: { authorization: `Bearer ${owner.key}` },
     })
@@ -300,7 +300,7 @@ describe('GET /v1/usage/calls', () => {
     await expect.poll(async () => (await get(`usage?${SPAN}`)).status, { timeout: 10_000 }).toBe(200)
   })
 
-  it.each([
+  test.each([
     ['limit=0', 'limit'],
     ['limit=1001', 'limit'],
     ['limit=many', 'limit'],
@@ -312,7 +312,7 @@ describe('GET /v1/usage/calls', () => {
   })
 })
 
-it('answers 503 with Retry-After while PostgreSQL is away', async () => {
+test('answers 503 with Retry-After while PostgreSQL is away', async () => {
   stack.databaseProxy!.refuse()
   try {
     for (const path of [`usage?${SPAN}`, `usage/calls?${SPAN}`, `usage/calls?${SPAN}&format=csv`]) {

@@ -1,15 +1,15 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createWebhookBound } from '../../src/http/webhook-bound.ts'
 
 describe('webhooks whose rail has to be asked', () => {
-  it('are not asked about for a network that has sent many forgeries', () => {
+  test('are not asked about for a network that has sent many forgeries', () => {
     const bound = createWebhookBound()
     for (let sent = 0; sent < 20; sent++) bound.enter('192.0.2.1')('forged')
     expect(() => bound.enter('192.0.2.1')).toThrow(/Too many webhooks/)
     bound.enter('192.0.2.2')('genuine')
   })
 
-  it('have places that forgeries from everywhere cannot take from a network known to be genuine', () => {
+  test('have places that forgeries from everywhere cannot take from a network known to be genuine', () => {
     const bound = createWebhookBound()
     bound.enter('198.51.100.1')('genuine')
     for (let stranger = 1; stranger <= 20; stranger++) bound.enter(`192.0.2.${stranger}`)
@@ -17,7 +17,7 @@ describe('webhooks whose rail has to be asked', () => {
     expect(() => bound.enter('198.51.100.1')('genuine')).not.toThrow()
   })
 
-  it('count an IPv6 client by its /64', () => {
+  test('count an IPv6 client by its /64', () => {
     const bound = createWebhookBound()
     for (let sent = 0; sent < 20; sent++) bound.enter(`2001:db8:0:1::${sent}`)('forged')
     expect(() => bound.enter('2001:db8:0:1::ffff')).toThrow(/Too many webhooks/)

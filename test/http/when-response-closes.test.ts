@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { whenResponseCloses } from '../../src/http/when-response-closes.ts'
 import { signedUp } from '../helpers/console-client.ts'
 import { eventually } from '../helpers/eventually.ts'
@@ -41,12 +41,12 @@ describe('what is held for a response', () => {
   })
   afterAll(() => server.close())
 
-  it('comes back once the response is sent', async () => {
+  test('comes back once the response is sent', async () => {
     await (await fetch(`${url}/answered`)).text()
     await eventually(() => expect(released).toContain('answered'))
   })
 
-  it.each(['left-before', 'left-after'])('comes back when the client resets: %s', async (name) => {
+  test.each(['left-before', 'left-after'])('comes back when the client resets: %s', async (name) => {
     const socket = await send(url, `/${name}`, {})
     await once(server, 'request').catch(() => undefined)
     socket.resetAndDestroy()
@@ -80,7 +80,7 @@ describe('a client that resets while its session or key is looked up', () => {
   const cookieOf = ({ cookies }: { cookies: Map<string, string> }) =>
     [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
 
-  it('keeps no slot of the console exports: others, and the account itself, still get theirs', async () => {
+  test('keeps no slot of the console exports: others, and the account itself, still get theirs', async () => {
     const attackers = await Promise.all(Array.from({ length: 3 }, () => signedUp(stack.url)))
     for (const attacker of attackers)
       await abortDuringLookup(25, '/console/api/calls.csv', { cookie: cookieOf(attacker) })
@@ -90,7 +90,7 @@ describe('a client that resets while its session or key is looked up', () => {
     }
   })
 
-  it('keeps no slot of the exports by API key', async () => {
+  test('keeps no slot of the exports by API key', async () => {
     for (let attacker = 0; attacker < 5; attacker++) {
       const { key } = await stack.account('1.00')
       await abortDuringLookup(8, '/v1/usage/calls?format=csv', { authorization: `Bearer ${key}` })
@@ -102,7 +102,7 @@ describe('a client that resets while its session or key is looked up', () => {
     })
   })
 
-  it('keeps no place among the six live views of its account', async () => {
+  test('keeps no place among the six live views of its account', async () => {
     const client = await signedUp(stack.url)
     await abortDuringLookup(20, '/console/api/live', { cookie: cookieOf(client) })
     await eventually(async () => {

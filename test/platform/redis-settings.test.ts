@@ -1,5 +1,5 @@
 import pino from 'pino'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { StartError } from '../../src/core/kernel/start-error.ts'
 import { checkRedisSettings, type Redis } from '../../src/platform/redis/redis.ts'
 
@@ -8,9 +8,9 @@ const check = (info: string) =>
   checkRedisSettings({ info: async () => info } as unknown as Redis, pino({ level: 'silent' }))
 
 describe('the settings of Redis', () => {
-  it('are fine for a single server that evicts nothing', () => check(GOOD))
+  test('are fine for a single server that evicts nothing', () => check(GOOD))
 
-  it.each([
+  test.each([
     ['a Sentinel', 'redis_mode:sentinel\r\n', /single Redis server; this one runs as a sentinel$/],
     ['a Cluster', GOOD.replace('standalone', 'cluster'), /runs as a cluster$/],
     [

@@ -1,5 +1,5 @@
 import { createCipheriv, randomBytes } from 'node:crypto'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createSealer, deriveKey, masterKeyId, sealedPrefix } from '../../src/platform/sealing.ts'
 
 const before = randomBytes(32)
@@ -13,7 +13,7 @@ function sealedBeforeDays(text: string, context: string): string {
 }
 
 describe('the sealer', () => {
-  it('opens what it sealed, never the same way twice, and shows nothing of it', () => {
+  test('opens what it sealed, never the same way twice, and shows nothing of it', () => {
     const sealer = createSealer([before], 'a')
     const boxes = [sealer.seal('sk-secret', 'id'), sealer.seal('sk-secret', 'id')]
     expect(boxes[0]).not.toBe(boxes[1])
@@ -23,7 +23,7 @@ describe('the sealer', () => {
     }
   })
 
-  it('opens nothing for another context, another purpose, or after a change of one bit', () => {
+  test('opens nothing for another context, another purpose, or after a change of one bit', () => {
     const sealer = createSealer([before], 'a')
     const box = sealer.seal('text', 'acct_1/pkey_1')
     const bytes = Buffer.from(box.split('.')[2]!, 'base64')
@@ -34,7 +34,7 @@ describe('the sealer', () => {
     expect(() => sealer.open(altered, 'acct_1/pkey_1')).toThrow()
   })
 
-  it('opens what another of its master keys sealed, and seals under the first', () => {
+  test('opens what another of its master keys sealed, and seals under the first', () => {
     const old = createSealer([before], 'a').seal('text', 'id')
     const rotated = createSealer([after, before], 'a')
     expect(rotated.open(old, 'id')).toBe('text')
@@ -44,7 +44,7 @@ describe('the sealer', () => {
     expect(() => createSealer([after], 'a').open(old, 'id')).toThrow('not configured')
   })
 
-  it('seals under another key each day, and opens what any day sealed', () => {
+  test('seals under another key each day, and opens what any day sealed', () => {
     let nowMs = Date.UTC(2027, 0, 1, 23, 59, 59)
     const sealer = createSealer([before], 'a', () => nowMs)
     const first = sealer.seal('text', 'id')
@@ -68,13 +68,13 @@ describe('the sealer', () => {
     expect(() => sealer.open(moved, 'id')).toThrow()
   })
 
-  it("opens boxes from before keys were a day's", () => {
+  test("opens boxes from before keys were a day's", () => {
     const old = `${masterKeyId(before)}.${sealedBeforeDays('text', 'id')}`
     expect(createSealer([after, before], 'a').open(old, 'id')).toBe('text')
     expect(() => createSealer([before], 'b').open(old, 'id')).toThrow()
   })
 
-  it('seals into bytes as into text', () => {
+  test('seals into bytes as into text', () => {
     const sealer = createSealer([before], 'a')
     const box = sealer.sealBytes('a longer téxt', 'id')
     expect(box.includes('longer')).toBe(false)
@@ -83,7 +83,7 @@ describe('the sealer', () => {
     expect(() => createSealer([after], 'a').openBytes(box, 'id')).toThrow('not configured')
   })
 
-  it('opens boxes from before they named their master key, whichever of its keys that was', () => {
+  test('opens boxes from before they named their master key, whichever of its keys that was', () => {
     const unnamed = sealedBeforeDays('text', 'id')
     expect(createSealer([after, before], 'a').open(unnamed, 'id')).toBe('text')
     expect(createSealer([before, after], 'a').open(unnamed, 'id')).toBe('text')

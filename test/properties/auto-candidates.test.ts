@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import builtin from '../../src/catalog/data/builtin.json' with { type: 'json' }
 import { chooseAutoModels } from '../../src/core/auto/auto-routing.ts'
 import { TIERS } from '../../src/core/auto/auto-tiers.ts'
@@ -60,7 +60,7 @@ describe('no candidate of auto costs more than a newer model of its line that ca
     } as unknown as Model
   }
 
-  it('in any catalog, for any profile, tier and preferences', () => {
+  test('in any catalog, for any profile, tier and preferences', () => {
     const catalogs = fc.uniqueArray(made, { selector: idOf, minLength: 1, maxLength: 12 })
     const tier = fc.nat(TIERS.length - 1)
     fc.assert(
@@ -99,7 +99,7 @@ describe('no candidate of auto costs more than a newer model of its line that ca
     )
   })
 
-  it('in the built-in catalog: of what was replaced, none that costs more', () => {
+  test('in the built-in catalog: of what was replaced, none that costs more', () => {
     const built = buildCatalogSnapshot([{ name: 'builtin', content: builtin, updatedAt: 0 }], {
       discountPercent: 5,
       openWeightsDiscountPercent: 20,

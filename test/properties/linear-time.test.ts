@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { repairJson } from '../../src/core/json/json-repair.ts'
 import { slowness, threadTimeMs } from '../helpers/linear-time.ts'
 import { ANSWERS } from '../helpers/worst-answers.ts'
@@ -12,21 +12,21 @@ const THREAD_BOUND_MS = 4_000
 const TIMEOUT_MS = 60_000
 
 describe('what anybody sends takes time that grows with its size, and little at the largest', () => {
-  it.each(REQUESTS)('request: $name', { timeout: TIMEOUT_MS }, async (transformation) => {
+  test.each(REQUESTS)('request: $name', { timeout: TIMEOUT_MS }, async (transformation) => {
     expect(await slowness(transformation, LOOP_BOUND_MS)).toBeNull()
   })
 
-  it.each(ANSWERS)('answer: $name', { timeout: TIMEOUT_MS }, async (transformation) => {
+  test.each(ANSWERS)('answer: $name', { timeout: TIMEOUT_MS }, async (transformation) => {
     expect(await slowness(transformation, LOOP_BOUND_MS)).toBeNull()
   })
 
-  it.each(IN_THREADS)('in a thread: $name', { timeout: TIMEOUT_MS }, async (transformation) => {
+  test.each(IN_THREADS)('in a thread: $name', { timeout: TIMEOUT_MS }, async (transformation) => {
     expect(await slowness(transformation, THREAD_BOUND_MS)).toBeNull()
   })
 })
 
 /** Repairing is not linear, which is why it gets 32 kB, a thread and a deadline. */
-it.each(['"a" b ', "========' ", "'a ", '{"k":```', '[[{"a":', '{"a":1] ', '[1,}', '{   '])(
+test.each(['"a" b ', "========' ", "'a ", '{"k":```', '[[{"a":', '{"a":1] ', '[1,}', '{   '])(
   'the longest answer that is repaired, of %j, takes less than a second',
   async (piece) => {
     const input = (size: number) => `[${piece.repeat(Math.floor(size / piece.length))}`
@@ -36,7 +36,7 @@ it.each(['"a" b ', "========' ", "'a ", '{"k":```', '[[{"a":', '{"a":1] ', '[1,}
   },
 )
 
-it('the measure tells what is quadratic, and what is too slow', async () => {
+test('the measure tells what is quadratic, and what is too slow', async () => {
   const spin = (steps: number) => {
     const endAt = threadTimeMs() + steps / 1_000
     while (threadTimeMs() < endAt);

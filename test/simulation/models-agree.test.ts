@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createAdmissionGate } from '../../src/billing/holds/admission-gate.ts'
 import { createGateInspection } from '../../src/billing/holds/gate-inspection.ts'
 import { createHoldGate } from '../../src/billing/holds/hold-gate.ts'
@@ -128,7 +128,7 @@ describe('the models of the simulation do as the real services', () => {
     await books.close()
   })
 
-  it('the scripts of the gate: the same answers and the same state after every step', async () => {
+  test('the scripts of the gate: the same answers and the same state after every step', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
         await redis.flushall()
@@ -146,7 +146,7 @@ describe('the models of the simulation do as the real services', () => {
     )
   })
 
-  it('settlement: the same balances, releases and refusals for any batches', async () => {
+  test('settlement: the same balances, releases and refusals for any batches', async () => {
     const call = fc.record({ charge: fc.nat(400), hold: fc.nat(400) })
     const batches = fc.array(fc.array(fc.nat({ max: 7 }), { minLength: 1, maxLength: 6 }), { maxLength: 8 })
     await fc.assert(

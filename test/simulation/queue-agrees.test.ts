@@ -1,7 +1,7 @@
 import { Job, Worker } from 'bullmq'
 import fc from 'fast-check'
 import { pino } from 'pino'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { CallEnvelope, CallJob } from '../../src/core/calls/call-job.ts'
 import { createCallJobs } from '../../src/platform/queues/call-jobs.ts'
 import {
@@ -202,7 +202,7 @@ describe('the model of the queue answers what BullMQ and our scripts answer', ()
       }
     })
 
-  it('for any sequence of steps, with lapsed locks, jobs that are not there and wrong workers', async () => {
+  test('for any sequence of steps, with lapsed locks, jobs that are not there and wrong workers', async () => {
     const seen = new Set<string>()
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 60, size: 'max' }), async (steps) => {
@@ -244,7 +244,7 @@ describe('the model of the queue answers what BullMQ and our scripts answer', ()
     )
   }, 120_000)
 
-  it("BullMQ's own remove answers 1 for a job that is not there, and deletes one that runs without a lock", async () => {
+  test("BullMQ's own remove answers 1 for a job that is not there, and deletes one that runs without a lock", async () => {
     await redis.flushall()
     const callJobs = createCallJobs(redis)
     expect(await queue.remove('call-0')).toBe(1)
@@ -258,7 +258,7 @@ describe('the model of the queue answers what BullMQ and our scripts answer', ()
     expect(await callJobs.withdraw('call-0')).toBe('missing')
   })
 
-  it('a slot reserved for quiet accounts takes no call beyond a share', async () => {
+  test('a slot reserved for quiet accounts takes no call beyond a share', async () => {
     await redis.flushall()
     await enqueueCall(queue, dataOf('call-0').envelope, '', 7)
     expect(await jobs.claim('worker-a', 2, 'within-share')).toEqual([])

@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { Bug } from './gateway.ts'
 import { planOf } from './plan.ts'
 import { report, simulate } from './simulate.ts'
@@ -21,7 +21,7 @@ const TIMEOUT_MS = Math.max(60_000, SEEDS * 300)
 
 describe('the way of the money, crashed, delayed, repeated and reordered at every step', () => {
   if (ONLY === undefined) {
-    it('breaks no invariant, in 500 seeds', { timeout: TIMEOUT_MS }, async () => {
+    test('breaks no invariant, in 500 seeds', { timeout: TIMEOUT_MS }, async () => {
       const outcomes: Record<string, number> = {}
       let calls = 0
       for (let seed = FROM; seed < FROM + SEEDS; seed++) {
@@ -40,14 +40,14 @@ describe('the way of the money, crashed, delayed, repeated and reordered at ever
       }
     })
   } else {
-    it(`seed ${ONLY}`, async () => {
+    test(`seed ${ONLY}`, async () => {
       const { broken, trace } = await simulate(Number(ONLY))
       console.info(trace.join('\n'))
       if (broken !== null) throw new Error(await report(Number(ONLY)))
     })
   }
 
-  it('goes the same way twice for one seed', async () => {
+  test('goes the same way twice for one seed', async () => {
     for (const seed of [3, 14, 35]) {
       const [first, second] = [await simulate(seed), await simulate(seed)]
       expect(second).toEqual(first)
@@ -84,7 +84,7 @@ describe('a bug is found', () => {
     ],
   ]
 
-  it.each(bugs)('%s: %s', { timeout: 60_000 }, async (bug, _what, symptom) => {
+  test.each(bugs)('%s: %s', { timeout: 60_000 }, async (bug, _what, symptom) => {
     for (let seed = 1; seed <= BUG_SEEDS; seed++) {
       if ((await simulate(seed, bug)).broken === null) continue
       const said = await report(seed, bug)

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { checkSettings } from '../../tools/launcher/start/check-settings.ts'
 
 let folder: string
@@ -10,13 +10,13 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-it('nothing has to be set, and what is set is checked before anything starts', async () => {
+test('nothing has to be set, and what is set is checked before anything starts', async () => {
   await checkSettings({ PORT: '', CATALOG_FILE: undefined })
   await expect(checkSettings({ MASTER_KEY: 'short' })).rejects.toThrow(/^MASTER_KEY holds 3 bytes/)
   await expect(checkSettings({ WORKER_CONCURRENCY: 'many' })).rejects.toThrow(/^WORKER_CONCURRENCY must be/)
 })
 
-it('the catalog file is there, is JSON, and is a catalog', async () => {
+test('the catalog file is there, is JSON, and is a catalog', async () => {
   const file = join(folder, 'catalog.json')
   const check = () => checkSettings({ CATALOG_FILE: file })
   await expect(check()).rejects.toThrow(/catalog\.json cannot be read: ENOENT/)

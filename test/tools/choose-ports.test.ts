@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:net'
-import { afterEach, expect, it } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { choosePorts } from '../../tools/launcher/start/choose-ports.ts'
 
 const HOST = '127.0.0.1'
@@ -19,7 +19,7 @@ async function occupy(port: number): Promise<number> {
   return typeof address === 'object' && address ? address.port : 0
 }
 
-it('two starts at the same time never choose the same port', async () => {
+test('two starts at the same time never choose the same port', async () => {
   const [first, second] = await Promise.all([choosePorts(HOSTS, {}), choosePorts(HOSTS, {})])
   const all = [first, second].flatMap(({ api, metrics }) => [api, ...Object.values(metrics)])
   first.release()
@@ -27,7 +27,7 @@ it('two starts at the same time never choose the same port', async () => {
   expect(new Set(all).size).toBe(all.length)
 })
 
-it('a port named in the environment that is taken is refused, not replaced', async () => {
+test('a port named in the environment that is taken is refused, not replaced', async () => {
   const taken = await occupy(0)
   await expect(choosePorts(HOSTS, { PORT: String(taken) })).rejects.toThrow(/something else listens/)
 })

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, it } from 'vitest'
+import { expect, test } from 'vitest'
 import { readConfig } from '../../src/config.ts'
 import { createRedis } from '../../src/platform/redis/redis.ts'
 import { prepareEmbeddedRedis } from '../../tools/launcher/embedded-redis.ts'
@@ -9,7 +9,7 @@ import { spawnPlan } from '../../tools/launcher/processes/spawn-plan.ts'
 import type { RedisProgram } from '../../tools/launcher/services/redis-program.ts'
 import { simulatedProvidersPlan } from '../../tools/launcher/start/gateway-plans.ts'
 
-it('the embedded Redis listens on no port, and on a socket that only its user may open', async () => {
+test('the embedded Redis listens on no port, and on a socket that only its user may open', async () => {
   const program = JSON.parse(process.env.TEST_REDIS_PROGRAM!) as RedisProgram
   const folder = await mkdtemp(join(tmpdir(), 'switchyard-redis-'))
   const redis = await prepareEmbeddedRedis({ program, folder, durable: false })
@@ -28,13 +28,13 @@ it('the embedded Redis listens on no port, and on a socket that only its user ma
   }
 })
 
-it('the simulated providers get no secret', () => {
+test('the simulated providers get no secret', () => {
   const environment = { PATH: '/bin', MASTER_KEY: 'secret', DATABASE_URL: 'secret', OPENAI_API_KEY: 'secret' }
   const { env } = simulatedProvidersPlan('/', environment, 9010)
   expect(Object.values(env)).not.toContain('secret')
 })
 
-it('metrics listen on loopback unless told otherwise', () => {
+test('metrics listen on loopback unless told otherwise', () => {
   const environment = {
     DATABASE_URL: 'postgresql://localhost/a',
     REDIS_URL: 'redis://localhost',
@@ -45,7 +45,7 @@ it('metrics listen on loopback unless told otherwise', () => {
   expect(readConfig({ ...environment, METRICS_HOST: '0.0.0.0' }).metricsHost).toBe('0.0.0.0')
 })
 
-it('a master key that was ever published as an example is refused', () => {
+test('a master key that was ever published as an example is refused', () => {
   const published = 'dHJ5aW5nLWl0LW91dC1vbmx5LW5vdC1hLXNlY3JldCE='
   expect(() => readConfig({ MASTER_KEY: published })).toThrow(/published as an example/)
 })

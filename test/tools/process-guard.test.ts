@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join, resolve } from 'node:path'
-import { expect, it } from 'vitest'
+import { expect, test } from 'vitest'
 import { isRunning } from '../../tools/launcher/bootstrap/process-lock.mjs'
 import { eventually } from '../helpers/eventually.ts'
 
 const GUARD = join(resolve(import.meta.dirname, '../..'), 'tools/launcher/processes/process-guard.ts')
 
-it('what a killed process had started is ended', async () => {
+test('what a killed process had started is ended', async () => {
   const script = `
     import { spawn } from 'node:child_process'
     import { startProcessGuard } from ${JSON.stringify(GUARD)}

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import {
   isRunning,
   processStartTime,
@@ -19,19 +19,19 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-it('is held by one process at a time and names it', () => {
+test('is held by one process at a time and names it', () => {
   const first = tryLock(path)
   expect(first.acquired).toBe(true)
   expect(tryLock(path)).toEqual({ acquired: false, holderPid: process.pid })
 })
 
-it('can be taken again after its release', () => {
+test('can be taken again after its release', () => {
   const first = tryLock(path)
   if (first.acquired) first.release()
   expect(tryLock(path).acquired).toBe(true)
 })
 
-it('is taken over from a holder that was killed', async () => {
+test('is taken over from a holder that was killed', async () => {
   const holder = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' })
   await once(holder, 'spawn')
   writeFileSync(path, `${holder.pid} ${processStartTime(holder.pid ?? 0)}\n`)
@@ -41,12 +41,12 @@ it('is taken over from a holder that was killed', async () => {
   expect(tryLock(path).acquired).toBe(true)
 })
 
-it('is taken over when its pid has become another process', () => {
+test('is taken over when its pid has become another process', () => {
   writeFileSync(path, `${process.pid} 1\n`)
   expect(tryLock(path).acquired).toBe(true)
 })
 
-it('lets a waiter through once it is released', async () => {
+test('lets a waiter through once it is released', async () => {
   const first = tryLock(path)
   const waited: number[] = []
   const waiting = waitForLock(path, { onWait: (pid) => waited.push(pid), timeoutMs: 5000 })
@@ -56,7 +56,7 @@ it('lets a waiter through once it is released', async () => {
   expect(waited).toEqual([process.pid])
 })
 
-it('knows this process as running and an impossible one as not', () => {
+test('knows this process as running and an impossible one as not', () => {
   expect(isRunning(process.pid, processStartTime(process.pid))).toBe(true)
   expect(isRunning(2 ** 30, '')).toBe(false)
 })

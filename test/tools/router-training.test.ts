@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { decodeModel, scorePrompt } from '../../src/core/auto/difficulty/difficulty-model.ts'
 import { evaluate } from '../../tools/router-training/evaluate.ts'
 import { evaluationReport } from '../../tools/router-training/evaluation-report.ts'
@@ -20,7 +20,7 @@ import { trainModel } from '../../tools/router-training/train-model.ts'
 const row = (score: number, gain: number) => ({ score, gain })
 
 describe('APGR and CPT', () => {
-  it('are those of their definition on a case worked by hand', () => {
+  test('are those of their definition on a case worked by hand', () => {
     // Four prompts, the hardest scored first: PGR is 0, 1/2, 1, 1, 1 at shares 0, 1/4, 1/2, 3/4, 1.
     const perfect = [row(4, 1), row(3, 1), row(2, 0), row(1, 0)]
     expect(apgr(perfect)).toBeCloseTo((0.25 + 0.75 + 1 + 1) / 4, 10)
@@ -30,13 +30,13 @@ describe('APGR and CPT', () => {
     expect(apgr(worst)).toBeCloseTo(1 - apgr(perfect), 10)
   })
 
-  it('take ties for random order', () => {
+  test('take ties for random order', () => {
     const tied = [row(1, 1), row(1, 0), row(1, 0), row(1, 1)]
     expect(apgr(tied)).toBe(0.5)
     expect(callPerformanceThreshold(tied, 0.8)).toBeCloseTo(0.8, 10)
   })
 
-  it('come with an interval that holds the value and shrinks with more rows', () => {
+  test('come with an interval that holds the value and shrinks with more rows', () => {
     const random = seededRandom(7)
     const rows = Array.from({ length: 2_000 }, () => row(random(), random() < 0.3 ? 1 : 0))
     const few = withInterval(rows.slice(0, 100), apgr, 100)
@@ -100,7 +100,7 @@ async function withFile<T>(bytes: string | Buffer, name: string, use: (path: str
 const read = (lines: string) => withFile(gzipSync(lines), 'rows.jsonl.gz', readExamples)
 
 describe('training', () => {
-  it('learns on one data set what holds on another, and is measured better than random there', async () => {
+  test('learns on one data set what holds on another, and is measured better than random there', async () => {
     const examples = await read(madeUpLines(['one', 'two', 'three']))
     const evaluation = evaluate(examples, 50)
     expect(evaluation['families left out'].map(({ dataset }) => dataset)).toEqual([
@@ -118,7 +118,7 @@ describe('training', () => {
     expect(report).toContain('| one | 160 | .')
   })
 
-  it('gives the same weights for the same rows', async () => {
+  test('gives the same weights for the same rows', async () => {
     const examples = await read(madeUpLines(['one', 'two']))
     const about = { data: 'made up', mixedScores: [] }
     const weights = trainModel(examples, about)
@@ -128,7 +128,7 @@ describe('training', () => {
     expect(score).toBeLessThan(1)
   })
 
-  it('says which line of the rows it cannot read', async () => {
+  test('says which line of the rows it cannot read', async () => {
     const bad = withFile(
       '{"id":"a","ds":"d","fam":"f","cat":"c","prompt":"p","weak":2,"strong":1}',
       'rows.jsonl',
@@ -137,7 +137,7 @@ describe('training', () => {
     await expect(bad).rejects.toThrow('line 1')
   })
 
-  it('never has a question on both sides of a split, and scores every row of many subjects', async () => {
+  test('never has a question on both sides of a split, and scores every row of many subjects', async () => {
     const rows: RouterRow[] = (await read(madeUpLines(['one', 'two']))).map(({ row }) => row)
     const again = rows.slice(0, 50).map((one) => ({ ...one, subject: 'another', family: 'two' }))
     const all = [...rows, ...again]

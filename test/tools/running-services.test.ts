@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import {
   dataDirectory,
   findRunningServices,
@@ -15,17 +15,17 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(dataDir, { recursive: true, force: true }))
 
-it('are found while the start that wrote them down runs', () => {
+test('are found while the start that wrote them down runs', () => {
   writeRuntimeFile(dataDir, { REDIS_URL: 'redis://127.0.0.1:1' })
   expect(findRunningServices(dataDir)?.environment).toEqual({ REDIS_URL: 'redis://127.0.0.1:1' })
 })
 
-it('are written for the owner alone', () => {
+test('are written for the owner alone', () => {
   writeRuntimeFile(dataDir, {})
   expect(statSync(runtimeFile(dataDir)).mode & 0o777).toBe(0o600)
 })
 
-it('are not found after a stop, nor after the start was killed', () => {
+test('are not found after a stop, nor after the start was killed', () => {
   writeRuntimeFile(dataDir, {})
   removeRuntimeFile(dataDir)
   expect(findRunningServices(dataDir)).toBeNull()
@@ -33,7 +33,7 @@ it('are not found after a stop, nor after the start was killed', () => {
   expect(findRunningServices(dataDir)).toBeNull()
 })
 
-it('are looked for in DATA_DIR, or in .data of the clone', () => {
+test('are looked for in DATA_DIR, or in .data of the clone', () => {
   expect(dataDirectory('/clone', {})).toBe('/clone/.data')
   expect(dataDirectory('/clone', { DATA_DIR: '/elsewhere' })).toBe('/elsewhere')
   expect(dataDirectory('/clone', { DATA_DIR: 'mine' })).toBe('/clone/mine')

@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { isRunning } from '../../tools/launcher/bootstrap/process-lock.mjs'
 import { type ProcessGuard, startProcessGuard } from '../../tools/launcher/processes/process-guard.ts'
 import type { ProcessPlan } from '../../tools/launcher/processes/process-plan.ts'
@@ -51,7 +51,7 @@ function start(of: ProcessPlan): { supervised: Supervised; log: string[] } {
   return { supervised: supervise(of, options), log }
 }
 
-it('a process that is killed runs again, and a person is told', async () => {
+test('a process that is killed runs again, and a person is told', async () => {
   const { supervised, log } = start(plan())
   await supervised.ready
   const first = pidWritten()
@@ -63,7 +63,7 @@ it('a process that is killed runs again, and a person is told', async () => {
   await supervised.stop()
 })
 
-it('a stopped process has ended and stays ended', async () => {
+test('a stopped process has ended and stays ended', async () => {
   const { supervised, log } = start(plan())
   await supervised.ready
   await supervised.stop()
@@ -71,19 +71,19 @@ it('a stopped process has ended and stays ended', async () => {
   expect(log).toEqual([])
 })
 
-it('a process that ignores the request to stop is killed at its limit', async () => {
+test('a process that ignores the request to stop is killed at its limit', async () => {
   const { supervised } = start(plan("trap '' TERM; echo $$ > pid; while :; do sleep 0.1; done"))
   await supervised.ready
   await supervised.stop()
   expect(isRunning(pidWritten(), '')).toBe(false)
 })
 
-it('a first start that fails is reported with what the process wrote', async () => {
+test('a first start that fails is reported with what the process wrote', async () => {
   const { supervised } = start(plan('echo the reason >&2; exit 3'))
   await expect(supervised.ready).rejects.toThrow(/exit code 3[\s\S]*the reason/)
 })
 
-it('can be stopped in the middle of a start', async () => {
+test('can be stopped in the middle of a start', async () => {
   const { supervised } = start({ ...plan(), probe: () => Promise.reject(new Error('never')) })
   const failed = expect(supervised.ready).rejects.toThrow()
   await eventually(() => pidWritten())

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest'
+import { expect, test } from 'vitest'
 import { createLineSplitter } from '../../tools/launcher/processes/line-splitter.ts'
 import { createTerminalLines } from '../../tools/launcher/processes/terminal-lines.ts'
 
@@ -17,7 +17,7 @@ function collect() {
   return { shown, lines, advance }
 }
 
-it('shows warnings and worse, and nothing below', () => {
+test('shows warnings and worse, and nothing below', () => {
   const { shown, lines } = collect()
   lines.show('{"level":30,"msg":"fine"}', 'stdout')
   lines.show('{"level":40,"msg":"careful"}', 'stdout')
@@ -25,14 +25,14 @@ it('shows warnings and worse, and nothing below', () => {
   expect(shown).toEqual(['[api] warning: careful\n', '[api] error: away (no route)\n'])
 })
 
-it('shows a stack trace on standard error, and no stray output', () => {
+test('shows a stack trace on standard error, and no stray output', () => {
   const { shown, lines } = collect()
   lines.show('Error: broken', 'stderr')
   lines.show('hello', 'stdout')
   expect(shown).toEqual(['[api] Error: broken\n'])
 })
 
-it('a flood becomes one line that says where the rest is, and later lines show again', () => {
+test('a flood becomes one line that says where the rest is, and later lines show again', () => {
   const { shown, lines, advance } = collect()
   for (let count = 0; count < 1000; count++) lines.show('{"level":50,"msg":"again"}', 'stdout')
   expect(shown.at(-1)).toContain('logs/api.log')
@@ -42,7 +42,7 @@ it('a flood becomes one line that says where the rest is, and later lines show a
   expect(shown.at(-1)).toContain('later')
 })
 
-it('puts lines together that arrive in pieces, even inside a character', () => {
+test('puts lines together that arrive in pieces, even inside a character', () => {
   const lines: string[] = []
   const split = createLineSplitter((line) => lines.push(line))
   const bytes = Buffer.from('größe\nzwei\n')

@@ -1,9 +1,9 @@
 import { Client } from 'pg'
-import { expect, it } from 'vitest'
+import { expect, test } from 'vitest'
 import { createRedis } from '../../src/platform/redis/redis.ts'
 import { createTestDatabase, createTestRedis } from '../helpers/services.ts'
 
-it('gives every test a migrated database of its own', async () => {
+test('gives every test a migrated database of its own', async () => {
   const [first, second] = await Promise.all([createTestDatabase(), createTestDatabase()])
   const client = new Client({ connectionString: first.url })
   await client.connect()
@@ -14,7 +14,7 @@ it('gives every test a migrated database of its own', async () => {
   expect(rows[0].migrations).toBeGreaterThan(0)
 })
 
-it('gives every test a Redis that refuses eviction', async () => {
+test('gives every test a Redis that refuses eviction', async () => {
   const redis = await createTestRedis()
   const client = createRedis({ url: redis.url, name: 'test', mode: 'wait' })
   const policy = await client.config('GET', 'maxmemory-policy')
@@ -23,7 +23,7 @@ it('gives every test a Redis that refuses eviction', async () => {
   expect(policy).toContain('noeviction')
 })
 
-it('keeps what a killed Redis had acknowledged', async () => {
+test('keeps what a killed Redis had acknowledged', async () => {
   const redis = await createTestRedis({ durable: true })
   const client = createRedis({ url: redis.url, name: 'test', mode: 'wait' })
   await client.set('kept', 'yes')

@@ -1,12 +1,12 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { localPath, readQuery, writeQuery } from '../../web/app/address.ts'
 
 describe('where to go on after signing in', () => {
-  it.each(['/dashboard', '/usage?days=7', '/calls/chatcmpl_1'])('takes %s, a page of this site', (path) => {
+  test.each(['/dashboard', '/usage?days=7', '/calls/chatcmpl_1'])('takes %s, a page of this site', (path) => {
     expect(localPath(path)).toBe(path)
   })
 
-  it.each([
+  test.each([
     'https://evil.example',
     '//evil.example',
     '/\\evil.example',
@@ -18,19 +18,19 @@ describe('where to go on after signing in', () => {
     expect(localPath(path)).toBeNull()
   })
 
-  it('does not lead back to signing in', () => {
+  test('does not lead back to signing in', () => {
     expect(localPath('/sign-in?next=/keys')).toBeNull()
   })
 })
 
 describe('what stands in an address', () => {
-  it('is read as it was written, as plain text', () => {
+  test('is read as it was written, as plain text', () => {
     const search = { q: 'claude & "co" 100%', days: '7', zdr: 'true' }
     expect(writeQuery(search)).toContain('days=7&zdr=true')
     expect(readQuery(writeQuery(search))).toEqual(search)
   })
 
-  it('is nothing where nothing is set', () => {
+  test('is nothing where nothing is set', () => {
     expect(writeQuery({ q: undefined, vendor: null })).toBe('')
     expect(readQuery('')).toEqual({})
   })

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { formatUsd, picoUsd } from '../../src/core/kernel/money.ts'
 import { amountParts, axisAmount, formatAmount, formatChange, isWholeCents } from '../../web/lib/amounts.ts'
 
 describe('amounts on screen', () => {
-  it('loses no digit of any amount that the gateway can send', () => {
+  test('loses no digit of any amount that the gateway can send', () => {
     fc.assert(
       fc.property(fc.bigInt(-(10n ** 24n), 10n ** 24n), (pico) => {
         const usd = formatUsd(picoUsd(pico))
@@ -14,7 +14,7 @@ describe('amounts on screen', () => {
     )
   })
 
-  it.each([
+  test.each([
     ['0.50', '$0.50'],
     ['0.0000123', '$0.0000123'],
     ['1234567.5', '$1,234,567.50'],
@@ -24,21 +24,21 @@ describe('amounts on screen', () => {
     expect(formatAmount(usd)).toBe(shown)
   })
 
-  it('sets what follows the cents apart', () => {
+  test('sets what follows the cents apart', () => {
     expect(amountParts('1.2345')).toEqual({ negative: false, whole: '1', cents: '23', rest: '45' })
   })
 
-  it('gives a change of the balance its sign', () => {
+  test('gives a change of the balance its sign', () => {
     expect(formatChange('5.00')).toBe('+$5.00')
     expect(formatChange('-0.12')).toBe('−$0.12')
   })
 
-  it('refuses what is no amount rather than show something else', () => {
+  test('refuses what is no amount rather than show something else', () => {
     expect(() => formatAmount('1e-7')).toThrow(RangeError)
     expect(() => formatAmount('')).toThrow(RangeError)
   })
 
-  it.each([
+  test.each([
     [0, '$0'],
     [0.00123, '$0.0012'],
     [0.5, '$0.5'],
@@ -48,7 +48,7 @@ describe('amounts on screen', () => {
     expect(axisAmount(value)).toBe(label)
   })
 
-  it.each([
+  test.each([
     ['5', true],
     ['5.00', true],
     ['0', false],

@@ -1,8 +1,8 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { isCallId, readCallFilters } from '../../web/lib/call-filters.ts'
 
 describe('the filters of the operators’ calls', () => {
-  it('are read from an address', () => {
+  test('are read from an address', () => {
     const search = {
       account: ' acct_1 ',
       model: 'gpt-5',
@@ -19,7 +19,7 @@ describe('the filters of the operators’ calls', () => {
     })
   })
 
-  it('leave out what is no filter, without an error', () => {
+  test('leave out what is no filter, without an error', () => {
     const search = {
       account: '',
       key: ['a'],
@@ -31,11 +31,11 @@ describe('the filters of the operators’ calls', () => {
     expect(readCallFilters(search)).toEqual({})
   })
 
-  it('are bounded in length', () => {
+  test('are bounded in length', () => {
     expect(readCallFilters({ offer: 'x'.repeat(10_000) }).offer).toHaveLength(200)
   })
 
-  it.each([
+  test.each([
     ['chatcmpl_01M7ZA51M602X6B2D7C6EEY6N3', true],
     ['chatcmpl_01M7ZA51M602X6B2D7C6EEY6N', false],
     ['chatcmpl_01M7ZA51M602X6B2D7C6EEY6U3', false],

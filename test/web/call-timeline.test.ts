@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { AttemptView, SettledTimeline } from '../../src/core/api/operator-api.ts'
 import { timelineMarks, timelineOf } from '../../web/lib/call-timeline.ts'
 
@@ -28,7 +28,7 @@ const settled = (changes: Partial<SettledTimeline>): SettledTimeline =>
   }) as SettledTimeline
 
 describe('the timeline of a call', () => {
-  it('has the queue, each attempt and the settlement, at their times since the admission', () => {
+  test('has the queue, each attempt and the settlement, at their times since the admission', () => {
     const failed = attempt({
       outcome: 'server-error',
       http_status: 503,
@@ -57,27 +57,27 @@ describe('the timeline of a call', () => {
     expect(totalMs).toBe(550)
   })
 
-  it('of a call that no worker took waited to its end', () => {
+  test('of a call that no worker took waited to its end', () => {
     const { spans } = timelineOf(settled({ queued_ms: null, duration_ms: 15_000, attempts: [] }))
     expect(spans[0]).toMatchObject({ kind: 'queue', endMs: 15_000, isFailed: true })
     expect(spans).toHaveLength(2)
   })
 
-  it('says no status of a provider that gave none', () => {
+  test('says no status of a provider that gave none', () => {
     const { spans } = timelineOf(
       settled({ attempts: [attempt({ outcome: 'unreachable', http_status: null })] }),
     )
     expect(spans[1]?.outcome).toBe('unreachable')
   })
 
-  it('always has a width', () => {
+  test('always has a width', () => {
     const { totalMs } = timelineOf(
       settled({ queued_ms: 0, duration_ms: 0, settlement_lag_ms: 0, attempts: [] }),
     )
     expect(totalMs).toBe(1)
   })
 
-  it.each([
+  test.each([
     [1, [0, 1]],
     [550, [0, 200, 400]],
     [593, [0, 200, 400]],

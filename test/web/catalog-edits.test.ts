@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { parseCatalogDocument } from '../../src/core/catalog/catalog-document.ts'
 import {
   modelChange,
@@ -14,7 +14,7 @@ const OFFER = { provider: 'acme', upstream_model: 'large-1' }
 const RATE = { prompt: '1.00', completion: '4.00' }
 
 describe('edits of the catalog by form', () => {
-  it('are documents that the gateway takes', () => {
+  test('are documents that the gateway takes', () => {
     const content = withOfferChange(
       withModelChange({}, 'acme/large', { rate: RATE, disabled: true }),
       OFFER,
@@ -31,7 +31,7 @@ describe('edits of the catalog by form', () => {
     expect(parseCatalogDocument(content).kind).toBe('document')
   })
 
-  it('keep everything else, of the same model too', () => {
+  test('keep everything else, of the same model too', () => {
     const before = {
       dated: '2027-01-31',
       changes: {
@@ -49,7 +49,7 @@ describe('edits of the catalog by form', () => {
     expect(before.changes.models[1]).toEqual({ id: 'acme/large', auto: false })
   })
 
-  it('keep the priority of an offer that is switched off and on', () => {
+  test('keep the priority of an offer that is switched off and on', () => {
     const before = { changes: { offers: [{ ...OFFER, priority: 1 }] } }
     const off = withOfferChange(before, OFFER, { disabled: true })
     expect(off).toEqual({ changes: { offers: [{ ...OFFER, priority: 1, disabled: true }] } })
@@ -57,13 +57,13 @@ describe('edits of the catalog by form', () => {
     expect(parseCatalogDocument(off).kind).toBe('document')
   })
 
-  it('leave nothing behind when they are taken back', () => {
+  test('leave nothing behind when they are taken back', () => {
     const changed = withOfferChange({}, OFFER, { disabled: true })
     expect(withOfferChange(changed, OFFER, { disabled: undefined })).toEqual({})
     expect(withModelChange({}, 'acme/large', { rate: undefined })).toEqual({})
   })
 
-  it('are found again, each by its whole name', () => {
+  test('are found again, each by its whole name', () => {
     const content = withOfferChange({}, OFFER, { disabled: true })
     expect(offerChange(content, OFFER)).toMatchObject({ disabled: true })
     expect(offerChange(content, { ...OFFER, upstream_model: 'small-1' })).toBeUndefined()
@@ -73,16 +73,16 @@ describe('edits of the catalog by form', () => {
 })
 
 describe('the editor of the catalog', () => {
-  it('reads back what it wrote', () => {
+  test('reads back what it wrote', () => {
     const content = { changes: { models: [{ id: 'a/b', rate: RATE }] } }
     expect(readDocument(writeDocument(content))).toEqual({ kind: 'document', content })
   })
 
-  it.each(['{ nope', '', '[]', '5', 'null'])('says what is wrong with %j', (text) => {
+  test.each(['{ nope', '', '[]', '5', 'null'])('says what is wrong with %j', (text) => {
     expect(readDocument(text).kind).toBe('problem')
   })
 
-  it.each([
+  test.each([
     ['1.25', true],
     ['0', true],
     ['0.000001', true],

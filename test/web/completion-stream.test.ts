@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { readCompletionStream, type StreamPart } from '../../web/lib/completion-stream.ts'
 
 const chunk = (body: object) => `data: ${JSON.stringify({ id: 'chatcmpl_1', ...body })}\n\n`
@@ -43,7 +43,7 @@ async function read(text: string, places: number[] = []): Promise<StreamPart[]> 
 }
 
 describe('the stream of the playground', () => {
-  it('reads the same parts wherever the bytes are cut, within a character too', async () => {
+  test('reads the same parts wherever the bytes are cut, within a character too', async () => {
     const length = new TextEncoder().encode(WHOLE).length
     await fc.assert(
       fc.asyncProperty(fc.array(fc.nat(length), { maxLength: 12 }), async (places) => {
@@ -52,7 +52,7 @@ describe('the stream of the playground', () => {
     )
   })
 
-  it('reads lines that end with CR LF, also when cut between the two', async () => {
+  test('reads lines that end with CR LF, also when cut between the two', async () => {
     const text = WHOLE.replaceAll('\n', '\r\n')
     const cuts = [...text].flatMap((character, index) => (character === '\r' ? [index + 1] : []))
     const ascii = text.replace('Grüße, ', 'Hello, ').replace('世界 🚂', 'world')
@@ -60,12 +60,12 @@ describe('the stream of the playground', () => {
     expect(await read(text)).toEqual(PARTS)
   })
 
-  it('has no done for a stream that was cut off', async () => {
+  test('has no done for a stream that was cut off', async () => {
     const parts = await read(WHOLE.slice(0, WHOLE.indexOf('data: [DONE]')))
     expect(parts).toEqual(PARTS.slice(0, -1))
   })
 
-  it('tells the error that ends a broken stream, after the text before it', async () => {
+  test('tells the error that ends a broken stream, after the text before it', async () => {
     const broken = chunk({
       choices: [{ delta: {}, finish_reason: 'error' }],
       error: { message: 'It broke.', code: 'all_providers_failed' },
@@ -77,7 +77,7 @@ describe('the stream of the playground', () => {
     ])
   })
 
-  it('throws on an event that is not JSON rather than skip it', async () => {
+  test('throws on an event that is not JSON rather than skip it', async () => {
     await expect(read('data: {"half\n\n')).rejects.toThrow(SyntaxError)
   })
 })

@@ -1,21 +1,21 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { emailProblem, newPasswordProblem } from '../../web/lib/credentials.ts'
 import { endOfDay, wholeNumberProblem } from '../../web/lib/key-form.ts'
 
 describe('what a form can tell before it is sent', () => {
-  it('takes an e-mail address and says what is wrong with another text', () => {
+  test('takes an e-mail address and says what is wrong with another text', () => {
     expect(emailProblem(' ann@example.com ')).toBeNull()
     expect(emailProblem('ann@example')).toContain('no e-mail address')
     expect(emailProblem('')).toContain('Enter')
   })
 
-  it('counts the characters of a password as people do, not code units', () => {
+  test('counts the characters of a password as people do, not code units', () => {
     expect(newPasswordProblem('🚂'.repeat(9))).toContain('this has 9')
     expect(newPasswordProblem('🚂'.repeat(10))).toBeNull()
     expect(newPasswordProblem('a'.repeat(257))).toContain('at most 256')
   })
 
-  it('takes a whole number above zero, or nothing', () => {
+  test('takes a whole number above zero, or nothing', () => {
     expect(wholeNumberProblem('')).toBeNull()
     expect(wholeNumberProblem('60')).toBeNull()
     expect(wholeNumberProblem('600', 600)).toBeNull()
@@ -23,7 +23,7 @@ describe('what a form can tell before it is sent', () => {
     for (const text of ['0', '-1', '1.5', '1e3', 'ten']) expect(wholeNumberProblem(text)).not.toBeNull()
   })
 
-  it('lets a key work until the end of its last day, where the reader is', () => {
+  test('lets a key work until the end of its last day, where the reader is', () => {
     expect(new Date(endOfDay('2027-01-31')).getTime()).toBe(new Date(2027, 0, 31, 23, 59, 59, 999).getTime())
   })
 })

@@ -1,8 +1,8 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { deliveryOutcome } from '../../web/lib/delivery-problem.ts'
 
 describe('what became of a delivery', () => {
-  it.each([
+  test.each([
     [200, null, 'answered 200'],
     [500, 'whatever', 'answered 500'],
     [null, 'ENOTFOUND', 'there is no server of that name'],

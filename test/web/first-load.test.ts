@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { consoleFolder, ensureConsole } from '../../tools/launcher/start/build-console.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
@@ -43,7 +43,7 @@ describe('the built console', () => {
     manifest = JSON.parse(readFileSync(join(DIST, '.vite', 'manifest.json'), 'utf8'))
   }, 120_000)
 
-  it.each([
+  test.each([
     ['the landing page', []],
     ['the models page', ['pages/models-page.tsx']],
     [
@@ -63,7 +63,7 @@ describe('the built console', () => {
     expect(bytes).toBeLessThan(LIMIT_BYTES)
   })
 
-  it('loads no page for operators before one is opened', () => {
+  test('loads no page for operators before one is opened', () => {
     const forOthers = filesOf(manifest, ['index.html', 'app/account-layout.tsx', 'pages/dashboard-page.tsx'])
     for (const [name, { file }] of Object.entries(manifest)) {
       if (/pages\/admin|operator-layout/.test(name)) expect(forOthers).not.toContain(file)
@@ -71,14 +71,14 @@ describe('the built console', () => {
     expect(Object.keys(manifest)).toContain('pages/admin/overview-page.tsx')
   })
 
-  it('has no inline script and no inline style, which its content security policy refuses', () => {
+  test('has no inline script and no inline style, which its content security policy refuses', () => {
     const html = readFileSync(join(DIST, 'index.html'), 'utf8')
     expect(html).toMatch(/<script[^>]+src="\/assets\//)
     expect(html).not.toMatch(/<script(?![^>]*\ssrc=)[^>]*>/)
     expect(html).not.toMatch(/<style|\sstyle=|\son\w+=/)
   })
 
-  it('is fetched from this host alone', () => {
+  test('is fetched from this host alone', () => {
     const html = readFileSync(join(DIST, 'index.html'), 'utf8')
     const addresses = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, address]) => address)
     expect(addresses.length).toBeGreaterThan(2)
@@ -89,7 +89,7 @@ describe('the built console', () => {
     }
   })
 
-  it('lies there compressed where that is worth it, so that serving compresses nothing', () => {
+  test('lies there compressed where that is worth it, so that serving compresses nothing', () => {
     for (const file of filesOf(manifest, ['index.html'])) {
       const plain = readFileSync(join(DIST, file)).length
       if (plain < 1_024) continue

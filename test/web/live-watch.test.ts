@@ -1,8 +1,8 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { nextLiveStep } from '../../web/lib/live-watch.ts'
 
 describe('the watch over live figures', () => {
-  it.each([
+  test.each([
     ['figures come', { silentMs: 900, openMs: 60_000, isClosed: false }, { isStale: false, reopen: false }],
     ['they stop', { silentMs: 4_000, openMs: 60_000, isClosed: false }, { isStale: true, reopen: false }],
     ['they hang', { silentMs: 10_000, openMs: 60_000, isClosed: false }, { isStale: true, reopen: true }],

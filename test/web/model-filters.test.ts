@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { PricingFeedEntry } from '../../src/core/catalog/pricing-feed-view.ts'
 import { filterModels, readModelFilters } from '../../web/lib/model-filters.ts'
 
@@ -34,12 +34,12 @@ const ids = (search: Record<string, unknown>) =>
   filterModels(MODELS, readModelFilters(search)).map(({ id }) => id)
 
 describe('the filters of the catalog', () => {
-  it('shows what can be called, by name, until asked otherwise', () => {
+  test('shows what can be called, by name, until asked otherwise', () => {
     expect(ids({})).toEqual(['acme/large', 'acme/small', 'other/vision'])
     expect(ids({ all: 'true' })).toContain('other/gone')
   })
 
-  it.each([
+  test.each([
     [{ q: 'LARGE acme' }, ['acme/large']],
     [{ vendor: 'other' }, ['other/vision']],
     [{ max_price: '4' }, ['acme/small', 'other/vision']],
@@ -52,7 +52,7 @@ describe('the filters of the catalog', () => {
     expect(ids(search)).toEqual(found)
   })
 
-  it.each([
+  test.each([
     ['price', ['acme/small', 'other/vision', 'acme/large']],
     ['dearest', ['acme/large', 'other/vision', 'acme/small']],
     ['context', ['acme/large', 'other/vision', 'acme/small']],
@@ -60,7 +60,7 @@ describe('the filters of the catalog', () => {
     expect(ids({ sort })).toEqual(order)
   })
 
-  it('leaves out of an address whatever is no filter, and never fails on one', () => {
+  test('leaves out of an address whatever is no filter, and never fails on one', () => {
     expect(readModelFilters({ max_price: 'dear', min_context: -1, sort: 'up', zdr: 'no', x: 1 })).toEqual({})
     expect(readModelFilters({ q: { $ne: 1 }, vendor: ['a'] })).toEqual({})
   })

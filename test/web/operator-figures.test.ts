@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { LiveTraffic, ProcessView } from '../../src/core/api/operator-api.ts'
 import type { OfferView } from '../../src/core/api/operator-offers.ts'
 import { changeProblem, creditProblem } from '../../web/lib/balance-form.ts'
@@ -16,7 +16,7 @@ const process = (role: ProcessView['role'], calls: number, concurrency: number |
   ({ role, in_flight_calls: calls, concurrency }) as ProcessView
 
 describe('figures for operators', () => {
-  it.each([
+  test.each([
     [1, '100%'],
     [0.99999, '99.99%'],
     [0.5, '50%'],
@@ -26,7 +26,7 @@ describe('figures for operators', () => {
     expect(formatShare(share)).toBe(text)
   })
 
-  it.each([
+  test.each([
     [0, '0'],
     [0.126, '0.13'],
     [12.44, '12.4'],
@@ -35,7 +35,7 @@ describe('figures for operators', () => {
     expect(formatPerSecond(rate)).toBe(text)
   })
 
-  it.each([
+  test.each([
     [-5, '0 s'],
     [42_000, '42 s'],
     [3_540_000, '59 min'],
@@ -45,13 +45,13 @@ describe('figures for operators', () => {
     expect(formatUptime(milliseconds)).toBe(text)
   })
 
-  it('count a running call once: at the worker, not also at the API instance that waits for it', () => {
+  test('count a running call once: at the worker, not also at the API instance that waits for it', () => {
     const processes = [process('api', 3, 5_000), process('dispatch', 2, 256), process('dispatch', 1, 256)]
     expect(runningCalls(processes)).toEqual({ running: 3, most: 512 })
     expect(runningCalls([process('dispatch', 1, null)])).toEqual({ running: 1, most: null })
   })
 
-  it('know no error rate without requests', () => {
+  test('know no error rate without requests', () => {
     const traffic = (requests: number, errors: number) =>
       ({ requests_per_second: requests, server_errors_per_second: errors }) as LiveTraffic
     expect(serverErrorShare(traffic(0, 0))).toBeNull()
@@ -74,7 +74,7 @@ describe('offers that are looked for', () => {
   })
   const down = offer('a/down', { health: { state: 'down' } as OfferView['health'] })
 
-  it('come with those held back first, then the busiest, and those without a key of ours last', () => {
+  test('come with those held back first, then the busiest, and those without a key of ours last', () => {
     const ours = [offer('a/idle'), busy, down]
     const keyless = offer('a/keyless', { withheld: 'no_key' })
     expect(findOffers([keyless, ...ours], '').map(({ id }) => id)).toEqual([
@@ -85,13 +85,13 @@ describe('offers that are looked for', () => {
     ])
   })
 
-  it('have every word', () => {
+  test('have every word', () => {
     expect(findOffers([offer('a/idle'), busy], 'MAKER busy').map(({ id }) => id)).toEqual(['a/busy'])
   })
 })
 
 describe('the forms of a balance', () => {
-  it.each([
+  test.each([
     ['5.00', true, true],
     ['0.000001', true, true],
     ['-1.25', false, true],
@@ -105,7 +105,7 @@ describe('the forms of a balance', () => {
     expect(changeProblem(text) === null).toBe(isChange)
   })
 
-  it('name each posting differently, as the gateway takes names', () => {
+  test('name each posting differently, as the gateway takes names', () => {
     const references = new Set(Array.from({ length: 100 }, newReference))
     expect(references.size).toBe(100)
     for (const reference of references) expect(reference).toMatch(/^[\x21-\x7e]{1,100}$/)

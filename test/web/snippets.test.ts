@@ -1,11 +1,11 @@
 import { execFileSync } from 'node:child_process'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { snippet } from '../../web/lib/snippets.ts'
 
 const facts = { origin: 'https://gateway.example', apiKey: 'sk-sy-secret', model: 'auto' }
 
 describe('snippets', () => {
-  it('lets curl send exactly the body meant, whatever a prompt holds', () => {
+  test('lets curl send exactly the body meant, whatever a prompt holds', () => {
     const prompt = `it's "quoted" $HOME \`id\` \\ and\na new line`
     const script = snippet('curl', { ...facts, prompt }).replace(/^curl /, 'printf "%s\\0" ')
     const words = execFileSync('/bin/sh', ['-c', script], { encoding: 'utf8' }).split('\0')
@@ -15,7 +15,7 @@ describe('snippets', () => {
     expect(body).toEqual({ model: 'auto', messages: [{ role: 'user', content: prompt }] })
   })
 
-  it.each(['javascript', 'python'] as const)(
+  test.each(['javascript', 'python'] as const)(
     'points the %s client at the address of the page',
     (language) => {
       const code = snippet(language, { ...facts, model: 'acme/large-1' })
@@ -25,7 +25,7 @@ describe('snippets', () => {
     },
   )
 
-  it('makes JavaScript that parses, whatever the model is called', () => {
+  test('makes JavaScript that parses, whatever the model is called', () => {
     const code = snippet('javascript', { ...facts, model: `a'b"c` })
     const body = code.replace(/^import .*$/m, '')
     expect(() => new Function(`return async (OpenAI) => { ${body} }`)).not.toThrow()

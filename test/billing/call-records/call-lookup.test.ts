@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { type CallLookupOptions, createCallLookup } from '../../../src/billing/call-records/call-lookup.ts'
 import type { CallRecord } from '../../../src/billing/call-records/call-record-store.ts'
 
@@ -18,22 +18,22 @@ function lookup({ settledAtLook = Number.POSITIVE_INFINITY, msPerLook = 0, isHel
 }
 
 describe('a lookup of a call', () => {
-  it('waits for a settlement on its way', async () => {
+  test('waits for a settlement on its way', async () => {
     expect(await lookup({ settledAtLook: 4 }).find('call', 'owner')).toEqual({ kind: 'settled', call: CALL })
   })
 
-  it('says that a settlement does not come, once it has waited', async () => {
+  test('says that a settlement does not come, once it has waited', async () => {
     const { find, looks } = lookup({ msPerLook: WAIT_MS / 2 })
     expect(await find('call', 'owner')).toEqual({ kind: 'unsettled' })
     expect(looks()).toBe(3)
   })
 
-  it('finds a call whose hold closed since it was looked for first', async () => {
+  test('finds a call whose hold closed since it was looked for first', async () => {
     const closed = lookup({ settledAtLook: 2, isHeld: false })
     expect(await closed.find('call', 'owner')).toEqual({ kind: 'settled', call: CALL })
   })
 
-  it('waits for no call of another account, nor for any without an account', async () => {
+  test('waits for no call of another account, nor for any without an account', async () => {
     for (const asker of ['stranger', null])
       expect(await lookup({ settledAtLook: 3 }).find('call', asker)).toEqual({ kind: 'unknown' })
     expect(await lookup({ settledAtLook: 1 }).find('call', 'stranger')).toEqual({ kind: 'unknown' })

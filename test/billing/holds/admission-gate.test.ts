@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type AdmissionRequest, createAdmissionGate } from '../../../src/billing/holds/admission-gate.ts'
 import { createHoldGate } from '../../../src/billing/holds/hold-gate.ts'
 import { type CallId, newId } from '../../../src/core/kernel/ids.ts'
@@ -53,11 +53,11 @@ async function funded(balancePico: bigint): Promise<string> {
 }
 
 describe('the admission gate', () => {
-  it('asks for the balance when Redis does not know it', async () => {
+  test('asks for the balance when Redis does not know it', async () => {
     expect(await admit(request(newId('acct')))).toMatchObject({ kind: 'balance-unknown' })
   })
 
-  it('admits no call after its time, but knows one that it admitted before', async () => {
+  test('admits no call after its time, but knows one that it admitted before', async () => {
     const accountId = await funded(1_000n)
     const late = request(accountId, { admitBy: Date.now() - 1_000 })
     expect(await admit(late)).toMatchObject({ kind: 'too-late' })
@@ -67,7 +67,7 @@ describe('the admission gate', () => {
     expect(await admit({ ...inTime, admitBy: Date.now() - 1_000 })).toMatchObject({ kind: 'admitted' })
   })
 
-  it('weighs the bodies of open calls, whichever instance admits them, until they end', async () => {
+  test('weighs the bodies of open calls, whichever instance admits them, until they end', async () => {
     const accountId = await funded(10_000n)
     const heavy = (keyId: string, bytes: number) =>
       request(accountId, { keyId, body: { bytes, keyMax: 100, accountMax: 150 } })
@@ -83,7 +83,7 @@ describe('the admission gate', () => {
     expect(await admit(heavy('key_1', 60))).toMatchObject({ kind: 'admitted' })
   })
 
-  it('admits exactly as many concurrent calls as the balance affords', async () => {
+  test('admits exactly as many concurrent calls as the balance affords', async () => {
     const accountId = await funded(1_000n)
     const answers = await Promise.all(Array.from({ length: 1_000 }, () => admit(request(accountId))))
     const kinds = answers.map(({ kind }) => kind)
@@ -92,7 +92,7 @@ describe('the admission gate', () => {
     expect(await gate.figures(accountId)).toEqual({ availPico: 0n, heldPico: 1_000n, version: 1n })
   })
 
-  it('says what is available and how many completion tokens it affords', async () => {
+  test('says what is available and how many completion tokens it affords', async () => {
     const accountId = await funded(60n)
     expect(await admit(request(accountId))).toMatchObject({
       kind: 'insufficient-balance',
@@ -103,7 +103,7 @@ describe('the admission gate', () => {
     expect(await admit(request(poor))).toMatchObject({ availablePico: 19n, affordableTokens: 0 })
   })
 
-  it('shortens a limit the client did not set to what the balance affords, and holds just that', async () => {
+  test('shortens a limit the client did not set to what the balance affords, and holds just that', async () => {
     const accountId = await funded(60n)
     expect(await admit(request(accountId, { flexible: true }))).toMatchObject({
       kind: 'admitted',
@@ -115,14 +115,14 @@ describe('the admission gate', () => {
     })
   })
 
-  it('is exact with balances beyond 2^53', async () => {
+  test('is exact with balances beyond 2^53', async () => {
     const balance = 9_007_199_254_740_993n * 1_000n
     const accountId = await funded(balance)
     await admit(request(accountId, { amountPico: 1n }))
     expect((await gate.figures(accountId)).availPico).toBe(balance - 1n)
   })
 
-  it('answers a repeated hold id the same and holds once', async () => {
+  test('answers a repeated hold id the same and holds once', async () => {
     const accountId = await funded(1_000n)
     const ask = request(accountId)
     const first = await admit(ask)
@@ -132,7 +132,7 @@ describe('the admission gate', () => {
     expect((await gate.figures(accountId)).heldPico).toBe(100n)
   })
 
-  it('limits requests per minute, counting admitted calls only', async () => {
+  test('limits requests per minute, counting admitted calls only', async () => {
     const accountId = await funded(250n)
     const ask = () => admit(request(accountId, { requestsPerMinute: 4 }))
     expect((await ask()).kind).toBe('admitted')
@@ -148,7 +148,7 @@ describe('the admission gate', () => {
     expect(limited.retryAfterMs).toBeLessThanOrEqual(120_000)
   })
 
-  it('limits tokens per minute', async () => {
+  test('limits tokens per minute', async () => {
     const accountId = await funded(1_000n)
     const ask = () => admit(request(accountId, { tokensPerMinute: 70 }))
     expect((await ask()).kind).toBe('admitted')
@@ -156,7 +156,7 @@ describe('the admission gate', () => {
     expect((await ask()).kind).toBe('rate-limited')
   })
 
-  it('limits concurrent calls of a key and frees the place when a call ends', async () => {
+  test('limits concurrent calls of a key and frees the place when a call ends', async () => {
     const accountId = await funded(1_000n)
     const first = request(accountId, { concurrentCalls: 1 })
     expect((await admit(first)).kind).toBe('admitted')
@@ -165,7 +165,7 @@ describe('the admission gate', () => {
     expect((await admit(request(accountId, { concurrentCalls: 1 }))).kind).toBe('admitted')
   })
 
-  it('limits concurrent calls of an account over its keys, and frees the slot when a call ends or is settled', async () => {
+  test('limits concurrent calls of an account over its keys, and frees the slot when a call ends or is settled', async () => {
     const accountId = await funded(1_000n)
     const ask = (keyId: string) => request(accountId, { keyId, accountConcurrentCalls: 2 })
     const [first, second] = [ask('key_1'), ask('key_2')]
@@ -181,7 +181,7 @@ describe('the admission gate', () => {
     expect((await admit(ask('key_1'))).kind).toBe('admitted')
   })
 
-  it('takes the slots of a call again that Redis lost', async () => {
+  test('takes the slots of a call again that Redis lost', async () => {
     const accountId = await funded(1_000n)
     const call = request(accountId, { accountConcurrentCalls: 1 })
     await gate.restore({
@@ -197,7 +197,7 @@ describe('the admission gate', () => {
     expect((await another()).kind).toBe('admitted')
   })
 
-  it('limits requests per minute of an account over its keys, and names the limit that leaves fewer', async () => {
+  test('limits requests per minute of an account over its keys, and names the limit that leaves fewer', async () => {
     const accountId = await funded(1_000n)
     const ask = (keyId: string, requestsPerMinute: number) =>
       admit(request(accountId, { keyId, requestsPerMinute, accountRequestsPerMinute: 4 }))
@@ -212,7 +212,7 @@ describe('the admission gate', () => {
     expect(await alone()).toMatchObject({ kind: 'rate-limited', scope: 'key' })
   })
 
-  it('keeps a key within its allowance and gives back what was not charged', async () => {
+  test('keeps a key within its allowance and gives back what was not charged', async () => {
     const accountId = await funded(10_000n)
     const limited = () => request(accountId, { allowancePeriod: 'total' })
     expect((await admit(limited())).kind).toBe('allowance-unknown')
@@ -228,7 +228,7 @@ describe('the admission gate', () => {
     expect((await gate.figures(accountId)).availPico).toBe(9_870n)
   })
 
-  it('gives back what a call held beyond its charge as soon as it ends, once, and never raises a hold', async () => {
+  test('gives back what a call held beyond its charge as soon as it ends, once, and never raises a hold', async () => {
     const accountId = await funded(1_000n)
     const { left } = apiKeyKeys(accountId, 'key_1', 'total')
     await redis.set(left, '500')
@@ -255,7 +255,7 @@ describe('the admission gate', () => {
     expect(await state()).toEqual(settled)
   })
 
-  it('shrinks the hold of a call that cost nothing to zero, exactly also beyond 2^53', async () => {
+  test('shrinks the hold of a call that cost nothing to zero, exactly also beyond 2^53', async () => {
     const balance = 9_007_199_254_740_993n * 1_000n
     const accountId = await funded(balance)
     const [free, paid] = [1n, 3n].map((more) => request(accountId, { amountPico: 2n ** 53n + more }))
@@ -269,7 +269,7 @@ describe('the admission gate', () => {
     expect(await gate.figures(accountId)).toEqual({ availPico: balance - heldPico, heldPico, version: 1n })
   })
 
-  it('ends a call of an account that Redis has no balance of without making one up', async () => {
+  test('ends a call of an account that Redis has no balance of without making one up', async () => {
     const accountId = await funded(1_000n)
     const call = request(accountId)
     await admit(call)
@@ -280,7 +280,7 @@ describe('the admission gate', () => {
     expect(await gate.figures(accountId)).toMatchObject({ availPico: 990n, heldPico: 10n })
   })
 
-  it('keeps avail = base − held through any order of holds, ends, settlements, duplicates and late messages', async () => {
+  test('keeps avail = base − held through any order of holds, ends, settlements, duplicates and late messages', async () => {
     const step = fc.oneof(
       fc.record({ do: fc.constant('hold' as const), amount: fc.integer({ min: 1, max: 400 }) }),
       fc.record({ do: fc.constant('settle' as const), pick: fc.nat(), charge: fc.nat(100) }),
@@ -336,7 +336,7 @@ describe('the admission gate', () => {
     )
   })
 
-  it('settles out of order: an older balance arriving late only closes its hold', async () => {
+  test('settles out of order: an older balance arriving late only closes its hold', async () => {
     const accountId = await funded(1_000n)
     const [first, second] = [request(accountId), request(accountId)]
     await admit(first)

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createKeyHasher } from '../../../src/accounts/key-hash.ts'
 import { createKeyStore } from '../../../src/accounts/key-store.ts'
 import { auditAllowances } from '../../../src/billing/audit/allowance-audit.ts'
@@ -112,7 +112,7 @@ async function storedKeys(limits: bigint[]) {
 }
 
 describe('the allowance of a key', () => {
-  it('is right after a call is charged whose hold had been given back whole', async () => {
+  test('is right after a call is charged whose hold had been given back whole', async () => {
     const { key, hold, settle, left } = await limitedKey(1_000n)
     const id = newCallId()
     await allowances.load(key, TOTAL)
@@ -132,7 +132,7 @@ describe('the allowance of a key', () => {
     expect(await gate.figures(key.accountId)).toMatchObject({ availPico: BALANCE - 100n, heldPico: 0n })
   })
 
-  it('is its limit less what it spent in the period, and expires after it', async () => {
+  test('is its limit less what it spent in the period, and expires after it', async () => {
     const period = allowancePeriod('daily', Date.UTC(2035, 4, 5, 12))
     const { key, settle, left, leftKey } = await limitedKey(1_000n, period)
     await settle(newCallId(), period.startsAt - 1)
@@ -146,14 +146,14 @@ describe('the allowance of a key', () => {
     expect(Math.abs(expiresAt - (period.endsAt! + 3_600_000))).toBeLessThan(10_000)
   })
 
-  it('does not expire where the limit is for good', async () => {
+  test('does not expire where the limit is for good', async () => {
     const { key, left, leftKey } = await limitedKey(5n)
     await allowances.load(key, TOTAL)
     expect(await left()).toBe(5n)
     expect(await redis.pttl(leftKey)).toBe(-1)
   })
 
-  it('stays as it is when it is there', async () => {
+  test('stays as it is when it is there', async () => {
     const { key, hold, left } = await limitedKey(1_000n)
     await allowances.load(key, TOTAL)
     await hold(newCallId())
@@ -161,7 +161,7 @@ describe('the allowance of a key', () => {
     expect(await left()).toBe(900n)
   })
 
-  it('is exact beyond 2^53', async () => {
+  test('is exact beyond 2^53', async () => {
     const limit = 9_007_199_254_740_993n * 1_000n
     const { key, settle, left } = await limitedKey(limit)
     await settle(newCallId())
@@ -169,7 +169,7 @@ describe('the allowance of a key', () => {
     expect(await left()).toBe(limit - 50n)
   })
 
-  it('is loaded once for a thousand callers', async () => {
+  test('is loaded once for a thousand callers', async () => {
     const { key, left } = await limitedKey(1_000n)
     let readings = 0
     const counted = createAllowanceStore(redis, {
@@ -184,7 +184,7 @@ describe('the allowance of a key', () => {
 })
 
 describe('the check of an allowance', () => {
-  it('computes the figure from the books and the open holds, settled or not, and leaves it alone', async () => {
+  test('computes the figure from the books and the open holds, settled or not, and leaves it alone', async () => {
     const { key, hold, settle, left, leftKey } = await limitedKey(1_000n)
     expect(await allowances.check(key, TOTAL)).toBeNull()
     await allowances.load(key, TOTAL)
@@ -199,7 +199,7 @@ describe('the check of an allowance', () => {
     expect(await redis.exists(`${leftKey}:check`)).toBe(0)
   })
 
-  it('is part of the audit', async () => {
+  test('is part of the audit', async () => {
     const { keys, deps } = await storedKeys([1_000n, 2_000n])
     expect(await auditAllowances(deps)).toMatchObject({ broken: 0, discrepancies: [] })
     for (const key of keys) await allowances.load(key, TOTAL)
@@ -213,7 +213,7 @@ describe('the check of an allowance', () => {
 })
 
 describe('an allowance that Redis lost', () => {
-  it('comes back less the holds of open calls, and gets back what they leave', async () => {
+  test('comes back less the holds of open calls, and gets back what they leave', async () => {
     const { key, hold, settle, left, lose } = await limitedKey(1_000n)
     await allowances.load(key, TOTAL)
     const call = newCallId()
@@ -225,7 +225,7 @@ describe('an allowance that Redis lost', () => {
     expect(await left()).toBe(950n)
   })
 
-  it('counts a call once that is settled in the books and still held at the gate', async () => {
+  test('counts a call once that is settled in the books and still held at the gate', async () => {
     const { key, hold, settle, left, lose } = await limitedKey(1_000n)
     await allowances.load(key, TOTAL)
     const call = newCallId()
@@ -238,7 +238,7 @@ describe('an allowance that Redis lost', () => {
     expect(await left()).toBe(950n)
   })
 
-  it('is read again when a call settles in between', async () => {
+  test('is read again when a call settles in between', async () => {
     const { key, hold, settle, left, lose } = await limitedKey(1_000n)
     await allowances.load(key, TOTAL)
     const call = newCallId()
@@ -256,7 +256,7 @@ describe('an allowance that Redis lost', () => {
     expect({ readings, left: await left() }).toEqual({ readings: [0n, 50n], left: 950n })
   })
 
-  it('is read again when a hold comes in between', async () => {
+  test('is read again when a hold comes in between', async () => {
     const { key, hold, left, lose } = await limitedKey(1_000n)
     let readings = 0
     const overtaken = createAllowanceStore(redis, {
@@ -276,7 +276,7 @@ describe('an allowance that Redis lost', () => {
     expect({ readings, left: await left() }).toEqual({ readings: 2, left: 900n })
   })
 
-  it('leaves out the holds of other keys and of other periods', async () => {
+  test('leaves out the holds of other keys and of other periods', async () => {
     const { key, hold, left, lose } = await limitedKey(1_000n)
     await allowances.load(key, TOTAL)
     await hold(newCallId())
@@ -290,7 +290,7 @@ describe('an allowance that Redis lost', () => {
     expect(await left()).toBeNull()
   })
 
-  it('is the limit less what was spent, however holds, settlements, late messages and losses mix', async () => {
+  test('is the limit less what was spent, however holds, settlements, late messages and losses mix', async () => {
     const step = fc.oneof(
       { weight: 3, arbitrary: fc.record({ do: fc.constant('hold' as const), pick: fc.constant(0) }) },
       { weight: 2, arbitrary: fc.record({ do: fc.constant('settle' as const), pick: fc.nat() }) },

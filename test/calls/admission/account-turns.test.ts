@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest'
+import { expect, test } from 'vitest'
 import { createAccountTurns } from '../../../src/calls/admission/account-turns.ts'
 
 const PATIENT = new AbortController().signal
@@ -24,7 +24,7 @@ function startTurns(limits: { atOnce: number; perAccount: number }) {
   }
 }
 
-it("a single call is let in by the next turn but one, however many of another account's wait before it", async () => {
+test("a single call is let in by the next turn but one, however many of another account's wait before it", async () => {
   const { take, order, endOne } = startTurns({ atOnce: 2, perAccount: 2 })
   for (let call = 0; call < 100; call++) void take('flood')
   void take('quiet')
@@ -33,7 +33,7 @@ it("a single call is let in by the next turn but one, however many of another ac
   expect(order).toEqual(['flood', 'flood', 'flood', 'quiet'])
 })
 
-it('an account has no more than its part at once, and others find room beside it', async () => {
+test('an account has no more than its part at once, and others find room beside it', async () => {
   const { take, order, endOne } = startTurns({ atOnce: 3, perAccount: 2 })
   for (let call = 0; call < 4; call++) void take('flood')
   await take('quiet')
@@ -42,14 +42,14 @@ it('an account has no more than its part at once, and others find room beside it
   expect(order).toEqual(['flood', 'flood', 'quiet', 'flood'])
 })
 
-it('two floods take turns, each in order of arrival, and all are let in', async () => {
+test('two floods take turns, each in order of arrival, and all are let in', async () => {
   const { take, order, endOne } = startTurns({ atOnce: 1, perAccount: 1 })
   for (const account of ['a', 'a', 'a', 'b', 'b', 'b']) void take(account)
   for (let call = 0; call < 6; call++) await endOne()
   expect(order).toEqual(['a', 'a', 'b', 'a', 'b', 'b'])
 })
 
-it('one that gives up waiting leaves its place to the next', async () => {
+test('one that gives up waiting leaves its place to the next', async () => {
   const { take, order, endOne } = startTurns({ atOnce: 1, perAccount: 1 })
   const impatient = new AbortController()
   await take('first')

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createBodyBudget } from '../../../src/calls/admission/body-budget.ts'
 import { ApiError } from '../../../src/core/kernel/errors.ts'
 
@@ -17,7 +17,7 @@ function codeOf(run: () => unknown): string {
 }
 
 describe('the budget of request bodies in flight', () => {
-  it('refuses what is too much for a key, for its account and for the instance', () => {
+  test('refuses what is too much for a key, for its account and for the instance', () => {
     const budget = createBodyBudget(LIMITS)
     budget.reserve(owner('a'), 100)
     expect(codeOf(() => budget.reserve(owner('a'), 1))).toBe('429 concurrency_limit_exceeded 1')
@@ -30,7 +30,7 @@ describe('the budget of request bodies in flight', () => {
     expect(codeOf(() => budget.reserve(owner('c'), 1))).toBe('503 overloaded 1')
   })
 
-  it('gets everything back when the last holder lets go, once, and what a body was shorter at once', () => {
+  test('gets everything back when the last holder lets go, once, and what a body was shorter at once', () => {
     const budget = createBodyBudget(LIMITS)
     const reservation = budget.reserve(owner('a'), 100)
     reservation.hold()
@@ -45,7 +45,7 @@ describe('the budget of request bodies in flight', () => {
     expect(codeOf(() => budget.reserve(owner('a'), 100))).toBe('ok')
   })
 
-  it('takes nothing for what it refuses', () => {
+  test('takes nothing for what it refuses', () => {
     const budget = createBodyBudget(LIMITS)
     for (let index = 0; index < 10; index++)
       expect(codeOf(() => budget.reserve(owner('a'), 101))).toMatch(/^429/)

@@ -1,5 +1,5 @@
 import { pino } from 'pino'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import {
   createIdempotency,
   type Idempotency,
@@ -77,7 +77,7 @@ const envelopeOf = ({ callId, digest }: KeyUse): CallEnvelope => ({
 const lapse = ({ accountId, digest }: KeyUse) => redis.del(idempotencyKey(accountId, digest))
 
 describe('the claim of an Idempotency-Key', () => {
-  it('whose answer was lost is the same claim when it is sent again', async () => {
+  test('whose answer was lost is the same claim when it is sent again', async () => {
     const first = use()
     await idempotency.claim(use('warm-up'))
     proxy.loseNextAnswer()
@@ -85,7 +85,7 @@ describe('the claim of an Idempotency-Key', () => {
     expect(await idempotency.claim(use())).toMatchObject({ callId: first.callId, envelope: null })
   })
 
-  it('whose confirmation was lost is confirmed when that is sent again', async () => {
+  test('whose confirmation was lost is confirmed when that is sent again', async () => {
     const first = use()
     await idempotency.claim(first)
     await idempotency.confirm({ ...first, callId: first.callId }, envelopeOf(first))
@@ -93,7 +93,7 @@ describe('the claim of an Idempotency-Key', () => {
     expect(await idempotency.claim(use())).toMatchObject({ callId: first.callId, hasEnded: false })
   })
 
-  it('that lapsed is not confirmed once another call has the key, and leaves that alone', async () => {
+  test('that lapsed is not confirmed once another call has the key, and leaves that alone', async () => {
     const [slow, retry] = [use(), use()]
     await idempotency.claim(slow)
     await lapse(slow)
@@ -107,7 +107,7 @@ describe('the claim of an Idempotency-Key', () => {
     })
   })
 
-  it('that lapsed is confirmed all the same while nobody else has the key', async () => {
+  test('that lapsed is confirmed all the same while nobody else has the key', async () => {
     const slow = use()
     await idempotency.claim(slow)
     await lapse(slow)
@@ -115,7 +115,7 @@ describe('the claim of an Idempotency-Key', () => {
     expect(await idempotency.claim(use())).toMatchObject({ callId: slow.callId })
   })
 
-  it('that lapsed to a request with another body is a conflict', async () => {
+  test('that lapsed to a request with another body is a conflict', async () => {
     const slow = use()
     await idempotency.claim(slow)
     await lapse(slow)
@@ -125,12 +125,12 @@ describe('the claim of an Idempotency-Key', () => {
     })
   })
 
-  it('does not ask PostgreSQL while Redis knows every key of the last day', async () => {
+  test('does not ask PostgreSQL while Redis knows every key of the last day', async () => {
     expect(await idempotency.claim(use())).toBeNull()
     expect(lookups).toBe(0)
   })
 
-  it('asks PostgreSQL in a Redis that is young, and finds a call that was settled before', async () => {
+  test('asks PostgreSQL in a Redis that is young, and finds a call that was settled before', async () => {
     await redis.flushall()
     const repeat = use()
     settled.set(repeat.digest, 'chatcmpl_before' as CallId)
@@ -140,7 +140,7 @@ describe('the claim of an Idempotency-Key', () => {
     expect(lookups).toBe(1)
   })
 
-  it('is taken although PostgreSQL cannot be asked', async () => {
+  test('is taken although PostgreSQL cannot be asked', async () => {
     await redis.flushall()
     const unsure = createIdempotency({
       redis,
@@ -150,7 +150,7 @@ describe('the claim of an Idempotency-Key', () => {
     expect(await unsure.claim(use())).toBeNull()
   })
 
-  it('asks PostgreSQL where records of its account had to make room for newer ones', async () => {
+  test('asks PostgreSQL where records of its account had to make room for newer ones', async () => {
     const uses = ['a', 'b', 'c', 'd'].map((key) => use(key))
     for (const one of uses) {
       await idempotency.claim(one)

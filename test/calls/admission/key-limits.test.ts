@@ -1,5 +1,5 @@
 import { pino } from 'pino'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createAccountStore } from '../../../src/accounts/account-store.ts'
 import type { KeyRecord } from '../../../src/accounts/key-cache.ts'
 import { createAdmissionGate } from '../../../src/billing/holds/admission-gate.ts'
@@ -147,7 +147,7 @@ async function holdOf(): Promise<bigint> {
 }
 
 describe('the spending limit of a key', () => {
-  it.each<[LimitReset, number, number]>([
+  test.each<[LimitReset, number, number]>([
     ['daily', Date.UTC(2040, 1, 28, 23, 59, 59, 999), Date.UTC(2040, 1, 29)],
     // A Sunday and the Monday after it.
     ['weekly', Date.UTC(2040, 11, 30, 23, 59, 59, 999), Date.UTC(2040, 11, 31)],
@@ -167,7 +167,7 @@ describe('the spending limit of a key', () => {
     expect(await ask(key)).toEqual(REFUSED)
   })
 
-  it('never starts anew where it has no period', async () => {
+  test('never starts anew where it has no period', async () => {
     const hold = await holdOf()
     const key = await limitedKey('none', hold)
     await settle(key, await admitted(key))
@@ -175,7 +175,7 @@ describe('the spending limit of a key', () => {
     expect(await ask(key)).toEqual(REFUSED)
   })
 
-  it('counts a call to the period it was admitted in, whenever it ends', async () => {
+  test('counts a call to the period it was admitted in, whenever it ends', async () => {
     const hold = await holdOf()
     const key = await limitedKey('daily', hold)
     nowMs = Date.UTC(2040, 5, 1, 23, 59)
@@ -190,14 +190,14 @@ describe('the spending limit of a key', () => {
     expect(await ask(key)).toEqual(REFUSED)
   })
 
-  it('admits no more than it affords, of two hundred asking at once while its figure is not known yet', async () => {
+  test('admits no more than it affords, of two hundred asking at once while its figure is not known yet', async () => {
     const hold = await holdOf()
     const key = await limitedKey('monthly', hold * 5n)
     const outcomes = await Promise.all(Array.from({ length: 200 }, () => ask(key)))
     expect(outcomes.filter(({ kind }) => kind === 'admitted')).toHaveLength(5)
   })
 
-  it('of zero refuses every call that has a price', async () => {
+  test('of zero refuses every call that has a price', async () => {
     nowMs = Date.UTC(2040, 0, 1)
     expect(await ask(await limitedKey('none', 0n))).toEqual(REFUSED)
   })

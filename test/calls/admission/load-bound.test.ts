@@ -1,7 +1,7 @@
-import { expect, it } from 'vitest'
+import { expect, test } from 'vitest'
 import { createLoadBound } from '../../../src/calls/admission/load-bound.ts'
 
-it('calls that are being admitted count: while Redis hangs, no more come in than an instance may have', async () => {
+test('calls that are being admitted count: while Redis hangs, no more come in than an instance may have', async () => {
   let waiting = 1
   const load = createLoadBound(() => waiting, 3)
   let admit: () => void = () => undefined
@@ -23,13 +23,13 @@ it('calls that are being admitted count: while Redis hangs, no more come in than
   await expect(load.enter('account', async () => undefined)).rejects.toMatchObject({ code: 'overloaded' })
 })
 
-it('an admission that fails makes room again', async () => {
+test('an admission that fails makes room again', async () => {
   const load = createLoadBound(() => 0, 1)
   await expect(load.enter('account', async () => Promise.reject(new Error('away')))).rejects.toThrow('away')
   expect(await load.enter('account', async () => 'admitted')).toBe('admitted')
 })
 
-it('a call whose turn does not come in time is refused, and counts no more', async () => {
+test('a call whose turn does not come in time is refused, and counts no more', async () => {
   const never = {
     take: (_: string, signal: AbortSignal) =>
       new Promise<never>((_resolve, reject) => {

@@ -1,5 +1,5 @@
 import pino from 'pino'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { createAttemptChain } from '../../../src/calls/attempts/attempt-chain.ts'
 import type { ChainOutcome } from '../../../src/calls/attempts/chain-call.ts'
 import type { ProviderKeyVault, VaultAnswer } from '../../../src/catalog/provider-key-vault.ts'
@@ -131,7 +131,7 @@ const toldCode = (outcome: ChainOutcome) =>
   outcome.status === 'failed' ? outcome.error.code : outcome.status
 
 describe("an attempt on a client's own key", () => {
-  it('goes out although the offer is down for us, and shared health and measures never hear of it', async () => {
+  test('goes out although the offer is down for us, and shared health and measures never hear of it', async () => {
     alpha.play(streams(wholeStream('Hello')))
     const { outcome, reported, metered, noted } = await run(opened)
     expect(outcome).toMatchObject({ status: 'completed', served: { providerKeyId: 'pkey_1' } })
@@ -139,7 +139,7 @@ describe("an attempt on a client's own key", () => {
     expect(noted).toEqual([['pkey_1', 'accepted']])
   })
 
-  it.each([
+  test.each([
     [401, 'unauthorized'],
     [402, 'payment_required'],
     [403, 'forbidden'],
@@ -154,21 +154,21 @@ describe("an attempt on a client's own key", () => {
     expect(JSON.stringify(outcome)).not.toContain(SECRET)
   })
 
-  it('says nothing of the key when the provider itself breaks or does not know the model', async () => {
+  test('says nothing of the key when the provider itself breaks or does not know the model', async () => {
     for (const status of [404, 429, 400]) {
       alpha.play(refuses(status, {}))
       expect((await run(opened)).noted).toEqual([])
     }
   })
 
-  it('that failed takes nothing from the budget of retries: wrong keys must not spend what others live by', async () => {
+  test('that failed takes nothing from the budget of retries: wrong keys must not spend what others live by', async () => {
     alpha.play(refuses(401))
     beta.play(streams(wholeStream('Hello')))
     const { outcome } = await run(opened, { fallback: true, isBudgetLeft: false })
     expect(outcome).toMatchObject({ status: 'completed', served: { offerId: 'beta/up' } })
   })
 
-  it('is not made with a key that is gone or cannot be looked up, and goes on where it may', async () => {
+  test('is not made with a key that is gone or cannot be looked up, and goes on where it may', async () => {
     const before = alpha.requests.length
     expect(toldCode((await run({ kind: 'gone' })).outcome)).toBe('all_providers_failed')
     expect(toldCode((await run({ kind: 'unavailable' })).outcome)).toBe('overloaded')

@@ -1,5 +1,5 @@
 import { pino } from 'pino'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createHoldGate } from '../../../src/billing/holds/hold-gate.ts'
 import {
   createFinishScript,
@@ -122,7 +122,7 @@ describe('the step that finishes calls', () => {
     return read
   }
 
-  it('leaves both queues as BullMQ does when it completes the calls and adds a settlement job', async () => {
+  test('leaves both queues as BullMQ does when it completes the calls and adds a settlement job', async () => {
     const [one, other] = [await claimedCall(), await claimedCall(7)]
     const records = [one, other].map((id) => ended(id).record)
     for (const id of [one, other]) await jobs.complete(id, 'worker-a')
@@ -145,7 +145,7 @@ describe('the step that finishes calls', () => {
     expect(named(ours)).toContain('settle_ours')
   })
 
-  it('is a job that BullMQ hands to a settlement worker, also when the queue was paused meanwhile', async () => {
+  test('is a job that BullMQ hands to a settlement worker, also when the queue was paused meanwhile', async () => {
     const id = await claimedCall()
     await settlement.pause()
     await finish('settle_1', [ended(id)])
@@ -157,7 +157,7 @@ describe('the step that finishes calls', () => {
     expect(job?.opts.removeOnComplete).toBe(true)
   })
 
-  it('publishes the last frames of a channel as one message, and shrinks each hold to its charge', async () => {
+  test('publishes the last frames of a channel as one message, and shrinks each hold to its charge', async () => {
     const ids = [await claimedCall(), await claimedCall()]
     await finish(
       'settle_1',
@@ -173,7 +173,7 @@ describe('the step that finishes calls', () => {
     for (const id of ids) expect(await holdOf(id)).toBe(30n)
   })
 
-  it('finishes nothing that another worker has claimed since, and says nothing to its client', async () => {
+  test('finishes nothing that another worker has claimed since, and says nothing to its client', async () => {
     const [lost, kept] = [await claimedCall(), await claimedCall()]
     await redis.hincrby(callKey(DISPATCH_QUEUE, lost), 'ats', 1)
     expect(await finish('settle_1', [ended(lost), ended(kept)])).toEqual(['lost', 'finished'])
@@ -185,7 +185,7 @@ describe('the step that finishes calls', () => {
     expect(job?.data.records.map((record) => record.id)).toEqual([kept])
   })
 
-  it('finishes a call whose lock has lapsed while nobody else claimed it, wherever its job is', async () => {
+  test('finishes a call whose lock has lapsed while nobody else claimed it, wherever its job is', async () => {
     const id = await claimedCall()
     await redis.del(callKey(DISPATCH_QUEUE, `${id}:lock`))
     await redis.lrem(callKey(DISPATCH_QUEUE, 'active'), 1, id)
@@ -194,7 +194,7 @@ describe('the step that finishes calls', () => {
     expect(await redis.llen(callKey(DISPATCH_QUEUE, 'wait'))).toBe(0)
   })
 
-  it('does nothing while nobody hears, unless nobody has to', async () => {
+  test('does nothing while nobody hears, unless nobody has to', async () => {
     await subscriber.unsubscribe(CHANNEL)
     const [answer, failure] = [await claimedCall(), await claimedCall()]
     expect(await finish('settle_1', [ended(answer), ended(failure, { mustBeHeard: false })])).toEqual([
@@ -207,7 +207,7 @@ describe('the step that finishes calls', () => {
     expect(await finish('settle_2', [ended(answer)])).toEqual(['finished'])
   })
 
-  it('says nothing to anybody while Redis refuses writes', async () => {
+  test('says nothing to anybody while Redis refuses writes', async () => {
     const ids = [await claimedCall(), await claimedCall()]
     await redis.replicaof('127.0.0.1', 1)
     try {
@@ -228,7 +228,7 @@ describe('the step that finishes calls', () => {
     await expect.poll(() => heard).toHaveLength(1)
   })
 
-  it('finishes what runs also when Redis is out of memory', async () => {
+  test('finishes what runs also when Redis is out of memory', async () => {
     const id = await claimedCall()
     await redis.config('SET', 'maxmemory', '1')
     try {
@@ -239,7 +239,7 @@ describe('the step that finishes calls', () => {
     expect(await settlement.getJobState('settle_1')).toBe('waiting')
   })
 
-  it('does nothing when it is repeated, and settles a call whose job Redis lost when told to', async () => {
+  test('does nothing when it is repeated, and settles a call whose job Redis lost when told to', async () => {
     const id = await claimedCall()
     expect(await finish('settle_1', [ended(id)])).toEqual(['finished'])
     expect(await finish('settle_1', [ended(id)])).toEqual(['gone'])
@@ -248,7 +248,7 @@ describe('the step that finishes calls', () => {
     expect(await settlement.getWaitingCount()).toBe(2)
   })
 
-  it('takes a revived job off the queue, unless another worker has claimed it', async () => {
+  test('takes a revived job off the queue, unless another worker has claimed it', async () => {
     const revived = async () => {
       const id = newCallId()
       await reviveCall(dispatch, { envelope: { id } as unknown as CallEnvelope, sealedBody: '' }, LOCK_MS)
@@ -286,7 +286,7 @@ describe('the step that claims calls', () => {
     await server.close()
   })
 
-  it('claims many at once, those without a priority first, and wakes others only for what is left', async () => {
+  test('claims many at once, those without a priority first, and wakes others only for what is left', async () => {
     const add = async (priority: number) => {
       const id = newCallId()
       await enqueueCall(dispatch, { id } as unknown as CallEnvelope, '', priority)
@@ -307,7 +307,7 @@ describe('the step that claims calls', () => {
     expect(await redis.exists(marker)).toBe(0)
   })
 
-  it('claims nothing of a paused queue', async () => {
+  test('claims nothing of a paused queue', async () => {
     await dispatch.pause()
     const id = newCallId()
     await enqueueCall(dispatch, { id } as unknown as CallEnvelope, '', 0)

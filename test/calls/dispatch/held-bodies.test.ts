@@ -1,4 +1,4 @@
-import { expect, it, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { createHeldBodies } from '../../../src/calls/dispatch/held-bodies.ts'
 import type { CallId } from '../../../src/core/kernel/ids.ts'
 
@@ -22,7 +22,7 @@ function startBodies(waitMs?: number) {
   return { bodies, reads }
 }
 
-it('a large body is read only once there is room for the longest, in order of arrival', async () => {
+test('a large body is read only once there is room for the longest, in order of arrival', async () => {
   const { bodies, reads } = startBodies()
   const all = [1, 2, 3, 4].map((call) => bodies.read(id(call), null))
   // The first may be of 60 bytes until it is read; two of 30 leave no room for one of 60.
@@ -38,7 +38,7 @@ it('a large body is read only once there is room for the longest, in order of ar
   expect(reads).toEqual([id(1), id(2), id(9), id(3), id(4)])
 })
 
-it('a call that finds no room in time fails, and holds none', async () => {
+test('a call that finds no room in time fails, and holds none', async () => {
   const { bodies, reads } = startBodies(1)
   await Promise.all([bodies.read(id(1), null), bodies.read(id(2), null)])
   await expect(bodies.read(id(3), null)).rejects.toThrow('no room')

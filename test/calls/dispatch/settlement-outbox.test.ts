@@ -1,5 +1,5 @@
 import { pino } from 'pino'
-import { beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { type FinishedCall, SettlementOutbox } from '../../../src/calls/dispatch/settlement-outbox.ts'
 import type { SettlementRecord } from '../../../src/core/calls/call-job.ts'
 import { settlementOf } from '../../helpers/billing.ts'
@@ -61,7 +61,7 @@ describe('the outbox of settlements', () => {
     return { record, hold }
   }
 
-  it('lets a settlement go once its job has left the queue, and not before', async () => {
+  test('lets a settlement go once its job has left the queue, and not before', async () => {
     await finish([finished(), finished()])
     await outbox.confirm()
     await outbox.confirm()
@@ -71,7 +71,7 @@ describe('the outbox of settlements', () => {
     expect(outbox.unconfirmed).toBe(0)
   })
 
-  it('takes an empty queue for a settled one only within one stretch', async () => {
+  test('takes an empty queue for a settled one only within one stretch', async () => {
     await finish([finished()])
     await outbox.confirm()
     // Redis lost its data: the job is gone, and not settled.
@@ -86,7 +86,7 @@ describe('the outbox of settlements', () => {
     expect(outbox.unconfirmed).toBe(1)
   })
 
-  it('keeps calls whose finishing is not answered yet, and then those that were finished', async () => {
+  test('keeps calls whose finishing is not answered yet, and then those that were finished', async () => {
     const [one, other] = [finished(), finished()]
     const { promise: answer, resolve } = Promise.withResolvers<FinishedCall[]>()
     const sending = outbox.keep('finish_1', [one, other], () => answer)
@@ -104,12 +104,12 @@ describe('the outbox of settlements', () => {
     expect(outbox.unconfirmed).toBe(0)
   })
 
-  it('keeps nothing of a step that finished no call', async () => {
+  test('keeps nothing of a step that finished no call', async () => {
     await finish([finished()], [])
     expect(outbox.unconfirmed).toBe(0)
   })
 
-  it('keeps nothing of a settlement that could not be enqueued, nor its hold', async () => {
+  test('keeps nothing of a settlement that could not be enqueued, nor its hold', async () => {
     isRefused = true
     for (let time = 0; time < 3; time++)
       await expect(finish([finished(), finished()])).rejects.toThrow('out of memory')
@@ -120,7 +120,7 @@ describe('the outbox of settlements', () => {
     expect(queue.size).toBe(0)
   })
 
-  it('enqueues a lost settlement until Redis takes it, and never takes it for settled meanwhile', async () => {
+  test('enqueues a lost settlement until Redis takes it, and never takes it for settled meanwhile', async () => {
     await finish([finished()])
     await outbox.confirm()
     queue.clear()
@@ -139,7 +139,7 @@ describe('the outbox of settlements', () => {
     expect(outbox.unconfirmed).toBe(0)
   })
 
-  it('keeps a settlement that Redis refused, and enqueues it as soon as it can', async () => {
+  test('keeps a settlement that Redis refused, and enqueues it as soon as it can', async () => {
     isRefused = true
     const call = finished()
     outbox.keepUnsent(call)
@@ -155,7 +155,7 @@ describe('the outbox of settlements', () => {
     expect(outbox.unconfirmed).toBe(0)
   })
 
-  it('keeps no more than its bound, the youngest', async () => {
+  test('keeps no more than its bound, the youngest', async () => {
     const calls = Array.from({ length: MAX + 3 }, finished)
     for (const call of calls) await finish([call])
     expect(outbox.unconfirmed).toBe(MAX)

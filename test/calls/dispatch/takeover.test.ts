@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type RunningCall, RunningCalls } from '../../../src/calls/dispatch/running-calls.ts'
 import { askTakeover } from '../../../src/calls/dispatch/takeover.ts'
 import type { CallOutbox } from '../../../src/calls/relay/call-outbox.ts'
@@ -23,7 +23,7 @@ afterEach(() => void vi.useRealTimers())
 const answer = (fence: number) => calls.control({ kind: 'shown', callId: CALL, fence, shown: SHOWN })
 
 describe('a worker that takes a call over', () => {
-  it('asks until it is told what was shown, of its own claim', async () => {
+  test('asks until it is told what was shown, of its own claim', async () => {
     const takeover = askTakeover(call)
     await vi.advanceTimersByTimeAsync(1_100)
     expect(asked).toBe(3)
@@ -32,7 +32,7 @@ describe('a worker that takes a call over', () => {
     expect(await takeover).toEqual({ kind: 'end', shown: SHOWN })
   })
 
-  it.each([{ by: 'client' }, { by: 'gateway', code: 'overloaded', shownChars: 10 }] as const)(
+  test.each([{ by: 'client' }, { by: 'gateway', code: 'overloaded', shownChars: 10 }] as const)(
     'still settles what was shown when a cancel by the $by comes meanwhile',
     async (ending) => {
       const takeover = askTakeover(call)
@@ -42,14 +42,14 @@ describe('a worker that takes a call over', () => {
     },
   )
 
-  it('knows who ended the call where nobody answers', async () => {
+  test('knows who ended the call where nobody answers', async () => {
     const takeover = askTakeover(call)
     calls.control({ kind: 'cancel', callId: CALL, ending: { by: 'client' } })
     await vi.advanceTimersByTimeAsync(3_100)
     expect(await takeover).toMatchObject({ kind: 'end', shown: { text: '', ending: { by: 'client' } } })
   })
 
-  it('waits for no answer when it has to let the call go', async () => {
+  test('waits for no answer when it has to let the call go', async () => {
     const takeover = askTakeover(call)
     calls.abort(CALL, 'claim-lost')
     expect(await takeover).toMatchObject({ kind: 'end' })

@@ -1,5 +1,5 @@
 import { pino } from 'pino'
-import { expect, it, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { WorkerSlots } from '../../../src/calls/dispatch/worker-slots.ts'
 
 type Account = 'flood' | 'quiet'
@@ -55,7 +55,7 @@ function startWorker() {
   }
 }
 
-it('a tenth of the slots is for calls within a share, however many others wait', async () => {
+test('a tenth of the slots is for calls within a share, however many others wait', async () => {
   const worker = startWorker()
   worker.enqueue('flood', 100)
   await vi.waitFor(() => expect(worker.count('flood')).toBe(18))
@@ -67,7 +67,7 @@ it('a tenth of the slots is for calls within a share, however many others wait',
   await worker.stop()
 })
 
-it('a slot that a flood leaves goes back to it only while the reserve is whole', async () => {
+test('a slot that a flood leaves goes back to it only while the reserve is whole', async () => {
   const worker = startWorker()
   worker.enqueue('flood', 100)
   await vi.waitFor(() => expect(worker.count('flood')).toBe(18))

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { CallOutbox } from '../../../src/calls/relay/call-outbox.ts'
 import type { FramePublisher } from '../../../src/calls/relay/frame-publisher.ts'
 import type { Frame, FrameBody } from '../../../src/core/calls/frames.ts'
@@ -25,7 +25,7 @@ beforeEach(() => {
 })
 
 describe('the outbox of a call with an Idempotency-Key', () => {
-  it('sends a repeat everything from the frame that it asks for, and goes on', () => {
+  test('sends a repeat everything from the frame that it asks for, and goes on', () => {
     const outbox = open(1_000)
     outbox.send(['text', 'a'])
     outbox.send(['text', 'b'])
@@ -34,7 +34,7 @@ describe('the outbox of a call with an Idempotency-Key', () => {
     expect(sentTo(label(1)).map(([, , sequence]) => sequence)).toEqual([1, 2])
   })
 
-  it('sends nothing more to a repeat that left, and all to its first caller', () => {
+  test('sends nothing more to a repeat that left, and all to its first caller', () => {
     const outbox = open(1_000)
     outbox.attach('d', label(1), 0)
     outbox.detach((receiver) => receiver.label === label(1))
@@ -44,7 +44,7 @@ describe('the outbox of a call with an Idempotency-Key', () => {
     expect(sentTo(CALL)).toHaveLength(1)
   })
 
-  it('takes a bounded number of repeats, and a place is free again when one leaves', () => {
+  test('takes a bounded number of repeats, and a place is free again when one leaves', () => {
     const outbox = open(1_000)
     const labels = Array.from({ length: 17 }, (_, index) => label(index))
     for (const one of labels) outbox.attach('d', one, 0)
@@ -58,7 +58,7 @@ describe('the outbox of a call with an Idempotency-Key', () => {
     expect(sentTo(labels[16]!).at(-1)).toEqual([labels[16], 1, 0, ['text', 'a']])
   })
 
-  it('keeps an answer whole up to a bound; beyond it a repeat from the start is told so', () => {
+  test('keeps an answer whole up to a bound; beyond it a repeat from the start is told so', () => {
     const outbox = open(200_000)
     for (let index = 0; index < 10_000; index++) outbox.send(['text', 'x'])
     expect(outbox.frames).toHaveLength(10_000)
@@ -79,7 +79,7 @@ describe('what is kept for a resend', () => {
     return sentTo(CALL).map(([, , sequence]) => sequence)
   }
 
-  it('is all of the last quarter of a megabyte: half a minute of a fast stream', () => {
+  test('is all of the last quarter of a megabyte: half a minute of a fast stream', () => {
     const outbox = open(0)
     expect(outbox.keptBytes).toBeGreaterThan(0)
     for (let index = 0; index < 20_000; index++) outbox.send(['text', 'token'])
@@ -87,7 +87,7 @@ describe('what is kept for a resend', () => {
     expect(outbox.keptBytes).toBeLessThan(512 * 1024)
   })
 
-  it('is bounded in bytes however long a frame is, but for the last', () => {
+  test('is bounded in bytes however long a frame is, but for the last', () => {
     const outbox = open(0)
     for (let index = 0; index < 1_000; index++) {
       outbox.send(['text', 'x'.repeat(30_000)])
@@ -97,7 +97,7 @@ describe('what is kept for a resend', () => {
     expect(resent(outbox, 1_000)).toEqual([1_000, -1])
   })
 
-  it('is followed by the word that this was all, also where nothing is missing or it is kept no longer', () => {
+  test('is followed by the word that this was all, also where nothing is missing or it is kept no longer', () => {
     const outbox = open(0)
     for (let index = 0; index < 30_000; index++) outbox.send(['text', 'token'])
     expect(resent(outbox, 29_999)).toEqual([29_999, -1])

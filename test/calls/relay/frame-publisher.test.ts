@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { RunningCalls } from '../../../src/calls/dispatch/running-calls.ts'
 import { CallOutbox } from '../../../src/calls/relay/call-outbox.ts'
 import { FramePublisher } from '../../../src/calls/relay/frame-publisher.ts'
@@ -50,7 +50,7 @@ const open = (id: string, runsOn = false, running = calls) => {
 const passed = (ms: number) => vi.advanceTimersByTimeAsync(ms)
 
 describe('a call whose API instance goes away', () => {
-  it('is failed by the gateway, and counts as shown what was sent while somebody listened', async () => {
+  test('is failed by the gateway, and counts as shown what was sent while somebody listened', async () => {
     const call = open('1')
     call.outbox.send(['open', 0])
     call.outbox.send(['text', 'heard'])
@@ -65,7 +65,7 @@ describe('a call whose API instance goes away', () => {
     expect(call.failure).toEqual({ code: 'internal_error', shownChars: 5 })
   })
 
-  it('does not count as shown what was sent so shortly before that it may not have been passed on', async () => {
+  test('does not count as shown what was sent so shortly before that it may not have been passed on', async () => {
     const call = open('1')
     call.outbox.send(['text', 'passed on'])
     await passed(1_500)
@@ -77,7 +77,7 @@ describe('a call whose API instance goes away', () => {
     expect(call.failure).toEqual({ code: 'internal_error', shownChars: 'passed on'.length })
   })
 
-  it('runs on when somebody listens again in time and asks for what was lost', async () => {
+  test('runs on when somebody listens again in time and asks for what was lost', async () => {
     const call = open('1')
     listeners = 0
     call.outbox.send(['text', 'lost'])
@@ -90,7 +90,7 @@ describe('a call whose API instance goes away', () => {
     expect(call.outbox.shownChars).toBe(4)
   })
 
-  it('runs on where its answer is kept for repeats', async () => {
+  test('runs on where its answer is kept for repeats', async () => {
     const call = open('1', true)
     listeners = 0
     await passed(5_000)
@@ -101,7 +101,7 @@ describe('a call whose API instance goes away', () => {
 describe('what comes in one turn', () => {
   const framesOf = (message: string) => (JSON.parse(message.slice('api '.length)) as Frame[]).slice(1)
 
-  it('travels as one message, however many calls it is of', async () => {
+  test('travels as one message, however many calls it is of', async () => {
     open('1').outbox.send(['text', 'a'])
     open('2').outbox.send(['text', 'b'])
     await passed(1)
@@ -113,7 +113,7 @@ describe('what comes in one turn', () => {
     ])
   })
 
-  it('travels in order and in messages of at most a quarter of a megabyte', async () => {
+  test('travels in order and in messages of at most a quarter of a megabyte', async () => {
     const { outbox } = open('1')
     for (let index = 0; index < 300; index++) outbox.send(['text', '漢'.repeat(3_000)])
     await passed(1)
@@ -122,7 +122,7 @@ describe('what comes in one turn', () => {
     expect(sequences).toEqual(Array.from({ length: 300 }, (_, index) => index))
   })
 
-  it('counts as lost when it cannot be sent, whatever the reason, and ends no worker', async () => {
+  test('counts as lost when it cannot be sent, whatever the reason, and ends no worker', async () => {
     const { outbox } = open('1')
     const circular: { self?: unknown } = {}
     circular.self = circular
@@ -135,12 +135,12 @@ describe('what comes in one turn', () => {
 })
 
 describe('whether somebody listens', () => {
-  it('is asked once for many calls that want to know', async () => {
+  test('is asked once for many calls that want to know', async () => {
     await Promise.all(Array.from({ length: 100 }, () => publisher.certain('api')))
     expect(published).toEqual(['api [["w1",0,-1,["from"]]]'])
   })
 
-  it('is certain only after a reconnect would have come, and then the calls have failed', async () => {
+  test('is certain only after a reconnect would have come, and then the calls have failed', async () => {
     const call = open('1')
     listeners = 0
     let isCertain = false
@@ -154,7 +154,7 @@ describe('whether somebody listens', () => {
     expect(call.failure).toEqual({ code: 'internal_error', shownChars: 0 })
   })
 
-  it('is noticed within a second of silence', async () => {
+  test('is noticed within a second of silence', async () => {
     const call = open('1')
     await publisher.certain('api')
     listeners = 0
@@ -165,7 +165,7 @@ describe('whether somebody listens', () => {
 })
 
 describe('a cancel', () => {
-  it('that overtakes its call still says who ended it', () => {
+  test('that overtakes its call still says who ended it', () => {
     calls.control({ kind: 'cancel', callId: 'chatcmpl_1', ending: { by: 'client' } })
     const ending = { by: 'gateway', code: 'overloaded', shownChars: 0 } as const
     calls.control({ kind: 'cancel', callId: 'chatcmpl_2', ending })
@@ -182,7 +182,7 @@ describe('frames of ended calls', () => {
     return published.length > 0
   }
 
-  it('are kept for a resend up to a number of bytes, the newest', async () => {
+  test('are kept for a resend up to a number of bytes, the newest', async () => {
     const bounded = new RunningCalls(10_000)
     for (const id of ['1', '2', '3']) {
       const call = open(id, false, bounded)

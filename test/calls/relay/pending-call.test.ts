@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { PendingCall } from '../../../src/calls/relay/pending-call.ts'
 import type { CallEnvelope } from '../../../src/core/calls/call-job.ts'
 import type { ControlMessage, FrameBody } from '../../../src/core/calls/frames.ts'
@@ -53,7 +53,7 @@ describe('a pending call', () => {
     for (let atMs = fromMs; atMs <= toMs; atMs += 100) tick(atMs)
   }
 
-  it('delivers frames once and in order, and asks for those that were lost', () => {
+  test('delivers frames once and in order, and asks for those that were lost', () => {
     call.accept(1, 0, ['open', 0], 1)
     call.accept(1, 2, ['text', 'c'], 2)
     call.accept(1, 3, end, 2)
@@ -67,7 +67,7 @@ describe('a pending call', () => {
     expect(call.ended).toBe(true)
   })
 
-  it('gives no gap up for questions whose answers a lost connection has swallowed', () => {
+  test('gives no gap up for questions whose answers a lost connection has swallowed', () => {
     call.accept(1, 0, ['open', 0], 1)
     call.accept(1, 2, ['text', 'c'], 2)
     for (let fromMs = 100; fromMs < 20_000; fromMs += 2_000) {
@@ -80,7 +80,7 @@ describe('a pending call', () => {
     expect(shown).toHaveLength(3)
   })
 
-  it('asks again while a gap stays open, then ends truthfully and cancels', () => {
+  test('asks again while a gap stays open, then ends truthfully and cancels', () => {
     nowMs = 1_000
     call.accept(1, 1, ['text', 'b'], 1_000)
     tick(1_300)
@@ -96,7 +96,7 @@ describe('a pending call', () => {
     })
   })
 
-  it('that has to wait for its turn to ask is not given up meanwhile', () => {
+  test('that has to wait for its turn to ask is not given up meanwhile', () => {
     isItsTurn = false
     call.accept(1, 1, ['text', 'b'], 1_000)
     tick(9_000)
@@ -108,13 +108,13 @@ describe('a pending call', () => {
     expect(shown.at(-1)?.[0]).toBe('error')
   })
 
-  it('is not given up by an instance that was frozen itself', () => {
+  test('is not given up by an instance that was frozen itself', () => {
     call.accept(1, 1, ['text', 'b'], 1_000)
     tick(60_000)
     expect(shown).toEqual([])
   })
 
-  it('repeats a cancel, less and less often, until its worker has ended the call', () => {
+  test('repeats a cancel, less and less often, until its worker has ended the call', () => {
     call.accept(1, 0, ['open', 0], 1)
     call.abandon()
     const toldAt: number[] = []
@@ -130,7 +130,7 @@ describe('a pending call', () => {
     expect(control.filter(({ kind }) => kind === 'cancel')).toEqual([])
   })
 
-  it('repeats a cancel at once after a reconnect, and asks for what it missed', () => {
+  test('repeats a cancel at once after a reconnect, and asks for what it missed', () => {
     call.accept(1, 0, ['open', 0], 1)
     call.abandon()
     control = []
@@ -138,7 +138,7 @@ describe('a pending call', () => {
     expect(control.map(({ kind }) => kind)).toEqual(['cancel', 'resend'])
   })
 
-  it('says who ended it: the client that left, or the gateway and how much of the answer it had sent', () => {
+  test('says who ended it: the client that left, or the gateway and how much of the answer it had sent', () => {
     call.accept(1, 0, ['open', 0], 1)
     call.accept(1, 1, ['text', 'Hello'], 1)
     call.accept(1, 2, ['tool-calls', [{ index: 0, function: { name: 'f', arguments: '{}' } }]], 1)
@@ -155,14 +155,14 @@ describe('a pending call', () => {
     expect(control.at(-1)).toMatchObject({ shown: { text: 'Hello{}', ending: { by: 'gateway' } } })
   })
 
-  it('blames nobody else for a client that left before the gateway gave up', () => {
+  test('blames nobody else for a client that left before the gateway gave up', () => {
     call.accept(1, 0, ['open', 0], 1)
     call.abandon()
     call.fail({ code: 'overloaded', message: 'stopping' })
     expect(control).toEqual([{ kind: 'cancel', callId: 'chatcmpl_1', ending: { by: 'client' } }])
   })
 
-  it('probes silence, since the frame that was lost may have been the last', () => {
+  test('probes silence, since the frame that was lost may have been the last', () => {
     call.accept(1, 0, ['open', 0], 1_000)
     tick(5_900)
     expect(control).toEqual([])
@@ -170,7 +170,7 @@ describe('a pending call', () => {
     expect(control).toEqual([{ kind: 'resend', callId: 'chatcmpl_1', fence: 1, sequence: 1 }])
   })
 
-  it('lets a second claim run when nothing was shown, and refuses the first from then on', () => {
+  test('lets a second claim run when nothing was shown, and refuses the first from then on', () => {
     call.accept(2, -1, ['takeover'], 1)
     expect(control).toEqual([{ kind: 'shown', callId: 'chatcmpl_1', fence: 2, shown: null }])
     call.accept(1, 0, ['open', 0], 2)
@@ -178,7 +178,7 @@ describe('a pending call', () => {
     expect(shown).toEqual([['open', 1]])
   })
 
-  it('tells a second claim what was shown', () => {
+  test('tells a second claim what was shown', () => {
     call.accept(1, 0, ['open', 3], 1)
     call.accept(1, 1, ['text', 'Hel'], 1)
     call.accept(1, 2, ['text', 'lo'], 1)
@@ -193,7 +193,7 @@ describe('a pending call', () => {
     ])
   })
 
-  it('shows an abandoned client nothing more, but still answers a takeover', () => {
+  test('shows an abandoned client nothing more, but still answers a takeover', () => {
     call.accept(1, 0, ['open', 0], 1)
     call.abandon()
     call.accept(1, 1, ['text', 'late'], 2)
@@ -202,7 +202,7 @@ describe('a pending call', () => {
     expect(control.at(-1)).toMatchObject({ kind: 'shown', shown: { text: '', candidate: 0 } })
   })
 
-  it('reports a call overdue in the queue, again and again, until a frame comes', () => {
+  test('reports a call overdue in the queue, again and again, until a frame comes', () => {
     tick(15_001)
     tick(15_101)
     expect(overdue).toBe(1)
@@ -213,7 +213,7 @@ describe('a pending call', () => {
     expect(overdue).toBe(2)
   })
 
-  it('ends with a timeout when nobody ends it', () => {
+  test('ends with a timeout when nobody ends it', () => {
     tick(605_001)
     expect(shown).toMatchObject([['error', { code: 'upstream_timeout' }]])
   })

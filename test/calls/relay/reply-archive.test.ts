@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import {
   createReplyArchive,
   type KeyedCall,
@@ -40,32 +40,32 @@ const kept = async (...ids: string[]) =>
 const sums = () => redis.hgetall(`${IDEMPOTENCY_ANSWERS}:sums`)
 
 describe('answers kept for repeats', () => {
-  it('are read as they were kept', async () => {
+  test('are read as they were kept', async () => {
     await archive.end(call('1'), answer)
     expect(await archive.read('1' as CallId)).toEqual(answer)
   })
 
-  it('are bounded by account: the oldest make room', async () => {
+  test('are bounded by account: the oldest make room', async () => {
     for (const id of ['1', '2', '3', '4']) await archive.end(call(id), answer)
     await archive.end(call('other', 'b'), answer)
     expect(await kept('1', '2', '3', '4', 'other')).toEqual([false, false, true, true, true])
     expect(Number((await sums()).a)).toBeLessThanOrEqual(1_000)
   })
 
-  it('are bounded in all', async () => {
+  test('are bounded in all', async () => {
     for (const id of ['1', '2', '3', '4', '5']) await archive.end(call(id, `account-${id}`), answer)
     expect(await kept('1', '2', '3', '4', '5')).toEqual([false, false, true, true, true])
     expect(Number((await sums())['*'])).toBeLessThanOrEqual(1_500)
   })
 
-  it('that are too long are not kept, and take nobody’s room', async () => {
+  test('that are too long are not kept, and take nobody’s room', async () => {
     await archive.end(call('1'), answer)
     await archive.end(call('2'), { fence: 1, frames: [['text', 'x'.repeat(600)]] })
     await archive.end(call('3'), null)
     expect(await kept('1', '2', '3')).toEqual([true, false, false])
   })
 
-  it('count once when they are kept again, and no more once they have expired', async () => {
+  test('count once when they are kept again, and no more once they have expired', async () => {
     await archive.end(call('1'), answer)
     const once = await sums()
     await archive.end(call('1'), answer)
@@ -80,21 +80,21 @@ describe('answers kept for repeats', () => {
 describe('the record of an Idempotency-Key', () => {
   const record = idempotencyKey('a', 'digest-1')
 
-  it('says that its call has ended, also where the answer is not kept, and stays', async () => {
+  test('says that its call has ended, also where the answer is not kept, and stays', async () => {
     await redis.hset(record, 'call', '1')
     await archive.end(call('1'), null)
     await archive.forget(call('1'))
     expect(await redis.hgetall(record)).toEqual({ call: '1', ended: '1' })
   })
 
-  it('of another call is neither ended nor deleted', async () => {
+  test('of another call is neither ended nor deleted', async () => {
     await redis.hset(record, 'call', 'another')
     await archive.end(call('1'), answer)
     await archive.forget(call('1'))
     expect(await redis.hgetall(record)).toEqual({ call: 'another' })
   })
 
-  it('is deleted when its call came to nothing', async () => {
+  test('is deleted when its call came to nothing', async () => {
     await redis.hset(record, 'call', '1')
     await archive.forget(call('1'))
     expect(await redis.exists(record)).toBe(0)

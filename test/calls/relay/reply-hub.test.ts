@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import { pino } from 'pino'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { ReplyHub } from '../../../src/calls/relay/reply-hub.ts'
 import type { CallEnvelope } from '../../../src/core/calls/call-job.ts'
 import {
@@ -84,13 +84,13 @@ describe('a reply hub that is asked by a worker taking a call over', () => {
     return told.find((message) => message.kind === 'shown' && message.callId === callId)
   }
 
-  it('says that a call was finished which was shown to its end', () => {
+  test('says that a call was finished which was shown to its end', () => {
     const id = open()
     hear(id, 1, ['open', 0], ['text', 'all of it'], FINISH)
     expect(askTakeover(id)).toMatchObject({ channel: controlChannel('w2'), shown: { finished: true } })
   })
 
-  it('does not say so of a call that it gave up at its deadline, and tells what was shown of it', async () => {
+  test('does not say so of a call that it gave up at its deadline, and tells what was shown of it', async () => {
     const id = open()
     hear(id, 1, ['open', 0], ['text', 'half of it'])
     const living = lives('w1')
@@ -100,7 +100,7 @@ describe('a reply hub that is asked by a worker taking a call over', () => {
     expect(askTakeover(id)).toMatchObject({ shown: { finished: false, text: 'half of it', candidate: 0 } })
   })
 
-  it('does not say so of a call that it never knew or gave up long ago', async () => {
+  test('does not say so of a call that it never knew or gave up long ago', async () => {
     expect(askTakeover(newCallId())).toMatchObject({ shown: { finished: false, candidate: null } })
     const id = open()
     hear(id, 1, ['open', 0], ['text', 'half of it'])
@@ -111,7 +111,7 @@ describe('a reply hub that is asked by a worker taking a call over', () => {
 })
 
 describe('a worker that is heard no more', () => {
-  it('is lost: within six seconds its streams end truthfully, and only those of which something was shown', async () => {
+  test('is lost: within six seconds its streams end truthfully, and only those of which something was shown', async () => {
     const [stream, unshown, other] = [open(), open(), open()]
     hear(stream, 1, ['open', 0], ['text', 'half of it'])
     hearFrom('w2', [other, 1, 0, ['open', 0]])
@@ -128,7 +128,7 @@ describe('a worker that is heard no more', () => {
     expect(shown.get(other)).toEqual([['open', 0]])
   })
 
-  it('is not lost while it says something every few seconds, of whatever call', async () => {
+  test('is not lost while it says something every few seconds, of whatever call', async () => {
     const [stream, other] = [open(), open()]
     hear(stream, 1, ['open', 0])
     for (let second = 0; second < 30; second += 3) {
@@ -138,7 +138,7 @@ describe('a worker that is heard no more', () => {
     expect(shown.get(stream)).toEqual([['open', 0]])
   })
 
-  it('is not lost while Redis stands still or is away, nor right after it', async () => {
+  test('is not lost while Redis stands still or is away, nor right after it', async () => {
     const stream = open()
     hear(stream, 1, ['open', 0])
     isRedisThere = false
@@ -151,7 +151,7 @@ describe('a worker that is heard no more', () => {
     expect(lastShown(stream)).toEqual(['text', 'on it goes'])
   })
 
-  it('is not lost when it is this instance that was frozen', async () => {
+  test('is not lost when it is this instance that was frozen', async () => {
     const stream = open()
     hear(stream, 1, ['open', 0])
     vi.setSystemTime(Date.now() + 60_000)
@@ -159,7 +159,7 @@ describe('a worker that is heard no more', () => {
     expect(shown.get(stream)).toEqual([['open', 0]])
   })
 
-  it('is asked first, since the end of its calls may be all that was lost', async () => {
+  test('is asked first, since the end of its calls may be all that was lost', async () => {
     const stream = open()
     hear(stream, 1, ['open', 0], ['text', 'all of it'])
     const living = setInterval(() => {
@@ -172,7 +172,7 @@ describe('a worker that is heard no more', () => {
 })
 
 describe('calls that all miss frames, as after a stall', () => {
-  it('are asked for one after another, a few at a time, and of the worker that has them', async () => {
+  test('are asked for one after another, a few at a time, and of the worker that has them', async () => {
     const ids = Array.from({ length: 100 }, open)
     for (const id of ids) hear(id, 1, ['open', 0])
     for (const id of ids) hearFrom('w1', [id, 1, 5, ['text', 'f']])
@@ -190,7 +190,7 @@ describe('calls that all miss frames, as after a stall', () => {
 })
 
 describe('a reply hub that stops', () => {
-  it('shows an answer that its worker had settled, and tells the others that this instance stops', async () => {
+  test('shows an answer that its worker had settled, and tells the others that this instance stops', async () => {
     const [settled, ended, silent] = [open(), open(), open()]
     for (const id of [settled, ended, silent]) hear(id, 1, ['open', 0], ['text', 'half of it'])
     hub.failAll()
@@ -207,7 +207,7 @@ describe('a reply hub that stops', () => {
     expect(lastShown(silent)).toMatchObject(['error', { code: 'overloaded', retryAfterSeconds: 1 }])
   })
 
-  it('cancels again what it gave up while Redis was away, until workers have ended it', async () => {
+  test('cancels again what it gave up while Redis was away, until workers have ended it', async () => {
     const stream = open()
     hear(stream, 1, ['open', 0], ['text', 'half of it'])
     isRedisThere = false
@@ -223,7 +223,7 @@ describe('a reply hub that stops', () => {
     await stopping
   })
 
-  it('waits for no worker longer than two seconds', async () => {
+  test('waits for no worker longer than two seconds', async () => {
     hear(open(), 1, ['open', 0])
     hub.failAll()
     let isStopped = false

@@ -1,5 +1,5 @@
 import { pino } from 'pino'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { RunningCalls } from '../../../src/calls/dispatch/running-calls.ts'
 import { CallOutbox } from '../../../src/calls/relay/call-outbox.ts'
 import { listenForControl } from '../../../src/calls/relay/control-listener.ts'
@@ -54,7 +54,7 @@ async function startWorker() {
 }
 
 describe('an API instance that falls so far behind that Redis cuts it off', () => {
-  it('loses no frame of any stream, although Redis keeps less for it than it missed', async () => {
+  test('loses no frame of any stream, although Redis keeps less for it than it missed', async () => {
     const subscriber = connect('replies')
     const redis = connect('gate')
     await redis.config('SET', 'client-output-buffer-limit', `pubsub ${LIMIT_BYTES} 0 0`)

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest'
+import { expect, test } from 'vitest'
 import { readConfig } from '../../../src/config.ts'
 import { isProviderKeyName } from '../../../src/core/accounts/provider-key-names.ts'
 import { parseCatalogDocument } from '../../../src/core/catalog/catalog-document.ts'
@@ -17,14 +17,14 @@ function configurationNames(): string[] {
   return [...read]
 }
 
-it('no variable that the configuration reads can be named as the key of a provider', () => {
+test('no variable that the configuration reads can be named as the key of a provider', () => {
   const names = configurationNames()
   expect(names).toEqual(expect.arrayContaining(['MASTER_KEY', 'DATABASE_URL', 'STRIPE_SECRET_KEY']))
   expect(names.filter(isProviderKeyName)).toEqual([])
   for (const name of ['OPENAI_API_KEY', 'HF_TOKEN', 'ACME_KEY']) expect(isProviderKeyName(name)).toBe(true)
 })
 
-it('a document that names one is refused', () => {
+test('a document that names one is refused', () => {
   const [provider] = exampleDocument().providers
   const document = { ...exampleDocument(), providers: [{ ...provider, api_key_env: 'MASTER_KEY' }] }
   expect(parseCatalogDocument(document)).toEqual({

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { effectiveLimits, type LimitSettings } from '../../../src/core/accounts/rate-limits.ts'
 
 const DEFAULTS = {
@@ -21,11 +21,11 @@ const limits = (settings: Partial<LimitSettings>) =>
   )
 
 describe('the limits a call is admitted by', () => {
-  it('are the defaults where nothing is set', () => {
+  test('are the defaults where nothing is set', () => {
     expect(limits({})).toEqual(DEFAULTS)
   })
 
-  it('are lowered by the customer, never raised', () => {
+  test('are lowered by the customer, never raised', () => {
     expect(limits({ customerRequestsPerMinute: 5, customerConcurrentCalls: 2 })).toMatchObject({
       requestsPerMinute: 5,
       concurrentCalls: 2,
@@ -35,14 +35,14 @@ describe('the limits a call is admitted by', () => {
     )
   })
 
-  it('are raised by the operator for one key, and lowered from there by the customer', () => {
+  test('are raised by the operator for one key, and lowered from there by the customer', () => {
     expect(limits({ concurrentCalls: 150, customerConcurrentCalls: 120 })).toMatchObject({
       concurrentCalls: 120,
       accountConcurrentCalls: 200,
     })
   })
 
-  it('let an account do what the operator granted one of its keys, unless the operator limits the account', () => {
+  test('let an account do what the operator granted one of its keys, unless the operator limits the account', () => {
     expect(limits({ requestsPerMinute: 5_000 })).toMatchObject({
       requestsPerMinute: 5_000,
       accountRequestsPerMinute: 5_000,

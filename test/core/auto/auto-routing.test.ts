@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { boundsFitting, DEFAULT_BOUNDS, tierOf } from '../../../src/core/auto/auto-bounds.ts'
 import { chooseAutoModels } from '../../../src/core/auto/auto-routing.ts'
 import { autoTiers, TIERS } from '../../../src/core/auto/auto-tiers.ts'
@@ -66,14 +66,14 @@ const asking = (content: unknown) => ({ messages: [{ role: 'user', content }] })
 const ids = (choice: { models: Model[] }) => choice.models.map(({ id }) => id)
 
 describe('auto', () => {
-  it('sends an easy prompt to the cheapest tier and a hard one to a dearer', () => {
+  test('sends an easy prompt to the cheapest tier and a hard one to a dearer', () => {
     expect(ids(choose({}))[0]).toBe('a/light')
     const hard = choose(asking(HARD))
     expect(['strong', 'frontier']).toContain(hard.tier)
     expect(ids(hard)[0]).toBe(hard.tier === 'strong' ? 'c/strong' : 'd/frontier')
   })
 
-  it('moves with the profile: eco never stronger than auto, premium never weaker', () => {
+  test('moves with the profile: eco never stronger than auto, premium never weaker', () => {
     for (let score = 0; score <= 1; score += 0.01) {
       const place = (profile: 'eco' | 'auto' | 'premium') =>
         TIERS.indexOf(tierOf([score], DEFAULT_BOUNDS[profile]))
@@ -82,7 +82,7 @@ describe('auto', () => {
     }
   })
 
-  it('never goes down a tier as the score rises', () => {
+  test('never goes down a tier as the score rises', () => {
     for (const profile of ['eco', 'auto', 'premium', 'agentic'] as const) {
       const places = Array.from({ length: 101 }, (_, score) =>
         TIERS.indexOf(tierOf([score / 100], DEFAULT_BOUNDS[profile])),
@@ -91,7 +91,7 @@ describe('auto', () => {
     }
   })
 
-  it.each([
+  test.each([
     [0.05, 0.25],
     [0.4, 0.9],
     [6, 20],
@@ -101,12 +101,12 @@ describe('auto', () => {
     expect(ids(choose(asking(HARD), models))[0]).toBe('b/two')
   })
 
-  it('falls back to the nearest tier, the stronger first', () => {
+  test('falls back to the nearest tier, the stronger first', () => {
     expect(ids(choose(asking(HARD), [LADDER[0]!, LADDER[3]!]))).toEqual(['d/frontier', 'a/light'])
     expect(ids(choose({}, LADDER))).toEqual(['a/light', 'b/standard', 'c/strong'])
   })
 
-  it('falls back on another vendor within the tier where there is one', () => {
+  test('falls back on another vendor within the tier where there is one', () => {
     const models = [
       model('a/one', 0.1),
       model('a/two', 0.11),
@@ -116,7 +116,7 @@ describe('auto', () => {
     expect(ids(choose({}, models)).slice(0, 2)).toEqual(['a/one', 'b/three'])
   })
 
-  it('with tools, and for agentic work, takes models that honour tools', () => {
+  test('with tools, and for agentic work, takes models that honour tools', () => {
     const models = [
       model('a/plain', 0.1, { supportedParameters: [] }),
       model('b/tools', 0.2),
@@ -126,7 +126,7 @@ describe('auto', () => {
     expect(ids(choose({ routing_profile: 'agentic' }, models))).not.toContain('a/plain')
   })
 
-  it('goes by the shape of agentic work: many tools or many results call for the strongest', () => {
+  test('goes by the shape of agentic work: many tools or many results call for the strongest', () => {
     const tools = Array.from({ length: 20 }, () => ({ type: 'function' }))
     expect(choose({ routing_profile: 'agentic', tools: tools.slice(0, 2) }).tier).toBe('strong')
     expect(choose({ routing_profile: 'agentic', tools }).tier).toBe('frontier')
@@ -135,7 +135,7 @@ describe('auto', () => {
     expect(choose({ routing_profile: 'agentic', messages }).tier).toBe('frontier')
   })
 
-  it('with an image or a long prompt takes models that can take it, whatever the profile', () => {
+  test('with an image or a long prompt takes models that can take it, whatever the profile', () => {
     const sighted = model('s/sighted', 1, { inputModalities: ['text', 'image'] })
     const image = asking([{ type: 'image_url', image_url: { url: PNG } }])
     expect(ids(choose(image, [...LADDER, sighted]))).toEqual(['s/sighted'])
@@ -143,16 +143,16 @@ describe('auto', () => {
     expect(ids(choose(asking('word '.repeat(700_000)), [...LADDER, wide]))).toEqual(['w/wide'])
   })
 
-  it('takes only models that the preferences of the request leave', () => {
+  test('takes only models that the preferences of the request leave', () => {
     expect(ids(choose({}, LADDER, ({ id }) => id === 'd/frontier'))).toEqual(['d/frontier'])
   })
 
-  it('names a model even where none fits, so that the plan can say why not', () => {
+  test('names a model even where none fits, so that the plan can say why not', () => {
     expect(ids(choose(asking([{ type: 'image_url', image_url: { url: PNG } }])))).not.toEqual([])
     expect(ids(choose({}, LADDER, () => false))).toEqual(ids(choose({})))
   })
 
-  it('leaves old and very dear models for requests that no other can take', () => {
+  test('leaves old and very dear models for requests that no other can take', () => {
     const old = model('o/old', 0.2, { contextLength: 8_000, inputModalities: ['text', 'audio'] })
     const dear = model('p/pro', 90)
     const models = [...LADDER, old, dear]
@@ -165,17 +165,17 @@ describe('auto', () => {
     ).toEqual(['o/old'])
   })
 
-  it('prefers an established vendor to an obscure one of the same price', () => {
+  test('prefers an established vendor to an obscure one of the same price', () => {
     const usual = Array.from({ length: 10 }, (_, index) => model(`z-usual/${index}`, 0.1))
     expect(ids(choose({}, [model('a-obscure/one', 0.1), ...usual, LADDER[3]!]))[0]).toMatch('z-usual/')
   })
 
-  it('uses the tier that the catalog gives a model, before the models that stand there by price', () => {
+  test('uses the tier that the catalog gives a model, before the models that stand there by price', () => {
     const models = [...LADDER, model('x/chosen', 40, { autoTier: 'light', contextLength: 8_000 })]
     expect(ids(choose({}, models))[0]).toBe('x/chosen')
   })
 
-  it('keeps a conversation on its target while short turns follow', () => {
+  test('keeps a conversation on its target while short turns follow', () => {
     const messages: Array<{ role: string; content: string }> = [{ role: 'user', content: HARD }]
     const first = ids(choose({ messages }))
     for (const turn of ['thanks', 'and in French?']) {
@@ -184,14 +184,14 @@ describe('auto', () => {
     }
   })
 
-  it('does not go to and fro between tiers when scores waver about a bound', () => {
+  test('does not go to and fro between tiers when scores waver about a bound', () => {
     const wavering = [0.51, 0.49, 0.51, 0.48, 0.5, 0.47]
     const tiers = wavering.map((_, index) => tierOf(wavering.slice(0, index + 1), DEFAULT_BOUNDS.auto))
     expect(new Set(tiers)).toEqual(new Set(['strong']))
     expect(tierOf([...wavering, 0.2], DEFAULT_BOUNDS.auto)).toBe('standard')
   })
 
-  it('goes by the bounds of the catalog where it has some', () => {
+  test('goes by the bounds of the catalog where it has some', () => {
     const request = parseChatRequest(asking(HARD))
     const catalog = { ...catalogOf(LADDER), autoBounds: { auto: [0.99] } }
     const choose = (one: typeof catalog) => chooseAutoModels(request, requestShape(request), one, () => true)
@@ -199,7 +199,7 @@ describe('auto', () => {
     expect(choose({ ...catalog, autoBounds: { auto: [0, 0, 0] } }).tier).toBe('frontier')
   })
 
-  it('fits bounds to traffic: the shares of the tiers are the usual ones', () => {
+  test('fits bounds to traffic: the shares of the tiers are the usual ones', () => {
     const scores = Array.from({ length: 1_000 }, (_, index) => (index / 1_000) ** 3)
     const bounds = boundsFitting(scores)
     const count = (tier: string) => scores.filter((score) => tierOf([score], bounds.auto) === tier).length
@@ -208,17 +208,17 @@ describe('auto', () => {
     expect(boundsFitting([])).toEqual(DEFAULT_BOUNDS)
   })
 
-  it('works out the tiers of a catalog once', () => {
+  test('works out the tiers of a catalog once', () => {
     const ladder = LADDER.toSorted(compareByPrice)
     expect(autoTiers(ladder)).toBe(autoTiers(ladder))
     expect(Object.values(autoTiers(ladder).tiers).map((tier) => tier.length)).toEqual([1, 1, 1, 1])
   })
 
-  it('chooses none from an empty catalog', () => {
+  test('chooses none from an empty catalog', () => {
     expect(ids(choose({}, []))).toEqual([])
   })
 
-  it('explains itself to operators: score, features and what each profile would try', () => {
+  test('explains itself to operators: score, features and what each profile would try', () => {
     const request = parseChatRequest(asking(HARD))
     const explained = explainAuto(request, catalogOf(LADDER))
     expect(explained.score).toBe(choose(asking(HARD)).score)

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import builtin from '../../../src/catalog/data/builtin.json' with { type: 'json' }
 import { autoTiers, TIERS } from '../../../src/core/auto/auto-tiers.ts'
 import { compareVersions, modelLine } from '../../../src/core/auto/model-line.ts'
@@ -26,7 +26,7 @@ describe('the tiers of the built-in catalog', () => {
   const leads = TIERS.flatMap((tier) => tiers[tier].slice(0, LEADS))
   const lineOf = (model: Model) => modelLine(model.id, model.vendor)
 
-  it('are led by three models each that take tools, reason, and have a long window', () => {
+  test('are led by three models each that take tools, reason, and have a long window', () => {
     expect(leads).toHaveLength(TIERS.length * LEADS)
     for (const model of leads) {
       expect(model).toMatchObject({ reasoning: true, supportedParameters: expect.arrayContaining(['tools']) })
@@ -34,14 +34,14 @@ describe('the tiers of the built-in catalog', () => {
     }
   })
 
-  it('are led by models of vendors with ten models or more, that several providers run', () => {
+  test('are led by models of vendors with ten models or more, that several providers run', () => {
     for (const model of leads) {
       expect(ladder.filter(({ vendor }) => vendor === model.vendor).length).toBeGreaterThanOrEqual(10)
       expect(new Set(model.offers.map(({ provider }) => provider.id)).size).toBeGreaterThan(1)
     }
   })
 
-  it('are led by no preview, dated copy, fine-tune, edition or special model, and by none with a newer of its line', () => {
+  test('are led by no preview, dated copy, fine-tune, edition or special model, and by none with a newer of its line', () => {
     for (const model of leads) {
       const own = lineOf(model)
       expect(own.isVariant, model.id).toBe(false)
@@ -54,25 +54,25 @@ describe('the tiers of the built-in catalog', () => {
     }
   })
 
-  it('cost more from tier to tier: none of the first three less than any of the tier below', () => {
+  test('cost more from tier to tier: none of the first three less than any of the tier below', () => {
     for (const [index, tier] of TIERS.slice(1).entries()) {
       const below = tiers[TIERS[index]!].slice(0, LEADS).map(price)
       expect(Math.min(...tiers[tier].slice(0, LEADS).map(price))).toBeGreaterThan(Math.max(...below))
     }
   })
 
-  it('hold no model above standard that its maker calls small', () => {
+  test('hold no model above standard that its maker calls small', () => {
     for (const model of [...tiers.strong, ...tiers.frontier])
       expect(lineOf(model).isSmall, model.id).toBe(false)
   })
 
-  it('hold every model of the ladder once', () => {
+  test('hold every model of the ladder once', () => {
     const { lastResorts } = autoTiers(ladder)
     const placed = [...TIERS.flatMap((tier) => tiers[tier]), ...lastResorts]
     expect(placed.map(({ id }) => id).sort()).toEqual(ladder.map(({ id }) => id).sort())
   })
 
-  it.each([[['openai']], [['anthropic']], [['openai', 'google']], [['groq']]])(
+  test.each([[['openai']], [['anthropic']], [['openai', 'google']], [['groq']]])(
     'with keys of %j alone are led by the cheaper in the lower tier',
     (providers) => {
       const found = autoTiers(ladderOf(providers)).tiers

@@ -1,10 +1,10 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { compareVersions, modelLine } from '../../../src/core/auto/model-line.ts'
 
 const line = (id: string) => modelLine(id, id.includes('/') ? id.split('/')[0]! : 'openai')
 
 describe('the line of a model', () => {
-  it.each([
+  test.each([
     ['gpt-5.1', 'gpt-6.1'],
     ['gpt-5-mini', 'gpt-5.4-mini'],
     ['anthropic/claude-3.5-sonnet', 'anthropic/claude-sonnet-5.5'],
@@ -20,7 +20,7 @@ describe('the line of a model', () => {
     expect(compareVersions(line(old).version, line(young).version)).toBeLessThan(0)
   })
 
-  it.each([
+  test.each([
     ['gpt-5', 'gpt-5-mini'],
     ['anthropic/claude-opus-5', 'anthropic/claude-sonnet-5.5'],
     ['meta-llama/llama-3.1-8b', 'meta-llama/llama-3.3-70b'],
@@ -29,7 +29,7 @@ describe('the line of a model', () => {
     expect(line(one).line).not.toBe(line(other).line)
   })
 
-  it.each([
+  test.each([
     'google/gemini-3-flash-preview',
     'gpt-5.1-2025-11-13',
     'anthropic/claude-opus-4.7-20260416',
@@ -47,14 +47,14 @@ describe('the line of a model', () => {
     expect(line(id).isVariant).toBe(true)
   })
 
-  it.each(['gpt-4o', 'gpt-6-sol', 'mistralai/mixtral-8x22b', 'meta-llama/llama-4-scout', 'qwen/qwen3-32b'])(
+  test.each(['gpt-4o', 'gpt-6-sol', 'mistralai/mixtral-8x22b', 'meta-llama/llama-4-scout', 'qwen/qwen3-32b'])(
     '%s is none',
     (id) => {
       expect(line(id).isVariant).toBe(false)
     },
   )
 
-  it('tells small models by their maker and by their parameters, the active ones aside', () => {
+  test('tells small models by their maker and by their parameters, the active ones aside', () => {
     const small = [
       'gpt-5-mini',
       'google/gemini-3.8-flash',
@@ -67,14 +67,14 @@ describe('the line of a model', () => {
     }
   })
 
-  it('counts versions in decimals, part by part; no version is the oldest', () => {
+  test('counts versions in decimals, part by part; no version is the oldest', () => {
     expect(compareVersions([4.2], [4.3])).toBeLessThan(0)
     expect(compareVersions([3], [3, 5])).toBeLessThan(0)
     expect(compareVersions([], [1])).toBeLessThan(0)
     expect(compareVersions([4.1], [4.1])).toBe(0)
   })
 
-  it.each(['', '/', 'a/', '---', '1', 'vendor/日本'])('takes any id: %j', (id) => {
+  test.each(['', '/', 'a/', '---', '1', 'vendor/日本'])('takes any id: %j', (id) => {
     expect(modelLine(id, 'a')).toMatchObject({ isSmall: false })
   })
 })

@@ -1,34 +1,34 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { formatCursor, readCursor, readTimeRange } from '../../../src/core/billing/usage-query.ts'
 
 const NOW = Date.UTC(2030, 5, 15, 12)
 
 describe('a span of time', () => {
-  it('is the last 30 days where nothing is said', () => {
+  test('is the last 30 days where nothing is said', () => {
     expect(readTimeRange({}, NOW)).toEqual({ fromMs: Date.UTC(2030, 4, 16, 12), toMs: NOW })
   })
 
-  it('takes dates for their midnight, UTC, and times with their zone', () => {
+  test('takes dates for their midnight, UTC, and times with their zone', () => {
     expect(readTimeRange({ from: '2030-01-01', to: '2030-01-02T01:30:00.250+01:30' }, NOW)).toEqual({
       fromMs: Date.UTC(2030, 0, 1),
       toMs: Date.UTC(2030, 0, 2) + 250,
     })
   })
 
-  it.each(['2030-02-29', '2030-1-1', '2030-01-01T00:00', '2030-01-01 00:00Z', '1893456000', 'now'])(
+  test.each(['2030-02-29', '2030-1-1', '2030-01-01T00:00', '2030-01-01 00:00Z', '1893456000', 'now'])(
     'refuses %s',
     (from) => {
       expect(() => readTimeRange({ from }, NOW)).toThrow(/must be a date/)
     },
   )
 
-  it('takes the 29th of February where there is one', () => {
+  test('takes the 29th of February where there is one', () => {
     expect(readTimeRange({ from: '2028-02-29', to: '2028-03-01' }, NOW).fromMs).toBe(Date.UTC(2028, 1, 29))
   })
 })
 
-it('a cursor is read as it was printed', () => {
+test('a cursor is read as it was printed', () => {
   fc.assert(
     fc.property(fc.nat(2 ** 31), fc.stringMatching(/^chatcmpl_[0-9A-Z]{26}$/), (admittedAtMs, callId) => {
       expect(readCursor({ cursor: formatCursor({ admittedAtMs, callId }) })).toEqual({ admittedAtMs, callId })

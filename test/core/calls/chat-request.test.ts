@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { MAX_MESSAGES, parseChatRequest } from '../../../src/core/calls/chat-request.ts'
 import { ApiError } from '../../../src/core/kernel/errors.ts'
 import { contentParts } from '../../helpers/content-parts.ts'
@@ -17,7 +17,7 @@ function refusal(body: unknown): { code: string; param: string | undefined } {
 }
 
 describe('a chat request', () => {
-  it('defaults to auto, without stream and limits', () => {
+  test('defaults to auto, without stream and limits', () => {
     const request = parse({})
     expect(request.models).toEqual(['auto'])
     expect(request.stream).toBe(false)
@@ -25,7 +25,7 @@ describe('a chat request', () => {
     expect(request.preferences).toMatchObject({ allowFallbacks: true, zdr: false, only: undefined })
   })
 
-  it('keeps only role, content, name and tool_call_id of a message', () => {
+  test('keeps only role, content, name and tool_call_id of a message', () => {
     const parts = [
       { type: 'text', text: 'Hi' },
       { type: 'image_url', image_url: { url: 'https://a/b.png', detail: 'low' } },
@@ -44,14 +44,14 @@ describe('a chat request', () => {
     ])
   })
 
-  it('forwards tools on the first request only', () => {
+  test('forwards tools on the first request only', () => {
     const tools = [{ type: 'function', function: { name: 'f' } }]
     expect(parse({ tools }).parameters.tools).toEqual(tools)
     const history = [...hello, { role: 'tool', content: 'r', tool_call_id: 'x' }]
     expect(parse({ messages: history, tools }).parameters.tools).toBeUndefined()
   })
 
-  it('accepts ignored and unknown fields whatever their type and drops them', () => {
+  test('accepts ignored and unknown fields whatever their type and drops them', () => {
     const ignored = {
       stop: 5,
       n: 'many',
@@ -65,7 +65,7 @@ describe('a chat request', () => {
     expect(parse(ignored)).toEqual(parse({}))
   })
 
-  it('treats null as absent', () => {
+  test('treats null as absent', () => {
     const nulls = {
       model: null,
       models: null,
@@ -78,13 +78,13 @@ describe('a chat request', () => {
     expect(parse(nulls)).toEqual(parse({}))
   })
 
-  it('tries model first, then models', () => {
+  test('tries model first, then models', () => {
     expect(parse({ model: 'a', models: ['b', 'c'] }).models).toEqual(['a', 'b', 'c'])
     expect(parse({ model: 'a', models: ['a', 'b'] }).models).toEqual(['a', 'b'])
     expect(parse({ models: ['b', 'c'] }).models).toEqual(['b', 'c'])
   })
 
-  it.each([
+  test.each([
     ['no object', [], undefined],
     ['no messages', {}, 'messages'],
     ['empty messages', { messages: [] }, 'messages'],
@@ -121,14 +121,14 @@ describe('a chat request', () => {
     expect(refusal(body)).toEqual({ code: 'invalid_request', param })
   })
 
-  it('reads price caps from numbers and decimal strings exactly', () => {
+  test('reads price caps from numbers and decimal strings exactly', () => {
     const { maxPrice } = parse({
       provider: { max_price: { prompt: 0.1, completion: '2.5', request: 1e-7 } },
     }).preferences
     expect(maxPrice).toEqual({ prompt: 100_000n, completion: 2_500_000n, request: 100_000n })
   })
 
-  it('takes every JSON number as a price cap, however large or small', () => {
+  test('takes every JSON number as a price cap, however large or small', () => {
     const { maxPrice } = parse({
       provider: { max_price: { prompt: 1e18, completion: Number.MAX_VALUE, request: 5e-324 } },
     }).preferences

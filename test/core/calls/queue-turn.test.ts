@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { queuePriority } from '../../../src/core/calls/queue-turn.ts'
 
 const SETTINGS = { accountQueueShare: 8, queueWaitMs: 15_000 }
@@ -19,29 +19,29 @@ const flood = (name: string, calls: number, atMs: number) =>
   Array.from({ length: calls }, (_, index) => ({ name, openCalls: index + 1, atMs }))
 
 describe('the turn of a call in the queue', () => {
-  it('is in order of arrival, before all others, for an account with few open calls', () => {
+  test('is in order of arrival, before all others, for an account with few open calls', () => {
     for (let openCalls = 1; openCalls <= 8; openCalls++)
       expect(queuePriority(openCalls, NOW, SETTINGS)).toBe(0)
     expect(queuePriority(9, NOW, SETTINGS)).toBeGreaterThan(0)
   })
 
-  it('comes after the share of a flood, however many of its calls wait', () => {
+  test('comes after the share of a flood, however many of its calls wait', () => {
     const order = served([...flood('flood', 300, 0), { name: 'quiet', openCalls: 1, atMs: 5_000 }])
     expect(order.indexOf('quiet')).toBe(8)
   })
 
-  it('alternates between two floods', () => {
+  test('alternates between two floods', () => {
     const order = served([...flood('a', 100, 0), ...flood('b', 100, 0)])
     expect(order.slice(0, 100).filter((name) => name === 'b')).toHaveLength(50)
   })
 
-  it('is passed by none that comes half the queue wait later, so that no call of a flood starves', () => {
+  test('is passed by none that comes half the queue wait later, so that no call of a flood starves', () => {
     const late = queuePriority(100_000, NOW, SETTINGS)
     expect(queuePriority(9, NOW + 7_500, SETTINGS)).toBeGreaterThanOrEqual(late)
     expect(queuePriority(9, NOW + 7_000, SETTINGS)).toBeLessThan(late)
   })
 
-  it('stays within what BullMQ takes', () => {
+  test('stays within what BullMQ takes', () => {
     for (let hour = 0; hour < 100; hour++) {
       const priority = queuePriority(50, NOW + hour * 3_600_000, SETTINGS)
       expect(Number.isInteger(priority) && priority >= 1 && priority < 2 ** 21).toBe(true)

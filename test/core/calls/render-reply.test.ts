@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { ChunkRenderer, renderCompletion } from '../../../src/core/calls/render-reply.ts'
 
 const head = { id: 'chatcmpl_1', created: 7, model: 'auto' } as const
@@ -6,7 +6,7 @@ const events = (text: string) => text.split('\n\n').filter(Boolean)
 const json = (event: string) => JSON.parse(event.slice('data: '.length))
 
 describe('a rendered stream', () => {
-  it('carries the role once, finishes with usage, and ends with [DONE]', () => {
+  test('carries the role once, finishes with usage, and ends with [DONE]', () => {
     const renderer = new ChunkRenderer(head)
     const text =
       renderer.text('Hé "x"\n') +
@@ -30,7 +30,7 @@ describe('a rendered stream', () => {
     expect(done).toBe('data: [DONE]')
   })
 
-  it('ends an error without [DONE]', () => {
+  test('ends an error without [DONE]', () => {
     const error = {
       message: 'm',
       type: 'upstream_error',
@@ -43,14 +43,14 @@ describe('a rendered stream', () => {
     expect(rest).toEqual([])
   })
 
-  it('gives an empty answer its role', () => {
+  test('gives an empty answer its role', () => {
     const [last] = events(new ChunkRenderer(head).finish('stop', null))
     expect(json(last!).choices[0]).toEqual({ index: 0, delta: { role: 'assistant' }, finish_reason: 'stop' })
   })
 })
 
 describe('a rendered completion', () => {
-  it('holds the fields of the contract and no others', () => {
+  test('holds the fields of the contract and no others', () => {
     const body = JSON.parse(
       renderCompletion(head, { content: 'Hi' }, 'stop', { promptTokens: 1, completionTokens: 2 }),
     )

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { parseChatRequest } from '../../../src/core/calls/chat-request.ts'
 import { promptTokensBound } from '../../../src/core/calls/prompt-tokens.ts'
 import { stringifyExactly } from '../../../src/core/json/exact-json.ts'
@@ -40,7 +40,7 @@ const { object: written } = fc.letrec<{ object: string; value: string }>((tie) =
 }))
 
 describe('a field that is kept exactly', () => {
-  it('goes on as it was written, whatever its numbers and the order of its names', () => {
+  test('goes on as it was written, whatever its numbers and the order of its names', () => {
     fc.assert(
       fc.property(written, (object) => {
         expect(forwarded(object)).toBe(object)
@@ -48,7 +48,7 @@ describe('a field that is kept exactly', () => {
     )
   })
 
-  it.each([
+  test.each([
     '[{"maximum":9223372036854775807}]',
     '[{"default":1.0,"multipleOf":0.10,"minimum":-0}]',
     '[{"maximum":1e400,"minimum":-1E+2}]',
@@ -57,13 +57,13 @@ describe('a field that is kept exactly', () => {
     expect(forwarded(tools)).toBe(tools)
   })
 
-  it('loses whitespace and escapes that mean nothing', () => {
+  test('loses whitespace and escapes that mean nothing', () => {
     expect(forwarded(String.raw`[ 1.0 , {"\u0041é\/\"" :	"a b: \n"}${'\n'}]`)).toBe(
       String.raw`[1.0,{"Aé/\"":"a b: \n"}]`,
     )
   })
 
-  it('is not carried where parsing loses nothing of it', () => {
+  test('is not carried where parsing loses nothing of it', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.nat({ max: 2 }), (tools, indent) => {
         const value = { tools, response_format: { tools } }
@@ -72,7 +72,7 @@ describe('a field that is kept exactly', () => {
     )
   })
 
-  it.each([
+  test.each([
     ['a name that occurs twice', '[{"a":1.0,"a":2.0}]', '[{"a":2}]'],
     ['the same name, escaped', String.raw`[{"a":1.0,"\u0061":2.0}]`, '[{"a":2}]'],
     ['`__proto__`', '[{"__proto__":{"a":1.0},"b":1.0}]', '[{"b":1}]'],
@@ -81,12 +81,12 @@ describe('a field that is kept exactly', () => {
     expect(forwarded(tools)).toBe(checked)
   })
 
-  it('is the last of its name, however that is written', () => {
+  test('is the last of its name, however that is written', () => {
     const { exact } = parsed(String.raw`{"tools":[1.0],"x":[{"tools":3.0}],"\u0074ools":[2.0]}`)
     expect(exact).toEqual({ tools: '[2.0]' })
   })
 
-  it('is in the bound of the prompt and in the limit of its size', () => {
+  test('is in the bound of the prompt and in the limit of its size', () => {
     const bound = (zeros: number) => {
       const { value, exact } = parsed(
         `{"messages":[{"role":"user","content":"Hi"}],"tools":[{"function":{"parameters":{"maximum":1.${'0'.repeat(zeros)}}}}]}`,
@@ -98,7 +98,7 @@ describe('a field that is kept exactly', () => {
     expect(() => bound(1024 * 1024)).toThrow('1048576 characters')
   })
 
-  it('is not looked for in what is nested beyond measure', () => {
+  test('is not looked for in what is nested beyond measure', () => {
     const deep = `${'['.repeat(290)}1.0${']'.repeat(290)}`
     expect(parsed(`{"tools":${deep}}`).exact).toBeUndefined()
   })

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { type JsonLimits, scanJson } from '../../../src/core/json/json-scan.ts'
 import { isNestedDeeperThan } from '../../../src/core/json/nesting.ts'
 
@@ -11,7 +11,7 @@ const scan = (json: string, limits: Partial<JsonLimits>) =>
   })
 
 describe('a scan of JSON', () => {
-  it('finds the nesting that its value has', () => {
+  test('finds the nesting that its value has', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 6 }), fc.nat({ max: 7 }), (value, depth) => {
         const isTooDeep = scan(JSON.stringify(value), { depth }) === 'too-deep'
@@ -20,14 +20,14 @@ describe('a scan of JSON', () => {
     )
   })
 
-  it('counts names, entries, arrays and objects', () => {
+  test('counts names, entries, arrays and objects', () => {
     const json = '{"a":[1,2,3],"b":{}}'
     expect(scan(json, { values: 8 })).toBe('ok')
     expect(scan(json, { values: 7 })).toBe('too-many-values')
     expect(scan('7', { values: 0 })).toBe('ok')
   })
 
-  it('counts nothing in strings, whatever is escaped there', () => {
+  test('counts nothing in strings, whatever is escaped there', () => {
     expect(scan(String.raw`["[[[[\"[[[\\", "\\\"{{{{"]`, { depth: 1 })).toBe('ok')
     expect(scan(String.raw`["\\", [[]]]`, { depth: 2 })).toBe('too-deep')
     const text = JSON.stringify([`${'"'.repeat(3_000)}\\${','.repeat(3_000)}é漢"`, []])
@@ -35,7 +35,7 @@ describe('a scan of JSON', () => {
     expect(scan(text, { values: 2 })).toBe('too-many-values')
   })
 
-  it('reads strings of any content to their end', () => {
+  test('reads strings of any content to their end', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: fc.constantFrom('"', '\\', 'a', 'é', ',', '[', 'x'.repeat(300)) }),
@@ -48,7 +48,7 @@ describe('a scan of JSON', () => {
     )
   })
 
-  it('ends with the bytes where a string does not', () => {
+  test('ends with the bytes where a string does not', () => {
     for (const json of ['"', '"\\', '"\\"', `"${'\\"'.repeat(200)}`, '"'.repeat(9)]) {
       expect(scan(json, { depth: 0 })).toBe('ok')
     }

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { parseChatRequest } from '../../../src/core/calls/chat-request.ts'
 import { tooLargeSchema } from '../../../src/core/json/schema-limits.ts'
 import { planRoute } from '../../../src/core/routing/routing-plan.ts'
@@ -26,7 +26,7 @@ const plan = (offers: Array<typeof GOOGLE>, more: object) =>
   )
 
 describe('schemas that references multiply', () => {
-  it('are found in tools and in the response format, together as well as alone', () => {
+  test('are found in tools and in the response format, together as well as alone', () => {
     expect(tooLargeSchema({ response_format: responseFormat(bomb()) })).toBe(
       'response_format.json_schema.schema',
     )
@@ -39,7 +39,7 @@ describe('schemas that references multiply', () => {
     ).toBeNull()
   })
 
-  it('are refused, with their field, where only a wire without references is left', () => {
+  test('are refused, with their field, where only a wire without references is left', () => {
     expect(() => plan([GOOGLE], { response_format: responseFormat(bomb()) })).toThrow(
       expect.objectContaining({
         code: 'invalid_request',
@@ -51,17 +51,17 @@ describe('schemas that references multiply', () => {
     )
   })
 
-  it('go to the providers that take them as they are', () => {
+  test('go to the providers that take them as they are', () => {
     const { candidates } = plan([GOOGLE, OTHER], { tools: tools(bomb()) })
     expect(candidates.map(({ offerId }) => offerId)).toEqual([OTHER.id])
   })
 
-  it('leave a plan alone where they are of ordinary size', () => {
+  test('leave a plan alone where they are of ordinary size', () => {
     expect(plan([GOOGLE, OTHER], { tools: tools({ type: 'object' }) }).candidates).toHaveLength(2)
   })
 })
 
-it('refuses tools and response formats beyond a megabyte of JSON', () => {
+test('refuses tools and response formats beyond a megabyte of JSON', () => {
   const request = (more: object) => () =>
     parseChatRequest({ messages: [{ role: 'user', content: 'hi' }], ...more })
   const long = 'x'.repeat(1024 * 1024)

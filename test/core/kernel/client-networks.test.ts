@@ -1,8 +1,8 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { clientNetworks } from '../../../src/core/kernel/client-networks.ts'
 
 describe('the networks an address is counted under', () => {
-  it.each([
+  test.each([
     ['203.0.113.7', '203.0.113.7/32'],
     ['::ffff:203.0.113.7', '203.0.113.7/32'],
     ['::ffff:cb00:7107', '203.0.113.7/32'],
@@ -12,7 +12,7 @@ describe('the networks an address is counted under', () => {
     expect(clientNetworks(address)).toEqual({ subnet, site: null })
   })
 
-  it.each([
+  test.each([
     ['2001:db8:aa:bb:1:2:3:4', '2001:db8:aa:bb::/64', '2001:db8:aa::/48'],
     ['2001:0DB8:00aa:00BB::1', '2001:db8:aa:bb::/64', '2001:db8:aa::/48'],
     ['2001:db8::1', '2001:db8:0:0::/64', '2001:db8:0::/48'],
@@ -24,10 +24,16 @@ describe('the networks an address is counted under', () => {
     expect(clientNetworks(address)).toEqual({ subnet, site })
   })
 
-  it.each(['', 'unknown', '203.0.113', '203.0.113.256', '1:2:3', '1::2::3', '1:2:3:4:5:6:7:8:9', '12345::'])(
-    'what is no address counts together: %j',
-    (address) => {
-      expect(clientNetworks(address)).toEqual({ subnet: 'unknown', site: null })
-    },
-  )
+  test.each([
+    '',
+    'unknown',
+    '203.0.113',
+    '203.0.113.256',
+    '1:2:3',
+    '1::2::3',
+    '1:2:3:4:5:6:7:8:9',
+    '12345::',
+  ])('what is no address counts together: %j', (address) => {
+    expect(clientNetworks(address)).toEqual({ subnet: 'unknown', site: null })
+  })
 })

@@ -1,19 +1,19 @@
-import { expect, it } from 'vitest'
+import { expect, test } from 'vitest'
 import { csvLine } from '../../../src/core/kernel/csv.ts'
 
-it('writes one record a line, with empty fields for nulls', () => {
+test('writes one record a line, with empty fields for nulls', () => {
   expect(csvLine(['a', 1, true, null, ''])).toBe('a,1,true,,\r\n')
 })
 
-it('quotes what would break a line apart', () => {
+test('quotes what would break a line apart', () => {
   expect(csvLine(['a,b', 'say "so"', 'two\nlines'])).toBe('"a,b","say ""so""","two\nlines"\r\n')
 })
 
-it.each(['=1+1', '+1', '-1', '@SUM(A1)', '\tx'])('keeps %j from being a formula', (text) => {
+test.each(['=1+1', '+1', '-1', '@SUM(A1)', '\tx'])('keeps %j from being a formula', (text) => {
   expect(csvLine([text])).toBe(`'${text}\r\n`)
 })
 
-it('leaves amounts and times as they are', () => {
+test('leaves amounts and times as they are', () => {
   expect(csvLine(['0.000000000001', '2027-01-31T12:00:00.000Z'])).toBe(
     '0.000000000001,2027-01-31T12:00:00.000Z\r\n',
   )

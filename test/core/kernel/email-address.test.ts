@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import {
   isEmailShaped,
   isPlainEmail,
@@ -7,7 +7,7 @@ import {
 } from '../../../src/core/kernel/email-address.ts'
 
 describe('emails', () => {
-  it.each([
+  test.each([
     [' Ann@Example.TEST ', 'ann@example.test'],
     ['ａｎｎ@example.test', 'ann@example.test'],
     ['ann＠example．test', 'ann@example.test'],
@@ -16,7 +16,7 @@ describe('emails', () => {
     expect(normalizeEmail(written)).toBe(email)
   })
 
-  it.each([
+  test.each([
     'ann@example.test',
     'a.nn+tag@sub.example.test',
     "o'neil_x-1@localhost",
@@ -24,7 +24,7 @@ describe('emails', () => {
     'a@xn--bcher-kva.example',
   ])('of new accounts may be %j', (email) => expect(isPlainEmail(email)).toBe(true))
 
-  it.each([
+  test.each([
     'nobody',
     'a@b@c',
     'a b@example.test',
@@ -44,13 +44,13 @@ describe('emails', () => {
     `${'a'.repeat(250)}@b.test`,
   ])('of new accounts may not be %j', (email) => expect(isPlainEmail(email)).toBe(false))
 
-  it('with control characters are none', () => {
+  test('with control characters are none', () => {
     expect(isEmailShaped('a\u0000b@example.test')).toBe(false)
   })
 })
 
 describe('one mailbox', () => {
-  it.each([
+  test.each([
     ['ann+1@example.test', 'ann@example.test'],
     ['ann+1+2@example.test', 'ann@example.test'],
     ['a.n.n+shop@gmail.com', 'ann@gmail.com'],
@@ -59,7 +59,7 @@ describe('one mailbox', () => {
     ['ann@bücher.example', 'ann@xn--bcher-kva.example'],
   ])('is behind %j and %j', (email, other) => expect(mailboxOf(email)).toBe(mailboxOf(other)))
 
-  it.each([
+  test.each([
     ['a.nn@example.test', 'ann@example.test'],
     ['ann@example.test', 'ann@example.org'],
     ['+1@example.test', '+2@example.test'],

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { sampleTexts, textPieces } from '../../../src/core/kernel/text-pieces.ts'
 
 describe('pieces of a text', () => {
-  it('are all of it, in order, none longer than 2,000 characters', () => {
+  test('are all of it, in order, none longer than 2,000 characters', () => {
     fc.assert(
       fc.property(
         fc.array(
@@ -21,25 +21,25 @@ describe('pieces of a text', () => {
     )
   })
 
-  it('hold no longer run than 128 characters', () => {
+  test('hold no longer run than 128 characters', () => {
     for (const text of ['a'.repeat(9_999), '漢'.repeat(9_999), ' '.repeat(9_999), '😀'.repeat(9_999)]) {
       for (const piece of textPieces(text)) expect(piece.length).toBeLessThanOrEqual(128)
     }
   })
 
-  it('end before a word where there is one', () => {
+  test('end before a word where there is one', () => {
     for (const piece of textPieces('word '.repeat(5_000)).slice(1))
       expect(piece.startsWith(' word')).toBe(true)
   })
 })
 
 describe('a sample of texts', () => {
-  it('is the texts where they are short', () => {
+  test('is the texts where they are short', () => {
     expect(sampleTexts(['a', '', 'bc'], 3)).toEqual({ texts: ['a', '', 'bc'], chars: 3, scale: 1 })
     expect(sampleTexts([''], 3)).toEqual({ texts: [''], chars: 0, scale: 1 })
   })
 
-  it('stands for the whole, from all over it, and is about as long as it may be', () => {
+  test('stands for the whole, from all over it, and is about as long as it may be', () => {
     const texts = [
       'a'.repeat(500_000),
       ...Array.from({ length: 300 }, () => 'b'.repeat(1_000)),

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { costOf } from '../../../src/core/billing/pricing.ts'
 import { parseChatRequest } from '../../../src/core/calls/chat-request.ts'
 import type { CatalogSnapshot, Model, Offer, Provider } from '../../../src/core/catalog/catalog.ts'
@@ -94,7 +94,7 @@ function refusal(body: Record<string, unknown>, keys: OwnProviderKey[]) {
 }
 
 describe("a plan with the client's own keys", () => {
-  it('goes to the provider of the key, and to shared capacity only where the key allows it', () => {
+  test('goes to the provider of the key, and to shared capacity only where the key allows it', () => {
     expect(targets({ model: 'x' }, [key('k', 'a')])).toEqual([['a/up', 'k']])
     const withFallback = targets({ model: 'x' }, [key('k', 'a', true)])
     expect(withFallback[0]).toEqual(['a/up', 'k'])
@@ -104,18 +104,18 @@ describe("a plan with the client's own keys", () => {
     ])
   })
 
-  it('reaches offers that we hold no key for', () => {
+  test('reaches offers that we hold no key for', () => {
     expect(targets({ model: 'x' }, [key('k', 'c')])).toEqual([['c/up', 'k']])
   })
 
-  it('leaves models alone that none of the keys could serve', () => {
+  test('leaves models alone that none of the keys could serve', () => {
     expect(targets({ models: ['x', 'y'] }, [key('k', 'a')])).toEqual([
       ['a/up', 'k'],
       ['b/up', 'ours'],
     ])
   })
 
-  it('keeps to own keys as soon as one of them allows no fallback', () => {
+  test('keeps to own keys as soon as one of them allows no fallback', () => {
     const keys = [key('k1', 'a', true), key('k2', 'b')]
     expect(
       targets({ model: 'x' }, keys)
@@ -124,14 +124,14 @@ describe("a plan with the client's own keys", () => {
     ).toEqual(['k1', 'k2'])
   })
 
-  it('tries every key of one provider, in the order in which they were stored', () => {
+  test('tries every key of one provider, in the order in which they were stored', () => {
     expect(targets({ model: 'x' }, [key('k1', 'a'), key('k2', 'a')])).toEqual([
       ['a/up', 'k1'],
       ['a/up', 'k2'],
     ])
   })
 
-  it('keeps to the preferences, among the own and among the shared', () => {
+  test('keeps to the preferences, among the own and among the shared', () => {
     const both = [key('ka', 'a', true), key('kb', 'b', true)]
     expect(targets({ model: 'x', provider: { order: ['b', 'a'] } }, both)).toEqual([
       ['b/up', 'kb'],
@@ -148,7 +148,7 @@ describe("a plan with the client's own keys", () => {
     ])
   })
 
-  it('is refused, and says why, when the preferences leave no key and the keys no fallback', () => {
+  test('is refused, and says why, when the preferences leave no key and the keys no fallback', () => {
     const error = refusal({ model: 'x', provider: { ignore: ['a'] } }, [key('k', 'a')])
     expect(error).toMatchObject({ code: 'no_provider_available', details: { shouldRetry: false } })
     expect(error.message).toContain('allow_fallback')
@@ -157,7 +157,7 @@ describe("a plan with the client's own keys", () => {
     ])
   })
 
-  it('compares max_price with the listed rate, not with the fee', () => {
+  test('compares max_price with the listed rate, not with the fee', () => {
     const keys = [key('k', 'a')]
     expect(refusal({ model: 'x', provider: { max_price: { prompt: 0.5 } } }, keys).code).toBe(
       'no_provider_available',
@@ -171,7 +171,7 @@ describe("a plan with the client's own keys", () => {
     expect(listed).toBeLessThanOrEqual(parseUsd('0.00005'))
   })
 
-  it('holds the fee alone where nothing else may be charged, else the listed rate', () => {
+  test('holds the fee alone where nothing else may be charged, else the listed rate', () => {
     const [own] = plan({ model: 'x' }, [key('k', 'a')]).candidates
     expect(own).toMatchObject({
       rate: { prompt: '50000', completion: '100000' },
@@ -182,14 +182,14 @@ describe("a plan with the client's own keys", () => {
     expect(plan({ model: 'x' }, [key('k', 'a', true)]).worstCase).toBe(10n * 1_000_019n + 100n * 2_000_000n)
   })
 
-  it('is not kept from a provider that fares badly with our key', () => {
+  test('is not kept from a provider that fares badly with our key', () => {
     const offerState = () => ({ health: 'down' as const })
     expect(targets({ model: 'x' }, [key('k', 'a', true)], { offerState, maxCandidates: 1 })).toEqual([
       ['a/up', 'k'],
     ])
   })
 
-  it('sends prompts that would cost us more than they bring in to a key that somebody else pays for', () => {
+  test('sends prompts that would cost us more than they bring in to a key that somebody else pays for', () => {
     const long = offer(provider('e'), { coveredTokens: 1 })
     const models = [model('w', [long])]
     const small = { ...catalog, models: new Map([['w', models[0]!]]), offers: new Map([[long.id, long]]) }
@@ -200,20 +200,20 @@ describe("a plan with the client's own keys", () => {
     expect(own.candidates.map(({ providerKeyId }) => providerKeyId)).toEqual(['k'])
   })
 
-  it('opens no shared capacity to a model that the provider of a key without fallback has left out of its list', () => {
+  test('opens no shared capacity to a model that the provider of a key without fallback has left out of its list', () => {
     const unlisted = { ...model('m', [b]), withdrawn: [{ offer: a, reason: 'unlisted' as const }] }
     expect(capacityFor(unlisted, [key('k', 'a')])).toEqual({ own: new Map(), shared: [], ownOnly: true })
     expect(capacityFor(unlisted, [key('k', 'a', true)])).toMatchObject({ shared: [b], ownOnly: false })
   })
 
-  it('brings no key to a provider that asks for none', () => {
+  test('brings no key to a provider that asks for none', () => {
     expect(targets({ model: 'z' }, [key('k', 'd')])).toEqual([['d/up', 'ours']])
     expect(capacityFor(models[2]!, [key('k', 'd')])).toMatchObject({ ownOnly: false, shared: [keyless] })
   })
 })
 
 describe('the routing fee', () => {
-  it('is the share of the listed rate cut down to whole pico-USD a token, so never above it', () => {
+  test('is the share of the listed rate cut down to whole pico-USD a token, so never above it', () => {
     fc.assert(
       fc.property(
         fc.bigInt(0n, 10n ** 12n),
@@ -234,7 +234,7 @@ describe('the routing fee', () => {
     )
   })
 
-  it('has another version for another percentage or another listed rate', () => {
+  test('has another version for another percentage or another listed rate', () => {
     const versions = [
       feeRateVersion({ rateVersion: 'r1' }, 5),
       feeRateVersion({ rateVersion: 'r1' }, 6),

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest'
+import { expect, test } from 'vitest'
 import { PROMPT_TOKENS_LEAST, promptTokensBound } from '../../../src/core/calls/prompt-tokens.ts'
 import type { CatalogSnapshot, Model } from '../../../src/core/catalog/catalog.ts'
 import { parseRate } from '../../../src/core/kernel/money.ts'
@@ -17,16 +17,16 @@ const snapshot = (...rates: Array<[prompt: string, completion: string]>) =>
     ),
   }) as unknown as CatalogSnapshot
 
-it('is the shortest prompt and one token of the cheapest model that has a price', () => {
+test('is the shortest prompt and one token of the cheapest model that has a price', () => {
   const catalog = snapshot(['3', '15'], ['0', '0'], ['0.1', '0.4'])
   expect(leastCallCost(catalog)).toBe(BigInt(PROMPT_TOKENS_LEAST) * 100_000n + 400_000n)
 })
 
-it('is zero where nothing has a price', () => {
+test('is zero where nothing has a price', () => {
   expect(leastCallCost(snapshot(['0', '0']))).toBe(0n)
   expect(leastCallCost(snapshot())).toBe(0n)
 })
 
-it('takes the shortest prompt to be what an empty message is bounded by', () => {
+test('takes the shortest prompt to be what an empty message is bounded by', () => {
   expect(promptTokensBound([{ role: 'user', content: '' }], {})).toBe(PROMPT_TOKENS_LEAST)
 })

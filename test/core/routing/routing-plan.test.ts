@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { parseChatRequest } from '../../../src/core/calls/chat-request.ts'
 import {
   type CatalogSnapshot,
@@ -93,7 +93,7 @@ function refusal(body: Record<string, unknown>) {
 }
 
 describe('a routing plan', () => {
-  it('echoes what was asked, suffix and alias and all', () => {
+  test('echoes what was asked, suffix and alias and all', () => {
     const asked = (name: string) =>
       plan({ model: name }).candidates.map((candidate) => candidate.requestedModel)
     expect(new Set(asked('x:floor'))).toEqual(new Set(['x:floor']))
@@ -102,7 +102,7 @@ describe('a routing plan', () => {
     expect(new Set(asked('auto'))).toEqual(new Set(['auto']))
   })
 
-  it('tells the workers what privacy its candidates have to keep', () => {
+  test('tells the workers what privacy its candidates have to keep', () => {
     const privacyOf = (preferences: object) =>
       plan({ model: 'x', provider: preferences }).candidates.map(({ privacy }) => privacy)
     expect(privacyOf({})).toEqual([undefined, undefined, undefined])
@@ -110,23 +110,23 @@ describe('a routing plan', () => {
     expect(privacyOf({ data_collection: 'deny' })).toEqual([{ zdr: false, denyDataCollection: true }])
   })
 
-  it('says so when it is the model that nobody serves', () => {
+  test('says so when it is the model that nobody serves', () => {
     const unserved = snapshot([model('u', [offer(a, 1, { shared: false })])])
     const request = parseChatRequest({ messages: [{ role: 'user', content: 'Hi' }], model: 'u' })
     expect(() => planRoute(request, 10, unserved, OPTIONS)).toThrow('Nobody serves this model')
   })
 
-  it('knows models whose own id holds a colon', () => {
+  test('knows models whose own id holds a colon', () => {
     expect(offers({ model: 'z:3b' })).toEqual(['c/up'])
   })
 
-  it('refuses unknown models and suffixes, and skips an unknown entry beside a known one', () => {
+  test('refuses unknown models and suffixes, and skips an unknown entry beside a known one', () => {
     expect(refusal({ model: 'nope' }).code).toBe('model_not_found')
     expect(refusal({ model: 'x:fast' }).code).toBe('model_not_found')
     expect(offers({ models: ['nope', 'gpt-y'] })).toEqual(['b/up'])
   })
 
-  it('tells what an unknown name may have been meant for', () => {
+  test('tells what an unknown name may have been meant for', () => {
     expect(() => plan({ model: 'x:fast' })).toThrow(/suffixes of a model are :nitro, :floor, :exacto\./)
     expect(() => plan({ model: 'GPT_Y' })).toThrow(/Did you mean gpt-y\?/)
     expect(() => plan({ model: 'gpty:floor' })).toThrow(/Did you mean gpt-y\?/)
@@ -135,17 +135,17 @@ describe('a routing plan', () => {
     )
   })
 
-  it('tries the entries of models in order', () => {
+  test('tries the entries of models in order', () => {
     const served = plan({ models: ['gpt-y', 'x'] }).candidates.map((candidate) => candidate.modelId)
     expect(served).toEqual(['gpt-y', 'x', 'x', 'x'])
   })
 
-  it('sorts by price for :floor and sort, overriding balance', () => {
+  test('sorts by price for :floor and sort, overriding balance', () => {
     expect(offers({ model: 'x:floor' })).toEqual(['b/up', 'c/up', 'a/up'])
     expect(offers({ model: 'x', provider: { sort: 'price' } })).toEqual(['b/up', 'c/up', 'a/up'])
   })
 
-  it('balances by the inverse square of the price', () => {
+  test('balances by the inverse square of the price', () => {
     let seed = 1
     const random = () => {
       seed = (seed * 48_271) % 2_147_483_647
@@ -164,7 +164,7 @@ describe('a routing plan', () => {
     expect(first['a/up']! / draws).toBeCloseTo(weight(30) / total, 1)
   })
 
-  it('obeys order, only, ignore and allow_fallbacks', () => {
+  test('obeys order, only, ignore and allow_fallbacks', () => {
     expect(offers({ model: 'x', provider: { order: ['c', 'nobody', 'a'] } })).toEqual([
       'c/up',
       'a/up',
@@ -182,7 +182,7 @@ describe('a routing plan', () => {
     ])
   })
 
-  it('fails closed on zdr, data_collection, only, exacto and price caps', () => {
+  test('fails closed on zdr, data_collection, only, exacto and price caps', () => {
     expect(offers({ model: 'x', provider: { zdr: true } })).toEqual(['a/up'])
     expect(offers({ model: 'x', provider: { data_collection: 'deny' } })).toEqual(['a/up'])
     expect(offers({ model: 'x:exacto' })).toEqual(['c/up'])
@@ -198,21 +198,21 @@ describe('a routing plan', () => {
     }
   })
 
-  it('requires parameters only when asked to', () => {
+  test('requires parameters only when asked to', () => {
     expect(offers({ model: 'gpt-y', temperature: 1 })).toEqual(['b/up'])
     expect(refusal({ model: 'gpt-y', temperature: 1, provider: { require_parameters: true } }).code).toBe(
       'no_provider_available',
     )
   })
 
-  it('refuses a shape no eligible model takes', () => {
+  test('refuses a shape no eligible model takes', () => {
     const messages = [
       { role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } }] },
     ]
     expect(refusal({ model: 'x', messages }).code).toBe('unsupported_shape')
   })
 
-  it('leaves out offers that take no prompts with such content, for as long as others are left', () => {
+  test('leaves out offers that take no prompts with such content, for as long as others are left', () => {
     const request = parseChatRequest({ model: 'x', messages: [{ role: 'user', content: 'Hi' }] })
     const planned = (excluded: string[], kinds: string) =>
       planRoute(request, 10, catalog, {
@@ -229,12 +229,12 @@ describe('a routing plan', () => {
     )
   })
 
-  it('refuses what exceeds every context window', () => {
+  test('refuses what exceeds every context window', () => {
     const messages = [{ role: 'user', content: 'x'.repeat(16_000) }]
     expect(refusal({ model: 'x', messages }).code).toBe('context_length_exceeded')
   })
 
-  it('limits the answer to what the prompt leaves of the window', () => {
+  test('limits the answer to what the prompt leaves of the window', () => {
     const limitOf = (promptTokens: number, maxTokens: number) =>
       plan({ model: 'gpt-y', max_tokens: maxTokens }, promptTokens).candidates[0]!.completionLimit
     expect(limitOf(400, 500)).toBe(500)
@@ -244,7 +244,7 @@ describe('a routing plan', () => {
     expect(limitOf(5_000, 500)).toBe(500)
   })
 
-  it('bounds the cost at the dearest candidate', () => {
+  test('bounds the cost at the dearest candidate', () => {
     const { worstCase, completionLimit, dearestPrompt, dearestCompletionRate } = plan({
       models: ['x', 'gpt-y'],
       max_tokens: 50,
@@ -257,7 +257,7 @@ describe('a routing plan', () => {
     })
   })
 
-  it('never holds more than the cap of the whole call, by shortening the limit that is sent upstream', () => {
+  test('never holds more than the cap of the whole call, by shortening the limit that is sent upstream', () => {
     const { worstCase, candidates } = plan({
       model: 'gpt-y',
       max_tokens: 400,
@@ -267,7 +267,7 @@ describe('a routing plan', () => {
     expect(worstCase).toBe(45_000_000n)
   })
 
-  it("keeps within the model's own output limit", () => {
+  test("keeps within the model's own output limit", () => {
     expect(plan({ model: 'x', max_tokens: 10_000 }).completionLimit).toBe(500)
   })
 })

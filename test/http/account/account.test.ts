@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type {
   BillingView,
   CallDetail,
@@ -63,7 +63,7 @@ const sumUsd = (amounts: string[]) =>
   formatUsd(picoUsd(amounts.reduce((sum, amount) => sum + parseUsd(amount), 0n)))
 
 describe('API keys', () => {
-  it('show their secret once, and never again in any answer', async () => {
+  test('show their secret once, and never again in any answer', async () => {
     const client = await signedUp(stack.url)
     const { secret, key } = await newKey(client)
     expect(secret).toMatch(/^sk-sy-[0-9A-Za-z]{49}$/)
@@ -85,7 +85,7 @@ describe('API keys', () => {
     }
   })
 
-  it('have limits, and show what was spent of them and when they were used', async () => {
+  test('have limits, and show what was spent of them and when they were used', async () => {
     const client = await signedUp(stack.url)
     const { secret, key } = await newKey(client, {
       name: '',
@@ -114,7 +114,7 @@ describe('API keys', () => {
     expect(defaults).toMatchObject({ requests_per_minute: 600, concurrent_calls: 100 })
   })
 
-  it('are refused within a second of being revoked, and stay so', async () => {
+  test('are refused within a second of being revoked, and stay so', async () => {
     const client = await signedUp(stack.url)
     const { secret, key } = await newKey(client)
     expect((await call(secret)).status).toBe(200)
@@ -123,7 +123,7 @@ describe('API keys', () => {
     await eventually(async () => expect((await call(secret)).errorCode).toBe('key_revoked'))
   })
 
-  it('are bounded in number', async () => {
+  test('are bounded in number', async () => {
     const client = await signedUp(stack.url)
     const { key } = await newKey(client)
     const row = await stack.postgres.apiKey.findUniqueOrThrow({ where: { id: key.id } })
@@ -140,7 +140,7 @@ describe('API keys', () => {
     expect((await newKey(client)).key.state).toBe('active')
   })
 
-  it.each([
+  test.each([
     ['a reset without a limit', { name: '', limit_reset: 'daily' }, 'limit_reset'],
     ['a limit that is no amount', { name: '', limit_usd: 'much' }, 'limit_usd'],
     ['an end in the past', { name: '', expires_at: '2020-01-01' }, 'expires_at'],
@@ -156,7 +156,7 @@ describe('API keys', () => {
   })
 })
 
-it('of another account nothing is seen and nothing is done', async () => {
+test('of another account nothing is seen and nothing is done', async () => {
   const [mine, other] = await Promise.all([signedUp(stack.url), signedUp(stack.url)])
   const { secret, key } = await newKey(mine)
   const { id } = await call(secret)
@@ -187,7 +187,7 @@ it('of another account nothing is seen and nothing is done', async () => {
 })
 
 describe('billing', () => {
-  it('a top-up on the development rail is in the balance, has a receipt and is in the ledger', async () => {
+  test('a top-up on the development rail is in the balance, has a receipt and is in the ledger', async () => {
     const client = await signedUp(stack.url)
     const before = await client.json<BillingView>('/console/api/billing')
     expect(before).toMatchObject({
@@ -222,7 +222,7 @@ describe('billing', () => {
     ])
   })
 
-  it('lists top-ups page by page, each once', async () => {
+  test('lists top-ups page by page, each once', async () => {
     const client = await signedUp(stack.url)
     const made: string[] = []
     for (const amount of ['5.00', '6.00', '7.00']) {
@@ -232,7 +232,7 @@ describe('billing', () => {
     expect(await pagedIds(client, '/console/api/top-ups?limit=2')).toEqual(made)
   })
 
-  it('the ledger sums to the balance, page by page, charges of a day in one row', async () => {
+  test('the ledger sums to the balance, page by page, charges of a day in one row', async () => {
     const client = await signedUp(stack.url)
     const accountId = await accountOf(client)
     const { secret } = await newKey(client)
@@ -282,7 +282,7 @@ describe('billing', () => {
     )
   })
 
-  it('refuses an amount beyond the limits and a rail that is not set up', async () => {
+  test('refuses an amount beyond the limits and a rail that is not set up', async () => {
     const client = await signedUp(stack.url)
     const top = (amount_usd: string, rail: string) =>
       client.ask('/console/api/top-ups', { body: { amount_usd, rail } })
@@ -292,7 +292,7 @@ describe('billing', () => {
     expect((await expectError(await top('5.00', 'card'), 400, 'invalid_request')).param).toBe('rail')
   })
 
-  it('keeps the balance at which the account is told', async () => {
+  test('keeps the balance at which the account is told', async () => {
     const client = await signedUp(stack.url)
     const set = (low_balance_usd: unknown) =>
       client.json<SessionView>('/console/api/account', { method: 'PATCH', body: { low_balance_usd } })
@@ -302,7 +302,7 @@ describe('billing', () => {
 })
 
 describe('usage', () => {
-  it('has the figures of the ledger: by day, by model, by key, by call and as CSV', async () => {
+  test('has the figures of the ledger: by day, by model, by key, by call and as CSV', async () => {
     const client = await signedUp(stack.url)
     const accountId = await accountOf(client)
     const [one, two] = [await newKey(client, { name: 'one' }), await newKey(client, { name: 'two' })]
@@ -335,7 +335,7 @@ describe('usage', () => {
     expect((await csv.text()).trim().split('\n')).toHaveLength(3)
   })
 
-  it('shows one call with its rates and times, and not where it went', async () => {
+  test('shows one call with its rates and times, and not where it went', async () => {
     const client = await signedUp(stack.url)
     const { secret } = await newKey(client)
     const { id } = await call(secret)
@@ -349,7 +349,7 @@ describe('usage', () => {
     expect(text).not.toMatch(/alpha|words-12|offer|attempt/)
   })
 
-  it('refuses a filter that it does not know', async () => {
+  test('refuses a filter that it does not know', async () => {
     const client = await signedUp(stack.url)
     await expectError(await client.ask('/console/api/calls?modle=x'), 400, 'invalid_request')
     await expectError(await client.ask('/console/api/calls?status=lost'), 400, 'invalid_request')
@@ -358,7 +358,7 @@ describe('usage', () => {
 })
 
 describe('webhooks', () => {
-  it('are added, tested, retried, given a new secret and removed; a secret is shown once', async () => {
+  test('are added, tested, retried, given a new secret and removed; a secret is shown once', async () => {
     const client = await signedUp(stack.url)
     const url = `${receiver.url}/hooks-${randomBytes(4).toString('hex')}`
     const { secret, webhook } = await client.json<CreatedWebhook>('/console/api/webhooks', {
@@ -394,7 +394,7 @@ describe('webhooks', () => {
     expect((await client.json<WebhookList>('/console/api/webhooks')).data).toEqual([])
   })
 
-  it('send no more tests and retries than an account may ask for in a minute', async () => {
+  test('send no more tests and retries than an account may ask for in a minute', async () => {
     const client = await signedUp(stack.url)
     const { webhook } = await client.json<CreatedWebhook>('/console/api/webhooks', {
       body: { url: receiver.url, event_types: ['key.revoked'] },
@@ -411,7 +411,7 @@ describe('webhooks', () => {
     expect(await stack.postgres.event.count({ where: { endpointId: webhook.id } })).toBe(10)
   })
 
-  it('are not added for an address or an event that is none', async () => {
+  test('are not added for an address or an event that is none', async () => {
     const client = await signedUp(stack.url)
     const add = (body: unknown) => client.ask('/console/api/webhooks', { body })
     expect((await expectError(await add({ url: 'nowhere' }), 400, 'invalid_request')).param).toBe('url')
@@ -421,7 +421,7 @@ describe('webhooks', () => {
 })
 
 describe('provider keys', () => {
-  it('are kept without showing them again, serve calls for the fee, and are changed and removed', async () => {
+  test('are kept without showing them again, serve calls for the fee, and are changed and removed', async () => {
     const client = await signedUp(stack.url)
     const secret = `own-${randomBytes(16).toString('hex')}`
     const add = (body: Record<string, unknown>) => client.ask('/console/api/provider-keys', { body })

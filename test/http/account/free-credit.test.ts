@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readConfig } from '../../../src/config.ts'
 import type { SessionView } from '../../../src/core/api/console-api.ts'
 import { consoleClient, PASSWORD } from '../../helpers/console-client.ts'
@@ -45,7 +45,7 @@ describe('accounts opened from many addresses', () => {
   })
   afterAll(() => stack.close())
 
-  it('all addresses of one /64 open no more accounts than one address may, with no more credit', async () => {
+  test('all addresses of one /64 open no more accounts than one address may, with no more credit', async () => {
     const fromHost = (host: number) => signUp(stack.url, `2001:db8:1:1::${host.toString(16)}`)
     for (let host = 1; host <= 3; host++) expect((await fromHost(host)).status).toBe(201)
     const statuses: number[] = []
@@ -58,7 +58,7 @@ describe('accounts opened from many addresses', () => {
     expect(await givenAway(stack)).toBe(2n * 500_000_000_000n)
   })
 
-  it('the many /64 of one /48 share a larger allowance', async () => {
+  test('the many /64 of one /48 share a larger allowance', async () => {
     const all = []
     for (let subnet = 1; subnet <= 8; subnet++) all.push(await signUp(stack.url, `2001:db8:2:${subnet}::1`))
     expect(all.map(({ status }) => status)).toEqual([201, 201, 201, 201, 201, 201, 429, 429])
@@ -69,14 +69,14 @@ describe('accounts opened from many addresses', () => {
     ])
   })
 
-  it('IPv4 addresses count for themselves, also written as IPv6', async () => {
+  test('IPv4 addresses count for themselves, also written as IPv6', async () => {
     expect(outcome(await opened(stack.url, '198.51.100.1'))).toEqual(['granted', '0.50'])
     expect(outcome(await opened(stack.url, '::ffff:198.51.100.1'))).toEqual(['granted', '0.50'])
     expect(outcome(await opened(stack.url, '198.51.100.1'))).toEqual(['network_used', '0.00'])
     expect(outcome(await opened(stack.url, '198.51.100.2'))).toEqual(['granted', '0.50'])
   })
 
-  it('guesses of passwords count the same way: the addresses of a /64 are one', async () => {
+  test('guesses of passwords count the same way: the addresses of a /64 are one', async () => {
     const guess = (host: number) =>
       consoleClient(stack.url).ask('/console/api/sign-in', {
         body: { email: 'guessed@example.test', password: 'not the password' },
@@ -88,14 +88,14 @@ describe('accounts opened from many addresses', () => {
 })
 
 describe('the free credit of an hour', () => {
-  it.each(['-1', 'plenty', '1e3', '5,00'])('is not started with a budget of %j', (budget) => {
+  test.each(['-1', 'plenty', '1e3', '5,00'])('is not started with a budget of %j', (budget) => {
     const required = { DATABASE_URL: 'postgresql://x/x', REDIS_URL: 'redis://x', MASTER_KEY: '0'.repeat(64) }
     expect(() => readConfig({ ...required, FREE_CREDIT_BUDGET_USD: budget })).toThrow(
       'FREE_CREDIT_BUDGET_USD',
     )
   })
 
-  it('is given away to the last cent and no further, however many sign up at once at two instances', async () => {
+  test('is given away to the last cent and no further, however many sign up at once at two instances', async () => {
     const stack = await startStack({
       models: MODELS,
       apis: 2,
@@ -132,7 +132,7 @@ describe('one mailbox', () => {
   afterAll(() => stack.close())
   const HERE = '127.0.0.1'
 
-  it.each([
+  test.each([
     ['a tag', 'tagged@example.test', 'tagged+1@example.test'],
     ['dots at a provider that ignores them', 'dotted@gmail.com', 'do.tt.ed@googlemail.com'],
   ])('has one credit, whatever account asks: %s', async (_, first, second) => {
@@ -140,14 +140,14 @@ describe('one mailbox', () => {
     expect(outcome(await opened(stack.url, HERE, second))).toEqual(['mailbox_used', '0.00'])
   })
 
-  it('has one credit when its accounts are opened at once', async () => {
+  test('has one credit when its accounts are opened at once', async () => {
     const all = await Promise.all(
       Array.from({ length: 6 }, (_, index) => opened(stack.url, HERE, `rush+${index}@example.test`)),
     )
     expect(all.filter(({ account }) => account.free_credit === 'granted')).toHaveLength(1)
   })
 
-  it('an account without credit can top up, and then has calls like any other', async () => {
+  test('an account without credit can top up, and then has calls like any other', async () => {
     await opened(stack.url, HERE, 'payer@example.test')
     const client = consoleClient(stack.url)
     const session = await client.json<SessionView>('/console/api/sign-up', {
@@ -167,7 +167,7 @@ describe('one mailbox', () => {
     )
   })
 
-  it('emails that are equal in compatible characters are one account', async () => {
+  test('emails that are equal in compatible characters are one account', async () => {
     await opened(stack.url, HERE, 'wide@example.test')
     await expectError(await signUp(stack.url, HERE, 'ｗｉｄｅ@Example.test'), 409, 'email_taken')
     const signedIn = await consoleClient(stack.url).ask('/console/api/sign-in', {
@@ -176,7 +176,7 @@ describe('one mailbox', () => {
     expect(signedIn.status).toBe(200)
   })
 
-  it.each(['zero\u200bwidth@example.test', 'nul\u0000@example.test', '"quoted"@example.test'])(
+  test.each(['zero\u200bwidth@example.test', 'nul\u0000@example.test', '"quoted"@example.test'])(
     'no account has the email %j',
     async (email) => {
       const refused = await expectError(await signUp(stack.url, HERE, email), 400, 'invalid_request')
@@ -184,7 +184,7 @@ describe('one mailbox', () => {
     },
   )
 
-  it('control characters in names, and NUL in what is asked for, are 400', async () => {
+  test('control characters in names, and NUL in what is asked for, are 400', async () => {
     const client = consoleClient(stack.url)
     await client.json('/console/api/sign-up', { body: { email: 'namer@example.test', password: PASSWORD } })
     const named = await client.ask('/console/api/keys', { body: { name: 'a\u0000b' } })
@@ -194,7 +194,7 @@ describe('one mailbox', () => {
     await expectError(await client.ask('/console/api/sign-in', wrong), 400, 'invalid_request')
   })
 
-  it('accounts that the operator makes have the credit that the operator says', async () => {
+  test('accounts that the operator makes have the credit that the operator says', async () => {
     const made = await stack.command('admin', 'account', 'create', '--email', 'tagged+2@example.test')
     expect(made.json).toMatchObject({ state: 'free_credit', balance_usd: '0.50' })
   })

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { OperatorSession, OperatorSignInBody } from '../../../src/core/api/console-api.ts'
 import { consoleClient, signedUp } from '../../helpers/console-client.ts'
 import { startStack, type TestStack } from '../../helpers/stack.ts'
@@ -25,7 +25,7 @@ async function signedIn(key = adminKey) {
 }
 
 describe('an operator', () => {
-  it('signs in with an admin key, and has the board and the JSON behind a cookie for twelve hours', async () => {
+  test('signs in with an admin key, and has the board and the JSON behind a cookie for twelve hours', async () => {
     const client = consoleClient(stack.url)
     const response = await client.ask(SESSION, { body: { admin_key: adminKey } })
     expect(response.status).toBe(201)
@@ -44,7 +44,7 @@ describe('an operator', () => {
     expect((await client.ask(`${QUEUES}/api/queues`)).status).toBe(200)
   })
 
-  it('signs out for good', async () => {
+  test('signs out for good', async () => {
     const { client } = await signedIn()
     const copy = consoleClient(stack.url)
     for (const [name, value] of client.cookies) copy.cookies.set(name, value)
@@ -54,7 +54,7 @@ describe('an operator', () => {
     expect((await copy.ask(`${QUEUES}/api/queues`)).status).toBe(401)
   })
 
-  it('is out as soon as the admin key is revoked', async () => {
+  test('is out as soon as the admin key is revoked', async () => {
     const { json } = await stack.command('admin', 'admin-key', 'create', '--name', 'leaver')
     const { client, session } = await signedIn(json.key as string)
     expect((await client.ask(`${QUEUES}/api/queues`)).status).toBe(200)
@@ -63,7 +63,7 @@ describe('an operator', () => {
     expect((await client.ask(`${QUEUES}/api/queues`)).status).toBe(401)
   })
 
-  it('does not get in with an ordinary key, a made-up one, or the session of an account', async () => {
+  test('does not get in with an ordinary key, a made-up one, or the session of an account', async () => {
     const { key } = await stack.account('1.00')
     const client = consoleClient(stack.url)
     await expectError(await client.ask(SESSION, { body: { admin_key: key } }), 403, 'not_permitted')
@@ -78,7 +78,7 @@ describe('an operator', () => {
     await expectError(await holder.ask(SESSION), 401, 'not_signed_in')
   })
 
-  it('changes nothing from the page of another site', async () => {
+  test('changes nothing from the page of another site', async () => {
     const { client } = await signedIn()
     const headers = { 'sec-fetch-site': 'cross-site' }
     await expectError(await client.ask(SESSION, { method: 'DELETE', headers }), 403, 'not_permitted')
@@ -92,7 +92,7 @@ describe('an operator', () => {
     expect((await client.ask(SESSION)).status).toBe(200)
   })
 
-  it.each([
+  test.each([
     ['Sec-Fetch-Site', () => ({ 'sec-fetch-site': 'cross-site' })],
     ['a foreign origin', () => ({ origin: 'https://evil.example' })],
     ['our host by another scheme', () => ({ origin: stack.url.replace('http:', 'https:') })],
@@ -108,7 +108,7 @@ describe('an operator', () => {
     expect((await run({})).status).not.toBe(403)
   })
 
-  it('is led to the page to sign in at, while programs hear 401', async () => {
+  test('is led to the page to sign in at, while programs hear 401', async () => {
     const page = await consoleClient(stack.url).ask(QUEUES, {
       headers: { accept: 'text/html,*/*', 'sec-fetch-mode': 'navigate' },
     })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import Fastify, { type FastifyInstance } from 'fastify'
 import pino from 'pino'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { answerErrors } from '../../../src/http/plugins/answer-errors.ts'
 import { staticConsole } from '../../../src/http/plugins/static-console.ts'
 import { consoleClient, signedUp } from '../../helpers/console-client.ts'
@@ -34,7 +34,7 @@ describe('the pages', () => {
   })
   const get = (url: string, headers: Record<string, string> = {}) => app.inject({ url, headers })
 
-  it('say how they are built while they are not, and are there once they are', async () => {
+  test('say how they are built while they are not, and are there once they are', async () => {
     const before = await get('/')
     expect(before.statusCode).toBe(503)
     expect(before.body).toContain('npm run console:build')
@@ -49,7 +49,7 @@ describe('the pages', () => {
     expect((await get('/')).body).toBe(INDEX)
   })
 
-  it.each([
+  test.each([
     '/',
     '/models',
     '/models/acme/large-1',
@@ -70,12 +70,12 @@ describe('the pages', () => {
     expect(headers['strict-transport-security']).toBe('max-age=31536000')
   })
 
-  it('are asked for anew at the price of a 304', async () => {
+  test('are asked for anew at the price of a 304', async () => {
     const { headers } = await get('/')
     expect((await get('/', { 'if-none-match': String(headers.etag) })).statusCode).toBe(304)
   })
 
-  it('load assets once and for all, compressed by the build', async () => {
+  test('load assets once and for all, compressed by the build', async () => {
     for (const encoding of ['br', 'gzip']) {
       const { headers } = await get('/assets/index-4711.js', { 'accept-encoding': encoding })
       expect(headers['content-encoding']).toBe(encoding)
@@ -86,7 +86,7 @@ describe('the pages', () => {
     expect((await get('/assets/index-4711.js')).body).toBe(SCRIPT)
   })
 
-  it.each([
+  test.each([
     ['accept', 'text/html,*/*;q=0.8'],
     ['sec-fetch-mode', 'navigate'],
   ])('tell a browser in words that there is nothing at an address, as a 404', async (name, value) => {
@@ -98,7 +98,7 @@ describe('the pages', () => {
     expect((await get('/admin/api/nowhere', headers)).json()).toHaveProperty('error.code')
   })
 
-  it.each([
+  test.each([
     '/assets/none.js',
     '/assets/../../etc/passwd',
     '/assets/%2e%2e/index.html',
@@ -123,7 +123,7 @@ describe('headers', () => {
   })
   afterAll(() => stack.close())
 
-  it('of the console forbid framing, sniffing and keeping; its cookies are for this host over https alone', async () => {
+  test('of the console forbid framing, sniffing and keeping; its cookies are for this host over https alone', async () => {
     const client = consoleClient(stack.url)
     const response = await client.ask('/console/api/sign-up', {
       body: { email: 'secure@example.test', password: 'points and levers' },
@@ -138,14 +138,14 @@ describe('headers', () => {
     expect(response.headers.get('access-control-allow-origin')).toBeNull()
   })
 
-  it('accept a proxy in front that asks under another host, for the public address alone', async () => {
+  test('accept a proxy in front that asks under another host, for the public address alone', async () => {
     const signOut = (origin: string) =>
       fetch(`${stack.url}/console/api/sign-out`, { method: 'POST', headers: { origin } })
     expect((await signOut('https://gateway.example')).status).toBe(204)
     await expectError(await signOut('http://gateway.example'), 403, 'not_permitted')
   })
 
-  it('of the queue board allow its own styles and nothing else more', async () => {
+  test('of the queue board allow its own styles and nothing else more', async () => {
     const response = await fetch(`${stack.url}/admin/queues`, {
       headers: { authorization: `Bearer ${await stack.adminKey()}` },
     })
@@ -161,7 +161,7 @@ describe('headers', () => {
     )
   })
 
-  it('of the API are none of these: a call pays for no page', async () => {
+  test('of the API are none of these: a call pays for no page', async () => {
     const { key } = await stack.account('1.00')
     const response = await fetch(`${stack.url}/v1/key`, { headers: { authorization: `Bearer ${key}` } })
     expect(response.status).toBe(200)
@@ -170,7 +170,7 @@ describe('headers', () => {
     }
   })
 
-  it('of prices name their encoding, and each encoding has its tag', async () => {
+  test('of prices name their encoding, and each encoding has its tag', async () => {
     const tags = new Set<string>()
     for (const encoding of ['br', 'gzip', 'identity']) {
       const response = await fetch(`${stack.url}/pricing.json`, { headers: { 'accept-encoding': encoding } })
@@ -182,7 +182,7 @@ describe('headers', () => {
     expect(tags.size).toBe(3)
   })
 
-  it('unknown paths of the console are JSON errors', async () => {
+  test('unknown paths of the console are JSON errors', async () => {
     const client = await signedUp(stack.url)
     await expectError(await client.ask('/console/api/nowhere'), 404, 'surface_unavailable')
     await expectError(

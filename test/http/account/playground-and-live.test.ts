@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import pino from 'pino'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type {
   CallDetail,
   CallSummary,
@@ -53,7 +53,7 @@ const play = (
   })
 
 describe('the playground', () => {
-  it('streams as the API does, charges as the API does, and names the call', async () => {
+  test('streams as the API does, charges as the API does, and names the call', async () => {
     const { client, keyId, accountId } = await withKey()
     const response = await play(client, keyId)
     expect(response.headers.get('content-type')).toMatch(/^text\/event-stream/)
@@ -73,7 +73,7 @@ describe('the playground', () => {
     await expectBooksInOrder(stack)
   })
 
-  it('answers whole where no stream is asked for', async () => {
+  test('answers whole where no stream is asked for', async () => {
     const { client, keyId } = await withKey()
     const response = await play(client, keyId, { stream: false })
     expect(await response.json()).toMatchObject({
@@ -82,14 +82,14 @@ describe('the playground', () => {
     })
   })
 
-  it('holds to the limits of the key, and refuses a revoked one', async () => {
+  test('holds to the limits of the key, and refuses a revoked one', async () => {
     const { client, keyId } = await withKey({ name: '', limit_usd: '0.000001' })
     await expectError(await play(client, keyId), 402, 'key_limit_exceeded')
     await client.ask(`/console/api/keys/${keyId}/revoke`, { method: 'POST' })
     await expectError(await play(client, keyId), 403, 'key_revoked')
   })
 
-  it('refuses what the API refuses, with the same error', async () => {
+  test('refuses what the API refuses, with the same error', async () => {
     const { client, keyId } = await withKey()
     await expectError(await play(client, keyId, { model: 'test/none' }), 404, 'model_not_found')
     expect(
@@ -102,7 +102,7 @@ describe('the playground', () => {
     )
   })
 
-  it('stops the call when the browser leaves, and charges what was said until then', async () => {
+  test('stops the call when the browser leaves, and charges what was said until then', async () => {
     const { client, keyId, accountId } = await withKey()
     const leave = new AbortController()
     const response = await play(client, keyId, { model: 'test/slow' }, leave.signal)
@@ -114,7 +114,7 @@ describe('the playground', () => {
     expect(detail.completion_tokens).toBeLessThan(2_000)
   })
 
-  it('leaves no prompt, password, token or key in Redis, PostgreSQL or a log', async () => {
+  test('leaves no prompt, password, token or key in Redis, PostgreSQL or a log', async () => {
     const { client, keyId, secret, accountId } = await withKey()
     const response = await play(client, keyId)
     await response.text()
@@ -127,7 +127,7 @@ describe('the playground', () => {
 })
 
 describe('live figures', () => {
-  it('tell the balance at once, then each change and each settled call within about a second', async () => {
+  test('tell the balance at once, then each change and each settled call within about a second', async () => {
     const { client, keyId, accountId } = await withKey()
     const live = await listen(client)
     await eventually(() => expect(live.balances).toHaveLength(1))
@@ -148,7 +148,7 @@ describe('live figures', () => {
     live.close()
   })
 
-  it('show what a running call holds', async () => {
+  test('show what a running call holds', async () => {
     const { client, keyId } = await withKey()
     const live = await listen(client)
     const leave = new AbortController()
@@ -162,7 +162,7 @@ describe('live figures', () => {
     live.close()
   })
 
-  it('tell nothing of another account', async () => {
+  test('tell nothing of another account', async () => {
     const [mine, other] = [await withKey(), await withKey()]
     const live = await listen(other.client)
     await eventually(() => expect(live.balances).toHaveLength(1))
@@ -175,7 +175,7 @@ describe('live figures', () => {
     watched.close()
   })
 
-  it('end with the session, by signing out and by a suspension', async () => {
+  test('end with the session, by signing out and by a suspension', async () => {
     const { client } = await withKey()
     const live = await listen(client)
     await client.ask('/console/api/sign-out', { method: 'POST' })
@@ -186,7 +186,7 @@ describe('live figures', () => {
     await eventually(() => expect(suspended.ended).toBe('bye'))
   })
 
-  it('are bounded for one account', async () => {
+  test('are bounded for one account', async () => {
     const client = await signedUp(stack.url)
     const open = await Promise.all(Array.from({ length: 6 }, () => listen(client)))
     const beyond = await client.ask('/console/api/live')
@@ -198,7 +198,7 @@ describe('live figures', () => {
     })
   })
 
-  it('have no HEAD, which would wait for their end', async () => {
+  test('have no HEAD, which would wait for their end', async () => {
     const client = await signedUp(stack.url)
     const response = await client.ask('/console/api/live', {
       method: 'HEAD',
@@ -207,7 +207,7 @@ describe('live figures', () => {
     expect(response.status).toBe(404)
   })
 
-  it('do not keep an instance from stopping', async () => {
+  test('do not keep an instance from stopping', async () => {
     const lonely = await startStack({ models: { 'test/one': [{ at: 'alpha', model: 'words-12' }] } })
     const client = await signedUp(lonely.url)
     const live = await listen(client)
@@ -251,7 +251,7 @@ async function read(response: Response, live: Live): Promise<void> {
   live.ended ??= 'closed'
 }
 
-it('a session of one browser is of no use at another address of the API', async () => {
+test('a session of one browser is of no use at another address of the API', async () => {
   const { client } = await withKey()
   const bare = consoleClient(stack.url)
   for (const [name, value] of client.cookies) bare.cookies.set(name, value)

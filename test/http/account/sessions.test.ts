@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { SessionView } from '../../../src/core/api/console-api.ts'
 import { consoleClient, PASSWORD, signedUp } from '../../helpers/console-client.ts'
 import { eventually } from '../../helpers/eventually.ts'
@@ -20,7 +20,7 @@ const signIn = (email: string, password: string, url = stack.url) =>
   consoleClient(url).ask('/console/api/sign-in', { body: { email, password } })
 
 describe('signing up', () => {
-  it('opens an account with the free credit, in the ledger and on the screen', async () => {
+  test('opens an account with the free credit, in the ledger and on the screen', async () => {
     const client = consoleClient(stack.url)
     const response = await client.ask('/console/api/sign-up', {
       body: { email: ' New.Holder@Example.test ', password: PASSWORD },
@@ -46,7 +46,7 @@ describe('signing up', () => {
     expect(await client.json<SessionView>('/console/api/session')).toEqual({ account, balance })
   })
 
-  it('never takes over an account that exists, however its email is capitalized', async () => {
+  test('never takes over an account that exists, however its email is capitalized', async () => {
     const made = await stack.command('admin', 'account', 'create', '--email', 'Made.By@Operator.test')
     expect(made.code).toBe(0)
     const taken = await consoleClient(stack.url).ask('/console/api/sign-up', {
@@ -56,7 +56,7 @@ describe('signing up', () => {
     await expectError(await signIn('made.by@operator.test', PASSWORD), 401, 'invalid_credentials')
   })
 
-  it('opens one account when the same email comes many times at once', async () => {
+  test('opens one account when the same email comes many times at once', async () => {
     const body = { email: 'at-once@example.test', password: PASSWORD }
     const all = await Promise.all(
       Array.from({ length: 5 }, () => consoleClient(stack.url).ask('/console/api/sign-up', { body })),
@@ -65,7 +65,7 @@ describe('signing up', () => {
     expect(await stack.postgres.account.count({ where: { email: body.email } })).toBe(1)
   })
 
-  it.each([
+  test.each([
     ['a short password', { email: 'a@example.test', password: 'too short' }, 'password'],
     ['a password of few characters', { email: 'a@example.test', password: 'aaaaaaaaaaaaaa' }, 'password'],
     ['the email as password', { email: 'abcdef@example.test', password: 'abcdef@example.test' }, 'password'],
@@ -76,7 +76,7 @@ describe('signing up', () => {
     expect((await expectError(response, 400, 'invalid_request')).param).toBe(param)
   })
 
-  it('keeps passwords as Argon2id hashes, and sessions as hashes of their tokens', async () => {
+  test('keeps passwords as Argon2id hashes, and sessions as hashes of their tokens', async () => {
     const client = await signedUp(stack.url)
     const { account } = await client.json<SessionView>('/console/api/session')
     const credential = await stack.postgres.accountCredential.findUniqueOrThrow({
@@ -91,7 +91,7 @@ describe('signing up', () => {
 })
 
 describe('signing in and out', () => {
-  it('gives a cookie that no script reads and no other site sends', async () => {
+  test('gives a cookie that no script reads and no other site sends', async () => {
     const { email } = await signedUp(stack.url)
     const response = await signIn(email.toUpperCase(), PASSWORD)
     expect(response.status).toBe(200)
@@ -100,7 +100,7 @@ describe('signing in and out', () => {
     expect(response.headers.get('cache-control')).toBe('no-store')
   })
 
-  it('answers a wrong password and an unknown email alike', async () => {
+  test('answers a wrong password and an unknown email alike', async () => {
     const { email } = await signedUp(stack.url)
     const wrong = await expectError(await signIn(email, 'another password'), 401, 'invalid_credentials')
     const unknown = await expectError(
@@ -111,7 +111,7 @@ describe('signing in and out', () => {
     expect({ ...wrong, request_id: '' }).toEqual({ ...unknown, request_id: '' })
   })
 
-  it('ends the session for good: a copy of its cookie opens nothing', async () => {
+  test('ends the session for good: a copy of its cookie opens nothing', async () => {
     const client = await signedUp(stack.url)
     const copy = consoleClient(stack.url)
     for (const [name, value] of client.cookies) copy.cookies.set(name, value)
@@ -122,7 +122,7 @@ describe('signing in and out', () => {
     expect((await client.ask('/console/api/sign-out', { method: 'POST' })).status).toBe(204)
   })
 
-  it('a forged or made-up token opens nothing', async () => {
+  test('a forged or made-up token opens nothing', async () => {
     const client = consoleClient(stack.url)
     for (const token of ['x', 'A'.repeat(43), '%00', `${'A'.repeat(42)}=`]) {
       client.cookies.set('switchyard_session', token)
@@ -130,13 +130,13 @@ describe('signing in and out', () => {
     }
   })
 
-  it('ends with its time', async () => {
+  test('ends with its time', async () => {
     const client = await signedUp(stack.url)
     await stack.postgres.consoleSession.updateMany({ data: { expiresAt: new Date(Date.now() - 1) } })
     await expectError(await client.ask('/console/api/session'), 401, 'not_signed_in')
   })
 
-  it('lets a suspended account neither stay nor come back, until it is resumed', async () => {
+  test('lets a suspended account neither stay nor come back, until it is resumed', async () => {
     const client = await signedUp(stack.url)
     await stack.command('admin', 'account', 'suspend', client.email)
     await expectError(await client.ask('/console/api/session'), 401, 'not_signed_in')
@@ -146,7 +146,7 @@ describe('signing in and out', () => {
     expect((await signIn(client.email, PASSWORD)).status).toBe(200)
   })
 
-  it('refuses further attempts on one email, right ones too, and lets others in', async () => {
+  test('refuses further attempts on one email, right ones too, and lets others in', async () => {
     const { email } = await signedUp(stack.url)
     const other = await signedUp(stack.url)
     for (let attempt = 0; attempt < 10; attempt++) {
@@ -158,7 +158,7 @@ describe('signing in and out', () => {
     expect((await signIn(other.email, PASSWORD)).status).toBe(200)
   })
 
-  it('lets its holder in from elsewhere while somebody guesses from one address', async () => {
+  test('lets its holder in from elsewhere while somebody guesses from one address', async () => {
     const behindProxy = await startStack({
       models: { 'test/one': [{ at: 'alpha', model: 'words-12' }] },
       environment: { TRUSTED_PROXIES: '127.0.0.1', SIGN_INS_PER_EMAIL: '3' },
@@ -178,7 +178,7 @@ describe('signing in and out', () => {
     }
   })
 
-  it('answers 503 while Redis is away, rather than let anybody guess', async () => {
+  test('answers 503 while Redis is away, rather than let anybody guess', async () => {
     const lonely = await startStack({ models: { 'test/one': [{ at: 'alpha', model: 'words-12' }] } })
     try {
       await lonely.redisServer.kill()
@@ -195,7 +195,7 @@ describe('signing in and out', () => {
 })
 
 describe('changing the password', () => {
-  it('leaves no session of the old password, however many sign in with it at that moment', async () => {
+  test('leaves no session of the old password, however many sign in with it at that moment', async () => {
     for (let round = 0; round < 4; round++) {
       const client = await signedUp(stack.url)
       const next = `signals and sidings ${round}`
@@ -219,7 +219,7 @@ describe('changing the password', () => {
     }
   })
 
-  it('ends every other session and keeps this one', async () => {
+  test('ends every other session and keeps this one', async () => {
     const client = await signedUp(stack.url)
     const elsewhere = consoleClient(stack.url)
     await elsewhere.json('/console/api/sign-in', { body: { email: client.email, password: PASSWORD } })
@@ -235,7 +235,7 @@ describe('changing the password', () => {
     expect((await signIn(client.email, 'signals and sidings')).status).toBe(200)
   })
 
-  it('wants the current one, and bounds how often a wrong one is tried', async () => {
+  test('wants the current one, and bounds how often a wrong one is tried', async () => {
     const client = await signedUp(stack.url)
     const attempt = () =>
       client.ask('/console/api/password', {
@@ -247,7 +247,7 @@ describe('changing the password', () => {
     await expectError(await attempt(), 429, 'rate_limit_exceeded')
   })
 
-  it('by the operator gives a made account a way in, and ends its sessions', async () => {
+  test('by the operator gives a made account a way in, and ends its sessions', async () => {
     const client = await signedUp(stack.url)
     const { code, json } = await stack.command('admin', 'account', 'set-password', client.email)
     expect(code).toBe(0)
@@ -258,7 +258,7 @@ describe('changing the password', () => {
 })
 
 describe('requests from other sites', () => {
-  it.each([
+  test.each([
     ['another site', { 'sec-fetch-site': 'cross-site' }],
     ['a sibling host', { 'sec-fetch-site': 'same-site' }],
     ['an address bar', { 'sec-fetch-site': 'none' }],
@@ -298,7 +298,7 @@ describe('requests from other sites', () => {
     expect((await client.ask('/console/api/session')).status).toBe(200)
   })
 
-  it('bodies are short, but for the playground', async () => {
+  test('bodies are short, but for the playground', async () => {
     const body = { email: 'a@example.test', password: 'x'.repeat(20_000) }
     await expectError(
       await consoleClient(stack.url).ask('/console/api/sign-in', { body }),
@@ -310,7 +310,7 @@ describe('requests from other sites', () => {
     await expectError(await client.ask('/console/api/playground', { body: long }), 404, 'not_found')
   })
 
-  it('a form cannot be posted, not even from our own pages', async () => {
+  test('a form cannot be posted, not even from our own pages', async () => {
     const client = await signedUp(stack.url)
     const response = await client.ask('/console/api/keys', {
       method: 'POST',
@@ -319,7 +319,7 @@ describe('requests from other sites', () => {
     await expectError(response, 415, 'unsupported_media_type')
   })
 
-  it('an older browser that names our own origin is let through', async () => {
+  test('an older browser that names our own origin is let through', async () => {
     const client = await signedUp(stack.url)
     const response = await fetch(`${stack.url}/console/api/sign-out`, {
       method: 'POST',
@@ -332,7 +332,7 @@ describe('requests from other sites', () => {
   })
 })
 
-it('a page learns who is signed in, if anyone, without an error on its console', async () => {
+test('a page learns who is signed in, if anyone, without an error on its console', async () => {
   const nobody = consoleClient(stack.url)
   expect(await nobody.json('/console/api/visitor')).toEqual({ session: null })
   const client = await signedUp(stack.url)
@@ -344,7 +344,7 @@ it('a page learns who is signed in, if anyone, without an error on its console',
   expect(await copy.json('/console/api/visitor')).toEqual({ session: null })
 })
 
-it('every route but signing up, in and out, and who is there, wants a session', async () => {
+test('every route but signing up, in and out, and who is there, wants a session', async () => {
   const paths = [
     'session',
     'keys',

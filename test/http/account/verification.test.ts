@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readConfig } from '../../../src/config.ts'
 import type { SessionView, VerifiedView } from '../../../src/core/api/console-api.ts'
 import { consoleClient, PASSWORD, signedUp } from '../../helpers/console-client.ts'
@@ -46,7 +46,7 @@ const postings = (accountId: string) =>
   stack.postgres.ledgerTransaction.count({ where: { accountId, kind: 'free_credit' } })
 
 describe('an account whose email is not verified', () => {
-  it('has no credit until the link of its message is used, and then can spend it', async () => {
+  test('has no credit until the link of its message is used, and then can spend it', async () => {
     const client = await signedUp(stack.url)
     const before = await sessionOf(client)
     expect(before.account).toMatchObject({
@@ -65,7 +65,7 @@ describe('an account whose email is not verified', () => {
     expect(await postings(account.id)).toBe(1)
   })
 
-  it('gets one plain message, to its address alone, that names the site and the link', async () => {
+  test('gets one plain message, to its address alone, that names the site and the link', async () => {
     const client = await signedUp(stack.url)
     await catcher.tokens(client.email)
     const messages = catcher.received.filter(({ to }) => to.includes(client.email))
@@ -79,7 +79,7 @@ describe('an account whose email is not verified', () => {
     expect(content).toContain(`${SITE}/verify#`)
   })
 
-  it('has its link kept as a hash alone', async () => {
+  test('has its link kept as a hash alone', async () => {
     const client = await signedUp(stack.url)
     const [token = ''] = await catcher.tokens(client.email)
     const rows = await stack.postgres.$queryRaw<{ row: string }[]>`SELECT t::text AS row FROM email_tokens t`
@@ -89,7 +89,7 @@ describe('an account whose email is not verified', () => {
 })
 
 describe('a link', () => {
-  it('works once: used again, it is refused and posts nothing', async () => {
+  test('works once: used again, it is refused and posts nothing', async () => {
     const client = await signedUp(stack.url)
     const [token = ''] = await catcher.tokens(client.email)
     await verified(token)
@@ -97,7 +97,7 @@ describe('a link', () => {
     expect((await sessionOf(client)).balance.balance_usd).toBe('0.50')
   })
 
-  it('used many times at once posts one credit', async () => {
+  test('used many times at once posts one credit', async () => {
     const client = await signedUp(stack.url)
     const [token = ''] = await catcher.tokens(client.email)
     const statuses = (await Promise.all(Array.from({ length: 8 }, () => verify(token)))).map(
@@ -108,7 +108,7 @@ describe('a link', () => {
     expect([balance.balance_usd, await postings(account.id)]).toEqual(['0.50', 1])
   })
 
-  it('expires after 24 hours, and another one can be asked for', async () => {
+  test('expires after 24 hours, and another one can be asked for', async () => {
     const client = await signedUp(stack.url)
     const [token = ''] = await catcher.tokens(client.email)
     const { account } = await sessionOf(client)
@@ -131,7 +131,7 @@ describe('a link', () => {
     expect(await verified(again)).toEqual({ free_credit: 'granted' })
   })
 
-  it('ends with the others of its account when one of them is used', async () => {
+  test('ends with the others of its account when one of them is used', async () => {
     const client = await signedUp(stack.url)
     await catcher.tokens(client.email)
     await client.ask('/console/api/verification-mails', { body: {} })
@@ -142,14 +142,14 @@ describe('a link', () => {
     expect(await stack.postgres.emailToken.count({ where: { accountId: account.id } })).toBe(0)
   })
 
-  it.each(['x', 'A'.repeat(43), `${'A'.repeat(42)}=`])(
+  test.each(['x', 'A'.repeat(43), `${'A'.repeat(42)}=`])(
     'that was made up opens nothing: %j',
     async (token) => {
       await expectError(await verify(token), 400, 'invalid_request')
     },
   )
 
-  it('is not used by the page of another site', async () => {
+  test('is not used by the page of another site', async () => {
     const client = await signedUp(stack.url)
     const [token = ''] = await catcher.tokens(client.email)
     const response = await client.ask('/console/api/verify', {
@@ -162,7 +162,7 @@ describe('a link', () => {
 })
 
 describe('messages', () => {
-  it('go to one mailbox five times an hour, whatever accounts ask', async () => {
+  test('go to one mailbox five times an hour, whatever accounts ask', async () => {
     const sign = (email: string) => {
       const client = consoleClient(stack.url)
       return client.json('/console/api/sign-up', { body: { email, password: PASSWORD } }).then(() => client)
@@ -184,7 +184,7 @@ describe('messages', () => {
     expect(catcher.received.filter(({ to }) => to.some((one) => one.startsWith('flooded')))).toHaveLength(5)
   })
 
-  it('are sent for who is signed in and waits for one, and for nobody else', async () => {
+  test('are sent for who is signed in and waits for one, and for nobody else', async () => {
     await expectError(
       await consoleClient(stack.url).ask('/console/api/verification-mails', { body: {} }),
       401,
@@ -196,7 +196,7 @@ describe('messages', () => {
     await expectError(await client.ask('/console/api/verification-mails', { body: {} }), 409, 'conflict')
   })
 
-  it('are tried again while the mail server is busy, and an operator hears of it', async () => {
+  test('are tried again while the mail server is busy, and an operator hears of it', async () => {
     let refusals = 0
     catcher.answer = (recipient) => (recipient.startsWith('busy') && refusals++ < 1 ? 451 : null)
     const client = consoleClient(stack.url)
@@ -209,7 +209,7 @@ describe('messages', () => {
     )
   })
 
-  it('are given up when the mail server knows no such mailbox', async () => {
+  test('are given up when the mail server knows no such mailbox', async () => {
     const refused: string[] = []
     catcher.answer = (recipient) => {
       if (!recipient.startsWith('nobody')) return null
@@ -226,7 +226,7 @@ describe('messages', () => {
 })
 
 describe('free credit of verified addresses', () => {
-  it('is given once a mailbox: to the account that verifies first', async () => {
+  test('is given once a mailbox: to the account that verifies first', async () => {
     const first = consoleClient(stack.url)
     await first.json('/console/api/sign-up', { body: { email: 'twin@example.test', password: PASSWORD } })
     const second = consoleClient(stack.url)
@@ -238,7 +238,7 @@ describe('free credit of verified addresses', () => {
     expect((await sessionOf(first)).balance.balance_usd).toBe('0.00')
   })
 
-  it('stays within the budget of the hour, which accounts that never verify do not touch', async () => {
+  test('stays within the budget of the hour, which accounts that never verify do not touch', async () => {
     const tight = await startStack({
       models: MODELS,
       environment: { ...mailEnvironment(), FREE_CREDIT_BUDGET_USD: '1.00' },
@@ -268,9 +268,9 @@ describe('the settings of mail', () => {
       ...environment,
     }).mail
 
-  it('are none by default', () => expect(read({})).toBeNull())
+  test('are none by default', () => expect(read({})).toBeNull())
 
-  it.each([
+  test.each([
     ['an address that is no mail server', { SMTP_URL: 'https://user:hidden@mail.example' }, 'SMTP_URL'],
     ['no sender', { SMTP_URL: 'smtp://user:hidden@mail.example' }, 'MAIL_FROM'],
     [

@@ -1,7 +1,7 @@
 import { createSocket, type Socket } from 'node:dgram'
 import { type LookupAddress, lookup } from 'node:dns'
 import { once } from 'node:events'
-import { afterEach, expect, it } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { createResolveName } from '../../../src/platform/network/resolve-name.ts'
 
 const A = 1
@@ -40,7 +40,7 @@ const resolved = (server: string, name: string, family?: number): Promise<Lookup
     ),
   )
 
-it('finds the addresses of both families, or of the one that is asked for', async () => {
+test('finds the addresses of both families, or of the one that is asked for', async () => {
   const six = [0x20, 1, 0xd, 0xb8, ...Array<number>(11).fill(0), 1]
   const server = await startNameServer((type) => (type === AAAA ? six : [192, 0, 2, 1]))
   expect(await resolved(server, 'hooks.example.test')).toEqual([
@@ -50,17 +50,17 @@ it('finds the addresses of both families, or of the one that is asked for', asyn
   expect(await resolved(server, 'hooks.example.test', 6)).toEqual([{ address: '2001:db8::1', family: 6 }])
 })
 
-it('is content with one family', async () => {
+test('is content with one family', async () => {
   const server = await startNameServer((type) => (type === A ? [192, 0, 2, 1] : []))
   expect(await resolved(server, 'hooks.example.test')).toEqual([{ address: '192.0.2.1', family: 4 }])
 })
 
-it('fails for a name without an address', async () => {
+test('fails for a name without an address', async () => {
   const server = await startNameServer(() => [])
   await expect(resolved(server, 'hooks.example.test')).rejects.toThrow()
 })
 
-it('names whose server never answers are given up within seconds, and hold up no look-up of the process', async () => {
+test('names whose server never answers are given up within seconds, and hold up no look-up of the process', async () => {
   const server = await startNameServer(() => null)
   const hanging = Promise.allSettled(
     Array.from({ length: 32 }, (_, index) => resolved(server, `hooks-${index}.example.test`)),

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest'
+import { expect, test } from 'vitest'
 import { createReadiness } from '../../../src/platform/observability/readiness.ts'
 
 const answers = async () => 'OK' as const
@@ -10,18 +10,18 @@ const fails = (message: string) => async () => {
 const readiness = (set: () => Promise<'OK'>, askPostgres: () => Promise<unknown>) =>
   createReadiness({ apiId: 'api_1', redis: { set } as never, askPostgres, withinMs: 20 })
 
-it('an instance is ready while both services answer', async () => {
+test('an instance is ready while both services answer', async () => {
   expect(await readiness(answers, answers)()).toEqual({ status: 'ready' })
 })
 
-it.each([
+test.each([
   ['hangs', hangs],
   ['fails', fails('connect ECONNREFUSED')],
 ])('an instance whose PostgreSQL %s is degraded, and says so', async (_, askPostgres) => {
   expect(await readiness(answers, askPostgres)()).toEqual({ status: 'degraded', away: ['postgresql'] })
 })
 
-it.each([
+test.each([
   ['hangs', hangs, 'redis-away'],
   ['is away', fails('redis is not connected'), 'redis-away'],
   [
@@ -35,7 +35,7 @@ it.each([
   expect(await readiness(set, hangs)()).toEqual({ status: 'not-ready', reason })
 })
 
-it('a service that hangs is asked once, however often the instance is', async () => {
+test('a service that hangs is asked once, however often the instance is', async () => {
   let asked = 0
   const ask = readiness(answers, () => {
     asked += 1

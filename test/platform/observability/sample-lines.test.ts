@@ -1,5 +1,5 @@
 import pino from 'pino'
-import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { sampleLines } from '../../../src/platform/observability/sample-lines.ts'
 
 beforeEach(() => void vi.useFakeTimers())
@@ -14,7 +14,7 @@ function logged() {
   return { logger, lines }
 }
 
-it('of a thousand refused calls in a second a few lines are written, and one that counts the others', async () => {
+test('of a thousand refused calls in a second a few lines are written, and one that counts the others', async () => {
   const { logger, lines } = logged()
   for (let index = 0; index < 1_000; index++) logger.warn({ code: 'overloaded', index }, 'call refused')
   expect(lines).toHaveLength(3)
@@ -25,7 +25,7 @@ it('of a thousand refused calls in a second a few lines are written, and one tha
   expect(lines).toHaveLength(5)
 })
 
-it('lines of another message or code, and those that are no warnings, are all written', () => {
+test('lines of another message or code, and those that are no warnings, are all written', () => {
   const { logger, lines } = logged()
   for (let index = 0; index < 10; index++) {
     logger.warn(`message ${index}`)

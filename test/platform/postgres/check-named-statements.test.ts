@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   type CheckedConnection,
   checkNamedStatements,
@@ -30,17 +30,17 @@ describe('named statements', () => {
   })
   afterAll(() => database?.drop())
 
-  it('are fine at PostgreSQL itself', () => checkNamedStatements(database.url))
+  test('are fine at PostgreSQL itself', () => checkNamedStatements(database.url))
 
-  it('are refused where clients share a server connection', async () => {
+  test('are refused where clients share a server connection', async () => {
     const shared = new Map<string, string>()
     await expect(checkNamedStatements('', () => connectionTo(shared))).rejects.toThrow(/pooler/)
   })
 
-  it('are refused where they are gone by the next use', async () => {
+  test('are refused where they are gone by the next use', async () => {
     await expect(checkNamedStatements('', () => connectionTo(new Map(), true))).rejects.toThrow(/pooler/)
   })
 
-  it('are not judged while the database is away', () =>
+  test('are not judged while the database is away', () =>
     checkNamedStatements('postgresql://user:password@127.0.0.1:1/none'))
 })

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client } from 'pg'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { applyMigrations } from '../../../src/platform/postgres/migrate.ts'
 import { createTestDatabase, type TestDatabase } from '../../helpers/services.ts'
 
@@ -32,7 +32,7 @@ async function query(sql: string): Promise<unknown[]> {
   return rows
 }
 
-it('are applied once, in the order of their names', async () => {
+test('are applied once, in the order of their names', async () => {
   write('2_second', 'INSERT INTO things VALUES (2)')
   write('1_first', 'CREATE TABLE things (n int); INSERT INTO things VALUES (1)')
   expect(await apply()).toEqual(['1_first', '2_second'])
@@ -40,20 +40,20 @@ it('are applied once, in the order of their names', async () => {
   expect(await query('SELECT n FROM things ORDER BY n')).toEqual([{ n: 1 }, { n: 2 }])
 })
 
-it('are applied once when several processes start together', async () => {
+test('are applied once when several processes start together', async () => {
   write('1_first', 'CREATE TABLE things (n int)')
   const results = await Promise.all([apply(), apply(), apply()])
   expect(results.flat()).toEqual(['1_first'])
 })
 
-it('leave nothing behind when a statement fails, and can be tried again', async () => {
+test('leave nothing behind when a statement fails, and can be tried again', async () => {
   write('1_first', 'CREATE TABLE things (n int); SELECT broken')
   await expect(apply()).rejects.toThrow(/1_first failed/)
   write('1_first', 'CREATE TABLE things (n int)')
   expect(await apply()).toEqual(['1_first'])
 })
 
-it('are refused when one was changed after it was applied', async () => {
+test('are refused when one was changed after it was applied', async () => {
   write('1_first', 'CREATE TABLE things (n int)')
   await apply()
   write('1_first', 'CREATE TABLE things (n bigint)')

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { createPostgres, type Postgres } from '../../../src/platform/postgres/postgres.ts'
 import { createTestDatabase, type TestDatabase } from '../../helpers/services.ts'
 import { startTcpProxy, type TcpProxy } from '../../helpers/tcp-proxy.ts'
@@ -23,7 +23,7 @@ afterAll(async () => {
 const ONE = 'SELECT 1 AS one'
 
 describe('a PostgreSQL that is gone without a word', () => {
-  it('fails a statement, and the next one goes over another connection', async () => {
+  test('fails a statement, and the next one goes over another connection', async () => {
     await postgres.$queryRawUnsafe(ONE)
     proxy.swallow()
     await expect(postgres.$queryRawUnsafe(ONE)).rejects.toThrow()
@@ -31,7 +31,7 @@ describe('a PostgreSQL that is gone without a word', () => {
     expect(await postgres.$queryRawUnsafe(ONE)).toEqual([{ one: 1 }])
   })
 
-  it('fails a transaction, and its connection is not used again', async () => {
+  test('fails a transaction, and its connection is not used again', async () => {
     const begun = postgres.$transaction(async (transaction) => {
       await transaction.$queryRawUnsafe(ONE)
       proxy.swallow()

@@ -1,15 +1,15 @@
 import { createServer } from 'node:net'
-import { expect, it } from 'vitest'
+import { expect, test } from 'vitest'
 import { StartError } from '../../../src/core/kernel/start-error.ts'
 import { startFailure } from '../../../src/platform/process/explain-failed-start.ts'
 
-it('what an operator can mend is one line, everything else has its stack', () => {
+test('what an operator can mend is one line, everything else has its stack', () => {
   expect(startFailure(new StartError('REDIS_URL is required'))).toBe('REDIS_URL is required')
   expect(startFailure(new Error('a bug'))).toMatch(/a bug\n\s+at /)
   expect(startFailure('thrown')).toBe('thrown')
 })
 
-it('a port that is taken is named', async () => {
+test('a port that is taken is named', async () => {
   const first = createServer()
   await new Promise<void>((listening) => first.listen(0, '127.0.0.1', listening))
   const { port } = first.address() as { port: number }

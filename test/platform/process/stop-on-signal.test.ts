@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import pino from 'pino'
-import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { stopOnSignal } from '../../../src/platform/process/stop-on-signal.ts'
 
 const GRACE_MS = 1_000
@@ -22,7 +22,7 @@ function stoppable(stop: () => Promise<void>) {
   return { process, codes, stopping }
 }
 
-it('a signal stops the process once, and it ends when everything is closed', async () => {
+test('a signal stops the process once, and it ends when everything is closed', async () => {
   const { process, codes, stopping } = stoppable(async () => undefined)
   process.emit('SIGTERM', 'SIGTERM')
   await vi.advanceTimersByTimeAsync(0)
@@ -30,7 +30,7 @@ it('a signal stops the process once, and it ends when everything is closed', asy
   expect(stopping).toHaveBeenCalledTimes(1)
 })
 
-it('a stop that hangs ends within the grace and five seconds', async () => {
+test('a stop that hangs ends within the grace and five seconds', async () => {
   const { process, codes } = stoppable(() => new Promise(() => undefined))
   process.emit('SIGTERM', 'SIGTERM')
   await vi.advanceTimersByTimeAsync(GRACE_MS + 4_999)
@@ -39,7 +39,7 @@ it('a stop that hangs ends within the grace and five seconds', async () => {
   expect(codes).toEqual([1])
 })
 
-it('a second signal ends the process at once', () => {
+test('a second signal ends the process at once', () => {
   const { process, codes, stopping } = stoppable(() => new Promise(() => undefined))
   process.emit('SIGTERM', 'SIGTERM')
   process.emit('SIGINT', 'SIGINT')

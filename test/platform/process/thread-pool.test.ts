@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { ThreadPool } from '../../../src/platform/process/thread-pool.ts'
 
 const LIMITS = { depth: 256, values: 100 }
@@ -12,7 +12,7 @@ const slow = (pool: ThreadPool, weight: number, limitMs = 60_000) =>
   pool.run('countTokens', [SLOW], { weight, limitMs })
 
 describe('a pool of threads', () => {
-  it('runs tasks and hands back what they say', async () => {
+  test('runs tasks and hands back what they say', async () => {
     const pool = new ThreadPool()
     expect(await pool.run('countTokens', ['hello world', 'hello'], { weight: 1, limitMs: 30_000 })).toEqual({
       kind: 'done',
@@ -35,7 +35,7 @@ describe('a pool of threads', () => {
     })
   })
 
-  it('stops a task at its deadline, with its thread, and serves the next', async () => {
+  test('stops a task at its deadline, with its thread, and serves the next', async () => {
     const pool = new ThreadPool()
     await parsed(pool, '1')
     expect(await slow(pool, 1, 50)).toEqual({ kind: 'refused' })
@@ -43,7 +43,7 @@ describe('a pool of threads', () => {
     expect(await parsed(pool, '1')).toMatchObject({ kind: 'done' })
   })
 
-  it('runs the lightest waiting task first', async () => {
+  test('runs the lightest waiting task first', async () => {
     const pool = new ThreadPool()
     const order: string[] = []
     const noted = (name: string, task: Promise<unknown>) => task.then(() => order.push(name))
@@ -60,7 +60,7 @@ describe('a pool of threads', () => {
     expect(order.slice(0, 2).toSorted()).toEqual(['light', 'lightest'])
   }, 60_000)
 
-  it('takes no more tasks than a thousand at a time', async () => {
+  test('takes no more tasks than a thousand at a time', async () => {
     const pool = new ThreadPool()
     const tasks = Array.from({ length: 1_100 }, () => parsed(pool, '1'))
     const kinds = (await Promise.all(tasks)).map(({ kind }) => kind)

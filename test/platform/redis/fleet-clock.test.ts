@@ -1,5 +1,5 @@
 import pino from 'pino'
-import { expect, it } from 'vitest'
+import { expect, test } from 'vitest'
 import { startFleetClock } from '../../../src/platform/redis/fleet-clock.ts'
 
 const REDIS_MS = 1_800_000_000_000
@@ -19,17 +19,17 @@ async function beside(clockMs: number, lookMs = 4) {
   return clock.now() - REDIS_MS
 }
 
-it.each([60_000, -60_000])(
+test.each([60_000, -60_000])(
   'a process whose clock is wrong by %i ms knows the time of the fleet',
   async (wrongMs) => {
     expect(Math.abs(await beside(REDIS_MS + wrongMs))).toBeLessThan(10)
   },
 )
 
-it('a process whose clock is about right goes by its own', async () => {
+test('a process whose clock is about right goes by its own', async () => {
   expect(await beside(REDIS_MS + 300)).toBe(304)
 })
 
-it('an answer that took long is not believed', async () => {
+test('an answer that took long is not believed', async () => {
   expect(await beside(REDIS_MS + 60_000, 2_000)).toBe(62_000)
 })

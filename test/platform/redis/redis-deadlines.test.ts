@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { createRedis } from '../../../src/platform/redis/redis.ts'
 import { enforceDeadlines, isRedisAway, RedisAwayError } from '../../../src/platform/redis/redis-deadlines.ts'
 import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
@@ -35,7 +35,7 @@ const failure = (command: Promise<unknown>): Promise<unknown> =>
   )
 
 describe('a client that fails fast', () => {
-  it('fails a thousand commands of a server that hangs together, and the next ones at once', async () => {
+  test('fails a thousand commands of a server that hangs together, and the next ones at once', async () => {
     const redis = opened(createRedis({ url: server.url, name: 'test', mode: 'fail-fast' }))
     await redis.ping()
     server.pause()
@@ -55,7 +55,7 @@ describe('a client that fails fast', () => {
     expect(await redis.get('refused')).toBeNull()
   })
 
-  it('rides out a connection that breaks, and fails when it stays away', async () => {
+  test('rides out a connection that breaks, and fails when it stays away', async () => {
     const redis = opened(createRedis({ url: proxy.url, name: 'test', mode: 'fail-fast' }))
     await redis.ping()
     proxy.refuse()
@@ -76,7 +76,7 @@ describe('a client that waits', () => {
     return redis
   }
 
-  it('sends its commands again over a new connection when the old one is silent', async () => {
+  test('sends its commands again over a new connection when the old one is silent', async () => {
     const redis = patient()
     await redis.set('d', 'kept')
     proxy.swallow()
@@ -86,7 +86,7 @@ describe('a client that waits', () => {
     expect(await answer).toBe('kept')
   })
 
-  it('notices that a subscription hears nothing any more, and renews it', async () => {
+  test('notices that a subscription hears nothing any more, and renews it', async () => {
     const subscriber = patient()
     await subscriber.subscribe('news')
     proxy.swallow()
@@ -99,7 +99,7 @@ describe('a client that waits', () => {
   })
 })
 
-it.each(['redis+sentinel://host/name', 'rediss+cluster://host', '127.0.0.1:6379'])(
+test.each(['redis+sentinel://host/name', 'rediss+cluster://host', '127.0.0.1:6379'])(
   'refuses the address %s',
   (url) => {
     expect(() => createRedis({ url, name: 'test', mode: 'wait' })).toThrow('REDIS_URL must begin with')

@@ -1,5 +1,5 @@
 import { pino } from 'pino'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'
 import {
   createEpochReader,
@@ -38,7 +38,7 @@ describe("the epoch of Redis's data", () => {
       pollMs: 20,
     })
 
-  it('is one for every process, and another after the data was lost', async () => {
+  test('is one for every process, and another after the data was lost', async () => {
     const [first, second] = [createEpochReader(redis), createEpochReader(redis)]
     const { id } = await first()
     expect((await second()).id).toBe(id)
@@ -48,7 +48,7 @@ describe("the epoch of Redis's data", () => {
     expect((await first()).id).toBe(after.id)
   })
 
-  it('is noticed without a message, once', async () => {
+  test('is noticed without a message, once', async () => {
     const epoch = await watch()
     const before = epoch.current()
     await redis.flushall()
@@ -59,7 +59,7 @@ describe("the epoch of Redis's data", () => {
     epoch.stop()
   })
 
-  it('stays over a connection that breaks, but the stretch ends in which nothing can have been lost', async () => {
+  test('stays over a connection that breaks, but the stretch ends in which nothing can have been lost', async () => {
     const epoch = await watch()
     const [before, stretch] = [epoch.current(), await epoch.stretch()]
     expect(await epoch.stretch()).toBe(stretch)
@@ -72,7 +72,7 @@ describe("the epoch of Redis's data", () => {
     epoch.stop()
   })
 
-  it('is waited for until it is old enough, from its own beginning', async () => {
+  test('is waited for until it is old enough, from its own beginning', async () => {
     const readEpoch = createEpochReader(redis)
     const graceMs = 500
     await readEpoch()

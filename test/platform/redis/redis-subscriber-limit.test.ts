@@ -1,5 +1,5 @@
 import { pino } from 'pino'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'
 import { keepSubscriberLimit } from '../../../src/platform/redis/redis-subscriber-limit.ts'
 import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
@@ -26,7 +26,7 @@ describe("Redis' limit for subscribers", () => {
 
   const limit = async () => ((await redis.config('GET', SETTING)) as string[])[1]
 
-  it('is raised where it is lower, also after a restart, and left alone where it is higher or none', async () => {
+  test('is raised where it is lower, also after a restart, and left alone where it is higher or none', async () => {
     warnings = []
     await redis.config('SET', SETTING, 'pubsub 33554432 8388608 60')
     await keepSubscriberLimit(redis, logger)
@@ -42,7 +42,7 @@ describe("Redis' limit for subscribers", () => {
     expect(warnings).toEqual([])
   })
 
-  it('is warned of where it may not be changed', async () => {
+  test('is warned of where it may not be changed', async () => {
     warnings = []
     const config = async () => {
       throw new Error("NOPERM this user has no permissions to run the 'config' command")

@@ -1,10 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { expect, it } from 'vitest'
+import { expect, test } from 'vitest'
 import { ReadingTurns } from '../../../src/providers/http/reading-turns.ts'
 
 const KIB = 1024
 
-it('stops the answers of an account beyond its share of a turn, and no one else', async () => {
+test('stops the answers of an account beyond its share of a turn, and no one else', async () => {
   const turns = new ReadingTurns()
   const resumed: string[] = []
   const read = (account: string, answer: string, bytes: number) =>

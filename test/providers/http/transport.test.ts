@@ -1,7 +1,7 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createTransport } from '../../../src/providers/http/transport.ts'
 
 /** More than a pool of connections usually has. */
@@ -9,7 +9,7 @@ const CALLS = 1_100
 const PATIENT = { connectMs: 30_000, firstTokenMs: 30_000, idleMs: 30_000, totalMs: 60_000 }
 
 describe('the transport', () => {
-  it('sends every call at once, however many a worker runs at one provider', async () => {
+  test('sends every call at once, however many a worker runs at one provider', async () => {
     const waiting: ServerResponse[] = []
     // Answers none before all are there: one that waited for a connection would never come.
     const provider = createServer((request, response) => {
@@ -51,7 +51,7 @@ describe('the transport', () => {
     }
   })
 
-  it('gives whole answers, however much faster they come than they are read', async () => {
+  test('gives whole answers, however much faster they come than they are read', async () => {
     const answer = Buffer.alloc(4 * 1024 * 1024, 'a')
     // Ends that are told by the length, by the last chunk, and by the connection.
     const kinds: Array<(response: ServerResponse) => void> = [

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import pino from 'pino'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { checkProviderKey, createProviderKeyChecker } from '../../../src/catalog/check-provider-key.ts'
 import type { Provider } from '../../../src/core/catalog/catalog.ts'
 import { provider as planned } from '../../helpers/planned-catalog.ts'
@@ -30,7 +30,7 @@ const hasKey = ({ headers }: IncomingMessage) => headers.authorization === `Bear
 const check = (at: Provider) => checkProviderKey(at, SECRET, AbortSignal.timeout(10_000))
 
 describe("a client's own key is tried at its provider", () => {
-  it('and is accepted where the list of models opens with it, and not without', async () => {
+  test('and is accepted where the list of models opens with it, and not without', async () => {
     const at = await provider((request, response) => {
       expect(request.url).toBe('/v1/models')
       response.writeHead(hasKey(request) ? 200 : 401).end('{"data":[]}')
@@ -38,7 +38,7 @@ describe("a client's own key is tried at its provider", () => {
     expect(await check(at)).toBe('accepted')
   })
 
-  it.each([
+  test.each([
     [401, '', 'unauthorized'],
     [402, '', 'payment_required'],
     [403, '', 'unknown'],
@@ -51,7 +51,7 @@ describe("a client's own key is tried at its provider", () => {
     expect(await check(await provider((_, response) => response.writeHead(status).end(body)))).toBe(found)
   })
 
-  it('and follows no redirect, which would take the key along', async () => {
+  test('and follows no redirect, which would take the key along', async () => {
     let asked = 0
     const at = await provider((_, response) => {
       asked += 1
@@ -85,13 +85,13 @@ describe('the checker', () => {
     return { tried, written, lines }
   }
 
-  it('writes down what the provider said of the key', async () => {
+  test('writes down what the provider said of the key', async () => {
     const { tried, written } = checker()
     expect(await tried(await provider((_, response) => response.writeHead(401).end()))).toBe(true)
     expect(written).toEqual([{ keyId: 'pkey_1', reception: 'unauthorized' }])
   })
 
-  it('leaves a key unchecked, and never fails, when the provider is silent or away', async () => {
+  test('leaves a key unchecked, and never fails, when the provider is silent or away', async () => {
     const { tried, written, lines } = checker(200)
     expect(await tried(await provider(() => undefined))).toBe(false)
     expect(await tried(planned('gone', { baseUrl: 'http://127.0.0.1:1/v1' }))).toBe(false)
@@ -100,7 +100,7 @@ describe('the checker', () => {
     expect(lines.join('')).not.toContain(SECRET)
   })
 
-  it('tries no more than twenty keys of an account in an hour', async () => {
+  test('tries no more than twenty keys of an account in an hour', async () => {
     let asked = 0
     const at = await provider((_, response) => {
       asked += 1

@@ -1,7 +1,7 @@
 import { appendFileSync, cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import {
   consoleFolder,
   consoleIsCurrent,
@@ -27,7 +27,7 @@ describe('building the console', () => {
 
   afterEach(() => rmSync(root, { recursive: true, force: true }))
 
-  it(
+  test(
     'leaves whole pages when several ask at once, and is due again after a source or a package changed',
     async () => {
       expect(consoleIsCurrent(root)).toBe(false)
@@ -46,7 +46,7 @@ describe('building the console', () => {
     BUILD_TIMEOUT_MS,
   )
 
-  it(
+  test(
     'says what is wrong with sources that cannot be built, and does not take them for built',
     async () => {
       appendFileSync(join(consoleFolder(root), 'main.tsx'), '\nconst = broken\n')

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { withoutPassages } from '../../../../src/core/auto/difficulty/cut-passages.ts'
 import { scorePrompt } from '../../../../src/core/auto/difficulty/difficulty-model.ts'
 import { SHIPPED_MODEL } from '../../../../src/core/auto/difficulty/shipped-model.ts'
@@ -26,7 +26,7 @@ const ROWS = Array.from({ length: 40 }, (_, index) => [
 const OPTIONS = 'A. 1874\nB. 1880\nC. 1891\nD. 1902\nAnswer:'
 
 describe('a passage is cut, and what is asked about it stays', () => {
-  it.each([
+  test.each([
     ['a labelled paragraph', `Passage: ${PASSAGE}\nQuestion: ${QUESTION}\nAnswer:`],
     ['the same in one line', `Passage: ${PASSAGE} Question: ${QUESTION} Answer:`],
     ['a paragraph before the question', `${PASSAGE}\n\n${QUESTION}`],
@@ -53,7 +53,7 @@ describe('a passage is cut, and what is asked about it stays', () => {
     expect(scorePrompt(prompt, SHIPPED_MODEL)).toBeLessThan(scorePrompt(QUESTION, SHIPPED_MODEL) + 0.1)
   })
 
-  it.each([
+  test.each([
     ['Summarize this text.', `Summarize this text.\n\n${PASSAGE}`],
     ['Summarize this text:', `Summarize this text: ${PASSAGE}`],
     ['Translate the above into French.', `${PASSAGE}\n\nTranslate the above into French.`],
@@ -63,7 +63,7 @@ describe('a passage is cut, and what is asked about it stays', () => {
 })
 
 describe('what is asked is not cut', () => {
-  it.each([
+  test.each([
     ['a short prompt', QUESTION],
     ['a long question in one paragraph', `${PASSAGE} ${QUESTION}`],
     ['text without a question or an instruction', `${PASSAGE}\n\n${PASSAGE}`],

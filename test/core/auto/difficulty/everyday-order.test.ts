@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { scorePrompt } from '../../../../src/core/auto/difficulty/difficulty-model.ts'
 import { SHIPPED_MODEL } from '../../../../src/core/auto/difficulty/shipped-model.ts'
 import { EVERYDAY_PAIRS } from './everyday-pairs.ts'
@@ -11,13 +11,13 @@ describe('prompts of everyday traffic', () => {
     hard: scorePrompt(hard, SHIPPED_MODEL),
   }))
 
-  it('are ordered as an engineer would, in at least 85% of the pairs', () => {
+  test('are ordered as an engineer would, in at least 85% of the pairs', () => {
     const wrong = EVERYDAY_PAIRS.filter((_, index) => scored[index]!.hard <= scored[index]!.easy)
     expect(EVERYDAY_PAIRS.length).toBe(30)
     expect(wrong.length, JSON.stringify(wrong)).toBeLessThanOrEqual((1 - LEAST_RIGHT) * EVERYDAY_PAIRS.length)
   })
 
-  it('are ordered so across the pairs too: 85% of all hard ones above an easy one', () => {
+  test('are ordered so across the pairs too: 85% of all hard ones above an easy one', () => {
     const above = scored.flatMap(({ hard }) => scored.map(({ easy }) => (hard > easy ? 1 : 0) as number))
     expect(above.reduce((sum, one) => sum + one, 0) / above.length).toBeGreaterThanOrEqual(LEAST_RIGHT)
   })

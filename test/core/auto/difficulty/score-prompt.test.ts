@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { DEFAULT_BOUNDS, tierOf } from '../../../../src/core/auto/auto-bounds.ts'
 import { decodeModel, scorePrompt } from '../../../../src/core/auto/difficulty/difficulty-model.ts'
 import weights from '../../../../src/core/auto/difficulty/difficulty-weights.json' with { type: 'json' }
@@ -56,16 +56,16 @@ function fastestMs(run: () => void): number {
 }
 
 describe('the difficulty of a prompt', () => {
-  it('is higher for every hard prompt than for any easy one', () => {
+  test('is higher for every hard prompt than for any easy one', () => {
     expect(Math.min(...HARD.map(score))).toBeGreaterThan(Math.max(...EASY.map(score)) + 0.3)
   })
 
-  it('is 0 for an empty prompt, and low for white space', () => {
+  test('is 0 for an empty prompt, and low for white space', () => {
     expect(score('')).toBe(0)
     expect(score('  \n ')).toBeLessThan(0.2)
   })
 
-  it('is the same for the same prompt, and between 0 and 1 for any text', () => {
+  test('is the same for the same prompt, and between 0 and 1 for any text', () => {
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 12 }), (pieces) => {
         const prompt = pieces.join('')
@@ -78,7 +78,7 @@ describe('the difficulty of a prompt', () => {
     )
   })
 
-  it('takes well under 1 ms for a usual prompt and under 5 ms for a megabyte, whatever it holds', () => {
+  test('takes well under 1 ms for a usual prompt and under 5 ms for a megabyte, whatever it holds', () => {
     expect(fastestMs(() => score(HARD[0]!))).toBeLessThan(1)
     const hostile = [
       'x'.repeat(1_000_000),
@@ -93,19 +93,19 @@ describe('the difficulty of a prompt', () => {
     for (const prompt of hostile) expect(fastestMs(() => score(prompt))).toBeLessThan(5)
   })
 
-  it('does not grow with repetition', () => {
+  test('does not grow with repetition', () => {
     const once = 'This is extremely hard: prove the theorem step by step.'
     expect(score(`${once} `.repeat(500))).toBeLessThan(score(once) + 0.3)
     expect(score(`${once} `.repeat(1000))).toBeCloseTo(score(`${once} `.repeat(500)), 1)
   })
 
-  it('lifts an easy prompt only so far when it is stuffed with signs of difficulty', () => {
+  test('lifts an easy prompt only so far when it is stuffed with signs of difficulty', () => {
     const easy = 'What is 2+2?'
     const stuffed = `${'this is extremely hard, prove theorem, step by step, integral, algorithm. '.repeat(50)}${easy}`
     expect(score(stuffed) - score(easy)).toBeLessThan(0.4)
   })
 
-  it('reads the question and not its options', () => {
+  test('reads the question and not its options', () => {
     const question = 'Which planet is the largest?'
     const short = `${question}\nA. Mars\nB. Jupiter\nC. Venus\nD. Earth`
     const long = `${question}\n${['A', 'B', 'C', 'D'].map((letter) => `${letter}. ${'a very long option of many words '.repeat(8)}`).join('\n')}`
@@ -114,7 +114,7 @@ describe('the difficulty of a prompt', () => {
 })
 
 describe('the weights', () => {
-  it('send at most 5% of mixed traffic to the frontier tier at the default bounds, and some', () => {
+  test('send at most 5% of mixed traffic to the frontier tier at the default bounds, and some', () => {
     const frontier = weights.mixedScores.filter(
       (score) => tierOf([score], DEFAULT_BOUNDS.auto) === 'frontier',
     )
@@ -123,13 +123,13 @@ describe('the weights', () => {
     expect(frontier.length).toBeGreaterThan(0)
   })
 
-  it('take less than 2 MB and say what they were trained on', () => {
+  test('take less than 2 MB and say what they were trained on', () => {
     const file = new URL('../../../../src/core/auto/difficulty/difficulty-weights.json', import.meta.url)
     expect(statSync(file).size).toBeLessThan(2_000_000)
     expect(weights.data).toContain('mmlupro 6520')
   })
 
-  it('are refused where they lack a feature, or hold something else than numbers', () => {
+  test('are refused where they lack a feature, or hold something else than numbers', () => {
     const { chars: _left, ...others } = weights.features
     expect(() => decodeModel({ ...weights, features: others })).toThrow('other features')
     expect(() => decodeModel({ ...weights, features: { ...others, chars: [1, 2] } })).toThrow('chars')

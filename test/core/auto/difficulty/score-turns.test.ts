@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { scorePrompt } from '../../../../src/core/auto/difficulty/difficulty-model.ts'
 import { scoreTurns } from '../../../../src/core/auto/difficulty/score-turns.ts'
 import { SHIPPED_MODEL } from '../../../../src/core/auto/difficulty/shipped-model.ts'
@@ -14,14 +14,14 @@ const score = (messages: ChatMessage[], parameters = {}) =>
   scoreTurns(messages, parameters, SHIPPED_MODEL).at(-1)!
 
 describe('the difficulty of a request', () => {
-  it("is its prompt's where there is one message only, also in parts", () => {
+  test("is its prompt's where there is one message only, also in parts", () => {
     for (const prompt of [HARD, 'hello', '']) {
       expect(score([user(prompt)])).toBe(scorePrompt(prompt, SHIPPED_MODEL))
       expect(score([user([{ type: 'text', text: prompt }])])).toBe(scorePrompt(prompt, SHIPPED_MODEL))
     }
   })
 
-  it('stays near a hard question when short turns follow it, and fades slowly', () => {
+  test('stays near a hard question when short turns follow it, and fades slowly', () => {
     const asked = [user(HARD), assistant('They meet after 3.2 hours.')]
     const first = score([user(HARD)])
     const followed = score([...asked, user('thanks, and in French?')])
@@ -31,12 +31,12 @@ describe('the difficulty of a request', () => {
     expect(later).toBeGreaterThan(0.8 * first)
   })
 
-  it('rises at once when a hard turn follows easy ones', () => {
+  test('rises at once when a hard turn follows easy ones', () => {
     const talk = [user('hello'), assistant('Hello!'), user(HARD)]
     expect(score(talk)).toBeGreaterThanOrEqual(scorePrompt(HARD, SHIPPED_MODEL))
   })
 
-  it('rises a little with tools, a schema, images and long context, and never beyond 1', () => {
+  test('rises a little with tools, a schema, images and long context, and never beyond 1', () => {
     const plain = score([user(HARD)])
     expect(score([user(HARD)], { tools: [{}] })).toBeGreaterThan(plain)
     expect(score([user(HARD)], { response_format: { type: 'json_schema' } })).toBeGreaterThan(plain)
@@ -47,11 +47,11 @@ describe('the difficulty of a request', () => {
     expect(long).toBeLessThan(plain + 0.15)
   })
 
-  it('is in the middle where the user has said nothing', () => {
+  test('is in the middle where the user has said nothing', () => {
     expect(score([{ role: 'system', content: 'Be kind.' }])).toBe(0.5)
   })
 
-  it('takes under 5 ms for the longest conversation of the longest turns', () => {
+  test('takes under 5 ms for the longest conversation of the longest turns', () => {
     const turns = Array.from({ length: 1_000 }, (_, index) => [
       user(`${index} ${HARD}`.repeat(50)),
       assistant('yes'),
