@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { usageOf } from '../../src/calls/attempts/call-usage.ts'
-import { settlementRecord } from '../../src/calls/dispatch/settlement-record.ts'
 import { assertBalanced, balanceChange, capturePosting } from '../../src/core/billing/postings.ts'
 import type { CallEnvelope, Candidate } from '../../src/core/calls/call-job.ts'
 import type { ChatRequest } from '../../src/core/calls/chat-request.ts'
 import { promptTokensBound } from '../../src/core/calls/prompt-tokens.ts'
+import { settlementOf } from '../../src/core/calls/settlement.ts'
 import { buildCatalogSnapshot } from '../../src/core/catalog/catalog-snapshot.ts'
 import { ApiError } from '../../src/core/kernel/errors.ts'
 import { parseUsd, picoUsd } from '../../src/core/kernel/money.ts'
@@ -131,7 +131,7 @@ describe('a charge is never above its hold', () => {
             ...used,
           }
           if (served.providerKeyId !== undefined) onOwnKeys += 1
-          const record = settlementRecord(envelope, end, catalog, { claimedAt: 0, finishedAt: 0 })
+          const record = settlementOf(envelope, end, catalog, { claimedAt: 0, finishedAt: 0 })
 
           const charge = BigInt(record.chargePico)
           expect(charge).toBeGreaterThanOrEqual(0n)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { settlementRecord } from '../../src/calls/dispatch/settlement-record.ts'
 import { costOf } from '../../src/core/billing/pricing.ts'
+import { settlementOf } from '../../src/core/calls/settlement.ts'
 import { readRates } from '../../src/core/catalog/token-rates.ts'
 import { attemptFailure } from '../../src/core/failover/attempt-failure.ts'
 import { type Play, type Played, type PlayedRoute, playCall } from '../helpers/played-chain.ts'
@@ -19,7 +19,7 @@ const model = (modelId: string, plays: Play[], candidate: PlayedRoute['candidate
 function recordOf({ outcome, envelope, catalog }: Played) {
   if (outcome.status !== 'completed') throw new Error(`it is ${outcome.status}`)
   const times = { claimedAt: 0, finishedAt: 0 }
-  return settlementRecord(envelope, { ...outcome, errorCode: null }, catalog, times)
+  return settlementOf(envelope, { ...outcome, errorCode: null }, catalog, times)
 }
 
 describe('a stream that broke after text', () => {

@@ -4,6 +4,9 @@ import { allowancePeriod, LIMIT_RESETS } from '../../core/billing/allowance-peri
 import { defineScript, type Redis } from '../../platform/redis/redis.ts'
 import { accountKeys, apiKeyKeys, KNOWN_ACCOUNTS } from '../../platform/redis/redis-keys.ts'
 
+/** From the last deadline of a call until a sweep may close its hold. */
+export const HOLD_SLACK_MS = 60_000
+
 /** An account's balance as the ledger has it after `version` transactions. */
 export interface LedgerBalance {
   balancePico: bigint

@@ -1,7 +1,6 @@
 import type { Logger } from 'pino'
 import { callCreatedAt } from '../../core/calls/call-created-at.ts'
-import type { SettlementRecord } from '../../core/calls/call-job.ts'
-import type { CallId } from '../../core/kernel/ids.ts'
+import { lostSettlement } from '../../core/calls/settlement.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { FindQueuedCalls } from '../../platform/queues/queued-calls.ts'
 import type { BalanceStore } from '../ledger/balance-store.ts'
@@ -96,7 +95,7 @@ async function closeGone(
     gone.map((hold) => hold.callId),
   )
   const isLost = (hold: OpenHold) => !settled.has(hold.callId) && !quarantined.has(hold.callId)
-  const records = gone.filter(isLost).map((hold) => lostCall(accountId, hold, nowMs))
+  const records = gone.filter(isLost).map((hold) => lostSettlement(accountId, hold, nowMs))
   const { accounts } = await deps.settlements.settle(records)
   for (const { released, ...ledger } of accounts) await deps.gate.apply(accountId, ledger, released)
   await closeSettled(
@@ -127,30 +126,4 @@ async function closeSettled(
   if (!ledger) return
   const released = [...charges].map(([callId, chargePico]) => ({ callId, chargePico }))
   await gate.apply(accountId, ledger, released)
-}
-
-/** What can still be said of a call of which only the hold is left. */
-function lostCall(accountId: string, hold: OpenHold, nowMs: number): SettlementRecord {
-  return {
-    id: hold.callId as CallId,
-    accountId,
-    keyId: hold.keyId,
-    requestId: hold.callId,
-    status: 'failed',
-    errorCode: 'internal_error',
-    finishReason: null,
-    requestedModel: 'unknown',
-    stream: false,
-    served: null,
-    usage: { promptTokens: 0, completionTokens: 0 },
-    usageSource: 'none',
-    usageClamped: false,
-    chargePico: '0',
-    holdPico: String(hold.amountPico),
-    attempts: [],
-    admittedAt: callCreatedAt(hold.callId) ?? nowMs,
-    claimedAt: null,
-    firstTokenAt: null,
-    finishedAt: nowMs,
-  }
 }

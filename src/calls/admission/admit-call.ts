@@ -1,5 +1,6 @@
 import type { KeyRecord } from '../../accounts/key-cache.ts'
 import type { AdmissionAnswer, AdmissionGate, RateFigures } from '../../billing/holds/admission-gate.ts'
+import { HOLD_SLACK_MS } from '../../billing/holds/hold-gate.ts'
 import { effectiveLimits, type LimitDefaults } from '../../core/accounts/rate-limits.ts'
 import { type AllowancePeriod, allowancePeriod } from '../../core/billing/allowance-period.ts'
 import type { CallEnvelope, Candidate } from '../../core/calls/call-job.ts'
@@ -73,9 +74,6 @@ export interface AdmittedCall {
 
 /** How long a call may wait for Redis and PostgreSQL to admit it. Redis itself admits none later. */
 export const ADMISSION_WAIT_MS = 5_000
-
-/** Slack between the end of the last deadline of a call and the sweep of its hold. */
-const HOLD_SLACK_MS = 60_000
 
 /** Bodies up to this length are bounded by the number of open calls. */
 const LIGHT_BODY_BYTES = 64 * 1024

@@ -1,8 +1,9 @@
 import type { HoldGate } from '../../billing/holds/hold-gate.ts'
-import type { CallEnvelope, SettlementRecord } from '../../core/calls/call-job.ts'
+import type { CallEnvelope } from '../../core/calls/call-job.ts'
 import type { CallStatus } from '../../core/calls/call-status.ts'
 import type { ChatRequest } from '../../core/calls/chat-request.ts'
 import type { FrameError } from '../../core/calls/frames.ts'
+import { unservedSettlement } from '../../core/calls/settlement.ts'
 import { causeOf, type Logger } from '../../platform/observability/logger.ts'
 import { inSpan, queueAttributes } from '../../platform/observability/tracing.ts'
 import type { CallJobs, Withdrawal } from '../../platform/queues/call-jobs.ts'
@@ -147,7 +148,10 @@ export function dispatchCall(
 
   /** Records a call that no worker served, which releases its hold. Repeatable. */
   function settleUnserved(status: CallStatus, error: FrameError): Promise<void> {
-    return enqueueSettlement(deps.settlementQueue, unservedRecord(envelope, status, error, deps.clock()))
+    return enqueueSettlement(
+      deps.settlementQueue,
+      unservedSettlement(envelope, status, error.code, deps.clock()),
+    )
   }
 
   /** The same for one that no worker can have an answer to: a repeat shall run anew. */
@@ -185,35 +189,4 @@ async function enqueue(
     await enqueueCall(dispatchQueue, envelope, sealedBody, priority)
     return sealedBody === null ? 'beside it' : 'in the job'
   })
-}
-
-/** The record of a call that no worker served: it releases the hold and charges nothing. */
-function unservedRecord(
-  envelope: CallEnvelope,
-  status: CallStatus,
-  error: FrameError,
-  nowMs: number,
-): SettlementRecord {
-  return {
-    id: envelope.id,
-    accountId: envelope.accountId,
-    keyId: envelope.keyId,
-    requestId: envelope.requestId,
-    status,
-    errorCode: status === 'cancelled' ? null : error.code,
-    finishReason: null,
-    requestedModel: envelope.requestedModel,
-    stream: envelope.stream,
-    served: null,
-    usage: { promptTokens: 0, completionTokens: 0 },
-    usageSource: 'none',
-    usageClamped: false,
-    chargePico: '0',
-    holdPico: envelope.holdPico,
-    attempts: [],
-    admittedAt: envelope.admittedAt,
-    claimedAt: null,
-    firstTokenAt: null,
-    finishedAt: nowMs,
-  }
 }

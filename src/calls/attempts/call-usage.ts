@@ -24,12 +24,6 @@ export interface CallUsage {
   usageClamped: boolean
 }
 
-export const NOTHING_USED: CallUsage = {
-  usage: { promptTokens: 0, completionTokens: 0 },
-  usageSource: 'none',
-  usageClamped: false,
-}
-
 /** A call with its text, and who served it. */
 export interface ServedCall {
   envelope: CallEnvelope

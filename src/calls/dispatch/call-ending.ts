@@ -1,9 +1,9 @@
 import type { CallBody, CallEnvelope } from '../../core/calls/call-job.ts'
 import type { FrameBody, FrameError } from '../../core/calls/frames.ts'
+import { type CallEnd, NOTHING_USED } from '../../core/calls/settlement.ts'
 import { textOf } from '../attempts/call-usage.ts'
 import type { ChainOutcome } from '../attempts/chain-call.ts'
 import type { GatewayFailure } from './running-calls.ts'
-import { type CallEnd, NO_USAGE } from './settlement-record.ts'
 import { endOfFailed, endOfLeft, type Takeover } from './takeover.ts'
 
 /** How a call ended: what to settle, and the last frame its client gets. */
@@ -76,9 +76,7 @@ export function failedEnding(error: FrameError, attempts: CallEnd['attempts'] = 
       errorCode: error.code,
       finishReason: null,
       served: null,
-      usage: NO_USAGE,
-      usageSource: 'none',
-      usageClamped: false,
+      ...NOTHING_USED,
       attempts,
       firstTokenAt: null,
     },

@@ -1,5 +1,6 @@
 import type { CallBody, CallEnvelope, CallJob, SettlementRecord } from '../../core/calls/call-job.ts'
 import type { FrameBody, FrameError } from '../../core/calls/frames.ts'
+import { settlementOf } from '../../core/calls/settlement.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import type { AttemptChain } from '../attempts/chain-call.ts'
@@ -20,7 +21,6 @@ import type { ClaimOfJob, FinishCall } from './finish-calls.ts'
 import { endedHold } from './restored-hold.ts'
 import type { AbortReason, RunningCall, RunningCalls } from './running-calls.ts'
 import type { FinishedCall } from './settlement-outbox.ts'
-import { settlementRecord } from './settlement-record.ts'
 import { askTakeover, type Takeover } from './takeover.ts'
 
 export interface CallRunnerDependencies {
@@ -184,7 +184,7 @@ async function finish(
       ending = await endingFailedByUs(ending.produced, call.failure, { envelope, body })
     const { end, last, produced } = ending
     const times = { claimedAt, finishedAt: deps.clock() }
-    const ended = settlementRecord(envelope, end, deps.catalog(), times)
+    const ended = settlementOf(envelope, end, deps.catalog(), times)
     const record = { ...ended, ...(await closeKey(ended, last, envelope, outbox, deps)) }
     const finished = { record, hold: endedHold(envelope, BigInt(record.chargePico)) }
     const result = await deps.finish({

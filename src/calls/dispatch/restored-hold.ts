@@ -1,8 +1,5 @@
-import type { RestoredHold } from '../../billing/holds/hold-gate.ts'
+import { HOLD_SLACK_MS, type RestoredHold } from '../../billing/holds/hold-gate.ts'
 import type { CallEnvelope } from '../../core/calls/call-job.ts'
-
-/** From the end of a call's last deadline until a sweep may look after its hold. */
-const SLACK_MS = 60_000
 
 /** The hold of a call that runs: all that admission held, and a slot of its key. */
 export const runningHold = (envelope: CallEnvelope): RestoredHold =>
@@ -20,7 +17,7 @@ function restoredHold(envelope: CallEnvelope, amountPico: bigint, isOpen: boolea
     amountPico,
     completionLimit: Math.max(0, ...envelope.candidates.map((candidate) => candidate.completionLimit)),
     allowancePeriod: envelope.allowancePeriod ?? null,
-    deadlineAt: envelope.callDeadlineAt + SLACK_MS,
+    deadlineAt: envelope.callDeadlineAt + HOLD_SLACK_MS,
     isOpen,
   }
 }

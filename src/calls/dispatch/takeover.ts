@@ -1,10 +1,10 @@
 import type { CallBody, CallEnvelope } from '../../core/calls/call-job.ts'
 import type { CallStatus } from '../../core/calls/call-status.ts'
 import type { ShownSoFar } from '../../core/calls/frames.ts'
+import { type CallEnd, NOTHING_USED } from '../../core/calls/settlement.ts'
 import type { ErrorCode } from '../../core/kernel/errors.ts'
-import { countedUsage, NOTHING_USED } from '../attempts/call-usage.ts'
+import { countedUsage } from '../attempts/call-usage.ts'
 import type { AbortReason, RunningCall } from './running-calls.ts'
-import type { CallEnd } from './settlement-record.ts'
 
 /** What a second claim of a call is to do. */
 export type Takeover =

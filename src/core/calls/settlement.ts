@@ -1,15 +1,11 @@
-import { costOf, type Usage } from '../../core/billing/pricing.ts'
-import type {
-  AttemptRecord,
-  CallEnvelope,
-  Candidate,
-  ServedBy,
-  SettlementRecord,
-} from '../../core/calls/call-job.ts'
-import type { CallStatus } from '../../core/calls/call-status.ts'
-import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
-import { rateTexts, readRates } from '../../core/catalog/token-rates.ts'
-import type { ErrorCode } from '../../core/kernel/errors.ts'
+import { costOf, type Usage } from '../billing/pricing.ts'
+import type { CatalogSnapshot } from '../catalog/catalog.ts'
+import { rateTexts, readRates } from '../catalog/token-rates.ts'
+import type { ErrorCode } from '../kernel/errors.ts'
+import type { CallId } from '../kernel/ids.ts'
+import { callCreatedAt } from './call-created-at.ts'
+import type { AttemptRecord, CallEnvelope, Candidate, ServedBy, SettlementRecord } from './call-job.ts'
+import type { CallStatus } from './call-status.ts'
 
 /** What the settlement of a call depends on, once it has ended. */
 export interface CallEnd {
@@ -27,10 +23,24 @@ export interface CallEnd {
   firstTokenAt: number | null
 }
 
-export const NO_USAGE: Usage = { promptTokens: 0, completionTokens: 0 }
+/** Of a call that is charged nothing. */
+export const NOTHING_USED = {
+  usage: { promptTokens: 0, completionTokens: 0 },
+  usageSource: 'none',
+  usageClamped: false,
+} as const satisfies Partial<SettlementRecord>
+
+const NOTHING_SERVED = {
+  ...NOTHING_USED,
+  finishReason: null,
+  served: null,
+  chargePico: '0',
+  claimedAt: null,
+  firstTokenAt: null,
+} as const satisfies Partial<SettlementRecord>
 
 /** The settlement of one call: its exact cost at the rate it was held at, never above the hold. */
-export function settlementRecord(
+export function settlementOf(
   envelope: CallEnvelope,
   end: CallEnd,
   catalog: CatalogSnapshot,
@@ -63,6 +73,54 @@ export function settlementRecord(
     admittedAt: envelope.admittedAt,
     firstTokenAt: end.firstTokenAt,
     ...times,
+  }
+}
+
+/** The settlement of a call that no worker served: it releases the hold and charges nothing. */
+export function unservedSettlement(
+  envelope: CallEnvelope,
+  status: CallStatus,
+  errorCode: ErrorCode,
+  finishedAt: number,
+): SettlementRecord {
+  const { id, accountId, keyId, requestId, requestedModel, stream, holdPico, admittedAt } = envelope
+  return {
+    ...NOTHING_SERVED,
+    id,
+    accountId,
+    keyId,
+    requestId,
+    requestedModel,
+    stream,
+    status,
+    errorCode: status === 'cancelled' ? null : errorCode,
+    holdPico,
+    attempts: [],
+    admittedAt,
+    finishedAt,
+  }
+}
+
+/** The settlement of a call of which only the hold is left. */
+export function lostSettlement(
+  accountId: string,
+  hold: { callId: string; keyId: string; amountPico: bigint },
+  finishedAt: number,
+): SettlementRecord {
+  return {
+    ...NOTHING_SERVED,
+    id: hold.callId as CallId,
+    accountId,
+    keyId: hold.keyId,
+    requestId: hold.callId,
+    requestedModel: 'unknown',
+    stream: false,
+    status: 'failed',
+    errorCode: 'internal_error',
+    holdPico: String(hold.amountPico),
+    attempts: [],
+    admittedAt: callCreatedAt(hold.callId) ?? finishedAt,
+    finishedAt,
   }
 }
 
