@@ -41,7 +41,7 @@ export default defineConfig({
             { name: 'aria', test: /node_modules\/(react-aria|react-stately|@internationalized|@react-)/ },
             {
               name: 'parts',
-              test: /console\/(components|lib)\/(?!bar-chart|dialog-box|snippets|text-field|toasts)/,
+              test: /\/web\/(components|lib)\/(?!bar-chart|dialog-box|snippets|text-field|toasts)/,
               minShareCount: 4,
             },
           ],

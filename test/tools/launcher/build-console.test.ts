@@ -1,4 +1,4 @@
-import { appendFileSync, cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { appendFileSync, cpSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -16,7 +16,6 @@ describe('building the console', () => {
 
   beforeEach(() => {
     root = mkdtempSync(join(tmpdir(), 'switchyard-console-'))
-    mkdirSync(join(root, 'src'))
     cpSync(consoleFolder(ROOT), consoleFolder(root), {
       recursive: true,
       filter: (path) => !path.endsWith('/dist'),

@@ -8,7 +8,7 @@ import { runProcess } from '../bootstrap/run-process.mjs'
 const BUILD_TIMEOUT_MS = 120_000
 
 /** Where the console's sources are, and the pages built from them. */
-export const consoleFolder = (root: string): string => join(root, 'src', 'console')
+export const consoleFolder = (root: string): string => join(root, 'web')
 
 /**
  * Builds the console's pages unless the ones there came from exactly these sources and packages. One process at a
