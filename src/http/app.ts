@@ -31,6 +31,7 @@ import { parseJson } from './plugins/parse-json.ts'
 import { accountSessions } from './plugins/session.ts'
 import { staticConsole } from './plugins/static-console.ts'
 import { traceRequests } from './plugins/trace-requests.ts'
+import { validateRequests } from './plugins/validate-requests.ts'
 import { weighBodies } from './plugins/weigh-bodies.ts'
 import { adminOffers } from './public/admin-offers.ts'
 import { adminProviders } from './public/admin-providers.ts'
@@ -135,6 +136,7 @@ export async function buildApp(deps: AppDependencies): Promise<FastifyInstance> 
   await app.register(guardRequests)
   await app.register(answerErrors, { logger: deps.logger })
   await app.register(parseJson)
+  await app.register(validateRequests)
   await app.register(healthRoutes, { readiness: deps.readiness })
   await app.register(authenticate, {
     keys: deps.keys,

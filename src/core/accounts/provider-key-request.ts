@@ -1,59 +1,44 @@
-import { hasControlCharacters } from '../kernel/email-address.ts'
-import { ApiError } from '../kernel/errors.ts'
-
-/** What a client may say of its own provider key. */
-export interface ProviderKeyFields {
-  provider?: string
-  key?: string
-  name?: string
-  allow_fallback?: boolean
-  disabled?: boolean
-}
-
-type FieldName = keyof ProviderKeyFields
+import { type Static, Type } from 'typebox'
 
 const NAME_CHARS_MAX = 100
-/** It travels in a header: no spaces, no control characters. */
-const SECRET = /^[\x21-\x7e]{1,4096}$/
 
-const FIELDS: Record<FieldName, { isFit: (value: unknown) => boolean; takes: string }> = {
-  provider: { isFit: (value) => typeof value === 'string', takes: 'the id of a provider' },
-  key: {
-    isFit: (value) => typeof value === 'string' && SECRET.test(value),
-    takes: '1 to 4096 printable ASCII characters without spaces',
-  },
-  name: {
-    isFit: (value) =>
-      typeof value === 'string' && value.length <= NAME_CHARS_MAX && !hasControlCharacters(value),
-    takes: `a text of at most ${NAME_CHARS_MAX} characters, none of them a control character`,
-  },
-  allow_fallback: { isFit: (value) => typeof value === 'boolean', takes: 'true or false' },
-  disabled: { isFit: (value) => typeof value === 'boolean', takes: 'true or false' },
+const takes = (name: string, what: string) => ({ errorMessage: `\`${name}\` takes ${what}.` })
+
+const FIELDS = {
+  provider: Type.String(takes('provider', 'the id of a provider')),
+  key: Type.String({
+    // It travels in a header: no spaces, no control characters.
+    pattern: '^[\\x21-\\x7e]{1,4096}$',
+    ...takes('key', '1 to 4096 printable ASCII characters without spaces'),
+  }),
+  name: Type.Optional(
+    Type.String({
+      maxLength: NAME_CHARS_MAX,
+      format: 'line',
+      ...takes('name', `a text of at most ${NAME_CHARS_MAX} characters, none of them a control character`),
+    }),
+  ),
+  allow_fallback: Type.Optional(Type.Boolean(takes('allow_fallback', 'true or false'))),
+  disabled: Type.Optional(Type.Boolean(takes('disabled', 'true or false'))),
 }
 
-/**
- * Reads those fields off a request's body. Throws ApiError `invalid_request` for any other field and any unfit
- * value; the message never repeats what was sent.
- */
-export function readProviderKeyFields(
-  body: unknown,
-  known: readonly FieldName[],
-  required: readonly FieldName[] = [],
-): ProviderKeyFields {
-  if (typeof body !== 'object' || body === null || Array.isArray(body))
-    throw new ApiError('invalid_request', `Send a JSON object with ${known.join(', ')}.`)
-  const fields = body as Record<string, unknown>
-  for (const name of Object.keys(fields)) {
-    if (!known.some((other) => other === name))
-      throw new ApiError('invalid_request', `Unknown field. Known are ${known.join(', ')}.`, {
-        param: name.slice(0, NAME_CHARS_MAX),
-      })
-  }
-  for (const name of known) {
-    const value = fields[name]
-    if (value === undefined && !required.includes(name)) continue
-    if (!FIELDS[name].isFit(value))
-      throw new ApiError('invalid_request', `\`${name}\` takes ${FIELDS[name].takes}.`, { param: name })
-  }
-  return fields
-}
+/** Messages never repeat what was sent: a key may stand in the wrong place. */
+const closed = (known: string) => ({
+  additionalProperties: false,
+  errorMessage: {
+    type: `Send a JSON object with ${known}.`,
+    additionalProperties: `Unknown field. Known are ${known}.`,
+  },
+})
+
+const { disabled, ...SETTABLE } = FIELDS
+/** POST /v1/provider-keys. */
+export const NewProviderKeyBody = Type.Object(SETTABLE, closed('provider, key, name, allow_fallback'))
+export type NewProviderKeyBody = Static<typeof NewProviderKeyBody>
+
+/** PATCH /v1/provider-keys/{id}. */
+export const ProviderKeyChanges = Type.Object(
+  { name: FIELDS.name, allow_fallback: FIELDS.allow_fallback, disabled },
+  closed('name, allow_fallback, disabled'),
+)
+export type ProviderKeyChanges = Static<typeof ProviderKeyChanges>

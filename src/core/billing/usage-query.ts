@@ -65,9 +65,15 @@ export function readCount(query: QueryParameters, name: string, fallback: number
 export function readCursor(query: QueryParameters): CallCursor | null {
   const text = readText(query, 'cursor')
   if (text === null) return null
+  const cursor = parseCursor(text)
+  if (cursor === null) throw invalid('cursor', 'Send `cursor` just as `next_cursor` had it.')
+  return cursor
+}
+
+/** The place that `formatCursor` printed; null for another text. */
+export function parseCursor(text: string): CallCursor | null {
   const match = /^(\d{1,15})\.([\w-]{1,64})$/.exec(Buffer.from(text, 'base64url').toString('latin1'))
-  if (!match?.[1] || !match[2]) throw invalid('cursor', 'Send `cursor` just as `next_cursor` had it.')
-  return { admittedAtMs: Number(match[1]), callId: match[2] }
+  return match?.[1] && match[2] ? { admittedAtMs: Number(match[1]), callId: match[2] } : null
 }
 
 export const formatCursor = ({ admittedAtMs, callId }: CallCursor): string =>
@@ -93,15 +99,20 @@ const MOMENT = /^(\d{4})-(\d{2})-(\d{2})(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-
 function readMoment(query: QueryParameters, name: string): number | null {
   const text = readText(query, name)
   if (text === null) return null
+  const moment = parseMoment(text)
+  if (moment === null)
+    throw invalid(name, `\`${name}\` must be a date such as 2027-01-31, or 2027-01-31T12:00:00Z.`)
+  return moment
+}
+
+/** The unix ms of a date (its midnight, UTC), or of a date and time with its zone; null for another text. */
+export function parseMoment(text: string): number | null {
   const [, year, month, day] = MOMENT.exec(text) ?? []
   const moment = Date.parse(text)
   // Date takes the 31st of February for a day in March.
   const date = new Date(Date.UTC(Number(year), Number(month) - 1, Number(day)))
   const exists = date.getUTCMonth() === Number(month) - 1 && date.getUTCDate() === Number(day)
-  if (year === undefined || !exists || Number.isNaN(moment)) {
-    throw invalid(name, `\`${name}\` must be a date such as 2027-01-31, or 2027-01-31T12:00:00Z.`)
-  }
-  return moment
+  return year === undefined || !exists || Number.isNaN(moment) ? null : moment
 }
 
 const invalid = (param: string, message: string): ApiError =>

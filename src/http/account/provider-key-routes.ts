@@ -1,20 +1,19 @@
-import type { FastifyPluginAsync } from 'fastify'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { ProviderKey } from '../../accounts/provider-key-store.ts'
-import { readProviderKeyFields } from '../../core/accounts/provider-key-request.ts'
+import { NewProviderKeyBody, ProviderKeyChanges } from '../../core/accounts/provider-key-request.ts'
 import type { ProviderKeyList, ProviderKeyView } from '../../core/api/console-api.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { takesOwnKeys } from '../../core/routing/byok.ts'
+import { OfId } from '../of-id.ts'
 import { signedIn } from '../plugins/session.ts'
 import { providerKeyView } from '../provider-key-view.ts'
 import { readBooks } from '../read-books.ts'
 import { storeProviderKey } from '../store-provider-key.ts'
 import type { ConsoleDependencies } from './console-routes.ts'
 
-type OfId = { Params: { id: string } }
-
 /** The account's own keys at providers; of a secret, nobody sees more than its end again. */
-export const providerKeyRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app, deps) => {
+export const providerKeyRoutes: FastifyPluginAsyncTypebox<ConsoleDependencies> = async (app, deps) => {
   const { providerKeys, catalog, logger } = deps
   const ofSession = { onRequest: [app.requireSession] }
 
@@ -30,26 +29,28 @@ export const providerKeyRoutes: FastifyPluginAsync<ConsoleDependencies> = async 
     }
   })
 
-  app.post('/provider-keys', ofSession, async (request, reply) => {
-    const known = ['provider', 'key', 'name', 'allow_fallback'] as const
-    const fields = readProviderKeyFields(request.body, known, ['provider', 'key'])
-    const { provider: providerId = '', key: secret = '', name = '', allow_fallback = false } = fields
-    const provider = [...catalog().offers.values()].find(
-      (offer) => offer.provider.id === providerId,
-    )?.provider
-    if (!provider || !takesOwnKeys(provider))
-      throw new ApiError('invalid_request', 'No provider of that name takes keys here.', {
-        param: 'provider',
-      })
-    const accountId = signedIn(request).account.id
-    const settings = { providerId, secret, name, allowFallback: allow_fallback }
-    const created = await readBooks(storeProviderKey(accountId, settings, provider, deps), logger)
-    return reply.code(201).send(viewOf(created))
-  })
+  app.post(
+    '/provider-keys',
+    { ...ofSession, schema: { body: NewProviderKeyBody } },
+    async (request, reply) => {
+      const { provider: providerId, key: secret, name = '', allow_fallback = false } = request.body
+      const provider = [...catalog().offers.values()].find(
+        (offer) => offer.provider.id === providerId,
+      )?.provider
+      if (!provider || !takesOwnKeys(provider))
+        throw new ApiError('invalid_request', 'No provider of that name takes keys here.', {
+          param: 'provider',
+        })
+      const accountId = signedIn(request).account.id
+      const settings = { providerId, secret, name, allowFallback: allow_fallback }
+      const created = await readBooks(storeProviderKey(accountId, settings, provider, deps), logger)
+      return reply.code(201).send(viewOf(created))
+    },
+  )
 
-  app.patch<OfId>('/provider-keys/:id', ofSession, async (request) => {
-    const fields = readProviderKeyFields(request.body, ['name', 'allow_fallback', 'disabled'])
-    const { name, disabled, allow_fallback: allowFallback } = fields
+  const changing = { ...ofSession, schema: { params: OfId, body: ProviderKeyChanges } }
+  app.patch('/provider-keys/:id', changing, async (request) => {
+    const { name, disabled, allow_fallback: allowFallback } = request.body
     const changed = await readBooks(
       providerKeys.update(signedIn(request).account.id, request.params.id, {
         ...(name !== undefined && { name }),
@@ -62,7 +63,7 @@ export const providerKeyRoutes: FastifyPluginAsync<ConsoleDependencies> = async 
     return viewOf(changed)
   })
 
-  app.delete<OfId>('/provider-keys/:id', ofSession, async (request, reply) => {
+  app.delete('/provider-keys/:id', { ...ofSession, schema: { params: OfId } }, async (request, reply) => {
     const { account } = signedIn(request)
     const removed = await readBooks(providerKeys.remove(request.params.id, account.id), logger)
     if (!removed) throw unknownKey()

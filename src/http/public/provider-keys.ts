@@ -1,10 +1,12 @@
-import type { FastifyPluginAsync } from 'fastify'
-import { readProviderKeyFields } from '../../core/accounts/provider-key-request.ts'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import { NewProviderKeyBody, ProviderKeyChanges } from '../../core/accounts/provider-key-request.ts'
 import type { CatalogSnapshot, Provider } from '../../core/catalog/catalog.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { takesOwnKeys } from '../../core/routing/byok.ts'
 import type { AppDependencies } from '../app.ts'
 import { askingKey } from '../asking-account.ts'
+import { OfId } from '../of-id.ts'
 import type { StandardKey } from '../plugins/authenticate.ts'
 import { providerKeyView } from '../provider-key-view.ts'
 import { readBooks } from '../read-books.ts'
@@ -19,13 +21,13 @@ const BODY_LIMIT_BYTES = 16 * 1024
 
 /** GET and POST /v1/provider-keys: an account's own keys at providers, without their secrets. */
 export const providerKeysRoute =
-  (path: string): FastifyPluginAsync<Dependencies> =>
+  (path: string): FastifyPluginAsyncTypebox<Dependencies> =>
   async (app, { providerKeys, keyChecker, catalog, logger }) => {
     const slots = createReportSlots(RUNNING_MAX, RUNNING_PER_KEY_MAX)
     const bounded = boundedBy(slots, logger)
 
     app.get(path, { onRequest: [app.requireKey] }, async (request, reply) => {
-      const key = owningKey(askingKey(request))
+      const key = owningKey(request)
       const found = await bounded(key.keyId, () => providerKeys.list(key.accountId))
       reply.header('cache-control', 'no-store')
       return {
@@ -35,11 +37,20 @@ export const providerKeysRoute =
       }
     })
 
-    app.post(path, { onRequest: [app.requireKey], bodyLimit: BODY_LIMIT_BYTES }, async (request, reply) => {
-      const key = owningKey(askingKey(request))
-      const known = ['provider', 'key', 'name', 'allow_fallback'] as const
-      const fields = readProviderKeyFields(request.body, known, ['provider', 'key'])
-      const providerId = fields.provider!
+    const adding = {
+      onRequest: [app.requireKey],
+      preValidation: refuseAdminKey,
+      bodyLimit: BODY_LIMIT_BYTES,
+      schema: { body: NewProviderKeyBody },
+    }
+    app.post(path, adding, async (request, reply) => {
+      const key = owningKey(request)
+      const {
+        provider: providerId,
+        key: secret,
+        name = '',
+        allow_fallback: allowFallback = false,
+      } = request.body
       const provider = providersTaking(catalog()).get(providerId)
       if (!provider) {
         throw new ApiError(
@@ -48,12 +59,7 @@ export const providerKeysRoute =
           { param: 'provider' },
         )
       }
-      const settings = {
-        providerId,
-        secret: fields.key!,
-        name: fields.name ?? '',
-        allowFallback: fields.allow_fallback ?? false,
-      }
+      const settings = { providerId, secret, name, allowFallback }
       const created = await bounded(key.keyId, () =>
         storeProviderKey(key.accountId, settings, provider, { providerKeys, keyChecker }),
       )
@@ -63,16 +69,20 @@ export const providerKeysRoute =
 
 /** PATCH and DELETE /v1/provider-keys/{id}. */
 export const providerKeyRoute =
-  (path: string): FastifyPluginAsync<Dependencies> =>
+  (path: string): FastifyPluginAsyncTypebox<Dependencies> =>
   async (app, { providerKeys, logger }) => {
     const slots = createReportSlots(RUNNING_MAX, RUNNING_PER_KEY_MAX)
     const bounded = boundedBy(slots, logger)
     const options = { onRequest: [app.requireKey], bodyLimit: BODY_LIMIT_BYTES }
 
-    app.patch<{ Params: { id: string } }>(path, options, async (request, reply) => {
-      const key = owningKey(askingKey(request))
-      const fields = readProviderKeyFields(request.body, ['name', 'allow_fallback', 'disabled'])
-      const { name, disabled, allow_fallback: allowFallback } = fields
+    const changing = {
+      ...options,
+      preValidation: refuseAdminKey,
+      schema: { params: OfId, body: ProviderKeyChanges },
+    }
+    app.patch(path, changing, async (request, reply) => {
+      const key = owningKey(request)
+      const { name, disabled, allow_fallback: allowFallback } = request.body
       const changed = await bounded(key.keyId, () =>
         providerKeys.update(key.accountId, request.params.id, {
           ...(name !== undefined && { name }),
@@ -85,8 +95,8 @@ export const providerKeyRoute =
       return providerKeyView(changed)
     })
 
-    app.delete<{ Params: { id: string } }>(path, options, async (request, reply) => {
-      const key = owningKey(askingKey(request))
+    app.delete(path, { ...options, schema: { params: OfId } }, async (request, reply) => {
+      const key = owningKey(request)
       const { id } = request.params
       const removed = await bounded(key.keyId, () => providerKeys.remove(id, key.accountId))
       if (removed === null) throw unknownKey()
@@ -107,7 +117,11 @@ function boundedBy(slots: ReturnType<typeof createReportSlots>, logger: Dependen
   }
 }
 
-function owningKey(key: ReturnType<typeof askingKey>): StandardKey {
+/** 403 before the body is looked at. */
+const refuseAdminKey = async (request: FastifyRequest) => void owningKey(request)
+
+function owningKey(request: FastifyRequest): StandardKey {
+  const key = askingKey(request)
   if (key.kind === 'standard' && key.accountId !== null) return key as StandardKey
   throw new ApiError('not_permitted', 'Admin keys belong to no account. Use a standard key.')
 }
