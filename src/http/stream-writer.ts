@@ -93,12 +93,6 @@ export class StreamWriter implements CallSink {
       case 'open':
         this.renderer = this.rendererFor(body[1])
         return ''
-      case 'text':
-        return this.renderer.text(body[1])
-      case 'refusal':
-        return this.renderer.refusal(body[1])
-      case 'tool-calls':
-        return this.renderer.toolCalls(body[1])
       case 'finish':
         return this.renderer.finish(body[1], body[2])
       case 'error':
@@ -110,7 +104,7 @@ export class StreamWriter implements CallSink {
       case 'caught-up':
         throw new Error(`a stream got a ${body[0]} frame`)
       default:
-        return body satisfies never
+        return this.renderer.delta(body)
     }
   }
 

@@ -1,18 +1,9 @@
 import type { Usage } from '../core/billing/pricing.ts'
 import type { ChatMessage, SamplingParameters } from '../core/calls/chat-request.ts'
-import type { FinishReason, ToolCallDelta } from '../core/calls/completion.ts'
+import type { FinishReason, OnProgress } from '../core/calls/completion.ts'
 import type { Offer } from '../core/catalog/catalog.ts'
 import type { AttemptFailure } from '../core/failover/attempt-failure.ts'
 import type { ExactJson } from '../core/json/exact-json.ts'
-
-/** Hears the content of an answer as it comes, stripped of everything that could name a provider. */
-export interface ContentListener {
-  text(text: string): void
-  refusal(text: string): void
-  toolCalls(deltas: ToolCallDelta[]): void
-  /** Reasoning went by, so many bytes of it. */
-  thinking?(bytes: number): void
-}
 
 /** One try at one offer. */
 export interface AttemptRequest {
@@ -74,7 +65,7 @@ export interface AttemptEnd {
 export interface ProviderClient {
   /**
    * Asks an offer for an answer, which is always streamed. Resolves once, when the answer is over; whatever
-   * the provider does is a result. Rejects only when the listener throws.
+   * the provider does is a result. Rejects only when `onProgress` throws.
    */
-  attempt(request: AttemptRequest, listener: ContentListener): Promise<AttemptEnd>
+  attempt(request: AttemptRequest, onProgress: OnProgress): Promise<AttemptEnd>
 }

@@ -1,18 +1,18 @@
 import type { Usage } from '../core/billing/pricing.ts'
-import type { CompletionEvent, FinishReason } from '../core/calls/completion.ts'
+import type { CompletionEvent, FinishReason, OnProgress } from '../core/calls/completion.ts'
 import { type AttemptFailure, attemptFailure, type FailureKind } from '../core/failover/attempt-failure.ts'
 import { parseRetryAfter } from '../core/failover/retry-after.ts'
 import { scanJson } from '../core/json/json-scan.ts'
 import { MAX_NESTING } from '../core/json/nesting.ts'
 import type { Exchange, ResponseReceiver, TransportFailure, TransportFailureKind } from './http/exchange.ts'
 import { SseDecoder } from './http/sse-decoder.ts'
-import type { AttemptEnd, AttemptResult, ContentListener } from './provider.ts'
+import type { AttemptEnd, AttemptResult } from './provider.ts'
 import type { AnswerReader, StreamSignal, WireMapping } from './wire-mapping.ts'
 
 interface ReaderOptions {
   wire: WireMapping
   answer: AnswerReader
-  listener: ContentListener
+  onProgress: OnProgress
   /** Unix milliseconds. */
   now: () => number
   resolve: (end: AttemptEnd) => void
@@ -237,33 +237,22 @@ export class ResponseReader implements ResponseReceiver {
   }
 
   #completionEvent(event: CompletionEvent): void {
-    const { listener, now } = this.#options
-    switch (event.kind) {
-      case 'text':
-        this.#firstTokenAt ??= now()
-        listener.text(event.text)
-        break
-      case 'refusal':
-        this.#firstTokenAt ??= now()
-        listener.refusal(event.text)
-        break
-      case 'tool-calls':
-        this.#firstTokenAt ??= now()
-        listener.toolCalls(event.deltas)
-        break
+    const { onProgress, now } = this.#options
+    switch (event[0]) {
       case 'finish':
-        this.#finishNow = event.reason
-        this.#finish = this.#repeatsFinish ? event.reason : (this.#finish ?? event.reason)
+        this.#finishNow = event[1]
+        this.#finish = this.#repeatsFinish ? event[1] : (this.#finish ?? event[1])
         break
       case 'usage':
-        this.#noteUsage(event.usage, event.reasoningTokens ?? 0)
+        this.#noteUsage(event[1], event[2])
         break
       case 'thinking':
-        this.#thinkingBytes += event.bytes
-        listener.thinking?.(event.bytes)
+        this.#thinkingBytes += event[1]
+        onProgress(event)
         break
       default:
-        event satisfies never
+        this.#firstTokenAt ??= now()
+        onProgress(event)
     }
   }
 

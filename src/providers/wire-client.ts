@@ -1,11 +1,6 @@
+import type { OnProgress } from '../core/calls/completion.ts'
 import { attemptFailure } from '../core/failover/attempt-failure.ts'
-import {
-  type AttemptEnd,
-  type AttemptRequest,
-  type ContentListener,
-  NOTHING_PRODUCED,
-  type ProviderClient,
-} from './provider.ts'
+import { type AttemptEnd, type AttemptRequest, NOTHING_PRODUCED, type ProviderClient } from './provider.ts'
 import type { RegistryOptions } from './registry.ts'
 import { ResponseReader } from './response-reader.ts'
 import type { WireMapping } from './wire-mapping.ts'
@@ -14,7 +9,7 @@ import type { WireMapping } from './wire-mapping.ts'
 export function createWireClient(wire: WireMapping, options: RegistryOptions): ProviderClient {
   const { transport, environment, connectTimeoutMs, now } = options
   return {
-    attempt(request: AttemptRequest, listener: ContentListener): Promise<AttemptEnd> {
+    attempt(request: AttemptRequest, onProgress: OnProgress): Promise<AttemptEnd> {
       const { apiKeyEnv } = request.offer.provider
       const ours = apiKeyEnv === null ? null : (environment[apiKeyEnv]?.trim() ?? '')
       const apiKey = request.apiKey ?? ours
@@ -24,7 +19,7 @@ export function createWireClient(wire: WireMapping, options: RegistryOptions): P
         const reader = new ResponseReader({
           wire,
           answer: wire.openAnswer(request),
-          listener,
+          onProgress,
           now,
           resolve,
           reject,

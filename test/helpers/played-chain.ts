@@ -3,7 +3,7 @@ import type { ChainOutcome } from '../../src/calls/attempts/chain-call.ts'
 import { pause } from '../../src/calls/attempts/pause.ts'
 import type { Usage } from '../../src/core/billing/pricing.ts'
 import type { CallBody, CallEnvelope, Candidate } from '../../src/core/calls/call-job.ts'
-import type { FinishReason } from '../../src/core/calls/completion.ts'
+import type { FinishReason, OnProgress } from '../../src/core/calls/completion.ts'
 import type { CatalogSnapshot, Offer } from '../../src/core/catalog/catalog.ts'
 import {
   type AttemptFailure,
@@ -16,7 +16,6 @@ import { createLogger } from '../../src/platform/observability/logger.ts'
 import {
   type AttemptEnd,
   type AttemptRequest,
-  type ContentListener,
   NOTHING_PRODUCED,
   type ProviderClient,
 } from '../../src/providers/provider.ts'
@@ -76,11 +75,11 @@ export async function playCall(call: PlayedCall): Promise<Played> {
   const opened: number[] = []
   let text = ''
   const client: ProviderClient = {
-    attempt(request, listener) {
+    attempt(request, onProgress) {
       requests.push(request)
       const { plays } = call.routes[offers.indexOf(request.offer)]!
       const earlier = requests.filter(({ offer }) => offer === request.offer).length - 1
-      return play(plays[Math.min(earlier, plays.length - 1)]!, request, listener)
+      return play(plays[Math.min(earlier, plays.length - 1)]!, request, onProgress)
     },
   }
   const chain = createAttemptChain({
@@ -114,13 +113,9 @@ export async function playCall(call: PlayedCall): Promise<Played> {
     envelope,
     body: { messages: call.messages ?? [{ role: 'user', content: 'hello world' }], parameters: {} },
     signal: new AbortController().signal,
-    sink: {
-      open: (candidate) => opened.push(candidate),
-      text: (piece) => {
-        text += piece
-      },
-      refusal: () => undefined,
-      toolCalls: () => undefined,
+    send(frame) {
+      if (frame[0] === 'open') opened.push(frame[1])
+      if (frame[0] === 'text') text += frame[1]
     },
   })
   const modelOf = (id: string) => envelope.candidates.find(({ offerId }) => offerId === id)!.modelId
@@ -131,7 +126,7 @@ export async function playCall(call: PlayedCall): Promise<Played> {
 async function play(
   { says = [], end = 'stop', usage = null }: Play,
   request: AttemptRequest,
-  listener: ContentListener,
+  onProgress: OnProgress,
 ): Promise<AttemptEnd> {
   let firstTokenAt: number | null = null
   const ended = (result: AttemptEnd['result']): AttemptEnd => ({
@@ -145,8 +140,8 @@ async function play(
     if (request.signal.aborted) return ended({ kind: 'cancelled' })
     if (typeof said === 'string') {
       firstTokenAt ??= Date.now()
-      listener.text(said)
-    } else if ('thinks' in said) listener.thinking?.(said.thinks)
+      onProgress(['text', said])
+    } else if ('thinks' in said) onProgress(['thinking', said.thinks])
     else await pause(said.waitMs, request.signal)
   }
   if (request.signal.aborted) return ended({ kind: 'cancelled' })

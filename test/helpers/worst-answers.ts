@@ -1,7 +1,7 @@
 import { AnswerRelay } from '../../src/calls/attempts/answer-relay.ts'
 import { PrefixGuard } from '../../src/calls/attempts/prefix-guard.ts'
-import { assembleToolCalls } from '../../src/core/calls/assemble-tool-calls.ts'
 import { parseChatRequest } from '../../src/core/calls/chat-request.ts'
+import { assembleToolCalls } from '../../src/core/calls/completion.ts'
 import { ChunkRenderer, renderCompletion } from '../../src/core/calls/render-reply.ts'
 import * as anthropic from '../../src/providers/anthropic-messages/request.ts'
 import * as chat from '../../src/providers/chat-completions/request.ts'
@@ -39,9 +39,8 @@ const deltas = (count: number, index: (position: number) => number) =>
     function: { name: 'f', arguments: '{"a":1}' },
   }))
 const relayed = (texts: string[]) => {
-  const nobody = () => undefined
-  const relay = new AnswerRelay({ open: nobody, text: nobody, refusal: nobody, toolCalls: nobody })
-  for (const text of texts) relay.text(text)
+  const relay = new AnswerRelay(() => undefined)
+  for (const text of texts) relay.push(['text', text])
   return relay.message()
 }
 
@@ -112,8 +111,8 @@ export const ANSWERS: Transformation[] = [
     size: 500_000,
     input: (size) => 'ab'.repeat(size),
     run: (text: string) => {
-      const guard = new PrefixGuard(text, new AnswerRelay(null), () => undefined)
-      for (const character of text) guard.text(character)
+      const guard = new PrefixGuard(text, new AnswerRelay(null).push, () => undefined)
+      for (const character of text) guard.push(['text', character])
     },
   },
 
@@ -124,7 +123,7 @@ export const ANSWERS: Transformation[] = [
     input: (size) => many(size, () => '"\\\u0001'),
     run: (texts: string[]) => {
       const chunks = new ChunkRenderer({ id: 'call_x' as never, created: 0, model: 'm' })
-      for (const text of texts) chunks.text(text)
+      for (const text of texts) chunks.delta(['text', text])
     },
   },
   {

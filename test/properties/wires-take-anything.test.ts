@@ -48,13 +48,13 @@ describe.each(WIRES)('%s', (wire) => {
     .map((data) => JSON.parse(data) as unknown)
 
   const expectKnown = (event: CompletionEvent) => {
-    expect(['text', 'refusal', 'tool-calls', 'finish', 'usage', 'thinking']).toContain(event.kind)
-    if (event.kind === 'finish') expect(FINISH_REASONS).toContain(event.reason)
-    if (event.kind === 'text') expect(typeof event.text).toBe('string')
-    if (event.kind === 'usage')
-      expect(Object.values(event.usage).every((count) => typeof count === 'number')).toBe(true)
-    if (event.kind === 'tool-calls') {
-      for (const { index, id } of event.deltas) {
+    expect(['text', 'refusal', 'tool-calls', 'finish', 'usage', 'thinking']).toContain(event[0])
+    if (event[0] === 'finish') expect(FINISH_REASONS).toContain(event[1])
+    if (event[0] === 'text') expect(typeof event[1]).toBe('string')
+    if (event[0] === 'usage')
+      expect(Object.values(event[1]).every((count) => typeof count === 'number')).toBe(true)
+    if (event[0] === 'tool-calls') {
+      for (const { index, id } of event[1]) {
         expect(Number.isInteger(index) && index >= 0 && index < 256).toBe(true)
         if (id !== undefined) expect(id).toMatch(/^call_[A-Za-z0-9]+$/)
       }

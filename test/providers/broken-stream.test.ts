@@ -15,7 +15,7 @@ function closedAfter(
   const reader = new ResponseReader({
     wire: {} as never,
     answer: { event: readStreamEvent, whole: readWholeReply },
-    listener: { text: () => undefined, refusal: () => undefined, toolCalls: () => undefined },
+    onProgress: () => undefined,
     now: () => 0,
     resolve: (end) => {
       result = end.result

@@ -66,13 +66,10 @@ async function attempt(
       signal: new AbortController().signal,
       ...changes,
     },
-    {
-      text(text) {
-        pieces.push(text)
-        onText?.(text)
-      },
-      refusal: (text) => pieces.push(text),
-      toolCalls: (deltas) => toolCalls.push(...deltas),
+    ([kind, content]) => {
+      if (kind === 'text' || kind === 'refusal') pieces.push(content)
+      if (kind === 'text') onText?.(content)
+      if (kind === 'tool-calls') toolCalls.push(...content)
     },
   )
   return { end, text: pieces.join(''), pieces, toolCalls }

@@ -66,15 +66,10 @@ describe.each(WIRES)('%s', (wire) => {
         signal: new AbortController().signal,
         ...changes,
       },
-      {
-        text(text) {
-          heard.text += text
-          onText?.(text)
-        },
-        refusal: (text) => {
-          heard.refusal += text
-        },
-        toolCalls: (deltas) => heard.toolCalls.push(...deltas),
+      ([kind, content]) => {
+        if (kind === 'text' || kind === 'refusal') heard[kind] += content
+        if (kind === 'text') onText?.(content)
+        if (kind === 'tool-calls') heard.toolCalls.push(...content)
       },
     )
     return { end, ...heard }

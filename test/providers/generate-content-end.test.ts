@@ -53,12 +53,8 @@ async function answerOf(script: string | Script, limits = PATIENT) {
       limits,
       signal: new AbortController().signal,
     },
-    {
-      text: (piece) => {
-        text += piece
-      },
-      refusal: () => undefined,
-      toolCalls: () => undefined,
+    ([kind, content]) => {
+      if (kind === 'text') text += content
     },
   )
   return { text, result }

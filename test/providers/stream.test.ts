@@ -19,7 +19,7 @@ describe('readStreamEvent', () => {
       system_fingerprint: 'fp',
     })
     expect(signal).toBe('content')
-    expect(events).toEqual([{ kind: 'text', text: 'hi' }])
+    expect(events).toEqual([['text', 'hi']])
   })
 
   test('only choice 0 counts', () => {
@@ -29,7 +29,7 @@ describe('readStreamEvent', () => {
         { index: 0, delta: { content: 'first' } },
       ],
     })
-    expect(events).toEqual([{ kind: 'text', text: 'first' }])
+    expect(events).toEqual([['text', 'first']])
   })
 
   test('a role or an empty delta is no content', () => {
@@ -44,7 +44,7 @@ describe('readStreamEvent', () => {
   test('thinking is no content, and no silence', () => {
     expect(read(choice({ delta: { reasoning_content: 'hm' } }))).toEqual({
       signal: 'thinking',
-      events: [{ kind: 'thinking', bytes: 2 }],
+      events: [['thinking', 2]],
     })
   })
 
@@ -67,13 +67,13 @@ describe('readStreamEvent', () => {
       }),
     )
     expect(events).toEqual([
-      {
-        kind: 'tool-calls',
-        deltas: [
+      [
+        'tool-calls',
+        [
           { index: 1, id: 'call_a', type: 'function', function: { name: 'f', arguments: '' } },
           { index: 1, function: { arguments: '{"x"' } },
         ],
-      },
+      ],
     ])
   })
 
@@ -87,9 +87,7 @@ describe('readStreamEvent', () => {
     ['something_new', 'stop'],
     ['constructor', 'stop'],
   ])('finish reason %s becomes %s', (given, expected) => {
-    expect(read(choice({ delta: {}, finish_reason: given })).events).toEqual([
-      { kind: 'finish', reason: expected },
-    ])
+    expect(read(choice({ delta: {}, finish_reason: given })).events).toEqual([['finish', expected]])
   })
 
   test('text, finish reason and usage may share an event', () => {
@@ -97,7 +95,7 @@ describe('readStreamEvent', () => {
       ...choice({ delta: { content: 'x' }, finish_reason: 'stop' }),
       usage: { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4 },
     })
-    expect(events.map((event) => event.kind)).toEqual(['text', 'finish', 'usage'])
+    expect(events.map(([kind]) => kind)).toEqual(['text', 'finish', 'usage'])
   })
 
   test('audio and image tokens of the prompt are read, and nothing else of its details', () => {
@@ -107,13 +105,12 @@ describe('readStreamEvent', () => {
       prompt_tokens_details: { audio_tokens: 20, image_tokens: 5, cached_tokens: 4, text_tokens: '5' },
     }
     expect(read({ choices: [], usage }).events).toMatchObject([
-      { kind: 'usage', usage: { promptTokens: 30, completionTokens: 1, audioTokens: 20, imageTokens: 5 } },
+      ['usage', { promptTokens: 30, completionTokens: 1, audioTokens: 20, imageTokens: 5 }, 0],
     ])
     const none = { ...usage, prompt_tokens_details: { audio_tokens: 0, image_tokens: null } }
-    const [event] = read({ choices: [], usage: none }).events
-    expect(event).toMatchObject({ kind: 'usage', usage: { promptTokens: 30, completionTokens: 1 } })
-    expect(event).not.toHaveProperty('usage.audioTokens')
-    expect(event).not.toHaveProperty('usage.imageTokens')
+    expect(read({ choices: [], usage: none }).events).toEqual([
+      ['usage', { promptTokens: 30, completionTokens: 1 }, 0],
+    ])
   })
 
   test('usage without both figures is no usage', () => {
@@ -152,9 +149,9 @@ describe('readWholeReply', () => {
     })
     expect(reading).toBe('ok')
     expect(events).toEqual([
-      { kind: 'text', text: 'hi' },
-      { kind: 'finish', reason: 'length' },
-      { kind: 'usage', usage: { promptTokens: 3, completionTokens: 1 }, reasoningTokens: 0 },
+      ['text', 'hi'],
+      ['finish', 'length'],
+      ['usage', { promptTokens: 3, completionTokens: 1 }, 0],
     ])
   })
 

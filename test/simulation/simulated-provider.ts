@@ -30,7 +30,7 @@ export const tokensOf = (text: string): number => text.split(' ').length
 /** A provider that answers, fails, breaks off or hangs, and claims usage that may be anything. */
 export function createSimulatedProvider(random: SeededRandom): ProviderClient {
   return {
-    async attempt({ messages, limits, completionLimit, signal }, listener): Promise<AttemptEnd> {
+    async attempt({ messages, limits, completionLimit, signal }, onProgress): Promise<AttemptEnd> {
       const prompt = String(messages[0]!.content)
       // A trailing assistant message is what was said already, to be continued.
       const said = messages.length > 1 ? String(messages.at(-1)!.content) : ''
@@ -60,7 +60,7 @@ export function createSimulatedProvider(random: SeededRandom): ProviderClient {
         return end({ kind: 'failed', failure: attemptFailure('server-error', 'simulated') })
       for (const token of tokens.slice(0, script.tokens)) {
         firstTokenAt ??= Date.now()
-        listener.text(token)
+        onProgress(['text', token])
         if (await isAborted(script.tokenMs)) return end({ kind: 'cancelled' })
         if (Date.now() >= deadline)
           return end({ kind: 'failed', failure: attemptFailure('call-timeout', 'simulated') })

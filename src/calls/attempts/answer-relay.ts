@@ -1,50 +1,38 @@
-import { assembleToolCalls } from '../../core/calls/assemble-tool-calls.ts'
-import type { CompletionMessage, ToolCallDelta } from '../../core/calls/completion.ts'
-import type { ContentListener } from '../../providers/provider.ts'
-
-/** Where a streamed answer goes. */
-export interface AnswerSink {
-  /** Once, before the first content; `candidate` indexes the envelope's candidates. */
-  open(candidate: number): void
-  text(text: string): void
-  refusal(text: string): void
-  toolCalls(deltas: ToolCallDelta[]): void
-}
+import { CompletionBuilder, type CompletionMessage, type OnProgress } from '../../core/calls/completion.ts'
+import type { FrameBody } from '../../core/calls/frames.ts'
 
 /**
- * The answer of one call as it grows. One that is streamed is passed on at once and stays; one that is
- * given whole is only kept, and dropped when its attempt fails.
+ * The completion of one call as it grows. A streamed one is passed on at once and stays; one that is delivered whole
+ * is only kept, and dropped when its attempt fails.
  */
-export class AnswerRelay implements ContentListener {
-  #content = ''
-  #refusal = ''
-  #toolCalls: ToolCallDelta[] = []
+export class AnswerRelay {
+  #completion = new CompletionBuilder()
   #candidate = 0
   #isOpen = false
-  readonly #sink: AnswerSink | null
+  readonly #send: ((frame: FrameBody) => void) | null
 
-  /** `sink` is null for a call that is answered whole. */
-  constructor(sink: AnswerSink | null) {
-    this.#sink = sink
+  /** `send` is null for a call that does not stream. */
+  constructor(send: ((frame: FrameBody) => void) | null) {
+    this.#send = send
   }
 
   /** The text so far. */
   get content(): string {
-    return this.#content
+    return this.#completion.content
   }
 
   get isEmpty(): boolean {
-    return this.#content === '' && this.isTextOnly
+    return this.#completion.isEmpty
   }
 
   /** True while nothing but text has come, so that another attempt's text can be compared with it. */
   get isTextOnly(): boolean {
-    return this.#refusal === '' && this.#toolCalls.length === 0
+    return this.#completion.isTextOnly
   }
 
-  /** True when the client has seen content. */
+  /** True when the client has content. */
   get isShown(): boolean {
-    return this.#sink !== null && !this.isEmpty
+    return this.#send !== null && !this.isEmpty
   }
 
   /** Index of the candidate whose content came first. */
@@ -57,46 +45,28 @@ export class AnswerRelay implements ContentListener {
     if (this.isEmpty) this.#candidate = candidate
   }
 
-  /** An attempt failed: drops what nobody has seen. */
+  /** An attempt failed: drops what the client does not have. */
   discardUnseen(): void {
-    if (this.#sink !== null) return
-    this.#content = ''
-    this.#refusal = ''
-    this.#toolCalls = []
+    if (this.#send === null) this.#completion = new CompletionBuilder()
   }
 
-  /** Opens the answer if no content has; an empty answer is an answer. */
+  /** Opens the completion if no content has; an empty one is a completion. */
   open(): void {
     if (this.#isOpen) return
     this.#isOpen = true
-    this.#sink?.open(this.#candidate)
+    this.#send?.(['open', this.#candidate])
   }
 
-  text(text: string): void {
+  /** Takes content; reasoning is not passed on. */
+  readonly push: OnProgress = (progress) => {
+    if (progress[0] === 'thinking') return
     this.open()
-    this.#content += text
-    this.#sink?.text(text)
+    this.#completion.add(progress)
+    this.#send?.(progress)
   }
 
-  refusal(text: string): void {
-    this.open()
-    this.#refusal += text
-    this.#sink?.refusal(text)
-  }
-
-  toolCalls(deltas: ToolCallDelta[]): void {
-    this.open()
-    for (const delta of deltas) this.#toolCalls.push(delta)
-    this.#sink?.toolCalls(deltas)
-  }
-
-  /** The whole answer. */
+  /** The whole completion. */
   message(): CompletionMessage {
-    const toolCalls = assembleToolCalls(this.#toolCalls)
-    return {
-      content: this.#content === '' && !this.isTextOnly ? null : this.#content,
-      ...(this.#refusal !== '' && { refusal: this.#refusal }),
-      ...(toolCalls.length > 0 && { tool_calls: toolCalls }),
-    }
+    return this.#completion.message()
   }
 }

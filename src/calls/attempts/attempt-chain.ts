@@ -55,7 +55,7 @@ class ChainRun {
     this.#call = call
     this.#deps = deps
     this.#routes = new CallRoutes(call.envelope, deps.catalog, deps.board)
-    this.#relay = new AnswerRelay(call.envelope.stream ? call.sink : null)
+    this.#relay = new AnswerRelay(call.envelope.stream ? call.send : null)
     this.#history = new AttemptHistory(call.envelope.stream)
   }
 

@@ -1,9 +1,9 @@
 import type { Usage } from '../../core/billing/pricing.ts'
 import type { Candidate } from '../../core/calls/call-job.ts'
-import type { FinishReason } from '../../core/calls/completion.ts'
+import type { FinishReason, OnProgress } from '../../core/calls/completion.ts'
 import type { Offer } from '../../core/catalog/catalog.ts'
 import type { AttemptFailure } from '../../core/failover/attempt-failure.ts'
-import type { AttemptEnd, AttemptRequest, ContentListener } from '../../providers/provider.ts'
+import type { AttemptEnd, AttemptRequest } from '../../providers/provider.ts'
 
 /** Patience, in ms unless the name says otherwise, as configured. */
 export interface AttemptSettings {
@@ -36,7 +36,7 @@ export type AttemptOutcome =
   | { kind: 'cancelled'; end: AttemptEnd }
 
 /** Sends a request to the offer of an attempt. */
-export type Ask = (request: AttemptRequest, listener: ContentListener) => Promise<AttemptOutcome>
+export type Ask = (request: AttemptRequest, onProgress: OnProgress) => Promise<AttemptOutcome>
 
 /** The patience for the first token of an attempt, in ms. */
 export function firstTokenLimitMs(

@@ -1,5 +1,6 @@
 import type { ProviderKeyVault } from '../../catalog/provider-key-vault.ts'
 import type { CallBody } from '../../core/calls/call-job.ts'
+import type { OnProgress } from '../../core/calls/completion.ts'
 import { type AttemptFailure, attemptFailure } from '../../core/failover/attempt-failure.ts'
 import { type AttemptRequest, NOTHING_PRODUCED, type ProviderClient } from '../../providers/provider.ts'
 import type { ProviderRegistry } from '../../providers/registry.ts'
@@ -13,7 +14,6 @@ import {
 } from './attempt-plan.ts'
 import { type DripRule, DripWatch } from './drip-watch.ts'
 import { EchoGuard } from './echo-guard.ts'
-import { announcingFirst } from './first-content.ts'
 import { fittingWindow } from './fitted-limit.ts'
 import { keyOfAttempt } from './own-key.ts'
 import { continueAnswer, repeatAnswer } from './rescue-attempt.ts'
@@ -68,7 +68,10 @@ export async function runAttempt(
     case null: {
       const { leavesDrip } = plan
       const rule = leavesDrip && { tokensMin: deps.settings.dripTokensMin, leaves: leavesDrip }
-      return unlessEmpty(rule ? await watched(request, relay, ask, rule) : await ask(request, relay), relay)
+      return unlessEmpty(
+        rule ? await watched(request, relay, ask, rule) : await ask(request, relay.push),
+        relay,
+      )
     }
     default:
       return plan.rescue satisfies never
@@ -77,12 +80,27 @@ export async function runAttempt(
 
 /** Sends requests to a provider, with everything that its offer needs besides. */
 function askOf(client: ProviderClient, { onFirstContent }: AttemptPlan, echoed: string | null): Ask {
-  return async (request, listener) => {
-    const echo = echoed === null ? null : new EchoGuard(echoed, listener)
-    const heard = echo ?? listener
-    const end = await client.attempt(request, onFirstContent ? announcingFirst(heard, onFirstContent) : heard)
+  return async (request, onProgress) => {
+    const echo = echoed === null ? null : new EchoGuard(echoed, onProgress)
+    const onward = echo?.push ?? onProgress
+    const end = await client.attempt(
+      request,
+      onFirstContent ? announcingFirst(onward, onFirstContent) : onward,
+    )
     if (end.result.kind === 'finished') echo?.finish(end.result.reason)
     return { ...end.result, end }
+  }
+}
+
+/** Calls `announce` once, before the first content is passed on. */
+function announcingFirst(onward: OnProgress, announce: () => void): OnProgress {
+  let isAnnounced = false
+  return (progress) => {
+    if (!isAnnounced && progress[0] !== 'thinking') {
+      isAnnounced = true
+      announce()
+    }
+    onward(progress)
   }
 }
 
@@ -101,10 +119,10 @@ async function watched(
   rule: DripRule,
 ): Promise<AttemptOutcome> {
   const stop = new AbortController()
-  const watch = new DripWatch(relay, rule, () => stop.abort())
+  const watch = new DripWatch(relay.push, rule, () => stop.abort())
   try {
     const signal = AbortSignal.any([request.signal, stop.signal])
-    const outcome = await ask({ ...request, signal }, watch)
+    const outcome = await ask({ ...request, signal }, watch.push)
     if (!watch.wasDrip || outcome.kind === 'finished') return outcome
     const failure = attemptFailure('stalled', `fewer than ${rule.tokensMin} tokens in 30 s`)
     return { kind: 'failed', failure: { ...failure, httpStatus: outcome.end.httpStatus }, end: outcome.end }

@@ -1,7 +1,6 @@
 import type { AttemptRecord, CallBody, CallEnvelope, Candidate } from '../../core/calls/call-job.ts'
 import type { CompletionMessage, FinishReason } from '../../core/calls/completion.ts'
-import type { FrameError } from '../../core/calls/frames.ts'
-import type { AnswerSink } from './answer-relay.ts'
+import type { FrameBody, FrameError } from '../../core/calls/frames.ts'
 import type { CallUsage } from './call-usage.ts'
 
 /** A claimed call to be answered. */
@@ -10,8 +9,8 @@ export interface ChainCall {
   body: CallBody
   /** Aborted when nobody wants the answer any more. */
   signal: AbortSignal
-  /** Hears a streamed answer as it comes; hears nothing of a call that is answered whole. */
-  sink: AnswerSink
+  /** Called with a streamed completion as it comes: `open`, then its deltas. Not called for a call that does not stream. */
+  send: (frame: FrameBody) => void
 }
 
 export interface Answered extends CallUsage {

@@ -1,5 +1,4 @@
-import type { ToolCallDelta } from '../../core/calls/completion.ts'
-import type { ContentListener } from '../../providers/provider.ts'
+import { deltaText, type OnProgress } from '../../core/calls/completion.ts'
 import { tokensOfBytes } from './hidden-reasoning.ts'
 
 const WINDOW_MS = 30_000
@@ -15,8 +14,8 @@ export interface DripRule {
  * Watches how fast an answer comes that nobody has seen yet, from its first token or thought on. Stops the attempt
  * when hardly anything comes and another offer is there to be asked.
  */
-export class DripWatch implements ContentListener {
-  readonly #onward: ContentListener
+export class DripWatch {
+  readonly #onward: OnProgress
   readonly #rule: DripRule
   readonly #stop: () => void
   #timer: NodeJS.Timeout | undefined
@@ -26,7 +25,7 @@ export class DripWatch implements ContentListener {
   #isOver = false
   #wasDrip = false
 
-  constructor(onward: ContentListener, rule: DripRule, stop: () => void) {
+  constructor(onward: OnProgress, rule: DripRule, stop: () => void) {
     this.#onward = onward
     this.#rule = rule
     this.#stop = stop
@@ -37,35 +36,17 @@ export class DripWatch implements ContentListener {
     return this.#wasDrip
   }
 
-  text(text: string): void {
-    this.#heard(text.length)
-    this.#onward.text(text)
-  }
-
-  refusal(text: string): void {
-    this.#heard(text.length)
-    this.#onward.refusal(text)
-  }
-
-  toolCalls(deltas: ToolCallDelta[]): void {
-    this.#heard(deltas.reduce((sum, { function: call }) => sum + (call?.arguments?.length ?? 0), 0))
-    this.#onward.toolCalls(deltas)
-  }
-
-  thinking(bytes: number): void {
-    this.#heard(bytes)
+  readonly push: OnProgress = (progress) => {
+    this.#pieces++
+    this.#characters += progress[0] === 'thinking' ? progress[1] : deltaText(progress).length
+    this.#timer ??= setInterval(() => void this.#judge(), WINDOW_MS)
+    this.#onward(progress)
   }
 
   /** The attempt is over. */
   end(): void {
     this.#isOver = true
     clearInterval(this.#timer)
-  }
-
-  #heard(characters: number): void {
-    this.#pieces++
-    this.#characters += characters
-    this.#timer ??= setInterval(() => void this.#judge(), WINDOW_MS)
   }
 
   async #judge(): Promise<void> {

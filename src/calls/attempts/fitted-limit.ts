@@ -24,7 +24,7 @@ export function fittingWindow(
   const window = offer.providerContextLength ?? candidate.contextLength
   if (candidate.promptTokensBound + candidate.completionLimit < window) return client
   return {
-    async attempt(request, listener) {
+    async attempt(request, onProgress) {
       const startedAt = performance.now()
       // What a continued text takes of the limit it takes of the window.
       const continued = candidate.completionLimit - request.completionLimit
@@ -32,7 +32,7 @@ export function fittingWindow(
       const counted = await countPromptTokens(body, candidate.media)
       let end: AttemptEnd | undefined
       for (const completionLimit of limitsToTry(room, counted, request.completionLimit)) {
-        end = await client.attempt({ ...within(request, startedAt), completionLimit }, listener)
+        end = await client.attempt({ ...within(request, startedAt), completionLimit }, onProgress)
         if (!isTooLong(end)) break
       }
       return end!

@@ -1,24 +1,50 @@
-import type { ToolCallDelta } from '../../core/calls/completion.ts'
-import type { ContentListener } from '../../providers/provider.ts'
-import { PrefixMatch } from './prefix-match.ts'
+import type { OnProgress } from '../../core/calls/completion.ts'
+
+/** Compares a text that comes in pieces with one that it is expected to begin with. */
+export class PrefixMatch {
+  readonly #expected: string
+  #matched = 0
+
+  constructor(expected: string) {
+    this.#expected = expected
+  }
+
+  /** The part of the expected text that has come so far. */
+  get matched(): string {
+    return this.#expected.slice(0, this.#matched)
+  }
+
+  /** True once all of it has come. */
+  get isComplete(): boolean {
+    return this.#matched === this.#expected.length
+  }
+
+  /** What a piece has beyond the expected text; null when it differs. */
+  next(piece: string): string | null {
+    const compared = Math.min(this.#expected.length - this.#matched, piece.length)
+    if (!this.#expected.startsWith(piece.slice(0, compared), this.#matched)) return null
+    this.#matched += compared
+    return piece.slice(compared)
+  }
+}
 
 /**
- * Lets an attempt take over a broken answer if and only if its text begins with exactly what the client
+ * Lets an attempt take over a broken stream if and only if its text begins with exactly what the client
  * already has: compares before a byte is passed on, and stops the attempt at the first difference.
  */
-export class PrefixGuard implements ContentListener {
+export class PrefixGuard {
   readonly #match: PrefixMatch
-  readonly #onward: ContentListener
+  readonly #onward: OnProgress
   readonly #stop: () => void
   #differs = false
 
-  constructor(expected: string, onward: ContentListener, stop: () => void) {
+  constructor(expected: string, onward: OnProgress, stop: () => void) {
     this.#match = new PrefixMatch(expected)
     this.#onward = onward
     this.#stop = stop
   }
 
-  /** True once the attempt has said all of what was expected and nothing else. */
+  /** True once the attempt has produced exactly the expected text. */
   get hasTakenOver(): boolean {
     return !this.#differs && this.#match.isComplete
   }
@@ -27,26 +53,13 @@ export class PrefixGuard implements ContentListener {
     return this.#differs
   }
 
-  text(text: string): void {
-    if (this.#differs) return
-    const beyond = this.#match.next(text)
-    if (beyond === null) this.#mismatch()
-    else if (beyond !== '') this.#onward.text(beyond)
-  }
-
-  refusal(text: string): void {
-    if (this.hasTakenOver) this.#onward.refusal(text)
-    else this.#mismatch()
-  }
-
-  toolCalls(deltas: ToolCallDelta[]): void {
-    if (this.hasTakenOver) this.#onward.toolCalls(deltas)
-    else this.#mismatch()
-  }
-
-  #mismatch(): void {
-    if (this.#differs) return
-    this.#differs = true
-    this.#stop()
+  readonly push: OnProgress = (progress) => {
+    if (this.#differs || progress[0] === 'thinking') return
+    if (this.hasTakenOver) return this.#onward(progress)
+    const beyond = progress[0] === 'text' ? this.#match.next(progress[1]) : null
+    if (beyond === null) {
+      this.#differs = true
+      this.#stop()
+    } else if (beyond !== '') this.#onward(['text', beyond])
   }
 }

@@ -13,8 +13,11 @@ export async function repeatAnswer(
   ask: Ask,
 ): Promise<AttemptOutcome> {
   const stop = new AbortController()
-  const guard = new PrefixGuard(relay.content, relay, () => stop.abort())
-  const outcome = await ask({ ...request, signal: AbortSignal.any([request.signal, stop.signal]) }, guard)
+  const guard = new PrefixGuard(relay.content, relay.push, () => stop.abort())
+  const outcome = await ask(
+    { ...request, signal: AbortSignal.any([request.signal, stop.signal]) },
+    guard.push,
+  )
   return guard.differs || (outcome.kind === 'finished' && !guard.hasTakenOver)
     ? { kind: 'failed', failure: saysSomethingElse(), end: outcome.end }
     : outcome
@@ -27,7 +30,7 @@ export async function continueAnswer(
   ask: Ask,
 ): Promise<AttemptOutcome> {
   const { content } = relay
-  const guard = new EchoGuard(content, relay)
+  const guard = new EchoGuard(content, relay.push)
   const used = await countTextTokens(content)
   const outcome = await ask(
     {
@@ -35,7 +38,7 @@ export async function continueAnswer(
       messages: [...request.messages, { role: 'assistant', content }],
       completionLimit: Math.max(1, request.completionLimit - used),
     },
-    guard,
+    guard.push,
   )
   const { end } = outcome
   switch (outcome.kind) {

@@ -129,7 +129,8 @@ async function play(
     const body = await bodyOf(job, deps)
     if (body === null) return failed(BODY_GONE)
     if (takeover.kind === 'end') return { ending: await endingOfLost(takeover, { envelope, body }), body }
-    const outcome = await deps.chain({ envelope, body, signal: call.controller.signal, sink: sinkFor(call) })
+    const send = (frame: FrameBody) => call.outbox.send(frame)
+    const outcome = await deps.chain({ envelope, body, signal: call.controller.signal, send })
     if (outcome.status === 'cancelled' && isShutdown(call)) {
       // A stopping worker hands a call back if its client has seen nothing of it.
       if (!call.outbox.used) return 'hand-back'
@@ -157,14 +158,6 @@ async function bodyOf(
   }
   return null
 }
-
-const sinkFor = ({ outbox }: RunningCall) => ({
-  open: (candidate: number) => outbox.send(['open', candidate]),
-  text: (text: string) => outbox.send(['text', text]),
-  refusal: (text: string) => outbox.send(['refusal', text]),
-  toolCalls: (deltas: Extract<FrameBody, readonly ['tool-calls', unknown]>[1]) =>
-    outbox.send(['tool-calls', deltas]),
-})
 
 /**
  * Finishes a call. Nothing is charged for an answer that nobody was there to hear any more: while its API instance is

@@ -1,4 +1,5 @@
 import type { AnswerEnvelope } from '../../core/calls/call-job.ts'
+import { deltaText, isDelta } from '../../core/calls/completion.ts'
 import {
   type ControlMessage,
   type EarlyEnd,
@@ -270,9 +271,7 @@ export class PendingCall {
   /** Remembers what the client is being shown. */
   private note(body: FrameBody): void {
     if (body[0] === 'open') this.candidate = body[1]
-    else if (body[0] === 'text' || body[0] === 'refusal') this.shownText += body[1]
-    else if (body[0] === 'tool-calls')
-      this.shownText += body[1].map((delta) => delta.function?.arguments ?? '').join('')
+    else if (isDelta(body)) this.shownText += deltaText(body)
   }
 
   private deliverToSink(body: FrameBody): void {

@@ -1,6 +1,7 @@
 /**
- * The pieces of an answer, after everything that could name a provider has been stripped. Worker, frames
- * and HTTP tier all speak this; only `render-reply.ts` turns it into bytes for clients.
+ * A completion as it goes from a provider's wire to the client's stream, after everything that could name a provider
+ * has been stripped. To add a kind of content, extend `Delta` and what is beside it here, emit it where a wire reads
+ * it, and render it in render-reply.ts; every stage between passes deltas on as they are.
  */
 import type { Usage } from '../billing/pricing.ts'
 
@@ -18,23 +19,117 @@ export interface ToolCall {
   function: { name: string; arguments: string }
 }
 
+/** A piece of content. As frames carry it. */
+export type Delta =
+  | readonly ['text', text: string]
+  | readonly ['refusal', text: string]
+  | readonly ['tool-calls', deltas: ToolCallDelta[]]
+
+/** What comes of a completion while it is generated. Reasoning is measured in bytes and never passed on. */
+export type Progress = Delta | readonly ['thinking', bytes: number]
+
+/** A stage that content passes through. */
+export type OnProgress = (progress: Progress) => void
+
 export const FINISH_REASONS = ['stop', 'length', 'tool_calls', 'content_filter', 'function_call'] as const
 export type FinishReason = (typeof FINISH_REASONS)[number]
 
-/** What a provider's stream says, in the order it says it. Produced by a wire's `stream.ts`. */
+/** What a provider's stream contains, in its order. Emitted by a wire's `stream.ts`. */
 export type CompletionEvent =
-  | { kind: 'text'; text: string }
-  | { kind: 'refusal'; text: string }
-  | { kind: 'tool-calls'; deltas: ToolCallDelta[] }
-  | { kind: 'finish'; reason: FinishReason }
-  /** `reasoningTokens`: so many of the completion tokens are none of its text, where the provider says so. */
-  | { kind: 'usage'; usage: Usage; reasoningTokens?: number }
-  /** Reasoning went by, so many bytes of it. It is never passed on. */
-  | { kind: 'thinking'; bytes: number }
+  | Progress
+  | readonly ['finish', reason: FinishReason]
+  /** `reasoningTokens`: so many of the completion tokens are not content, where the provider reports it. */
+  | readonly ['usage', usage: Usage, reasoningTokens: number]
 
-/** A whole answer, for non-streaming calls. */
+const DELTA_KINDS: Record<Delta[0], true> = { text: true, refusal: true, 'tool-calls': true }
+
+export const isDelta = (value: readonly [kind: string, ...unknown[]]): value is Delta =>
+  Object.hasOwn(DELTA_KINDS, value[0])
+
+/** The characters of a delta: its text, its refusal, the arguments of its tool calls. */
+export function deltaText(delta: Delta): string {
+  switch (delta[0]) {
+    case 'text':
+    case 'refusal':
+      return delta[1]
+    case 'tool-calls': {
+      let text = ''
+      for (const { function: call } of delta[1]) text += call?.arguments ?? ''
+      return text
+    }
+    default:
+      return delta satisfies never
+  }
+}
+
+/** The message of a whole completion. */
 export interface CompletionMessage {
   content: string | null
   refusal?: string
   tool_calls?: ToolCall[]
+}
+
+/** Deltas put together. */
+export class CompletionBuilder {
+  #content = ''
+  #refusal = ''
+  #toolCalls: ToolCallDelta[] = []
+
+  /** The text so far. */
+  get content(): string {
+    return this.#content
+  }
+
+  get isEmpty(): boolean {
+    return this.#content === '' && this.isTextOnly
+  }
+
+  /** True while there is nothing but text. */
+  get isTextOnly(): boolean {
+    return this.#refusal === '' && this.#toolCalls.length === 0
+  }
+
+  add(delta: Delta): void {
+    switch (delta[0]) {
+      case 'text':
+        this.#content += delta[1]
+        break
+      case 'refusal':
+        this.#refusal += delta[1]
+        break
+      case 'tool-calls':
+        for (const call of delta[1]) this.#toolCalls.push(call)
+        break
+      default:
+        delta satisfies never
+    }
+  }
+
+  message(): CompletionMessage {
+    const toolCalls = assembleToolCalls(this.#toolCalls)
+    return {
+      content: this.#content === '' && !this.isTextOnly ? null : this.#content,
+      ...(this.#refusal !== '' && { refusal: this.#refusal }),
+      ...(toolCalls.length > 0 && { tool_calls: toolCalls }),
+    }
+  }
+}
+
+/** Whole tool calls, ordered by index. Ids that a provider left out are numbered, since clients need one. */
+export function assembleToolCalls(deltas: readonly ToolCallDelta[]): ToolCall[] {
+  const calls = new Map<number, ToolCall>()
+  for (const delta of deltas) {
+    let call = calls.get(delta.index)
+    if (!call) {
+      call = { id: '', type: 'function', function: { name: '', arguments: '' } }
+      calls.set(delta.index, call)
+    }
+    if (delta.id !== undefined) call.id = delta.id
+    // A name is sent whole, but some providers repeat it with every delta.
+    if (delta.function?.name) call.function.name = delta.function.name
+    if (delta.function?.arguments !== undefined) call.function.arguments += delta.function.arguments
+  }
+  return [...calls.entries()]
+    .sort(([a], [b]) => a - b)
+    .map(([index, call]) => ({ ...call, id: call.id || `call_${index}` }))
 }

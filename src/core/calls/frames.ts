@@ -8,16 +8,14 @@
 import type { Usage } from '../billing/pricing.ts'
 import type { ErrorCode } from '../kernel/errors.ts'
 import type { CallId } from '../kernel/ids.ts'
-import type { CompletionMessage, FinishReason, ToolCallDelta } from './completion.ts'
+import { type CompletionMessage, type Delta, deltaText, type FinishReason, isDelta } from './completion.ts'
 
 export type Frame = readonly [callId: CallId, fence: number, sequence: number, body: FrameBody]
 
 export type FrameBody =
   /** The first content is on its way; `candidate` indexes the envelope's candidates. */
   | readonly ['open', candidate: number]
-  | readonly ['text', text: string]
-  | readonly ['refusal', text: string]
-  | readonly ['tool-calls', deltas: ToolCallDelta[]]
+  | Delta
   /** A stream's truthful end. */
   | readonly ['finish', reason: FinishReason, usage: Usage | null]
   /** The whole answer of a non-streaming call. */
@@ -98,12 +96,8 @@ export type EarlyEnd =
   /** The gateway failed it: the client pays for no more than the text it was sent. */
   | { by: 'gateway'; code: ErrorCode; shownChars: number }
 
-/** Characters of an answer in one frame: its text, its refusal, the arguments of its tool calls. */
-export function charsOf(body: FrameBody): number {
-  if (body[0] === 'text' || body[0] === 'refusal') return body[1].length
-  if (body[0] !== 'tool-calls') return 0
-  return body[1].reduce((sum, delta) => sum + (delta.function?.arguments?.length ?? 0), 0)
-}
+/** Characters of content in one frame. */
+export const charsOf = (body: FrameBody): number => (isDelta(body) ? deltaText(body).length : 0)
 
 /** What a client had been shown of an answer when its worker was lost, or its connection ended. */
 export interface ShownSoFar {

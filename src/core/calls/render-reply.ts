@@ -6,7 +6,7 @@
 import type { Usage } from '../billing/pricing.ts'
 import type { ErrorObject } from '../kernel/errors.ts'
 import type { CallId } from '../kernel/ids.ts'
-import type { CompletionMessage, FinishReason, ToolCallDelta } from './completion.ts'
+import type { CompletionMessage, Delta, FinishReason } from './completion.ts'
 
 /** What every piece of one call's answer repeats. */
 export interface ReplyHead {
@@ -43,6 +43,9 @@ export function renderCompletion(
   })
 }
 
+/** The field of a chunk's `delta` that has the content. */
+const FIELDS: Record<Delta[0], string> = { text: 'content', refusal: 'refusal', 'tool-calls': 'tool_calls' }
+
 /** Renders the events of one stream. The first delta carries the role. */
 export class ChunkRenderer {
   private readonly prefix: string
@@ -53,16 +56,9 @@ export class ChunkRenderer {
     this.prefix = `data: ${head.slice(0, -1)},"choices":[{"index":0,"delta":{`
   }
 
-  text(text: string): string {
-    return this.delta(`"content":${JSON.stringify(text)}`)
-  }
-
-  refusal(text: string): string {
-    return this.delta(`"refusal":${JSON.stringify(text)}`)
-  }
-
-  toolCalls(deltas: ToolCallDelta[]): string {
-    return this.delta(`"tool_calls":${JSON.stringify(deltas)}`)
+  delta([kind, content]: Delta): string {
+    const fields = `"${FIELDS[kind]}":${JSON.stringify(content)}`
+    return `${this.prefix}${this.role(fields)}},"finish_reason":null}]}\n\n`
   }
 
   /** The last chunk of a whole answer, with usage where it is known, and the end marker. */
@@ -74,10 +70,6 @@ export class ChunkRenderer {
   /** The last chunk of a broken answer. No end marker follows: a truncated answer never looks finished. */
   error(error: ErrorObject): string {
     return `${this.prefix}},"finish_reason":"error"}],"error":${JSON.stringify(error)}}\n\n`
-  }
-
-  private delta(fields: string): string {
-    return `${this.prefix}${this.role(fields)}},"finish_reason":null}]}\n\n`
   }
 
   private role(fields: string): string {

@@ -69,7 +69,7 @@ export class MessagesReader implements AnswerReader {
       this.#block(index, block, emit)
       this.#blockEnd(index, emit)
     }
-    emit({ kind: 'finish', reason: finishReason(reply.stop_reason) })
+    emit(['finish', finishReason(reply.stop_reason)])
     this.#emitUsage(reply.usage, emit)
     return 'ok'
   }
@@ -105,7 +105,7 @@ export class MessagesReader implements AnswerReader {
   }
 
   #thinking(text: unknown, emit: Emit): StreamSignal {
-    if (typeof text === 'string' && text !== '') emit({ kind: 'thinking', bytes: Buffer.byteLength(text) })
+    if (typeof text === 'string' && text !== '') emit(['thinking', Buffer.byteLength(text)])
     return 'thinking'
   }
 
@@ -120,7 +120,7 @@ export class MessagesReader implements AnswerReader {
       }
     }
     if (text === '') return 'other'
-    emit({ kind: 'text', text })
+    emit(['text', text])
     return 'content'
   }
 
@@ -137,10 +137,8 @@ export class MessagesReader implements AnswerReader {
     if (index >= MAX_TOOL_CALLS) return 'other'
     this.#toolCalls.set(block, index)
     this.#firstInputs.set(block, input)
-    emit({
-      kind: 'tool-calls',
-      deltas: [{ index, id: toolCallId(id), type: 'function', function: { name, arguments: '' } }],
-    })
+    const call = { name, arguments: '' }
+    emit(['tool-calls', [{ index, id: toolCallId(id), type: 'function', function: call }]])
     return 'content'
   }
 
@@ -148,19 +146,19 @@ export class MessagesReader implements AnswerReader {
     const index = this.#toolCalls.get(block)
     if (index === undefined || typeof json !== 'string' || json === '') return 'other'
     this.#firstInputs.delete(block)
-    emit({ kind: 'tool-calls', deltas: [{ index, function: { arguments: json } }] })
+    emit(['tool-calls', [{ index, function: { arguments: json } }]])
     return 'content'
   }
 
   #messageDelta(event: Fields, emit: Emit): void {
     const reason = isObject(event.delta) ? event.delta.stop_reason : undefined
-    if (typeof reason === 'string') emit({ kind: 'finish', reason: finishReason(reason) })
+    if (typeof reason === 'string') emit(['finish', finishReason(reason)])
     this.#emitUsage(event.usage, emit)
   }
 
   #emitUsage(value: unknown, emit: Emit): void {
     const usage = this.#usage(value)
-    if (usage !== null) emit({ kind: 'usage', usage })
+    if (usage !== null) emit(['usage', usage, 0])
   }
 
   /** Notes the prompt's tokens, of whichever price, and returns the usage once the output is known. */

@@ -33,7 +33,7 @@ export function readStreamEvent(data: string, emit: Emit): StreamSignal {
     if (isObject(choice.delta)) signal = readMessage(choice.delta, emit)
   }
   if (choice !== null && typeof choice.finish_reason === 'string') {
-    emit({ kind: 'finish', reason: finishReason(choice.finish_reason) })
+    emit(['finish', finishReason(choice.finish_reason)])
   }
   emitUsage(usageOf(chunk, choice), emit)
   return signal
@@ -53,7 +53,7 @@ export function readWholeReply(body: string, emit: Emit): WholeReading {
   }
   if (choice.finish_reason === 'error') return { error: choice.error ?? { code: 'finish_reason_error' } }
   readMessage(choice.message, emit)
-  emit({ kind: 'finish', reason: finishReason(choice.finish_reason) })
+  emit(['finish', finishReason(choice.finish_reason)])
   emitUsage(usageOf(reply, choice), emit)
   return 'ok'
 }
@@ -71,23 +71,23 @@ function readMessage(message: Fields, emit: Emit): StreamSignal {
   let signal: StreamSignal = 'other'
   const text = textOf(message.content)
   if (text !== '') {
-    emit({ kind: 'text', text })
+    emit(['text', text])
     signal = 'content'
   }
   if (typeof message.refusal === 'string' && message.refusal !== '') {
-    emit({ kind: 'refusal', text: message.refusal })
+    emit(['refusal', message.refusal])
     signal = 'content'
   }
   if (Array.isArray(message.tool_calls)) {
     const deltas = message.tool_calls.slice(0, MAX_TOOL_CALLS).flatMap(toolCallDelta)
     if (deltas.length > 0) {
-      emit({ kind: 'tool-calls', deltas })
+      emit(['tool-calls', deltas])
       signal = 'content'
     }
   }
   const thinking = thinkingBytes(message)
   if (thinking === null) return signal
-  emit({ kind: 'thinking', bytes: thinking })
+  emit(['thinking', thinking])
   return signal === 'other' ? 'thinking' : signal
 }
 
@@ -171,7 +171,7 @@ function emitUsage(value: Fields | null, emit: Emit): void {
     completionTokens: completionTokens + reasoningBeside(value, promptTokens + completionTokens),
     ...(isObject(details) && mediaTokens(details.audio_tokens, details.image_tokens)),
   }
-  emit({ kind: 'usage', usage, reasoningTokens: reasoningIn(value) })
+  emit(['usage', usage, reasoningIn(value)])
 }
 
 function reasoningIn({ completion_tokens_details: details }: Fields): number {

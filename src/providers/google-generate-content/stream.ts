@@ -40,7 +40,7 @@ export class GenerateContentReader implements AnswerReader {
     const reply = parseJson(body)
     let finished = false
     const heard: Emit = (event) => {
-      finished ||= event.kind === 'finish'
+      finished ||= event[0] === 'finish'
       emit(event)
     }
     for (const chunk of Array.isArray(reply) ? reply : [reply]) {
@@ -65,7 +65,7 @@ export class GenerateContentReader implements AnswerReader {
       const reason = candidate.finishReason
       if (typeof reason === 'string' && reason !== UNFINISHED) {
         if (!Object.hasOwn(FINISH_REASONS, reason)) return { error: { status: reason } }
-        emit({ kind: 'finish', reason: this.#finishReason(FINISH_REASONS[reason]!) })
+        emit(['finish', this.#finishReason(FINISH_REASONS[reason]!)])
       }
     }
     emitUsage(usageMetadata, emit)
@@ -77,16 +77,16 @@ export class GenerateContentReader implements AnswerReader {
     for (const part of Array.isArray(parts) ? parts : []) {
       if (!isObject(part)) continue
       if (part.thought === true) {
-        if (typeof part.text === 'string') emit({ kind: 'thinking', bytes: Buffer.byteLength(part.text) })
+        if (typeof part.text === 'string') emit(['thinking', Buffer.byteLength(part.text)])
         if (signal === 'other') signal = 'thinking'
       } else if (typeof part.text === 'string' && part.text !== '') {
-        emit({ kind: 'text', text: part.text })
+        emit(['text', part.text])
         signal = 'content'
       } else if (isObject(part.functionCall)) {
         if (isNestedDeeperThan(part.functionCall.args, MAX_NESTING)) return 'malformed'
         const delta = this.#toolCall(part.functionCall)
         if (delta === null) continue
-        emit({ kind: 'tool-calls', deltas: [delta] })
+        emit(['tool-calls', [delta]])
         signal = 'content'
       }
     }
@@ -116,18 +116,13 @@ const isFirst = (candidate: unknown): boolean => isObject(candidate) && (candida
 /** Thoughts are billed as output and stand beside it. */
 function emitUsage(value: unknown, emit: Emit): void {
   if (!isObject(value) || typeof value.promptTokenCount !== 'number') return
-  emit({
-    kind: 'usage',
-    usage: {
-      promptTokens: value.promptTokenCount + count(value.toolUsePromptTokenCount),
-      completionTokens: count(value.candidatesTokenCount) + count(value.thoughtsTokenCount),
-      ...mediaTokens(
-        tokensOf(value.promptTokensDetails, 'AUDIO'),
-        tokensOf(value.promptTokensDetails, 'IMAGE'),
-      ),
-    },
-    reasoningTokens: count(value.thoughtsTokenCount),
-  })
+  const { promptTokensDetails: details } = value
+  const usage = {
+    promptTokens: value.promptTokenCount + count(value.toolUsePromptTokenCount),
+    completionTokens: count(value.candidatesTokenCount) + count(value.thoughtsTokenCount),
+    ...mediaTokens(tokensOf(details, 'AUDIO'), tokensOf(details, 'IMAGE')),
+  }
+  emit(['usage', usage, count(value.thoughtsTokenCount)])
 }
 
 /** The tokens of a modality, by a list of `{modality, tokenCount}`. */

@@ -137,15 +137,11 @@ async function call(options: CallOptions = {}): Promise<Answer> {
     envelope: envelope(offers, options),
     body: { messages: [{ role: 'user', content: 'hello world' }], parameters: options.parameters ?? {} },
     signal: options.signal ?? new AbortController().signal,
-    sink: {
-      open: (candidate) => shown.push(['open', candidate]),
-      text(piece) {
-        shown.push(['text', piece])
-        text += piece
-        options.onText?.(text)
-      },
-      refusal: (piece) => shown.push(['refusal', piece]),
-      toolCalls: (deltas) => shown.push(['tool-calls', deltas]),
+    send(frame) {
+      shown.push(frame)
+      if (frame[0] !== 'text') return
+      text += frame[1]
+      options.onText?.(text)
     },
   })
   return { outcome, shown, text }

@@ -5,16 +5,10 @@ import type { FinishReason } from '../../../src/core/calls/completion.ts'
 
 function guarded(prefill: string, pieces: string[], reason: FinishReason = 'stop') {
   let passed = ''
-  const guard = new EchoGuard(prefill, {
-    text: (text) => {
-      passed += text
-    },
-    refusal: (text) => {
-      passed += text
-    },
-    toolCalls: () => undefined,
+  const guard = new EchoGuard(prefill, ([, content]) => {
+    passed += content
   })
-  for (const piece of pieces) guard.text(piece)
+  for (const piece of pieces) guard.push(['text', piece])
   return { passed: () => passed, guard, isWhole: guard.finish(reason) }
 }
 
@@ -48,7 +42,7 @@ describe('EchoGuard', () => {
 
   test('passes on what it held back before a refusal', () => {
     const { passed, guard } = guarded('abc', [])
-    guard.refusal('no')
+    guard.push(['refusal', 'no'])
     expect(passed()).toBe('no')
   })
 })

@@ -10,7 +10,6 @@ import { offerAt } from '../../helpers/scripted-provider.ts'
 const WINDOW = 8_192
 const TEXT = 'The points are set before the train arrives, and the signal shows it. '
 const offer = offerAt('http://h/v1')
-const listener = { text: () => undefined, refusal: () => undefined, toolCalls: () => undefined }
 
 /**
  * Asks a provider with a window whose tokenizer makes so many times the tokens that ours counts.
@@ -45,7 +44,7 @@ async function ask({ repeats, times = 1, wanted = 4_096, continued = 0 }: Asked)
       limits: { firstTokenMs: 1_000, idleMs: 1_000, totalMs: 1_000 },
       signal: new AbortController().signal,
     },
-    listener,
+    () => undefined,
   )
   return { tokens, bound: candidate.promptTokensBound, limits, end: end.result.kind }
 }

@@ -121,11 +121,10 @@ async function run(answer: VaultAnswer, { fallback = false, isBudgetLeft = true 
     envelope,
     body: { messages: [{ role: 'user', content: 'Hi' }], parameters: {} },
     signal: new AbortController().signal,
-    sink: { open: ignore, text: ignore, refusal: ignore, toolCalls: ignore },
+    send: () => undefined,
   })
   return { outcome, reported: report.mock.calls, metered, noted: note.mock.calls, log: lines.join('') }
 }
-const ignore = () => undefined
 const opened: VaultAnswer = { kind: 'opened', secret: SECRET }
 const toldCode = (outcome: ChainOutcome) =>
   outcome.status === 'failed' ? outcome.error.code : outcome.status

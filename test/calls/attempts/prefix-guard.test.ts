@@ -1,19 +1,16 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { PrefixGuard } from '../../../src/calls/attempts/prefix-guard.ts'
+import type { Progress } from '../../../src/core/calls/completion.ts'
 
 function guarded(expected: string, pieces: string[]) {
   let passed = ''
   let stopped = 0
-  const onward = {
-    text: (text: string) => {
-      passed += text
-    },
-    refusal: () => undefined,
-    toolCalls: () => undefined,
+  const onward = ([, content]: Progress) => {
+    passed += content
   }
   const guard = new PrefixGuard(expected, onward, () => stopped++)
-  for (const piece of pieces) guard.text(piece)
+  for (const piece of pieces) guard.push(['text', piece])
   return { passed, stopped, guard }
 }
 
@@ -55,7 +52,7 @@ describe('PrefixGuard', () => {
 
   test('tool calls or a refusal in place of the text are a difference', () => {
     const { guard } = guarded('abc', ['ab'])
-    guard.toolCalls([{ index: 0 }])
+    guard.push(['tool-calls', [{ index: 0 }]])
     expect(guard.differs).toBe(true)
   })
 })

@@ -9,8 +9,8 @@ describe('a rendered stream', () => {
   test('carries the role once, finishes with usage, and ends with [DONE]', () => {
     const renderer = new ChunkRenderer(head)
     const text =
-      renderer.text('Hé "x"\n') +
-      renderer.text('!') +
+      renderer.delta(['text', 'Hé "x"\n']) +
+      renderer.delta(['text', '!']) +
       renderer.finish('stop', { promptTokens: 3, completionTokens: 2 })
     const [first, second, last, done] = events(text)
     const envelope = { id: 'chatcmpl_1', object: 'chat.completion.chunk', created: 7, model: 'auto' }

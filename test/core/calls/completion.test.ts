@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { assembleToolCalls } from '../../../src/core/calls/assemble-tool-calls.ts'
+import { assembleToolCalls } from '../../../src/core/calls/completion.ts'
 
 test('interleaved deltas become whole calls in the order of their index', () => {
   const calls = assembleToolCalls([
