@@ -4,9 +4,8 @@
 FROM node:24-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-# The locked versions, without install scripts: none is needed here, and the image does not depend on what
-# they fetch. Not `npm ci`, which refuses a lock file without the optional packages of other platforms.
-RUN npm install --no-save --ignore-scripts
+# Without install scripts: none is needed here, and the image does not depend on what they fetch.
+RUN npm ci --ignore-scripts
 COPY prisma prisma
 COPY prisma.config.ts ./
 # Generating the database client needs no schema engine, but Prisma wants to see one.
@@ -24,6 +23,7 @@ COPY package.json ./
 COPY prisma prisma
 COPY workers workers
 COPY src src
+COPY tools/simulated-providers tools/simulated-providers
 COPY --from=build /app/src/platform/prisma-client src/platform/prisma-client
 COPY --from=build /app/web/dist web/dist
 USER node

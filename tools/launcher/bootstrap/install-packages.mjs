@@ -51,20 +51,9 @@ export function linkPostgresLibraries(root) {
   }
 }
 
-/**
- * The npm that runs us, or the one on the PATH. Not `npm ci`: it refuses a lock file that leaves out optional
- * packages for platforms this project was never installed on. `install --no-save` takes the locked versions
- * and changes neither package.json nor the lock file.
- */
+/** The npm that runs us, or the one on the PATH. */
 function npmCommand() {
-  const args = [
-    'install',
-    '--no-save',
-    '--ignore-scripts',
-    '--include=dev',
-    '--include=optional',
-    '--prefer-offline',
-  ]
+  const args = ['ci', '--ignore-scripts', '--include=dev', '--include=optional', '--prefer-offline']
   const cli = process.env.npm_execpath
   return cli?.endsWith('.js') ? [process.execPath, [cli, ...args]] : ['npm', args]
 }
