@@ -7,12 +7,12 @@ const ALLOWED = {
   platform: ['core'],
   providers: ['core', 'platform'],
   accounts: ['core', 'platform'],
-  operations: ['core', 'platform'],
   webhooks: ['core', 'platform'],
   billing: ['core', 'platform'],
   payments: ['core', 'platform', 'billing', 'webhooks'],
   catalog: ['core', 'platform', 'providers'],
   routing: ['core', 'platform', 'catalog'],
+  operations: ['core', 'platform', 'accounts', 'webhooks', 'billing', 'payments', 'catalog', 'routing'],
   calls: ['core', 'platform', 'providers', 'accounts', 'webhooks', 'billing', 'catalog', 'routing'],
   http: [
     'core',

@@ -1,182 +1,168 @@
-import pino from 'pino'
-import { createAccountStore } from '../accounts/account-store.ts'
-import { createHoldGate } from '../billing/holds/hold-gate.ts'
-import { postLedger } from '../billing/ledger/ledger-store.ts'
-import type { Config } from '../config.ts'
 import { PAYMENT_RAILS, type PaymentRailName } from '../core/billing/payment-movements.ts'
 import { PICO_PER_CENT } from '../core/billing/top-up-amount.ts'
-import type { PicoUsd } from '../core/kernel/money.ts'
+import { ApiError } from '../core/kernel/errors.ts'
+import { formatUsd, type PicoUsd } from '../core/kernel/money.ts'
+import { isoTime } from '../core/kernel/time.ts'
+import { paymentView } from '../http/payment-view.ts'
 import { createTopUps, type TopUps } from '../payments/create-top-ups.ts'
 import type { Payment } from '../payments/payment-store.ts'
 import { reconcileReturns } from '../payments/reconcile-returns.ts'
 import { announceKeyChange } from '../platform/redis/key-changes.ts'
-import type { CommandClients } from './clients.ts'
-import { readAmount, readCount } from './read-options.ts'
-import { type CommandOutput, UsageError } from './run-command.ts'
-import { lines, usd } from './views.ts'
-
-export interface TopUpArguments {
-  payment: string | undefined
-  /** The account's id or email. */
-  account: string | undefined
-  amount: string | undefined
-  rail: string | undefined
-  limit: string | undefined
-}
+import { type AdminCommands, type AdminContext, accountIdOf } from './admin-command.ts'
+import { readUsd } from './command-input.ts'
+import { lines, list, one } from './output.ts'
+import { UsageError } from './run-command.ts'
 
 const LISTED = 50
 
-/** `admin topup create|show|list|check|refund|reconcile`. */
-export function topUpCommands(clients: CommandClients, config: Config) {
-  const open = (): Promise<TopUps> => {
-    const { postgres } = clients
-    const redis = clients.redis()
-    return createTopUps(config, {
-      postgres,
-      redis,
-      gate: createHoldGate(redis),
-      announceAccount: (accountId) => announceKeyChange(redis, { accountId }),
-      // What goes wrong is the command's outcome; standard output carries its JSON.
-      logger: pino({ level: 'silent' }),
-      clock: Date.now,
-    })
-  }
-  const accounts = createAccountStore(clients.postgres, postLedger)
-  const accountIdOf = async (idOrEmail: string): Promise<string> => {
-    const account = await accounts.find(idOrEmail)
-    if (!account) throw new Error(`there is no account ${idOrEmail}`)
-    return account.id
-  }
-  const find = async ({ payments }: TopUps, id: string | undefined): Promise<Payment> => {
-    if (!id) throw new UsageError('name the top-up: its id, as in topup list')
-    const payment = await payments.find(id)
-    if (!payment) throw new Error(`there is no top-up ${id}`)
-    return payment
-  }
+const open = (context: AdminContext): Promise<TopUps> =>
+  createTopUps(context.config, {
+    ...context,
+    announceAccount: (accountId) => announceKeyChange(context.redis, { accountId }),
+    clock: Date.now,
+  })
 
-  return {
-    async create({ account, amount, rail }: TopUpArguments): Promise<CommandOutput> {
-      if (!account) throw new UsageError('--account needs the id or email of an account')
-      const { service } = await open()
-      const opening = await service.open(await accountIdOf(account), readRail(rail), readTopUp(amount))
+async function find({ input }: AdminContext, { payments }: TopUps): Promise<Payment> {
+  const id = input.subject('name the top-up: its id, as in topup list')
+  const payment = await payments.find(id)
+  if (!payment) throw new Error(`there is no top-up ${id}`)
+  return payment
+}
+
+const audited = <T>(
+  { auditLog, operator }: AdminContext,
+  action: string,
+  target: string,
+  details: Record<string, string>,
+  work: () => Promise<T>,
+): Promise<T> => auditLog.auditedAction(operator, { action, target, details }, work)
+
+export const topUpCommands: AdminCommands = {
+  async 'topup create'(context) {
+    const { input } = context
+    const account = input.required('account', 'needs the id or email of an account')
+    const amountPico = readTopUp(input.option('amount'))
+    const rail = readRail(input.option('rail'))
+    const { id } = await context.accountManagement.find(account)
+    const { service } = await open(context)
+    const details = { amount_usd: formatUsd(amountPico), rail }
+    return audited(context, 'topup.create', id, details, async () => {
+      const opening = await service.open(id, rail, amountPico)
       switch (opening.kind) {
         case 'opened':
-          return say(opening.payment)
+          return one(view(opening.payment))
         case 'no_such_rail':
-          throw new Error(`${rail} is not set up: see the payment settings`)
+          throw notSetUp(rail)
         case 'too_many_open':
-          throw new Error(`the account has ${opening.max} unpaid top-ups`)
+          throw new ApiError('rate_limit_exceeded', `the account has ${opening.max} unpaid top-ups`)
         case 'rail_failed':
-          throw new Error(`${rail} opened no checkout: ${messageOf(opening.cause)}`)
+          throw new ApiError('overloaded', `${rail} opened no checkout: ${messageOf(opening.cause)}`)
         default:
           return opening satisfies never
       }
-    },
+    })
+  },
 
-    async show({ payment: id }: TopUpArguments): Promise<CommandOutput> {
-      const topUps = await open()
-      const payment = await find(topUps, id)
-      const events = (await topUps.events.list(payment.id)).map((event) => ({
-        at: event.receivedAt.toISOString(),
-        id: event.id,
-        type: event.type,
-        outcome: event.outcome ?? 'waiting',
-        detail: event.detail,
-      }))
-      const suspensions = await clients.postgres.accountSuspension.findMany({
-        where: { paymentId: payment.id },
-        orderBy: { createdAt: 'asc' },
-      })
-      const suspended = suspensions.map(({ createdAt, reason, shortfallPico }) => ({
-        at: createdAt.toISOString(),
-        reason,
-        shortfall_usd: usd(shortfallPico),
-      }))
-      const view = topUpView(payment)
-      const told = events.map(({ at, type, outcome }) => `${at}  ${type}  ${outcome}`)
-      const fate = suspended.map(({ at, reason }) => `${at}  account suspended: ${reason}`)
-      return {
-        data: { ...view, events, suspensions: suspended },
-        text: [lines(view), ...told, ...fate].join('\n'),
-      }
-    },
+  async 'topup show'(context) {
+    const topUps = await open(context)
+    const payment = await find(context, topUps)
+    const events = (await topUps.events.list(payment.id)).map(
+      ({ receivedAt, id, type, outcome, detail }) => ({
+        at: isoTime(receivedAt),
+        id,
+        type,
+        outcome: outcome ?? 'waiting',
+        detail,
+      }),
+    )
+    const rows = await context.postgres.accountSuspension.findMany({
+      where: { paymentId: payment.id },
+      orderBy: { createdAt: 'asc' },
+    })
+    const suspensions = rows.map(({ createdAt, reason, shortfallPico }) => ({
+      at: isoTime(createdAt),
+      reason,
+      shortfall_usd: formatUsd(shortfallPico),
+    }))
+    const log = [
+      ...events.map(({ at, type, outcome }) => `${at}  ${type}  ${outcome}`),
+      ...suspensions.map(({ at, reason }) => `${at}  account suspended: ${reason}`),
+    ]
+    return {
+      data: { ...view(payment), events, suspensions },
+      text: [lines(view(payment)), ...log].join('\n'),
+    }
+  },
 
-    async list({ account, limit }: TopUpArguments): Promise<CommandOutput> {
-      const { payments } = await open()
-      const found = await payments.list({
-        ...(account !== undefined && { accountId: await accountIdOf(account) }),
-        limit: readCount('--limit', limit) ?? LISTED,
-      })
-      const views = found.map(topUpView)
-      const text = views.map((view) => lines(view)).join('\n\n')
-      return { data: { topups: views }, text: text || 'There are no top-ups.' }
-    },
+  async 'topup list'(context) {
+    const { payments } = await open(context)
+    const accountId = await accountIdOf(context, context.input.option('account'))
+    const found = await payments.list({
+      ...(accountId !== undefined && { accountId }),
+      limit: context.input.count('limit') ?? LISTED,
+    })
+    return list('topups', found.map(view), 'There are no top-ups.')
+  },
 
-    /** Asks the rail how a payment stands, instead of waiting for its webhook. */
-    async check({ payment: id }: TopUpArguments): Promise<CommandOutput> {
-      const topUps = await open()
-      return say(await topUps.service.check(await find(topUps, id)))
-    },
+  /** Asks the rail how a payment stands, instead of waiting for its webhook. */
+  async 'topup check'(context) {
+    const topUps = await open(context)
+    const payment = await find(context, topUps)
+    return audited(context, 'topup.check', payment.id, {}, async () =>
+      one(view(await topUps.service.check(payment))),
+    )
+  },
 
-    /** Lists what the rails gave back and what is contested, and posts what webhooks missed of it. */
-    async reconcile(): Promise<CommandOutput> {
-      const topUps = await open()
-      const deps = { ...topUps, topUps: topUps.service, logger: pino({ level: 'silent' }) }
-      const { missed, ...counts } = await reconcileReturns(deps, Date.now())
-      const views = missed.map(topUpView)
-      const failed = counts.failures > 0
-      const said = [
-        `${counts.checked} refunds and disputes compared, ${views.length} top-ups changed.`,
-        ...(failed ? [`${counts.failures} lists of rails could not be read to their end.`] : []),
-        ...views.map((view) => `\n${lines(view)}`),
-      ]
-      return { data: { ...counts, missed: views }, text: said.join('\n'), failed }
-    },
+  /** Lists what the rails gave back and what is contested, and posts what webhooks missed of it. */
+  async 'topup reconcile'(context) {
+    const topUps = await open(context)
+    const { missed, ...counts } = await audited(context, 'topup.reconcile', 'payments', {}, () =>
+      reconcileReturns({ ...topUps, topUps: topUps.service, logger: context.logger }, Date.now()),
+    )
+    const views = missed.map(view)
+    const failed = counts.failures > 0
+    const report = [
+      `${counts.checked} refunds and disputes compared, ${views.length} top-ups changed.`,
+      ...(failed ? [`${counts.failures} lists of rails could not be read to their end.`] : []),
+      ...views.map((missedView) => `\n${lines(missedView)}`),
+    ]
+    return { data: { ...counts, missed: views }, text: report.join('\n'), failed }
+  },
 
-    async refund({ payment: id, amount }: TopUpArguments): Promise<CommandOutput> {
-      const topUps = await open()
-      const payment = await find(topUps, id)
-      const amountPico = amount === undefined ? null : readTopUp(amount)
+  async 'topup refund'(context) {
+    const topUps = await open(context)
+    const payment = await find(context, topUps)
+    const amount = context.input.option('amount')
+    const amountPico = amount === undefined ? null : readTopUp(amount)
+    const details = { amount_usd: amountPico === null ? 'all' : formatUsd(amountPico) }
+    return audited(context, 'topup.refund', payment.id, details, async () => {
       const refund = await topUps.service.refund(payment.id, amountPico)
       switch (refund.kind) {
         case 'refunded':
-          return say(refund.payment)
+          return one(view(refund.payment))
         case 'too_much':
-          throw new Error(`${usd(refund.leftPico)} USD of this top-up can be refunded`)
+          throw refused(`${formatUsd(refund.leftPico)} USD of this top-up can be refunded`)
         case 'refused':
-          throw new Error(`nothing was refunded: ${refund.reason}. The same command tries again.`)
+          throw refused(`nothing was refunded: ${refund.reason}. The same command tries again.`)
         case 'no_such_rail':
-          throw new Error(`${payment.rail} is not set up: see the payment settings`)
+          throw notSetUp(payment.rail)
         case 'no_such_payment':
-          throw new Error(`there is no top-up ${id}`)
+          throw new ApiError('not_found', `there is no top-up ${payment.id}`)
         default:
           return refund satisfies never
       }
-    },
-  }
+    })
+  },
 }
 
-const topUpView = (payment: Payment) => ({
-  payment_id: payment.id,
-  account_id: payment.accountId,
+/** A top-up as commands print it: with what its rail calls it. */
+const view = (payment: Payment) => ({
+  ...paymentView(payment),
   rail: payment.rail,
-  test: payment.rail === 'development',
-  state: payment.state,
-  amount_usd: usd(payment.amountPico),
-  refunded_usd: usd(payment.returnedPico),
-  disputed_usd: usd(payment.disputedPico),
-  checkout_url: payment.state === 'pending' ? payment.checkoutUrl : null,
+  account_id: payment.accountId,
   checkout_id: payment.checkoutId,
   charge_id: payment.chargeId,
-  failure_reason: payment.failureReason,
-  created_at: payment.createdAt.toISOString(),
-  settled_at: payment.settledAt?.toISOString() ?? null,
 })
-
-function say(payment: Payment): CommandOutput {
-  const view = topUpView(payment)
-  return { data: view, text: lines(view) }
-}
 
 /** A rail by its own name; `card` is Stripe's. */
 function readRail(text: string | undefined): PaymentRailName {
@@ -186,10 +172,11 @@ function readRail(text: string | undefined): PaymentRailName {
 }
 
 function readTopUp(text: string | undefined): PicoUsd {
-  const amountPico = readAmount('--amount', text ?? '')
-  if (amountPico === 0n || amountPico % PICO_PER_CENT !== 0n)
-    throw new UsageError('--amount must be above zero, in whole cents')
+  const amountPico = readUsd('--amount', text)
+  if (amountPico % PICO_PER_CENT !== 0n) throw new UsageError('--amount must be above zero, in whole cents')
   return amountPico
 }
 
+const refused = (message: string) => new ApiError('invalid_request', message)
+const notSetUp = (rail: string) => refused(`${rail} is not set up: see the payment settings`)
 const messageOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))

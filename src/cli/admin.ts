@@ -1,17 +1,15 @@
 import { parseArgs } from 'node:util'
+import pino from 'pino'
 import { readConfig } from '../config.ts'
+import { createServices } from '../services.ts'
 import { accountCommands } from './admin-accounts.ts'
-import { adjustAccount } from './admin-adjust.ts'
-import { conflictCommands } from './admin-conflicts.ts'
-import { keyCommands } from './admin-keys.ts'
-import { offerCommands } from './admin-offers.ts'
-import { setAccountPassword } from './admin-password.ts'
-import { providerKeyCommands } from './admin-provider-keys.ts'
-import { quarantineCommands } from './admin-quarantine.ts'
-import { rotateSealed } from './admin-rotate.ts'
+import { ADMIN_OPTIONS, type AdminCommands } from './admin-command.ts'
+import { keyCommands, providerKeyCommands } from './admin-keys.ts'
+import { offerCommands, secretCommands, settlementCommands } from './admin-operations.ts'
 import { topUpCommands } from './admin-topups.ts'
 import { webhookCommands } from './admin-webhooks.ts'
-import { openClients } from './clients.ts'
+import { withClients } from './clients.ts'
+import { CommandInput, commandOperator } from './command-input.ts'
 import { type CommandOutput, runAsProcess, UsageError } from './run-command.ts'
 
 const USAGE = `Usage: npm run admin -- COMMAND [--json]
@@ -24,8 +22,7 @@ const USAGE = `Usage: npm run admin -- COMMAND [--json]
   account alert ACCOUNT --below USD|never         when balance.low is sent
   account limits ACCOUNT [--rpm N|default] [--concurrency N|default]   over all its keys
   account set-password ACCOUNT                    prints a new one, once; ends the account's sessions
-  account suspend ACCOUNT
-  account resume ACCOUNT
+  account suspend | resume ACCOUNT [--reason TEXT]
   key create --account ACCOUNT [--name NAME] [--limit USD [--limit-reset daily|weekly|monthly]]
              [--expires DATE] [--rpm N] [--concurrency N]
   key list [--account ACCOUNT]
@@ -47,114 +44,45 @@ const USAGE = `Usage: npm run admin -- COMMAND [--json]
   quarantine list | retry CALL_ID | waive CALL_ID
   conflict list | close CALL_ID --reason TEXT     calls whose records contradict each other
 
-A --reference credits or adjusts once, however often the command runs with it.`
+A --reference credits or adjusts once, however often the command runs with it. Every change is recorded in the
+audit log under the user of the operating system.`
 
-const OPTIONS = {
-  json: { type: 'boolean' },
-  help: { type: 'boolean' },
-  email: { type: 'string' },
-  account: { type: 'string' },
-  credit: { type: 'string' },
-  amount: { type: 'string' },
-  reference: { type: 'string' },
-  name: { type: 'string' },
-  limit: { type: 'string' },
-  'limit-reset': { type: 'string' },
-  expires: { type: 'string' },
-  rpm: { type: 'string' },
-  concurrency: { type: 'string' },
-  url: { type: 'string' },
-  events: { type: 'string' },
-  below: { type: 'string' },
-  reason: { type: 'string' },
-  rail: { type: 'string' },
-} as const
+export const ADMIN_COMMANDS: AdminCommands = {
+  ...accountCommands,
+  ...keyCommands,
+  ...topUpCommands,
+  ...webhookCommands,
+  ...providerKeyCommands,
+  ...secretCommands,
+  ...offerCommands,
+  ...settlementCommands,
+}
 
 /** `npm run admin -- COMMAND [--json]`: every command of USAGE. */
 export async function admin(args: string[], environment: NodeJS.ProcessEnv): Promise<CommandOutput> {
   const { values, positionals } = parseArgs({
     args: joinNegatives(args),
-    options: OPTIONS,
+    options: ADMIN_OPTIONS,
     allowPositionals: true,
   })
-  const [group, action, subject, extra] = positionals
-  if (values.help || !group) throw new UsageError(USAGE)
-
+  const isAlone = Object.hasOwn(ADMIN_COMMANDS, positionals[0] ?? '')
+  const name = positionals.slice(0, isAlone ? 1 : 2).join(' ')
+  if (values.help || name === '') throw new UsageError(USAGE)
+  const command = Object.hasOwn(ADMIN_COMMANDS, name) ? ADMIN_COMMANDS[name] : undefined
+  if (!command) throw unknownCommand(name, Object.keys(ADMIN_COMMANDS))
+  const input = new CommandInput(values, positionals.slice(isAlone ? 1 : 2))
   const config = readConfig(environment)
-  const clients = openClients(config, 'switchyard-admin')
-  const account = {
-    account: values.account ?? subject ?? values.email,
-    email: values.email,
-    amount: values.amount ?? values.credit ?? extra,
-    reference: values.reference,
-    below: values.below,
-    rpm: values.rpm,
-    concurrency: values.concurrency,
-    limit: values.limit,
-  }
-  const key = { ...values, limitReset: values['limit-reset'], key: subject } as Parameters<
-    ReturnType<typeof keyCommands>['create']
-  >[0]
-  const topUp = {
-    payment: subject,
-    account: values.account,
-    amount: values.amount,
-    rail: values.rail,
-    limit: values.limit,
-  }
-  const webhook = {
-    endpoint: subject,
-    account: values.account,
-    url: values.url,
-    events: values.events,
-    limit: values.limit,
-  }
-  const commands: Record<string, () => Promise<CommandOutput>> = {
-    'account create': () => accountCommands(clients, config).create(account),
-    'account list': () => accountCommands(clients, config).list(account),
-    'account show': () => accountCommands(clients, config).show(account),
-    'account adjust': () => adjustAccount(clients, { ...account, reason: values.reason }),
-    'account credit': () => accountCommands(clients, config).credit(account),
-    'account alert': () => accountCommands(clients, config).alert(account),
-    'account limits': () => accountCommands(clients, config).limits(account),
-    'account set-password': () => setAccountPassword(clients, account.account),
-    'account suspend': () => accountCommands(clients, config).suspend(account),
-    'account resume': () => accountCommands(clients, config).resume(account),
-    'key create': () => keyCommands(clients, config).create(key),
-    'key list': () => keyCommands(clients, config).list(key),
-    'key revoke': () => keyCommands(clients, config).revoke(key),
-    'admin-key create': () => keyCommands(clients, config).createAdmin(key),
-    'topup create': () => topUpCommands(clients, config).create(topUp),
-    'topup list': () => topUpCommands(clients, config).list(topUp),
-    'topup show': () => topUpCommands(clients, config).show(topUp),
-    'topup check': () => topUpCommands(clients, config).check(topUp),
-    'topup reconcile': () => topUpCommands(clients, config).reconcile(),
-    'topup refund': () => topUpCommands(clients, config).refund(topUp),
-    'webhook create': () => webhookCommands(clients, config).create(webhook),
-    'webhook list': () => webhookCommands(clients, config).list(webhook),
-    'webhook delete': () => webhookCommands(clients, config).delete(webhook),
-    'webhook enable': () => webhookCommands(clients, config).enable(webhook),
-    'webhook rotate-secret': () => webhookCommands(clients, config).rotateSecret(webhook),
-    'webhook test': () => webhookCommands(clients, config).test(webhook),
-    'webhook deliveries': () => webhookCommands(clients, config).deliveries(webhook),
-    'provider-key list': () => providerKeyCommands(clients, config).list(values.account ?? subject),
-    'provider-key revoke': () => providerKeyCommands(clients, config).revoke(subject),
-    'rotate-sealed': () => rotateSealed(clients, config),
-    'provider enable': () => offerCommands(clients).enableProvider(subject),
-    'offer enable': () => offerCommands(clients).enableOffer(subject),
-    'conflict list': () => conflictCommands(clients).list(),
-    'conflict close': () => conflictCommands(clients).close(subject, values.reason),
-    'quarantine list': () => quarantineCommands(clients).list(),
-    'quarantine retry': () => quarantineCommands(clients).retry(subject),
-    'quarantine waive': () => quarantineCommands(clients).waive(subject),
-  }
-  const name = `${group} ${action ?? ''}`.trim()
-  try {
-    if (!Object.hasOwn(commands, name)) throw unknownCommand(name, Object.keys(commands))
-    return await commands[name]!()
-  } finally {
-    await clients.close()
-  }
+  return withClients(config, 'switchyard-admin', (clients) => {
+    // What goes wrong is the command's outcome; standard output carries its JSON.
+    const logger = pino({ level: 'silent' })
+    const services = createServices(config, {
+      ...clients,
+      reportsPostgres: clients.postgres,
+      logger,
+      clock: Date.now,
+    })
+    return command({ ...services, ...clients, logger, config, operator: commandOperator(), input })
+  })
 }
 
 /** Names the commands of the group that was meant, or the groups. */

@@ -2,9 +2,9 @@ import { parseArgs } from 'node:util'
 import { type AuditReport, auditBooks } from '../billing/audit/audit-books.ts'
 import { readConfig } from '../config.ts'
 import { createDispatchQueue, createSettlementQueue } from '../platform/queues/queues.ts'
-import { openClients } from './clients.ts'
+import { withClients } from './clients.ts'
+import { lines } from './output.ts'
 import { type CommandOutput, runAsProcess } from './run-command.ts'
-import { lines } from './views.ts'
 
 /**
  * `npm run audit [-- --json]`: sums the ledger against balances, call records, the gates and allowances in Redis, and
@@ -13,18 +13,22 @@ import { lines } from './views.ts'
  */
 export async function audit(args: string[], environment: NodeJS.ProcessEnv): Promise<CommandOutput> {
   parseArgs({ args, options: { json: { type: 'boolean' } } })
-  const { postgres, redis: connect, close } = openClients(readConfig(environment), 'switchyard-audit', 0)
-  const redis = connect()
-  const queues = {
-    dispatchQueue: createDispatchQueue(redis),
-    settlementQueue: createSettlementQueue(redis),
-  }
-  try {
-    return output(await auditBooks({ postgres, redis, ...queues, clock: Date.now }))
-  } finally {
-    await Promise.all(Object.values(queues).map((queue) => queue.close()))
-    await close()
-  }
+  const config = readConfig(environment)
+  const report = await withClients(
+    config,
+    'switchyard-audit',
+    async ({ postgres, redis }) => {
+      const dispatchQueue = createDispatchQueue(redis)
+      const settlementQueue = createSettlementQueue(redis)
+      try {
+        return await auditBooks({ postgres, redis, dispatchQueue, settlementQueue, clock: Date.now })
+      } finally {
+        await Promise.all([dispatchQueue.close(), settlementQueue.close()])
+      }
+    },
+    0,
+  )
+  return output(report)
 }
 
 function output({ broken, ...report }: AuditReport): CommandOutput {

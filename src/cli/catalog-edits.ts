@@ -1,15 +1,25 @@
 import { readFile } from 'node:fs/promises'
-import { createCatalogEdits, type StoredDocument } from '../catalog/catalog-edits-store.ts'
+import pino from 'pino'
+import type { CheckedCatalog } from '../catalog/catalog-check.ts'
+import { type CatalogEdits, createCatalogEdits, type StoredDocument } from '../catalog/catalog-edits-store.ts'
 import { type CatalogOverlay, readOverlay } from '../catalog/catalog-overlay.ts'
 import { createCatalogStore } from '../catalog/catalog-store.ts'
 import { type RateEntry, readRateHistory } from '../catalog/rate-history-store.ts'
 import { readConfig } from '../config.ts'
 import { formatRate, picoUsdPerToken } from '../core/kernel/money.ts'
-import { type CommandClients, openClients } from './clients.ts'
+import { isoTime } from '../core/kernel/time.ts'
+import { createAuditLog } from '../operations/audit-log.ts'
+import {
+  type AnnouncedEdits,
+  type CatalogManagement,
+  createCatalogManagement,
+} from '../operations/catalog-management.ts'
+import { withClients } from './clients.ts'
+import { commandOperator } from './command-input.ts'
 import type { CommandOutput } from './run-command.ts'
 
+const NAME = 'switchyard-catalog'
 const HISTORY_MAX = 100
-const authorOf = ({ USER }: NodeJS.ProcessEnv) => `operator at ${USER || 'the command line'}`
 
 /** An overlay as it was read once, for a command. */
 export const fixedOverlay = (overlay: CatalogOverlay | null) => ({
@@ -17,30 +27,40 @@ export const fixedOverlay = (overlay: CatalogOverlay | null) => ({
   onChange: () => () => undefined,
 })
 
+/** What a command found wrong with a catalog document. */
+export const invalidDocument = (what: string, headline: string, problems: string[]): CommandOutput => ({
+  data: { error: `the ${what} is not valid`, problems },
+  text: `${headline}:\n  ${problems.join('\n  ')}`,
+  failed: true,
+})
+
 /** `catalog apply FILE`: makes a document the operator's edits, for the whole fleet. */
 export async function applyEdits(path: string, environment: NodeJS.ProcessEnv): Promise<CommandOutput> {
   const content: unknown = JSON.parse(await readFile(path, 'utf8'))
-  return withEdits(environment, async (edits) => describe(await edits.apply(content, authorOf(environment))))
+  return withEdits(environment, async ({ check, management }) => {
+    const checked = check(content)
+    const problems = checked.kind === 'problems' ? checked.problems : checked.unknown
+    if (problems.length > 0) return invalidDocument('document', 'Not applied', problems)
+    return describe(await management.applyEdits(commandOperator(), content))
+  })
 }
 
 /** `catalog revert VERSION`: makes earlier edits hold again. */
 export const revertEdits = (version: string, environment: NodeJS.ProcessEnv): Promise<CommandOutput> =>
-  withEdits(environment, async (edits) => {
-    const reverted = await edits.revert(version, authorOf(environment))
-    if (reverted === null) throw new Error(`There are no edits ${version}.`)
-    return describe(reverted)
-  })
+  withEdits(environment, async ({ management }) =>
+    describe(await management.revertEdits(commandOperator(), version)),
+  )
 
 /** `catalog edits`: all versions, newest first. */
 export const listEdits = (environment: NodeJS.ProcessEnv): Promise<CommandOutput> =>
-  withEdits(environment, async (edits) => {
+  withEdits(environment, async ({ edits }) => {
     const versions = await edits.history(HISTORY_MAX)
     const line = ({ version, author, createdAt }: StoredDocument) =>
-      `${version.padStart(6)}  ${createdAt.toISOString()}  ${author}`
+      `${version.padStart(6)}  ${isoTime(createdAt)}  ${author}`
     const data = versions.map(({ version, author, createdAt, content }) => ({
       version,
       author,
-      created_at: createdAt.toISOString(),
+      created_at: isoTime(createdAt),
       content,
     }))
     return { data: { edits: data }, text: versions.map(line).join('\n') || 'No edits yet.' }
@@ -48,13 +68,13 @@ export const listEdits = (environment: NodeJS.ProcessEnv): Promise<CommandOutput
 
 /** `catalog history MODEL`: the rates it had, newest first. */
 export const showRateHistory = (modelId: string, environment: NodeJS.ProcessEnv): Promise<CommandOutput> =>
-  withClients(environment, async ({ postgres }) => {
+  withClients(readConfig(environment), NAME, async ({ postgres }) => {
     const entries = await readRateHistory(postgres, modelId, HISTORY_MAX)
     const text = (rate: bigint) => formatRate(picoUsdPerToken(rate))
     const line = (entry: RateEntry) =>
-      `${entry.effectiveAt.toISOString()}  ${entry.rateVersion}  ${text(entry.prompt)} / ${text(entry.completion)} USD per million tokens`
+      `${isoTime(entry.effectiveAt)}  ${entry.rateVersion}  ${text(entry.prompt)} / ${text(entry.completion)} USD per million tokens`
     const data = entries.map((entry) => ({
-      effective_at: entry.effectiveAt.toISOString(),
+      effective_at: isoTime(entry.effectiveAt),
       rate_version: entry.rateVersion,
       rate: { prompt: text(entry.prompt), completion: text(entry.completion) },
       list_price: { prompt: text(entry.listPrompt), completion: text(entry.listCompletion) },
@@ -66,59 +86,33 @@ export const showRateHistory = (modelId: string, environment: NodeJS.ProcessEnv)
     }
   })
 
+interface EditsContext {
+  edits: CatalogEdits
+  management: CatalogManagement
+  check: (content: unknown) => CheckedCatalog
+}
+
 function withEdits(
   environment: NodeJS.ProcessEnv,
-  run: (edits: ReturnType<typeof createCatalogEdits>) => Promise<CommandOutput>,
+  run: (context: EditsContext) => Promise<CommandOutput>,
 ): Promise<CommandOutput> {
-  return withClients(environment, async (clients) => {
-    const redis = clients.redis()
+  const config = readConfig(environment)
+  return withClients(config, NAME, async ({ postgres, redis }) => {
     const overlay = fixedOverlay(await readOverlay(redis))
-    const quiet = () => undefined
-    const logger = { info: quiet, warn: quiet, error: quiet }
-    const catalog = await createCatalogStore({
-      ...readConfig(environment),
-      environment,
-      overlay,
-      logger,
-    })
+    const logger = pino({ level: 'silent' })
+    const catalog = await createCatalogStore({ ...config, environment, overlay, logger })
     try {
-      return await run(createCatalogEdits({ postgres: clients.postgres, redis, check: catalog.check }))
+      const { check } = catalog
+      const edits = createCatalogEdits({ postgres, redis, check })
+      const { auditedAction } = createAuditLog(postgres, logger)
+      return await run({ edits, management: createCatalogManagement(edits, auditedAction), check })
     } finally {
       catalog.close()
     }
   })
 }
 
-async function withClients(
-  environment: NodeJS.ProcessEnv,
-  run: (clients: CommandClients) => Promise<CommandOutput>,
-): Promise<CommandOutput> {
-  const clients = openClients(readConfig(environment), 'switchyard-catalog')
-  try {
-    return await run(clients)
-  } finally {
-    await clients.close()
-  }
-}
-
-type Applied = Awaited<ReturnType<ReturnType<typeof createCatalogEdits>['apply']>>
-
-function describe(applied: Applied): CommandOutput {
-  switch (applied.kind) {
-    case 'applied': {
-      const { version } = applied.document
-      const late = applied.announced ? '' : ' Redis is away; they are used once it is back.'
-      return { data: { version, announced: applied.announced }, text: `Edits ${version} hold now.${late}` }
-    }
-    case 'problems': {
-      const text = `Not applied:\n  ${applied.problems.join('\n  ')}`
-      return { data: { error: 'the document is not valid', problems: applied.problems }, text, failed: true }
-    }
-    case 'conflict':
-      return {
-        data: { error: 'others applied edits meanwhile' },
-        text: 'Others applied edits meanwhile.',
-        failed: true,
-      }
-  }
+function describe({ document: { version }, announced }: AnnouncedEdits): CommandOutput {
+  const late = announced ? '' : ' Redis is unavailable; they are used once it is back.'
+  return { data: { version, announced }, text: `Edits ${version} are in use now.${late}` }
 }

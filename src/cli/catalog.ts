@@ -22,7 +22,14 @@ import { type CatalogSnapshot, findModel, isAvailable, type Model } from '../cor
 import { formatRate } from '../core/kernel/money.ts'
 import { createRedis } from '../platform/redis/redis.ts'
 import { compareListings, type ListingComparison } from '../providers/listings/compare-listings.ts'
-import { applyEdits, fixedOverlay, listEdits, revertEdits, showRateHistory } from './catalog-edits.ts'
+import {
+  applyEdits,
+  fixedOverlay,
+  invalidDocument,
+  listEdits,
+  revertEdits,
+  showRateHistory,
+} from './catalog-edits.ts'
 import { type CommandOutput, runAsProcess, UsageError } from './run-command.ts'
 
 const USAGE = `usage: catalog import FILE [--check] [--json]
@@ -83,10 +90,7 @@ async function importFile(
   const { catalogFile } = config
   const options = { ...config, generatedAt: Math.floor(Date.now() / 1000) }
   const checked = await checkCatalogFile(path, config.simulatedProvidersUrl, options)
-  if (checked.kind === 'problems') {
-    const text = `Not imported:\n  ${checked.problems.join('\n  ')}`
-    return { data: { error: 'the file is not valid', problems: checked.problems }, text, failed: true }
-  }
+  if (checked.kind === 'problems') return invalidDocument('file', 'Not imported', checked.problems)
   const summary = {
     file: path,
     version: checked.snapshot.version,

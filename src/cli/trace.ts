@@ -5,9 +5,10 @@ import { settledTimeline } from '../billing/call-records/operator-call.ts'
 import { readConfig } from '../config.ts'
 import type { SettledTimeline, TimelineEvent } from '../core/api/operator-api.ts'
 import { createDispatchQueue, createSettlementQueue } from '../platform/queues/queues.ts'
-import { type CommandClients, openClients } from './clients.ts'
+import type { Redis } from '../platform/redis/redis.ts'
+import { withClients } from './clients.ts'
+import { lines } from './output.ts'
 import { type CommandOutput, runAsProcess, UsageError } from './run-command.ts'
-import { lines } from './views.ts'
 
 const USAGE = `Usage: npm run trace -- ID [--json]
 
@@ -18,26 +19,28 @@ export async function trace(args: string[], environment: NodeJS.ProcessEnv): Pro
   const { positionals } = parseArgs({ args, options: { json: { type: 'boolean' } }, allowPositionals: true })
   const [id] = positionals
   if (!id) throw new UsageError(USAGE)
-  const clients = openClients(readConfig(environment), 'switchyard-trace', 0)
-  try {
-    const store = createCallRecordStore(clients.postgres)
-    const record = await store.find(id)
-    const records = record ? [record] : await store.findByRequestId(id)
-    if (records.length === 0) return await traceRunning(id, clients)
-    const traces = records.map(settledTimeline)
-    return {
-      data: traces.length === 1 ? traces[0] : { calls: traces },
-      text: traces.map(describe).join('\n\n'),
-    }
-  } finally {
-    await clients.close()
-  }
+  return withClients(
+    readConfig(environment),
+    'switchyard-trace',
+    async ({ postgres, redis }) => {
+      const store = createCallRecordStore(postgres)
+      const record = await store.find(id)
+      const records = record ? [record] : await store.findByRequestId(id)
+      if (records.length === 0) return traceRunning(id, redis)
+      const traces = records.map(settledTimeline)
+      return {
+        data: traces.length === 1 ? traces[0] : { calls: traces },
+        text: traces.map(describe).join('\n\n'),
+      }
+    },
+    0,
+  )
 }
 
 /** A call that is not settled yet: where it is. Its job carries nothing an operator may read beyond that. */
-async function traceRunning(id: string, clients: CommandClients): Promise<CommandOutput> {
-  const dispatchQueue = createDispatchQueue(clients.redis())
-  const settlementQueue = createSettlementQueue(clients.redis())
+async function traceRunning(id: string, redis: Redis): Promise<CommandOutput> {
+  const dispatchQueue = createDispatchQueue(redis)
+  const settlementQueue = createSettlementQueue(redis)
   try {
     const found = await findCallInFlight(id, { dispatchQueue, settlementQueue })
     if (!found) throw new Error(`nothing is known of ${id}: it was refused before the queue, or never was`)

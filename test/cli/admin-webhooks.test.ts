@@ -69,6 +69,8 @@ describe("the operator's webhook commands", () => {
 
     const tested = await admin(['webhook', 'test', created.webhook_id])
     expect(tested).toMatchObject({ code: 0, json: { type: 'webhook.test', state: 'delivered' } })
+    const recorded = await books.postgres.operatorAction.findMany({ where: { action: 'webhook.test' } })
+    expect(recorded).toMatchObject([{ target: created.webhook_id, outcome: 'asked' }])
     const [webhook] = await receiver.count(1)
     new Webhook(created.secret).verify(webhook!.body, webhook!.headers as Record<string, string>)
     const { json } = await admin(['webhook', 'deliveries', '--account', accountId])

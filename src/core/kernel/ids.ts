@@ -37,6 +37,7 @@ export type IdPrefix =
   | 'api'
   | 'settle'
   | 'act'
+  | 'cmd'
   | 'audit'
   | 'alarm'
   | 'proc'

@@ -31,8 +31,8 @@ export function parseUsd(decimal: string): PicoUsd {
 }
 
 /** Prints an amount as the shortest exact decimal string with at least two decimals: `"0.50"`, `"0.000012"`. */
-export function formatUsd(amount: PicoUsd): string {
-  return formatDecimal(amount, PICO_DECIMALS, 2)
+export function formatUsd(amountPico: bigint): string {
+  return formatDecimal(amountPico, PICO_DECIMALS, 2)
 }
 
 /** Parses a listed rate in USD per million tokens. Throws RangeError on more than six decimals. */

@@ -129,7 +129,7 @@ function readEventTypes({ event_types: given = [] }: Fields): SubscribedEventTyp
 const unknownEndpoint = (): ApiError =>
   new ApiError('not_found', 'This account has no webhook endpoint of that id.')
 
-const endpointView = (endpoint: WebhookEndpoint): WebhookView => ({
+export const endpointView = (endpoint: WebhookEndpoint): WebhookView => ({
   id: endpoint.id,
   url: endpoint.url,
   event_types: endpoint.eventTypes,
@@ -139,7 +139,7 @@ const endpointView = (endpoint: WebhookEndpoint): WebhookView => ({
   created_at: endpoint.createdAt.toISOString(),
 })
 
-const deliveryView = (delivery: DeliveryEntry): DeliveryView => ({
+export const deliveryView = (delivery: DeliveryEntry): DeliveryView => ({
   id: delivery.id,
   event_id: delivery.eventId,
   type: delivery.type,

@@ -43,7 +43,7 @@ FROM json_to_recordset($1::json) AS fresh (id text, before text, sealed text)
 WHERE ${table}.id = fresh.id AND ${table}.${column} = fresh.before`
 
 export interface ResealReport {
-  /** How many texts were sealed anew, by table. */
+  /** How many texts were resealed, by table. */
   resealed: Record<string, number>
   /** `table id` of texts that none of the configured master keys opens. */
   unopened: string[]

@@ -1,0 +1,47 @@
+import type { Config } from '../config.ts'
+import type { Operator } from '../operations/audit-log.ts'
+import type { Logger } from '../platform/observability/logger.ts'
+import type { Services } from '../services.ts'
+import type { CommandClients } from './clients.ts'
+import type { CommandInput } from './command-input.ts'
+import type { CommandOutput } from './run-command.ts'
+
+export const ADMIN_OPTIONS = {
+  json: { type: 'boolean' },
+  help: { type: 'boolean' },
+  email: { type: 'string' },
+  account: { type: 'string' },
+  credit: { type: 'string' },
+  amount: { type: 'string' },
+  reference: { type: 'string' },
+  name: { type: 'string' },
+  limit: { type: 'string' },
+  'limit-reset': { type: 'string' },
+  expires: { type: 'string' },
+  rpm: { type: 'string' },
+  concurrency: { type: 'string' },
+  url: { type: 'string' },
+  events: { type: 'string' },
+  below: { type: 'string' },
+  reason: { type: 'string' },
+  rail: { type: 'string' },
+} as const
+
+/** What a command of `admin` runs with. */
+export interface AdminContext extends Services, CommandClients {
+  config: Config
+  logger: Logger
+  operator: Operator
+  input: CommandInput<keyof typeof ADMIN_OPTIONS>
+}
+
+/** Commands by their names, `account create`. */
+export type AdminCommands = Record<string, (context: AdminContext) => Promise<CommandOutput>>
+
+/** The id of the account that a command names, or undefined where it names none. */
+export async function accountIdOf(
+  { accountManagement }: Pick<Services, 'accountManagement'>,
+  idOrEmail: string | undefined,
+): Promise<string | undefined> {
+  return idOrEmail === undefined ? undefined : (await accountManagement.find(idOrEmail)).id
+}

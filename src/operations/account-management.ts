@@ -1,0 +1,171 @@
+import { randomBytes } from 'node:crypto'
+import type { AccountDirectory, ListedAccount } from '../accounts/account-directory.ts'
+import type { Account, AccountStore, OpeningCredit } from '../accounts/account-store.ts'
+import type { CredentialStore } from '../accounts/credential-store.ts'
+import type { PasswordHasher } from '../accounts/password-hash.ts'
+import type { HoldGate } from '../billing/holds/hold-gate.ts'
+import type { AdjustedBalance, Adjustment } from '../billing/ledger/adjust-balance.ts'
+import type { RateLimits } from '../core/accounts/rate-limits.ts'
+import { RefusedPosting } from '../core/billing/refused-posting.ts'
+import { ApiError } from '../core/kernel/errors.ts'
+import { newId } from '../core/kernel/ids.ts'
+import { formatUsd, type PicoUsd } from '../core/kernel/money.ts'
+import { isDuplicate } from '../platform/postgres/postgres.ts'
+import type { KeyChange } from '../platform/redis/key-changes.ts'
+import type { AuditedAction, Operator, RunAudited } from './audit-log.ts'
+
+export interface CreditedAccount {
+  account: Account
+  reference: string
+  /** False when Redis has yet to receive the credit; maintenance brings it there. */
+  isSpendable: boolean
+}
+
+/** What operators do to accounts. Every change is recorded in the audit log. Throws ApiError. */
+export interface AccountManagement {
+  /** By id or by email. */
+  find(idOrEmail: string): Promise<ListedAccount>
+  create(operator: Operator, email: string, credit: OpeningCredit): Promise<Account>
+  /** The same reference credits once. */
+  credit(
+    operator: Operator,
+    accountId: string,
+    amountPico: PicoUsd,
+    reference?: string,
+  ): Promise<CreditedAccount>
+  /** Corrects a balance, up or down, by a new ledger transaction; the same reference adjusts once. */
+  adjust(
+    operator: Operator,
+    adjustment: Omit<Adjustment, 'eventId'>,
+    reference?: string,
+  ): Promise<AdjustedBalance & { reference: string }>
+  /** Sets the balance at or below which the account receives `balance.low`; null: never. */
+  setLowBalance(operator: Operator, accountId: string, lowBalancePico: PicoUsd | null): Promise<Account>
+  /** Over all keys of the account; what is absent stays, null is the default. */
+  setLimits(operator: Operator, accountId: string, limits: Partial<RateLimits>): Promise<Account>
+  suspend(operator: Operator, accountId: string, reason?: string): Promise<Account>
+  resume(operator: Operator, accountId: string, reason?: string): Promise<Account>
+  /** Sets a new random password, returns it and ends the account's sessions. */
+  setPassword(operator: Operator, accountId: string): Promise<string>
+}
+
+export interface AccountManagementOptions {
+  accounts: AccountStore
+  directory: AccountDirectory
+  credentials: Pick<CredentialStore, 'setPassword'>
+  passwords: Pick<PasswordHasher, 'hash'>
+  gate: Pick<HoldGate, 'apply'>
+  adjustBalance: (adjustment: Adjustment) => Promise<AdjustedBalance>
+  announce: (change: KeyChange) => Promise<void>
+  auditedAction: RunAudited
+}
+
+/** 120 random bits. */
+const PASSWORD_BYTES = 15
+
+export function createAccountManagement(options: AccountManagementOptions): AccountManagement {
+  const { accounts, directory, gate, announce, auditedAction } = options
+
+  /** A change of the account that every instance has to know of. */
+  const change = (
+    operator: Operator,
+    action: AuditedAction,
+    work: (accountId: string) => Promise<Account>,
+  ): Promise<Account> =>
+    auditedAction(operator, action, async () => {
+      const account = await work(action.target)
+      await announce({ accountId: account.id })
+      return account
+    })
+
+  return {
+    async find(idOrEmail) {
+      const account = await directory.find(idOrEmail)
+      if (!account) throw new ApiError('not_found', 'There is no such account.')
+      return account
+    },
+
+    create(operator, email, credit) {
+      const details = { credit_usd: formatUsd(credit.amountPico), credit: credit.kind }
+      return auditedAction(operator, { action: 'account.create', target: email, details }, () =>
+        accounts.create(email, credit).catch((error: unknown) => {
+          if (!isDuplicate(error)) throw error
+          throw new ApiError('email_taken', `${email} has an account already.`, { cause: error })
+        }),
+      )
+    },
+
+    credit(operator, accountId, amountPico, reference = newId('evt')) {
+      const details = { amount_usd: formatUsd(amountPico), reference }
+      return auditedAction(operator, { action: 'account.credit', target: accountId, details }, async () => {
+        const account = await posting(accounts.credit(accountId, reference, amountPico))
+        // The credit stands while Redis is away: repeating it would credit twice.
+        const isSpendable = await gate.apply(accountId, account, []).then(
+          () => true,
+          () => false,
+        )
+        return { account, reference, isSpendable }
+      })
+    },
+
+    adjust(operator, adjustment, reference = newId('evt')) {
+      const { accountId, amountPico, reason } = adjustment
+      const details = { amount_usd: formatUsd(amountPico), reason, reference }
+      return auditedAction(operator, { action: 'account.adjust', target: accountId, details }, async () => ({
+        ...(await posting(options.adjustBalance({ ...adjustment, eventId: reference }))),
+        reference,
+      }))
+    },
+
+    setLowBalance(operator, accountId, lowBalancePico) {
+      const details = { low_balance_usd: lowBalancePico === null ? null : formatUsd(lowBalancePico) }
+      return auditedAction(operator, { action: 'account.alert', target: accountId, details }, () =>
+        accounts.setLowBalance(accountId, lowBalancePico),
+      )
+    },
+
+    setLimits(operator, accountId, limits) {
+      const action = { action: 'account.limits', target: accountId, details: rateLimitDetails(limits) }
+      return change(operator, action, (id) => accounts.setLimits(id, limits))
+    },
+
+    suspend: (operator, accountId, reason) =>
+      change(operator, withReason('account.suspend', accountId, reason), accounts.suspend),
+
+    resume: (operator, accountId, reason) =>
+      change(operator, withReason('account.resume', accountId, reason), accounts.resume),
+
+    setPassword(operator, accountId) {
+      const action = { action: 'account.set-password', target: accountId, details: {} }
+      return auditedAction(operator, action, async () => {
+        const password = randomBytes(PASSWORD_BYTES).toString('base64url')
+        const hash = await options.passwords.hash(password, { group: 'operator', isKnown: true })
+        await options.credentials.setPassword(accountId, hash)
+        return password
+      })
+    },
+  }
+}
+
+const withReason = (action: string, target: string, reason: string | undefined): AuditedAction => ({
+  action,
+  target,
+  details: reason === undefined ? {} : { reason },
+})
+
+/** Rate limits as the audit log keeps them. */
+export const rateLimitDetails = ({ requestsPerMinute, concurrentCalls }: Partial<RateLimits>) => ({
+  ...(requestsPerMinute !== undefined && { requests_per_minute: requestsPerMinute }),
+  ...(concurrentCalls !== undefined && { concurrent_calls: concurrentCalls }),
+})
+
+/** Waits for a posting; a refused one is an error of the request. */
+async function posting<T>(posted: Promise<T>): Promise<T> {
+  try {
+    return await posted
+  } catch (error) {
+    if (!(error instanceof RefusedPosting)) throw error
+    const code = error.reason === 'reference-taken' ? 'idempotency_conflict' : 'invalid_request'
+    throw new ApiError(code, error.message, { shouldRetry: false, cause: error })
+  }
+}

@@ -1,0 +1,77 @@
+import { ApiError } from '../core/kernel/errors.ts'
+import { newId } from '../core/kernel/ids.ts'
+import type { Logger } from '../platform/observability/logger.ts'
+import type { Postgres } from '../platform/postgres/postgres.ts'
+import type { OperatorAction as ActionRow } from '../platform/prisma-client/client.ts'
+
+/** Who asks for an action. */
+export interface Operator {
+  /** An admin key's id, or `cli:` and the user of the operating system who runs a command. */
+  actor: string
+  /** The id of the request, or of the command. */
+  requestId: string
+}
+
+export interface AuditedAction {
+  /** `account.suspend`, `key.revoke`, … */
+  action: string
+  /** The id of what it is done to. */
+  target: string
+  details: Record<string, string | number | boolean | null>
+}
+
+/** `outcome`: `asked` is recorded before the action, `failed` after one that was refused or failed. */
+export type OperatorAction = ActionRow
+
+/** Runs an action of an operator and records it first. Throws 503 when it cannot be recorded, and what `work` throws. */
+export type RunAudited = <T>(operator: Operator, action: AuditedAction, work: () => Promise<T>) => Promise<T>
+
+/** What operators did: append-only, written before the action, so that nothing is done without its row. */
+export interface AuditLog {
+  auditedAction: RunAudited
+  /** Newest first, after an action's id; of one target, or all. */
+  page(query: { target: string | null; after: string | null; limit: number }): Promise<OperatorAction[]>
+}
+
+export function createAuditLog(postgres: Postgres, logger: Logger): AuditLog {
+  const record = (
+    { actor, requestId }: Operator,
+    { action, target, details }: AuditedAction,
+    outcome: 'asked' | 'failed',
+  ) =>
+    postgres.operatorAction.create({
+      data: { id: newId('act'), actor, action, target, outcome, details, requestId },
+    })
+
+  return {
+    async auditedAction(operator, action, work) {
+      try {
+        await record(operator, action, 'asked')
+      } catch (cause) {
+        logger.warn({ err: cause, action: action.action }, 'operator action rejected: audit log unavailable')
+        throw new ApiError(
+          'overloaded',
+          'This cannot be written down right now, so it is not done. Retry shortly.',
+          { retryAfterSeconds: 1, cause },
+        )
+      }
+      logger.info({ ...action, ...operator }, 'operator action')
+      try {
+        return await work()
+      } catch (error) {
+        const code = error instanceof ApiError ? error.code : 'internal_error'
+        await record(operator, { ...action, details: { ...action.details, error: code } }, 'failed').catch(
+          (cause: unknown) => logger.warn({ err: cause }, 'failure of an operator action not recorded'),
+        )
+        throw error
+      }
+    },
+
+    page: ({ target, after, limit }) =>
+      postgres.operatorAction.findMany({
+        where: { ...(target !== null && { target }), ...(after !== null && { id: { lt: after } }) },
+        orderBy: { id: 'desc' },
+        take: limit,
+      }),
+  }
+}

@@ -1,0 +1,110 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { KeyLimits } from '../accounts/key-limit-store.ts'
+import type { KeyStore, NewKey, StoredKey } from '../accounts/key-store.ts'
+import type { AllowanceStore } from '../billing/holds/allowance-store.ts'
+import { allowancePeriod } from '../core/billing/allowance-period.ts'
+import { ApiError } from '../core/kernel/errors.ts'
+import { formatUsd } from '../core/kernel/money.ts'
+import type { KeyChange } from '../platform/redis/key-changes.ts'
+import { rateLimitDetails } from './account-management.ts'
+import type { Operator, RunAudited } from './audit-log.ts'
+
+/** What operators do to API keys. Every change is recorded in the audit log. Throws ApiError. */
+export interface KeyManagement {
+  find(keyId: string): Promise<StoredKey>
+  /** Issues a key of an account, or an admin key for null. The secret is returned here and never again. */
+  create(
+    operator: Operator,
+    accountId: string | null,
+    settings: NewKey,
+  ): Promise<{ key: StoredKey; secret: string }>
+  revoke(operator: Operator, keyId: string): Promise<StoredKey>
+  /** Sets limits; what is absent stays, null lifts a limit. Resolves once every instance applies them. */
+  setLimits(operator: Operator, key: StoredKey, limits: KeyLimits): Promise<StoredKey>
+}
+
+export interface KeyManagementOptions {
+  keys: KeyStore
+  /** False when there is no such key in use. */
+  setKeyLimits: (keyId: string, limits: KeyLimits) => Promise<boolean>
+  forgetAllowance: AllowanceStore['forget']
+  announce: (change: KeyChange) => Promise<void>
+  auditedAction: RunAudited
+  clock: () => number
+}
+
+/** By then every instance has received a change of a key. */
+const KNOWN_EVERYWHERE_MS = 1_200
+
+export function createKeyManagement(options: KeyManagementOptions): KeyManagement {
+  const { keys, announce, auditedAction, clock } = options
+
+  const find = async (keyId: string): Promise<StoredKey> => {
+    const key = await keys.find(keyId)
+    if (!key) throw new ApiError('not_found', 'There is no such key.')
+    return key
+  }
+
+  const changeLimits = async (key: StoredKey, accountId: string, limits: KeyLimits): Promise<void> => {
+    const { id: keyId, limitReset } = key
+    if (!(await options.setKeyLimits(keyId, limits)))
+      throw new ApiError('not_found', 'This key was just revoked.')
+    await announce({ keyId })
+    // What is left of the limit is computed from the ledger again: now, and once more when no instance can have
+    // computed it from the earlier limit.
+    const forget = () =>
+      Promise.all(
+        [limitReset, limits.limitReset ?? limitReset].map((reset) =>
+          options.forgetAllowance({ keyId, accountId }, allowancePeriod(reset, clock())),
+        ),
+      )
+    await forget()
+    await delay(KNOWN_EVERYWHERE_MS)
+    await forget()
+  }
+
+  return {
+    find,
+
+    create(operator, accountId, settings) {
+      const { name, limitPico, limitReset, expiresAt, ...rates } = settings
+      const details = {
+        name,
+        ...limitDetails({ limitPico, limitReset, ...rates }),
+        expires_at: expiresAt?.toISOString() ?? null,
+      }
+      const action =
+        accountId === null
+          ? { action: 'admin-key.create', target: 'admin-keys', details }
+          : { action: 'key.create', target: accountId, details }
+      return auditedAction(operator, action, () => keys.create(accountId, settings))
+    },
+
+    async revoke(operator, keyId) {
+      const { id } = await find(keyId)
+      return auditedAction(operator, { action: 'key.revoke', target: id, details: {} }, async () => {
+        const revoked = await keys.revoke(id, new Date(clock()))
+        // Without the announcement instances learn of it late, so its failure fails the action. Repeating it is safe.
+        await announce({ keyId: id })
+        return revoked ?? find(id)
+      })
+    },
+
+    async setLimits(operator, key, limits) {
+      const { id, accountId } = key
+      if (accountId === null || key.state === 'revoked')
+        throw new ApiError('invalid_request', 'Only a key of an account that is in use has limits.')
+      const action = { action: 'key.limits', target: id, details: limitDetails(limits) }
+      return auditedAction(operator, action, async () => {
+        await changeLimits(key, accountId, limits)
+        return find(id)
+      })
+    },
+  }
+}
+
+const limitDetails = ({ limitPico, limitReset, ...rates }: KeyLimits) => ({
+  ...(limitPico !== undefined && { limit_usd: limitPico === null ? null : formatUsd(limitPico) }),
+  ...(limitReset !== undefined && { limit_reset: limitReset }),
+  ...rateLimitDetails(rates),
+})

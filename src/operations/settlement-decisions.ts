@@ -1,0 +1,72 @@
+import type { HoldGate } from '../billing/holds/hold-gate.ts'
+import type { ConflictStore } from '../billing/settlement/conflict-store.ts'
+import { type QuarantineStore, UNNAMED } from '../billing/settlement/quarantine-store.ts'
+import type { SettlementStore } from '../billing/settlement/settlement-store.ts'
+import type { SettlementRecord } from '../core/calls/call-job.ts'
+import { ApiError } from '../core/kernel/errors.ts'
+import type { Operator, RunAudited } from './audit-log.ts'
+
+/** Decisions of operators about settlements that were set aside, recorded in the audit log. Throws ApiError. */
+export interface SettlementDecisions {
+  /** Settles a quarantined record as it is, once the cause is gone. */
+  retry(operator: Operator, callId: string): Promise<void>
+  /** Charges nothing and releases the hold. A record that names no call is closed instead of settled. */
+  waive(operator: Operator, callId: string): Promise<'settled' | 'closed'>
+  /** Closes a call whose records contradict each other; false when it was closed before. */
+  closeConflict(operator: Operator, callId: string, reason: string): Promise<boolean>
+}
+
+export interface SettlementDecisionsOptions {
+  quarantine: QuarantineStore
+  conflicts: ConflictStore
+  settlements: Pick<SettlementStore, 'settle'>
+  gate: Pick<HoldGate, 'apply' | 'forgetAllowances'>
+  auditedAction: RunAudited
+}
+
+export function createSettlementDecisions(options: SettlementDecisionsOptions): SettlementDecisions {
+  const { quarantine, conflicts, settlements, gate, auditedAction } = options
+
+  const find = async (callId: string): Promise<SettlementRecord> => {
+    const found = (await quarantine.open()).find(({ id }) => id === callId)
+    if (!found) throw new ApiError('not_found', `No settlement of ${callId} is in quarantine.`)
+    return JSON.parse(found.record) as SettlementRecord
+  }
+
+  const settle = async (record: SettlementRecord): Promise<void> => {
+    const { accounts, quarantined, superseded } = await settlements.settle([record])
+    const [refused] = quarantined
+    if (refused) throw new ApiError('invalid_request', `Still refused: ${refused.reason}`)
+    for (const { accountId, released, ...ledger } of accounts) await gate.apply(accountId, ledger, released)
+    for (const call of superseded) await gate.forgetAllowances(call.accountId, call.keyId, call.admittedAt)
+  }
+
+  return {
+    async retry(operator, callId) {
+      const record = await find(callId)
+      const action = { action: 'quarantine.retry', target: callId, details: {} }
+      await auditedAction(operator, action, () => settle(record))
+    },
+
+    async waive(operator, callId) {
+      const record = await find(callId)
+      return auditedAction(
+        operator,
+        { action: 'quarantine.waive', target: callId, details: {} },
+        async () => {
+          if (callId.startsWith(UNNAMED)) {
+            await quarantine.closeUnnamed(callId)
+            return 'closed'
+          }
+          await settle({ ...record, status: 'failed', errorCode: 'internal_error', chargePico: '0' })
+          return 'settled'
+        },
+      )
+    },
+
+    closeConflict: (operator, callId, reason) =>
+      auditedAction(operator, { action: 'conflict.close', target: callId, details: { reason } }, () =>
+        conflicts.review(callId, reason),
+      ),
+  }
+}

@@ -1,0 +1,105 @@
+import { randomBytes } from 'node:crypto'
+import { createAccountDirectory } from './accounts/account-directory.ts'
+import { createAccountStore } from './accounts/account-store.ts'
+import { createCredentialStore } from './accounts/credential-store.ts'
+import { createKeyHasher } from './accounts/key-hash.ts'
+import { setKeyLimits } from './accounts/key-limit-store.ts'
+import { createKeyStore } from './accounts/key-store.ts'
+import { createPasswordHasher } from './accounts/password-hash.ts'
+import { createProviderKeyStore } from './accounts/provider-key-store.ts'
+import { createAllowanceStore } from './billing/holds/allowance-store.ts'
+import { createHoldGate } from './billing/holds/hold-gate.ts'
+import { createReserveTakeback } from './billing/holds/takeback-hold.ts'
+import { adjustBalance } from './billing/ledger/adjust-balance.ts'
+import { postLedger } from './billing/ledger/ledger-store.ts'
+import { createSpendStore } from './billing/reports/spend-store.ts'
+import { createConflictStore } from './billing/settlement/conflict-store.ts'
+import { createQuarantineStore } from './billing/settlement/quarantine-store.ts'
+import { createSettlementStore } from './billing/settlement/settlement-store.ts'
+import type { Config } from './config.ts'
+import { parseUsd } from './core/kernel/money.ts'
+import { createAccountManagement } from './operations/account-management.ts'
+import { createAuditLog } from './operations/audit-log.ts'
+import { createKeyManagement } from './operations/key-management.ts'
+import { createOfferManagement } from './operations/offer-management.ts'
+import { createSettlementDecisions } from './operations/settlement-decisions.ts'
+import type { Logger } from './platform/observability/logger.ts'
+import type { Postgres } from './platform/postgres/postgres.ts'
+import { announceKeyChange, type KeyChange } from './platform/redis/key-changes.ts'
+import type { Redis } from './platform/redis/redis.ts'
+import { createSealer } from './platform/sealing.ts'
+import { createDeliveryLog } from './webhooks/delivery-log.ts'
+import { createEndpointStore, WEBHOOK_SECRET_PURPOSE } from './webhooks/endpoint-store.ts'
+
+/** What services are built over; the caller owns the clients and closes them. */
+export interface ServiceClients {
+  postgres: Postgres
+  /** A pool of its own for what reads many rows. */
+  reportsPostgres: Postgres
+  redis: Redis
+  logger: Logger
+  clock: () => number
+}
+
+/** The stores and services that the HTTP API and the commands share. A plugin or command names those it uses. */
+export type Services = ReturnType<typeof createServices>
+
+export function createServices(config: Readonly<Config>, clients: ServiceClients) {
+  const { postgres, reportsPostgres, redis, logger, clock } = clients
+  const { masterKeys } = config
+  const announce = (change: KeyChange) => announceKeyChange(redis, change)
+  const accounts = createAccountStore(postgres, postLedger, parseUsd(config.lowBalanceUsd))
+  const directory = createAccountDirectory(reportsPostgres)
+  const credentials = createCredentialStore(postgres)
+  const passwords = createPasswordHasher()
+  const keys = createKeyStore(postgres, createKeyHasher(masterKeys), randomBytes)
+  const providerKeys = createProviderKeyStore({
+    postgres,
+    masterKeys,
+    announceAccount: (accountId) => announce({ accountId }),
+  })
+  const gate = createHoldGate(redis)
+  const reserveTakeback = createReserveTakeback(redis, gate, clock)
+  const quarantine = createQuarantineStore(postgres)
+  const conflicts = createConflictStore(postgres)
+  const auditLog = createAuditLog(postgres, logger)
+  const { auditedAction } = auditLog
+  return {
+    accounts,
+    directory,
+    keys,
+    providerKeys,
+    gate,
+    quarantine,
+    conflicts,
+    endpoints: createEndpointStore(postgres, createSealer(masterKeys, WEBHOOK_SECRET_PURPOSE), randomBytes),
+    deliveries: createDeliveryLog(postgres),
+    auditLog,
+    accountManagement: createAccountManagement({
+      accounts,
+      directory,
+      credentials,
+      passwords,
+      gate,
+      adjustBalance: (adjustment) => adjustBalance(adjustment, { postgres, gate, reserveTakeback }),
+      announce,
+      auditedAction,
+    }),
+    keyManagement: createKeyManagement({
+      keys,
+      setKeyLimits: (keyId, limits) => setKeyLimits(postgres, keyId, limits),
+      forgetAllowance: createAllowanceStore(redis, createSpendStore(reportsPostgres)).forget,
+      announce,
+      auditedAction,
+      clock,
+    }),
+    offerManagement: createOfferManagement(redis, auditedAction),
+    settlementDecisions: createSettlementDecisions({
+      quarantine,
+      conflicts,
+      settlements: createSettlementStore(postgres),
+      gate,
+      auditedAction,
+    }),
+  }
+}
