@@ -1,10 +1,11 @@
 import type { ListedAccount } from '../../accounts/account-directory.ts'
 import type { OperatorAccountDetail } from '../../core/api/operator-api.ts'
-import { accountView, keyView, spendView, suspensionView, topUpView, usd } from './account-views.ts'
+import { formatUsd } from '../../core/kernel/money.ts'
+import { DAY_MS } from '../../core/kernel/time.ts'
+import { accountView, keyView, spendView, suspensionView, topUpView } from './account-views.ts'
 import { actionView } from './alarm-routes.ts'
 import type { OperatorServices } from './operator-services.ts'
 
-const DAY_MS = 86_400_000
 const SPEND_DAYS = 30
 const LISTED = 20
 
@@ -28,8 +29,8 @@ export async function accountDetail(
   return {
     object: 'account',
     ...accountView(account),
-    available_usd: gate && usd(gate.availPico ?? account.balancePico),
-    held_usd: gate && usd(gate.heldPico),
+    available_usd: gate && formatUsd(gate.availPico ?? account.balancePico),
+    held_usd: gate && formatUsd(gate.heldPico),
     open_holds: gate?.openHolds ?? null,
     keys: ownKeys.map(keyView),
     spend: (spend?.rows ?? []).map(spendView),

@@ -10,9 +10,10 @@ import { RefusedPosting } from '../../core/billing/refused-posting.ts'
 import { type QueryParameters, readText, refuseUnknown } from '../../core/billing/usage-query.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { newId } from '../../core/kernel/ids.ts'
+import { formatUsd } from '../../core/kernel/money.ts'
 import { readFields } from '../account/read-body.ts'
 import { accountDetail } from './account-detail.ts'
-import { accountView, usd } from './account-views.ts'
+import { accountView } from './account-views.ts'
 import { doDeed } from './deed.ts'
 import { idPage, readIdPage } from './id-page.ts'
 import type { OperatorServices } from './operator-services.ts'
@@ -82,7 +83,7 @@ export const accountRoutes: FastifyPluginAsync<OperatorServices> = async (app, s
     const fields = readFields(request.body, ['amount_usd', 'reference'])
     const amountPico = readAmount(fields, 'positive')
     const reference = readReference(fields) ?? newId('evt')
-    const details = { amount_usd: usd(amountPico), reference }
+    const details = { amount_usd: formatUsd(amountPico), reference }
     return doDeed(request, { action: 'account.credit', target: id, details }, services, async () => {
       const credited = await posting(accounts.credit(id, reference, amountPico))
       // The credit stands. Should Redis be away, maintenance brings it there.
@@ -100,7 +101,7 @@ export const accountRoutes: FastifyPluginAsync<OperatorServices> = async (app, s
     const amountPico = readAmount(fields, 'signed')
     const reason = readReason(fields)
     const eventId = readReference(fields) ?? newId('evt')
-    const details = { amount_usd: usd(amountPico), reason, reference: eventId }
+    const details = { amount_usd: formatUsd(amountPico), reason, reference: eventId }
     return doDeed(request, { action: 'account.adjust', target: id, details }, services, async () => {
       const adjusted = await posting(adjust({ accountId: id, eventId, amountPico, reason }))
       return balanceChanged(id, adjusted.balancePico, eventId, adjusted.posted, adjusted.isSpendable)
@@ -128,7 +129,7 @@ const balanceChanged = (
 ): BalanceChanged => ({
   object: 'balance_changed',
   account_id: accountId,
-  balance_usd: usd(balancePico),
+  balance_usd: formatUsd(balancePico),
   reference,
   posted,
   spendable_now: spendableNow,

@@ -5,8 +5,9 @@ import type { StoredKey } from '../../accounts/key-store.ts'
 import type { OperatorKey } from '../../core/api/operator-api.ts'
 import { allowancePeriod, LIMIT_RESETS } from '../../core/billing/allowance-period.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
+import { formatUsd } from '../../core/kernel/money.ts'
 import { type Fields, readFields, readUsd, readWord } from '../account/read-body.ts'
-import { keyView, usd } from './account-views.ts'
+import { keyView } from './account-views.ts'
 import { doDeed } from './deed.ts'
 import type { OperatorServices } from './operator-services.ts'
 import { readFigures } from './read-figures.ts'
@@ -78,7 +79,7 @@ function readLimits(fields: Fields): KeyLimits {
 }
 
 const detailsOf = ({ limitPico, limitReset, ...rates }: KeyLimits) => ({
-  ...(limitPico !== undefined && { limit_usd: limitPico === null ? null : usd(limitPico) }),
+  ...(limitPico !== undefined && { limit_usd: limitPico === null ? null : formatUsd(limitPico) }),
   ...(limitReset !== undefined && { limit_reset: limitReset }),
   ...rateLimitDetails(rates),
 })
