@@ -88,7 +88,7 @@ describe('no tokenizer makes more tokens than the bound', () => {
     }
   })
 
-  test('of every character of the basic plane, alone and repeated', () => {
+  test('of every character of the basic plane, alone and repeated', { timeout: 240_000 }, () => {
     for (let code = 0; code < 0x10000; code += 16) {
       const characters = Array.from({ length: 16 }, (_, index) => String.fromCharCode(code + index))
       expectBound(characters.join(' '))

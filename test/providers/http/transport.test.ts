@@ -66,10 +66,11 @@ describe('the transport', () => {
         response.setHeader('connection', 'close').end(answer)
       },
     ]
-    const provider = createServer(({ url = '' }, response) => {
-      const kind = Number(url.slice(1))
+    const provider = createServer((request, response) => {
+      const kind = Number(request.url?.slice(1))
       if (kind === 1) response.setHeader('content-encoding', 'gzip')
-      kinds[kind]!(response)
+      // A connection that is closed while it holds bytes nobody read is reset.
+      request.resume().on('end', () => kinds[kind]!(response))
     })
     await new Promise<void>((resolve) => provider.listen(0, '127.0.0.1', resolve))
     const origin = `http://127.0.0.1:${(provider.address() as AddressInfo).port}`
