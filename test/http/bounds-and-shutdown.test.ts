@@ -90,5 +90,8 @@ test('an instance that stops finishes its answers, ends long ones truthfully, an
   const [streamed, answeredWhole] = [records.find((one) => one.stream), records.find((one) => !one.stream)]
   expect(answeredWhole).toMatchObject({ status: 'failed', chargePico: 0n, completionTokens: 0 })
   expect(streamed).toMatchObject({ status: 'interrupted', finishReason: 'error' })
-  expect(streamed!.completionTokens).toBe(await countTextTokens(cutOff.content))
+  // A frame that was on its way when the call was ended is shown, and not charged.
+  const shown = await countTextTokens(cutOff.content)
+  expect(streamed!.completionTokens).toBeGreaterThan(0)
+  expect(streamed!.completionTokens).toBeLessThanOrEqual(shown)
 })
