@@ -27,13 +27,14 @@ export interface PostgresOptions {
 /** Opens a pool. Nothing connects until the first query, so a database that is away does not stop a start. */
 export function createPostgres(options: PostgresOptions): Postgres {
   const { statementTimeoutMs = 10_000 } = options
+  const connectTimeoutMs = options.connectTimeoutMs ?? 5_000
   const adapter = new PrismaPg(
     new Pool({
       Client: BoundedClient,
       connectionString: options.databaseUrl,
       application_name: options.name,
       max: options.poolSize ?? 4,
-      connectionTimeoutMillis: options.connectTimeoutMs ?? 5_000,
+      connectionTimeoutMillis: connectTimeoutMs,
       keepAlive: true,
       ...(statementTimeoutMs > 0 && {
         statement_timeout: statementTimeoutMs,
@@ -48,7 +49,8 @@ export function createPostgres(options: PostgresOptions): Postgres {
       onConnectionError: (error) => options.logger?.debug({ err: error }, 'a postgres connection broke'),
     },
   )
-  return new PrismaClient({ adapter })
+  // A transaction waits for its connection as long as a statement does.
+  return new PrismaClient({ adapter, transactionOptions: { maxWait: connectTimeoutMs, timeout: 15_000 } })
 }
 
 const statementNames = new Map<string, string>()
