@@ -1,6 +1,7 @@
 import type { EventData, EventType, OutboxEvent } from '../core/operations/event.ts'
 import type { AfterAttempt, AttemptResult } from '../core/operations/webhook-retry.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
+import type { DeliveryAttempt } from '../platform/queues/queues.ts'
 import { recordAttempt } from './record-attempt.ts'
 
 /** What is needed to deliver one event to one endpoint, once. */
@@ -42,7 +43,7 @@ export interface DeliveryStore {
   /** Makes a delivery of each waiting event for each enabled endpoint that asks for it. Returns the events done. */
   fanOut(limit: number): Promise<number>
   /** Deliveries whose time has come, each to one caller only; accounts take turns in each lane. */
-  claimDue(bounds: ClaimBounds): Promise<string[]>
+  claimDue(bounds: ClaimBounds): Promise<DeliveryAttempt[]>
   /** A delivery to make now; null when it is done, not due again yet, or gone with its endpoint. */
   findDue(deliveryId: string): Promise<DueDelivery | null>
   /**
@@ -108,7 +109,7 @@ WITH lane (name, per_account, in_all) AS (
   FOR UPDATE SKIP LOCKED
 )
 UPDATE webhook_deliveries AS delivery SET queued_until = now() + $2::int * interval '1 millisecond'
-FROM due WHERE delivery.id = due.id RETURNING delivery.id`
+FROM due WHERE delivery.id = due.id RETURNING delivery.id, delivery.attempts`
 
 const FIND_DUE = `
 SELECT delivery.id, delivery.attempts, delivery.event_id AS "eventId", event.type, event.account_id AS "accountId",
@@ -150,13 +151,7 @@ export function createDeliveryStore(postgres: Postgres): DeliveryStore {
 
     async claimDue({ perEndpoint, leaseMs, lanes }) {
       const ofLanes = [lanes.quick, lanes.new, lanes.slow].flatMap((lane) => [lane.perAccount, lane.inAll])
-      const rows = await postgres.$queryRawUnsafe<Array<{ id: string }>>(
-        CLAIM_DUE,
-        perEndpoint,
-        leaseMs,
-        ...ofLanes,
-      )
-      return rows.map((row) => row.id)
+      return postgres.$queryRawUnsafe<DeliveryAttempt[]>(CLAIM_DUE, perEndpoint, leaseMs, ...ofLanes)
     },
 
     async findDue(deliveryId) {

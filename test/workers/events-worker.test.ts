@@ -4,7 +4,12 @@ import { Counter } from 'prom-client'
 import { Webhook, WebhookVerificationError } from 'standardwebhooks'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { SubscribedEventType } from '../../src/core/operations/event.ts'
-import { createEventsQueue, type EventsQueue, enqueueDeliveries } from '../../src/platform/queues/queues.ts'
+import {
+  createEventsQueue,
+  type DeliveryAttempt,
+  type EventsQueue,
+  enqueueDeliveries,
+} from '../../src/platform/queues/queues.ts'
 import { createRedis, type Redis } from '../../src/platform/redis/redis.ts'
 import { createSealer } from '../../src/platform/sealing.ts'
 import { createDeliveryLog } from '../../src/webhooks/delivery-log.ts'
@@ -75,7 +80,7 @@ describe('events out', () => {
     const connection = createRedis({ url: server.url, name: 'test-events', mode: 'wait' })
     const moving = startEventRelay({
       deliveries,
-      enqueue: (ids) => enqueueDeliveries(queue, ids),
+      enqueue: (due) => enqueueDeliveries(queue, due),
       keepEventsMs: 30 * DAY_MS,
       logger,
       everyMs: 10,
@@ -216,8 +221,8 @@ describe('events out', () => {
 
   test('jobs that Redis lost are queued again', async () => {
     await endpoints.create(accountId, receiver.url, [])
-    const enqueue = vi.fn(async (ids: string[]) => {
-      if (enqueue.mock.calls.length > 1) await enqueueDeliveries(queue, ids)
+    const enqueue = vi.fn(async (due: DeliveryAttempt[]) => {
+      if (enqueue.mock.calls.length > 1) await enqueueDeliveries(queue, due)
     })
     start({}, { enqueue, leaseMs: 100 })
     await happen()
@@ -417,12 +422,12 @@ describe('events out', () => {
     expect(row.secretSealed).not.toContain(secret.slice('whsec_'.length))
     expect(sealer.open(row.secretSealed, endpoint.id)).toBe(secret)
     expect(() => sealer.open(row.secretSealed, 'hook_other')).toThrow()
-    const enqueued: string[][] = []
+    const enqueued: DeliveryAttempt[] = []
     const relay = startEventRelay({
       deliveries,
-      enqueue: async (ids) => {
-        enqueued.push(ids)
-        await enqueueDeliveries(queue, ids)
+      enqueue: async (due) => {
+        enqueued.push(...due)
+        await enqueueDeliveries(queue, due)
       },
       keepEventsMs: DAY_MS,
       logger,
@@ -435,7 +440,7 @@ describe('events out', () => {
       expect(jobs).toHaveLength(1)
       return jobs
     })
-    expect(job?.data).toEqual({ deliveryId: enqueued[0]?.[0] })
+    expect(job?.data).toEqual({ deliveryId: enqueued[0]?.id })
   })
 
   test('old events go, with their deliveries, and what is still to be delivered stays', async () => {

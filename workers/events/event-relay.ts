@@ -1,5 +1,6 @@
 import { pause } from '../../src/calls/attempts/pause.ts'
 import type { Logger } from '../../src/platform/observability/logger.ts'
+import type { DeliveryAttempt } from '../../src/platform/queues/queues.ts'
 import type { ClaimBounds, DeliveryStore } from '../../src/webhooks/delivery-store.ts'
 
 /**
@@ -13,7 +14,7 @@ export interface EventRelay {
 export interface EventRelayOptions {
   deliveries: DeliveryStore
   /** Puts deliveries into the queue; one that is there already stays one. */
-  enqueue: (deliveryIds: string[]) => Promise<void>
+  enqueue: (due: DeliveryAttempt[]) => Promise<void>
   /** Events and their deliveries are kept this long. */
   keepEventsMs: number
   logger: Logger

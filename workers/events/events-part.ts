@@ -39,7 +39,7 @@ export function startEvents(
   const deliveries = createDeliveryStore(postgres)
   const relay = startEventRelay({
     deliveries,
-    enqueue: (ids) => enqueueDeliveries(queue, ids),
+    enqueue: (due) => enqueueDeliveries(queue, due),
     keepEventsMs: config.eventRetentionDays * DAY_MS,
     logger,
   })

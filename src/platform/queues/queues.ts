@@ -123,13 +123,22 @@ export async function enqueueSettlement(queue: SettlementQueue, record: Settleme
   await enqueueSettlements(queue, [record])
 }
 
-/** Enqueues deliveries that are due; one that waits or runs already is the same job. */
-export async function enqueueDeliveries(queue: EventsQueue, deliveryIds: readonly string[]): Promise<void> {
+/** One attempt at a delivery: `attempts` were made before it. */
+export interface DeliveryAttempt {
+  id: string
+  attempts: number
+}
+
+/**
+ * Enqueues attempts that are due; one that waits or runs already is the same job. The next attempt is another job, since
+ * the one before may not have left the queue yet.
+ */
+export async function enqueueDeliveries(queue: EventsQueue, due: readonly DeliveryAttempt[]): Promise<void> {
   await queue.addBulk(
-    deliveryIds.map((deliveryId) => ({
+    due.map(({ id, attempts }) => ({
       name: 'deliver',
-      data: { deliveryId },
-      opts: jobOptions(deliveryId),
+      data: { deliveryId: id },
+      opts: jobOptions(`${id}-${attempts}`),
     })),
   )
 }
