@@ -145,7 +145,7 @@ test('by Tab and Enter alone one signs up and makes a key, and always sees where
   await page.getByRole('row').filter({ hasText: 'typed' }).waitFor()
   expect(watch.problems).toEqual([])
   await context.close()
-}, 60_000)
+})
 
 /** What has the focus, by its label or text, and the outline or shadow that shows it. */
 const FOCUSED = `(() => {

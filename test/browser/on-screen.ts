@@ -22,7 +22,7 @@ export const figure = (page: Page, label: string): Locator =>
 /** Waits until a figure is exactly this amount. */
 export async function expectAmount(shown: Locator, expected: () => Promise<bigint>): Promise<void> {
   const excess = async () => amountOnScreen(await shown.innerText()) - (await expected())
-  await expect.poll(excess, { timeout: 10_000, message: 'on screen, beyond what is right' }).toBe(0n)
+  await expect.poll(excess, { message: 'on screen, beyond what is right' }).toBe(0n)
 }
 
 export const heading = (page: Page, name: string): Locator =>
@@ -30,14 +30,14 @@ export const heading = (page: Page, name: string): Locator =>
 
 /** Waits until nothing on a page stands in for what is still to come. */
 export async function untilLoaded(page: Page): Promise<void> {
-  await expect.poll(() => page.locator('.skeleton').count(), { timeout: 10_000 }).toBe(0)
+  await expect.poll(() => page.locator('.skeleton').count()).toBe(0)
 }
 
 /** Waits until no colour and no size is on its way to another. */
 export async function untilStill(page: Page): Promise<void> {
   const running = () =>
     page.evaluate('document.getAnimations().filter((one) => one instanceof CSSTransition).length')
-  await expect.poll(running, { timeout: 10_000 }).toBe(0)
+  await expect.poll(running).toBe(0)
 }
 
 /** Goes to a page of the account by its navigation, which is a menu on a phone. */
@@ -74,7 +74,5 @@ export async function createKey({ page }: WatchedPage, name: string): Promise<st
 export async function expectToFit(page: Page): Promise<void> {
   const excess = () =>
     page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')
-  await expect
-    .poll(excess, { timeout: 10_000, message: `${page.url()} is wider than the window` })
-    .toBeLessThanOrEqual(0)
+  await expect.poll(excess, { message: `${page.url()} is wider than the window` }).toBeLessThanOrEqual(0)
 }

@@ -101,9 +101,7 @@ test('a breaker is seen to open and to close again', async () => {
   await call('birch/recovers')
   const row = held.getByRole('row').filter({ hasText: 'zeta/' })
   await row.getByText('open', { exact: true }).waitFor()
-  await expect
-    .poll(async () => (await call('birch/recovers')).status, { timeout: 20_000, interval: 250 })
-    .toBe(200)
+  await expect.poll(async () => (await call('birch/recovers')).status, { interval: 250 }).toBe(200)
   await held.getByText('Every breaker is closed').waitFor()
 })
 

@@ -84,9 +84,9 @@ test('the operator raises and lowers what an account may have open, everywhere w
   const limit = (calls: string) =>
     stack.command('admin', 'account', 'limits', accountId, '--concurrency', calls)
   expect((await limit('3')).json).toMatchObject({ concurrent_calls: 3, requests_per_minute: null })
-  await expect.poll(async () => succeeded(await storm(keys)), { timeout: 10_000 }).toBe(3)
+  await expect.poll(async () => succeeded(await storm(keys))).toBe(3)
   expect((await limit('default')).json).toMatchObject({ concurrent_calls: null })
-  await expect.poll(async () => succeeded(await storm(keys)), { timeout: 10_000 }).toBe(ACCOUNT_CALLS)
+  await expect.poll(async () => succeeded(await storm(keys))).toBe(ACCOUNT_CALLS)
   await expectBooksInOrder(stack)
 })
 

@@ -57,4 +57,4 @@ test('a changed master key loses no call in the queue, no API key and no provide
   ])
   await stack.settled(accountId)
   await expectBooksInOrder(stack)
-}, 60_000)
+})

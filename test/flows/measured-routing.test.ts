@@ -53,7 +53,7 @@ describe('a sort by measurement', () => {
         await first(caller, { model: `${MEASURED}:nitro` }),
         await first(caller, { model: MEASURED, provider: { sort: 'latency' } }),
       ]
-      await expect.poll(inTurn, { timeout: 10_000, interval: 100 }).toEqual(['beta', 'alpha'])
+      await expect.poll(inTurn, { interval: 100 }).toEqual(['beta', 'alpha'])
     }
     expect(await first(callers[1]!, { model: `${MEASURED}:floor` })).toBe('gamma')
   })
@@ -88,6 +88,6 @@ describe('a list of models', () => {
       })
       return ((await response.json()) as { model?: string }).model
     }
-    await expect.poll(model, { timeout: 10_000, interval: 200 }).toBe('test/last:floor')
+    await expect.poll(model, { interval: 200 }).toBe('test/last:floor')
   })
 })

@@ -36,7 +36,7 @@ beforeAll(async () => {
   workers = stack.dispatch
   caller = { url: stack.url, key: (await stack.account('5.00')).key }
   whole = (await ask(caller, { model: 'test/plain' })).text!
-}, 90_000)
+})
 afterAll(() => stack?.close())
 // The balance of the caller is in Redis at the beginning of each case.
 beforeEach(async () => expect((await ask(caller, { model: 'test/plain' })).status).toBe(200))

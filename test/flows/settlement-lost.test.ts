@@ -67,9 +67,7 @@ describe('a settlement worker', () => {
   test('killed under load, twice, and started again: every call is settled once', async () => {
     const loading = load(600)
     for (let round = 0; round < 2; round++) {
-      await expect
-        .poll(() => stack.postgres.callRecord.count(), { timeout: 30_000 })
-        .toBeGreaterThan(100 * (round + 1))
+      await expect.poll(() => stack.postgres.callRecord.count()).toBeGreaterThan(100 * (round + 1))
       await settlement.kill()
       settlement = await stack.startSettlement()
     }

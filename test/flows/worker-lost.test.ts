@@ -180,7 +180,7 @@ describe('a dispatch worker that is paused for longer than its claim', () => {
     const pausedAt = Date.now()
     await expect.poll(() => stack.providers.log.received, { timeout: TAKEN_OVER_WITHIN_MS }).toBe(2)
     // Its own answer is complete by now, and waits for it in the socket.
-    await expect.poll(() => stack.providers.log.requests[0]?.state, { timeout: 12_000 }).toBe('finished')
+    await expect.poll(() => stack.providers.log.requests[0]?.state).toBe('finished')
     worker.resume()
     const answer = await asking
     expect(answer).toMatchObject({ status: 200, text: whole })

@@ -23,7 +23,7 @@ export interface MailCatcher {
 
 const USER = 'mailer'
 const PASSWORD = 'a password for mail'
-const WAIT_MS = 15_000
+const WAIT_MS = 60_000
 
 /** A mail server, as far as sending to it goes: asks for a password, keeps what it gets. */
 export async function startMailCatcher(): Promise<MailCatcher> {

@@ -1,9 +1,9 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join, resolve } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 
 const ROOT = resolve(import.meta.dirname, '../..')
+const WATCH_TURNS = join(import.meta.dirname, 'watch-turns.ts')
 
 /**
  * What a process of the gateway may see of the test runner's environment: where programs are, and what Node made
@@ -27,6 +27,11 @@ export interface Part {
   pid: number | undefined
   /** False for a process that has ended. */
   isRunning: () => boolean
+  /**
+   * The longest turn of its event loop since this was asked last, in ms of the processor's time, which other work
+   * on the machine does not lengthen.
+   */
+  longestTurnMs(): Promise<number>
 }
 
 /** A part that runs within the test's own process. */
@@ -47,18 +52,15 @@ export function inlinePart(running: { stop(): Promise<void> }): Part {
     exited: new Promise(() => undefined),
     pid: undefined,
     isRunning: () => stopped === undefined,
+    longestTurnMs: async () => refuse(),
   }
 }
 
 /** A part as a process of its own. */
-export async function spawnPart(
-  entry: string,
-  args: string[],
-  environment: Record<string, string>,
-): Promise<Part> {
-  const child = spawn(process.execPath, [join(ROOT, entry), ...args], {
+export function spawnPart(entry: string, args: string[], environment: Record<string, string>): Part {
+  const child = spawn(process.execPath, ['--import', WATCH_TURNS, join(ROOT, entry), ...args], {
     env: { ...ofRunner(), ...environment },
-    stdio: ['ignore', process.env.TEST_LOG_LEVEL ? 'inherit' : 'ignore', 'inherit'],
+    stdio: ['ignore', process.env.TEST_LOG_LEVEL ? 'inherit' : 'ignore', 'inherit', 'ipc'],
   })
   const exited = once(child, 'exit').then(([code]) => code as number | null)
   const end = async (signal: NodeJS.Signals) => {
@@ -68,7 +70,6 @@ export async function spawnPart(
     child.kill('SIGCONT')
     await exited
   }
-  await stillAlive(child)
   return {
     stop: () => end('SIGTERM'),
     kill: () => end('SIGKILL'),
@@ -77,15 +78,11 @@ export async function spawnPart(
     exited,
     pid: child.pid,
     isRunning: () => child.exitCode === null && child.signalCode === null,
+    async longestTurnMs() {
+      const answer = once(child, 'message')
+      child.send('longest turn')
+      const [ms] = (await answer) as [number]
+      return ms
+    },
   }
-}
-
-/** Catches an entry that dies at once, on bad configuration. */
-async function stillAlive(child: ChildProcess): Promise<void> {
-  await Promise.race([
-    delay(300),
-    once(child, 'exit').then(([code]) => {
-      throw new Error(`a part of the gateway exited with ${code} at its start`)
-    }),
-  ])
 }

@@ -142,22 +142,27 @@ export async function startStack(options: StackOptions): Promise<TestStack> {
     more = {},
   ) => {
     const running = options.processes
-      ? await spawnPart(entry, args, { ...environment, ...more })
+      ? spawnPart(entry, args, { ...environment, ...more })
       : inlinePart(await inline())
     started.unshift(running)
     return running
   }
-  const startDispatch = async () => {
+  const startDispatchWorkers = async (count: number) => {
     const known = await dispatchConnections(redis)
-    const worker = await part('workers/main.ts', ['dispatch'], () => startDispatchRole(config, logger))
-    const isNew = (id: string) => !known.includes(id)
-    const deadline = Date.now() + UP_WITHIN_MS
-    while (options.processes && !(await dispatchConnections(redis)).some(isNew)) {
-      if (Date.now() > deadline) throw new Error('a dispatch worker does not get ready')
-      await delay(20)
+    const workers = await Promise.all(
+      Array.from({ length: count }, () =>
+        part('workers/main.ts', ['dispatch'], () => startDispatchRole(config, logger)),
+      ),
+    )
+    if (options.processes) {
+      await untilUp('the dispatch workers', workers, async () => {
+        const fresh = (await dispatchConnections(redis)).filter((id) => !known.includes(id))
+        return fresh.length >= count
+      })
     }
-    return worker
+    return workers
   }
+  const startDispatch = async () => (await startDispatchWorkers(1))[0]!
   const startSettlement = () =>
     part('workers/main.ts', ['settlement'], () => startSettlementRole(config, logger))
   const urls: string[] = []
@@ -173,18 +178,24 @@ export async function startStack(options: StackOptions): Promise<TestStack> {
       },
       { PORT: String(port) },
     )
-    await untilReady(`http://127.0.0.1:${port}`)
+    const url = `http://127.0.0.1:${port}`
+    await untilUp(url, [running], async () => {
+      const response = await fetch(`${url}/readyz`).catch(() => null)
+      return response?.ok === true
+    })
     return running
   }
   const bringUp = async () => {
+    const ports = await Promise.all(Array.from({ length: options.apis ?? 1 }, freePort))
+    urls.push(...ports.map((port) => `http://127.0.0.1:${port}`))
     const settlement = await startSettlement()
-    const dispatch = await Promise.all(Array.from({ length: options.dispatchWorkers ?? 1 }, startDispatch))
-    for (let index = 0; index < (options.apis ?? 1); index++) {
-      const port = await freePort()
-      apis.push(await startApi(port))
-      urls.push(`http://127.0.0.1:${port}`)
-    }
-    return { settlement, dispatch }
+    const starting = [startDispatchWorkers(options.dispatchWorkers ?? 1), Promise.all(ports.map(startApi))]
+    // One that fails leaves the other starting, and what that has started is to be closed too.
+    await Promise.allSettled(starting)
+    const [dispatch, api] = await Promise.all(starting)
+    apis.push(...api!)
+    if (!settlement.isRunning()) throw new Error('the settlement worker ended at its start')
+    return { settlement, dispatch: dispatch! }
   }
   const { settlement, dispatch } = await bringUp().catch(async (error: unknown) => {
     // What was started would outlive the test, and keep its runner from ending.
@@ -256,14 +267,13 @@ async function dispatchConnections(redis: Redis): Promise<string[]> {
   return [...list.matchAll(/^id=(\d+) .*name=switchyard-dispatch-wake .*cmd=bzpopmin/gm)].map(([, id]) => id!)
 }
 
-async function untilReady(url: string): Promise<void> {
+async function untilUp(name: string, parts: Part[], isUp: () => Promise<boolean>): Promise<void> {
   const deadline = Date.now() + UP_WITHIN_MS
-  while (Date.now() < deadline) {
-    const response = await fetch(`${url}/readyz`).catch(() => null)
-    if (response?.ok) return
-    await delay(50)
+  while (!(await isUp())) {
+    if (!parts.every((part) => part.isRunning())) throw new Error(`${name} ended at the start`)
+    if (Date.now() > deadline) throw new Error(`${name} did not get ready`)
+    await delay(20)
   }
-  throw new Error(`${url} does not get ready`)
 }
 
 async function freePort(): Promise<number> {

@@ -22,7 +22,7 @@ export interface WebhookReceiver {
   close(): Promise<void>
 }
 
-const WAIT_MS = 15_000
+const WAIT_MS = 60_000
 
 /** A customer's server, as far as webhooks go: keeps what it gets and answers as it is told. */
 export async function startWebhookReceiver(): Promise<WebhookReceiver> {

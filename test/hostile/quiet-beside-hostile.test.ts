@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { formatApiKey } from '../../src/core/accounts/api-key.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
@@ -53,7 +52,7 @@ beforeAll(async () => {
     },
     models: {
       ...QUIET_MODELS,
-      'test/slow': cheap('words-400.rate-20'),
+      'test/slow': cheap('words-4000.rate-20'),
       'test/flood': cheap('words-9999.burst-50'),
       'test/echo': cheap('echo.burst-500.missing-usage'),
       'test/image': cheap('words-5', { input_modalities: ['text', 'image'] }),
@@ -77,6 +76,12 @@ const say = (content: unknown, more: Record<string, unknown>) =>
 
 const times = <T>(count: number, start: (index: number) => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: count }, (_, index) => start(index)))
+
+const countsOf = (statuses: Array<number | null>): Record<number, number> => {
+  const counts: Record<number, number> = {}
+  for (const status of statuses) if (status !== null) counts[status] = (counts[status] ?? 0) + 1
+  return counts
+}
 
 describe('a quiet caller is served as usual beside', () => {
   test.each(Object.entries(LONG_BODIES))('bodies of 31 MB with %s', async (_, { build, status }) => {
@@ -124,7 +129,7 @@ describe('a quiet caller is served as usual beside', () => {
       expect(response.statusCode).toBe(200)
       await readSome(response, 2_000_000)
       // Counting begins now.
-      await delay(1_000)
+      await quiet.servedAgain()
     })
     await quiet.isServedWhile(attack)
   })
@@ -135,7 +140,7 @@ describe('a quiet caller is served as usual beside', () => {
     expect(refused.status).toBe(400)
     const body = say('Go on.', { model: 'test/slow', stream: true })
     const streams = times(120, () => hostile.stream(body))
-    await quiet.isServedWhile(streams.then(() => delay(1_000)))
+    await quiet.isServedWhile(streams.then(() => quiet.servedAgain()))
     const answers = await streams
     expect(new Set(answers.map(({ statusCode }) => statusCode))).toEqual(new Set([200, 429]))
     for (const answer of answers) answer.destroy()
@@ -212,7 +217,7 @@ describe('a quiet caller is served as usual beside', () => {
       const [begun] = (await once(socket, 'data')) as [Buffer]
       socket.pause()
       expect(begun.toString()).toMatch(/^HTTP\/1\.1 200 /)
-      await delay(1_500)
+      await quiet.servedAgain()
       socket.destroy()
     })
     await quiet.isServedWhile(attack)
@@ -226,6 +231,10 @@ describe('a quiet caller is served as usual beside', () => {
     )
     const statuses = times(16, () => hostile.post(body))
     await quiet.isServedWhile(statuses)
-    expect(new Set(await statuses)).toEqual(new Set([200, 429]))
+    // 503 where the machine is too busy to take the rest.
+    const { 200: taken = 0, 429: refused = 0, 503: shed = 0 } = countsOf(await statuses)
+    expect(taken).toBeGreaterThan(0)
+    expect(refused).toBeGreaterThan(0)
+    expect(taken + refused + shed).toBe(16)
   })
 })

@@ -124,7 +124,7 @@ beforeAll(async () => {
     await Promise.all(some.map(([model]) => answers.get(model)))
   }
   await stack.settled(accountId)
-}, 60_000)
+})
 afterAll(() => stack?.close())
 
 async function answerOf(model: string, way: Way): Promise<Answer> {

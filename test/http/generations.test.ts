@@ -193,7 +193,7 @@ describe('GET /v1/generations/{id}', () => {
     } finally {
       stack.databaseProxy!.restore()
     }
-    await expect.poll(async () => (await lookUp(id!)).status, { timeout: 10_000 }).toBe(200)
+    await expect.poll(async () => (await lookUp(id!)).status).toBe(200)
   })
 
   test('says so when a settlement does not come, and is found once it has', async () => {

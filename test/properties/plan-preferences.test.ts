@@ -493,5 +493,5 @@ describe('plans, against the rules by brute force', () => {
       'unsupported_shape',
     ])
       expect(outcomes.get(code) ?? 0, code).toBeGreaterThan(0)
-  }, 120_000)
+  })
 })

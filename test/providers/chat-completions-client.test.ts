@@ -3,7 +3,6 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createChatCompletionsClient } from '../../src/providers/chat-completions/client.ts'
 import { createTransport, type Transport } from '../../src/providers/http/transport.ts'
 import type { AttemptEnd, AttemptRequest } from '../../src/providers/provider.ts'
-import { onBusyMachine } from '../helpers/eventually.ts'
 import {
   DONE,
   event,
@@ -21,14 +20,15 @@ import {
   usageEvent,
   wholeStream,
 } from '../helpers/scripted-provider.ts'
+import { pass, stopClock } from '../helpers/stopped-clock.ts'
 
-const PATIENT = { firstTokenMs: 5_000, idleMs: 5_000, totalMs: 10_000 }
+const PATIENT = { firstTokenMs: 30_000, idleMs: 30_000, totalMs: 60_000 }
 
 let provider: ScriptedProvider
 let transport: Transport
 
 beforeAll(() => {
-  transport = createTransport({ connectTimeoutMs: 1_000 })
+  transport = createTransport({ connectTimeoutMs: 30_000 })
 })
 afterAll(() => transport.close())
 beforeEach(async () => {
@@ -50,7 +50,7 @@ async function attempt(
   const client = createChatCompletionsClient({
     transport,
     environment: { ACME_API_KEY: 'secret-key' },
-    connectTimeoutMs: 1_000,
+    connectTimeoutMs: 30_000,
     now: Date.now,
   })
   const pieces: string[] = []
@@ -216,14 +216,6 @@ describe('answers', () => {
     })
   })
 
-  test('a finish reason without usage and [DONE] finishes the answer shortly after', async () => {
-    provider.play(streamsOpenEnded(textEvent('a') + finishEvent()))
-    const startedAt = performance.now()
-    const { end } = await attempt()
-    expect(end.result).toEqual({ kind: 'finished', reason: 'stop', usage: null })
-    expect(performance.now() - startedAt).toBeLessThan(onBusyMachine(1_500))
-  })
-
   test('a connection that breaks after the finish reason harms nothing', async () => {
     provider.play(streamsAndBreaks(textEvent('a') + finishEvent()))
     const { end } = await attempt()
@@ -309,49 +301,6 @@ describe('failures', () => {
     }
   })
 
-  test('a provider that never answers, or never says a token, is silent', async () => {
-    const roleOnly = event({ choices: [{ index: 0, delta: { role: 'assistant', content: '' } }] })
-    provider.play(hangs, (response) => response.flushHeaders(), streamsOpenEnded(roleOnly))
-    const limits = { ...PATIENT, firstTokenMs: 60 }
-    for (let call = 0; call < 3; call++) {
-      const aborted = provider.aborted()
-      expect((await attempt({ limits })).end.result).toMatchObject(failed('silent'))
-      await aborted
-    }
-  })
-
-  test('thinking is no silence', async () => {
-    provider.play(async (response) => {
-      response.writeHead(200, { 'content-type': 'text/event-stream' })
-      response.write(event({ choices: [{ index: 0, delta: { reasoning_content: 'hm' } }] }))
-      setTimeout(() => response.end(wholeStream('ok')), 150)
-    })
-    const { end } = await attempt({ limits: { ...PATIENT, firstTokenMs: 80 } })
-    expect(end.result).toEqual(FINISHED)
-  })
-
-  test('silence between tokens is a stall, also when comments keep coming', async () => {
-    provider.play((response) => {
-      response.writeHead(200, { 'content-type': 'text/event-stream' })
-      response.write(textEvent('a'))
-      const timer = setInterval(() => response.write(': keep-alive\n\n'), 20)
-      response.on('close', () => clearInterval(timer))
-    })
-    const { end, text } = await attempt({ limits: { ...PATIENT, idleMs: 80 } })
-    expect(end.result).toMatchObject(failed('stalled'))
-    expect(text).toBe('a')
-  })
-
-  test('the whole call has a limit of its own', async () => {
-    provider.play((response) => {
-      response.writeHead(200, { 'content-type': 'text/event-stream' })
-      const timer = setInterval(() => response.write(textEvent('a')), 20)
-      response.on('close', () => clearInterval(timer))
-    })
-    const { end } = await attempt({ limits: { ...PATIENT, totalMs: 150 } })
-    expect(end.result).toMatchObject(failed('call-timeout'))
-  })
-
   test('headers of a refusal are kept, however slow its body is', async () => {
     provider.play(
       refuses(429, { message: 'slow down' }, { 'retry-after': '2' }),
@@ -380,6 +329,74 @@ describe('failures', () => {
     expect((await attempt()).end.result).toMatchObject(failed('reset', { httpStatus: null }))
     const offer = offerAt('http://127.0.0.1:1/v1')
     expect((await attempt({ offer })).end.result).toMatchObject(failed('connect'))
+  })
+})
+
+describe('limits of time', () => {
+  stopClock()
+
+  const { firstTokenMs, idleMs, totalMs } = PATIENT
+  /** Plays a script, and lets time pass once the client has read what it wrote. */
+  const thenPasses = (ms: number, script: Script): Script => {
+    return async (response, request) => {
+      await script(response, request)
+      await pass(ms)
+    }
+  }
+  /** Writes something every ten seconds, for so many ms and more. */
+  const everyTenSeconds = (ms: number, text: string): Script => {
+    return async (response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.write(textEvent('a'))
+      for (let passedMs = 0; passedMs <= ms; passedMs += 10_000) {
+        await pass(10_000)
+        response.write(text)
+      }
+    }
+  }
+
+  test('a provider that never answers, or never says a token, is silent', async () => {
+    const roleOnly = event({ choices: [{ index: 0, delta: { role: 'assistant', content: '' } }] })
+    const scripts = [
+      hangs,
+      (response) => response.flushHeaders(),
+      streamsOpenEnded(roleOnly),
+    ] satisfies Script[]
+    for (const script of scripts) {
+      provider.play(thenPasses(firstTokenMs + 2, script))
+      const aborted = provider.aborted()
+      expect((await attempt()).end.result).toMatchObject(failed('silent'))
+      await aborted
+    }
+  })
+
+  test('reasoning counts as a token', async () => {
+    const reasoning = event({ choices: [{ index: 0, delta: { reasoning_content: 'hm' } }] })
+    provider.play(async (response, request) => {
+      await thenPasses(firstTokenMs + 2, streamsOpenEnded(reasoning))(response, request)
+      response.end(wholeStream('ok'))
+    })
+    const { end } = await attempt({ limits: { ...PATIENT, idleMs: 2 * firstTokenMs } })
+    expect(end.result).toEqual(FINISHED)
+  })
+
+  test('silence between tokens is a stall, also when comments keep coming', async () => {
+    provider.play(everyTenSeconds(idleMs, ': keep-alive\n\n'))
+    const { end, text } = await attempt()
+    expect(end.result).toMatchObject(failed('stalled'))
+    expect(text).toBe('a')
+  })
+
+  test('the whole call has a limit of its own', async () => {
+    provider.play(everyTenSeconds(totalMs, textEvent('a')))
+    const { end } = await attempt()
+    expect(end.result).toMatchObject(failed('call-timeout'))
+  })
+
+  test('a finish reason without usage and [DONE] finishes the answer shortly after', async () => {
+    provider.play(thenPasses(1_500, streamsOpenEnded(textEvent('a') + finishEvent())))
+    const { end } = await attempt()
+    expect(end.result).toEqual({ kind: 'finished', reason: 'stop', usage: null })
   })
 })
 

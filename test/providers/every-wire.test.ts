@@ -10,9 +10,10 @@ import {
 } from '../../tools/simulated-providers/start-simulated-providers.ts'
 import { contentParts } from '../helpers/content-parts.ts'
 import { offerAt } from '../helpers/scripted-provider.ts'
+import { pass, stopClock } from '../helpers/stopped-clock.ts'
 import { WIRE_PATHS } from '../helpers/wires.ts'
 
-const PATIENT = { firstTokenMs: 5_000, idleMs: 5_000, totalMs: 10_000 }
+const PATIENT = { firstTokenMs: 30_000, idleMs: 30_000, totalMs: 60_000 }
 const PROMPT = 'Why do trains need switchyards?'
 const KEY = 'upstream-key-of-ours'
 
@@ -21,7 +22,7 @@ let transport: Transport
 
 beforeAll(async () => {
   providers = await startSimulatedProviders()
-  transport = createTransport({ connectTimeoutMs: 1_000 })
+  transport = createTransport({ connectTimeoutMs: 30_000 })
 })
 afterAll(async () => {
   await transport.close()
@@ -43,7 +44,7 @@ describe.each(WIRES)('%s', (wire) => {
     createProviderRegistry({
       transport,
       environment: { ACME_API_KEY: KEY },
-      connectTimeoutMs: 1_000,
+      connectTimeoutMs: 30_000,
       now: Date.now,
     })
 
@@ -318,6 +319,10 @@ describe.each(WIRES)('%s', (wire) => {
         failed('rate-limited', { retryAfterMs: 7_000 }),
       )
     })
+  })
+
+  describe('limits of time', () => {
+    stopClock()
 
     test.each([
       ['hang', 'silent'],
@@ -326,9 +331,12 @@ describe.each(WIRES)('%s', (wire) => {
       ['stall-after-5', 'stalled'],
     ])('%s is %s, and the provider is let go', async (fault, kind) => {
       const model = `${fault}.tag-${wire}`
-      const { end } = await attempt(model, { limits: { ...PATIENT, firstTokenMs: 150, idleMs: 150 } })
-      expect(end.result).toMatchObject(failed(kind))
-      await providers.log.abortedBy((request) => request.model === model)
+      const isIt = (request: { model: string | null }) => request.model === model
+      const attempted = attempt(model)
+      await providers.log.arrived(isIt)
+      await pass(PATIENT.firstTokenMs + 2)
+      expect((await attempted).end.result).toMatchObject(failed(kind))
+      await providers.log.abortedBy(isIt)
     })
   })
 

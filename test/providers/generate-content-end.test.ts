@@ -16,7 +16,7 @@ let provider: ScriptedProvider
 let transport: Transport
 
 beforeAll(() => {
-  transport = createTransport({ connectTimeoutMs: 1_000 })
+  transport = createTransport({ connectTimeoutMs: 30_000 })
 })
 afterAll(() => transport.close())
 beforeEach(async () => {
@@ -32,7 +32,7 @@ const chunk = (text: string, finishReason: string | null, output: number) =>
     usageMetadata: { promptTokenCount: 7, candidatesTokenCount: output },
   })
 
-const PATIENT = { firstTokenMs: 5_000, idleMs: 5_000, totalMs: 10_000 }
+const PATIENT = { firstTokenMs: 30_000, idleMs: 30_000, totalMs: 60_000 }
 
 async function answerOf(script: string | Script, limits = PATIENT) {
   provider.play(typeof script === 'string' ? streams(script) : script)
@@ -40,7 +40,7 @@ async function answerOf(script: string | Script, limits = PATIENT) {
   const client = createGoogleGenerateContentClient({
     transport,
     environment: { ACME_API_KEY: 'key' },
-    connectTimeoutMs: 1_000,
+    connectTimeoutMs: 30_000,
     now: Date.now,
   })
   const { result } = await client.attempt(

@@ -158,7 +158,7 @@ describe('a breaker', () => {
     nowMs += 9_000
     await clients[0]!.pexpire(`sy:{health}:probe:${OFFER}`, 2_000)
     board.probeAnswers(OFFER, probe!)
-    await vi.waitFor(async () => expect(await ttl()).toBeGreaterThan(10_000))
+    await eventually(async () => expect(await ttl()).toBeGreaterThan(10_000))
   })
 
   test('a probe that showed nothing is free again', async () => {
@@ -232,7 +232,7 @@ describe('failures of one account', () => {
     for (let failure = 0; failure < failures; failure++) board.report(OFFER, FAILURE, null, ODD)
   }
   const isDownForOdd = (board: TestBoard) =>
-    vi.waitFor(() => expect(board.health(OFFER, ODD).kind).toBe('down'), { timeout: 3_000, interval: 5 })
+    eventually(() => expect(board.health(OFFER, ODD).kind).toBe('down'))
 
   test('open the breaker before its own calls, and for nobody else, however many they are', async () => {
     const [one, other] = [await startBoard(), await startBoard()]
@@ -243,7 +243,7 @@ describe('failures of one account', () => {
       nowMs += SETTINGS.breakerWindowMs
       const probe = await other.claimProbe(OFFER, PATIENCE_MS, ODD)
       other.report(OFFER, SUCCESS, probe, ODD)
-      await vi.waitFor(() => expect(one.health(OFFER, ODD)).toEqual({ kind: 'ready' }), { timeout: 3_000 })
+      await eventually(() => expect(one.health(OFFER, ODD)).toEqual({ kind: 'ready' }))
     }
   })
 
@@ -268,9 +268,7 @@ describe('failures of one account', () => {
     many(board, SETTINGS.breakerFailures)
     await isDownForOdd(board)
     nowMs += SETTINGS.breakerCooldownMs + 60_000
-    await vi.waitFor(async () => expect(await clients[0]!.hlen('sy:{health}:breakers')).toBe(0), {
-      timeout: 5_000,
-    })
+    await eventually(async () => expect(await clients[0]!.hlen('sy:{health}:breakers')).toBe(0))
     expect(board.state()).toEqual([])
   })
 })

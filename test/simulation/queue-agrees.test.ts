@@ -242,7 +242,7 @@ describe('the model of the queue answers what BullMQ and our scripts answer', ()
         'claim: {"answer":null}',
       ]),
     )
-  }, 120_000)
+  })
 
   test("BullMQ's own remove answers 1 for a job that is not there, and deletes one that runs without a lock", async () => {
     await redis.flushall()

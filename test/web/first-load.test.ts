@@ -41,7 +41,7 @@ describe('the built console', () => {
   beforeAll(async () => {
     await ensureConsole(ROOT)
     manifest = JSON.parse(readFileSync(join(DIST, '.vite', 'manifest.json'), 'utf8'))
-  }, 120_000)
+  })
 
   test.each([
     ['the landing page', []],

@@ -34,7 +34,7 @@ export interface RequestLog {
   clear(): void
 }
 
-const DEFAULT_WAIT_MS = 10_000
+const DEFAULT_WAIT_MS = 60_000
 
 /** Keeps the newest requests and lets a test await what it expects of them. */
 export function createRequestLog(limit: number): RequestLog {

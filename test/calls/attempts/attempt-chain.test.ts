@@ -34,13 +34,15 @@ import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
 
 const SETTINGS = {
   attemptsPerCall: 4,
-  firstTokenTimeoutMs: 600,
-  lastFirstTokenTimeoutMs: 1_200,
-  reasoningFirstTokenTimeoutMs: 600,
-  reasoningLastFirstTokenTimeoutMs: 1_200,
-  idleTimeoutMs: 600,
+  firstTokenTimeoutMs: 30_000,
+  lastFirstTokenTimeoutMs: 30_000,
+  reasoningFirstTokenTimeoutMs: 30_000,
+  reasoningLastFirstTokenTimeoutMs: 30_000,
+  idleTimeoutMs: 30_000,
   dripTokensMin: 10,
 }
+/** For a provider that falls silent. */
+const IMPATIENT = { settings: { ...SETTINGS, firstTokenTimeoutMs: 300, idleTimeoutMs: 600 } }
 
 let server: TestRedis
 let redis: Redis
@@ -53,7 +55,7 @@ let beta: ScriptedProvider
 
 beforeAll(async () => {
   server = await createTestRedis()
-  transport = createTransport({ connectTimeoutMs: 1_000 })
+  transport = createTransport({ connectTimeoutMs: 30_000 })
 })
 afterAll(async () => {
   await transport.close()
@@ -122,7 +124,7 @@ async function call(options: CallOptions = {}): Promise<Answer> {
     providers: createProviderRegistry({
       transport,
       environment: { ACME_API_KEY: 'key' },
-      connectTimeoutMs: 1_000,
+      connectTimeoutMs: 30_000,
       now: Date.now,
     }),
     board,
@@ -149,7 +151,7 @@ async function call(options: CallOptions = {}): Promise<Answer> {
 
 function envelope(
   offers: Offer[],
-  { stream = true, candidates = [], timeoutMs = 10_000 }: CallOptions,
+  { stream = true, candidates = [], timeoutMs = 60_000 }: CallOptions,
 ): CallEnvelope {
   const now = Date.now()
   return {
@@ -381,7 +383,7 @@ describe('before the first token', () => {
       alpha.play(script)
       beta.play(streams(wholeStream('from beta')))
       for (const stream of [true, false]) {
-        const answer = await call({ stream })
+        const answer = await call({ stream, deps: kind === 'silent' ? IMPATIENT : {} })
         expect(answer.outcome).toMatchObject({ status: 'completed', message: { content: 'from beta' } })
         if (stream) expect(answer.shown[0]).toEqual(['open', 1])
         if (stream) expect(outcomes(answer)).toEqual([`alpha/large-1 ${kind}`, 'beta/large-1 ok'])
@@ -414,11 +416,12 @@ describe('before the first token', () => {
 
   test('a silent provider is asked once, given more patience when it is the last, and 504 at the end', async () => {
     alpha.play(hangs)
+    const settings = { ...SETTINGS, firstTokenTimeoutMs: 1, lastFirstTokenTimeoutMs: 600 }
     const startedAt = performance.now()
-    const answer = await call({ offers: bothOffers().slice(0, 1) })
+    const answer = await call({ offers: bothOffers().slice(0, 1), deps: { settings } })
     expect(answer.outcome).toMatchObject({ status: 'failed', error: { code: 'upstream_timeout' } })
     expect(alpha.requests).toHaveLength(1)
-    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(SETTINGS.lastFirstTokenTimeoutMs)
+    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(settings.lastFirstTokenTimeoutMs)
   })
 
   test('the whole call ends by its deadline', async () => {
@@ -547,10 +550,10 @@ describe('after the first token', () => {
   test.each([
     ['cut', streamsAndBreaks],
     ['stalled', streamsOpenEnded],
-  ])('a %s stream is rescued by a provider that says the same, without a seam', async (_, breaks) => {
+  ])('a %s stream is rescued by a provider that says the same, without a seam', async (how, breaks) => {
     alpha.play(breaks(textEvent('The quick ') + textEvent('brown')))
     beta.play(streams(wholeStream('The qui', 'ck brown fox', ' jumps')))
-    const answer = await call()
+    const answer = await call({ deps: how === 'stalled' ? IMPATIENT : {} })
     expect(answer.text).toBe('The quick brown fox jumps')
     expect(answer.shown.filter((heard) => Array.isArray(heard) && heard[0] === 'open')).toEqual([['open', 0]])
     expect(answer.outcome).toMatchObject({

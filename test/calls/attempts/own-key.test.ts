@@ -21,11 +21,11 @@ import {
 const SECRET = 'sk-client-0123456789abcdef'
 const SETTINGS = {
   attemptsPerCall: 4,
-  firstTokenTimeoutMs: 500,
-  lastFirstTokenTimeoutMs: 500,
-  reasoningFirstTokenTimeoutMs: 500,
-  reasoningLastFirstTokenTimeoutMs: 500,
-  idleTimeoutMs: 500,
+  firstTokenTimeoutMs: 30_000,
+  lastFirstTokenTimeoutMs: 30_000,
+  reasoningFirstTokenTimeoutMs: 30_000,
+  reasoningLastFirstTokenTimeoutMs: 30_000,
+  idleTimeoutMs: 30_000,
   dripTokensMin: 10,
 }
 
@@ -33,7 +33,7 @@ let transport: Transport
 let alpha: ScriptedProvider
 let beta: ScriptedProvider
 beforeAll(async () => {
-  transport = createTransport({ connectTimeoutMs: 1_000 })
+  transport = createTransport({ connectTimeoutMs: 30_000 })
   alpha = await startScriptedProvider()
   beta = await startScriptedProvider()
 })
@@ -86,7 +86,7 @@ async function run(answer: VaultAnswer, { fallback = false, isBudgetLeft = true 
     providers: createProviderRegistry({
       transport,
       environment: { ACME_API_KEY: 'sk-ours' },
-      connectTimeoutMs: 1_000,
+      connectTimeoutMs: 30_000,
       now: Date.now,
     }),
     ownKeys: vault,
@@ -114,8 +114,8 @@ async function run(answer: VaultAnswer, { fallback = false, isBudgetLeft = true 
     holdPico: '1000000',
     idempotencyRecord: null,
     admittedAt: Date.now(),
-    queueDeadlineAt: Date.now() + 10_000,
-    callDeadlineAt: Date.now() + 10_000,
+    queueDeadlineAt: Date.now() + 60_000,
+    callDeadlineAt: Date.now() + 60_000,
   }
   const outcome = await chain({
     envelope,

@@ -1,6 +1,7 @@
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { createHeldBodies } from '../../../src/calls/dispatch/held-bodies.ts'
 import type { CallId } from '../../../src/core/kernel/ids.ts'
+import { eventually } from '../../helpers/eventually.ts'
 
 const LIMITS = { workerBodyBytes: 100, bodyLimitBytes: 60 }
 const id = (call: number) => `chatcmpl_${call}` as CallId
@@ -45,5 +46,5 @@ test('a call that finds no room in time fails, and holds none', async () => {
   bodies.release(id(3))
   bodies.release(id(1))
   await bodies.read(id(4), null)
-  await vi.waitFor(() => expect(reads).toEqual([id(1), id(2), id(4)]))
+  await eventually(() => expect(reads).toEqual([id(1), id(2), id(4)]))
 })

@@ -1,6 +1,7 @@
 import { pino } from 'pino'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { WorkerSlots } from '../../../src/calls/dispatch/worker-slots.ts'
+import { eventually } from '../../helpers/eventually.ts'
 
 type Account = 'flood' | 'quiet'
 
@@ -45,7 +46,7 @@ function startWorker() {
     async stop() {
       waiting.quiet = waiting.flood = 0
       const drained = slots.drain()
-      await vi.waitFor(() => {
+      await eventually(() => {
         for (const call of running) call.end()
         expect(running).toEqual([])
       })
@@ -58,11 +59,11 @@ function startWorker() {
 test('a tenth of the slots is for calls within a share, however many others wait', async () => {
   const worker = startWorker()
   worker.enqueue('flood', 100)
-  await vi.waitFor(() => expect(worker.count('flood')).toBe(18))
+  await eventually(() => expect(worker.count('flood')).toBe(18))
   // It has looked for calls within a share since, and left the flood's where they are.
-  await vi.waitFor(() => expect(worker.claims.at(-1)).toBe('within-share'))
+  await eventually(() => expect(worker.claims.at(-1)).toBe('within-share'))
   worker.enqueue('quiet', 1)
-  await vi.waitFor(() => expect(worker.count('quiet')).toBe(1))
+  await eventually(() => expect(worker.count('quiet')).toBe(1))
   expect(worker.count('flood')).toBe(18)
   await worker.stop()
 })
@@ -70,14 +71,14 @@ test('a tenth of the slots is for calls within a share, however many others wait
 test('a slot that a flood leaves goes back to it only while the reserve is whole', async () => {
   const worker = startWorker()
   worker.enqueue('flood', 100)
-  await vi.waitFor(() => expect(worker.count('flood')).toBe(18))
+  await eventually(() => expect(worker.count('flood')).toBe(18))
   worker.enqueue('quiet', 2)
-  await vi.waitFor(() => expect(worker.count('quiet')).toBe(2))
+  await eventually(() => expect(worker.count('quiet')).toBe(2))
   worker.end('flood', 1)
   worker.enqueue('quiet', 1)
-  await vi.waitFor(() => expect(worker.count('quiet')).toBe(3))
+  await eventually(() => expect(worker.count('quiet')).toBe(3))
   expect(worker.count('flood')).toBe(17)
   worker.end('quiet', 3)
-  await vi.waitFor(() => expect(worker.count('flood')).toBe(18))
+  await eventually(() => expect(worker.count('flood')).toBe(18))
   await worker.stop()
 })

@@ -74,4 +74,4 @@ test('names whose server never answers are given up within seconds, and hold up 
   )
   expect(isOver).toBe(false)
   expect(new Set((await hanging).map(({ status }) => status))).toEqual(new Set(['rejected']))
-}, 15_000)
+})
