@@ -3,7 +3,7 @@ import { createCallRecordStore } from '../billing/call-records/call-record-store
 import { findCallInFlight } from '../billing/call-records/find-call-in-flight.ts'
 import { settledTimeline } from '../billing/call-records/operator-call.ts'
 import { readConfig } from '../config.ts'
-import type { SettledTimeline, TimelineEvent } from '../core/api/operator-api.ts'
+import type { SettledTimeline, TimelineEvent } from '../core/api/calls.ts'
 import { createDispatchQueue, createSettlementQueue } from '../platform/queues/queues.ts'
 import type { Redis } from '../platform/redis/redis.ts'
 import { withClients } from './clients.ts'

@@ -1,5 +1,5 @@
 import { type CallRecord, type ListedCall, ratesOf } from '../billing/call-records/call-record-store.ts'
-import type { OwnKeyFailureView } from '../core/api/console-api.ts'
+import type { OwnKeyFailureView } from '../core/api/calls.ts'
 import { isAutoModel } from '../core/auto/auto-model.ts'
 import { formatRates } from '../core/catalog/token-rates.ts'
 import type { CsvCell } from '../core/kernel/csv.ts'

@@ -1,10 +1,4 @@
-import type {
-  CallCounts,
-  OfferHealthView,
-  OfferView,
-  PriceView,
-  ProviderView,
-} from '../core/api/operator-offers.ts'
+import type { CallCounts, OfferHealthView, OfferView, PriceView, ProviderView } from '../core/api/offers.ts'
 import type { Model, Offer, Provider, TokenRates } from '../core/catalog/catalog.ts'
 import { formatRate, picoUsdPerToken } from '../core/kernel/money.ts'
 import { type Endings, sumEndings } from '../core/routing/measures.ts'

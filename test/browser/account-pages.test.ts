@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { CreatedKey, SessionView } from '../../src/core/api/console-api.ts'
+import type { CreatedKey } from '../../src/core/api/keys.ts'
+import type { SessionView } from '../../src/core/api/sessions.ts'
 import { PASSWORD, signedUp } from '../helpers/console-client.ts'
 import type { TestStack } from '../helpers/stack.ts'
 import { BROWSER_START_TIMEOUT_MS, NARROW, type TestBrowser, WIDE } from './browser.ts'

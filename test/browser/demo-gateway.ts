@@ -1,4 +1,5 @@
-import type { CreatedKey, SessionView } from '../../src/core/api/console-api.ts'
+import type { CreatedKey } from '../../src/core/api/keys.ts'
+import type { SessionView } from '../../src/core/api/sessions.ts'
 import type { PricingFeed } from '../../src/core/catalog/pricing-feed-view.ts'
 import { parseRate } from '../../src/core/kernel/money.ts'
 import { startSimulatedProviders } from '../../tools/simulated-providers/start-simulated-providers.ts'

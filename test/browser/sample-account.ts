@@ -1,11 +1,9 @@
 import { expect } from 'vitest'
-import type {
-  CreatedKey,
-  CreatedWebhook,
-  NewProviderKeyBody,
-  SessionView,
-  TopUpView,
-} from '../../src/core/api/console-api.ts'
+import type { TopUpView } from '../../src/core/api/billing.ts'
+import type { CreatedKey } from '../../src/core/api/keys.ts'
+import type { NewProviderKeyBody } from '../../src/core/api/provider-keys.ts'
+import type { SessionView } from '../../src/core/api/sessions.ts'
+import type { CreatedWebhook } from '../../src/core/api/webhooks.ts'
 import { ask } from '../helpers/chat-client.ts'
 import { type ConsoleClient, consoleClient, signedUp } from '../helpers/console-client.ts'
 import type { TestStack } from '../helpers/stack.ts'

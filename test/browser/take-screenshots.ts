@@ -1,7 +1,7 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { expect, test } from 'vitest'
-import type { CreatedKey } from '../../src/core/api/console-api.ts'
+import type { CreatedKey } from '../../src/core/api/keys.ts'
 import { ask } from '../helpers/chat-client.ts'
 import { NARROW, type Viewport, type WatchedPage } from './browser.ts'
 import { type DemoGateway, startDemoGateway } from './demo-gateway.ts'

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { CreatedKey, SessionView } from '../../src/core/api/console-api.ts'
+import type { CreatedKey } from '../../src/core/api/keys.ts'
+import type { SessionView } from '../../src/core/api/sessions.ts'
 import { expectBooksInOrder } from '../helpers/books.ts'
 import { ask } from '../helpers/chat-client.ts'
 import { signedUp } from '../helpers/console-client.ts'

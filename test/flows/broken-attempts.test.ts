@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { MarginView } from '../../src/core/api/operator-api.ts'
+import type { MarginView } from '../../src/core/api/billing.ts'
 import type { AttemptRecord } from '../../src/core/calls/call-job.ts'
 import { formatUsd, parseUsd, picoUsd } from '../../src/core/kernel/money.ts'
 import { untilIdle } from '../helpers/books.ts'

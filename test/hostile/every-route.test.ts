@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { CreatedKey, CreatedWebhook } from '../../src/core/api/console-api.ts'
+import type { CreatedKey } from '../../src/core/api/keys.ts'
+import type { CreatedWebhook } from '../../src/core/api/webhooks.ts'
 import { SURFACES } from '../../src/http/surfaces.ts'
 import { signedUp } from '../helpers/console-client.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { OfferView, ProviderView } from '../../src/core/api/operator-offers.ts'
+import type { OfferView, ProviderView } from '../../src/core/api/offers.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import { type Call, caller, completionOf, expectError } from './wire.ts'

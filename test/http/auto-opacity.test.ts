@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import type { CallDetail, CreatedKey, SessionView } from '../../src/core/api/console-api.ts'
+import type { CallDetail } from '../../src/core/api/calls.ts'
+import type { CreatedKey } from '../../src/core/api/keys.ts'
+import type { SessionView } from '../../src/core/api/sessions.ts'
 import { formatUsd, parseRate, picoUsd } from '../../src/core/kernel/money.ts'
 import { SURFACES } from '../../src/http/surfaces.ts'
 import { ask, type Caller, stream } from '../helpers/chat-client.ts'

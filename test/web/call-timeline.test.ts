@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { AttemptView, SettledTimeline } from '../../src/core/api/operator-api.ts'
+import type { AttemptView, SettledTimeline } from '../../src/core/api/calls.ts'
 import { timelineMarks, timelineOf } from '../../web/lib/call-timeline.ts'
 
 const ADMITTED = '2027-01-31T12:00:00.000Z'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { LiveTraffic, ProcessView } from '../../src/core/api/operator-api.ts'
-import type { OfferView } from '../../src/core/api/operator-offers.ts'
+import type { OfferView } from '../../src/core/api/offers.ts'
+import type { LiveTraffic, ProcessView } from '../../src/core/api/operations.ts'
 import { changeProblem, creditProblem } from '../../web/lib/balance-form.ts'
 import { newReference } from '../../web/lib/new-reference.ts'
 import {

@@ -1,5 +1,5 @@
 import type { QueryClient } from '@tanstack/react-query'
-import type { SessionView } from '../../src/core/api/console-api.ts'
+import type { SessionView } from '../../src/core/api/sessions.ts'
 import { sessionQuery } from './queries.ts'
 
 /**

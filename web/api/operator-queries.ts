@@ -1,25 +1,19 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
-import type { OperatorSession, OperatorVisitor } from '../../src/core/api/console-api.ts'
+import type { OperatorAccount, OperatorAccountDetail } from '../../src/core/api/accounts.ts'
+import type { LedgerView, MarginView } from '../../src/core/api/billing.ts'
+import type { CallTimelineView, OperatorCall } from '../../src/core/api/calls.ts'
+import type { CatalogEditsView, CatalogView, RateHistoryView } from '../../src/core/api/catalog.ts'
+import type { OfferView, ProviderView } from '../../src/core/api/offers.ts'
 import type {
   AlarmView,
   AuditRunView,
   AuditView,
-  CallTimelineView,
-  CatalogEditsView,
-  CatalogView,
-  LedgerView,
-  MarginView,
-  OperatorAccount,
-  OperatorAccountDetail,
   OperatorActionView,
-  OperatorCall,
-  OperatorList,
-  OperatorPage,
   QueuesView,
-  RateHistoryView,
   TrafficView,
-} from '../../src/core/api/operator-api.ts'
-import type { OfferView, ProviderView } from '../../src/core/api/operator-offers.ts'
+} from '../../src/core/api/operations.ts'
+import type { OperatorSession, OperatorVisitor } from '../../src/core/api/sessions.ts'
+import type { OperatorList, OperatorPage } from '../../src/core/api/shared.ts'
 import type { OperatorCallFilters } from '../lib/call-filters.ts'
 import { queryString, requestJson } from './request.ts'
 

@@ -1,19 +1,12 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
-import type {
-  BillingView,
-  CallDetail,
-  CallSummary,
-  DeliveryView,
-  KeyList,
-  LedgerRow,
-  Page,
-  ProviderKeyList,
-  SessionView,
-  TopUpView,
-  UsageView,
-  VisitorView,
-  WebhookList,
-} from '../../src/core/api/console-api.ts'
+import type { BillingView, LedgerRow, TopUpView } from '../../src/core/api/billing.ts'
+import type { CallDetail, CallSummary } from '../../src/core/api/calls.ts'
+import type { KeyList } from '../../src/core/api/keys.ts'
+import type { ProviderKeyList } from '../../src/core/api/provider-keys.ts'
+import type { SessionView, VisitorView } from '../../src/core/api/sessions.ts'
+import type { Page } from '../../src/core/api/shared.ts'
+import type { UsageView } from '../../src/core/api/usage.ts'
+import type { DeliveryView, WebhookList } from '../../src/core/api/webhooks.ts'
 import type { PricingFeed } from '../../src/core/catalog/pricing-feed-view.ts'
 import { queryString, RequestFailure, requestJson } from './request.ts'
 

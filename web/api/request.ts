@@ -1,4 +1,4 @@
-import type { ErrorBody } from '../../src/core/api/console-api.ts'
+import type { ErrorBody } from '../../src/core/api/shared.ts'
 
 const TIMEOUT_MS = 20_000
 

@@ -1,6 +1,8 @@
 import { type QueryClient, useQueryClient } from '@tanstack/react-query'
 import { useEffect } from 'react'
-import type { BillingView, CallSummary, LiveBalance, SessionView } from '../../src/core/api/console-api.ts'
+import type { BillingView } from '../../src/core/api/billing.ts'
+import type { CallSummary } from '../../src/core/api/calls.ts'
+import type { LiveBalance, SessionView } from '../../src/core/api/sessions.ts'
 import { sessionQuery } from './queries.ts'
 
 /** Lists and charts are asked for again at most so often, however many calls settle. */

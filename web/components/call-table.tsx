@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router'
-import type { CallSummary } from '../../src/core/api/console-api.ts'
+import type { CallSummary } from '../../src/core/api/calls.ts'
 import { formatMoment } from '../lib/dates.ts'
 import { formatCount, formatDuration } from '../lib/figures.ts'
 import { Badge, type Tone } from './badge.tsx'

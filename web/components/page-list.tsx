@@ -1,6 +1,6 @@
 import type { UseInfiniteQueryResult } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
-import type { Page } from '../../src/core/api/console-api.ts'
+import type { Page } from '../../src/core/api/shared.ts'
 import { QueryView } from './query-view.tsx'
 
 /** A list that comes by the page: what is there, and a button for more. */

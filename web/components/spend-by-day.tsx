@@ -1,5 +1,5 @@
 import { lazy, Suspense } from 'react'
-import type { UsageView } from '../../src/core/api/console-api.ts'
+import type { UsageView } from '../../src/core/api/usage.ts'
 import { daysBetween, formatDay } from '../lib/dates.ts'
 import { formatCount } from '../lib/figures.ts'
 import type { DayOfSpend } from './bar-chart.tsx'

@@ -1,4 +1,4 @@
-import type { LiveTraffic, LiveView, ProcessView } from '../../src/core/api/operator-api.ts'
+import type { LiveTraffic, LiveView, ProcessView } from '../../src/core/api/operations.ts'
 
 /** A rate a second: `0`, `0.3`, `12.4`, `1,250`. */
 export const formatPerSecond = (rate: number): string =>

@@ -1,4 +1,4 @@
-import type { OfferView, ProviderView } from '../../src/core/api/operator-offers.ts'
+import type { OfferView, ProviderView } from '../../src/core/api/offers.ts'
 
 interface Counted {
   id: string

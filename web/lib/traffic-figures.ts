@@ -1,4 +1,4 @@
-import type { TrafficFigures } from '../../src/core/api/operator-api.ts'
+import type { TrafficFigures } from '../../src/core/api/operations.ts'
 
 /** Calls that ended, in whichever way. */
 export const endedCalls = ({ calls }: Pick<TrafficFigures, 'calls'>): number =>

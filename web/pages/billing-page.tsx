@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useSearch } from '@tanstack/react-router'
-import type { BillingView } from '../../src/core/api/console-api.ts'
+import type { BillingView } from '../../src/core/api/billing.ts'
 import { billingQuery } from '../api/queries.ts'
 import { Money } from '../components/money.tsx'
 import { Note } from '../components/note.tsx'

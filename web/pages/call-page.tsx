@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
-import type { CallDetail, OwnKeyFailureView } from '../../src/core/api/console-api.ts'
+import type { CallDetail, OwnKeyFailureView } from '../../src/core/api/calls.ts'
 import { callQuery, keysQuery } from '../api/queries.ts'
 import { CallStatus } from '../components/call-table.tsx'
 import { Identifier } from '../components/identifier.tsx'

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { KeyRound, Plus } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
-import type { CreatedKey, KeyList, KeyView } from '../../src/core/api/console-api.ts'
+import type { CreatedKey, KeyList, KeyView } from '../../src/core/api/keys.ts'
 import { keysQuery } from '../api/queries.ts'
 import { EmptyState } from '../components/empty-state.tsx'
 import { PageHead } from '../components/page-head.tsx'

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { PlugZap, Plus } from 'lucide-react'
 import { useState } from 'react'
-import type { ProviderKeyView } from '../../src/core/api/console-api.ts'
+import type { ProviderKeyView } from '../../src/core/api/provider-keys.ts'
 import { providerKeysQuery } from '../api/queries.ts'
 import { EmptyState } from '../components/empty-state.tsx'
 import { PageHead } from '../components/page-head.tsx'

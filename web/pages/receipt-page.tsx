@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
 import { Printer } from 'lucide-react'
-import type { ReceiptView, TopUpView } from '../../src/core/api/console-api.ts'
+import type { ReceiptView, TopUpView } from '../../src/core/api/billing.ts'
 import { topUpQuery } from '../api/queries.ts'
 import { Money } from '../components/money.tsx'
 import { Note } from '../components/note.tsx'

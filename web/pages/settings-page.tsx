@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { AccountPatch, PasswordBody, SessionView } from '../../src/core/api/console-api.ts'
+import type { AccountPatch, PasswordBody, SessionView } from '../../src/core/api/sessions.ts'
 import { sessionQuery } from '../api/queries.ts'
 import { requestJson } from '../api/request.ts'
 import { chooseTheme, storedTheme, THEME_NAMES, THEMES, type Theme } from '../app/theme.ts'

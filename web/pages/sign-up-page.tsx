@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { Link, useRouter, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
-import type { CredentialsBody, SessionView } from '../../src/core/api/console-api.ts'
+import type { CredentialsBody, SessionView } from '../../src/core/api/sessions.ts'
 import { become } from '../api/become.ts'
 import { requestJson } from '../api/request.ts'
 import { Form } from '../components/form.tsx'

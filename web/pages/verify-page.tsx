@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { Link, useLocation } from '@tanstack/react-router'
-import type { VerifiedView, VerifyBody } from '../../src/core/api/console-api.ts'
+import type { VerifiedView, VerifyBody } from '../../src/core/api/sessions.ts'
 import type { FreeCreditState } from '../../src/core/billing/free-credit-state.ts'
 import { sessionQuery } from '../api/queries.ts'
 import { messageOf, requestJson } from '../api/request.ts'

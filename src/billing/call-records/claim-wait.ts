@@ -1,4 +1,4 @@
-import type { ClaimWaitView } from '../../core/api/operator-api.ts'
+import type { ClaimWaitView } from '../../core/api/operations.ts'
 import { callIdRange } from '../../core/calls/call-id-range.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 

@@ -1,4 +1,4 @@
-import type { InFlightTimeline } from '../../core/api/operator-api.ts'
+import type { InFlightTimeline } from '../../core/api/calls.ts'
 import { formatUsd, picoUsd } from '../../core/kernel/money.ts'
 import { readSettlingCalls } from '../../platform/queues/queued-calls.ts'
 import type { DispatchQueue, SettlementQueue } from '../../platform/queues/queues.ts'

@@ -1,9 +1,4 @@
-import type {
-  AttemptView,
-  OperatorCall,
-  SettledTimeline,
-  TimelineEvent,
-} from '../../core/api/operator-api.ts'
+import type { AttemptView, OperatorCall, SettledTimeline, TimelineEvent } from '../../core/api/calls.ts'
 import { costOf } from '../../core/billing/pricing.ts'
 import { formatRate, formatUsd, picoUsd, picoUsdPerToken } from '../../core/kernel/money.ts'
 import { type CallRecord, costRatesOf, type ListedCall } from './call-record-store.ts'

@@ -1,4 +1,4 @@
-import type { MarginView } from '../../core/api/operator-api.ts'
+import type { MarginView } from '../../core/api/billing.ts'
 import type { TimeRange } from '../../core/billing/usage-query.ts'
 import { callIdRange } from '../../core/calls/call-id-range.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'

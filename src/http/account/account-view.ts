@@ -1,5 +1,5 @@
 import type { Account } from '../../accounts/account-store.ts'
-import type { BalanceView, SessionView } from '../../core/api/console-api.ts'
+import type { BalanceView, SessionView } from '../../core/api/sessions.ts'
 import { formatUsd, picoUsd } from '../../core/kernel/money.ts'
 import { notSignedIn } from '../plugins/session.ts'
 import type { ConsoleServices } from './console-services.ts'

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyPluginAsync } from 'fastify'
-import type { LiveBalance, LiveBye } from '../../core/api/console-api.ts'
+import type { LiveBalance, LiveBye } from '../../core/api/sessions.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { signedIn } from '../plugins/session.ts'
 import { whenResponseCloses } from '../when-response-closes.ts'

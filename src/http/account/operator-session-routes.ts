@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { type KeyRecord, lookUpKey } from '../../accounts/key-cache.ts'
-import type { OperatorSession, OperatorVisitor } from '../../core/api/console-api.ts'
+import type { OperatorSession, OperatorVisitor } from '../../core/api/sessions.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import type { AppDependencies } from '../app.ts'
 import { liveKey } from '../plugins/authenticate.ts'

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { ProviderKey } from '../../accounts/provider-key-store.ts'
 import { NewProviderKeyBody, ProviderKeyChanges } from '../../core/accounts/provider-key-request.ts'
-import type { ProviderKeyList, ProviderKeyView } from '../../core/api/console-api.ts'
+import type { ProviderKeyList, ProviderKeyView } from '../../core/api/provider-keys.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { takesOwnKeys } from '../../core/routing/byok.ts'

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync, FastifyReply } from 'fastify'
 import type { BegunSession } from '../../accounts/sign-in-service.ts'
-import type { SessionView, VisitorView } from '../../core/api/console-api.ts'
+import type { SessionView, VisitorView } from '../../core/api/sessions.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { notSignedIn, signedIn } from '../plugins/session.ts'
 import { readBooks } from '../read-books.ts'

@@ -1,7 +1,9 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import type { CallFilter } from '../../billing/call-records/call-list-store.ts'
 import type { CallRecord, ListedCall } from '../../billing/call-records/call-record-store.ts'
-import type { CallDetail, CallSummary, Page, UsageView } from '../../core/api/console-api.ts'
+import type { CallDetail, CallSummary } from '../../core/api/calls.ts'
+import type { Page } from '../../core/api/shared.ts'
+import type { UsageView } from '../../core/api/usage.ts'
 import {
   formatCursor,
   type QueryParameters,

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
-import type { VerifiedView } from '../../core/api/console-api.ts'
+import type { VerifiedView } from '../../core/api/sessions.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { signedIn } from '../plugins/session.ts'
 import { readBooks } from '../read-books.ts'

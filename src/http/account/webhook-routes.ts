@@ -6,7 +6,7 @@ import type {
   TestedWebhook,
   WebhookList,
   WebhookView,
-} from '../../core/api/console-api.ts'
+} from '../../core/api/webhooks.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { EVENT_TYPES, type SubscribedEventType } from '../../core/operations/event.ts'
 import { checkWebhookUrl } from '../../platform/network/webhook-url.ts'

@@ -1,5 +1,5 @@
 import type { ListedAccount } from '../../accounts/account-directory.ts'
-import type { OperatorAccountDetail } from '../../core/api/operator-api.ts'
+import type { OperatorAccountDetail } from '../../core/api/accounts.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
 import { DAY_MS } from '../../core/kernel/time.ts'
 import { accountView, keyView, spendView, suspensionView, topUpView } from './account-views.ts'

@@ -1,11 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify'
 import type { ListedAccount } from '../../accounts/account-directory.ts'
-import type {
-  BalanceChanged,
-  OperatorAccount,
-  OperatorAccountDetail,
-  OperatorPage,
-} from '../../core/api/operator-api.ts'
+import type { BalanceChanged, OperatorAccount, OperatorAccountDetail } from '../../core/api/accounts.ts'
+import type { OperatorPage } from '../../core/api/shared.ts'
 import { RefusedPosting } from '../../core/billing/refused-posting.ts'
 import { type QueryParameters, readText, refuseUnknown } from '../../core/billing/usage-query.ts'
 import { ApiError } from '../../core/kernel/errors.ts'

@@ -1,12 +1,9 @@
 import type { ListedAccount, ListedSuspension } from '../../accounts/account-directory.ts'
 import type { StoredKey } from '../../accounts/key-store.ts'
 import type { UsageRow } from '../../billing/reports/usage-store.ts'
-import type {
-  OperatorAccount,
-  OperatorAccountDetail,
-  OperatorKey,
-  OperatorTopUp,
-} from '../../core/api/operator-api.ts'
+import type { OperatorAccount, OperatorAccountDetail } from '../../core/api/accounts.ts'
+import type { OperatorTopUp } from '../../core/api/billing.ts'
+import type { OperatorKey } from '../../core/api/keys.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
 import { isoTime, isoTimeOrNull } from '../../core/kernel/time.ts'
 import type { Payment } from '../../payments/payment-store.ts'

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify'
-import type { AlarmView, OperatorActionView, OperatorPage } from '../../core/api/operator-api.ts'
+import type { AlarmView, OperatorActionView } from '../../core/api/operations.ts'
+import type { OperatorPage } from '../../core/api/shared.ts'
 import { type QueryParameters, readChoice, readText, refuseUnknown } from '../../core/billing/usage-query.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import type { StoredAlarm } from '../../operations/alarm-store.ts'

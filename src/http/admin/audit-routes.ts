@@ -1,6 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify'
 import type { AuditRun } from '../../billing/audit/audit-run-store.ts'
-import type { AuditRunView, AuditView, OperatorPage } from '../../core/api/operator-api.ts'
+import type { AuditRunView, AuditView } from '../../core/api/operations.ts'
+import type { OperatorPage } from '../../core/api/shared.ts'
 import { type QueryParameters, refuseUnknown } from '../../core/billing/usage-query.ts'
 import { isInOneProcess } from '../../platform/redis/fleet-lock.ts'
 import { AUDIT_ASKED, AUDIT_JOB } from '../../platform/redis/redis-keys.ts'

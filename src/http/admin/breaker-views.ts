@@ -1,4 +1,4 @@
-import type { BreakerView } from '../../core/api/operator-api.ts'
+import type { BreakerView } from '../../core/api/operations.ts'
 import { breakerState } from '../../core/failover/breaker.ts'
 import type { OfferHealth } from '../../routing/offer-health.ts'
 

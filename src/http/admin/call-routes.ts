@@ -2,7 +2,8 @@ import type { FastifyPluginAsync } from 'fastify'
 import type { CallFilter } from '../../billing/call-records/call-search-store.ts'
 import { findCallInFlight } from '../../billing/call-records/find-call-in-flight.ts'
 import { operatorCall, settledTimeline } from '../../billing/call-records/operator-call.ts'
-import type { CallTimelineView, OperatorCall, OperatorPage } from '../../core/api/operator-api.ts'
+import type { CallTimelineView, OperatorCall } from '../../core/api/calls.ts'
+import type { OperatorPage } from '../../core/api/shared.ts'
 import {
   type QueryParameters,
   readChoice,

@@ -6,9 +6,9 @@ import type {
   CatalogEditsApplied,
   CatalogEditsView,
   CatalogView,
-  OperatorList,
   RateHistoryView,
-} from '../../core/api/operator-api.ts'
+} from '../../core/api/catalog.ts'
+import type { OperatorList } from '../../core/api/shared.ts'
 import { type QueryParameters, readCount, refuseUnknown } from '../../core/billing/usage-query.ts'
 import { isAvailable } from '../../core/catalog/catalog.ts'
 import { ApiError } from '../../core/kernel/errors.ts'

@@ -1,4 +1,4 @@
-import type { OperatorPage } from '../../core/api/operator-api.ts'
+import type { OperatorPage } from '../../core/api/shared.ts'
 import { type QueryParameters, readCount, readText } from '../../core/billing/usage-query.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 

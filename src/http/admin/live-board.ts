@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { LiveView } from '../../core/api/operator-api.ts'
+import type { LiveView } from '../../core/api/operations.ts'
 import { whenResponseCloses } from '../when-response-closes.ts'
 
 const EVERY_MS = 1_000

@@ -1,4 +1,4 @@
-import type { LiveView } from '../../core/api/operator-api.ts'
+import type { LiveView } from '../../core/api/operations.ts'
 import { trafficSlots } from '../../core/operations/traffic.ts'
 import { readProcesses } from '../../platform/observability/process-report.ts'
 import { readTraffic } from '../../platform/observability/traffic.ts'

@@ -19,7 +19,7 @@ import type { CheckedCatalog } from '../../catalog/catalog-check.ts'
 import { type CatalogEdits, createCatalogEdits } from '../../catalog/catalog-edits-store.ts'
 import type { CatalogStore } from '../../catalog/catalog-store.ts'
 import { type RateEntry, readRateHistory } from '../../catalog/rate-history-store.ts'
-import type { BreakerView, ClaimWaitView } from '../../core/api/operator-api.ts'
+import type { BreakerView, ClaimWaitView } from '../../core/api/operations.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 import { type AlarmStore, createAlarmStore } from '../../operations/alarm-store.ts'
 import {

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify'
-import type { OperatorList, ProcessView, QueuesView } from '../../core/api/operator-api.ts'
+import type { ProcessView, QueuesView } from '../../core/api/operations.ts'
+import type { OperatorList } from '../../core/api/shared.ts'
 import { createSingleFlight } from '../../core/kernel/single-flight.ts'
 import { readProcesses } from '../../platform/observability/process-report.ts'
 import { isSettlementBehind, readQueues } from '../../platform/queues/queue-figures.ts'

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify'
 import type { MarginSums } from '../../billing/reports/margin-store.ts'
-import type { LedgerView, MarginFigures, MarginView } from '../../core/api/operator-api.ts'
+import type { LedgerView, MarginFigures, MarginView } from '../../core/api/billing.ts'
 import {
   type QueryParameters,
   readChoice,

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify'
-import type { TrafficView } from '../../core/api/operator-api.ts'
+import type { TrafficView } from '../../core/api/operations.ts'
 import { type QueryParameters, readChoice, readCount, refuseUnknown } from '../../core/billing/usage-query.ts'
 import { createSingleFlight } from '../../core/kernel/single-flight.ts'
 import { MINUTE_MS, trafficSlots } from '../../core/operations/traffic.ts'

@@ -1,4 +1,4 @@
-import type { LiveTraffic, TrafficFigures, TrafficView } from '../../core/api/operator-api.ts'
+import type { LiveTraffic, TrafficFigures, TrafficView } from '../../core/api/operations.ts'
 import { formatUsd, picoUsd } from '../../core/kernel/money.ts'
 import { addCounts, countsOf, type TrafficCounts, type TrafficSlot } from '../../core/operations/traffic.ts'
 

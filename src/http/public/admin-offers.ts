@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify'
-import type { EnabledView } from '../../core/api/operator-offers.ts'
+import type { EnabledView } from '../../core/api/offers.ts'
 import { type QueryParameters, refuseUnknown } from '../../core/billing/usage-query.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { doDeed } from '../admin/deed.ts'

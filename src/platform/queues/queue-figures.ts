@@ -1,4 +1,4 @@
-import type { QueueView } from '../../core/api/operator-api.ts'
+import type { QueueView } from '../../core/api/operations.ts'
 import type { Redis } from '../redis/redis.ts'
 import type { DispatchQueue, EventsQueue, SettlementQueue } from './queues.ts'
 

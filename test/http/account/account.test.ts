@@ -1,25 +1,19 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import type { BillingView, LedgerRow, TopUpView } from '../../../src/core/api/billing.ts'
+import type { CallDetail, CallSummary } from '../../../src/core/api/calls.ts'
+import type { CreatedKey, KeyList, KeyView } from '../../../src/core/api/keys.ts'
+import type { ProviderKeyList, ProviderKeyView } from '../../../src/core/api/provider-keys.ts'
+import type { SessionView } from '../../../src/core/api/sessions.ts'
+import type { Page } from '../../../src/core/api/shared.ts'
+import type { UsageView } from '../../../src/core/api/usage.ts'
 import type {
-  BillingView,
-  CallDetail,
-  CallSummary,
-  CreatedKey,
   CreatedWebhook,
   DeliveryView,
-  KeyList,
-  KeyView,
-  LedgerRow,
-  Page,
-  ProviderKeyList,
-  ProviderKeyView,
   RotatedSecret,
-  SessionView,
   TestedWebhook,
-  TopUpView,
-  UsageView,
   WebhookList,
-} from '../../../src/core/api/console-api.ts'
+} from '../../../src/core/api/webhooks.ts'
 import { formatUsd, parseUsd, picoUsd } from '../../../src/core/kernel/money.ts'
 import { ask } from '../../helpers/chat-client.ts'
 import { type ConsoleClient, signedUp } from '../../helpers/console-client.ts'

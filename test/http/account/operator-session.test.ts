@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { OperatorSession, OperatorSignInBody } from '../../../src/core/api/console-api.ts'
+import type { OperatorSession, OperatorSignInBody } from '../../../src/core/api/sessions.ts'
 import { consoleClient, signedUp } from '../../helpers/console-client.ts'
 import { startStack, type TestStack } from '../../helpers/stack.ts'
 import { expectError } from '../wire.ts'

@@ -1,13 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import pino from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type {
-  CallDetail,
-  CallSummary,
-  CreatedKey,
-  LiveBalance,
-  SessionView,
-} from '../../../src/core/api/console-api.ts'
+import type { CallDetail, CallSummary } from '../../../src/core/api/calls.ts'
+import type { CreatedKey } from '../../../src/core/api/keys.ts'
+import type { LiveBalance, SessionView } from '../../../src/core/api/sessions.ts'
 import { formatUsd, parseUsd, picoUsd } from '../../../src/core/kernel/money.ts'
 import { expectBooksInOrder } from '../../helpers/books.ts'
 import { type ConsoleClient, consoleClient, PASSWORD, signedUp } from '../../helpers/console-client.ts'

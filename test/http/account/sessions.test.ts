@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { SessionView } from '../../../src/core/api/console-api.ts'
+import type { SessionView } from '../../../src/core/api/sessions.ts'
 import { consoleClient, PASSWORD, signedUp } from '../../helpers/console-client.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { startStack, type TestStack } from '../../helpers/stack.ts'

@@ -6,11 +6,10 @@ import type {
   CatalogEditsView,
   CatalogRevertRequest,
   CatalogView,
-  OperatorActionView,
-  OperatorList,
-  OperatorPage,
   RateHistoryView,
-} from '../../../src/core/api/operator-api.ts'
+} from '../../../src/core/api/catalog.ts'
+import type { OperatorActionView } from '../../../src/core/api/operations.ts'
+import type { OperatorList, OperatorPage } from '../../../src/core/api/shared.ts'
 import { ask } from '../../helpers/chat-client.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { startStack, type TestStack } from '../../helpers/stack.ts'

@@ -2,21 +2,21 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type {
   AccountLimitsRequest,
   AdjustRequest,
+  BalanceChanged,
+  CreditRequest,
+  OperatorAccount,
+  OperatorAccountDetail,
+  SuspendRequest,
+} from '../../../src/core/api/accounts.ts'
+import type { LedgerView, MarginView } from '../../../src/core/api/billing.ts'
+import type { KeyLimitsRequest, OperatorKey } from '../../../src/core/api/keys.ts'
+import type {
   AlarmView,
   AuditRunView,
   AuditView,
-  BalanceChanged,
-  CreditRequest,
-  KeyLimitsRequest,
-  LedgerView,
-  MarginView,
-  OperatorAccount,
-  OperatorAccountDetail,
   OperatorActionView,
-  OperatorKey,
-  OperatorPage,
-  SuspendRequest,
-} from '../../../src/core/api/operator-api.ts'
+} from '../../../src/core/api/operations.ts'
+import type { OperatorPage } from '../../../src/core/api/shared.ts'
 import { parseUsd } from '../../../src/core/kernel/money.ts'
 import { ask } from '../../helpers/chat-client.ts'
 import { eventually } from '../../helpers/eventually.ts'

@@ -1,14 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type {
-  CallTimelineView,
-  LiveView,
-  OperatorCall,
-  OperatorList,
-  OperatorPage,
-  ProcessView,
-  QueuesView,
-  TrafficView,
-} from '../../../src/core/api/operator-api.ts'
+import type { CallTimelineView, OperatorCall } from '../../../src/core/api/calls.ts'
+import type { LiveView, ProcessView, QueuesView, TrafficView } from '../../../src/core/api/operations.ts'
+import type { OperatorList, OperatorPage } from '../../../src/core/api/shared.ts'
 import { ask, streamed } from '../../helpers/chat-client.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { startStack, type TestStack } from '../../helpers/stack.ts'

@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router'
-import type { OperatorActionView } from '../../../src/core/api/operator-api.ts'
+import type { OperatorActionView } from '../../../src/core/api/operations.ts'
 import { Badge } from '../../components/badge.tsx'
 import { DataTable } from '../../components/data-table.tsx'
 import { formatMoment } from '../../lib/dates.ts'

@@ -1,7 +1,7 @@
 import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { BellOff } from 'lucide-react'
-import type { AlarmView } from '../../../src/core/api/operator-api.ts'
+import type { AlarmView } from '../../../src/core/api/operations.ts'
 import { alarmsQuery, OPERATOR_API } from '../../api/operator-queries.ts'
 import { messageOf, requestJson } from '../../api/request.ts'
 import { ChoiceField } from '../../components/choice-field.tsx'

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import type { CatalogView } from '../../../src/core/api/operator-api.ts'
+import type { CatalogView } from '../../../src/core/api/catalog.ts'
 import { catalogHistoryQuery, catalogQuery } from '../../api/operator-queries.ts'
 import { PageHead } from '../../components/page-head.tsx'
 import { Panel } from '../../components/panel.tsx'

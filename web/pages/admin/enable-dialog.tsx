@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import type { EnabledView } from '../../../src/core/api/operator-offers.ts'
+import type { EnabledView } from '../../../src/core/api/offers.ts'
 import { OPERATOR_API } from '../../api/operator-queries.ts'
 import { requestJson } from '../../api/request.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'

@@ -1,6 +1,6 @@
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { BookOpenCheck } from 'lucide-react'
-import type { AuditView } from '../../../src/core/api/operator-api.ts'
+import type { AuditView } from '../../../src/core/api/operations.ts'
 import { auditQuery, auditRunsQuery, ledgerSumsQuery, OPERATOR_API } from '../../api/operator-queries.ts'
 import { messageOf, requestJson } from '../../api/request.ts'
 import { DataTable } from '../../components/data-table.tsx'

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
-import type { OperatorAccountDetail } from '../../../src/core/api/operator-api.ts'
+import type { OperatorAccountDetail } from '../../../src/core/api/accounts.ts'
 import { accountQuery } from '../../api/operator-queries.ts'
 import { Identifier } from '../../components/identifier.tsx'
 import { PageHead } from '../../components/page-head.tsx'

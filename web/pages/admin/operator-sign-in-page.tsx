@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useRouter, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
-import type { OperatorSession, OperatorSignInBody } from '../../../src/core/api/console-api.ts'
+import type { OperatorSession, OperatorSignInBody } from '../../../src/core/api/sessions.ts'
 import { OPERATOR_API, operatorSessionQuery } from '../../api/operator-queries.ts'
 import { requestJson } from '../../api/request.ts'
 import { SiteLayout } from '../../app/site-layout.tsx'

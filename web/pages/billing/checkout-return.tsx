@@ -1,7 +1,7 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useEffect } from 'react'
-import type { TopUpView } from '../../../src/core/api/console-api.ts'
+import type { TopUpView } from '../../../src/core/api/billing.ts'
 import { topUpQuery } from '../../api/queries.ts'
 import { messageOf } from '../../api/request.ts'
 import { Note } from '../../components/note.tsx'

@@ -1,4 +1,4 @@
-import type { RailName } from '../../../src/core/api/console-api.ts'
+import type { RailName } from '../../../src/core/api/billing.ts'
 
 const NAMES: Record<RailName, string> = { card: 'Card', paypal: 'PayPal', development: 'Test money' }
 

@@ -1,7 +1,7 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { ScrollText } from 'lucide-react'
-import type { LedgerRow } from '../../../src/core/api/console-api.ts'
+import type { LedgerRow } from '../../../src/core/api/billing.ts'
 import { ledgerQuery } from '../../api/queries.ts'
 import { DataTable } from '../../components/data-table.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'

@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { BillingView, NewTopUpBody, RailName, TopUpView } from '../../../src/core/api/console-api.ts'
+import type { BillingView, NewTopUpBody, RailName, TopUpView } from '../../../src/core/api/billing.ts'
 import { requestJson } from '../../api/request.ts'
 import { ChoiceField } from '../../components/choice-field.tsx'
 import { Form } from '../../components/form.tsx'

@@ -1,7 +1,7 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { Receipt } from 'lucide-react'
-import type { TopUpView } from '../../../src/core/api/console-api.ts'
+import type { TopUpView } from '../../../src/core/api/billing.ts'
 import { topUpsQuery } from '../../api/queries.ts'
 import { Badge, type Tone } from '../../components/badge.tsx'
 import { DataTable } from '../../components/data-table.tsx'

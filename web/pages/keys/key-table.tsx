@@ -1,4 +1,4 @@
-import type { KeyView } from '../../../src/core/api/console-api.ts'
+import type { KeyView } from '../../../src/core/api/keys.ts'
 import { Badge } from '../../components/badge.tsx'
 import { type Column, DataTable } from '../../components/data-table.tsx'
 import { Money } from '../../components/money.tsx'

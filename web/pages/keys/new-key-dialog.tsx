@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { CreatedKey, KeyList, LimitResetName, NewKeyBody } from '../../../src/core/api/console-api.ts'
+import type { CreatedKey, KeyList, LimitResetName, NewKeyBody } from '../../../src/core/api/keys.ts'
 import { requestJson } from '../../api/request.ts'
 import { DialogBox } from '../../components/dialog-box.tsx'
 import { Form } from '../../components/form.tsx'

@@ -1,4 +1,4 @@
-import type { CreatedKey } from '../../../src/core/api/console-api.ts'
+import type { CreatedKey } from '../../../src/core/api/keys.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { DialogBox } from '../../components/dialog-box.tsx'
 import { Note } from '../../components/note.tsx'

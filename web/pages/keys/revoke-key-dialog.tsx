@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import type { KeyView } from '../../../src/core/api/console-api.ts'
+import type { KeyView } from '../../../src/core/api/keys.ts'
 import { requestJson } from '../../api/request.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { showToast } from '../../components/toasts.tsx'

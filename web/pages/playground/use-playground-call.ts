@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'react'
-import type { PlaygroundBody } from '../../../src/core/api/console-api.ts'
+import type { PlaygroundBody } from '../../../src/core/api/calls.ts'
 import { failureOf, messageOf, reach } from '../../api/request.ts'
 import { readCompletionStream, type StreamPart, type StreamUsage } from '../../lib/completion-stream.ts'
 

@@ -4,7 +4,7 @@ import type {
   NewProviderKeyBody,
   ProviderKeyList,
   ProviderKeyView,
-} from '../../../src/core/api/console-api.ts'
+} from '../../../src/core/api/provider-keys.ts'
 import { requestJson } from '../../api/request.ts'
 import { CheckField } from '../../components/check-field.tsx'
 import { DialogBox } from '../../components/dialog-box.tsx'

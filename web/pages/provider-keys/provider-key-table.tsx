@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { ProviderKeyPatch, ProviderKeyView } from '../../../src/core/api/console-api.ts'
+import type { ProviderKeyPatch, ProviderKeyView } from '../../../src/core/api/provider-keys.ts'
 import { messageOf, requestJson } from '../../api/request.ts'
 import { Badge, type Tone } from '../../components/badge.tsx'
 import { CheckField } from '../../components/check-field.tsx'

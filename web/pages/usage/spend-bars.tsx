@@ -1,4 +1,4 @@
-import type { UsageRowView, UsageView } from '../../../src/core/api/console-api.ts'
+import type { UsageRowView, UsageView } from '../../../src/core/api/usage.ts'
 import { Money } from '../../components/money.tsx'
 import { approximateAmount } from '../../lib/amounts.ts'
 import { plural } from '../../lib/figures.ts'

@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { DeliveryView } from '../../../src/core/api/console-api.ts'
+import type { DeliveryView } from '../../../src/core/api/webhooks.ts'
 import { deliveriesQuery } from '../../api/queries.ts'
 import { messageOf, requestJson } from '../../api/request.ts'
 import { Badge, type Tone } from '../../components/badge.tsx'

@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { CreatedWebhook, NewWebhookBody } from '../../../src/core/api/console-api.ts'
+import type { CreatedWebhook, NewWebhookBody } from '../../../src/core/api/webhooks.ts'
 import { requestJson } from '../../api/request.ts'
 import { CheckField } from '../../components/check-field.tsx'
 import { DialogBox } from '../../components/dialog-box.tsx'

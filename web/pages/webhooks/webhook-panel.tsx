@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { RotatedSecret, TestedWebhook, WebhookView } from '../../../src/core/api/console-api.ts'
+import type { RotatedSecret, TestedWebhook, WebhookView } from '../../../src/core/api/webhooks.ts'
 import { messageOf, requestJson } from '../../api/request.ts'
 import { Badge } from '../../components/badge.tsx'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'

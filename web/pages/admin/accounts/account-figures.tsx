@@ -1,4 +1,4 @@
-import type { OperatorAccountDetail } from '../../../../src/core/api/operator-api.ts'
+import type { OperatorAccountDetail } from '../../../../src/core/api/accounts.ts'
 import { Money } from '../../../components/money.tsx'
 import { plural, rateLimitsText } from '../../../lib/figures.ts'
 import { AccountState } from './account-state.tsx'

@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { KeyRound } from 'lucide-react'
 import { useState } from 'react'
-import type { OperatorKey } from '../../../../src/core/api/operator-api.ts'
+import type { OperatorKey } from '../../../../src/core/api/keys.ts'
 import { OPERATOR_API } from '../../../api/operator-queries.ts'
 import { requestJson } from '../../../api/request.ts'
 import { Badge } from '../../../components/badge.tsx'

@@ -1,4 +1,4 @@
-import type { OperatorAccountDetail } from '../../../../src/core/api/operator-api.ts'
+import type { OperatorAccountDetail } from '../../../../src/core/api/accounts.ts'
 import { DataTable } from '../../../components/data-table.tsx'
 import { Money } from '../../../components/money.tsx'
 import { formatDay } from '../../../lib/dates.ts'

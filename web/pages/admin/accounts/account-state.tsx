@@ -1,4 +1,4 @@
-import type { OperatorAccount } from '../../../../src/core/api/operator-api.ts'
+import type { OperatorAccount } from '../../../../src/core/api/accounts.ts'
 import { Badge, type Tone } from '../../../components/badge.tsx'
 
 const STATES: Record<OperatorAccount['state'], { name: string; tone: Tone }> = {

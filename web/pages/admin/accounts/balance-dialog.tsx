@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { BalanceChanged, OperatorAccountDetail } from '../../../../src/core/api/operator-api.ts'
+import type { BalanceChanged, OperatorAccountDetail } from '../../../../src/core/api/accounts.ts'
 import { OPERATOR_API } from '../../../api/operator-queries.ts'
 import { requestJson } from '../../../api/request.ts'
 import { DialogBox } from '../../../components/dialog-box.tsx'

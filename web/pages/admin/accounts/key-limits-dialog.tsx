@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { KeyLimitsRequest, OperatorKey } from '../../../../src/core/api/operator-api.ts'
+import type { KeyLimitsRequest, OperatorKey } from '../../../../src/core/api/keys.ts'
 import { OPERATOR_API } from '../../../api/operator-queries.ts'
 import { requestJson } from '../../../api/request.ts'
 import { DialogBox } from '../../../components/dialog-box.tsx'

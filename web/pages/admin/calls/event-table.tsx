@@ -1,4 +1,4 @@
-import type { TimelineEvent } from '../../../../src/core/api/operator-api.ts'
+import type { TimelineEvent } from '../../../../src/core/api/calls.ts'
 import { DataTable } from '../../../components/data-table.tsx'
 import { formatMoment } from '../../../lib/dates.ts'
 import { formatCount } from '../../../lib/figures.ts'

@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router'
-import type { InFlightTimeline } from '../../../../src/core/api/operator-api.ts'
+import type { InFlightTimeline } from '../../../../src/core/api/calls.ts'
 import { Money } from '../../../components/money.tsx'
 import { Note } from '../../../components/note.tsx'
 import { Panel } from '../../../components/panel.tsx'

@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router'
-import type { OperatorCall } from '../../../../src/core/api/operator-api.ts'
+import type { OperatorCall } from '../../../../src/core/api/calls.ts'
 import { CallStatus } from '../../../components/call-table.tsx'
 import { DataTable } from '../../../components/data-table.tsx'
 import { Money } from '../../../components/money.tsx'

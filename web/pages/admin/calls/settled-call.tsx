@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
-import type { SettledTimeline } from '../../../../src/core/api/operator-api.ts'
+import type { SettledTimeline } from '../../../../src/core/api/calls.ts'
 import { CallStatus } from '../../../components/call-table.tsx'
 import { Money } from '../../../components/money.tsx'
 import { Panel } from '../../../components/panel.tsx'

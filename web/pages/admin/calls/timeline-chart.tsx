@@ -1,4 +1,4 @@
-import type { SettledTimeline } from '../../../../src/core/api/operator-api.ts'
+import type { SettledTimeline } from '../../../../src/core/api/calls.ts'
 import { type TimelineSpan, timelineMarks, timelineOf } from '../../../lib/call-timeline.ts'
 import { formatDuration } from '../../../lib/figures.ts'
 

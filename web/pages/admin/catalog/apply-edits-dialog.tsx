@@ -4,7 +4,7 @@ import type {
   CatalogEditsApplied,
   CatalogEditsRequest,
   CatalogEditsView,
-} from '../../../../src/core/api/operator-api.ts'
+} from '../../../../src/core/api/catalog.ts'
 import { OPERATOR_API } from '../../../api/operator-queries.ts'
 import { messageOf, requestJson } from '../../../api/request.ts'
 import { DialogBox } from '../../../components/dialog-box.tsx'

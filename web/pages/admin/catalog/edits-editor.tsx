@@ -1,6 +1,6 @@
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { CatalogCheckView, CatalogEditsView } from '../../../../src/core/api/operator-api.ts'
+import type { CatalogCheckView, CatalogEditsView } from '../../../../src/core/api/catalog.ts'
 import { OPERATOR_API } from '../../../api/operator-queries.ts'
 import { messageOf, requestJson } from '../../../api/request.ts'
 import { Note } from '../../../components/note.tsx'

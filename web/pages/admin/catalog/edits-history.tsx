@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { CatalogEditsApplied, CatalogEditsView } from '../../../../src/core/api/operator-api.ts'
+import type { CatalogEditsApplied, CatalogEditsView } from '../../../../src/core/api/catalog.ts'
 import { OPERATOR_API } from '../../../api/operator-queries.ts'
 import { messageOf, requestJson } from '../../../api/request.ts'
 import { Badge } from '../../../components/badge.tsx'

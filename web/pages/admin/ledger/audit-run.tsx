@@ -1,4 +1,4 @@
-import type { AuditRunView } from '../../../../src/core/api/operator-api.ts'
+import type { AuditRunView } from '../../../../src/core/api/operations.ts'
 import { Badge } from '../../../components/badge.tsx'
 import { DataTable } from '../../../components/data-table.tsx'
 import { Money } from '../../../components/money.tsx'

@@ -1,5 +1,5 @@
 import { useState } from 'react'
-import type { OfferView } from '../../../../src/core/api/operator-offers.ts'
+import type { OfferView } from '../../../../src/core/api/offers.ts'
 import { Form } from '../../../components/form.tsx'
 import { Note } from '../../../components/note.tsx'
 import { TextField } from '../../../components/text-field.tsx'

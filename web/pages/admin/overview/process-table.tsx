@@ -1,4 +1,4 @@
-import type { ProcessView } from '../../../../src/core/api/operator-api.ts'
+import type { ProcessView } from '../../../../src/core/api/operations.ts'
 import { DataTable } from '../../../components/data-table.tsx'
 import { useNow } from '../../../components/use-now.ts'
 import { formatMoment } from '../../../lib/dates.ts'

@@ -1,4 +1,4 @@
-import type { QueueView } from '../../../../src/core/api/operator-api.ts'
+import type { QueueView } from '../../../../src/core/api/operations.ts'
 import { DataTable } from '../../../components/data-table.tsx'
 import { formatCount, formatDuration } from '../../../lib/figures.ts'
 

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { lazy, Suspense, useState } from 'react'
-import type { TrafficFigures, TrafficView } from '../../../../src/core/api/operator-api.ts'
+import type { TrafficFigures, TrafficView } from '../../../../src/core/api/operations.ts'
 import { trafficQuery } from '../../../api/operator-queries.ts'
 import { ChoiceField } from '../../../components/choice-field.tsx'
 import { DataTable } from '../../../components/data-table.tsx'

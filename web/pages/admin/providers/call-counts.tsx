@@ -1,4 +1,4 @@
-import type { CallCounts } from '../../../../src/core/api/operator-offers.ts'
+import type { CallCounts } from '../../../../src/core/api/offers.ts'
 import { formatCount, plural } from '../../../lib/figures.ts'
 import { formatShare } from '../../../lib/operator-figures.ts'
 

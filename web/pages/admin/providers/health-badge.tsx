@@ -1,5 +1,5 @@
-import type { BreakerView } from '../../../../src/core/api/operator-api.ts'
-import type { OfferView, ProviderView } from '../../../../src/core/api/operator-offers.ts'
+import type { OfferView, ProviderView } from '../../../../src/core/api/offers.ts'
+import type { BreakerView } from '../../../../src/core/api/operations.ts'
 import { Badge, type Tone } from '../../../components/badge.tsx'
 import { formatMoment } from '../../../lib/dates.ts'
 import { formatCount } from '../../../lib/figures.ts'

@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
-import type { OfferView, PriceView } from '../../../../src/core/api/operator-offers.ts'
+import type { OfferView, PriceView } from '../../../../src/core/api/offers.ts'
 import { type Column, DataTable } from '../../../components/data-table.tsx'
 import { formatDuration } from '../../../lib/figures.ts'
 import { EnableDialog } from '../enable-dialog.tsx'

@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import type { ProviderView } from '../../../../src/core/api/operator-offers.ts'
+import type { ProviderView } from '../../../../src/core/api/offers.ts'
 import { type Column, DataTable } from '../../../components/data-table.tsx'
 import { formatMoment } from '../../../lib/dates.ts'
 import { formatCount } from '../../../lib/figures.ts'

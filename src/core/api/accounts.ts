@@ -1,0 +1,99 @@
+import { type Static, Type } from 'typebox'
+import { OperatorTopUp } from './billing.ts'
+import { OperatorKey } from './keys.ts'
+import { nullable } from './nullable.ts'
+import { OperatorActionView } from './operations.ts'
+import { DecimalUsd, IsoTime } from './shared.ts'
+
+/** GET /admin/api/accounts?search&limit&cursor: `OperatorPage<OperatorAccount>`. */
+export const OperatorAccount = Type.Object({
+  id: Type.String(),
+  email: Type.String(),
+  state: Type.Enum(['free_credit', 'active', 'exhausted', 'suspended']),
+  balance_usd: DecimalUsd,
+  owed_usd: DecimalUsd,
+  low_balance_usd: nullable(DecimalUsd),
+  /** Over all its keys, set by an operator; null: the default. */
+  requests_per_minute: nullable(Type.Number()),
+  concurrent_calls: nullable(Type.Number()),
+  created_at: IsoTime,
+})
+export type OperatorAccount = Static<typeof OperatorAccount>
+
+/** GET /admin/api/accounts/:id (its id or its e-mail). */
+export const OperatorAccountDetail = Type.Object({
+  ...OperatorAccount.properties,
+  object: Type.Literal('account'),
+  /** What may be spent now and what calls in flight hold; null while Redis is away. */
+  available_usd: nullable(DecimalUsd),
+  held_usd: nullable(DecimalUsd),
+  open_holds: nullable(Type.Number()),
+  keys: Type.Array(OperatorKey),
+  /** The last 30 days that had calls, oldest first. */
+  spend: Type.Array(
+    Type.Object({
+      day: Type.String(),
+      calls: Type.Number(),
+      total_tokens: Type.Number(),
+      cost_usd: DecimalUsd,
+    }),
+  ),
+  /** The latest 20. */
+  top_ups: Type.Array(OperatorTopUp),
+  /** Suspensions by money that went back; an operator's are among the actions. */
+  suspensions: Type.Array(
+    Type.Object({
+      id: Type.String(),
+      at: IsoTime,
+      payment_id: Type.String(),
+      reason: Type.String(),
+      shortfall_usd: DecimalUsd,
+    }),
+  ),
+  /** Of operators on this account, the latest 20. */
+  actions: Type.Array(OperatorActionView),
+})
+export type OperatorAccountDetail = Static<typeof OperatorAccountDetail>
+
+/** POST /admin/api/accounts/:id/suspend and …/resume; answer: `OperatorAccountDetail`. */
+export const SuspendRequest = Type.Object({
+  reason: Type.String(),
+})
+export type SuspendRequest = Static<typeof SuspendRequest>
+
+/** POST /admin/api/accounts/:id/credit; the same reference credits once. Answer: `BalanceChanged`. */
+export const CreditRequest = Type.Object({
+  amount_usd: DecimalUsd,
+  reference: Type.Optional(Type.String()),
+})
+export type CreditRequest = Static<typeof CreditRequest>
+
+/** POST /admin/api/accounts/:id/adjust; signed. Answer: `BalanceChanged`. */
+export const AdjustRequest = Type.Object({
+  amount_usd: DecimalUsd,
+  reason: Type.String(),
+  reference: Type.Optional(Type.String()),
+})
+export type AdjustRequest = Static<typeof AdjustRequest>
+
+export const BalanceChanged = Type.Object({
+  object: Type.Literal('balance_changed'),
+  account_id: Type.String(),
+  balance_usd: DecimalUsd,
+  reference: Type.String(),
+  /** False when the ledger had this reference before; null where that is not told apart. */
+  posted: nullable(Type.Boolean()),
+  /** False when Redis has yet to hear of it; maintenance brings it there. */
+  spendable_now: Type.Boolean(),
+})
+export type BalanceChanged = Static<typeof BalanceChanged>
+
+/**
+ * POST /admin/api/accounts/:id/limits: over all keys of the account; answer: `OperatorAccountDetail`. Fields that are
+ * absent stay; null is the default.
+ */
+export const AccountLimitsRequest = Type.Object({
+  requests_per_minute: Type.Optional(nullable(Type.Number())),
+  concurrent_calls: Type.Optional(nullable(Type.Number())),
+})
+export type AccountLimitsRequest = Static<typeof AccountLimitsRequest>

@@ -1,0 +1,209 @@
+import { type Static, Type } from 'typebox'
+import { nullable } from './nullable.ts'
+import { DecimalUsd, IsoTime } from './shared.ts'
+
+/**
+ * GET /console/api/calls?from&to&model&key_id&status&cursor&limit → Page<CallSummary>, newest first. The same
+ * filters at GET /console/api/calls.csv, a download of all of them. `model` is the name as the answer had it.
+ */
+export const CallSummary = Type.Object({
+  id: Type.String(),
+  created_at: Type.String(),
+  model: Type.String(),
+  key_id: Type.String(),
+  status: Type.Enum(['completed', 'failed', 'cancelled', 'interrupted']),
+  error_code: nullable(Type.String()),
+  stream: Type.Boolean(),
+  byok: Type.Boolean(),
+  prompt_tokens: Type.Number(),
+  completion_tokens: Type.Number(),
+  cost_usd: Type.String(),
+  first_token_ms: nullable(Type.Number()),
+  duration_ms: Type.Number(),
+})
+export type CallSummary = Static<typeof CallSummary>
+
+export const OwnKeyFailureView = Type.Object({
+  /** Null for `auto`, whose target is not told. */
+  provider_key_id: nullable(Type.String()),
+  reason: Type.Enum([
+    'unauthorized',
+    'payment_required',
+    'forbidden',
+    'model_not_found',
+    'not_in_use',
+    'rate_limited',
+    'unavailable',
+    'provider_failed',
+  ]),
+  http_status: nullable(Type.Number()),
+})
+export type OwnKeyFailureView = Static<typeof OwnKeyFailureView>
+
+/** GET /console/api/calls/:id. 404 with `Retry-After: 1` while the call is not settled yet: ask again. */
+export const CallDetail = Type.Object({
+  ...CallSummary.properties,
+  request_id: Type.String(),
+  finish_reason: nullable(Type.String()),
+  /** The answer broke off, and another attempt finished it without a seam. */
+  rescued: Type.Boolean(),
+  /** `counted`: the upstream told none, and the text was counted. */
+  usage_source: Type.Enum(['upstream', 'counted', 'estimated', 'none']),
+  /** Null when nothing was delivered, and for `auto`, whose target is not told. */
+  rates: nullable(
+    Type.Object({
+      prompt: Type.String(),
+      completion: Type.String(),
+      /** Of audio and images in the prompt; absent: as `prompt`. */
+      prompt_audio: Type.Optional(Type.String()),
+      prompt_image: Type.Optional(Type.String()),
+      unit: Type.Literal('usd_per_million_tokens'),
+      version: nullable(Type.String()),
+    }),
+  ),
+  /** Of the prompt tokens. */
+  audio_tokens: Type.Number(),
+  image_tokens: Type.Number(),
+  queued_ms: nullable(Type.Number()),
+  finished_at: Type.String(),
+  settled_at: Type.String(),
+  /** Of the account's own provider keys that were tried for this call: those that did not work, in order. */
+  provider_key_failures: Type.Array(OwnKeyFailureView),
+})
+export type CallDetail = Static<typeof CallDetail>
+
+/**
+ * POST /console/api/playground: a chat-completions body with `key_id` beside its fields; the answer is that of
+ * POST /v1/chat/completions with that key, streamed as the same events. The `id` of its chunks (and the header
+ * `x-call-id`) is the call's: GET /console/api/calls/:id has its tokens and cost. Abort the request to stop it.
+ */
+export const PlaygroundBody = Type.Object(
+  {
+    key_id: Type.String(),
+    model: Type.String(),
+    messages: Type.Array(
+      Type.Object({
+        role: Type.Enum(['system', 'user', 'assistant']),
+        content: Type.String(),
+      }),
+    ),
+    stream: Type.Optional(Type.Boolean()),
+    max_tokens: Type.Optional(Type.Number()),
+    temperature: Type.Optional(Type.Number()),
+  },
+  { additionalProperties: Type.Unknown() },
+)
+export type PlaygroundBody = Static<typeof PlaygroundBody>
+
+/** GET /admin/api/calls?account&key&request&status&model&offer&min_duration_ms&from&to&limit&cursor: `OperatorPage<OperatorCall>`. Settled calls, admitted in the span; by default the last 30 days. */
+export const OperatorCall = Type.Object({
+  id: Type.String(),
+  account_id: Type.String(),
+  key_id: Type.String(),
+  request_id: Type.String(),
+  status: Type.Enum(['completed', 'failed', 'cancelled', 'interrupted']),
+  error_code: nullable(Type.String()),
+  finish_reason: nullable(Type.String()),
+  stream: Type.Boolean(),
+  requested_model: Type.String(),
+  served_model: nullable(Type.String()),
+  served_offer: nullable(Type.String()),
+  prompt_tokens: Type.Number(),
+  completion_tokens: Type.Number(),
+  /** Of the prompt tokens. */
+  audio_tokens: Type.Number(),
+  image_tokens: Type.Number(),
+  is_byok: Type.Boolean(),
+  /** The call that its Idempotency-Key was charged for: this one costs the client nothing. */
+  duplicate_of: nullable(Type.String()),
+  /** What `auto` chose by, 0 to 1 with the tier and the routing profile; null where the call named its model. */
+  auto_score: nullable(Type.Number()),
+  auto_tier: nullable(Type.String()),
+  auto_profile: nullable(Type.String()),
+  held_usd: DecimalUsd,
+  charged_usd: DecimalUsd,
+  /** What the provider takes from us: tokens at the cost rates of that time. */
+  cost_usd: DecimalUsd,
+  margin_usd: DecimalUsd,
+  admitted_at: IsoTime,
+  queued_ms: nullable(Type.Number()),
+  first_token_ms: nullable(Type.Number()),
+  duration_ms: Type.Number(),
+  settlement_lag_ms: Type.Number(),
+})
+export type OperatorCall = Static<typeof OperatorCall>
+
+export const TimelineEvent = Type.Object({
+  at: IsoTime,
+  /** Since the call was admitted. */
+  after_ms: Type.Number(),
+  kind: Type.Enum(['admitted', 'claimed', 'attempt', 'attempt_ended', 'first_token', 'finished', 'settled']),
+  /** For people. */
+  event: Type.String(),
+})
+export type TimelineEvent = Static<typeof TimelineEvent>
+
+/** A call that waits, runs, or waits for its settlement. */
+export const InFlightTimeline = Type.Object({
+  object: Type.Literal('call_timeline'),
+  id: Type.String(),
+  state: Type.Enum(['queued', 'running', 'settling']),
+  queue: Type.Enum(['dispatch', 'settlement']),
+  /** The rest is null while the call waits for its settlement. */
+  account_id: nullable(Type.String()),
+  key_id: nullable(Type.String()),
+  request_id: nullable(Type.String()),
+  requested_model: nullable(Type.String()),
+  stream: nullable(Type.Boolean()),
+  held_usd: nullable(DecimalUsd),
+  /** Where it may go, in order. */
+  candidates: Type.Array(
+    Type.Object({
+      offer: Type.String(),
+      model: Type.String(),
+    }),
+  ),
+  claims: Type.Number(),
+  timeline: Type.Array(TimelineEvent),
+})
+export type InFlightTimeline = Static<typeof InFlightTimeline>
+
+export const AttemptView = Type.Object({
+  offer: Type.String(),
+  /** `ok`, or the failure's kind. */
+  outcome: Type.String(),
+  http_status: nullable(Type.Number()),
+  started_at: IsoTime,
+  first_token_ms: nullable(Type.Number()),
+  duration_ms: Type.Number(),
+  /** It finished an answer that another attempt had begun to show. */
+  rescued: Type.Boolean(),
+  /** The client's own key that was used; null where ours was. */
+  provider_key_id: nullable(Type.String()),
+})
+export type AttemptView = Static<typeof AttemptView>
+
+export const SettledTimeline = Type.Object({
+  ...OperatorCall.properties,
+  object: Type.Literal('call_timeline'),
+  state: Type.Literal('settled'),
+  usage_source: Type.String(),
+  usage_clamped: Type.Boolean(),
+  prompt_rate: nullable(Type.String()),
+  completion_rate: nullable(Type.String()),
+  /** Null: as the rest of the prompt. */
+  prompt_audio_rate: nullable(Type.String()),
+  prompt_image_rate: nullable(Type.String()),
+  prompt_cost_rate: nullable(Type.String()),
+  completion_cost_rate: nullable(Type.String()),
+  prompt_audio_cost_rate: nullable(Type.String()),
+  prompt_image_cost_rate: nullable(Type.String()),
+  rate_version: nullable(Type.String()),
+  attempts: Type.Array(AttemptView),
+  timeline: Type.Array(TimelineEvent),
+})
+export type SettledTimeline = Static<typeof SettledTimeline>
+
+/** GET /admin/api/calls/:id/timeline. */
+export const CallTimelineView = Type.Union([SettledTimeline, InFlightTimeline])
+export type CallTimelineView = Static<typeof CallTimelineView>

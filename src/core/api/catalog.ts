@@ -1,0 +1,79 @@
+import { type Static, Type } from 'typebox'
+import { nullable } from './nullable.ts'
+import { IsoTime } from './shared.ts'
+
+/** One version of the operator's edits. GET /admin/api/catalog/edits?limit: `OperatorList<CatalogEditsView>`, newest first. */
+export const CatalogEditsView = Type.Object({
+  version: Type.String(),
+  author: Type.String(),
+  created_at: IsoTime,
+  /** A catalog document; docs/catalog-file.schema.json is its schema. */
+  content: Type.Record(Type.String(), Type.Unknown()),
+})
+export type CatalogEditsView = Static<typeof CatalogEditsView>
+
+/** GET /admin/api/catalog. */
+export const CatalogView = Type.Object({
+  object: Type.Literal('catalog'),
+  version: Type.String(),
+  generated_at: IsoTime,
+  models: Type.Number(),
+  /** Those that some provider serves here. */
+  available_models: Type.Number(),
+  offers: Type.Number(),
+  /** The operator's edits that hold; null before the first. */
+  edits: nullable(CatalogEditsView),
+})
+export type CatalogView = Static<typeof CatalogView>
+
+/**
+ * POST /admin/api/catalog/check: what a document would make of the catalog. Answer: `CatalogCheckView`.
+ * POST /admin/api/catalog/edits: makes it hold. Answer: `CatalogEditsApplied`; 400 with the problems in its message;
+ * 409 `conflict` when other edits were applied since `expected_version` (null: before any; absent: whatever was).
+ */
+export const CatalogEditsRequest = Type.Object({
+  content: Type.Record(Type.String(), Type.Unknown()),
+  expected_version: Type.Optional(nullable(Type.String())),
+})
+export type CatalogEditsRequest = Static<typeof CatalogEditsRequest>
+
+/** POST /admin/api/catalog/revert: makes an earlier version hold again, as a new one. Answer: `CatalogEditsApplied`. */
+export const CatalogRevertRequest = Type.Object({
+  version: Type.String(),
+})
+export type CatalogRevertRequest = Static<typeof CatalogRevertRequest>
+
+export const CatalogCheckView = Type.Object({
+  object: Type.Literal('catalog_check'),
+  valid: Type.Boolean(),
+  problems: Type.Array(Type.String()),
+  /** Models the catalog would have; null with problems. */
+  models: nullable(Type.Number()),
+})
+export type CatalogCheckView = Static<typeof CatalogCheckView>
+
+export const CatalogEditsApplied = Type.Object({
+  object: Type.Literal('catalog_edits'),
+  edits: CatalogEditsView,
+  /** False when other processes have yet to hear of it; they will. */
+  announced: Type.Boolean(),
+})
+export type CatalogEditsApplied = Static<typeof CatalogEditsApplied>
+
+/** GET /admin/api/models/:id/history?limit (id percent-encoded): `OperatorList<RateHistoryView>`, newest first. */
+export const RateHistoryView = Type.Object({
+  rate_version: Type.String(),
+  prompt: Type.String(),
+  completion: Type.String(),
+  list_prompt: Type.String(),
+  list_completion: Type.String(),
+  /** Of audio and images in the prompt; null: as the rest of it. */
+  prompt_audio: nullable(Type.String()),
+  prompt_image: nullable(Type.String()),
+  list_prompt_audio: nullable(Type.String()),
+  list_prompt_image: nullable(Type.String()),
+  /** The version of the catalog in which it was first seen. */
+  source: Type.String(),
+  effective_at: IsoTime,
+})
+export type RateHistoryView = Static<typeof RateHistoryView>

@@ -1,0 +1,104 @@
+import { type Static, Type } from 'typebox'
+import { nullable } from './nullable.ts'
+import { DecimalUsd, IsoTime } from './shared.ts'
+
+export const LimitResetName = Type.Enum(['none', 'daily', 'weekly', 'monthly'])
+export type LimitResetName = Static<typeof LimitResetName>
+
+export const KeyView = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  /** First 10 and last 4 characters: `sk-sy-AbCd…wXyZ`. */
+  hint: Type.String(),
+  state: Type.Enum(['active', 'revoked', 'expired']),
+  /** Spending limit per period; null: none. */
+  limit_usd: nullable(Type.String()),
+  limit_reset: LimitResetName,
+  /** Spent in the running period; with `limit_reset: none` since ever. */
+  spent_usd: Type.String(),
+  /** What is left of the limit; null without one. */
+  remaining_usd: nullable(Type.String()),
+  /** When the period ends; null: never. */
+  resets_at: nullable(Type.String()),
+  /** As they hold, by default or set. */
+  requests_per_minute: Type.Number(),
+  concurrent_calls: Type.Number(),
+  expires_at: nullable(Type.String()),
+  created_at: Type.String(),
+  revoked_at: nullable(Type.String()),
+  /** Of its latest settled call. */
+  last_used_at: nullable(Type.String()),
+})
+export type KeyView = Static<typeof KeyView>
+
+/** GET /console/api/keys → KeyList, newest first. */
+export const KeyList = Type.Object({
+  data: Type.Array(KeyView),
+  /** What keys without limits of their own get. */
+  defaults: Type.Object({
+    /** A new key may ask for less, not for more. */
+    requests_per_minute: Type.Number(),
+    concurrent_calls: Type.Number(),
+    tokens_per_minute: Type.Number(),
+    /** Of all keys of the account together. */
+    account_requests_per_minute: Type.Number(),
+    account_concurrent_calls: Type.Number(),
+  }),
+})
+export type KeyList = Static<typeof KeyList>
+
+/** POST /console/api/keys → 201 CreatedKey. */
+export const NewKeyBody = Type.Object({
+  /** At most 100 characters. */
+  name: Type.String(),
+  limit_usd: Type.Optional(nullable(Type.String())),
+  /** Only with a limit. */
+  limit_reset: Type.Optional(LimitResetName),
+  expires_at: Type.Optional(nullable(Type.String())),
+  /** At most the default. */
+  requests_per_minute: Type.Optional(nullable(Type.Number())),
+  concurrent_calls: Type.Optional(nullable(Type.Number())),
+})
+export type NewKeyBody = Static<typeof NewKeyBody>
+
+/** POST /console/api/keys/:id/revoke → 200 KeyView. Works everywhere within a second, for good. */
+export const CreatedKey = Type.Object({
+  /** The secret: here and never again. */
+  secret: Type.String(),
+  key: KeyView,
+})
+export type CreatedKey = Static<typeof CreatedKey>
+
+export const OperatorKey = Type.Object({
+  id: Type.String(),
+  account_id: nullable(Type.String()),
+  kind: Type.Enum(['standard', 'admin']),
+  name: Type.String(),
+  state: Type.Enum(['active', 'revoked']),
+  /** First and last characters of the secret. */
+  hint: Type.String(),
+  limit_usd: nullable(DecimalUsd),
+  limit_reset: Type.Enum(['none', 'daily', 'weekly', 'monthly']),
+  /** Set by an operator; null: the default. */
+  requests_per_minute: nullable(Type.Number()),
+  concurrent_calls: nullable(Type.Number()),
+  /** Set by the customer: lowers the two above. */
+  customer_requests_per_minute: nullable(Type.Number()),
+  customer_concurrent_calls: nullable(Type.Number()),
+  expires_at: nullable(IsoTime),
+  created_at: IsoTime,
+  revoked_at: nullable(IsoTime),
+})
+export type OperatorKey = Static<typeof OperatorKey>
+
+/**
+ * POST /admin/api/keys/:id/revoke (no body) and /admin/api/keys/:id/limits; answer: `OperatorKey`. Fields that
+ * are absent stay; null lifts a limit.
+ */
+export const KeyLimitsRequest = Type.Object({
+  limit_usd: Type.Optional(nullable(DecimalUsd)),
+  limit_reset: Type.Optional(OperatorKey.properties.limit_reset),
+  requests_per_minute: Type.Optional(nullable(Type.Number())),
+  concurrent_calls: Type.Optional(nullable(Type.Number())),
+})
+export type KeyLimitsRequest = Static<typeof KeyLimitsRequest>

@@ -1,0 +1,88 @@
+import { type Static, Type } from 'typebox'
+import { nullable } from './nullable.ts'
+
+const Withheld = Type.Enum(['no_key', 'loss', 'disabled', 'unlisted'])
+
+const BreakerReason = Type.Enum(['failing', 'refused', 'underestimated'])
+
+const BreakerLevel = Type.Enum(['offer', 'provider'])
+
+export const CallCounts = Type.Object({
+  success: Type.Number(),
+  failure: Type.Number(),
+  rate_limited: Type.Number(),
+  /** Of successes and failures, 0 to 1; null where there were none. */
+  success_share: nullable(Type.Number()),
+})
+export type CallCounts = Static<typeof CallCounts>
+
+export const OfferHealthView = Type.Object({
+  state: Type.Enum(['ready', 'probe', 'rate-limited', 'down']),
+  breaker: Type.Enum(['closed', 'open', 'half-open']),
+  /** Whose breaker it is. A provider that refuses our key takes all its offers down. */
+  level: nullable(BreakerLevel),
+  reason: nullable(BreakerReason),
+  /** When an open breaker lets a probe through. */
+  until: nullable(Type.String()),
+  rate_limited_until: nullable(Type.String()),
+})
+export type OfferHealthView = Static<typeof OfferHealthView>
+
+export const PriceView = Type.Object({
+  prompt: Type.String(),
+  completion: Type.String(),
+})
+export type PriceView = Static<typeof PriceView>
+
+/** GET /admin/api/offers?model&provider: `OperatorList<OfferView>`, by model, then provider. */
+export const OfferView = Type.Object({
+  /** `<provider>/<upstream model>`; goes into paths percent-encoded. */
+  id: Type.String(),
+  model: Type.String(),
+  provider: Type.String(),
+  upstream_model: Type.String(),
+  /** Calls of every client may use it. False: only clients with a key of their own there. */
+  shared: Type.Boolean(),
+  /** Why it is not shared: `disabled` by an operator, or `unlisted` by its provider, not even with a key of one's own. */
+  withheld: nullable(Withheld),
+  /** Lower is asked first. */
+  priority: Type.Number(),
+  health: OfferHealthView,
+  last_minute: CallCounts,
+  last_ten_minutes: CallCounts,
+  /** Recent calls weigh more: the weight halves every five minutes. Null while nothing is known. */
+  first_token_ms: nullable(Type.Object({ p50: Type.Number(), p90: Type.Number(), p99: Type.Number() })),
+  tokens_per_second: nullable(Type.Object({ p50: Type.Number(), p90: Type.Number(), p99: Type.Number() })),
+  /** USD per million tokens: what we pay, what clients pay, and what is left; negative where we lose. */
+  cost: PriceView,
+  rate: PriceView,
+  margin: PriceView,
+})
+export type OfferView = Static<typeof OfferView>
+
+/** GET /admin/api/providers: `OperatorList<ProviderView>`. */
+export const ProviderView = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  wire: Type.String(),
+  zdr: Type.Boolean(),
+  data_collection: Type.Enum(['allow', 'deny']),
+  offers: Type.Number(),
+  shared_offers: Type.Number(),
+  /** How many offers are in each state. */
+  health: Type.Record(Type.Enum(['ready', 'probe', 'rate-limited', 'down']), Type.Number()),
+  /** Its own breaker, which our key opens. */
+  breaker: Type.Pick(OfferHealthView, ['breaker', 'reason', 'until']),
+  last_minute: CallCounts,
+  last_ten_minutes: CallCounts,
+})
+export type ProviderView = Static<typeof ProviderView>
+
+/** POST /admin/api/offers/:id/enable and /admin/api/providers/:id/enable. */
+export const EnabledView = Type.Object({
+  object: Type.Literal('enabled'),
+  id: Type.String(),
+  /** The offers and providers whose breaker was closed by it; none where all were. */
+  closed: Type.Array(Type.String()),
+})
+export type EnabledView = Static<typeof EnabledView>

@@ -1,0 +1,203 @@
+import { type Static, Type } from 'typebox'
+import { nullable } from './nullable.ts'
+import { DecimalUsd, IsoTime } from './shared.ts'
+
+/** GET /admin/api/processes: `OperatorList<ProcessView>`. A process that said nothing for 5 s is not in it. */
+export const ProcessView = Type.Object({
+  id: Type.String(),
+  role: Type.Enum(['api', 'dispatch', 'settlement']),
+  host: Type.String(),
+  pid: Type.Number(),
+  version: Type.String(),
+  started_at: IsoTime,
+  reported_at: IsoTime,
+  /** Calls waited for (api), or run (dispatch). */
+  in_flight_calls: Type.Number(),
+  /** Calls at once at the most: workers' concurrency, or an API instance's bound. Null: none. */
+  concurrency: nullable(Type.Number()),
+  /** Ended since the start. dispatch: calls by status; api: requests by status class. */
+  finished: Type.Record(Type.String(), Type.Number()),
+  event_loop_delay_p99_ms: Type.Number(),
+  rss_bytes: Type.Number(),
+  last_error: nullable(
+    Type.Object({
+      at: IsoTime,
+      message: Type.String(),
+    }),
+  ),
+})
+export type ProcessView = Static<typeof ProcessView>
+
+export const ClaimWaitView = Type.Object({
+  /** The span looked at. */
+  window_ms: Type.Number(),
+  /** Calls in it; of very many, the latest. */
+  calls: Type.Number(),
+  p50_ms: nullable(Type.Number()),
+  p95_ms: nullable(Type.Number()),
+  p99_ms: nullable(Type.Number()),
+  max_ms: nullable(Type.Number()),
+})
+export type ClaimWaitView = Static<typeof ClaimWaitView>
+
+export const QueueView = Type.Object({
+  name: Type.Enum(['dispatch', 'settlement', 'events']),
+  waiting: Type.Number(),
+  active: Type.Number(),
+  delayed: Type.Number(),
+  failed: Type.Number(),
+  /** Age of the job that waits longest; null when none waits. */
+  oldest_waiting_ms: nullable(Type.Number()),
+})
+export type QueueView = Static<typeof QueueView>
+
+/** GET /admin/api/queues. */
+export const QueuesView = Type.Object({
+  object: Type.Literal('queues'),
+  at: IsoTime,
+  data: Type.Array(QueueView),
+  /** How long calls waited for a worker: those admitted in the last minutes and settled. */
+  claim_wait: ClaimWaitView,
+  /** The oldest finished call has waited for its charge longer than it should. */
+  settlement_behind: Type.Boolean(),
+})
+export type QueuesView = Static<typeof QueuesView>
+
+export const TrafficFigures = Type.Object({
+  /** Answered requests for completions by status class (`2xx`, …), all API instances. */
+  requests: Type.Record(Type.String(), Type.Number()),
+  /** Errors clients got, by code, including those that ended a stream. */
+  errors: Type.Record(Type.String(), Type.Number()),
+  /** Ended calls by status, all dispatch workers. */
+  calls: Type.Partial(
+    Type.Record(Type.Enum(['completed', 'failed', 'cancelled', 'interrupted']), Type.Number()),
+  ),
+  prompt_tokens: Type.Number(),
+  completion_tokens: Type.Number(),
+  /** What ended calls cost their clients. */
+  spend_usd: DecimalUsd,
+  /** 5xx among requests, 0 to 1; null without requests. */
+  server_error_rate: nullable(Type.Number()),
+})
+export type TrafficFigures = Static<typeof TrafficFigures>
+
+export const TrafficPoint = Type.Object({
+  ...TrafficFigures.properties,
+
+  at: IsoTime,
+})
+export type TrafficPoint = Static<typeof TrafficPoint>
+
+/** GET /admin/api/traffic?minutes=1..60&step=10|60 (seconds). */
+export const TrafficView = Type.Object({
+  object: Type.Literal('traffic'),
+  from: IsoTime,
+  to: IsoTime,
+  step_seconds: Type.Number(),
+  /** Oldest first, one for each step, also where nothing happened. */
+  data: Type.Array(TrafficPoint),
+  total: TrafficFigures,
+})
+export type TrafficView = Static<typeof TrafficView>
+
+/** GET /admin/api/actions?target&limit&cursor: `OperatorPage<OperatorActionView>`. */
+export const OperatorActionView = Type.Object({
+  id: Type.String(),
+  at: IsoTime,
+  /** The admin key's id, or the operator's account. */
+  actor: Type.String(),
+  /** `account.suspend`, `key.revoke`, … */
+  action: Type.String(),
+  /** The id of what it was done to. */
+  target: Type.String(),
+  /** `asked` is written before the deed, `failed` after one that was refused or broke. */
+  outcome: Type.Enum(['asked', 'failed']),
+  details: Type.Record(Type.String(), Type.Unknown()),
+  request_id: Type.String(),
+})
+export type OperatorActionView = Static<typeof OperatorActionView>
+
+/** GET /admin/api/audit/runs?limit&cursor: `OperatorPage<AuditRunView>`. POST /admin/api/audit/run answers 202 with an `AuditView`. */
+export const AuditRunView = Type.Object({
+  id: Type.String(),
+  at: IsoTime,
+  duration_ms: Type.Number(),
+  ok: Type.Boolean(),
+  cause: Type.Enum(['schedule', 'operator']),
+  /** Counts are numbers, amounts decimal strings. */
+  figures: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number()])),
+  checks: Type.Array(
+    Type.Object({
+      name: Type.String(),
+      broken: Type.Number(),
+    }),
+  ),
+  discrepancies: Type.Array(
+    Type.Object({
+      check: Type.String(),
+      subject: Type.String(),
+      detail: Type.String(),
+    }),
+  ),
+})
+export type AuditRunView = Static<typeof AuditRunView>
+
+/** GET /admin/api/audit/latest: the last run, and whether one is asked for or running. */
+export const AuditView = Type.Object({
+  object: Type.Literal('audit'),
+  running: Type.Boolean(),
+  every_minutes: Type.Number(),
+  run: nullable(AuditRunView),
+})
+export type AuditView = Static<typeof AuditView>
+
+/** GET /admin/api/alarms?state=open|all&limit&cursor: `OperatorPage<AlarmView>`. POST /admin/api/alarms/:id/acknowledge answers an `AlarmView`. */
+export const AlarmView = Type.Object({
+  id: Type.String(),
+  kind: Type.String(),
+  /** What it is about: an offer, an account, a payment…; `-` where there is no such thing. */
+  subject: Type.String(),
+  message: Type.String(),
+  first_at: IsoTime,
+  last_at: IsoTime,
+  count: Type.Number(),
+  /** Of the last time. */
+  fields: Type.Record(Type.String(), nullable(Type.Union([Type.String(), Type.Number(), Type.Boolean()]))),
+  acknowledged_at: nullable(IsoTime),
+  acknowledged_by: nullable(Type.String()),
+})
+export type AlarmView = Static<typeof AlarmView>
+
+/** A breaker that is not closed. */
+export const BreakerView = Type.Object({
+  /** The id of an offer, or of a provider whose breaker takes all its offers down. */
+  subject: Type.String(),
+  state: Type.Enum(['open', 'half-open', 'rate-limited']),
+  reason: Type.String(),
+  until: IsoTime,
+})
+export type BreakerView = Static<typeof BreakerView>
+
+export const LiveTraffic = Type.Object({
+  requests_per_second: Type.Number(),
+  server_errors_per_second: Type.Number(),
+  calls_per_second: Type.Number(),
+  tokens_per_second: Type.Number(),
+  /** A minute, at the rate of the last 10 s. */
+  spend_usd_per_minute: DecimalUsd,
+})
+export type LiveTraffic = Static<typeof LiveTraffic>
+
+/** GET /admin/api/live: server-sent events, one `data:` line with this a second. What cannot be read is null. */
+export const LiveView = Type.Object({
+  object: Type.Literal('live'),
+  at: IsoTime,
+  processes: nullable(Type.Array(ProcessView)),
+  queues: nullable(Type.Array(QueueView)),
+  settlement_behind: nullable(Type.Boolean()),
+  /** A second on the average over the last 10 s. */
+  traffic: nullable(LiveTraffic),
+  open_alarms: nullable(Type.Number()),
+  breakers: nullable(Type.Array(BreakerView)),
+})
+export type LiveView = Static<typeof LiveView>

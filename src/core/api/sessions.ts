@@ -1,0 +1,121 @@
+import { type Static, Type } from 'typebox'
+import { nullable } from './nullable.ts'
+
+const FreeCredit = Type.Enum(['unverified', 'granted', 'mailbox_used', 'network_used', 'budget_used'])
+
+/**
+ * POST /console/api/sign-up → 201 SessionView, or 409 `email_taken`. POST /console/api/sign-in → 200 SessionView,
+ * 401 `invalid_credentials`, or 429 with `Retry-After` after too many attempts.
+ */
+export const CredentialsBody = Type.Object({
+  email: Type.String(),
+  /** 10 to 256 characters for a new one. */
+  password: Type.String(),
+})
+export type CredentialsBody = Static<typeof CredentialsBody>
+
+export const AccountView = Type.Object({
+  id: Type.String(),
+  email: Type.String(),
+  /** A suspended account has no session: sign-in answers 403 `account_suspended`, and its sessions are over (401). */
+  state: Type.Enum(['free_credit', 'active', 'exhausted']),
+  /** The credit this account started with; null when it started with none. */
+  free_credit_usd: nullable(Type.String()),
+  /** What became of the free credit of an account that signed up; null where none was on offer. */
+  free_credit: nullable(FreeCredit),
+  created_at: Type.String(),
+})
+export type AccountView = Static<typeof AccountView>
+
+export const BalanceView = Type.Object({
+  /** What the ledger says. */
+  balance_usd: Type.String(),
+  /** What may be spent now: the balance less what running calls hold. */
+  available_usd: Type.String(),
+  held_usd: Type.String(),
+  /** Owed for money that was taken back; 0.00 as a rule. */
+  owed_usd: Type.String(),
+  /** At or below it the account is told `balance.low`; null: never. */
+  low_balance_usd: nullable(Type.String()),
+})
+export type BalanceView = Static<typeof BalanceView>
+
+/** GET /console/api/session → 200, or 401 `not_signed_in`. POST /console/api/sign-out → 204, always. */
+export const SessionView = Type.Object({
+  account: AccountView,
+  balance: BalanceView,
+})
+export type SessionView = Static<typeof SessionView>
+
+/** GET /console/api/visitor → 200, always: who is signed in, or null. */
+export const VisitorView = Type.Object({
+  session: nullable(SessionView),
+})
+export type VisitorView = Static<typeof VisitorView>
+
+/**
+ * POST /console/api/verify → 200 VerifiedView, without a session; 400 for a link that was used or has expired.
+ * POST /console/api/verification-mails → 204, 409 where nothing waits for it, 429 after too many.
+ */
+export const VerifyBody = Type.Object({
+  token: Type.String(),
+})
+export type VerifyBody = Static<typeof VerifyBody>
+
+export const VerifiedView = Type.Object({
+  free_credit: FreeCredit,
+})
+export type VerifiedView = Static<typeof VerifiedView>
+
+/** POST /console/api/password → 204. Ends every other session of the account. */
+export const PasswordBody = Type.Object({
+  current_password: Type.String(),
+  new_password: Type.String(),
+})
+export type PasswordBody = Static<typeof PasswordBody>
+
+/** PATCH /console/api/account → 200 SessionView. */
+export const AccountPatch = Type.Object({
+  /** Null: never. */
+  low_balance_usd: nullable(Type.String()),
+})
+export type AccountPatch = Static<typeof AccountPatch>
+
+/**
+ * GET /console/api/live: an EventSource. `event: balance` with LiveBalance: at once, then whenever it changes;
+ * `event: call` with CallSummary: a call of the account that settled, within about a second; `event: bye` with
+ * `{reason}` when the session has ended: do not reconnect. Connections end after some minutes; the browser
+ * reconnects by itself. At most 6 an account (429).
+ */
+export const LiveBalance = Type.Object({
+  balance_usd: Type.String(),
+  available_usd: Type.String(),
+  held_usd: Type.String(),
+  state: AccountView.properties.state,
+})
+export type LiveBalance = Static<typeof LiveBalance>
+
+export const LiveBye = Type.Object({
+  reason: Type.Literal('signed_out'),
+})
+export type LiveBye = Static<typeof LiveBye>
+
+/** POST /admin/api/session → 201 OperatorSession; GET → 200 or 401; DELETE → 204. Cookie of its own, 12 hours. */
+export const OperatorSignInBody = Type.Object({
+  admin_key: Type.String(),
+})
+export type OperatorSignInBody = Static<typeof OperatorSignInBody>
+
+export const OperatorSession = Type.Object({
+  key_id: Type.String(),
+  key_name: Type.String(),
+  hint: Type.String(),
+  expires_at: Type.String(),
+})
+export type OperatorSession = Static<typeof OperatorSession>
+
+/** GET /admin/api/visitor → 200, always: which operator is signed in, or null. */
+export const OperatorVisitor = Type.Object({
+  session: nullable(OperatorSession),
+})
+export type OperatorVisitor = Static<typeof OperatorVisitor>

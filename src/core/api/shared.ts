@@ -1,0 +1,67 @@
+import { type Static, type TSchema, Type } from 'typebox'
+import { nullable } from './nullable.ts'
+
+/**
+ * Conventions of the JSON under /console/api and /admin/api. Names are snake_case; amounts are exact decimal strings of
+ * USD, rates decimal strings of USD per million tokens; times are ISO 8601 in UTC; durations end in `_ms` and are whole
+ * milliseconds; null means unknown or not applicable. Every response of 400 and above is an ErrorBody. Requests that
+ * change something are JSON, same-origin, and carry the session cookie (docs/console.md).
+ *
+ * Each schema has a type of the same name: routes declare the schemas, pages import the types.
+ */
+
+/** The error body of every route of the gateway. */
+export const ErrorBody = Type.Object({
+  error: Type.Object({
+    message: Type.String(),
+    type: Type.String(),
+    /** The offending field, or null: show the message beside it. */
+    param: nullable(Type.String()),
+    code: Type.String(),
+    request_id: Type.String(),
+    metadata: Type.Optional(Type.Record(Type.String(), Type.Union([Type.String(), Type.Number()]))),
+  }),
+})
+export type ErrorBody = Static<typeof ErrorBody>
+
+/** Pages of a list: ask again with `cursor=<next_cursor>`; null at the end. */
+export interface Page<T> {
+  data: T[]
+  next_cursor: string | null
+}
+export const Page = <T extends TSchema>(item: T) =>
+  Type.Object({ data: Type.Array(item), next_cursor: nullable(Type.String()) })
+
+/**
+ * The JSON of the operator's interface under /admin/api, as types for the routes and the pages. Names are
+ * snake_case; amounts are decimal strings in USD, rates decimal strings in USD per million tokens; times are
+ * ISO 8601 in UTC; durations end in `_ms` and are milliseconds. `null` means not known or does not apply.
+ */
+export const DecimalUsd = Type.String()
+export type DecimalUsd = Static<typeof DecimalUsd>
+
+export const IsoTime = Type.String()
+export type IsoTime = Static<typeof IsoTime>
+
+/** A page of a list, newest first; `next_cursor` goes back as `cursor`. */
+export interface OperatorPage<T> {
+  object: 'list'
+  data: T[]
+  has_more: boolean
+  next_cursor: string | null
+}
+export const OperatorPage = <T extends TSchema>(item: T) =>
+  Type.Object({
+    object: Type.Literal('list'),
+    data: Type.Array(item),
+    has_more: Type.Boolean(),
+    next_cursor: nullable(Type.String()),
+  })
+
+/** A whole list. */
+export interface OperatorList<T> {
+  object: 'list'
+  data: T[]
+}
+export const OperatorList = <T extends TSchema>(item: T) =>
+  Type.Object({ object: Type.Literal('list'), data: Type.Array(item) })
