@@ -23,7 +23,7 @@ const BODY_LIMIT_BYTES = 16 * 1024
 const REPORTS_MAX = 16
 const REPORTS_PER_ACCOUNT_MAX = 6
 
-/** The JSON of the console's pages; src/core/api/console-api.ts has its types. Registered apart, so that calls pay nothing for it. */
+/** The JSON of the console's pages; src/core/api has its types. Registered apart, so that calls pay nothing for it. */
 export const consoleRoutes: FastifyPluginAsync<AppDependencies> = async (app, deps) => {
   await secureHeaders(app, 'own-pages', deps.console.settings.isSecure)
   app.addHook('onRequest', async (_, reply) => {

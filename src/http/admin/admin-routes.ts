@@ -24,7 +24,7 @@ const ROUTES = [
   liveRoutes,
 ]
 
-/** The operator's JSON under /admin/api, for admin keys and signed-in operators; src/core/api/operator-api.ts has its types. */
+/** The operator's JSON under /admin/api, for admin keys and signed-in operators; src/core/api has its types. */
 export const adminRoutes: FastifyPluginAsync<{ operator: OperatorServices }> = async (app, { operator }) => {
   await app.register(
     async (scope) => {
