@@ -67,9 +67,9 @@ export interface AccountStore {
  */
 export type PostLedger = (transaction: PostgresTransaction, posting: Posting) => Promise<{ posted: boolean }>
 
+/** The state is that of an account to which the whole balance came just now. */
 const RESUME = `
-UPDATE accounts SET state = CASE
-  WHEN balance_pico = 0 THEN 'exhausted'::account_state
+UPDATE accounts SET state = account_state_after('exhausted', balance_pico, balance_pico, CASE
   WHEN EXISTS (
     SELECT 1 FROM ledger_transactions WHERE id = accounts.id AND kind = 'free_credit'
   ) AND NOT EXISTS (
@@ -77,8 +77,8 @@ UPDATE accounts SET state = CASE
     JOIN ledger_entries AS e ON e.transaction_id = t.id AND e.kind = t.kind
     WHERE t.account_id = accounts.id AND t.kind <> 'capture' AND t.kind <> 'free_credit'
       AND e.ledger_account = 'customer:' || accounts.id AND e.amount_pico > 0
-  ) THEN 'free_credit'
-  ELSE 'active' END
+  ) THEN 'free_credit'::ledger_kind
+  ELSE 'credit' END, least_call_pico)
 WHERE id = $1 AND state = 'suspended'`
 
 /**
@@ -97,9 +97,8 @@ export function createAccountStore(
     async create(email, credit, alongside) {
       const id = newId('acct')
       const { kind, amountPico } = credit ?? NO_CREDIT
-      const state = amountPico === 0n ? 'exhausted' : kind === 'free_credit' ? 'free_credit' : 'active'
       return postgres.$transaction(async (transaction) => {
-        await transaction.account.create({ data: { id, email, state, lowBalancePico } })
+        await transaction.account.create({ data: { id, email, state: 'exhausted', lowBalancePico } })
         await alongside?.(transaction, id)
         if (amountPico !== 0n) {
           const posting =

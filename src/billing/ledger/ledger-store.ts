@@ -1,6 +1,6 @@
 import { assertBalanced, balanceChange, type Posting } from '../../core/billing/postings.ts'
 import type { PostgresTransaction } from '../../platform/postgres/postgres.ts'
-import type { LedgerBalance } from '../holds/hold-gate.ts'
+import type { LedgerBalance } from '../holds/hold-store.ts'
 
 export interface PostedBalance extends LedgerBalance {
   /** False when this (id, kind) was in the ledger before, and nothing changed. */
@@ -10,7 +10,7 @@ export interface PostedBalance extends LedgerBalance {
 /**
  * One statement, so that the database's checks see a transaction together with its entries. Locks the
  * account's row first: postings of one account happen one after another, each with the next version. The
- * account's state follows: money makes it active, nothing left makes it exhausted, a suspension stays.
+ * account's state follows by `account_state_after`.
  */
 const POST = `
 WITH account AS MATERIALIZED (
@@ -28,13 +28,8 @@ WITH account AS MATERIALIZED (
   UPDATE accounts SET
     balance_pico = accounts.balance_pico + $5::bigint,
     version = accounts.version + 1,
-    state = CASE
-      WHEN accounts.state = 'suspended' THEN accounts.state
-      WHEN accounts.balance_pico + $5::bigint = 0 THEN 'exhausted'
-      WHEN $5::bigint > 0 THEN (CASE WHEN $2 <> 'free_credit' THEN 'active'
-                                     WHEN accounts.state = 'exhausted' THEN 'free_credit'
-                                     ELSE accounts.state::text END)::account_state
-      ELSE accounts.state END
+    state = account_state_after(accounts.state, accounts.balance_pico + $5::bigint, $5::bigint, $2::ledger_kind,
+                                accounts.least_call_pico)
   FROM account, posted WHERE accounts.id = account.id
   RETURNING accounts.balance_pico, accounts.version
 )

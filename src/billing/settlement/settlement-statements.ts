@@ -39,8 +39,8 @@ const replacesKey = `EXCLUDED.admitted_at_ms - known.admitted_at_ms >= ${KEY_RET
  * charged nothing, and a trigger keeps it. `key` tells which call an Idempotency-Key stands for: the first that is
  * settled, for as long as keys are kept, whatever Redis has forgotten; another call of that key is its duplicate and
  * is charged nothing. Its update without a change returns that call also where it is newer than the statement's
- * snapshot. `charged`, entries, balances and versions follow from `recorded` alone. An
- * account whose balance falls below the cheapest call ($3) is exhausted.
+ * snapshot. `charged`, entries, balances and versions follow from `recorded` alone.
+ * States follow by `account_state_after`; $3 is what the cheapest call held, where the records have it.
  */
 export const SETTLE = `
 WITH call AS MATERIALIZED (
@@ -83,9 +83,9 @@ WITH call AS MATERIALIZED (
   UPDATE accounts SET
     balance_pico = accounts.balance_pico - total.charge_pico,
     version = accounts.version + 1,
-    state = CASE WHEN accounts.balance_pico - total.charge_pico < greatest($3::bigint, 1)
-                  AND accounts.state <> 'suspended'
-                 THEN 'exhausted' ELSE accounts.state END
+    least_call_pico = coalesce($3::bigint, accounts.least_call_pico),
+    state = account_state_after(accounts.state, accounts.balance_pico - total.charge_pico, -total.charge_pico,
+                                'capture', coalesce($3::bigint, accounts.least_call_pico))
   FROM total WHERE accounts.id = total.account_id
   RETURNING accounts.id, accounts.balance_pico, accounts.version
 )

@@ -1,7 +1,7 @@
 import { isUnserved, type SettlementRecord } from '../../core/calls/call-job.ts'
 import { shortHash } from '../../core/kernel/short-hash.ts'
 import { databaseMessage, isRefusedData, type Postgres } from '../../platform/postgres/postgres.ts'
-import type { LedgerBalance, ReleasedHold } from '../holds/hold-gate.ts'
+import type { LedgerBalance, ReleasedHold } from '../holds/hold-store.ts'
 import { UNNAMED } from './quarantine-store.ts'
 import { isCallName, type SettlementRows, settlementRows } from './settlement-row.ts'
 import { KEEP_CONFLICTS, SAID, SETTLE } from './settlement-statements.ts'
@@ -164,11 +164,12 @@ async function settleBatch(
 }
 
 /** What the cheapest call held when these were admitted; catalogs differ within a batch only while they change. */
-function leastCallOf(batch: SettlementRows[]): bigint {
-  let least = 0n
+function leastCallOf(batch: SettlementRows[]): bigint | null {
+  let least: bigint | null = null
   for (const { record } of batch) {
-    const known = BigInt(record.leastCallPico ?? '0')
-    if (known > least) least = known
+    if (record.leastCallPico === undefined) continue
+    const known = BigInt(record.leastCallPico)
+    if (least === null || known > least) least = known
   }
   return least
 }

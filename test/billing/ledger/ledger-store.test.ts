@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { postLedger } from '../../../src/billing/ledger/ledger-store.ts'
-import { capturePosting, creditPosting } from '../../../src/core/billing/postings.ts'
+import { createSettlementStore } from '../../../src/billing/settlement/settlement-store.ts'
+import { adjustmentPosting, capturePosting, creditPosting } from '../../../src/core/billing/postings.ts'
 import { picoUsd } from '../../../src/core/kernel/money.ts'
-import { openTestAccount, openTestBooks, type TestBooks } from '../../helpers/billing.ts'
+import { openTestAccount, openTestBooks, settlementOf, type TestBooks } from '../../helpers/billing.ts'
 
 describe('postLedger', () => {
   let books: TestBooks
@@ -51,6 +52,19 @@ describe('postLedger', () => {
       postLedger(books.postgres, capturePosting('chatcmpl_x', account, picoUsd(101n))),
     ).rejects.toThrow('accounts_balance_not_negative')
     expect(await books.postgres.ledgerTransaction.count({ where: { id: 'chatcmpl_x' } })).toBe(0)
+  })
+
+  test('an adjustment below the price of the cheapest call exhausts an account, as a call does', async () => {
+    const account = await openTestAccount(books.postgres, 100n)
+    const stateAfter = async (id: string, amountPico: bigint) => {
+      await postLedger(books.postgres, adjustmentPosting(id, account, picoUsd(amountPico)))
+      return (await books.postgres.account.findUniqueOrThrow({ where: { id: account } })).state
+    }
+    await createSettlementStore(books.postgres).settle([settlementOf(account, { leastCallPico: '26' })])
+    expect(await stateAfter('evt_to_26', -24n)).toBe('active')
+    expect(await stateAfter('evt_to_1', -25n)).toBe('exhausted')
+    expect(await stateAfter('evt_to_25', 24n)).toBe('exhausted')
+    expect(await stateAfter('evt_back_to_26', 1n)).toBe('active')
   })
 
   test('an unknown account is refused', async () => {
