@@ -1,5 +1,5 @@
 import { Registry } from 'prom-client'
-import { createHoldGate } from '../src/billing/holds/hold-gate.ts'
+import { createHoldStore } from '../src/billing/holds/hold-store.ts'
 import { createAttemptChain } from '../src/calls/attempts/attempt-chain.ts'
 import { createAttemptMeter } from '../src/calls/attempts/attempt-meter.ts'
 import { createCallTally } from '../src/calls/dispatch/call-tally.ts'
@@ -105,7 +105,7 @@ export async function startDispatchRole(
   })
   const dispatchQueue = createDispatchQueue(redis)
   const settlementQueue = createSettlementQueue(redis)
-  const gate = createHoldGate(redis)
+  const gate = createHoldStore(redis)
   let restate = (_doubt: Doubt): unknown => undefined
   const epoch = await watchEpoch({
     redis,

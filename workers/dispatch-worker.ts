@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { HoldGate } from '../src/billing/holds/hold-gate.ts'
+import type { HoldStore } from '../src/billing/holds/hold-store.ts'
 import { type CallRunnerDependencies, type Claim, runCall } from '../src/calls/dispatch/call-runner.ts'
 import { Claims, type HeldClaim } from '../src/calls/dispatch/claims.ts'
 import type { HeldBodies } from '../src/calls/dispatch/held-bodies.ts'
@@ -20,7 +20,7 @@ export interface DispatchWorkerOptions extends CallRunnerDependencies {
   dispatchQueue: DispatchQueue
   callJobs: CallJobs
   epoch: EpochWatch
-  gate: Pick<HoldGate, 'restore'>
+  gate: Pick<HoldStore, 'restore'>
   concurrency: number
   /** How long a claim stands without renewal. */
   lockMs: number

@@ -1,12 +1,13 @@
 import { Gauge, type Registry } from 'prom-client'
+import { withTimeout } from '../src/platform/process/with-timeout.ts'
 import { type Queues, readQueues } from '../src/platform/queues/queue-figures.ts'
 import type { Redis } from '../src/platform/redis/redis.ts'
 
 const STATES = ['waiting', 'active', 'delayed', 'failed'] as const
 /** A scrape that cannot be answered within this leaves the gauges empty. */
-const PATIENCE_MS = 2_000
+const TIMEOUT_MS = 2_000
 
-/** What the queues hold, read when Prometheus asks. Every settlement process says the same: take the maximum. */
+/** What the queues hold, read when Prometheus asks. Every settlement process reports the same: take the maximum. */
 export function createQueueGauges(registry: Registry, redis: Redis, queues: Queues): void {
   const lag = new Gauge({
     name: 'switchyard_settlement_lag_seconds',
@@ -21,10 +22,9 @@ export function createQueueGauges(registry: Registry, redis: Redis, queues: Queu
     async collect() {
       this.reset()
       lag.reset()
-      const patience = new Promise<null>((resolve) => setTimeout(resolve, PATIENCE_MS, null).unref())
-      // Redis away: no figures are the truth.
-      const figures = await Promise.race([readQueues(redis, queues, Date.now()).catch(() => null), patience])
-      for (const queue of figures ?? []) {
+      // With Redis away the gauges stay empty.
+      const stats = await withTimeout(readQueues(redis, queues, Date.now()), TIMEOUT_MS, [])
+      for (const queue of stats) {
         for (const state of STATES) this.set({ queue: queue.name, state }, queue[state])
         if (queue.name === 'settlement') lag.set((queue.oldest_waiting_ms ?? 0) / 1000)
       }

@@ -1,8 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { Counter, Gauge, type Registry } from 'prom-client'
 import { type ReturnsDependencies, reconcileReturns } from '../src/payments/reconcile-returns.ts'
-import { pollEvery } from '../src/platform/process/poll-every.ts'
-import { inOneProcess } from '../src/platform/redis/fleet-lock.ts'
+import { type FleetJob, runOnOneProcess } from '../src/platform/redis/fleet-job.ts'
 import type { Redis } from '../src/platform/redis/redis.ts'
 import { RETURNS_NEXT_AT } from '../src/platform/redis/redis-keys.ts'
 
@@ -13,12 +11,6 @@ export interface ReturnsSchedulerOptions extends ReturnsDependencies {
   lookMs?: number
 }
 
-/** Reconciles refunds and disputes with the rails once a day, in one process of the fleet. */
-export interface ReturnsScheduler {
-  /** Gives a run a moment; what it had not come to is done by the next. */
-  stop(): Promise<void>
-}
-
 const LOOK_MS = 60_000
 const HOUR_MS = 3_600_000
 const EVERY_MS = 24 * HOUR_MS
@@ -26,48 +18,34 @@ const EVERY_MS = 24 * HOUR_MS
 const TRY_AGAIN_MS = HOUR_MS
 /** Webhooks of what is younger are on their way. */
 const WEBHOOK_MS = HOUR_MS
+/** What a run that was stopped had not come to is done by the next. */
 const STOP_WITHIN_MS = 2_000
 
-/** When the next run is due stands in Redis; without it, it is due. */
-export function startReturnsScheduler(options: ReturnsSchedulerOptions): ReturnsScheduler {
+/**
+ * Reconciles refunds and disputes with the rails once a day, on one process of the fleet. When the next run is due
+ * stands in Redis; without it, it is due.
+ */
+export function startReturnsScheduler(options: ReturnsSchedulerOptions): FleetJob {
   const { redis, rails, logger, clock, lookMs = LOOK_MS } = options
   const metrics = createReturnsMetrics(options.registry)
-  const stopping = new AbortController()
-  let running: Promise<void> = Promise.resolve()
-
-  const isDue = async (): Promise<boolean> => Number((await redis.get(RETURNS_NEXT_AT)) ?? 0) <= clock()
-
-  const run = async (): Promise<void> => {
-    const { missed, ...counts } = await reconcileReturns(options, clock() - WEBHOOK_MS, stopping.signal)
-    if (stopping.signal.aborted) return
-    metrics.missed.inc(missed.length)
-    const isComplete = counts.failures === 0
-    if (isComplete) metrics.lastRun.set(clock() / 1000)
-    await redis.set(RETURNS_NEXT_AT, clock() + (isComplete ? EVERY_MS : TRY_AGAIN_MS))
-    logger.info({ ...counts, missed: missed.length }, 'refunds and disputes reconciled with the rails')
-  }
-
-  const look = async (): Promise<void> => {
-    if (rails.size === 0 || !(await isDue())) return
-    await inOneProcess(redis, 'payment-returns', async () => {
-      if (await isDue()) await run()
-    })
-  }
-  const stopLooking = pollEvery(
-    lookMs,
-    () => {
-      running = look()
-      return running
+  return runOnOneProcess({
+    redis,
+    name: 'payment-returns',
+    everyMs: lookMs,
+    firstAfterMs: lookMs,
+    isDue: async () => rails.size > 0 && Number((await redis.get(RETURNS_NEXT_AT)) ?? 0) <= clock(),
+    async run(stopping) {
+      const { missed, ...counts } = await reconcileReturns(options, clock() - WEBHOOK_MS, stopping)
+      if (stopping.aborted) return
+      metrics.missed.inc(missed.length)
+      const isComplete = counts.failures === 0
+      if (isComplete) metrics.lastRun.set(clock() / 1000)
+      await redis.set(RETURNS_NEXT_AT, clock() + (isComplete ? EVERY_MS : TRY_AGAIN_MS))
+      logger.info({ ...counts, missed: missed.length }, 'refunds and disputes reconciled with the rails')
     },
-    (error) => logger.warn({ err: error }, 'refunds and disputes cannot be reconciled right now'),
-  )
-  return {
-    async stop() {
-      stopLooking()
-      stopping.abort()
-      await Promise.race([running.catch(() => undefined), delay(STOP_WITHIN_MS, undefined, { ref: false })])
-    },
-  }
+    onFailure: (error) => logger.warn({ err: error }, 'refunds and disputes cannot be reconciled right now'),
+    stopWithinMs: STOP_WITHIN_MS,
+  })
 }
 
 function createReturnsMetrics(registry: Registry) {

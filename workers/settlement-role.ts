@@ -2,8 +2,7 @@ import { Registry } from 'prom-client'
 import { createEmailTokenStore } from '../src/accounts/email-token-store.ts'
 import { auditBooks } from '../src/billing/audit/audit-books.ts'
 import { createAuditRunStore } from '../src/billing/audit/audit-run-store.ts'
-import { createGateInspection } from '../src/billing/holds/gate-inspection.ts'
-import { createHoldGate } from '../src/billing/holds/hold-gate.ts'
+import { createHoldStore } from '../src/billing/holds/hold-store.ts'
 import { createBalanceStore } from '../src/billing/ledger/balance-store.ts'
 import { createBillingMetrics } from '../src/billing/reports/billing-metrics.ts'
 import { pruneSettledKeys } from '../src/billing/settlement/settled-keys.ts'
@@ -26,13 +25,13 @@ import { startFleetClock } from '../src/platform/redis/fleet-clock.ts'
 import { announceKeyChange } from '../src/platform/redis/key-changes.ts'
 import { checkRedisSettings, createRedis } from '../src/platform/redis/redis.ts'
 import { createEpochReader } from '../src/platform/redis/redis-epoch.ts'
-import { startAlarmKeeper } from './alarm-keeper.ts'
-import { startAuditKeeper } from './audit-keeper.ts'
+import { startAlarmScheduler } from './alarm-scheduler.ts'
+import { startAuditScheduler } from './audit-scheduler.ts'
 import { startCatalogWorker } from './catalog-worker.ts'
 import { startEvents } from './events/events-part.ts'
 import { startMailWorker } from './mail-worker.ts'
-import { startMaintenance } from './maintenance-worker.ts'
-import { startPaymentKeeper } from './payment-keeper.ts'
+import { startMaintenanceScheduler } from './maintenance-scheduler.ts'
+import { startPaymentScheduler } from './payment-scheduler.ts'
 import { createQueueGauges } from './queue-gauges.ts'
 import { startReturnsScheduler } from './returns-scheduler.ts'
 import { startSettlementWorker } from './settlement-worker.ts'
@@ -68,18 +67,17 @@ export async function startSettlementRole(
 
   const metrics = createBillingMetrics(registry)
   const store = createSettlementStore(postgres)
-  const gate = createHoldGate(redis)
+  const gate = createHoldStore(redis)
   const dispatchQueue = createDispatchQueue(redis)
   const settlementQueue = createSettlementQueue(redis)
   const settlement = startSettlementWorker({ ...config, redis: queueRedis, store, gate, logger, metrics })
-  const maintenance = startMaintenance({
+  const maintenance = startMaintenanceScheduler({
     redis,
     callJobs: createCallJobs(redis),
     settlementQueue,
     settlements: store,
     postgres,
     gate,
-    inspection: createGateInspection(redis),
     balances: createBalanceStore(postgres),
     metrics,
     readEpoch: createEpochReader(redis),
@@ -94,7 +92,7 @@ export async function startSettlementRole(
   const deps = { postgres, redis, gate, logger, clock: Date.now }
   const announceAccount = (accountId: string) => announceKeyChange(redis, { accountId })
   const topUps = await createTopUps(config, { ...deps, announceAccount })
-  const payments = startPaymentKeeper({ ...deps, ...topUps, topUps: topUps.service })
+  const payments = startPaymentScheduler({ ...deps, ...topUps, topUps: topUps.service })
   const returns = startReturnsScheduler({ ...deps, ...topUps, topUps: topUps.service, registry })
   const catalog = await startCatalogWorker({
     config,
@@ -124,13 +122,13 @@ export async function startSettlementRole(
     settlement: settlementQueue,
     events: eventsQueue,
   })
-  const stopAlarms = startAlarmKeeper({
+  const stopAlarms = startAlarmScheduler({
     redis,
     alarms: createAlarmStore(postgres),
     logger,
     clock: Date.now,
   })
-  const audits = startAuditKeeper({
+  const audits = startAuditScheduler({
     redis,
     audit: () =>
       auditBooks({ postgres: auditPostgres, redis, dispatchQueue, settlementQueue, clock: Date.now }),
@@ -152,7 +150,7 @@ export async function startSettlementRole(
         catalog.stop(),
         mail?.stop(),
       ])
-      stopAlarms()
+      await stopAlarms()
       fleetClock.stop()
       await audits.stop()
       await report.stop()

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { HoldGate } from '../src/billing/holds/hold-gate.ts'
+import type { HoldStore } from '../src/billing/holds/hold-store.ts'
 import type { BillingMetrics } from '../src/billing/reports/billing-metrics.ts'
 import type { SettlementStore } from '../src/billing/settlement/settlement-store.ts'
 import { inSettlementSpan } from '../src/calls/dispatch/call-spans.ts'
@@ -26,7 +26,7 @@ export interface SettlementWorkerOptions {
   /** The settlement queue; over `redis` when absent. */
   batches?: BatchWorker<SettlementJob>
   store: SettlementStore
-  gate: HoldGate
+  gate: HoldStore
   logger: Logger
   metrics: BillingMetrics
   /** Calls settled in one transaction at the most. */

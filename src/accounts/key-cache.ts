@@ -6,9 +6,8 @@ import type { LimitSettings } from '../core/accounts/rate-limits.ts'
 import type { LimitReset } from '../core/billing/allowance-period.ts'
 import { clientNetworks } from '../core/kernel/client-networks.ts'
 import type { OwnProviderKey } from '../core/routing/byok.ts'
-import type { KeyChange } from '../platform/redis/key-changes.ts'
+import { type KeyChange, watchKeyChanges } from '../platform/redis/key-changes.ts'
 import type { Redis } from '../platform/redis/redis.ts'
-import { watchKeyChanges } from '../platform/redis/watch-key-changes.ts'
 import type { KeyStore, KeyWithAccount } from './key-store.ts'
 
 /** What admission needs of a key. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Logger } from '../platform/observability/logger.ts'
-import { pollEvery } from '../platform/process/poll-every.ts'
+import { followRedis } from '../platform/redis/follow-redis.ts'
 import type { Redis } from '../platform/redis/redis.ts'
 import { CATALOG_CHANNEL, CATALOG_OVERLAY } from '../platform/redis/redis-keys.ts'
 
@@ -104,20 +104,22 @@ export async function watchOverlay(options: OverlayWatchOptions): Promise<Overla
     const version = await redis.hget(CATALOG_OVERLAY, 'version')
     if (version !== null && version !== current?.version) await read()
   }
-  const readNow = () => {
-    read().catch((error: unknown) => logger.warn({ err: error }, 'the catalog overlay could not be read'))
-  }
-  const onMessage = (channel: string) => {
-    if (channel === CATALOG_CHANNEL) readNow()
-  }
-  subscriber.on('message', onMessage)
-  await subscriber.subscribe(CATALOG_CHANNEL)
-  await read().catch((error: unknown) =>
-    logger.error({ err: error }, 'the catalog overlay could not be read'),
-  )
-  const stopPolling = pollEvery(options.pollMs ?? POLL_MS, poll, (error) =>
-    logger.warn({ err: error }, 'the catalog overlay cannot be polled; what was read last holds'),
-  )
+  const readNow = () =>
+    read().catch((error: unknown) => logger.error({ err: error }, 'the catalog overlay could not be read'))
+  let isFirst = true
+  const stopFollowing = await followRedis({
+    subscriber,
+    channel: CATALOG_CHANNEL,
+    onMessage: () => void readNow(),
+    async read() {
+      if (!isFirst) return poll()
+      isFirst = false
+      await readNow()
+    },
+    pollMs: options.pollMs ?? POLL_MS,
+    onFailure: (error) =>
+      logger.warn({ err: error }, 'the catalog overlay cannot be polled; what was read last holds'),
+  })
   return {
     current: () => current,
     onChange(listener) {
@@ -125,8 +127,7 @@ export async function watchOverlay(options: OverlayWatchOptions): Promise<Overla
       return () => listeners.delete(listener)
     },
     stop() {
-      stopPolling()
-      subscriber.off('message', onMessage)
+      stopFollowing()
       listeners.clear()
     },
   }

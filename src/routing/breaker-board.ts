@@ -12,7 +12,7 @@ import {
 } from '../core/failover/breaker.ts'
 import type { RouteHealth } from '../core/failover/failover-state.ts'
 import type { Logger } from '../platform/observability/logger.ts'
-import { within } from '../platform/process/within.ts'
+import { withTimeout } from '../platform/process/with-timeout.ts'
 import type { Redis } from '../platform/redis/redis.ts'
 import { HealthCounts } from './health-counts.ts'
 import {
@@ -137,7 +137,7 @@ class SharedBoard implements BreakerBoard {
     const token = randomUUID()
     const claimedAtMs = this.#followed.fleetNow()
     const claim = this.#store.claimProbe(subject, token, withinMs + PROBE_SLACK_MS)
-    if (await within(claim, ANSWER_WITHIN_MS, false, this.#unreachable)) {
+    if (await withTimeout(claim, ANSWER_WITHIN_MS, false, this.#unreachable)) {
       return { subject, token, claimedAtMs }
     }
     this.#probesLost.set(subject, this.#followed.now() + PROBE_LOST_MS)
@@ -184,7 +184,7 @@ class SharedBoard implements BreakerBoard {
     for (const timer of this.#answering.values()) if (timer) clearTimeout(timer)
     this.#followed.stop()
     // What Redis is not there to take is lost with the process.
-    await within<unknown>(this.#counts.settled(), ANSWER_WITHIN_MS, null, this.#unreachable)
+    await withTimeout<unknown>(this.#counts.settled(), ANSWER_WITHIN_MS, null, this.#unreachable)
   }
 
   /** Takes note of what an attempt that was no probe showed. */

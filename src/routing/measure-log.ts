@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { bucketOf, type Counter, formatCounter, slotOf } from '../core/routing/measures.ts'
 import type { Logger } from '../platform/observability/logger.ts'
 import { pollEvery } from '../platform/process/poll-every.ts'
-import { within } from '../platform/process/within.ts'
+import { withTimeout } from '../platform/process/with-timeout.ts'
 import { defineScript, type Redis } from '../platform/redis/redis.ts'
 import { healthMeasures } from '../platform/redis/redis-keys.ts'
 import { SLOT_LIFETIME_MS } from './offer-measures.ts'
@@ -60,7 +60,7 @@ export function createMeasureLog({ redis, now, logger }: MeasureLogOptions): Mea
     speed: (offerId, perSecond) => add(offerId, { kind: 'speed', bucket: bucketOf(perSecond) }),
     async close() {
       stop()
-      await within(flush(), CLOSE_WITHIN_MS, undefined, onFailure)
+      await withTimeout(flush(), CLOSE_WITHIN_MS, undefined, onFailure)
     },
   }
 }

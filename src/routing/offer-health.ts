@@ -5,7 +5,7 @@ import {
   contentSubject,
 } from '../core/failover/breaker.ts'
 import type { RouteHealth } from '../core/failover/failover-state.ts'
-import { pollEvery } from '../platform/process/poll-every.ts'
+import { followRedis } from '../platform/redis/follow-redis.ts'
 import type { Redis } from '../platform/redis/redis.ts'
 import { HEALTH_BREAKERS, HEALTH_CHANNEL, HEALTH_RATE_LIMITED } from '../platform/redis/redis-keys.ts'
 import { type Blocking, HealthView, type Passed } from './offer-health-view.ts'
@@ -73,15 +73,17 @@ export async function followOfferHealth(options: OfferHealthOptions): Promise<Of
     aheadMs = Math.round(serverMs - (askedAt + now()) / 2)
     await onPassed?.(view.replace(breakers, rateLimited, fleetNow()))
   }
-  const onMessage = (channel: string, message: string): void => {
-    if (channel === HEALTH_CHANNEL && !view.applyMessage(message)) {
-      logger.error({ channel }, 'a message on the health channel could not be read')
-    }
-  }
-  subscriber.on('message', onMessage)
-  await subscriber.subscribe(HEALTH_CHANNEL)
-  await poll()
-  const stopPolling = pollEvery(POLL_MS, poll, (err) => logger.warn({ err }, 'offer health cannot be read'))
+  const stop = await followRedis({
+    subscriber,
+    channel: HEALTH_CHANNEL,
+    onMessage(message) {
+      if (!view.applyMessage(message))
+        logger.error({ channel: HEALTH_CHANNEL }, 'a message on the health channel could not be read')
+    },
+    read: poll,
+    pollMs: POLL_MS,
+    onFailure: (err) => logger.warn({ err }, 'offer health cannot be read'),
+  })
 
   return {
     view,
@@ -104,10 +106,7 @@ export async function followOfferHealth(options: OfferHealthOptions): Promise<Of
         rateLimitedUntilMs: limitedUntil === null ? null : limitedUntil - aheadMs,
       }
     },
-    stop() {
-      stopPolling()
-      subscriber.off('message', onMessage)
-    },
+    stop,
   }
 }
 

@@ -6,7 +6,7 @@ import {
   retriesAllowed,
 } from '../core/failover/retry-budget.ts'
 import type { Logger } from '../platform/observability/logger.ts'
-import { within } from '../platform/process/within.ts'
+import { withTimeout } from '../platform/process/with-timeout.ts'
 import { defineScript, type Redis } from '../platform/redis/redis.ts'
 import { RETRY_BUDGET } from '../platform/redis/redis-keys.ts'
 
@@ -74,14 +74,14 @@ export function createRetryBudget({ redis, limits, now, logger }: RetryBudgetOpt
     },
     async ask() {
       const granted =
-        (await within<boolean | null>(run(true), ANSWER_WITHIN_MS, null, report)) ?? ownEstimate()
+        (await withTimeout<boolean | null>(run(true), ANSWER_WITHIN_MS, null, report)) ?? ownEstimate()
       if (granted) ownRetries.add(now())
       return granted
     },
     async close() {
       clearInterval(timer)
       // Counts that Redis is not there to take are lost with the process.
-      await within(flushing, CLOSE_WITHIN_MS, undefined, report)
+      await withTimeout(flushing, CLOSE_WITHIN_MS, undefined, report)
     },
   }
 }

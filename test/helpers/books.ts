@@ -3,15 +3,14 @@ import pino from 'pino'
 import { Registry } from 'prom-client'
 import { expect } from 'vitest'
 import { auditBooks } from '../../src/billing/audit/audit-books.ts'
-import { createGateInspection } from '../../src/billing/holds/gate-inspection.ts'
-import { createHoldGate } from '../../src/billing/holds/hold-gate.ts'
+import { createHoldStore } from '../../src/billing/holds/hold-store.ts'
 import { createBalanceStore } from '../../src/billing/ledger/balance-store.ts'
 import { createBillingMetrics } from '../../src/billing/reports/billing-metrics.ts'
 import { createSettlementStore } from '../../src/billing/settlement/settlement-store.ts'
 import { createCallJobs } from '../../src/platform/queues/call-jobs.ts'
 import { createDispatchQueue, createSettlementQueue } from '../../src/platform/queues/queues.ts'
 import type { Redis } from '../../src/platform/redis/redis.ts'
-import { runMaintenance } from '../../workers/maintenance-worker.ts'
+import { runMaintenance } from '../../workers/maintenance-scheduler.ts'
 import type { TestStack } from './stack.ts'
 
 const QUEUES = '{sy:queues}'
@@ -45,19 +44,17 @@ export async function waitingCalls(redis: Redis): Promise<number> {
 export async function sweepNow(stack: TestStack): Promise<number> {
   const { redis, postgres } = stack
   const report = await runMaintenance({
-    redis,
     postgres,
     callJobs: createCallJobs(redis),
     settlementQueue: createSettlementQueue(redis),
     settlements: createSettlementStore(postgres),
-    gate: createHoldGate(redis),
-    inspection: createGateInspection(redis),
+    gate: createHoldStore(redis),
     balances: createBalanceStore(postgres),
     metrics: createBillingMetrics(new Registry()),
     logger: pino({ level: 'silent' }),
     clock: () => Date.now() + SWEEP_AGE_MS,
   })
-  return report?.lostCalls ?? 0
+  return report.lostCalls
 }
 
 /**

@@ -1,4 +1,5 @@
-import { type AdmissionOutcome, createAdmissionGate } from '../../src/billing/holds/admission-gate.ts'
+import type { AdmissionOutcome } from '../../src/billing/holds/admission.ts'
+import { createHoldStore } from '../../src/billing/holds/hold-store.ts'
 import type { CallId } from '../../src/core/kernel/ids.ts'
 import type { Redis } from '../../src/platform/redis/redis.ts'
 
@@ -10,7 +11,7 @@ export async function openHold(
   amountPico: bigint,
   holdLifetimeMs = 60_000,
 ): Promise<AdmissionOutcome> {
-  return createAdmissionGate(redis)({
+  return createHoldStore(redis).admit({
     callId,
     accountId,
     keyId: 'key_test',

@@ -1,6 +1,5 @@
 import pino from 'pino'
-import { createHoldGate, type HoldGate } from '../../src/billing/holds/hold-gate.ts'
-import { createReserveTakeback } from '../../src/billing/holds/takeback-hold.ts'
+import { createHoldStore, type HoldStore } from '../../src/billing/holds/hold-store.ts'
 import { createBalanceStore } from '../../src/billing/ledger/balance-store.ts'
 import type { PaymentFact } from '../../src/core/billing/payment.ts'
 import { picoUsd } from '../../src/core/kernel/money.ts'
@@ -30,7 +29,7 @@ export interface TestPayments extends ReconcileDependencies {
   books: TestBooks
   topUps: TopUpService
   redis: Redis
-  gate: HoldGate
+  gate: HoldStore
   rail: ScriptedRail
   announced: string[]
   /** Shifts the clock of everything here, ms. */
@@ -51,15 +50,14 @@ let eventNumber = 0
 export async function startTestPayments(): Promise<TestPayments> {
   const [books, server] = await Promise.all([openTestBooks(), createTestRedis()])
   const redis = createRedis({ url: server.url, name: 'test', mode: 'wait' })
-  const gate = createHoldGate(redis)
+  const gate = createHoldStore(redis)
   let shiftMs = 0
   const clock = () => Date.now() + shiftMs
   const logger = pino({ level: 'silent' })
   const announced: string[] = []
-  const reserveTakeback = createReserveTakeback(redis, gate, clock)
   const announceAccount = async (accountId: string) => void announced.push(accountId)
   const { postgres } = books
-  const advance = createAdvancePayment({ postgres, gate, reserveTakeback, announceAccount, logger, clock })
+  const advance = createAdvancePayment({ postgres, gate, announceAccount, logger, clock })
   const payments = createPaymentStore(postgres)
   const events = createPaymentEventStore(postgres)
   const rail = scriptedRail()
@@ -80,7 +78,6 @@ export async function startTestPayments(): Promise<TestPayments> {
     rails,
     topUps,
     advance,
-    reserveTakeback,
     logger,
     clock,
     travel(ms) {

@@ -1,4 +1,4 @@
-import { createHoldGate } from '../../src/billing/holds/hold-gate.ts'
+import { createHoldStore } from '../../src/billing/holds/hold-store.ts'
 import { createSettlementStore } from '../../src/billing/settlement/settlement-store.ts'
 import { settlementOf } from './billing.ts'
 import type { TestStack } from './stack.ts'
@@ -24,6 +24,6 @@ export async function settleSpending(
   })
   const { accounts, quarantined } = await createSettlementStore(postgres).settle([record])
   if (quarantined.length > 0) throw new Error(`not settled: ${quarantined[0]?.reason}`)
-  const gate = createHoldGate(redis)
+  const gate = createHoldStore(redis)
   for (const { released, ...ledger } of accounts) await gate.apply(accountId, ledger, released)
 }

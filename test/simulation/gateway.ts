@@ -1,8 +1,6 @@
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
-import { createAdmissionGate } from '../../src/billing/holds/admission-gate.ts'
-import { createGateInspection } from '../../src/billing/holds/gate-inspection.ts'
-import { createHoldGate } from '../../src/billing/holds/hold-gate.ts'
+import { createHoldStore } from '../../src/billing/holds/hold-store.ts'
 import type { BalanceStore } from '../../src/billing/ledger/balance-store.ts'
 import { createBillingMetrics } from '../../src/billing/reports/billing-metrics.ts'
 import type { SettlementStore } from '../../src/billing/settlement/settlement-store.ts'
@@ -29,7 +27,7 @@ import type { CallJobs } from '../../src/platform/queues/call-jobs.ts'
 import { enqueueSettlements, type SettlementJob } from '../../src/platform/queues/queues.ts'
 import { createEpochReader, untilRestated, watchEpoch } from '../../src/platform/redis/redis-epoch.ts'
 import { DispatchWorker } from '../../workers/dispatch-worker.ts'
-import { runMaintenance } from '../../workers/maintenance-worker.ts'
+import { runMaintenance } from '../../workers/maintenance-scheduler.ts'
 import { startSettlementWorker } from '../../workers/settlement-worker.ts'
 import { finishCalls } from './model-finish.ts'
 import { ModelPostgres } from './model-postgres.ts'
@@ -155,14 +153,14 @@ export class Gateway {
     const subscriber = connectRedis(this.redis, this.connect(process, 'wait'))
     const postgres = this.postgresServer.connect(process, 'fail-fast')
     const hub = new ReplyHub({ apiId: process.name, subscriber, publisher: redis, logger: LOGGER, clock })
-    const gate = createHoldGate(redis)
+    const gate = createHoldStore(redis)
     const readEpoch = createEpochReader(redis)
     const graceMs = this.bug === 'no-grace' ? 0 : GRACE_MS
     const accounts = {
       find: (id: string) => postgres.send(() => ({ id, ...this.books.balance(id)! })),
     }
     const errands = createErrands(LOGGER)
-    const loaders = createFigureLoaders(accounts as never, {} as never, gate, redis, {
+    const loaders = createFigureLoaders(accounts as never, {} as never, gate, {
       restated: () => untilRestated(readEpoch, graceMs),
       charges: (callIds) =>
         postgres.send(() => {
@@ -185,7 +183,7 @@ export class Gateway {
       process,
       admission: {
         catalog: () => CATALOG,
-        gate: createAdmissionGate(redis),
+        gate: gate.admit,
         ...loaders,
         noteLimitReached: () => undefined,
         errands,
@@ -218,7 +216,7 @@ export class Gateway {
     const connection = this.connect(process, 'wait')
     const redis = connectRedis(this.redis, connection)
     const calls = new RunningCalls()
-    const gate = createHoldGate(redis)
+    const gate = createHoldStore(redis)
     const { dispatch: dispatchQueue } = openQueue(this.dispatchQueue, connection)
     const { settlement } = openQueue(this.settlementQueue, connection)
     let restate = (_doubt: Doubt): unknown => undefined
@@ -307,7 +305,7 @@ export class Gateway {
   async startSettlement(): Promise<SimulatedProcess> {
     const process = this.newProcess('settlement')
     const redis = connectRedis(this.redis, this.connect(process, 'wait'))
-    const gate = createHoldGate(redis)
+    const gate = createHoldStore(redis)
     const store = this.store(process)
     await this.time.runAs(process, () => {
       startSettlementWorker({
@@ -352,15 +350,13 @@ export class Gateway {
     }
     await this.time.runAs(process, () => {
       runMaintenance({
-        redis,
         callJobs: this.callJobs(connection),
         settlementQueue: openQueue(this.settlementQueue, connection).settlement,
         settlements: this.store(process),
         postgres: {
           $queryRawUnsafe: (sql: string, ids: string[]) => postgres.send(() => known(sql, ids)),
         } as unknown as Postgres,
-        gate: createHoldGate(redis),
-        inspection: createGateInspection(redis),
+        gate: createHoldStore(redis),
         balances,
         metrics: METRICS,
         readEpoch: createEpochReader(redis),

@@ -199,7 +199,7 @@ const restoreHold: Script = (redis, keys, args) => {
   return 1
 }
 
-/** src/billing/holds/end-in-gate.lua, for keys without a spending limit. */
+/** `end_call` of src/billing/holds/holds.lua, for keys without a spending limit. */
 export const endInGate: Script = (redis, [avail, held, holds, open, accountOpen], [, id, charge]) => {
   for (const calls of [open, accountOpen]) redis.sortedSet(calls!).delete(id!)
   const hold = redis.hash(holds!).get(id!)

@@ -1,8 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createAdmissionGate } from '../../src/billing/holds/admission-gate.ts'
-import { createGateInspection } from '../../src/billing/holds/gate-inspection.ts'
-import { createHoldGate } from '../../src/billing/holds/hold-gate.ts'
+import { createHoldStore } from '../../src/billing/holds/hold-store.ts'
 import { createSettlementStore } from '../../src/billing/settlement/settlement-store.ts'
 import type { SettlementRecord } from '../../src/core/calls/call-job.ts'
 import { type CallId, newCallId, newId } from '../../src/core/kernel/ids.ts'
@@ -44,9 +42,7 @@ type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
 
 /** The gate's own code, whatever it talks to. */
 function gateOver(redis: Redis, accountId: string, callIds: CallId[]) {
-  const gate = createHoldGate(redis)
-  const admit = createAdmissionGate(redis)
-  const inspection = createGateInspection(redis)
+  const gate = createHoldStore(redis)
   const keyId = 'key_test'
   const limits = {
     requestsPerMinute: 1e6,
@@ -59,7 +55,7 @@ function gateOver(redis: Redis, accountId: string, callIds: CallId[]) {
     async take(one: Step): Promise<unknown> {
       switch (one.do) {
         case 'admit': {
-          const { rate, ...answer } = await admit({
+          const { rate, ...answer } = await gate.admit({
             ...limits,
             callId: callIds[one.call]!,
             accountId,
@@ -99,13 +95,13 @@ function gateOver(redis: Redis, accountId: string, callIds: CallId[]) {
         case 'end':
           return gate.endCall({ accountId, keyId, callId: callIds[one.call]!, chargePico: one.charge })
         case 'rebuild':
-          return inspection.rebuild(accountId, one.ledger, one.force)
+          return gate.rebuild(accountId, one.ledger, one.force)
       }
     },
     async state() {
       const holds = await gate.openHolds(accountId)
       holds.sort((a, b) => (a.callId < b.callId ? -1 : 1))
-      return { holds, reading: await inspection.read(accountId), accounts: await gate.accounts() }
+      return { holds, reading: await gate.inspect(accountId), accounts: await gate.accounts() }
     },
   }
 }

@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { createHoldGate, type HoldGate } from '../../src/billing/holds/hold-gate.ts'
+import { createHoldStore, type HoldStore } from '../../src/billing/holds/hold-store.ts'
 import { createBillingMetrics } from '../../src/billing/reports/billing-metrics.ts'
 import { createSettlementStore, type SettlementStore } from '../../src/billing/settlement/settlement-store.ts'
 import type { SettlementRecord } from '../../src/core/calls/call-job.ts'
@@ -31,7 +31,7 @@ describe('the settlement worker', () => {
   let server: TestRedis
   let redis: Redis
   let queue: SettlementQueue
-  let gate: HoldGate
+  let gate: HoldStore
   let store: SettlementStore
   const workers: Array<{ worker: SettlementWorker; connection: Redis }> = []
 
@@ -39,7 +39,7 @@ describe('the settlement worker', () => {
     books = await openTestBooks()
     server = await createTestRedis()
     redis = createRedis({ url: server.url, name: 'test', mode: 'wait' })
-    gate = createHoldGate(redis)
+    gate = createHoldStore(redis)
     store = createSettlementStore(books.postgres)
   })
   beforeEach(() => {
@@ -91,7 +91,7 @@ describe('the settlement worker', () => {
     const balance = 1_000_000n - charged
     const row = await books.postgres.account.findUniqueOrThrow({ where: { id: account } })
     expect(row.balancePico).toBe(balance)
-    expect(await gate.figures(account)).toEqual({ availPico: balance, heldPico: 0n, version: row.version })
+    expect(await gate.balance(account)).toEqual({ availPico: balance, heldPico: 0n, version: row.version })
   }
 
   test('charges every call, releases every hold and leaves no job', async () => {
@@ -232,8 +232,8 @@ describe('the settlement worker', () => {
     await enqueueSettlement(queue, bad)
     await enqueueSettlement(queue, good)
     await allSettled()
-    expect(await gate.openHolds(account)).toEqual([{ callId: bad.id, amountPico: 100n, keyId: 'key_test' }])
-    expect(await gate.figures(account)).toMatchObject({ availPico: 1_000_000n - 50n - 100n, heldPico: 100n })
+    expect(await gate.openHolds(account)).toMatchObject([{ callId: bad.id, amountPico: 100n, keyId: 'key_test' }])
+    expect(await gate.balance(account)).toMatchObject({ availPico: 1_000_000n - 50n - 100n, heldPico: 100n })
   })
 })
 
@@ -275,7 +275,7 @@ describe('the pace of settlement', () => {
         close: async () => undefined,
       },
       store: { settle: async () => ({ accounts: [], quarantined: [], superseded: [] }) },
-      gate: {} as HoldGate,
+      gate: {} as HoldStore,
       logger: pino({ level: 'silent' }),
       metrics: createBillingMetrics(new Registry()),
       settlementBatchMax: BATCH_MAX,

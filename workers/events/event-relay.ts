@@ -1,5 +1,5 @@
-import { pause } from '../../src/calls/attempts/pause.ts'
 import type { Logger } from '../../src/platform/observability/logger.ts'
+import { pollEvery } from '../../src/platform/process/poll-every.ts'
 import type { DeliveryAttempt } from '../../src/platform/queues/queues.ts'
 import type { ClaimBounds, DeliveryStore } from '../../src/webhooks/delivery-store.ts'
 
@@ -53,26 +53,16 @@ export function startEventRelay(options: EventRelayOptions): EventRelay {
       purgedAt = performance.now()
   }
 
-  const run = async (): Promise<void> => {
-    let failing = false
-    while (!stopping.signal.aborted) {
-      try {
-        await moveOn()
-        if (failing) logger.info('events go on')
-        failing = false
-      } catch (error) {
-        if (!failing) logger.error({ err: error }, 'events wait')
-        failing = true
-      }
-      await pause(everyMs, stopping.signal)
-    }
-  }
-
-  const running = run()
+  const stopPolling = pollEvery(
+    everyMs,
+    moveOn,
+    (error) => logger.error({ err: error }, 'event relay failed, retrying'),
+    { firstAfterMs: 0, onRecovery: () => logger.info('event relay resumed') },
+  )
   return {
     async stop() {
       stopping.abort()
-      await running
+      await stopPolling()
     },
   }
 }

@@ -1,6 +1,6 @@
 import type { ProviderKeyVault, VaultAnswer } from '../../catalog/provider-key-vault.ts'
 import { type AttemptFailure, attemptFailure } from '../../core/failover/attempt-failure.ts'
-import { within } from '../../platform/process/within.ts'
+import { withTimeout } from '../../platform/process/with-timeout.ts'
 import type { AttemptOutcome, AttemptPlan } from './attempt-plan.ts'
 
 /** With which key an attempt goes to its provider. */
@@ -23,7 +23,7 @@ export async function keyOfAttempt(
   const unavailable: VaultAnswer = { kind: 'unavailable' }
   const opening = vault?.open({ keyId, accountId, providerId: offer.provider.id })
   // The vault never rejects; what it cannot do it says.
-  const answer = opening ? await within(opening, OPEN_WITHIN_MS, unavailable, () => undefined) : unavailable
+  const answer = opening ? await withTimeout(opening, OPEN_WITHIN_MS, unavailable) : unavailable
   switch (answer.kind) {
     case 'opened':
       return { kind: 'own', secret: answer.secret }

@@ -3,7 +3,7 @@ import type { AuditRun } from '../../billing/audit/audit-run-store.ts'
 import type { AuditRunView, AuditView } from '../../core/api/operations.ts'
 import type { OperatorPage } from '../../core/api/shared.ts'
 import { type QueryParameters, refuseUnknown } from '../../core/billing/usage-query.ts'
-import { isInOneProcess } from '../../platform/redis/fleet-lock.ts'
+import { isRunning as isJobRunning } from '../../platform/redis/fleet-job.ts'
 import { AUDIT_ASKED, AUDIT_JOB } from '../../platform/redis/redis-keys.ts'
 import { doDeed } from './deed.ts'
 import { idPage, readIdPage } from './id-page.ts'
@@ -19,7 +19,7 @@ export const auditRoutes: FastifyPluginAsync<OperatorServices> = async (app, ser
 
   const view = async (): Promise<AuditView> => {
     const [isAsked, isRunning, run] = await readFigures(
-      Promise.all([redis.exists(AUDIT_ASKED), isInOneProcess(redis, AUDIT_JOB), audits.latest()]),
+      Promise.all([redis.exists(AUDIT_ASKED), isJobRunning(redis, AUDIT_JOB), audits.latest()]),
       logger,
     )
     return {

@@ -2,12 +2,13 @@ import type { LiveView } from '../../core/api/operations.ts'
 import { trafficSlots } from '../../core/operations/traffic.ts'
 import { readProcesses } from '../../platform/observability/process-report.ts'
 import { readTraffic } from '../../platform/observability/traffic.ts'
+import { withTimeout } from '../../platform/process/with-timeout.ts'
 import { isSettlementBehind, readQueues } from '../../platform/queues/queue-figures.ts'
 import type { OperatorServices } from './operator-services.ts'
 import { liveTraffic } from './traffic-view.ts'
 
 /** What cannot be read within this is null in the message. */
-const PATIENCE_MS = 900
+const TIMEOUT_MS = 900
 const WINDOW_MS = 10_000
 /** By then every process has reported a second. */
 const REPORTED_AFTER_MS = 2_000
@@ -37,17 +38,5 @@ export async function liveView(services: OperatorServices): Promise<LiveView> {
   }
 }
 
-async function orNull<T>(reading: Promise<T>): Promise<T | null> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<null>((resolve) => {
-    timer = setTimeout(resolve, PATIENCE_MS, null)
-  })
-  try {
-    return await Promise.race([reading, late])
-  } catch {
-    // The board shows that it is not known; whoever reads it by a route of its own gets an error.
-    return null
-  } finally {
-    clearTimeout(timer)
-  }
-}
+/** A reading that fails is null here; a route of its own reports the error. */
+const orNull = <T>(reading: Promise<T>): Promise<T | null> => withTimeout<T | null>(reading, TIMEOUT_MS, null)

@@ -1,3 +1,4 @@
+import { withTimeout } from '../process/with-timeout.ts'
 import { isRefusedWrite, type Redis } from '../redis/redis.ts'
 import { readinessKey } from '../redis/redis-keys.ts'
 
@@ -53,15 +54,6 @@ function createProbe(withinMs: number, ask: () => Promise<unknown>): () => Promi
       .finally(() => {
         running = null
       })
-    let timer: NodeJS.Timeout | undefined
-    const overdue = new Promise<Error>((resolve) => {
-      // What has come while this process was held up is read before a service is called away.
-      timer = setTimeout(() => setImmediate(resolve, new Error('no answer in time')), withinMs)
-    })
-    try {
-      return await Promise.race([running, overdue])
-    } finally {
-      clearTimeout(timer)
-    }
+    return withTimeout<Error | null>(running, withinMs, new Error('no answer in time'))
   }
 }

@@ -1,35 +1,46 @@
+export interface PollOptions {
+  /** Until the first run. Absent: `everyMs`. */
+  firstAfterMs?: number
+  /** Called when a run succeeds after failed ones. */
+  onRecovery?: () => void
+}
+
 /**
- * Runs `poll` again and again, `everyMs` after the last run ended, so never twice at once. Of a row of
- * failures the first is reported, and each that says something else than the one before. Returns how to stop.
+ * Runs `poll` repeatedly, `everyMs` after the last run ended, so never twice at once. Of a row of failures the first is
+ * reported, and each whose message differs from the one before. Returns how to stop; that resolves when a run that is
+ * under way has ended, and never rejects.
  */
 export function pollEvery(
   everyMs: number,
   poll: () => Promise<void>,
   onFailure: (error: unknown) => void,
-): () => void {
+  { firstAfterMs = everyMs, onRecovery }: PollOptions = {},
+): () => Promise<void> {
   let stopped = false
   let failure: string | null = null
-  let timer: NodeJS.Timeout | undefined
-  const next = () => {
-    if (!stopped) timer = setTimeout(run, everyMs)
+  let running: Promise<void> | undefined
+  const run = async () => {
+    try {
+      await poll()
+      if (failure !== null) onRecovery?.()
+      failure = null
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error)
+      if (message !== failure && !stopped) onFailure(error)
+      failure = message
+    }
+    if (!stopped) next(everyMs)
   }
-  const run = () => {
-    poll()
-      .then(
-        () => {
-          failure = null
-        },
-        (error: unknown) => {
-          const said = error instanceof Error ? error.message : String(error)
-          if (said !== failure && !stopped) onFailure(error)
-          failure = said
-        },
-      )
-      .finally(next)
+  let timer: NodeJS.Timeout
+  const next = (ms: number) => {
+    timer = setTimeout(() => {
+      running = run()
+    }, ms)
   }
-  next()
-  return () => {
+  next(firstAfterMs)
+  return async () => {
     stopped = true
     clearTimeout(timer)
+    await running
   }
 }

@@ -1,15 +1,15 @@
 /**
- * The value of a promise, or `fallback` when it fails or takes longer than `ms`. For advice from Redis that
- * a call would rather do without than wait for. `onError` hears a failure, also one that comes too late.
+ * The value of a promise, or `fallback` when it fails or takes longer than `ms`. `onError` receives a failure, also one
+ * that comes too late.
  */
-export function within<T>(
+export function withTimeout<T>(
   promise: Promise<T>,
   ms: number,
   fallback: T,
-  onError: (error: unknown) => void,
+  onError: (error: unknown) => void = () => undefined,
 ): Promise<T> {
   return new Promise((resolve) => {
-    // A process that was itself held up first reads what has come meanwhile: timers run before input.
+    // After input: timers run first, and a process that was itself held up has responses to read.
     const timer = setTimeout(() => setImmediate(resolve, fallback), ms)
     promise.then(
       (value) => {

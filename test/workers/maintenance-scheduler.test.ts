@@ -2,8 +2,7 @@ import { pino } from 'pino'
 import { Registry } from 'prom-client'
 import { ulid } from 'ulid'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { createGateInspection } from '../../src/billing/holds/gate-inspection.ts'
-import { createHoldGate } from '../../src/billing/holds/hold-gate.ts'
+import { createHoldStore } from '../../src/billing/holds/hold-store.ts'
 import { createBalanceStore } from '../../src/billing/ledger/balance-store.ts'
 import { createBillingMetrics } from '../../src/billing/reports/billing-metrics.ts'
 import { createSettlementStore } from '../../src/billing/settlement/settlement-store.ts'
@@ -17,8 +16,8 @@ import {
   type SettlementQueue,
 } from '../../src/platform/queues/queues.ts'
 import { createRedis, type Redis } from '../../src/platform/redis/redis.ts'
-import { accountKeys, lockKey } from '../../src/platform/redis/redis-keys.ts'
-import { type MaintenanceOptions, runMaintenance } from '../../workers/maintenance-worker.ts'
+import { accountKeys } from '../../src/platform/redis/redis-keys.ts'
+import { type MaintenanceOptions, runMaintenance } from '../../workers/maintenance-scheduler.ts'
 import { openTestAccount, openTestBooks, settlementOf, type TestBooks } from '../helpers/billing.ts'
 import { openHold } from '../helpers/open-hold.ts'
 import { createTestRedis, type TestRedis } from '../helpers/services.ts'
@@ -41,13 +40,11 @@ describe('maintenance', () => {
     dispatchQueue = createDispatchQueue(redis)
     settlementQueue = createSettlementQueue(redis)
     options = {
-      redis,
       callJobs: createCallJobs(redis),
       settlementQueue,
       postgres: books.postgres,
       settlements: createSettlementStore(books.postgres),
-      gate: createHoldGate(redis),
-      inspection: createGateInspection(redis),
+      gate: createHoldStore(redis),
       balances: createBalanceStore(books.postgres),
       metrics: createBillingMetrics(new Registry()),
       logger: pino({ level: 'silent' }),
@@ -74,7 +71,7 @@ describe('maintenance', () => {
     const callId = callMadeAgo(2 * MINUTE_MS)
     await openHold(redis, account, callId, 300n)
     expect(await runMaintenance(options)).toMatchObject({ lostCalls: 1, driftedGates: 0 })
-    expect(await options.gate.figures(account)).toEqual({
+    expect(await options.gate.balance(account)).toEqual({
       availPico: OPENING_PICO,
       heldPico: 0n,
       version: 1n,
@@ -99,7 +96,7 @@ describe('maintenance', () => {
     const account = await loadedAccount()
     await openHold(redis, account, callMadeAgo(0), 300n)
     expect(await runMaintenance(options)).toMatchObject({ lostCalls: 0 })
-    expect(await options.gate.figures(account)).toMatchObject({ heldPico: 300n })
+    expect(await options.gate.balance(account)).toMatchObject({ heldPico: 300n })
   })
 
   test('the hold of a call with a job is left alone, in either queue', async () => {
@@ -110,7 +107,7 @@ describe('maintenance', () => {
     await dispatchQueue.add('call', {} as never, { jobId: waiting })
     await enqueueSettlement(settlementQueue, settlementOf(account, { id: settling }))
     expect(await runMaintenance(options)).toMatchObject({ lostCalls: 0 })
-    expect(await options.gate.figures(account)).toMatchObject({ heldPico: 500n })
+    expect(await options.gate.balance(account)).toMatchObject({ heldPico: 500n })
     await dispatchQueue.obliterate({ force: true })
     await settlementQueue.obliterate({ force: true })
     await runMaintenance(options)
@@ -137,7 +134,7 @@ describe('maintenance', () => {
     await openHold(redis, account, call.id, 100n)
     await options.settlements.settle([call])
     expect(await runMaintenance(options)).toMatchObject({ lostCalls: 0, driftedGates: 0 })
-    expect(await options.gate.figures(account)).toEqual({ availPico: 950n, heldPico: 0n, version: 2n })
+    expect(await options.gate.balance(account)).toEqual({ availPico: 950n, heldPico: 0n, version: 2n })
   })
 
   test('a quarantined call keeps its hold', async () => {
@@ -146,7 +143,7 @@ describe('maintenance', () => {
     await openHold(redis, account, call.id, 100n)
     await options.settlements.settle([call])
     expect(await runMaintenance(options)).toMatchObject({ lostCalls: 0 })
-    expect(await options.gate.figures(account)).toMatchObject({ heldPico: 100n })
+    expect(await options.gate.balance(account)).toMatchObject({ heldPico: 100n })
   })
 
   test.each([
@@ -159,7 +156,7 @@ describe('maintenance', () => {
     await openHold(redis, account, callMadeAgo(0), 300n)
     await redis.set(accountKeys(account)[key], value)
     expect(await runMaintenance(options)).toMatchObject({ driftedGates: 1 })
-    expect(await options.gate.figures(account)).toEqual({ availPico: 700n, heldPico: 300n, version: 1n })
+    expect(await options.gate.balance(account)).toEqual({ availPico: 700n, heldPico: 300n, version: 1n })
     expect(await runMaintenance(options)).toMatchObject({ driftedGates: 0 })
   })
 
@@ -167,12 +164,6 @@ describe('maintenance', () => {
     const account = await loadedAccount()
     await options.settlements.settle([settlementOf(account)])
     expect(await runMaintenance(options)).toMatchObject({ driftedGates: 0 })
-    expect(await options.gate.figures(account)).toEqual({ availPico: 950n, heldPico: 0n, version: 2n })
-  })
-
-  test('one process at a time does it, and the lock is given back', async () => {
-    const runs = await Promise.all([runMaintenance(options), runMaintenance(options)])
-    expect(runs.filter((report) => report === null)).toHaveLength(1)
-    expect(await redis.exists(lockKey('maintenance'))).toBe(0)
+    expect(await options.gate.balance(account)).toEqual({ availPico: 950n, heldPico: 0n, version: 2n })
   })
 })

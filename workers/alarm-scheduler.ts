@@ -9,13 +9,13 @@ const PRUNE_EVERY_MS = 3_600_000
 /** Acknowledged alarms are kept for this long. */
 const KEPT_MS = 90 * 86_400_000
 
-/** Takes the fleet's alarms over from Redis into PostgreSQL. Returns how to stop. */
-export function startAlarmKeeper(options: {
+/** Moves the fleet's alarms from Redis to PostgreSQL. Returns how to stop. */
+export function startAlarmScheduler(options: {
   redis: Redis
   alarms: AlarmStore
   logger: Logger
   clock: () => number
-}): () => void {
+}): () => Promise<void> {
   const { redis, alarms, logger, clock } = options
   let pruneAt = clock() + PRUNE_EVERY_MS
   return pollEvery(
@@ -26,6 +26,6 @@ export function startAlarmKeeper(options: {
       pruneAt = clock() + PRUNE_EVERY_MS
       await alarms.prune(new Date(clock() - KEPT_MS))
     },
-    (error) => logger.warn({ err: error }, 'alarms wait in redis'),
+    (error) => logger.warn({ err: error }, 'could not persist alarms'),
   )
 }

@@ -1,0 +1,74 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { isRunning, runOnOneProcess } from '../../../src/platform/redis/fleet-job.ts'
+import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'
+import { eventually } from '../../helpers/eventually.ts'
+import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
+
+let server: TestRedis
+let redis: Redis
+beforeAll(async () => {
+  server = await createTestRedis()
+  redis = createRedis({ url: server.url, name: 'test', mode: 'wait' })
+})
+afterAll(async () => {
+  redis.disconnect()
+  await server.close()
+})
+
+test('a job runs at one process at a time, and its lock is released after each run', async () => {
+  let [running, mostRunning, runs] = [0, 0, 0]
+  const jobs = Array.from({ length: 3 }, () =>
+    runOnOneProcess({
+      redis,
+      name: 'counted',
+      everyMs: 1,
+      async run() {
+        running += 1
+        mostRunning = Math.max(mostRunning, running)
+        await redis.ping()
+        running -= 1
+        runs += 1
+      },
+      onFailure: (error) => expect.unreachable(String(error)),
+    }),
+  )
+  await eventually(() => expect(runs).toBeGreaterThan(20))
+  await Promise.all(jobs.map((job) => job.stop()))
+  expect(mostRunning).toBe(1)
+  expect(await isRunning(redis, 'counted')).toBe(false)
+})
+
+test('a job that is not due takes no lock; one that another process made not due does not run', async () => {
+  let [asked, runs] = [0, 0]
+  const job = runOnOneProcess({
+    redis,
+    name: 'due-once',
+    everyMs: 1,
+    isDue: async () => ++asked === 1,
+    run: async () => void runs++,
+    onFailure: (error) => expect.unreachable(String(error)),
+  })
+  await eventually(() => expect(asked).toBeGreaterThan(5))
+  await job.stop()
+  expect(runs).toBe(0)
+})
+
+test('a run that fails is reported once and repeated, and stopping aborts its signal and waits for it', async () => {
+  const failures: unknown[] = []
+  let [runs, isEnded] = [0, false]
+  const job = runOnOneProcess({
+    redis,
+    name: 'failing',
+    everyMs: 1,
+    async run(stopping) {
+      runs += 1
+      if (runs < 4) throw new Error('not yet')
+      await new Promise((resolve) => stopping.addEventListener('abort', resolve))
+      isEnded = true
+    },
+    onFailure: (error) => failures.push(error),
+  })
+  await eventually(() => expect(runs).toBe(4))
+  await job.stop()
+  expect({ isEnded, failures }).toEqual({ isEnded: true, failures: [new Error('not yet')] })
+})

@@ -1,0 +1,69 @@
+import type { AuditReport } from '../src/billing/audit/audit-books.ts'
+import type { AuditRunStore, NewAuditRun } from '../src/billing/audit/audit-run-store.ts'
+import type { Logger } from '../src/platform/observability/logger.ts'
+import { type FleetJob, runOnOneProcess } from '../src/platform/redis/fleet-job.ts'
+import type { Redis } from '../src/platform/redis/redis.ts'
+import { AUDIT_ASKED, AUDIT_JOB } from '../src/platform/redis/redis-keys.ts'
+
+export interface AuditSchedulerOptions {
+  redis: Redis
+  audit: () => Promise<AuditReport>
+  runs: AuditRunStore
+  /** Between two scheduled audits of the fleet; 0: only when an operator asks. */
+  everyMs: number
+  logger: Logger
+  clock: () => number
+}
+
+const LOOK_MS = 1_000
+const TRY_AGAIN_MS = 60_000
+const KEPT_MS = 30 * 86_400_000
+/** An audit that takes longer to stop is cut off and recorded nowhere. */
+const STOP_WITHIN_MS = 2_000
+
+/**
+ * Audits the ledger on a schedule and when an operator asks. The first scheduled run comes `everyMs` after the start,
+ * or after the last of any process.
+ */
+export function startAuditScheduler(options: AuditSchedulerOptions): FleetJob {
+  const { redis, runs, everyMs, logger, clock } = options
+  let nextAt = clock() + everyMs
+
+  const runOnce = async (cause: NewAuditRun['cause']): Promise<void> => {
+    const at = new Date(clock())
+    try {
+      const report = await options.audit()
+      await runs.record({ at, durationMs: clock() - at.getTime(), cause, report })
+      await runs.prune(new Date(clock() - KEPT_MS))
+      nextAt = clock() + everyMs
+      if (report.ok) return logger.info({ cause }, 'the audit found no discrepancy')
+      const [first] = report.checks.filter((check) => check.broken > 0)
+      logger.error(
+        { alarm: 'audit-failed', broken: report.broken, check: first?.name },
+        'an audit found discrepancies',
+      )
+    } catch (error) {
+      nextAt = clock() + Math.min(everyMs, TRY_AGAIN_MS)
+      logger.error({ alarm: 'audit-not-run', err: error }, 'the ledger could not be audited')
+    }
+  }
+
+  /** Another process may have run since. */
+  const isScheduled = async (): Promise<boolean> => {
+    if (everyMs === 0 || clock() < nextAt) return false
+    const latest = await runs.latest()
+    nextAt = Math.max(nextAt, (latest?.at.getTime() ?? 0) + everyMs)
+    return clock() >= nextAt
+  }
+
+  return runOnOneProcess({
+    redis,
+    name: AUDIT_JOB,
+    everyMs: LOOK_MS,
+    isDue: async () => (await redis.exists(AUDIT_ASKED)) === 1 || (await isScheduled()),
+    // An operator who asks from here on gets another run: this one may have looked already.
+    run: async () => runOnce((await redis.del(AUDIT_ASKED)) === 1 ? 'operator' : 'schedule'),
+    onFailure: (error) => logger.warn({ err: error }, 'could not check whether an audit is due'),
+    stopWithinMs: STOP_WITHIN_MS,
+  })
+}
