@@ -6,8 +6,7 @@ import { startKeyCache } from './accounts/key-cache.ts'
 import { createKeyHasher } from './accounts/key-hash.ts'
 import { createKeyStore } from './accounts/key-store.ts'
 import { createProviderKeyStore } from './accounts/provider-key-store.ts'
-import { createAdmissionGate } from './billing/holds/admission-gate.ts'
-import { createHoldGate } from './billing/holds/hold-gate.ts'
+import { createHoldStore } from './billing/holds/hold-store.ts'
 import { postLedger } from './billing/ledger/ledger-store.ts'
 import { createReports } from './billing/reports/reports.ts'
 import { createSpendStore } from './billing/reports/spend-store.ts'
@@ -113,7 +112,7 @@ export async function createApiRuntime(
 
   const overlay = await watchOverlay({ redis, subscriber: keySubscriber, logger })
   const catalog = await createCatalogStore({ ...config, environment: process.env, overlay, logger })
-  const gate = createHoldGate(redis)
+  const gate = createHoldStore(redis)
   const accounts = createAccountStore(postgres, postLedger, parseUsd(config.lowBalanceUsd))
   const hub = new ReplyHub({ apiId, subscriber: replySubscriber, publisher: redis, logger, clock })
   await hub.start()
@@ -156,8 +155,8 @@ export async function createApiRuntime(
     admission: {
       catalog: catalog.snapshot,
       offerStates: createOfferStates(health, measures),
-      gate: createAdmissionGate(redis),
-      ...createFigureLoaders(accounts, createSpendStore(postgres), gate, redis, {
+      gate: gate.admit,
+      ...createFigureLoaders(accounts, createSpendStore(postgres), gate, {
         restated: () => untilRestated(readEpoch, config.recoveryGraceMs),
         charges: (callIds) => findCharges(postgres, callIds),
       }),
@@ -224,7 +223,6 @@ export async function createApiRuntime(
     }),
     topUps: await createTopUps(config, {
       postgres,
-      redis,
       gate,
       announceAccount: (accountId) => announceKeyChange(redis, { accountId }),
       developmentRefusal: () => developmentRailRefusal(config, catalog.snapshot()),

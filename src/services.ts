@@ -7,12 +7,9 @@ import { setKeyLimits } from './accounts/key-limit-store.ts'
 import { createKeyStore } from './accounts/key-store.ts'
 import { createPasswordHasher } from './accounts/password-hash.ts'
 import { createProviderKeyStore } from './accounts/provider-key-store.ts'
-import { createAllowanceStore } from './billing/holds/allowance-store.ts'
-import { createHoldGate } from './billing/holds/hold-gate.ts'
-import { createReserveTakeback } from './billing/holds/takeback-hold.ts'
+import { createHoldStore } from './billing/holds/hold-store.ts'
 import { adjustBalance } from './billing/ledger/adjust-balance.ts'
 import { postLedger } from './billing/ledger/ledger-store.ts'
-import { createSpendStore } from './billing/reports/spend-store.ts'
 import { createConflictStore } from './billing/settlement/conflict-store.ts'
 import { createQuarantineStore } from './billing/settlement/quarantine-store.ts'
 import { createSettlementStore } from './billing/settlement/settlement-store.ts'
@@ -58,8 +55,7 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
     masterKeys,
     announceAccount: (accountId) => announce({ accountId }),
   })
-  const gate = createHoldGate(redis)
-  const reserveTakeback = createReserveTakeback(redis, gate, clock)
+  const gate = createHoldStore(redis)
   const quarantine = createQuarantineStore(postgres)
   const conflicts = createConflictStore(postgres)
   const auditLog = createAuditLog(postgres, logger)
@@ -81,14 +77,14 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
       credentials,
       passwords,
       gate,
-      adjustBalance: (adjustment) => adjustBalance(adjustment, { postgres, gate, reserveTakeback }),
+      adjustBalance: (adjustment) => adjustBalance(adjustment, { postgres, gate }),
       announce,
       auditedAction,
     }),
     keyManagement: createKeyManagement({
       keys,
       setKeyLimits: (keyId, limits) => setKeyLimits(postgres, keyId, limits),
-      forgetAllowance: createAllowanceStore(redis, createSpendStore(reportsPostgres)).forget,
+      forgetAllowance: gate.forgetAllowance,
       announce,
       auditedAction,
       clock,

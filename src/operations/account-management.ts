@@ -3,7 +3,7 @@ import type { AccountDirectory, ListedAccount } from '../accounts/account-direct
 import type { Account, AccountStore, OpeningCredit } from '../accounts/account-store.ts'
 import type { CredentialStore } from '../accounts/credential-store.ts'
 import type { PasswordHasher } from '../accounts/password-hash.ts'
-import type { HoldGate } from '../billing/holds/hold-gate.ts'
+import type { HoldStore } from '../billing/holds/hold-store.ts'
 import type { AdjustedBalance, Adjustment } from '../billing/ledger/adjust-balance.ts'
 import type { RateLimits } from '../core/accounts/rate-limits.ts'
 import { RefusedPosting } from '../core/billing/refused-posting.ts'
@@ -54,7 +54,7 @@ export interface AccountManagementOptions {
   directory: AccountDirectory
   credentials: Pick<CredentialStore, 'setPassword'>
   passwords: Pick<PasswordHasher, 'hash'>
-  gate: Pick<HoldGate, 'apply'>
+  gate: Pick<HoldStore, 'apply'>
   adjustBalance: (adjustment: Adjustment) => Promise<AdjustedBalance>
   announce: (change: KeyChange) => Promise<void>
   auditedAction: RunAudited

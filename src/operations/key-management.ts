@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { KeyLimits } from '../accounts/key-limit-store.ts'
 import type { KeyStore, NewKey, StoredKey } from '../accounts/key-store.ts'
-import type { AllowanceStore } from '../billing/holds/allowance-store.ts'
+import type { HoldStore } from '../billing/holds/hold-store.ts'
 import { allowancePeriod } from '../core/billing/allowance-period.ts'
 import { ApiError } from '../core/kernel/errors.ts'
 import { formatUsd } from '../core/kernel/money.ts'
@@ -27,7 +27,7 @@ export interface KeyManagementOptions {
   keys: KeyStore
   /** False when there is no such key in use. */
   setKeyLimits: (keyId: string, limits: KeyLimits) => Promise<boolean>
-  forgetAllowance: AllowanceStore['forget']
+  forgetAllowance: HoldStore['forgetAllowance']
   announce: (change: KeyChange) => Promise<void>
   auditedAction: RunAudited
   clock: () => number

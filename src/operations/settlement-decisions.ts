@@ -1,4 +1,4 @@
-import type { HoldGate } from '../billing/holds/hold-gate.ts'
+import type { HoldStore } from '../billing/holds/hold-store.ts'
 import type { ConflictStore } from '../billing/settlement/conflict-store.ts'
 import { type QuarantineStore, UNNAMED } from '../billing/settlement/quarantine-store.ts'
 import type { SettlementStore } from '../billing/settlement/settlement-store.ts'
@@ -20,7 +20,7 @@ export interface SettlementDecisionsOptions {
   quarantine: QuarantineStore
   conflicts: ConflictStore
   settlements: Pick<SettlementStore, 'settle'>
-  gate: Pick<HoldGate, 'apply' | 'forgetAllowances'>
+  gate: Pick<HoldStore, 'apply' | 'forgetAllowances'>
   auditedAction: RunAudited
 }
 

@@ -1,6 +1,5 @@
 import type { Logger } from 'pino'
-import type { HoldGate } from '../billing/holds/hold-gate.ts'
-import type { ReserveTakeback } from '../billing/holds/takeback-hold.ts'
+import type { HoldStore } from '../billing/holds/hold-store.ts'
 import { type PaymentOutcome, paymentOutcome } from '../core/billing/payment.ts'
 import { movementDirection, paymentMovements } from '../core/billing/payment-movements.ts'
 import { formatUsd, picoUsd } from '../core/kernel/money.ts'
@@ -13,8 +12,7 @@ import { suspendFor } from './suspend-for-payment.ts'
 
 export interface AdvanceDependencies {
   postgres: Postgres
-  gate: HoldGate
-  reserveTakeback: ReserveTakeback
+  gate: HoldStore
   /** Tells every API instance that an account was suspended. */
   announceAccount: (accountId: string) => Promise<void>
   logger: Logger
@@ -72,7 +70,7 @@ async function advanceOnce(
   const now = giving.length > 0 ? giving : due
   const done = now.length === due.length
 
-  const posted = now.length > 0 ? await postMovements(transaction, payment, now, deps.reserveTakeback) : null
+  const posted = now.length > 0 ? await postMovements(transaction, payment, now, deps.gate) : null
   const suspended = await suspendFor(transaction, payment, {
     contested: outcome.contested && done,
     shortfalls: posted?.shortfalls ?? [],

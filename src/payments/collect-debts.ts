@@ -1,5 +1,4 @@
-import type { HoldGate } from '../billing/holds/hold-gate.ts'
-import type { ReserveTakeback } from '../billing/holds/takeback-hold.ts'
+import type { HoldStore } from '../billing/holds/hold-store.ts'
 import { postLedger } from '../billing/ledger/ledger-store.ts'
 import { changeDebt, lockAccount } from '../billing/ledger/locked-account.ts'
 import { collectionPosting } from '../core/billing/payment-movements.ts'
@@ -9,8 +8,7 @@ import type { Postgres } from '../platform/postgres/postgres.ts'
 
 export interface CollectDependencies {
   postgres: Postgres
-  gate: HoldGate
-  reserveTakeback: ReserveTakeback
+  gate: HoldStore
 }
 
 const OWING = `
@@ -30,12 +28,12 @@ export async function collectDebts(deps: CollectDependencies, limit: number): Pr
 }
 
 async function collectDebt(accountId: string, deps: CollectDependencies): Promise<boolean> {
-  const { postgres, gate, reserveTakeback } = deps
+  const { postgres, gate } = deps
   const outcome = await postgres.$transaction(async (transaction) => {
     const account = await lockAccount(transaction, accountId)
     const wantedPico = lesserOf(account.owedPico, account.balancePico)
     if (wantedPico === 0n) return null
-    const hold = await reserveTakeback(accountId, wantedPico, account)
+    const hold = await gate.reserveTakeback(accountId, wantedPico, account)
     if (hold.amountPico === 0n) return null
     const posting = collectionPosting(newId('evt'), accountId, lesserOf(wantedPico, hold.amountPico))
     const ledger = await postLedger(transaction, posting)

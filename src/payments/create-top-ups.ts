@@ -1,8 +1,6 @@
 import type { Logger } from 'pino'
-import type { HoldGate } from '../billing/holds/hold-gate.ts'
-import { createReserveTakeback, type ReserveTakeback } from '../billing/holds/takeback-hold.ts'
+import type { HoldStore } from '../billing/holds/hold-store.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
-import type { Redis } from '../platform/redis/redis.ts'
 import { type AdvancePayment, createAdvancePayment } from './advance-payment.ts'
 import { createPaymentRails, type PaymentRailsConfig } from './create-payment-rails.ts'
 import { createPaymentEventStore, type PaymentEventStore } from './payment-event-store.ts'
@@ -16,13 +14,11 @@ export interface TopUps {
   events: PaymentEventStore
   rails: PaymentRails
   advance: AdvancePayment
-  reserveTakeback: ReserveTakeback
 }
 
 export interface TopUpsDependencies {
   postgres: Postgres
-  redis: Redis
-  gate: HoldGate
+  gate: HoldStore
   announceAccount: (accountId: string) => Promise<void>
   /** Why customers may not use the development rail now; absent: only an operator reaches these top-ups. */
   developmentRefusal?: () => string | null
@@ -32,12 +28,11 @@ export interface TopUpsDependencies {
 
 /** Everything top-ups need, composed for one process. */
 export async function createTopUps(config: PaymentRailsConfig, deps: TopUpsDependencies): Promise<TopUps> {
-  const { postgres, redis, gate, clock } = deps
+  const { postgres } = deps
   const payments = createPaymentStore(postgres)
   const events = createPaymentEventStore(postgres)
   const rails = await createPaymentRails(config, deps.developmentRefusal ?? (() => null), deps.logger)
-  const reserveTakeback = createReserveTakeback(redis, gate, clock)
-  const advance = createAdvancePayment({ ...deps, reserveTakeback })
+  const advance = createAdvancePayment(deps)
   const service = createTopUpService({ ...deps, payments, events, rails, advance })
-  return { service, payments, events, rails, advance, reserveTakeback }
+  return { service, payments, events, rails, advance }
 }

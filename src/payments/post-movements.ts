@@ -1,5 +1,4 @@
-import type { LedgerBalance } from '../billing/holds/hold-gate.ts'
-import type { ReserveTakeback, TakebackHold } from '../billing/holds/takeback-hold.ts'
+import type { HoldStore, LedgerBalance, TakebackHold } from '../billing/holds/hold-store.ts'
 import { postLedger } from '../billing/ledger/ledger-store.ts'
 import { changeDebt, lockAccount } from '../billing/ledger/locked-account.ts'
 import type { Movement } from '../core/billing/payment-movements.ts'
@@ -27,13 +26,13 @@ export async function postMovements(
   transaction: PostgresTransaction,
   payment: Payment,
   movements: readonly Movement[],
-  reserve: ReserveTakeback,
+  gate: Pick<HoldStore, 'reserveTakeback'>,
 ): Promise<PostedMovements> {
   const account = await lockAccount(transaction, payment.accountId)
   const wantedPico = movements
     .filter((movement) => movementDirection(movement) === 'takes')
     .reduce((sum, { amountPico }) => sum + amountPico, 0n)
-  const hold = wantedPico > 0n ? await reserve(payment.accountId, wantedPico, account) : null
+  const hold = wantedPico > 0n ? await gate.reserveTakeback(payment.accountId, wantedPico, account) : null
   let ledger: LedgerBalance = account
   let figures = postedFigures(payment)
   let { owedPico } = account

@@ -1,5 +1,5 @@
 import { ulid } from 'ulid'
-import { createHoldGate } from '../../src/billing/holds/hold-gate.ts'
+import { createHoldStore } from '../../src/billing/holds/hold-store.ts'
 import { createSettlementStore } from '../../src/billing/settlement/settlement-store.ts'
 import type { SettlementRecord } from '../../src/core/calls/call-job.ts'
 import { settlementOf } from '../helpers/billing.ts'
@@ -37,7 +37,7 @@ export async function writeDemoHistory(
   }
   const { accounts, quarantined } = await createSettlementStore(postgres).settle(records)
   if (quarantined.length > 0) throw new Error(`not settled: ${quarantined[0]?.reason}`)
-  const gate = createHoldGate(redis)
+  const gate = createHoldStore(redis)
   for (const { released, ...ledger } of accounts) await gate.apply(accountId, ledger, released)
 }
 

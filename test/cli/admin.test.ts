@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createHoldGate } from '../../src/billing/holds/hold-gate.ts'
+import { createHoldStore } from '../../src/billing/holds/hold-store.ts'
 import { createSettlementStore } from '../../src/billing/settlement/settlement-store.ts'
 import { admin } from '../../src/cli/admin.ts'
 import { audit } from '../../src/cli/audit.ts'
@@ -124,7 +124,7 @@ describe("the operator's commands", () => {
 
   test('a credit can be spent at once, and counts once under one reference', async () => {
     const account = await newAccount()
-    await createHoldGate(redis).load(account, { balancePico: 5_000_000_000_000n, version: 1n })
+    await createHoldStore(redis).load(account, { balancePico: 5_000_000_000_000n, version: 1n })
     for (let times = 0; times < 2; times += 1) {
       expect(
         await json(
@@ -139,7 +139,7 @@ describe("the operator's commands", () => {
         ),
       ).toMatchObject({ balance_usd: '6.25', spendable_now: true })
     }
-    expect(await createHoldGate(redis).figures(account)).toMatchObject({ availPico: 6_250_000_000_000n })
+    expect(await createHoldStore(redis).balance(account)).toMatchObject({ availPico: 6_250_000_000_000n })
   })
 
   test('a key is shown once, listed without its secret, and its revocation is announced', async () => {
@@ -219,10 +219,10 @@ describe("the operator's commands", () => {
     expect(await json('audit')).toMatchObject({ ok: true, discrepancies: [] })
 
     const account = await newAccount()
-    await createHoldGate(redis).load(account, { balancePico: 5_000_000_000_000n, version: 1n })
+    await createHoldStore(redis).load(account, { balancePico: 5_000_000_000_000n, version: 1n })
     await json('admin', 'account', 'credit', account, '--amount', '1')
     const drifted = await newAccount()
-    await createHoldGate(redis).load(drifted, { balancePico: 5_000_000_000_000n, version: 1n })
+    await createHoldStore(redis).load(drifted, { balancePico: 5_000_000_000_000n, version: 1n })
     await redis.incrby(accountKeys(drifted).avail, 1)
     await openHold(redis, account, 'chatcmpl_01J00000000000000000000000', 7n)
     await books.postgres.$executeRawUnsafe(

@@ -39,7 +39,7 @@ describe('advancePayment', () => {
   test('money that is in is in the ledger and in the gate', async () => {
     const { accountId, payment } = await settledAccount()
     expect(payment).toMatchObject({ state: 'settled', settledPico: AMOUNT_PICO, movements: 0 })
-    expect(await kit.gate.figures(accountId)).toMatchObject({
+    expect(await kit.gate.balance(accountId)).toMatchObject({
       availPico: OPENING_PICO + AMOUNT_PICO,
       heldPico: 0n,
     })
@@ -67,7 +67,7 @@ describe('advancePayment', () => {
       balancePico: heldPico,
       owedPico: AMOUNT_PICO - free,
     })
-    expect(await kit.gate.figures(accountId)).toMatchObject({ availPico: 0n, heldPico })
+    expect(await kit.gate.balance(accountId)).toMatchObject({ availPico: 0n, heldPico })
     expect(kit.announced).toContain(accountId)
 
     // The call costs far less than it held; its settlement is not refused.
@@ -78,7 +78,7 @@ describe('advancePayment', () => {
     expect(await collectDebts(kit, 10)).toBe(1)
     const after = await accountOf(accountId)
     expect(after).toMatchObject({ owedPico: 0n, balancePico: OPENING_PICO - 50n })
-    expect(await kit.gate.figures(accountId)).toMatchObject({ availPico: after.balancePico, heldPico: 0n })
+    expect(await kit.gate.balance(accountId)).toMatchObject({ availPico: after.balancePico, heldPico: 0n })
   })
 
   test('a top-up pays what is owed first', async () => {
@@ -109,29 +109,32 @@ describe('advancePayment', () => {
     const dying = createAdvancePayment({
       ...kit,
       announceAccount: async () => undefined,
-      reserveTakeback: async (...args) => {
-        await kit.reserveTakeback(...args)
-        throw new Error('killed')
+      gate: {
+        ...kit.gate,
+        async reserveTakeback(...args) {
+          await kit.gate.reserveTakeback(...args)
+          throw new Error('killed')
+        },
       },
     })
     await expect(dying(payment.id)).rejects.toThrow('killed')
-    expect(await kit.gate.figures(accountId)).toMatchObject({ heldPico: AMOUNT_PICO })
+    expect(await kit.gate.balance(accountId)).toMatchObject({ heldPico: AMOUNT_PICO })
     await kit.advance(payment.id)
     expect(await accountOf(accountId)).toMatchObject({ balancePico: OPENING_PICO, owedPico: 0n })
-    expect(await kit.gate.figures(accountId)).toMatchObject({ availPico: OPENING_PICO, heldPico: 0n })
+    expect(await kit.gate.balance(accountId)).toMatchObject({ availPico: OPENING_PICO, heldPico: 0n })
   })
 
   test('a hold that an attempt left behind is given back by the sweep', async () => {
     const { accountId } = await settledAccount()
     const ledger = await accountOf(accountId)
-    await kit.reserveTakeback(accountId, 1_000n, ledger)
+    await kit.gate.reserveTakeback(accountId, 1_000n, ledger)
     const settlements = createSettlementStore(kit.postgres)
     const balances = createBalanceStore(kit.postgres)
     const deps = { ...kit, settlements, balances, findQueued: async () => new Set<string>() }
     await sweepHolds([accountId], Date.now(), deps)
-    expect(await kit.gate.figures(accountId)).toMatchObject({ heldPico: 1_000n })
+    expect(await kit.gate.balance(accountId)).toMatchObject({ heldPico: 1_000n })
     expect(await sweepHolds([accountId], Date.now() + 61_000, deps)).toBe(0)
-    expect(await kit.gate.figures(accountId)).toMatchObject({ heldPico: 0n, availPico: ledger.balancePico })
+    expect(await kit.gate.balance(accountId)).toMatchObject({ heldPico: 0n, availPico: ledger.balancePico })
     expect(await kit.postgres.callRecord.count({ where: { accountId } })).toBe(0)
   })
 
@@ -140,7 +143,7 @@ describe('advancePayment', () => {
     const payment = await kit.tell(await kit.open(accountId), settledFact, refundFact('re_6', AMOUNT_PICO))
     expect(payment.state).toBe('refunded')
     await kit.load(accountId)
-    expect(await kit.gate.figures(accountId)).toMatchObject({ availPico: OPENING_PICO, heldPico: 0n })
+    expect(await kit.gate.balance(accountId)).toMatchObject({ availPico: OPENING_PICO, heldPico: 0n })
   })
 
   test('a suspension that an operator ended is not begun again by the same dispute', async () => {
@@ -188,7 +191,7 @@ describe('advancePayment', () => {
           owedPico: 0n,
           state: 'suspended',
         })
-        expect(await kit.gate.figures(accountId)).toMatchObject({
+        expect(await kit.gate.balance(accountId)).toMatchObject({
           availPico: account.balancePico,
           heldPico: 0n,
         })

@@ -232,7 +232,9 @@ describe('the settlement worker', () => {
     await enqueueSettlement(queue, bad)
     await enqueueSettlement(queue, good)
     await allSettled()
-    expect(await gate.openHolds(account)).toMatchObject([{ callId: bad.id, amountPico: 100n, keyId: 'key_test' }])
+    expect(await gate.openHolds(account)).toMatchObject([
+      { callId: bad.id, amountPico: 100n, keyId: 'key_test' },
+    ])
     expect(await gate.balance(account)).toMatchObject({ availPico: 1_000_000n - 50n - 100n, heldPico: 100n })
   })
 })

@@ -5,8 +5,7 @@ import { createFindQueuedCalls } from '../../platform/queues/queued-calls.ts'
 import type { DispatchQueue, SettlementQueue } from '../../platform/queues/queues.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
 import { createAllowanceStore } from '../holds/allowance-store.ts'
-import { createGateInspection } from '../holds/gate-inspection.ts'
-import { createHoldGate } from '../holds/hold-gate.ts'
+import { createHoldStore } from '../holds/hold-store.ts'
 import { createBalanceStore } from '../ledger/balance-store.ts'
 import { createSpendStore } from '../reports/spend-store.ts'
 import { findKnownCalls } from '../settlement/known-calls.ts'
@@ -41,10 +40,10 @@ const COUNTED_STATES = ['waiting', 'active', 'delayed', 'prioritized'] as const
  */
 export async function auditBooks(deps: AuditDependencies): Promise<AuditReport> {
   const { postgres, redis, dispatchQueue, settlementQueue, clock } = deps
+  const gate = createHoldStore(redis)
   const ledger = await auditLedger(postgres)
   const gates = await auditGates({
-    gate: createHoldGate(redis),
-    inspection: createGateInspection(redis),
+    gate,
     balances: createBalanceStore(postgres),
     countJobs: async () => ({
       dispatchJobs: await dispatchQueue.getJobCountByTypes(...COUNTED_STATES),
@@ -59,7 +58,7 @@ export async function auditBooks(deps: AuditDependencies): Promise<AuditReport> 
   })
   const allowances = await auditAllowances({
     postgres,
-    allowances: createAllowanceStore(redis, createSpendStore(postgres)),
+    allowances: createAllowanceStore(gate, createSpendStore(postgres)),
     clock,
   })
   const checks = [...ledger.checks, ...gates.checks, allowances]

@@ -1,13 +1,12 @@
 import type { Logger } from 'pino'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
-import { type GateInspection, judgeGate } from '../holds/gate-inspection.ts'
-import type { HoldGate, LedgerBalance } from '../holds/hold-gate.ts'
+import type { HoldStore, LedgerBalance } from '../holds/hold-store.ts'
 import type { BalanceStore } from '../ledger/balance-store.ts'
 import { findCharges } from '../settlement/known-calls.ts'
+import { judgeGate } from './judge-gate.ts'
 
 export interface DriftCheckDependencies {
-  gate: HoldGate
-  inspection: GateInspection
+  gate: HoldStore
   balances: BalanceStore
   postgres: Postgres
   logger: Logger
@@ -27,9 +26,9 @@ export async function repairDrift(
   accountIds: readonly string[],
   deps: DriftCheckDependencies,
 ): Promise<DriftReport> {
-  const { gate, inspection, balances, logger } = deps
+  const { gate, balances, logger } = deps
   // The gates first, then the ledger: see judgeGate.
-  const readings = await Promise.all(accountIds.map((accountId) => inspection.read(accountId)))
+  const readings = await Promise.all(accountIds.map((accountId) => gate.inspect(accountId)))
   const ledgers = await balances.balances(accountIds)
   const openHolds = readings.reduce((sum, reading) => sum + reading.openHolds, 0)
   let drifted = 0
@@ -52,7 +51,7 @@ export async function repairDrift(
         await closeSettledHolds(accountId, ledger, deps)
         break
       case 'drifted': {
-        const repaired = await inspection.rebuild(accountId, ledger, verdict.ledgerWentBack)
+        const repaired = await gate.rebuild(accountId, ledger, verdict.ledgerWentBack)
         logger.warn(
           { alarm: 'gate-drifted', accountId, problems: verdict.problems, repaired },
           'the gate drifted from the ledger',

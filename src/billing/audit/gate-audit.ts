@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { callCreatedAt } from '../../core/calls/call-created-at.ts'
 import type { FindQueuedCalls } from '../../platform/queues/queued-calls.ts'
-import { type GateInspection, type GateReading, judgeGate } from '../holds/gate-inspection.ts'
-import type { HoldGate, LedgerBalance } from '../holds/hold-gate.ts'
+import type { HoldStore, HoldSummary, LedgerBalance } from '../holds/hold-store.ts'
 import type { BalanceStore } from '../ledger/balance-store.ts'
+import { judgeGate } from './judge-gate.ts'
 import type { CheckResult, Discrepancy } from './ledger-audit.ts'
 
 /** Sums over the gates in Redis; amounts in pico-USD. */
-export interface GateFigures {
+export interface GateTotals {
   gates: number
   availablePico: bigint
   heldPico: bigint
@@ -20,8 +20,7 @@ export interface GateFigures {
 }
 
 export interface GateAuditDependencies {
-  gate: HoldGate
-  inspection: GateInspection
+  gate: HoldStore
   balances: BalanceStore
   /** Jobs in the queues: calls waiting or running, settlements waiting. */
   countJobs: () => Promise<{ dispatchJobs: number; settlementJobs: number }>
@@ -33,7 +32,7 @@ export interface GateAuditDependencies {
 }
 
 export interface GateAudit {
-  figures: GateFigures
+  figures: GateTotals
   checks: CheckResult[]
 }
 
@@ -64,7 +63,7 @@ export async function auditGates(deps: GateAuditDependencies): Promise<GateAudit
   for (let start = 0; start < accountIds.length; start += ACCOUNTS_AT_ONCE) {
     const some = accountIds.slice(start, start + ACCOUNTS_AT_ONCE)
     // The gates first, then the ledger: see judgeGate.
-    const readings = await Promise.all(some.map((accountId) => deps.inspection.read(accountId)))
+    const readings = await Promise.all(some.map((accountId) => deps.gate.inspect(accountId)))
     const ledgers = await deps.balances.balances(some)
     for (const [index, accountId] of some.entries()) {
       const reading = readings[index]
@@ -89,14 +88,14 @@ export async function auditGates(deps: GateAuditDependencies): Promise<GateAudit
 /** A gate that is not as it should be, and may be so only for a moment. */
 interface BehindGate {
   accountId: string
-  isCaughtUp: (reading: GateReading) => boolean
+  isCaughtUp: (reading: HoldSummary) => boolean
   /** What it is, should it stay so. */
   discrepancy: Discrepancy
 }
 
 function auditBalance(
   accountId: string,
-  reading: GateReading,
+  reading: HoldSummary,
   ledger: LedgerBalance | undefined,
 ): { found: Discrepancy[]; behind?: BehindGate } {
   const subject = accountId
@@ -110,7 +109,7 @@ function auditBalance(
       return { found: verdict.problems.map((detail) => ({ check: SOUND, subject, detail })) }
     case 'behind': {
       const detail = `redis knows version ${reading.version}, the ledger ${ledger.version}`
-      const isCaughtUp = ({ version }: GateReading) => version === null || version >= ledger.version
+      const isCaughtUp = ({ version }: HoldSummary) => version === null || version >= ledger.version
       return {
         found: [],
         behind: { accountId, isCaughtUp, discrepancy: { check: CAUGHT_UP, subject, detail } },
@@ -118,7 +117,7 @@ function auditBalance(
     }
     case 'overdrawn': {
       const detail = `available is below zero: ${reading.availPico}`
-      const isCaughtUp = ({ availPico }: GateReading) => availPico === null || availPico >= 0n
+      const isCaughtUp = ({ availPico }: HoldSummary) => availPico === null || availPico >= 0n
       return { found: [], behind: { accountId, isCaughtUp, discrepancy: { check: SOUND, subject, detail } } }
     }
     default:
@@ -129,13 +128,13 @@ function auditBalance(
 /** Waits for gates that were behind, all together, and reports those that stay so. */
 async function stillBehind(
   gates: BehindGate[],
-  { inspection, clock }: GateAuditDependencies,
+  { gate, clock }: GateAuditDependencies,
 ): Promise<Discrepancy[]> {
   const giveUpAt = clock() + CATCH_UP_MS
   let behind = gates
   while (behind.length > 0 && clock() < giveUpAt) {
     await delay(CATCH_UP_POLL_MS)
-    const readings = await Promise.all(behind.map(({ accountId }) => inspection.read(accountId)))
+    const readings = await Promise.all(behind.map(({ accountId }) => gate.inspect(accountId)))
     behind = behind.filter(({ isCaughtUp }, index) => {
       const reading = readings[index]
       return reading === undefined || !isCaughtUp(reading)

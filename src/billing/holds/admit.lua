@@ -1,9 +1,8 @@
 -- Admits one call: the rate and concurrency limits of its key and of its account, the key's allowance, and the
 -- balance, all or nothing, in that order.
 --
--- Amounts are 64-bit integers as text. Lua numbers lose digits above 2^53, so INCRBY and DECRBY do the sums
--- and the script looks at signs only. The one sum done in Lua, what a short balance affords, stays below
--- the amount asked for, which callers keep under 2^53.
+-- The one sum of amounts done in Lua, what a short balance affords, stays below the amount asked for, which callers
+-- keep under 2^53.
 --
 -- KEYS  1 avail  2 held  3 holds  4 expiry  5 key rate  6 key open  7 key left  8 account rate  9 account open
 --       10 key bodies  11 account bodies
@@ -66,11 +65,8 @@ local function answer(outcome, ...)
   }
 end
 
-local previous = redis.call('HGET', holds, id)
-if previous then
-  local held_amount, granted = string.match(previous, '^(%d+):(%d+):')
-  return answer('ok', held_amount, granted, redis.call('ZCARD', account_open))
-end
+local held_amount, granted = read_hold(holds, id)
+if held_amount then return answer('ok', held_amount, granted, redis.call('ZCARD', account_open)) end
 
 if ARGV[18] ~= '' and now > tonumber(ARGV[18]) then return answer('late') end
 
@@ -167,9 +163,7 @@ if short then
   if short then return answer(short, available, affords) end
 end
 
-redis.call('INCRBY', held, amount)
-redis.call('HSET', holds, id, amount .. ':' .. limit .. ':' .. key .. ':' .. period)
-redis.call('ZADD', expiry, now + lifetime, id)
+open_hold(held, holds, expiry, id, now + lifetime, amount, limit, key, period)
 redis.call('ZADD', open, now + lifetime, id)
 redis.call('ZADD', account_open, now + lifetime, id)
 if body_bytes > 0 then

@@ -8,8 +8,6 @@
 -- hold without one was not settled yet; if it is closed by now, its charge is nowhere in the sum: read again.
 -- A hold that was not listed opened since: read again.
 --
--- Amounts are 64-bit integers as text. Lua numbers lose digits above 2^53, so INCRBY and DECRBY do the sums.
---
 -- KEYS  1 left  2 holds  3 scratch, empty before and after
 -- ARGV  1 'load' or 'check'  2 key id  3 period  4 limit  5 spent  6 when the figure expires, unix ms, or ''
 --       then per hold of the key in the period: hold id, its charge or '' when it was not settled
@@ -27,7 +25,7 @@ end
 local open = redis.call('HGETALL', holds)
 local amounts = {}
 for i = 1, #open, 2 do
-  local amount, _, holder, of = string.match(open[i + 1], '^(%d+):(%d+):([^:]*):([^:]*)$')
+  local amount, _, holder, of = parse_hold(open[i + 1])
   if holder == key and of == period then
     if not charges[open[i]] then return { 'again' } end
     amounts[open[i]] = amount

@@ -2,9 +2,7 @@
 --
 -- A gate without `avail` is not loaded: Redis lost it, or never had it. Settlements and repairs leave it so,
 -- and note the version that it must not be loaded below; only admission loads it, once the holds of calls
--- that run have been restated.
---
--- Amounts are 64-bit integers as text. Lua numbers lose digits above 2^53, so INCRBY and DECRBY do the sums.
+-- that run have been restored.
 --
 -- KEYS  1 avail  2 held  3 holds  4 expiry  5 ver  6 loading  7 account open
 -- ARGV  1 prefix of the account's API-key keys  2 ledger balance  3 ledger version
@@ -18,22 +16,12 @@ local load = ARGV[4] == '*' or (ARGV[4] ~= '' and redis.call('GET', KEYS[6]) == 
 local released = {}
 for i = 5, #ARGV, 2 do
   local id, charged = ARGV[i], ARGV[i + 1]
-  local hold = redis.call('HGET', holds, id)
-  if hold then
-    local amount, _, key, period = string.match(hold, '^(%d+):(%d+):([^:]*):([^:]*)$')
-    redis.call('DECRBY', held, amount)
-    redis.call('HDEL', holds, id)
-    redis.call('ZREM', expiry, id)
+  local amount, _, key, period = read_hold(holds, id)
+  if amount then
+    close_hold(held, holds, expiry, id, amount)
     redis.call('ZREM', prefix .. key .. ':open', id)
     redis.call('ZREM', KEYS[7], id)
-    if period ~= '' then
-      -- The key's allowance gets back what was held and not charged.
-      local left = prefix .. key .. ':left:' .. period
-      if redis.call('EXISTS', left) == 1 then
-        redis.call('INCRBY', left, amount)
-        redis.call('DECRBY', left, charged)
-      end
-    end
+    return_allowance(prefix, key, period, amount, charged)
     released[#released + 1] = amount
   end
 end
@@ -41,7 +29,7 @@ end
 local known = tonumber(redis.call('GET', ver) or '-1')
 local newer = tonumber(version) > known
 local loaded = redis.call('EXISTS', avail) == 1
--- Somebody else loaded it meanwhile. A newer balance comes with the settlement that made it, and with the hold
+-- Another process loaded it first. A newer balance comes with the settlement that made it, and with the hold
 -- that closes: taken over before that, its charge would count twice for a moment.
 if load and loaded then return { redis.call('GET', avail), redis.call('GET', held) or '0', 0 } end
 if newer then redis.call('SET', ver, version) end

@@ -6,11 +6,11 @@ import type { FindQueuedCalls } from '../../platform/queues/queued-calls.ts'
 import type { BalanceStore } from '../ledger/balance-store.ts'
 import { findCharges, findKnownCalls } from '../settlement/known-calls.ts'
 import type { SettlementStore } from '../settlement/settlement-store.ts'
-import type { HoldGate, OpenHold } from './hold-gate.ts'
-import { isTakebackHold, releaseTakebacks } from './takeback-hold.ts'
+import type { OpenHold } from './hold-scripts.ts'
+import { type HoldStore, isTakebackHold } from './hold-store.ts'
 
 export interface HoldSweepDependencies {
-  gate: HoldGate
+  gate: HoldStore
   settlements: SettlementStore
   postgres: Postgres
   balances: BalanceStore
@@ -76,11 +76,24 @@ async function findSuspects(
   const expired = new Set(await deps.gate.expiredHolds(accountId, nowMs))
   const isOld = (callId: string) => (callCreatedAt(callId) ?? nowMs) + LOST_AFTER_MS <= nowMs
   const takebacks = [...expired].filter(isTakebackHold)
-  await releaseTakebacks(accountId, takebacks, deps)
+  await closeTakebacks(accountId, takebacks, deps)
   const suspects = holds.filter(
     ({ callId }) => !isTakebackHold(callId) && (expired.has(callId) || isOld(callId)),
   )
   return { accountId, holds: suspects }
+}
+
+/** Gives back what was held to be taken from an account by attempts that died; none of them can go on. */
+async function closeTakebacks(
+  accountId: string,
+  holdIds: string[],
+  { balances, gate }: HoldSweepDependencies,
+): Promise<void> {
+  if (holdIds.length === 0) return
+  const ledger = (await balances.balances([accountId])).get(accountId)
+  if (!ledger) return
+  const released = holdIds.map((callId) => ({ callId, chargePico: 0n }))
+  await gate.apply(accountId, ledger, released)
 }
 
 /** Closes the holds of calls that have no job. Returns how many of them had been lost. */

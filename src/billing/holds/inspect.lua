@@ -7,7 +7,7 @@
 local amounts = redis.call('HVALS', KEYS[3])
 local high, low = 0, 0
 for _, hold in ipairs(amounts) do
-  local amount = string.match(hold, '^%d+')
+  local amount = parse_hold(hold)
   low = low + tonumber(string.sub(amount, -9))
   high = high + (tonumber(string.sub(amount, 1, -10)) or 0)
 end

@@ -1,7 +1,7 @@
 -- Rebuilds one account's gate from the ledger and its open holds, whatever the gate said before.
 --
--- A ledger balance older than the one the gate knows is refused, since a newer one was applied meanwhile;
--- unless forced, for a ledger that itself went back in time. INCRBY and DECRBY do the 64-bit sums.
+-- A ledger balance older than the one the gate knows is refused, since a newer one has been applied since;
+-- unless forced, for a ledger that itself went back in time.
 --
 -- KEYS  1 avail  2 held  3 holds  4 ver
 -- ARGV  1 ledger balance  2 ledger version  3 '1' to force
@@ -12,7 +12,7 @@ if ARGV[3] ~= '1' and known and tonumber(known) > tonumber(ARGV[2]) then return 
 
 redis.call('SET', held, '0')
 for _, hold in ipairs(redis.call('HVALS', holds)) do
-  redis.call('INCRBY', held, string.match(hold, '^%d+'))
+  redis.call('INCRBY', held, (parse_hold(hold)))
 end
 redis.call('SET', avail, ARGV[1])
 redis.call('DECRBY', avail, redis.call('GET', held))

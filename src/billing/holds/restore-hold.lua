@@ -6,12 +6,10 @@
 --       7 '1' when the call still takes a slot among the open calls of its key and account
 -- Returns 1 when it was taken, 0 when it was there
 local avail, held, holds, expiry, open, left, account_open = unpack(KEYS)
-local id, amount, limit, key, period, deadline = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local id, amount, limit, key, period, deadline, is_open = unpack(ARGV)
 if redis.call('HEXISTS', holds, id) == 1 then return 0 end
-redis.call('HSET', holds, id, amount .. ':' .. limit .. ':' .. key .. ':' .. period)
-redis.call('INCRBY', held, amount)
-redis.call('ZADD', expiry, deadline, id)
-if ARGV[7] == '1' then
+open_hold(held, holds, expiry, id, deadline, amount, limit, key, period)
+if is_open == '1' then
   for _, calls in ipairs({ open, account_open }) do
     redis.call('ZADD', calls, deadline, id)
     redis.call('PERSIST', calls)

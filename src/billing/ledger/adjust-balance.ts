@@ -2,8 +2,7 @@ import { adjustmentPosting, customerAccount } from '../../core/billing/postings.
 import { RefusedPosting } from '../../core/billing/refused-posting.ts'
 import { formatUsd, type PicoUsd, picoUsd } from '../../core/kernel/money.ts'
 import type { Postgres, PostgresTransaction } from '../../platform/postgres/postgres.ts'
-import type { HoldGate, LedgerBalance } from '../holds/hold-gate.ts'
-import type { ReserveTakeback } from '../holds/takeback-hold.ts'
+import type { HoldStore, LedgerBalance } from '../holds/hold-store.ts'
 import { postLedger } from './ledger-store.ts'
 import { lockAccount } from './locked-account.ts'
 
@@ -18,8 +17,7 @@ export interface Adjustment {
 
 export interface AdjustmentDependencies {
   postgres: Postgres
-  gate: HoldGate
-  reserveTakeback: ReserveTakeback
+  gate: HoldStore
 }
 
 export interface AdjustedBalance extends LedgerBalance {
@@ -39,7 +37,7 @@ const NOTE = 'INSERT INTO ledger_notes (id, kind, reason) VALUES ($1, $2::ledger
  */
 export async function adjustBalance(
   { accountId, eventId, amountPico, reason }: Adjustment,
-  { postgres, gate, reserveTakeback }: AdjustmentDependencies,
+  { postgres, gate }: AdjustmentDependencies,
 ): Promise<AdjustedBalance> {
   const posting = adjustmentPosting(eventId, accountId, amountPico)
   let holdId: string | null = null
@@ -53,7 +51,7 @@ export async function adjustBalance(
       const ledger = await lockAccount(transaction, accountId)
       if (await isPosted(transaction, eventId, accountId, amountPico)) return { ...ledger, posted: false }
       if (amountPico < 0n) {
-        const hold = await reserveTakeback(accountId, -amountPico, ledger)
+        const hold = await gate.reserveTakeback(accountId, -amountPico, ledger)
         holdId = hold.holdId
         if (hold.amountPico < -amountPico)
           throw new RefusedPosting('too-little-free', tooLittle(hold.amountPico))

@@ -1,5 +1,5 @@
 import type { Postgres } from '../../platform/postgres/postgres.ts'
-import type { LedgerBalance } from '../holds/hold-gate.ts'
+import type { LedgerBalance } from '../holds/hold-store.ts'
 
 export interface BalanceStore {
   /** The ledger's balances of accounts; unknown ids are left out. */

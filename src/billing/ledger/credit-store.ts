@@ -1,5 +1,5 @@
 import type { Postgres } from '../../platform/postgres/postgres.ts'
-import type { HoldGate } from '../holds/hold-gate.ts'
+import type { HoldStore } from '../holds/hold-store.ts'
 
 /** Where the money of an account is, in pico-USD. */
 export interface AccountCredits {
@@ -31,7 +31,7 @@ SELECT account.balance_pico::text AS "balance", (
 FROM accounts AS account WHERE account.id = $1`
 
 /** Credits and usage from the ledger, and what the gate lets be spent of them. */
-export function createCreditStore(postgres: Postgres, gate: Pick<HoldGate, 'figures'>): CreditStore {
+export function createCreditStore(postgres: Postgres, gate: Pick<HoldStore, 'balance'>): CreditStore {
   return {
     async find(accountId) {
       const [row] = await postgres.$queryRawUnsafe<Array<{ balance: string; credits: string }>>(
@@ -41,7 +41,7 @@ export function createCreditStore(postgres: Postgres, gate: Pick<HoldGate, 'figu
       if (!row) return null
       const [balancePico, totalCreditsPico] = [BigInt(row.balance), BigInt(row.credits)]
       // Where Redis does not have the account, or is away, no call holds any of it.
-      const figures = await gate.figures(accountId).catch(() => null)
+      const figures = await gate.balance(accountId).catch(() => null)
       const availablePico = figures?.availPico ?? balancePico
       return {
         totalCreditsPico,

@@ -1,5 +1,5 @@
 import type { PostgresTransaction } from '../../platform/postgres/postgres.ts'
-import type { LedgerBalance } from '../holds/hold-gate.ts'
+import type { LedgerBalance } from '../holds/hold-store.ts'
 
 export interface LockedAccount extends LedgerBalance {
   owedPico: bigint

@@ -4,8 +4,7 @@ import { accountKeys } from '../../platform/redis/redis-keys.ts'
 import { type CallListStore, createCallListStore } from '../call-records/call-list-store.ts'
 import { type CallLookup, createCallLookup } from '../call-records/call-lookup.ts'
 import { createCallRecordStore } from '../call-records/call-record-store.ts'
-import { type AllowanceStore, createAllowanceStore } from '../holds/allowance-store.ts'
-import { createHoldGate } from '../holds/hold-gate.ts'
+import { createHoldStore, type HoldStore } from '../holds/hold-store.ts'
 import { type CreditStore, createCreditStore } from '../ledger/credit-store.ts'
 import { createSpendStore, type SpendStore } from './spend-store.ts'
 import { createUsageStore, type UsageStore } from './usage-store.ts'
@@ -17,7 +16,7 @@ export interface Reports {
   usage: UsageStore
   spend: SpendStore
   credits: CreditStore
-  allowances: Pick<AllowanceStore, 'left'>
+  allowance: HoldStore['allowance']
 }
 
 /**
@@ -26,6 +25,7 @@ export interface Reports {
  */
 export function createReports(postgres: Postgres, redis: Redis, clock: () => number): Reports {
   const spend = createSpendStore(postgres)
+  const holds = createHoldStore(redis)
   return {
     findCall: createCallLookup({
       calls: createCallRecordStore(postgres),
@@ -35,7 +35,7 @@ export function createReports(postgres: Postgres, redis: Redis, clock: () => num
     calls: createCallListStore(postgres),
     usage: createUsageStore(postgres),
     spend,
-    credits: createCreditStore(postgres, createHoldGate(redis)),
-    allowances: createAllowanceStore(redis, spend),
+    credits: createCreditStore(postgres, holds),
+    allowance: holds.allowance,
   }
 }

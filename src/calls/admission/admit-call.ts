@@ -1,6 +1,6 @@
 import type { KeyRecord } from '../../accounts/key-cache.ts'
-import type { AdmissionAnswer, AdmissionGate, RateFigures } from '../../billing/holds/admission-gate.ts'
-import { HOLD_SLACK_MS } from '../../billing/holds/hold-gate.ts'
+import type { AdmissionAnswer, AdmitToRedis, RateFigures } from '../../billing/holds/admission.ts'
+import { HOLD_SLACK_MS } from '../../billing/holds/hold-store.ts'
 import { effectiveLimits, type LimitDefaults } from '../../core/accounts/rate-limits.ts'
 import { type AllowancePeriod, allowancePeriod } from '../../core/billing/allowance-period.ts'
 import type { CallEnvelope, Candidate } from '../../core/calls/call-job.ts'
@@ -33,7 +33,7 @@ export interface AdmissionDependencies {
   catalog: () => CatalogSnapshot
   /** What is known of offers, for calls of an account. Absent: every one is taken for healthy. */
   offerStates?: (accountId: string) => OfferStates
-  gate: AdmissionGate
+  gate: AdmitToRedis
   /** Brings the ledger's balance of an account into Redis. */
   loadBalance: (accountId: string) => Promise<void>
   /** Brings what a key may still spend in a period into Redis. */
@@ -101,7 +101,7 @@ export async function admitCall(
     offerState: deps.offerStates?.(key.accountId),
     random: deps.random,
   })
-  const askGate: AdmissionGate = async (admission) => {
+  const askGate: AdmitToRedis = async (admission) => {
     try {
       return await deps.gate(admission)
     } catch (error) {

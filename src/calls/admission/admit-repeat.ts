@@ -1,5 +1,5 @@
 import type { KeyRecord } from '../../accounts/key-cache.ts'
-import type { RateFigures } from '../../billing/holds/admission-gate.ts'
+import type { RateFigures } from '../../billing/holds/admission.ts'
 import { effectiveLimits } from '../../core/accounts/rate-limits.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import type { CallId } from '../../core/kernel/ids.ts'

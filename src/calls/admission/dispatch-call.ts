@@ -1,4 +1,4 @@
-import type { HoldGate } from '../../billing/holds/hold-gate.ts'
+import type { HoldStore } from '../../billing/holds/hold-store.ts'
 import type { CallEnvelope } from '../../core/calls/call-job.ts'
 import type { CallStatus } from '../../core/calls/call-status.ts'
 import type { ChatRequest } from '../../core/calls/chat-request.ts'
@@ -26,7 +26,7 @@ export interface DispatchDependencies {
   dispatchQueue: DispatchQueue
   callJobs: CallJobs
   settlementQueue: SettlementQueue
-  gate: Pick<HoldGate, 'endCall'>
+  gate: Pick<HoldStore, 'endCall'>
   bodies: Pick<CallBodies, 'put' | 'drop'>
   archive: ReplyArchive
   errands: Errands

@@ -1,9 +1,8 @@
 import type { AccountStore } from '../../accounts/account-store.ts'
 import { createAllowanceStore } from '../../billing/holds/allowance-store.ts'
-import type { HoldGate } from '../../billing/holds/hold-gate.ts'
+import type { HoldStore } from '../../billing/holds/hold-store.ts'
 import type { SpendStore } from '../../billing/reports/spend-store.ts'
 import { createSingleFlight } from '../../core/kernel/single-flight.ts'
-import type { Redis } from '../../platform/redis/redis.ts'
 import type { AdmissionDependencies } from './admit-call.ts'
 
 /** Reads of a balance that Redis knows a newer one of. */
@@ -24,8 +23,7 @@ export interface Recovery {
 export function createFigureLoaders(
   accounts: AccountStore,
   spend: SpendStore,
-  gate: HoldGate,
-  redis: Redis,
+  gate: HoldStore,
   recovery: Recovery,
 ): Pick<AdmissionDependencies, 'loadBalance' | 'loadAllowance' | 'releaseHold'> {
   const balanceOf = async (accountId: string) => {
@@ -33,7 +31,7 @@ export function createFigureLoaders(
     if (!account) throw new Error(`account ${accountId} of a live key does not exist`)
     return account
   }
-  const allowances = createAllowanceStore(redis, spend)
+  const allowances = createAllowanceStore(gate, spend)
   const once = createSingleFlight()
   return {
     loadBalance: (accountId) =>

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { KeyRecord } from '../../accounts/key-cache.ts'
-import type { RateFigures } from '../../billing/holds/admission-gate.ts'
+import type { RateFigures } from '../../billing/holds/admission.ts'
 import type { AnswerEnvelope, CallEnvelope } from '../../core/calls/call-job.ts'
 import type { ChatRequest } from '../../core/calls/chat-request.ts'
 import { ApiError } from '../../core/kernel/errors.ts'

@@ -1,6 +1,6 @@
 -- Finishes calls that ended at about the same time, each whole or not at all: checks that the claim of this worker
 -- still stands, ends the calls in the gate, removes their dispatch jobs, enqueues one settlement job with all their
--- records, and publishes the last frames. It opens with end-in-gate.lua.
+-- records, and publishes the last frames. It begins with holds.lua.
 --
 -- Jobs have the layout of BullMQ 6.7: `<prefix>:<queue>:<list, or job id>`. `ats` counts the claims of a job, so one
 -- that reads as it did for this worker was claimed by nobody since, wherever the stalled check put it. A job named
@@ -61,7 +61,7 @@ for index, call in ipairs(calls) do
   if not call.result then
     local at = 2 + (index - 1) * PER_CALL_KEYS
     local avail, held, holds, open, account_open = unpack(KEYS, at + 1, at + PER_CALL_KEYS)
-    end_in_gate(avail, held, holds, open, account_open, call.prefix, call.id, call.charge)
+    end_call(avail, held, holds, open, account_open, call.prefix, call.id, call.charge)
     if call.claim ~= 'any' then remove_job(call) end
     records[#records + 1] = call.record
     frames[call.channel] = frames[call.channel] or { ARGV[4] }

@@ -1,9 +1,8 @@
-import { readFileSync } from 'node:fs'
-import { END_IN_GATE } from '../../billing/holds/hold-gate.ts'
+import { defineHoldScript } from '../../billing/holds/hold-scripts.ts'
 import { type Frame, openingFrame, sizeOf } from '../../core/calls/frames.ts'
 import { newId } from '../../core/kernel/ids.ts'
 import { DISPATCH_QUEUE, SETTLEMENT_QUEUE, settlementJobOptions } from '../../platform/queues/queues.ts'
-import { defineScript, isRefusedWrite, type Redis } from '../../platform/redis/redis.ts'
+import { isRefusedWrite, type Redis } from '../../platform/redis/redis.ts'
 import { accountKeys, apiKeyKeys, QUEUE_PREFIX } from '../../platform/redis/redis-keys.ts'
 import { MESSAGE_CHARS } from '../relay/frame-publisher.ts'
 import type { FinishedCall, SettlementOutbox } from './settlement-outbox.ts'
@@ -38,11 +37,9 @@ export type FinishResult = 'finished' | 'unheard' | 'lost' | 'gone' | 'refused'
  */
 export type RunFinish = (settlementJobId: string, calls: readonly EndedCall[]) => Promise<FinishResult[]>
 
-const FINISH = END_IN_GATE + readFileSync(new URL('./finish-calls.lua', import.meta.url), 'utf8')
-
 /** The step of one worker over a connection: what was published over it before arrives before the last frames. */
 export function createFinishScript(redis: Redis, worker: string, clock: () => number): RunFinish {
-  const finish = defineScript(redis, 'syFinishCalls', FINISH)
+  const finish = defineHoldScript(redis, 'syFinishCalls', new URL('./finish-calls.lua', import.meta.url))
   const opening = JSON.stringify(openingFrame(worker))
   const queues = [DISPATCH_QUEUE, SETTLEMENT_QUEUE].map((queue) => `${QUEUE_PREFIX}:${queue}`)
   return async (settlementJobId, calls) => {

@@ -1,4 +1,4 @@
-import type { HoldGate, RestoredHold } from '../../billing/holds/hold-gate.ts'
+import type { HoldStore, RestoredHold } from '../../billing/holds/hold-store.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import type { Claims } from './claims.ts'
 import { runningHold } from './restored-hold.ts'
@@ -10,7 +10,7 @@ export type Doubt = 'emptied' | 'reconnected'
 export interface RedisRecoveryDependencies {
   claims: Pick<Claims, 'running' | 'renew'>
   outbox: Pick<SettlementOutbox, 'confirm' | 'holds' | 'restate'>
-  gate: Pick<HoldGate, 'restore'>
+  gate: Pick<HoldStore, 'restore'>
   logger: Logger
 }
 
@@ -82,7 +82,7 @@ function* runningHolds(doubt: Doubt, { claims, outbox }: RedisRecoveryDependenci
 }
 
 /** Takes some holds at a time; returns how many Redis had lost. */
-async function restoreAll(holds: Iterable<RestoredHold>, gate: Pick<HoldGate, 'restore'>): Promise<number> {
+async function restoreAll(holds: Iterable<RestoredHold>, gate: Pick<HoldStore, 'restore'>): Promise<number> {
   let restored = 0
   let sent: Array<Promise<boolean>> = []
   const arrived = async () => {

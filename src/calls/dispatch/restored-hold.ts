@@ -1,4 +1,4 @@
-import { HOLD_SLACK_MS, type RestoredHold } from '../../billing/holds/hold-gate.ts'
+import { HOLD_SLACK_MS, type RestoredHold } from '../../billing/holds/hold-store.ts'
 import type { CallEnvelope } from '../../core/calls/call-job.ts'
 
 /** The hold of a call that runs: all that admission held, and a slot of its key. */

@@ -1,4 +1,4 @@
-import type { RestoredHold } from '../../billing/holds/hold-gate.ts'
+import type { RestoredHold } from '../../billing/holds/hold-store.ts'
 import type { SettlementRecord } from '../../core/calls/call-job.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 

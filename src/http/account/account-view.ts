@@ -42,7 +42,7 @@ export async function sessionView(
  * nothing is known to be held.
  */
 export async function balanceView(account: Account, gate: ConsoleServices['gate']): Promise<BalanceView> {
-  const figures = await gate.figures(account.id).catch(() => null)
+  const figures = await gate.balance(account.id).catch(() => null)
   const availPico = figures?.availPico ?? account.balancePico
   return {
     balance_usd: usd(account.balancePico),

@@ -7,7 +7,7 @@ import type { SignInService } from '../../accounts/sign-in-service.ts'
 import type { SignInThrottle } from '../../accounts/sign-in-throttle.ts'
 import type { WebhookThrottle } from '../../accounts/webhook-throttle.ts'
 import type { RecentCallStore } from '../../billing/call-records/recent-call-store.ts'
-import type { HoldGate } from '../../billing/holds/hold-gate.ts'
+import type { HoldStore } from '../../billing/holds/hold-store.ts'
 import type { LedgerListStore } from '../../billing/ledger/ledger-list-store.ts'
 import type { KeyActivityStore } from '../../billing/reports/key-activity-store.ts'
 import type { KeyChange } from '../../platform/redis/key-changes.ts'
@@ -27,7 +27,7 @@ export interface ConsoleServices {
   cookies: SessionCookies
   keyStore: KeyStore
   keyActivity: KeyActivityStore
-  gate: Pick<HoldGate, 'figures'>
+  gate: Pick<HoldStore, 'balance'>
   ledger: LedgerListStore
   recentCalls: RecentCallStore
   endpoints: EndpointStore

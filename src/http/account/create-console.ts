@@ -14,7 +14,7 @@ import { createSignInService } from '../../accounts/sign-in-service.ts'
 import { createSignInThrottle } from '../../accounts/sign-in-throttle.ts'
 import { createWebhookThrottle } from '../../accounts/webhook-throttle.ts'
 import { createRecentCallStore } from '../../billing/call-records/recent-call-store.ts'
-import type { HoldGate } from '../../billing/holds/hold-gate.ts'
+import type { HoldStore } from '../../billing/holds/hold-store.ts'
 import { createLedgerListStore } from '../../billing/ledger/ledger-list-store.ts'
 import { postLedger } from '../../billing/ledger/ledger-store.ts'
 import { createKeyActivityStore } from '../../billing/reports/key-activity-store.ts'
@@ -41,7 +41,7 @@ export interface ConsoleParts {
   redis: Redis
   accounts: AccountStore
   keyStore: KeyStore
-  gate: Pick<HoldGate, 'figures' | 'apply'>
+  gate: Pick<HoldStore, 'balance' | 'apply'>
   keys: Pick<KeyCache, 'forget'>
   mailQueue: MailQueue
   logger: Logger

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { SessionStore } from '../../accounts/session-store.ts'
 import type { ListedCall } from '../../billing/call-records/call-record-store.ts'
-import type { GateFigures } from '../../billing/holds/hold-gate.ts'
+import type { SpendableBalance } from '../../billing/holds/hold-store.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import { pollEvery } from '../../platform/process/poll-every.ts'
 import type { ConsoleServices } from './console-services.ts'
@@ -11,7 +11,7 @@ export interface LiveListener {
   accountId: string
   sessionId: string
   /** The gate moved: money was held, given back, charged or came in. */
-  moved(figures: GateFigures): void
+  moved(figures: SpendableBalance): void
   settled(call: ListedCall): void
   ended(): void
 }
@@ -67,7 +67,7 @@ export function createLiveFeed({ services, logger, clock, everyMs = EVERY_MS }: 
   const movedAccounts = async (): Promise<string[]> => {
     const ids = [...new Set([...listeners].map(({ accountId }) => accountId))]
     for (const known of seen.keys()) if (!ids.includes(known)) seen.delete(known)
-    const figures = await Promise.all(ids.map((id) => services.gate.figures(id)))
+    const figures = await Promise.all(ids.map((id) => services.gate.balance(id)))
     return ids.filter((id, index) => {
       const now = figures[index]!
       const text = `${now.availPico}/${now.heldPico}/${now.version}`

@@ -14,12 +14,12 @@ export async function accountDetail(
   account: ListedAccount,
   services: OperatorServices,
 ): Promise<OperatorAccountDetail> {
-  const { inspection, keys, usage, payments, directory, actions, clock } = services
+  const { keys, usage, payments, directory, actions, clock } = services
   const { id } = account
   const now = clock()
   const lastDays = { fromMs: now - SPEND_DAYS * DAY_MS, toMs: now + 1 }
   const [gate, ownKeys, spend, topUps, suspensions, done] = await Promise.all([
-    inspection.read(id).catch(() => null),
+    services.gate.inspect(id).catch(() => null),
     keys.list(id),
     usage.usage(id, lastDays, 'day', SPEND_DAYS + 1),
     payments.list({ accountId: id, limit: LISTED }),

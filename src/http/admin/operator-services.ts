@@ -6,14 +6,10 @@ import { type AuditRunStore, createAuditRunStore } from '../../billing/audit/aud
 import { type CallRecordStore, createCallRecordStore } from '../../billing/call-records/call-record-store.ts'
 import { type CallSearchStore, createCallSearchStore } from '../../billing/call-records/call-search-store.ts'
 import { readClaimWait } from '../../billing/call-records/claim-wait.ts'
-import { type AllowanceStore, createAllowanceStore } from '../../billing/holds/allowance-store.ts'
-import { createGateInspection, type GateInspection } from '../../billing/holds/gate-inspection.ts'
-import type { HoldGate } from '../../billing/holds/hold-gate.ts'
-import { createReserveTakeback } from '../../billing/holds/takeback-hold.ts'
+import type { HoldStore } from '../../billing/holds/hold-store.ts'
 import { type AdjustedBalance, type Adjustment, adjustBalance } from '../../billing/ledger/adjust-balance.ts'
 import { type LedgerSum, sumLedger } from '../../billing/ledger/ledger-sums.ts'
 import { createMarginStore, type MarginStore } from '../../billing/reports/margin-store.ts'
-import { createSpendStore } from '../../billing/reports/spend-store.ts'
 import { createUsageStore, type UsageStore } from '../../billing/reports/usage-store.ts'
 import type { CheckedCatalog } from '../../catalog/catalog-check.ts'
 import { type CatalogEdits, createCatalogEdits } from '../../catalog/catalog-edits-store.ts'
@@ -39,8 +35,7 @@ import { breakerViews } from './breaker-views.ts'
 export interface OperatorServices {
   redis: Redis
   queues: Queues
-  gate: HoldGate
-  inspection: GateInspection
+  gate: HoldStore
   accounts: AccountStore
   directory: AccountDirectory
   keys: KeyStore
@@ -59,7 +54,7 @@ export interface OperatorServices {
   announce: (change: KeyChange) => Promise<void>
   /** False when there is no such key in use. */
   setKeyLimits: (keyId: string, limits: KeyLimits) => Promise<boolean>
-  forgetAllowance: AllowanceStore['forget']
+  forgetAllowance: HoldStore['forgetAllowance']
   breakers: () => BreakerView[]
   catalog: () => CatalogSnapshot
   catalogEdits: CatalogEdits
@@ -90,10 +85,8 @@ export function createOperatorServices({
   ...given
 }: OperatorServicesOptions): OperatorServices {
   const { redis, gate, clock } = given
-  const reserveTakeback = createReserveTakeback(redis, gate, clock)
   return {
     ...given,
-    inspection: createGateInspection(redis),
     directory: createAccountDirectory(reportsPostgres),
     payments: createPaymentStore(reportsPostgres),
     usage: createUsageStore(reportsPostgres),
@@ -105,10 +98,10 @@ export function createOperatorServices({
     actions: createOperatorActionStore(postgres),
     audits: createAuditRunStore(reportsPostgres),
     alarms: createAlarmStore(postgres),
-    adjust: (adjustment) => adjustBalance(adjustment, { postgres, gate, reserveTakeback }),
+    adjust: (adjustment) => adjustBalance(adjustment, { postgres, gate }),
     announce: (change) => announceKeyChange(redis, change),
     setKeyLimits: (keyId, limits) => setKeyLimits(postgres, keyId, limits),
-    forgetAllowance: createAllowanceStore(redis, createSpendStore(reportsPostgres)).forget,
+    forgetAllowance: gate.forgetAllowance,
     breakers: () => breakerViews(health),
     catalog: catalogStore.snapshot,
     catalogEdits: createCatalogEdits({ postgres, redis, check: catalogStore.check }),

@@ -64,11 +64,11 @@ async function leftOf(
   { keyId, accountId, limitPico }: KeyRecord,
   period: AllowancePeriod,
   spentPico: bigint,
-  { allowances }: Reports,
+  { allowance }: Reports,
 ): Promise<bigint | null> {
   if (accountId === null || limitPico === null) return null
   // Without Redis no call is admitted; the books still say what is left.
-  const known = await allowances.left({ keyId, accountId, limitPico }, period).catch(() => null)
+  const known = await allowance({ keyId, accountId }, period).catch(() => null)
   const left = known ?? limitPico - spentPico
   return left < 0n ? 0n : left
 }

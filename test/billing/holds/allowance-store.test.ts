@@ -4,9 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createKeyHasher } from '../../../src/accounts/key-hash.ts'
 import { createKeyStore } from '../../../src/accounts/key-store.ts'
 import { auditAllowances } from '../../../src/billing/audit/allowance-audit.ts'
-import { createAdmissionGate } from '../../../src/billing/holds/admission-gate.ts'
 import { type AllowanceStore, createAllowanceStore } from '../../../src/billing/holds/allowance-store.ts'
-import { createHoldGate, type HoldGate } from '../../../src/billing/holds/hold-gate.ts'
+import { createHoldStore, type HoldStore } from '../../../src/billing/holds/hold-store.ts'
 import { createSpendStore, type SpendStore } from '../../../src/billing/reports/spend-store.ts'
 import {
   createSettlementStore,
@@ -33,7 +32,7 @@ const BALANCE = 1_000_000n
 let books: TestBooks
 let server: TestRedis
 let redis: Redis
-let gate: HoldGate
+let gate: HoldStore
 let settlements: SettlementStore
 let spend: SpendStore
 let allowances: AllowanceStore
@@ -42,10 +41,10 @@ beforeAll(async () => {
   books = await openTestBooks()
   server = await createTestRedis()
   redis = createRedis({ url: server.url, name: 'test', mode: 'fail-fast' })
-  gate = createHoldGate(redis)
+  gate = createHoldStore(redis)
   settlements = createSettlementStore(books.postgres)
   spend = createSpendStore(books.postgres)
-  allowances = createAllowanceStore(redis, spend)
+  allowances = createAllowanceStore(gate, spend)
 })
 afterAll(async () => {
   redis.disconnect()
@@ -58,15 +57,14 @@ async function limitedKey(limitPico: bigint, period: AllowancePeriod = TOTAL) {
   const accountId = await openTestAccount(books.postgres, BALANCE)
   await gate.load(accountId, { balancePico: BALANCE, version: 1n })
   const key = { keyId: newId('key'), accountId, limitPico }
-  const admit = createAdmissionGate(redis)
   const leftKey = apiKeyKeys(accountId, key.keyId, period.id).left
   return {
     key,
     leftKey,
-    left: () => allowances.left(key, period),
+    left: () => gate.allowance(key, period),
     lose: () => redis.del(leftKey),
     hold: (callId: CallId, amountPico = 100n) =>
-      admit({
+      gate.admit({
         callId,
         accountId,
         keyId: key.keyId,
@@ -129,7 +127,7 @@ describe('the allowance of a key', () => {
     await allowances.load(key, TOTAL)
     expect(await left()).toBe(950n)
     await (await settle(newCallId()))()
-    expect(await gate.figures(key.accountId)).toMatchObject({ availPico: BALANCE - 100n, heldPico: 0n })
+    expect(await gate.balance(key.accountId)).toMatchObject({ availPico: BALANCE - 100n, heldPico: 0n })
   })
 
   test('is its limit less what it spent in the period, and expires after it', async () => {
@@ -172,7 +170,7 @@ describe('the allowance of a key', () => {
   test('is loaded once for a thousand callers', async () => {
     const { key, left } = await limitedKey(1_000n)
     let readings = 0
-    const counted = createAllowanceStore(redis, {
+    const counted = createAllowanceStore(gate, {
       spending: (...args) => {
         readings += 1
         return spend.spending(...args)
@@ -245,7 +243,7 @@ describe('an allowance that Redis lost', () => {
     await hold(call)
     await lose()
     const readings: bigint[] = []
-    const overtaken = createAllowanceStore(redis, {
+    const overtaken = createAllowanceStore(gate, {
       async spending(...args) {
         const seen = await spend.spending(...args)
         if (readings.push(seen.spentPico) === 1) await (await settle(call))()
@@ -259,7 +257,7 @@ describe('an allowance that Redis lost', () => {
   test('is read again when a hold comes in between', async () => {
     const { key, hold, left, lose } = await limitedKey(1_000n)
     let readings = 0
-    const overtaken = createAllowanceStore(redis, {
+    const overtaken = createAllowanceStore(gate, {
       async spending(...args) {
         const seen = await spend.spending(...args)
         readings += 1
@@ -283,10 +281,10 @@ describe('an allowance that Redis lost', () => {
     await lose()
     const daily = allowancePeriod('daily', Date.UTC(2035, 0, 1))
     await allowances.load(key, daily)
-    expect(await allowances.left(key, daily)).toBe(1_000n)
+    expect(await gate.allowance(key, daily)).toBe(1_000n)
     const other = { ...key, keyId: newId('key') }
     await allowances.load(other, TOTAL)
-    expect(await allowances.left(other, TOTAL)).toBe(1_000n)
+    expect(await gate.allowance(other, TOTAL)).toBe(1_000n)
     expect(await left()).toBeNull()
   })
 

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { auditLedger } from '../../../src/billing/audit/ledger-audit.ts'
-import { createHoldGate } from '../../../src/billing/holds/hold-gate.ts'
-import { createReserveTakeback } from '../../../src/billing/holds/takeback-hold.ts'
+import { createHoldStore } from '../../../src/billing/holds/hold-store.ts'
 import { type AdjustmentDependencies, adjustBalance } from '../../../src/billing/ledger/adjust-balance.ts'
 import { newCallId, newId } from '../../../src/core/kernel/ids.ts'
 import { picoUsd } from '../../../src/core/kernel/money.ts'
@@ -22,8 +21,8 @@ describe('an adjustment', () => {
     books = await openTestBooks()
     server = await createTestRedis()
     redis = createRedis({ url: server.url, name: 'test', mode: 'wait' })
-    const gate = createHoldGate(redis)
-    deps = { postgres: books.postgres, gate, reserveTakeback: createReserveTakeback(redis, gate, Date.now) }
+    const gate = createHoldStore(redis)
+    deps = { postgres: books.postgres, gate }
   })
   afterAll(async () => {
     redis.disconnect()
@@ -47,7 +46,7 @@ describe('an adjustment', () => {
       version: 3n,
       isSpendable: true,
     })
-    expect(await deps.gate.figures(accountId)).toEqual({ availPico: 800n, heldPico: 0n, version: 3n })
+    expect(await deps.gate.balance(accountId)).toEqual({ availPico: 800n, heldPico: 0n, version: 3n })
     const entries = await books.postgres.ledgerEntry.findMany({
       where: { kind: 'adjustment', ledgerAccount: `customer:${accountId}` },
     })
@@ -62,16 +61,16 @@ describe('an adjustment', () => {
     await adjust(accountId, -300n, eventId)
     expect(await adjust(accountId, -300n, eventId)).toMatchObject({ balancePico: 700n, posted: false })
     await expect(adjust(accountId, -200n, eventId)).rejects.toThrow('reference of another adjustment')
-    expect(await deps.gate.figures(accountId)).toMatchObject({ availPico: 700n, heldPico: 0n })
+    expect(await deps.gate.balance(accountId)).toMatchObject({ availPico: 700n, heldPico: 0n })
   })
 
   test('takes nothing that a running call holds, and nothing that is not there', async () => {
     const accountId = await loadedAccount()
     await openHold(redis, accountId, newCallId(), 600n)
     await expect(adjust(accountId, -401n)).rejects.toThrow('only 0.0000000004 USD is free')
-    expect(await deps.gate.figures(accountId)).toEqual({ availPico: 400n, heldPico: 600n, version: 1n })
+    expect(await deps.gate.balance(accountId)).toEqual({ availPico: 400n, heldPico: 600n, version: 1n })
     expect(await adjust(accountId, -400n)).toMatchObject({ balancePico: 600n })
-    expect(await deps.gate.figures(accountId)).toEqual({ availPico: 0n, heldPico: 600n, version: 2n })
+    expect(await deps.gate.balance(accountId)).toEqual({ availPico: 0n, heldPico: 600n, version: 2n })
   })
 
   test('and its reason can be changed by nobody', async () => {

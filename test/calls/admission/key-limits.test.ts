@@ -2,8 +2,7 @@ import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createAccountStore } from '../../../src/accounts/account-store.ts'
 import type { KeyRecord } from '../../../src/accounts/key-cache.ts'
-import { createAdmissionGate } from '../../../src/billing/holds/admission-gate.ts'
-import { createHoldGate, type HoldGate } from '../../../src/billing/holds/hold-gate.ts'
+import { createHoldStore, type HoldStore } from '../../../src/billing/holds/hold-store.ts'
 import { postLedger } from '../../../src/billing/ledger/ledger-store.ts'
 import { createSpendStore } from '../../../src/billing/reports/spend-store.ts'
 import {
@@ -33,7 +32,7 @@ const REQUEST = parseChatRequest({
 let books: TestBooks
 let server: TestRedis
 let redis: Redis
-let gate: HoldGate
+let gate: HoldStore
 let settlements: SettlementStore
 let deps: AdmissionDependencies
 let nowMs = 0
@@ -42,7 +41,7 @@ beforeAll(async () => {
   books = await openTestBooks()
   server = await createTestRedis()
   redis = createRedis({ url: server.url, name: 'test', mode: 'fail-fast' })
-  gate = createHoldGate(redis)
+  gate = createHoldStore(redis)
   settlements = createSettlementStore(books.postgres)
   const config = readConfig({
     DATABASE_URL: books.url,
@@ -59,8 +58,8 @@ beforeAll(async () => {
   const accounts = createAccountStore(books.postgres, postLedger)
   deps = {
     catalog: () => built.snapshot,
-    gate: createAdmissionGate(redis),
-    ...createFigureLoaders(accounts, createSpendStore(books.postgres), gate, redis, {
+    gate: gate.admit,
+    ...createFigureLoaders(accounts, createSpendStore(books.postgres), gate, {
       restated: async () => 'epoch',
       charges: async () => new Map(),
     }),

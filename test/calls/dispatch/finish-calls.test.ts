@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createHoldGate } from '../../../src/billing/holds/hold-gate.ts'
+import { createHoldStore } from '../../../src/billing/holds/hold-store.ts'
 import {
   createFinishScript,
   type EndedCall,
@@ -75,7 +75,7 @@ describe('the step that finishes calls', () => {
   /** A call that was admitted, and claimed by a worker. */
   async function claimedCall(priority = 0): Promise<CallId> {
     const id = newCallId()
-    await createHoldGate(redis).restore({
+    await createHoldStore(redis).restore({
       callId: id,
       accountId: ACCOUNT,
       keyId: 'key_1',
@@ -101,7 +101,7 @@ describe('the step that finishes calls', () => {
   })
 
   const holdOf = async (id: CallId) => {
-    const open = await createHoldGate(redis).openHolds(ACCOUNT)
+    const open = await createHoldStore(redis).openHolds(ACCOUNT)
     return open.find(({ callId }) => callId === id)?.amountPico ?? null
   }
 

@@ -1,11 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import {
-  createGateInspection,
-  type GateInspection,
-  judgeGate,
-} from '../../../src/billing/holds/gate-inspection.ts'
-import { createHoldGate, type HoldGate } from '../../../src/billing/holds/hold-gate.ts'
+import { judgeGate } from '../../../src/billing/audit/judge-gate.ts'
+import { createHoldStore, type HoldStore } from '../../../src/billing/holds/hold-store.ts'
 import { newCallId, newId } from '../../../src/core/kernel/ids.ts'
 import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'
 import { accountKeys } from '../../../src/platform/redis/redis-keys.ts'
@@ -15,13 +11,11 @@ import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
 describe('gate inspection', () => {
   let server: TestRedis
   let redis: Redis
-  let gate: HoldGate
-  let inspection: GateInspection
+  let gate: HoldStore
   beforeAll(async () => {
     server = await createTestRedis()
     redis = createRedis({ url: server.url, name: 'test', mode: 'fail-fast' })
-    gate = createHoldGate(redis)
-    inspection = createGateInspection(redis)
+    gate = createHoldStore(redis)
   })
   afterAll(async () => {
     redis.disconnect()
@@ -38,7 +32,7 @@ describe('gate inspection', () => {
         await gate.load(account, { balancePico, version: 1n })
         for (const amount of amounts) await openHold(redis, account, newCallId(), amount)
         const total = amounts.reduce((sum, amount) => sum + amount, 0n)
-        expect(await inspection.read(account)).toEqual({
+        expect(await gate.inspect(account)).toEqual({
           availPico: balancePico - total,
           heldPico: total,
           version: 1n,
@@ -58,10 +52,10 @@ describe('gate inspection', () => {
         const ledger = { balancePico: 2n ** 63n - 1n, version: 4n }
         await gate.load(account, ledger)
         for (const amount of amounts) await openHold(redis, account, newCallId(), amount)
-        const sound = await inspection.read(account)
+        const sound = await gate.inspect(account)
         await redis.mset(accountKeys(account).avail, avail, accountKeys(account).held, held)
-        expect(await inspection.rebuild(account, ledger, false)).toBe(true)
-        expect(await inspection.read(account)).toEqual(sound)
+        expect(await gate.rebuild(account, ledger, false)).toBe(true)
+        expect(await gate.inspect(account)).toEqual(sound)
       }),
       { numRuns: 40 },
     )
@@ -71,14 +65,14 @@ describe('gate inspection', () => {
     const account = newId('acct')
     await gate.load(account, { balancePico: 500n, version: 5n })
     const older = { balancePico: 900n, version: 4n }
-    expect(await inspection.rebuild(account, older, false)).toBe(false)
-    expect(await gate.figures(account)).toEqual({ availPico: 500n, heldPico: 0n, version: 5n })
-    expect(await inspection.rebuild(account, older, true)).toBe(true)
-    expect(await gate.figures(account)).toEqual({ availPico: 900n, heldPico: 0n, version: 4n })
+    expect(await gate.rebuild(account, older, false)).toBe(false)
+    expect(await gate.balance(account)).toEqual({ availPico: 500n, heldPico: 0n, version: 5n })
+    expect(await gate.rebuild(account, older, true)).toBe(true)
+    expect(await gate.balance(account)).toEqual({ availPico: 900n, heldPico: 0n, version: 4n })
   })
 
   test('an account Redis has never heard of is unloaded, not drifted', async () => {
-    const reading = await inspection.read(newId('acct'))
+    const reading = await gate.inspect(newId('acct'))
     expect(judgeGate(reading, { balancePico: 5n, version: 1n })).toEqual({ kind: 'unloaded' })
   })
 })

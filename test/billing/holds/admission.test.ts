@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type AdmissionRequest, createAdmissionGate } from '../../../src/billing/holds/admission-gate.ts'
-import { createHoldGate } from '../../../src/billing/holds/hold-gate.ts'
+import type { AdmissionRequest, AdmitToRedis } from '../../../src/billing/holds/admission.ts'
+import { createHoldStore } from '../../../src/billing/holds/hold-store.ts'
 import { type CallId, newId } from '../../../src/core/kernel/ids.ts'
 import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'
 import { accountKeys, apiKeyKeys } from '../../../src/platform/redis/redis-keys.ts'
@@ -9,14 +9,14 @@ import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
 
 let server: TestRedis
 let redis: Redis
-let admit: ReturnType<typeof createAdmissionGate>
-let gate: ReturnType<typeof createHoldGate>
+let admit: AdmitToRedis
+let gate: ReturnType<typeof createHoldStore>
 
 beforeAll(async () => {
   server = await createTestRedis()
   redis = createRedis({ url: server.url, name: 'test', mode: 'fail-fast' })
-  admit = createAdmissionGate(redis)
-  gate = createHoldGate(redis)
+  gate = createHoldStore(redis)
+  admit = gate.admit
 })
 afterAll(async () => {
   redis.disconnect()
@@ -61,7 +61,7 @@ describe('the admission gate', () => {
     const accountId = await funded(1_000n)
     const late = request(accountId, { admitBy: Date.now() - 1_000 })
     expect(await admit(late)).toMatchObject({ kind: 'too-late' })
-    expect(await gate.figures(accountId)).toMatchObject({ availPico: 1_000n, heldPico: 0n })
+    expect(await gate.balance(accountId)).toMatchObject({ availPico: 1_000n, heldPico: 0n })
     const inTime = request(accountId, { admitBy: Date.now() + 60_000 })
     expect(await admit(inTime)).toMatchObject({ kind: 'admitted' })
     expect(await admit({ ...inTime, admitBy: Date.now() - 1_000 })).toMatchObject({ kind: 'admitted' })
@@ -89,7 +89,7 @@ describe('the admission gate', () => {
     const kinds = answers.map(({ kind }) => kind)
     expect(kinds.filter((kind) => kind === 'admitted')).toHaveLength(10)
     expect(kinds.filter((kind) => kind === 'insufficient-balance')).toHaveLength(990)
-    expect(await gate.figures(accountId)).toEqual({ availPico: 0n, heldPico: 1_000n, version: 1n })
+    expect(await gate.balance(accountId)).toEqual({ availPico: 0n, heldPico: 1_000n, version: 1n })
   })
 
   test('says what is available and how many completion tokens it affords', async () => {
@@ -119,7 +119,7 @@ describe('the admission gate', () => {
     const balance = 9_007_199_254_740_993n * 1_000n
     const accountId = await funded(balance)
     await admit(request(accountId, { amountPico: 1n }))
-    expect((await gate.figures(accountId)).availPico).toBe(balance - 1n)
+    expect((await gate.balance(accountId)).availPico).toBe(balance - 1n)
   })
 
   test('answers a repeated hold id the same and holds once', async () => {
@@ -129,7 +129,7 @@ describe('the admission gate', () => {
     const second = await admit(ask)
     expect(second).toMatchObject({ kind: 'admitted', holdPico: 100n, completionLimit: 10 })
     expect(first.kind).toBe('admitted')
-    expect((await gate.figures(accountId)).heldPico).toBe(100n)
+    expect((await gate.balance(accountId)).heldPico).toBe(100n)
   })
 
   test('limits requests per minute, counting admitted calls only', async () => {
@@ -225,7 +225,7 @@ describe('the admission gate', () => {
     ])
     expect(await redis.get(apiKeyKeys(accountId, 'key_1', 'total').left)).toBe('120')
     expect((await admit(limited())).kind).toBe('admitted')
-    expect((await gate.figures(accountId)).availPico).toBe(9_870n)
+    expect((await gate.balance(accountId)).availPico).toBe(9_870n)
   })
 
   test('gives back what a call held beyond its charge as soon as it ends, once, and never raises a hold', async () => {
@@ -236,7 +236,7 @@ describe('the admission gate', () => {
     await admit(call)
     const end = (chargePico: bigint) =>
       gate.endCall({ accountId, keyId: 'key_1', callId: call.callId, chargePico })
-    const state = async () => ({ ...(await gate.figures(accountId)), left: await redis.get(left) })
+    const state = async () => ({ ...(await gate.balance(accountId)), left: await redis.get(left) })
     const ended = { availPico: 970n, heldPico: 30n, version: 1n, left: '470' }
     await end(30n)
     expect(await state()).toEqual(ended)
@@ -266,7 +266,7 @@ describe('the admission gate', () => {
     await end(free!.callId, 0n)
     await end(paid!.callId, 2n ** 53n + 1n)
     const heldPico = 2n ** 53n + 1n
-    expect(await gate.figures(accountId)).toEqual({ availPico: balance - heldPico, heldPico, version: 1n })
+    expect(await gate.balance(accountId)).toEqual({ availPico: balance - heldPico, heldPico, version: 1n })
   })
 
   test('ends a call of an account that Redis has no balance of without making one up', async () => {
@@ -275,9 +275,9 @@ describe('the admission gate', () => {
     await admit(call)
     await redis.del(accountKeys(accountId).avail)
     await gate.endCall({ accountId, keyId: 'key_1', callId: call.callId, chargePico: 10n })
-    expect(await gate.figures(accountId)).toEqual({ availPico: null, heldPico: 10n, version: 1n })
+    expect(await gate.balance(accountId)).toEqual({ availPico: null, heldPico: 10n, version: 1n })
     await gate.load(accountId, { balancePico: 1_000n, version: 1n })
-    expect(await gate.figures(accountId)).toMatchObject({ availPico: 990n, heldPico: 10n })
+    expect(await gate.balance(accountId)).toMatchObject({ availPico: 990n, heldPico: 10n })
   })
 
   test('keeps avail = base − held through any order of holds, ends, settlements, duplicates and late messages', async () => {
@@ -325,7 +325,7 @@ describe('the admission gate', () => {
             ledger = { balancePico: ledger.balancePico + BigInt(one.amount), version: ledger.version + 1n }
             await gate.apply(accountId, ledger, [])
           }
-          expect(await gate.figures(accountId)).toEqual({
+          expect(await gate.balance(accountId)).toEqual({
             availPico: ledger.balancePico - heldPico,
             heldPico,
             version: ledger.version,
@@ -347,6 +347,6 @@ describe('the admission gate', () => {
     await gate.apply(accountId, { balancePico: 950n, version: 2n }, [
       { callId: first.callId, chargePico: 50n },
     ])
-    expect(await gate.figures(accountId)).toMatchObject({ availPico: 900n, heldPico: 0n })
+    expect(await gate.balance(accountId)).toMatchObject({ availPico: 900n, heldPico: 0n })
   })
 })

@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs'
 import type { CallId } from '../../core/kernel/ids.ts'
-import { defineScript, type Redis } from '../../platform/redis/redis.ts'
+import type { Redis } from '../../platform/redis/redis.ts'
 import { accountKeys, apiKeyKeys } from '../../platform/redis/redis-keys.ts'
+import { defineHoldScript } from './hold-scripts.ts'
 
 /** What one call asks of the gate. */
 export interface AdmissionRequest {
@@ -61,13 +61,11 @@ export type AdmissionOutcome =
 
 export type AdmissionAnswer = AdmissionOutcome & { rate: RateFigures }
 
-const ADMIT = readFileSync(new URL('./admit.lua', import.meta.url), 'utf8')
-
-export type AdmissionGate = (request: AdmissionRequest) => Promise<AdmissionAnswer>
+export type AdmitToRedis = (request: AdmissionRequest) => Promise<AdmissionAnswer>
 
 /** The one Redis script that admits a call, as a function. Rejects when Redis is away. */
-export function createAdmissionGate(redis: Redis): AdmissionGate {
-  const admit = defineScript(redis, 'syAdmit', ADMIT)
+export function createAdmission(redis: Redis): AdmitToRedis {
+  const admit = defineHoldScript(redis, 'syAdmit', new URL('./admit.lua', import.meta.url))
   return async (request) => {
     const account = accountKeys(request.accountId)
     const period = request.allowancePeriod ?? ''

@@ -1,0 +1,324 @@
+import { LRUCache } from 'lru-cache'
+import { type AllowancePeriod, allowancePeriod, LIMIT_RESETS } from '../../core/billing/allowance-period.ts'
+import type { Redis } from '../../platform/redis/redis.ts'
+import { accountKeys, apiKeyKeys, KNOWN_ACCOUNTS } from '../../platform/redis/redis-keys.ts'
+import { type AdmitToRedis, createAdmission } from './admission.ts'
+import { defineHoldScript, type OpenHold, parseHold } from './hold-scripts.ts'
+
+/** From the last deadline of a call until a sweep may close its hold. */
+export const HOLD_SLACK_MS = 60_000
+
+/** An account's balance as the ledger has it after `version` transactions. */
+export interface LedgerBalance {
+  balancePico: bigint
+  version: bigint
+}
+
+export interface ReleasedHold {
+  callId: string
+  /** What the ledger charged; the rest of the hold is given back. */
+  chargePico: bigint
+}
+
+export interface EndedCall extends ReleasedHold {
+  accountId: string
+  keyId: string
+}
+
+/** What Redis has of one account; null amounts where it has nothing. */
+export interface SpendableBalance {
+  availPico: bigint | null
+  heldPico: bigint
+  version: bigint | null
+}
+
+/** The same, with the open holds counted and summed at one instant. */
+export interface HoldSummary extends SpendableBalance {
+  openHolds: number
+  holdsPico: bigint
+}
+
+/** The hold of a call that runs or waits for its settlement, as a Redis that has lost it takes it again. */
+export interface RestoredHold {
+  callId: string
+  accountId: string
+  keyId: string
+  amountPico: bigint
+  /** Tokens. */
+  completionLimit: number
+  /** The period of its key's allowance, or null. */
+  allowancePeriod: string | null
+  /** When a sweep may close it, unix ms. */
+  deadlineAt: number
+  /** Whether the call takes a slot among the open calls of its key and account. */
+  isOpen: boolean
+}
+
+/** A hold of money that is about to be taken back. */
+export interface TakebackHold {
+  holdId: string
+  /** What was free, at most what was wanted. */
+  amountPico: bigint
+}
+
+/** An API key with a spending limit. */
+export interface LimitedKey {
+  keyId: string
+  accountId: string
+  limitPico: bigint
+}
+
+/** One reading of a key's spending, to compute its allowance by. */
+export interface AllowanceReading {
+  spentPico: bigint
+  /** Of the holds that were open before the spending was read: the charge, or null for one not settled by then. */
+  charges: ReadonlyMap<string, bigint | null>
+}
+
+/**
+ * The gate in Redis: what each account may still spend, and what open calls hold of it. `avail = balance at version −
+ * held` holds after every step. Admission opens holds; settlement, the sweep and repairs close them. Each method can be
+ * repeated, and called in any order with the others. All of them reject while Redis is away.
+ */
+export interface HoldStore {
+  /** Admits a call within all its limits, and holds what it may cost. */
+  admit: AdmitToRedis
+  /**
+   * Takes over a ledger balance unless a newer one is known, and closes the holds of settled calls. A gate
+   * that Redis does not have stays unloaded.
+   */
+  apply(
+    accountId: string,
+    ledger: LedgerBalance,
+    released: readonly ReleasedHold[],
+  ): Promise<SpendableBalance>
+  /**
+   * Loads the gate of an account on its first use, from a ledger balance less the open holds. False when the
+   * gate has a newer balance than this one: read the ledger again. With an epoch, also false when
+   * Redis lost its data since `announceLoad`.
+   */
+  load(accountId: string, ledger: LedgerBalance, epoch?: string): Promise<boolean>
+  /** Marks that the gate of an account will be loaded within this epoch of Redis's data. */
+  announceLoad(accountId: string, epoch: string): Promise<void>
+  /** Takes the hold of an admitted call again, after Redis lost it. False when it was there. */
+  restore(hold: RestoredHold): Promise<boolean>
+  /**
+   * Frees the call's slots in the concurrency limits of its key and account, and shrinks its hold to the charge;
+   * settlement closes it. For a call that no worker finishes (see src/calls/dispatch/finish-calls.ts).
+   */
+  endCall(call: EndedCall): Promise<void>
+  /**
+   * Holds money that is about to be taken back, as much as is free. Taking it runs like a call: hold it here, post it
+   * in PostgreSQL, close the hold. So it never takes what a running call holds, and no call is admitted on money that
+   * is on its way out. The caller has locked the account's row, so `ledger` is the newest there is, and its version
+   * names the hold: the same posting tried again, after a failure or a crash, takes the same hold.
+   */
+  reserveTakeback(accountId: string, wantedPico: bigint, ledger: LedgerBalance): Promise<TakebackHold>
+  balance(accountId: string): Promise<SpendableBalance>
+  inspect(accountId: string): Promise<HoldSummary>
+  openHolds(accountId: string): Promise<OpenHold[]>
+  /** Ids of holds whose deadline has passed. */
+  expiredHolds(accountId: string, nowMs: number): Promise<string[]>
+  /** Accounts whose balance Redis holds. */
+  accounts(): Promise<string[]>
+  /**
+   * Sets the gate to what the ledger and the open holds say. False when it has a newer balance by now; `force` is for
+   * a ledger that went back to an older state.
+   */
+  rebuild(accountId: string, ledger: LedgerBalance, force: boolean): Promise<boolean>
+  /** What is left of a key's limit, less open holds; null when Redis does not have it. Below zero never to be spent. */
+  allowance(key: Pick<LimitedKey, 'keyId' | 'accountId'>, period: AllowancePeriod): Promise<bigint | null>
+  /**
+   * Loads a key's allowance where there is none, or computes what it should be. Null when calls overtook the reading:
+   * read again.
+   */
+  computeAllowance(
+    mode: 'load' | 'check',
+    key: LimitedKey,
+    period: AllowancePeriod,
+    reading: AllowanceReading,
+  ): Promise<{ left: bigint | null; shouldBe: bigint | null } | null>
+  /** Deletes a key's allowance; its next call loads it. */
+  forgetAllowance(key: Pick<LimitedKey, 'keyId' | 'accountId'>, period: AllowancePeriod): Promise<void>
+  /** The same for every period, after a call was charged whose hold had been given back. */
+  forgetAllowances(accountId: string, keyId: string, admittedAt: number): Promise<void>
+}
+
+const LISTED_REMEMBERED = 10_000
+/** Far longer than a load takes. */
+const LOADING_MS = 60_000
+/** Longer than any transaction that takes money back. */
+const TAKEBACK_LIFETIME_MS = 60_000
+/** An allowance outlives its period by this, for calls that were admitted at its very end. */
+const PERIOD_SLACK_MS = 3_600_000
+/** A sum of holds comes in two halves of nine digits and the rest. */
+const HALF = 1_000_000_000n
+/** How the ids of holds for takebacks begin; calls begin otherwise. */
+const TAKEBACK_PREFIX = 'takeback_'
+
+export const isTakebackHold = (holdId: string): boolean => holdId.startsWith(TAKEBACK_PREFIX)
+
+/** The hold store over one Redis client. */
+export function createHoldStore(redis: Redis): HoldStore {
+  const script = (name: string, file: string) => defineHoldScript(redis, name, new URL(file, import.meta.url))
+  const applyScript = script('syApply', './apply.lua')
+  const restore = script('syRestoreHold', './restore-hold.lua')
+  const end = script('syEndCall', './end-call.lua')
+  const reserve = script('syReserveTakeback', './reserve.lua')
+  const inspect = script('syInspect', './inspect.lua')
+  const rebuild = script('syRebuild', './rebuild.lua')
+  const allowance = script('syAllowance', './allowance.lua')
+  const listed = new LRUCache<string, true>({ max: LISTED_REMEMBERED })
+
+  const apply = async (
+    accountId: string,
+    ledger: LedgerBalance,
+    released: readonly ReleasedHold[],
+    load: string,
+  ): Promise<SpendableBalance> => {
+    const keys = accountKeys(accountId)
+    // Known accounts are what sweeps and audits go through; listed before there is a gate, so that none is out
+    // of their sight should we fail in between. Each process lists an account once.
+    const wasListed = listed.has(accountId)
+    if (!wasListed) {
+      await redis.sadd(KNOWN_ACCOUNTS, accountId)
+      listed.set(accountId, true)
+    }
+    const [avail, held, isNew] = (await applyScript(
+      [keys.avail, keys.held, keys.holds, keys.expiry, keys.ver, keys.loading, keys.open],
+      [
+        keys.apiKeys,
+        String(ledger.balancePico),
+        String(ledger.version),
+        load,
+        ...released.flatMap((hold) => [hold.callId, String(hold.chargePico)]),
+      ],
+    )) as [string | null, string, number]
+    // Redis lost its data since this process listed the account.
+    if (isNew === 1 && wasListed) await redis.sadd(KNOWN_ACCOUNTS, accountId)
+    return { availPico: amountOf(avail), heldPico: BigInt(held), version: ledger.version }
+  }
+
+  return {
+    admit: createAdmission(redis),
+
+    apply: (accountId, ledger, released) => apply(accountId, ledger, released, ''),
+
+    async load(accountId, ledger, epoch = '*') {
+      return (await apply(accountId, ledger, [], epoch)).availPico !== null
+    },
+
+    async announceLoad(accountId, epoch) {
+      await redis.set(accountKeys(accountId).loading, epoch, 'PX', LOADING_MS)
+    },
+
+    async restore({ callId, accountId, keyId, ...hold }) {
+      const keys = accountKeys(accountId)
+      const period = hold.allowancePeriod ?? ''
+      const key = apiKeyKeys(accountId, keyId, period)
+      // Before the hold, which would otherwise be out of the sweep's sight should we die in between.
+      const listing = redis.sadd(KNOWN_ACCOUNTS, accountId)
+      const amount = String(hold.amountPico)
+      const taken = await restore(
+        [keys.avail, keys.held, keys.holds, keys.expiry, key.open, key.left, keys.open],
+        [callId, amount, hold.completionLimit, keyId, period, hold.deadlineAt, hold.isOpen ? '1' : '0'],
+      )
+      await listing
+      return taken === 1
+    },
+
+    async endCall({ accountId, keyId, callId, chargePico }) {
+      const keys = accountKeys(accountId)
+      const { open } = apiKeyKeys(accountId, keyId, '')
+      await end(
+        [keys.avail, keys.held, keys.holds, open, keys.open],
+        [keys.apiKeys, callId, String(chargePico)],
+      )
+    },
+
+    async reserveTakeback(accountId, wantedPico, ledger) {
+      // A credit that was posted just now may not have reached the gate.
+      await apply(accountId, ledger, [], '')
+      const holdId = `${TAKEBACK_PREFIX}${ledger.version}`
+      const { avail, held, holds, expiry } = accountKeys(accountId)
+      const amount = await reserve(
+        [avail, held, holds, expiry],
+        [holdId, String(wantedPico), TAKEBACK_LIFETIME_MS, String(ledger.balancePico)],
+      )
+      return { holdId, amountPico: BigInt(String(amount)) }
+    },
+
+    async balance(accountId) {
+      const keys = accountKeys(accountId)
+      const [avail, held, version] = await redis.mget(keys.avail, keys.held, keys.ver)
+      return { availPico: amountOf(avail), heldPico: BigInt(held ?? '0'), version: amountOf(version) }
+    },
+
+    async inspect(accountId) {
+      const { avail, held, holds, ver } = accountKeys(accountId)
+      const [availText, heldText, version, openHolds, high, low] = (await inspect(
+        [avail, held, holds, ver],
+        [],
+      )) as [string | null, string, string | null, number, string, string]
+      return {
+        availPico: amountOf(availText),
+        heldPico: BigInt(heldText),
+        version: amountOf(version),
+        openHolds,
+        holdsPico: BigInt(high) * HALF + BigInt(low),
+      }
+    },
+
+    async openHolds(accountId) {
+      const holds = await redis.hgetall(accountKeys(accountId).holds)
+      return Object.entries(holds).map(([callId, hold]) => parseHold(callId, hold))
+    },
+
+    async expiredHolds(accountId, nowMs) {
+      return redis.zrangebyscore(accountKeys(accountId).expiry, '-inf', nowMs)
+    },
+
+    async accounts() {
+      return redis.smembers(KNOWN_ACCOUNTS)
+    },
+
+    async rebuild(accountId, { balancePico, version }, force) {
+      const { avail, held, holds, ver } = accountKeys(accountId)
+      const args = [String(balancePico), String(version), force ? '1' : '0']
+      return (await rebuild([avail, held, holds, ver], args)) === 1
+    },
+
+    async allowance({ keyId, accountId }, { id }) {
+      return amountOf(await redis.get(apiKeyKeys(accountId, keyId, id).left))
+    },
+
+    async computeAllowance(mode, { keyId, accountId, limitPico }, period, { spentPico, charges }) {
+      const { left } = apiKeyKeys(accountId, keyId, period.id)
+      const expiresAt = period.endsAt === null ? '' : String(period.endsAt + PERIOD_SLACK_MS)
+      const [outcome, known, shouldBe] = (await allowance(
+        [left, accountKeys(accountId).holds, `${left}:check`],
+        [
+          mode,
+          keyId,
+          period.id,
+          String(limitPico),
+          String(spentPico),
+          expiresAt,
+          ...[...charges].flatMap(([id, charge]) => [id, String(charge ?? '')]),
+        ],
+      )) as [string, string | null, string | null]
+      return outcome === 'again' ? null : { left: amountOf(known), shouldBe: amountOf(shouldBe) }
+    },
+
+    async forgetAllowance({ keyId, accountId }, { id }) {
+      await redis.del(apiKeyKeys(accountId, keyId, id).left)
+    },
+
+    async forgetAllowances(accountId, keyId, admittedAt) {
+      const periods = LIMIT_RESETS.map((reset) => allowancePeriod(reset, admittedAt))
+      await redis.del(...periods.map(({ id }) => apiKeyKeys(accountId, keyId, id).left))
+    },
+  }
+}
+
+const amountOf = (text: string | null | undefined): bigint | null => (text == null ? null : BigInt(text))
