@@ -1,10 +1,10 @@
 import type { Postgres } from '../platform/postgres/postgres.ts'
 import type { Account } from './account-store.ts'
 
-/** An account as operators look it up. */
+/** An account as operators see it. */
 export type ListedAccount = Account & { owedPico: bigint }
 
-/** A suspension by money that went back; amounts in pico-USD. */
+/** A suspension because of a refund or dispute; amounts in pico-USD. */
 export interface ListedSuspension {
   id: string
   paymentId: string
@@ -14,9 +14,9 @@ export interface ListedSuspension {
 }
 
 export interface AccountDirectory {
-  /** Newest first, after an account's id; those whose email contains the text or whose id it is, or all. */
+  /** Newest first, after an account's id; filtered by a part of the email or by id, or all. */
   page(query: { search: string | null; after: string | null; limit: number }): Promise<ListedAccount[]>
-  /** By id or by email; null when there is none. */
+  /** By id or email; null if there is none. */
   find(idOrEmail: string): Promise<ListedAccount | null>
   /** Newest first, at most `limit`. */
   suspensions(accountId: string, limit: number): Promise<ListedSuspension[]>
@@ -47,5 +47,5 @@ export function createAccountDirectory(postgres: Postgres): AccountDirectory {
   }
 }
 
-/** Prisma passes the wildcards of LIKE through. */
+/** Prisma does not escape the wildcards of LIKE. */
 const escapeLike = (text: string): string => text.replace(/[\\%_]/g, '\\$&')

@@ -6,9 +6,9 @@ import { type PicoUsd, parseUsd, picoUsd } from '../core/kernel/money.ts'
 import type { Postgres, PostgresTransaction } from '../platform/postgres/postgres.ts'
 
 /**
- * `free_credit`: has spent nothing but its free credit so far. `active`: was credited. `exhausted`: its balance
- * is less than the cheapest call costs. `suspended`: by the operator or a dispute; every key is refused. The
- * ledger moves an account between the first three (see docs/money.md); the last is entered and left by hand.
+ * `free_credit`: has had only free credit. `active`: was credited. `exhausted`: its balance
+ * is less than the cheapest call costs. `suspended`: by the operator or a dispute; every key is rejected. Ledger
+ * postings change between the first three (see docs/money.md); only an operator ends a suspension.
  */
 export type AccountState = 'free_credit' | 'active' | 'exhausted' | 'suspended'
 
@@ -17,14 +17,14 @@ export interface Account {
   email: string
   state: AccountState
   balancePico: bigint
-  /** Ledger transactions so far; the gate in Redis orders balances by it. */
+  /** Number of ledger transactions; the balance cache in Redis orders balances by it. */
   version: bigint
   createdAt: Date
-  /** At or below it the account is told `balance.low`; null: never. */
+  /** Threshold of the event `balance.low`; null: never. */
   lowBalancePico: bigint | null
-  /** Owed for money that was taken back and the balance did not hold. */
+  /** Debt from refunds and disputes that the balance did not cover. */
   owedPico: bigint
-  /** Over all its keys, set by the operator; null: the gateway's default. */
+  /** Limits over all its keys, set by the operator; null: the gateway's default. */
   requestsPerMinute: number | null
   concurrentCalls: number | null
 }
@@ -36,34 +36,34 @@ const NO_CREDIT: OpeningCredit = { kind: 'credit', amountPico: picoUsd(0n) }
 
 export interface AccountStore {
   /**
-   * Opens an account with its credit, if any, and does what else belongs to it in the same transaction: all of it
-   * or nothing. Throws on an email that has an account, before anything else is done.
+   * Opens an account with its credit, if any, and runs the given steps in the same transaction.
+   * Throws first if the email already has an account.
    */
   create(
     email: string,
     credit: OpeningCredit | null,
     alongside?: (transaction: PostgresTransaction, accountId: string) => Promise<void>,
   ): Promise<Account>
-  /** By id or by email; null when there is none. */
+  /** By id or email; null if there is none. */
   find(idOrEmail: string): Promise<Account | null>
   /**
-   * Credits an account; the same event id credits once. Throws when the account is unknown, or when the
+   * Credits an account; idempotent by event id. Throws if the account is unknown, or if the
    * event id belongs to another credit.
    */
   credit(accountId: string, eventId: string, amountPico: PicoUsd): Promise<Account>
-  /** Sets the balance at or below which the account is told `balance.low`; null: never. Throws when it is unknown. */
+  /** Sets the threshold of the event `balance.low`; null: never. Throws if the account is unknown. */
   setLowBalance(accountId: string, lowBalancePico: PicoUsd | null): Promise<Account>
-  /** Sets limits over all keys; what is absent stays, null is the gateway's default. Throws when it is unknown. */
+  /** Sets limits over all keys; absent: unchanged, null: the gateway's default. Throws if the account is unknown. */
   setLimits(accountId: string, limits: Partial<RateLimits>): Promise<Account>
-  /** Suspends: every key of the account is refused, its sessions end. Throws when the account is unknown. */
+  /** Suspends: every key of the account is rejected, its sessions end. Throws if the account is unknown. */
   suspend(accountId: string): Promise<Account>
-  /** Ends a suspension; the state follows from the balance and the ledger. Throws when the account is unknown. */
+  /** Ends a suspension; the state follows from the balance and the ledger. Throws if the account is unknown. */
   resume(accountId: string): Promise<Account>
 }
 
 /**
- * Writes a posting and moves the account's balance and state with it, inside the given transaction. A posting
- * that is in the ledger already changes nothing, and `posted` is false.
+ * Writes a posting and updates the account's balance and state, inside the given transaction. Idempotent: for an
+ * existing posting, `posted` is false.
  */
 export type PostLedger = (transaction: PostgresTransaction, posting: Posting) => Promise<{ posted: boolean }>
 
@@ -82,8 +82,8 @@ UPDATE accounts SET state = account_state_after('exhausted', balance_pico, balan
 WHERE id = $1 AND state = 'suspended'`
 
 /**
- * The account store over PostgreSQL; money, and the states that follow it, move through `postLedger` only.
- * `lowBalancePico` is what new accounts start with, one dollar if nothing is said.
+ * The account store over PostgreSQL; balances and states change only through `postLedger`.
+ * `lowBalancePico` is the threshold of new accounts, one dollar by default.
  */
 export function createAccountStore(
   postgres: Postgres,

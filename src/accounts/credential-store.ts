@@ -1,22 +1,22 @@
 import type { Postgres, PostgresTransaction } from '../platform/postgres/postgres.ts'
 
-/** An account as signing in finds it. */
+/** An account with its credentials. */
 export interface Credentials {
   accountId: string
   isSuspended: boolean
-  /** Null: it was opened by the operator and has no password. */
+  /** Null: opened by the operator without a password. */
   passwordHash: string | null
 }
 
 export interface CredentialStore {
-  /** By email, however it is capitalized; where two differ in that alone, the one written just so. */
+  /** By email, ignoring case; if two differ only in case, the exact match. */
   findByEmail(email: string): Promise<Credentials | null>
   find(accountId: string): Promise<Credentials | null>
-  /** Gives a new account its password, in the transaction that opens it. */
+  /** Sets the password of a new account, in the transaction that opens it. */
   create(transaction: PostgresTransaction, accountId: string, passwordHash: string): Promise<void>
   /**
-   * Gives an account a password, or another one, and ends its sessions. False, and nothing is changed, where
-   * `expectedHash` is given and is not that of its password any more.
+   * Sets the password of an account and ends its sessions. Returns false without a change if
+   * `expectedHash` is given and is not the current hash.
    */
   setPassword(accountId: string, passwordHash: string, expectedHash?: string): Promise<boolean>
 }
@@ -52,7 +52,7 @@ export function createCredentialStore(postgres: Postgres): CredentialStore {
           const { count } = await transaction.accountCredential.updateMany({ where, data: changed })
           if (count === 0) return false
         }
-        // After the password: a session that begins meanwhile has waited for it, or is seen here.
+        // After the password: a concurrent new session has either waited for it or is visible here.
         await transaction.consoleSession.deleteMany({ where: { accountId } })
         return true
       })

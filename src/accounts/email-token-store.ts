@@ -4,15 +4,15 @@ import { hashOfToken, isToken, newToken } from './secret-token.ts'
 const VALID_MS = 24 * 3_600_000
 
 /**
- * Links that verify the email of an account whose free credit waits for that. Each is valid for 24 hours, beside
- * earlier ones that may still be on their way, until the first of them is used.
+ * Links that verify the email of an account with pending free credit. Each is valid for 24 hours, together with
+ * earlier ones, until the first of them is used.
  */
 export interface EmailTokenStore {
-  /** A new token and where to send it; null when the account waits for nothing any more. */
+  /** A new token and its recipient; null if the account has nothing pending. */
   issue(accountId: string): Promise<{ token: string; email: string } | null>
-  /** The account that a token verifies now, with its email; null for any other. Reads alone. */
+  /** The account of a valid token, with its email; else null. Read-only. */
   find(transaction: PostgresTransaction, token: string): Promise<{ accountId: string; email: string } | null>
-  /** Ends all of an account's. */
+  /** Invalidates all tokens of an account. */
   end(transaction: PostgresTransaction, accountId: string): Promise<void>
 }
 

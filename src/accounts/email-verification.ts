@@ -7,11 +7,11 @@ import type { FreeCredits } from './free-credit.ts'
 import type { SignInThrottle } from './sign-in-throttle.ts'
 import type { Throttled, TooMany } from './throttle.ts'
 
-/** Verifies the email of accounts, where mail is set up: their free credit is decided on with it. */
+/** Email verification, if mail is configured; it decides on the account's free credit. */
 export interface EmailVerification {
-  /** Has a worker send the message with the link, unless the mailbox had too many. Rejects when Redis is away. */
+  /** Enqueues the message with the link, unless the mailbox had too many. Rejects if Redis is unavailable. */
   send(accountId: string, email: string): Promise<Throttled>
-  /** Uses a link: once, and not after its time. Rejects when PostgreSQL or Redis is away; the link is good then still. */
+  /** Uses a link once, before it expires. Rejects if PostgreSQL or Redis is unavailable; the link then stays valid. */
   verify(
     token: string,
     networkAddress: string,
@@ -24,9 +24,9 @@ export interface EmailVerificationDependencies {
   tokens: EmailTokenStore
   freeCredits: Pick<FreeCredits, 'decideVerified'>
   throttle: Pick<SignInThrottle, 'verification' | 'verificationMail'>
-  /** Hands the message to whoever sends it. */
+  /** Enqueues the message. */
   enqueue: (accountId: string) => Promise<void>
-  /** Lets what the ledger has be spent; when that fails, maintenance does it later. */
+  /** Makes the ledger balance spendable; if that fails, maintenance does it later. */
   loadBalance: (account: Account) => Promise<unknown>
   logger: Logger
 }

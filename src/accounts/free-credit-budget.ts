@@ -9,7 +9,7 @@ const HOUR_SECONDS = 3_600
 const DAY_SECONDS = 86_400
 
 export interface FreeCreditLimits {
-  /** Of the whole gateway, an hour by the clock (UTC). */
+  /** Of the whole gateway, per clock hour (UTC). */
   budgetPico: PicoUsd
   /** Credits a day (UTC) for an IPv4 address or an IPv6 /64, and for an IPv6 /48. */
   freeCreditsPerAddress: number
@@ -19,9 +19,9 @@ export interface FreeCreditLimits {
 export type FreeCreditReservation = 'reserved' | 'network_used' | 'budget_used'
 
 /**
- * Bounds the free credit that the gateway gives away: an amount an hour in all, and a number a day for a network.
- * Counted in Redis for the whole fleet. What is reserved is never given back, so that the amount is a bound also
- * when a posting fails halfway. Rejects when Redis is away.
+ * Limits the free credit that the gateway gives: an amount per hour in total, and a number per day and network.
+ * Counted in Redis for the whole fleet. Reservations are never returned, so that the limit holds even
+ * if a posting fails halfway. Rejects if Redis is unavailable.
  */
 export interface FreeCreditBudget {
   reserve(networkAddress: string, amountPico: PicoUsd): Promise<FreeCreditReservation>

@@ -9,24 +9,24 @@ import type { FreeCreditBudget } from './free-credit-budget.ts'
 
 export interface FreeCreditApplicant {
   accountId: string
-  /** Normalized, as accounts keep it. */
+  /** Normalized, as stored with the account. */
   email: string
   networkAddress: string
 }
 
 /**
- * The free credit of accounts that sign up: once a mailbox, and within the budget. It is decided on and posted inside
- * the given transactions, which reject when Redis is away.
+ * The free credit of accounts that sign up: once per mailbox, within the budget. It is decided and posted inside
+ * the given transactions, which reject if Redis is unavailable.
  */
 export interface FreeCredits {
-  /** Of a new account: decides at once, or once its email is verified. */
+  /** For a new account: decides now, or after email verification. */
   open(transaction: PostgresTransaction, applicant: FreeCreditApplicant): Promise<void>
-  /** Decides for an account whose email is verified; null when it was not waiting for that. */
+  /** Decides for an account whose email was verified; null if nothing was pending. */
   decideVerified(
     transaction: PostgresTransaction,
     applicant: FreeCreditApplicant,
   ): Promise<FreeCreditState | null>
-  /** What was decided; null for accounts that the operator made, and where no free credit is given. */
+  /** The decision; null for accounts created by the operator, and if there is no free credit. */
   find(accountId: string): Promise<FreeCreditState | null>
 }
 
@@ -34,17 +34,17 @@ export interface FreeCreditDependencies {
   postgres: Postgres
   postLedger: PostLedger
   budget: FreeCreditBudget
-  /** 0: none is given. */
+  /** 0: no free credit. */
   amountPico: PicoUsd
-  /** Whether emails are verified first. */
+  /** Whether emails must be verified first. */
   awaitsVerification: boolean
   logger: Logger
 }
 
-/** Two accounts of one mailbox are decided on one after the other. */
+/** Serializes decisions on accounts of one mailbox. */
 const LOCK_MAILBOX = 'SELECT pg_advisory_xact_lock(hashtextextended($1, 0))::text'
 
-/** Of several links used at once, one decides. */
+/** Of several links used at once, only one decides. */
 const LOCK_WAITING = `SELECT 1 FROM free_credits WHERE account_id = $1 AND state = 'unverified' FOR UPDATE`
 
 export function createFreeCredits(deps: FreeCreditDependencies): FreeCredits {

@@ -10,7 +10,7 @@ import { type KeyChange, watchKeyChanges } from '../platform/redis/key-changes.t
 import type { Redis } from '../platform/redis/redis.ts'
 import type { KeyStore, KeyWithAccount } from './key-store.ts'
 
-/** What admission needs of a key. */
+/** The data of a key that admission needs. */
 export interface KeyRecord extends LimitSettings {
   keyId: string
   /** Null for admin keys. */
@@ -22,7 +22,7 @@ export interface KeyRecord extends LimitSettings {
   limitReset: LimitReset
   /** Unix milliseconds; null: never. */
   expiresAt: number | null
-  /** The account's own keys at providers, without their secrets: enough to plan a call. */
+  /** The account's BYOK keys without their secrets, for planning a call. */
   providerKeys: readonly OwnProviderKey[]
 }
 
@@ -30,38 +30,38 @@ export type KeyLookup =
   | { kind: 'active' | 'revoked' | 'expired' | 'suspended'; key: KeyRecord }
   /** Malformed, mistyped or never issued. */
   | { kind: 'unknown' }
-  /** Not cached, and PostgreSQL cannot be asked right now. */
+  /** Not cached, and PostgreSQL is unavailable. */
   | { kind: 'unavailable' }
-  /** Not cached, and its network has asked for many keys that do not exist. */
+  /** Not cached, and its network looked up too many nonexistent keys. */
   | { kind: 'throttled' }
 
 /**
- * Keys by their secret, for the API tier: one PostgreSQL query on a key's first call, then memory. A plain
- * value comes back where the answer is cached, so that the hot path never waits; `await` takes both.
+ * Key lookup by secret, for the API tier: one PostgreSQL query on a key's first call, then memory. Returns a plain
+ * value if cached, so that the hot path never waits; `await` accepts both.
  *
- * Fresh: announcements of changes drop the entries they name, and everything is dropped when one was missed. As a last
- * resort, for changes nobody announced, an entry is read again after `refreshMs`, and goes on being used
- * while PostgreSQL is away.
+ * Freshness: change messages evict the named entries, and a missed message evicts everything. As a
+ * fallback, for unannounced changes, an entry is reloaded after `refreshMs`, and stays in use
+ * while PostgreSQL is unavailable.
  */
 export interface KeyCache {
   lookup(secret: string, networkAddress: string): KeyLookup | Promise<KeyLookup>
-  /** Drops what a change touches, before its announcement comes back: who made it here sees it here at once. */
+  /** Evicts what a local change affects before its message arrives, so that it is visible here immediately. */
   forget(change: KeyChange): void
   stop(): Promise<void>
 }
 
 export interface KeyCacheOptions {
   keys: Pick<KeyStore, 'findBySecret'>
-  /** For polling the number of changes. */
+  /** For polling the change counter. */
   redis: Redis
-  /** A connection of this cache's own, to subscribe on. The caller quits it. */
+  /** A connection for this cache's subscription. The caller closes it. */
   subscriber: Redis
   logger: Logger
   clock: () => number
-  /** Hears every announced change, after it was taken over here. */
+  /** Called for every announced change, after it was applied here. */
   onChange?: (change: KeyChange) => void
   maxEntries?: number
-  /** PostgreSQL queries in flight at most; a lookup beyond is `unavailable`. */
+  /** Maximum concurrent PostgreSQL queries; further lookups are `unavailable`. */
   maxMisses?: number
   pollMs?: number
   refreshMs?: number
@@ -73,24 +73,24 @@ interface Entry {
   refreshAt: number
 }
 
-/** What a read of PostgreSQL says: an entry, no such key, or null when it could not be asked. */
+/** Result of a PostgreSQL read: an entry, no such key, or null if it was unavailable. */
 type Reading = Entry | 'unknown' | null
 
-/** Secrets that look right and are no key; apart, so that guesses cannot crowd out keys. */
+/** Well-formed secrets of nonexistent keys; separate, so that guesses cannot evict keys. */
 const UNKNOWN_MAX = 10_000
-/** Look-ups within a minute, of one IPv4 address or IPv6 /64, that found no key. */
+/** Failed lookups per minute of one IPv4 address or IPv6 /64. */
 const UNKNOWN_PER_NETWORK_MAX = 100
 const NETWORKS_MAX = 10_000
 const MINUTE_MS = 60_000
 
-/** Subscribes, reads the current number of changes, and starts polling. Waits for Redis. */
+/** Subscribes, reads the change counter, and starts polling. Waits for Redis. */
 export async function startKeyCache(options: KeyCacheOptions): Promise<KeyCache> {
   const { keys, redis, subscriber, logger, clock, refreshMs = 60_000, maxMisses = 1_000 } = options
   const entries = new LRUCache<string, Entry>({ max: options.maxEntries ?? 100_000 })
   const unknown = new LRUCache<string, true>({ max: UNKNOWN_MAX, ttl: refreshMs })
   const strangers = new LRUCache<string, number>({ max: NETWORKS_MAX, ttl: MINUTE_MS, noUpdateTTL: true })
   const misses = new Map<string, Promise<Reading>>()
-  /** Counts drops, so that an answer read before a drop is not cached after it. */
+  /** Counts evictions, so that a value read before an eviction is not cached after it. */
   let drops = 0
 
   const count = (subnet: string, by: number) => strangers.set(subnet, (strangers.get(subnet) ?? 0) + by)
@@ -149,7 +149,7 @@ export async function startKeyCache(options: KeyCacheOptions): Promise<KeyCache>
   return {
     lookup(secret, networkAddress) {
       if (parseApiKey(secret) === null) return { kind: 'unknown' }
-      // The digest is the cache's key: no secret rests in memory.
+      // The digest is the cache's key: no secret stays in memory.
       const id = hash('sha256', secret, 'base64')
       const entry = entries.get(id)
       if (!entry) {
@@ -158,7 +158,7 @@ export async function startKeyCache(options: KeyCacheOptions): Promise<KeyCache>
         if (running) return running.then((reading) => judge(reading, clock()))
         const { subnet } = clientNetworks(networkAddress)
         if ((strangers.get(subnet) ?? 0) >= UNKNOWN_PER_NETWORK_MAX) return { kind: 'throttled' }
-        // Counted before the answer: a thousand at once are not fewer than one after another.
+        // Counted before the result, so that concurrent lookups count too.
         count(subnet, 1)
         return readOnce(id, secret).then((reading) => {
           if (reading !== 'unknown') count(subnet, -1)
@@ -179,7 +179,7 @@ export async function startKeyCache(options: KeyCacheOptions): Promise<KeyCache>
   }
 }
 
-/** Looks a key up by its id, past every cache: for routes where nobody has its secret. Rejects when PostgreSQL is away. */
+/** Looks up a key by its id without a cache, for routes without its secret. Rejects if PostgreSQL is unavailable. */
 export async function lookUpKey(
   keys: Pick<KeyStore, 'find'>,
   keyId: string,

@@ -3,16 +3,19 @@ import { deriveKey, type MasterKeys, masterKeyId } from '../platform/sealing.ts'
 
 type Hash = Uint8Array<ArrayBuffer>
 
-/** The keyed hash under which an API key is stored; whoever reads the table cannot test guesses without the pepper. */
+/**
+ * The keyed hash under which an API key is stored; the table alone, without the pepper, does not allow
+ * testing guesses.
+ */
 export interface KeyHasher {
-  /** The master key under which new hashes stand. */
+  /** The id of the master key for new hashes. */
   masterKeyId: string
   hash(secret: string): Hash
   /** The hashes under which a key may be stored, the current first. */
   hashes(secret: string): Hash[]
 }
 
-/** HMAC-SHA-256 under peppers derived from the master keys. Other master keys know none of the stored keys. */
+/** HMAC-SHA-256 with peppers derived from the master keys. Other master keys match none of the stored keys. */
 export function createKeyHasher(masterKeys: MasterKeys): KeyHasher {
   const peppers = masterKeys.map((masterKey) => deriveKey(masterKey, 'api-key-pepper'))
   const hashUnder = (pepper: Buffer, secret: string): Hash =>

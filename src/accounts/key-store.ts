@@ -32,12 +32,12 @@ export interface StoredKey {
   revokedAt: Date | null
 }
 
-/** A key with the state of its account, which decides with it; null for admin keys. */
+/** A key with the state of its account, null for admin keys. */
 export interface KeyWithAccount extends StoredKey {
   accountState: AccountState | null
-  /** Of all keys of the account together. */
+  /** Limits over all keys of the account. */
   accountLimits: RateLimits
-  /** The account's own keys at providers that are in use, oldest first. */
+  /** The account's active BYOK keys, oldest first. */
   providerKeys: OwnProviderKey[]
 }
 
@@ -54,10 +54,10 @@ export interface NewKey {
   customerConcurrentCalls?: number | null
 }
 
-/** How many keys an account may have. */
+/** Maximum number of keys per account. */
 export interface KeyBounds {
   active: number
-  /** With those that are revoked, which stay in the list. */
+  /** Including revoked ones, which stay in the list. */
   inAll: number
 }
 
@@ -67,19 +67,19 @@ export type KeyCreation =
   | { kind: 'too-many' }
 
 export interface KeyStore {
-  /** Issues a key of an account, or an admin key for null. The secret is returned here and never again. */
+  /** Issues a key of an account, or an admin key for null. Only this result contains the secret. */
   create(accountId: string | null, settings: NewKey): Promise<{ key: StoredKey; secret: string }>
-  /** The same of an account that may have so many keys; whatever else is created at the same time counts. */
+  /** The same with a maximum number of keys, which also holds for concurrent creations. */
   createWithin(accountId: string, settings: NewKey, bounds: KeyBounds): Promise<KeyCreation>
   /** Newest first; of one account, or all. */
   list(accountId?: string): Promise<StoredKey[]>
-  /** Revokes a key for good; revoking again changes nothing. Null when there is no such key. */
+  /** Revokes a key permanently; idempotent. Null if there is no such key. */
   revoke(keyId: string, now: Date): Promise<StoredKey | null>
   findBySecret(secret: string): Promise<KeyWithAccount | null>
   find(keyId: string): Promise<KeyWithAccount | null>
 }
 
-/** Every column but the hash, which nothing outside the lookup needs. */
+/** Every column except the hash, which only the lookup needs. */
 const STORED = {
   id: true,
   accountId: true,
@@ -99,7 +99,7 @@ const STORED = {
   revokedAt: true,
 } as const
 
-/** What an API key's lookup reads of its account. */
+/** The account columns that a key lookup reads. */
 const ACCOUNT = {
   state: true,
   requestsPerMinute: true,
@@ -111,7 +111,7 @@ const ACCOUNT = {
   },
 } as const
 
-/** The account's row in hand, nobody else counts its keys at the same time. */
+/** The lock on the account's row serializes counting its keys. */
 const LOCK_ACCOUNT = 'SELECT id FROM accounts WHERE id = $1 FOR UPDATE'
 
 const COUNT = `
@@ -175,7 +175,7 @@ export function createKeyStore(
 
     async findBySecret(secret) {
       const [named] = await postgres.$queryRawUnsafe<Array<{ id: string }>>(BY_HASH, hasher.hashes(secret))
-      // Anybody can make up keys that look right: one of them costs this statement and no more.
+      // Anyone can invent well-formed keys: one costs this statement and no more.
       if (!named) return null
       const found = await postgres.apiKey.findUnique({
         where: { id: named.id },
@@ -210,7 +210,7 @@ const ofAccount = (account: AccountOfKey | null) => ({
   providerKeys: account?.providerKeys ?? [],
 })
 
-/** A key that is used after a change of the master key stands under the new one from then on. */
+/** A key that is used after a change of the master key is rehashed with the new one. */
 async function moveHash(postgres: Postgres, id: string, secret: string, hasher: KeyHasher): Promise<void> {
   const data = { hash: hasher.hash(secret), hashMasterKeyId: hasher.masterKeyId }
   await postgres.apiKey.update({ where: { id }, data })

@@ -1,29 +1,29 @@
 import { hash, verify } from '@node-rs/argon2'
 import { ApiError } from '../core/kernel/errors.ts'
 
-/** Passwords as they are stored: Argon2id with a salt of its own each (RFC 9106; parameters as OWASP advises). */
+/** Password hashes: Argon2id with a random salt (RFC 9106; parameters as recommended by OWASP). */
 export interface PasswordHasher {
   hash(password: string, asker: Asker): Promise<string>
-  /** Whether a password is the one hashed; takes as long when there is no hash to compare with. */
+  /** Whether a password matches a hash; takes the same time without a hash. */
   verify(passwordHash: string | null, password: string, asker: Asker): Promise<boolean>
 }
 
-/** For whom a password is checked, which decides how long that waits when many are. */
+/** The requester of a password check, which determines its place in the queue. */
 export interface Asker {
-  /** Who shares a bound on what waits: a network, or an account that is signed in. */
+  /** Requesters that share a limit of waiting checks: a network, or a signed-in account. */
   group: string
-  /** It signed in before. */
+  /** Signed in before. */
   isKnown: boolean
 }
 
 const PARAMETERS = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
-/** Each takes a thread of Node's pool for some 20 ms, and 19 MiB. */
+/** Each takes a thread of Node's pool for about 20 ms, and 19 MiB. */
 const AT_ONCE_MAX = 2
-/** Of each line. */
+/** Of each queue. */
 const WAITING_MAX = 64
 const WAITING_PER_GROUP_MAX = 8
 
-/** Throws ApiError `overloaded` when too many passwords wait to be checked. */
+/** Throws ApiError `overloaded` if too many checks wait. */
 export function createPasswordHasher(): PasswordHasher {
   const inTurn = createTurns()
   let standIn: Promise<string> | undefined
@@ -45,9 +45,9 @@ interface Waiting {
 }
 
 /**
- * Runs so many tasks at a time. Known and other askers wait in lines of their own that are served in turn, and one
- * group may have so many waiting: whoever floods one line keeps nobody in the other waiting, and a single network
- * does not even fill its own.
+ * Runs a limited number of tasks at a time. Known and unknown requesters wait in separate queues that are served in
+ * turn, and each group has a maximum of waiting tasks: a flood in one queue does not delay the other, and a single
+ * network cannot fill its queue.
  */
 function createTurns() {
   const lines: Record<'known' | 'others', Waiting[]> = { known: [], others: [] }
@@ -68,7 +68,7 @@ function createTurns() {
         throw new ApiError('overloaded', 'Too many sign-ins at once. Try again in a moment.', {
           retryAfterSeconds: 2,
         })
-      // Whoever ends hands its turn over, so `running` stays as it is.
+      // A finished task passes its slot on, so `running` does not change.
       await new Promise<void>((start) => line.push({ group, start }))
     } else {
       running += 1

@@ -3,23 +3,23 @@ import { PROVIDER_KEY_PURPOSE, providerKeyContext } from '../core/routing/byok.t
 import type { Postgres } from '../platform/postgres/postgres.ts'
 import { createSealer, type MasterKeys } from '../platform/sealing.ts'
 
-/** A client's own key at a provider as stored: everything but the secret. */
+/** A BYOK key as stored, without the secret. */
 export interface ProviderKey {
   id: string
   accountId: string
   providerId: string
   name: string
-  /** The last four characters of the secret; empty where it is so short that they would tell it. */
+  /** The last four characters of the secret; empty if it is too short to show them. */
   last4: string
   allowFallback: boolean
   disabled: boolean
-  /** How often in a row its provider refused it. */
+  /** Consecutive refusals by its provider. */
   refusals: number
-  /** When its provider first took it, or took it again after a refusal; null: it is not known to have. */
+  /** When its provider first accepted it, or accepted it again after a refusal; null: not known. */
   acceptedAt: Date | null
-  /** Since when its provider refuses it again and again; null: it does not. */
+  /** Since when it counts as failing; null: it does not. */
   failingSince: Date | null
-  /** Why its provider refused it last: `unauthorized`, `payment_required` or `forbidden`. */
+  /** Reason of the last refusal: `unauthorized`, `payment_required` or `forbidden`. */
   lastError: string | null
   lastErrorAt: Date | null
   createdAt: Date
@@ -34,17 +34,17 @@ export interface NewProviderKey {
 
 export type ProviderKeyChange = Partial<Pick<ProviderKey, 'name' | 'allowFallback' | 'disabled'>>
 
-/** Clients' own keys at providers. Rejects when a change could not be announced: it stands then, and repeating it helps. */
+/** BYOK keys. Rejects if a change could not be announced: it is then stored, and repeating it announces it. */
 export interface ProviderKeyStore {
-  /** Keeps a key, sealed. Null when the account has its fill. */
+  /** Stores a key encrypted. Null if the account has reached the maximum. */
   create(accountId: string, key: NewProviderKey): Promise<ProviderKey | null>
   /** Oldest first; of one account, or all. */
   list(accountId?: string): Promise<ProviderKey[]>
-  /** Null when the account has no such key. */
+  /** Null if the account has no such key. */
   find(accountId: string, keyId: string): Promise<ProviderKey | null>
-  /** Changes what is not secret; null when the account has no such key. */
+  /** Changes the non-secret fields; null if the account has no such key. */
   update(accountId: string, keyId: string, change: ProviderKeyChange): Promise<ProviderKey | null>
-  /** Forgets a key and its secret for good; null when there is none (of this account, where one is given). */
+  /** Deletes a key and its secret; null if there is none (of this account, if given). */
   remove(keyId: string, accountId?: string): Promise<ProviderKey | null>
 }
 
@@ -72,11 +72,11 @@ const PUBLIC = {
 export interface ProviderKeyStoreOptions {
   postgres: Postgres
   masterKeys: MasterKeys
-  /** Tells every process, after a change is committed, that an account changed. */
+  /** Announces a change of an account to every process, after it is committed. */
   announceAccount: (accountId: string) => Promise<void>
 }
 
-/** The provider key store over PostgreSQL; secrets are sealed under the master key, bound to account and key. */
+/** The provider key store over PostgreSQL; secrets are encrypted under the master key, bound to account and key. */
 export function createProviderKeyStore(options: ProviderKeyStoreOptions): ProviderKeyStore {
   const { postgres, announceAccount } = options
   const sealer = createSealer(options.masterKeys, PROVIDER_KEY_PURPOSE)
@@ -85,7 +85,7 @@ export function createProviderKeyStore(options: ProviderKeyStoreOptions): Provid
       const id = newId('pkey')
       const secretSealed = sealer.seal(secret, providerKeyContext(accountId, id))
       const created = await postgres.$transaction(async (transaction) => {
-        // The account's row in hand, nobody else counts at the same time.
+        // The lock on the account's row serializes the count.
         await transaction.$queryRawUnsafe('SELECT id FROM accounts WHERE id = $1 FOR UPDATE', accountId)
         const count = await transaction.providerKey.count({ where: { accountId } })
         if (count >= PROVIDER_KEYS_PER_ACCOUNT_MAX) return null
@@ -133,5 +133,5 @@ export function createProviderKeyStore(options: ProviderKeyStoreOptions): Provid
   }
 }
 
-/** Of a short secret the last characters would tell too much. */
+/** The last characters of a short secret would reveal too much. */
 const lastOf = (secret: string): string => (secret.length < SHOWN_FROM_CHARS ? '' : secret.slice(-LAST_CHARS))

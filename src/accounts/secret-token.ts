@@ -8,6 +8,6 @@ export const newToken = (): string => randomBytes(TOKEN_BYTES).toString('base64u
 
 export const isToken = (text: string): boolean => TOKEN.test(text)
 
-/** SHA-256: all that is kept of a token, so that whoever reads the table can use none. */
+/** SHA-256, the only stored form of a token, so that the table contains no usable tokens. */
 export const hashOfToken = (token: string): Uint8Array<ArrayBuffer> =>
   new Uint8Array(createHash('sha256').update(token).digest())

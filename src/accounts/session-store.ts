@@ -1,12 +1,12 @@
 import type { Postgres } from '../platform/postgres/postgres.ts'
 import { hashOfToken, isToken, newToken } from './secret-token.ts'
 
-/** Who signed in: an account holder with the password of this hash, or an operator with an admin key. */
+/** The signed-in user: an account holder with this password hash, or an operator with an admin key. */
 export type SessionOwner = { accountId: string; passwordHash: string } | { keyId: string }
 
-/** A session that runs. */
+/** An active session. */
 export interface StoredSession {
-  /** Names the session without being able to act for it. */
+  /** Identifies the session without granting access. */
   id: string
   accountId: string | null
   keyId: string | null
@@ -14,23 +14,23 @@ export interface StoredSession {
 }
 
 /**
- * Sessions of browsers. The token in a cookie is 256 random bits; kept is its SHA-256 alone, so that whoever reads
- * the table can sign in as nobody. A session ends by its time, by signing out, or with all of its account.
+ * Browser sessions. The token in a cookie is 256 random bits; only its SHA-256 is stored, so that read access to
+ * the table does not allow signing in. A session ends by expiry, by sign-out, or together with all of its account.
  */
 export interface SessionStore {
   /**
-   * Begins a session. Null when the account's password is another one by now, or the account is suspended: whoever
-   * changes either ends all sessions, so none may begin by what was true before.
+   * Begins a session. Null if the account's password changed since the check, or the account is suspended: both
+   * end all sessions, so none may begin with outdated credentials.
    */
   create(owner: SessionOwner, ttlMs: number): Promise<{ token: string; session: StoredSession } | null>
-  /** The session of a token; null when it has ended, or never was. */
+  /** The session of a token; null if it has ended or never existed. */
   find(token: string): Promise<StoredSession | null>
   end(sessionId: string): Promise<void>
-  /** Those of some sessions that still run, of accounts that are not suspended. */
+  /** Which of the given sessions are still active, of accounts that are not suspended. */
   running(sessionIds: readonly string[]): Promise<Set<string>>
 }
 
-/** Whoever signs in more often than this signs the oldest browser out. */
+/** Maximum sessions; a further sign-in ends the oldest one. */
 const SESSIONS_PER_ACCOUNT_MAX = 50
 
 const TIDY = `
@@ -40,7 +40,7 @@ DELETE FROM console_sessions WHERE token_hash IN (
   (SELECT token_hash FROM console_sessions WHERE account_id = $1 ORDER BY created_at DESC OFFSET $2)
 )`
 
-/** Waits for a change of password or state that is under way, and sees what came of it. */
+/** Waits for a concurrent change of password or state, and reads its result. */
 const BEGIN = `
 INSERT INTO console_sessions (token_hash, account_id, expires_at)
 SELECT $1, account.id, $4

@@ -17,34 +17,37 @@ export interface SignInDependencies {
   sessions: SessionStore
   throttle: SignInThrottle
   freeCredits: Pick<FreeCredits, 'open'>
-  /** Null where mail is not set up: nobody's email is verified. */
+  /** Null if mail is not configured: emails are not verified. */
   verification: Pick<EmailVerification, 'send'> | null
   logger: Logger
   sessionMs: number
 }
 
-/** A session just begun: its token goes into the cookie. */
+/** A new session; its token goes into the cookie. */
 export interface BegunSession {
   kind: 'signed_in'
   token: string
   accountId: string
 }
 
-/** Accounts that sign in with an email and a password. Rejects when PostgreSQL or Redis is away. */
+/** Sign-up and sign-in with an email and a password. Rejects if PostgreSQL or Redis is unavailable. */
 export interface SignInService {
-  /** Opens an account, and decides on its free credit or has the message sent that it waits for. An account of that email is never taken over. */
+  /**
+   * Opens an account, and decides on its free credit or sends the verification message. Never takes over an
+   * existing account.
+   */
   signUp(
     email: string,
     password: string,
     networkAddress: string,
   ): Promise<BegunSession | TooMany | { kind: 'email_taken' }>
-  /** A wrong email and a wrong password are one and the same, in the answer and in the time it takes. */
+  /** A wrong email and a wrong password are indistinguishable, in the result and in its timing. */
   signIn(
     email: string,
     password: string,
     networkAddress: string,
   ): Promise<BegunSession | TooMany | { kind: 'wrong' | 'suspended' }>
-  /** Ends every session of the account and begins one anew. */
+  /** Ends every session of the account and begins a new one. */
   changePassword(
     accountId: string,
     current: string,
@@ -55,13 +58,13 @@ export interface SignInService {
 export function createSignInService(deps: SignInDependencies): SignInService {
   const { accounts, credentials, passwords, sessions, throttle } = deps
 
-  /** Null when the password was changed, or the account suspended, since it was looked at. */
+  /** Null if the password was changed, or the account suspended, since it was read. */
   const begin = async (accountId: string, passwordHash: string): Promise<BegunSession | null> => {
     const begun = await sessions.create({ accountId, passwordHash }, deps.sessionMs)
     return begun && { kind: 'signed_in', token: begun.token, accountId }
   }
 
-  /** The account is there, and its holder can ask for another message. */
+  /** The account exists, and its holder can request another message. */
   const sendVerification = async (accountId: string, email: string): Promise<void> => {
     try {
       await deps.verification?.send(accountId, email)
@@ -87,7 +90,7 @@ export function createSignInService(deps: SignInDependencies): SignInService {
         if (begun === null) throw new Error(`account ${id} changed while it was opened`)
         return begun
       } catch (error) {
-        // Two at once: the other one was first.
+        // A concurrent sign-up was first.
         if (isDuplicate(error)) return { kind: 'email_taken' }
         throw error
       }
@@ -100,7 +103,7 @@ export function createSignInService(deps: SignInDependencies): SignInService {
       const asker = { group: clientNetworks(networkAddress).subnet, isKnown: throttled.isKnown }
       const isRight = await passwords.verify(found?.passwordHash ?? null, password, asker)
       if (!found?.passwordHash || !isRight) return { kind: 'wrong' }
-      // Only who knows the password learns of the suspension.
+      // Only a caller with the password learns of the suspension.
       if (found.isSuspended) return { kind: 'suspended' }
       await throttle.signedIn(networkAddress, email)
       return (await begin(found.accountId, found.passwordHash)) ?? { kind: 'wrong' }

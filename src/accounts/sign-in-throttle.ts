@@ -7,28 +7,28 @@ import { throttlePrefix } from '../platform/redis/redis-keys.ts'
 import { consume, LET_THROUGH, type Throttled, type TooMany } from './throttle.ts'
 
 /**
- * Bounds guessing: attempts to sign in count by network address and by email, accounts opened by network address.
- * An address counts as its IPv4 address or its IPv6 /64, and with a larger allowance as its IPv6 /48. Counted in
- * Redis for the whole fleet. Rejects when Redis is away: then nobody guesses.
+ * Limits guessing: sign-in attempts count by network address and by email, sign-ups by network address.
+ * An address counts as its IPv4 address or its IPv6 /64, and with a higher limit as its IPv6 /48. Counted in
+ * Redis for the whole fleet. Rejects if Redis is unavailable, so that no guessing is possible.
  */
 export interface SignInThrottle {
   /** `isKnown`: that email signed in from there before. */
   signIn(networkAddress: string, email: string): Promise<{ kind: 'let_through'; isKnown: boolean } | TooMany>
-  /** The attempt was right: it does not count, and the email is known there from now on. */
+  /** The attempt succeeded: it does not count, and the email is known at that network from now on. */
   signedIn(networkAddress: string, email: string): Promise<void>
   signUp(networkAddress: string): Promise<Throttled>
   /** Signing in with an admin key. */
   operator(networkAddress: string): Promise<Throttled>
-  /** Using a link that verifies an email. */
+  /** Use of a verification link. */
   verification(networkAddress: string): Promise<Throttled>
-  /** Messages to one mailbox, whatever accounts they are for. */
+  /** Messages to one mailbox, for any account. */
   verificationMail(email: string): Promise<Throttled>
   /** Wrong current passwords of a session that asks to change it. */
   changePassword(accountId: string): Promise<Throttled>
 }
 
 export interface ThrottleLimits {
-  /** Within a quarter of an hour: on one email from one address; from all addresses ten times as many. */
+  /** Per 15 minutes: on one email from one address; from all addresses ten times as many. */
   signInsPerEmail: number
   signInsPerAddress: number
   signInsPerSite: number
@@ -38,7 +38,7 @@ export interface ThrottleLimits {
 }
 
 const QUARTER_HOUR_SECONDS = 900
-/** So many times more attempts on one email from all addresses together. */
+/** Factor for attempts on one email from all addresses together. */
 const ADDRESSES_FACTOR = 10
 const HOUR_SECONDS = 3_600
 const VERIFICATION_MAILS_PER_HOUR = 5
@@ -49,7 +49,7 @@ const knownKey = (both: string): string => `${throttlePrefix('sign-in-known')}:$
 export function createSignInThrottle(redis: Redis, limits: ThrottleLimits): SignInThrottle {
   const limiter = (name: string, points: number, duration: number) =>
     new RateLimiterRedis({ storeClient: redis, keyPrefix: throttlePrefix(name), points, duration })
-  // Whoever guesses from one address keeps nobody else from signing in to that account.
+  // Guessing from one address does not lock out other addresses of that account.
   const byBoth = limiter('sign-in-email-address', limits.signInsPerEmail, QUARTER_HOUR_SECONDS)
   const byEmail = limiter('sign-in-email', limits.signInsPerEmail * ADDRESSES_FACTOR, QUARTER_HOUR_SECONDS)
   const signIns = networkLimiter(
@@ -70,7 +70,7 @@ export function createSignInThrottle(redis: Redis, limits: ThrottleLimits): Sign
       const both = bothKey(networkAddress, email)
       const ofBoth = await consume(byBoth, both)
       if (ofBoth.kind === 'too_many') return ofBoth
-      // Strangers who guess at an account lock its holder out nowhere that he signed in before.
+      // Strangers who guess at an account cannot lock its holder out of networks where they signed in before.
       const isKnown = (await redis.exists(knownKey(both))) === 1
       const ofEmail = isKnown ? LET_THROUGH : await consume(byEmail, emailKey(email))
       return ofEmail.kind === 'too_many' ? ofEmail : { ...ofEmail, isKnown }
@@ -91,13 +91,13 @@ export function createSignInThrottle(redis: Redis, limits: ThrottleLimits): Sign
   }
 }
 
-/** No email rests in Redis. */
+/** No email is stored in Redis. */
 const emailKey = (email: string): string => createHash('sha256').update(email.toLowerCase()).digest('hex')
 
 const bothKey = (networkAddress: string, email: string): string =>
   `${clientNetworks(networkAddress).subnet}/${emailKey(email)}`
 
-/** Counts an address under its networks; what the narrower one refuses does not use up the wider one. */
+/** Counts an address under its networks; a rejection by the narrower one does not count for the wider one. */
 function networkLimiter(bySubnet: RateLimiterRedis, bySite: RateLimiterRedis) {
   return {
     async consume(networkAddress: string): Promise<Throttled> {

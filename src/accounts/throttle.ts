@@ -9,7 +9,7 @@ export type Throttled = { kind: 'let_through' } | TooMany
 
 export const LET_THROUGH = { kind: 'let_through' } as const
 
-/** Counts one more under a key. Rejects when Redis is away. */
+/** Increments the count of a key. Rejects if Redis is unavailable. */
 export async function consume(limiter: RateLimiterRedis, key: string): Promise<Throttled> {
   try {
     await limiter.consume(key)

@@ -4,7 +4,10 @@ import type { MailMessage } from '../platform/network/mailer.ts'
 /** The subject, an empty line, the text. */
 const TEMPLATE = readFileSync(new URL('./verification-message.txt', import.meta.url), 'utf8')
 
-/** The message with the link that verifies an address. The token is behind `#`: browsers send it to no server's log. */
+/**
+ * The message with the link that verifies an address. The token is behind `#`: browsers do not send it, so no
+ * server logs it.
+ */
 export function verificationMessage(email: string, token: string, publicUrl: string): MailMessage {
   const [subject = '', ...text] = TEMPLATE.replaceAll('{{site}}', publicUrl)
     .replaceAll('{{link}}', `${publicUrl}/verify#${token}`)

@@ -3,11 +3,14 @@ import type { Redis } from '../platform/redis/redis.ts'
 import { throttlePrefix } from '../platform/redis/redis-keys.ts'
 import { consume, type Throttled } from './throttle.ts'
 
-/** Bounds the deliveries that an account asks for by hand. Counted in Redis for the whole fleet; rejects when it is away. */
+/**
+ * Limits manually requested deliveries of an account. Counted in Redis for the whole fleet; rejects if it is
+ * unavailable.
+ */
 export interface WebhookThrottle {
   /** Events of type `webhook.test`. */
   test(accountId: string): Promise<Throttled>
-  /** Further attempts of deliveries that were given up. */
+  /** Retries of deliveries that were given up. */
   retry(accountId: string): Promise<Throttled>
 }
 

@@ -6,15 +6,15 @@ import {
   type SnapshotOptions,
 } from '../core/catalog/catalog-snapshot.ts'
 
-/** What a document would make of the catalog. */
+/** The effect of a document on the catalog. */
 export type CheckedCatalog =
-  /** `unknown`: what its changes name and nobody has. */
+  /** `unknown`: names in its changes that do not exist. */
   { kind: 'valid'; models: number; unknown: string[] } | { kind: 'problems'; problems: string[] }
 
 const NAME = 'the document'
 
 /**
- * Checks a document of edits over the others, whichever keys are set.
+ * Checks a document of edits on top of the others, regardless of which keys are set.
  * @param keyNames variables that edits may name as a provider's key, for any address
  */
 export function checkCatalog(

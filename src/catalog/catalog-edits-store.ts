@@ -13,35 +13,35 @@ export interface StoredDocument {
 }
 
 export type AppliedEdits =
-  /** `announced` is false when Redis has yet to hear of it; the catalog worker brings it there. */
+  /** `announced` is false if it is not in Redis yet; the catalog worker then copies it. */
   | { kind: 'applied'; document: StoredDocument; announced: boolean }
   | { kind: 'problems'; problems: string[] }
-  /** Somebody else applied edits since `expectedVersion`. */
+  /** Other edits were applied since `expectedVersion`. */
   | { kind: 'conflict'; current: string | null }
 
-/** The operator's edits of the catalog: a document in PostgreSQL, over every other, of which all versions are kept. */
+/** The operator's catalog edits: a document in PostgreSQL that overrides all others, with all its versions. */
 export interface CatalogEdits {
-  /** The version that holds; null before the first. */
+  /** The current version; null before the first. */
   current(): Promise<StoredDocument | null>
   /**
-   * Makes a document the one that holds, if the whole catalog is valid with it.
-   * @param expectedVersion the version the edits were made from, so that nobody else's are lost; absent: any
+   * Makes a document the current one, if the whole catalog is valid with it.
+   * @param expectedVersion the version the edits were based on, so that concurrent edits are not lost; absent: any
    */
   apply(content: unknown, author: string, expectedVersion?: string | null): Promise<AppliedEdits>
   /** Newest first. */
   history(limit: number): Promise<StoredDocument[]>
-  /** Makes an earlier version hold again, as a new one. Null: there is no such version. */
+  /** Applies an earlier version again, as a new one. Null: there is no such version. */
   revert(version: string, author: string): Promise<AppliedEdits | null>
 }
 
 export interface CatalogEditsOptions {
   postgres: Postgres
   redis: Redis
-  /** Whether a document can be applied over the catalog of now. */
+  /** Whether a document can be applied to the current catalog. */
   check(content: unknown): CheckedCatalog
 }
 
-/** Larger than any catalog of tens of thousands of models would be. */
+/** Larger than a catalog of tens of thousands of models. */
 const CONTENT_MAX_BYTES = 8 * 1024 * 1024
 
 export function createCatalogEdits({ postgres, redis, check }: CatalogEditsOptions): CatalogEdits {
@@ -86,19 +86,19 @@ export function createCatalogEdits({ postgres, redis, check }: CatalogEditsOptio
   }
 }
 
-/** The edits that hold; null before the first. */
+/** The current edits; null before the first. */
 async function latestEdits(postgres: Postgres): Promise<StoredDocument | null> {
   const row = await postgres.catalogDocument.findFirst({ orderBy: { id: 'desc' } })
   return row === null ? null : toStored(row)
 }
 
-/** The version that holds, without its content; null before the first. */
+/** The current version without its content; null before the first. */
 export async function latestEditsVersion(postgres: Postgres): Promise<string | null> {
   const row = await postgres.catalogDocument.findFirst({ orderBy: { id: 'desc' }, select: { id: true } })
   return row === null ? null : String(row.id)
 }
 
-/** Puts the edits that hold into Redis, from where every process takes them. */
+/** Copies the current edits to Redis, from where every process reads them. */
 export async function announceEdits(postgres: Postgres, redis: Redis): Promise<void> {
   const document = await latestEdits(postgres)
   if (document === null) return

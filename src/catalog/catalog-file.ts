@@ -9,9 +9,9 @@ const SIMULATED = new URL('./data/simulated.json', import.meta.url)
 const SIMULATED_URL_PLACEHOLDER = '{simulated_providers_url}'
 
 /**
- * The documents that come with the gateway, in the order they apply: real models and prices and, where
- * simulated providers listen, their models, which `auto` uses until there are real ones. With `simulateAll` the
- * simulated providers stand in for the real ones as well.
+ * The documents shipped with the gateway, in order of application: real models and prices and, if
+ * simulated providers run, their models, which `auto` uses until there are real ones. With `simulateAll` the
+ * simulated providers replace the real ones as well.
  */
 export async function readShippedCatalogs(
   simulatedProvidersUrl: string | null,
@@ -35,7 +35,7 @@ export async function readShippedCatalogs(
   return [builtIn, simulated]
 }
 
-/** Reads a catalog file. Rejects with a readable Error when it is missing, unreadable or no JSON. */
+/** Reads a catalog file. Rejects with a readable Error if it is missing, unreadable or not JSON. */
 export async function readCatalogFile(path: string): Promise<CatalogSource> {
   let text: string
   let updatedAt: number

@@ -4,30 +4,30 @@ import { followRedis } from '../platform/redis/follow-redis.ts'
 import type { Redis } from '../platform/redis/redis.ts'
 import { CATALOG_CHANNEL, CATALOG_OVERLAY } from '../platform/redis/redis-keys.ts'
 
-/** A document that is applied over the shipped ones. */
+/** A document that is applied on top of the shipped ones. */
 export interface OverlayDocument {
-  /** Named in problems. */
+  /** Name for problem messages. */
   name: string
   content: unknown
   /** Unix seconds. */
   updatedAt: number
 }
 
-/** What the fleet adds to the catalog that every process reads for itself. Holds no secret. */
+/** The shared part of the catalog, on top of what every process reads locally. Contains no secrets. */
 export interface CatalogOverlay {
   /** Changes with any part. */
   version: string
-  /** The operator's edits, over everything else; `id` is their version in PostgreSQL. */
+  /** The operator's edits, which override everything else; `id` is their version in PostgreSQL. */
   stored: (OverlayDocument & { id: string }) | null
-  /** Price files, over the shipped documents and under the operator's own. */
+  /** Price files, which override the shipped documents but not the operator's. */
   prices: OverlayDocument[]
-  /** `<provider>/<upstream model>` of offers that their providers do not list any more. */
+  /** `<provider>/<upstream model>` of offers that their providers no longer list. */
   unlisted: string[]
 }
 
 type OverlayPart = Partial<Omit<CatalogOverlay, 'version'>>
 
-/** Writes parts of the overlay, and tells every process. What is not named stays. */
+/** Writes parts of the overlay and notifies every process. Other parts stay. */
 export async function writeOverlay(redis: Redis, parts: OverlayPart): Promise<void> {
   const version = randomUUID()
   const fields = Object.entries(parts).map(([name, value]) => [name, JSON.stringify(value)] as const)
@@ -38,7 +38,7 @@ export async function writeOverlay(redis: Redis, parts: OverlayPart): Promise<vo
     .exec()
 }
 
-/** Reads the whole overlay; null where Redis has none. Throws on one that is broken. */
+/** Reads the whole overlay; null if Redis has none. Throws if it is broken. */
 export async function readOverlay(redis: Redis): Promise<CatalogOverlay | null> {
   const hash = await redis.hgetall(CATALOG_OVERLAY)
   if (hash.version === undefined) return null
@@ -68,17 +68,17 @@ const isDocument = (value: unknown): boolean => {
 const isStored = (value: unknown): boolean =>
   isDocument(value) && typeof (value as { id?: unknown }).id === 'string'
 
-/** The overlay as a process knows it. */
+/** A process's copy of the overlay. */
 export interface OverlayWatch {
   current(): CatalogOverlay | null
-  /** Calls back after every change; returns how to stop that. */
+  /** Calls back after every change; returns a function that unsubscribes. */
   onChange(listener: () => void): () => void
   stop(): void
 }
 
 export interface OverlayWatchOptions {
   redis: Redis
-  /** Subscribed here; may be subscribed to other channels as well. The caller closes it. */
+  /** Subscribes on this connection, which may have other subscriptions. The caller closes it. */
   subscriber: Redis
   logger: Logger
   pollMs?: number
@@ -88,7 +88,7 @@ const POLL_MS = 1_000
 
 /**
  * Reads the overlay and follows its changes: by message, and by polling its version, since messages can be
- * lost. A Redis that is away, or lost its data, changes nothing: what was read last holds. Waits for Redis.
+ * lost. If Redis is unavailable or lost its data, the last copy stays. Waits for Redis at start.
  */
 export async function watchOverlay(options: OverlayWatchOptions): Promise<OverlayWatch> {
   const { redis, subscriber, logger } = options

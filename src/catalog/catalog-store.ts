@@ -13,22 +13,22 @@ import type { OverlayWatch } from './catalog-overlay.ts'
 import { type FileWatch, watchFile } from './file-watch.ts'
 
 export interface CatalogStoreOptions extends Omit<ModelOptions, 'isUsable' | 'unlisted'> {
-  /** The operator's document, read again whenever it changes; null for none. */
+  /** The operator's document, reloaded whenever it changes; null: none. */
   catalogFile: string | null
   /** Variables that edits may name as the key of a provider at any address. */
   catalogKeyNames: readonly string[]
-  /** Provider keys are looked up here; offers without their key are not shared. */
+  /** Source of provider keys; offers without their key are not shared. */
   environment: Record<string, string | undefined>
   simulatedProvidersUrl: string | null
-  /** Whether the simulated providers stand in for the real ones. */
+  /** Whether the simulated providers replace the real ones. */
   simulateAll?: boolean
   ollamaUrl: string | null
-  /** What the fleet shares of the catalog; absent: nothing. The caller stops it. */
+  /** The shared part of the catalog; absent: none. The caller stops it. */
   overlay?: Pick<OverlayWatch, 'current' | 'onChange'>
   logger: CatalogLogger
 }
 
-/** The part of a logger that the catalog uses. */
+/** The logger methods that the catalog uses. */
 export interface CatalogLogger {
   info(fields: object, message: string): void
   warn(fields: object, message: string): void
@@ -36,18 +36,18 @@ export interface CatalogLogger {
 }
 
 export interface CatalogStore {
-  /** The catalog of this moment. Costs nothing. */
+  /** The current catalog. Costs nothing. */
   snapshot(): CatalogSnapshot
-  /** Calls back with every new snapshot; returns how to stop that. */
+  /** Calls back with every new snapshot; returns a function that unsubscribes. */
   onChange(listener: (snapshot: CatalogSnapshot) => void): () => void
-  /** Checks a document as the operator's edits, over everything else that the catalog is made of now. */
+  /** Checks a document as the operator's edits, on top of all current documents. */
   check(content: unknown): CheckedCatalog
   close(): void
 }
 
 const OLLAMA_REFRESH_MS = 60_000
 
-/** The documents a catalog is made of, besides the shipped ones and the overlay's. */
+/** The documents of a catalog, besides the shipped ones and the overlay's. */
 interface LocalSources {
   ollama: CatalogSource | null
   file: CatalogSource | null
@@ -55,7 +55,7 @@ interface LocalSources {
 
 /**
  * Opens the catalog: built-in, simulated and Ollama's models, the fleet's price files, the operator's file, and
- * the operator's edits over all. Rejects with a readable Error when the operator's file cannot be used; later a
+ * the operator's edits on top. Rejects with a readable Error if the operator's file cannot be used; later a
  * broken document is logged and the last good snapshot stays.
  */
 export async function createCatalogStore(options: CatalogStoreOptions): Promise<CatalogStore> {
@@ -82,7 +82,7 @@ export async function createCatalogStore(options: CatalogStoreOptions): Promise<
     try {
       return buildFrom(local)
     } catch (error) {
-      // What the fleet shares must not keep a process from starting; what it has itself must be right.
+      // Shared documents must not prevent a process from starting; its own must be valid.
       const alone = build(
         [...shipped, local.ollama, local.file].filter((source) => source !== null),
         snapshotOptions(options),
@@ -111,7 +111,7 @@ export async function createCatalogStore(options: CatalogStoreOptions): Promise<
   }
 
   let rereading = Promise.resolve()
-  /** One reading after the other, so that a slow one cannot put an older content over a newer one. */
+  /** Reads are sequential, so that a slow one cannot overwrite newer content. */
   const rereadFile = (path: string): Promise<void> => {
     rereading = rereading.then(async () => {
       try {
@@ -150,7 +150,7 @@ export async function createCatalogStore(options: CatalogStoreOptions): Promise<
       () => void rereadFile(catalogFile),
       (error) => logger.warn({ err: error }, 'catalog file events not available; polling it'),
     )
-    // A change between the first reading and the start of the watch would otherwise go unnoticed.
+    // Otherwise a change between the first read and the start of the watch would be missed.
     await rereadFile(catalogFile)
   }
   const { ollamaUrl } = options
@@ -176,7 +176,7 @@ export async function createCatalogStore(options: CatalogStoreOptions): Promise<
   }
 }
 
-/** What an operator should know of a catalog; assumed costs are a share of list prices that nobody confirmed. */
+/** Warnings about a catalog; assumed costs are an unconfirmed share of list prices. */
 function figuresOf({ version, models, offers }: CatalogSnapshot) {
   const shared = [...offers.values()].filter((offer) => offer.shared)
   const assumedCosts = shared.filter((offer) => !offer.costStated).length
@@ -184,7 +184,7 @@ function figuresOf({ version, models, offers }: CatalogSnapshot) {
   return { version, models: models.size, sharedOffers: shared.length, assumedCosts, withheldForLoss: losses }
 }
 
-/** Ollama's models; none when it does not answer, since it may come up later. */
+/** Ollama's models; none if it does not respond, since it may start later. */
 async function firstOllamaCatalog(
   options: CatalogStoreOptions,
   updatedAt: number,
@@ -221,7 +221,7 @@ function build(
   return result.snapshot
 }
 
-/** Whether a provider's key is in the environment, or none is needed. */
+/** Whether a provider's key is set, or none is needed. */
 export const hasKey =
   (environment: Record<string, string | undefined>) =>
   ({ apiKeyEnv }: Provider): boolean =>

@@ -5,26 +5,26 @@ import type { Postgres } from '../platform/postgres/postgres.ts'
 import { openListing } from '../providers/listings/read-listing.ts'
 import { type KeyReception, writeReception } from './key-reception.ts'
 
-/** What a check found out; `unknown`: nothing. */
+/** The result of a check; `unknown`: inconclusive. */
 export type KeyCheck = KeyReception | 'unknown'
 
 export interface ProviderKeyChecker {
   /**
-   * Tries a new key once at its provider, and writes down what came of it. Resolves to whether it was: a provider that
-   * cannot be reached, or whose list of models says nothing of keys, leaves a key unchecked. Never rejects.
+   * Tries a new key once at its provider, and stores the result. Resolves to whether there was one: a key stays
+   * unchecked if its provider is unreachable or publishes its model list without a key. Never rejects.
    */
   check(key: { id: string; accountId: string; secret: string }, provider: Provider): Promise<boolean>
 }
 
 const DEADLINE_MS = 4_000
 const RUNNING_MAX = 20
-/** Of one account in an hour, at one API instance: whoever has a list of keys shall not sort it here. */
+/** Checks per account, hour and API instance, so that the route cannot be used to validate stolen keys. */
 const CHECKS_PER_ACCOUNT = 20
 const ACCOUNTS_REMEMBERED = 10_000
 const HOUR_MS = 3_600_000
 const REFUSAL_MAX_BYTES = 64 * 1024
 
-/** What the generate-content wire says of a key that is wrong, with a status that says less. */
+/** The generate-content wire's error for a wrong key; its status is less specific. */
 const INVALID_KEY = /API_KEY_INVALID|API_KEY_EXPIRED|api key (not valid|expired|not found)/i
 
 export function createProviderKeyChecker(options: {
@@ -55,7 +55,7 @@ export function createProviderKeyChecker(options: {
         await writeReception(postgres, id, found)
         return true
       } catch (error) {
-        // The error may be of the database or of the network; neither holds the key.
+        // A database or network error; neither contains the key.
         logger.warn(
           { err: error, providerKeyId: id, providerId: provider.id },
           'a new provider key could not be checked',
@@ -69,8 +69,8 @@ export function createProviderKeyChecker(options: {
 }
 
 /**
- * Asks a provider for its list of models with a client's key, at the address that the catalog gives and nowhere else: a
- * redirect is an error. Rejects when there is no answer in time.
+ * Requests a provider's model list with a BYOK key, only at the address in the catalog: a
+ * redirect is an error. Rejects if there is no response in time.
  */
 export async function checkProviderKey(
   provider: Provider,
@@ -80,13 +80,13 @@ export async function checkProviderKey(
   const answer = await openListing(provider, secret, signal)
   if (!answer.ok) return refusalOf(answer)
   await answer.body?.cancel()
-  // A list that is open to everybody says nothing of the key.
+  // A public list proves nothing about the key.
   const open = await openListing(provider, undefined, signal)
   await open.body?.cancel()
   return open.status === 401 || open.status === 403 || open.status === 400 ? 'accepted' : 'unknown'
 }
 
-/** A 403 may be about the list alone: a key can be made for calls only. */
+/** A 403 may apply to the list only: a key can be restricted to calls. */
 async function refusalOf(answer: Response): Promise<KeyCheck> {
   const text = answer.status === 400 ? await beginningOf(answer) : ''
   await answer.body?.cancel()

@@ -6,15 +6,15 @@ export interface FileWatch {
   close(): void
 }
 
-/** After the last sign of a change, so that a file written in place is read when it is whole. */
+/** Delay after the last change event, so that a file written in place is complete when it is read. */
 const SETTLE_MS = 100
-/** Notices what file events miss: network file systems, bind mounts, a replaced folder. */
+/** Polling detects what file events miss: network file systems, bind mounts, a replaced folder. */
 const POLL_MS = 1_000
 
 /**
  * Calls back when a file's content may have changed, whether it was written in place or replaced by a
- * rename. Watches the folder, because a rename gives the name to another file.
- * @param onWatchError told when file events are not available; polling goes on
+ * rename. Watches the folder, because a rename replaces the file behind the name.
+ * @param onWatchError called if file events are not available; polling continues
  */
 export async function watchFile(
   path: string,
@@ -59,7 +59,7 @@ export async function watchFile(
   }
 }
 
-/** What changes whenever the file does; a missing file has a signature as well. */
+/** A signature that changes whenever the file does; a missing file has one too. */
 async function signature(path: string): Promise<string> {
   try {
     const { ino, size, mtimeNs } = await stat(path, { bigint: true })

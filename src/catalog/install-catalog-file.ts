@@ -9,8 +9,8 @@ export type CheckedFile =
   | { kind: 'problems'; problems: string[] }
 
 /**
- * Checks a catalog file over the shipped catalogs, as the gateway would use it, whichever keys are set.
- * Rejects when the file cannot be read or is no JSON.
+ * Checks a catalog file on top of the shipped catalogs, as the gateway would use it, regardless of which keys are set.
+ * Rejects if the file cannot be read or is not JSON.
  */
 export async function checkCatalogFile(
   path: string,
@@ -26,7 +26,7 @@ export async function checkCatalogFile(
   return { kind: 'valid', snapshot: result.snapshot, content: source.content }
 }
 
-/** Puts a checked document in a catalog file's place at once: readers see the old one or the new one, whole. */
+/** Replaces a catalog file atomically by a checked document: readers see the old or the new one completely. */
 export async function installCatalogFile(content: unknown, target: string): Promise<void> {
   const temporary = `${target}.${randomUUID()}.tmp`
   try {

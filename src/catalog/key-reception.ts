@@ -1,9 +1,9 @@
 import type { Postgres } from '../platform/postgres/postgres.ts'
 
-/** How a provider received a client's own key; a refusal by the reason that its owner is shown. */
+/** A provider's verdict on a BYOK key; a refusal has the reason that its owner sees. */
 export type KeyReception = 'accepted' | 'unauthorized' | 'payment_required' | 'forbidden'
 
-/** So many refusals in a row, and a key counts as failing. */
+/** Consecutive refusals after which a key counts as failing. */
 const REFUSALS_TO_FAIL = 3
 
 const NOTE_REFUSAL = `
@@ -16,7 +16,7 @@ const NOTE_ACCEPTED = `
 UPDATE provider_keys SET refusals = 0, failing_since = NULL, accepted_at = now()
 WHERE id = $1 AND (refusals > 0 OR accepted_at IS NULL)`
 
-/** Writes down how a provider received a key. Rejects while PostgreSQL is away. */
+/** Stores a provider's verdict on a key. Rejects while PostgreSQL is unavailable. */
 export async function writeReception(
   postgres: Pick<Postgres, '$executeRawUnsafe'>,
   keyId: string,

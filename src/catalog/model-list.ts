@@ -3,7 +3,7 @@ import { formatRates, mapRates, rateOf } from '../core/catalog/token-rates.ts'
 
 const OWNER = 'switchyard'
 
-/** 2026-01-05, Unix seconds: `auto` is as old as the gateway, whenever a process of it started. */
+/** 2026-01-05, Unix seconds: The fixed creation time of `auto`, independent of process starts. */
 const AUTO_CREATED = 1_767_571_200
 
 /** The body of GET /v1/models for ordinary keys: one opaque entry. */
@@ -12,12 +12,12 @@ export function opaqueModelList() {
   return { object: 'list', data: [auto] }
 }
 
-/** The body of GET /v1/models for admin keys: the whole catalog, providers and costs included. */
+/** The body of GET /v1/models for admin keys: the whole catalog, including providers and costs. */
 export function catalogModelList(models: Iterable<Model>) {
   return { object: 'list', data: [...models].map(catalogModel) }
 }
 
-/** One model as admins see it; also what `catalog show` prints. */
+/** One model as admins see it; also printed by `catalog show`. */
 export function catalogModel(model: Model) {
   return {
     id: model.id,
@@ -49,11 +49,11 @@ const catalogOffer = (offer: Offer, model: Model, withheld: string | null) => ({
   provider: offer.provider.id,
   upstream_model: offer.upstreamModel,
   cost: prices(offer.cost),
-  /** `assumed`: our usual share of the list price, which no document states. */
+  /** `assumed`: the default share of the list price; no document states a cost. */
   cost_basis: offer.costStated ? 'stated' : 'assumed',
   margin: prices(marginOf(offer, model)),
   shared: withheld === null,
-  /** Why it is not: `no_key`, `loss`, `unlisted` or `disabled`. */
+  /** Why it is not shared: `no_key`, `loss`, `unlisted` or `disabled`. */
   withheld,
   zdr: offer.provider.zdr,
   data_collection: offer.provider.dataCollection,
@@ -62,11 +62,11 @@ const catalogOffer = (offer: Offer, model: Model, withheld: string | null) => ({
   assistant_prefill: offer.assistantPrefill,
 })
 
-/** What is left of the rate after the cost, a million tokens; negative where we would lose. */
+/** Rate less cost, per million tokens; negative for a loss. */
 const marginOf = ({ cost }: Offer, { rate }: Model): TokenRates =>
   mapRates({ ...cost, ...rate }, (_, kind) => rateOf(rate, kind) - rateOf(cost, kind))
 
-/** The worst and best margin among the offers that serve calls; null where none does. */
+/** The worst and best margin of the shared offers; null if there is none. */
 function marginRange(model: Model) {
   const margins = model.offers.filter((offer) => offer.shared).map((offer) => marginOf(offer, model))
   if (margins.length === 0) return null

@@ -3,10 +3,10 @@ import type { PricingFeed, PricingFeedEntry } from '../core/catalog/pricing-feed
 import { formatRates, rateOf } from '../core/catalog/token-rates.ts'
 import { shortHash } from '../core/kernel/short-hash.ts'
 
-/** Unix seconds by model id: since when a model has its rate, where that is recorded. */
+/** Unix seconds by model id: since when a model has its rate, if recorded. */
 export type RateChangeTimes = ReadonlyMap<string, number>
 
-/** The body of GET /pricing.json. Pure, and free of any time or order of one process. */
+/** The body of GET /pricing.json. Pure, and independent of times and orders of one process. */
 export function pricingFeed(catalog: CatalogSnapshot, times: RateChangeTimes): PricingFeed {
   const models = [...catalog.models.values()]
   const changedAt = (model: Model) => times.get(model.id) ?? model.updatedAt
@@ -45,7 +45,7 @@ function pricingEntry(model: Model, changedAt: number): PricingFeedEntry {
 
 const BASIS_POINTS = 10_000n
 
-/** Cut to hundredths of a percent, like the rates it comes from. */
+/** Truncated to hundredths of a percent, like the rates it is computed from. */
 function discountOf({ listPrice, rate }: Model): string {
   const kinds = ['prompt', 'completion', 'promptAudio', 'promptImage'] as const
   const discounts = kinds

@@ -7,7 +7,7 @@ import type { Redis } from '../platform/redis/redis.ts'
 import { createSealer, type MasterKeys } from '../platform/sealing.ts'
 import { type KeyReception, writeReception } from './key-reception.ts'
 
-/** Which of a client's own keys is asked for, and where it is to be used. */
+/** The requested BYOK key and the provider it is for. */
 export interface ProviderKeyUse {
   keyId: string
   accountId: string
@@ -16,20 +16,20 @@ export interface ProviderKeyUse {
 
 export type VaultAnswer =
   | { kind: 'opened'; secret: string }
-  /** Deleted or switched off since the call was planned. */
+  /** Deleted or disabled since the call was planned. */
   | { kind: 'gone' }
-  /** Not cached, and PostgreSQL cannot be asked right now. */
+  /** Not cached, and PostgreSQL is unavailable. */
   | { kind: 'unavailable' }
 
 /**
- * Clients' own keys for the processes that call providers: one PostgreSQL query on a key's first use, then
- * memory, where it rests sealed and is opened for each use. A change of the key or its account drops it at once;
- * as a last resort it is read again after `refreshMs`, and goes on being used while PostgreSQL is away.
+ * BYOK key cache for the processes that call providers: one PostgreSQL query on a key's first use, then
+ * memory, where it stays encrypted and is decrypted for each use. A change of the key or its account evicts it;
+ * as a fallback it is reloaded after `refreshMs`, and stays in use while PostgreSQL is unavailable.
  */
 export interface ProviderKeyVault {
   /** Never rejects. */
   open(use: ProviderKeyUse): Promise<VaultAnswer>
-  /** Takes note, behind the call, of how its provider received a key. */
+  /** Stores a provider's verdict on a key in the background. */
   note(keyId: string, reception: KeyReception): void
   stop(): Promise<void>
 }
@@ -37,7 +37,7 @@ export interface ProviderKeyVault {
 export interface VaultOptions {
   postgres: Postgres
   redis: Redis
-  /** A connection in subscriber mode; it may carry other channels as well. */
+  /** A connection in subscriber mode; it may have other subscriptions. */
   subscriber: Redis
   masterKeys: MasterKeys
   logger: Logger
@@ -54,15 +54,15 @@ interface Entry {
   refreshAt: number
 }
 
-/** What a read says: an entry, no such key in use, or null when PostgreSQL could not be asked. */
+/** Result of a read: an entry, no such active key, or null if PostgreSQL was unavailable. */
 type Reading = Entry | 'gone' | null
 
 const KEYS_MAX = 10_000
 const READS_MAX = 100
 const NOTES_MAX = 100
-/** Of a key that is refused again and again, at most one refusal is written in this time. */
+/** Minimum interval between stored refusals of one key. */
 const NOTE_EVERY_MS = 1_000
-/** Opens a vault; PostgreSQL is first asked when the first key is. Waits for Redis. */
+/** Opens the cache; PostgreSQL is first queried for the first key. Waits for Redis. */
 export async function openProviderKeyVault(options: VaultOptions): Promise<ProviderKeyVault> {
   const { postgres, logger, clock, refreshMs = 60_000 } = options
   const sealer = createSealer(options.masterKeys, PROVIDER_KEY_PURPOSE)
@@ -70,7 +70,7 @@ export async function openProviderKeyVault(options: VaultOptions): Promise<Provi
   const notedAt = new LRUCache<string, number>({ max: KEYS_MAX })
   const reads = new Map<string, Promise<Reading>>()
   const notes = new Set<Promise<void>>()
-  /** Counts drops, so that what was read before a drop is not cached after it. */
+  /** Counts evictions, so that a value read before an eviction is not cached after it. */
   let drops = 0
 
   const dropAll = () => {
@@ -78,7 +78,7 @@ export async function openProviderKeyVault(options: VaultOptions): Promise<Provi
     entries.clear()
   }
   const drop = (change: KeyChange) => {
-    // Changes of API keys do not touch these.
+    // Changes of API keys do not affect BYOK keys.
     if (!('accountId' in change)) return
     drops += 1
     for (const [id, { accountId }] of entries.entries())

@@ -4,9 +4,9 @@ import type { RateChangeTimes } from './pricing-feed.ts'
 import { readRateTimes, recordRates } from './rate-history-store.ts'
 
 /**
- * Since when the models of a catalog have their rates: recorded, where the rate history shows a change, or where no
- * document is dated. What the catalog worker has yet to record is recorded here, so that every process that asks
- * gets the same answer, from the first time on. Rejects while PostgreSQL is away.
+ * Since when the models of a catalog have their rates: the recorded time if the rate history has a change, or if no
+ * document is dated. Records what the catalog worker has not recorded yet, so that every process
+ * gets the same result from the first time on. Rejects while PostgreSQL is unavailable.
  */
 export async function readRateChangeTimes(
   postgres: Postgres,

@@ -1,7 +1,7 @@
 import type { Model } from '../core/catalog/catalog.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
 
-/** A rate that a model had from a moment on; pico-USD per token. */
+/** A rate of a model and its start time; pico-USD per token. */
 export interface RateEntry {
   modelId: string
   rateVersion: string
@@ -9,7 +9,7 @@ export interface RateEntry {
   completion: bigint
   listPrompt: bigint
   listCompletion: bigint
-  /** Of audio and images in the prompt; null: as the rest of it. */
+  /** Rates of audio and images in the prompt; null: the prompt rate. */
   promptAudio: bigint | null
   promptImage: bigint | null
   listPromptAudio: bigint | null
@@ -19,8 +19,8 @@ export interface RateEntry {
   effectiveAt: Date
 }
 
-// One statement, so that it is quick for thousands of models. A model that goes back to an earlier rate gets a
-// row again.
+// One statement, so that it is fast for thousands of models. A model that returns to an earlier rate gets a
+// new row.
 const RECORD = `
 WITH seen AS (
   SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],
@@ -40,7 +40,7 @@ WHERE last.model_id IS NULL
       IS DISTINCT FROM
       (seen.rate_version, seen.list_prompt, seen.list_completion, seen.list_prompt_audio, seen.list_prompt_image)`
 
-/** Records every model's rate that is not its last recorded one. Returns how many were new. */
+/** Records every rate that differs from the model's last recorded one. Returns the number of new rows. */
 export async function recordRates(
   postgres: Postgres,
   models: Iterable<Model>,
@@ -48,7 +48,7 @@ export async function recordRates(
 ): Promise<number> {
   const all = [...models]
   return postgres.$transaction(async (transaction) => {
-    // Two processes that see the same change must not both record it.
+    // Two processes must not both record the same change.
     await transaction.$executeRaw`SELECT pg_advisory_xact_lock(hashtext('rate_versions'))`
     return transaction.$executeRawUnsafe(
       RECORD,
@@ -82,16 +82,16 @@ export interface RateTime {
   modelId: string
   rateVersion: string
   since: Date
-  /** No other rate was recorded before: it may be older than the record. */
+  /** The first recorded rate, which may be older than its record. */
   isFirst: boolean
 }
 
-/** Since when models have the rates recorded last; the same for every process that asks. */
+/** Since when models have their last recorded rates; the same for every process. */
 export async function readRateTimes(postgres: Postgres, modelIds: readonly string[]): Promise<RateTime[]> {
   return postgres.$queryRawUnsafe<RateTime[]>(TIMES, modelIds)
 }
 
-/** The rates a model had, newest first. */
+/** Past rates of a model, newest first. */
 export async function readRateHistory(
   postgres: Postgres,
   modelId: string,

@@ -5,7 +5,7 @@ import type { OverlayDocument } from './catalog-overlay.ts'
 const DEADLINE_MS = 15_000
 const BODY_MAX_BYTES = 8 * 1024 * 1024
 
-/** Reads a catalog document with prices, by path or http(s) address. Rejects with a readable Error. */
+/** Reads a catalog document with prices from a path or http(s) URL. Rejects with a readable Error. */
 export async function readPriceFile(location: string): Promise<OverlayDocument> {
   if (!/^https?:\/\//.test(location)) {
     const { content, updatedAt } = await readCatalogFile(location)
@@ -28,7 +28,7 @@ export async function readPriceFile(location: string): Promise<OverlayDocument> 
   }
 }
 
-/** Without the query, in which there may be a secret; told apart by a hash of all. */
+/** Without the query, which may contain a secret; a hash of the whole URL distinguishes them. */
 function nameOf(location: string): string {
   const { origin, pathname, search } = new URL(location)
   const mark = search ? `#${createHash('sha256').update(location).digest('hex').slice(0, 8)}` : ''

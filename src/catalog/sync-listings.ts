@@ -15,20 +15,20 @@ export interface SyncDependencies {
 }
 
 export interface SyncReport {
-  /** Providers whose list was read and believed. */
+  /** Providers whose list was read and accepted. */
   noted: number
   failed: number
   implausible: number
-  /** Offers that are not used because their providers do not list them. */
+  /** Unused offers that their providers do not list. */
   unlisted: number
 }
 
 const PROVIDERS_AT_ONCE = 8
 
 /**
- * Reads the model lists of all providers whose key we hold, and marks the offers that disappeared and came back.
- * A provider whose list cannot be read, or cannot be believed, keeps what was known of it. Rejects when Redis is
- * away.
+ * Reads the model lists of all providers whose key we have, and marks offers that disappeared or returned.
+ * If a list is unreadable or implausible, the provider's state stays. Rejects if Redis is
+ * unavailable.
  */
 export async function syncListings(catalog: CatalogSnapshot, deps: SyncDependencies): Promise<SyncReport> {
   const { redis } = deps
@@ -95,7 +95,7 @@ async function syncProvider(
   return { kind: 'noted', state: verdict.state }
 }
 
-/** What Redis has, less what it should not have. */
+/** The content of Redis without stale entries. */
 function parseStates(hash: Record<string, string>): Map<string, ListingState> {
   const entries = Object.entries(hash).flatMap(([id, text]): Array<[string, ListingState]> => {
     const state = JSON.parse(text) as Partial<ListingState> | null

@@ -2,11 +2,11 @@ import { crc32 } from 'node:zlib'
 
 /**
  * The form of an API key: a prefix, 256 random bits as 43 base62 characters, and 6 base62 characters of
- * CRC32 over all that comes before, so that a mistyped key is told apart without asking anyone.
+ * CRC32 over everything before, so that a typo is detected without a lookup.
  */
 export type KeyKind = 'standard' | 'admin'
 
-/** A key's prefix and suffix, all that is shown of it after its creation. */
+/** A key's prefix and suffix, the only parts shown after its creation. */
 export interface KeyHint {
   prefix: string
   suffix: string
@@ -22,14 +22,14 @@ const HINT_SUFFIX_LENGTH = 4
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const KEY_PATTERN = new RegExp(`^sk-sy-(admin-)?[0-9A-Za-z]{${SECRET_LENGTH + CHECKSUM_LENGTH}}$`)
 
-/** Spells a new key from 32 random bytes. Throws RangeError on any other number of bytes. */
+/** Encodes a new key from 32 random bytes. Throws RangeError on any other number of bytes. */
 export function formatApiKey(kind: KeyKind, random: Uint8Array): string {
   if (random.length !== SECRET_BYTES) throw new RangeError(`an API key takes ${SECRET_BYTES} random bytes`)
   const body = PREFIXES[kind] + base62(BigInt(`0x${Buffer.from(random).toString('hex')}`), SECRET_LENGTH)
   return body + checksum(body)
 }
 
-/** The kind of a well-formed key, or null for anything else, a typo included. Says nothing about whether the key exists. */
+/** The kind of a well-formed key, or null for anything else, including typos. Does not check whether the key exists. */
 export function parseApiKey(text: string): KeyKind | null {
   const match = KEY_PATTERN.exec(text)
   if (!match) return null
@@ -38,7 +38,7 @@ export function parseApiKey(text: string): KeyKind | null {
   return match[1] === undefined ? 'standard' : 'admin'
 }
 
-/** What may be shown of a key: its first 10 and last 4 characters. */
+/** The displayable part of a key: its first 10 and last 4 characters. */
 export function keyHint(key: string): KeyHint {
   return { prefix: key.slice(0, HINT_PREFIX_LENGTH), suffix: key.slice(-HINT_SUFFIX_LENGTH) }
 }

@@ -1,19 +1,19 @@
 import type { CatalogSnapshot, Provider } from '../catalog/catalog.ts'
 
-/** Variables of the gateway's own that look like a provider's key. */
+/** The gateway's own variables that look like a provider's key. */
 const RESERVED = /^(?:MASTER_KEY|STRIPE_|PAYPAL_|SMTP_|BODY_BYTES_)/
 const KEY_NAME = /(?:^|_)(?:KEY|TOKEN)$/
 
 /**
- * Whether a variable may hold a provider's key: its value is sent to whatever address the catalog names beside it,
- * so no variable that the gateway's own configuration reads may be one.
+ * Whether a variable may contain a provider's key: its value is sent to the address in the catalog,
+ * so variables of the gateway's own configuration are excluded.
  */
 export const isProviderKeyName = (name: string): boolean => KEY_NAME.test(name) && !RESERVED.test(name)
 
 /**
- * What is wrong with the keys of a catalog that edits would make: an edit may send a key only to the origin that the
- * shipped catalog or the operator's file sends it to, or name a variable that the operator declared for edits. Else
- * whoever may edit the catalog could have every key sent to an address of his own.
+ * Problems with the keys of an edited catalog: an edit may send a key only to the origin specified in the
+ * shipped catalog or the operator's file, or name a variable that the operator declared for edits. Otherwise
+ * a catalog editor could redirect every key to an address of their own.
  */
 export function keyAddressProblems(
   before: CatalogSnapshot,

@@ -22,7 +22,7 @@ const FIELDS = {
   disabled: Type.Optional(Type.Boolean(takes('disabled', 'true or false'))),
 }
 
-/** Messages never repeat what was sent: a key may stand in the wrong place. */
+/** Messages never repeat the input: it may contain a key in the wrong field. */
 const closed = (known: string) => ({
   additionalProperties: false,
   errorMessage: {

@@ -1,10 +1,10 @@
-/** Requests a minute and calls at once; null: not set. */
+/** Requests per minute and concurrent calls; null: not set. */
 export interface RateLimits {
   requestsPerMinute: number | null
   concurrentCalls: number | null
 }
 
-/** What was set for a key: by the operator, and by the customer, who may only lower what the operator grants. */
+/** The settings of a key: by the operator, and by the customer, who may only lower the operator's. */
 interface KeySettings extends RateLimits {
   customerRequestsPerMinute: number | null
   customerConcurrentCalls: number | null
@@ -16,7 +16,7 @@ export interface LimitSettings extends KeySettings {
   accountLimits: RateLimits
 }
 
-/** What holds where nothing is set. */
+/** The defaults. */
 export interface LimitDefaults {
   requestsPerMinute: number
   concurrentCalls: number
@@ -25,8 +25,8 @@ export interface LimitDefaults {
 }
 
 /**
- * The limits a call is admitted by, of its key and of its account over all keys. An account has what the operator
- * set for it; where nothing is set, the default, or what the operator granted the key that asks, if that is more.
+ * The limits for admitting a call, of its key and of its account over all keys. The account's limit is the operator's
+ * setting, or else the larger of the default and the operator's setting for the calling key.
  */
 export function effectiveLimits(settings: LimitSettings, defaults: LimitDefaults): LimitDefaults {
   const { requestsPerMinute, concurrentCalls, accountLimits } = settings

@@ -1,15 +1,15 @@
 import type { DocumentChanges, DocumentModel, DocumentProvider } from './catalog-document.ts'
 import type { RateDate } from './catalog-model.ts'
 
-/** What earlier documents hold, which changes edit in place. */
+/** The merged entries of earlier documents, which changes modify in place. */
 export interface ChangedCatalog {
   providers: Map<string, DocumentProvider>
   models: Map<string, RateDate & { model: DocumentModel }>
 }
 
 /**
- * Applies a document's changes to what came before it. Returns what they name and nobody has: an edit outlives
- * the model it was made for, so that is no error of the catalog.
+ * Applies a document's changes to the earlier documents. Returns the names that do not exist: an edit may outlive
+ * its model, so this is not a catalog error.
  */
 export function applyChanges(
   { providers = [], models = [], offers = [] }: DocumentChanges,

@@ -29,37 +29,38 @@ const COST_PERCENT = {
   type: 'integer',
   minimum: 0,
   maximum: 200,
-  description: 'What we pay of its list prices. Default: PROVIDER_COST_PERCENT, OPEN_WEIGHTS_COST_PERCENT.',
+  description:
+    'Percentage of its list prices that we pay. Default: PROVIDER_COST_PERCENT, OPEN_WEIGHTS_COST_PERCENT.',
 } as const
 
 const disabled = (what: string) =>
-  ({ type: 'boolean', default: false, description: `${what} is not used, by nobody.` }) as const
+  ({ type: 'boolean', default: false, description: `${what} is not used, not even with BYOK keys.` }) as const
 
 const ZDR = {
   type: 'boolean',
   default: false,
-  description: 'Zero data retention: keeps no prompt or answer.',
+  description: 'Zero data retention: stores no prompts or completions.',
 } as const
 
 const DATA_COLLECTION = {
   enum: ['allow', 'deny'],
   default: 'allow',
-  description: '`deny`: the provider does not use what it is sent.',
+  description: '`deny`: the provider does not use the data it receives.',
 } as const
 
 const QUIRKS = {
   type: 'object',
-  description: 'How the provider differs from its wire. Default: not at all.',
+  description: 'Differences of the provider from its wire. Default: none.',
   additionalProperties: false,
   properties: {
     auth_header: {
       enum: [...AUTH_HEADERS],
-      description: 'The header with the key; `authorization` carries it as a bearer token.',
+      description: 'The header of the key; `authorization` carries it as a bearer token.',
     },
     path: {
       type: 'string',
       pattern: '^/[^\\s]*$',
-      description: 'Instead of `/chat/completions`; may hold a query.',
+      description: 'Instead of `/chat/completions`; may contain a query.',
     },
     headers: {
       type: 'object',
@@ -73,31 +74,31 @@ const QUIRKS = {
       type: 'array',
       uniqueItems: true,
       items: { enum: [...OMITTABLE_FIELDS] },
-      description: 'Fields that it refuses, and that are left out therefore.',
+      description: 'Fields that it rejects and that are therefore omitted.',
     },
     json_object_only: {
       type: 'boolean',
-      description: 'Takes a `response_format` of `json_object` only; a schema is asked for as that.',
+      description: 'Supports only `json_object` as `response_format`; a schema is requested as that.',
     },
     temperature_max: {
       type: 'number',
       minimum: 0,
       maximum: 2,
-      description: 'A higher temperature is sent as this one.',
+      description: 'Maximum temperature; higher values are clamped.',
     },
     one_sampling_parameter: {
       type: 'boolean',
-      description: 'Refuses `temperature` and `top_p` together; the temperature is sent.',
+      description: 'Rejects `temperature` and `top_p` together; only the temperature is sent.',
     },
     named_roles: {
       type: 'array',
       uniqueItems: true,
       items: { enum: [...ROLES] },
-      description: 'Refuses `name` on messages of other roles than these.',
+      description: 'Rejects `name` on messages of other roles.',
     },
     prefill_field: {
       enum: ['prefix', 'partial'],
-      description: 'Set to true on a trailing assistant message, to have it continued.',
+      description: 'Set to true on a trailing assistant message to request its continuation.',
     },
   },
 } as const
@@ -110,27 +111,27 @@ const PROVIDER = {
     id: {
       type: 'string',
       pattern: '^[a-z0-9][a-z0-9._-]{0,63}$',
-      description: 'Lowercase; what requests name in `provider.only` and the like.',
+      description: 'Lowercase; used in `provider.only` and similar fields.',
     },
     name: { ...NAME, description: 'Default: the id.' },
     wire: { enum: [...WIRES], default: 'chat-completions' },
     base_url: {
       type: 'string',
       pattern: '^https?://[^\\s]+$',
-      description: "The address before the wire's own path, such as `/chat/completions`.",
+      description: "The base URL before the wire's path, such as `/chat/completions`.",
     },
     api_key_env: {
       type: ['string', 'null'],
       pattern: '^[A-Z_][A-Z0-9_]*$',
       description:
-        'Environment variable with the key; ends in KEY or TOKEN and is none of the gateway itself. Offers are left out while it is not set. Without this field no key is needed.',
+        'Environment variable with the key; ends in KEY or TOKEN and is not used by the gateway itself. Offers are not shared while it is not set. Without this field no key is needed.',
     },
     zdr: ZDR,
     data_collection: DATA_COLLECTION,
     limit_parameter: {
       enum: ['max_tokens', 'max_completion_tokens'],
       default: 'max_tokens',
-      description: 'The field in which the provider takes the completion limit.',
+      description: 'The field for the completion limit.',
     },
     quirks: QUIRKS,
     cost_percent: COST_PERCENT,
@@ -143,7 +144,7 @@ const PRIORITY = {
   minimum: 0,
   maximum: 10_000,
   default: DEFAULT_PRIORITY,
-  description: 'Lower is asked first; offers of the same priority are balanced.',
+  description: 'Lower values are tried first; offers of the same priority are load-balanced.',
 } as const
 
 const OFFER = {
@@ -156,7 +157,7 @@ const OFFER = {
     list_price: prices("The provider's own list price. Default: the model's."),
     long_prompt: {
       type: 'object',
-      description: 'What it lists for calls with a longer prompt, where that is more.',
+      description: 'Its list price for calls with a longer prompt, if higher.',
       additionalProperties: false,
       required: ['above_tokens', 'prompt', 'completion'],
       properties: { above_tokens: TOKENS, ...PRICES },
@@ -173,7 +174,7 @@ const OFFER = {
     assistant_prefill: {
       type: 'boolean',
       default: false,
-      description: 'Continues a trailing assistant message, so a broken stream can be carried on.',
+      description: 'Continues a trailing assistant message, so a broken stream can be continued by prefill.',
     },
     disabled: disabled('The offer'),
   },
@@ -181,19 +182,19 @@ const OFFER = {
 
 const AUTO_TIER = {
   enum: [...TIERS],
-  description: 'The tier in which `auto` tries it before others. Default: the one of its price.',
+  description: 'The tier in which `auto` tries it before others. Default: the tier of its price.',
 } as const
 
 const MEDIA = {
   type: 'object',
   description:
-    "The most tokens that it makes of media. Default: its maker's figures; for a document or a video without any, the whole context window. Documents and videos are taken by address only where their figure is stated here.",
+    "Maximum tokens of media. Default: its maker's published values; for documents and videos without any, the whole context window. Documents and videos are accepted by URL only if their value is stated here.",
   additionalProperties: false,
   properties: {
-    image_tokens: { ...TOKENS, description: 'Of an image of any size.' },
-    audio_tokens_per_second: { ...TOKENS, description: 'Of a second of audio.' },
-    document_tokens: { ...TOKENS, description: 'Of a document of any length.' },
-    video_tokens: { ...TOKENS, description: 'Of a video of any length.' },
+    image_tokens: { ...TOKENS, description: 'Per image, any size.' },
+    audio_tokens_per_second: { ...TOKENS, description: 'Per second of audio.' },
+    document_tokens: { ...TOKENS, description: 'Per document, any length.' },
+    video_tokens: { ...TOKENS, description: 'Per video, any length.' },
   },
 } as const
 
@@ -211,7 +212,7 @@ const MODEL = {
     },
     name: { ...NAME, description: 'Default: the id.' },
     vendor: NAME,
-    context_length: { ...TOKENS, description: 'Tokens of prompt and completion together.' },
+    context_length: { ...TOKENS, description: 'Context window: tokens of prompt and completion together.' },
     max_output_tokens: { ...TOKENS, description: 'Default: the context length.' },
     input_modalities: {
       type: 'array',
@@ -226,19 +227,19 @@ const MODEL = {
       uniqueItems: true,
       items: NAME,
       default: [],
-      description: 'Such as `tools`, `response_format`, `temperature`, `top_p`.',
+      description: 'For example `tools`, `response_format`, `temperature`, `top_p`.',
     },
     reasoning: {
       type: 'boolean',
       default: false,
-      description: 'Thinks first, so its first token may be late.',
+      description: 'A reasoning model, whose first token may be late.',
     },
-    open_weights: { type: 'boolean', default: false, description: 'Discounted more deeply.' },
+    open_weights: { type: 'boolean', default: false, description: 'Gets the larger discount.' },
     auto: { type: 'boolean', default: true, description: 'Whether `auto` may choose it.' },
     auto_tier: AUTO_TIER,
     list_price: prices("The maker's list price."),
     rate: prices(
-      'The retail rate, where the operator sets it himself: at least 5 % below the list price. Default: the list price less the discount.',
+      'The retail rate, if set by the operator: at least 5 % below the list price. Default: the list price less the discount.',
     ),
     disabled: disabled('The model'),
     offers: { type: 'array', minItems: 1, maxItems: 64, items: OFFER },
@@ -252,7 +253,7 @@ const changes = (required: readonly string[], properties: Record<string, object>
 
 const CHANGES = {
   type: 'object',
-  description: 'Edits of what earlier documents hold; only what is named is different.',
+  description: 'Changes to entries of earlier documents; only the named fields change.',
   additionalProperties: false,
   properties: {
     providers: changes(['id'], {
@@ -291,7 +292,7 @@ const BOUNDS = {
 const AUTO_BOUNDS = {
   type: 'object',
   description:
-    'By routing profile: from which score on `auto` uses the second, third and fourth tier. One that is missing is never used.',
+    'By routing profile: the scores from which `auto` uses the second, third and fourth tier. A tier without a bound is never used.',
   additionalProperties: false,
   properties: { eco: BOUNDS, auto: BOUNDS, premium: BOUNDS, agentic: BOUNDS },
 } as const
@@ -300,18 +301,18 @@ const AUTO_BOUNDS = {
 export const CATALOG_DOCUMENT_SCHEMA = {
   $schema: 'http://json-schema.org/draft-07/schema#',
   title: 'Switchyard catalog file',
-  description: 'Providers and models, added over the built-in catalog, or instead of it with `replace`.',
+  description: 'Providers and models that override the built-in catalog, or replace it with `replace`.',
   type: 'object',
   additionalProperties: false,
   properties: {
     $schema: { type: 'string' },
-    source: { type: 'string', description: 'Where the figures come from.' },
+    source: { type: 'string', description: 'Source of the data.' },
     dated: {
       type: 'string',
       pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}$',
-      description: 'The day the prices were true. Default: when the file was last changed.',
+      description: 'The date of the prices. Default: the modification time of the file.',
     },
-    replace: { type: 'boolean', default: false, description: 'Forget the built-in catalog.' },
+    replace: { type: 'boolean', default: false, description: 'Ignore the built-in catalog.' },
     providers: { type: 'array', items: PROVIDER },
     models: { type: 'array', items: MODEL },
     auto_bounds: AUTO_BOUNDS,

@@ -11,7 +11,7 @@ import { rateProblems } from './rate-ceiling.ts'
 export interface DocumentPrices {
   prompt: string
   completion: string
-  /** Of the prompt's audio and images, where they differ. */
+  /** Prices of the prompt's audio and images, if different. */
   prompt_audio?: string
   prompt_image?: string
 }
@@ -77,7 +77,7 @@ export interface DocumentModel {
   offers: DocumentOffer[]
 }
 
-/** Edits of what earlier documents hold: each entry names something, and what is different about it. */
+/** Changes to entries of earlier documents: each names an entry and the changed fields. */
 export interface DocumentChanges {
   providers?: Array<Pick<DocumentProvider, 'id' | 'disabled' | 'cost_percent' | 'zdr' | 'data_collection'>>
   models?: Array<
@@ -89,7 +89,7 @@ export interface DocumentChanges {
   offers?: Array<Pick<DocumentOffer, 'provider' | 'upstream_model' | 'disabled' | 'cost' | 'priority'>>
 }
 
-/** A catalog document as its schema admits it; field names as in the file. */
+/** A valid catalog document; field names as in the file. */
 export interface CatalogDocument {
   $schema?: string
   source?: string
@@ -154,7 +154,7 @@ const reservedKeyNames = (providers: readonly DocumentProvider[]) =>
         ],
   )
 
-/** Rates beside their list price; one that meets it in another document is held to the ceiling there. */
+/** Rates that share a document with their list price; otherwise the ceiling is applied when the catalog is built. */
 const tooHighRates = (
   models: ReadonlyArray<Pick<DocumentModel, 'rate'> & { list_price?: DocumentPrices }>,
   path: string,
@@ -163,7 +163,7 @@ const tooHighRates = (
     rate && listPrice ? rateProblems(rate, listPrice).map((problem) => `${path}[${index}].${problem}`) : [],
   )
 
-/** A second key beside a client's own would have the provider bill the wrong one; the others break the request. */
+/** A second key beside a BYOK key would make the provider bill the wrong account; the others break the request. */
 const OWN_HEADERS = new Set<string>([
   ...AUTH_HEADERS,
   'accept',
@@ -182,7 +182,7 @@ const OWN_HEADERS = new Set<string>([
   'upgrade',
 ])
 
-/** What is wrong with a provider's address, to which paths are appended; the address itself may hold a secret. */
+/** Problems of a provider's base URL, to which paths are appended; the URL itself may contain a secret. */
 function addressProblem(baseUrl: string): string[] {
   if (!URL.canParse(baseUrl)) return ['is no address']
   const { username, password, search, hash } = new URL(baseUrl)

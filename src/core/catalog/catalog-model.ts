@@ -18,34 +18,34 @@ import { heldToCeiling } from './rate-ceiling.ts'
 import { mapRates, mediaRate, PRICED_MEDIA, withMediaOf } from './token-rates.ts'
 
 /**
- * What we are taken to pay of a list price where nobody says: a little less than what we charge of it. The
+ * Assumed share of a list price that we pay if no document states a cost: slightly below what we charge. The
  * operator's contracts have to be at least this good; see docs/catalog.md.
  */
 export const COST_PERCENT = 90
 export const OPEN_WEIGHTS_COST_PERCENT = 75
 
-/** What the catalog's models are built with, besides the documents. */
+/** Options for building the catalog's models, besides the documents. */
 export interface ModelOptions {
   discountPercent: number
   openWeightsDiscountPercent: number
-  /** What we pay of a provider's list price where no document says so, in percent. */
+  /** Assumed share of a provider's list price that we pay, in percent. */
   costPercent?: number
   openWeightsCostPercent?: number
-  /** Whether offers may be used that cost more than they bring in. */
+  /** Whether offers that cost more than they earn may be used. */
   allowLossOffers?: boolean
-  /** Whether we hold this provider's key; its offers are shared then. */
+  /** Whether we have this provider's key; its offers are then shared. */
   isUsable: (provider: Provider) => boolean
-  /** `<provider>/<upstream model>` of offers that their providers do not list any more. */
+  /** `<provider>/<upstream model>` of offers that their providers no longer list. */
   unlisted?: ReadonlySet<string>
 }
 
-/** A provider with what the documents alone say of it. */
+/** A provider as defined by the documents only. */
 export interface ProviderEntry {
   provider: Provider
   document: DocumentProvider
 }
 
-/** When a model's rate changed, as its document tells: see `Model.updatedAt`. */
+/** When a model's rate changed according to its document: see `Model.updatedAt`. */
 export type RateDate = Pick<Model, 'updatedAt' | 'dated'>
 
 /** Builds one model with its offers. Pure; `taken` are the ids of offers of other models. */
@@ -84,7 +84,7 @@ export function toModel(
     openWeights,
     listPrice,
     rate,
-    // Of the rate alone: clients are shown it, and for `auto` it must not name the model.
+    // A hash of the rate alone: clients see it, and for `auto` it must not identify the model.
     rateVersion: rateVersionOf(rate),
     updatedAt,
     ...(dated && { dated }),
@@ -127,7 +127,7 @@ function toOffer(
   const providerWindow = offer.context_length ?? model.context_length
   const window = Math.min(providerWindow, covered ?? model.context_length)
   return {
-    // Two models may share one upstream model, at prices of their own; the first keeps the short id.
+    // Two models may share one upstream model at different prices; the first keeps the short id.
     id: taken.has(id) ? `${id}@${model.id}` : id,
     provider,
     upstreamModel: offer.upstream_model,
@@ -147,7 +147,7 @@ function toOffer(
   }
 }
 
-/** Reasoning models of some makers refuse sampling parameters; others ignore what they do not know. */
+/** Reasoning models of some makers reject sampling parameters; others ignore unknown ones. */
 const refusedSamplingOf = ({
   reasoning,
   supported_parameters: supported,
@@ -175,8 +175,8 @@ function withdrawalOf(
 }
 
 /**
- * The longest prompt that does not cost us more than it brings in, where a provider charges more for long ones;
- * null where it does not. The offer's window ends there: one rate has to hold for the whole window.
+ * The longest prompt that does not cost us more than it earns, if a provider charges more for long prompts;
+ * null otherwise. The offer's window ends there, because one rate applies to the whole window.
  */
 function coveredTokens(
   { long_prompt: long }: DocumentOffer,
@@ -191,7 +191,7 @@ function coveredTokens(
   return isMediaLoss || isLoss(cost, rate) ? long.above_tokens : null
 }
 
-/** The widest window among the shared offers, or among all of them; null where there is none. */
+/** The largest window of the shared offers, or of all offers; null without offers. */
 function widestWindow(offers: readonly Offer[]): number | null {
   const shared = offers.filter((offer) => offer.shared)
   const windows = (shared.length > 0 ? shared : offers).map(
@@ -203,13 +203,16 @@ function widestWindow(offers: readonly Offer[]): number | null {
 const isLoss = (cost: TokenRates, rate: TokenRates): boolean =>
   cost.prompt > rate.prompt || cost.completion > rate.completion
 
-/** What we pay of a list price, in percent. */
+/** The share of a list price that we pay, in percent. */
 function shareOf(provider: DocumentProvider, model: DocumentModel, options: ModelOptions): bigint {
   const { costPercent = COST_PERCENT, openWeightsCostPercent = OPEN_WEIGHTS_COST_PERCENT } = options
   return BigInt(provider.cost_percent ?? (model.open_weights ? openWeightsCostPercent : costPercent))
 }
 
-/** A share of a list price, rounded up to six decimals of USD per million tokens: a cost is never taken for less. */
+/**
+ * A share of a list price, rounded up to six decimals of USD per million tokens, so that a cost is never
+ * underestimated.
+ */
 const costOf = (listPrice: TokenRates, percent: bigint): TokenRates =>
   mapRates(listPrice, (price) => (price * percent + 99n) / 100n)
 

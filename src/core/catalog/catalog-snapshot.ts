@@ -21,14 +21,14 @@ import {
 import { type ModelOptions, type ProviderEntry, type RateDate, toModel } from './catalog-model.ts'
 import { rateProblems } from './rate-ceiling.ts'
 
-/** A document with what is known of it. */
+/** A document with its metadata. */
 export interface CatalogSource {
-  /** Named in problems: a path, or what it is. */
+  /** Name for problem messages: a path or a description. */
   name: string
   content: unknown
-  /** Unix seconds: when the content last changed. A document's own `dated` goes before it. */
+  /** Unix seconds: when the content last changed. A document's own `dated` takes precedence. */
   updatedAt: number
-  /** `auto` chooses these models only where no other source has any for it. */
+  /** `auto` uses these models only if no other source has any. */
   autoLastResort?: boolean
 }
 
@@ -45,15 +45,15 @@ export interface HeldRate {
 
 export type SnapshotResult =
   /**
-   * `unknown`: what changes name and no document holds. `held`: rates of one document too high for the list price
-   * of another, held to the ceiling.
+   * `unknown`: names in changes that no document defines. `held`: rates of one document above the ceiling of another
+   * document's list price, lowered to the ceiling.
    */
   | { kind: 'snapshot'; snapshot: CatalogSnapshot; unknown: string[]; held: HeldRate[] }
   | { kind: 'problems'; problems: string[] }
 
 /**
  * Builds the catalog from documents, in order: a later one overrides providers and models of the same id,
- * and with `replace` everything before it. Models without a shared offer stay: their prices are known. Pure.
+ * and with `replace` everything before it. Models without a shared offer stay, because their prices are known. Pure.
  */
 export function buildCatalogSnapshot(
   sources: readonly CatalogSource[],
@@ -94,7 +94,7 @@ export function buildCatalogSnapshot(
       )
     }
   }
-  // Nobody means to sell nothing: it is a document that was cut short, or a slip.
+  // An empty catalog is never intended: a document was truncated or wrong.
   if (models.size === 0) problems.push(`${sources.at(-1)?.name ?? 'the catalog'}: leaves no model`)
   if (problems.length > 0) return { kind: 'problems', problems }
   const version = versionOf(sources, providers.values(), options)
@@ -105,7 +105,7 @@ export function buildCatalogSnapshot(
   return { kind: 'snapshot', snapshot, unknown, held }
 }
 
-/** What was found of contents that were checked before: most of them are the same from one snapshot to the next. */
+/** Results of earlier content checks: most contents are unchanged between snapshots. */
 const parsedBefore = new WeakMap<object, ParsedDocument>()
 
 function parseOnce(content: unknown): ParsedDocument {
@@ -115,7 +115,7 @@ function parseOnce(content: unknown): ParsedDocument {
   return known
 }
 
-/** A model with where it came from. */
+/** A model with its source. */
 interface CatalogEntry extends RateDate {
   model: DocumentModel
   source: CatalogSource
@@ -144,7 +144,7 @@ function assemble(
     .sort(compareByPrice)
   const preferred = automatic.filter((model) => !lastResorts.has(model))
   const autoLadder = preferred.length > 0 ? preferred : automatic
-  // Worked out now, so that no call waits for it.
+  // Computed now, so that no call waits for it.
   autoTiers(autoLadder)
   return { version, generatedAt: options.generatedAt, models, offers, autoLadder }
 }
@@ -188,8 +188,8 @@ function dateOf({ dated }: CatalogDocument, source: CatalogSource): RateDate {
 }
 
 /**
- * Names what a catalog is made of, so that instances with the same documents and keys name it alike. Times are no
- * content: a file that was only touched, or copied to another machine, is the same catalog.
+ * Content hash of a catalog; equal for instances with the same documents and keys. Times are excluded:
+ * a file that was only touched, or copied to another machine, is the same catalog.
  */
 function versionOf(
   sources: readonly CatalogSource[],

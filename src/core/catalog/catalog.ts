@@ -7,22 +7,22 @@ import type { MediaFigures } from '../media/media-figures.ts'
 export const WIRES = ['chat-completions', 'anthropic-messages', 'google-generate-content'] as const
 export type Wire = (typeof WIRES)[number]
 
-/** A company or server that runs models. Holds no secret: the key is looked up in the environment by name. */
+/** A company or server that runs models. Contains no secret: the key is looked up in the environment by name. */
 export interface Provider {
   id: string
   name: string
   wire: Wire
   /** No trailing slash; the wire's path is appended. */
   baseUrl: string
-  /** Name of the environment variable with our key there; null where none is needed. */
+  /** Name of the environment variable with our key; null if none is needed. */
   apiKeyEnv: string | null
-  /** Keeps no prompt or answer. */
+  /** Stores no prompts or completions. */
   zdr: boolean
-  /** Whether the provider may train on or keep data. */
+  /** Whether the provider may train on or store data. */
   dataCollection: 'allow' | 'deny'
-  /** The field in which it takes the completion limit. */
+  /** The field for the completion limit. */
   limitParameter: 'max_tokens' | 'max_completion_tokens'
-  /** How it differs from its wire; absent where it does not. */
+  /** Differences from its wire; absent: none. */
   quirks?: ProviderQuirks
 }
 
@@ -36,29 +36,29 @@ export const OMITTABLE_FIELDS = [
 ] as const
 
 /**
- * How a provider differs from the wire it speaks, as data. A field that is absent means the wire's own way.
+ * Differences of a provider from its wire, as data. An absent field means the wire's default.
  * docs/providers.md names the providers that need each.
  */
 export interface ProviderQuirks {
   /** The header with the key; `authorization` carries it as a bearer token. */
   authHeader?: (typeof AUTH_HEADERS)[number]
-  /** Appended to the base address instead of `/chat/completions`; may hold a query. */
+  /** Appended to the base URL instead of `/chat/completions`; may contain a query. */
   path?: string
   /** Sent with every request. Never a secret. */
   headers?: Readonly<Record<string, string>>
   /** Added to every request body. */
   fixedFields?: Readonly<Record<string, unknown>>
-  /** Fields that it refuses, and that are left out therefore. */
+  /** Fields that it rejects and that are therefore omitted. */
   omit?: readonly (typeof OMITTABLE_FIELDS)[number][]
-  /** Takes `json_object` only; a schema is asked for as that. */
+  /** Supports only `json_object`; a schema is requested as that. */
   jsonObjectOnly?: boolean
-  /** A higher temperature is sent as this one. */
+  /** Maximum temperature; higher values are clamped. */
   temperatureMax?: number
-  /** Refuses `temperature` and `top_p` together; the temperature is sent. */
+  /** Rejects `temperature` and `top_p` together; only the temperature is sent. */
   oneSamplingParameter?: boolean
-  /** Refuses `name` on messages of other roles than these. */
+  /** Rejects `name` on messages of other roles. */
   namedRoles?: readonly string[]
-  /** Set to true on a trailing assistant message, to have it continued. */
+  /** Set to true on a trailing assistant message to request its continuation. */
   prefillField?: 'prefix' | 'partial'
 }
 
@@ -74,25 +74,25 @@ export interface Offer {
   upstreamModel: string
   /** What we pay. */
   cost: TokenRates
-  /** Whether `cost` is stated by a document, and not the operator's usual share of the list price. */
+  /** Whether a document states `cost`; otherwise it is the assumed share of the list price. */
   costStated?: boolean
-  /** Calls of every client may use it: we hold its provider's key, and do not sell it at a loss. */
+  /** Part of shared capacity: we have its provider's key, and it is not sold at a loss. */
   shared: boolean
-  /** Why it is not shared; absent where it is. */
+  /** Why it is not shared; absent if it is. */
   withheld?: WithheldReason
-  /** Tokens of prompt and completion together that it takes; absent: as many as the model. */
+  /** Context window sold for this offer; absent: the model's. */
   contextLength?: number
-  /** Tokens that its provider takes, where those are more than what is sold of them; absent: `contextLength`. */
+  /** The provider's actual context window, if larger than what is sold; absent: `contextLength`. */
   providerContextLength?: number
-  /** Prompts longer than this cost us more than they bring in; absent: none does. Never above `contextLength`. */
+  /** Longer prompts cost us more than they earn; absent: no limit. Never above `contextLength`. */
   coveredTokens?: number
-  /** Input of which a token costs us more than it brings in; absent: none. */
+  /** Kinds of input whose tokens cost us more than they earn; absent: none. */
   lossMedia?: readonly PricedMedia[]
-  /** Absent: as many as the model. */
+  /** Absent: the model's. */
   maxOutputTokens?: number
-  /** Sampling parameters that its model refuses, and that are left out therefore; absent: none. */
+  /** Sampling parameters that its model rejects and that are therefore omitted; absent: none. */
   refusedSampling?: readonly SamplingParameter[]
-  /** Offers of a lower one are asked first; equal ones are balanced. */
+  /** Lower values are tried first; equal ones are load-balanced. */
   priority: number
   /** Honours tool definitions exactly; `:exacto` uses only such offers. */
   exactTools: boolean
@@ -100,27 +100,27 @@ export interface Offer {
   assistantPrefill: boolean
 }
 
-/** Of an offer whose document states none. */
+/** Default priority of an offer. */
 export const DEFAULT_PRIORITY = 100
 
 export type WithheldReason = 'no_key' | 'loss'
 
-/** An offer that nobody may use, also not with a key of his own. It is kept to be shown to operators only. */
+/** An unusable offer, even with a BYOK key. Kept only to be shown to operators. */
 export interface WithdrawnOffer {
   offer: Offer
-  /** `disabled` by an operator; `unlisted`: its provider does not list it any more. */
+  /** `disabled` by an operator; `unlisted`: its provider no longer lists it. */
   reason: 'disabled' | 'unlisted'
 }
 
-/** Input that some makers price apart from the rest of a prompt. */
+/** Kinds of input that some makers price separately. */
 export type PricedMedia = 'audio' | 'image'
 
 export interface TokenRates {
   prompt: PicoUsdPerToken
   completion: PicoUsdPerToken
-  /** Of the prompt's audio; absent: as the rest of the prompt. */
+  /** Price of the prompt's audio; absent: the prompt price. */
   promptAudio?: PicoUsdPerToken
-  /** Of the prompt's images; absent: as the rest of the prompt. */
+  /** Price of the prompt's images; absent: the prompt price. */
   promptImage?: PicoUsdPerToken
 }
 
@@ -129,28 +129,28 @@ export interface Model {
   id: string
   name: string
   vendor: string
-  /** Tokens of prompt and completion together. */
+  /** Context window: tokens of prompt and completion together. */
   contextLength: number
   maxOutputTokens: number
   inputModalities: readonly string[]
-  /** How many tokens it makes of images, audio, video and documents. */
+  /** Token counts of images, audio, video and documents. */
   media: MediaFigures
   supportedParameters: readonly string[]
   reasoning: boolean
   openWeights: boolean
   /** The maker's list price. */
   listPrice: TokenRates
-  /** What we charge: the listed (retail) rate. */
+  /** The listed (retail) rate that we charge. */
   rate: TokenRates
-  /** Changes whenever `rate` does; kept with every charge. */
+  /** Changes whenever `rate` does; stored with every charge. */
   rateVersion: string
-  /** Unix seconds: when what its document says of its rate last changed, as far as the document tells. */
+  /** Unix seconds: when its rate last changed, according to its document. */
   updatedAt: number
-  /** `updatedAt` is the day its document is dated, and not the time of a file, which differs by machine. Absent: false. */
+  /** `updatedAt` is the date in the document, not the time of a file, which differs by machine. Absent: false. */
   dated?: boolean
   /** Whether `auto` may choose it. */
   auto: boolean
-  /** The tier in which `auto` tries it before others; absent: the one of its price. */
+  /** The tier in which `auto` tries it before others; absent: the tier of its price. */
   autoTier?: Tier
   offers: readonly Offer[]
   /** Absent: none. */
@@ -166,13 +166,16 @@ export interface CatalogSnapshot {
   /** By canonical id. */
   models: ReadonlyMap<string, Model>
   offers: ReadonlyMap<string, Offer>
-  /** The models `auto` may choose and a shared offer serves, cheapest first (`compareByPrice`), so that planning need not sort. */
+  /**
+   * The models that `auto` may choose and that have a shared offer, cheapest first (`compareByPrice`), so
+   * that plans need no sorting.
+   */
   autoLadder: readonly Model[]
-  /** From which scores on `auto` uses which tier, where the operator says so. */
+  /** The operator's score bounds of `auto`'s tiers, if any. */
   autoBounds?: Partial<AutoBounds>
 }
 
-/** Whether some offer of it serves calls of every client. */
+/** Whether it has a shared offer. */
 export const isAvailable = (model: Model): boolean => model.offers.some((offer) => offer.shared)
 
 /** Orders models by list price, three prompt tokens to one completion token, then by id. */
@@ -183,7 +186,7 @@ export function compareByPrice(a: Model, b: Model): number {
 
 const BARE_ALIAS = /^openai\/([^/]+)$/
 
-/** The model an id names, accepting `openai/<id>` for a bare id; null when there is none. */
+/** The model of an id, accepting `openai/<id>` for a bare id; null if there is none. */
 export function findModel(catalog: CatalogSnapshot, id: string): Model | null {
   const bare = BARE_ALIAS.exec(id)?.[1]
   return catalog.models.get(id) ?? (bare !== undefined ? catalog.models.get(bare) : undefined) ?? null

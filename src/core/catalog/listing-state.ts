@@ -1,29 +1,29 @@
-/** What is known of a provider's own list of models. */
+/** The state of a provider's model list. */
 export interface ListingState {
-  /** Upstream models we offer and it does not list → how many lists in a row. */
+  /** Upstream models we offer and it does not list → number of consecutive lists without them. */
   missing: Record<string, number>
   /** Models it lists. */
   listed: number
-  /** Models it lists and we do not offer, some of them. */
+  /** Some of the models that it lists and we do not offer. */
   appeared: string[]
-  /** Unix milliseconds of the last list that was believed. */
+  /** Unix milliseconds of the last accepted list. */
   readAt: number
 }
 
 export type ListingVerdict =
   | { kind: 'noted'; state: ListingState; unlisted: string[] }
-  /** So much is gone that the list is more likely broken than true: nothing changes. */
+  /** So much is missing that the list is more likely broken: it is ignored. */
   | { kind: 'implausible'; missing: number; offered: number }
 
-/** An offer is not used once this many lists in a row are without it. */
+/** An offer is not used after this many consecutive lists without it. */
 const LISTS_WITHOUT = 2
 const APPEARED_MAX = 200
-/** Providers with fewer offers may lose most of them at once; a list that is empty is never believed. */
+/** Providers with fewer offers may lose most of them at once; an empty list is never accepted. */
 const FEW_OFFERS = 3
 
 /**
- * What a provider's list means for our offers there. Pure.
- * @param offered upstream models we offer there, also those that are not used for being unlisted
+ * Updates the state of a provider's offers from its model list. Pure.
+ * @param offered upstream models we offer there, including unlisted ones
  */
 export function noteListing(
   previous: ListingState | null,
@@ -46,12 +46,12 @@ export function noteListing(
   }
 }
 
-/** The upstream models that a state says are not to be used. */
+/** The upstream models that must not be used according to a state. */
 export const unlistedOf = (missing: ListingState['missing']): string[] =>
   Object.keys(missing).filter((model) => missing[model]! >= LISTS_WITHOUT)
 
 const isListed = (model: string, listed: ReadonlySet<string>): boolean =>
   listed.has(model) || listed.has(plainName(model))
 
-/** Without what follows a colon: a router lists the model, and takes with it who is to serve it. */
+/** Without the part after a colon: a router lists the bare model, and accepts the serving provider as a suffix. */
 const plainName = (model: string): string => model.replace(/:[a-z0-9-]+$/, '')

@@ -5,7 +5,7 @@ export interface PricingFeedEntry {
   vendor: string
   prompt: string
   completion: string
-  /** Of audio and of images in the prompt; absent: as `prompt`. */
+  /** Rates of audio and images in the prompt; absent: as `prompt`. */
   prompt_audio?: string
   prompt_image?: string
   list_prompt: string
@@ -18,16 +18,16 @@ export interface PricingFeedEntry {
   max_output_tokens: number
   input_modalities: readonly string[]
   open_weights: boolean
-  /** Whether a provider of it that serves calls here keeps no data, so that `zdr` can be met. */
+  /** Whether a usable offer's provider stores no data, so that `zdr` can be satisfied. */
   zdr: boolean
-  /** `unavailable`: known, but no provider of it is set up at this gateway. */
+  /** `unavailable`: known, but none of its providers is configured at this gateway. */
   status: 'available' | 'unavailable'
   /** ISO 8601: when its rate last changed. */
   updated_at: string
 }
 
 export interface PricingFeed {
-  /** Of everything else in the feed: the same version is the same feed, byte for byte. */
+  /** Hash of everything else in the feed: equal versions mean identical bytes. */
   version: string
   /** ISO 8601: when the newest of the rates changed. */
   generated_at: string

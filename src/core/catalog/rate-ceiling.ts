@@ -4,15 +4,15 @@ import type { TokenRates } from './catalog.ts'
 import type { DocumentPrices } from './catalog-document.ts'
 import { mapRates, rateOf } from './token-rates.ts'
 
-/** A rate held to the ceiling: at least the smallest discount below the list price. Source: specification 1.5. */
+/** A rate limited to the ceiling: the list price less the smallest discount. Source: specification 1.5. */
 export function heldToCeiling(rate: TokenRates, listPrice: TokenRates): TokenRates {
   const ceiling = listedRate(listPrice, SMALLEST_DISCOUNT_PERCENT)
   return mapRates(rate, (price, kind) => lesserOf(price, rateOf(ceiling, kind)))
 }
 
 /**
- * What is wrong with a rate that an operator set himself, one text for every price of it that is less than 5 %
- * below its list price; none when it may stand.
+ * Problems of a rate set by an operator: one message for every price that is less than 5 %
+ * below its list price; empty if it is valid.
  */
 export function rateProblems(rate: DocumentPrices, listPrice: DocumentPrices): string[] {
   const listed = new Map<string, string>(Object.entries(listPrice))

@@ -2,12 +2,12 @@ import type { RateTexts } from '../calls/call-job.ts'
 import { formatRate, type PicoUsdPerToken, picoUsdPerToken } from '../kernel/money.ts'
 import type { PricedMedia, TokenRates } from './catalog.ts'
 
-/** Input that may have a price of its own, and the rate of it. */
+/** Kinds of input that may have a separate price, with the field of their rate. */
 const MEDIA_RATES = { audio: 'promptAudio', image: 'promptImage' } as const
 
 export const PRICED_MEDIA: readonly PricedMedia[] = ['audio', 'image']
 
-/** Every price of a set of rates changed alike; a price that is absent stays so. */
+/** Applies a function to every price of a set of rates; absent prices stay absent. */
 export function mapRates(
   rates: TokenRates,
   change: (price: bigint, kind: keyof TokenRates) => bigint,
@@ -19,22 +19,22 @@ export function mapRates(
   return Object.fromEntries(changed) as unknown as TokenRates
 }
 
-/** What a token of the prompt's media costs: its own price, or that of the prompt. */
+/** The price of a token of the prompt's media: its own, or that of the prompt. */
 export const mediaRate = (rates: TokenRates, media: PricedMedia): PicoUsdPerToken =>
   rates[MEDIA_RATES[media]] ?? rates.prompt
 
-/** What a price of a kind is, also where it has none of its own. */
+/** The price of a kind of input, or its default. */
 export const rateOf = (rates: TokenRates, kind: keyof TokenRates): PicoUsdPerToken =>
   rates[kind] ?? rates.prompt
 
-/** Rates with the prices of media that they do not state themselves, from others. */
+/** Rates completed with the media prices of others. */
 export const withMediaOf = (rates: TokenRates, { promptAudio, promptImage }: TokenRates): TokenRates => ({
   ...(promptAudio !== undefined && { promptAudio }),
   ...(promptImage !== undefined && { promptImage }),
   ...rates,
 })
 
-/** Rates as text, and back: a call's job is JSON, which has no 64-bit integers. */
+/** Serialized rates: a call's job is JSON, which has no 64-bit integers. */
 export const rateTexts = (rates: TokenRates): RateTexts =>
   Object.fromEntries(
     Object.entries(rates).map(([kind, price]) => [kind, String(price)]),

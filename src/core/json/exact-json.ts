@@ -8,23 +8,26 @@ const BACKSLASH = 0x5c
 const EXACT_FIELDS = ['tools', 'response_format'] as const
 type ExactField = (typeof EXACT_FIELDS)[number]
 
-/** Of a text that is longer, most is whitespace or escapes, or its field is refused for its size. */
+/** A longer text is mostly whitespace or escapes, or its field is rejected for its size. */
 const TEXT_CHARS_MAX = 4 * 1024 * 1024
 
-/** JSON of the fields of which parsing loses something. Without whitespace; all but numbers and order is as parsed. */
+/**
+ * JSON of the fields that parsing alters. Without whitespace; equal to the parsed value except for numbers
+ * and order.
+ */
 export type ExactJson = { [field in ExactField]?: string | undefined }
 
 /**
- * What parsing a body loses of its schemas: numbers beyond 2^53 or written in a form of their own (1.0), and the
- * order of names that are integers. Undefined where nothing is. A field in which a name occurs twice or is `__proto__`
- * is left out: its text says more than the value that was checked. Linear in the body's length.
- * @param json the body, which is valid
- * @param value what it was parsed to
+ * The exact text of schemas that parsing a body alters: numbers beyond 2^53 or in non-canonical form (1.0), and the
+ * order of integer names. Undefined if nothing is altered. A field with a duplicate name or `__proto__`
+ * is omitted, because its text contains more than the value that was checked. Linear in the body's length.
+ * @param json the body, which is valid JSON
+ * @param value its parsed value
  */
 export function exactJsonOf(json: string, value: unknown): ExactJson | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   const fields = EXACT_FIELDS.filter((field) => field in value)
-  // What is nested deeper is refused later, and could not be serialized here.
+  // Deeper nesting is rejected later, and could not be serialized here.
   if (fields.length === 0 || isNestedDeeperThan(value, MAX_NESTING)) return undefined
   const exact: ExactJson = {}
   const texts = memberTexts(json, fields)
@@ -39,7 +42,7 @@ export function exactJsonOf(json: string, value: unknown): ExactJson | undefined
   return Object.keys(exact).length > 0 ? exact : undefined
 }
 
-/** An object as JSON, with the exact text of the members that have one. */
+/** An object as JSON, using the exact text of members that have one. */
 export function stringifyExactly(object: Record<string, unknown>, exact?: ExactJson): string {
   const members = Object.entries(object).flatMap(([name, value]) => {
     if (value === undefined) return []
@@ -48,7 +51,7 @@ export function stringifyExactly(object: Record<string, unknown>, exact?: ExactJ
   return `{${members.join(',')}}`
 }
 
-/** The texts of some members of the outermost object; of a name that occurs twice the last, as in JSON.parse. */
+/** The texts of some members of the outermost object; the last of a duplicate name, as in JSON.parse. */
 function memberTexts(json: string, names: readonly string[]): Map<string, string> {
   const found = new Map<string, string>()
   let level = 0

@@ -1,18 +1,18 @@
-/** What the outermost value of an answer has to be. */
+/** Required type of the outermost value. */
 export type JsonRoot = 'object' | 'array' | 'either'
 
 const CLOSER_OF: Readonly<Record<string, string>> = { '{': '}', '[': ']' }
-/** What JSON, or what is meant as such, begins with. A brace or bracket of prose is mostly followed by words. */
+/** Beginnings of JSON or attempted JSON. A brace or bracket in prose is mostly followed by words. */
 const OBJECT_START = /\{\s*(?:["'}]|[A-Za-z_$][\w$]{0,63}\s*:)/y
 const ARRAY_START = /\[\s*(?:[[{"'\]-]|\d|true\b|false\b|null\b)/y
-/** What follows a closed part where the value goes on. */
+/** Follows a closed part if the value continues. */
 const GOES_ON = /^\s*[,:"'[{\d]/
 const FENCE = '\n```'
 
 /**
- * The parts of a text that may be a JSON object or array, the longest first: a model puts prose or a code fence
- * around what it was asked for, and brackets into the prose. Brackets that do not match are forgiven, and a value
- * that never ends reaches to its last bracket, or to the end. One pass.
+ * The parts of a text that may be a JSON object or array, longest first: models surround JSON with prose or a code
+ * fence, and prose contains brackets. Mismatched brackets are tolerated, and an unclosed value
+ * extends to its last bracket, or to the end. One pass.
  */
 export function findJson(text: string, root: JsonRoot): string[] {
   const found: string[] = []
@@ -37,7 +37,7 @@ function nextStart(text: string, from: number): number | null {
   return null
 }
 
-/** Past the bracket that closes the one at `start`; null when none does. */
+/** Index after the bracket that closes the one at `start`; null if there is none. */
 function endOfValue(text: string, start: number): number | null {
   const open: string[] = []
   let inString = false
@@ -51,7 +51,7 @@ function endOfValue(text: string, start: number): number | null {
     } else if (character === '{' || character === '[') {
       open.push(CLOSER_OF[character]!)
     } else if (character === '}' || character === ']') {
-      // A closer of an outer value ends the inner ones that were left open.
+      // A closing bracket of an outer value ends unclosed inner ones.
       const level = open.lastIndexOf(character)
       if (level >= 0) open.length = level
       if (open.length === 0) return index + 1

@@ -1,12 +1,12 @@
 import { jsonrepair } from 'jsonrepair'
 import { findJson, type JsonRoot } from './find-json.ts'
 
-/** A repair takes up to the square of the text's length. What is longer is delivered as it came. */
+/** Repair is quadratic in the text's length. Longer texts are delivered unchanged. */
 const REPAIRED_CHARS_MAX = 32_768
-/** Parts of one answer that are repaired; the longest is nearly always the one that was asked for. */
+/** Parts of one completion that are tried; the longest is nearly always the requested one. */
 const REPAIRS_MAX = 2
 
-/** Whether an answer that was asked to be JSON is none, and short enough to be repaired. */
+/** Whether a completion that should be JSON is invalid, and short enough to be repaired. */
 export const mayBeRepaired = (content: string): boolean =>
   content.length <= REPAIRED_CHARS_MAX && parsed(content) === undefined
 
@@ -16,9 +16,9 @@ export interface BrokenAnswer {
 }
 
 /**
- * Best-effort repair of an answer for which `mayBeRepaired`; may take a tenth of a second, so not for an event loop.
- * The object or array is taken out of whatever prose stands around it. An answer that holds none comes back
- * unchanged: prose in quotes or in an array would be valid JSON and of no use to anybody.
+ * Best-effort repair of a completion for which `mayBeRepaired` is true; may take 100 ms, so not for an event loop.
+ * Extracts the object or array from surrounding prose. A completion without one is returned
+ * unchanged: prose in quotes or in an array would be valid but useless JSON.
  */
 export function repairJson({ content, root }: BrokenAnswer): string {
   let repairs = 0
@@ -35,7 +35,7 @@ function repairedPart(part: string): string | null {
   try {
     return jsonrepair(part)
   } catch {
-    // Not repairable: the specification leaves the validation of such answers to the client.
+    // Not repairable: the specification leaves validation of such completions to the client.
     return null
   }
 }
@@ -45,7 +45,7 @@ export function wantsJson(responseFormat: Record<string, unknown> | undefined): 
   return responseFormat?.type === 'json_object' || responseFormat?.type === 'json_schema'
 }
 
-/** What a response_format for which `wantsJson` asks the outermost value to be. */
+/** The required outermost type of a response_format for which `wantsJson` is true. */
 export function jsonRootOf(responseFormat: Record<string, unknown> | undefined): JsonRoot {
   if (responseFormat?.type === 'json_object') return 'object'
   const named = responseFormat?.json_schema
@@ -59,12 +59,12 @@ function isRoot(value: unknown, root: JsonRoot): boolean {
   return root === 'either' || Array.isArray(value) === (root === 'array')
 }
 
-/** The value of a text, or undefined when it is no JSON. */
+/** The value of a text, or undefined if it is not JSON. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    // That is what was asked.
+    // That is the result.
     return undefined
   }
 }

@@ -1,6 +1,6 @@
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
-/** Where quotes are escaped they tend to be many, and looking for each apart costs more than looking at every byte. */
+/** Escaped quotes tend to be frequent, and searching for each one costs more than reading every byte. */
 const READ_BY_BYTE = 256
 
 export interface JsonLimits {
@@ -13,9 +13,9 @@ export interface JsonLimits {
 export type JsonScan = 'ok' | 'too-deep' | 'too-many-values'
 
 /**
- * Whether JSON that is not parsed yet is within limits: parsing takes seconds for a million levels or two million
- * names, and milliseconds for as many bytes of text. One pass over UTF-8, strings skipped; says nothing about
- * whether it is JSON.
+ * Whether unparsed JSON is within limits: parsing takes seconds for a million levels or two million
+ * names, and milliseconds for as many bytes of text. One pass over UTF-8 that skips strings and does not
+ * validate.
  */
 export function scanJson(json: Buffer, limits: JsonLimits): JsonScan {
   let level = 0

@@ -1,7 +1,10 @@
-/** How deep a request body may be nested. What goes deeper could not be serialized again: JSON.stringify is recursive. */
+/** Maximum nesting of a request body. A deeper one could not be serialized again: JSON.stringify is recursive. */
 export const MAX_NESTING = 256
 
-/** True when arrays and objects are nested deeper than `depth`; looks no deeper than that, so it cannot overflow. */
+/**
+ * True when arrays and objects are nested deeper than `depth`; stops at that depth, so it cannot overflow the
+ * stack.
+ */
 export function isNestedDeeperThan(value: unknown, depth: number): boolean {
   if (typeof value !== 'object' || value === null) return false
   if (depth === 0) return true

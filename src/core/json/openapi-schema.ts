@@ -1,4 +1,4 @@
-/** Keywords that the wire's schemas take as they are. */
+/** Keywords that the wire's schemas support unchanged. */
 const KEPT = [
   'title',
   'description',
@@ -37,16 +37,16 @@ const FORMATS: Readonly<Record<string, readonly string[]>> = {
   number: ['float', 'double'],
 }
 
-/** What one part costs besides its keys, entries and copied text, so that 10,000 parts exhaust a budget. */
+/** Base cost of a part besides its keys, entries and copied text, so that 10,000 parts exhaust a budget. */
 const PART_COST = 50
-/** What each key and each entry of a list costs besides its text. */
+/** Cost of each key and list entry besides its text. */
 const ENTRY_COST = 4
-/** A chain of references that leads further is taken for one without end. */
+/** A longer chain of references counts as infinite. */
 const REFERENCES_DEEP = 64
 
 type Fields = Record<string, unknown>
 
-/** A schema that grows too large when its references are put in place. */
+/** A schema that grows too large when its references are resolved. */
 export class SchemaTooLarge extends Error {
   constructor() {
     super('a schema is too large once its references are put in place')
@@ -54,8 +54,8 @@ export class SchemaTooLarge extends Error {
 }
 
 /**
- * What a conversion may cost, about in characters that come out. A few references can multiply a small schema
- * without end, so everything that is copied counts: parts, keys, entries of lists, text.
+ * Maximum cost of a conversion, roughly in output characters. A few references can multiply a small schema
+ * indefinitely, so everything that is copied counts: parts, keys, list entries, text.
  */
 export class SchemaBudget {
   #left = 500_000
@@ -68,11 +68,11 @@ export class SchemaBudget {
 }
 
 /**
- * A JSON Schema in the part of OpenAPI's schemas that the generate-content wire takes: keywords it refuses are
- * left out, references are put in their place, `const` and numeric enums become what it has instead. A part that
- * contains itself is cut where it does. Takes time in proportion to what it spends of the budget.
+ * Converts a JSON Schema to the subset of OpenAPI schemas that the generate-content wire supports: unsupported
+ * keywords are removed, references resolved, `const` and numeric enums replaced by supported forms. A recursive part
+ * is cut at its recursion. Takes time proportional to the budget it spends.
  * Throws SchemaTooLarge.
- * @returns null where nothing is left to say
+ * @returns null if nothing remains
  */
 export function openApiSchema(schema: unknown, budget: SchemaBudget): Fields | null {
   return isObject(schema) ? convert(schema, { root: schema, budget }, []) : null
@@ -112,7 +112,7 @@ function convert(schema: Fields, conversion: Conversion, within: readonly string
     })
     if (properties.length > 0) result.properties = Object.fromEntries(properties)
   }
-  // The wire refuses to require what is not described.
+  // The wire rejects required names without a description.
   if (!isObject(result.properties)) delete result.required
   if (result.type === 'array') {
     result.items = below(Array.isArray(target.items) ? target.items[0] : target.items)
@@ -121,7 +121,7 @@ function convert(schema: Fields, conversion: Conversion, within: readonly string
   return result
 }
 
-/** What a value costs to copy: its text, and that of its entries. */
+/** Cost of copying a value: its text, and that of its entries. */
 function costOf(value: unknown): number {
   if (typeof value === 'string') return ENTRY_COST + value.length
   if (!Array.isArray(value)) return ENTRY_COST
@@ -142,7 +142,7 @@ function putType({ type, format }: Fields, result: Fields, budget: SchemaBudget)
   if (typeof format === 'string' && FORMATS[String(result.type)]?.includes(format)) result.format = format
 }
 
-/** Enums are of strings only. */
+/** Only string enums are supported. */
 function putEnum(target: Fields, result: Fields, budget: SchemaBudget): void {
   const values = Array.isArray(target.enum) ? target.enum : 'const' in target ? [target.const] : null
   if (values === null) return
@@ -186,7 +186,7 @@ function mergeAll(parts: readonly Fields[], result: Fields): void {
   if (required.size > 0 && result.properties !== undefined) result.required = [...required]
 }
 
-/** What a `$ref` into the same schema means. */
+/** Resolves a `$ref` into the same schema. */
 function resolve(schema: Fields, { root, budget }: Conversion): Fields {
   const { $ref: reference } = schema
   if (typeof reference !== 'string' || !reference.startsWith('#')) return schema
@@ -196,7 +196,7 @@ function resolve(schema: Fields, { root, budget }: Conversion): Fields {
     const name = step.replaceAll('~1', '/').replaceAll('~0', '~')
     target = isObject(target) && Object.hasOwn(target, name) ? target[name] : undefined
   }
-  // Not spread: either may have any number of keys that mean nothing here.
+  // Not spread: either may have any number of irrelevant keys.
   const merged: Fields = {}
   for (const keyword of READ) {
     if (keyword !== '$ref' && Object.hasOwn(schema, keyword)) merged[keyword] = schema[keyword]

@@ -3,12 +3,12 @@ import type { Wire } from '../catalog/catalog.ts'
 import { ApiError } from '../kernel/errors.ts'
 import { openApiSchema, SchemaBudget, SchemaTooLarge } from './openapi-schema.ts'
 
-/** Wires that know no references, so that schemas are sent to them with every reference put in its place. */
+/** Wires without references; schemas are sent to them with every reference resolved. */
 export const putsReferencesInPlace = (wire: Wire): boolean => wire === 'google-generate-content'
 
 /**
- * The field whose schemas grow too large once their references are put in place, or null. Runs the conversion
- * itself, so a plan that this lets pass cannot fail in it. Takes a few milliseconds at most.
+ * The field whose schemas grow too large when their references are resolved, or null. Runs the conversion
+ * itself, so a plan that passes cannot fail in it. Takes a few milliseconds at most.
  */
 export function tooLargeSchema({ tools, response_format: format }: SamplingParameters): string | null {
   const named = format?.json_schema as { schema?: unknown } | null | undefined
@@ -19,7 +19,7 @@ export function tooLargeSchema({ tools, response_format: format }: SamplingParam
   return isConvertible(parameters) ? null : 'tools'
 }
 
-/** The refusal of a request that nobody is left to take because of its schemas. */
+/** The error for a request that no offer can serve because of its schemas. */
 export const schemaTooLarge = (field: string): ApiError =>
   new ApiError(
     'invalid_request',

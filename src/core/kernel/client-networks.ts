@@ -1,19 +1,19 @@
 /**
- * The networks that a client's address is counted under. Whoever has one IPv6 address has 2^64 of them, and often
- * a whole site, so attempts are counted by network.
+ * The networks that a client's address is counted under. One IPv6 customer has at least 2^64 addresses, often a
+ * whole site, so attempts are counted by network.
  */
 export interface ClientNetworks {
   /** An IPv4 address (`/32`), or the `/64` of an IPv6 address. */
   subnet: string
-  /** The `/48` of an IPv6 address, as one customer of a provider may have it; null for IPv4. */
+  /** The `/48` of an IPv6 address, which one customer of a provider may have; null for IPv4. */
   site: string | null
 }
 
-/** What is no address is counted together: a proxy that sends such things would otherwise be a way around. */
+/** Texts that are not addresses share one count; otherwise a proxy that sends them would bypass the limits. */
 const UNKNOWN: ClientNetworks = { subnet: 'unknown', site: null }
 
 const IPV4 = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/
-/** Proxies may write the client's port beside its address. */
+/** Proxies may append the client's port to its address. */
 const WITH_PORT = /^(?:\[([^\]]+)\](?::\d+)?|([\d.]+):\d+)$/
 const GROUP = /^[0-9a-f]{1,4}$/i
 
@@ -42,7 +42,7 @@ function parseIpv4(text: string): [number, number] | null {
   return [(a << 8) | b, (c << 8) | d]
 }
 
-/** Eight groups of 16 bits (RFC 4291, section 2.2), a zone left out. */
+/** Eight groups of 16 bits (RFC 4291, section 2.2), without a zone. */
 function parseIpv6(text: string): number[] | null {
   const [bare = ''] = text.split('%')
   const halves = bare.split('::')

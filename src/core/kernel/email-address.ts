@@ -1,15 +1,18 @@
 const LENGTH_MAX = 254
 const SHAPE = /^[^\s@]+@[^\s@]+$/
-/** Unquoted local parts only: in a quoted one, mail servers differ about where a message goes. */
+/** Unquoted local parts only: mail servers interpret quoted ones differently. */
 const LOCAL_PART = /^[^.()<>[\]:;,\\"]+(\.[^.()<>[\]:;,\\"]+)*$/
 const DOMAIN = /^[\p{L}\p{N}\p{M}_-]+(\.[\p{L}\p{N}\p{M}_-]+)*$/u
-/** Control, format (zero-width and the like), private and unassigned characters, and what renders as nothing. */
+/**
+ * Control, format (zero-width and the like), private and unassigned characters, and characters that render as
+ * nothing.
+ */
 const UNSEEN = /[\p{C}\p{Default_Ignorable_Code_Point}]/u
 
-/** Control characters, which no name and no address has. PostgreSQL does not store NUL at all. */
+/** Control characters, which names and addresses do not contain. PostgreSQL cannot store NUL. */
 export const hasControlCharacters = (text: string): boolean => /\p{Cc}/u.test(text)
 
-/** The one spelling of an email: without spaces around it, in compatible characters (NFKC), lower case. */
+/** The canonical spelling of an email: trimmed, in compatible characters (NFKC), lower case. */
 export const normalizeEmail = (text: string): string =>
   text.trim().normalize('NFKC').toLowerCase().normalize('NFKC')
 
@@ -17,14 +20,14 @@ export const normalizeEmail = (text: string): string =>
 export const isEmailShaped = (email: string): boolean =>
   email.length <= LENGTH_MAX && SHAPE.test(email) && !hasControlCharacters(email)
 
-/** Whether a normalized email is one that a new account may have: nothing in it is unseen or quoted. */
+/** Whether a new account may have this normalized email: it contains no invisible or quoted characters. */
 export function isPlainEmail(email: string): boolean {
   if (!isEmailShaped(email) || UNSEEN.test(email)) return false
   const [local = '', domain = ''] = email.split('@')
   return LOCAL_PART.test(local) && DOMAIN.test(domain)
 }
 
-/** Providers whose mailboxes do not tell dots apart, and the one name of each. */
+/** Providers that ignore dots in mailbox names, with the canonical domain of each. */
 const DOTLESS: Readonly<Record<string, string>> = {
   'gmail.com': 'gmail.com',
   'googlemail.com': 'gmail.com',
@@ -34,8 +37,8 @@ const DOTLESS: Readonly<Record<string, string>> = {
 }
 
 /**
- * The mailbox behind a normalized email, for giving free credit once a mailbox: without a `+tag`, and at providers
- * that ignore them without dots. Some servers do deliver tags to different mailboxes; their owners share a credit.
+ * The mailbox of a normalized email, for one free credit per mailbox: without a `+tag`, and without dots at
+ * providers that ignore them. Some servers deliver tags to different mailboxes; their owners share one credit.
  */
 export function mailboxOf(email: string): string {
   const [local = '', domain = ''] = email.split('@')
@@ -43,7 +46,7 @@ export function mailboxOf(email: string): string {
   const name = untagged === '' ? local : untagged
   const dotless = DOTLESS[domain]
   if (dotless !== undefined) return `${name.replaceAll('.', '')}@${dotless}`
-  // The same domain may be written in its own letters and in ASCII (Punycode).
+  // The same domain may be written in Unicode and in ASCII (Punycode).
   const url = `http://${domain}`
   return `${name}@${URL.canParse(url) ? new URL(url).hostname : domain}`
 }

@@ -1,6 +1,6 @@
 /**
- * Every failure a client can see is one class and one catalogue of codes. `message` is public: it says what
- * to do and never names a provider or target. What happened inside goes to `internal` and `cause`, for logs.
+ * The one class for every error that a client can see, with the catalogue of codes. `message` is public: it states
+ * the remedy and never names a provider or offer. Internal details go to `internal` and `cause`, for logs.
  */
 const CATALOGUE = {
   invalid_json: [400, 'invalid_request_error'],
@@ -45,7 +45,7 @@ export interface ErrorDetails {
   metadata?: Record<string, string | number> | undefined
   /** Sent as `Retry-After`, whole seconds, at most 60. */
   retryAfterSeconds?: number | undefined
-  /** Sent as `x-should-retry`, which the official client libraries obey over the status. */
+  /** Sent as `x-should-retry`, which takes precedence over the status in the official client libraries. */
   shouldRetry?: boolean | undefined
   /** Sent as `WWW-Authenticate` on a 401; `Bearer` when absent. */
   challenge?: string | undefined
@@ -74,7 +74,7 @@ export class ApiError extends Error {
   }
 }
 
-/** The error object every route and a broken stream's last chunk carry. */
+/** The error object in the body of every route and in the last chunk of a broken stream. */
 export interface ErrorObject {
   message: string
   type: string

@@ -8,7 +8,7 @@ const RANDOM_BYTES = 4_096
 const random = Buffer.allocUnsafe(RANDOM_BYTES)
 let randomUsed = RANDOM_BYTES
 
-/** A random number in [0, 1) of one byte's grain. Bytes are drawn by the many: a ULID takes sixteen. */
+/** A random number in [0, 1) with the resolution of one byte. Bytes are drawn in bulk: a ULID takes sixteen. */
 function randomFraction(): number {
   if (randomUsed === RANDOM_BYTES) {
     randomFillSync(random)
@@ -18,12 +18,12 @@ function randomFraction(): number {
 }
 
 const nextUlid = monotonicFactory(randomFraction)
-/** Apart: the clock of calls is another one. */
+/** Separate, because call ids use another clock. */
 const nextCallUlid = monotonicFactory(randomFraction)
 
 /**
- * A new call id; ids made by one process sort by creation time, which is `nowMs` where it is given. BullMQ allows no
- * `:` in job ids; ULIDs have none.
+ * A new call id. Ids of one process sort by creation time, which is `nowMs` if given. BullMQ allows no
+ * `:` in job ids; ULIDs contain none.
  */
 export const newCallId = (nowMs?: number): CallId => `chatcmpl_${nextCallUlid(nowMs)}`
 
@@ -43,5 +43,5 @@ export type IdPrefix =
   | 'proc'
   | 'worker'
 
-/** A new id of another kind of thing: `acct_…`, `key_…`. */
+/** A new id of another kind: `acct_…`, `key_…`. */
 export const newId = (prefix: IdPrefix): string => `${prefix}_${nextUlid()}`

@@ -1,15 +1,15 @@
 import { hasControlCharacters } from './email-address.ts'
 
-/** How mail is sent, where it is set up. */
+/** Mail settings, if mail is configured. */
 export interface MailSettings {
   /** `smtp://user:password@host:port`, or `smtps://` for TLS from the first byte. */
   smtpUrl: string
   from: string
-  /** Where links lead, without a slash at the end. */
+  /** Base URL of links, without a trailing slash. */
   publicUrl: string
 }
 
-/** Reads SMTP_URL, MAIL_FROM and PUBLIC_URL; null without SMTP_URL. Adds to `problems` what is wrong with them. */
+/** Reads SMTP_URL, MAIL_FROM and PUBLIC_URL; null without SMTP_URL. Adds invalid values to `problems`. */
 export function readMailSettings(
   environment: Record<string, string | undefined>,
   problems: string[],
@@ -19,7 +19,7 @@ export function readMailSettings(
     if (from !== '') problems.push('MAIL_FROM goes with SMTP_URL')
     return null
   }
-  // The address itself is not repeated: it carries a password.
+  // The URL itself is not repeated: it contains a password.
   if (!isUrlOf(smtpUrl, ['smtp:', 'smtps:'])) problems.push('SMTP_URL must be an smtp or smtps address')
   if (!/\S@\S/.test(from) || hasControlCharacters(from))
     problems.push('SMTP_URL needs MAIL_FROM, such as Switchyard <noreply@example.com>')

@@ -1,7 +1,7 @@
 /**
  * Money is an integer count of pico-USD (10^-12 USD) in a branded bigint. One USD per million tokens is
  * exactly 1,000,000 pico-USD per token, so a listed rate of up to six decimals gives an exact cost and
- * nothing is ever rounded. Decimal strings are parsed and printed at the edges; no float touches an amount.
+ * nothing is ever rounded. Decimal strings are parsed and printed at the edges; amounts are never floats.
  */
 export type PicoUsd = bigint & { readonly picoUsd: unique symbol }
 
@@ -25,7 +25,10 @@ export const greaterOf = (one: bigint, other: bigint): PicoUsd => picoUsd(one > 
 /** Marks an integer as a price per token. */
 export const picoUsdPerToken = (value: bigint): PicoUsdPerToken => value as PicoUsdPerToken
 
-/** Parses a decimal string of USD (`"0.50"`, `"-3"`) exactly. Throws RangeError on anything else or on more than 12 decimals. */
+/**
+ * Parses a decimal string of USD (`"0.50"`, `"-3"`) exactly. Throws RangeError on anything else or on more
+ * than 12 decimals.
+ */
 export function parseUsd(decimal: string): PicoUsd {
   return picoUsd(parseDecimal(decimal, PICO_DECIMALS))
 }
@@ -47,7 +50,7 @@ export function formatRate(rate: PicoUsdPerToken): string {
 
 /**
  * Parses a decimal string into an integer scaled by 10^decimals.
- * Throws RangeError when the text is not a plain decimal or has more decimals than can be kept.
+ * Throws RangeError if the text is not a plain decimal or has too many decimals.
  */
 export function parseDecimal(text: string, decimals: number): bigint {
   const match = /^(-?)(\d+)(?:\.(\d+))?$/.exec(text)
@@ -68,9 +71,9 @@ function formatDecimal(value: bigint, decimals: number, minDecimals: number): st
 }
 
 /**
- * The plain decimal text of a JSON number or decimal string, cut (not rounded) to `decimals`.
- * JSON numbers may print with an exponent (`1e-7`); this spells them out. Returns null when it is no
- * finite non-negative number, or a text of one too large to be meant.
+ * The plain decimal text of a JSON number or decimal string, truncated to `decimals`.
+ * JSON numbers may print with an exponent (`1e-7`), which this expands. Returns null unless it is a
+ * finite non-negative number of plausible length.
  */
 export function plainDecimal(value: unknown, decimals: number): string | null {
   const text = typeof value === 'number' && Number.isFinite(value) ? String(value) : value

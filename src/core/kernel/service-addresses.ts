@@ -3,7 +3,10 @@ export interface ServiceAddresses {
   redisUrl: string
 }
 
-/** Reads DATABASE_URL and REDIS_URL. Adds to `problems` what is wrong with them; addresses themselves hold passwords. */
+/**
+ * Reads DATABASE_URL and REDIS_URL. Adds invalid values to `problems` without repeating the URLs, which
+ * contain passwords.
+ */
 export function readServiceAddresses(
   environment: Record<string, string | undefined>,
   problems: string[],

@@ -1,6 +1,6 @@
 /**
- * Runs one piece of work a name at a time: whoever asks while it runs gets its outcome, good or bad. For reads
- * that a thousand calls want at the same moment.
+ * Runs at most one operation per key at a time; concurrent callers share its result or error. For reads that many
+ * calls need at the same moment.
  */
 export type SingleFlight = <T>(name: string, work: () => Promise<T>) => Promise<T>
 

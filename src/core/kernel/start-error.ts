@@ -1,4 +1,4 @@
-/** What keeps a process from starting and its operator can mend. The message says all of it, in one line a problem. */
+/** A startup problem that the operator can fix. The message contains one line per problem. */
 export class StartError extends Error {
   override readonly name = 'StartError'
 }

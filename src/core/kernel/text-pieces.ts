@@ -2,13 +2,13 @@ const SPACE = 32
 const LINE_FEED = 10
 
 const PIECE_CHARS = 2_000
-/** A run without a space takes byte-pair encoding up to its square, so longer ones are cut. */
+/** Byte-pair encoding is quadratic in the length of a run without a space, so longer runs are cut. */
 const RUN_CHARS = 128
 
 /**
- * Cuts a text into pieces of at most 2,000 characters that can be tokenized one by one in time that grows with their
- * number. Cuts fall before a space or line where there is one, so that hardly a token is split; a run of more than
- * 128 characters without either is cut, which splits one token in each.
+ * Cuts a text into pieces of at most 2,000 characters that can be tokenized separately in linear time. Cuts are
+ * before a space or line break if possible, so that hardly any token is split; a run of more than
+ * 128 characters without either is cut, which splits one token each time.
  */
 export function textPieces(text: string): string[] {
   const pieces: string[] = []
@@ -36,16 +36,16 @@ function pieceEnd(text: string, start: number): number {
 const isGap = (code: number): boolean => code === SPACE || code === LINE_FEED
 const isLowSurrogate = (code: number): boolean => code >= 0xdc00 && code <= 0xdfff
 
-/** Some of a text, standing for all of it. */
+/** A sample of a text. */
 export interface TextSample {
   texts: string[]
   /** Characters in `texts`. */
   chars: number
-  /** How many characters of the whole each of them stands for; 1 where `texts` is the whole. */
+  /** Characters of the whole text per character of the sample; 1 if `texts` is the whole. */
   scale: number
 }
 
-/** Texts as they are where they are at most `maxChars` together, else pieces from all over them, about as many. */
+/** The texts unchanged if they have at most `maxChars` in total, else evenly spread pieces of about that many. */
 export function sampleTexts(texts: readonly string[], maxChars: number): TextSample {
   const total = charsOf(texts)
   if (total <= maxChars) return { texts: [...texts], chars: total, scale: 1 }

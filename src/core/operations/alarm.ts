@@ -1,7 +1,7 @@
-/** What an alarm says beyond its kind: short values only. */
+/** Details of an alarm: short values only. */
 export type AlarmFields = Record<string, string | number | boolean | null>
 
-/** Something a person should look at; repetitions of a kind about the same subject are counted. */
+/** A condition that needs an operator's attention; repetitions of a kind and subject are counted. */
 export interface Alarm {
   kind: string
   subject: string
@@ -16,7 +16,10 @@ export interface AlarmCount extends Alarm {
   lastAt: number
 }
 
-/** What an alarm is about, the most telling first. A call's id is none: each call would raise its own. */
+/**
+ * Fields that may be the subject of an alarm, most specific first. Not a call's id, or each call would raise
+ * its own alarm.
+ */
 const SUBJECTS = [
   'subject',
   'offerId',
@@ -28,7 +31,7 @@ const SUBJECTS = [
 ] as const
 const NO_SUBJECT = '-'
 
-/** May carry a secret, a prompt, or what a provider said. */
+/** Fields that may contain a secret, a prompt, or a provider's message. */
 const UNSAFE = new Set(
   'err error cause internal message messages text content body prompt sealedBody apiKey key secret authorization event'.split(
     ' ',
@@ -39,7 +42,7 @@ const FIELDS_MAX = 16
 const NAME_MAX = 100
 const TEXT_MAX = 200
 
-/** The alarm in the fields of a log line, or null when it raises none. Nothing that may be a secret is in it. */
+/** The alarm raised by the fields of a log line, or null. Contains nothing that may be secret. */
 export function alarmOf(logged: unknown, message: string): Alarm | null {
   if (typeof logged !== 'object' || logged === null || !('alarm' in logged)) return null
   const { alarm, ...others } = logged as Record<string, unknown>
@@ -60,7 +63,7 @@ function safeFields(fields: Record<string, unknown>): AlarmFields {
   return Object.fromEntries(safe.slice(0, FIELDS_MAX))
 }
 
-/** Adds repetitions to those before. */
+/** Merges repetitions of an alarm. */
 export function addAlarms(before: AlarmCount | undefined, more: AlarmCount): AlarmCount {
   if (before === undefined) return more
   const latest = more.lastAt >= before.lastAt ? more : before
@@ -72,7 +75,7 @@ export function addAlarms(before: AlarmCount | undefined, more: AlarmCount): Ala
   }
 }
 
-/** Reads an alarm as the stream carries it, in text that can be stored; null for anything else. */
+/** Parses an alarm from the stream, with storable text; null for anything else. */
 export function parseAlarmCount(text: string): AlarmCount | null {
   let value: Partial<AlarmCount> | null
   try {
@@ -106,9 +109,9 @@ const isPlain = (value: unknown): value is number | boolean | null =>
 const isCount = (value: unknown): value is number =>
   typeof value === 'number' && Number.isSafeInteger(value) && value > 0
 
-/** Unix milliseconds that a `Date` can hold. */
+/** Unix milliseconds in the range of `Date`. */
 const isTime = (value: unknown): value is number =>
   typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 && value <= 8.64e15
 
-/** Without what PostgreSQL cannot hold as text: halves of surrogate pairs, such as a cut leaves behind, and NUL. */
+/** Without characters that PostgreSQL cannot store: lone surrogates, as left by truncation, and NUL. */
 const storable = (text: string): string => text.toWellFormed().replaceAll('\0', '\uFFFD')

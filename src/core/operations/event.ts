@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** What an account can be told about by webhook. `webhook.test` is sent on request only, to one endpoint. */
+/** Event types of webhooks. `webhook.test` is sent only on request, to one endpoint. */
 export const EVENT_TYPES = [
   'balance.low',
   'balance.exhausted',
@@ -13,10 +13,10 @@ export const EVENT_TYPES = [
 export type SubscribedEventType = (typeof EVENT_TYPES)[number]
 export type EventType = SubscribedEventType | 'webhook.test'
 
-/** The facts of an event: strings, amounts as decimal strings of USD, no floats. Sent as they are. */
+/** The data of an event: strings, amounts as decimal strings of USD, no floats. Sent unchanged. */
 export type EventData = Record<string, string | number | boolean | null>
 
-/** An event as the outbox keeps it. Its id is the `webhook-id` of every delivery of it. */
+/** An event in the outbox. Its id is the `webhook-id` of all its deliveries. */
 export interface OutboxEvent {
   id: string
   type: EventType
@@ -25,18 +25,18 @@ export interface OutboxEvent {
   createdAt: Date
 }
 
-/** How many hex digits of the hash make an id: 128 bits. */
+/** Hex digits of the hash in an id: 128 bits. */
 const ID_DIGITS = 32
 
 /**
- * The id of the event that `cause` brought about: the same cause gives the same id, so recording it again
- * is recording it once. The database's own triggers compute ids the same way.
+ * The id of the event caused by `cause`: the same cause gives the same id, so recording is
+ * idempotent. The database triggers compute ids the same way.
  */
 export function eventIdOf(type: EventType, cause: string): string {
   return `evt_${createHash('sha256').update(`${type}:${cause}`).digest('hex').slice(0, ID_DIGITS)}`
 }
 
-/** The body of every delivery of an event, the same byte for byte over all retries. */
+/** The body of every delivery of an event, identical in all retries. */
 export function eventBody({ id, type, accountId, data, createdAt }: OutboxEvent): string {
   return JSON.stringify({
     id,

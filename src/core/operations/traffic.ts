@@ -1,10 +1,10 @@
 /**
- * Counts of the fleet's traffic. A figure is named by text: `requests:2xx`, `errors:overloaded`,
+ * Counts of the fleet's traffic. Counters have names: `requests:2xx`, `errors:overloaded`,
  * `calls:completed`, `prompt_tokens`, `completion_tokens`, `spend_pico`. Amounts are pico-USD.
  */
 export type TrafficCounts = Map<string, bigint>
 
-/** What happened in a span of time that starts at `atMs`. */
+/** The counts of a time slot that starts at `atMs`. */
 export interface TrafficSlot {
   atMs: number
   counts: TrafficCounts
@@ -12,10 +12,10 @@ export interface TrafficSlot {
 
 export const MINUTE_MS = 60_000
 
-/** The minute of a time, counted from the epoch. */
+/** The minute of a time, counted from the Unix epoch. */
 export const minuteOf = (unixMs: number): number => Math.floor(unixMs / MINUTE_MS)
 
-/** The name of a figure within its minute's hash. */
+/** The name of a counter within its minute's hash. */
 export const trafficField = (unixMs: number, figure: string): string =>
   `${Math.floor((unixMs % MINUTE_MS) / 1000)}:${figure}`
 
@@ -26,7 +26,7 @@ export function addCounts(to: TrafficCounts, more: Iterable<readonly [string, bi
 
 /**
  * Sums the hashes of some minutes into slots of `stepMs`, from `fromMs` to before `toMs`, empty ones included.
- * What does not read as a count is left out.
+ * Values that are not counts are ignored.
  */
 export function trafficSlots(
   minutes: ReadonlyMap<number, Readonly<Record<string, string>>>,
@@ -53,7 +53,7 @@ export function trafficSlots(
   return slots
 }
 
-/** The figures of a family, `requests` → `{ '2xx': 5 }`. */
+/** The counters of a family, `requests` → `{ '2xx': 5 }`. */
 export function countsOf(counts: TrafficCounts, family: string): Record<string, number> {
   const prefix = `${family}:`
   return Object.fromEntries(

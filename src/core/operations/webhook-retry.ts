@@ -1,10 +1,10 @@
-/** What came of one attempt to deliver an event to an endpoint. */
+/** The result of one attempt to deliver an event to an endpoint. */
 export type AttemptResult =
   | { kind: 'answered'; statusCode: number; retryAfterMs: number | null; durationMs: number }
-  /** No answer: refused address, no connection, or past the deadline. `error` names why, for the log. */
+  /** No response: address rejected, no connection, or deadline exceeded. `error` is the reason, for the log. */
   | { kind: 'unanswered'; error: string; durationMs: number }
 
-/** What to do after an attempt. `gone`: the endpoint asked for no more events, ever. */
+/** What to do after an attempt. `gone`: the endpoint requested no further events. */
 export type AfterAttempt =
   | { kind: 'delivered' }
   | { kind: 'retry'; delayMs: number }
@@ -15,7 +15,7 @@ const SECOND = 1_000
 const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 
-/** The pauses between attempts: eleven attempts over about 28 hours. */
+/** The delays between attempts: eleven attempts over about 28 hours. */
 export const RETRY_DELAYS_MS: readonly number[] = [
   5 * SECOND,
   30 * SECOND,
@@ -29,14 +29,14 @@ export const RETRY_DELAYS_MS: readonly number[] = [
   12 * HOUR,
 ]
 
-/** A pause is drawn from this share of itself around itself, so that what failed together returns apart. */
+/** Relative jitter of a delay, so that deliveries that failed together are not retried together. */
 const JITTER = 0.2
-/** The longest an endpoint's Retry-After can stretch a pause. */
+/** Maximum delay that an endpoint's Retry-After can request. */
 const RETRY_AFTER_MAX_MS = 1 * HOUR
 
 /**
- * Decides after attempt number `attempts` (from 1). Any 2xx is delivered, 410 ends the endpoint, anything
- * else, redirects included, is tried again until the delays are used up. `random` is drawn from [0, 1).
+ * Decides after attempt number `attempts` (from 1). Any 2xx is delivered, 410 disables the endpoint, anything
+ * else, including redirects, is retried until the delays are used up. `random` is drawn from [0, 1).
  */
 export function afterAttempt(
   result: AttemptResult,
