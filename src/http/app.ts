@@ -145,7 +145,7 @@ export async function buildApp(deps: AppDependencies): Promise<FastifyInstance> 
     operatorKey: operatorKeyReader(deps),
     publicUrl: deps.console.settings.publicUrl,
   })
-  await app.register(accountSessions, { ...deps.console, ...deps.console.settings, logger: deps.logger })
+  await app.register(accountSessions, { ...deps.console, ...deps.console.settings })
   await app.register(weighBodies, { limits: deps.limits })
   await app.register(queuesDashboard, deps)
   await app.register(adminRoutes, deps)

@@ -12,8 +12,7 @@ import type { Payment } from '../../payments/payment-store.ts'
 import { openTopUp, readTopUp } from '../open-top-up.ts'
 import { paymentView, railMethod } from '../payment-view.ts'
 import { signedIn } from '../plugins/session.ts'
-import { readBooks } from '../read-books.ts'
-import { createReportSlots } from '../report-slots.ts'
+import { createSlots } from '../slots.ts'
 import { balanceView, usd } from './account-view.ts'
 import type { ConsoleDependencies } from './console-routes.ts'
 import { readFields } from './read-body.ts'
@@ -27,13 +26,18 @@ const DAY_MS = 86_400_000
 
 /** The balance and what moved it: top-ups with their receipts, and the ledger as the account's holder reads it. */
 export const billingRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app, deps) => {
-  const { console, topUps, limits, logger } = deps
+  const { console, topUps, limits } = deps
   const range: TopUpLimits = {
     minPico: parseUsd(limits.topUpMinUsd),
     maxPico: parseUsd(limits.topUpMaxUsd),
   }
   const rails = [...topUps.rails.keys()].map(railMethod)
-  const opening = createReportSlots(OPENING_MAX, OPENING_PER_ACCOUNT_MAX)
+  const opening = createSlots({
+    max: OPENING_MAX,
+    maxPerHolder: OPENING_PER_ACCOUNT_MAX,
+    holderIsFull: 'This account has top-ups being opened. Wait for one of them.',
+    allTaken: 'Too many top-ups at once. Retry shortly.',
+  })
   const ofSession = { onRequest: [app.requireSession] }
 
   app.get('/billing', ofSession, async (request): Promise<BillingView> => {
@@ -50,13 +54,10 @@ export const billingRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app
   app.post('/top-ups', ofSession, async (request, reply) => {
     const { account } = signedIn(request)
     const { rail, amountPico } = readTopUp(readFields(request.body, ['amount_usd', 'rail']), range, rails)
-    const giveBack = opening.take(account.id)
-    try {
-      const payment = await readBooks(openTopUp(topUps, account.id, rail, amountPico), logger)
+    return opening.run(account.id, async () => {
+      const payment = await openTopUp(topUps, account.id, rail, amountPico)
       return reply.code(201).send(topUpView(payment, account.email))
-    } finally {
-      giveBack()
-    }
+    })
   })
 
   app.get('/top-ups', ofSession, async (request): Promise<Page<TopUpView>> => {
@@ -65,10 +66,11 @@ export const billingRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app
     refuseUnknown(query, ['limit', 'cursor'])
     const limit = readCount(query, 'limit', PAGE_DEFAULT, PAGE_MAX)
     const before = readText(query, 'cursor')
-    const found = await readBooks(
-      topUps.payments.list({ accountId: account.id, ...(before !== null && { before }), limit: limit + 1 }),
-      logger,
-    )
+    const found = await topUps.payments.list({
+      accountId: account.id,
+      ...(before !== null && { before }),
+      limit: limit + 1,
+    })
     const shown = found.slice(0, limit)
     return {
       data: shown.map((payment) => topUpView(payment, account.email)),
@@ -78,7 +80,7 @@ export const billingRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app
 
   app.get<{ Params: { id: string } }>('/top-ups/:id', ofSession, async (request) => {
     const { account } = signedIn(request)
-    const payment = await readBooks(topUps.payments.find(request.params.id), logger)
+    const payment = await topUps.payments.find(request.params.id)
     if (payment?.accountId !== account.id)
       throw new ApiError('not_found', 'This account has no top-up of that id.')
     return topUpView(payment, account.email)
@@ -90,18 +92,15 @@ export const billingRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app
     refuseUnknown(query, ['limit', 'cursor'])
     const limit = readCount(query, 'limit', PAGE_DEFAULT, PAGE_MAX)
     const after = readLedgerCursor(query)
-    const giveBack = deps.consoleSlots.take(account.id)
-    try {
-      const found = await readBooks(console.ledger.page(account.id, after, limit + 1), logger)
+    return deps.consoleSlots.run(account.id, async () => {
+      const found = await console.ledger.page(account.id, after, limit + 1)
       const shown = found.slice(0, limit)
       const hasMore = found.length > limit
       return {
         data: shown.map(ledgerRow),
         next_cursor: hasMore ? formatLedgerCursor(positionAfter(shown, after)) : null,
       }
-    } finally {
-      giveBack()
-    }
+    })
   })
 }
 

@@ -2,7 +2,7 @@ import type { FastifyPluginAsync } from 'fastify'
 import type { AppDependencies } from '../app.ts'
 import { unavailable } from '../plugins/answer-errors.ts'
 import { secureHeaders } from '../plugins/security-headers.ts'
-import { createReportSlots, type ReportSlots } from '../report-slots.ts'
+import { createSlots, REPORTS_OF_KEY, type Slots } from '../slots.ts'
 import { billingRoutes } from './billing-routes.ts'
 import { keyRoutes } from './key-routes.ts'
 import { liveRoute } from './live-route.ts'
@@ -15,7 +15,7 @@ import { webhookRoutes } from './webhook-routes.ts'
 
 export type ConsoleDependencies = AppDependencies & {
   /** Bounds what is read of the books at once, in all and by one account. */
-  consoleSlots: ReportSlots
+  consoleSlots: Slots
 }
 
 const PREFIX = '/console/api'
@@ -33,7 +33,15 @@ export const consoleRoutes: FastifyPluginAsync<AppDependencies> = async (app, de
   app.addHook('onRoute', (route) => {
     if (!route.url.endsWith('/playground')) route.bodyLimit = BODY_LIMIT_BYTES
   })
-  const withSlots = { ...deps, consoleSlots: createReportSlots(REPORTS_MAX, REPORTS_PER_ACCOUNT_MAX) }
+  const withSlots = {
+    ...deps,
+    consoleSlots: createSlots({
+      max: REPORTS_MAX,
+      maxPerHolder: REPORTS_PER_ACCOUNT_MAX,
+      holderIsFull: 'This account has reports running. Wait for one to end.',
+      allTaken: REPORTS_OF_KEY.allTaken,
+    }),
+  }
   const routes = [
     sessionRoutes,
     verificationRoutes,

@@ -6,7 +6,6 @@ import type { CreatedKey, KeyList, KeyView } from '../../core/api/keys.ts'
 import { allowancePeriod, LIMIT_RESETS } from '../../core/billing/allowance-period.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { signedIn } from '../plugins/session.ts'
-import { readBooks } from '../read-books.ts'
 import { timeOrNull, usd, usdOrNull } from './account-view.ts'
 import type { ConsoleDependencies } from './console-routes.ts'
 import { readFields, readFuture, readString, readUsd, readWholeNumber, readWord } from './read-body.ts'
@@ -18,14 +17,14 @@ const FIELDS = ['name', 'limit_usd', 'limit_reset', 'expires_at', 'requests_per_
 /** The API keys of the account that is signed in: shown once when created, and by a hint afterwards. */
 export const keyRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app, deps) => {
   const { keyStore, keyActivity, announce } = deps.console
-  const { logger, limits } = deps
+  const { limits } = deps
   const clock = deps.dispatch.clock
   const ofSession = { onRequest: [app.requireSession] }
 
   const viewsOf = async (keys: readonly StoredKey[]): Promise<KeyView[]> => {
     const nowMs = clock()
     const asked = keys.map((key) => ({ keyId: key.id, period: allowancePeriod(key.limitReset, nowMs) }))
-    const activity = await readBooks(keyActivity.activity(asked), logger)
+    const activity = await keyActivity.activity(asked)
     return keys.map((key) => keyView(key, limits, activity.get(key.id), nowMs))
   }
   const viewOf = async (key: StoredKey): Promise<KeyView> => {
@@ -36,7 +35,7 @@ export const keyRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app, de
 
   app.get('/keys', ofSession, async (request): Promise<KeyList> => {
     const { account } = signedIn(request)
-    const keys = await readBooks(keyStore.list(account.id), logger)
+    const keys = await keyStore.list(account.id)
     return {
       data: await viewsOf(keys),
       defaults: {
@@ -52,7 +51,7 @@ export const keyRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app, de
   app.post('/keys', ofSession, async (request, reply) => {
     const settings = readNewKey(request.body, limits, clock())
     const accountId = signedIn(request).account.id
-    const creation = await readBooks(keyStore.createWithin(accountId, settings, BOUNDS), logger)
+    const creation = await keyStore.createWithin(accountId, settings, BOUNDS)
     if (creation.kind !== 'created') throw tooManyKeys(creation.kind)
     const { key, secret } = creation
     return reply.code(201).send({ secret, key: await viewOf(key) } satisfies CreatedKey)
@@ -60,11 +59,11 @@ export const keyRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app, de
 
   app.post<{ Params: { id: string } }>('/keys/:id/revoke', ofSession, async (request) => {
     const accountId = signedIn(request).account.id
-    const found = await readBooks(keyStore.find(request.params.id), logger)
+    const found = await keyStore.find(request.params.id)
     if (found?.accountId !== accountId) throw new ApiError('not_found', 'This account has no key of that id.')
-    const revoked = await readBooks(keyStore.revoke(found.id, new Date(clock())), logger)
+    const revoked = await keyStore.revoke(found.id, new Date(clock()))
     // Without the announcement instances learn of it late, so this failing fails the request; repeating it is safe.
-    await readBooks(announce({ keyId: found.id }), logger)
+    await announce({ keyId: found.id })
     return viewOf(revoked ?? found)
   })
 }

@@ -5,7 +5,6 @@ import { ApiError } from '../../core/kernel/errors.ts'
 import type { AppDependencies } from '../app.ts'
 import { liveKey } from '../plugins/authenticate.ts'
 import { notSignedIn } from '../plugins/session.ts'
-import { readBooks } from '../read-books.ts'
 import { requireSameOrigin } from '../same-origin.ts'
 import { readFields, readString } from './read-body.ts'
 
@@ -24,16 +23,16 @@ export function operatorKeyReader(deps: Pick<AppDependencies, 'console' | 'logge
     const token = cookies.read(request, 'operator')
     if (token === null) return null
     requireSameOrigin(request, settings.publicUrl)
-    const session = await readBooks(sessions.find(token), deps.logger)
+    const session = await sessions.find(token)
     if (session?.keyId == null) return null
-    const found = await readBooks(lookUpKey(keyStore, session.keyId, deps.dispatch.clock()), deps.logger)
+    const found = await lookUpKey(keyStore, session.keyId, deps.dispatch.clock())
     return found.kind === 'active' && found.key.kind === 'admin' ? found.key : null
   }
 }
 
 /** POST, GET and DELETE /admin/api/session: an operator signs in with an admin key, and has a cookie for it. */
 export const operatorSessionRoutes: FastifyPluginAsync<AppDependencies> = async (app, deps) => {
-  const { console, keys, logger } = deps
+  const { console, keys } = deps
   const { cookies, sessions, keyStore, settings, throttle } = console
   const ours = {
     onRequest: async (request: FastifyRequest) => requireSameOrigin(request, settings.publicUrl),
@@ -54,7 +53,7 @@ export const operatorSessionRoutes: FastifyPluginAsync<AppDependencies> = async 
     const fields = readFields(request.body, ['admin_key'])
     const secret = readString(fields, 'admin_key', 1, KEY_LENGTH_MAX).trim()
     // Keys cannot be guessed, but each try costs PostgreSQL a statement.
-    const throttled = await readBooks(throttle.operator(request.ip), logger)
+    const throttled = await throttle.operator(request.ip)
     if (throttled.kind === 'too_many')
       throw new ApiError('rate_limit_exceeded', 'Too many attempts. Try again later.', {
         retryAfterSeconds: throttled.retryAfterSeconds,
@@ -67,18 +66,18 @@ export const operatorSessionRoutes: FastifyPluginAsync<AppDependencies> = async 
     const key = liveKey(found)
     if (key.kind !== 'admin')
       throw new ApiError('not_permitted', 'This is an ordinary API key. Signing in here takes an admin key.')
-    const begun = await readBooks(sessions.create({ keyId: key.keyId }, SESSION_MS), logger)
+    const begun = await sessions.create({ keyId: key.keyId }, SESSION_MS)
     if (begun === null) throw notSignedIn()
     const { token, session } = begun
     cookies.write(reply, 'operator', token, session.expiresAt)
-    return reply.code(201).send(await readBooks(viewOf(key.keyId, session.expiresAt), logger))
+    return reply.code(201).send(await viewOf(key.keyId, session.expiresAt))
   })
 
   const find = async (request: FastifyRequest): Promise<OperatorSession | null> => {
     const token = cookies.read(request, 'operator')
-    const session = token === null ? null : await readBooks(sessions.find(token), logger)
+    const session = token === null ? null : await sessions.find(token)
     const key = session && (await operatorKeyReader(deps)(request))
-    return session && key ? readBooks(viewOf(key.keyId, session.expiresAt), logger) : null
+    return session && key ? viewOf(key.keyId, session.expiresAt) : null
   }
 
   app.get(PATH, async (request) => {
@@ -92,8 +91,8 @@ export const operatorSessionRoutes: FastifyPluginAsync<AppDependencies> = async 
 
   app.delete(PATH, ours, async (request, reply) => {
     const token = cookies.read(request, 'operator')
-    const session = token === null ? null : await readBooks(sessions.find(token), logger)
-    if (session) await readBooks(sessions.end(session.id), logger)
+    const session = token === null ? null : await sessions.find(token)
+    if (session) await sessions.end(session.id)
     cookies.clear(reply, 'operator')
     return reply.code(204).send()
   })

@@ -4,7 +4,6 @@ import { ApiError } from '../../core/kernel/errors.ts'
 import { answerCall } from '../answer-call.ts'
 import { liveKey, type StandardKey } from '../plugins/authenticate.ts'
 import { signedIn } from '../plugins/session.ts'
-import { readBooks } from '../read-books.ts'
 import type { ConsoleDependencies } from './console-routes.ts'
 
 /** A call with one of the account's keys, by its id: the same way, the same limits and the same charge as any call. */
@@ -17,7 +16,7 @@ export const playgroundRoute: FastifyPluginAsync<ConsoleDependencies> = async (a
       if (typeof keyId !== 'string')
         throw new ApiError('invalid_request', '`key_id` names the key to call with.', { param: 'key_id' })
       const lookup = lookUpKey(deps.console.keyStore, keyId, deps.dispatch.clock())
-      const found = await readBooks(lookup, deps.logger)
+      const found = await lookup
       // Of another account is as unknown as none at all.
       if (!('key' in found) || found.key.accountId !== signedIn(request).account.id)
         throw new ApiError('not_found', 'This account has no key of that id.', { param: 'key_id' })

@@ -8,19 +8,18 @@ import { takesOwnKeys } from '../../core/routing/byok.ts'
 import { OfId } from '../of-id.ts'
 import { signedIn } from '../plugins/session.ts'
 import { providerKeyView } from '../provider-key-view.ts'
-import { readBooks } from '../read-books.ts'
 import { storeProviderKey } from '../store-provider-key.ts'
 import type { ConsoleDependencies } from './console-routes.ts'
 
 /** The account's own keys at providers; of a secret, nobody sees more than its end again. */
 export const providerKeyRoutes: FastifyPluginAsyncTypebox<ConsoleDependencies> = async (app, deps) => {
-  const { providerKeys, catalog, logger } = deps
+  const { providerKeys, catalog } = deps
   const ofSession = { onRequest: [app.requireSession] }
 
   const viewOf = (key: ProviderKey): ProviderKeyView => consoleView(key, providersOf(catalog()))
 
   app.get('/provider-keys', ofSession, async (request): Promise<ProviderKeyList> => {
-    const found = await readBooks(providerKeys.list(signedIn(request).account.id), logger)
+    const found = await providerKeys.list(signedIn(request).account.id)
     const providers = providersOf(catalog())
     return {
       data: found.map((key) => consoleView(key, providers)),
@@ -43,7 +42,7 @@ export const providerKeyRoutes: FastifyPluginAsyncTypebox<ConsoleDependencies> =
         })
       const accountId = signedIn(request).account.id
       const settings = { providerId, secret, name, allowFallback: allow_fallback }
-      const created = await readBooks(storeProviderKey(accountId, settings, provider, deps), logger)
+      const created = await storeProviderKey(accountId, settings, provider, deps)
       return reply.code(201).send(viewOf(created))
     },
   )
@@ -51,21 +50,18 @@ export const providerKeyRoutes: FastifyPluginAsyncTypebox<ConsoleDependencies> =
   const changing = { ...ofSession, schema: { params: OfId, body: ProviderKeyChanges } }
   app.patch('/provider-keys/:id', changing, async (request) => {
     const { name, disabled, allow_fallback: allowFallback } = request.body
-    const changed = await readBooks(
-      providerKeys.update(signedIn(request).account.id, request.params.id, {
-        ...(name !== undefined && { name }),
-        ...(allowFallback !== undefined && { allowFallback }),
-        ...(disabled !== undefined && { disabled }),
-      }),
-      logger,
-    )
+    const changed = await providerKeys.update(signedIn(request).account.id, request.params.id, {
+      ...(name !== undefined && { name }),
+      ...(allowFallback !== undefined && { allowFallback }),
+      ...(disabled !== undefined && { disabled }),
+    })
     if (!changed) throw unknownKey()
     return viewOf(changed)
   })
 
   app.delete('/provider-keys/:id', { ...ofSession, schema: { params: OfId } }, async (request, reply) => {
     const { account } = signedIn(request)
-    const removed = await readBooks(providerKeys.remove(request.params.id, account.id), logger)
+    const removed = await providerKeys.remove(request.params.id, account.id)
     if (!removed) throw unknownKey()
     return reply.code(204).send()
   })

@@ -3,7 +3,6 @@ import type { BegunSession } from '../../accounts/sign-in-service.ts'
 import type { SessionView, VisitorView } from '../../core/api/sessions.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { notSignedIn, signedIn } from '../plugins/session.ts'
-import { readBooks } from '../read-books.ts'
 import { requireSameOrigin } from '../same-origin.ts'
 import { sessionView } from './account-view.ts'
 import type { ConsoleDependencies } from './console-routes.ts'
@@ -11,7 +10,7 @@ import { readEmail, readFields, readNewEmail, readNewPassword, readPassword, rea
 import { tooMany } from './too-many.ts'
 
 /** Signing up, in and out; the account that is signed in; its password. */
-export const sessionRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app, { console, logger }) => {
+export const sessionRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app, { console }) => {
   const { accounts, cookies, sessions, settings, signIn } = console
   const ours = {
     onRequest: async (request: Parameters<typeof requireSameOrigin>[0]) =>
@@ -33,11 +32,11 @@ export const sessionRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app
     const password = readNewPassword(fields, 'password', email)
     if (settings.signUpClosed)
       throw new ApiError('not_permitted', 'Accounts are opened by the operator here. Ask them for one.')
-    const outcome = await readBooks(signIn.signUp(email, password, request.ip), logger)
+    const outcome = await signIn.signUp(email, password, request.ip)
     switch (outcome.kind) {
       case 'signed_in':
         keep(reply, outcome)
-        return reply.code(201).send(await readBooks(viewOf(outcome.accountId), logger))
+        return reply.code(201).send(await viewOf(outcome.accountId))
       case 'too_many':
         throw tooMany(outcome)
       case 'email_taken':
@@ -54,11 +53,11 @@ export const sessionRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app
   app.post('/sign-in', ours, async (request, reply) => {
     const fields = readFields(request.body, ['email', 'password'])
     const [email, password] = [readEmail(fields), readPassword(fields, 'password')]
-    const outcome = await readBooks(signIn.signIn(email, password, request.ip), logger)
+    const outcome = await signIn.signIn(email, password, request.ip)
     switch (outcome.kind) {
       case 'signed_in':
         keep(reply, outcome)
-        return readBooks(viewOf(outcome.accountId), logger)
+        return viewOf(outcome.accountId)
       case 'too_many':
         throw tooMany(outcome)
       case 'wrong':
@@ -74,15 +73,13 @@ export const sessionRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app
 
   app.post('/sign-out', ours, async (request, reply) => {
     const token = cookies.read(request, 'account')
-    const session = token === null ? null : await readBooks(sessions.find(token), logger)
-    if (session) await readBooks(sessions.end(session.id), logger)
+    const session = token === null ? null : await sessions.find(token)
+    if (session) await sessions.end(session.id)
     cookies.clear(reply, 'account')
     return reply.code(204).send()
   })
 
-  app.get('/session', ofSession, async (request) =>
-    readBooks(sessionView(signedIn(request).account, console), logger),
-  )
+  app.get('/session', ofSession, async (request) => sessionView(signedIn(request).account, console))
 
   // Every page asks this first, and being nobody is no failure that a browser should write on its console.
   app.get('/visitor', async (request, reply): Promise<VisitorView> => {
@@ -92,7 +89,7 @@ export const sessionRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app
       if (error instanceof ApiError && error.code === 'not_signed_in') return { session: null }
       throw error
     }
-    return { session: await readBooks(sessionView(signedIn(request).account, console), logger) }
+    return { session: await sessionView(signedIn(request).account, console) }
   })
 
   app.patch('/account', ofSession, async (request) => {
@@ -102,8 +99,8 @@ export const sessionRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app
       throw new ApiError('invalid_request', 'Send `low_balance_usd`: an amount, or null for never.', {
         param: 'low_balance_usd',
       })
-    await readBooks(accounts.setLowBalance(account.id, readUsd(fields, 'low_balance_usd')), logger)
-    return readBooks(viewOf(account.id), logger)
+    await accounts.setLowBalance(account.id, readUsd(fields, 'low_balance_usd'))
+    return viewOf(account.id)
   })
 
   app.post('/password', ofSession, async (request, reply) => {
@@ -111,7 +108,7 @@ export const sessionRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app
     const fields = readFields(request.body, ['current_password', 'new_password'])
     const current = readPassword(fields, 'current_password')
     const next = readNewPassword(fields, 'new_password', account.email)
-    const outcome = await readBooks(signIn.changePassword(account.id, current, next), logger)
+    const outcome = await signIn.changePassword(account.id, current, next)
     switch (outcome.kind) {
       case 'signed_in':
         keep(reply, outcome)

@@ -22,7 +22,6 @@ import { CSV_PAGE, cursorOf, type ReadPage, streamCallsCsv } from '../calls-csv.
 import { holdReportSlot } from '../hold-report-slot.ts'
 import { signedIn } from '../plugins/session.ts'
 import { sumUsage, usageView } from '../public/usage.ts'
-import { readBooks } from '../read-books.ts'
 import type { ConsoleDependencies } from './console-routes.ts'
 
 const PAGE_DEFAULT = 50
@@ -32,7 +31,7 @@ const FILTERS = ['from', 'to', 'model', 'key_id', 'status']
 
 /** What the account's calls used and cost: sums, the list of them, one of them. Never where one went. */
 export const usageRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app, deps) => {
-  const { reports, logger, dispatch, consoleSlots } = deps
+  const { reports, dispatch, consoleSlots } = deps
   const ofSession = { onRequest: [app.requireSession] }
 
   /** How an account's pages of calls are read, as the query filters them. */
@@ -41,7 +40,7 @@ export const usageRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app, 
     const query = request.query as QueryParameters
     const range = readTimeRange(query, dispatch.clock())
     const filter = readFilter(query)
-    return (after, size) => readBooks(reports.calls.page(account.id, range, after, size, filter), logger)
+    return (after, size) => reports.calls.page(account.id, range, after, size, filter)
   }
 
   app.get('/usage', ofSession, async (request): Promise<UsageView> => {
@@ -50,12 +49,9 @@ export const usageRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app, 
     refuseUnknown(query, ['from', 'to', 'group_by'])
     const range = readTimeRange(query, dispatch.clock())
     const group = readChoice(query, 'group_by', USAGE_GROUPS, 'day')
-    const giveBack = consoleSlots.take(account.id)
-    try {
-      return usageView(await readBooks(sumUsage(reports, account.id, range, group), logger), range, group)
-    } finally {
-      giveBack()
-    }
+    return consoleSlots.run(account.id, async () => {
+      return usageView(await sumUsage(reports, account.id, range, group), range, group)
+    })
   })
 
   app.get('/calls', ofSession, async (request): Promise<Page<CallSummary>> => {
@@ -64,8 +60,7 @@ export const usageRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app, 
     const limit = readCount(query, 'limit', PAGE_DEFAULT, PAGE_MAX)
     const cursor = readCursor(query)
     const readPage = pagesOf(request)
-    const giveBack = consoleSlots.take(signedIn(request).account.id)
-    try {
+    return consoleSlots.run(signedIn(request).account.id, async () => {
       const found = await readPage(cursor, limit + 1)
       const shown = found.slice(0, limit)
       const last = shown.at(-1)
@@ -73,9 +68,7 @@ export const usageRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app, 
         data: shown.map(callSummary),
         next_cursor: found.length > limit && last ? formatCursor(cursorOf(last)) : null,
       }
-    } finally {
-      giveBack()
-    }
+    })
   })
 
   app.get('/calls.csv', ofSession, async (request, reply) => {
@@ -90,18 +83,15 @@ export const usageRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app, 
     const { id } = request.params
     const unknown = new ApiError('not_found', 'This account has no call of that id.')
     if (callCreatedAt(id) === null) throw unknown
-    const giveBack = consoleSlots.take(account.id)
-    try {
-      const found = await readBooks(reports.findCall(id, account.id), logger)
+    return consoleSlots.run(account.id, async () => {
+      const found = await reports.findCall(id, account.id)
       if (found.kind === 'settled') return callDetail(found.call)
       if (found.kind === 'unknown') throw unknown
       throw new ApiError('not_found', 'This call is not settled yet. Ask again shortly.', {
         retryAfterSeconds: 1,
         shouldRetry: true,
       })
-    } finally {
-      giveBack()
-    }
+    })
   })
 }
 

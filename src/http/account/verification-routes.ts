@@ -2,7 +2,6 @@ import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import type { VerifiedView } from '../../core/api/sessions.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { signedIn } from '../plugins/session.ts'
-import { readBooks } from '../read-books.ts'
 import { requireSameOrigin } from '../same-origin.ts'
 import type { ConsoleDependencies } from './console-routes.ts'
 import { readFields, readString } from './read-body.ts'
@@ -12,7 +11,7 @@ const TOKEN_LENGTH_MAX = 100
 
 /** Verifying the email of an account: the link of a message, and another message. */
 export const verificationRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app, deps) => {
-  const { console, logger } = deps
+  const { console } = deps
   const { freeCredits, settings, verification } = console
   const ours = {
     onRequest: async (request: FastifyRequest) => requireSameOrigin(request, settings.publicUrl),
@@ -22,7 +21,7 @@ export const verificationRoutes: FastifyPluginAsync<ConsoleDependencies> = async
   app.post('/verify', ours, async (request): Promise<VerifiedView> => {
     const token = readString(readFields(request.body, ['token']), 'token', 1, TOKEN_LENGTH_MAX)
     if (!verification) throw noSuchLink()
-    const outcome = await readBooks(verification.verify(token, request.ip), logger)
+    const outcome = await verification.verify(token, request.ip)
     switch (outcome.kind) {
       case 'verified':
         return { free_credit: outcome.freeCredit }
@@ -37,10 +36,10 @@ export const verificationRoutes: FastifyPluginAsync<ConsoleDependencies> = async
 
   app.post('/verification-mails', { onRequest: [app.requireSession] }, async (request, reply) => {
     const { account } = signedIn(request)
-    const freeCredit = await readBooks(freeCredits.find(account.id), logger)
+    const freeCredit = await freeCredits.find(account.id)
     if (!verification || freeCredit !== 'unverified')
       throw new ApiError('conflict', 'There is nothing to verify: this account waits for no message.')
-    const throttled = await readBooks(verification.send(account.id, account.email), logger)
+    const throttled = await verification.send(account.id, account.email)
     if (throttled.kind === 'too_many') throw tooMany(throttled)
     return reply.code(204).send()
   })

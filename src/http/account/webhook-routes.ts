@@ -13,7 +13,6 @@ import { checkWebhookUrl } from '../../platform/network/webhook-url.ts'
 import type { DeliveryEntry } from '../../webhooks/delivery-log.ts'
 import { ENDPOINTS_PER_ACCOUNT_MAX, type WebhookEndpoint } from '../../webhooks/endpoint-store.ts'
 import { signedIn } from '../plugins/session.ts'
-import { readBooks } from '../read-books.ts'
 import { timeOrNull } from './account-view.ts'
 import type { ConsoleDependencies } from './console-routes.ts'
 import { type Fields, readFields, readString } from './read-body.ts'
@@ -29,19 +28,18 @@ type OfId = { Params: { id: string } }
 /** Where the account hears of its events: endpoints, their secrets (shown once), what was delivered. */
 export const webhookRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app, deps) => {
   const { endpoints, deliveries, retryDelivery, settings, webhookThrottle } = deps.console
-  const { logger } = deps
   const ofSession = { onRequest: [app.requireSession] }
 
   /** An endpoint of the account that is signed in. Throws ApiError `not_found` for any other. */
   const own = async (request: FastifyRequest<OfId>): Promise<WebhookEndpoint> => {
-    const all = await readBooks(endpoints.list(signedIn(request).account.id), logger)
+    const all = await endpoints.list(signedIn(request).account.id)
     const found = all.find(({ id }) => id === request.params.id)
     if (!found) throw unknownEndpoint()
     return found
   }
 
   app.get('/webhooks', ofSession, async (request): Promise<WebhookList> => {
-    const found = await readBooks(endpoints.list(signedIn(request).account.id), logger)
+    const found = await endpoints.list(signedIn(request).account.id)
     return { data: found.map(endpointView), event_types: [...EVENT_TYPES], max: ENDPOINTS_PER_ACCOUNT_MAX }
   })
 
@@ -52,10 +50,10 @@ export const webhookRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app
     if (check.kind === 'refused')
       throw new ApiError('invalid_request', `This address ${check.reason}.`, { param: 'url' })
     const types = readEventTypes(fields)
-    const existing = await readBooks(endpoints.list(accountId), logger)
+    const existing = await endpoints.list(accountId)
     if (existing.length >= ENDPOINTS_PER_ACCOUNT_MAX)
       throw new ApiError('invalid_request', `An account has ${ENDPOINTS_PER_ACCOUNT_MAX} endpoints at most.`)
-    const created = await readBooks(endpoints.create(accountId, check.url.href, types), logger)
+    const created = await endpoints.create(accountId, check.url.href, types)
     return reply.code(201).send({
       secret: created.secret,
       webhook: endpointView(created.endpoint),
@@ -64,13 +62,13 @@ export const webhookRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app
 
   app.delete<OfId>('/webhooks/:id', ofSession, async (request, reply) => {
     const { id } = await own(request)
-    await readBooks(endpoints.remove(id), logger)
+    await endpoints.remove(id)
     return reply.code(204).send()
   })
 
   app.post<OfId>('/webhooks/:id/rotate-secret', ofSession, async (request): Promise<RotatedSecret> => {
     const { id } = await own(request)
-    const secret = await readBooks(endpoints.rotateSecret(id, ROTATION_OVERLAP_MS), logger)
+    const secret = await endpoints.rotateSecret(id, ROTATION_OVERLAP_MS)
     if (secret === null) throw unknownEndpoint()
     return {
       secret,
@@ -80,25 +78,25 @@ export const webhookRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app
 
   app.post<OfId>('/webhooks/:id/enable', ofSession, async (request): Promise<WebhookView> => {
     const { id } = await own(request)
-    const enabled = await readBooks(endpoints.enable(id), logger)
+    const enabled = await endpoints.enable(id)
     if (!enabled) throw unknownEndpoint()
     return endpointView(enabled)
   })
 
   app.post<OfId>('/webhooks/:id/test', ofSession, async (request, reply) => {
     const { id, accountId } = await own(request)
-    const throttled = await readBooks(webhookThrottle.test(accountId), logger)
+    const throttled = await webhookThrottle.test(accountId)
     if (throttled.kind === 'too_many') throw tooMany(throttled)
-    const eventId = await readBooks(endpoints.test(id), logger)
+    const eventId = await endpoints.test(id)
     if (eventId === null) throw unknownEndpoint()
     return reply.code(202).send({ event_id: eventId } satisfies TestedWebhook)
   })
 
   app.post<OfId>('/webhook-deliveries/:id/retry', ofSession, async (request, reply) => {
     const accountId = signedIn(request).account.id
-    const throttled = await readBooks(webhookThrottle.retry(accountId), logger)
+    const throttled = await webhookThrottle.retry(accountId)
     if (throttled.kind === 'too_many') throw tooMany(throttled)
-    const delivery = await readBooks(retryDelivery(request.params.id, accountId), logger)
+    const delivery = await retryDelivery(request.params.id, accountId)
     if (!delivery)
       throw new ApiError(
         'not_found',
@@ -109,7 +107,7 @@ export const webhookRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app
 
   app.get<OfId>('/webhooks/:id/deliveries', ofSession, async (request) => {
     const { id } = await own(request)
-    const found = await readBooks(deliveries({ endpointId: id, limit: DELIVERIES_SHOWN }), logger)
+    const found = await deliveries({ endpointId: id, limit: DELIVERIES_SHOWN })
     return { data: found.map(deliveryView) }
   })
 }

@@ -14,7 +14,6 @@ import { doDeed } from './deed.ts'
 import { idPage, readIdPage } from './id-page.ts'
 import type { OperatorServices } from './operator-services.ts'
 import { readAmount, readReason, readReference } from './read-deed-body.ts'
-import { readFigures } from './read-figures.ts'
 import { RATE_LIMIT_FIELDS, rateLimitDetails, readRateLimits } from './read-rate-limits.ts'
 
 interface Named {
@@ -23,10 +22,10 @@ interface Named {
 
 /** Accounts: looked up, suspended, resumed, limited, credited and adjusted. */
 export const accountRoutes: FastifyPluginAsync<OperatorServices> = async (app, services) => {
-  const { accounts, directory, gate, announce, adjust, logger } = services
+  const { accounts, directory, gate, announce, adjust } = services
 
   const find = async (idOrEmail: string): Promise<ListedAccount> => {
-    const account = await readFigures(directory.find(idOrEmail), logger)
+    const account = await directory.find(idOrEmail)
     if (!account) throw new ApiError('not_found', 'There is no such account.')
     return account
   }
@@ -40,11 +39,11 @@ export const accountRoutes: FastifyPluginAsync<OperatorServices> = async (app, s
       after: page.after,
       limit: page.limit + 1,
     })
-    return idPage(await readFigures(found, logger), page, accountView)
+    return idPage(await found, page, accountView)
   })
 
   app.get<Named>('/accounts/:id', async ({ params }): Promise<OperatorAccountDetail> => {
-    return readFigures(accountDetail(await find(params.id), services), logger)
+    return accountDetail(await find(params.id), services)
   })
 
   for (const verb of ['suspend', 'resume'] as const) {
@@ -52,12 +51,9 @@ export const accountRoutes: FastifyPluginAsync<OperatorServices> = async (app, s
       const { id } = await find(request.params.id)
       const reason = readReason(readFields(request.body, ['reason']))
       await doDeed(request, { action: `account.${verb}`, target: id, details: { reason } }, services, () =>
-        readFigures(
-          accounts[verb](id).then(() => announce({ accountId: id })),
-          logger,
-        ),
+        accounts[verb](id).then(() => announce({ accountId: id })),
       )
-      return readFigures(accountDetail(await find(id), services), logger)
+      return accountDetail(await find(id), services)
     })
   }
 
@@ -66,12 +62,9 @@ export const accountRoutes: FastifyPluginAsync<OperatorServices> = async (app, s
     const limits = readRateLimits(readFields(request.body, RATE_LIMIT_FIELDS))
     const details = rateLimitDetails(limits)
     await doDeed(request, { action: 'account.limits', target: id, details }, services, () =>
-      readFigures(
-        accounts.setLimits(id, limits).then(() => announce({ accountId: id })),
-        logger,
-      ),
+      accounts.setLimits(id, limits).then(() => announce({ accountId: id })),
     )
-    return readFigures(accountDetail(await find(id), services), logger)
+    return accountDetail(await find(id), services)
   })
 
   app.post<Named>('/accounts/:id/credit', async (request): Promise<BalanceChanged> => {
@@ -106,14 +99,11 @@ export const accountRoutes: FastifyPluginAsync<OperatorServices> = async (app, s
 
   /** Waits for a posting; what it refuses is the operator's to mend. */
   const posting = <T>(posted: Promise<T>): Promise<T> =>
-    readFigures(
-      posted.catch((error: unknown) => {
-        if (!(error instanceof RefusedPosting)) throw error
-        const code = error.reason === 'reference-taken' ? 'idempotency_conflict' : 'invalid_request'
-        throw new ApiError(code, error.message, { shouldRetry: false, cause: error })
-      }),
-      logger,
-    )
+    posted.catch((error: unknown) => {
+      if (!(error instanceof RefusedPosting)) throw error
+      const code = error.reason === 'reference-taken' ? 'idempotency_conflict' : 'invalid_request'
+      throw new ApiError(code, error.message, { shouldRetry: false, cause: error })
+    })
 }
 
 const balanceChanged = (

@@ -9,11 +9,10 @@ import { askingKey } from '../asking-account.ts'
 import { doDeed } from './deed.ts'
 import { idPage, readIdPage } from './id-page.ts'
 import type { OperatorServices } from './operator-services.ts'
-import { readFigures } from './read-figures.ts'
 
 /** GET /alarms and POST /alarms/:id/acknowledge; GET /actions: what operators did. */
 export const alarmRoutes: FastifyPluginAsync<OperatorServices> = async (app, services) => {
-  const { alarms, actions, logger, clock } = services
+  const { alarms, actions, clock } = services
 
   app.get('/alarms', async (request): Promise<OperatorPage<AlarmView>> => {
     const query = request.query as QueryParameters
@@ -21,17 +20,14 @@ export const alarmRoutes: FastifyPluginAsync<OperatorServices> = async (app, ser
     const page = readIdPage(query)
     const openOnly = readChoice(query, 'state', ['open', 'all'], 'open') === 'open'
     const found = alarms.page({ openOnly, after: page.after, limit: page.limit + 1 })
-    return idPage(await readFigures(found, logger), page, alarmView)
+    return idPage(await found, page, alarmView)
   })
 
   app.post<{ Params: { id: string } }>('/alarms/:id/acknowledge', async (request): Promise<AlarmView> => {
     const { id } = request.params
     const deed = { action: 'alarm.acknowledge', target: id, details: {} }
     return doDeed(request, deed, services, async () => {
-      const found = await readFigures(
-        alarms.acknowledge(id, askingKey(request).keyId, new Date(clock())),
-        logger,
-      )
+      const found = await alarms.acknowledge(id, askingKey(request).keyId, new Date(clock()))
       if (!found) throw new ApiError('not_found', 'There is no such alarm.')
       return alarmView(found)
     })
@@ -46,7 +42,7 @@ export const alarmRoutes: FastifyPluginAsync<OperatorServices> = async (app, ser
       after: page.after,
       limit: page.limit + 1,
     })
-    return idPage(await readFigures(found, logger), page, actionView)
+    return idPage(await found, page, actionView)
   })
 }
 

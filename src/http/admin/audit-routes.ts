@@ -8,20 +8,20 @@ import { AUDIT_ASKED, AUDIT_JOB } from '../../platform/redis/redis-keys.ts'
 import { doDeed } from './deed.ts'
 import { idPage, readIdPage } from './id-page.ts'
 import type { OperatorServices } from './operator-services.ts'
-import { readFigures } from './read-figures.ts'
 
 /** Where no settlement process lives, what was asked for is forgotten after this. */
 const ASKED_SECONDS = 600
 
 /** GET /audit/latest and /audit/runs: what audits found; POST /audit/run asks the settlement process for one. */
 export const auditRoutes: FastifyPluginAsync<OperatorServices> = async (app, services) => {
-  const { audits, auditEveryMinutes, redis, logger } = services
+  const { audits, auditEveryMinutes, redis } = services
 
   const view = async (): Promise<AuditView> => {
-    const [isAsked, isRunning, run] = await readFigures(
-      Promise.all([redis.exists(AUDIT_ASKED), isJobRunning(redis, AUDIT_JOB), audits.latest()]),
-      logger,
-    )
+    const [isAsked, isRunning, run] = await Promise.all([
+      redis.exists(AUDIT_ASKED),
+      isJobRunning(redis, AUDIT_JOB),
+      audits.latest(),
+    ])
     return {
       object: 'audit',
       running: isAsked === 1 || isRunning,
@@ -37,12 +37,12 @@ export const auditRoutes: FastifyPluginAsync<OperatorServices> = async (app, ser
     refuseUnknown(query, ['limit', 'cursor'])
     const page = readIdPage(query)
     const runs = audits.page({ after: page.after, limit: page.limit + 1 })
-    return idPage(await readFigures(runs, logger), page, runView)
+    return idPage(await runs, page, runView)
   })
 
   app.post('/audit/run', async (request, reply): Promise<AuditView> => {
     await doDeed(request, { action: 'audit.run', target: 'books', details: {} }, services, () =>
-      readFigures(redis.set(AUDIT_ASKED, request.id, 'EX', ASKED_SECONDS), logger),
+      redis.set(AUDIT_ASKED, request.id, 'EX', ASKED_SECONDS),
     )
     reply.code(202)
     return { ...(await view()), running: true }

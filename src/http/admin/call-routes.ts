@@ -15,10 +15,9 @@ import {
 import { callCreatedAt } from '../../core/calls/call-created-at.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { askingKey } from '../asking-account.ts'
-import { createReportSlots } from '../report-slots.ts'
+import { createSlots, REPORTS_OF_KEY } from '../slots.ts'
 import { idPage, readIdPage } from './id-page.ts'
 import type { OperatorServices } from './operator-services.ts'
-import { readFigures } from './read-figures.ts'
 
 const PARAMETERS = 'account key request status model offer min_duration_ms from to limit cursor'.split(' ')
 const STATUSES = ['', 'completed', 'failed', 'cancelled', 'interrupted'] as const
@@ -27,8 +26,8 @@ const SEARCHES_MAX = 4
 
 /** GET /calls: settled calls of everybody, searched; GET /calls/:id/timeline: one call, also while it runs. */
 export const callRoutes: FastifyPluginAsync<OperatorServices> = async (app, services) => {
-  const { calls, search, queues, logger, clock } = services
-  const slots = createReportSlots(SEARCHES_MAX, SEARCHES_MAX)
+  const { calls, search, queues, clock } = services
+  const slots = createSlots({ max: SEARCHES_MAX, maxPerHolder: SEARCHES_MAX, ...REPORTS_OF_KEY })
 
   app.get('/calls', async (request): Promise<OperatorPage<OperatorCall>> => {
     const query = request.query as QueryParameters
@@ -36,13 +35,10 @@ export const callRoutes: FastifyPluginAsync<OperatorServices> = async (app, serv
     const page = readIdPage(query)
     const range = readTimeRange(query, clock())
     const filter = readFilter(query)
-    const giveBack = slots.take(askingKey(request).keyId)
-    try {
+    return slots.run(askingKey(request).keyId, async () => {
       const found = search.page(filter, range, page.after, page.limit + 1)
-      return idPage(await readFigures(found, logger), page, operatorCall)
-    } finally {
-      giveBack()
-    }
+      return idPage(await found, page, operatorCall)
+    })
   })
 
   app.get<{ Params: { id: string } }>('/calls/:id/timeline', async (request): Promise<CallTimelineView> => {
@@ -58,7 +54,7 @@ export const callRoutes: FastifyPluginAsync<OperatorServices> = async (app, serv
       const settled = await calls.find(id)
       return settled && settledTimeline(settled)
     }
-    const found = await readFigures(find(), logger)
+    const found = await find()
     if (!found) throw unknownCall()
     return found
   })

@@ -17,7 +17,6 @@ import { type Fields, readFields, readString } from '../account/read-body.ts'
 import { askingKey } from '../asking-account.ts'
 import { type Deed, doDeed } from './deed.ts'
 import type { OperatorServices } from './operator-services.ts'
-import { readFigures } from './read-figures.ts'
 
 const LISTED_DEFAULT = 20
 const LISTED_MAX = 100
@@ -26,11 +25,11 @@ const VERSION_LENGTH_MAX = 20
 
 /** The catalog: what holds, the operator's edits and their versions, and the rates that models had. */
 export const catalogRoutes: FastifyPluginAsync<OperatorServices> = async (app, services) => {
-  const { catalog, catalogEdits, checkEdits, rateHistory, logger } = services
+  const { catalog, catalogEdits, checkEdits, rateHistory } = services
 
   app.get('/catalog', async (): Promise<CatalogView> => {
     const { version, generatedAt, models, offers } = catalog()
-    const edits = await readFigures(catalogEdits.current(), logger)
+    const edits = await catalogEdits.current()
     return {
       object: 'catalog',
       version,
@@ -43,7 +42,7 @@ export const catalogRoutes: FastifyPluginAsync<OperatorServices> = async (app, s
   })
 
   app.get('/catalog/edits', async (request): Promise<OperatorList<CatalogEditsView>> => {
-    const found = await readFigures(catalogEdits.history(readLimit(request.query)), logger)
+    const found = await catalogEdits.history(readLimit(request.query))
     return { object: 'list', data: found.map(editsView) }
   })
 
@@ -65,7 +64,7 @@ export const catalogRoutes: FastifyPluginAsync<OperatorServices> = async (app, s
     const author = askingKey(request).keyId
     const details: Deed['details'] = expected === undefined ? {} : { expected_version: expected }
     return doDeed(request, { action: 'catalog.edit', target: 'catalog', details }, services, async () =>
-      appliedView(await readFigures(catalogEdits.apply(content, author, expected), logger)),
+      appliedView(await catalogEdits.apply(content, author, expected)),
     )
   })
 
@@ -74,7 +73,7 @@ export const catalogRoutes: FastifyPluginAsync<OperatorServices> = async (app, s
     const author = askingKey(request).keyId
     const deed = { action: 'catalog.revert', target: 'catalog', details: { version } }
     return doDeed(request, deed, services, async () => {
-      const applied = await readFigures(catalogEdits.revert(version, author), logger)
+      const applied = await catalogEdits.revert(version, author)
       if (!applied) throw new ApiError('not_found', 'There is no such version of the edits.')
       return appliedView(applied)
     })
@@ -82,7 +81,7 @@ export const catalogRoutes: FastifyPluginAsync<OperatorServices> = async (app, s
 
   app.get<{ Params: { id: string } }>('/models/:id/history', async (request) => {
     const { id } = request.params
-    const entries = await readFigures(rateHistory(id, readLimit(request.query)), logger)
+    const entries = await rateHistory(id, readLimit(request.query))
     if (entries.length === 0 && !catalog().models.has(id))
       throw new ApiError('not_found', 'There is no such model, and never was.')
     return { object: 'list', data: entries.map(rateView) } satisfies OperatorList<RateHistoryView>

@@ -3,6 +3,7 @@ import { ApiError } from '../../core/kernel/errors.ts'
 import type { NewOperatorAction, OperatorActionStore } from '../../operations/operator-action-store.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import { askingKey } from '../asking-account.ts'
+import { infrastructureError } from '../plugins/answer-errors.ts'
 
 export interface Deed {
   /** `account.suspend`, `key.revoke`, … */
@@ -42,7 +43,8 @@ export async function doDeed<T>(
   try {
     return await work()
   } catch (error) {
-    const why = error instanceof ApiError ? error.code : 'internal_error'
+    const failure = error instanceof ApiError ? error : infrastructureError(error)
+    const why = failure?.code ?? 'internal_error'
     await actions
       .record({ ...action, details: { ...deed.details, error: why }, outcome: 'failed' })
       .catch((cause: unknown) => logger.warn({ err: cause }, 'a failed deed was not written down'))

@@ -10,7 +10,6 @@ import { type Fields, readFields, readUsd, readWord } from '../account/read-body
 import { keyView } from './account-views.ts'
 import { doDeed } from './deed.ts'
 import type { OperatorServices } from './operator-services.ts'
-import { readFigures } from './read-figures.ts'
 import { RATE_LIMIT_FIELDS, rateLimitDetails, readRateLimits } from './read-rate-limits.ts'
 
 interface Named {
@@ -23,10 +22,10 @@ const KNOWN_EVERYWHERE_MS = 1_200
 
 /** Keys: revoked, and given other limits. */
 export const keyRoutes: FastifyPluginAsync<OperatorServices> = async (app, services) => {
-  const { keys, setKeyLimits, forgetAllowance, announce, logger, clock } = services
+  const { keys, setKeyLimits, forgetAllowance, announce, clock } = services
 
   const find = async (keyId: string): Promise<StoredKey> => {
-    const key = await readFigures(keys.find(keyId), logger)
+    const key = await keys.find(keyId)
     if (!key) throw new ApiError('not_found', 'There is no such key.')
     return key
   }
@@ -34,10 +33,7 @@ export const keyRoutes: FastifyPluginAsync<OperatorServices> = async (app, servi
   app.post<Named>('/keys/:id/revoke', async (request): Promise<OperatorKey> => {
     const { id } = await find(request.params.id)
     await doDeed(request, { action: 'key.revoke', target: id, details: {} }, services, () =>
-      readFigures(
-        keys.revoke(id, new Date(clock())).then(() => announce({ keyId: id })),
-        logger,
-      ),
+      keys.revoke(id, new Date(clock())).then(() => announce({ keyId: id })),
     )
     return keyView(await find(id))
   })
@@ -63,7 +59,7 @@ export const keyRoutes: FastifyPluginAsync<OperatorServices> = async (app, servi
       await forget()
     }
     await doDeed(request, { action: 'key.limits', target: id, details: detailsOf(limits) }, services, () =>
-      readFigures(change(), logger),
+      change(),
     )
     return keyView(await find(id))
   })

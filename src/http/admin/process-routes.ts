@@ -5,20 +5,19 @@ import { createSingleFlight } from '../../core/kernel/single-flight.ts'
 import { readProcesses } from '../../platform/observability/process-report.ts'
 import { isSettlementBehind, readQueues } from '../../platform/queues/queue-figures.ts'
 import type { OperatorServices } from './operator-services.ts'
-import { readFigures } from './read-figures.ts'
 
 /** GET /processes and /queues: what runs, and what waits. */
 export const processRoutes: FastifyPluginAsync<OperatorServices> = async (app, services) => {
-  const { redis, queues, claimWait, logger, clock } = services
+  const { redis, queues, claimWait, clock } = services
   const once = createSingleFlight()
 
   app.get('/processes', async (): Promise<OperatorList<ProcessView>> => {
-    return { object: 'list', data: await readFigures(readProcesses(redis), logger) }
+    return { object: 'list', data: await readProcesses(redis) }
   })
 
   app.get('/queues', async (): Promise<QueuesView> => {
     const reading = once('queues', () => Promise.all([readQueues(redis, queues, clock()), claimWait()]))
-    const [data, wait] = await readFigures(reading, logger)
+    const [data, wait] = await reading
     return {
       object: 'queues',
       at: new Date(clock()).toISOString(),

@@ -11,17 +11,16 @@ import { ApiError } from '../../core/kernel/errors.ts'
 import { formatUsd, picoUsd } from '../../core/kernel/money.ts'
 import { createSingleFlight } from '../../core/kernel/single-flight.ts'
 import { askingKey } from '../asking-account.ts'
-import { createReportSlots } from '../report-slots.ts'
+import { createSlots, REPORTS_OF_KEY } from '../slots.ts'
 import type { OperatorServices } from './operator-services.ts'
-import { readFigures } from './read-figures.ts'
 
 const ROWS_MAX = 1_000
 const REPORTS_MAX = 2
 
 /** GET /margin: revenue, cost and what is left; GET /ledger: the sums of the ledger's accounts. */
 export const reportRoutes: FastifyPluginAsync<OperatorServices> = async (app, services) => {
-  const { margin, sumLedger, logger, clock } = services
-  const slots = createReportSlots(REPORTS_MAX, REPORTS_MAX)
+  const { margin, sumLedger, clock } = services
+  const slots = createSlots({ max: REPORTS_MAX, maxPerHolder: REPORTS_MAX, ...REPORTS_OF_KEY })
   const once = createSingleFlight()
 
   app.get('/margin', async (request): Promise<MarginView> => {
@@ -29,9 +28,8 @@ export const reportRoutes: FastifyPluginAsync<OperatorServices> = async (app, se
     refuseUnknown(query, ['from', 'to', 'group_by'])
     const range = readTimeRange(query, clock())
     const groupBy = readChoice(query, 'group_by', ['model', 'provider', 'day'], 'model')
-    const giveBack = slots.take(askingKey(request).keyId)
-    try {
-      const found = await readFigures(margin.margin(range, groupBy, ROWS_MAX), logger)
+    return slots.run(askingKey(request).keyId, async () => {
+      const found = await margin.margin(range, groupBy, ROWS_MAX)
       if (!found)
         throw new ApiError('invalid_request', `More than ${ROWS_MAX} rows. Ask for a shorter span of time.`)
       return {
@@ -42,13 +40,11 @@ export const reportRoutes: FastifyPluginAsync<OperatorServices> = async (app, se
         data: found.rows.map(({ group, ...sums }) => ({ group, ...marginFigures(sums) })),
         total: marginFigures(found.total),
       }
-    } finally {
-      giveBack()
-    }
+    })
   })
 
   app.get('/ledger', async (): Promise<LedgerView> => {
-    const sums = await readFigures(once('ledger', sumLedger), logger)
+    const sums = await once('ledger', sumLedger)
     return {
       object: 'ledger',
       at: new Date(clock()).toISOString(),

@@ -5,13 +5,12 @@ import { createSingleFlight } from '../../core/kernel/single-flight.ts'
 import { MINUTE_MS, trafficSlots } from '../../core/operations/traffic.ts'
 import { readTraffic } from '../../platform/observability/traffic.ts'
 import type { OperatorServices } from './operator-services.ts'
-import { readFigures } from './read-figures.ts'
 import { trafficView } from './traffic-view.ts'
 
 const MINUTES_MAX = 60
 
 /** GET /traffic: requests, errors, calls, tokens and spend of the last minutes, as a series. */
-export const trafficRoutes: FastifyPluginAsync<OperatorServices> = async (app, { redis, logger, clock }) => {
+export const trafficRoutes: FastifyPluginAsync<OperatorServices> = async (app, { redis, clock }) => {
   const once = createSingleFlight()
 
   app.get('/traffic', async (request): Promise<TrafficView> => {
@@ -22,10 +21,7 @@ export const trafficRoutes: FastifyPluginAsync<OperatorServices> = async (app, {
     // Up to the end of the step that runs, so that all steps are whole ones of the clock.
     const toMs = (Math.floor(clock() / stepMs) + 1) * stepMs
     const fromMs = toMs - minutes * MINUTE_MS
-    const hashes = await readFigures(
-      once(`${fromMs} ${toMs}`, () => readTraffic(redis, fromMs, toMs)),
-      logger,
-    )
+    const hashes = await once(`${fromMs} ${toMs}`, () => readTraffic(redis, fromMs, toMs))
     return trafficView(trafficSlots(hashes, { fromMs, toMs, stepMs }), stepMs, toMs)
   })
 }

@@ -2,6 +2,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import plugin from 'fastify-plugin'
 import { ApiError, errorHeaders, errorObject } from '../../core/kernel/errors.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
+import { isPostgresFailure, sqlStateOf } from '../../platform/postgres/postgres.ts'
+import { isRefusedWrite } from '../../platform/redis/redis.ts'
 import { isRedisAway } from '../../platform/redis/redis-deadlines.ts'
 
 /** Every failure on every route leaves as the one error body with its headers. */
@@ -37,6 +39,25 @@ export function sendError(error: ApiError, request: FastifyRequest, reply: Fasti
     .send({ error: errorObject(error, request.id) })
 }
 
+/** PostgreSQL's `character_not_in_repertoire`: a NUL in what was asked for. */
+const UNSTORABLE_TEXT = '22021'
+
+/**
+ * What the client receives when PostgreSQL or Redis is not reachable, does not respond in time or refuses a write, or
+ * cannot store a text; null for any other failure.
+ */
+export function infrastructureError(error: unknown): ApiError | null {
+  if (sqlStateOf(error) === UNSTORABLE_TEXT)
+    return new ApiError('invalid_request', 'The request contains a NUL character. Leave it out.', {
+      cause: error,
+    })
+  if (!isPostgresFailure(error) && !isRedisAway(error) && !isRefusedWrite(error)) return null
+  return new ApiError('overloaded', 'The gateway cannot do this right now. Retry shortly.', {
+    retryAfterSeconds: 1,
+    cause: error,
+  })
+}
+
 function toPublicError(error: unknown, request: FastifyRequest, logger: Logger): ApiError {
   if (error instanceof ApiError) return error
   const { code, statusCode } = error as { code?: string; statusCode?: number }
@@ -53,17 +74,14 @@ function toPublicError(error: unknown, request: FastifyRequest, logger: Logger):
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
     return new ApiError('invalid_request', 'The request is not valid.', { cause: error })
   }
-  if (isRedisAway(error)) {
-    logger.warn({ code: 'overloaded', route: request.routeOptions.url }, 'request refused: redis is away')
-    return new ApiError('overloaded', 'The gateway cannot do this right now. Retry shortly.', {
-      retryAfterSeconds: 1,
-      cause: error,
-    })
+  const where = { requestId: request.id, method: request.method, route: request.routeOptions.url }
+  const failure = infrastructureError(error)
+  if (failure) {
+    if (failure.code === 'overloaded')
+      logger.error({ ...where, err: error }, 'request refused: PostgreSQL or Redis failed')
+    return failure
   }
-  logger.error(
-    { err: error, requestId: request.id, method: request.method, route: request.routeOptions.url },
-    'request failed',
-  )
+  logger.error({ ...where, err: error }, 'request failed')
   return new ApiError(
     'internal_error',
     'Something went wrong inside the gateway. Retry, and report the request id if it stays.',

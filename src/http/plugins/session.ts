@@ -3,8 +3,6 @@ import plugin from 'fastify-plugin'
 import type { Account, AccountStore } from '../../accounts/account-store.ts'
 import type { SessionStore, StoredSession } from '../../accounts/session-store.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
-import type { Logger } from '../../platform/observability/logger.ts'
-import { readBooks } from '../read-books.ts'
 import { requireSameOrigin } from '../same-origin.ts'
 import type { SessionCookies } from '../session-cookie.ts'
 
@@ -13,7 +11,6 @@ export interface SessionOptions {
   accounts: Pick<AccountStore, 'find'>
   cookies: SessionCookies
   publicUrl: string | null
-  logger: Logger
 }
 
 /** An account holder who is signed in. */
@@ -38,15 +35,14 @@ declare module 'fastify' {
 
 /** Sessions of account holders. Adds no hook; routes ask for it. */
 export const accountSessions = plugin<SessionOptions>(
-  async (app, { sessions, accounts, cookies, publicUrl, logger }) => {
+  async (app, { sessions, accounts, cookies, publicUrl }) => {
     app.decorateRequest('accountSession', null)
     app.decorate('requireSession', async (request: FastifyRequest, reply: FastifyReply) => {
       requireSameOrigin(request, publicUrl)
       const token = cookies.read(request, 'account')
       if (token === null) throw notSignedIn()
-      const stored = await readBooks(sessions.find(token), logger)
-      const account =
-        stored?.accountId != null ? await readBooks(accounts.find(stored.accountId), logger) : null
+      const stored = await sessions.find(token)
+      const account = stored?.accountId != null ? await accounts.find(stored.accountId) : null
       if (!stored || !account || account.state === 'suspended') {
         cookies.clear(reply, 'account')
         throw notSignedIn()

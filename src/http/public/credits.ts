@@ -4,8 +4,7 @@ import { ApiError } from '../../core/kernel/errors.ts'
 import { formatUsd, picoUsd } from '../../core/kernel/money.ts'
 import type { AppDependencies } from '../app.ts'
 import { askingAccount, askingKey } from '../asking-account.ts'
-import { readBooks } from '../read-books.ts'
-import { createReportSlots } from '../report-slots.ts'
+import { createSlots } from '../slots.ts'
 
 const READS_MAX = 100
 const READS_PER_KEY_MAX = 10
@@ -13,17 +12,21 @@ const READS_PER_KEY_MAX = 10
 /** GET /v1/credits: what an account was credited, has used, and can spend now. USD as decimal strings, exact. */
 export const creditsRoute =
   (path: string): FastifyPluginAsync<AppDependencies> =>
-  async (app, { reports, dispatch }) => {
-    const slots = createReportSlots(READS_MAX, READS_PER_KEY_MAX)
+  async (app, { reports }) => {
+    const slots = createSlots({
+      max: READS_MAX,
+      maxPerHolder: READS_PER_KEY_MAX,
+      holderIsFull: 'This key has requests for credits running. Wait for one to end.',
+      allTaken: 'Too many requests for credits at once. Retry shortly.',
+    })
 
     app.get(path, { onRequest: [app.requireKey] }, async (request, reply) => {
       const key = askingKey(request)
       const query = request.query as QueryParameters
       refuseUnknown(query, ['account_id'])
       const accountId = askingAccount(key, query)
-      const giveBack = slots.take(key.keyId)
-      try {
-        const credits = await readBooks(reports.credits.find(accountId), dispatch.logger)
+      return slots.run(key.keyId, async () => {
+        const credits = await reports.credits.find(accountId)
         if (credits === null) throw new ApiError('not_found', 'There is no account of that id.')
         reply.header('cache-control', 'no-store')
         return {
@@ -33,9 +36,7 @@ export const creditsRoute =
             available: usd(credits.availablePico),
           },
         }
-      } finally {
-        giveBack()
-      }
+      })
     })
   }
 

@@ -4,8 +4,7 @@ import { ApiError } from '../../core/kernel/errors.ts'
 import type { AppDependencies } from '../app.ts'
 import { askingKey, callReader } from '../asking-account.ts'
 import { callView, isRescued, ownKeyFailures } from '../call-view.ts'
-import { readBooks } from '../read-books.ts'
-import { createReportSlots } from '../report-slots.ts'
+import { createSlots } from '../slots.ts'
 
 /** Lookups may wait for a settlement, so they are bounded; each but reads by primary key. */
 const LOOKUPS_MAX = 500
@@ -14,16 +13,20 @@ const LOOKUPS_PER_KEY_MAX = 100
 /** GET /v1/generations/{id}: what became of a call of the key's account, and what it cost. */
 export const generationsRoute =
   (path: string): FastifyPluginAsync<AppDependencies> =>
-  async (app, { reports, dispatch }) => {
-    const slots = createReportSlots(LOOKUPS_MAX, LOOKUPS_PER_KEY_MAX)
+  async (app, { reports }) => {
+    const slots = createSlots({
+      max: LOOKUPS_MAX,
+      maxPerHolder: LOOKUPS_PER_KEY_MAX,
+      holderIsFull: 'This key has look-ups running. Wait for one to end.',
+      allTaken: 'This gateway runs as many look-ups as it can. Retry shortly.',
+    })
 
     app.get<{ Params: { id: string } }>(path, { onRequest: [app.requireKey] }, async (request, reply) => {
       const key = askingKey(request)
       const { id } = request.params
       if (callCreatedAt(id) === null) throw unknownCall()
-      const giveBack = slots.take(key.keyId)
-      try {
-        const found = await readBooks(reports.findCall(id, key.accountId), dispatch.logger)
+      return slots.run(key.keyId, async () => {
+        const found = await reports.findCall(id, key.accountId)
         switch (found.kind) {
           case 'settled':
             reply.header('cache-control', 'no-store')
@@ -42,9 +45,7 @@ export const generationsRoute =
           default:
             return found satisfies never
         }
-      } finally {
-        giveBack()
-      }
+      })
     })
   }
 

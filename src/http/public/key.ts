@@ -6,8 +6,7 @@ import { type AllowancePeriod, allowancePeriod } from '../../core/billing/allowa
 import { formatUsd, picoUsd } from '../../core/kernel/money.ts'
 import type { AppDependencies } from '../app.ts'
 import { askingKey } from '../asking-account.ts'
-import { readBooks } from '../read-books.ts'
-import { createReportSlots } from '../report-slots.ts'
+import { createSlots } from '../slots.ts'
 
 const READS_MAX = 100
 const READS_PER_KEY_MAX = 10
@@ -16,20 +15,21 @@ const READS_PER_KEY_MAX = 10
 export const keyRoute =
   (path: string): FastifyPluginAsync<AppDependencies> =>
   async (app, { reports, dispatch, limits }) => {
-    const slots = createReportSlots(READS_MAX, READS_PER_KEY_MAX)
+    const slots = createSlots({
+      max: READS_MAX,
+      maxPerHolder: READS_PER_KEY_MAX,
+      holderIsFull: 'This key has requests for its limits running. Wait for one to end.',
+      allTaken: 'Too many requests for limits at once. Retry shortly.',
+    })
 
     app.get(path, { onRequest: [app.requireKey] }, async (request, reply) => {
       const key = askingKey(request)
-      const giveBack = slots.take(key.keyId)
-      try {
+      return slots.run(key.keyId, async () => {
         const period = allowancePeriod(key.limitReset, dispatch.clock())
-        const { spentPico } = await readBooks(reports.spend.spending(key.keyId, period, []), dispatch.logger)
+        const { spentPico } = await reports.spend.spending(key.keyId, period, [])
         const left = await leftOf(key, period, spentPico, reports)
         const effective = effectiveLimits(key, limits)
-        const credits =
-          key.accountId === null
-            ? null
-            : await readBooks(reports.credits.find(key.accountId), dispatch.logger)
+        const credits = key.accountId === null ? null : await reports.credits.find(key.accountId)
         reply.header('cache-control', 'no-store')
         return {
           id: key.keyId,
@@ -50,9 +50,7 @@ export const keyRoute =
             account_concurrent_calls: effective.accountConcurrentCalls,
           },
         }
-      } finally {
-        giveBack()
-      }
+      })
     })
   }
 

@@ -9,11 +9,10 @@ import { askingKey } from '../asking-account.ts'
 import { OfId } from '../of-id.ts'
 import type { StandardKey } from '../plugins/authenticate.ts'
 import { providerKeyView } from '../provider-key-view.ts'
-import { readBooks } from '../read-books.ts'
-import { createReportSlots } from '../report-slots.ts'
+import { createSlots } from '../slots.ts'
 import { storeProviderKey } from '../store-provider-key.ts'
 
-type Dependencies = Pick<AppDependencies, 'providerKeys' | 'keyChecker' | 'catalog' | 'logger'>
+type Dependencies = Pick<AppDependencies, 'providerKeys' | 'keyChecker' | 'catalog'>
 
 const RUNNING_MAX = 100
 const RUNNING_PER_KEY_MAX = 10
@@ -22,13 +21,17 @@ const BODY_LIMIT_BYTES = 16 * 1024
 /** GET and POST /v1/provider-keys: an account's own keys at providers, without their secrets. */
 export const providerKeysRoute =
   (path: string): FastifyPluginAsyncTypebox<Dependencies> =>
-  async (app, { providerKeys, keyChecker, catalog, logger }) => {
-    const slots = createReportSlots(RUNNING_MAX, RUNNING_PER_KEY_MAX)
-    const bounded = boundedBy(slots, logger)
+  async (app, { providerKeys, keyChecker, catalog }) => {
+    const slots = createSlots({
+      max: RUNNING_MAX,
+      maxPerHolder: RUNNING_PER_KEY_MAX,
+      holderIsFull: 'This key has requests for provider keys running. Wait for one to end.',
+      allTaken: 'Too many requests for provider keys at once. Retry shortly.',
+    })
 
     app.get(path, { onRequest: [app.requireKey] }, async (request, reply) => {
       const key = owningKey(request)
-      const found = await bounded(key.keyId, () => providerKeys.list(key.accountId))
+      const found = await slots.run(key.keyId, () => providerKeys.list(key.accountId))
       reply.header('cache-control', 'no-store')
       return {
         object: 'list',
@@ -60,7 +63,7 @@ export const providerKeysRoute =
         )
       }
       const settings = { providerId, secret, name, allowFallback }
-      const created = await bounded(key.keyId, () =>
+      const created = await slots.run(key.keyId, () =>
         storeProviderKey(key.accountId, settings, provider, { providerKeys, keyChecker }),
       )
       return reply.code(201).header('cache-control', 'no-store').send(providerKeyView(created))
@@ -70,9 +73,13 @@ export const providerKeysRoute =
 /** PATCH and DELETE /v1/provider-keys/{id}. */
 export const providerKeyRoute =
   (path: string): FastifyPluginAsyncTypebox<Dependencies> =>
-  async (app, { providerKeys, logger }) => {
-    const slots = createReportSlots(RUNNING_MAX, RUNNING_PER_KEY_MAX)
-    const bounded = boundedBy(slots, logger)
+  async (app, { providerKeys }) => {
+    const slots = createSlots({
+      max: RUNNING_MAX,
+      maxPerHolder: RUNNING_PER_KEY_MAX,
+      holderIsFull: 'This key has requests for provider keys running. Wait for one to end.',
+      allTaken: 'Too many requests for provider keys at once. Retry shortly.',
+    })
     const options = { onRequest: [app.requireKey], bodyLimit: BODY_LIMIT_BYTES }
 
     const changing = {
@@ -83,7 +90,7 @@ export const providerKeyRoute =
     app.patch(path, changing, async (request, reply) => {
       const key = owningKey(request)
       const { name, disabled, allow_fallback: allowFallback } = request.body
-      const changed = await bounded(key.keyId, () =>
+      const changed = await slots.run(key.keyId, () =>
         providerKeys.update(key.accountId, request.params.id, {
           ...(name !== undefined && { name }),
           ...(allowFallback !== undefined && { allowFallback }),
@@ -98,24 +105,12 @@ export const providerKeyRoute =
     app.delete(path, { ...options, schema: { params: OfId } }, async (request, reply) => {
       const key = owningKey(request)
       const { id } = request.params
-      const removed = await bounded(key.keyId, () => providerKeys.remove(id, key.accountId))
+      const removed = await slots.run(key.keyId, () => providerKeys.remove(id, key.accountId))
       if (removed === null) throw unknownKey()
       reply.header('cache-control', 'no-store')
       return { id, object: 'provider_key', deleted: true }
     })
   }
-
-/** Runs a statement in one of the slots; whatever keeps it from running is a 503. */
-function boundedBy(slots: ReturnType<typeof createReportSlots>, logger: Dependencies['logger']) {
-  return async <T>(keyId: string, run: () => Promise<T>): Promise<T> => {
-    const giveBack = slots.take(keyId)
-    try {
-      return await readBooks(run(), logger)
-    } finally {
-      giveBack()
-    }
-  }
-}
 
 /** 403 before the body is looked at. */
 const refuseAdminKey = async (request: FastifyRequest) => void owningKey(request)

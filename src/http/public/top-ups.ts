@@ -7,7 +7,7 @@ import type { AppDependencies } from '../app.ts'
 import { openTopUp, readTopUp } from '../open-top-up.ts'
 import { paymentView, railMethod } from '../payment-view.ts'
 import type { StandardKey } from '../plugins/authenticate.ts'
-import { readBooks } from '../read-books.ts'
+import { createSlots } from '../slots.ts'
 
 const PATH = '/billing/topups'
 const PAGE_DEFAULT = 20
@@ -16,15 +16,15 @@ const PAGE_MAX = 100
 const OPENING_MAX = 50
 
 /** POST and GET /billing/topups, GET /billing/topups/{id}: an account fills its balance and sees how it did. */
-export const topUpRoutes: FastifyPluginAsync<Pick<AppDependencies, 'topUps' | 'limits' | 'logger'>> = async (
+export const topUpRoutes: FastifyPluginAsync<Pick<AppDependencies, 'topUps' | 'limits'>> = async (
   app,
-  { topUps, limits, logger },
+  { topUps, limits },
 ) => {
   const range: TopUpLimits = {
     minPico: parseUsd(limits.topUpMinUsd),
     maxPico: parseUsd(limits.topUpMaxUsd),
   }
-  let opening = 0
+  const opening = createSlots({ max: OPENING_MAX, allTaken: 'Too many top-ups at once. Retry shortly.' })
   const options = {
     presets_usd: TOP_UP_PRESETS_USD,
     min_usd: formatUsd(range.minPico),
@@ -35,15 +35,10 @@ export const topUpRoutes: FastifyPluginAsync<Pick<AppDependencies, 'topUps' | 'l
   app.post(PATH, { onRequest: [app.requireKey] }, async (request, reply) => {
     const { accountId } = payingKey(request)
     const { amountPico, rail } = readTopUp(request.body, range, options.rails)
-    if (opening >= OPENING_MAX)
-      throw new ApiError('overloaded', 'Too many top-ups at once. Retry shortly.', { retryAfterSeconds: 1 })
-    opening += 1
-    try {
-      const payment = await readBooks(openTopUp(topUps, accountId, rail, amountPico), logger)
+    return opening.run(accountId, async () => {
+      const payment = await openTopUp(topUps, accountId, rail, amountPico)
       return reply.code(201).header('cache-control', 'no-store').send(paymentView(payment))
-    } finally {
-      opening -= 1
-    }
+    })
   })
 
   app.get(PATH, { onRequest: [app.requireKey] }, async (request, reply) => {
@@ -52,7 +47,7 @@ export const topUpRoutes: FastifyPluginAsync<Pick<AppDependencies, 'topUps' | 'l
     refuseUnknown(query, ['limit', 'before'])
     const limit = readCount(query, 'limit', PAGE_DEFAULT, PAGE_MAX)
     const before = typeof query.before === 'string' ? { before: query.before } : {}
-    const found = await readBooks(topUps.payments.list({ accountId, ...before, limit: limit + 1 }), logger)
+    const found = await topUps.payments.list({ accountId, ...before, limit: limit + 1 })
     const shown = found.slice(0, limit)
     reply.header('cache-control', 'no-store')
     return { object: 'list', data: shown.map(paymentView), has_more: found.length > limit, options }
@@ -63,7 +58,7 @@ export const topUpRoutes: FastifyPluginAsync<Pick<AppDependencies, 'topUps' | 'l
     { onRequest: [app.requireKey] },
     async (request, reply) => {
       const { accountId } = payingKey(request)
-      const payment = await readBooks(topUps.payments.find(request.params.id), logger)
+      const payment = await topUps.payments.find(request.params.id)
       if (payment?.accountId !== accountId)
         throw new ApiError('not_found', 'This account has no top-up of that id.')
       reply.header('cache-control', 'no-store')

@@ -13,9 +13,8 @@ import { askingAccount, askingKey, callReader } from '../asking-account.ts'
 import { type CallReader, callView } from '../call-view.ts'
 import { CSV_PAGE, cursorOf, streamCallsCsv } from '../calls-csv.ts'
 import { holdReportSlot } from '../hold-report-slot.ts'
-import { readBooks } from '../read-books.ts'
 import { reportFormat } from '../report-format.ts'
-import { createReportSlots } from '../report-slots.ts'
+import { createSlots, REPORTS_OF_KEY } from '../slots.ts'
 
 const PARAMETERS = ['from', 'to', 'format', 'limit', 'cursor', 'account_id']
 const PAGE_DEFAULT = 100
@@ -26,7 +25,7 @@ const REPORTS_PER_KEY_MAX = 2
 export const usageCallsRoute =
   (path: string): FastifyPluginAsync<AppDependencies> =>
   async (app, { reports, dispatch }) => {
-    const slots = createReportSlots(REPORTS_MAX, REPORTS_PER_KEY_MAX)
+    const slots = createSlots({ max: REPORTS_MAX, maxPerHolder: REPORTS_PER_KEY_MAX, ...REPORTS_OF_KEY })
 
     app.get(path, { onRequest: [app.requireKey] }, async (request, reply) => {
       const key = askingKey(request)
@@ -38,7 +37,7 @@ export const usageCallsRoute =
       const cursor = readCursor(query)
       const format = reportFormat(request, query)
       const readPage = holdReportSlot(reply.raw, slots.take(key.keyId), (after, size) =>
-        readBooks(reports.calls.page(accountId, range, after, size), dispatch.logger),
+        reports.calls.page(accountId, range, after, size),
       )
       reply.header('cache-control', 'no-store')
       return format === 'csv'

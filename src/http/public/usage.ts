@@ -15,9 +15,8 @@ import { ApiError } from '../../core/kernel/errors.ts'
 import { formatUsd, picoUsd } from '../../core/kernel/money.ts'
 import type { AppDependencies } from '../app.ts'
 import { askingAccount, askingKey } from '../asking-account.ts'
-import { readBooks } from '../read-books.ts'
 import { asCsv, reportFormat } from '../report-format.ts'
-import { createReportSlots } from '../report-slots.ts'
+import { createSlots, REPORTS_OF_KEY } from '../slots.ts'
 
 const PARAMETERS = ['from', 'to', 'group_by', 'format', 'account_id']
 const ROWS_MAX = 10_000
@@ -28,7 +27,7 @@ const REPORTS_PER_KEY_MAX = 2
 export const usageRoute =
   (path: string): FastifyPluginAsync<AppDependencies> =>
   async (app, { reports, dispatch }) => {
-    const slots = createReportSlots(REPORTS_MAX, REPORTS_PER_KEY_MAX)
+    const slots = createSlots({ max: REPORTS_MAX, maxPerHolder: REPORTS_PER_KEY_MAX, ...REPORTS_OF_KEY })
 
     app.get(path, { onRequest: [app.requireKey] }, async (request, reply) => {
       const key = askingKey(request)
@@ -39,15 +38,12 @@ export const usageRoute =
       const group = readChoice(query, 'group_by', USAGE_GROUPS, 'day')
       const format = reportFormat(request, query)
 
-      const giveBack = slots.take(key.keyId)
-      try {
-        const usage = await readBooks(sumUsage(reports, accountId, range, group), dispatch.logger)
+      return slots.run(key.keyId, async () => {
+        const usage = await sumUsage(reports, accountId, range, group)
         reply.header('cache-control', 'no-store')
         if (format === 'csv') return asCsv(reply, `usage-by-${group}`).send(usageCsv(usage, group))
         return { object: 'usage', ...usageView(usage, range, group) }
-      } finally {
-        giveBack()
-      }
+      })
     })
   }
 

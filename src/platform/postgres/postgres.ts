@@ -74,6 +74,20 @@ export function isRefusedData(error: unknown): boolean {
   return state !== null && (state.startsWith('22') || state.startsWith('23'))
 }
 
+/** How pg reports a connection that was not made, broke, or was given up: errors without a code. */
+const CONNECTION_FAILURE =
+  /^(Connection terminated|timeout exceeded when trying to connect|Query read timeout|Client has encountered a connection error)/
+
+/** Whether a statement failed because of the database and not of its data: not reachable, too slow, busy, read-only. */
+export function isPostgresFailure(error: unknown): boolean {
+  if (error instanceof Prisma.PrismaClientKnownRequestError) return !isRefusedData(error)
+  return (
+    error instanceof Prisma.PrismaClientUnknownRequestError ||
+    error instanceof Prisma.PrismaClientInitializationError ||
+    (error instanceof Error && CONNECTION_FAILURE.test(error.message))
+  )
+}
+
 /** Whether a unique constraint refused a row. */
 export const isDuplicate = (error: unknown): boolean => sqlStateOf(error) === '23505'
 

@@ -85,12 +85,12 @@ export class RedisAwayError extends Error {
   }
 }
 
-/** What ioredis says of a command while its client lets none wait. */
-const NOT_WAITING = "Stream isn't writeable and enableOfflineQueue options is false"
+/** What ioredis says of a command while its client lets none wait, and once its client was closed. */
+const REFUSALS = ["Stream isn't writeable and enableOfflineQueue options is false", 'Connection is closed.']
 
 /** Whether a command failed because Redis cannot be reached or does not answer. */
 export const isRedisAway = (error: unknown): boolean =>
-  error instanceof RedisAwayError || (error instanceof Error && error.message === NOT_WAITING)
+  error instanceof RedisAwayError || (error instanceof Error && REFUSALS.includes(error.message))
 
 /** Breaks a connection. One over plain TCP is reset: what the server has not received yet shall not arrive later. */
 function drop({ stream, options }: Redis): void {

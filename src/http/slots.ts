@@ -1,0 +1,64 @@
+import { ApiError } from '../core/kernel/errors.ts'
+
+/** Bounds how much of one kind of work runs at once, in all and for one holder. */
+export interface Slots {
+  /** Takes a slot; the returned function gives it back. Throws 429 or 503 when none is free. */
+  take(holder: string): () => void
+  /** Runs work in a slot. Throws as `take` does. */
+  run<T>(holder: string, work: () => Promise<T>): Promise<T>
+}
+
+export interface SlotsOptions {
+  max: number
+  /** The message when all slots are taken: 503. */
+  allTaken: string
+  /** For one key or account. */
+  maxPerHolder?: number
+  /** The message for a holder that has its share: 429. */
+  holderIsFull?: string
+}
+
+/** Slots of one instance. */
+export function createSlots({
+  max,
+  allTaken,
+  maxPerHolder = Number.POSITIVE_INFINITY,
+  holderIsFull = allTaken,
+}: SlotsOptions): Slots {
+  const taken = new Map<string, number>()
+  let total = 0
+  const take = (holder: string) => {
+    const own = taken.get(holder) ?? 0
+    const retry = { retryAfterSeconds: 1 }
+    if (own >= maxPerHolder) throw new ApiError('concurrency_limit_exceeded', holderIsFull, retry)
+    if (total >= max) throw new ApiError('overloaded', allTaken, retry)
+    taken.set(holder, own + 1)
+    total += 1
+    let isGivenBack = false
+    return () => {
+      if (isGivenBack) return
+      isGivenBack = true
+      total -= 1
+      const left = taken.get(holder)! - 1
+      if (left === 0) taken.delete(holder)
+      else taken.set(holder, left)
+    }
+  }
+  return {
+    take,
+    async run(holder, work) {
+      const giveBack = take(holder)
+      try {
+        return await work()
+      } finally {
+        giveBack()
+      }
+    },
+  }
+}
+
+/** Messages for reports that a key asks for. */
+export const REPORTS_OF_KEY = {
+  holderIsFull: 'This key has reports running. Wait for one to end.',
+  allTaken: 'This gateway runs as many reports as it can. Retry shortly.',
+}

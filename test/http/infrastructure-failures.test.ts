@@ -1,0 +1,79 @@
+import { once } from 'node:events'
+import { createServer, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { consoleClient, PASSWORD, signedUp } from '../helpers/console-client.ts'
+import { startStack, type TestStack } from '../helpers/stack.ts'
+import { adminClient } from './admin/admin-client.ts'
+import { expectError } from './wire.ts'
+
+const NOT_NOW = 'The gateway cannot do this right now. Retry shortly.'
+
+let stack: TestStack
+/** A payment rail that keeps every request waiting. */
+let rail: Server
+const waiting: ServerResponse[] = []
+
+beforeAll(async () => {
+  rail = createServer((_request, response) => waiting.push(response)).listen(0, '127.0.0.1')
+  await once(rail, 'listening')
+  stack = await startStack({
+    databaseProxy: true,
+    models: { 'test/plain': [{ at: 'alpha', model: 'words-12' }] },
+    environment: {
+      STRIPE_API_BASE: `http://127.0.0.1:${(rail.address() as AddressInfo).port}`,
+      STRIPE_SECRET_KEY: 'sk_test_fake',
+      STRIPE_WEBHOOK_SECRET: 'whsec_fake',
+    },
+  })
+})
+afterAll(async () => {
+  rail.closeAllConnections()
+  rail.close()
+  await stack?.close()
+})
+
+test('a fourth top-up at once is refused with 429 that names top-ups', async () => {
+  const client = await signedUp(stack.url)
+  const open = () => client.ask('/console/api/top-ups', { body: { amount_usd: '25.00', rail: 'card' } })
+  const opening = [open(), open(), open()]
+  await expect.poll(() => waiting.length, { timeout: 10_000 }).toBe(3)
+  const error = await expectError(await open(), 429, 'concurrency_limit_exceeded')
+  expect(error.message).toBe('This account has top-ups being opened. Wait for one of them.')
+  for (const response of waiting) response.writeHead(402, { 'content-type': 'application/json' }).end('{}')
+  await Promise.all(opening)
+})
+
+const expectNotNow = async (response: Response) => {
+  expect(response.headers.get('retry-after')).toBe('1')
+  expect((await expectError(response, 503, 'overloaded')).message).toBe(NOT_NOW)
+}
+
+test('without PostgreSQL every feature is refused with the same 503', async () => {
+  const [client, admin] = [await signedUp(stack.url), adminClient(stack, await stack.adminKey())]
+  const { key } = await stack.account('1.00')
+  const keyReads = () => fetch(`${stack.url}/v1/credits`, { headers: { authorization: `Bearer ${key}` } })
+  expect((await keyReads()).status).toBe(200)
+  expect((await admin.send('GET', '/accounts')).status).toBe(200)
+
+  stack.databaseProxy!.refuse()
+  try {
+    const body = { email: 'nobody@example.test', password: PASSWORD }
+    await expectNotNow(await consoleClient(stack.url).ask('/console/api/sign-up', { body }))
+    await expectNotNow(await client.ask('/console/api/keys'))
+    await expectNotNow(await admin.send('GET', '/accounts'))
+    await expectNotNow(await keyReads())
+  } finally {
+    stack.databaseProxy!.restore()
+  }
+})
+
+test('without Redis signing in is refused with the same 503', async () => {
+  await stack.redisServer.kill()
+  const body = { email: 'nobody@example.test', password: PASSWORD }
+  try {
+    await expectNotNow(await consoleClient(stack.url).ask('/console/api/sign-in', { body }))
+  } finally {
+    await stack.redisServer.restart()
+  }
+})
