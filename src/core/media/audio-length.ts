@@ -1,14 +1,14 @@
 import { bytesAt, decodedLength } from './data-url.ts'
 
-/** How long a recording plays, in seconds. */
+/** Duration of a recording, in seconds. */
 export interface AudioLength {
-  /** At the most. */
+  /** Upper bound. */
   most: number
-  /** At a usual bitrate. */
+  /** Estimate at a typical bitrate. */
   likely: number
 }
 
-/** Bytes of a second: MPEG audio has a lowest bitrate of 8 kbit/s, other codecs next to none for silence. */
+/** Bytes per second: the lowest bitrate of MPEG audio is 8 kbit/s, other codecs need almost none for silence. */
 const LEAST_BYTES_PER_SECOND = { mpeg: 1_000, adts: 50, other: 2 }
 /** 64 kbit/s. */
 const USUAL_BYTES_PER_SECOND = 8_000
@@ -17,8 +17,8 @@ const PCM_FORMATS = new Set([1, 3])
 const ID3_HEAD_BYTES = 10
 
 /**
- * How long an audio file may play, told by what it is and not by what it is called. Uncompressed audio says so
- * exactly in its header; of all else only the least size of a second is known.
+ * Duration of an audio file, based on its content and not on its declared type. The header of uncompressed audio
+ * contains it exactly; for other formats only the minimum size of a second is known.
  */
 export function audioLength(base64: string): AudioLength {
   const bytes = decodedLength(base64)
@@ -28,7 +28,7 @@ export function audioLength(base64: string): AudioLength {
   return { most: Math.ceil(bytes / least), likely: Math.ceil(bytes / USUAL_BYTES_PER_SECOND) }
 }
 
-/** Of uncompressed samples; null where the file is not WAV, or compressed within. */
+/** For uncompressed samples; null if the file is not WAV or its samples are compressed. */
 function wavBytesPerSecond(head: Buffer): number | null {
   if (head.length < 44 || head.toString('latin1', 0, 4) !== 'RIFF') return null
   if (head.toString('latin1', 8, 12) !== 'WAVE') return null
@@ -47,7 +47,7 @@ function wavBytesPerSecond(head: Buffer): number | null {
   return null
 }
 
-/** By the first frame, after the tag that may stand before it. */
+/** Detected by the first frame, after an optional tag. */
 function frameKind(base64: string): keyof typeof LEAST_BYTES_PER_SECOND {
   const head = bytesAt(base64, 0, ID3_HEAD_BYTES)
   const hasTag = head.length === ID3_HEAD_BYTES && head.toString('latin1', 0, 3) === 'ID3'

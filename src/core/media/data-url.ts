@@ -1,6 +1,6 @@
-/** A data URL, taken apart. */
+/** A parsed data URL. */
 export interface DataUrl {
-  /** Lowercase, without parameters; empty where the URL names none. */
+  /** Lowercase, without parameters; empty if the URL has none. */
   mediaType: string
   /** Whether `data` is base64; otherwise it is percent-encoded. */
   isBase64: boolean
@@ -9,10 +9,10 @@ export interface DataUrl {
 
 const HEADER_MAX = 256
 const HEADER = /^data:([\w.+-]+\/[\w.+-]+)?((?:;[^;,]*)*),/i
-/** Lines may be wrapped, as MIME does. No character fits in two places, or a mismatch would take quadratic time. */
+/** Lines may be wrapped as in MIME. Each character matches one place only, or a mismatch would take quadratic time. */
 const BASE64 = /^[A-Za-z0-9+/\r\n]+(?:={1,2}[\r\n]*)?$/
 
-/** Takes a data URL apart; null where it is none. */
+/** Parses a data URL; null if it is not one. */
 export function parseDataUrl(url: string): DataUrl | null {
   const match = HEADER.exec(url.slice(0, HEADER_MAX))
   if (!match) return null
@@ -22,11 +22,11 @@ export function parseDataUrl(url: string): DataUrl | null {
 
 export const isBase64 = (text: string): boolean => BASE64.test(text)
 
-/** Decoded bytes of a base64 text, at the most. */
+/** Upper bound of the decoded bytes of a base64 text. */
 export const decodedLength = (base64: string): number => Math.ceil((base64.length * 3) / 4)
 
 /**
- * The text of a data URL. Null where it is not UTF-8, or its encoding is broken.
+ * The text of a data URL. Null if it is not UTF-8, or its encoding is broken.
  */
 export function decodeText({ isBase64: encoded, data }: DataUrl): string | null {
   try {
@@ -34,13 +34,13 @@ export function decodeText({ isBase64: encoded, data }: DataUrl): string | null 
     if (data !== '' && !isBase64(data)) return null
     return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(data, 'base64'))
   } catch (error) {
-    // Both decoders throw these for what they cannot decode, and for nothing else.
+    // Both decoders throw these only for undecodable input.
     if (error instanceof TypeError || error instanceof URIError) return null
     throw error
   }
 }
 
-/** Some bytes in the middle of a base64 text, decoded without the rest; fewer where it ends before. */
+/** Decodes some bytes in the middle of a base64 text without the rest; fewer if it ends earlier. */
 export function bytesAt(base64: string, offset: number, length: number): Buffer {
   const group = Math.floor(offset / 3)
   const skipped = offset - group * 3

@@ -1,14 +1,14 @@
 import { decodedLength } from './data-url.ts'
 
-/** Of a document whose pages lie within compressed streams. */
+/** For a document whose pages are inside compressed streams. */
 const USUAL_BYTES_PER_PAGE = 20_000
 const PAGE = /\/Type\s{0,4}\/Page(?![A-Za-z])/g
-/** No page says less of itself than this, so that what only looks like many pages is read as quickly. */
+/** Minimum bytes of a page object; closer matches are skipped, so that fake pages do not slow down the scan. */
 const LEAST_CHARS_PER_PAGE = 60
 
 /**
- * How many pages a PDF is likely to have: what it lists in the clear, or else by its size. An estimate, never a
- * bound: pages may be compressed to almost nothing, and one may stand in the page tree any number of times.
+ * Likely number of pages of a PDF: those listed uncompressed, or else by its size. An estimate, never a
+ * bound: pages may be compressed to almost nothing, and the page tree may reference one any number of times.
  */
 export function likelyPages(base64: string): number {
   const text = Buffer.from(base64, 'base64').toString('latin1')

@@ -11,8 +11,8 @@ const SEGMENTS_MAX = 500
 const BLOCKS_MAX = 500
 
 /**
- * The size of an image, read from the header of PNG, JPEG, GIF or WebP inside its base64. Null where it is of
- * another format, or is broken. Decodes a few bytes only, however large the image.
+ * The size of an image, read from the header of PNG, JPEG, GIF or WebP inside its base64. Null for
+ * another format or a broken header. Decodes only a few bytes, however large the image is.
  */
 export function imageSize(base64: string): ImageSize | null {
   const head = bytesAt(base64, 0, HEAD_BYTES)
@@ -36,7 +36,7 @@ function sizeOf(base64: string, head: Buffer): ImageSize | null {
 const isFrameHeader = (marker: number): boolean =>
   marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc
 
-/** Walks the segments to the frame header; embedded thumbnails lie within segments, and are skipped with them. */
+/** Walks the segments to the frame header; embedded thumbnails are inside segments, and are skipped with them. */
 function jpegSize(base64: string): ImageSize | null {
   let offset = 2
   for (let segment = 0; segment < SEGMENTS_MAX; segment++) {
@@ -53,7 +53,7 @@ function jpegSize(base64: string): ImageSize | null {
   return null
 }
 
-/** The larger of the screen and of the first frame, which decoders enlarge the screen to. */
+/** The larger of the screen and the first frame, because decoders enlarge the screen to the frame. */
 function gifSize(base64: string, head: Buffer): ImageSize | null {
   const colors = (flags: number) => ((flags & 0x80) === 0 ? 0 : 3 * 2 ** ((flags & 7) + 1))
   let offset = 13 + colors(head[10]!)
@@ -66,7 +66,7 @@ function gifSize(base64: string, head: Buffer): ImageSize | null {
       }
     }
     if (bytes[0] !== 0x21 || bytes.length < 3) return null
-    // An extension: its label, then blocks that each say their length, the last one none.
+    // An extension: its label, then length-prefixed blocks, ended by an empty one.
     offset += 2
     for (let length = -1; length !== 0 && block < BLOCKS_MAX; block++) {
       length = bytesAt(base64, offset, 1)[0] ?? 0

@@ -1,9 +1,9 @@
 /**
- * How many tokens a model makes of an image. Sizes are pixels.
- * - `tile`: shrunk to 2,048 by 2,048 and a short side of 768; then a base and so much a tile of 512. Low detail: the base.
- * - `patch`: so much a square of `side`, in hundredths of a token, for `least` to `most` squares.
- * - `crop`: so much a crop, whose side is two thirds of the short side, from 256 to 768; 24 crops at the most.
- * - `image`: every image alike.
+ * Token count of an image for a model. Sizes are pixels.
+ * - `tile`: shrunk to 2,048 by 2,048 and a short side of 768; then a base plus an amount per tile of 512. Low detail: the base.
+ * - `patch`: an amount per square of `side`, in hundredths of a token, for `least` to `most` squares.
+ * - `crop`: an amount per crop, whose side is two thirds of the short side, from 256 to 768; at most 24 crops.
+ * - `image`: the same for every image.
  */
 export type ImageFigures =
   | { by: 'tile'; base: number; tile: number }
@@ -11,23 +11,23 @@ export type ImageFigures =
   | { by: 'crop'; crop: number }
   | { by: 'image'; tokens: number }
 
-/** What a model makes of media, at the most. */
+/** Upper bounds of a model's media tokens. */
 export interface MediaFigures {
   image: ImageFigures
   audioTokensPerSecond: number
-  /** A document of any length; absent: as many as the context window takes. */
+  /** Per document of any length; absent: the context window. */
   documentTokens?: number
-  /** A page, for estimates. */
+  /** Per page, for estimates. */
   pageTokens: number
-  /** A video of any length; absent: as many as the context window takes. */
+  /** Per video of any length; absent: the context window. */
   videoTokens?: number
-  /** A second of video with its sound, for estimates. */
+  /** Per second of video with its sound, for estimates. */
   videoTokensPerSecond: number
-  /** Media that may be sent by address, since the catalog's document states what they cost at the most. */
+  /** Media that may be sent by URL, because a catalog document states their maximum cost. */
   byAddress: readonly ('file' | 'video')[]
 }
 
-/** The operator's figures for a model, as its catalog document states them: each is a maximum. */
+/** The operator's values for a model from a catalog document; each is a maximum. */
 export interface DocumentMedia {
   image_tokens?: number
   audio_tokens_per_second?: number
@@ -47,8 +47,8 @@ const patches = (side: number, hundredths: number, most: number, least = 1): Ima
 const tiles = (base: number, tile: number): ImageFigures => ({ by: 'tile', base, tile })
 
 /**
- * Figures by maker and model line; the first line whose pattern the model's name matches holds. The sources and
- * their dates are in docs/catalog.md. Where a maker says nothing of a newer model, the line's dearest figure is used.
+ * Values by maker and model line; the first line whose pattern matches the model's name applies. The sources and
+ * their dates are in docs/catalog.md. For newer models without published values, the line's highest value is used.
  */
 const LINES: Readonly<Record<string, ReadonlyArray<readonly [RegExp, Line]>>> = {
   openai: [
@@ -102,7 +102,7 @@ const LINES: Readonly<Record<string, ReadonlyArray<readonly [RegExp, Line]>>> = 
   'meta-llama': [[/^llama/, { image: { by: 'image', tokens: 6_500 } }]],
 }
 
-/** Where no figure is published: squares of 14 pixels without merging, as many as the most patient encoders take. */
+/** Default for unpublished values: squares of 14 pixels without merging, up to the maximum of any known encoder. */
 const OTHERS: MediaFigures = {
   image: patches(14, 100, 16_384, 3_400),
   audioTokensPerSecond: 50,
@@ -111,7 +111,7 @@ const OTHERS: MediaFigures = {
   byAddress: [],
 }
 
-/** The figures of a model, by its maker's line, with those that its catalog document states over them. */
+/** The values of a model, by its maker's line, overridden by those of its catalog document. */
 export function mediaFigures(id: string, vendor: string, stated: DocumentMedia = {}): MediaFigures {
   const name = id.slice(id.lastIndexOf('/') + 1)
   const lines = Object.hasOwn(LINES, vendor) ? LINES[vendor]! : []

@@ -11,27 +11,27 @@ import {
 import type { ImageSize } from './image-size.ts'
 import type { ImageFigures, MediaFigures } from './media-figures.ts'
 
-/** Tokens of media in a prompt, by modality; a modality that is absent has none. */
+/** Tokens of media in a prompt, by modality; absent modalities have none. */
 export type ModalityTokens = Partial<Record<MediaPart['type'], number>>
 
-/** What a model makes of the media of a prompt, in tokens. */
+/** A model's tokens for the media of a prompt. */
 export interface MediaTokens {
-  /** At the most, by modality; each may reach the context window, which all of the prompt together cannot exceed. */
+  /** Upper bounds by modality; each may reach the context window, which limits the whole prompt. */
   bound: ModalityTokens
   /** An estimate, by modality. */
   likely: ModalityTokens
 }
 
-/** What providers put around a part. */
+/** Tokens that providers add around a part. */
 const TOKENS_PER_PART = 12
-/** An image whose size nobody knows is likely to be of this one. */
+/** Assumed size of an image whose size is unknown. */
 const USUAL_SIZE: ImageSize = { width: 1_024, height: 1_024 }
 /** 800 kbit/s. */
 const USUAL_VIDEO_BYTES_PER_SECOND = 100_000
 
 /**
- * What a model makes of media. Pure.
- * @param window tokens that its provider takes; nothing can be more
+ * Computes a model's media tokens. Pure.
+ * @param window the provider's context window, an upper bound of everything
  */
 export function mediaTokens(parts: readonly MediaPart[], figures: MediaFigures, window: number): MediaTokens {
   const bound: ModalityTokens = {}
@@ -44,13 +44,13 @@ export function mediaTokens(parts: readonly MediaPart[], figures: MediaFigures, 
   return { bound, likely }
 }
 
-/** Of all modalities together. */
+/** Sum over all modalities. */
 export const sumOfTokens = (tokens: ModalityTokens = {}): number =>
   Object.values(tokens).reduce((sum, one) => sum + one, 0)
 
 /**
- * What of media providers may report as audio, and as images: a video has both, and pages of a document are
- * images to some.
+ * Upper bounds of the tokens that providers may report as audio and as images: a video has both, and some report pages
+ * of a document as images.
  */
 export const asAudioAndImages = ({ audio = 0, image = 0, video = 0, file = 0 }: ModalityTokens = {}) => ({
   audioTokens: audio + video,
@@ -86,7 +86,7 @@ function audioTokens({ length }: AudioPart, { audioTokensPerSecond: rate }: Medi
   return { most: Math.ceil(length.most * rate), likely: Math.ceil(length.likely * rate) }
 }
 
-/** A still video has next to no bytes, so only a stated figure or the window bounds one. */
+/** A still video has almost no bytes, so only a stated value or the window bounds it. */
 function videoTokens(part: VideoPart, figures: MediaFigures, window: number): PartTokens {
   const seconds = Math.ceil(inlineBytes(part) / USUAL_VIDEO_BYTES_PER_SECOND)
   const most = figures.videoTokens ?? window
@@ -102,7 +102,10 @@ const TILE = 512
 const TILED_MAX = { long: 2_048, short: 768 }
 const CROP = { least: 256, most: 768, perShortSide: 1.5 }
 const SMALL_SIDE = 384
-/** Of any shape: two rows of four tiles; of an image of at most 3,072 by 3,072, twelve columns and two rows of crops. */
+/**
+ * For any aspect ratio: two rows of four tiles; for an image of at most 3,072 by 3,072, twelve columns and
+ * two rows of crops.
+ */
 const TILES_MOST = 8
 const CROPS_MOST = 24
 
@@ -125,7 +128,7 @@ export function imageTokens(size: ImageSize, detail: ImageDetail | undefined, fi
   }
 }
 
-/** Tokens of the dearest image. */
+/** Tokens of the most expensive image. */
 function mostImageTokens(detail: ImageDetail | undefined, figures: ImageFigures): number {
   switch (figures.by) {
     case 'image':
@@ -160,5 +163,5 @@ function cropsOf(size: ImageSize): number {
   return Math.min(CROPS_MOST, across(width, side) * across(height, side))
 }
 
-/** Squares that cover a length; a hair beyond a border is the rounding of a shrunk length. */
+/** Squares that cover a length; a tiny excess is the rounding of a scaled length. */
 const across = (length: number, side: number): number => Math.max(1, Math.ceil(length / side - 1e-9))

@@ -1,4 +1,4 @@
-/** What a part of a message is, by the media type of its data. Named as the catalog names input modalities. */
+/** The kind of a message part, by the media type of its data. Named like the catalog's input modalities. */
 export type Modality = 'text' | 'image' | 'audio' | 'video' | 'file'
 
 const IMAGES: Readonly<Record<string, string>> = {
@@ -15,7 +15,7 @@ const IMAGES: Readonly<Record<string, string>> = {
   tiff: 'tiff',
 }
 
-/** Audio formats as `input_audio.format` names them, by the subtypes that stand for them. */
+/** Audio formats of `input_audio.format`, by media subtype. */
 const AUDIO_FORMATS: Readonly<Record<string, string>> = {
   wav: 'wav',
   wave: 'wav',
@@ -44,7 +44,7 @@ const AUDIO_FORMATS: Readonly<Record<string, string>> = {
 const VIDEO_SUBTYPE = /^[a-z0-9][a-z0-9.+-]{0,63}$/
 const TEXTS = new Set(['application/json', 'application/xml', 'application/yaml'])
 
-/** The modality of a media type, and the spelling of it that providers know; null where it is not taken. */
+/** The modality of a media type, and its spelling at providers; null if it is not supported. */
 export function readMediaType(mediaType: string): { modality: Modality; mediaType: string } | null {
   const lower = mediaType.toLowerCase()
   const [type, subtype = ''] = lower.split('/', 2)
@@ -58,15 +58,15 @@ export function readMediaType(mediaType: string): { modality: Modality; mediaTyp
   return type === 'video' && VIDEO_SUBTYPE.test(subtype) ? { modality: 'video', mediaType: lower } : null
 }
 
-/** The usual name of an audio format; null where it is not known. */
+/** The usual name of an audio format; null if unknown. */
 export const audioFormat = (name: string): string | null =>
   Object.hasOwn(AUDIO_FORMATS, name) ? AUDIO_FORMATS[name]! : null
 
 const VIDEO_ENDINGS = new Set(['mp4', 'm4v', 'mov', 'webm', 'mkv', 'avi', 'mpg', 'mpeg', 'flv', '3gp', 'wmv'])
-/** Providers that fetch addresses take every address of these sites for a video, whatever it is called. */
+/** Providers that fetch URLs treat every URL of these sites as a video, whatever its name. */
 const VIDEO_SITES = /(^|\.)(youtube\.com|youtube-nocookie\.com|youtu\.be)\.?$/i
 
-/** What an address most likely leads to; null where it does not tell. */
+/** The likely modality of a URL; null if unknown. */
 export function modalityOfAddress(url: URL): Modality | null {
   if (VIDEO_SITES.test(url.hostname)) return 'video'
   const ending = endingOf(url)
@@ -76,7 +76,7 @@ export function modalityOfAddress(url: URL): Modality | null {
   return Object.hasOwn(AUDIO_FORMATS, ending) ? 'audio' : null
 }
 
-/** The ending of an address's path as its server reads it, lowercase; empty where it has none. */
+/** The lowercase extension of a URL's decoded path; empty if it has none. */
 export const endingOf = (url: URL): string =>
   /\.([a-z0-9]{2,5})$/i.exec(decoded(url.pathname))?.[1]?.toLowerCase() ?? ''
 

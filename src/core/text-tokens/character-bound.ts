@@ -1,8 +1,8 @@
 import { COMMON_CHARACTERS } from './vocabulary-facts.ts'
 
-/** What a lone surrogate is replaced by has three bytes. */
+/** The replacement of a lone surrogate has three bytes. */
 const REPLACEMENT_BYTES = 3
-/** What a combining mark makes of the letter before it has three bytes at the most. */
+/** A letter composed with a combining mark has at most three bytes. */
 const COMPOSED_BYTES = 3
 
 /** By UTF-16 code unit; the surrogates' entries are unused. */
@@ -17,7 +17,7 @@ const LENGTHENED = new Map(
   ),
 )
 
-/** The bound of tokens for the UTF-16 code unit at an index, beyond ASCII. A pair counts at its first unit. */
+/** Token bound of the non-ASCII UTF-16 code unit at an index. A surrogate pair counts at its first unit. */
 export function characterBound(text: string, index: number): number {
   const code = text.charCodeAt(index)
   if (code < 0xd800 || code > 0xdfff) return BOUNDS[code]!
@@ -33,13 +33,13 @@ const isLow = (code: number) => code >= 0xdc00 && code <= 0xdfff
 export const UNIT_BOUND_MAX = Math.max(...BOUNDS)
 
 function unitBound(code: number): number {
-  // A byte-pair encoding can leave a common character cut in two, where its neighbours' bytes pull at it.
+  // A byte-pair encoding can split a common character if its bytes merge with those of its neighbours.
   if (COMMON_CHARACTERS.has(code)) return code < 0x800 ? 1.5 : 2
   const bytes = normalizedBytes(String.fromCharCode(code))
   return code >= 0x300 && code < 0x370 ? Math.max(bytes, COMPOSED_BYTES) : bytes
 }
 
-/** UTF-8 bytes of the longest form; some tokenizers normalize first. */
+/** UTF-8 bytes of the longest normalization form; some tokenizers normalize first. */
 function normalizedBytes(character: string): number {
   const forms = [character, character.normalize('NFC'), character.normalize('NFKC')]
   return Math.max(...forms.map((form) => Buffer.byteLength(form)))

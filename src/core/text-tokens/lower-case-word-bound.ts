@@ -1,12 +1,12 @@
 import { isCommonWord, SPLITS } from './vocabulary-facts.ts'
 
 const APOSTROPHE = 39
-/** No such cut; far below any count. */
+/** No such split; far below any count. */
 const NONE = -0x20000000
 
 /**
- * The most tokens that a run of lower-case letters can end up as, together with the last space before it.
- * @param after what stands before the word: one space, several, or something else
+ * Maximum tokens of a run of lower-case letters, together with the last space before it.
+ * @param after what precedes the word: one space, several, or something else
  */
 export function lowerCaseWordBound(
   text: string,
@@ -18,7 +18,7 @@ export function lowerCaseWordBound(
   return longestCut(text, start, end, after !== 'other')
 }
 
-/** Whether no vocabulary has a token that begins with a word and goes on here. */
+/** Whether no vocabulary has a token that begins with a word and continues here. */
 function endsWord(text: string, end: number): boolean {
   if (end === text.length) return true
   const code = text.charCodeAt(end)
@@ -27,13 +27,13 @@ function endsWord(text: string, end: number): boolean {
 }
 
 /**
- * A byte-pair encoding leaves two tokens side by side only where it leaves them so in a text of those two alone.
- * So a word has at most as many tokens as its longest cut in which all neighbours are of that kind in some
- * vocabulary. The facts tell of neighbours that have three characters together; others are taken to be possible.
- * `one`, `two` and `more` are the longest cuts up to a letter whose last piece has one, two, and three or more
- * characters; `most1`, `most2` and `most3` the longest of all up to one, two and three characters before.
+ * A byte-pair encoding leaves two tokens side by side only if it does so in a text of those two alone.
+ * So a word has at most as many tokens as its longest split in which all neighbours are such pairs in some
+ * vocabulary. The facts cover neighbours of three characters together; others are assumed to be possible.
+ * `one`, `two` and `more` are the longest splits up to a letter whose last piece has one, two, and three or more
+ * characters; `most1`, `most2` and `most3` are the longest of all, up to one, two and three characters before.
  *
- * A token may begin before the word or end after it; it counts there, so the longest cut of any beginning counts.
+ * A token may begin before the word or end after it; it counts there, so the longest split of any prefix counts.
  */
 function longestCut(text: string, start: number, end: number, afterSpace: boolean): number {
   let one = afterSpace ? 1 : NONE

@@ -2,19 +2,19 @@ import { characterBound } from './character-bound.ts'
 import { lowerCaseWordBound } from './lower-case-word-bound.ts'
 
 const SPACE = 32
-/** What every vocabulary has a token for, in a longer run. */
+/** Spaces in a longer run for which every vocabulary has a token. */
 const SPACES_PER_TOKEN = 4
 
 const isLowerCase = (code: number) => code >= 97 && code <= 122
 
 /**
  * An upper bound of a text's tokens in every tokenizer in use (byte-pair encodings over bytes, and SentencePiece
- * with byte fallback), without running one. Neither ever makes more tokens than the text has UTF-8 bytes, so that
- * is what counts wherever the vocabularies have nothing in common. Less counts for what all of them join:
+ * with byte fallback), without running one. Neither ever produces more tokens than the text has UTF-8 bytes, so
+ * bytes count wherever the vocabularies have nothing in common. Text that all of them merge counts less:
  * lower-case words, common characters of other scripts, runs of spaces.
  *
- * One pass, some nanoseconds a character. What the bound is for ordinary text, and the margin it leaves for
- * vocabularies that are not public: `docs/decisions/0034-text-bound-covers-every-vocabulary.md`.
+ * One pass, a few nanoseconds per character. For the bound of ordinary text, and its margin for
+ * unpublished vocabularies, see `docs/decisions/0034-text-bound-covers-every-vocabulary.md`.
  */
 export function textTokensBound(text: string): number {
   let tokens = 0
@@ -27,7 +27,7 @@ export function textTokensBound(text: string): number {
       tokens += lowerCaseWordBound(text, start, index, 'other')
     } else if (code === SPACE) {
       while (text.charCodeAt(index) === SPACE) index++
-      // The last space of a run joins what follows; those before it are tokens of their own.
+      // The last space of a run merges with the following text; the earlier ones are separate tokens.
       const runLength = index - start - 1
       if (runLength > 0) tokens += 1 + (runLength - 1) / SPACES_PER_TOKEN
       const end = lettersEnd(text, index)

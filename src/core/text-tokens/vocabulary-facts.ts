@@ -1,28 +1,28 @@
 import facts from './vocabulary-facts.json' with { type: 'json' }
 
 /**
- * What the vocabularies of chat models have in common, as `tools/vocabulary-facts` finds it.
+ * Common properties of the vocabularies of chat models, as computed by `tools/vocabulary-facts`.
  *
  * For every three characters of a word (0: a space, or none; 1 to 26: the letters), at `(a * 27 + b) * 27 + c`,
  * which neighbours some vocabulary leaves: 1: `b|c`, 2: `ab|c`, 4: `a|bc`.
  */
 export const SPLITS: Uint8Array = unpackNibbles(facts.splits)
 
-/** UTF-16 code units beyond ASCII that every vocabulary has as one token, or as two out of three bytes. */
+/** Non-ASCII UTF-16 code units that every vocabulary has as one token, or as two for three bytes. */
 export const COMMON_CHARACTERS: ReadonlySet<number> = new Set(
   Array.from(facts.characters, (character) => character.charCodeAt(0)),
 )
 
 const WORDS = wordTree(facts.words.split(' '))
 
-/** Whether a run of lower-case letters is one token of every vocabulary, together with the space before it. */
+/** Whether a run of lower-case letters is one token in every vocabulary, together with the space before it. */
 export function isCommonWord(text: string, start: number, end: number): boolean {
   let node = 27
   for (let index = start; index < end && node > 0; index++) node = WORDS[node + text.charCodeAt(index) - 96]!
   return WORDS[node] === 1
 }
 
-/** Nodes of 27 places: whether a word ends here, then the offset of the next node by letter. Node 0 leads nowhere. */
+/** Nodes of 27 entries: whether a word ends here, then the offset of the next node by letter. Node 0 is empty. */
 function wordTree(words: readonly string[]): Int32Array {
   const tree = new Int32Array(27 * (2 + words.join('').length))
   let size = 2 * 27
