@@ -41,7 +41,7 @@ export default defineConfig({
             { name: 'aria', test: /node_modules\/(react-aria|react-stately|@internationalized|@react-)/ },
             {
               name: 'parts',
-              test: /\/web\/(components|lib)\/(?!bar-chart|dialog-box|snippets|text-field|toasts)/,
+              test: /\/web\/(lib|components\/(layout|table|text\/(?!snippets)|feedback\/messages|form\/(button|choice-)))/,
               minShareCount: 4,
             },
           ],

@@ -10,10 +10,10 @@ import {
   createKey,
   expectAmount,
   expectToFit,
-  figure,
   goTo,
   heading,
   signUp,
+  stat,
 } from './on-screen.ts'
 
 let stack: TestStack
@@ -52,8 +52,8 @@ test.each([
     await heading(page, 'Create an account').waitFor()
     await signUp(opened, stack.url, email, PASSWORD)
     const { id: accountId } = await stack.postgres.account.findUniqueOrThrow({ where: { email } })
-    expect(amountOnScreen(await figure(page, 'Available').innerText())).toBe(parseUsd('0.50'))
-    expect(await figure(page, 'Free credit you started with').innerText()).toBe('$0.50')
+    expect(amountOnScreen(await stat(page, 'Available').innerText())).toBe(parseUsd('0.50'))
+    expect(await stat(page, 'Free credit you started with').innerText()).toBe('$0.50')
     await expectToFit(page)
 
     const secret = await createKey(opened, 'first service')
@@ -72,23 +72,23 @@ test.each([
     expect(charge % 1_000_000n).not.toBe(0n)
 
     await goTo(page, 'Usage')
-    await expectAmount(figure(page, 'Cost'), async () => charge)
+    await expectAmount(stat(page, 'Cost'), async () => charge)
     const row = page.getByRole('row').filter({ hasText: 'acme/swift' }).filter({ hasText: 'first service' })
     expect(amountOnScreen(await row.locator('.money').innerText())).toBe(charge)
     await expectToFit(page)
     await row.getByRole('link', { name: 'acme/swift' }).click()
     await heading(page, 'Call').waitFor()
-    await expectAmount(figure(page, 'Cost'), async () => charge)
+    await expectAmount(stat(page, 'Cost'), async () => charge)
 
     await goTo(page, 'Billing')
-    await expectAmount(figure(page, 'Balance'), () => balanceOf(accountId))
+    await expectAmount(stat(page, 'Balance'), () => balanceOf(accountId))
     expect(await balanceOf(accountId)).toBe(parseUsd('0.50') - charge)
     await page.getByRole('radio', { name: 'Other' }).check()
     await page.getByLabel('Other amount, USD').fill('12.34')
     await page.getByRole('button', { name: 'Top up $12.34' }).click()
     await page.getByText('$12.34 are in your balance.').waitFor()
-    await expectAmount(figure(page, 'Balance'), () => balanceOf(accountId))
-    await expectAmount(figure(page, 'Available now'), async () => parseUsd('12.84') - charge)
+    await expectAmount(stat(page, 'Balance'), () => balanceOf(accountId))
+    await expectAmount(stat(page, 'Available now'), async () => parseUsd('12.84') - charge)
     expect(await balanceOf(accountId)).toBe(parseUsd('12.84') - charge)
     const movements = page.getByRole('table', { name: 'Movements of the balance' }).locator('tbody .money')
     await expect.poll(() => movements.count()).toBe(3)

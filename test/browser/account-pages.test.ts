@@ -6,7 +6,7 @@ import { PASSWORD, signedUp } from '../helpers/console-client.ts'
 import type { TestStack } from '../helpers/stack.ts'
 import { BROWSER_START_TIMEOUT_MS, NARROW, type TestBrowser, WIDE } from './browser.ts'
 import { startConsoleStack } from './console-stack.ts'
-import { amountOnScreen, expectToFit, figure, goTo, heading } from './on-screen.ts'
+import { amountOnScreen, expectToFit, goTo, heading, stat } from './on-screen.ts'
 import { lendSession } from './sample-account.ts'
 
 const TRIES = 3
@@ -92,7 +92,7 @@ describe('signing in', () => {
       await heading(page, 'Dashboard').waitFor()
     }
     await goTo(here.page, 'Settings')
-    await here.page.getByLabel('Present password').fill(PASSWORD)
+    await here.page.getByLabel('Current password').fill(PASSWORD)
     await here.page.getByLabel('New password').fill('signals and sidings')
     await here.page.getByRole('button', { name: 'Change the password' }).click()
     await here.page.getByText('The password is changed').waitFor()
@@ -202,18 +202,18 @@ test('the playground shows tokens as they come, then the time to the first one a
   // It is asked for until it is settled.
   watch.expectRefusal(/^GET \/console\/api\/calls\/chatcmpl_\w+ 404$/)
   await page.getByRole('button', { name: 'Send' }).click()
-  const answer = page.locator('.answer-text')
-  await page.locator('.answer-text[data-streaming="true"]').waitFor()
+  const answer = page.locator('.completion-text')
+  await page.locator('.completion-text[data-streaming="true"]').waitFor()
   const early = (await answer.innerText()).length
-  await page.locator('.answer-text[data-streaming="false"]').waitFor()
+  await page.locator('.completion-text[data-streaming="false"]').waitFor()
   expect((await answer.innerText()).length).toBeGreaterThan(early)
   await page.getByRole('link', { name: 'Details of this call' }).waitFor()
-  expect(await figure(page, 'Tokens out').innerText()).toBe('60')
+  expect(await stat(page, 'Tokens out').innerText()).toBe('60')
   // 150 ms is how long this model thinks.
-  const [, firstToken] = /^(\d+) ms$|^[\d.]+ s$/.exec(await figure(page, 'First token').innerText()) ?? []
+  const [, firstToken] = /^(\d+) ms$|^[\d.]+ s$/.exec(await stat(page, 'First token').innerText()) ?? []
   expect(Number(firstToken ?? 1_000)).toBeGreaterThanOrEqual(150)
   const { chargePico } = await stack.postgres.callRecord.findFirstOrThrow({ where: { accountId } })
-  expect(amountOnScreen(await figure(page, 'Cost').innerText())).toBe(chargePico)
+  expect(amountOnScreen(await stat(page, 'Cost').innerText())).toBe(chargePico)
   expect(chargePico).toBeGreaterThan(0n)
   for (const hidden of [prompt, secret]) expect(await watch.placesOf(hidden)).toEqual([])
   expect(watch.problems).toEqual([])

@@ -97,7 +97,7 @@ describe('a dialog is accessible:', () => {
     ['/keys', 'Revoke the key night service', 'Revoke “night service”?'],
     ['/provider-keys', 'Add a provider key', 'Add a provider key'],
     ['/webhooks', 'Add an endpoint', 'Add an endpoint'],
-    ['/webhooks', 'New secret', 'Make a new signing secret?'],
+    ['/webhooks', 'New secret', 'Create a new signing secret?'],
   ])(
     'on %s, behind “%s”',
     async (path, button, title) => {

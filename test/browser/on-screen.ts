@@ -12,14 +12,14 @@ export function amountOnScreen(text: string): PicoUsd {
 }
 
 /** The value of one of the large figures of a page. */
-export const figure = (page: Page, label: string): Locator =>
+export const stat = (page: Page, label: string): Locator =>
   page
-    .locator('.figure')
+    .locator('.stat')
     .filter({ has: page.locator('dt').getByText(label, { exact: true }) })
     .locator('dd')
     .first()
 
-/** Waits until a figure is exactly this amount. */
+/** Waits until a stat is exactly this amount. */
 export async function expectAmount(shown: Locator, expected: () => Promise<bigint>): Promise<void> {
   const excess = async () => amountOnScreen(await shown.innerText()) - (await expected())
   await expect.poll(excess, { message: 'on screen, beyond what is right' }).toBe(0n)

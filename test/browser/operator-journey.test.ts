@@ -6,7 +6,7 @@ import { onBusyMachine } from '../helpers/eventually.ts'
 import type { TestStack } from '../helpers/stack.ts'
 import { BROWSER_START_TIMEOUT_MS, type TestBrowser, type WatchedPage } from './browser.ts'
 import { CONSOLE_MODELS, PROVIDER_SECRET, startConsoleStack } from './console-stack.ts'
-import { amountOnScreen, figure, heading } from './on-screen.ts'
+import { amountOnScreen, heading, stat } from './on-screen.ts'
 
 const PROMPT = 'Which lever moves the points at the east throat?'
 const MESSAGES = [{ role: 'user', content: PROMPT }]
@@ -66,7 +66,7 @@ test('a waiting call is in the queue board, sealed, and on the live board, which
   beside = await browser.openBeside(operator, stack.url)
   const board = beside.page
   await board.goto(`${stack.url}/admin`)
-  const waiting = figure(board, 'Waiting in the queue')
+  const waiting = stat(board, 'Waiting in the queue')
   await expect.poll(() => waiting.innerText(), LIVE_WITHIN).toBe('1')
   await stack.startDispatch()
   expect((await answer).status).toBe(200)
@@ -81,11 +81,11 @@ test("a call's timeline names every step, and its charge is the ledger's", async
   const { id } = await call('acme/scribe')
   await stack.settled(owner.accountId)
   await page.goto(`${stack.url}/admin/calls/${id}`)
-  await figure(page, 'Charged').waitFor()
+  await stat(page, 'Charged').waitFor()
   const { amountPico } = await stack.postgres.ledgerEntry.findFirstOrThrow({
     where: { transactionId: String(id), ledgerAccount: `customer:${owner.accountId}` },
   })
-  expect(amountOnScreen(await figure(page, 'Charged').innerText())).toBe(-amountPico)
+  expect(amountOnScreen(await stat(page, 'Charged').innerText())).toBe(-amountPico)
   await page.getByText('Every step with its time').click()
   const steps = (await page.locator('details table tbody').innerText()).toLowerCase()
   for (const step of ['admitted', 'claimed', 'alpha', 'first token', 'finished', 'settled'])
@@ -125,15 +125,15 @@ test('an edit of the catalog is checked, compared and applied, and in the prices
   }
   await expect.poll(prompt, { timeout: onBusyMachine(2_000), interval: 20 }).toMatch(/^0\.150*$/)
   expect(Date.now() - appliedAt).toBeLessThan(onBusyMachine(2_000))
-  await page.getByRole('table', { name: 'Versions of the edits' }).getByText('holds').waitFor()
+  await page.getByRole('table', { name: 'Versions of the edits' }).getByText('current').waitFor()
 })
 
-test('an audit that an operator asks for finds the books right', async () => {
+test('an audit that an operator asks for finds the ledger right', async () => {
   const { page } = operator
   await goTo(page, 'Ledger and audit')
   await page.getByText('All sums together are $0.00').waitFor()
   await page.getByRole('button', { name: 'Run an audit' }).click()
-  await page.getByText('The books are right.').waitFor({ timeout: 20_000 })
+  await page.getByText('The ledger is right.').waitFor({ timeout: 20_000 })
 })
 
 test('an alarm is open until it is acknowledged', async () => {
@@ -141,7 +141,7 @@ test('an alarm is open until it is acknowledged', async () => {
   expect((await call('birch/refused')).status).toBeGreaterThanOrEqual(500)
   await page.goto(`${stack.url}/admin`)
   await expect
-    .poll(async () => Number(await figure(page, 'Open alarms').innerText()), LIVE_WITHIN)
+    .poll(async () => Number(await stat(page, 'Open alarms').innerText()), LIVE_WITHIN)
     .toBeGreaterThan(0)
   await goTo(page, 'Alarms')
   const row = page.getByRole('row').filter({ hasText: 'provider-refused' })

@@ -110,7 +110,7 @@ async function shootPlayground({ page, watch }: WatchedPage, { stack }: DemoGate
 async function runAudit({ page }: WatchedPage, { stack }: DemoGateway): Promise<void> {
   await page.goto(`${stack.url}/admin/ledger`)
   await page.getByRole('button', { name: 'Run an audit' }).click()
-  await page.getByText('The books are').waitFor({ timeout: 30_000 })
+  await page.getByText('The ledger is').waitFor({ timeout: 30_000 })
 }
 
 /** The queue board with a call that waits, because no worker is there. */

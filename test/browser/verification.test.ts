@@ -5,7 +5,7 @@ import type { TestStack } from '../helpers/stack.ts'
 import { expectAccessibleAtBothWidths } from './accessibility.ts'
 import { BROWSER_START_TIMEOUT_MS, type TestBrowser } from './browser.ts'
 import { startConsoleStack } from './console-stack.ts'
-import { expectToFit, figure, heading, signUp } from './on-screen.ts'
+import { expectToFit, heading, signUp, stat } from './on-screen.ts'
 
 const EMAIL = 'verifier@example.test'
 
@@ -35,7 +35,7 @@ test('a new user is asked to verify the address, has the message sent again, fol
   await signUp(opened, stack.url, EMAIL, PASSWORD)
   const banner = page.getByText('Verify your address to get your free credit.')
   await banner.waitFor()
-  expect(await figure(page, 'Available').innerText()).toBe('$0.00')
+  expect(await stat(page, 'Available').innerText()).toBe('$0.00')
   await catcher.tokens(EMAIL)
   await page.getByRole('button', { name: 'Send it again' }).click()
   await page.getByText('Another message is on its way.').waitFor()
@@ -50,7 +50,7 @@ test('a new user is asked to verify the address, has the message sent again, fol
   await page.getByText('Your address is verified.').waitFor()
   await page.getByRole('link', { name: 'Go to the dashboard' }).click()
   await heading(page, 'Dashboard').waitFor()
-  expect(await figure(page, 'Available').innerText()).toBe('$0.50')
+  expect(await stat(page, 'Available').innerText()).toBe('$0.50')
   await banner.waitFor({ state: 'detached' })
 
   // The same link, again.

@@ -48,12 +48,12 @@ describe('the built console', () => {
     ['the models page', ['pages/models-page.tsx']],
     [
       'the dashboard with its chart',
-      ['app/account-layout.tsx', 'pages/dashboard-page.tsx', 'components/bar-chart.tsx'],
+      ['app/account-layout.tsx', 'pages/dashboard-page.tsx', 'components/chart/column-chart.tsx'],
     ],
     ['the playground', ['app/account-layout.tsx', 'pages/playground-page.tsx']],
     [
       'the operators’ overview with its chart',
-      ['app/operator-layout.tsx', 'pages/admin/overview-page.tsx', 'pages/admin/overview/traffic-chart.tsx'],
+      ['app/operator-layout.tsx', 'pages/admin/overview-page.tsx', 'components/chart/column-chart.tsx'],
     ],
     ['the catalog editor', ['app/operator-layout.tsx', 'pages/admin/catalog-page.tsx']],
   ])('loads %s in less than 250 kB compressed', (_, modules) => {

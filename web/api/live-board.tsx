@@ -1,7 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { createContext, type ReactNode, useContext, useEffect, useState } from 'react'
 import type { LiveView } from '../../src/core/api/operations.ts'
-import { nextLiveStep } from '../lib/live-watch.ts'
+import { nextLiveStep } from '../lib/live-stats.ts'
 import { OPERATOR_API, operatorSessionQuery } from './operator-queries.ts'
 
 interface LiveBoard {

@@ -8,15 +8,33 @@ import type { Page } from '../../src/core/api/shared.ts'
 import type { UsageView } from '../../src/core/api/usage.ts'
 import type { DeliveryView, WebhookList } from '../../src/core/api/webhooks.ts'
 import type { PricingFeed } from '../../src/core/catalog/pricing-feed-view.ts'
-import { queryString, RequestFailure, requestJson } from './request.ts'
+import { type QueryParameters, queryString, RequestFailure, requestJson } from './request.ts'
 
-/** Everything the pages read, one definition each; the first part of a key is what a change makes stale. */
+/** Every query of the account's pages; a change makes stale what has the same first part of the key. */
 
-/** Who is signed in; null: nobody. */
+const CONSOLE_API = '/console/api'
+
+/** Reads a route of the console's API. */
+const read =
+  <T>(path: string) =>
+  ({ signal }: { signal: AbortSignal }) =>
+    requestJson<T>('GET', `${CONSOLE_API}${path}`, { signal })
+
+/** A list read page by page. */
+const pagesOf = <T>(queryKey: readonly unknown[], path: string, parameters: QueryParameters = {}) =>
+  infiniteQueryOptions({
+    queryKey,
+    queryFn: ({ pageParam, signal }) =>
+      read<Page<T>>(`${path}${queryString({ ...parameters, cursor: pageParam })}`)({ signal }),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next_cursor,
+  })
+
+/** The session of this browser; null without one. */
 export const sessionQuery = queryOptions({
   queryKey: ['session'],
-  queryFn: async ({ signal }): Promise<SessionView | null> =>
-    (await requestJson<VisitorView>('GET', '/console/api/visitor', { signal })).session,
+  queryFn: async (context): Promise<SessionView | null> =>
+    (await read<VisitorView>('/visitor')(context)).session,
   staleTime: 30_000,
 })
 
@@ -26,52 +44,24 @@ export const pricingQuery = queryOptions({
   staleTime: 60_000,
 })
 
-export const keysQuery = queryOptions({
-  queryKey: ['keys'],
-  queryFn: ({ signal }) => requestJson<KeyList>('GET', '/console/api/keys', { signal }),
-})
+export const keysQuery = queryOptions({ queryKey: ['keys'], queryFn: read<KeyList>('/keys') })
 
-export const billingQuery = queryOptions({
-  queryKey: ['billing'],
-  queryFn: ({ signal }) => requestJson<BillingView>('GET', '/console/api/billing', { signal }),
-})
+export const billingQuery = queryOptions({ queryKey: ['billing'], queryFn: read<BillingView>('/billing') })
 
-export const topUpsQuery = infiniteQueryOptions({
-  queryKey: ['top-ups'],
-  queryFn: ({ pageParam, signal }) =>
-    requestJson<Page<TopUpView>>('GET', `/console/api/top-ups${queryString({ cursor: pageParam })}`, {
-      signal,
-    }),
-  initialPageParam: null as string | null,
-  getNextPageParam: (page) => page.next_cursor,
-})
+export const topUpsQuery = pagesOf<TopUpView>(['top-ups'], '/top-ups')
 
 export const topUpQuery = (id: string) =>
   queryOptions({
     queryKey: ['top-ups', id],
-    queryFn: ({ signal }) =>
-      requestJson<TopUpView>('GET', `/console/api/top-ups/${encodeURIComponent(id)}`, { signal }),
+    queryFn: read<TopUpView>(`/top-ups/${encodeURIComponent(id)}`),
   })
 
-export const ledgerQuery = infiniteQueryOptions({
-  queryKey: ['ledger'],
-  queryFn: ({ pageParam, signal }) =>
-    requestJson<Page<LedgerRow>>('GET', `/console/api/ledger${queryString({ cursor: pageParam })}`, {
-      signal,
-    }),
-  initialPageParam: null as string | null,
-  getNextPageParam: (page) => page.next_cursor,
-})
+export const ledgerQuery = pagesOf<LedgerRow>(['ledger'], '/ledger')
 
-export type UsageGroup = UsageView['group_by']
-
-export const usageQuery = (span: { from: string; to: string }, group: UsageGroup) =>
+export const usageQuery = (span: { from: string; to: string }, group: UsageView['group_by']) =>
   queryOptions({
     queryKey: ['usage', group, span],
-    queryFn: ({ signal }) =>
-      requestJson<UsageView>('GET', `/console/api/usage${queryString({ ...span, group_by: group })}`, {
-        signal,
-      }),
+    queryFn: read<UsageView>(`/usage${queryString({ ...span, group_by: group })}`),
   })
 
 export interface CallFilters {
@@ -82,36 +72,23 @@ export interface CallFilters {
   status?: string
 }
 
-export const callsPath = (filters: CallFilters, form: '' | '.csv' = ''): string =>
-  `/console/api/calls${form}${queryString({ ...filters })}`
+/** Where the calls that pass the filters are downloaded as CSV. */
+export const callsCsvPath = (filters: CallFilters): string =>
+  `${CONSOLE_API}/calls.csv${queryString({ ...filters })}`
 
 export const callsQuery = (filters: CallFilters, limit: number) =>
-  infiniteQueryOptions({
-    queryKey: ['calls', filters, limit],
-    queryFn: ({ pageParam, signal }) =>
-      requestJson<Page<CallSummary>>(
-        'GET',
-        `/console/api/calls${queryString({ ...filters, limit, cursor: pageParam })}`,
-        { signal },
-      ),
-    initialPageParam: null as string | null,
-    getNextPageParam: (page) => page.next_cursor,
-  })
+  pagesOf<CallSummary>(['calls', filters, limit], '/calls', { ...filters, limit })
 
 /** A call is settled about a second after its end; until then the gateway answers 404. */
 const SETTLING_TRIES = 15
 const SETTLING_WAIT_MS = 700
 
-export const callQuery = (id: string, options: { awaitSettling?: boolean } = {}) =>
+export const callQuery = (id: string) =>
   queryOptions({
     queryKey: ['calls', 'one', id],
-    queryFn: ({ signal }) =>
-      requestJson<CallDetail>('GET', `/console/api/calls/${encodeURIComponent(id)}`, { signal }),
+    queryFn: read<CallDetail>(`/calls/${encodeURIComponent(id)}`),
     retry: (tries, error) =>
-      options.awaitSettling === true &&
-      tries < SETTLING_TRIES &&
-      error instanceof RequestFailure &&
-      error.status === 404,
+      tries < SETTLING_TRIES && error instanceof RequestFailure && error.status === 404,
     retryDelay: SETTLING_WAIT_MS,
     // A settled call never changes.
     staleTime: Number.POSITIVE_INFINITY,
@@ -119,21 +96,13 @@ export const callQuery = (id: string, options: { awaitSettling?: boolean } = {})
 
 export const providerKeysQuery = queryOptions({
   queryKey: ['provider-keys'],
-  queryFn: ({ signal }) => requestJson<ProviderKeyList>('GET', '/console/api/provider-keys', { signal }),
+  queryFn: read<ProviderKeyList>('/provider-keys'),
 })
 
-export const webhooksQuery = queryOptions({
-  queryKey: ['webhooks'],
-  queryFn: ({ signal }) => requestJson<WebhookList>('GET', '/console/api/webhooks', { signal }),
-})
+export const webhooksQuery = queryOptions({ queryKey: ['webhooks'], queryFn: read<WebhookList>('/webhooks') })
 
 export const deliveriesQuery = (id: string) =>
   queryOptions({
     queryKey: ['deliveries', id],
-    queryFn: ({ signal }) =>
-      requestJson<{ data: DeliveryView[] }>(
-        'GET',
-        `/console/api/webhooks/${encodeURIComponent(id)}/deliveries`,
-        { signal },
-      ),
+    queryFn: read<{ data: DeliveryView[] }>(`/webhooks/${encodeURIComponent(id)}/deliveries`),
   })

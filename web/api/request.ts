@@ -79,10 +79,19 @@ export function messageOf(error: unknown): string {
   return error instanceof RequestFailure ? error.message : 'Something went wrong on this page. Reload it.'
 }
 
+export type QueryParameters = Record<string, string | number | null | undefined>
+
 /** A query string of what is set; empty without any. */
-export function queryString(parameters: Record<string, string | number | null | undefined>): string {
+export function queryString(parameters: QueryParameters): string {
   const set = Object.entries(parameters).filter(
     ([, value]) => value !== undefined && value !== null && value !== '',
   )
-  return set.length === 0 ? '' : `?${new URLSearchParams(set.map(([name, value]) => [name, String(value)]))}`
+  const texts = Object.fromEntries(set.map(([name, value]) => [name, String(value)]))
+  return set.length === 0 ? '' : `?${new URLSearchParams(texts)}`
 }
+
+const REFERENCE_BYTES = 12
+
+/** A name for one posting, so that asking for it again after a lost answer posts it once. Works on plain http too. */
+export const newReference = (): string =>
+  `console-${[...crypto.getRandomValues(new Uint8Array(REFERENCE_BYTES))].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`

@@ -1,54 +1,66 @@
-import { useQuery } from '@tanstack/react-query'
-import { Outlet, useRouter } from '@tanstack/react-router'
-import { Menu } from 'lucide-react'
-import { useEffect, useState } from 'react'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { Link, useRouter } from '@tanstack/react-router'
+import {
+  ChartNoAxesColumn,
+  CreditCard,
+  KeyRound,
+  LayoutDashboard,
+  LibraryBig,
+  MessageSquareText,
+  PlugZap,
+  Settings,
+  Webhook,
+} from 'lucide-react'
 import { sessionQuery } from '../api/queries.ts'
+import { requestJson } from '../api/request.ts'
+import { switchSession } from '../api/switch-session.ts'
 import { useLiveAccount } from '../api/use-live-account.ts'
-import { Brand } from '../components/brand.tsx'
-import { DialogBox } from '../components/dialog-box.tsx'
-import { Toasts } from '../components/toasts.tsx'
-import { VerificationBanner } from '../components/verification-banner.tsx'
-import { AccountNavigation } from './account-navigation.tsx'
+import { VerificationBanner } from '../components/layout/verification-banner.tsx'
+import { Money } from '../components/text/values.tsx'
+import { SideFrame } from './side-frame.tsx'
 
-/** The frame of an account's pages. Its figures are live while it is open. */
+const PAGES = [
+  { to: '/dashboard', name: 'Dashboard', icon: LayoutDashboard },
+  { to: '/playground', name: 'Playground', icon: MessageSquareText },
+  { to: '/keys', name: 'API keys', icon: KeyRound },
+  { to: '/usage', name: 'Usage', icon: ChartNoAxesColumn },
+  { to: '/billing', name: 'Billing', icon: CreditCard },
+  { to: '/provider-keys', name: 'Provider keys', icon: PlugZap },
+  { to: '/webhooks', name: 'Webhooks', icon: Webhook },
+  { to: '/models', name: 'Models', icon: LibraryBig },
+  { to: '/settings', name: 'Settings', icon: Settings },
+] as const
+
+/** The frame of an account's pages, kept up to date by live events. */
 export function AccountLayout() {
-  const [menuOpen, setMenuOpen] = useState(false)
   const { data: session } = useQuery(sessionQuery)
-  useLiveAccount()
-  useLeaveWithoutSession(session === null)
-  return (
-    <>
-      <div className="account-frame">
-        <header className="account-side">
-          <Brand />
-          <AccountNavigation />
-        </header>
-        <header className="account-top">
-          <Brand />
-          <button type="button" className="button button-quiet button-icon" onClick={() => setMenuOpen(true)}>
-            <Menu size={20} aria-hidden="true" />
-            <span className="visually-hidden">Open the menu</span>
-          </button>
-        </header>
-        <main id="main" className="account-main" tabIndex={-1}>
-          <div className="account-page">
-            <VerificationBanner />
-            <Outlet />
-          </div>
-        </main>
-      </div>
-      <DialogBox title="Menu" className="drawer" isOpen={menuOpen} onClose={() => setMenuOpen(false)}>
-        <AccountNavigation onNavigate={() => setMenuOpen(false)} />
-      </DialogBox>
-      <Toasts />
-    </>
-  )
-}
-
-/** A session may end anywhere: signed out in another window, or the password changed. The page then asks again. */
-function useLeaveWithoutSession(hasEnded: boolean): void {
+  const client = useQueryClient()
   const router = useRouter()
-  useEffect(() => {
-    if (hasEnded) void router.invalidate()
-  }, [hasEnded, router])
+  useLiveAccount()
+  const signOut = async () => {
+    await requestJson('POST', '/console/api/sign-out')
+    await router.navigate({ to: '/' })
+    switchSession(client, null)
+  }
+  const email = session?.account.email
+  return (
+    <SideFrame
+      label="Account"
+      pages={PAGES}
+      user={email === undefined ? null : { name: email, title: email }}
+      hasSessionEnded={session === null}
+      signOut={signOut}
+      banner={<VerificationBanner />}
+      foot={(onNavigate) =>
+        session && (
+          <Link to="/billing" className="balance-chip" onClick={onNavigate}>
+            <span className="balance-chip-label">Available</span>
+            <span className="balance-chip-amount">
+              <Money usd={session.balance.available_usd} />
+            </span>
+          </Link>
+        )
+      }
+    />
+  )
 }

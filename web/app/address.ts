@@ -8,17 +8,18 @@ export function localPath(value: unknown): string | null {
   return value.startsWith('/sign-') ? null : value
 }
 
-/** One text of an address' query, as an object to spread; nothing where it is absent. */
-export function textParameter<const Name extends string>(
-  search: Record<string, unknown>,
-  name: Name,
-): { [name in Name]?: string } {
-  const value = search[name]
-  const text = typeof value === 'number' ? String(value) : value
-  return (typeof text === 'string' && text !== '' ? { [name]: text.slice(0, 200) } : {}) as {
-    [name in Name]?: string
+/** Reads these texts of an address' query; what is absent or empty is left out. */
+export const textParameters =
+  <const Name extends string>(...names: Name[]) =>
+  (search: Record<string, unknown>): { [name in Name]?: string } => {
+    const found: { [name in Name]?: string } = {}
+    for (const name of names) {
+      const value = search[name]
+      const text = typeof value === 'number' ? String(value) : value
+      if (typeof text === 'string' && text !== '') found[name] = text.slice(0, 200)
+    }
+    return found
   }
-}
 
 /** The query of an address as plain texts, as every other program reads it; of a name given twice, the last. */
 export const readQuery = (query: string): Record<string, string> =>

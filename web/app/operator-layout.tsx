@@ -1,48 +1,88 @@
-import { useQuery } from '@tanstack/react-query'
-import { Outlet, useRouter } from '@tanstack/react-router'
-import { Menu } from 'lucide-react'
-import { useEffect, useState } from 'react'
-import { LiveBoardProvider } from '../api/live-board.tsx'
-import { operatorSessionQuery } from '../api/operator-queries.ts'
-import { Brand } from '../components/brand.tsx'
-import { DialogBox } from '../components/dialog-box.tsx'
-import { Toasts } from '../components/toasts.tsx'
-import { OperatorNavigation } from './operator-navigation.tsx'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useRouter } from '@tanstack/react-router'
+import {
+  Activity,
+  BellRing,
+  BookOpenCheck,
+  ClipboardList,
+  FilePenLine,
+  ListTree,
+  Network,
+  Percent,
+  Route,
+  Users,
+} from 'lucide-react'
+import { LiveBoardProvider, useLiveBoard } from '../api/live-board.tsx'
+import { OPERATOR_API, operatorSessionQuery } from '../api/operator-queries.ts'
+import { requestJson } from '../api/request.ts'
+import { switchOperatorSession } from '../api/switch-session.ts'
+import { Badge } from '../components/text/values.tsx'
+import { formatCount } from '../lib/format.ts'
+import { SideFrame } from './side-frame.tsx'
+import { ThemeMenu } from './theme-menu.tsx'
 import '../styles/operator.css'
 
-/** The frame of operators' pages, with the live figures behind them. */
+const pages = (openAlarms: number) => [
+  { to: '/admin' as const, name: 'Overview', icon: Activity },
+  { to: '/admin/calls' as const, name: 'Calls', icon: Route },
+  { to: '/admin/providers' as const, name: 'Providers', icon: Network },
+  { to: '/admin/accounts' as const, name: 'Accounts', icon: Users },
+  { to: '/admin/models' as const, name: 'Models and margin', icon: Percent },
+  { to: '/admin/catalog' as const, name: 'Catalog edits', icon: FilePenLine },
+  { to: '/admin/ledger' as const, name: 'Ledger and audit', icon: BookOpenCheck },
+  {
+    to: '/admin/alarms' as const,
+    name: 'Alarms',
+    icon: BellRing,
+    badge: openAlarms > 0 && (
+      <Badge tone="bad">
+        {formatCount(openAlarms)}
+        <span className="visually-hidden"> open</span>
+      </Badge>
+    ),
+  },
+  { to: '/admin/actions' as const, name: 'Actions', icon: ClipboardList },
+]
+
+/** The frame of operators' pages, with the live stats that they share. */
 export function OperatorLayout() {
-  const [menuOpen, setMenuOpen] = useState(false)
-  const { data: session } = useQuery({ ...operatorSessionQuery, refetchInterval: 60_000 })
-  const router = useRouter()
-  const hasEnded = session === null
-  useEffect(() => {
-    if (hasEnded) void router.invalidate()
-  }, [hasEnded, router])
   return (
     <LiveBoardProvider>
-      <div className="account-frame">
-        <header className="account-side">
-          <Brand />
-          <OperatorNavigation />
-        </header>
-        <header className="account-top">
-          <Brand />
-          <button type="button" className="button button-quiet button-icon" onClick={() => setMenuOpen(true)}>
-            <Menu size={20} aria-hidden="true" />
-            <span className="visually-hidden">Open the menu</span>
-          </button>
-        </header>
-        <main id="main" className="account-main" tabIndex={-1}>
-          <div className="account-page operator-page">
-            <Outlet />
-          </div>
-        </main>
-      </div>
-      <DialogBox title="Menu" className="drawer" isOpen={menuOpen} onClose={() => setMenuOpen(false)}>
-        <OperatorNavigation onNavigate={() => setMenuOpen(false)} />
-      </DialogBox>
-      <Toasts />
+      <Frame />
     </LiveBoardProvider>
+  )
+}
+
+function Frame() {
+  const { data: session } = useQuery({ ...operatorSessionQuery, refetchInterval: 60_000 })
+  const { view } = useLiveBoard()
+  const client = useQueryClient()
+  const router = useRouter()
+  const signOut = async () => {
+    await requestJson('DELETE', `${OPERATOR_API}/session`)
+    client.setQueryData(operatorSessionQuery.queryKey, null)
+    await router.navigate({ to: '/admin/sign-in' })
+    switchOperatorSession(client, null)
+  }
+  return (
+    <SideFrame
+      label="Operators"
+      wide
+      pages={pages(view?.open_alarms ?? 0)}
+      extraPage={
+        <a href="/admin/queues" className="nav-link">
+          <ListTree size={18} aria-hidden="true" />
+          Queues (Bull Board)
+        </a>
+      }
+      user={
+        session
+          ? { name: session.key_name || session.hint, title: `Signed in with the key ${session.hint}` }
+          : null
+      }
+      hasSessionEnded={session === null}
+      signOut={signOut}
+      foot={() => <ThemeMenu />}
+    />
   )
 }

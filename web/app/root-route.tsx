@@ -1,14 +1,15 @@
 import type { QueryClient } from '@tanstack/react-query'
-import { createRootRouteWithContext } from '@tanstack/react-router'
+import { createRootRouteWithContext, Outlet, useRouter } from '@tanstack/react-router'
+import { useEffect } from 'react'
+import { noteNavigation } from '../components/layout/page.tsx'
 import { NotFoundPage } from '../pages/not-found-page.tsx'
-import { RootLayout } from './root-layout.tsx'
 import { SiteLayout } from './site-layout.tsx'
 
 interface RouterContext {
   queryClient: QueryClient
 }
 
-/** What every page's route descends from. */
+/** The parent of every page's route. */
 export const rootRoute = createRootRouteWithContext<RouterContext>()({
   component: RootLayout,
   notFoundComponent: () => (
@@ -17,3 +18,23 @@ export const rootRoute = createRootRouteWithContext<RouterContext>()({
     </SiteLayout>
   ),
 })
+
+/** Around every page: the link past the navigation, and the notice that a navigation has begun. */
+function RootLayout() {
+  const router = useRouter()
+  useEffect(
+    () =>
+      router.subscribe('onBeforeNavigate', ({ fromLocation, pathChanged }) => {
+        if (fromLocation && pathChanged) noteNavigation()
+      }),
+    [router],
+  )
+  return (
+    <>
+      <a href="#main" className="skip-link">
+        Skip to the content
+      </a>
+      <Outlet />
+    </>
+  )
+}

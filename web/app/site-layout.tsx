@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link, Outlet } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { sessionQuery } from '../api/queries.ts'
-import { Brand } from '../components/brand.tsx'
+import { Brand } from '../components/layout/brand.tsx'
 import { ThemeMenu } from './theme-menu.tsx'
 
 /** The frame of the pages that everyone may see. Without children it has the page of the address. */

@@ -1,7 +1,7 @@
 import { useId, useState } from 'react'
 import { chooseTheme, storedTheme, THEME_NAMES, THEMES, type Theme } from './theme.ts'
 
-/** Light, dark, or as the system has it. */
+/** Chooses the theme: light, dark, or the system's. */
 export function ThemeMenu() {
   const id = useId()
   const [theme, setTheme] = useState<Theme>(storedTheme)

@@ -53,6 +53,3 @@ export function axisAmount(value: number): string {
     .replace(/(\.\d*?)0+$/, '$1')
     .replace(/\.$/, '')}`
 }
-
-/** Whether a text is an amount that a form may send: a plain decimal above zero with at most two decimals. */
-export const isWholeCents = (text: string): boolean => /^\d{1,9}(\.\d{1,2})?$/.test(text) && Number(text) > 0

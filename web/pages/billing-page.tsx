@@ -1,18 +1,15 @@
 import { useQuery } from '@tanstack/react-query'
 import { useSearch } from '@tanstack/react-router'
-import type { BillingView } from '../../src/core/api/billing.ts'
 import { billingQuery } from '../api/queries.ts'
-import { Money } from '../components/money.tsx'
-import { Note } from '../components/note.tsx'
-import { PageHead } from '../components/page-head.tsx'
-import { Panel } from '../components/panel.tsx'
-import { QueryView } from '../components/query-view.tsx'
+import { Note, QueryView } from '../components/feedback/messages.tsx'
+import { PageHead, Panel } from '../components/layout/page.tsx'
+import { Money, Stats } from '../components/text/values.tsx'
 import { CheckoutReturn } from './billing/checkout-return.tsx'
 import { Statement } from './billing/statement.tsx'
 import { TopUpForm } from './billing/top-up-form.tsx'
 import { TopUpHistory } from './billing/top-up-history.tsx'
 
-/** The balance, the way to fill it, and everything that ever moved it. */
+/** The balance, the form to top it up, and every movement of it. */
 export function BillingPage() {
   const query = useQuery(billingQuery)
   const { payment_id: paymentId, outcome } = useSearch({ from: '/account/billing' })
@@ -20,21 +17,26 @@ export function BillingPage() {
     <>
       <PageHead
         title="Billing"
-        description="Prepaid: you pay for what you use, from a balance you fill. Nothing renews."
+        description="Prepaid: you pay for what you use, from a balance you top up. Nothing renews."
       />
       {paymentId && <CheckoutReturn id={paymentId} outcome={outcome} />}
       <QueryView query={query}>
         {(billing) => (
           <>
-            <BalanceFigures billing={billing} />
-            <Panel title="Top up">
-              <div className="panel-body">
-                {billing.rails.length > 0 ? (
-                  <TopUpForm billing={billing} />
-                ) : (
-                  <Note>No way to pay is set up at this gateway. Ask its operator for credit.</Note>
-                )}
-              </div>
+            <Stats
+              rows={{
+                Balance: <Money usd={billing.balance_usd} />,
+                'Held by running calls': <Money usd={billing.held_usd} />,
+                'Available now': <Money usd={billing.available_usd} />,
+                'Owed for reversed payments': billing.owed_usd !== '0.00' && <Money usd={billing.owed_usd} />,
+              }}
+            />
+            <Panel title="Top up" padded>
+              {billing.rails.length > 0 ? (
+                <TopUpForm billing={billing} />
+              ) : (
+                <Note>No payment method is set up at this gateway. Ask its operator for credit.</Note>
+              )}
             </Panel>
           </>
         )}
@@ -42,38 +44,5 @@ export function BillingPage() {
       <TopUpHistory />
       <Statement />
     </>
-  )
-}
-
-function BalanceFigures({ billing }: { billing: BillingView }) {
-  return (
-    <dl className="figures">
-      <div className="figure">
-        <dt>Balance</dt>
-        <dd>
-          <Money usd={billing.balance_usd} />
-        </dd>
-      </div>
-      <div className="figure">
-        <dt>Held by running calls</dt>
-        <dd>
-          <Money usd={billing.held_usd} />
-        </dd>
-      </div>
-      <div className="figure">
-        <dt>Available now</dt>
-        <dd>
-          <Money usd={billing.available_usd} />
-        </dd>
-      </div>
-      {billing.owed_usd !== '0.00' && (
-        <div className="figure">
-          <dt>Owed for money taken back</dt>
-          <dd>
-            <Money usd={billing.owed_usd} />
-          </dd>
-        </div>
-      )}
-    </dl>
   )
 }

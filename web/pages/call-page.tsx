@@ -2,25 +2,24 @@ import { useQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
 import type { CallDetail, OwnKeyFailureView } from '../../src/core/api/calls.ts'
 import { callQuery, keysQuery } from '../api/queries.ts'
-import { CallStatus } from '../components/call-table.tsx'
-import { Identifier } from '../components/identifier.tsx'
-import { Money } from '../components/money.tsx'
-import { PageHead } from '../components/page-head.tsx'
-import { Panel } from '../components/panel.tsx'
-import { QueryView } from '../components/query-view.tsx'
-import { formatMoment } from '../lib/dates.ts'
-import { formatCount, formatDuration } from '../lib/figures.ts'
+import { QueryView } from '../components/feedback/messages.tsx'
+import { PageHead, Panel } from '../components/layout/page.tsx'
+import { CallStatus, usageSource } from '../components/table/call-table.tsx'
+import { Identifier } from '../components/text/copy.tsx'
+import { Facts, Money, Stats } from '../components/text/values.tsx'
+import { formatCount, formatDuration, formatMoment } from '../lib/format.ts'
 
-/** One call: what it used, what that cost and why, and how long it took. */
+/** One call: its usage, its cost and the reasons for it, and its duration. */
 export function CallPage() {
   const { id } = useParams({ from: '/account/calls/$id' })
-  const query = useQuery(callQuery(id, { awaitSettling: true }))
+  const query = useQuery(callQuery(id))
   return (
     <>
-      <nav className="breadcrumb" aria-label="Breadcrumb">
-        <Link to="/usage">← Usage</Link>
-      </nav>
-      <PageHead title="Call" description={<Identifier id={id} of="the call id" />} />
+      <PageHead
+        back={<Link to="/usage">← Usage</Link>}
+        title="Call"
+        description={<Identifier id={id} of="the call id" />}
+      />
       <QueryView query={query}>{(call) => <CallView call={call} />}</QueryView>
     </>
   )
@@ -29,122 +28,77 @@ export function CallPage() {
 function CallView({ call }: { call: CallDetail }) {
   const { data: keys } = useQuery(keysQuery)
   const key = keys?.data.find(({ id }) => id === call.key_id)
+  const { rates, provider_key_failures: failures } = call
+  const costName = call.byok ? 'Routing fee' : 'Cost'
   return (
     <>
-      <dl className="figures">
-        <div className="figure">
-          <dt>{call.byok ? 'Routing fee' : 'Cost'}</dt>
-          <dd>
-            <Money usd={call.cost_usd} />
-          </dd>
-        </div>
-        <div className="figure">
-          <dt>First token</dt>
-          <dd>{call.first_token_ms === null ? '–' : formatDuration(call.first_token_ms)}</dd>
-        </div>
-        <div className="figure">
-          <dt>Duration</dt>
-          <dd>{formatDuration(call.duration_ms)}</dd>
-        </div>
-      </dl>
+      <Stats
+        rows={{
+          [costName]: <Money usd={call.cost_usd} />,
+          'First token': formatDuration(call.first_token_ms),
+          Duration: formatDuration(call.duration_ms),
+        }}
+      />
       <div className="grid-2">
-        <Panel title="What it was">
-          <div className="panel-body">
-            <dl className="facts">
-              <dt>Model</dt>
-              <dd>{call.model}</dd>
-              <dt>Status</dt>
-              <dd>
-                <CallStatus call={call} />
-              </dd>
-              <dt>Finish reason</dt>
-              <dd>{call.finish_reason ?? '–'}</dd>
-              <dt>Streamed</dt>
-              <dd>
-                {call.stream ? 'yes' : 'no'}
-                {call.rescued && '; it broke off, and was continued without a seam'}
-              </dd>
-              <dt>Key</dt>
-              <dd>{key ? key.name : <code>{call.key_id}</code>}</dd>
-              <dt>Own provider key</dt>
-              <dd>{call.byok ? 'yes: the provider bills you, this is our fee' : 'no'}</dd>
-              {call.provider_key_failures.length > 0 && (
-                <>
-                  <dt>Own keys that failed</dt>
-                  <dd>
-                    <span className="stack-small">
-                      {call.provider_key_failures.map((failure, index) => (
-                        // biome-ignore lint/suspicious/noArrayIndexKey: attempts of a settled call never change.
-                        <span key={index}>
-                          {failure.provider_key_id && <code>{failure.provider_key_id} </code>}
-                          {OWN_KEY_FAILURES[failure.reason]}
-                        </span>
-                      ))}
-                    </span>
-                  </dd>
-                </>
-              )}
-              <dt>Request id</dt>
-              <dd>
-                <code>{call.request_id}</code>
-              </dd>
-            </dl>
-          </div>
+        <Panel title="The call" padded>
+          <Facts
+            rows={{
+              Model: call.model,
+              Status: <CallStatus call={call} />,
+              'Finish reason': call.finish_reason ?? '–',
+              Streamed: `${call.stream ? 'yes' : 'no'}${call.rescued ? '; it broke off, and another provider continued it' : ''}`,
+              Key: key ? key.name : <code>{call.key_id}</code>,
+              'Own provider key': call.byok ? 'yes: the provider bills you, this is our fee' : 'no',
+              'Own keys that failed': failures.length > 0 && <KeyFailures failures={failures} />,
+              'Request id': <code>{call.request_id}</code>,
+            }}
+          />
         </Panel>
-        <Panel title="What it cost">
-          <div className="panel-body">
-            <dl className="facts">
-              <dt>Tokens in</dt>
-              <dd className="number">
-                {formatCount(call.prompt_tokens)}
-                {call.rates && <span className="muted"> × ${call.rates.prompt} per million</span>}
-              </dd>
-              {call.audio_tokens > 0 && (
-                <>
-                  <dt>Of them audio</dt>
-                  <dd className="number">
-                    {formatCount(call.audio_tokens)}
-                    {call.rates?.prompt_audio && (
-                      <span className="muted"> × ${call.rates.prompt_audio} per million</span>
-                    )}
-                  </dd>
-                </>
-              )}
-              {call.image_tokens > 0 && (
-                <>
-                  <dt>Of them images</dt>
-                  <dd className="number">
-                    {formatCount(call.image_tokens)}
-                    {call.rates?.prompt_image && (
-                      <span className="muted"> × ${call.rates.prompt_image} per million</span>
-                    )}
-                  </dd>
-                </>
-              )}
-              <dt>Tokens out</dt>
-              <dd className="number">
-                {formatCount(call.completion_tokens)}
-                {call.rates && <span className="muted"> × ${call.rates.completion} per million</span>}
-              </dd>
-              <dt>{call.byok ? 'Routing fee' : 'Cost'}</dt>
-              <dd>
-                <Money usd={call.cost_usd} />
-              </dd>
-              <dt>Tokens counted by</dt>
-              <dd>{SOURCES[call.usage_source]}</dd>
-              <dt>Admitted</dt>
-              <dd>{formatMoment(call.created_at)}</dd>
-              <dt>In the queue</dt>
-              <dd>{call.queued_ms === null ? '–' : formatDuration(call.queued_ms)}</dd>
-              <dt>Finished</dt>
-              <dd>{formatMoment(call.finished_at)}</dd>
-              <dt>Charged</dt>
-              <dd>{formatMoment(call.settled_at)}</dd>
-            </dl>
-          </div>
+        <Panel title="Its cost" padded>
+          <Facts
+            rows={{
+              'Tokens in': <Tokens count={call.prompt_tokens} rate={rates?.prompt} />,
+              'Of them audio': call.audio_tokens > 0 && (
+                <Tokens count={call.audio_tokens} rate={rates?.prompt_audio} />
+              ),
+              'Of them images': call.image_tokens > 0 && (
+                <Tokens count={call.image_tokens} rate={rates?.prompt_image} />
+              ),
+              'Tokens out': <Tokens count={call.completion_tokens} rate={rates?.completion} />,
+              [costName]: <Money usd={call.cost_usd} />,
+              'Tokens counted by': usageSource(call.usage_source),
+              Admitted: formatMoment(call.created_at),
+              'In the queue': formatDuration(call.queued_ms),
+              Finished: formatMoment(call.finished_at),
+              Charged: formatMoment(call.settled_at),
+            }}
+          />
         </Panel>
       </div>
     </>
+  )
+}
+
+function Tokens({ count, rate }: { count: number; rate: string | null | undefined }) {
+  return (
+    <span className="number">
+      {formatCount(count)}
+      {rate && <span className="muted"> × ${rate} per million</span>}
+    </span>
+  )
+}
+
+function KeyFailures({ failures }: { failures: CallDetail['provider_key_failures'] }) {
+  return (
+    <span className="stack-small">
+      {failures.map((failure, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: attempts of a settled call never change.
+        <span key={index}>
+          {failure.provider_key_id && <code>{failure.provider_key_id} </code>}
+          {OWN_KEY_FAILURES[failure.reason]}
+        </span>
+      ))}
+    </span>
   )
 }
 
@@ -157,11 +111,4 @@ const OWN_KEY_FAILURES: Record<OwnKeyFailureView['reason'], string> = {
   rate_limited: 'is rate limited',
   unavailable: 'could not be looked up',
   provider_failed: 'was not to blame: the provider failed',
-}
-
-const SOURCES: Record<CallDetail['usage_source'], string> = {
-  upstream: 'the provider',
-  counted: 'us, from what was produced',
-  estimated: 'us, partly by how long the model reasoned out of sight',
-  none: 'nobody: nothing was delivered',
 }

@@ -2,31 +2,27 @@ import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { Check, MessageSquareText } from 'lucide-react'
 import { type ReactNode, useMemo } from 'react'
-import type { SessionView } from '../../src/core/api/sessions.ts'
 import type { FreeCreditState } from '../../src/core/billing/free-credit-state.ts'
 import { callsQuery, keysQuery, sessionQuery, usageQuery } from '../api/queries.ts'
-import { CallTable } from '../components/call-table.tsx'
-import { EmptyState } from '../components/empty-state.tsx'
-import { Money } from '../components/money.tsx'
-import { Note } from '../components/note.tsx'
-import { PageHead } from '../components/page-head.tsx'
-import { Panel } from '../components/panel.tsx'
-import { QueryView } from '../components/query-view.tsx'
-import { SpendByDay } from '../components/spend-by-day.tsx'
-import { lastDays } from '../lib/dates.ts'
-import { formatCount } from '../lib/figures.ts'
+import { SpendByDay } from '../components/chart/spend-by-day.tsx'
+import { EmptyState, Note, QueryView } from '../components/feedback/messages.tsx'
+import { PageHead, Panel } from '../components/layout/page.tsx'
+import { CallTable } from '../components/table/call-table.tsx'
+import { Money, Stats } from '../components/text/values.tsx'
+import { formatCount, lastDays } from '../lib/format.ts'
 import { whyNoFreeCredit } from '../lib/free-credit.ts'
 
 const DAYS = 30
 const CALLS_SHOWN = 8
 
-/** Where an account holder starts: the balance, what to do next, and what happens at this moment. */
+/** The start page of an account: its balance, the next steps and the latest calls. */
 export function DashboardPage() {
   const { data: session } = useQuery(sessionQuery)
   const span = useMemo(() => lastDays(DAYS, new Date()), [])
   const usage = useQuery(usageQuery(span, 'day'))
   const calls = useInfiniteQuery(callsQuery({}, CALLS_SHOWN))
   if (!session) return null
+  const { account, balance } = session
   const latest = calls.data?.pages[0]?.data
   return (
     <>
@@ -43,20 +39,34 @@ export function DashboardPage() {
           </>
         }
       />
-      <Balance session={session} cost={usage.data?.total.cost_usd} calls={usage.data?.total.calls} />
-      {session.account.state === 'exhausted' && (
+      <Stats
+        rows={{
+          Available: <Money usd={balance.available_usd} />,
+          'Free credit you started with': account.free_credit_usd !== null && (
+            <Money usd={account.free_credit_usd} />
+          ),
+          [`Spent in ${DAYS} days`]: <Money usd={usage.data?.total.cost_usd} />,
+          [`Calls in ${DAYS} days`]: usage.data ? formatCount(usage.data.total.calls) : '–',
+        }}
+        notes={{
+          Available: balance.held_usd !== '0.00' && (
+            <>
+              <Money usd={balance.held_usd} /> held by running calls
+            </>
+          ),
+        }}
+      />
+      {account.state === 'exhausted' && (
         <Note tone="warn">
-          <WhyEmpty freeCredit={session.account.free_credit} /> Calls are refused until you{' '}
+          <WhyEmpty freeCredit={account.free_credit} /> Calls are refused until you{' '}
           <Link to="/billing">top up</Link>.
         </Note>
       )}
       <FirstSteps hasCalls={latest !== undefined && latest.length > 0} />
-      <Panel title={`Spend, last ${DAYS} days`} actions={<Link to="/usage">All usage</Link>}>
-        <div className="panel-body">
-          <QueryView query={usage} loading={<span className="skeleton skeleton-block" />}>
-            {(view) => <SpendByDay usage={view} />}
-          </QueryView>
-        </div>
+      <Panel title={`Spend, last ${DAYS} days`} actions={<Link to="/usage">All usage</Link>} padded>
+        <QueryView query={usage} loading={<span className="skeleton skeleton-block" />}>
+          {(view) => <SpendByDay usage={view} />}
+        </QueryView>
       </Panel>
       <Panel title="Latest calls">
         <QueryView query={calls}>
@@ -72,7 +82,7 @@ export function DashboardPage() {
                   </Link>
                 }
               >
-                No calls yet. They appear here about a second after they end, by themselves.
+                No calls yet. They appear here about a second after they end.
               </EmptyState>
             )
           }
@@ -82,7 +92,7 @@ export function DashboardPage() {
   )
 }
 
-/** Why there is nothing to spend: it was spent, or there was no free credit to begin with. */
+/** Why the balance is empty: it was spent, or the account never had free credit. */
 function WhyEmpty({ freeCredit }: { freeCredit: FreeCreditState | null }) {
   if (freeCredit === 'unverified')
     return <strong>The balance is empty until your address is verified.</strong>
@@ -95,42 +105,7 @@ function WhyEmpty({ freeCredit }: { freeCredit: FreeCreditState | null }) {
   )
 }
 
-function Balance(props: { session: SessionView; cost: string | undefined; calls: number | undefined }) {
-  const { account, balance } = props.session
-  return (
-    <dl className="figures">
-      <div className="figure">
-        <dt>Available</dt>
-        <dd>
-          <Money usd={balance.available_usd} />
-        </dd>
-        {balance.held_usd !== '0.00' && (
-          <dd className="figure-note">
-            <Money usd={balance.held_usd} /> held by running calls
-          </dd>
-        )}
-      </div>
-      {account.free_credit_usd !== null && (
-        <div className="figure">
-          <dt>Free credit you started with</dt>
-          <dd>
-            <Money usd={account.free_credit_usd} />
-          </dd>
-        </div>
-      )}
-      <div className="figure">
-        <dt>Spent in {DAYS} days</dt>
-        <dd>{props.cost === undefined ? '–' : <Money usd={props.cost} />}</dd>
-      </div>
-      <div className="figure">
-        <dt>Calls in {DAYS} days</dt>
-        <dd>{props.calls === undefined ? '–' : formatCount(props.calls)}</dd>
-      </div>
-    </dl>
-  )
-}
-
-/** The way to a first call; gone once it was walked. */
+/** The steps to a first call; hidden once there is one. */
 function FirstSteps({ hasCalls }: { hasCalls: boolean }) {
   const { data: keys } = useQuery(keysQuery)
   if (!keys || hasCalls) return null

@@ -2,9 +2,9 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { pricingQuery, sessionQuery } from '../api/queries.ts'
-import { CodeBlock } from '../components/code-block.tsx'
-import { usePageTitle } from '../components/use-page-title.ts'
-import { plural } from '../lib/figures.ts'
+import { usePageTitle } from '../components/layout/page.tsx'
+import { CodeBlock } from '../components/text/copy.tsx'
+import { plural } from '../lib/format.ts'
 import { snippet } from '../lib/snippets.ts'
 import '../styles/landing.css'
 import { YardDrawing } from './yard-drawing.tsx'
@@ -63,7 +63,7 @@ export function LandingPage() {
 
       <section className="landing-inner landing-promises" aria-labelledby="promises">
         <h2 id="promises">Three promises, and how to check them</h2>
-        <ol className="promises">
+        <ol className="grid-2 promises">
           <Promised
             title="A charge is never lost or doubled"
             proof={

@@ -2,14 +2,12 @@ import { useQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
 import type { PricingFeedEntry } from '../../src/core/catalog/pricing-feed-view.ts'
 import { pricingQuery } from '../api/queries.ts'
-import { Identifier } from '../components/identifier.tsx'
-import { Note } from '../components/note.tsx'
-import { Panel } from '../components/panel.tsx'
-import { QueryView } from '../components/query-view.tsx'
-import { Snippets } from '../components/snippets.tsx'
-import { usePageTitle } from '../components/use-page-title.ts'
-import { formatDate } from '../lib/dates.ts'
-import { formatCount, formatDiscount } from '../lib/figures.ts'
+import { Note, QueryView } from '../components/feedback/messages.tsx'
+import { Panel, usePageTitle } from '../components/layout/page.tsx'
+import { Identifier } from '../components/text/copy.tsx'
+import { Snippets } from '../components/text/snippets.tsx'
+import { Facts, Stats } from '../components/text/values.tsx'
+import { formatCount, formatDate, formatDiscount } from '../lib/format.ts'
 import '../styles/models.css'
 import { ModelTags } from './models/model-tags.tsx'
 import { NotFoundPage } from './not-found-page.tsx'
@@ -31,7 +29,7 @@ export function ModelPage() {
 function ModelView({ model }: { model: PricingFeedEntry }) {
   const heading = usePageTitle(model.name)
   return (
-    <div className="site-page model-page">
+    <div className="site-page stack model-page">
       <div className="stack-small">
         <nav className="breadcrumb" aria-label="Breadcrumb">
           <Link to="/models">← All models</Link>
@@ -46,90 +44,69 @@ function ModelView({ model }: { model: PricingFeedEntry }) {
       </div>
       {model.status === 'unavailable' && (
         <Note tone="warn">
-          No provider here serves this model with the gateway's own key at present. It can be called with{' '}
+          No provider serves this model with the gateway's own key at present. It can be called with{' '}
           <Link to="/provider-keys">a provider key of your own</Link>.
         </Note>
       )}
-      <dl className="figures">
-        <Rate label="Input, per million tokens" rate={model.prompt} list={model.list_prompt} />
-        {model.prompt_audio !== undefined && (
-          <Rate
-            label="Audio input, per million tokens"
-            rate={model.prompt_audio}
-            list={model.list_prompt_audio ?? model.list_prompt}
-          />
-        )}
-        {model.prompt_image !== undefined && (
-          <Rate
-            label="Image input, per million tokens"
-            rate={model.prompt_image}
-            list={model.list_prompt_image ?? model.list_prompt}
-          />
-        )}
-        <Rate label="Output, per million tokens" rate={model.completion} list={model.list_completion} />
-        <div className="figure">
-          <dt>Context window</dt>
-          <dd>
-            {formatCount(model.context_length)} <span className="figure-note">tokens</span>
-          </dd>
-        </div>
-        <div className="figure">
-          <dt>Longest answer</dt>
-          <dd>
-            {formatCount(model.max_output_tokens)} <span className="figure-note">tokens</span>
-          </dd>
-        </div>
-      </dl>
+      <Stats
+        rows={{
+          'Input, per million tokens': <Rate rate={model.prompt} list={model.list_prompt} />,
+          'Audio input, per million tokens': model.prompt_audio !== undefined && (
+            <Rate rate={model.prompt_audio} list={model.list_prompt_audio ?? model.list_prompt} />
+          ),
+          'Image input, per million tokens': model.prompt_image !== undefined && (
+            <Rate rate={model.prompt_image} list={model.list_prompt_image ?? model.list_prompt} />
+          ),
+          'Output, per million tokens': <Rate rate={model.completion} list={model.list_completion} />,
+          'Context window': <Tokens count={model.context_length} />,
+          'Longest completion': <Tokens count={model.max_output_tokens} />,
+        }}
+      />
       <div className="grid-2">
-        <Panel title="About">
-          <div className="panel-body">
-            <dl className="facts">
-              <dt>Maker</dt>
-              <dd>
+        <Panel title="About" padded>
+          <Facts
+            rows={{
+              Maker: (
                 <Link to="/models" search={{ vendor: model.vendor }}>
                   {model.vendor}
                 </Link>
-              </dd>
-              <dt>Below list price</dt>
-              <dd>{formatDiscount(model.discount)}</dd>
-              <dt>Takes as input</dt>
-              <dd>{model.input_modalities.join(', ')}</dd>
-              <dt>Weights</dt>
-              <dd>{model.open_weights ? 'open' : 'closed'}</dd>
-              <dt>Zero data retention</dt>
-              <dd>{model.zdr ? 'can be required of a call' : 'cannot be met'}</dd>
-              <dt>Price since</dt>
-              <dd>{formatDate(model.updated_at)}</dd>
-            </dl>
-            <p>
-              <Link to="/playground" search={{ model: model.id }} className="button">
-                Try it in the playground
-              </Link>
-            </p>
-          </div>
+              ),
+              'Below list price': formatDiscount(model.discount),
+              'Takes as input': model.input_modalities.join(', '),
+              Weights: model.open_weights ? 'open' : 'closed',
+              'Zero data retention': model.zdr ? 'can be required for a call' : 'not available',
+              'Price since': formatDate(model.updated_at),
+            }}
+          />
+          <p>
+            <Link to="/playground" search={{ model: model.id }} className="button">
+              Try it in the playground
+            </Link>
+          </p>
         </Panel>
-        <Panel title="Call it">
-          <div className="panel-body">
-            <Snippets apiKey="sk-sy-…" model={model.id} />
-          </div>
+        <Panel title="Call it" padded>
+          <Snippets apiKey="sk-sy-…" model={model.id} />
         </Panel>
       </div>
     </div>
   )
 }
 
-function Rate({ label, rate, list }: { label: string; rate: string; list: string }) {
+function Rate({ rate, list }: { rate: string; list: string }) {
   return (
-    <div className="figure">
-      <dt>{label}</dt>
-      <dd>
-        ${rate}{' '}
-        {list !== rate && (
-          <span className="figure-note">
-            list price <s>${list}</s>
-          </span>
-        )}
-      </dd>
-    </div>
+    <>
+      ${rate}{' '}
+      {list !== rate && (
+        <span className="stat-note">
+          list price <s>${list}</s>
+        </span>
+      )}
+    </>
   )
 }
+
+const Tokens = ({ count }: { count: number }) => (
+  <>
+    {formatCount(count)} <span className="stat-note">tokens</span>
+  </>
+)

@@ -1,15 +1,11 @@
 import { Link } from '@tanstack/react-router'
 import { messageOf } from '../api/request.ts'
-import { usePageTitle } from '../components/use-page-title.ts'
+import { CenterPage } from '../components/layout/page.tsx'
 
 /** For an address without a page. */
 export function NotFoundPage() {
-  const heading = usePageTitle('Not found')
   return (
-    <div className="center-page">
-      <h1 ref={heading} tabIndex={-1}>
-        There is no page here
-      </h1>
+    <CenterPage title="There is no page here" name="Not found">
       <p>The address may be mistyped, or the page was moved.</p>
       <p className="button-row">
         <Link to="/" className="button button-primary">
@@ -19,18 +15,14 @@ export function NotFoundPage() {
           See the models
         </Link>
       </p>
-    </div>
+    </CenterPage>
   )
 }
 
-/** For a page that could not be shown: the gateway is away, or the page itself broke. */
+/** For a page that could not be shown: the gateway cannot be reached, or the page itself failed. */
 export function CrashPage({ error }: { error: unknown }) {
-  const heading = usePageTitle('Something went wrong')
   return (
-    <div className="center-page">
-      <h1 ref={heading} tabIndex={-1}>
-        This page could not be shown
-      </h1>
+    <CenterPage title="This page could not be shown" name="Something went wrong">
       <p>{messageOf(error)}</p>
       <p className="button-row">
         <button type="button" className="button button-primary" onClick={() => window.location.reload()}>
@@ -40,6 +32,6 @@ export function CrashPage({ error }: { error: unknown }) {
           Go home
         </a>
       </p>
-    </div>
+    </CenterPage>
   )
 }

@@ -1,20 +1,18 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useSearch } from '@tanstack/react-router'
 import { KeyRound } from 'lucide-react'
-import { useState } from 'react'
 import type { KeyView } from '../../src/core/api/keys.ts'
 import { keysQuery, pricingQuery } from '../api/queries.ts'
-import { EmptyState } from '../components/empty-state.tsx'
-import { Form } from '../components/form.tsx'
-import { PageHead } from '../components/page-head.tsx'
-import { Panel } from '../components/panel.tsx'
-import { QueryView } from '../components/query-view.tsx'
-import { SelectField } from '../components/select-field.tsx'
-import { TextField } from '../components/text-field.tsx'
-import { wholeNumberProblem } from '../lib/key-form.ts'
+import { EmptyState, QueryView } from '../components/feedback/messages.tsx'
+import { Button } from '../components/form/button.tsx'
+import { SelectField } from '../components/form/choice-fields.tsx'
+import { Form } from '../components/form/form.tsx'
+import { TextField } from '../components/form/text-field.tsx'
+import { useForm } from '../components/form/use-form.ts'
+import { PageHead, Panel } from '../components/layout/page.tsx'
+import { wholeNumberProblem } from '../lib/checks.ts'
 import '../styles/playground.css'
-import { Answer } from './playground/answer.tsx'
-import { ModelField } from './playground/model-field.tsx'
+import { Completion } from './playground/completion.tsx'
 import { usePlaygroundCall } from './playground/use-playground-call.ts'
 
 /** Tries a model with a key of the account: a real call, streamed, charged like any other. */
@@ -47,97 +45,94 @@ function NoKey() {
           </Link>
         }
       >
-        The playground calls with one of your API keys, so that its limits hold. Create one first.
+        The playground calls with one of your API keys, so that its limits apply. Create one first.
       </EmptyState>
     </Panel>
   )
 }
 
 function Playground({ keys }: { keys: KeyView[] }) {
-  const { model: initialModel } = useSearch({ from: '/account/playground' })
+  const { model: initialModel = 'auto' } = useSearch({ from: '/account/playground' })
   const { data: feed } = useQuery(pricingQuery)
-  const [keyId, setKeyId] = useState(keys[0]?.id ?? '')
-  const [model, setModel] = useState(initialModel ?? 'auto')
-  const [system, setSystem] = useState('')
-  const [prompt, setPrompt] = useState('')
-  const [maxTokens, setMaxTokens] = useState('')
-  const [isChecked, setIsChecked] = useState(false)
   const call = usePlaygroundCall()
   const isRunning = call.state.phase === 'waiting' || call.state.phase === 'streaming'
-  const problems = {
-    model: model.trim() === '' ? 'Name a model, or auto.' : null,
-    prompt: prompt.trim() === '' ? 'Write something to send.' : null,
-    maxTokens: wholeNumberProblem(maxTokens),
-  }
-  const submit = () => {
-    setIsChecked(true)
-    if (problems.model || problems.prompt || problems.maxTokens || isRunning) return
-    call.start({
-      key_id: keyId,
-      model: model.trim(),
-      messages: [
-        ...(system.trim() === '' ? [] : [{ role: 'system' as const, content: system }]),
-        { role: 'user', content: prompt },
-      ],
-      stream: true,
-      ...(maxTokens !== '' && { max_tokens: Number(maxTokens) }),
-    })
-  }
+  const form = useForm({
+    initial: { key_id: keys[0]?.id ?? '', model: initialModel, system: '', prompt: '', max_tokens: '' },
+    check: ({ model, prompt, max_tokens: maxTokens }) => ({
+      model: model.trim() === '' ? 'Enter a model, or auto.' : null,
+      prompt: prompt.trim() === '' ? 'Enter a message.' : null,
+      max_tokens: wholeNumberProblem(maxTokens),
+    }),
+    send: async ({ key_id, model, system, prompt, max_tokens: maxTokens }) => {
+      if (isRunning) return
+      call.start({
+        key_id,
+        model: model.trim(),
+        messages: [
+          ...(system.trim() === '' ? [] : [{ role: 'system' as const, content: system }]),
+          { role: 'user', content: prompt },
+        ],
+        stream: true,
+        ...(maxTokens !== '' && { max_tokens: Number(maxTokens) }),
+      })
+    },
+  })
+  const models = feed?.data ?? []
+  const known = models.find(({ id }) => id === form.values.model.trim())
   return (
     <div className="playground">
       <section className="panel" aria-label="Request">
         <div className="panel-body">
-          <Form error={null} onSubmit={submit}>
+          <Form form={form}>
             <SelectField
               label="Key"
-              value={keyId}
-              onChange={setKeyId}
+              {...form.field('key_id')}
               options={keys.map(({ id, name, hint }) => ({ value: id, name: `${name} (${hint})` }))}
             />
-            <ModelField
-              value={model}
-              onChange={setModel}
-              models={feed?.data ?? []}
-              error={isChecked ? problems.model : null}
-            />
             <TextField
-              label="System message"
-              value={system}
-              onChange={setSystem}
-              rows={2}
-              placeholder="none"
+              label="Model"
+              {...form.field('model')}
+              // Free text, since ids take suffixes such as `:floor`.
+              suggestions={[
+                { value: 'auto', name: 'picks a model by the difficulty of the prompt' },
+                ...models
+                  .filter(({ status }) => status === 'available')
+                  .map(({ id, name }) => ({ value: id, name })),
+              ]}
+              hint={
+                known
+                  ? `$${known.prompt} in, $${known.completion} out, per million tokens`
+                  : 'An id of the catalog, or auto to choose by the difficulty of the prompt.'
+              }
             />
+            <TextField label="System message" {...form.field('system')} rows={2} placeholder="none" />
             <TextField
               label="Message"
-              value={prompt}
-              onChange={setPrompt}
+              {...form.field('prompt')}
               rows={6}
               placeholder="Why do trains need switchyards?"
-              error={isChecked ? problems.prompt : null}
               required
             />
             <TextField
-              label="Longest answer, tokens"
-              value={maxTokens}
-              onChange={setMaxTokens}
+              label="Longest completion, tokens"
+              {...form.field('max_tokens')}
               inputMode="numeric"
               placeholder="the model's own limit"
-              error={isChecked ? problems.maxTokens : null}
             />
             <div className="button-row">
               <button type="submit" className="button button-primary button-large" disabled={isRunning}>
-                {isRunning ? 'Answering …' : 'Send'}
+                {isRunning ? 'Running …' : 'Send'}
               </button>
               {isRunning && (
-                <button type="button" className="button button-large" onClick={call.stop}>
+                <Button size="large" onClick={call.stop}>
                   Stop
-                </button>
+                </Button>
               )}
             </div>
           </Form>
         </div>
       </section>
-      <Answer state={call.state} />
+      <Completion state={call.state} />
     </div>
   )
 }

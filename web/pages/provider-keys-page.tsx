@@ -3,24 +3,25 @@ import { PlugZap, Plus } from 'lucide-react'
 import { useState } from 'react'
 import type { ProviderKeyView } from '../../src/core/api/provider-keys.ts'
 import { providerKeysQuery } from '../api/queries.ts'
-import { EmptyState } from '../components/empty-state.tsx'
-import { PageHead } from '../components/page-head.tsx'
-import { Panel } from '../components/panel.tsx'
-import { QueryView } from '../components/query-view.tsx'
+import { requestJson } from '../api/request.ts'
+import { ConfirmDialog } from '../components/feedback/confirm-dialog.tsx'
+import { EmptyState, QueryView } from '../components/feedback/messages.tsx'
+import { Button } from '../components/form/button.tsx'
+import { PageHead, Panel } from '../components/layout/page.tsx'
 import { NewProviderKeyDialog } from './provider-keys/new-provider-key-dialog.tsx'
 import { ProviderKeyTable } from './provider-keys/provider-key-table.tsx'
-import { RemoveProviderKeyDialog } from './provider-keys/remove-provider-key-dialog.tsx'
 
-/** Keys of the account's own at providers: the provider bills the client, the gateway its routing fee. */
+/** The account's own keys at providers: the provider bills the client, the gateway its routing fee. */
 export function ProviderKeysPage() {
   const query = useQuery(providerKeysQuery)
   const [isAdding, setIsAdding] = useState(false)
   const [removing, setRemoving] = useState<ProviderKeyView | null>(null)
-  const add = query.data && query.data.providers.length > 0 && (
-    <button type="button" className="button button-primary" onClick={() => setIsAdding(true)}>
+  const providers = query.data?.providers ?? []
+  const add = providers.length > 0 && (
+    <Button kind="primary" onClick={() => setIsAdding(true)}>
       <Plus size={18} aria-hidden="true" />
       Add a provider key
-    </button>
+    </Button>
   )
   return (
     <>
@@ -30,7 +31,7 @@ export function ProviderKeysPage() {
           <>
             Calls to a provider that you have a key for use that key: the provider bills you, and we charge{' '}
             {query.data ? `${query.data.fee_percent}% of the listed cost` : 'a routing fee'}. Keys are stored
-            sealed and never shown again.
+            encrypted and never shown again.
           </>
         }
         actions={add}
@@ -48,12 +49,19 @@ export function ProviderKeysPage() {
           </Panel>
         )}
       </QueryView>
-      <NewProviderKeyDialog
-        isOpen={isAdding}
-        providers={query.data?.providers ?? []}
-        onClose={() => setIsAdding(false)}
-      />
-      <RemoveProviderKeyDialog providerKey={removing} onClose={() => setRemoving(null)} />
+      {isAdding && <NewProviderKeyDialog providers={providers} onClose={() => setIsAdding(false)} />}
+      {removing && (
+        <ConfirmDialog
+          title={`Remove the key for ${removing.provider_name}?`}
+          confirm="Remove the key"
+          send={() => requestJson('DELETE', `/console/api/provider-keys/${encodeURIComponent(removing.id)}`)}
+          stale={[['provider-keys']]}
+          done="The provider key is removed."
+          onClose={() => setRemoving(null)}
+        >
+          <p>Calls to this provider use shared capacity at the listed price from then on.</p>
+        </ConfirmDialog>
+      )}
     </>
   )
 }

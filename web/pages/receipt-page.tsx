@@ -3,14 +3,14 @@ import { Link, useParams } from '@tanstack/react-router'
 import { Printer } from 'lucide-react'
 import type { ReceiptView, TopUpView } from '../../src/core/api/billing.ts'
 import { topUpQuery } from '../api/queries.ts'
-import { Money } from '../components/money.tsx'
-import { Note } from '../components/note.tsx'
-import { PageHead } from '../components/page-head.tsx'
-import { QueryView } from '../components/query-view.tsx'
-import { formatMoment } from '../lib/dates.ts'
+import { Note, QueryView } from '../components/feedback/messages.tsx'
+import { Button } from '../components/form/button.tsx'
+import { PageHead } from '../components/layout/page.tsx'
+import { Facts, Money } from '../components/text/values.tsx'
+import { formatMoment } from '../lib/format.ts'
 import { railName } from './billing/rail-name.ts'
 
-/** One receipt, to keep or to print. */
+/** One receipt, to print or to keep. */
 export function ReceiptPage() {
   const { id } = useParams({ from: '/account/billing/receipts/$id' })
   const query = useQuery(topUpQuery(id))
@@ -23,10 +23,10 @@ export function ReceiptPage() {
             <Link to="/billing" className="button">
               Back to billing
             </Link>
-            <button type="button" className="button" onClick={() => window.print()}>
+            <Button onClick={() => window.print()}>
               <Printer size={16} aria-hidden="true" />
               Print
-            </button>
+            </Button>
           </>
         }
       />
@@ -35,7 +35,7 @@ export function ReceiptPage() {
           topUp.receipt ? (
             <Receipt topUp={topUp} receipt={topUp.receipt} />
           ) : (
-            <Note>There is no receipt for this top-up: the money is not in.</Note>
+            <Note>There is no receipt for this top-up: the payment was not received.</Note>
           )
         }
       </QueryView>
@@ -47,34 +47,22 @@ function Receipt({ topUp, receipt }: { topUp: TopUpView; receipt: ReceiptView })
   return (
     <section className="panel panel-body" aria-label="Receipt">
       {topUp.test && <Note tone="warn">Test money: nothing was paid.</Note>}
-      <dl className="facts">
-        <dt>Number</dt>
-        <dd>
-          <code>{receipt.number}</code>
-        </dd>
-        <dt>Issued</dt>
-        <dd>{formatMoment(receipt.issued_at)}</dd>
-        <dt>To</dt>
-        <dd>{receipt.email}</dd>
-        <dt>For</dt>
-        <dd>{receipt.description}</dd>
-        <dt>Paid with</dt>
-        <dd>{railName(receipt.method)}</dd>
-        <dt>Paid</dt>
-        <dd>
-          <Money usd={receipt.paid_usd} />
-        </dd>
-        <dt>Refunded</dt>
-        <dd>
-          <Money usd={receipt.refunded_usd} />
-        </dd>
-        <dt>Total</dt>
-        <dd>
-          <strong>
-            <Money usd={receipt.net_usd} />
-          </strong>
-        </dd>
-      </dl>
+      <Facts
+        rows={{
+          Number: <code>{receipt.number}</code>,
+          Issued: formatMoment(receipt.issued_at),
+          To: receipt.email,
+          For: receipt.description,
+          'Paid with': railName(receipt.method),
+          Paid: <Money usd={receipt.paid_usd} />,
+          Refunded: <Money usd={receipt.refunded_usd} />,
+          Total: (
+            <strong>
+              <Money usd={receipt.net_usd} />
+            </strong>
+          ),
+        }}
+      />
     </section>
   )
 }

@@ -1,24 +1,22 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { AccountPatch, PasswordBody, SessionView } from '../../src/core/api/sessions.ts'
 import { sessionQuery } from '../api/queries.ts'
 import { requestJson } from '../api/request.ts'
 import { chooseTheme, storedTheme, THEME_NAMES, THEMES, type Theme } from '../app/theme.ts'
-import { ChoiceField } from '../components/choice-field.tsx'
-import { Form } from '../components/form.tsx'
-import { fieldError } from '../components/form-error.tsx'
-import { Identifier } from '../components/identifier.tsx'
-import { PageHead } from '../components/page-head.tsx'
-import { Panel } from '../components/panel.tsx'
-import { TextField } from '../components/text-field.tsx'
-import { showToast } from '../components/toasts.tsx'
-import { isWholeCents } from '../lib/amounts.ts'
-import { newPasswordProblem } from '../lib/credentials.ts'
-import { formatDate } from '../lib/dates.ts'
+import { ChoiceField } from '../components/form/choice-fields.tsx'
+import { Form, Submit } from '../components/form/form.tsx'
+import { TextField } from '../components/form/text-field.tsx'
+import { useForm } from '../components/form/use-form.ts'
+import { PageHead, Panel } from '../components/layout/page.tsx'
+import { Identifier } from '../components/text/copy.tsx'
+import { Facts } from '../components/text/values.tsx'
+import { isWholeCents, newPasswordProblem } from '../lib/checks.ts'
+import { formatDate } from '../lib/format.ts'
 
 const THEME_OPTIONS = THEMES.map((theme) => ({ value: theme, name: THEME_NAMES[theme] }))
 
-/** The account itself: who it is, its password, when to warn, and how this page looks. */
+/** The account itself, its theme, its low-balance threshold and its password. */
 export function SettingsPage() {
   const { data: session } = useQuery(sessionQuery)
   const [theme, setTheme] = useState<Theme>(storedTheme)
@@ -27,132 +25,103 @@ export function SettingsPage() {
   return (
     <>
       <PageHead title="Settings" />
-      <Panel title="Account">
-        <div className="panel-body">
-          <dl className="facts">
-            <dt>E-mail address</dt>
-            <dd>{account.email}</dd>
-            <dt>Account id</dt>
-            <dd>
-              <Identifier id={account.id} of="the account id" />
-            </dd>
-            <dt>Since</dt>
-            <dd>{formatDate(account.created_at)}</dd>
-          </dl>
-        </div>
+      <Panel title="Account" padded>
+        <Facts
+          rows={{
+            'E-mail address': account.email,
+            'Account id': <Identifier id={account.id} of="the account id" />,
+            Since: formatDate(account.created_at),
+          }}
+        />
       </Panel>
-      <Panel title="Appearance">
-        <div className="panel-body">
-          <ChoiceField
-            label="Theme"
-            value={theme}
-            options={THEME_OPTIONS}
-            onChange={(value) => {
-              setTheme(value as Theme)
-              chooseTheme(value as Theme)
-            }}
-          />
-        </div>
+      <Panel title="Appearance" padded>
+        <ChoiceField
+          label="Theme"
+          value={theme}
+          options={THEME_OPTIONS}
+          onChange={(value) => {
+            setTheme(value as Theme)
+            chooseTheme(value as Theme)
+          }}
+        />
       </Panel>
-      <Panel title="Low balance">
-        <div className="panel-body">
-          <LowBalanceForm threshold={session.balance.low_balance_usd} />
-        </div>
+      <Panel title="Low balance" padded>
+        <LowBalanceForm threshold={session.balance.low_balance_usd} />
       </Panel>
-      <Panel title="Password">
-        <div className="panel-body">
-          <PasswordForm email={account.email} />
-        </div>
+      <Panel title="Password" padded>
+        <PasswordForm email={account.email} />
       </Panel>
     </>
   )
 }
 
 function LowBalanceForm({ threshold }: { threshold: string | null }) {
-  const [amount, setAmount] = useState(threshold ?? '')
-  const [isChecked, setIsChecked] = useState(false)
   const client = useQueryClient()
-  const save = useMutation({
-    mutationFn: (body: AccountPatch) => requestJson<SessionView>('PATCH', '/console/api/account', { body }),
-    onSuccess: (session) => {
-      client.setQueryData(sessionQuery.queryKey, session)
-      showToast(amount === '' ? 'There will be no message.' : 'Saved.')
+  const form = useForm({
+    initial: { low_balance_usd: threshold ?? '' },
+    check: ({ low_balance_usd: usd }) => ({
+      low_balance_usd: usd === '' || isWholeCents(usd) ? null : 'Enter an amount such as 5.00, or nothing.',
+    }),
+    send: ({ low_balance_usd: usd }) => {
+      const body: AccountPatch = { low_balance_usd: usd === '' ? null : usd }
+      return requestJson<SessionView>('PATCH', '/console/api/account', { body })
     },
+    done: ({ balance }) => (balance.low_balance_usd === null ? 'No message will be sent.' : 'Saved.'),
+    onDone: (session) => client.setQueryData(sessionQuery.queryKey, session),
   })
-  const problem = amount === '' || isWholeCents(amount) ? null : 'Enter an amount such as 5.00, or nothing.'
-  const submit = () => {
-    setIsChecked(true)
-    if (problem === null) save.mutate({ low_balance_usd: amount === '' ? null : amount })
-  }
   return (
-    <Form error={save.error} fields={['low_balance_usd']} onSubmit={submit}>
+    <Form form={form}>
       <TextField
-        label="Tell me at, USD"
-        value={amount}
-        onChange={setAmount}
+        label="Notify me at, USD"
+        {...form.field('low_balance_usd')}
         inputMode="decimal"
         placeholder="never"
         hint="Your webhooks get balance.low when the balance falls to this amount. Empty: never."
-        error={(isChecked && problem) || fieldError(save.error, 'low_balance_usd')}
       />
       <div>
-        <button type="submit" className="button" disabled={save.isPending}>
+        <Submit form={form} pending="Saving …">
           Save
-        </button>
+        </Submit>
       </div>
     </Form>
   )
 }
 
 function PasswordForm({ email }: { email: string }) {
-  const [current, setCurrent] = useState('')
-  const [next, setNext] = useState('')
-  const [isChecked, setIsChecked] = useState(false)
-  const change = useMutation({
-    mutationFn: (body: PasswordBody) => requestJson('POST', '/console/api/password', { body }),
-    gcTime: 0,
-    onSuccess: () => {
-      setCurrent('')
-      setNext('')
-      setIsChecked(false)
-      showToast('The password is changed, and every other session has ended.')
-    },
+  const form = useForm({
+    initial: { current_password: '', new_password: '' },
+    check: (values) => ({
+      current_password: values.current_password === '' ? 'Enter your current password.' : null,
+      new_password: newPasswordProblem(values.new_password),
+    }),
+    send: (body: PasswordBody & Record<string, string>) =>
+      requestJson('POST', '/console/api/password', { body }),
+    done: 'The password is changed, and every other session has ended.',
+    onDone: () => form.reset(),
   })
-  const problems = {
-    current: current === '' ? 'Enter your present password.' : null,
-    next: newPasswordProblem(next),
-  }
-  const submit = () => {
-    setIsChecked(true)
-    if (!problems.current && !problems.next) change.mutate({ current_password: current, new_password: next })
-  }
   return (
-    <Form error={change.error} fields={['current_password', 'new_password']} onSubmit={submit}>
+    <Form form={form}>
       {/* Tells password managers whose password this is. */}
       <input type="hidden" name="username" autoComplete="username" value={email} readOnly />
       <TextField
-        label="Present password"
+        label="Current password"
         type="password"
         autoComplete="current-password"
-        value={current}
-        onChange={setCurrent}
-        error={(isChecked && problems.current) || fieldError(change.error, 'current_password')}
+        {...form.field('current_password')}
         required
       />
       <TextField
         label="New password"
         type="password"
         autoComplete="new-password"
-        value={next}
-        onChange={setNext}
+        {...form.field('new_password')}
         hint="At least 10 characters. Changing it ends every other session."
-        error={(isChecked && problems.next) || fieldError(change.error, 'new_password')}
         required
       />
       <div>
-        <button type="submit" className="button" disabled={change.isPending}>
-          {change.isPending ? 'Changing …' : 'Change the password'}
-        </button>
+        <Submit form={form} pending="Changing …">
+          Change the password
+        </Submit>
       </div>
     </Form>
   )

@@ -2,19 +2,15 @@ import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { Download, ListX } from 'lucide-react'
 import { useMemo } from 'react'
-import type { UsageView } from '../../src/core/api/usage.ts'
-import { type CallFilters, callsPath, callsQuery, keysQuery, usageQuery } from '../api/queries.ts'
-import { CallTable } from '../components/call-table.tsx'
-import { EmptyState } from '../components/empty-state.tsx'
-import { Money } from '../components/money.tsx'
-import { PageHead } from '../components/page-head.tsx'
-import { PageList } from '../components/page-list.tsx'
-import { Panel } from '../components/panel.tsx'
-import { QueryView } from '../components/query-view.tsx'
-import { SelectField } from '../components/select-field.tsx'
-import { SpendByDay } from '../components/spend-by-day.tsx'
-import { lastDays } from '../lib/dates.ts'
-import { formatCount } from '../lib/figures.ts'
+import { type CallFilters, callsCsvPath, callsQuery, keysQuery, usageQuery } from '../api/queries.ts'
+import { SpendByDay } from '../components/chart/spend-by-day.tsx'
+import { QueryView } from '../components/feedback/messages.tsx'
+import { SelectField } from '../components/form/choice-fields.tsx'
+import { PageHead, Panel } from '../components/layout/page.tsx'
+import { CallTable } from '../components/table/call-table.tsx'
+import { PageList } from '../components/table/data-table.tsx'
+import { Money, Stats } from '../components/text/values.tsx'
+import { formatCount, lastDays } from '../lib/format.ts'
 import { SpendBars } from './usage/spend-bars.tsx'
 
 const SPANS = [
@@ -35,7 +31,7 @@ const STATUSES = [
 
 const CALLS_PAGE = 25
 
-/** What was used and what it cost: by day, by model, by key, and call by call. */
+/** Usage and cost: by day, by model, by key and call by call. */
 export function UsagePage() {
   const search = useSearch({ from: '/account/usage' })
   const navigate = useNavigate({ from: '/usage' })
@@ -50,7 +46,7 @@ export function UsagePage() {
     <>
       <PageHead
         title="Usage"
-        description="Every figure is the one you were charged. Days are UTC."
+        description="Exact amounts, as charged. Days are UTC."
         actions={
           <SelectField
             label="Span"
@@ -60,13 +56,22 @@ export function UsagePage() {
           />
         }
       />
-      <QueryView query={byDay}>{(usage) => <Totals usage={usage} />}</QueryView>
-      <Panel title="Cost by day">
-        <div className="panel-body">
-          <QueryView query={byDay} loading={<span className="skeleton skeleton-block" />}>
-            {(usage) => <SpendByDay usage={usage} />}
-          </QueryView>
-        </div>
+      <QueryView query={byDay}>
+        {({ total }) => (
+          <Stats
+            rows={{
+              Cost: <Money usd={total.cost_usd} />,
+              Calls: formatCount(total.calls),
+              'Tokens in': formatCount(total.prompt_tokens),
+              'Tokens out': formatCount(total.completion_tokens),
+            }}
+          />
+        )}
+      </QueryView>
+      <Panel title="Cost by day" padded>
+        <QueryView query={byDay} loading={<span className="skeleton skeleton-block" />}>
+          {(usage) => <SpendByDay usage={usage} />}
+        </QueryView>
       </Panel>
       <div className="grid-2">
         <Panel title="Cost by model">
@@ -91,31 +96,6 @@ export function UsagePage() {
   )
 }
 
-function Totals({ usage: { total } }: { usage: UsageView }) {
-  return (
-    <dl className="figures">
-      <div className="figure">
-        <dt>Cost</dt>
-        <dd>
-          <Money usd={total.cost_usd} />
-        </dd>
-      </div>
-      <div className="figure">
-        <dt>Calls</dt>
-        <dd>{formatCount(total.calls)}</dd>
-      </div>
-      <div className="figure">
-        <dt>Tokens in</dt>
-        <dd>{formatCount(total.prompt_tokens)}</dd>
-      </div>
-      <div className="figure">
-        <dt>Tokens out</dt>
-        <dd>{formatCount(total.completion_tokens)}</dd>
-      </div>
-    </dl>
-  )
-}
-
 function Calls(props: {
   filters: CallFilters
   models: string[]
@@ -132,7 +112,7 @@ function Calls(props: {
     <Panel
       title="Calls"
       actions={
-        <a href={callsPath(filters, '.csv')} className="button button-small" download>
+        <a href={callsCsvPath(filters)} className="button button-small" download>
           <Download size={16} aria-hidden="true" />
           Download CSV
         </a>
@@ -160,11 +140,8 @@ function Calls(props: {
       </div>
       <PageList
         query={query}
-        empty={
-          <EmptyState icon={ListX}>
-            No calls here. Choose a longer span or fewer filters; a call appears about a second after its end.
-          </EmptyState>
-        }
+        icon={ListX}
+        empty="No calls here. Choose a longer span or fewer filters; a call appears about a second after its end."
       >
         {(calls) => <CallTable calls={calls} keyNames={keyNames} />}
       </PageList>

@@ -1,54 +1,45 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { Link, useLocation } from '@tanstack/react-router'
 import type { VerifiedView, VerifyBody } from '../../src/core/api/sessions.ts'
 import type { FreeCreditState } from '../../src/core/billing/free-credit-state.ts'
 import { sessionQuery } from '../api/queries.ts'
-import { messageOf, requestJson } from '../api/request.ts'
-import { Note } from '../components/note.tsx'
-import { usePageTitle } from '../components/use-page-title.ts'
+import { requestJson } from '../api/request.ts'
+import { useChange } from '../api/use-change.ts'
+import { ErrorNote, Note } from '../components/feedback/messages.tsx'
+import { Button } from '../components/form/button.tsx'
+import { CenterPage } from '../components/layout/page.tsx'
 import { whyNoFreeCredit } from '../lib/free-credit.ts'
 
 /**
- * Where the link of a verification message leads. Its token is behind `#`. A press of the button uses it: programs
- * that look at links in messages do not.
+ * The target of the link in a verification message. Its token is behind `#`, and only a press of the button uses it:
+ * programs that open links in messages do not press it.
  */
 export function VerifyPage() {
-  const heading = usePageTitle('Verify your address')
   const token = useLocation({ select: ({ hash }) => hash })
-  const client = useQueryClient()
-  const verify = useMutation({
-    mutationFn: (body: VerifyBody) => requestJson<VerifiedView>('POST', '/console/api/verify', { body }),
-    gcTime: 0,
-    onSuccess: () => client.invalidateQueries({ queryKey: sessionQuery.queryKey }),
+  const verify = useChange({
+    send: (body: VerifyBody) => requestJson<VerifiedView>('POST', '/console/api/verify', { body }),
+    stale: [sessionQuery.queryKey],
   })
   return (
-    <div className="center-page">
-      <h1 ref={heading} tabIndex={-1}>
-        Verify your address
-      </h1>
+    <CenterPage title="Verify your address">
       {verify.data && <Outcome freeCredit={verify.data.free_credit} />}
-      {verify.error && (
-        <Note tone="bad" announce>
-          {messageOf(verify.error)}
-        </Note>
-      )}
+      <ErrorNote error={verify.error} />
       {!verify.data && token === '' && (
-        <Note tone="warn">This address lacks its last part. Open the whole link of the message.</Note>
+        <Note tone="warn">The last part of the link is missing. Open the whole link of the message.</Note>
       )}
       {!verify.data && token !== '' && (
-        <button
-          type="button"
-          className="button button-primary button-large"
+        <Button
+          kind="primary"
+          size="large"
           disabled={verify.isPending}
           onClick={() => verify.mutate({ token })}
         >
           {verify.isPending ? 'Verifying …' : 'Verify this address'}
-        </button>
+        </Button>
       )}
       <p>
         <Link to="/dashboard">Go to the dashboard</Link>
       </p>
-    </div>
+    </CenterPage>
   )
 }
 

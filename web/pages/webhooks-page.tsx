@@ -2,30 +2,25 @@ import { useQuery } from '@tanstack/react-query'
 import { Plus, Webhook as WebhookIcon } from 'lucide-react'
 import { useState } from 'react'
 import { webhooksQuery } from '../api/queries.ts'
-import { EmptyState } from '../components/empty-state.tsx'
-import { PageHead } from '../components/page-head.tsx'
-import { Panel } from '../components/panel.tsx'
-import { QueryView } from '../components/query-view.tsx'
+import { EmptyState, QueryView } from '../components/feedback/messages.tsx'
+import { SecretDialog } from '../components/feedback/secret-dialog.tsx'
+import { Button } from '../components/form/button.tsx'
+import { PageHead, Panel } from '../components/layout/page.tsx'
+import { formatMoment } from '../lib/format.ts'
 import { NewWebhookDialog } from './webhooks/new-webhook-dialog.tsx'
-import { WebhookPanel } from './webhooks/webhook-panel.tsx'
-import { type ShownSecret, WebhookSecretDialog } from './webhooks/webhook-secret-dialog.tsx'
+import { type ShownSecret, WebhookPanel } from './webhooks/webhook-panel.tsx'
 
-/** Where the gateway sends what happens to the account. */
+/** The endpoints that the gateway sends the account's events to. */
 export function WebhooksPage() {
   const query = useQuery(webhooksQuery)
   const [isAdding, setIsAdding] = useState(false)
-  const [secret, setSecret] = useState<ShownSecret | null>(null)
+  const [shown, setShown] = useState<ShownSecret | null>(null)
   const isFull = query.data !== undefined && query.data.data.length >= query.data.max
   const add = (
-    <button
-      type="button"
-      className="button button-primary"
-      disabled={isFull}
-      onClick={() => setIsAdding(true)}
-    >
+    <Button kind="primary" disabled={isFull} onClick={() => setIsAdding(true)}>
       <Plus size={18} aria-hidden="true" />
       Add an endpoint
-    </button>
+    </Button>
   )
   return (
     <>
@@ -43,20 +38,37 @@ export function WebhooksPage() {
               </EmptyState>
             </Panel>
           ) : (
-            data.map((webhook) => <WebhookPanel key={webhook.id} webhook={webhook} onSecret={setSecret} />)
+            data.map((webhook) => <WebhookPanel key={webhook.id} webhook={webhook} onSecret={setShown} />)
           )
         }
       </QueryView>
-      <NewWebhookDialog
-        isOpen={isAdding}
-        eventTypes={query.data?.event_types ?? []}
-        onClose={() => setIsAdding(false)}
-        onCreated={(created) => {
-          setIsAdding(false)
-          setSecret({ secret: created.secret, oldSignsUntil: null })
-        }}
-      />
-      <WebhookSecretDialog shown={secret} onClose={() => setSecret(null)} />
+      {isAdding && (
+        <NewWebhookDialog
+          eventTypes={query.data?.event_types ?? []}
+          onClose={() => setIsAdding(false)}
+          onCreated={({ secret }) => {
+            setIsAdding(false)
+            setShown({ secret, oldSignsUntil: null })
+          }}
+        />
+      )}
+      {shown && (
+        <SecretDialog
+          title="Copy the signing secret now"
+          secret={shown.secret}
+          of="the signing secret"
+          copy="Copy secret"
+          warning="This is the only time it is shown."
+          onClose={() => setShown(null)}
+        >
+          <p>
+            Verify every message with it, with any library for Standard Webhooks and the body exactly as
+            received.
+            {shown.oldSignsUntil &&
+              ` The old secret signs beside it until ${formatMoment(shown.oldSignsUntil)}.`}
+          </p>
+        </SecretDialog>
+      )}
     </>
   )
 }

@@ -1,16 +1,15 @@
 import { Link } from '@tanstack/react-router'
 import type { OperatorActionView } from '../../../src/core/api/operations.ts'
-import { Badge } from '../../components/badge.tsx'
-import { DataTable } from '../../components/data-table.tsx'
-import { formatMoment } from '../../lib/dates.ts'
+import { DataTable } from '../../components/table/data-table.tsx'
+import { Badge } from '../../components/text/values.tsx'
+import { formatMoment } from '../../lib/format.ts'
 
-/** What operators did, and whether it failed. */
+/** Rows of the audit log of operators. */
 export function ActionTable({ actions }: { actions: readonly OperatorActionView[] }) {
   return (
     <DataTable
-      caption="What operators did, newest first"
+      caption="Actions of operators, newest first"
       rows={actions}
-      rowKey={({ id }) => id}
       columns={[
         {
           header: 'Action',

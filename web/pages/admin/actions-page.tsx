@@ -1,53 +1,36 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { ClipboardList } from 'lucide-react'
-import { useState } from 'react'
 import { actionsQuery } from '../../api/operator-queries.ts'
-import { EmptyState } from '../../components/empty-state.tsx'
-import { Form } from '../../components/form.tsx'
-import { PageHead } from '../../components/page-head.tsx'
-import { PageList } from '../../components/page-list.tsx'
-import { Panel } from '../../components/panel.tsx'
-import { TextField } from '../../components/text-field.tsx'
+import { SearchForm } from '../../components/form/search-form.tsx'
+import { PageHead, Panel } from '../../components/layout/page.tsx'
+import { PageList } from '../../components/table/data-table.tsx'
 import { ActionTable } from './action-table.tsx'
 
-/** Who did what: every change by an operator, written down before it was made. */
+/** The audit log of operators: every change, recorded before it was made. */
 export function ActionsPage() {
   const { target } = useSearch({ from: '/operator/admin/actions' })
   const navigate = useNavigate({ from: '/admin/actions' })
-  const [text, setText] = useState(target ?? '')
   const query = useInfiniteQuery(actionsQuery(target))
   return (
     <>
       <PageHead
         title="Actions"
-        description="Who did what. Each is written down before it is done; one that was refused or broke has a second line, failed."
+        description="The audit log of operators. Each action is recorded before it is carried out; one that was refused or did not complete has a second row, failed."
       />
-      <Form
-        className="toolbar"
-        error={null}
-        onSubmit={() => void navigate({ search: text.trim() === '' ? {} : { target: text.trim() } })}
-      >
-        <TextField
-          className="field-wide"
-          label="On the account, key, offer … with the id"
-          type="search"
-          value={text}
-          onChange={setText}
-        />
-        <button type="submit" className="button button-primary">
-          Search
-        </button>
-      </Form>
+      <SearchForm
+        label="On the account, key, offer … with the id"
+        initial={target}
+        onSearch={(text) => void navigate({ search: text === '' ? {} : { target: text } })}
+      />
       <Panel title={target ? `Actions on ${target}` : 'All actions'}>
         <PageList
           query={query}
+          icon={ClipboardList}
           empty={
-            <EmptyState icon={ClipboardList}>
-              {target
-                ? 'Nothing was done to this. The whole id is searched for.'
-                : 'No operator has changed anything yet. Suspensions, credits, catalog edits and the like appear here.'}
-            </EmptyState>
+            target
+              ? 'No action on this target. Search for the whole id.'
+              : 'No operator has changed anything yet. Suspensions, credits, catalog edits and other changes appear here.'
           }
         >
           {(actions) => <ActionTable actions={actions} />}

@@ -1,16 +1,14 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import type { CatalogView } from '../../../src/core/api/catalog.ts'
 import { catalogHistoryQuery, catalogQuery } from '../../api/operator-queries.ts'
-import { PageHead } from '../../components/page-head.tsx'
-import { Panel } from '../../components/panel.tsx'
-import { QueryView } from '../../components/query-view.tsx'
-import { formatMoment } from '../../lib/dates.ts'
-import { formatCount } from '../../lib/figures.ts'
+import { QueryView } from '../../components/feedback/messages.tsx'
+import { PageHead, Panel } from '../../components/layout/page.tsx'
+import { Stats } from '../../components/text/values.tsx'
+import { formatCount, formatMoment } from '../../lib/format.ts'
 import { EditsEditor } from './catalog/edits-editor.tsx'
 import { EditsHistory } from './catalog/edits-history.tsx'
 
-/** The operator's own document over the catalog: edited, checked, compared, applied, and taken back. */
+/** The operator's edits over the catalog: edited, checked, compared, applied and reverted. */
 export function CatalogPage() {
   const catalog = useQuery(catalogQuery)
   const history = useQuery(catalogHistoryQuery)
@@ -28,11 +26,21 @@ export function CatalogPage() {
       <QueryView query={catalog}>
         {(view) => (
           <>
-            <CatalogFigures catalog={view} />
-            <Panel title="The document that holds">
-              <div className="panel-body">
-                <EditsEditor current={view.edits} />
-              </div>
+            <Stats
+              rows={{
+                Models: formatCount(view.models),
+                Offers: formatCount(view.offers),
+                'Version of the edits': view.edits?.version ?? 'none yet',
+                'Version of the catalog': <code>{view.version}</code>,
+              }}
+              notes={{
+                Models: `${formatCount(view.available_models)} served here`,
+                'Version of the edits': view.edits && `since ${formatMoment(view.edits.created_at)}`,
+                'Version of the catalog': `generated ${formatMoment(view.generated_at)}`,
+              }}
+            />
+            <Panel title="The current document" padded>
+              <EditsEditor current={view.edits} />
             </Panel>
             <Panel title="Versions">
               <QueryView query={history}>
@@ -43,33 +51,5 @@ export function CatalogPage() {
         )}
       </QueryView>
     </>
-  )
-}
-
-function CatalogFigures({ catalog }: { catalog: CatalogView }) {
-  return (
-    <dl className="figures">
-      <div className="figure">
-        <dt>Models</dt>
-        <dd>{formatCount(catalog.models)}</dd>
-        <dd className="figure-note">{formatCount(catalog.available_models)} served here</dd>
-      </div>
-      <div className="figure">
-        <dt>Offers</dt>
-        <dd>{formatCount(catalog.offers)}</dd>
-      </div>
-      <div className="figure">
-        <dt>Version of the edits</dt>
-        <dd>{catalog.edits?.version ?? 'none yet'}</dd>
-        {catalog.edits && <dd className="figure-note">since {formatMoment(catalog.edits.created_at)}</dd>}
-      </div>
-      <div className="figure">
-        <dt>Version of the catalog</dt>
-        <dd>
-          <code>{catalog.version}</code>
-        </dd>
-        <dd className="figure-note">made {formatMoment(catalog.generated_at)}</dd>
-      </div>
-    </dl>
   )
 }

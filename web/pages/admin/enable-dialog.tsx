@@ -1,41 +1,27 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query'
 import type { EnabledView } from '../../../src/core/api/offers.ts'
 import { OPERATOR_API } from '../../api/operator-queries.ts'
 import { requestJson } from '../../api/request.ts'
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
-import { showToast } from '../../components/toasts.tsx'
+import { ConfirmDialog } from '../../components/feedback/confirm-dialog.tsx'
 
-/** What a breaker belongs to: ids of offers hold a slash, those of providers never do. */
-const kindOf = (subject: string) => (subject.includes('/') ? 'offers' : 'providers')
-
-/** Closes a breaker by hand, after asking. `subject` is the id of an offer or a provider; null: closed. */
-export function EnableDialog({ subject, onClose }: { subject: string | null; onClose: () => void }) {
-  const client = useQueryClient()
-  const enable = useMutation({
-    mutationFn: (id: string) =>
-      requestJson<EnabledView>('POST', `${OPERATOR_API}/${kindOf(id)}/${encodeURIComponent(id)}/enable`),
-    onSuccess: ({ id, closed }) => {
-      void client.invalidateQueries({ queryKey: ['operator'] })
-      showToast(closed.length > 0 ? `${id} gets calls again.` : `${id} was not held back any more.`)
-      onClose()
-    },
-  })
+/** Closes a breaker by hand, after asking. `subject` is the id of an offer, which holds a slash, or of a provider. */
+export function EnableDialog({ subject, onClose }: { subject: string; onClose: () => void }) {
+  const kind = subject.includes('/') ? 'offers' : 'providers'
   return (
     <ConfirmDialog
-      title="Send calls there again?"
-      confirm="Send calls again"
-      isOpen={subject !== null}
-      isPending={enable.isPending}
-      error={enable.error}
-      onConfirm={() => subject && enable.mutate(subject)}
-      onClose={() => {
-        enable.reset()
-        onClose()
-      }}
+      title="Resume calls?"
+      confirm="Resume calls"
+      send={() =>
+        requestJson<EnabledView>('POST', `${OPERATOR_API}/${kind}/${encodeURIComponent(subject)}/enable`)
+      }
+      stale={[['operator']]}
+      done={({ id, closed }) =>
+        closed.length > 0 ? `${id} receives calls again.` : `${id} was no longer held back.`
+      }
+      onClose={onClose}
     >
       <p>
-        Calls go to <code>{subject}</code> again at once, from every worker. Where it still fails, they go on
-        elsewhere and it is held back again. It is written down that you did this.
+        Every worker sends calls to <code>{subject}</code> again at once. Calls that still fail there go on
+        elsewhere, and it is held back again. The action is recorded with your key.
       </p>
     </ConfirmDialog>
   )

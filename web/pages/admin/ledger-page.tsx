@@ -1,22 +1,19 @@
-import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query'
 import { BookOpenCheck } from 'lucide-react'
 import type { AuditView } from '../../../src/core/api/operations.ts'
 import { auditQuery, auditRunsQuery, ledgerSumsQuery, OPERATOR_API } from '../../api/operator-queries.ts'
-import { messageOf, requestJson } from '../../api/request.ts'
-import { DataTable } from '../../components/data-table.tsx'
-import { EmptyState } from '../../components/empty-state.tsx'
-import { Money } from '../../components/money.tsx'
-import { Note } from '../../components/note.tsx'
-import { PageHead } from '../../components/page-head.tsx'
-import { PageList } from '../../components/page-list.tsx'
-import { Panel } from '../../components/panel.tsx'
-import { QueryView } from '../../components/query-view.tsx'
-import { showToast } from '../../components/toasts.tsx'
-import { formatCount } from '../../lib/figures.ts'
+import { requestJson } from '../../api/request.ts'
+import { useAction } from '../../api/use-change.ts'
+import { EmptyState, Note, QueryView } from '../../components/feedback/messages.tsx'
+import { Button } from '../../components/form/button.tsx'
+import { PageHead, Panel } from '../../components/layout/page.tsx'
+import { DataTable, PageList } from '../../components/table/data-table.tsx'
+import { Money } from '../../components/text/values.tsx'
+import { formatCount } from '../../lib/format.ts'
 import { AuditRun } from './ledger/audit-run.tsx'
 import { AuditRunTable } from './ledger/audit-run-table.tsx'
 
-/** The sums of the ledger, and what audits found. */
+/** The sums of the ledger, and the results of audits. */
 export function LedgerPage() {
   const ledger = useQuery(ledgerSumsQuery)
   const audit = useQuery(auditQuery)
@@ -74,7 +71,7 @@ export function LedgerPage() {
         </QueryView>
       </Panel>
       <Panel title="All audits">
-        <PageList query={runs} empty={<p className="panel-body muted">None yet.</p>}>
+        <PageList query={runs} icon={BookOpenCheck} empty="None yet.">
           {(rows) => <AuditRunTable runs={rows} />}
         </PageList>
       </Panel>
@@ -84,18 +81,15 @@ export function LedgerPage() {
 
 function RunNow({ isRunning }: { isRunning: boolean }) {
   const client = useQueryClient()
-  const run = useMutation({
-    mutationFn: () => requestJson<AuditView>('POST', `${OPERATOR_API}/audit/run`),
-    onSuccess: (view) => {
-      client.setQueryData(auditQuery.queryKey, view)
-      showToast('An audit was asked for; it begins within seconds.')
-    },
-    onError: (error) => showToast(messageOf(error)),
+  const audit = useAction({
+    send: () => requestJson<AuditView>('POST', `${OPERATOR_API}/audit/run`),
+    onDone: (view) => client.setQueryData(auditQuery.queryKey, view),
+    done: 'An audit was requested; it begins within seconds.',
   })
-  const isBusy = isRunning || run.isPending
+  const isBusy = isRunning || audit.isPending
   return (
-    <button type="button" className="button button-primary" disabled={isBusy} onClick={() => run.mutate()}>
+    <Button kind="primary" disabled={isBusy} onClick={() => audit.run()}>
       {isBusy ? 'An audit runs …' : 'Run an audit'}
-    </button>
+    </Button>
   )
 }

@@ -1,6 +1,6 @@
 import { useLiveBoard } from '../../api/live-board.tsx'
-import { Badge } from '../../components/badge.tsx'
-import { formatMoment } from '../../lib/dates.ts'
+import { Badge } from '../../components/text/values.tsx'
+import { formatMoment } from '../../lib/format.ts'
 
 /** Whether the figures are of this second. Read out when that changes, not with every figure. */
 export function LiveState() {

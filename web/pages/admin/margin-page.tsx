@@ -1,20 +1,19 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { Percent } from 'lucide-react'
-import { type ReactNode, useMemo } from 'react'
+import { useMemo } from 'react'
 import type { MarginFigures, MarginView } from '../../../src/core/api/billing.ts'
 import { marginQuery } from '../../api/operator-queries.ts'
-import { ChoiceField } from '../../components/choice-field.tsx'
-import { DataTable } from '../../components/data-table.tsx'
-import { EmptyState } from '../../components/empty-state.tsx'
-import { Money } from '../../components/money.tsx'
-import { PageHead } from '../../components/page-head.tsx'
-import { Panel } from '../../components/panel.tsx'
-import { QueryView } from '../../components/query-view.tsx'
-import { formatDay, lastDays } from '../../lib/dates.ts'
-import { formatCount } from '../../lib/figures.ts'
-import { formatShare } from '../../lib/operator-figures.ts'
-import { ModelFinder } from './models/model-finder.tsx'
+import { pricingQuery } from '../../api/queries.ts'
+import { EmptyState, QueryView } from '../../components/feedback/messages.tsx'
+import { ChoiceField } from '../../components/form/choice-fields.tsx'
+import { SearchForm } from '../../components/form/search-form.tsx'
+import { PageHead, Panel } from '../../components/layout/page.tsx'
+import { TokensInOut } from '../../components/table/call-table.tsx'
+import { DataTable } from '../../components/table/data-table.tsx'
+import { Money, Stats } from '../../components/text/values.tsx'
+import { formatCount, formatDay, lastDays } from '../../lib/format.ts'
+import { formatShare } from '../../lib/live-stats.ts'
 
 type Group = MarginView['group_by']
 
@@ -29,7 +28,7 @@ const GROUPS: Array<{ value: Group; name: string }> = [
   { value: 'day', name: 'Day' },
 ]
 
-/** What clients paid, what providers take for it, and what is left. */
+/** Revenue, cost and margin of calls. */
 export function MarginPage() {
   const { days, group } = useSearch({ from: '/operator/admin/models/' })
   const navigate = useNavigate({ from: '/admin/models/' })
@@ -37,15 +36,22 @@ export function MarginPage() {
   const by = GROUPS.find(({ value }) => value === group)?.value ?? 'model'
   const range = useMemo(() => lastDays(Number(span), new Date()), [span])
   const query = useQuery(marginQuery(range, by))
+  const { data: feed } = useQuery(pricingQuery)
   const show = (change: { days?: string; group?: string }) =>
     void navigate({ search: (before) => ({ ...before, ...change }), replace: true })
   return (
     <>
       <PageHead
         title="Models and margin"
-        description="What clients paid, what providers take for it at the cost rates of that time, and what is left."
+        description="What clients paid, what providers charge for it at the cost rates of that time, and the difference."
       />
-      <ModelFinder />
+      <SearchForm
+        label="Open a model: its offers and rates, and edits of them"
+        button="Open"
+        placeholder="vendor/model"
+        suggestions={feed?.data.map(({ id }) => ({ value: id })) ?? []}
+        onSearch={(id) => id !== '' && void navigate({ to: '/admin/models/$', params: { _splat: id } })}
+      />
       <div className="toolbar">
         <ChoiceField label="Span" value={span} options={SPANS} onChange={(value) => show({ days: value })} />
         <ChoiceField label="By" value={by} options={GROUPS} onChange={(value) => show({ group: value })} />
@@ -59,22 +65,16 @@ function Margin({ margin }: { margin: MarginView }) {
   const { total, data, group_by: by } = margin
   return (
     <>
-      <dl className="figures">
-        <Figure name="Calls">{formatCount(total.calls)}</Figure>
-        <Figure name="Revenue">
-          <Money usd={total.revenue_usd} />
-        </Figure>
-        <Figure name="Cost">
-          <Money usd={total.cost_usd} />
-        </Figure>
-        <Figure name="Cost of broken attempts">
-          <Money usd={total.broken_cost_usd} />
-        </Figure>
-        <Figure name="Margin">
-          <Money usd={total.margin_usd} />
-        </Figure>
-        <Figure name="Margin of revenue">{rate(total)}</Figure>
-      </dl>
+      <Stats
+        rows={{
+          Calls: formatCount(total.calls),
+          Revenue: <Money usd={total.revenue_usd} />,
+          Cost: <Money usd={total.cost_usd} />,
+          'Cost of failed attempts': <Money usd={total.broken_cost_usd} />,
+          Margin: <Money usd={total.margin_usd} />,
+          'Margin of revenue': rate(total),
+        }}
+      />
       <Panel title={`By ${by}`}>
         {data.length === 0 ? (
           <EmptyState icon={Percent}>No calls in this span. Choose a longer one.</EmptyState>
@@ -90,15 +90,11 @@ function Margin({ margin }: { margin: MarginView }) {
                 cell: ({ group }) => <GroupName by={by} group={group} />,
               },
               { header: 'Calls', numeric: true, cell: ({ calls }) => formatCount(calls) },
-              {
-                header: 'Tokens in / out',
-                numeric: true,
-                cell: (row) => `${formatCount(row.prompt_tokens)} / ${formatCount(row.completion_tokens)}`,
-              },
+              { header: 'Tokens in / out', numeric: true, cell: (row) => <TokensInOut of={row} /> },
               { header: 'Revenue', numeric: true, cell: ({ revenue_usd: usd }) => <Money usd={usd} /> },
               { header: 'Cost', numeric: true, cell: ({ cost_usd: usd }) => <Money usd={usd} /> },
               {
-                header: 'Broken attempts',
+                header: 'Failed attempts',
                 numeric: true,
                 cell: ({ broken_cost_usd: usd }) => <Money usd={usd} />,
               },
@@ -114,8 +110,8 @@ function Margin({ margin }: { margin: MarginView }) {
 
 function GroupName({ by, group }: { by: Group; group: string }) {
   if (by === 'day') return formatDay(group)
-  // Calls that no provider served have none to be named by.
-  if (group === '' || group === '-') return <span className="muted">served by none</span>
+  // No provider served these calls.
+  if (group === '' || group === '-') return <span className="muted">not served</span>
   return by === 'model' ? (
     <Link to="/admin/models/$" params={{ _splat: group }}>
       {group}
@@ -124,15 +120,6 @@ function GroupName({ by, group }: { by: Group; group: string }) {
     <Link to="/admin/providers/$id" params={{ id: group }}>
       {group}
     </Link>
-  )
-}
-
-function Figure({ name, children }: { name: string; children: ReactNode }) {
-  return (
-    <div className="figure">
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
   )
 }
 

@@ -3,29 +3,27 @@ import { Link, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { OperatorAccountDetail } from '../../../src/core/api/accounts.ts'
 import { accountQuery } from '../../api/operator-queries.ts'
-import { Identifier } from '../../components/identifier.tsx'
-import { PageHead } from '../../components/page-head.tsx'
-import { Panel } from '../../components/panel.tsx'
-import { QueryView } from '../../components/query-view.tsx'
-import { AccountFigures } from './accounts/account-figures.tsx'
+import { QueryView } from '../../components/feedback/messages.tsx'
+import { Button } from '../../components/form/button.tsx'
+import { PageHead, Panel } from '../../components/layout/page.tsx'
+import { Identifier } from '../../components/text/copy.tsx'
 import { AccountKeys } from './accounts/account-keys.tsx'
 import { AccountLimitsDialog } from './accounts/account-limits-dialog.tsx'
 import { AccountSpend } from './accounts/account-spend.tsx'
+import { AccountStats } from './accounts/account-stats.tsx'
 import { AccountTopUps } from './accounts/account-top-ups.tsx'
-import { type BalanceDeed, BalanceDialog } from './accounts/balance-dialog.tsx'
+import { BalanceDialog } from './accounts/balance-dialog.tsx'
 import { SuspendDialog } from './accounts/suspend-dialog.tsx'
 import { ActionTable } from './action-table.tsx'
 
-/** One account: its money, keys, spend and top-ups, and what operators may do to it. */
+/** One account: its balance, keys, spend and top-ups, and the actions of operators. */
 export function OperatorAccountPage() {
   const { id } = useParams({ from: '/operator/admin/accounts/$id' })
   const query = useQuery(accountQuery(id))
   return (
     <>
-      <nav className="breadcrumb" aria-label="Breadcrumb">
-        <Link to="/admin/accounts">← Accounts</Link>
-      </nav>
       <PageHead
+        back={<Link to="/admin/accounts">← Accounts</Link>}
         title={query.data?.email ?? 'Account'}
         description={<Identifier id={query.data?.id ?? id} of="the account id" />}
       />
@@ -35,33 +33,27 @@ export function OperatorAccountPage() {
 }
 
 function Account({ account }: { account: OperatorAccountDetail }) {
-  const [deed, setDeed] = useState<BalanceDeed | 'limits' | 'suspend' | 'resume' | null>(null)
+  const [open, setOpen] = useState<'credit' | 'adjust' | 'limits' | 'suspend' | 'resume' | null>(null)
   const isSuspended = account.state === 'suspended'
-  const close = () => setDeed(null)
+  const close = () => setOpen(null)
   return (
     <>
       <div className="button-row">
-        <button type="button" className="button" onClick={() => setDeed('credit')}>
-          Credit
-        </button>
-        <button type="button" className="button" onClick={() => setDeed('adjust')}>
-          Adjust the balance
-        </button>
-        <button type="button" className="button" onClick={() => setDeed('limits')}>
-          Limits
-        </button>
-        <button
-          type="button"
-          className={isSuspended ? 'button' : 'button button-danger'}
-          onClick={() => setDeed(isSuspended ? 'resume' : 'suspend')}
-        >
-          {isSuspended ? 'Resume' : 'Suspend'}
-        </button>
+        <Button onClick={() => setOpen('credit')}>Credit</Button>
+        <Button onClick={() => setOpen('adjust')}>Adjust the balance</Button>
+        <Button onClick={() => setOpen('limits')}>Limits</Button>
+        {isSuspended ? (
+          <Button onClick={() => setOpen('resume')}>Resume</Button>
+        ) : (
+          <Button kind="danger" onClick={() => setOpen('suspend')}>
+            Suspend
+          </Button>
+        )}
         <Link to="/admin/calls" search={{ account: account.id }} className="button">
           See its calls
         </Link>
       </div>
-      <AccountFigures account={account} />
+      <AccountStats account={account} />
       <Panel title="Keys">
         <AccountKeys accountId={account.id} keys={account.keys} />
       </Panel>
@@ -72,30 +64,26 @@ function Account({ account }: { account: OperatorAccountDetail }) {
         <AccountTopUps topUps={account.top_ups} suspensions={account.suspensions} />
       </Panel>
       <Panel
-        title="What operators did"
+        title="Actions of operators"
         actions={
           <Link to="/admin/actions" search={{ target: account.id }}>
-            All of it
+            All actions
           </Link>
         }
       >
         {account.actions.length === 0 ? (
-          <p className="panel-body muted">Nothing yet.</p>
+          <p className="panel-body muted">None yet.</p>
         ) : (
           <ActionTable actions={account.actions} />
         )}
       </Panel>
-      <SuspendDialog
-        account={account}
-        verb={deed === 'suspend' || deed === 'resume' ? deed : null}
-        onClose={close}
-      />
-      <AccountLimitsDialog account={account} isOpen={deed === 'limits'} onClose={close} />
-      <BalanceDialog
-        account={account}
-        deed={deed === 'credit' || deed === 'adjust' ? deed : null}
-        onClose={close}
-      />
+      {(open === 'suspend' || open === 'resume') && (
+        <SuspendDialog account={account} verb={open} onClose={close} />
+      )}
+      {open === 'limits' && <AccountLimitsDialog account={account} onClose={close} />}
+      {(open === 'credit' || open === 'adjust') && (
+        <BalanceDialog account={account} kind={open} onClose={close} />
+      )}
     </>
   )
 }

@@ -3,15 +3,13 @@ import { useNavigate, useSearch } from '@tanstack/react-router'
 import { Route } from 'lucide-react'
 import { useMemo } from 'react'
 import { operatorCallsQuery } from '../../api/operator-queries.ts'
-import { EmptyState } from '../../components/empty-state.tsx'
-import { PageHead } from '../../components/page-head.tsx'
-import { PageList } from '../../components/page-list.tsx'
-import { Panel } from '../../components/panel.tsx'
-import { lastDays } from '../../lib/dates.ts'
+import { PageHead, Panel } from '../../components/layout/page.tsx'
+import { PageList } from '../../components/table/data-table.tsx'
+import { lastDays } from '../../lib/format.ts'
 import { CallFilterForm } from './calls/call-filter-form.tsx'
 import { OperatorCallTable } from './calls/operator-call-table.tsx'
 
-/** The calls of everybody, searched. */
+/** The calls of all accounts, searched. */
 export function OperatorCallsPage() {
   const filters = useSearch({ from: '/operator/admin/calls' })
   const navigate = useNavigate({ from: '/admin/calls' })
@@ -22,10 +20,10 @@ export function OperatorCallsPage() {
     <>
       <PageHead
         title="Calls"
-        description="Settled calls of all accounts, newest first; new ones come by themselves. A call that still runs is found by its id."
+        description="Settled calls of all accounts, newest first; the list updates itself. A running call is found by its id."
       />
       <CallFilterForm
-        // The fields begin anew with what the address has.
+        // New fields for new filters in the address.
         key={JSON.stringify(filters)}
         filters={filters}
         onFilter={(search) => void navigate({ search })}
@@ -33,12 +31,11 @@ export function OperatorCallsPage() {
       <Panel title={isFiltered ? 'Calls found' : 'All calls'}>
         <PageList
           query={query}
+          icon={Route}
           empty={
-            <EmptyState icon={Route}>
-              {isFiltered
-                ? 'No settled call fits. Take a filter away, or look at a longer span.'
-                : 'No calls yet. They appear here about a second after they end.'}
-            </EmptyState>
+            isFiltered
+              ? 'No settled call matches. Remove a filter, or choose a longer span.'
+              : 'No calls yet. They appear here about a second after they end.'
           }
         >
           {(calls) => <OperatorCallTable calls={calls} />}

@@ -5,10 +5,9 @@ import { useState } from 'react'
 import type { CatalogEditsView } from '../../../src/core/api/catalog.ts'
 import type { OfferView } from '../../../src/core/api/offers.ts'
 import { catalogQuery, offersQuery } from '../../api/operator-queries.ts'
-import { EmptyState } from '../../components/empty-state.tsx'
-import { PageHead } from '../../components/page-head.tsx'
-import { Panel } from '../../components/panel.tsx'
-import { QueryView } from '../../components/query-view.tsx'
+import { EmptyState, QueryView } from '../../components/feedback/messages.tsx'
+import { Button } from '../../components/form/button.tsx'
+import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { modelChange, offerChange, withModelChange, withOfferChange } from '../../lib/catalog-edits.ts'
 import { findOffers } from '../../lib/providers.ts'
 import { ApplyEditsDialog, type ProposedEdits } from './catalog/apply-edits-dialog.tsx'
@@ -16,19 +15,17 @@ import { RateForm } from './models/rate-form.tsx'
 import { RateHistory } from './models/rate-history.tsx'
 import { OfferTable } from './providers/offer-table.tsx'
 
-/** One model: its offers, its rate now and before, and the simple edits of both. */
+/** One model: its offers, its current and former rates, and simple edits of both. */
 export function OperatorModelPage() {
   const { _splat: id = '' } = useParams({ from: '/operator/admin/models/$' })
   const offers = useQuery(offersQuery({ model: id }))
   const catalog = useQuery(catalogQuery)
   return (
     <>
-      <nav className="breadcrumb" aria-label="Breadcrumb">
-        <Link to="/admin/models">← Models and margin</Link>
-      </nav>
       <PageHead
+        back={<Link to="/admin/models">← Models and margin</Link>}
         title={id}
-        description="What calls to it cost and bring in, offer by offer."
+        description="Its cost and margin, offer by offer."
         actions={
           <Link to="/admin/calls" search={{ model: id }} className="button">
             See its calls
@@ -42,7 +39,7 @@ export function OperatorModelPage() {
           </QueryView>
         )}
       </QueryView>
-      <Panel title="Rates it had">
+      <Panel title="Rate history">
         <RateHistory modelId={id} />
       </Panel>
     </>
@@ -64,8 +61,8 @@ function ModelView(props: { id: string; offers: readonly OfferView[]; edits: Cat
         </p>
       ) : (
         <p>
-          Within a second nobody is served <strong>{id}</strong> any more, also not with a key of their own.
-          Calls that run go on to their end.
+          Within a second calls to <strong>{id}</strong> are refused, including those with a client’s own key.
+          Running calls complete.
         </p>
       ),
     })
@@ -76,9 +73,9 @@ function ModelView(props: { id: string; offers: readonly OfferView[]; edits: Cat
       title: isOff ? 'Enable this offer again?' : 'Disable this offer?',
       what: (
         <p>
-          <code>{`${offer.provider}/${offer.upstream_model}`}</code>{' '}
-          {isOff ? 'gets calls again' : 'gets no new calls any more, of nobody'} within a second. This goes
-          for every model that has this offer.
+          <code>{`${offer.provider}/${offer.upstream_model}`}</code> receives{' '}
+          {isOff ? 'calls again' : 'no new calls'} within a second. This applies to every model that has this
+          offer.
         </p>
       ),
     })
@@ -89,46 +86,43 @@ function ModelView(props: { id: string; offers: readonly OfferView[]; edits: Cat
         title="Offers"
         actions={
           (isDisabled || offers.length > 0) && (
-            <button type="button" className="button button-small" onClick={switchModel}>
+            <Button size="small" onClick={switchModel}>
               {isDisabled ? 'Enable the model' : 'Disable the model'}
-            </button>
+            </Button>
           )
         }
       >
         {offers.length === 0 ? (
           <EmptyState icon={PlugZap}>
             {isDisabled
-              ? 'The model is disabled by the edits that hold.'
-              : 'The catalog has no offer of such a model. Check the id, or add it under Catalog edits.'}
+              ? 'The model is disabled by the current edits.'
+              : 'The catalog has no offer of this model. Check the id, or add it under Catalog edits.'}
           </EmptyState>
         ) : (
           <OfferTable
             offers={findOffers(offers, '')}
             titledBy="provider"
             actions={(offer) => (
-              <button type="button" className="button button-small" onClick={() => switchOffer(offer)}>
+              <Button size="small" about={offer.id} onClick={() => switchOffer(offer)}>
                 {offerChange(content, offer)?.disabled === true ? 'Enable' : 'Disable'}
-                <span className="visually-hidden"> {offer.id}</span>
-              </button>
+              </Button>
             )}
           />
         )}
       </Panel>
       {offers[0] && (
-        <Panel title="Rate">
-          <div className="panel-body">
-            <RateForm
-              // Begins anew with a new rate, which comes a moment after the edits that made it.
-              key={`${offers[0].rate.prompt} ${offers[0].rate.completion}`}
-              id={id}
-              offers={offers}
-              content={content}
-              onPropose={setProposed}
-            />
-          </div>
+        <Panel title="Rate" padded>
+          <RateForm
+            // A new form for a new rate, which arrives a moment after the edits that changed it.
+            key={`${offers[0].rate.prompt} ${offers[0].rate.completion}`}
+            id={id}
+            offers={offers}
+            content={content}
+            onPropose={setProposed}
+          />
         </Panel>
       )}
-      <ApplyEditsDialog proposed={proposed} from={edits} onClose={() => setProposed(null)} />
+      {proposed && <ApplyEditsDialog proposed={proposed} from={edits} onClose={() => setProposed(null)} />}
     </>
   )
 }

@@ -1,68 +1,59 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useQueryClient } from '@tanstack/react-query'
 import { useRouter, useSearch } from '@tanstack/react-router'
-import { useState } from 'react'
 import type { OperatorSession, OperatorSignInBody } from '../../../src/core/api/sessions.ts'
-import { OPERATOR_API, operatorSessionQuery } from '../../api/operator-queries.ts'
+import { OPERATOR_API } from '../../api/operator-queries.ts'
 import { requestJson } from '../../api/request.ts'
+import { switchOperatorSession } from '../../api/switch-session.ts'
+import { onwards } from '../../app/operator-routes.tsx'
 import { SiteLayout } from '../../app/site-layout.tsx'
-import { Form } from '../../components/form.tsx'
-import { fieldError } from '../../components/form-error.tsx'
-import { TextField } from '../../components/text-field.tsx'
-import { usePageTitle } from '../../components/use-page-title.ts'
+import { Form, Submit } from '../../components/form/form.tsx'
+import { TextField } from '../../components/form/text-field.tsx'
+import { useForm } from '../../components/form/use-form.ts'
+import { CenterPage } from '../../components/layout/page.tsx'
 
-/** Lets an operator in with an admin key, which goes into a cookie's session and nowhere else. */
+/** Signs an operator in with an admin key, which is exchanged for a session cookie and stored nowhere. */
 export function OperatorSignInPage() {
-  const heading = usePageTitle('Operators: sign in')
   const { next } = useSearch({ from: '/admin/sign-in' })
-  const [adminKey, setAdminKey] = useState('')
   const client = useQueryClient()
   const router = useRouter()
-  const signIn = useMutation({
-    mutationFn: (body: OperatorSignInBody) =>
-      requestJson<OperatorSession>('POST', `${OPERATOR_API}/session`, { body }),
-    gcTime: 0,
-    onSuccess: async (session) => {
-      setAdminKey('')
-      client.setQueryData(operatorSessionQuery.queryKey, session)
-      const href = next ?? '/admin'
-      // The queue board is a page of the server's own.
-      if (href.startsWith('/admin/queues')) window.location.assign(href)
-      else await router.navigate({ href })
+  const form = useForm({
+    initial: { admin_key: '' },
+    send: async ({ admin_key }) => {
+      const body: OperatorSignInBody = { admin_key: admin_key.trim() }
+      switchOperatorSession(
+        client,
+        await requestJson<OperatorSession>('POST', `${OPERATOR_API}/session`, { body }),
+      )
+      await router.navigate(onwards(next))
     },
   })
   return (
     <SiteLayout>
-      <div className="center-page">
-        <div className="stack-small">
-          <h1 ref={heading} tabIndex={-1}>
-            Operators
-          </h1>
-          <p className="muted">
-            Sign in with an admin key. <code>npm run admin -- admin-key create</code> makes one on the
-            gateway’s own machine.
-          </p>
-        </div>
-        <Form
-          error={signIn.error}
-          fields={['admin_key']}
-          onSubmit={() => signIn.mutate({ admin_key: adminKey.trim() })}
-        >
+      <CenterPage
+        title="Operators"
+        name="Operators: sign in"
+        lead={
+          <>
+            Sign in with an admin key. <code>npm run admin -- admin-key create</code> creates one on the
+            gateway’s machine.
+          </>
+        }
+      >
+        <Form form={form}>
           <TextField
             label="Admin key"
             type="password"
             name="admin_key"
             autoComplete="current-password"
-            value={adminKey}
-            onChange={setAdminKey}
+            {...form.field('admin_key')}
             hint="It begins with sk-sy-admin-. This browser stays signed in for twelve hours."
-            error={fieldError(signIn.error, 'admin_key')}
             required
           />
-          <button type="submit" className="button button-primary button-large" disabled={signIn.isPending}>
-            {signIn.isPending ? 'Signing in …' : 'Sign in'}
-          </button>
+          <Submit form={form} kind="primary" large pending="Signing in …">
+            Sign in
+          </Submit>
         </Form>
-      </div>
+      </CenterPage>
     </SiteLayout>
   )
 }

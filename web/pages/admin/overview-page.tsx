@@ -1,10 +1,7 @@
 import { ServerOff } from 'lucide-react'
 import { useLiveBoard } from '../../api/live-board.tsx'
-import { EmptyState } from '../../components/empty-state.tsx'
-import { SkeletonLines } from '../../components/loading.tsx'
-import { Note } from '../../components/note.tsx'
-import { PageHead } from '../../components/page-head.tsx'
-import { Panel } from '../../components/panel.tsx'
+import { EmptyState, Note, SkeletonLines } from '../../components/feedback/messages.tsx'
+import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { LiveState } from './live-state.tsx'
 import { BreakerPanel } from './overview/breaker-panel.tsx'
 import { BusyProviders } from './overview/busy-providers.tsx'
@@ -13,16 +10,20 @@ import { ProcessTable } from './overview/process-table.tsx'
 import { QueueTable } from './overview/queue-table.tsx'
 import { TrafficPanel } from './overview/traffic-panel.tsx'
 
-/** What an operator looks at first: how the whole gateway is at this second. */
+/** The state of the whole gateway at this second. */
 export function OverviewPage() {
   const { view } = useLiveBoard()
   return (
     <>
-      <PageHead title="Overview" description="How the gateway is at this second." actions={<LiveState />} />
+      <PageHead
+        title="Overview"
+        description="The state of the gateway at this second."
+        actions={<LiveState />}
+      />
       {view?.settlement_behind && (
         <Note tone="warn" announce>
           <strong>Settlement is behind.</strong> Finished calls wait for their charge longer than they should.
-          No money is lost: holds stay until then.
+          No money is lost: holds stay until they are charged.
         </Note>
       )}
       <LiveTiles />
@@ -36,7 +37,8 @@ export function OverviewPage() {
           <Unknown />
         ) : view.processes.length === 0 ? (
           <EmptyState icon={ServerOff}>
-            No process reports itself. Each does so in Redis every second, so Redis may just have started.
+            No process has reported itself. Each reports to Redis every second, so Redis may just have
+            started.
           </EmptyState>
         ) : (
           <ProcessTable processes={view.processes} />
@@ -51,9 +53,8 @@ export function OverviewPage() {
         }
       >
         {view === null ? <SkeletonLines /> : view.queues ? <QueueTable queues={view.queues} /> : <Unknown />}
-        <p className="panel-note">
-          Bull Board shows each job, read-only. What clients wrote is sealed before it is queued and is never
-          shown.
+        <p className="panel-note small muted">
+          Bull Board shows each job, read-only. Prompts are encrypted before they are queued and never shown.
         </p>
       </Panel>
     </>
@@ -62,6 +63,6 @@ export function OverviewPage() {
 
 const Unknown = () => (
   <div className="panel-body">
-    <Note tone="warn">Not known at the moment: Redis did not answer in time. Calls may fail too.</Note>
+    <Note tone="warn">Unknown at the moment: Redis did not respond in time. Calls may fail too.</Note>
   </div>
 )

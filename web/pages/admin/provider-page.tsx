@@ -3,12 +3,11 @@ import { Link, useParams } from '@tanstack/react-router'
 import { PlugZap } from 'lucide-react'
 import { useState } from 'react'
 import { offersQuery, providersQuery } from '../../api/operator-queries.ts'
-import { EmptyState } from '../../components/empty-state.tsx'
-import { PageHead } from '../../components/page-head.tsx'
-import { Panel } from '../../components/panel.tsx'
-import { QueryView } from '../../components/query-view.tsx'
-import { TextField } from '../../components/text-field.tsx'
-import { formatCount, plural } from '../../lib/figures.ts'
+import { EmptyState, QueryView } from '../../components/feedback/messages.tsx'
+import { Button } from '../../components/form/button.tsx'
+import { TextField } from '../../components/form/text-field.tsx'
+import { PageHead, Panel } from '../../components/layout/page.tsx'
+import { formatCount, plural } from '../../lib/format.ts'
 import { findOffers } from '../../lib/providers.ts'
 import { OfferTable } from './providers/offer-table.tsx'
 import { ProviderTable } from './providers/provider-table.tsx'
@@ -25,16 +24,14 @@ export function ProviderPage() {
   const provider = providers.data?.data.find((row) => row.id === id)
   return (
     <>
-      <nav className="breadcrumb" aria-label="Breadcrumb">
-        <Link to="/admin/providers">← Providers</Link>
-      </nav>
       <PageHead
+        back={<Link to="/admin/providers">← Providers</Link>}
         title={provider?.name ?? id}
         description={
           provider && (
             <>
               Wire {provider.wire};{' '}
-              {provider.zdr ? 'keeps no prompt or answer' : 'may keep prompts and answers'};{' '}
+              {provider.zdr ? 'keeps no prompts or completions' : 'may keep prompts and completions'};{' '}
               {provider.data_collection === 'deny' ? 'does not train on them' : 'may train on them'}.
             </>
           )
@@ -66,7 +63,7 @@ export function ProviderPage() {
                 <EmptyState icon={PlugZap}>
                   {data.length === 0
                     ? 'No model has an offer of this provider. Add one under Catalog edits.'
-                    : 'No offer has these words.'}
+                    : 'No offer matches these words.'}
                 </EmptyState>
               )
             return (
@@ -74,13 +71,9 @@ export function ProviderPage() {
                 <OfferTable offers={found.slice(0, shown)} titledBy="model" />
                 {found.length > shown && (
                   <div className="table-foot">
-                    <button
-                      type="button"
-                      className="button button-small"
-                      onClick={() => setShown(shown + SHOWN)}
-                    >
+                    <Button size="small" onClick={() => setShown(shown + SHOWN)}>
                       Show more of {plural(found.length, 'offer')} ({formatCount(found.length - shown)} left)
-                    </button>
+                    </Button>
                   </div>
                 )}
               </>

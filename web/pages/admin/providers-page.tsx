@@ -2,11 +2,9 @@ import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { PlugZap } from 'lucide-react'
 import { providersQuery } from '../../api/operator-queries.ts'
-import { ChoiceField } from '../../components/choice-field.tsx'
-import { EmptyState } from '../../components/empty-state.tsx'
-import { PageHead } from '../../components/page-head.tsx'
-import { Panel } from '../../components/panel.tsx'
-import { QueryView } from '../../components/query-view.tsx'
+import { EmptyState, QueryView } from '../../components/feedback/messages.tsx'
+import { ChoiceField } from '../../components/form/choice-fields.tsx'
+import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { busyFirst, isAmiss } from '../../lib/providers.ts'
 import { ProviderTable } from './providers/provider-table.tsx'
 
@@ -15,7 +13,7 @@ const WHICH = [
   { value: 'all', name: 'All' },
 ]
 
-/** Every provider: how calls to it end, and what is held back. */
+/** Every provider: the outcomes of calls to it, and whether it is held back. */
 export function ProvidersPage() {
   const { all } = useSearch({ from: '/operator/admin/providers' })
   const navigate = useNavigate({ from: '/admin/providers' })
@@ -24,7 +22,7 @@ export function ProvidersPage() {
     <>
       <PageHead
         title="Providers"
-        description="How attempts at each end, over all workers. The page keeps itself current."
+        description="The outcomes of attempts at each provider, over all workers. The page updates itself."
       />
       <ChoiceField
         label="Show"
@@ -41,8 +39,8 @@ export function ProvidersPage() {
               <ProviderTable providers={sorted} />
             ) : (
               <EmptyState icon={PlugZap}>
-                There is no provider with a key of ours. Put one into the environment, such as OPENAI_API_KEY,
-                and start the gateway again.
+                No provider has a key of ours. Set one in the environment, such as OPENAI_API_KEY, and restart
+                the gateway.
               </EmptyState>
             )
           }}

@@ -3,13 +3,12 @@ import { Link } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import type { TopUpView } from '../../../src/core/api/billing.ts'
 import { topUpQuery } from '../../api/queries.ts'
-import { messageOf } from '../../api/request.ts'
-import { Note } from '../../components/note.tsx'
+import { ErrorNote, Note } from '../../components/feedback/messages.tsx'
 import { formatAmount } from '../../lib/amounts.ts'
 
 const POLL_MS = 2_000
 
-/** What became of the checkout that the customer comes back from. The rail tells the gateway, not this page. */
+/** The state of the checkout that the customer returns from. The payment provider reports it to the gateway. */
 export function CheckoutReturn({ id, outcome }: { id: string; outcome: string | undefined }) {
   const query = useQuery({
     ...topUpQuery(id),
@@ -22,14 +21,7 @@ export function CheckoutReturn({ id, outcome }: { id: string; outcome: string | 
     for (const key of ['billing', 'ledger', 'session']) void client.invalidateQueries({ queryKey: [key] })
   }, [client, state])
 
-  if (query.error && !query.data) {
-    return (
-      <Note tone="bad" announce>
-        {messageOf(query.error)}
-      </Note>
-    )
-  }
-  if (!query.data) return null
+  if (!query.data) return <ErrorNote error={query.error} />
   const amount = formatAmount(query.data.amount_usd)
   switch (query.data.state) {
     case 'settled':
@@ -45,12 +37,12 @@ export function CheckoutReturn({ id, outcome }: { id: string; outcome: string | 
     case 'pending':
       return outcome === 'cancelled' ? (
         <Note>
-          You left the payment of {amount} without paying; nothing was charged.{' '}
-          {query.data.checkout_url && <a href={query.data.checkout_url}>Go on with it</a>}
+          You left the payment of {amount} before paying; nothing was charged.{' '}
+          {query.data.checkout_url && <a href={query.data.checkout_url}>Continue it</a>}
         </Note>
       ) : (
         <Note announce>
-          <strong>Waiting for the payment of {amount}.</strong> It shows here by itself once it is in, mostly
+          <strong>Waiting for the payment of {amount}.</strong> It appears here once it is received, usually
           within a few seconds. You may leave this page.
         </Note>
       )
@@ -58,8 +50,8 @@ export function CheckoutReturn({ id, outcome }: { id: string; outcome: string | 
     case 'expired':
       return (
         <Note tone="bad" announce>
-          <strong>The payment of {amount} did not come through.</strong> {query.data.failure_reason ?? ''}{' '}
-          Nothing was added to your balance. Try again below.
+          <strong>The payment of {amount} failed.</strong> {query.data.failure_reason ?? ''} Nothing was added
+          to your balance. Try again below.
         </Note>
       )
     case 'refunded':

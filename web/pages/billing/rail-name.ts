@@ -2,5 +2,5 @@ import type { RailName } from '../../../src/core/api/billing.ts'
 
 const NAMES: Record<RailName, string> = { card: 'Card', paypal: 'PayPal', development: 'Test money' }
 
-/** How a way to pay is called on screen. */
+/** The name of a payment method on screen. */
 export const railName = (rail: RailName): string => NAMES[rail]

@@ -3,13 +3,10 @@ import { Link } from '@tanstack/react-router'
 import { ScrollText } from 'lucide-react'
 import type { LedgerRow } from '../../../src/core/api/billing.ts'
 import { ledgerQuery } from '../../api/queries.ts'
-import { DataTable } from '../../components/data-table.tsx'
-import { EmptyState } from '../../components/empty-state.tsx'
-import { Money } from '../../components/money.tsx'
-import { PageList } from '../../components/page-list.tsx'
-import { Panel } from '../../components/panel.tsx'
-import { formatDay, formatMoment } from '../../lib/dates.ts'
-import { plural } from '../../lib/figures.ts'
+import { Panel } from '../../components/layout/page.tsx'
+import { DataTable, PageList } from '../../components/table/data-table.tsx'
+import { Money } from '../../components/text/values.tsx'
+import { formatDay, formatMoment, plural } from '../../lib/format.ts'
 
 const NAMES: Record<LedgerRow['kind'], string> = {
   charges: 'Calls',
@@ -18,22 +15,19 @@ const NAMES: Record<LedgerRow['kind'], string> = {
   adjustment: 'Correction',
   topup: 'Top-up',
   refund: 'Refund',
-  refund_reversal: 'Refund taken back',
+  refund_reversal: 'Refund reversed',
   dispute: 'Withheld for a dispute',
   dispute_won: 'Dispute won',
   dispute_lost: 'Dispute lost',
-  collection: 'Paid off what was owed',
+  collection: 'Payment of an amount owed',
 }
 
-/** Everything that moved the balance; the calls of a day are one line. */
+/** Every movement of the balance; the calls of a day are one line. */
 export function Statement() {
   const query = useInfiniteQuery(ledgerQuery)
   return (
     <Panel title="Statement">
-      <PageList
-        query={query}
-        empty={<EmptyState icon={ScrollText}>Nothing moved the balance yet.</EmptyState>}
-      >
+      <PageList query={query} icon={ScrollText} empty="The balance has no movements yet.">
         {(rows) => (
           <>
             <p className="panel-body small muted">
@@ -42,7 +36,6 @@ export function Statement() {
             <DataTable
               caption="Movements of the balance, newest first"
               rows={rows}
-              rowKey={({ id }) => id}
               columns={[
                 { header: 'What', title: true, cell: (row) => <What row={row} /> },
                 { header: 'When', cell: (row) => (row.day ? formatDay(row.day) : formatMoment(row.at)) },

@@ -1,46 +1,45 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { BillingView, NewTopUpBody, RailName, TopUpView } from '../../../src/core/api/billing.ts'
 import { requestJson } from '../../api/request.ts'
-import { ChoiceField } from '../../components/choice-field.tsx'
-import { Form } from '../../components/form.tsx'
-import { fieldError } from '../../components/form-error.tsx'
-import { Note } from '../../components/note.tsx'
-import { TextField } from '../../components/text-field.tsx'
-import { showToast } from '../../components/toasts.tsx'
-import { formatAmount, isWholeCents } from '../../lib/amounts.ts'
+import { Note } from '../../components/feedback/messages.tsx'
+import { showToast } from '../../components/feedback/toasts.tsx'
+import { ChoiceField } from '../../components/form/choice-fields.tsx'
+import { Form, Submit } from '../../components/form/form.tsx'
+import { TextField } from '../../components/form/text-field.tsx'
+import { useForm } from '../../components/form/use-form.ts'
+import { formatAmount } from '../../lib/amounts.ts'
+import { isWholeCents } from '../../lib/checks.ts'
 import { railName } from './rail-name.ts'
 
 const CUSTOM = 'custom'
 
-/** Chooses an amount and a way to pay, and goes on to the page where that is done. */
+/** Chooses an amount and a payment method, and leads on to the payment page. */
 export function TopUpForm({ billing }: { billing: BillingView }) {
   const { presets_usd: presets, min_usd: min, max_usd: max, rails } = billing
   const [choice, setChoice] = useState(presets[1] ?? presets[0] ?? CUSTOM)
-  const [custom, setCustom] = useState('')
   const [rail, setRail] = useState<RailName>(rails[0] ?? 'card')
-  const [isChecked, setIsChecked] = useState(false)
-  const client = useQueryClient()
-  const topUp = useMutation({
-    mutationFn: (body: NewTopUpBody) => requestJson<TopUpView>('POST', '/console/api/top-ups', { body }),
-    onSuccess: (opened) => {
-      for (const key of ['billing', 'top-ups', 'ledger', 'session'])
-        void client.invalidateQueries({ queryKey: [key] })
+  const isCustom = choice === CUSTOM
+  const amountOf = (values: { amount_usd: string }) => (isCustom ? values.amount_usd.trim() : choice)
+  const problemOf = (amount: string) =>
+    isWholeCents(amount) && Number(amount) >= Number(min) && Number(amount) <= Number(max)
+      ? null
+      : `Enter an amount from ${formatAmount(min)} to ${formatAmount(max)}, in whole cents.`
+  const form = useForm({
+    initial: { amount_usd: '' },
+    check: (values) => ({ amount_usd: problemOf(amountOf(values)) }),
+    send: (values) => {
+      const body: NewTopUpBody = { amount_usd: amountOf(values), rail }
+      return requestJson<TopUpView>('POST', '/console/api/top-ups', { body })
+    },
+    stale: [['billing'], ['top-ups'], ['ledger'], ['session']],
+    onDone: (opened) => {
       if (opened.checkout_url) window.location.assign(opened.checkout_url)
       else showToast(`${formatAmount(opened.amount_usd)} are in your balance.`)
     },
   })
-  const amount = choice === CUSTOM ? custom.trim() : choice
-  const problem =
-    isWholeCents(amount) && Number(amount) >= Number(min) && Number(amount) <= Number(max)
-      ? null
-      : `Enter an amount from ${formatAmount(min)} to ${formatAmount(max)}, in whole cents.`
-  const submit = () => {
-    setIsChecked(true)
-    if (problem === null) topUp.mutate({ amount_usd: amount, rail })
-  }
+  const amount = amountOf(form.values)
   return (
-    <Form error={topUp.error} fields={choice === CUSTOM ? ['amount_usd'] : []} onSubmit={submit}>
+    <Form form={isCustom ? form : { ...form, isFieldError: false }}>
       <ChoiceField
         label="Amount"
         value={choice}
@@ -50,15 +49,13 @@ export function TopUpForm({ billing }: { billing: BillingView }) {
           { value: CUSTOM, name: 'Other' },
         ]}
       />
-      {choice === CUSTOM && (
+      {isCustom && (
         <TextField
           label="Other amount, USD"
-          value={custom}
-          onChange={setCustom}
+          {...form.field('amount_usd')}
           inputMode="decimal"
           placeholder="40.00"
           hint={`From ${formatAmount(min)} to ${formatAmount(max)}.`}
-          error={(isChecked && problem) || fieldError(topUp.error, 'amount_usd')}
         />
       )}
       <ChoiceField
@@ -69,13 +66,13 @@ export function TopUpForm({ billing }: { billing: BillingView }) {
       />
       {rail === 'development' && (
         <Note tone="warn">
-          This is a gateway for trying out: no money moves, the amount is in your balance at once.
+          This is a test gateway: no money moves, and the amount is in your balance at once.
         </Note>
       )}
       <div>
-        <button type="submit" className="button button-primary button-large" disabled={topUp.isPending}>
-          {topUp.isPending ? 'Opening …' : problem === null ? `Top up ${formatAmount(amount)}` : 'Top up'}
-        </button>
+        <Submit form={form} kind="primary" large pending="Opening …">
+          {problemOf(amount) === null ? `Top up ${formatAmount(amount)}` : 'Top up'}
+        </Submit>
       </div>
     </Form>
   )

@@ -3,13 +3,10 @@ import { Link } from '@tanstack/react-router'
 import { Receipt } from 'lucide-react'
 import type { TopUpView } from '../../../src/core/api/billing.ts'
 import { topUpsQuery } from '../../api/queries.ts'
-import { Badge, type Tone } from '../../components/badge.tsx'
-import { DataTable } from '../../components/data-table.tsx'
-import { EmptyState } from '../../components/empty-state.tsx'
-import { Money } from '../../components/money.tsx'
-import { PageList } from '../../components/page-list.tsx'
-import { Panel } from '../../components/panel.tsx'
-import { formatMoment } from '../../lib/dates.ts'
+import { Panel } from '../../components/layout/page.tsx'
+import { DataTable, PageList } from '../../components/table/data-table.tsx'
+import { Badge, Money, type Tone } from '../../components/text/values.tsx'
+import { formatMoment } from '../../lib/format.ts'
 import { railName } from './rail-name.ts'
 
 const TONES: Record<TopUpView['state'], Tone> = {
@@ -29,15 +26,13 @@ export function TopUpHistory() {
     <Panel title="Top-ups">
       <PageList
         query={query}
-        empty={
-          <EmptyState icon={Receipt}>No top-ups yet. The first one appears here with its receipt.</EmptyState>
-        }
+        icon={Receipt}
+        empty="No top-ups yet. The first one appears here with its receipt."
       >
         {(topUps) => (
           <DataTable
             caption="Top-ups, newest first"
             rows={topUps}
-            rowKey={({ id }) => id}
             columns={[
               { header: 'When', title: true, cell: (topUp) => formatMoment(topUp.created_at) },
               { header: 'Amount', cell: (topUp) => <Money usd={topUp.amount_usd} /> },

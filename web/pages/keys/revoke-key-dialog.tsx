@@ -1,37 +1,28 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query'
-import type { KeyView } from '../../../src/core/api/keys.ts'
 import { requestJson } from '../../api/request.ts'
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
-import { showToast } from '../../components/toasts.tsx'
+import { ConfirmDialog } from '../../components/feedback/confirm-dialog.tsx'
 
-/** Revokes a key after asking. */
-export function RevokeKeyDialog({ keyView, onClose }: { keyView: KeyView | null; onClose: () => void }) {
-  const client = useQueryClient()
-  const revoke = useMutation({
-    mutationFn: ({ id }: KeyView) =>
-      requestJson<KeyView>('POST', `/console/api/keys/${encodeURIComponent(id)}/revoke`),
-    onSuccess: ({ name }) => {
-      void client.invalidateQueries({ queryKey: ['keys'] })
-      showToast(`The key “${name}” is revoked.`)
-      onClose()
-    },
-  })
+/** Revokes a key after asking: one of the account's own, or a customer's under the operators' API. */
+export function RevokeKeyDialog(props: {
+  apiKey: { id: string; name: string; hint: string }
+  isCustomers?: boolean
+  onClose: () => void
+}) {
+  const { apiKey, isCustomers = false, onClose } = props
+  const { id, name, hint } = apiKey
+  const api = isCustomers ? '/admin/api' : '/console/api'
   return (
     <ConfirmDialog
-      title={`Revoke “${keyView?.name ?? ''}”?`}
+      title={`Revoke “${name}”?`}
       confirm="Revoke the key"
-      isOpen={keyView !== null}
-      isPending={revoke.isPending}
-      error={revoke.error}
-      onConfirm={() => keyView && revoke.mutate(keyView)}
-      onClose={() => {
-        revoke.reset()
-        onClose()
-      }}
+      send={() => requestJson('POST', `${api}/keys/${encodeURIComponent(id)}/revoke`)}
+      stale={[isCustomers ? ['operator', 'account'] : ['keys']]}
+      done={`The key “${name}” is revoked.`}
+      onClose={onClose}
     >
       <p>
-        Calls with <code>{keyView?.hint}</code> are refused from the next second on, for good. Put a new key
-        in place first.
+        {isCustomers && 'This is a customer’s key. '}
+        Calls with <code>{hint}</code> are refused from the next second on, permanently.
+        {!isCustomers && ' Put a new key in place first.'}
       </p>
     </ConfirmDialog>
   )

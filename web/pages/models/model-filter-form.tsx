@@ -1,8 +1,7 @@
 import { SlidersHorizontal } from 'lucide-react'
 import { useState } from 'react'
 import type { PricingFeedEntry } from '../../../src/core/catalog/pricing-feed-view.ts'
-import { CheckField } from '../../components/check-field.tsx'
-import { SelectField } from '../../components/select-field.tsx'
+import { CheckField, SelectField } from '../../components/form/choice-fields.tsx'
 import { distinct, type ModelFilters } from '../../lib/model-filters.ts'
 
 const ANY = { value: '', name: 'Any' }
@@ -29,7 +28,7 @@ export function ModelFilterForm(props: {
   const number = (text: string) => (text === '' ? undefined : Number(text))
   const flag = (checked: boolean) => checked || undefined
   return (
-    <search className="models-filters" data-open={isOpen} aria-label="Filters">
+    <search className="models-filters stack" data-open={isOpen} aria-label="Filters">
       <button
         type="button"
         className="button filter-toggle"
@@ -39,7 +38,7 @@ export function ModelFilterForm(props: {
         <SlidersHorizontal size={16} aria-hidden="true" />
         Filters{set > 0 && ` (${set})`}
       </button>
-      <div className="filter-body">
+      <div className="filter-body stack">
         <SelectField
           label="Maker"
           value={filters.vendor ?? ''}

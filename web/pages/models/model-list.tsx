@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { PricingFeedEntry } from '../../../src/core/catalog/pricing-feed-view.ts'
-import { formatTokens } from '../../lib/figures.ts'
+import { formatTokens } from '../../lib/format.ts'
 import { ModelTags } from './model-tags.tsx'
 
 const PAGE = 50

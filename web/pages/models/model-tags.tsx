@@ -1,5 +1,5 @@
 import type { PricingFeedEntry } from '../../../src/core/catalog/pricing-feed-view.ts'
-import { Badge } from '../../components/badge.tsx'
+import { Badge } from '../../components/text/values.tsx'
 
 /** What sets a model apart, in a word each. Text is what all of them take, so it is not said. */
 export function ModelTags({ model }: { model: PricingFeedEntry }) {

@@ -1,12 +1,12 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { ProviderKeyPatch, ProviderKeyView } from '../../../src/core/api/provider-keys.ts'
-import { messageOf, requestJson } from '../../api/request.ts'
-import { Badge, type Tone } from '../../components/badge.tsx'
-import { CheckField } from '../../components/check-field.tsx'
-import { DataTable } from '../../components/data-table.tsx'
-import { showToast } from '../../components/toasts.tsx'
-import { formatAgo, formatDate, formatMoment } from '../../lib/dates.ts'
+import { requestJson } from '../../api/request.ts'
+import { useAction } from '../../api/use-change.ts'
+import { Button } from '../../components/form/button.tsx'
+import { CheckField } from '../../components/form/choice-fields.tsx'
+import { DataTable, TwoLines } from '../../components/table/data-table.tsx'
+import { Badge, type Tone } from '../../components/text/values.tsx'
+import { formatAgo, formatDate, formatMoment } from '../../lib/format.ts'
 
 const TONES: Record<ProviderKeyView['status'], Tone> = {
   active: 'good',
@@ -16,46 +16,46 @@ const TONES: Record<ProviderKeyView['status'], Tone> = {
   disabled: 'plain',
 }
 
-/** Provider keys with how they do, and the switches of each. */
+/** Provider keys with their status and settings. */
 export function ProviderKeyTable(props: {
   keys: readonly ProviderKeyView[]
   onRemove: (key: ProviderKeyView) => void
 }) {
-  const client = useQueryClient()
-  const change = useMutation({
-    mutationFn: ({ id, body }: { id: string; body: ProviderKeyPatch }) =>
+  const change = useAction({
+    send: ({ id, body }: { id: string; body: ProviderKeyPatch }) =>
       requestJson<ProviderKeyView>('PATCH', `/console/api/provider-keys/${encodeURIComponent(id)}`, { body }),
-    onSuccess: () => client.invalidateQueries({ queryKey: ['provider-keys'] }),
-    onError: (error) => showToast(messageOf(error)),
+    stale: [['provider-keys']],
   })
   return (
     <DataTable
       caption="Provider keys"
       rows={props.keys}
-      rowKey={({ id }) => id}
       columns={[
         {
           header: 'Provider',
           title: true,
           cell: (key) => (
-            <span className="stack-small">
+            <TwoLines
+              second={
+                <>
+                  {key.name && `${key.name} · `}
+                  <code>…{key.last4}</code> · since {formatDate(key.created_at)}
+                </>
+              }
+            >
               <span>{key.provider_name}</span>
-              <span className="small muted">
-                {key.name && `${key.name} · `}
-                <code>…{key.last4}</code> · since {formatDate(key.created_at)}
-              </span>
-            </span>
+            </TwoLines>
           ),
         },
-        { header: 'Status', cell: (key) => <StatusOf providerKey={key} /> },
+        { header: 'Status', cell: (key) => <Status providerKey={key} /> },
         {
           header: 'When it fails',
           cell: (key) => (
             <FallbackSwitch
-              // What the gateway says replaces what was clicked, also when it refused.
+              // The stored value replaces the click, also when the change was refused.
               key={`${key.id} ${key.allow_fallback} ${change.failureCount}`}
               providerKey={key}
-              onChange={(checked) => change.mutate({ id: key.id, body: { allow_fallback: checked } })}
+              onChange={(checked) => change.run({ id: key.id, body: { allow_fallback: checked } })}
             />
           ),
         },
@@ -64,18 +64,21 @@ export function ProviderKeyTable(props: {
           numeric: true,
           cell: (key) => (
             <span className="table-actions">
-              <button
-                type="button"
-                className="button button-small"
+              <Button
+                size="small"
+                about={`the key for ${key.provider_name}`}
                 disabled={change.isPending}
-                onClick={() => change.mutate({ id: key.id, body: { disabled: key.status !== 'disabled' } })}
+                onClick={() => change.run({ id: key.id, body: { disabled: key.status !== 'disabled' } })}
               >
                 {key.status === 'disabled' ? 'Enable' : 'Disable'}
-                <span className="visually-hidden"> the key for {key.provider_name}</span>
-              </button>
-              <button type="button" className="button button-small" onClick={() => props.onRemove(key)}>
-                Remove<span className="visually-hidden"> the key for {key.provider_name}</span>
-              </button>
+              </Button>
+              <Button
+                size="small"
+                about={`the key for ${key.provider_name}`}
+                onClick={() => props.onRemove(key)}
+              >
+                Remove
+              </Button>
             </span>
           ),
         },
@@ -84,7 +87,7 @@ export function ProviderKeyTable(props: {
   )
 }
 
-/** Shows the click at once, before the gateway has answered. */
+/** Shows the click at once, before the response is there. */
 function FallbackSwitch(props: { providerKey: ProviderKeyView; onChange: (checked: boolean) => void }) {
   const { providerKey, onChange } = props
   const [isChecked, setIsChecked] = useState(providerKey.allow_fallback)
@@ -104,20 +107,20 @@ function FallbackSwitch(props: { providerKey: ProviderKeyView; onChange: (checke
   )
 }
 
-function StatusOf({ providerKey }: { providerKey: ProviderKeyView }) {
+function Status({ providerKey }: { providerKey: ProviderKeyView }) {
+  const { status, last_error: error, last_error_at: at } = providerKey
   return (
     <span className="stack-small">
       <span>
-        <Badge tone={TONES[providerKey.status]}>{providerKey.status}</Badge>
+        <Badge tone={TONES[status]}>{status}</Badge>
       </span>
-      {providerKey.last_error && (
+      {error && (
         <span className="small">
-          {providerKey.last_error}
-          {providerKey.last_error_at && (
+          {error}
+          {at && (
             <span className="muted">
               {' '}
-              (refused {formatAgo(providerKey.last_error_at, new Date())}, at{' '}
-              {formatMoment(providerKey.last_error_at)})
+              (refused {formatAgo(at, new Date())}, at {formatMoment(at)})
             </span>
           )}
         </span>

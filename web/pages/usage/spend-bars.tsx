@@ -1,7 +1,7 @@
 import type { UsageRowView, UsageView } from '../../../src/core/api/usage.ts'
-import { Money } from '../../components/money.tsx'
+import { Money } from '../../components/text/values.tsx'
 import { approximateAmount } from '../../lib/amounts.ts'
-import { plural } from '../../lib/figures.ts'
+import { plural } from '../../lib/format.ts'
 
 const SHOWN = 8
 
@@ -40,7 +40,7 @@ export function SpendBars(props: { usage: UsageView; name: (row: UsageRowView) =
 function Bar({ row, name, share }: { row: UsageRowView; name: string; share: number }) {
   return (
     <li className="chart-row">
-      <span className="chart-row-name">
+      <span className="anywhere">
         {name} <span className="muted small">{plural(row.calls, 'call')}</span>
       </span>
       <Money usd={row.cost_usd} />

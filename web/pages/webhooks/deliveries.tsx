@@ -1,20 +1,20 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { DeliveryView } from '../../../src/core/api/webhooks.ts'
 import { deliveriesQuery } from '../../api/queries.ts'
-import { messageOf, requestJson } from '../../api/request.ts'
-import { Badge, type Tone } from '../../components/badge.tsx'
-import { DataTable } from '../../components/data-table.tsx'
-import { QueryView } from '../../components/query-view.tsx'
-import { showToast } from '../../components/toasts.tsx'
-import { formatMoment } from '../../lib/dates.ts'
+import { requestJson } from '../../api/request.ts'
+import { useAction } from '../../api/use-change.ts'
+import { QueryView } from '../../components/feedback/messages.tsx'
+import { Button } from '../../components/form/button.tsx'
+import { DataTable } from '../../components/table/data-table.tsx'
+import { Badge, type Tone } from '../../components/text/values.tsx'
 import { deliveryOutcome } from '../../lib/delivery-problem.ts'
-import { formatDuration, plural } from '../../lib/figures.ts'
+import { formatDuration, formatMoment, plural } from '../../lib/format.ts'
 
 const TONES: Record<DeliveryView['state'], Tone> = { pending: 'warn', delivered: 'good', failed: 'bad' }
 const POLL_MS = 3_000
 
-/** The latest messages to an endpoint, read once they are unfolded. */
+/** The latest messages to an endpoint, read when the section is opened. */
 export function Deliveries({ webhookId }: { webhookId: string }) {
   const [isOpen, setIsOpen] = useState(false)
   return (
@@ -27,49 +27,43 @@ export function Deliveries({ webhookId }: { webhookId: string }) {
 
 function DeliveryTable({ webhookId }: { webhookId: string }) {
   const query = useQuery({ ...deliveriesQuery(webhookId), refetchInterval: POLL_MS })
-  const client = useQueryClient()
-  const retry = useMutation({
-    mutationFn: (id: string) =>
-      requestJson<DeliveryView>('POST', `/console/api/webhook-deliveries/${encodeURIComponent(id)}/retry`),
-    onSuccess: () => client.invalidateQueries({ queryKey: ['deliveries', webhookId] }),
-    onError: (error) => showToast(messageOf(error)),
+  const retry = useAction({
+    send: (id: string) =>
+      requestJson('POST', `/console/api/webhook-deliveries/${encodeURIComponent(id)}/retry`),
+    stale: [['deliveries', webhookId]],
   })
   return (
     <QueryView query={query}>
-      {({ data }) =>
-        data.length === 0 ? (
-          <p className="muted">Nothing was sent yet. “Send a test” sends a message at once.</p>
-        ) : (
-          <DataTable
-            caption="Deliveries, newest first"
-            rows={data}
-            rowKey={({ id }) => id}
-            columns={[
-              { header: 'Event', title: true, cell: ({ type }) => <code>{type}</code> },
-              { header: 'When', cell: (delivery) => formatMoment(delivery.created_at) },
-              { header: 'State', cell: ({ state }) => <Badge tone={TONES[state]}>{state}</Badge> },
-              { header: 'Attempts', cell: (delivery) => <Attempts delivery={delivery} /> },
-              {
-                header: 'Actions',
-                numeric: true,
-                cell: (delivery) =>
-                  delivery.state === 'delivered' ? (
-                    '–'
-                  ) : (
-                    <button
-                      type="button"
-                      className="button button-small"
-                      disabled={retry.isPending}
-                      onClick={() => retry.mutate(delivery.id)}
-                    >
-                      Send again<span className="visually-hidden"> the event {delivery.event_id}</span>
-                    </button>
-                  ),
-              },
-            ]}
-          />
-        )
-      }
+      {({ data }) => (
+        <DataTable
+          caption="Deliveries, newest first"
+          rows={data}
+          empty="Nothing was sent yet. “Send a test” sends a message at once."
+          columns={[
+            { header: 'Event', title: true, cell: ({ type }) => <code>{type}</code> },
+            { header: 'When', cell: (delivery) => formatMoment(delivery.created_at) },
+            { header: 'State', cell: ({ state }) => <Badge tone={TONES[state]}>{state}</Badge> },
+            { header: 'Attempts', cell: (delivery) => <Attempts delivery={delivery} /> },
+            {
+              header: 'Actions',
+              numeric: true,
+              cell: ({ id, state, event_id: event }) =>
+                state === 'delivered' ? (
+                  '–'
+                ) : (
+                  <Button
+                    size="small"
+                    about={`the event ${event}`}
+                    disabled={retry.isPending}
+                    onClick={() => retry.run(id)}
+                  >
+                    Send again
+                  </Button>
+                ),
+            },
+          ]}
+        />
+      )}
     </QueryView>
   )
 }

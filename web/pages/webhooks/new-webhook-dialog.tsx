@@ -1,65 +1,50 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { CreatedWebhook, NewWebhookBody } from '../../../src/core/api/webhooks.ts'
 import { requestJson } from '../../api/request.ts'
-import { CheckField } from '../../components/check-field.tsx'
-import { DialogBox } from '../../components/dialog-box.tsx'
-import { Form } from '../../components/form.tsx'
-import { fieldError } from '../../components/form-error.tsx'
-import { TextField } from '../../components/text-field.tsx'
+import { CheckField } from '../../components/form/choice-fields.tsx'
+import { FormDialog } from '../../components/form/form-dialog.tsx'
+import { TextField } from '../../components/form/text-field.tsx'
+import { useForm } from '../../components/form/use-form.ts'
 
-interface NewWebhookProps {
-  isOpen: boolean
+/** Asks for the address of an endpoint and the events to send to it. */
+export function NewWebhookDialog(props: {
   eventTypes: string[]
   onClose: () => void
   onCreated: (created: CreatedWebhook) => void
-}
-
-/** Asks for an endpoint's address and what it wants to hear. */
-export function NewWebhookDialog(props: NewWebhookProps) {
-  return (
-    <DialogBox title="Add an endpoint" isOpen={props.isOpen} onClose={props.onClose}>
-      <NewWebhookForm {...props} />
-    </DialogBox>
-  )
-}
-
-function NewWebhookForm({ eventTypes, onClose, onCreated }: NewWebhookProps) {
-  const [url, setUrl] = useState('')
+}) {
+  const { eventTypes, onClose, onCreated } = props
   const [chosen, setChosen] = useState<string[]>([])
-  const [isChecked, setIsChecked] = useState(false)
-  const client = useQueryClient()
-  const create = useMutation({
-    mutationFn: (body: NewWebhookBody) =>
-      requestJson<CreatedWebhook>('POST', '/console/api/webhooks', { body }),
-    gcTime: 0,
-    onSuccess: (created) => {
-      void client.invalidateQueries({ queryKey: ['webhooks'] })
-      onCreated(created)
+  const form = useForm({
+    initial: { url: '' },
+    check: ({ url }) => ({
+      url: URL.canParse(url.trim()) ? null : 'Enter a whole address, such as https://example.com/hooks.',
+    }),
+    send: ({ url }) => {
+      const body: NewWebhookBody = { url: url.trim(), event_types: chosen }
+      return requestJson<CreatedWebhook>('POST', '/console/api/webhooks', { body })
     },
+    stale: [['webhooks']],
+    onDone: onCreated,
   })
-  const problem = URL.canParse(url.trim())
-    ? null
-    : 'Enter a whole address, such as https://example.com/hooks.'
-  const submit = () => {
-    setIsChecked(true)
-    if (problem === null) create.mutate({ url: url.trim(), event_types: chosen })
-  }
   return (
-    <Form error={create.error} fields={['url']} onSubmit={submit}>
+    <FormDialog
+      title="Add an endpoint"
+      form={form}
+      submit="Add the endpoint"
+      pending="Adding …"
+      onClose={onClose}
+    >
       <TextField
         label="Address"
         type="url"
         inputMode="url"
-        value={url}
-        onChange={setUrl}
+        {...form.field('url')}
         placeholder="https://example.com/hooks"
-        error={(isChecked && problem) || fieldError(create.error, 'url')}
         required
       />
       <fieldset className="field">
         <legend className="field-label">Events</legend>
-        <p className="field-hint">None chosen: all of them, also ones that come later.</p>
+        <p className="small muted">None chosen: all events, including types added later.</p>
         {eventTypes.map((type) => (
           <CheckField
             key={type}
@@ -71,14 +56,6 @@ function NewWebhookForm({ eventTypes, onClose, onCreated }: NewWebhookProps) {
           />
         ))}
       </fieldset>
-      <div className="dialog-foot">
-        <button type="button" className="button" onClick={onClose}>
-          Cancel
-        </button>
-        <button type="submit" className="button button-primary" disabled={create.isPending}>
-          {create.isPending ? 'Adding …' : 'Add the endpoint'}
-        </button>
-      </div>
-    </Form>
+    </FormDialog>
   )
 }

@@ -1,91 +1,40 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
 import type { AccountLimitsRequest, OperatorAccountDetail } from '../../../../src/core/api/accounts.ts'
 import { OPERATOR_API } from '../../../api/operator-queries.ts'
 import { requestJson } from '../../../api/request.ts'
-import { DialogBox } from '../../../components/dialog-box.tsx'
-import { Form } from '../../../components/form.tsx'
-import { fieldError } from '../../../components/form-error.tsx'
-import { TextField } from '../../../components/text-field.tsx'
-import { showToast } from '../../../components/toasts.tsx'
-import { wholeNumberProblem } from '../../../lib/key-form.ts'
+import { FormDialog } from '../../../components/form/form-dialog.tsx'
+import { useForm } from '../../../components/form/use-form.ts'
+import { RateLimitFields } from '../../keys/limit-fields.tsx'
+import { rateLimitBody, rateLimitProblems, rateLimitTexts } from './limits.ts'
 
-const FIELDS = ['requests_per_minute', 'concurrent_calls']
-
-interface AccountLimitsDialogProps {
-  account: OperatorAccountDetail
-  isOpen: boolean
-  onClose: () => void
-}
-
-/** Sets what all keys of an account together may send. */
-export function AccountLimitsDialog({ account, isOpen, onClose }: AccountLimitsDialogProps) {
-  return (
-    <DialogBox title="Limits of this account" isOpen={isOpen} onClose={onClose}>
-      {isOpen && <AccountLimitsForm account={account} onClose={onClose} />}
-    </DialogBox>
-  )
-}
-
-function AccountLimitsForm({ account, onClose }: Omit<AccountLimitsDialogProps, 'isOpen'>) {
-  const client = useQueryClient()
-  const [requests, setRequests] = useState(String(account.requests_per_minute ?? ''))
-  const [concurrent, setConcurrent] = useState(String(account.concurrent_calls ?? ''))
-  const [isChecked, setIsChecked] = useState(false)
-  const save = useMutation({
-    mutationFn: (body: AccountLimitsRequest) =>
-      requestJson('POST', `${OPERATOR_API}/accounts/${encodeURIComponent(account.id)}/limits`, { body }),
-    onSuccess: () => {
-      void client.invalidateQueries({ queryKey: ['operator', 'account'] })
-      showToast(`The limits of ${account.email} were set.`)
-      onClose()
+/** Sets the limits of all keys of an account together. */
+export function AccountLimitsDialog(props: { account: OperatorAccountDetail; onClose: () => void }) {
+  const { account, onClose } = props
+  const form = useForm({
+    initial: rateLimitTexts(account),
+    check: rateLimitProblems,
+    send: (values) => {
+      const body: AccountLimitsRequest = rateLimitBody(values)
+      return requestJson('POST', `${OPERATOR_API}/accounts/${encodeURIComponent(account.id)}/limits`, {
+        body,
+      })
     },
+    stale: [['operator', 'account']],
+    done: `The limits of ${account.email} were set.`,
+    onDone: onClose,
   })
-  const problems: Record<string, string | null> = {
-    requests_per_minute: wholeNumberProblem(requests),
-    concurrent_calls: wholeNumberProblem(concurrent),
-  }
-  const error = (field: string) => (isChecked && problems[field]) || fieldError(save.error, field)
-  const submit = () => {
-    setIsChecked(true)
-    if (Object.values(problems).some((problem) => problem !== null)) return
-    save.mutate({
-      requests_per_minute: requests === '' ? null : Number(requests),
-      concurrent_calls: concurrent === '' ? null : Number(concurrent),
-    })
-  }
   return (
-    <Form error={save.error} fields={FIELDS} onSubmit={submit}>
+    <FormDialog
+      title="Limits of this account"
+      form={form}
+      submit="Save the limits"
+      pending="Saving …"
+      onClose={onClose}
+    >
       <p>
-        They hold for all keys of the account together, from the next second on. Each key has limits of its
+        They apply to all keys of the account together, from the next second on. Each key has limits of its
         own.
       </p>
-      <div className="grid-2-tight">
-        <TextField
-          label="Requests a minute"
-          value={requests}
-          onChange={setRequests}
-          inputMode="numeric"
-          placeholder="the default"
-          error={error('requests_per_minute')}
-        />
-        <TextField
-          label="Calls at once"
-          value={concurrent}
-          onChange={setConcurrent}
-          inputMode="numeric"
-          placeholder="the default"
-          error={error('concurrent_calls')}
-        />
-      </div>
-      <div className="dialog-foot">
-        <button type="button" className="button" onClick={onClose}>
-          Cancel
-        </button>
-        <button type="submit" className="button button-primary" disabled={save.isPending}>
-          {save.isPending ? 'Saving …' : 'Save the limits'}
-        </button>
-      </div>
-    </Form>
+      <RateLimitFields field={form.field} />
+    </FormDialog>
   )
 }

@@ -1,16 +1,15 @@
 import type { OperatorAccountDetail } from '../../../../src/core/api/accounts.ts'
-import { DataTable } from '../../../components/data-table.tsx'
-import { Money } from '../../../components/money.tsx'
-import { formatDay } from '../../../lib/dates.ts'
-import { formatCount } from '../../../lib/figures.ts'
+import { DataTable } from '../../../components/table/data-table.tsx'
+import { Money } from '../../../components/text/values.tsx'
+import { formatCount, formatDay } from '../../../lib/format.ts'
 
-/** What calls cost the account, day by day. */
+/** The cost of the account's calls, day by day. */
 export function AccountSpend({ spend }: { spend: OperatorAccountDetail['spend'] }) {
-  if (spend.length === 0) return <p className="panel-body muted">No calls in the last 30 days.</p>
   return (
     <DataTable
       caption="Spend by day (UTC), newest first"
       rows={spend.toReversed()}
+      empty="No calls in the last 30 days."
       rowKey={({ day }) => day}
       columns={[
         { header: 'Day', title: true, cell: ({ day }) => formatDay(day) },

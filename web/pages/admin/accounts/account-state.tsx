@@ -1,5 +1,5 @@
 import type { OperatorAccount } from '../../../../src/core/api/accounts.ts'
-import { Badge, type Tone } from '../../../components/badge.tsx'
+import { Badge, type Tone } from '../../../components/text/values.tsx'
 
 const STATES: Record<OperatorAccount['state'], { name: string; tone: Tone }> = {
   active: { name: 'active', tone: 'good' },

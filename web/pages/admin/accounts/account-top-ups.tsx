@@ -1,38 +1,32 @@
 import type { OperatorAccountDetail } from '../../../../src/core/api/accounts.ts'
-import { Badge } from '../../../components/badge.tsx'
-import { DataTable } from '../../../components/data-table.tsx'
-import { Money } from '../../../components/money.tsx'
-import { formatMoment } from '../../../lib/dates.ts'
+import { DataTable } from '../../../components/table/data-table.tsx'
+import { Badge, Money } from '../../../components/text/values.tsx'
+import { formatMoment } from '../../../lib/format.ts'
 
 type Detail = Pick<OperatorAccountDetail, 'top_ups' | 'suspensions'>
 
-/** Money that came in, and suspensions by money that went back. */
+/** Payments received, and suspensions after reversed payments. */
 export function AccountTopUps(props: { topUps: Detail['top_ups']; suspensions: Detail['suspensions'] }) {
   const { topUps, suspensions } = props
   return (
     <>
-      {topUps.length === 0 ? (
-        <p className="panel-body muted">No top-ups yet.</p>
-      ) : (
-        <DataTable
-          caption="Top-ups, newest first"
-          rows={topUps}
-          rowKey={({ id }) => id}
-          columns={[
-            { header: 'Payment', title: true, cell: ({ id }) => <code className="anywhere">{id}</code> },
-            { header: 'Rail', cell: ({ rail }) => rail },
-            { header: 'State', cell: ({ state }) => <Badge>{state}</Badge> },
-            { header: 'Asked for', numeric: true, cell: ({ amount_usd: usd }) => <Money usd={usd} /> },
-            { header: 'Settled', numeric: true, cell: ({ settled_usd: usd }) => <Money usd={usd} /> },
-            { header: 'Begun', cell: (topUp) => formatMoment(topUp.created_at) },
-          ]}
-        />
-      )}
+      <DataTable
+        caption="Top-ups, newest first"
+        rows={topUps}
+        empty="No top-ups yet."
+        columns={[
+          { header: 'Payment', title: true, cell: ({ id }) => <code className="anywhere">{id}</code> },
+          { header: 'Rail', cell: ({ rail }) => rail },
+          { header: 'State', cell: ({ state }) => <Badge>{state}</Badge> },
+          { header: 'Requested', numeric: true, cell: ({ amount_usd: usd }) => <Money usd={usd} /> },
+          { header: 'Settled', numeric: true, cell: ({ settled_usd: usd }) => <Money usd={usd} /> },
+          { header: 'Created', cell: (topUp) => formatMoment(topUp.created_at) },
+        ]}
+      />
       {suspensions.length > 0 && (
         <DataTable
-          caption="Suspensions by money that went back"
+          caption="Suspensions after reversed payments"
           rows={suspensions}
-          rowKey={({ id }) => id}
           columns={[
             { header: 'Suspended for', title: true, cell: ({ reason }) => reason },
             { header: 'When', cell: ({ at }) => formatMoment(at) },

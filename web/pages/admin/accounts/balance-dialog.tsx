@@ -1,96 +1,64 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { BalanceChanged, OperatorAccountDetail } from '../../../../src/core/api/accounts.ts'
 import { OPERATOR_API } from '../../../api/operator-queries.ts'
-import { requestJson } from '../../../api/request.ts'
-import { DialogBox } from '../../../components/dialog-box.tsx'
-import { Form } from '../../../components/form.tsx'
-import { fieldError } from '../../../components/form-error.tsx'
-import { Money } from '../../../components/money.tsx'
-import { TextField } from '../../../components/text-field.tsx'
-import { showToast } from '../../../components/toasts.tsx'
+import { newReference, requestJson } from '../../../api/request.ts'
+import { FormDialog } from '../../../components/form/form-dialog.tsx'
+import { TextField } from '../../../components/form/text-field.tsx'
+import { useForm } from '../../../components/form/use-form.ts'
+import { Money } from '../../../components/text/values.tsx'
 import { formatAmount } from '../../../lib/amounts.ts'
-import { changeProblem, creditProblem } from '../../../lib/balance-form.ts'
-import { newReference } from '../../../lib/new-reference.ts'
+import { changeProblem, creditProblem } from '../../../lib/checks.ts'
 
-export type BalanceDeed = 'credit' | 'adjust'
-
-interface BalanceDialogProps {
+/** Gives an account credit, or adjusts its balance with a reason. */
+export function BalanceDialog(props: {
   account: OperatorAccountDetail
-  /** Null: closed. */
-  deed: BalanceDeed | null
+  kind: 'credit' | 'adjust'
   onClose: () => void
-}
-
-/** Gives an account credit, or corrects its balance with a reason. */
-export function BalanceDialog({ account, deed, onClose }: BalanceDialogProps) {
-  const title = deed === 'credit' ? 'Credit this account' : 'Adjust the balance'
-  return (
-    <DialogBox title={title} isOpen={deed !== null} onClose={onClose}>
-      {deed && <BalanceForm account={account} deed={deed} onClose={onClose} />}
-    </DialogBox>
-  )
-}
-
-function BalanceForm({ account, deed, onClose }: BalanceDialogProps & { deed: BalanceDeed }) {
-  const client = useQueryClient()
-  const [amount, setAmount] = useState('')
-  const [reason, setReason] = useState('')
-  const [isChecked, setIsChecked] = useState(false)
-  // One for as long as the dialog is open: sent again after a lost answer, it posts once.
+}) {
+  const { account, kind, onClose } = props
+  const isCredit = kind === 'credit'
+  // One for as long as the dialog is open: a retry after a lost response posts once.
   const [reference] = useState(newReference)
-  const change = useMutation({
-    mutationFn: (body: object) =>
+  const form = useForm({
+    initial: { amount_usd: '', reason: '' },
+    check: ({ amount_usd: amount, reason }) => ({
+      amount_usd: isCredit ? creditProblem(amount) : changeProblem(amount),
+      reason: !isCredit && reason.trim() === '' ? 'Enter a reason; it is recorded in the ledger.' : null,
+    }),
+    send: ({ amount_usd: amount, reason }) =>
       requestJson<BalanceChanged>(
         'POST',
-        `${OPERATOR_API}/accounts/${encodeURIComponent(account.id)}/${deed}`,
-        { body },
+        `${OPERATOR_API}/accounts/${encodeURIComponent(account.id)}/${kind}`,
+        {
+          body: { amount_usd: amount.trim(), reference, ...(!isCredit && { reason: reason.trim() }) },
+        },
       ),
-    onSuccess: ({ balance_usd: usd, spendable_now: isSpendable }) => {
-      void client.invalidateQueries({ queryKey: ['operator'] })
-      showToast(`The balance is ${formatAmount(usd)}${isSpendable ? '.' : '; it may be spent in a moment.'}`)
-      onClose()
-    },
+    stale: [['operator']],
+    done: ({ balance_usd: usd, spendable_now: isSpendable }) =>
+      `The balance is ${formatAmount(usd)}${isSpendable ? '.' : '; it can be spent in a moment.'}`,
+    onDone: onClose,
   })
-  const problems = {
-    amount_usd: deed === 'credit' ? creditProblem(amount) : changeProblem(amount),
-    reason: deed === 'adjust' && reason.trim() === '' ? 'Say why; it stands in the ledger.' : null,
-  }
-  const error = (field: 'amount_usd' | 'reason') =>
-    (isChecked && problems[field]) || fieldError(change.error, field)
-  const submit = () => {
-    setIsChecked(true)
-    if (problems.amount_usd !== null || problems.reason !== null) return
-    const posting = { amount_usd: amount.trim(), reference }
-    change.mutate(deed === 'credit' ? posting : { ...posting, reason: reason.trim() })
-  }
   return (
-    <Form error={change.error} fields={['amount_usd', 'reason']} onSubmit={submit}>
+    <FormDialog
+      title={isCredit ? 'Credit this account' : 'Adjust the balance'}
+      form={form}
+      submit={isCredit ? 'Give the credit' : 'Post the adjustment'}
+      pending="Posting …"
+      onClose={onClose}
+    >
       <p>
         The balance of <strong>{account.email}</strong> is <Money usd={account.balance_usd} />. The amount is
-        posted to the ledger at once, for good: only another adjustment takes it back.
+        posted to the ledger at once and permanently: only another adjustment reverses it.
       </p>
       <TextField
-        label={deed === 'credit' ? 'Amount to give, USD' : 'Change, USD'}
-        value={amount}
-        onChange={setAmount}
-        inputMode={deed === 'credit' ? 'decimal' : 'text'}
-        placeholder={deed === 'credit' ? '5.00' : '-1.25'}
-        hint={deed === 'adjust' ? 'With a minus it takes money away, never below zero.' : undefined}
-        error={error('amount_usd')}
+        label={isCredit ? 'Amount to give, USD' : 'Change, USD'}
+        {...form.field('amount_usd')}
+        inputMode={isCredit ? 'decimal' : 'text'}
+        placeholder={isCredit ? '5.00' : '-1.25'}
+        hint={!isCredit && 'A minus reduces the balance, never below zero.'}
         required
       />
-      {deed === 'adjust' && (
-        <TextField label="Reason" value={reason} onChange={setReason} error={error('reason')} required />
-      )}
-      <div className="dialog-foot">
-        <button type="button" className="button" onClick={onClose}>
-          Cancel
-        </button>
-        <button type="submit" className="button button-primary" disabled={change.isPending}>
-          {change.isPending ? 'Posting …' : deed === 'credit' ? 'Give the credit' : 'Post the adjustment'}
-        </button>
-      </div>
-    </Form>
+      {!isCredit && <TextField label="Reason" {...form.field('reason')} required />}
+    </FormDialog>
   )
 }

@@ -1,120 +1,47 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
 import type { KeyLimitsRequest, OperatorKey } from '../../../../src/core/api/keys.ts'
 import { OPERATOR_API } from '../../../api/operator-queries.ts'
 import { requestJson } from '../../../api/request.ts'
-import { DialogBox } from '../../../components/dialog-box.tsx'
-import { Form } from '../../../components/form.tsx'
-import { fieldError } from '../../../components/form-error.tsx'
-import { SelectField } from '../../../components/select-field.tsx'
-import { TextField } from '../../../components/text-field.tsx'
-import { showToast } from '../../../components/toasts.tsx'
-import { isWholeCents } from '../../../lib/amounts.ts'
-import { wholeNumberProblem } from '../../../lib/key-form.ts'
+import { FormDialog } from '../../../components/form/form-dialog.tsx'
+import { useForm } from '../../../components/form/use-form.ts'
+import { spendingLimitProblem } from '../../../lib/checks.ts'
+import { RateLimitFields, SpendingLimitFields } from '../../keys/limit-fields.tsx'
+import { rateLimitBody, rateLimitProblems, rateLimitTexts } from './limits.ts'
 
-const RESETS = [
-  { value: 'none', name: 'In all' },
-  { value: 'daily', name: 'Each day' },
-  { value: 'weekly', name: 'Each week' },
-  { value: 'monthly', name: 'Each month' },
-]
-const FIELDS = ['limit_usd', 'requests_per_minute', 'concurrent_calls']
-
-interface KeyLimitsDialogProps {
-  keyView: OperatorKey | null
-  onClose: () => void
-}
-
-/** Gives a key other limits. */
-export function KeyLimitsDialog({ keyView, onClose }: KeyLimitsDialogProps) {
-  return (
-    <DialogBox title={`Limits of “${keyView?.name ?? ''}”`} isOpen={keyView !== null} onClose={onClose}>
-      {keyView && <KeyLimitsForm keyView={keyView} onClose={onClose} />}
-    </DialogBox>
-  )
-}
-
-function KeyLimitsForm({ keyView, onClose }: { keyView: OperatorKey; onClose: () => void }) {
-  const client = useQueryClient()
-  const [limit, setLimit] = useState(keyView.limit_usd ?? '')
-  const [reset, setReset] = useState(keyView.limit_reset)
-  const [requests, setRequests] = useState(String(keyView.requests_per_minute ?? ''))
-  const [concurrent, setConcurrent] = useState(String(keyView.concurrent_calls ?? ''))
-  const [isChecked, setIsChecked] = useState(false)
-  const save = useMutation({
-    mutationFn: (body: KeyLimitsRequest) =>
-      requestJson<OperatorKey>('POST', `${OPERATOR_API}/keys/${encodeURIComponent(keyView.id)}/limits`, {
-        body,
-      }),
-    onSuccess: ({ name }) => {
-      void client.invalidateQueries({ queryKey: ['operator', 'account'] })
-      showToast(`The limits of “${name}” hold now.`)
-      onClose()
+/** Changes the limits of a key. */
+export function KeyLimitsDialog({ apiKey, onClose }: { apiKey: OperatorKey; onClose: () => void }) {
+  const form = useForm({
+    initial: {
+      limit_usd: apiKey.limit_usd ?? '',
+      limit_reset: apiKey.limit_reset as string,
+      ...rateLimitTexts(apiKey),
     },
+    check: (values) => ({
+      ...rateLimitProblems(values),
+      limit_usd: values.limit_usd === apiKey.limit_usd ? null : spendingLimitProblem(values.limit_usd),
+    }),
+    send: ({ limit_usd: limit, limit_reset: reset, ...rates }) => {
+      const body: KeyLimitsRequest = {
+        limit_usd: limit === '' ? null : limit,
+        limit_reset: reset as OperatorKey['limit_reset'],
+        ...rateLimitBody(rates),
+      }
+      return requestJson('POST', `${OPERATOR_API}/keys/${encodeURIComponent(apiKey.id)}/limits`, { body })
+    },
+    stale: [['operator', 'account']],
+    done: `The limits of “${apiKey.name}” were set.`,
+    onDone: onClose,
   })
-  const problems: Record<string, string | null> = {
-    limit_usd:
-      limit === '' || limit === keyView.limit_usd || isWholeCents(limit)
-        ? null
-        : 'Enter an amount such as 5.00, or nothing for no limit.',
-    requests_per_minute: wholeNumberProblem(requests),
-    concurrent_calls: wholeNumberProblem(concurrent),
-  }
-  const error = (field: string) => (isChecked && problems[field]) || fieldError(save.error, field)
-  const submit = () => {
-    setIsChecked(true)
-    if (Object.values(problems).some((problem) => problem !== null)) return
-    save.mutate({
-      limit_usd: limit === '' ? null : limit,
-      limit_reset: reset,
-      requests_per_minute: requests === '' ? null : Number(requests),
-      concurrent_calls: concurrent === '' ? null : Number(concurrent),
-    })
-  }
   return (
-    <Form error={save.error} fields={FIELDS} onSubmit={submit}>
-      <p>They hold for calls from the next second on, at every instance.</p>
-      <div className="grid-2-tight">
-        <TextField
-          label="Spending limit, USD"
-          value={limit}
-          onChange={setLimit}
-          inputMode="decimal"
-          placeholder="none"
-          error={error('limit_usd')}
-        />
-        <SelectField
-          label="The limit counts"
-          value={reset}
-          onChange={(value) => setReset(value as OperatorKey['limit_reset'])}
-          options={RESETS}
-          disabled={limit === ''}
-        />
-        <TextField
-          label="Requests a minute"
-          value={requests}
-          onChange={setRequests}
-          inputMode="numeric"
-          placeholder="the default"
-          error={error('requests_per_minute')}
-        />
-        <TextField
-          label="Calls at once"
-          value={concurrent}
-          onChange={setConcurrent}
-          inputMode="numeric"
-          placeholder="the default"
-          error={error('concurrent_calls')}
-        />
-      </div>
-      <div className="dialog-foot">
-        <button type="button" className="button" onClick={onClose}>
-          Cancel
-        </button>
-        <button type="submit" className="button button-primary" disabled={save.isPending}>
-          {save.isPending ? 'Saving …' : 'Save the limits'}
-        </button>
-      </div>
-    </Form>
+    <FormDialog
+      title={`Limits of “${apiKey.name}”`}
+      form={form}
+      submit="Save the limits"
+      pending="Saving …"
+      onClose={onClose}
+    >
+      <p>They apply to calls from the next second on, at every instance.</p>
+      <SpendingLimitFields field={form.field} />
+      <RateLimitFields field={form.field} />
+    </FormDialog>
   )
 }

@@ -1,8 +1,9 @@
 import { useNavigate } from '@tanstack/react-router'
-import { useState } from 'react'
-import { Form } from '../../../components/form.tsx'
-import { SelectField } from '../../../components/select-field.tsx'
-import { TextField } from '../../../components/text-field.tsx'
+import { Button } from '../../../components/form/button.tsx'
+import { SelectField } from '../../../components/form/choice-fields.tsx'
+import { Form } from '../../../components/form/form.tsx'
+import { TextField } from '../../../components/form/text-field.tsx'
+import { useForm } from '../../../components/form/use-form.ts'
 import {
   CALL_SPANS,
   CALL_STATUSES,
@@ -21,48 +22,40 @@ const SPANS = CALL_SPANS.map((days) => ({
 }))
 
 const MORE = ['request', 'account', 'key', 'model', 'offer', 'min_duration_ms'] as const
+const FIELDS = [...MORE, 'status', 'days'] as const
 
-/** What to look for among calls. The id of a call leads to it at once. */
+/** The filters of the list of calls. The id of a call leads to that call. */
 export function CallFilterForm(props: {
   filters: OperatorCallFilters
   onFilter: (filters: OperatorCallFilters) => void
 }) {
   const { filters, onFilter } = props
   const navigate = useNavigate()
-  const [id, setId] = useState('')
-  const [texts, setTexts] = useState<Record<string, string>>({ ...filters } as Record<string, string>)
-  const field = (name: keyof OperatorCallFilters) => ({
-    value: texts[name] ?? '',
-    onChange: (text: string) => setTexts((before) => ({ ...before, [name]: text })),
+  const form = useForm({
+    initial: { id: '', ...Object.fromEntries(FIELDS.map((name) => [name, filters[name] ?? ''])) } as Record<
+      'id' | (typeof FIELDS)[number],
+      string
+    >,
+    check: ({ id }) => ({
+      id: id !== '' && !isCallId(id.trim()) ? 'Ids of calls begin with chatcmpl_.' : null,
+    }),
+    send: async ({ id, ...texts }) => {
+      if (id !== '') await navigate({ to: '/admin/calls/$id', params: { id: id.trim() } })
+      else onFilter(readCallFilters(texts))
+    },
   })
-  const idProblem = id !== '' && !isCallId(id.trim()) ? 'Ids of calls begin with chatcmpl_.' : null
-  const [isChecked, setIsChecked] = useState(false)
-  const submit = () => {
-    setIsChecked(true)
-    if (idProblem) return
-    if (id !== '') void navigate({ to: '/admin/calls/$id', params: { id: id.trim() } })
-    else onFilter(readCallFilters(texts))
-  }
+  const { field } = form
   return (
-    <Form className="form" error={null} onSubmit={submit}>
+    <Form form={form}>
       <div className="toolbar">
-        <TextField
-          className="field-wide"
-          label="Id of a call"
-          value={id}
-          onChange={setId}
-          placeholder="chatcmpl_…"
-          error={isChecked ? idProblem : null}
-        />
+        <TextField className="field-wide" label="Id of a call" {...field('id')} placeholder="chatcmpl_…" />
         <SelectField label="Status" options={STATUSES} {...field('status')} />
-        <SelectField label="Span" options={SPANS} {...field('days')} value={texts.days ?? '30'} />
+        <SelectField label="Span" options={SPANS} {...field('days')} value={form.values.days || '30'} />
         <div className="button-row">
           <button type="submit" className="button button-primary">
             Search
           </button>
-          <button type="button" className="button" onClick={() => onFilter({})}>
-            Clear
-          </button>
+          <Button onClick={() => onFilter({})}>Clear</Button>
         </div>
       </div>
       <details className="disclosure" open={MORE.some((name) => filters[name] !== undefined)}>

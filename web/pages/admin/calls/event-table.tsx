@@ -1,7 +1,6 @@
 import type { TimelineEvent } from '../../../../src/core/api/calls.ts'
-import { DataTable } from '../../../components/data-table.tsx'
-import { formatMoment } from '../../../lib/dates.ts'
-import { formatCount } from '../../../lib/figures.ts'
+import { DataTable } from '../../../components/table/data-table.tsx'
+import { formatCount, formatMoment } from '../../../lib/format.ts'
 
 /** Every step of a call with its time. */
 export function EventTable({ events }: { events: readonly TimelineEvent[] }) {

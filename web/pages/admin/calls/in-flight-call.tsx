@@ -1,8 +1,9 @@
-import { Link } from '@tanstack/react-router'
 import type { InFlightTimeline } from '../../../../src/core/api/calls.ts'
-import { Money } from '../../../components/money.tsx'
-import { Note } from '../../../components/note.tsx'
-import { Panel } from '../../../components/panel.tsx'
+import { Note } from '../../../components/feedback/messages.tsx'
+import { Panel } from '../../../components/layout/page.tsx'
+import { Facts, Money } from '../../../components/text/values.tsx'
+import { plural } from '../../../lib/format.ts'
+import { AccountLink } from './account-link.tsx'
 import { EventTable } from './event-table.tsx'
 
 const STATES: Record<InFlightTimeline['state'], string> = {
@@ -11,52 +12,39 @@ const STATES: Record<InFlightTimeline['state'], string> = {
   settling: 'has ended and waits for its charge',
 }
 
-/** A call that is not settled yet; the page asks again every second until it is. */
+/** A call that is not settled yet; the page polls every second until it is. */
 export function InFlightCall({ call }: { call: InFlightTimeline }) {
   return (
     <>
       <Note announce>
         This call {STATES[call.state]}. The page shows the whole timeline as soon as it is settled.
       </Note>
-      <Panel title="What is known now">
-        <div className="panel-body">
-          <dl className="facts">
-            <dt>Account</dt>
-            <dd>
-              {call.account_id ? (
-                <Link to="/admin/accounts/$id" params={{ id: call.account_id }}>
-                  {call.account_id}
-                </Link>
-              ) : (
-                '–'
-              )}
-            </dd>
-            <dt>Model asked for</dt>
-            <dd>{call.requested_model ?? '–'}</dd>
-            <dt>Held</dt>
-            <dd>{call.held_usd === null ? '–' : <Money usd={call.held_usd} />}</dd>
-            <dt>Taken by a worker</dt>
-            <dd>{call.claims} times</dd>
-            <dt>Where it may go, in order</dt>
-            <dd>
-              {call.candidates.length === 0 ? (
-                '–'
-              ) : (
-                <ol className="plain-list">
-                  {call.candidates.map(({ offer, model }) => (
-                    <li key={`${offer} ${model}`}>
-                      <code>{offer}</code> <span className="muted">for {model}</span>
-                    </li>
-                  ))}
-                </ol>
-              )}
-            </dd>
-          </dl>
-        </div>
+      <Panel title="Known so far" padded>
+        <Facts
+          rows={{
+            Account: call.account_id === null ? '–' : <AccountLink id={call.account_id} />,
+            'Requested model': call.requested_model ?? '–',
+            Held: <Money usd={call.held_usd} />,
+            'Claimed by a worker': plural(call.claims, 'time'),
+            'Candidates, in order': call.candidates.length === 0 ? '–' : <Candidates of={call.candidates} />,
+          }}
+        />
       </Panel>
-      <Panel title="So far">
+      <Panel title="Steps so far">
         <EventTable events={call.timeline} />
       </Panel>
     </>
+  )
+}
+
+function Candidates({ of }: { of: InFlightTimeline['candidates'] }) {
+  return (
+    <ol className="plain-list">
+      {of.map(({ offer, model }) => (
+        <li key={`${offer} ${model}`}>
+          <code>{offer}</code> <span className="muted">for {model}</span>
+        </li>
+      ))}
+    </ol>
   )
 }

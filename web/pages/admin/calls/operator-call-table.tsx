@@ -1,18 +1,16 @@
 import { Link } from '@tanstack/react-router'
 import type { OperatorCall } from '../../../../src/core/api/calls.ts'
-import { CallStatus } from '../../../components/call-table.tsx'
-import { DataTable } from '../../../components/data-table.tsx'
-import { Money } from '../../../components/money.tsx'
-import { formatMoment } from '../../../lib/dates.ts'
-import { formatCount, formatDuration } from '../../../lib/figures.ts'
+import { CallStatus, TokensInOut } from '../../../components/table/call-table.tsx'
+import { DataTable } from '../../../components/table/data-table.tsx'
+import { Money } from '../../../components/text/values.tsx'
+import { formatDuration, formatMoment } from '../../../lib/format.ts'
 
-/** Settled calls as an operator sees them: with who served them, and what is left. */
+/** Settled calls for operators: with the offer that served them, and the margin. */
 export function OperatorCallTable({ calls }: { calls: readonly OperatorCall[] }) {
   return (
     <DataTable
       caption="Calls, newest first"
       rows={calls}
-      rowKey={({ id }) => id}
       columns={[
         {
           header: 'Model and offer',
@@ -26,7 +24,7 @@ export function OperatorCallTable({ calls }: { calls: readonly OperatorCall[] })
                 )}
                 <span className="visually-hidden">, the call of {formatMoment(call.admitted_at)}</span>
               </Link>
-              <code className="small muted anywhere">{call.served_offer ?? 'served by none'}</code>
+              <code className="small muted anywhere">{call.served_offer ?? 'not served'}</code>
             </span>
           ),
         },
@@ -43,11 +41,7 @@ export function OperatorCallTable({ calls }: { calls: readonly OperatorCall[] })
         {
           header: 'Tokens in / out',
           numeric: true,
-          cell: (call) => (
-            <span className="nowrap">
-              {formatCount(call.prompt_tokens)} / {formatCount(call.completion_tokens)}
-            </span>
-          ),
+          cell: (call) => <TokensInOut of={call} />,
         },
         {
           header: 'Duration',
@@ -55,8 +49,8 @@ export function OperatorCallTable({ calls }: { calls: readonly OperatorCall[] })
           cell: (call) => (
             <span className="stack-tight nowrap">
               {formatDuration(call.duration_ms)}
-              <span className="small muted">queue {duration(call.queued_ms)}</span>
-              <span className="small muted">first token {duration(call.first_token_ms)}</span>
+              <span className="small muted">queue {formatDuration(call.queued_ms)}</span>
+              <span className="small muted">first token {formatDuration(call.first_token_ms)}</span>
             </span>
           ),
         },
@@ -76,6 +70,3 @@ export function OperatorCallTable({ calls }: { calls: readonly OperatorCall[] })
     />
   )
 }
-
-const duration = (milliseconds: number | null): string =>
-  milliseconds === null ? '–' : formatDuration(milliseconds)

@@ -1,6 +1,6 @@
 import type { SettledTimeline } from '../../../../src/core/api/calls.ts'
 import { type TimelineSpan, timelineMarks, timelineOf } from '../../../lib/call-timeline.ts'
-import { formatDuration } from '../../../lib/figures.ts'
+import { formatDuration } from '../../../lib/format.ts'
 
 /** Of the width; the label of a later mark would stand beside the drawing. */
 const LAST_MARK = 0.94
@@ -10,12 +10,12 @@ export function TimelineChart({ call }: { call: SettledTimeline }) {
   const { spans, totalMs } = timelineOf(call)
   const share = (milliseconds: number) => `${(milliseconds / totalMs) * 100}%`
   return (
-    <div className="timeline">
-      <ol className="timeline-rows">
+    <div className="stack timeline">
+      <ol className="stack timeline-rows">
         {spans.map((span) => (
-          <li key={`${span.kind} ${span.name}`} className="timeline-row">
+          <li key={`${span.kind} ${span.name}`} className="stack timeline-row">
             <p className="timeline-name">
-              <span className="timeline-title">{span.name}</span>
+              <span className="anywhere">{span.name}</span>
               <SpanFigures span={span} />
             </p>
             <div className="timeline-track" aria-hidden="true">

@@ -1,18 +1,19 @@
 import { type DiffLine, documentDiff } from '../../../lib/document-diff.ts'
 
 const MARKS: Record<DiffLine['kind'], string> = { same: '  ', added: '+ ', removed: '- ', gap: '' }
-const WORDS: Partial<Record<DiffLine['kind'], string>> = { added: 'added: ', removed: 'taken away: ' }
+const TONES: Partial<Record<DiffLine['kind'], string>> = { added: 'tone-good', removed: 'tone-bad' }
+const WORDS: Partial<Record<DiffLine['kind'], string>> = { added: 'added: ', removed: 'removed: ' }
 
-/** What is different between two documents. */
+/** The differences between two documents. */
 export function DiffView({ before, after, of }: { before: string; after: string; of: string }) {
   const lines = documentDiff(before, after).map((line, index) => ({ ...line, index }))
-  if (lines.length === 0) return <p className="muted">Nothing is different.</p>
+  if (lines.length === 0) return <p className="muted">No differences.</p>
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so a keyboard must reach it
     <section className="diff" tabIndex={0} aria-label={of}>
       <pre>
         {lines.map(({ kind, text, index }) => (
-          <span key={index} className={`diff-line diff-line-${kind}`}>
+          <span key={index} className={`diff-line ${TONES[kind] ?? ''}`}>
             {WORDS[kind] && <span className="visually-hidden">{WORDS[kind]}</span>}
             <span aria-hidden="true">{MARKS[kind]}</span>
             {text}

@@ -2,17 +2,18 @@ import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { CatalogCheckView, CatalogEditsView } from '../../../../src/core/api/catalog.ts'
 import { OPERATOR_API } from '../../../api/operator-queries.ts'
-import { messageOf, requestJson } from '../../../api/request.ts'
-import { Note } from '../../../components/note.tsx'
-import { TextField } from '../../../components/text-field.tsx'
+import { requestJson } from '../../../api/request.ts'
+import { ErrorNote, Note } from '../../../components/feedback/messages.tsx'
+import { Button } from '../../../components/form/button.tsx'
+import { TextField } from '../../../components/form/text-field.tsx'
 import { type CatalogContent, readDocument, writeDocument } from '../../../lib/catalog-edits.ts'
-import { formatCount } from '../../../lib/figures.ts'
+import { formatCount } from '../../../lib/format.ts'
 import { ApplyEditsDialog, type ProposedEdits } from './apply-edits-dialog.tsx'
 import { DiffView } from './diff-view.tsx'
 
 /** The document of edits as JSON: checked by the gateway against the whole catalog before it can be applied. */
 export function EditsEditor({ current }: { current: CatalogEditsView | null }) {
-  // What the text was made from. Other edits may hold meanwhile; what was typed is not lost to them.
+  // The version that the text was made from. When another version is applied, what was typed here is kept.
   const [base, setBase] = useState(current)
   const before = writeDocument(base?.content ?? {})
   const [text, setText] = useState(before)
@@ -47,8 +48,8 @@ export function EditsEditor({ current }: { current: CatalogEditsView | null }) {
       title: 'Apply these edits?',
       what: (
         <p>
-          They hold for new calls, at every process, within a second. Prices of calls that were admitted
-          before stay as they are. It can be taken back: every version is kept.
+          They apply to new calls within a second, at every process. Prices of calls admitted before stay as
+          they are. Every version is kept and can be reverted to.
         </p>
       ),
     })
@@ -73,58 +74,53 @@ export function EditsEditor({ current }: { current: CatalogEditsView | null }) {
       {isBehind && (
         <Note tone="warn" announce>
           <p>
-            Version {current?.version ?? 'none'} holds meanwhile, and this text was made from{' '}
-            {base ? `version ${base.version}` : 'an empty document'}. It cannot be applied over the other:
+            Version {current?.version ?? 'none'} is current now, and this text was made from{' '}
+            {base ? `version ${base.version}` : 'an empty document'}. It cannot be applied over that version:
             copy what you need, and begin again.
           </p>
           <p>
-            <button type="button" className="button button-small" onClick={() => startFrom(current)}>
+            <Button size="small" onClick={() => startFrom(current)}>
               Begin with version {current?.version ?? 'none'}
-            </button>
+            </Button>
           </p>
         </Note>
       )}
       <CheckResult view={check.data} error={check.error} />
       {text !== before && (
         <details className="disclosure">
-          <summary>What is different from what holds</summary>
-          <DiffView before={before} after={text} of="What is different from the document that holds" />
+          <summary>Differences from the current document</summary>
+          <DiffView before={before} after={text} of="Differences from the current document" />
         </details>
       )}
       <div className="button-row">
-        <button type="button" className="button" disabled={check.isPending} onClick={() => checkThen()}>
+        <Button disabled={check.isPending} onClick={() => checkThen()}>
           Check
-        </button>
-        <button
-          type="button"
-          className="button button-primary"
+        </Button>
+        <Button
+          kind="primary"
           disabled={check.isPending || text === before}
           onClick={() => checkThen(propose)}
         >
           Compare and apply …
-        </button>
-        <button type="button" className="button" disabled={text === before} onClick={() => edit(before)}>
+        </Button>
+        <Button disabled={text === before} onClick={() => edit(before)}>
           Start over
-        </button>
+        </Button>
       </div>
-      <ApplyEditsDialog
-        proposed={proposed}
-        from={base}
-        onClose={() => setProposed(null)}
-        onApplied={({ edits }) => startFrom(edits)}
-      />
+      {proposed && (
+        <ApplyEditsDialog
+          proposed={proposed}
+          from={base}
+          onClose={() => setProposed(null)}
+          onApplied={({ edits }) => startFrom(edits)}
+        />
+      )}
     </>
   )
 }
 
 function CheckResult({ view, error }: { view: CatalogCheckView | undefined; error: Error | null }) {
-  if (error)
-    return (
-      <Note tone="bad" announce>
-        {messageOf(error)}
-      </Note>
-    )
-  if (!view) return null
+  if (!view) return <ErrorNote error={error} />
   if (view.valid)
     return (
       <Note tone="good" announce>

@@ -1,24 +1,22 @@
 import type { AuditRunView } from '../../../../src/core/api/operations.ts'
-import { Badge } from '../../../components/badge.tsx'
-import { DataTable } from '../../../components/data-table.tsx'
-import { Money } from '../../../components/money.tsx'
-import { Note } from '../../../components/note.tsx'
-import { formatMoment } from '../../../lib/dates.ts'
-import { formatCount, formatDuration, plural } from '../../../lib/figures.ts'
+import { Note } from '../../../components/feedback/messages.tsx'
+import { DataTable } from '../../../components/table/data-table.tsx'
+import { Badge, Facts, Money } from '../../../components/text/values.tsx'
+import { formatCount, formatDuration, formatMoment, plural } from '../../../lib/format.ts'
 
-/** What one audit found: its verdict, every discrepancy, every check and every figure. */
+/** The result of one audit: its verdict, discrepancies, checks and metrics. */
 export function AuditRun({ run }: { run: AuditRunView }) {
-  const { ok, discrepancies, checks, figures } = run
+  const { ok, discrepancies, checks, figures: metrics } = run
   return (
     <>
       <div className="panel-body">
         <Note tone={ok ? 'good' : 'bad'}>
           <strong>
             {ok
-              ? 'The books are right.'
-              : `The books are wrong: ${plural(discrepancies.length, 'discrepancy', 'discrepancies')}.`}
+              ? 'The ledger is right.'
+              : `The ledger is wrong: ${plural(discrepancies.length, 'discrepancy', 'discrepancies')}.`}
           </strong>{' '}
-          {formatMoment(run.at)}, {run.cause === 'operator' ? 'asked for by an operator' : 'on schedule'},
+          {formatMoment(run.at)}, {run.cause === 'operator' ? 'requested by an operator' : 'on schedule'},
           took {formatDuration(run.duration_ms)}.
         </Note>
       </div>
@@ -46,14 +44,8 @@ export function AuditRun({ run }: { run: AuditRunView }) {
           />
         </details>
         <details className="disclosure">
-          <summary>Figures</summary>
-          <dl className="facts facts-wide">
-            {Object.entries(figures)
-              .sort(([a], [b]) => (a < b ? -1 : 1))
-              .map(([name, value]) => (
-                <Fact key={name} name={name} value={value} />
-              ))}
-          </dl>
+          <summary>Metrics</summary>
+          <Facts wide rows={metricRows(metrics)} />
         </details>
       </div>
     </>
@@ -75,11 +67,12 @@ export function Discrepancies({ run }: { run: AuditRunView }) {
   )
 }
 
-function Fact({ name, value }: { name: string; value: string | number }) {
-  return (
-    <>
-      <dt>{name.replace(/_usd$/, '').replaceAll('_', ' ')}</dt>
-      <dd className="number">{typeof value === 'number' ? formatCount(value) : <Money usd={value} />}</dd>
-    </>
+const metricRows = (metrics: AuditRunView['figures']) =>
+  Object.fromEntries(
+    Object.entries(metrics)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, value]) => [
+        name.replace(/_usd$/, '').replaceAll('_', ' '),
+        typeof value === 'number' ? formatCount(value) : <Money key={name} usd={value} />,
+      ]),
   )
-}

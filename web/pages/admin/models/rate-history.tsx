@@ -1,44 +1,41 @@
 import { useQuery } from '@tanstack/react-query'
 import { rateHistoryQuery } from '../../../api/operator-queries.ts'
-import { DataTable } from '../../../components/data-table.tsx'
-import { QueryView } from '../../../components/query-view.tsx'
-import { formatMoment } from '../../../lib/dates.ts'
+import { QueryView } from '../../../components/feedback/messages.tsx'
+import { DataTable } from '../../../components/table/data-table.tsx'
+import { formatMoment } from '../../../lib/format.ts'
 
-/** The rates that a model had, each with its version, as calls name it. */
+/** The rates of a model over time, each with the version that calls refer to. */
 export function RateHistory({ modelId }: { modelId: string }) {
   const query = useQuery(rateHistoryQuery(modelId))
   return (
     <QueryView query={query}>
-      {({ data }) =>
-        data.length === 0 ? (
-          <p className="panel-body muted">None is known yet; a new rate appears within a minute.</p>
-        ) : (
-          <DataTable
-            caption="Rates in USD per million tokens, newest first"
-            rows={data}
-            rowKey={(row) => `${row.rate_version} ${row.effective_at}`}
-            columns={[
-              { header: 'Since', title: true, cell: (row) => formatMoment(row.effective_at) },
-              { header: 'Rate in / out', numeric: true, cell: (row) => `${row.prompt} / ${row.completion}` },
-              {
-                header: 'List in / out',
-                numeric: true,
-                cell: (row) => `${row.list_prompt} / ${row.list_completion}`,
-              },
-              {
-                header: 'Audio / images in',
-                numeric: true,
-                cell: (row) =>
-                  row.prompt_audio === null && row.prompt_image === null
-                    ? 'as in'
-                    : `${row.prompt_audio ?? row.prompt} / ${row.prompt_image ?? row.prompt}`,
-              },
-              { header: 'Version', cell: (row) => <code>{row.rate_version}</code> },
-              { header: 'Catalog', cell: ({ source }) => <code>{source}</code> },
-            ]}
-          />
-        )
-      }
+      {({ data }) => (
+        <DataTable
+          empty="None yet; a new rate appears within a minute."
+          caption="Rates in USD per million tokens, newest first"
+          rows={data}
+          rowKey={(row) => `${row.rate_version} ${row.effective_at}`}
+          columns={[
+            { header: 'Since', title: true, cell: (row) => formatMoment(row.effective_at) },
+            { header: 'Rate in / out', numeric: true, cell: (row) => `${row.prompt} / ${row.completion}` },
+            {
+              header: 'List in / out',
+              numeric: true,
+              cell: (row) => `${row.list_prompt} / ${row.list_completion}`,
+            },
+            {
+              header: 'Audio / images in',
+              numeric: true,
+              cell: (row) =>
+                row.prompt_audio === null && row.prompt_image === null
+                  ? 'as in'
+                  : `${row.prompt_audio ?? row.prompt} / ${row.prompt_image ?? row.prompt}`,
+            },
+            { header: 'Version', cell: (row) => <code>{row.rate_version}</code> },
+            { header: 'Catalog', cell: ({ source }) => <code>{source}</code> },
+          ]}
+        />
+      )}
     </QueryView>
   )
 }

@@ -1,15 +1,15 @@
 import { CircleCheck } from 'lucide-react'
 import { useState } from 'react'
 import { useLiveBoard } from '../../../api/live-board.tsx'
-import { DataTable } from '../../../components/data-table.tsx'
-import { SkeletonLines } from '../../../components/loading.tsx'
-import { Note } from '../../../components/note.tsx'
-import { Panel } from '../../../components/panel.tsx'
-import { formatMoment } from '../../../lib/dates.ts'
+import { Note, SkeletonLines } from '../../../components/feedback/messages.tsx'
+import { Button } from '../../../components/form/button.tsx'
+import { Panel } from '../../../components/layout/page.tsx'
+import { DataTable } from '../../../components/table/data-table.tsx'
+import { formatMoment } from '../../../lib/format.ts'
 import { EnableDialog } from '../enable-dialog.tsx'
 import { BreakerBadge } from '../providers/health-badge.tsx'
 
-/** Offers and providers that calls keep away from at this second. */
+/** Offers and providers that receive no calls at this second. */
 export function BreakerPanel() {
   const { view } = useLiveBoard()
   const [subject, setSubject] = useState<string | null>(null)
@@ -20,7 +20,7 @@ export function BreakerPanel() {
         <SkeletonLines lines={2} />
       ) : breakers == null ? (
         <div className="panel-body">
-          <Note tone="warn">Not known at the moment.</Note>
+          <Note tone="warn">Unknown at the moment.</Note>
         </div>
       ) : breakers.length === 0 ? (
         <p className="panel-body row">
@@ -37,7 +37,7 @@ export function BreakerPanel() {
             { header: 'State', cell: ({ state }) => <BreakerBadge state={state} /> },
             { header: 'Why', cell: ({ reason }) => reason },
             {
-              header: 'Tried again',
+              header: 'Retried',
               cell: ({ state, until }) =>
                 state === 'half-open' ? 'with the next call' : formatMoment(until),
             },
@@ -46,17 +46,17 @@ export function BreakerPanel() {
               numeric: true,
               cell: ({ subject: id, state }) =>
                 state === 'rate-limited' ? (
-                  <span className="muted">by itself</span>
+                  <span className="muted">automatic</span>
                 ) : (
-                  <button type="button" className="button button-small" onClick={() => setSubject(id)}>
-                    Re-enable<span className="visually-hidden"> {id}</span>
-                  </button>
+                  <Button size="small" about={id} onClick={() => setSubject(id)}>
+                    Re-enable
+                  </Button>
                 ),
             },
           ]}
         />
       )}
-      <EnableDialog subject={subject} onClose={() => setSubject(null)} />
+      {subject && <EnableDialog subject={subject} onClose={() => setSubject(null)} />}
     </Panel>
   )
 }

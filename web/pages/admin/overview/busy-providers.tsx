@@ -1,14 +1,14 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { providersQuery } from '../../../api/operator-queries.ts'
-import { Panel } from '../../../components/panel.tsx'
-import { QueryView } from '../../../components/query-view.tsx'
+import { QueryView } from '../../../components/feedback/messages.tsx'
+import { Panel } from '../../../components/layout/page.tsx'
 import { busyFirst } from '../../../lib/providers.ts'
 import { ProviderTable } from '../providers/provider-table.tsx'
 
 const SHOWN = 8
 
-/** The providers that calls go to now, the busiest first. */
+/** The providers that receive calls now, the busiest first. */
 export function BusyProviders() {
   const query = useQuery(providersQuery)
   return (

@@ -1,9 +1,8 @@
 import type { ProcessView } from '../../../../src/core/api/operations.ts'
-import { DataTable } from '../../../components/data-table.tsx'
-import { useNow } from '../../../components/use-now.ts'
-import { formatMoment } from '../../../lib/dates.ts'
-import { formatCount, formatDuration } from '../../../lib/figures.ts'
-import { formatMemory, formatUptime, roleName } from '../../../lib/operator-figures.ts'
+import { DataTable, TwoLines } from '../../../components/table/data-table.tsx'
+import { useNow } from '../../../components/text/use-now.ts'
+import { formatCount, formatDuration, formatMoment } from '../../../lib/format.ts'
+import { formatMemory, formatUptime, roleName } from '../../../lib/live-stats.ts'
 
 /** Every process that reported itself within the last seconds. */
 export function ProcessTable({ processes }: { processes: readonly ProcessView[] }) {
@@ -12,18 +11,14 @@ export function ProcessTable({ processes }: { processes: readonly ProcessView[] 
     <DataTable
       caption="Processes of the gateway"
       rows={processes}
-      rowKey={({ id }) => id}
       columns={[
         {
           header: 'Process',
           title: true,
           cell: (process) => (
-            <span className="stack-small">
+            <TwoLines second={`${process.host}, pid ${process.pid}, version ${process.version}`}>
               {roleName(process.role)}
-              <span className="small muted">
-                {process.host}, pid {process.pid}, version {process.version}
-              </span>
-            </span>
+            </TwoLines>
           ),
         },
         {
@@ -54,10 +49,7 @@ export function ProcessTable({ processes }: { processes: readonly ProcessView[] 
             error === null ? (
               <span className="muted">none</span>
             ) : (
-              <span className="stack-small">
-                {error.message}
-                <span className="small muted">{formatMoment(error.at)}</span>
-              </span>
+              <TwoLines second={formatMoment(error.at)}>{error.message}</TwoLines>
             ),
         },
       ]}

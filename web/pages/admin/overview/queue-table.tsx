@@ -1,11 +1,11 @@
 import type { QueueView } from '../../../../src/core/api/operations.ts'
-import { DataTable } from '../../../components/data-table.tsx'
-import { formatCount, formatDuration } from '../../../lib/figures.ts'
+import { DataTable } from '../../../components/table/data-table.tsx'
+import { formatCount, formatDuration } from '../../../lib/format.ts'
 
 const WHAT: Record<QueueView['name'], string> = {
   dispatch: 'calls on their way to a provider',
   settlement: 'finished calls to be charged',
-  events: 'notices to clients’ webhooks',
+  events: 'events for clients’ webhooks',
 }
 
 /** The queues between the processes. */
@@ -32,7 +32,7 @@ export function QueueTable({ queues }: { queues: readonly QueueView[] }) {
         {
           header: 'Oldest waits for',
           numeric: true,
-          cell: ({ oldest_waiting_ms: oldest }) => (oldest === null ? '–' : formatDuration(oldest)),
+          cell: ({ oldest_waiting_ms: oldest }) => formatDuration(oldest),
         },
       ]}
     />

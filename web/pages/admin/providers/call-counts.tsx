@@ -1,8 +1,8 @@
 import type { CallCounts } from '../../../../src/core/api/offers.ts'
-import { formatCount, plural } from '../../../lib/figures.ts'
-import { formatShare } from '../../../lib/operator-figures.ts'
+import { formatCount, plural } from '../../../lib/format.ts'
+import { formatShare } from '../../../lib/live-stats.ts'
 
-/** How attempts ended: the share that succeeded, and of how many. */
+/** The share of attempts that succeeded, and their number. */
 export function SuccessShare({ counts }: { counts: CallCounts }) {
   const { success, failure, rate_limited: limited, success_share: share } = counts
   if (share === null && limited === 0) return <span className="muted">no calls</span>

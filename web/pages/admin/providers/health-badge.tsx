@@ -1,8 +1,7 @@
 import type { OfferView, ProviderView } from '../../../../src/core/api/offers.ts'
 import type { BreakerView } from '../../../../src/core/api/operations.ts'
-import { Badge, type Tone } from '../../../components/badge.tsx'
-import { formatMoment } from '../../../lib/dates.ts'
-import { formatCount } from '../../../lib/figures.ts'
+import { Badge, type Tone } from '../../../components/text/values.tsx'
+import { formatCount, formatMoment } from '../../../lib/format.ts'
 
 const BREAKERS: Record<BreakerView['state'] | 'closed', { name: string; tone: Tone }> = {
   closed: { name: 'closed', tone: 'good' },
@@ -18,9 +17,9 @@ export function BreakerBadge({ state }: { state: keyof typeof BREAKERS }) {
 
 const WITHHELD: Record<NonNullable<OfferView['withheld']>, string> = {
   no_key: 'no key of ours',
-  loss: 'it would cost us more than it brings in',
+  loss: 'it costs us more than it brings in',
   disabled: 'disabled',
-  unlisted: 'its provider lists it no more',
+  unlisted: 'no longer listed by its provider',
 }
 
 const STATES: Record<OfferView['health']['state'], { name: string; tone: Tone }> = {
@@ -48,7 +47,7 @@ export function OfferHealth({ offer }: { offer: OfferView }) {
           </span>
         )}
       </span>
-      {until !== null && <span className="small muted">tried again {formatMoment(until)}</span>}
+      {until !== null && <span className="small muted">retried {formatMoment(until)}</span>}
     </span>
   )
 }

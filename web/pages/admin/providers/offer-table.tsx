@@ -1,90 +1,90 @@
 import { Link } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
 import type { OfferView, PriceView } from '../../../../src/core/api/offers.ts'
-import { type Column, DataTable } from '../../../components/data-table.tsx'
-import { formatDuration } from '../../../lib/figures.ts'
+import { Button } from '../../../components/form/button.tsx'
+import { DataTable } from '../../../components/table/data-table.tsx'
+import { formatDuration } from '../../../lib/format.ts'
 import { EnableDialog } from '../enable-dialog.tsx'
 import { RecentSuccess } from './call-counts.tsx'
 import { OfferHealth } from './health-badge.tsx'
 
-/** Offers with their health, how calls there end, how fast they are, and what they cost. */
+/** Offers with their health, success, speed and price. */
 export function OfferTable(props: {
   offers: readonly OfferView[]
-  /** What the rows are named by: the other of the two is the same for all. */
+  /** What names the rows; the other of the two is the same in all of them. */
   titledBy: 'model' | 'provider'
-  /** More to do with an offer. */
+  /** Further buttons for an offer. */
   actions?: (offer: OfferView) => ReactNode
 }) {
   const { offers, titledBy, actions } = props
   const [enabling, setEnabling] = useState<string | null>(null)
   const isRanked = new Set(offers.map(({ priority }) => priority)).size > 1
-  const columns: Column<OfferView>[] = [
-    {
-      header: titledBy === 'model' ? 'Model' : 'Provider',
-      title: true,
-      cell: (offer) => (
-        <span className="stack-tight">
-          <Name offer={offer} titledBy={titledBy} />
-          <code className="small muted">{offer.upstream_model}</code>
-          {isRanked && <span className="small muted">priority {offer.priority}</span>}
-        </span>
-      ),
-    },
-    { header: 'Health', cell: (offer) => <OfferHealth offer={offer} /> },
-    {
-      header: 'Success 1 / 10 min',
-      numeric: true,
-      cell: (offer) => <RecentSuccess minute={offer.last_minute} tenMinutes={offer.last_ten_minutes} />,
-    },
-    {
-      header: 'First token p50',
-      numeric: true,
-      cell: ({ first_token_ms: ms }) => <Spread figures={ms} format={formatDuration} />,
-    },
-    {
-      header: 'Tokens/s p50',
-      numeric: true,
-      cell: ({ tokens_per_second: rate }) => (
-        <Spread figures={rate} format={(value) => String(Math.round(value))} />
-      ),
-    },
-    {
-      header: 'Cost and margin',
-      numeric: true,
-      cell: ({ cost, margin }) => (
-        <span className="stack-tight">
-          <Price price={cost} />
-          <span className="small muted nowrap">
-            margin <Price price={margin} />
-          </span>
-        </span>
-      ),
-    },
-    {
-      header: 'Actions',
-      numeric: true,
-      cell: (offer) => (
-        <span className="table-actions">
-          {offer.health.breaker !== 'closed' && offer.health.level === 'offer' && (
-            <button type="button" className="button button-small" onClick={() => setEnabling(offer.id)}>
-              Re-enable<span className="visually-hidden"> {offer.id}</span>
-            </button>
-          )}
-          {actions?.(offer)}
-        </span>
-      ),
-    },
-  ]
   return (
     <>
       <DataTable
         caption="Offers; prices in USD per million tokens"
-        columns={columns}
         rows={offers}
         rowKey={({ id, model }) => `${id} ${model}`}
+        columns={[
+          {
+            header: titledBy === 'model' ? 'Model' : 'Provider',
+            title: true,
+            cell: (offer) => (
+              <span className="stack-tight">
+                <Name offer={offer} titledBy={titledBy} />
+                <code className="small muted">{offer.upstream_model}</code>
+                {isRanked && <span className="small muted">priority {offer.priority}</span>}
+              </span>
+            ),
+          },
+          { header: 'Health', cell: (offer) => <OfferHealth offer={offer} /> },
+          {
+            header: 'Success 1 / 10 min',
+            numeric: true,
+            cell: (offer) => <RecentSuccess minute={offer.last_minute} tenMinutes={offer.last_ten_minutes} />,
+          },
+          {
+            header: 'First token p50',
+            numeric: true,
+            cell: ({ first_token_ms: ms }) => <Spread of={ms} format={formatDuration} />,
+          },
+          {
+            header: 'Tokens/s p50',
+            numeric: true,
+            cell: ({ tokens_per_second: rate }) => (
+              <Spread of={rate} format={(value) => String(Math.round(value))} />
+            ),
+          },
+          {
+            header: 'Cost and margin',
+            numeric: true,
+            cell: ({ cost, margin }) => (
+              <span className="stack-tight">
+                <Price price={cost} />
+                <span className="small muted nowrap">
+                  margin <Price price={margin} />
+                </span>
+              </span>
+            ),
+          },
+          {
+            header: 'Actions',
+            numeric: true,
+            cell: (offer) => (
+              <span className="table-actions">
+                {offer.health.breaker !== 'closed' && offer.health.level === 'offer' && (
+                  <Button size="small" about={offer.id} onClick={() => setEnabling(offer.id)}>
+                    Re-enable
+                  </Button>
+                )}
+                {actions?.(offer)}
+              </span>
+            ),
+          },
+        ]}
       />
-      <p className="panel-note">Prices in USD per million tokens of prompt / completion.</p>
-      <EnableDialog subject={enabling} onClose={() => setEnabling(null)} />
+      <p className="panel-note small muted">Prices in USD per million tokens of prompt / completion.</p>
+      {enabling && <EnableDialog subject={enabling} onClose={() => setEnabling(null)} />}
     </>
   )
 }
@@ -102,14 +102,14 @@ function Name({ offer, titledBy }: { offer: OfferView; titledBy: 'model' | 'prov
 }
 
 /** A median with the percentiles above it. */
-function Spread(props: { figures: OfferView['first_token_ms']; format: (value: number) => string }) {
-  const { figures, format } = props
-  if (!figures) return '–'
+function Spread(props: { of: OfferView['first_token_ms']; format: (value: number) => string }) {
+  const { of, format } = props
+  if (!of) return '–'
   return (
     <span className="stack-tight nowrap">
-      {format(figures.p50)}
+      {format(of.p50)}
       <span className="small muted">
-        p90 {format(figures.p90)}, p99 {format(figures.p99)}
+        p90 {format(of.p90)}, p99 {format(of.p99)}
       </span>
     </span>
   )

@@ -1,0 +1,106 @@
+import { Link, type LinkProps, Outlet, useRouter } from '@tanstack/react-router'
+import { LogOut, type LucideIcon, Menu } from 'lucide-react'
+import { type ReactNode, useEffect, useState } from 'react'
+import { messageOf } from '../api/request.ts'
+import { DialogBox } from '../components/feedback/dialog-box.tsx'
+import { showToast, Toasts } from '../components/feedback/toasts.tsx'
+import { Brand } from '../components/layout/brand.tsx'
+
+interface SideFrameProps {
+  /** Of the navigation, for screen readers. */
+  label: string
+  pages: ReadonlyArray<{ to: LinkProps['to']; name: string; icon: LucideIcon; badge?: ReactNode }>
+  /** Behind the pages of this router. */
+  extraPage?: ReactNode
+  /** Above who is signed in. */
+  foot?: (onNavigate?: () => void) => ReactNode
+  /** Who is signed in; null while nobody is. */
+  user: { name: string; title: string } | null
+  hasSessionEnded: boolean
+  signOut: () => Promise<void>
+  wide?: boolean
+  banner?: ReactNode
+}
+
+/** The frame of signed-in pages: the navigation at the side, which is a menu on narrow screens. */
+export function SideFrame(props: SideFrameProps) {
+  const { hasSessionEnded, wide = false, banner } = props
+  const [menuOpen, setMenuOpen] = useState(false)
+  const router = useRouter()
+  // A session may end in another window, or when the password is changed; the routes then lead to the sign-in page.
+  useEffect(() => {
+    if (hasSessionEnded) void router.invalidate()
+  }, [hasSessionEnded, router])
+  return (
+    <>
+      <div className="account-frame">
+        <header className="account-side">
+          <Brand />
+          <Navigation {...props} />
+        </header>
+        <header className="account-top">
+          <Brand />
+          <button type="button" className="button button-quiet button-icon" onClick={() => setMenuOpen(true)}>
+            <Menu size={20} aria-hidden="true" />
+            <span className="visually-hidden">Open the menu</span>
+          </button>
+        </header>
+        <main id="main" className="account-main" tabIndex={-1}>
+          <div className={wide ? 'stack account-page operator-page' : 'stack account-page'}>
+            {banner}
+            <Outlet />
+          </div>
+        </main>
+      </div>
+      {menuOpen && (
+        <DialogBox title="Menu" className="drawer" onClose={() => setMenuOpen(false)}>
+          <Navigation {...props} onNavigate={() => setMenuOpen(false)} />
+        </DialogBox>
+      )}
+      <Toasts />
+    </>
+  )
+}
+
+function Navigation(props: SideFrameProps & { onNavigate?: () => void }) {
+  const { label, pages, extraPage, foot, user, signOut, onNavigate } = props
+  return (
+    <>
+      <nav className="account-nav" aria-label={label}>
+        <ul>
+          {pages.map(({ to, name, icon: Icon, badge }) => (
+            <li key={to}>
+              <Link
+                to={to}
+                className="nav-link"
+                activeOptions={{ exact: to === '/admin', includeSearch: false }}
+                onClick={onNavigate}
+              >
+                <Icon size={18} aria-hidden="true" />
+                {name}
+                {badge}
+              </Link>
+            </li>
+          ))}
+          {extraPage && <li>{extraPage}</li>}
+        </ul>
+      </nav>
+      <div className="account-foot">
+        {foot?.(onNavigate)}
+        {user && (
+          <div className="account-who">
+            <span title={user.title}>{user.name}</span>
+            <button
+              type="button"
+              className="button button-quiet button-icon button-small"
+              onClick={() => void signOut().catch((error) => showToast(messageOf(error)))}
+            >
+              <LogOut size={17} aria-hidden="true" />
+              <span className="visually-hidden">Sign out</span>
+            </button>
+          </div>
+        )}
+      </div>
+    </>
+  )
+}

@@ -1,0 +1,120 @@
+import { AxisBottom, AxisLeft } from '@visx/axis'
+import { useParentSize } from '@visx/responsive'
+import { scaleBand, scaleLinear } from '@visx/scale'
+import { type ReactNode, useState } from 'react'
+
+export interface ChartColumn {
+  /** Names the column; its label is made of it. */
+  at: string
+  value: number
+  /** A second bar in front of the first, in the colour of errors. */
+  errors?: number
+  /** Shown while the pointer is on the column. */
+  text: string
+}
+
+interface ColumnChartProps {
+  columns: readonly ChartColumn[]
+  /** Shown while the pointer is on no column. */
+  idle: ReactNode
+  formatValue: (value: number) => string
+  formatLabel: (at: string) => string
+  /** Room for one label below the columns. */
+  labelWidth: number
+  /** The values are whole numbers, and so are the marks of the axis. */
+  isWhole?: boolean
+}
+
+const HEIGHT = 220
+const MARGIN = { top: 10, right: 18, bottom: 26, left: 58 }
+const BOTTOM = HEIGHT - MARGIN.bottom
+const BAR_RADIUS = 3
+const LABEL = { className: 'chart-label' }
+
+/** Values over time as columns. A drawing only: the exact values are in the table beside it. */
+export function ColumnChart(props: ColumnChartProps) {
+  const { parentRef, width } = useParentSize({ debounceTime: 50 })
+  const [active, setActive] = useState<string | null>(null)
+  const text = props.columns.find(({ at }) => at === active)?.text
+  return (
+    <div className="stack-small">
+      <p className="chart-note" aria-hidden="true">
+        {text ?? props.idle}
+      </p>
+      <div className="chart" ref={parentRef}>
+        {width > 0 && <Drawing {...props} width={width} active={active} onActive={setActive} />}
+      </div>
+    </div>
+  )
+}
+
+function Drawing(
+  props: ColumnChartProps & {
+    width: number
+    active: string | null
+    onActive: (at: string | null) => void
+  },
+) {
+  const { columns, formatValue, formatLabel, labelWidth, isWhole = false, width, active, onActive } = props
+  const x = scaleBand({
+    domain: columns.map(({ at }) => at),
+    range: [MARGIN.left, width - MARGIN.right],
+    padding: 0.25,
+  })
+  const largest = Math.max(
+    isWhole ? 4 : 0,
+    ...columns.map(({ value, errors = 0 }) => Math.max(value, errors)),
+  )
+  const y = scaleLinear({ domain: [0, largest || 1], range: [BOTTOM, MARGIN.top], nice: true })
+  const ticks = y.ticks(4).filter((tick) => !isWhole || Number.isInteger(tick))
+  const every = Math.max(1, Math.ceil((columns.length * labelWidth) / (width - MARGIN.left)))
+  const labelled = columns.filter((_, index) => (columns.length - 1 - index) % every === 0)
+  const bar = (at: string, className: string, top: number) => (
+    <rect
+      className={className}
+      x={x(at)}
+      y={top}
+      width={x.bandwidth()}
+      height={BOTTOM - top}
+      rx={className === 'chart-hit' ? 0 : BAR_RADIUS}
+    />
+  )
+  return (
+    <svg width={width} height={HEIGHT} aria-hidden="true">
+      {ticks.map((tick) => (
+        <line key={tick} className="chart-grid" x1={MARGIN.left} x2={width} y1={y(tick)} y2={y(tick)} />
+      ))}
+      {columns.map(({ at, value, errors = 0 }) => (
+        <g
+          key={at}
+          className="chart-column"
+          data-active={active === at}
+          onPointerEnter={() => onActive(at)}
+          onPointerLeave={() => onActive(null)}
+        >
+          {bar(at, 'chart-hit', MARGIN.top)}
+          {bar(at, 'chart-bar', y(value))}
+          {errors > 0 && bar(at, 'chart-bar chart-bar-bad', y(errors))}
+        </g>
+      ))}
+      <AxisLeft
+        scale={y}
+        left={MARGIN.left}
+        tickValues={ticks}
+        tickFormat={(value) => formatValue(Number(value))}
+        hideAxisLine
+        hideTicks
+        tickLabelProps={{ ...LABEL, textAnchor: 'end', dx: -4, dy: 4 }}
+      />
+      <AxisBottom
+        scale={x}
+        top={BOTTOM}
+        tickValues={labelled.map(({ at }) => at)}
+        tickFormat={formatLabel}
+        hideTicks
+        axisLineClassName="chart-grid"
+        tickLabelProps={{ ...LABEL, textAnchor: 'middle', dy: 2 }}
+      />
+    </svg>
+  )
+}

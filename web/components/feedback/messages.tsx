@@ -1,0 +1,84 @@
+import { CircleAlert, CircleCheck, Info, type LucideIcon, TriangleAlert } from 'lucide-react'
+import type { ReactNode } from 'react'
+import { messageOf } from '../../api/request.ts'
+import { Button } from '../form/button.tsx'
+
+const ICONS = { plain: Info, good: CircleCheck, warn: TriangleAlert, bad: CircleAlert }
+
+/** Something to know before going on. `announce` reads it out when it appears. */
+export function Note(props: { tone?: keyof typeof ICONS; announce?: boolean; children: ReactNode }) {
+  const { tone = 'plain', announce = false, children } = props
+  const Icon = ICONS[tone]
+  return (
+    <div className={tone === 'plain' ? 'note' : `note tone-${tone}`} role={announce ? 'alert' : undefined}>
+      <Icon size={18} aria-hidden="true" />
+      <div>{children}</div>
+    </div>
+  )
+}
+
+/** Why a request failed; nothing where none did. */
+export function ErrorNote({ error }: { error: Error | null }) {
+  return (
+    error && (
+      <Note tone="bad" announce>
+        <span className="pre-line">{messageOf(error)}</span>
+      </Note>
+    )
+  )
+}
+
+/** Nothing there yet: says what would be, and what to do for it. */
+export function EmptyState(props: { icon: LucideIcon; children: ReactNode; action?: ReactNode }) {
+  const { icon: Icon, children, action } = props
+  return (
+    <div className="empty">
+      <Icon size={28} strokeWidth={1.5} aria-hidden="true" />
+      <p>{children}</p>
+      {action}
+    </div>
+  )
+}
+
+interface Response<T> {
+  data: T | undefined
+  error: Error | null
+  refetch: () => unknown
+}
+
+/** The data of a query, a placeholder while it loads, or why it failed. */
+export function QueryView<T>(props: {
+  query: Response<T>
+  loading?: ReactNode
+  children: (data: T) => ReactNode
+}) {
+  const { query, loading = <SkeletonLines />, children } = props
+  // Data stays on screen while a later attempt fails.
+  if (query.data !== undefined) return children(query.data)
+  if (!query.error) return loading
+  return (
+    <div className="panel-body">
+      <Note tone="bad" announce>
+        <p>{messageOf(query.error)}</p>
+        <p>
+          <Button size="small" onClick={() => void query.refetch()}>
+            Try again
+          </Button>
+        </p>
+      </Note>
+    </div>
+  )
+}
+
+/** A placeholder for lines of content; screen readers hear one word. */
+export function SkeletonLines({ lines = 4 }: { lines?: number }) {
+  return (
+    <div className="panel-body" role="status">
+      <span className="visually-hidden">Loading …</span>
+      {Array.from({ length: lines }, (_, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the lines are all the same
+        <span key={index} className="skeleton skeleton-line" />
+      ))}
+    </div>
+  )
+}

@@ -1,0 +1,47 @@
+import { type FormEvent, type ReactNode, useEffect, useRef, useState } from 'react'
+import { ErrorNote } from '../feedback/messages.tsx'
+import { buttonClass } from './button.tsx'
+import type { FormState } from './use-form.ts'
+
+/** A form: an error stands above the fields or beside the one it is about, and the first wrong field gets the focus. */
+export function Form(props: { form: FormState; children: ReactNode; className?: string }) {
+  const { error, isFieldError, submit } = props.form
+  const form = useRef<HTMLFormElement>(null)
+  const [submits, setSubmits] = useState(0)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new error, or the same one again after a submit
+  useEffect(() => {
+    if (submits > 0) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus()
+  }, [submits, error])
+  const onSubmit = (event: FormEvent) => {
+    event.preventDefault()
+    setSubmits(submits + 1)
+    submit()
+  }
+  return (
+    <form ref={form} className={props.className ?? 'stack'} onSubmit={onSubmit} noValidate>
+      {!isFieldError && <ErrorNote error={error} />}
+      {props.children}
+    </form>
+  )
+}
+
+/** The button that sends a form. */
+export function Submit(props: {
+  form: FormState
+  /** Its text while the request runs. */
+  pending: string
+  children: ReactNode
+  kind?: 'primary' | 'danger' | undefined
+  large?: boolean
+}) {
+  const { form, pending, children, kind, large } = props
+  return (
+    <button
+      type="submit"
+      className={buttonClass(kind, large ? 'large' : undefined)}
+      disabled={form.isPending}
+    >
+      {form.isPending ? pending : children}
+    </button>
+  )
+}

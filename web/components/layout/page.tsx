@@ -1,0 +1,91 @@
+import { type ReactNode, type RefObject, useEffect, useId, useRef } from 'react'
+
+/** The heading of a page, a sentence on what it is for, and what can be done there. `back` links to its parent. */
+export function PageHead(props: {
+  title: string
+  description?: ReactNode
+  actions?: ReactNode
+  back?: ReactNode
+}) {
+  const { title, description, actions, back } = props
+  const heading = usePageTitle(title)
+  return (
+    <>
+      {back && (
+        <nav className="breadcrumb" aria-label="Breadcrumb">
+          {back}
+        </nav>
+      )}
+      <header className="page-head">
+        <div className="page-head-text">
+          <h1 ref={heading} tabIndex={-1}>
+            {title}
+          </h1>
+          {description && <p className="muted">{description}</p>}
+        </div>
+        {actions && <div className="button-row">{actions}</div>}
+      </header>
+    </>
+  )
+}
+
+/** A page of one narrow column, for signing in and for messages. `name` is its title in the browser. */
+export function CenterPage(props: { title: string; name?: string; lead?: ReactNode; children: ReactNode }) {
+  const { title, name = title, lead, children } = props
+  const heading = usePageTitle(name)
+  return (
+    <div className="center-page">
+      <div className="stack-small">
+        <h1 ref={heading} tabIndex={-1}>
+          {title}
+        </h1>
+        {lead && <p className="muted">{lead}</p>}
+      </div>
+      {children}
+    </div>
+  )
+}
+
+/** A part of a page with a heading of its own. `padded`: for anything but a table. */
+export function Panel(props: {
+  title: string
+  actions?: ReactNode
+  children: ReactNode
+  padded?: boolean
+  className?: string
+}) {
+  const { title, actions, children, padded = false, className = '' } = props
+  const id = useId()
+  return (
+    <section className={`panel ${className}`} aria-labelledby={id}>
+      <div className="panel-head">
+        <h2 id={id}>{title}</h2>
+        {actions}
+      </div>
+      {padded ? <div className="panel-body">{children}</div> : children}
+    </section>
+  )
+}
+
+/** Not on the page a visit begins with: there the browser's own place for the focus is right. */
+let hasNavigated = false
+
+/** Called by the router's layout once a navigation has begun. */
+export function noteNavigation(): void {
+  hasNavigated = true
+}
+
+/**
+ * Names the page in the browser's title, and moves the focus to its heading after a navigation, so that screen
+ * readers and keyboards begin where the new page does. The ref belongs on the h1, with tabIndex -1.
+ */
+export function usePageTitle(title: string): RefObject<HTMLHeadingElement | null> {
+  const heading = useRef<HTMLHeadingElement>(null)
+  useEffect(() => {
+    document.title = `${title} · Switchyard`
+  }, [title])
+  useEffect(() => {
+    if (hasNavigated) heading.current?.focus({ preventScroll: true })
+  }, [])
+  return heading
+}

@@ -1,0 +1,94 @@
+import { Link } from '@tanstack/react-router'
+import type { CallDetail, CallSummary } from '../../../src/core/api/calls.ts'
+import { formatCount, formatDuration, formatMoment } from '../../lib/format.ts'
+import { Badge, Money, type Tone } from '../text/values.tsx'
+import { DataTable } from './data-table.tsx'
+
+const TONES: Record<CallSummary['status'], Tone> = {
+  completed: 'good',
+  failed: 'bad',
+  cancelled: 'plain',
+  interrupted: 'warn',
+}
+
+const USAGE_SOURCES: Record<string, string> = {
+  upstream: 'the provider',
+  counted: 'us, from the output',
+  estimated: 'us, partly from how long the model reasoned without output',
+  none: 'nothing was delivered',
+} satisfies Record<CallDetail['usage_source'], string>
+
+/** How the tokens of a call were counted. */
+export const usageSource = (source: string): string => USAGE_SOURCES[source] ?? source
+
+/** How a call ended, in a word. */
+export function CallStatus({ call }: { call: Pick<CallSummary, 'status' | 'error_code'> }) {
+  return (
+    <span className="row">
+      <Badge tone={TONES[call.status]}>{call.status}</Badge>
+      {call.error_code && <code className="small">{call.error_code}</code>}
+    </span>
+  )
+}
+
+/** Settled calls with what they used and cost. */
+export function CallTable({
+  calls,
+  keyNames,
+}: {
+  calls: readonly CallSummary[]
+  keyNames?: ReadonlyMap<string, string>
+}) {
+  return (
+    <DataTable
+      caption="Calls, newest first"
+      rows={calls}
+      columns={[
+        {
+          header: 'Model',
+          title: true,
+          cell: (call) => (
+            <Link to="/calls/$id" params={{ id: call.id }}>
+              {call.model}
+              <span className="visually-hidden">
+                , details of the call of {formatMoment(call.created_at)}
+              </span>
+            </Link>
+          ),
+        },
+        { header: 'When', cell: (call) => <span className="nowrap">{formatMoment(call.created_at)}</span> },
+        { header: 'Status', cell: (call) => <CallStatus call={call} /> },
+        keyNames !== undefined && {
+          header: 'Key',
+          cell: (call) => keyNames.get(call.key_id) ?? <code>{call.key_id}</code>,
+        },
+        {
+          header: 'Tokens in / out',
+          numeric: true,
+          cell: (call) => <TokensInOut of={call} />,
+        },
+        { header: 'First token', numeric: true, cell: (call) => formatDuration(call.first_token_ms) },
+        { header: 'Duration', numeric: true, cell: (call) => formatDuration(call.duration_ms) },
+        {
+          header: 'Cost',
+          numeric: true,
+          cell: (call) => (
+            <span className="nowrap">
+              <Money usd={call.cost_usd} />
+              {call.byok && <span className="muted"> fee</span>}
+            </span>
+          ),
+        },
+      ]}
+    />
+  )
+}
+
+/** Tokens of the prompt and of the completion. */
+export function TokensInOut({ of }: { of: { prompt_tokens: number; completion_tokens: number } }) {
+  return (
+    <span className="nowrap">
+      {formatCount(of.prompt_tokens)} / {formatCount(of.completion_tokens)}
+    </span>
+  )
+}

@@ -1,0 +1,24 @@
+import { Tab, TabList, TabPanel, Tabs } from 'react-aria-components'
+import { SNIPPET_LANGUAGES, snippet } from '../../lib/snippets.ts'
+import { CodeBlock } from './copy.tsx'
+
+/** A first call in each language, against the gateway that this page comes from. */
+export function Snippets({ apiKey, model = 'auto' }: { apiKey: string; model?: string }) {
+  const facts = { origin: window.location.origin, apiKey, model }
+  return (
+    <Tabs className="stack-small">
+      <TabList className="tab-list" aria-label="Language of the example">
+        {SNIPPET_LANGUAGES.map(({ id, name }) => (
+          <Tab key={id} id={id} className="tab">
+            {name}
+          </Tab>
+        ))}
+      </TabList>
+      {SNIPPET_LANGUAGES.map(({ id, name }) => (
+        <TabPanel key={id} id={id}>
+          <CodeBlock code={snippet(id, facts)} of={`the ${name} example`} />
+        </TabPanel>
+      ))}
+    </Tabs>
+  )
+}

@@ -1,0 +1,50 @@
+import { formatCount } from './format.ts'
+
+const PASSWORD_MIN = 10
+const PASSWORD_MAX = 256
+
+/** What is wrong with an e-mail address at first sight; null when nothing is. The gateway has the last word. */
+export function emailProblem(email: string): string | null {
+  if (email.trim() === '') return 'Enter your e-mail address.'
+  return /^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(email.trim())
+    ? null
+    : 'This is no e-mail address, such as ann@example.com.'
+}
+
+/** What is wrong with a new password; null when nothing is. */
+export function newPasswordProblem(password: string): string | null {
+  const { length } = [...password]
+  if (length < PASSWORD_MIN) return `Use at least ${PASSWORD_MIN} characters; this has ${length}.`
+  return length > PASSWORD_MAX ? `Use at most ${PASSWORD_MAX} characters.` : null
+}
+
+/** What is wrong with a whole number above zero, up to `max`, that may be left out; null when nothing is. */
+export function wholeNumberProblem(text: string, max = 999_999_999): string | null {
+  if (text === '') return null
+  if (!/^[1-9]\d{0,8}$/.test(text)) return 'Enter a whole number of at least 1, or nothing for the default.'
+  return Number(text) > max ? `At most ${formatCount(max)}, which is also the default.` : null
+}
+
+/** The last moment of a day where the reader is, as the gateway takes it. */
+export const endOfDay = (day: string): string => new Date(`${day}T23:59:59.999`).toISOString()
+
+const AMOUNT = /^\d{1,7}(\.\d{1,12})?$/
+
+const isZero = (text: string): boolean => !/[1-9]/.test(text)
+
+/** What is wrong with an amount to give an account; null when nothing is. */
+export const creditProblem = (text: string): string | null =>
+  AMOUNT.test(text.trim()) && !isZero(text) ? null : 'Enter an amount above zero, such as 5.00.'
+
+/** What is wrong with a change of a balance, up or down; null when nothing is. */
+export const changeProblem = (text: string): string | null =>
+  AMOUNT.test(text.trim().replace(/^-/, '')) && !isZero(text)
+    ? null
+    : 'Enter an amount such as 5.00 or -5.00.'
+
+/** Whether a text is an amount above zero with at most two decimals. */
+export const isWholeCents = (text: string): boolean => /^\d{1,9}(\.\d{1,2})?$/.test(text) && Number(text) > 0
+
+/** What is wrong with a limit of spending that may be left out; null when nothing is. */
+export const spendingLimitProblem = (text: string): string | null =>
+  text === '' || isWholeCents(text) ? null : 'Enter an amount such as 5.00, or nothing for no limit.'

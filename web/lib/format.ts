@@ -1,0 +1,100 @@
+/** Whole numbers with thousands separators. */
+export const formatCount = (count: number): string => count.toLocaleString('en-US')
+
+/** A count of tokens in short: `128K`, `1M`, `1.05M`. For context windows, where the exact number is beside it. */
+export function formatTokens(tokens: number): string {
+  if (tokens < 1_000) return String(tokens)
+  if (tokens < 1_000_000) return `${trimZeros((tokens / 1_000).toFixed(tokens < 10_000 ? 1 : 0))}K`
+  return `${trimZeros((tokens / 1_000_000).toFixed(2))}M`
+}
+
+const trimZeros = (text: string): string => (text.includes('.') ? text.replace(/\.?0+$/, '') : text)
+
+/** A duration: `312 ms`, `1.24 s`, `2 min 5 s`; a dash for null. */
+export function formatDuration(milliseconds: number | null): string {
+  if (milliseconds === null) return '–'
+  if (milliseconds < 1_000) return `${Math.round(milliseconds)} ms`
+  if (milliseconds < 60_000) return `${trimZeros((milliseconds / 1_000).toFixed(2))} s`
+  const seconds = Math.round(milliseconds / 1_000)
+  return `${Math.floor(seconds / 60)} min ${seconds % 60} s`
+}
+
+/** A discount as the feed has it (`"0.05"`) in percent: `5%`. */
+export const formatDiscount = (fraction: string): string =>
+  `${trimZeros((Number(fraction) * 100).toFixed(2))}%`
+
+/** One and many: `1 call`, `2,000 calls`. */
+export const plural = (count: number, one: string, many = `${one}s`): string =>
+  `${formatCount(count)} ${count === 1 ? one : many}`
+
+/** Rate limits as one short text; null stands for the default. */
+export function rateLimitsText(requestsPerMinute: number | null, concurrentCalls: number | null): string {
+  if (requestsPerMinute === null && concurrentCalls === null) return 'the default'
+  const text = (count: number | null) => (count === null ? 'default' : formatCount(count))
+  return `${text(requestsPerMinute)}/min, ${text(concurrentCalls)} at once`
+}
+
+const DAY_MS = 86_400_000
+
+/** The day of a moment in UTC, as the gateway counts days: `2027-01-31`. */
+export const dayOf = (moment: Date): string => moment.toISOString().slice(0, 10)
+
+/** Every day from the first to the last, both included; the gateway leaves out days without calls. */
+export function daysBetween(first: string, last: string): string[] {
+  const days: string[] = []
+  for (let at = Date.parse(first); at <= Date.parse(last); at += DAY_MS) days.push(dayOf(new Date(at)))
+  return days
+}
+
+/** The span of the last so many days up to and with today, as the gateway takes it: `to` is tomorrow's midnight. */
+export function lastDays(count: number, now: Date): { from: string; to: string } {
+  return {
+    from: dayOf(new Date(now.getTime() - (count - 1) * DAY_MS)),
+    to: dayOf(new Date(now.getTime() + DAY_MS)),
+  }
+}
+
+const DATE: Intl.DateTimeFormatOptions = { year: 'numeric', month: 'short', day: 'numeric' }
+const TIME: Intl.DateTimeFormatOptions = {
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  hourCycle: 'h23',
+}
+
+/** A date where the reader is: `31 Jan 2027`. */
+export const formatDate = (iso: string): string =>
+  new Intl.DateTimeFormat('en-GB', DATE).format(new Date(iso))
+
+/** A day in UTC: `31 Jan 2027`. */
+export const formatDay = (day: string): string =>
+  new Intl.DateTimeFormat('en-GB', { ...DATE, timeZone: 'UTC' }).format(new Date(day))
+
+/** The same in short, for axes: `31 Jan`. */
+export const formatShortDay = (day: string): string =>
+  new Intl.DateTimeFormat('en-GB', { month: 'short', day: 'numeric', timeZone: 'UTC' }).format(new Date(day))
+
+/** A moment where the reader is: `31 Jan 2027, 14:03:07`. */
+export const formatMoment = (iso: string): string =>
+  new Intl.DateTimeFormat('en-GB', { ...DATE, ...TIME }).format(new Date(iso))
+
+/** A time of day where the reader is: `14:03:07`. */
+export const formatTime = (iso: string): string =>
+  new Intl.DateTimeFormat('en-GB', TIME).format(new Date(iso))
+
+const UNITS: ReadonlyArray<[Intl.RelativeTimeFormatUnit, number]> = [
+  ['day', DAY_MS],
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+]
+
+/** How long ago, roughly: `3 minutes ago`, `in 2 days`. */
+export function formatAgo(iso: string, now: Date): string {
+  const sinceMs = Date.parse(iso) - now.getTime()
+  for (const [unit, ms] of UNITS) {
+    if (Math.abs(sinceMs) >= ms) {
+      return new Intl.RelativeTimeFormat('en', { numeric: 'auto' }).format(Math.round(sinceMs / ms), unit)
+    }
+  }
+  return 'just now'
+}

@@ -1,0 +1,81 @@
+import type { LiveTraffic, LiveView, ProcessView, TrafficFigures } from '../../src/core/api/operations.ts'
+
+/** A rate a second: `0`, `0.3`, `12.4`, `1,250`. */
+export const formatPerSecond = (rate: number): string =>
+  rate >= 100
+    ? Math.round(rate).toLocaleString('en-US')
+    : rate.toLocaleString('en-US', { maximumFractionDigits: rate >= 10 ? 1 : 2 })
+
+/** A share in percent: `100%`, `99.95%`, `0.3%`. What is not quite all is never shown as 100%. */
+export function formatShare(share: number): string {
+  const percent = share * 100
+  const shown = share < 1 && percent > 99.99 ? 99.99 : percent
+  return `${shown.toLocaleString('en-US', { maximumFractionDigits: 2 })}%`
+}
+
+/** Bytes of memory: `233 MB`. */
+export const formatMemory = (bytes: number): string => `${Math.round(bytes / 1_000_000)} MB`
+
+/** How long something has run: `3 d 4 h`, `2 h 5 min`, `42 s`. */
+export function formatUptime(milliseconds: number): string {
+  const seconds = Math.max(0, Math.floor(milliseconds / 1_000))
+  if (seconds < 60) return `${seconds} s`
+  const minutes = Math.floor(seconds / 60)
+  if (minutes < 60) return `${minutes} min`
+  const hours = Math.floor(minutes / 60)
+  if (hours < 24) return `${hours} h ${minutes % 60} min`
+  return `${Math.floor(hours / 24)} d ${hours % 24} h`
+}
+
+/** Of all requests of the last seconds, how many the gateway failed; null without requests. */
+export const serverErrorShare = (traffic: LiveTraffic): number | null =>
+  traffic.requests_per_second === 0 ? null : traffic.server_errors_per_second / traffic.requests_per_second
+
+/** Calls that workers run at this moment, and how many they could. A null bound: some worker has none. */
+export function runningCalls(processes: readonly ProcessView[]): { running: number; most: number | null } {
+  const workers = processes.filter(({ role }) => role === 'dispatch')
+  const bounds = workers.map(({ concurrency }) => concurrency)
+  return {
+    running: workers.reduce((sum, { in_flight_calls: calls }) => sum + calls, 0),
+    most: bounds.some((bound) => bound === null)
+      ? null
+      : bounds.reduce<number>((sum, bound) => sum + (bound ?? 0), 0),
+  }
+}
+
+/** One queue of the live board; undefined while it is not known. */
+export const queueNamed = (view: LiveView, name: 'dispatch' | 'settlement' | 'events') =>
+  view.queues?.find((queue) => queue.name === name)
+
+const ROLE_NAMES: Record<ProcessView['role'], string> = {
+  api: 'API instance',
+  dispatch: 'Dispatch worker',
+  settlement: 'Settlement worker',
+}
+
+export const roleName = (role: ProcessView['role']): string => ROLE_NAMES[role]
+
+/** Calls that ended, in whichever way. */
+export const endedCalls = ({ calls }: Pick<TrafficFigures, 'calls'>): number =>
+  Object.values(calls).reduce((sum, count) => sum + (count ?? 0), 0)
+
+/** Requests that were answered with a 5xx. */
+export const serverErrors = ({ requests }: Pick<TrafficFigures, 'requests'>): number => requests['5xx'] ?? 0
+
+const STALE_AFTER_MS = 4_000
+/** A connection that was open for so long without a word hangs. */
+const HANGS_AFTER_MS = 10_000
+const REOPEN_AFTER_MS = 3_000
+
+/** What to do about a stream that should say something every second: `silentMs` since its last word. */
+export function nextLiveStep(stream: { silentMs: number; openMs: number; isClosed: boolean }): {
+  isStale: boolean
+  reopen: boolean
+} {
+  const { silentMs, openMs, isClosed } = stream
+  const hangs = silentMs >= HANGS_AFTER_MS && openMs >= HANGS_AFTER_MS
+  return {
+    isStale: silentMs >= STALE_AFTER_MS,
+    reopen: isClosed ? openMs >= REOPEN_AFTER_MS : hangs,
+  }
+}
