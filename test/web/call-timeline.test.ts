@@ -51,7 +51,7 @@ describe('the timeline of a call', () => {
     expect(spans[2]).toMatchObject({
       isFailed: false,
       name: 'Attempt 2: beta/two',
-      outcome: 'ok, HTTP 200, rescued the answer',
+      outcome: 'ok, HTTP 200, rescued the completion',
       firstTokenMs: 210,
     })
     expect(totalMs).toBe(550)

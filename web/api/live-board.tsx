@@ -5,18 +5,18 @@ import { nextLiveStep } from '../lib/live-stats.ts'
 import { OPERATOR_API, operatorSessionQuery } from './operator-queries.ts'
 
 interface LiveBoard {
-  /** Of the last second, or the last that came; null before the first. */
+  /** The last stats received; null before the first. */
   view: LiveView | null
-  /** No figures came for a while; they are asked for again all the time. */
+  /** No stats arrived for several seconds; reconnecting. */
   isStale: boolean
 }
 
 const LiveBoardContext = createContext<LiveBoard>({ view: null, isStale: false })
 
-/** The figures of this second. */
+/** The live stats of this second. */
 export const useLiveBoard = (): LiveBoard => useContext(LiveBoardContext)
 
-/** Listens to the gateway's live figures while operators' pages are open. */
+/** Subscribes to the gateway's live stats while operators' pages are open. */
 export function LiveBoardProvider({ children }: { children: ReactNode }) {
   const [board, setBoard] = useState<LiveBoard>({ view: null, isStale: false })
   const client = useQueryClient()
@@ -40,17 +40,17 @@ interface Listener {
 const WATCH_EVERY_MS = 1_000
 
 /**
- * A stream that stays: the browser itself comes back after a lost connection, but not after a refusal, and it does
- * not notice one that hangs. Returns what ends it.
+ * A permanent stream: the browser itself reconnects after a lost connection, but not after a refusal, and it does not
+ * detect a stream that hangs. Returns the function that closes it.
  */
 function listen({ onView, onStale, onReopen }: Listener): () => void {
-  let heardAt = performance.now()
-  let openedAt = heardAt
+  let receivedAt = performance.now()
+  let openedAt = receivedAt
   let source = open()
   function open(): EventSource {
     const opened = new EventSource(`${OPERATOR_API}/live`)
     opened.addEventListener('message', ({ data }) => {
-      heardAt = performance.now()
+      receivedAt = performance.now()
       onView(JSON.parse(data) as LiveView)
     })
     return opened
@@ -58,7 +58,7 @@ function listen({ onView, onStale, onReopen }: Listener): () => void {
   const watch = window.setInterval(() => {
     const now = performance.now()
     const step = nextLiveStep({
-      silentMs: now - heardAt,
+      silentMs: now - receivedAt,
       openMs: now - openedAt,
       isClosed: source.readyState === EventSource.CLOSED,
     })

@@ -17,7 +17,7 @@ import type { OperatorList, OperatorPage } from '../../src/core/api/shared.ts'
 import type { OperatorCallFilters } from '../lib/call-filters.ts'
 import { queryString, requestJson } from './request.ts'
 
-/** Everything that operators' pages read, one definition each; all keys begin with `operator`. */
+/** Every query of the operators' pages; all keys begin with `operator`. */
 
 export const OPERATOR_API = '/admin/api'
 
@@ -26,13 +26,13 @@ const read =
   ({ signal }: { signal: AbortSignal }) =>
     requestJson<T>('GET', `${OPERATOR_API}${path}`, { signal })
 
-/** Figures that move while they are looked at. */
+/** Values that change every few seconds. */
 const MOVING_MS = 2_000
-/** Lists and sums that are dearer to read, or change less often. */
+/** Lists and sums that cost more to read, or change less often. */
 const CALM_MS = 5_000
 const LAZY_MS = 30_000
 
-/** A list by the page; its first page is read again by itself while no more is shown. */
+/** A list read page by page; refetched while only its first page is shown. */
 const pagesOf = <T>(key: readonly unknown[], path: string, parameters: Record<string, string | undefined>) =>
   infiniteQueryOptions({
     queryKey: ['operator', ...key],
@@ -45,7 +45,7 @@ const pagesOf = <T>(key: readonly unknown[], path: string, parameters: Record<st
     refetchInterval: ({ state }) => ((state.data?.pages.length ?? 1) > 1 ? false : CALM_MS),
   })
 
-/** Which operator is signed in; null: none. */
+/** The operator's session; null without one. */
 export const operatorSessionQuery = queryOptions({
   queryKey: ['operator', 'session'],
   queryFn: async ({ signal }): Promise<OperatorSession | null> =>
@@ -82,7 +82,7 @@ export const offersQuery = (of: { provider: string } | { model: string }) =>
 export const operatorCallsQuery = ({ days = '30', ...filters }: OperatorCallFilters, from: string) =>
   pagesOf<OperatorCall>(['calls', days, filters], '/calls', { ...filters, from })
 
-/** Where a call stands is asked for again until it is settled. */
+/** Polled until the call is settled. */
 export const timelineQuery = (id: string) =>
   queryOptions({
     queryKey: ['operator', 'timeline', id],

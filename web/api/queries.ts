@@ -79,7 +79,7 @@ export const callsCsvPath = (filters: CallFilters): string =>
 export const callsQuery = (filters: CallFilters, limit: number) =>
   pagesOf<CallSummary>(['calls', filters, limit], '/calls', { ...filters, limit })
 
-/** A call is settled about a second after its end; until then the gateway answers 404. */
+/** A call is settled about a second after its end; until then the gateway responds with 404. */
 const SETTLING_TRIES = 15
 const SETTLING_WAIT_MS = 700
 

@@ -2,10 +2,10 @@ import type { ErrorBody } from '../../src/core/api/shared.ts'
 
 const TIMEOUT_MS = 20_000
 
-/** What the gateway refused, or why it could not be reached; `message` is for people. */
+/** A request that was refused or did not reach the gateway; `message` is for people. */
 export class RequestFailure extends Error {
   override name = 'RequestFailure'
-  /** 0: no answer came. */
+  /** 0: there was no response. */
   readonly status: number
   readonly code: string
   /** The field it is about; null: the whole request. */
@@ -26,7 +26,7 @@ export class RequestFailure extends Error {
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
-/** Asks a route of this origin for JSON. Throws RequestFailure on any refusal, and when no answer comes in time. */
+/** Requests JSON from a route of this origin. Throws RequestFailure on any refusal and on a timeout. */
 export async function requestJson<T>(
   method: Method,
   path: string,
@@ -39,13 +39,13 @@ export async function requestJson<T>(
   return (response.status === 204 ? undefined : await response.json()) as T
 }
 
-/** Also where nothing is sent: a JSON request cannot be made by a form of another site. */
+/** JSON even without content: a form of another site cannot send a JSON request. */
 function bodyOf(method: Method, body: unknown): RequestInit {
   if (method === 'GET') return {}
   return { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body ?? {}) }
 }
 
-/** The same as fetch, with its failures put into words. An abort by the caller stays an abort. */
+/** fetch with readable failures. An abort by the caller stays an abort. */
 export async function reach(path: string, init: RequestInit): Promise<Response> {
   try {
     return await fetch(path, { ...init, credentials: 'same-origin' })
@@ -54,18 +54,18 @@ export async function reach(path: string, init: RequestInit): Promise<Response> 
     if (name === 'AbortError') throw error
     const message =
       name === 'TimeoutError'
-        ? 'The gateway took too long to answer. Try again.'
+        ? 'The gateway took too long to respond. Try again.'
         : 'The gateway cannot be reached. Check your connection and try again.'
     throw new RequestFailure(message, { status: 0, code: 'unreachable' })
   }
 }
 
-/** Reads the error body of a refusal; one that is not ours (of a proxy, say) gets words of its own. */
+/** Reads the error body of a refusal; one that is not the gateway's, such as a proxy's, gets a generic message. */
 export async function failureOf(response: Response): Promise<RequestFailure> {
   const { status } = response
   const body = (await response.json().catch(() => null)) as Partial<ErrorBody> | null
   if (!body?.error?.message) {
-    return new RequestFailure(`The gateway answered with ${status}. Try again in a moment.`, {
+    return new RequestFailure(`The gateway responded with ${status}. Try again in a moment.`, {
       status,
       code: 'unknown',
     })
@@ -92,6 +92,6 @@ export function queryString(parameters: QueryParameters): string {
 
 const REFERENCE_BYTES = 12
 
-/** A name for one posting, so that asking for it again after a lost answer posts it once. Works on plain http too. */
+/** A reference for one posting, so that a retry after a lost response posts once. Works on plain http, too. */
 export const newReference = (): string =>
   `console-${[...crypto.getRandomValues(new Uint8Array(REFERENCE_BYTES))].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`

@@ -5,10 +5,10 @@ import type { CallSummary } from '../../src/core/api/calls.ts'
 import type { LiveBalance, SessionView } from '../../src/core/api/sessions.ts'
 import { sessionQuery } from './queries.ts'
 
-/** Lists and charts are asked for again at most so often, however many calls settle. */
+/** The minimum time between refreshes of lists and charts, however many calls settle. */
 const REFRESH_EVERY_MS = 2_000
 
-/** Keeps the account's figures on screen current: the balance as it changes, calls and usage as calls settle. */
+/** Keeps the account's pages current: the balance as it changes, calls and usage as calls settle. */
 export function useLiveAccount(): void {
   const client = useQueryClient()
   useEffect(() => {
@@ -16,7 +16,7 @@ export function useLiveAccount(): void {
     const refresh = createRefresh(client)
     source.addEventListener('balance', ({ data }) => {
       const balance = JSON.parse(data) as LiveBalance
-      // Money was charged or came in: also a call that was missed while the connection was away.
+      // The balance changed: also by a call whose event was missed while the connection was down.
       if (balance.balance_usd !== balanceShown(client)) refresh.soon()
       showBalance(client, balance)
     })
@@ -52,7 +52,7 @@ function showBalance(client: QueryClient, { state, ...balance }: LiveBalance): v
   client.setQueryData<BillingView>(['billing'], (billing) => (billing ? { ...billing, ...balance } : billing))
 }
 
-/** Asks for lists and charts again: at once for the first call in a while, then at most every two seconds. */
+/** Refreshes lists and charts: immediately for the first call after a pause, then at most every two seconds. */
 function createRefresh(client: QueryClient) {
   let timer: number | undefined
   let ranAt = Number.NEGATIVE_INFINITY

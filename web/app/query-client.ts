@@ -5,20 +5,20 @@ import { RequestFailure } from '../api/request.ts'
 
 const TRIES = 2
 
-/** What routes for operators answer without a session, or with one whose admin key was revoked. */
+/** Error codes of operators' routes without a session, or after its admin key was revoked. */
 const OPERATOR_SIGNED_OUT = new Set(['missing_api_key', 'invalid_api_key', 'key_revoked'])
 
-/** The one cache of what the gateway answered. A 401 anywhere means that the session has ended. */
+/** The cache of all responses. A 401 anywhere means that the session has ended. */
 export function createConsoleQueryClient(): QueryClient {
-  const noticeSignOut = (error: Error) => {
+  const detectSignOut = (error: Error) => {
     if (!(error instanceof RequestFailure)) return
     if (error.status === 401 && error.code === 'not_signed_in')
       client.setQueryData(sessionQuery.queryKey, null)
     if (OPERATOR_SIGNED_OUT.has(error.code)) client.setQueryData(operatorSessionQuery.queryKey, null)
   }
   const client = new QueryClient({
-    queryCache: new QueryCache({ onError: noticeSignOut }),
-    mutationCache: new MutationCache({ onError: noticeSignOut }),
+    queryCache: new QueryCache({ onError: detectSignOut }),
+    mutationCache: new MutationCache({ onError: detectSignOut }),
     defaultOptions: {
       queries: { staleTime: 5_000, retry: isWorthRetrying, refetchOnWindowFocus: true },
       mutations: { retry: false },
@@ -27,6 +27,6 @@ export function createConsoleQueryClient(): QueryClient {
   return client
 }
 
-/** No answer, or one that says "later": again. What was refused would be refused again. */
+/** Retries requests without a response and those that failed with a 5xx; a refusal would be repeated. */
 const isWorthRetrying = (tries: number, error: Error): boolean =>
   tries < TRIES && error instanceof RequestFailure && (error.status === 0 || error.status >= 500)

@@ -10,11 +10,11 @@ interface SideFrameProps {
   /** Of the navigation, for screen readers. */
   label: string
   pages: ReadonlyArray<{ to: LinkProps['to']; name: string; icon: LucideIcon; badge?: ReactNode }>
-  /** Behind the pages of this router. */
+  /** A link after the pages of this router. */
   extraPage?: ReactNode
-  /** Above who is signed in. */
+  /** Content above the name of the user. */
   foot?: (onNavigate?: () => void) => ReactNode
-  /** Who is signed in; null while nobody is. */
+  /** The name of the signed-in user; null without a session. */
   user: { name: string; title: string } | null
   hasSessionEnded: boolean
   signOut: () => Promise<void>

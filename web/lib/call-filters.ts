@@ -1,6 +1,6 @@
 import type { CallStatus } from '../../src/core/calls/call-status.ts'
 
-/** What the operators' page of calls looks for; every field stands in the address. */
+/** The filters of the operators' page of calls; every field is in the address. */
 export interface OperatorCallFilters {
   account?: string
   key?: string

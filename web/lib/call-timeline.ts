@@ -42,7 +42,7 @@ export function timelineOf(call: SettledTimeline): DrawnTimeline {
       return {
         kind: 'attempt',
         name: `Attempt ${index + 1}: ${attempt.offer}`,
-        outcome: `${attempt.outcome}${status}${attempt.rescued ? ', rescued the answer' : ''}`,
+        outcome: `${attempt.outcome}${status}${attempt.rescued ? ', rescued the completion' : ''}`,
         isFailed,
         startMs,
         endMs: startMs + attempt.duration_ms,

@@ -22,11 +22,11 @@ export const withOfferChange = (
   fields: Fields,
 ): CatalogContent => withChange(content, 'offers', { provider, upstream_model }, fields)
 
-/** What the document says of one model so far. */
+/** The change of one model in the document. */
 export const modelChange = (content: CatalogContent, id: string): Change | undefined =>
   changesOf(content, 'models').find((change) => change.id === id)
 
-/** What the document says of one offer so far. */
+/** The change of one offer in the document. */
 export const offerChange = (content: CatalogContent, name: OfferName): Change | undefined =>
   changesOf(content, 'offers').find((change) => isNamed(change, { ...name }))
 
@@ -73,7 +73,7 @@ export function readDocument(text: string): ReadDocument {
   try {
     value = JSON.parse(text)
   } catch (error) {
-    return { kind: 'problem', message: `This is no JSON: ${(error as Error).message}` }
+    return { kind: 'problem', message: `This is not JSON: ${(error as Error).message}` }
   }
   return typeof value === 'object' && value !== null && !Array.isArray(value)
     ? { kind: 'document', content: value as CatalogContent }

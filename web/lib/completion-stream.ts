@@ -1,4 +1,4 @@
-/** What the playground learns from one event of a completion's stream. */
+/** The content of one event of a completion's stream. */
 export type StreamPart =
   | { kind: 'text'; text: string; callId: string | null }
   | { kind: 'finish'; reason: string; usage: StreamUsage | null; callId: string | null }
@@ -15,7 +15,7 @@ const LINE_CHARACTERS_MAX = 4_000_000
 
 /**
  * Reads a stream of completion chunks. Bytes may be cut anywhere, also within a character. Throws Error on an
- * event that is not JSON. A stream that ends without `done` or `error` was cut off: the caller must say so.
+ * event that is not JSON. A stream that ends without `done` or `error` was cut off: the caller must report that.
  */
 export async function* readCompletionStream(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<StreamPart> {
   for await (const data of readEvents(bytes)) {
@@ -60,7 +60,7 @@ function* chunkParts(chunk: Chunk): Generator<StreamPart> {
   const text = choice?.delta?.content
   if (text) yield { kind: 'text', text, callId }
   if (chunk.error) {
-    const { message = 'The answer broke off.', code = 'unknown' } = chunk.error
+    const { message = 'The completion broke off.', code = 'unknown' } = chunk.error
     yield { kind: 'error', message, code, callId }
   } else if (choice?.finish_reason) {
     yield { kind: 'finish', reason: choice.finish_reason, usage: usageOf(chunk), callId }

@@ -59,15 +59,15 @@ export const roleName = (role: ProcessView['role']): string => ROLE_NAMES[role]
 export const endedCalls = ({ calls }: Pick<TrafficFigures, 'calls'>): number =>
   Object.values(calls).reduce((sum, count) => sum + (count ?? 0), 0)
 
-/** Requests that were answered with a 5xx. */
+/** Requests that failed with a 5xx. */
 export const serverErrors = ({ requests }: Pick<TrafficFigures, 'requests'>): number => requests['5xx'] ?? 0
 
 const STALE_AFTER_MS = 4_000
-/** A connection that was open for so long without a word hangs. */
+/** A connection that was open for so long without a message hangs. */
 const HANGS_AFTER_MS = 10_000
 const REOPEN_AFTER_MS = 3_000
 
-/** What to do about a stream that should say something every second: `silentMs` since its last word. */
+/** The next step for a stream that should send every second: `silentMs` since its last message. */
 export function nextLiveStep(stream: { silentMs: number; openMs: number; isClosed: boolean }): {
   isStale: boolean
   reopen: boolean

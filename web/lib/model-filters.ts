@@ -4,7 +4,7 @@ import { rateNumber } from './amounts.ts'
 export const MODEL_ORDERS = ['name', 'price', 'dearest', 'context', 'newest'] as const
 export type ModelOrder = (typeof MODEL_ORDERS)[number]
 
-/** What the models page looks for; every field stands in the address, so that a search can be shared. */
+/** The filters of the models page; every field is in the address, so that a search can be shared. */
 export interface ModelFilters {
   q?: string
   vendor?: string
@@ -36,7 +36,7 @@ export function readModelFilters(search: Record<string, unknown>): ModelFilters 
   })
 }
 
-/** The models that pass, in the order asked for. Every word of the search must occur in id, name or vendor. */
+/** The models that pass, in the chosen order. Every word of the search must occur in id, name or vendor. */
 export function filterModels(models: readonly PricingFeedEntry[], filters: ModelFilters): PricingFeedEntry[] {
   const words = (filters.q ?? '').toLowerCase().split(/\s+/).filter(Boolean)
   return models.filter((model) => passes(model, filters, words)).sort(COMPARE[filters.sort ?? 'name'])

@@ -49,9 +49,9 @@ export function DocsPage() {
       </Panel>
       <Panel title="2. Streaming" padded>
         <p>
-          With <code>"stream": true</code> the answer comes as <code>data:</code> lines and ends with{' '}
-          <code>data: [DONE]</code>. An answer that ends without it is not whole: the last line then has an{' '}
-          <code>error</code>.
+          With <code>"stream": true</code> the completion arrives as <code>data:</code> lines and ends with{' '}
+          <code>data: [DONE]</code>. A completion that ends without it is incomplete: the last line then has
+          an <code>error</code>.
         </p>
       </Panel>
       <Panel title="3. Routing" padded>

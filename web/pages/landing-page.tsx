@@ -39,7 +39,7 @@ export function LandingPage() {
               Models and prices
             </Link>
           </p>
-          <p className="muted small">No card for the free credit. No subscription, no seats, no minimum.</p>
+          <p className="muted small">No card for the free credit. No subscription, no minimum.</p>
         </div>
         <YardDrawing />
       </section>
@@ -77,7 +77,7 @@ export function LandingPage() {
             Cost is tokens times rate, never rounded up. A call that delivers nothing costs nothing.
           </Promised>
           <Promised
-            title="A truncated answer never looks whole"
+            title="A truncated completion never looks complete"
             proof={
               <>
                 A stream that ends well ends with <code>[DONE]</code>. One that broke ends with an error and

@@ -17,12 +17,12 @@ import { SearchField } from './models/search-field.tsx'
 const ORDERS = [
   { value: 'name', name: 'Name' },
   { value: 'price', name: 'Cheapest first' },
-  { value: 'dearest', name: 'Dearest first' },
+  { value: 'dearest', name: 'Most expensive first' },
   { value: 'context', name: 'Largest context' },
   { value: 'newest', name: 'Latest update' },
 ]
 
-/** The catalog with its prices: searched, filtered and sorted by what stands in the address. */
+/** The catalog with its prices: searched, filtered and sorted as the address says. */
 export function ModelsPage() {
   const heading = usePageTitle('Models and prices')
   const query = useQuery(pricingQuery)

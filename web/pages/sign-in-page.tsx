@@ -2,7 +2,7 @@ import { Link, useSearch } from '@tanstack/react-router'
 import { CenterPage } from '../components/layout/page.tsx'
 import { CredentialsForm } from './sign-in/credentials-form.tsx'
 
-/** Signs an account holder in, and leads on to the page they asked for. */
+/** Signs an account holder in, and leads on to the requested page. */
 export function SignInPage() {
   const { next } = useSearch({ from: '/site/guest' })
   const signUp = (

@@ -34,7 +34,7 @@ export function WebhooksPage() {
           data.length === 0 ? (
             <Panel title="Endpoints">
               <EmptyState icon={WebhookIcon} action={add}>
-                No endpoints. Add the https address of a server that answers with 200 within fifteen seconds.
+                No endpoints. Add the https address of a server that responds with 200 within fifteen seconds.
               </EmptyState>
             </Panel>
           ) : (

@@ -36,7 +36,7 @@ export function YardDrawing() {
           switch
         </text>
         <text x="536" y="296" textAnchor="end">
-          answer
+          completion
         </text>
         <text x="536" y="116" textAnchor="end">
           provider down

@@ -28,7 +28,7 @@ export function ErrorNote({ error }: { error: Error | null }) {
   )
 }
 
-/** Nothing there yet: says what would be, and what to do for it. */
+/** Explains an empty list, and offers the next step. */
 export function EmptyState(props: { icon: LucideIcon; children: ReactNode; action?: ReactNode }) {
   const { icon: Icon, children, action } = props
   return (

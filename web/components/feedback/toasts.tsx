@@ -13,7 +13,7 @@ const SHOWN_MAX = 3
 
 const queue = new ToastQueue<{ message: string }>({ maxVisibleToasts: SHOWN_MAX })
 
-/** Says that something was done; read out by screen readers, gone by itself. */
+/** Confirms an action; screen readers read it out, and it disappears by itself. */
 export const showToast = (message: string): void => void queue.add({ message }, { timeout: SHOWN_MS })
 
 /** Where toasts appear; once a page. */

@@ -3,7 +3,7 @@ import { sessionQuery } from '../../api/queries.ts'
 import { messageOf, requestJson } from '../../api/request.ts'
 import { Note } from '../feedback/messages.tsx'
 
-/** Asks an account whose free credit waits for it to verify its address, and sends the message again. */
+/** Asks for the verification of the e-mail address while the free credit depends on it. */
 export function VerificationBanner() {
   const { data: session } = useQuery(sessionQuery)
   const resend = useMutation({ mutationFn: () => requestJson('POST', '/console/api/verification-mails') })

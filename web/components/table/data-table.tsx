@@ -13,14 +13,14 @@ export interface Column<T> {
   title?: boolean
 }
 
-/** Rows without an id say what names them. */
+/** Rows without an id need a key of their own. */
 type Keyed<T> = T extends { id: string } ? { rowKey?: (row: T) => string } : { rowKey: (row: T) => string }
 
 type DataTableProps<T> = {
   caption: string
   columns: ReadonlyArray<Column<T> | false>
   rows: readonly T[]
-  /** Stands in for the table while there are no rows. */
+  /** Shown instead of the table while there are no rows. */
   empty?: ReactNode
 } & Keyed<T>
 

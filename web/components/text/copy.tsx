@@ -3,7 +3,7 @@ import { useEffect, useState } from 'react'
 
 const SHOWN_MS = 2_000
 
-/** Copies a text; says so on the button and to screen readers. `of` names what is copied: "the key". */
+/** Copies a text, and confirms it on the button and to screen readers. `of` names the text: "the key". */
 export function CopyButton({ text, of, label }: { text: string; of: string; label?: string }) {
   const [state, setState] = useState<'idle' | 'copied' | 'failed'>('idle')
   useEffect(() => {

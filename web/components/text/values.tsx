@@ -19,7 +19,7 @@ export function Money({ usd, signed = false }: { usd: string | null | undefined;
 
 export type Tone = 'plain' | 'good' | 'warn' | 'bad' | 'accent'
 
-/** A state in a word; the word says it, the colour only helps. */
+/** A state in a word; its colour only repeats the word. */
 export function Badge({ tone = 'plain', children }: { tone?: Tone; children: ReactNode }) {
   return <span className={tone === 'plain' ? 'badge' : `badge tone-${tone}`}>{children}</span>
 }

@@ -2,7 +2,7 @@ import { useLiveBoard } from '../../api/live-board.tsx'
 import { Badge } from '../../components/text/values.tsx'
 import { formatMoment } from '../../lib/format.ts'
 
-/** Whether the figures are of this second. Read out when that changes, not with every figure. */
+/** Whether the stats are of this second. Read out when that changes, not with every message. */
 export function LiveState() {
   const { view, isStale } = useLiveBoard()
   return (
@@ -10,8 +10,8 @@ export function LiveState() {
       {isStale ? (
         <>
           <Badge tone="warn">Stale</Badge>{' '}
-          {view ? `Last figures of ${formatMoment(view.at)}. ` : 'No figures yet. '}
-          Connecting again …
+          {view ? `Last stats of ${formatMoment(view.at)}. ` : 'No stats yet. '}
+          Reconnecting …
         </>
       ) : view ? (
         <Badge tone="good">Live</Badge>

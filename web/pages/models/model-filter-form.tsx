@@ -16,7 +16,7 @@ const CONTEXTS = [
   { value: '1000000', name: '1M or more' },
 ]
 
-/** The filters of the catalog. Folded away on narrow screens until asked for. */
+/** The filters of the catalog. Collapsed on narrow screens. */
 export function ModelFilterForm(props: {
   models: PricingFeedEntry[]
   filters: ModelFilters

@@ -5,7 +5,7 @@ import { readCompletionStream, type StreamPart, type StreamUsage } from '../../l
 
 export interface PlaygroundState {
   /**
-   * idle → waiting (sent, nothing came yet) → streaming → done, failed (refused, or broke off: `error` says) or
+   * idle → waiting (sent, nothing received yet) → streaming → done, failed (refused, or broke off: see `error`) or
    * stopped (by the reader).
    */
   phase: 'idle' | 'waiting' | 'streaming' | 'done' | 'failed' | 'stopped'
@@ -45,7 +45,7 @@ export function usePlaygroundCall() {
       const controller = new AbortController()
       running.current = controller
       setState({ ...IDLE, phase: 'waiting' })
-      // What a call that was replaced still says must not touch the one on screen.
+      // Events of a call that was replaced must not change the one on screen.
       const update: Update = (change) => running.current === controller && setState(change)
       void runCall(body, controller.signal, update)
     },
@@ -75,7 +75,7 @@ async function runCall(body: PlaygroundBody, signal: AbortSignal, update: Update
     end(
       isWhole
         ? { phase: 'done' }
-        : { phase: 'failed', error: 'The connection broke before the answer was whole.' },
+        : { phase: 'failed', error: 'The connection broke before the completion was whole.' },
     )
   } catch (error) {
     if (signal.aborted) end({ phase: 'stopped' })

@@ -2,10 +2,10 @@ import type { SettledTimeline } from '../../../../src/core/api/calls.ts'
 import { type TimelineSpan, timelineMarks, timelineOf } from '../../../lib/call-timeline.ts'
 import { formatDuration } from '../../../lib/format.ts'
 
-/** Of the width; the label of a later mark would stand beside the drawing. */
+/** Share of the width; the label of a later mark would not fit. */
 const LAST_MARK = 0.94
 
-/** A call's time drawn to scale: a bar for the queue, each attempt and the settlement. Figures are in words too. */
+/** A call's time drawn to scale: a bar for the queue, each attempt and the settlement. The times are text, too. */
 export function TimelineChart({ call }: { call: SettledTimeline }) {
   const { spans, totalMs } = timelineOf(call)
   const share = (milliseconds: number) => `${(milliseconds / totalMs) * 100}%`
@@ -16,7 +16,7 @@ export function TimelineChart({ call }: { call: SettledTimeline }) {
           <li key={`${span.kind} ${span.name}`} className="stack timeline-row">
             <p className="timeline-name">
               <span className="anywhere">{span.name}</span>
-              <SpanFigures span={span} />
+              <SpanTimes span={span} />
             </p>
             <div className="timeline-track" aria-hidden="true">
               <span
@@ -51,10 +51,10 @@ export function TimelineChart({ call }: { call: SettledTimeline }) {
   )
 }
 
-function SpanFigures({ span }: { span: TimelineSpan }) {
+function SpanTimes({ span }: { span: TimelineSpan }) {
   const { outcome, isFailed, startMs, endMs, firstTokenMs } = span
   return (
-    <span className="timeline-figures">
+    <span className="timeline-times">
       {outcome && <span className={isFailed ? 'bad-text' : undefined}>{outcome} · </span>}
       <strong>{formatDuration(endMs - startMs)}</strong>
       {startMs > 0 && <> from {formatDuration(startMs)}</>}
