@@ -8,6 +8,9 @@ export function localPath(value: unknown): string | null {
   return value.startsWith('/sign-') ? null : value
 }
 
+/** Where an operator goes on to after signing in. The queue board is a page of the server, not of this router. */
+export const onwards = (next = '/admin') => ({ href: next, reloadDocument: next.startsWith('/admin/queues') })
+
 /** Reads these texts of an address' query; what is absent or empty is left out. */
 export const textParameters =
   <const Name extends string>(...names: Name[]) =>

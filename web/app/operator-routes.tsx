@@ -2,7 +2,7 @@ import { createRoute, lazyRouteComponent, redirect } from '@tanstack/react-route
 import { operatorSessionQuery } from '../api/operator-queries.ts'
 import { readCallFilters } from '../lib/call-filters.ts'
 import { CrashPage } from '../pages/not-found-page.tsx'
-import { localPath, textParameters } from './address.ts'
+import { localPath, onwards, textParameters } from './address.ts'
 import { page, searchPage } from './page-route.ts'
 import { rootRoute } from './root-route.tsx'
 import { SiteLayout } from './site-layout.tsx'
@@ -11,9 +11,6 @@ const nextParameter = ({ next }: Record<string, unknown>): { next?: string } => 
   const path = localPath(next)
   return path?.startsWith('/admin') ? { next: path } : {}
 }
-
-/** Where an operator goes on to after signing in. The queue board is a page of the server, not of this router. */
-export const onwards = (next = '/admin') => ({ href: next, reloadDocument: next.startsWith('/admin/queues') })
 
 const signInRoute = createRoute({
   getParentRoute: () => rootRoute,

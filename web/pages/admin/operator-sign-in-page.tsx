@@ -4,7 +4,7 @@ import type { OperatorSession, OperatorSignInBody } from '../../../src/core/api/
 import { OPERATOR_API } from '../../api/operator-queries.ts'
 import { requestJson } from '../../api/request.ts'
 import { switchOperatorSession } from '../../api/switch-session.ts'
-import { onwards } from '../../app/operator-routes.tsx'
+import { onwards } from '../../app/address.ts'
 import { SiteLayout } from '../../app/site-layout.tsx'
 import { Form, Submit } from '../../components/form/form.tsx'
 import { TextField } from '../../components/form/text-field.tsx'
