@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { applyMigrations } from '../../src/platform/postgres/migrate.ts'
+import { runProcess } from '../../tools/launcher/bootstrap/run-process.mjs'
 import { createDatabase, prepareEmbeddedPostgres } from '../../tools/launcher/embedded-postgres.ts'
 import { prepareEmbeddedRedis } from '../../tools/launcher/embedded-redis.ts'
 import type { ProcessGuard } from '../../tools/launcher/processes/process-guard.ts'
@@ -11,7 +12,6 @@ import { type RunningProcess, spawnPlan } from '../../tools/launcher/processes/s
 import { cacheFolders } from '../../tools/launcher/services/cache-folders.ts'
 import { freePort } from '../../tools/launcher/services/free-port.ts'
 import { findRedisProgram } from '../../tools/launcher/services/redis-program.ts'
-import { runCaptured } from '../../tools/launcher/services/run-captured.ts'
 import { apiPlan, simulatedProvidersPlan, workerPlan } from '../../tools/launcher/start/gateway-plans.ts'
 import { benchCatalog } from './bench-catalog.ts'
 
@@ -89,7 +89,7 @@ export async function startBenchStack(guard: ProcessGuard, log: (line: string) =
 
     const operate: BenchStack['operate'] = async (command, ...args) => {
       const entry = join(ROOT, 'src', 'cli', `${command}.ts`)
-      const output = await runCaptured(process.execPath, [entry, ...args, '--json'], {
+      const output = await runProcess(process.execPath, [entry, ...args, '--json'], {
         cwd: ROOT,
         env: environment,
       })

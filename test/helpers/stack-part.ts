@@ -1,8 +1,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join, resolve } from 'node:path'
+import { startProcessGuard } from '../../tools/launcher/processes/process-guard.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
+const STOP_TIMEOUT_MS = 45_000
 const WATCH_TURNS = join(import.meta.dirname, 'watch-turns.ts')
 
 /**
@@ -63,12 +65,18 @@ export function spawnPart(entry: string, args: string[], environment: Record<str
     stdio: ['ignore', process.env.TEST_LOG_LEVEL ? 'inherit' : 'ignore', 'inherit', 'ipc'],
   })
   const exited = once(child, 'exit').then(([code]) => code as number | null)
+  // A test runner that is killed, or a file that takes too long, must not leave it behind.
+  const guard = startProcessGuard()
+  if (child.pid) guard.add(child.pid, 'sessions')
+  void exited.then(() => guard.close())
   const end = async (signal: NodeJS.Signals) => {
     if (child.exitCode !== null || child.signalCode !== null) return
     child.kill(signal)
     // One that is paused could not obey.
     child.kill('SIGCONT')
+    const killer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS)
     await exited
+    clearTimeout(killer)
   }
   return {
     stop: () => end('SIGTERM'),

@@ -92,18 +92,35 @@ const QUIET = pino({ level: process.env.TEST_LOG_LEVEL ?? 'silent' })
 
 /** Brings up the whole gateway over services of its own. */
 export async function startStack(options: StackOptions): Promise<TestStack> {
+  const resources = new AsyncDisposableStack()
+  try {
+    return await startWith(resources, options)
+  } catch (error) {
+    // What was started would outlive the test, and keep its runner from ending.
+    await resources.disposeAsync()
+    throw error
+  }
+}
+
+async function startWith(resources: AsyncDisposableStack, options: StackOptions): Promise<TestStack> {
   const logger = options.logger ?? QUIET
-  const [database, redisServer, providers, folder] = await Promise.all([
-    createTestDatabase(),
-    createTestRedis({ durable: options.durableRedis ?? false }),
-    startSimulatedProviders(),
-    mkdtemp(join(tmpdir(), 'switchyard-stack-')),
+  const own = async <T>(made: Promise<T>, end: (resource: T) => Promise<void>) => {
+    const resource = await made
+    resources.defer(() => end(resource))
+    return resource
+  }
+  const [folder, database, redisServer, providers] = await waitForAll([
+    own(mkdtemp(join(tmpdir(), 'switchyard-stack-')), (path) => rm(path, { recursive: true, force: true })),
+    own(createTestDatabase(), ({ drop }) => drop()),
+    own(createTestRedis({ durable: options.durableRedis ?? false }), (server) => server.close()),
+    own(startSimulatedProviders(), (server) => server.close()),
   ])
   const catalogFile = join(folder, 'catalog.json')
   const writeCatalog = (models: TestModels) =>
     writeFile(catalogFile, JSON.stringify(catalogDocument(models, providers.url, options.providerKeyNames)))
   await writeCatalog(options.models)
   const databaseProxy = options.databaseProxy ? await startTcpProxy(database.url) : null
+  resources.defer(() => databaseProxy?.close())
   const environment: Record<string, string> = {
     DATABASE_URL: databaseProxy?.url ?? database.url,
     REDIS_URL: redisServer.url,
@@ -120,21 +137,14 @@ export async function startStack(options: StackOptions): Promise<TestStack> {
   }
   const config = readConfig(environment)
   const postgres = createPostgres({ databaseUrl: database.url, name: 'test' })
+  resources.defer(() => postgres.$disconnect())
   const redis = createRedis({ url: redisServer.url, name: 'test', mode: 'wait' })
+  resources.defer(() => redis.disconnect())
   const accounts = createAccountStore(postgres, postLedger)
   const keys = createKeyStore(postgres, createKeyHasher(config.masterKeys), randomBytes)
 
   const started: Part[] = []
-  const close = async () => {
-    await Promise.all(started.map((running) => running.stop()))
-    await providers.close()
-    redis.disconnect()
-    await postgres.$disconnect()
-    await databaseProxy?.close()
-    await redisServer.close()
-    await database.drop()
-    await rm(folder, { recursive: true, force: true })
-  }
+  resources.defer(async () => void (await waitForAll(started.map((running) => running.stop()))))
   const part = async (
     entry: string,
     args: string[],
@@ -149,7 +159,7 @@ export async function startStack(options: StackOptions): Promise<TestStack> {
   }
   const startDispatchWorkers = async (count: number) => {
     const known = await dispatchConnections(redis)
-    const workers = await Promise.all(
+    const workers = await waitForAll(
       Array.from({ length: count }, () =>
         part('workers/main.ts', ['dispatch'], () => startDispatchRole(config, logger)),
       ),
@@ -185,23 +195,15 @@ export async function startStack(options: StackOptions): Promise<TestStack> {
     })
     return running
   }
-  const bringUp = async () => {
-    const ports = await Promise.all(Array.from({ length: options.apis ?? 1 }, freePort))
-    urls.push(...ports.map((port) => `http://127.0.0.1:${port}`))
-    const settlement = await startSettlement()
-    const starting = [startDispatchWorkers(options.dispatchWorkers ?? 1), Promise.all(ports.map(startApi))]
-    // One that fails leaves the other starting, and what that has started is to be closed too.
-    await Promise.allSettled(starting)
-    const [dispatch, api] = await Promise.all(starting)
-    apis.push(...api!)
-    if (!settlement.isRunning()) throw new Error('the settlement worker ended at its start')
-    return { settlement, dispatch: dispatch! }
-  }
-  const { settlement, dispatch } = await bringUp().catch(async (error: unknown) => {
-    // What was started would outlive the test, and keep its runner from ending.
-    await close()
-    throw error
-  })
+  const ports = await Promise.all(Array.from({ length: options.apis ?? 1 }, freePort))
+  urls.push(...ports.map((port) => `http://127.0.0.1:${port}`))
+  const settlement = await startSettlement()
+  const [dispatch, api] = await waitForAll([
+    startDispatchWorkers(options.dispatchWorkers ?? 1),
+    waitForAll(ports.map(startApi)),
+  ])
+  apis.push(...api)
+  if (!settlement.isRunning()) throw new Error('the settlement worker ended at its start')
 
   return {
     urls,
@@ -248,7 +250,7 @@ export async function startStack(options: StackOptions): Promise<TestStack> {
       }
       throw new Error(`holds of ${accountId} are still open`)
     },
-    close,
+    close: () => resources.disposeAsync(),
   }
 }
 
@@ -259,6 +261,12 @@ const UNLIMITED_KEY: NewKey = {
   expiresAt: null,
   requestsPerMinute: 1_000_000,
   concurrentCalls: 100_000,
+}
+
+/** As Promise.all, but waits for every one: where one fails, none is left that still starts. */
+async function waitForAll<T extends readonly unknown[] | []>(started: T) {
+  await Promise.allSettled(started)
+  return Promise.all(started)
 }
 
 /** Ids of the connections over which dispatch workers fetch calls. */

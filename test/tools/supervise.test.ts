@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { isRunning } from '../../tools/launcher/bootstrap/process-lock.mjs'
 import { type ProcessGuard, startProcessGuard } from '../../tools/launcher/processes/process-guard.ts'
 import type { ProcessPlan } from '../../tools/launcher/processes/process-plan.ts'
+import { spawnPlan } from '../../tools/launcher/processes/spawn-plan.ts'
 import { type Supervised, supervise } from '../../tools/launcher/processes/supervise.ts'
 import { eventually } from '../helpers/eventually.ts'
 
@@ -89,5 +90,25 @@ test('can be stopped in the middle of a start', async () => {
   await eventually(() => pidWritten())
   await supervised.stop()
   await failed
+  expect(isRunning(pidWritten(), '')).toBe(false)
+})
+
+test('a process that does not serve in time is ended, with what it started', async () => {
+  const never = { readyTimeoutMs: 300, probe: () => Promise.reject(new Error('the reason')) }
+  const running = spawnPlan({ ...plan('sleep 60 & echo $! > pid; wait'), ...never })
+  await expect(running).rejects.toThrow('sleeper was not ready within 0.3 s: the reason')
+  expect(isRunning(pidWritten(), '')).toBe(false)
+})
+
+test('a process that fails is reported although one that it started keeps its output open', async () => {
+  const running = spawnPlan(plan('sleep 60 & echo $! > other; echo the reason >&2; exit 3'))
+  await expect(running).rejects.toThrow(/exit code 3[\s\S]*the reason/)
+  const other = Number(readFileSync(join(folder, 'other'), 'utf8'))
+  expect(isRunning(other, '')).toBe(false)
+})
+
+test('a probe that never returns does not hold up the end of the start', async () => {
+  const running = spawnPlan({ ...plan(), readyTimeoutMs: 300, probe: () => new Promise(() => undefined) })
+  await expect(running).rejects.toThrow('sleeper was not ready')
   expect(isRunning(pidWritten(), '')).toBe(false)
 })

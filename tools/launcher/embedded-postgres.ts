@@ -16,6 +16,8 @@ const USER = 'switchyard'
 const DATABASE = 'switchyard'
 const READY_TIMEOUT_MS = 60_000
 const STOP_TIMEOUT_MS = 15_000
+const INITDB_TIMEOUT_MS = 120_000
+const CONNECT_TIMEOUT_MS = 10_000
 /** Marks a cluster that was made to its end; initdb's own files are there from its beginning. */
 const COMPLETE = 'switchyard.complete'
 
@@ -69,7 +71,7 @@ export async function prepareEmbeddedPostgres(options: EmbeddedPostgresOptions):
 /** Creates the database an address names, unless it is there. `adminUrl` is a database of the same server. */
 export async function createDatabase(adminUrl: string, url: string): Promise<void> {
   const name = new URL(url).pathname.slice(1)
-  const client = new Client({ connectionString: adminUrl })
+  const client = new Client({ connectionString: adminUrl, connectionTimeoutMillis: CONNECT_TIMEOUT_MS })
   await client.connect()
   try {
     const found = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [name])
@@ -103,7 +105,8 @@ async function createCluster({ binaries, folder, identity, password, durable }: 
       '--no-locale',
       ...(durable ? [] : ['--no-sync']),
     ]
-    await runProcess(binaries.initdb, args, { cwd: '/', env: postgresEnvironment(), ...identity })
+    const options = { cwd: '/', env: postgresEnvironment(), timeout: INITDB_TIMEOUT_MS, ...identity }
+    await runProcess(binaries.initdb, args, options)
     await writeFile(join(folder, COMPLETE), '')
   } finally {
     await rm(passwordFile, { force: true })

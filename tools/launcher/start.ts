@@ -40,12 +40,13 @@ async function main(): Promise<number> {
   const guard = startProcessGuard()
   // What is left then is ended by the guard.
   const stop = listenForStop(() => process.exit(1))
+  const failure = new AbortController()
   const context = createStartContext({
     root: ROOT,
     dataDir,
     environment: process.env,
     guard,
-    signal: stop.signal,
+    signal: AbortSignal.any([stop.signal, failure.signal]),
   })
   try {
     await Promise.race([startAll(context), aborted(stop.signal)])
@@ -53,6 +54,8 @@ async function main(): Promise<number> {
     return 0
   } catch (error) {
     if (stop.signal.aborted) return 0
+    // Steps that run beside the failed one start nothing more.
+    failure.abort()
     console.error(`\n${(error as Error).message}`)
     return 1
   } finally {

@@ -31,14 +31,22 @@ async function main(args: string[]): Promise<number> {
   let database: TestDatabase | null = null
   try {
     const program = await findRedisProgram(cacheFolders(join(ROOT, '.data'), process.env), log)
-    database = await startDatabase(guard)
+    database = await startDatabase(guard, stop.signal)
     const template = await createTemplate(database.adminUrl)
     const environment = {
       TEST_DATABASE_URL: database.adminUrl,
       TEST_DATABASE_TEMPLATE: template,
       TEST_REDIS_PROGRAM: JSON.stringify(program),
     }
+    stop.signal.throwIfAborted()
     return await runVitest(args, environment, guard, stop.signal)
+  } catch (error) {
+    log(
+      stop.signal.aborted
+        ? `stopped (${stop.signal.reason})`
+        : `no tests were run: ${(error as Error).message}`,
+    )
+    return 1
   } finally {
     await database?.stop()
     stop.dispose()
@@ -46,17 +54,18 @@ async function main(args: string[]): Promise<number> {
   }
 }
 
-async function startDatabase(guard: ProcessGuard): Promise<TestDatabase> {
+async function startDatabase(guard: ProcessGuard, signal: AbortSignal): Promise<TestDatabase> {
   const external = process.env.TEST_DATABASE_URL
   if (external) return { adminUrl: external, stop: async () => undefined }
   const dataDir = await mkdtemp(join(tmpdir(), 'switchyard-test-'))
-  const postgres = await prepareEmbeddedPostgres({ dataDir, durable: false, log })
+  const folders = [dataDir]
   const removeFolders = async () => {
-    await rm(postgres.folder, { recursive: true, force: true })
-    await rm(dataDir, { recursive: true, force: true })
+    for (const folder of folders) await rm(folder, { recursive: true, force: true })
   }
   try {
-    const running = await spawnPlan(postgres.plan, { onSpawn: (pid) => guard.add(pid, 'services') })
+    const postgres = await prepareEmbeddedPostgres({ dataDir, durable: false, log })
+    folders.push(postgres.folder)
+    const running = await spawnPlan(postgres.plan, { signal, onSpawn: (pid) => guard.add(pid, 'services') })
     const stop = async () => {
       await running.stop()
       guard.remove(running.pid)
@@ -99,6 +108,5 @@ function log(line: string): void {
   process.stderr.write(`  ${line}\n`)
 }
 
-process.exitCode = await main(process.argv.slice(2))
-// The channel to the launcher would keep us alive for its listeners' sake.
-if (process.connected) process.disconnect()
+// At once: an interrupted step must not hold up the end.
+process.exit(await main(process.argv.slice(2)))

@@ -6,6 +6,7 @@ import { Client } from 'pg'
 /** The lock `prisma migrate` takes, so that neither runs while the other does. */
 const PRISMA_LOCK = 72_707_369
 const LOCK_TIMEOUT = '60s'
+const CONNECT_TIMEOUT_MS = 10_000
 
 /** Prisma's own table and columns, so that `prisma migrate` can take over at any time. */
 const CREATE_TABLE = `
@@ -50,7 +51,11 @@ export async function applyMigrations(options: {
   directory: string
 }): Promise<string[]> {
   const migrations = await readMigrations(options.directory)
-  const client = new Client({ connectionString: options.databaseUrl, application_name: 'switchyard-migrate' })
+  const client = new Client({
+    connectionString: options.databaseUrl,
+    application_name: 'switchyard-migrate',
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+  })
   await client.connect()
   try {
     await client.query(`SET lock_timeout = '${LOCK_TIMEOUT}'`)

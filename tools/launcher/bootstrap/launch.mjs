@@ -40,7 +40,10 @@ const COMMANDS = {
   migrate: { entry: 'src/cli/migrate.ts', services: true },
 }
 
+let onSignal = () => process.exit(143)
+
 async function main([name, ...args]) {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT']) process.on(signal, () => onSignal(signal))
   const command = Object.hasOwn(COMMANDS, name ?? '') ? COMMANDS[name] : null
   if (!command) throw new Error(`unknown command; there are: ${Object.keys(COMMANDS).join(', ')}`)
   await prepare()
@@ -62,7 +65,7 @@ async function prepare() {
     onWait: (pid) =>
       console.error(`  waiting for another command (process ${pid}) that prepares this clone …`),
   })
-  // Stopping half way must not leave the lock to be puzzled over; a stale one would be recognized anyway.
+  // A lock left behind would be recognized as stale, but is one thing less to explain.
   process.once('exit', release)
   try {
     if (!packagesAreInstalled(ROOT)) await installPackages(ROOT)
@@ -113,8 +116,7 @@ function run(node, args, env) {
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
   })
   const stopWatching = whenNpmIsGone(() => child.kill('SIGTERM'))
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'])
-    process.on(signal, () => child.kill(signal))
+  onSignal = (signal) => child.kill(signal)
   child.on('error', fail)
   child.on('close', (code, signal) => {
     stopWatching()

@@ -1,3 +1,3 @@
 import type { SpawnOptions } from 'node:child_process'
 
-export function runProcess(command: string, args: string[], options: SpawnOptions): Promise<void>
+export function runProcess(command: string, args: string[], options?: SpawnOptions): Promise<string>

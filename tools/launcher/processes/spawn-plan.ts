@@ -4,6 +4,8 @@ import type { ProcessPlan } from './process-plan.ts'
 
 const PROBE_EVERY_MS = 50
 const PROBE_TIMEOUT_MS = 2000
+/** What a process wrote last is read within this time after its end. */
+const LAST_OUTPUT_MS = 1000
 const KEPT_OUTPUT_CHARACTERS = 4000
 const TAIL_LINES = 15
 
@@ -63,7 +65,7 @@ export async function spawnPlan(plan: ProcessPlan, options: SpawnPlanOptions = {
   try {
     await untilReady(plan, ended, signal)
   } catch (error) {
-    await (signal.aborted ? running.stop() : running.kill())
+    await running.stop()
     throw error
   }
   return running
@@ -77,6 +79,15 @@ function watchEnd(child: ChildProcess, onOutput: OutputListener): Promise<Proces
       onOutput(chunk, stream)
     })
   }
+  child.once('exit', () => {
+    // A process that it started would outlive it and keep its output open.
+    signalGroup(child, 'SIGKILL')
+    const timer = setTimeout(() => {
+      child.stdout?.destroy()
+      child.stderr?.destroy()
+    }, LAST_OUTPUT_MS)
+    child.once('close', () => clearTimeout(timer))
+  })
   return new Promise((resolve) => {
     child.once('error', (error) => resolve({ code: null, signal: null, output: `${output}${error.message}` }))
     child.once('close', (code, signal) => resolve({ code, signal, output }))
@@ -90,7 +101,8 @@ async function untilReady(plan: ProcessPlan, ended: Promise<ProcessEnd>, signal:
     end = reason
   })
   for (;;) {
-    const reason = await plan.probe(AbortSignal.any([signal, AbortSignal.timeout(PROBE_TIMEOUT_MS)])).then(
+    const probe = AbortSignal.any([signal, AbortSignal.timeout(PROBE_TIMEOUT_MS)])
+    const reason = await Promise.race([plan.probe(probe), rejectOnAbort(probe)]).then(
       () => null,
       (error: unknown) => error,
     )
@@ -98,11 +110,18 @@ async function untilReady(plan: ProcessPlan, ended: Promise<ProcessEnd>, signal:
     if (end) throw new Error(`${plan.name} ended before it was ready (${describeEnd(end)})\n${tail(end)}`)
     if (reason === null) return
     if (Date.now() > deadline) {
-      throw new Error(`${plan.name} was not ready within ${plan.readyTimeoutMs / 1000} s`, { cause: reason })
+      throw new Error(
+        `${plan.name} was not ready within ${plan.readyTimeoutMs / 1000} s: ${(reason as Error).message}`,
+      )
     }
     await Promise.race([ended, delay(PROBE_EVERY_MS)])
   }
 }
+
+const rejectOnAbort = (signal: AbortSignal) =>
+  new Promise<never>((_resolve, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+  })
 
 const tail = (end: ProcessEnd) => end.output.trim().split('\n').slice(-TAIL_LINES).join('\n')
 
@@ -114,9 +133,19 @@ async function end(
 ): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return
   child.kill(signal)
-  const killer = setTimeout(() => child.kill('SIGKILL'), timeoutMs)
+  const killer = setTimeout(() => signalGroup(child, 'SIGKILL'), timeoutMs)
   await ended
   clearTimeout(killer)
+}
+
+/** Signals a process and those it started that are still of its group. */
+function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
+  if (pid === undefined) return
+  try {
+    process.kill(-pid, signal)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+  }
 }
 
 /** How a process ended, for people. */

@@ -1,10 +1,8 @@
-import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { delimiter, isAbsolute, join } from 'node:path'
-import { promisify } from 'node:util'
 import { withProgress } from '../bootstrap/progress.mjs'
-import { type DebianPackage, unpackDebianPackage } from './debian-package.ts'
-import { runCaptured } from './run-captured.ts'
+import { runProcess } from '../bootstrap/run-process.mjs'
+import { type DebianPackage, runPackageTool, unpackDebianPackage } from './debian-package.ts'
 
 /** How to run a headless Chromium on this machine. */
 export interface ChromiumProgram {
@@ -24,8 +22,6 @@ const PACKAGE: DebianPackage = {
   always: ['chromium-common', 'fonts-liberation'],
   usual: ['chromium-common', 'fonts-liberation'],
 }
-
-const execute = promisify(execFile)
 
 /**
  * Finds a Chromium, in this order: the one CHROMIUM_PATH names, one on the PATH, Debian's package installed as root,
@@ -65,13 +61,10 @@ async function onPath(path: string | undefined): Promise<ChromiumProgram | null>
 }
 
 async function install(path: string | undefined, reasons: string[]): Promise<ChromiumProgram | null> {
-  const options = { env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } }
   try {
-    await withProgress('fetching package lists', () => runCaptured('apt-get', ['update'], options))
+    await withProgress('fetching package lists', () => runPackageTool('apt-get', ['update']))
     const args = ['install', '--yes', '--no-install-recommends', 'chromium']
-    await withProgress('installing Chromium for the browser tests', () =>
-      runCaptured('apt-get', args, options),
-    )
+    await withProgress('installing Chromium for the browser tests', () => runPackageTool('apt-get', args))
   } catch (error) {
     reasons.push(`"apt-get install chromium" failed (${firstError(error)})`)
     return null
@@ -105,11 +98,8 @@ async function unpack(cacheFolders: string[], reasons: string[]): Promise<Chromi
 
 async function runs({ command, environment }: ChromiumProgram): Promise<boolean> {
   try {
-    const { stdout } = await execute(command, ['--version'], {
-      env: { ...process.env, ...environment },
-      timeout: ASK_TIMEOUT_MS,
-    })
-    return VERSION.test(stdout)
+    const env = { ...process.env, ...environment }
+    return VERSION.test(await runProcess(command, ['--version'], { env, timeout: ASK_TIMEOUT_MS }))
   } catch {
     // Not there, not executable, or a stand-in that asks for another package manager: in each case it is none.
     return false

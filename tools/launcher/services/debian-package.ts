@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { runCaptured } from './run-captured.ts'
+import { runProcess } from '../bootstrap/run-process.mjs'
 
 export interface DebianPackage {
   /** What the copy in the cache folder is called by, and people are told: `redis`. */
@@ -24,6 +24,17 @@ export interface UnpackedPackage {
 }
 
 const LIBRARY_FOLDERS = ['usr/lib', 'lib']
+const COMMAND_TIMEOUT_MS = 180_000
+
+/** Runs one of Debian's package tools, whose output is then in English, and returns that. */
+export function runPackageTool(
+  command: string,
+  args: string[],
+  options: { cwd?: string } = {},
+): Promise<string> {
+  const env = { ...process.env, LC_ALL: 'C', DEBIAN_FRONTEND: 'noninteractive' }
+  return runProcess(command, args, { ...options, env, timeout: COMMAND_TIMEOUT_MS })
+}
 
 /**
  * Unpacks a package of Debian (or Ubuntu) with what it needs into the first folder of `cacheFolders` that can be
@@ -48,7 +59,7 @@ export async function unpackDebianPackage(
     await download(wanted, join(temporary, 'packages'), log)
     for (const file of await readdir(join(temporary, 'packages'))) {
       if (file.endsWith('.deb'))
-        await runCaptured('dpkg', ['-x', join(temporary, 'packages', file), join(temporary, 'root')])
+        await runPackageTool('dpkg', ['-x', join(temporary, 'packages', file), join(temporary, 'root')])
     }
     await rm(join(cache, name), { recursive: true, force: true })
     await rename(join(temporary, 'root'), join(cache, name)).catch((error: NodeJS.ErrnoException) => {
@@ -80,7 +91,7 @@ async function download(wanted: DebianPackage, folder: string, log: (line: strin
     '-o',
     'APT::Sandbox::User=',
   ]
-  await runCaptured('apt-get', [...own, 'update'], { cwd: folder })
+  await runPackageTool('apt-get', [...own, 'update'], { cwd: folder })
   await downloadWith(wanted, own, folder)
 }
 
@@ -88,14 +99,14 @@ async function downloadWith(wanted: DebianPackage, options: string[], folder: st
   const packages = await missingPackages(wanted, options)
   // Root's sandbox user could not write here.
   const args = [...options, '-o', 'APT::Sandbox::User=', 'download', ...packages]
-  await runCaptured('apt-get', args, { cwd: folder })
+  await runPackageTool('apt-get', args, { cwd: folder })
 }
 
 /** What installing the package would add to this machine, by a dry run. */
 async function missingPackages(wanted: DebianPackage, options: string[]): Promise<string[]> {
   const args = [...options, '--simulate', '--no-install-recommends', 'install', wanted.package]
   try {
-    const names = [...(await runCaptured('apt-get', args)).matchAll(/^Inst (\S+)/gm)].map(
+    const names = [...(await runPackageTool('apt-get', args)).matchAll(/^Inst (\S+)/gm)].map(
       (match) => match[1] ?? '',
     )
     return [...new Set([...names, wanted.package, ...wanted.always])]

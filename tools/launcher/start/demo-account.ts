@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { runCaptured } from '../services/run-captured.ts'
+import { runProcess } from '../bootstrap/run-process.mjs'
 
 const EMAIL = 'demo@switchyard.local'
 const CREDIT_USD = '5.00'
@@ -78,7 +78,7 @@ async function runAdmin(
   [field, ...args]: string[],
 ): Promise<string> {
   const command = [join(root, 'src/cli/admin.ts'), ...args, '--json']
-  const output = await runCaptured(process.execPath, command, { cwd: root, env: environment })
+  const output = await runProcess(process.execPath, command, { cwd: root, env: environment })
   const value = (JSON.parse(output) as Record<string, unknown>)[field ?? '']
   if (typeof value !== 'string') throw new Error(`${args.join(' ')} printed no ${field}: ${output}`)
   return value
