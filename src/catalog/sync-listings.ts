@@ -95,7 +95,7 @@ async function syncProvider(
   return { kind: 'noted', state: verdict.state }
 }
 
-/** The content of Redis without stale entries. */
+/** The states in Redis, without invalid entries. */
 function parseStates(hash: Record<string, string>): Map<string, ListingState> {
   const entries = Object.entries(hash).flatMap(([id, text]): Array<[string, ListingState]> => {
     const state = JSON.parse(text) as Partial<ListingState> | null

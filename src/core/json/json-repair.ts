@@ -64,7 +64,7 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    // That is the result.
+    // Not JSON: undefined is the result.
     return undefined
   }
 }

@@ -15,7 +15,7 @@ const KEPT = [
   'required',
   'propertyOrdering',
 ] as const
-/** What is looked at of a part. */
+/** Keywords of a schema part that are read. */
 const READ = [
   ...KEPT,
   '$ref',

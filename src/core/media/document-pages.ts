@@ -3,7 +3,7 @@ import { decodedLength } from './data-url.ts'
 /** For a document whose pages are inside compressed streams. */
 const USUAL_BYTES_PER_PAGE = 20_000
 const PAGE = /\/Type\s{0,4}\/Page(?![A-Za-z])/g
-/** Minimum bytes of a page object; closer matches are skipped, so that fake pages do not slow down the scan. */
+/** Minimum length of a page object; closer matches are skipped, so that fake pages do not slow down the scan. */
 const LEAST_CHARS_PER_PAGE = 60
 
 /**

@@ -2,7 +2,7 @@ import { characterBound } from './character-bound.ts'
 import { lowerCaseWordBound } from './lower-case-word-bound.ts'
 
 const SPACE = 32
-/** Spaces in a longer run for which every vocabulary has a token. */
+/** Number of spaces in a longer run that every vocabulary merges into one token. */
 const SPACES_PER_TOKEN = 4
 
 const isLowerCase = (code: number) => code >= 97 && code <= 122
