@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { createCallRecordStore } from '../billing/call-records/call-record-store.ts'
+import { createCallRecords } from '../billing/call-records/call-records.ts'
 import { findCallInFlight } from '../billing/call-records/find-call-in-flight.ts'
 import { settledTimeline } from '../billing/call-records/operator-call.ts'
 import { readConfig } from '../config.ts'
@@ -23,7 +23,7 @@ export async function trace(args: string[], environment: NodeJS.ProcessEnv): Pro
     readConfig(environment),
     'switchyard-trace',
     async ({ postgres, redis }) => {
-      const store = createCallRecordStore(postgres)
+      const store = createCallRecords(postgres)
       const record = await store.find(id)
       const records = record ? [record] : await store.findByRequestId(id)
       if (records.length === 0) return traceRunning(id, redis)

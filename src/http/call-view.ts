@@ -1,4 +1,4 @@
-import { type CallRecord, type ListedCall, ratesOf } from '../billing/call-records/call-record-store.ts'
+import { type CallRecord, type ListedCall, ratesOf } from '../billing/call-records/call-records.ts'
 import type { OwnKeyFailureView } from '../core/api/calls.ts'
 import { isAutoModel } from '../core/auto/auto-model.ts'
 import { formatRates } from '../core/catalog/token-rates.ts'

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
-import type { ListedCall } from '../billing/call-records/call-record-store.ts'
+import type { ListedCall } from '../billing/call-records/call-records.ts'
 import type { CallCursor } from '../core/billing/usage-query.ts'
 import { csvLine } from '../core/kernel/csv.ts'
 import { CALL_CSV_HEAD, type CallReader, callCsvCells, callView } from './call-view.ts'

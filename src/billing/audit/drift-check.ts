@@ -1,8 +1,8 @@
 import type { Logger } from 'pino'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
+import { findCharges } from '../call-records/known-calls.ts'
 import type { HoldStore, LedgerBalance } from '../holds/hold-store.ts'
 import type { BalanceStore } from '../ledger/balance-store.ts'
-import { findCharges } from '../settlement/known-calls.ts'
 import { judgeGate } from './judge-gate.ts'
 
 export interface DriftCheckDependencies {

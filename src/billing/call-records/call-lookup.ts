@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { CallRecord, CallRecordStore } from './call-record-store.ts'
+import type { CallRecord, CallRecords } from './call-records.ts'
 
 export type FoundCall =
   | { kind: 'settled'; call: CallRecord }
@@ -12,7 +12,7 @@ export type FoundCall =
 export type CallLookup = (callId: string, accountId: string | null) => Promise<FoundCall>
 
 export interface CallLookupOptions {
-  calls: Pick<CallRecordStore, 'find'>
+  calls: Pick<CallRecords, 'find'>
   /** Whether a call's hold is among an account's open ones. */
   isHeld: (accountId: string, callId: string) => Promise<boolean>
   clock: () => number

@@ -1,7 +1,7 @@
 import type { AttemptView, OperatorCall, SettledTimeline, TimelineEvent } from '../../core/api/calls.ts'
 import { costOf } from '../../core/billing/pricing.ts'
 import { formatRate, formatUsd, picoUsd, picoUsdPerToken } from '../../core/kernel/money.ts'
-import { type CallRecord, costRatesOf, type ListedCall } from './call-record-store.ts'
+import { type CallRecord, costRatesOf, type ListedCall } from './call-records.ts'
 
 const usd = (amountPico: bigint): string => formatUsd(picoUsd(amountPico))
 

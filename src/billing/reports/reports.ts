@@ -1,9 +1,8 @@
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
 import { accountKeys } from '../../platform/redis/redis-keys.ts'
-import { type CallListStore, createCallListStore } from '../call-records/call-list-store.ts'
 import { type CallLookup, createCallLookup } from '../call-records/call-lookup.ts'
-import { createCallRecordStore } from '../call-records/call-record-store.ts'
+import { type CallRecords, createCallRecords } from '../call-records/call-records.ts'
 import { createHoldStore, type HoldStore } from '../holds/hold-store.ts'
 import { type CreditStore, createCreditStore } from '../ledger/credit-store.ts'
 import { createSpendStore, type SpendStore } from './spend-store.ts'
@@ -12,7 +11,7 @@ import { createUsageStore, type UsageStore } from './usage-store.ts'
 /** What customers may read of their calls and charges. */
 export interface Reports {
   findCall: CallLookup
-  calls: CallListStore
+  calls: Pick<CallRecords, 'page'>
   usage: UsageStore
   spend: SpendStore
   credits: CreditStore
@@ -26,13 +25,14 @@ export interface Reports {
 export function createReports(postgres: Postgres, redis: Redis, clock: () => number): Reports {
   const spend = createSpendStore(postgres)
   const holds = createHoldStore(redis)
+  const calls = createCallRecords(postgres)
   return {
     findCall: createCallLookup({
-      calls: createCallRecordStore(postgres),
+      calls,
       isHeld: async (accountId, callId) => (await redis.hexists(accountKeys(accountId).holds, callId)) === 1,
       clock,
     }),
-    calls: createCallListStore(postgres),
+    calls,
     usage: createUsageStore(postgres),
     spend,
     credits: createCreditStore(postgres, holds),

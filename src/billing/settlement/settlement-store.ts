@@ -1,6 +1,7 @@
 import { isUnserved, type SettlementRecord } from '../../core/calls/call-job.ts'
 import { shortHash } from '../../core/kernel/short-hash.ts'
 import { databaseMessage, isRefusedData, type Postgres } from '../../platform/postgres/postgres.ts'
+import { findCharges } from '../call-records/known-calls.ts'
 import type { LedgerBalance, ReleasedHold } from '../holds/hold-store.ts'
 import { UNNAMED } from './quarantine-store.ts'
 import { isCallName, type SettlementRows, settlementRows } from './settlement-row.ts'
@@ -47,8 +48,6 @@ export interface SettlementStore {
    */
   settle(records: readonly SettlementRecord[]): Promise<SettlementOutcome>
 }
-
-const STORED_CHARGES = 'SELECT id, charge_pico AS "chargePico" FROM call_records WHERE id = ANY ($1::text[])'
 
 const QUARANTINE = `
 INSERT INTO quarantined_settlements (id, reason, record) VALUES ($1, $2, $3) ON CONFLICT (id) DO NOTHING`
@@ -145,7 +144,13 @@ async function settleBatch(
   const supersededCalls = new Set(settled[0]?.supersededCalls)
   const isAllNew = (settled[0]?.recordedCalls ?? 0) === batch.length
   if (!isAllNew) await postgres.$executeRawUnsafe(KEEP_CONFLICTS, calls)
-  const charges = isAllNew ? null : await storedCharges(postgres, batch)
+  // What the calls were charged when they were first settled, or nothing as duplicates.
+  const charges = isAllNew
+    ? null
+    : await findCharges(
+        postgres,
+        batch.map(({ record }) => record.id),
+      )
   const released = new Map<string, ReleasedHold[]>(settled.map((row) => [row.accountId, []]))
   for (const { record } of batch) {
     const chargePico = charges?.get(record.id) ?? BigInt(record.chargePico)
@@ -172,13 +177,6 @@ function leastCallOf(batch: SettlementRows[]): bigint | null {
     if (least === null || known > least) least = known
   }
   return least
-}
-
-/** What the calls were charged: when they were first settled, or nothing as duplicates. */
-async function storedCharges(postgres: Postgres, batch: SettlementRows[]): Promise<Map<string, bigint>> {
-  const ids = batch.map((rows) => rows.record.id)
-  const rows = await postgres.$queryRawUnsafe<Array<{ id: string; chargePico: bigint }>>(STORED_CHARGES, ids)
-  return new Map(rows.map((row) => [row.id, row.chargePico]))
 }
 
 /** Of two states of one account the one with the higher version is the newer. */

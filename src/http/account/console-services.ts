@@ -6,7 +6,7 @@ import type { SessionStore } from '../../accounts/session-store.ts'
 import type { SignInService } from '../../accounts/sign-in-service.ts'
 import type { SignInThrottle } from '../../accounts/sign-in-throttle.ts'
 import type { WebhookThrottle } from '../../accounts/webhook-throttle.ts'
-import type { RecentCallStore } from '../../billing/call-records/recent-call-store.ts'
+import type { CallRecords } from '../../billing/call-records/call-records.ts'
 import type { HoldStore } from '../../billing/holds/hold-store.ts'
 import type { LedgerListStore } from '../../billing/ledger/ledger-list-store.ts'
 import type { KeyActivityStore } from '../../billing/reports/key-activity-store.ts'
@@ -29,7 +29,7 @@ export interface ConsoleServices {
   keyActivity: KeyActivityStore
   gate: Pick<HoldStore, 'balance'>
   ledger: LedgerListStore
-  recentCalls: RecentCallStore
+  recentCalls: Pick<CallRecords, 'settledSince'>
   endpoints: EndpointStore
   deliveries: ReadDeliveries
   retryDelivery: RetryDelivery

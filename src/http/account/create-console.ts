@@ -13,7 +13,7 @@ import { createSessionStore } from '../../accounts/session-store.ts'
 import { createSignInService } from '../../accounts/sign-in-service.ts'
 import { createSignInThrottle } from '../../accounts/sign-in-throttle.ts'
 import { createWebhookThrottle } from '../../accounts/webhook-throttle.ts'
-import { createRecentCallStore } from '../../billing/call-records/recent-call-store.ts'
+import { createCallRecords } from '../../billing/call-records/call-records.ts'
 import type { HoldStore } from '../../billing/holds/hold-store.ts'
 import { createLedgerListStore } from '../../billing/ledger/ledger-list-store.ts'
 import { postLedger } from '../../billing/ledger/ledger-store.ts'
@@ -99,7 +99,7 @@ export function createConsole(config: Readonly<Config>, parts: ConsoleParts): Co
     freeCredits,
     keyActivity: createKeyActivityStore(reportsPostgres),
     ledger: createLedgerListStore(reportsPostgres),
-    recentCalls: createRecentCallStore(postgres),
+    recentCalls: createCallRecords(postgres),
     endpoints: createEndpointStore(
       postgres,
       createSealer(config.masterKeys, WEBHOOK_SECRET_PURPOSE),

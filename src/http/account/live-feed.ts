@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { SessionStore } from '../../accounts/session-store.ts'
-import type { ListedCall } from '../../billing/call-records/call-record-store.ts'
+import type { ListedCall } from '../../billing/call-records/call-records.ts'
 import type { SpendableBalance } from '../../billing/holds/hold-store.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import { pollEvery } from '../../platform/process/poll-every.ts'

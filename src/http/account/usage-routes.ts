@@ -1,6 +1,5 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
-import type { CallFilter } from '../../billing/call-records/call-list-store.ts'
-import type { CallRecord, ListedCall } from '../../billing/call-records/call-record-store.ts'
+import type { CallFilter, CallRecord, ListedCall } from '../../billing/call-records/call-records.ts'
 import type { CallDetail, CallSummary } from '../../core/api/calls.ts'
 import type { Page } from '../../core/api/shared.ts'
 import type { UsageView } from '../../core/api/usage.ts'

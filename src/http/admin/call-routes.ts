@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify'
-import type { CallFilter } from '../../billing/call-records/call-search-store.ts'
+import type { CallSearch } from '../../billing/call-records/call-records.ts'
 import { findCallInFlight } from '../../billing/call-records/find-call-in-flight.ts'
 import { operatorCall, settledTimeline } from '../../billing/call-records/operator-call.ts'
 import type { CallTimelineView, OperatorCall } from '../../core/api/calls.ts'
@@ -26,7 +26,7 @@ const SEARCHES_MAX = 4
 
 /** GET /calls: settled calls of everybody, searched; GET /calls/:id/timeline: one call, also while it runs. */
 export const callRoutes: FastifyPluginAsync<OperatorServices> = async (app, services) => {
-  const { calls, search, queues, clock } = services
+  const { calls, queues, clock } = services
   const slots = createSlots({ max: SEARCHES_MAX, maxPerHolder: SEARCHES_MAX, ...REPORTS_OF_KEY })
 
   app.get('/calls', async (request): Promise<OperatorPage<OperatorCall>> => {
@@ -36,7 +36,7 @@ export const callRoutes: FastifyPluginAsync<OperatorServices> = async (app, serv
     const range = readTimeRange(query, clock())
     const filter = readFilter(query)
     return slots.run(askingKey(request).keyId, async () => {
-      const found = search.page(filter, range, page.after, page.limit + 1)
+      const found = calls.search(filter, range, page.after, page.limit + 1)
       return idPage(await found, page, operatorCall)
     })
   })
@@ -60,7 +60,7 @@ export const callRoutes: FastifyPluginAsync<OperatorServices> = async (app, serv
   })
 }
 
-const readFilter = (query: QueryParameters): CallFilter => ({
+const readFilter = (query: QueryParameters): CallSearch => ({
   accountId: readText(query, 'account'),
   keyId: readText(query, 'key'),
   requestId: readText(query, 'request'),

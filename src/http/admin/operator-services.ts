@@ -3,8 +3,7 @@ import type { AccountStore } from '../../accounts/account-store.ts'
 import { type KeyLimits, setKeyLimits } from '../../accounts/key-limit-store.ts'
 import type { KeyStore } from '../../accounts/key-store.ts'
 import { type AuditRunStore, createAuditRunStore } from '../../billing/audit/audit-run-store.ts'
-import { type CallRecordStore, createCallRecordStore } from '../../billing/call-records/call-record-store.ts'
-import { type CallSearchStore, createCallSearchStore } from '../../billing/call-records/call-search-store.ts'
+import { type CallRecords, createCallRecords } from '../../billing/call-records/call-records.ts'
 import { readClaimWait } from '../../billing/call-records/claim-wait.ts'
 import type { HoldStore } from '../../billing/holds/hold-store.ts'
 import { type AdjustedBalance, type Adjustment, adjustBalance } from '../../billing/ledger/adjust-balance.ts'
@@ -41,8 +40,7 @@ export interface OperatorServices {
   keys: KeyStore
   payments: Pick<PaymentStore, 'list'>
   usage: UsageStore
-  calls: Pick<CallRecordStore, 'find'>
-  search: CallSearchStore
+  calls: Pick<CallRecords, 'find' | 'search'>
   margin: MarginStore
   sumLedger: () => Promise<LedgerSum[]>
   claimWait: () => Promise<ClaimWaitView>
@@ -90,8 +88,7 @@ export function createOperatorServices({
     directory: createAccountDirectory(reportsPostgres),
     payments: createPaymentStore(reportsPostgres),
     usage: createUsageStore(reportsPostgres),
-    calls: createCallRecordStore(reportsPostgres),
-    search: createCallSearchStore(reportsPostgres),
+    calls: createCallRecords(reportsPostgres),
     margin: createMarginStore(reportsPostgres),
     sumLedger: () => sumLedger(reportsPostgres),
     claimWait: () => readClaimWait(reportsPostgres, clock()),

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify'
-import type { ListedCall } from '../../billing/call-records/call-record-store.ts'
+import type { ListedCall } from '../../billing/call-records/call-records.ts'
 import {
   formatCursor,
   type QueryParameters,

@@ -1,6 +1,6 @@
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 
-/** Which of some calls PostgreSQL has heard of, settled or in quarantine. */
+/** Which of some calls are in PostgreSQL, settled or in quarantine. */
 export interface KnownCalls {
   settled: Set<string>
   quarantined: Set<string>

@@ -1,0 +1,196 @@
+import type { CallCursor, TimeRange } from '../../core/billing/usage-query.ts'
+import { callIdRange } from '../../core/calls/call-id-range.ts'
+import type { AttemptRecord } from '../../core/calls/call-job.ts'
+import type { CallStatus } from '../../core/calls/call-status.ts'
+import type { TokenRates } from '../../core/catalog/catalog.ts'
+import { picoUsdPerToken } from '../../core/kernel/money.ts'
+import type { Postgres } from '../../platform/postgres/postgres.ts'
+import type { CallRecord as CallRow, Prisma } from '../../platform/prisma-client/client.ts'
+
+/** A settled call without its attempts, which say where it went. Amounts in pico-USD, times in unix milliseconds. */
+export type ListedCall = Omit<CallRow, 'attempts' | `${string}AtMs`> & {
+  admittedAt: number
+  claimedAt: number | null
+  firstTokenAt: number | null
+  finishedAt: number
+  settledAt: number
+}
+
+/** A settled call. */
+export type CallRecord = ListedCall & { attempts: AttemptRecord[] }
+
+/** Which calls; null or absent: any. */
+export interface CallFilter {
+  keyId?: string | null
+  status?: CallStatus | null
+  /** As the client asked for it; in a search also as it was served. */
+  model?: string | null
+}
+
+export interface CallSearch extends CallFilter {
+  accountId?: string | null
+  requestId?: string | null
+  offerId?: string | null
+  minDurationMs?: number | null
+}
+
+/** Settled calls, read from PostgreSQL. All methods reject while it is away. */
+export interface CallRecords {
+  find(callId: string): Promise<CallRecord | null>
+  /** The latest calls that carried this request id, at most ten. Clients may send one twice. Reads the whole table. */
+  findByRequestId(requestId: string): Promise<CallRecord[]>
+  /** Calls of an account admitted in a span of time, newest first, after a cursor; at most `limit`. */
+  page(
+    accountId: string,
+    range: TimeRange,
+    after: CallCursor | null,
+    limit: number,
+    filter?: CallFilter,
+  ): Promise<ListedCall[]>
+  /** Calls of any account admitted in a span of time, newest first, after a call's id. */
+  search(search: CallSearch, range: TimeRange, after: string | null, limit: number): Promise<ListedCall[]>
+  /**
+   * Calls of some accounts that were settled after a moment, oldest first: of each account's latest, so that one
+   * with very many costs no more than another.
+   */
+  settledSince(accountIds: readonly string[], settledAfterMs: number): Promise<ListedCall[]>
+}
+
+/** Of each account. */
+const LATEST_MAX = 100
+
+const SETTLED_IDS = `
+SELECT latest.id FROM unnest($1::text[]) AS account (id)
+CROSS JOIN LATERAL (
+  SELECT id, settled_at_ms FROM call_records
+  WHERE account_id = account.id ORDER BY admitted_at_ms DESC LIMIT ${LATEST_MAX}
+) AS latest
+WHERE latest.settled_at_ms > $2`
+
+export function createCallRecords(postgres: Postgres): CallRecords {
+  /** The calls that a statement names. */
+  const listed = async (
+    sql: string,
+    values: unknown[],
+    orderBy: Prisma.CallRecordOrderByWithRelationInput[],
+  ): Promise<ListedCall[]> => {
+    const ids = await postgres.$queryRawUnsafe<Array<{ id: string }>>(sql, ...values)
+    if (ids.length === 0) return []
+    const where = { id: { in: ids.map(({ id }) => id) } }
+    const rows = await postgres.callRecord.findMany({ where, orderBy, omit: { attempts: true } })
+    return rows.map(toListedCall)
+  }
+  return {
+    async find(callId) {
+      const row = await postgres.callRecord.findUnique({ where: { id: callId } })
+      return row && toRecord(row)
+    },
+
+    async findByRequestId(requestId) {
+      const rows = await postgres.callRecord.findMany({
+        where: { requestId },
+        orderBy: { admittedAtMs: 'desc' },
+        take: 10,
+      })
+      return rows.map(toRecord)
+    },
+
+    async page(accountId, { fromMs, toMs }, after, limit, { model, keyId, status } = {}) {
+      // Nothing sorts before the empty id, so without a cursor just the end of the span is left out.
+      const start = { admittedAtMs: toMs, callId: '' }
+      const { admittedAtMs, callId } = after && after.admittedAtMs < toMs ? after : start
+      const rows = await postgres.callRecord.findMany({
+        where: {
+          accountId,
+          ...(model != null && { requestedModel: model }),
+          ...(keyId != null && { keyId }),
+          ...(status != null && { status }),
+          admittedAtMs: { gte: BigInt(fromMs), lte: BigInt(admittedAtMs) },
+          OR: [{ admittedAtMs: { lt: BigInt(admittedAtMs) } }, { id: { lt: callId } }],
+        },
+        orderBy: [{ admittedAtMs: 'desc' }, { id: 'desc' }],
+        take: limit,
+        omit: { attempts: true },
+      })
+      return rows.map(toListedCall)
+    },
+
+    // Walks the primary key: ids begin with their time, so no index of its own is needed on the table that every call
+    // writes to. Only the conditions that are asked for are in the statement, for the planner's sake.
+    async search(search, range, after, limit) {
+      const ids = callIdRange(range)
+      const values: unknown[] = []
+      const value = (some: unknown): string => `$${values.push(some)}`
+      const conditions = [
+        `id >= ${value(ids.from)}`,
+        `id < ${value(after !== null && after < ids.to ? after : ids.to)}`,
+        `admitted_at_ms >= ${value(BigInt(range.fromMs))}`,
+        `admitted_at_ms < ${value(BigInt(range.toMs))}`,
+      ]
+      const { accountId, keyId, requestId, status, model, offerId, minDurationMs } = search
+      if (accountId != null) conditions.push(`account_id = ${value(accountId)}`)
+      if (keyId != null) conditions.push(`key_id = ${value(keyId)}`)
+      if (requestId != null) conditions.push(`request_id = ${value(requestId)}`)
+      if (status != null) conditions.push(`status = ${value(status)}::call_status`)
+      if (model != null) {
+        const named = value(model)
+        conditions.push(`(requested_model = ${named} OR served_model_id = ${named})`)
+      }
+      if (offerId != null) conditions.push(`served_offer_id = ${value(offerId)}`)
+      if (minDurationMs != null)
+        conditions.push(`finished_at_ms - admitted_at_ms >= ${value(minDurationMs)}::integer`)
+      const sql = `SELECT id FROM call_records WHERE ${conditions.join(' AND ')} ORDER BY id DESC LIMIT ${value(limit)}::integer`
+      return listed(sql, values, [{ id: 'desc' }])
+    },
+
+    settledSince: (accountIds, settledAfterMs) =>
+      listed(SETTLED_IDS, [accountIds, BigInt(settledAfterMs)], [{ settledAtMs: 'asc' }, { id: 'asc' }]),
+  }
+}
+
+function toRecord({ attempts, ...row }: CallRow): CallRecord {
+  // Written by the settlement store alone, from records of this shape.
+  return { ...toListedCall(row), attempts: attempts as unknown as AttemptRecord[] }
+}
+
+/** A row of call_records, its times as numbers. */
+export function toListedCall({
+  admittedAtMs,
+  claimedAtMs,
+  firstTokenAtMs,
+  finishedAtMs,
+  settledAtMs,
+  ...row
+}: Omit<CallRow, 'attempts'>): ListedCall {
+  return {
+    ...row,
+    admittedAt: Number(admittedAtMs),
+    claimedAt: claimedAtMs === null ? null : Number(claimedAtMs),
+    firstTokenAt: firstTokenAtMs === null ? null : Number(firstTokenAtMs),
+    finishedAt: Number(finishedAtMs),
+    settledAt: Number(settledAtMs),
+  }
+}
+
+/** The rates a call was charged at; null where nothing served it. */
+export const ratesOf = (call: ListedCall): TokenRates | null =>
+  toRates(call.promptRatePico, call.completionRatePico, call.promptAudioRatePico, call.promptImageRatePico)
+
+/** What we pay its provider; null where nothing served it. */
+export const costRatesOf = (call: ListedCall): TokenRates | null =>
+  toRates(call.promptCostPico, call.completionCostPico, call.promptAudioCostPico, call.promptImageCostPico)
+
+function toRates(
+  prompt: bigint | null,
+  completion: bigint | null,
+  audio: bigint | null,
+  image: bigint | null,
+): TokenRates | null {
+  if (prompt === null || completion === null) return null
+  return {
+    prompt: picoUsdPerToken(prompt),
+    completion: picoUsdPerToken(completion),
+    ...(audio !== null && { promptAudio: picoUsdPerToken(audio) }),
+    ...(image !== null && { promptImage: picoUsdPerToken(image) }),
+  }
+}
