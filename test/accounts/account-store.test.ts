@@ -64,7 +64,7 @@ describe('the account store', () => {
     })
   })
 
-  test('the same event credits once', async () => {
+  test('a payment event that is delivered twice credits once', async () => {
     const { id } = await accounts.create('event@example.test', paid)
     await accounts.credit(id, 'evt_2', picoUsd(100n))
     expect(await accounts.credit(id, 'evt_2', picoUsd(100n))).toMatchObject({

@@ -26,7 +26,7 @@ describe('passwords that wait to be checked', () => {
     expect((await Promise.all(flood)).filter((outcome) => outcome === 'refused')).toHaveLength(refusedAtOnce)
   })
 
-  test('of one network fill no line', async () => {
+  test('hashes asked for by one network leave room in the queue for others', async () => {
     const passwords = createPasswordHasher()
     const flood = Array.from({ length: 40 }, () => passwords.verify(null, 'guess', stranger(1)))
     const settled = Promise.allSettled(flood)

@@ -8,6 +8,7 @@ import {
 import { type CatalogStore, createCatalogStore } from '../../src/catalog/catalog-store.ts'
 import { createLogger } from '../../src/platform/observability/logger.ts'
 import { createRedis, type Redis } from '../../src/platform/redis/redis.ts'
+import { CATALOG_OVERLAY } from '../../src/platform/redis/redis-keys.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { createTestRedis, type TestRedis } from '../helpers/services.ts'
 
@@ -67,7 +68,7 @@ test('what the fleet shares is in force from the start, and each change soon aft
 
 test('a change whose message was lost is seen by polling', async () => {
   await open()
-  await redis.hset('sy:catalog:overlay', { stored: JSON.stringify(edits(disabled)), version: 'silent' })
+  await redis.hset(CATALOG_OVERLAY, { stored: JSON.stringify(edits(disabled)), version: 'silent' })
   await eventually(() => expect(isShared('openai/gpt-4o')).toBe(false))
 })
 
@@ -100,7 +101,7 @@ test('edits that make no catalog do not keep a process from starting', async () 
 })
 
 test('an overlay that is broken is no overlay', async () => {
-  await redis.hset('sy:catalog:overlay', { stored: '{"name":1}', version: 'x' })
+  await redis.hset(CATALOG_OVERLAY, { stored: '{"name":1}', version: 'x' })
   await expect(readOverlay(redis)).rejects.toThrow('broken')
   await open()
   expect(isShared('openai/gpt-4o')).toBe(true)

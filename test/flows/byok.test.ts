@@ -144,7 +144,7 @@ describe("a call on the client's own key", () => {
     expect(seen()).toEqual([['gamma', own.secret]])
   })
 
-  test("is no other account's business", async () => {
+  test('never uses the key of another account', async () => {
     await store('alpha')
     const other = await stack.account('1.00')
     await completionOf(await caller(stack, other.key)({ model: 'own/plain', provider: { only: ['alpha'] } }))
@@ -268,7 +268,7 @@ describe('a key that fails', () => {
 })
 
 describe('a change of a key', () => {
-  test('is known everywhere within a second', async () => {
+  test('reaches every worker within a second', async () => {
     const own = await store('alpha')
     await completionOf(await chat({ model: 'own/plain' }))
     const uses = async () => {

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { PricingFeed } from '../../src/core/catalog/pricing-feed-view.ts'
+import { CATALOG_OVERLAY } from '../../src/platform/redis/redis-keys.ts'
 import { eventually, onBusyMachine } from '../helpers/eventually.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 
@@ -258,7 +259,7 @@ test('edits outlive a Redis that lost its data', async () => {
   })
   await untilEverywhere('test/three', { prompt: '4.00' })
   await stack.redis.flushall()
-  await eventually(async () => expect(await stack.redis.hexists('sy:catalog:overlay', 'stored')).toBe(1))
+  await eventually(async () => expect(await stack.redis.hexists(CATALOG_OVERLAY, 'stored')).toBe(1))
   for (const url of stack.urls) expect(await feedEntry('test/three', url)).toMatchObject({ prompt: '4.00' })
   await apply({ changes: {} })
   expect(await untilEverywhere('test/three', { prompt: '0.95' })).toBeLessThan(VISIBLE_MS)

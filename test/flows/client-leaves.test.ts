@@ -1,12 +1,14 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { apiKeyKeys } from '../../src/platform/redis/redis-keys.ts'
 import { expectBooksInOrder, untilIdle } from '../helpers/books.ts'
 import { ask, type Caller, stream } from '../helpers/chat-client.ts'
+import { onBusyMachine } from '../helpers/eventually.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 
 /** A tenth of a second; the slow answers take four when nobody ends them. */
-const ABORT_WITHIN_MS = 2_000
+const ABORT_WITHIN_MS = onBusyMachine(2_000)
 
 let stack: TestStack
 let caller: Caller
@@ -18,7 +20,7 @@ beforeAll(async () => {
     environment: { SLOW_CLIENT_BUFFER_BYTES: '65536', DEFAULT_COMPLETION_LIMIT: '50000' },
     models: {
       'test/plain': [{ at: 'alpha', model: 'words-12' }],
-      'test/slow': [{ at: 'alpha', model: 'words-200.rate-50' }],
+      'test/slow': [{ at: 'alpha', model: 'words-2000.rate-50' }],
       'test/hangs': [{ at: 'alpha', model: 'hang' }],
       'test/flood': {
         max_output_tokens: 60_000,
@@ -33,7 +35,7 @@ beforeAll(async () => {
 beforeEach(() => stack.providers.reset())
 afterEach(async () => {
   await expectBooksInOrder(stack)
-  expect(await stack.redis.zcard(`sy:{${accountId}}:key:${keyId}:open`)).toBe(0)
+  expect(await stack.redis.zcard(apiKeyKeys(accountId, keyId, '').open)).toBe(0)
 })
 afterAll(() => stack?.close())
 
@@ -56,7 +58,7 @@ describe('a client that hangs up', () => {
     const record = await lastRecord()
     expect(record).toMatchObject({ id: open.soFar.id, status: 'cancelled' })
     expect(record.completionTokens).toBeGreaterThan(0)
-    expect(record.completionTokens).toBeLessThan(150)
+    expect(record.completionTokens).toBeLessThan(1_500)
     expect(record.chargePico).toBeGreaterThan(0n)
   })
 
@@ -83,7 +85,7 @@ describe('a client that hangs up', () => {
     await untilIdle(stack)
     const record = await lastRecord()
     expect(record.status).toBe('cancelled')
-    expect(record.completionTokens).toBeLessThan(150)
+    expect(record.completionTokens).toBeLessThan(1_500)
   })
 
   test('many at once: every upstream is aborted and every place freed', async () => {

@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { idempotencyKey } from '../../src/platform/redis/redis-keys.ts'
 import { expectBooksInOrder } from '../helpers/books.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import { type Call, caller, completionOf, expectError, readStream } from '../http/wire.ts'
 
 const WORDS = 60
-const CLAIMED_AGAIN_WITHIN_MS = 8_000
+/** Sooner than its provider would end the answer. */
+const CLAIMED_AGAIN_WITHIN_MS = 25_000
 
 let stack: TestStack
 let accountId: string
@@ -20,7 +22,7 @@ beforeAll(async () => {
     environment: { JOB_LOCK_MS: '2000', KEPT_REPLY_BYTES_MAX: '20000' },
     models: {
       'test/plain': [{ at: 'alpha', model: `words-${WORDS}` }],
-      'test/slow': [{ at: 'alpha', model: `words-${WORDS}.rate-20` }],
+      'test/slow': [{ at: 'alpha', model: 'words-600.rate-20' }],
       'test/steady': [{ at: 'alpha', model: `words-${WORDS}.rate-60` }],
       'test/hangs-once': [{ at: 'alpha', model: `words-${WORDS}.flaky-1-hang-after-role.tag-b` }],
       'test/long': [{ at: 'alpha', model: 'words-4000' }],
@@ -127,7 +129,7 @@ describe('admission that takes longer than the claim of its Idempotency-Key', ()
     const headers = newKey()
     stack.databaseProxy!.swallow()
     const slow = by({ model: 'test/plain' }, { headers, url: first })
-    const claims = () => stack.redis.keys(`*:record:${account.accountId}:*`)
+    const claims = () => stack.redis.keys(idempotencyKey(account.accountId, '*'))
     await expect.poll(claims).toHaveLength(1)
     await stack.redis.del(await claims())
     const retry = by({ model: 'test/plain' }, { headers, url: second })

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { Worker } from 'node:worker_threads'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
 import { expectBooksInOrder, untilIdle } from '../helpers/books.ts'
 import { pngUrl } from '../helpers/content-parts.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
@@ -94,7 +95,7 @@ test('a large body waits sealed beside the queue, is answered, and is gone when 
   await expect.poll(keptBodies).toBe(1)
   const [kept] = await stack.postgres.callBody.findMany()
   expect(Buffer.from(kept!.sealed).includes('AAAAAAAAAAAA')).toBe(false)
-  const job = await stack.redis.hget(`{sy:queues}:dispatch:${kept!.callId}`, 'data')
+  const job = await stack.redis.hget(`${QUEUE_PREFIX}:dispatch:${kept!.callId}`, 'data')
   expect(job).toContain('"sealedBody":null')
   expect((await asking).status).toBe(200)
   await expect.poll(keptBodies).toBe(0)

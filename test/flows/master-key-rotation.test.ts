@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
 import { expectBooksInOrder } from '../helpers/books.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import { caller, completionOf } from '../http/wire.ts'
@@ -30,7 +31,7 @@ test('a changed master key loses no call in the queue, no API key and no provide
   // A call waits in the queue, sealed under the old key, while its worker comes back with the new one.
   await stack.dispatch[0]!.stop()
   const waiting = call()
-  await expect.poll(() => stack.redis.llen('{sy:queues}:dispatch:wait')).toBe(1)
+  await expect.poll(() => stack.redis.llen(`${QUEUE_PREFIX}:dispatch:wait`)).toBe(1)
   const old = stack.environment.MASTER_KEY!
   stack.environment.MASTER_KEY = randomBytes(32).toString('base64')
   stack.environment.MASTER_KEY_PREVIOUS = old

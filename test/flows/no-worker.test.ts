@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { accountKeys, QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
 import { expectBooksInOrder, untilIdle, waitingCalls } from '../helpers/books.ts'
 import { ask, type Caller, stream } from '../helpers/chat-client.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
@@ -22,7 +23,7 @@ beforeAll(async () => {
 })
 afterAll(() => stack?.close())
 
-const figures = () => stack.redis.get(`sy:{${accountId}}:held`)
+const figures = () => stack.redis.get(accountKeys(accountId).held)
 
 describe('while no worker runs', () => {
   test('a call that waited its time out gives its hold back before its client reads the 408', async () => {
@@ -43,7 +44,7 @@ describe('while no worker runs', () => {
     expect(waitedMs).toBeGreaterThanOrEqual(QUEUE_WAIT_MS)
     expect(waitedMs).toBeLessThan(onBusyMachine(QUEUE_WAIT_MS))
     await expectBooksInOrder(stack)
-    expect(await stack.redis.keys('{sy:queues}:dispatch:chatcmpl_*')).toEqual([])
+    expect(await stack.redis.keys(`${QUEUE_PREFIX}:dispatch:chatcmpl_*`)).toEqual([])
     expect(stack.providers.log.received).toBe(0)
   })
 

@@ -58,8 +58,28 @@ describe('one call through the whole gateway', () => {
     expect(content).toBe(whole.choices[0].message.content)
   })
 
-  test('fails over to the next provider unseen', async () => {
-    const response = await call({ model: 'test/failover' })
+  test.each([
+    { how: 'in one piece', stream: false },
+    { how: 'streamed', stream: true },
+  ])('fails over to the second provider without a trace of the first, $how', async ({ stream }) => {
+    const received = (provider: string) =>
+      stack.providers.log.requests.filter((request) => request.provider === provider).length
+    const plain = await call({ model: 'test/plain', stream })
+    const plainText = normalized(await plain.text())
+    stack.providers.log.clear()
+    const response = await call({ model: 'test/failover', stream, provider: { order: ['alpha', 'beta'] } })
+    const text = await response.text()
+    expect([received('alpha'), received('beta')]).toEqual([1, 1])
     expect(response.status).toBe(200)
+    expect(normalized(text)).toBe(plainText)
+    expect([...response.headers.keys()]).toEqual([...plain.headers.keys()])
+    expect(`${text} ${JSON.stringify([...response.headers])}`).not.toMatch(/alpha|status-500|simulated/)
   })
 })
+
+/** What two calls of the same text differ in by right. */
+const normalized = (text: string): string =>
+  text
+    .replaceAll(/chatcmpl_[0-9A-Z]{26}/g, 'chatcmpl_ID')
+    .replaceAll(/"created":\d{10}\b/g, '"created":0')
+    .replaceAll(/"model":"[^"]*"/g, '"model":"MODEL"')

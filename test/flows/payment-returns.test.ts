@@ -114,4 +114,4 @@ test('more refunds than a page holds are all read', async () => {
   expect(await balanceOf(accountId)).toBe(26_000_000_000_000n - 2_500_000_000_000n)
 })
 
-test('and the books are in order', () => expectBooksInOrder(stack))
+test('the ledger is in order after all refunds and disputes', () => expectBooksInOrder(stack))

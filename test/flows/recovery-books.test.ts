@@ -1,6 +1,7 @@
 import { ulid } from 'ulid'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { CallId } from '../../src/core/kernel/ids.ts'
+import { accountKeys } from '../../src/platform/redis/redis-keys.ts'
 import { expectBooksInOrder, sweepNow, untilIdle } from '../helpers/books.ts'
 import { ask, type Caller, streamed } from '../helpers/chat-client.ts'
 import { openHold } from '../helpers/open-hold.ts'
@@ -74,7 +75,7 @@ describe('PostgreSQL away under load', () => {
 })
 
 describe('maintenance', () => {
-  const gate = (field: string) => `sy:{${accountId}}:${field}`
+  const gate = (field: 'avail' | 'held' | 'holds') => accountKeys(accountId)[field]
 
   test('finds a hold whose call is gone, gives it back, and settles the call as failed', async () => {
     const callId: CallId = `chatcmpl_${ulid(Date.now() - 120_000)}`
@@ -91,7 +92,7 @@ describe('maintenance', () => {
     ['available is too high', 'avail', 'INCRBY', '5000000'],
     ['available is too low', 'avail', 'DECRBY', '5000000'],
     ['held is not the sum of the holds', 'held', 'INCRBY', '77'],
-  ])('finds and repairs drift: %s', async (_, field, command, by) => {
+  ] as const)('finds and repairs drift: %s', async (_, field, command, by) => {
     await stack.redis.call(command, gate(field), by)
     const red = await stack.command('audit')
     expect(red.code).toBe(1)

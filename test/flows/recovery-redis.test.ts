@@ -1,6 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
 import { expectBooksInOrder, sweepNow, untilIdle } from '../helpers/books.ts'
 import { ask, type Caller, type StreamSoFar, stream, type WholeAnswer } from '../helpers/chat-client.ts'
+import { onBusyMachine } from '../helpers/eventually.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import type { Part } from '../helpers/stack-part.ts'
 
@@ -23,14 +25,14 @@ beforeAll(async () => {
     environment: {
       RECOVERY_GRACE_MS: String(GRACE_MS),
       QUEUE_WAIT_MS: String(QUEUE_WAIT_MS),
-      NON_STREAMING_CALL_TIMEOUT_MS: '20000',
-      CALL_TIMEOUT_MS: '20000',
     },
     models: {
       'test/plain': [{ at: 'alpha', model: `words-${WORDS}` }],
       'test/steady': [{ at: 'alpha', model: `words-${WORDS}.rate-40` }],
+      // Runs on while ten others are refused.
+      'test/slow': [{ at: 'alpha', model: `words-${WORDS}.rate-14` }],
       'test/quick': [{ at: 'alpha', model: `words-${WORDS}.rate-200` }],
-      'test/late': [{ at: 'alpha', model: `words-${WORDS}.latency-4000` }],
+      'test/late': [{ at: 'alpha', model: `words-${WORDS}.latency-6000` }],
     },
   })
   workers = stack.dispatch
@@ -97,7 +99,7 @@ describe.each(LOSSES)('Redis %s', (_, lose) => {
     const { key, accountId } = await stack.account('0.0040')
     const poor = { url: stack.url, key }
     const body = { max_tokens: 1_200 }
-    const running = await stream(poor, { model: 'test/steady', ...body })
+    const running = await stream(poor, { model: 'test/slow', ...body })
     await running.said(10)
     await lose()
     const others = await repeat(10, () => ask(poor, { model: 'test/plain', ...body }))
@@ -114,9 +116,7 @@ describe.each(LOSSES)('Redis %s', (_, lose) => {
     await lose()
     stack.databaseProxy!.restore()
     await expect
-      .poll(() => stack.postgres.callRecord.count({ where: { id: { in: answers.map(({ id }) => id!) } } }), {
-        timeout: 30_000,
-      })
+      .poll(() => stack.postgres.callRecord.count({ where: { id: { in: answers.map(({ id }) => id!) } } }))
       .toBe(answers.length)
     await expectCharged(answers)
   })
@@ -125,10 +125,10 @@ describe.each(LOSSES)('Redis %s', (_, lose) => {
     for (const worker of workers) worker.pause()
     const waiting = repeat(10, () => ask(caller, { model: 'test/plain' }))
     const startedAt = Date.now()
-    await expect.poll(() => stack.redis.llen('{sy:queues}:dispatch:wait')).toBeGreaterThan(0)
+    await expect.poll(() => stack.redis.llen(`${QUEUE_PREFIX}:dispatch:wait`)).toBeGreaterThan(0)
     await lose()
     const answers = await waiting
-    expect(Date.now() - startedAt).toBeLessThan(QUEUE_WAIT_MS + 10_000)
+    expect(Date.now() - startedAt).toBeLessThan(onBusyMachine(QUEUE_WAIT_MS + 10_000))
     for (const answer of answers) expect([408, 500, 503]).toContain(answer.status)
     for (const worker of workers) worker.resume()
     expect((await ask(caller, { model: 'test/plain' })).status).toBe(200)
@@ -137,9 +137,7 @@ describe.each(LOSSES)('Redis %s', (_, lose) => {
   })
 })
 
-test('emptied again and again under load: every answer that was whole is charged, once', {
-  timeout: 60_000,
-}, async () => {
+test('emptied every few seconds under load: every answer that was whole is charged, once', async () => {
   const { key, accountId } = await stack.account('5.00')
   const busy = { url: stack.url, key }
   const body = { max_tokens: 100 }
@@ -176,7 +174,7 @@ test('a worker that dies after Redis lost its job: another takes the call over',
   await withProvider('latency', 4)
   await stack.redis.flushall()
   // Both have said again which calls they run.
-  await expect.poll(() => stack.redis.zcard('{sy:queues}:dispatch:delayed')).toBe(4)
+  await expect.poll(() => stack.redis.zcard(`${QUEUE_PREFIX}:dispatch:delayed`)).toBe(4)
   const next = await stack.startDispatch()
   await Promise.all(workers.map((worker) => worker.kill()))
   workers = [next]

@@ -6,6 +6,8 @@ import { onBusyMachine } from '../helpers/eventually.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 
 const WORDS = 100
+/** Far longer than Redis takes to be back after the short outage, on a busy machine too. */
+const LOCK_MS = 5_000
 const BACK_WITHIN_MS = onBusyMachine(2_000)
 
 let stack: TestStack
@@ -20,13 +22,12 @@ beforeAll(async () => {
     environment: {
       SHUTDOWN_GRACE_MS: '1000',
       QUEUE_WAIT_MS: '5000',
-      NON_STREAMING_CALL_TIMEOUT_MS: '15000',
-      CALL_TIMEOUT_MS: '15000',
+      JOB_LOCK_MS: String(LOCK_MS),
     },
     models: {
       'test/plain': [{ at: 'alpha', model: `words-${WORDS}` }],
       'test/steady': [{ at: 'alpha', model: `words-${WORDS}.rate-50` }],
-      'test/late': [{ at: 'alpha', model: `words-${WORDS}.latency-1500` }],
+      'test/late': [{ at: 'alpha', model: `words-${WORDS}.latency-4000` }],
     },
   })
   caller = { url: stack.url, key: (await stack.account('5.00')).key }
@@ -90,7 +91,7 @@ describe('Redis killed and started again', () => {
     await expectBooksInOrder(stack)
   })
 
-  test('under streams and calls: nothing hangs, nothing is cut short unsaid, the books are in order', async () => {
+  test('under streams and calls: nothing hangs, every cut is reported, the ledger is in order', async () => {
     const streams = await Promise.all(
       Array.from({ length: 30 }, () => stream(caller, { model: 'test/steady' })),
     )
@@ -98,12 +99,12 @@ describe('Redis killed and started again', () => {
     await Promise.all([...streams.map((one) => one.said(20)), withProvider(20)])
     const during: Array<Promise<WholeAnswer>> = []
     const calling = setInterval(() => during.push(ask(caller, { model: 'test/plain' })), 10)
-    const back = await outage(800)
+    const back = await outage(300)
     expect(await answeredAfterMs(back)).toBeLessThan(BACK_WITHIN_MS)
     clearInterval(calling)
     const answers = [...(await Promise.all(streams.map((one) => one.end))), ...(await Promise.all(late))]
     const others = await Promise.all(during)
-    expect(Date.now() - back).toBeLessThan(onBusyMachine(10_000))
+    expect(Date.now() - back).toBeLessThan(onBusyMachine(15_000))
     for (const answer of [...answers, ...others]) expectTruth(answer)
     // An outage shorter than a claim costs nobody an answer that had begun.
     expect(answers.filter((answer) => answer.errorCode !== null)).toEqual([])
@@ -117,23 +118,23 @@ describe('Redis killed and started again', () => {
     await expectBooksInOrder(stack)
   })
 
-  test('for longer than a claim stands: the same, but for answers that had begun', async () => {
+  test('for longer than a claim: streams that had begun end with an error, calls run again', async () => {
     const streams = await Promise.all(
       Array.from({ length: 10 }, () => stream(caller, { model: 'test/steady' })),
     )
     const late = Array.from({ length: 10 }, () => ask(caller, { model: 'test/late' }))
     await Promise.all([...streams.map((one) => one.said(20)), withProvider(10)])
-    const back = await outage(2_500)
+    const back = await outage(LOCK_MS + 500)
     expect(await answeredAfterMs(back)).toBeLessThan(BACK_WITHIN_MS)
     const answers = [...(await Promise.all(streams.map((one) => one.end))), ...(await Promise.all(late))]
     for (const answer of answers) expectTruth(answer)
-    expect(Date.now() - back).toBeLessThan(onBusyMachine(12_000))
+    expect(Date.now() - back).toBeLessThan(onBusyMachine(20_000))
     await untilIdle(stack)
     await expectChargesMatch(answers)
     await expectBooksInOrder(stack)
   })
 
-  test('again and again', async () => {
+  test('recovers from three consecutive restarts of Redis', async () => {
     const answers: Array<Promise<WholeAnswer | StreamSoFar>> = []
     for (let round = 0; round < 3; round++) {
       for (let index = 0; index < 10; index++) {
@@ -153,7 +154,7 @@ describe('Redis killed and started again', () => {
 
 describe('SIGTERM while Redis hangs', () => {
   /** The grace, five seconds to close everything, and the patience of a busy machine. */
-  const ENDED_WITHIN_MS = 20_000
+  const ENDED_WITHIN_MS = onBusyMachine(6_000)
 
   test('every process ends all the same, and at once on a second signal', async () => {
     const [impatient, ...others] = [...stack.dispatch, ...stack.apis, stack.settlement]

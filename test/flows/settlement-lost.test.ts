@@ -1,13 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { SettlementRecord } from '../../src/core/calls/call-job.ts'
 import { createSettlementQueue, enqueueSettlement } from '../../src/platform/queues/queues.ts'
+import { QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
 import { expectBooksInOrder, untilIdle } from '../helpers/books.ts'
 import { ask, type Caller, streamed } from '../helpers/chat-client.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import type { Part } from '../helpers/stack-part.ts'
 
 const WORDS = 20
-const WAITING = '{sy:queues}:settlement:wait'
+const WAITING = `${QUEUE_PREFIX}:settlement:wait`
 
 let stack: TestStack
 let caller: Caller

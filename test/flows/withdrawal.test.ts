@@ -5,7 +5,7 @@ import { ask, type Caller, stream } from '../helpers/chat-client.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 
 const LOCK_MS = 2_000
-const QUEUE_WAIT_MS = 1_500
+const QUEUE_WAIT_MS = 4_000
 const WORDS = 40
 
 let stack: TestStack
@@ -37,7 +37,7 @@ const repeat = <T>(times: number, one: (index: number) => Promise<T>) =>
 
 describe('while Redis stands still for longer than a claim and than a call may wait', () => {
   const CALLS = 8
-  beforeAll(() => start({}), 60_000)
+  beforeAll(() => start({}))
   afterAll(() => stack?.close())
 
   test('calls that run go on: each is answered whole and charged once, none is told that it waited', async () => {
@@ -91,7 +91,7 @@ describe('a dispatch worker that hangs for longer than its claim', () => {
   const CALLS = 24
   const EVERY_MS = 100
   // Some calls are looked after for the first time between the end of their lock and their takeover.
-  beforeAll(() => start({ processes: true, dispatchWorkers: 2 }, LOCK_MS + 1_000), 90_000)
+  beforeAll(() => start({ processes: true, dispatchWorkers: 2 }, LOCK_MS + 1_000))
   afterAll(() => stack?.close())
 
   test('has its calls taken over by the other, also those older than a call may wait in the queue', async () => {

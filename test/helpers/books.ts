@@ -10,11 +10,11 @@ import { createSettlementStore } from '../../src/billing/settlement/settlement-s
 import { createCallJobs } from '../../src/platform/queues/call-jobs.ts'
 import { createDispatchQueue, createSettlementQueue } from '../../src/platform/queues/queues.ts'
 import type { Redis } from '../../src/platform/redis/redis.ts'
+import { accountKeys, KNOWN_ACCOUNTS, QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
 import { runMaintenance } from '../../workers/maintenance-scheduler.ts'
 import type { TestStack } from './stack.ts'
 
-const QUEUES = '{sy:queues}'
-const IDLE_WITHIN_MS = 20_000
+const IDLE_WITHIN_MS = 60_000
 /** The sweep leaves younger holds alone: their job may be on its way. */
 const SWEEP_AGE_MS = 61_000
 
@@ -24,7 +24,10 @@ export async function untilIdle({ redis }: TestStack, withinMs = IDLE_WITHIN_MS)
   const deadline = Date.now() + withinMs
   for (;;) {
     const waiting = waitingCalls(redis)
-    const lengths = await Promise.all([waiting, ...lists.map((list) => redis.llen(`${QUEUES}:${list}`))])
+    const lengths = await Promise.all([
+      waiting,
+      ...lists.map((list) => redis.llen(`${QUEUE_PREFIX}:${list}`)),
+    ])
     if (lengths.every((length) => length === 0)) return
     if (Date.now() > deadline) throw new Error(`jobs are left: ${lengths} in dispatch:wait,${lists}`)
     await delay(20)
@@ -34,8 +37,8 @@ export async function untilIdle({ redis }: TestStack, withinMs = IDLE_WITHIN_MS)
 /** Calls that wait for a worker, with a priority or without. */
 export async function waitingCalls(redis: Redis): Promise<number> {
   const [first, others] = [
-    redis.llen(`${QUEUES}:dispatch:wait`),
-    redis.zcard(`${QUEUES}:dispatch:prioritized`),
+    redis.llen(`${QUEUE_PREFIX}:dispatch:wait`),
+    redis.zcard(`${QUEUE_PREFIX}:dispatch:prioritized`),
   ]
   return (await first) + (await others)
 }
@@ -64,10 +67,10 @@ export async function sweepNow(stack: TestStack): Promise<number> {
 export async function expectBooksInOrder(stack: TestStack): Promise<void> {
   await untilIdle(stack)
   const { redis, postgres } = stack
-  for (const accountId of await redis.smembers('sy:accounts')) {
-    await expect.poll(() => redis.hlen(`sy:{${accountId}}:holds`)).toBe(0)
+  for (const accountId of await redis.smembers(KNOWN_ACCOUNTS)) {
+    await expect.poll(() => redis.hlen(accountKeys(accountId).holds)).toBe(0)
     const { balancePico } = await postgres.account.findUniqueOrThrow({ where: { id: accountId } })
-    const [held, available] = await redis.mget(`sy:{${accountId}}:held`, `sy:{${accountId}}:avail`)
+    const [held, available] = await redis.mget(accountKeys(accountId).held, accountKeys(accountId).avail)
     // An account that was not used since Redis lost its data is not loaded, and has no holds.
     expect({ held: held ?? '0', available: available ?? String(balancePico) }).toEqual({
       held: '0',

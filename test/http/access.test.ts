@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parseUsd } from '../../src/core/kernel/money.ts'
+import { accountKeys, QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import { type Call, CHAT_PATH, caller, expectError, MESSAGES, rawExchange } from './wire.ts'
@@ -230,11 +231,11 @@ describe('the order of checks', () => {
   async function traces() {
     await stack.settled(accountId)
     return {
-      jobs: await stack.redis.get('{sy:queues}:dispatch:events:length'),
-      dispatched: await stack.redis.xlen('{sy:queues}:dispatch:events'),
-      settlements: await stack.redis.xlen('{sy:queues}:settlement:events'),
-      holds: await stack.redis.keys('sy:*:holds'),
-      held: await stack.redis.get(`sy:{${accountId}}:held`),
+      jobs: await stack.redis.get(`${QUEUE_PREFIX}:dispatch:events:length`),
+      dispatched: await stack.redis.xlen(`${QUEUE_PREFIX}:dispatch:events`),
+      settlements: await stack.redis.xlen(`${QUEUE_PREFIX}:settlement:events`),
+      holds: await stack.redis.keys(accountKeys('*').holds),
+      held: await stack.redis.get(accountKeys(accountId).held),
       records: await stack.postgres.callRecord.count(),
       upstream: stack.providers.log.received,
     }

@@ -180,7 +180,7 @@ describe('a provider that refuses our key', () => {
     })
   })
 
-  test('or that nobody knows cannot be enabled', async () => {
+  test('an unknown offer cannot be enabled', async () => {
     await expectError(await enable('offers', 'nobody/nothing'), 404, 'not_found')
     await expectError(await enable('providers', 'nobody'), 404, 'not_found')
   })

@@ -123,7 +123,7 @@ describe('requests that are refused', () => {
     expect((await post(body('Hello.'), other)).status).toBe(200)
   })
 
-  test('and so do too many bytes of them', async () => {
+  test('too many bytes of refused bodies close the gateway to their key', async () => {
     const { key: heavy } = await stack.account('5.00')
     const text = body('x'.repeat(REFUSED_BYTES / 2))
     for (let index = 0; index < 2; index++) expect((await post(text, heavy)).status).toBe(413)

@@ -7,7 +7,8 @@ import { onBusyMachine } from '../helpers/eventually.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import { CHAT_PATH, caller, expectError, readStream } from './wire.ts'
 
-const GRACE_MS = 1_000
+/** Many times what the short answers take. */
+const GRACE_MS = 5_000
 
 let stack: TestStack
 let key: string

@@ -11,6 +11,9 @@ let key: string
 let accountId: string
 let call: Call
 
+let withoutBody: Promise<string>
+let withoutHeaders: Promise<string>
+
 /** The gateway runs in this process. */
 const longestTurnMs = watchLoopTurns()
 /** Far above what a turn takes, and below what working such a body off in one does. */
@@ -26,10 +29,17 @@ beforeAll(async () => {
         offers: [{ at: 'beta', model: 'words-12.tag-tiny' }],
       },
     },
-    environment: { BODY_TIMEOUT_MS: '2000', TEXT_BODY_LIMIT_BYTES: String(BODY_LIMIT_BYTES) },
+    environment: { BODY_TIMEOUT_MS: '10000', TEXT_BODY_LIMIT_BYTES: String(BODY_LIMIT_BYTES) },
   })
   ;({ key, accountId } = await stack.account('20.00'))
   call = caller(stack, key)
+  // They take the whole time that a request may take to come.
+  withoutBody = rawExchange(
+    stack.url,
+    `POST ${CHAT_PATH} HTTP/1.1\r\nhost: gateway\r\nauthorization: Bearer ${key}\r\n` +
+      `content-type: application/json\r\ncontent-length: 100\r\n\r\n{"messages"`,
+  )
+  withoutHeaders = rawExchange(stack.url, `POST ${CHAT_PATH} HTTP/1.1\r\nhost: gat`)
 })
 afterAll(() => stack?.close())
 
@@ -283,20 +293,11 @@ describe('a body beyond the limit', () => {
 
 describe('a request that breaks before it is one', () => {
   test('is a 408 when its body does not come', async () => {
-    const answer = await rawExchange(
-      stack.url,
-      `POST ${CHAT_PATH} HTTP/1.1\r\nhost: gateway\r\nauthorization: Bearer ${key}\r\n` +
-        `content-type: application/json\r\ncontent-length: 100\r\n\r\n{"messages"`,
-    )
-    expectRawError(answer, 408, 'request_timeout')
+    expectRawError(await withoutBody, 408, 'request_timeout')
   })
 
   test('is a 408 when its headers do not come', async () => {
-    expectRawError(
-      await rawExchange(stack.url, `POST ${CHAT_PATH} HTTP/1.1\r\nhost: gat`),
-      408,
-      'request_timeout',
-    )
+    expectRawError(await withoutHeaders, 408, 'request_timeout')
   })
 
   test('is a 400 when it is no HTTP', async () => {

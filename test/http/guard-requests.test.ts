@@ -40,7 +40,7 @@ describe('a request that a proxy may have read as another one is refused', () =>
     expectRawError(await rawExchange(stack.url, request()), 400, 'invalid_request')
   })
 
-  test('and one with one host and one key is served', async () => {
+  test('a request with one host and one key is served', async () => {
     const request = head('/v1/key', 'host: one.example', `authorization: Bearer ${key}`)
     expect(await rawExchange(stack.url, request)).toMatch(/^HTTP\/1\.1 200 /)
   })

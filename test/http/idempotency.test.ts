@@ -131,7 +131,7 @@ describe('a repeat with the same Idempotency-Key', () => {
     await expectConflict()
   })
 
-  test('of another account is another call', async () => {
+  test('the same key of another account starts a call of its own', async () => {
     const headers = newKey()
     const other = await stack.account('1.00')
     const mine = await completionOf(await call({ model: 'test/plain' }, { headers }))
@@ -139,13 +139,13 @@ describe('a repeat with the same Idempotency-Key', () => {
     expect(theirs.id).not.toBe(mine.id)
   })
 
-  test('runs anew when the call came to nothing', async () => {
+  test('runs the call again after it did not complete', async () => {
     const headers = newKey()
     await expectError(await call({ model: 'test/flaky' }, { headers }), 502, 'all_providers_failed')
     await completionOf(await call({ model: 'test/flaky' }, { headers }))
   })
 
-  test('runs anew when the call was refused', async () => {
+  test('runs the call again after it was refused', async () => {
     const account = await stack.account('0.000001')
     const by = caller(stack, account.key)
     const headers = newKey()
@@ -183,7 +183,7 @@ describe('an Idempotency-Key', () => {
     }
   })
 
-  test('is charged once, however many ask at once', async () => {
+  test('sent by many at once is charged once', async () => {
     const account = await stack.account('1.00')
     const by = caller(stack, account.key)
     const headers = newKey()

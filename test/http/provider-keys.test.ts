@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import pino from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { expectAbsent, postgresText, redisText } from '../helpers/everything-stored.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
@@ -30,8 +31,8 @@ beforeAll(async () => {
     },
     providerKeyNames: { alpha: 'KEYS_TEST_ALPHA_KEY' },
     environment: {
-      FIRST_TOKEN_TIMEOUT_MS: '500',
-      LAST_FIRST_TOKEN_TIMEOUT_MS: '500',
+      FIRST_TOKEN_TIMEOUT_MS: '3000',
+      LAST_FIRST_TOKEN_TIMEOUT_MS: '3000',
       RETRY_BUDGET_FLOOR: '10000',
     },
     logger: pino({ level: 'trace' }, { write: (line: string) => void logLines.push(line) }),
@@ -213,7 +214,7 @@ describe('the secret of a provider key', () => {
     expect(used.length).toBeGreaterThan(17)
     const listed = (await listOf()).data[0]!
     texts.push(JSON.stringify(listed))
-    await eventually(async () => expect(await stack.redis.llen('{sy:queues}:settlement:active')).toBe(0))
+    await eventually(async () => expect(await stack.redis.llen(`${QUEUE_PREFIX}:settlement:active`)).toBe(0))
     monitor.disconnect()
 
     const secrets = [secret, secret.slice(10, -4), broken]

@@ -78,7 +78,7 @@ describe('what reaches the provider', () => {
     },
   )
 
-  test("is bounded by the model's own maximum", async () => {
+  test("a completion limit is bounded by the model's own maximum", async () => {
     expect((await forwarded({ model: 'test/small' })).body.max_tokens).toBe(100)
     expect((await forwarded({ model: 'test/small', max_tokens: 5_000 })).body.max_tokens).toBe(100)
   })
@@ -202,7 +202,7 @@ describe('messages', () => {
     expect((body.messages as [{ content: string }])[0].content).toBe(text)
   })
 
-  test('are forwarded up to 2,048', async () => {
+  test('up to 2,048 messages are forwarded', async () => {
     const messages = Array.from({ length: 2_048 }, (_, index) => ({ role: 'user', content: `${index}` }))
     expect((await forwarded({ messages })).body.messages).toEqual(messages)
   })

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import pino from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
 import { expectAbsent, postgresText, redisText } from '../helpers/everything-stored.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import { caller, rawExchange, rawRequest } from './wire.ts'
@@ -76,11 +77,9 @@ beforeAll(async () => {
     },
     environment: {
       CONNECT_TIMEOUT_MS: '1000',
-      FIRST_TOKEN_TIMEOUT_MS: '500',
-      LAST_FIRST_TOKEN_TIMEOUT_MS: '1000',
-      IDLE_TIMEOUT_MS: '500',
-      CALL_TIMEOUT_MS: '8000',
-      NON_STREAMING_CALL_TIMEOUT_MS: '8000',
+      FIRST_TOKEN_TIMEOUT_MS: '3000',
+      LAST_FIRST_TOKEN_TIMEOUT_MS: '4000',
+      IDLE_TIMEOUT_MS: '3000',
       RETRY_BUDGET_FLOOR: '10000',
     },
     // No redaction to lean on: what is not logged cannot leak.
@@ -142,7 +141,7 @@ describe('what a client says', () => {
     expect(dashboard).toContain('chatcmpl_')
     expectAbsent(dashboard, [PROMPT, TOOL, key], 'the dashboard')
     const [jobId] = /chatcmpl_[0-9A-Z]{26}/.exec(dashboard)!
-    const stored = JSON.parse((await stack.redis.hget(`{sy:queues}:dispatch:${jobId}`, 'data'))!)
+    const stored = JSON.parse((await stack.redis.hget(`${QUEUE_PREFIX}:dispatch:${jobId}`, 'data'))!)
     expect(dashboard).not.toContain(stored.sealedBody.slice(0, 40))
     leave.abort()
     await stack.providers.log.abortedBy(({ model }) => model === 'words-2000.rate-40.tag-xyzzy')
@@ -186,7 +185,7 @@ describe('what a client says', () => {
     expectAbsent(await postgresText(stack), secrets, 'PostgreSQL')
     expectAbsent(logLines.join(''), secrets, 'the logs')
     expect(logLines.length).toBeGreaterThan(10)
-    expect(await stack.redis.keys('{sy:queues}:dispatch:chatcmpl_*')).toEqual([])
+    expect(await stack.redis.keys(`${QUEUE_PREFIX}:dispatch:chatcmpl_*`)).toEqual([])
   })
 })
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { accountKeys } from '../../src/platform/redis/redis-keys.ts'
 import { countTextTokens } from '../../src/providers/count-tokens.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import {
@@ -376,7 +377,7 @@ describe.concurrent('a stream', () => {
     expect(stream.content).toContain('Grüße naïve 漢字 ΔΕΖ 🎉 a👩‍👩‍👧b עברית ½')
   })
 
-  test('with nothing in it is a failed call', async () => {
+  test('without any content is a failed call', async () => {
     await expectError(await call({ model: 'test/empty', stream: true }), 502, 'all_providers_failed')
     await expectError(await call({ model: 'test/empty' }), 502, 'all_providers_failed')
   })
@@ -462,5 +463,5 @@ test('leaves the account with its opening balance less exactly what was charged'
   })
   const account = await stack.postgres.account.findUniqueOrThrow({ where: { id: accountId } })
   expect(account.balancePico).toBe(BALANCE_PICO - charged._sum.chargePico!)
-  expect(await stack.redis.get(`sy:{${accountId}}:avail`)).toBe(String(account.balancePico))
+  expect(await stack.redis.get(accountKeys(accountId).avail)).toBe(String(account.balancePico))
 })

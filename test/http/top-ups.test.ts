@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parseUsd } from '../../src/core/kernel/money.ts'
+import { accountKeys } from '../../src/platform/redis/redis-keys.ts'
 import { expectBooksInOrder } from '../helpers/books.ts'
 import { type FakePaypal, startFakePaypal } from '../helpers/fake-paypal.ts'
 import { type FakeStripe, startFakeStripe } from '../helpers/fake-stripe.ts'
@@ -64,7 +65,7 @@ describe('top-ups', () => {
     return { usd: Number(balancePico) / 1e12, owed: Number(owedPico) / 1e12, state }
   }
   const spendable = async (accountId: string) =>
-    Number(await stack.redis.get(`sy:{${accountId}}:avail`)) / 1e12
+    Number(await stack.redis.get(accountKeys(accountId).avail)) / 1e12
 
   describe('by card', () => {
     test('a balance is filled when the checkout settles, not before, and can be spent at once', async () => {
@@ -493,5 +494,5 @@ describe('top-ups', () => {
       expect({ status, code: json.error.code }).toEqual({ status: 429, code: 'rate_limit_exceeded' })
     })
   })
-  test('and the books are in order', () => expectBooksInOrder(stack))
+  test('the ledger is in order after all top-ups', () => expectBooksInOrder(stack))
 })

@@ -200,7 +200,7 @@ describe('advancePayment', () => {
     )
   })
 
-  test('and the ledger is in order', async () => {
+  test('the ledger is in order after all payments', async () => {
     const { checks, figures } = await auditLedger(kit.postgres)
     expect(checks.filter((check) => check.broken > 0)).toEqual([])
     expect(figures.railsPico).toBeLessThan(0n)

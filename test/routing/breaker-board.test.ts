@@ -2,7 +2,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 import type { HealthEffect } from '../../src/core/failover/attempt-failure.ts'
 import { createLogger } from '../../src/platform/observability/logger.ts'
 import { createRedis, type Redis } from '../../src/platform/redis/redis.ts'
-import { HEALTH_CHANNEL } from '../../src/platform/redis/redis-keys.ts'
+import {
+  HEALTH_BREAKERS,
+  HEALTH_CHANNEL,
+  healthKeyTaken,
+  healthProbe,
+  healthWindow,
+} from '../../src/platform/redis/redis-keys.ts'
 import { type BreakerBoard, createBreakerBoard, type Probe } from '../../src/routing/breaker-board.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { createTestRedis, type TestRedis } from '../helpers/services.ts'
@@ -101,7 +107,7 @@ describe('a breaker', () => {
     for (let failure = 0; failure < 6; failure++) board.report(OFFER, FAILURE, null)
     await board.close()
     expect(board.health(OFFER)).toEqual({ kind: 'ready' })
-    expect(await clients[0]!.exists('sy:{health}:breakers')).toBe(0)
+    expect(await clients[0]!.exists(HEALTH_BREAKERS)).toBe(0)
   })
 
   test('forgets failures that are older than its window', async () => {
@@ -152,11 +158,11 @@ describe('a breaker', () => {
     await open(board)
     nowMs += SETTINGS.breakerCooldownMs
     const probe = await board.claimProbe(OFFER, 10_000)
-    const ttl = () => clients[0]!.pttl(`sy:{health}:probe:${OFFER}`)
+    const ttl = () => clients[0]!.pttl(healthProbe(OFFER))
     expect(await ttl()).toBeLessThanOrEqual(11_000)
     // An answer that has begun has time to prove the offer.
     nowMs += 9_000
-    await clients[0]!.pexpire(`sy:{health}:probe:${OFFER}`, 2_000)
+    await clients[0]!.pexpire(healthProbe(OFFER), 2_000)
     board.probeAnswers(OFFER, probe!)
     await eventually(async () => expect(await ttl()).toBeGreaterThan(10_000))
   })
@@ -211,7 +217,7 @@ describe('a breaker', () => {
     await open(board)
     nowMs += SETTINGS.breakerCooldownMs
     expect(await board.claimProbe(OFFER, 180_000)).not.toBeNull()
-    expect(await clients[0]!.pttl(`sy:{health}:probe:${OFFER}`)).toBeGreaterThan(180_000)
+    expect(await clients[0]!.pttl(healthProbe(OFFER))).toBeGreaterThan(180_000)
   })
 
   test('opens and closes at one time for workers whose clocks differ', async () => {
@@ -268,7 +274,7 @@ describe('failures of one account', () => {
     many(board, SETTINGS.breakerFailures)
     await isDownForOdd(board)
     nowMs += SETTINGS.breakerCooldownMs + 60_000
-    await eventually(async () => expect(await clients[0]!.hlen('sy:{health}:breakers')).toBe(0))
+    await eventually(async () => expect(await clients[0]!.hlen(HEALTH_BREAKERS)).toBe(0))
     expect(board.state()).toEqual([])
   })
 })
@@ -325,12 +331,12 @@ describe('an offer that refuses us', () => {
     const [one, other] = [await startBoard(), await startBoard()]
     one.report(UNTRIED, effect, null)
     // The worker that saw it knows at once, the fleet within about a second.
-    await eventually(async () => expect(await clients[0]!.exists('sy:{health}:key-taken:acme')).toBe(1))
+    await eventually(async () => expect(await clients[0]!.exists(healthKeyTaken('acme'))).toBe(1))
     one.report(OFFER, BY_PROVIDER, null)
     for (const offerId of [SIBLING, THIRD]) other.report(offerId, BY_PROVIDER, null)
     await reachesState(other, 'down')
     await Promise.all([one.close(), other.close()])
-    expect(await clients[0]!.hexists('sy:{health}:breakers', 'acme')).toBe(0)
+    expect(await clients[0]!.hexists(HEALTH_BREAKERS, 'acme')).toBe(0)
   })
 
   test('raises one alarm for each offer and one for the provider, whoever and however many hear it', async () => {
@@ -389,7 +395,7 @@ describe('the board', () => {
 
   test('finds out by its poll what no message told it', async () => {
     const board = await startBoard()
-    await client().hset('sy:{health}:breakers', OFFER, `failing:${nowMs + 5_000}:5000`)
+    await client().hset(HEALTH_BREAKERS, OFFER, `failing:${nowMs + 5_000}:5000`)
     await reachesState(board, 'down')
   })
 
@@ -404,6 +410,6 @@ describe('the board', () => {
 })
 
 async function windowTotal(): Promise<number> {
-  const counts = await clients[0]!.hgetall(`sy:{health}:window:${OFFER}`)
+  const counts = await clients[0]!.hgetall(healthWindow(OFFER))
   return Object.values(counts).reduce((sum, count) => sum + Number(count), 0)
 }

@@ -53,7 +53,7 @@ describe('the outbox of events', () => {
     expect(await eventsOf(accountId)).toEqual([{ id, type: 'topup.settled', data: { amount_usd: '5.00' } }])
   })
 
-  test('the same cause recorded again is one event', async () => {
+  test('a cause that is recorded twice is one event', async () => {
     const accountId = await openTestAccount(books.postgres, 100n)
     const event = { type: 'topup.failed', accountId, cause: 'topup_7', data: {} } as const
     const ids = await Promise.all(

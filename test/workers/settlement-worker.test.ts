@@ -289,7 +289,7 @@ describe('the pace of settlement', () => {
     return performance.now() - startedAt
   }
 
-  test('is not applied while jobs wait', async () => {
+  test('the pace is not applied while jobs wait', async () => {
     expect(await drain(50 * BATCH_MAX, () => 0)).toBeLessThan(25 * PACE_MS)
   })
 

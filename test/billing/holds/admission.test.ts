@@ -115,7 +115,7 @@ describe('the admission gate', () => {
     })
   })
 
-  test('is exact with balances beyond 2^53', async () => {
+  test('a balance beyond 2^53 is exact', async () => {
     const balance = 9_007_199_254_740_993n * 1_000n
     const accountId = await funded(balance)
     await admit(request(accountId, { amountPico: 1n }))

@@ -159,7 +159,7 @@ describe('the allowance of a key', () => {
     expect(await left()).toBe(900n)
   })
 
-  test('is exact beyond 2^53', async () => {
+  test('an allowance beyond 2^53 is exact', async () => {
     const limit = 9_007_199_254_740_993n * 1_000n
     const { key, settle, left } = await limitedKey(limit)
     await settle(newCallId())
@@ -197,7 +197,7 @@ describe('the check of an allowance', () => {
     expect(await redis.exists(`${leftKey}:check`)).toBe(0)
   })
 
-  test('is part of the audit', async () => {
+  test('the audit checks what keys may still spend', async () => {
     const { keys, deps } = await storedKeys([1_000n, 2_000n])
     expect(await auditAllowances(deps)).toMatchObject({ broken: 0, discrepancies: [] })
     for (const key of keys) await allowances.load(key, TOTAL)

@@ -73,7 +73,7 @@ describe('an adjustment', () => {
     expect(await deps.gate.balance(accountId)).toEqual({ availPico: 0n, heldPico: 600n, version: 2n })
   })
 
-  test('and its reason can be changed by nobody', async () => {
+  test('the recorded reason of an adjustment cannot be changed', async () => {
     const accountId = await loadedAccount()
     const eventId = newId('evt')
     await adjust(accountId, 1n, eventId)

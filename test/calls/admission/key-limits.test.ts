@@ -196,7 +196,7 @@ describe('the spending limit of a key', () => {
     expect(outcomes.filter(({ kind }) => kind === 'admitted')).toHaveLength(5)
   })
 
-  test('of zero refuses every call that has a price', async () => {
+  test('a spending limit of zero refuses every call that has a price', async () => {
     nowMs = Date.UTC(2040, 0, 1)
     expect(await ask(await limitedKey('none', 0n))).toEqual(REFUSED)
   })

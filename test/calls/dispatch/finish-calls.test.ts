@@ -22,13 +22,13 @@ import {
   type SettlementQueue,
 } from '../../../src/platform/queues/queues.ts'
 import { createRedis, isRefusedWrite, type Redis } from '../../../src/platform/redis/redis.ts'
-import { QUEUE_PREFIX } from '../../../src/platform/redis/redis-keys.ts'
+import { QUEUE_PREFIX, replyChannel } from '../../../src/platform/redis/redis-keys.ts'
 import { type DispatchJobs, openDispatchJobs } from '../../../workers/dispatch-jobs.ts'
 import { settlementOf } from '../../helpers/billing.ts'
 import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
 
 const LOCK_MS = 600_000
-const CHANNEL = 'sy:reply:test'
+const CHANNEL = replyChannel('test')
 const ACCOUNT = 'acct_1'
 
 describe('the step that finishes calls', () => {

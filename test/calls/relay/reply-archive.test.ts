@@ -40,19 +40,19 @@ const kept = async (...ids: string[]) =>
 const sums = () => redis.hgetall(`${IDEMPOTENCY_ANSWERS}:sums`)
 
 describe('answers kept for repeats', () => {
-  test('are read as they were kept', async () => {
+  test('kept completions are read back unchanged', async () => {
     await archive.end(call('1'), answer)
     expect(await archive.read('1' as CallId)).toEqual(answer)
   })
 
-  test('are bounded by account: the oldest make room', async () => {
+  test('kept completions of one account are bounded: the oldest make room', async () => {
     for (const id of ['1', '2', '3', '4']) await archive.end(call(id), answer)
     await archive.end(call('other', 'b'), answer)
     expect(await kept('1', '2', '3', '4', 'other')).toEqual([false, false, true, true, true])
     expect(Number((await sums()).a)).toBeLessThanOrEqual(1_000)
   })
 
-  test('are bounded in all', async () => {
+  test('kept completions of all accounts are bounded', async () => {
     for (const id of ['1', '2', '3', '4', '5']) await archive.end(call(id, `account-${id}`), answer)
     expect(await kept('1', '2', '3', '4', '5')).toEqual([false, false, true, true, true])
     expect(Number((await sums())['*'])).toBeLessThanOrEqual(1_500)
@@ -94,7 +94,7 @@ describe('the record of an Idempotency-Key', () => {
     expect(await redis.hgetall(record)).toEqual({ call: 'another' })
   })
 
-  test('is deleted when its call came to nothing', async () => {
+  test('a kept completion is deleted when its call did not complete', async () => {
     await redis.hset(record, 'call', '1')
     await archive.forget(call('1'))
     expect(await redis.exists(record)).toBe(0)

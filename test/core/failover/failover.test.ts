@@ -254,7 +254,7 @@ describe('after a failure', () => {
     )
   })
 
-  test('of several waits the shortest is taken', () => {
+  test('the shortest of several Retry-After waits is taken', () => {
     const attempts = [
       failed(0, 'rate-limited', { retryAfterMs: 9_000 }),
       failed(1, 'rate-limited', { retryAfterMs: 3_000 }),

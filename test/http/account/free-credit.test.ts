@@ -88,7 +88,7 @@ describe('accounts opened from many addresses', () => {
 })
 
 describe('the free credit of an hour', () => {
-  test.each(['-1', 'plenty', '1e3', '5,00'])('is not started with a budget of %j', (budget) => {
+  test.each(['-1', 'plenty', '1e3', '5,00'])('a free-credit budget of %j is refused at start', (budget) => {
     const required = { DATABASE_URL: 'postgresql://x/x', REDIS_URL: 'redis://x', MASTER_KEY: '0'.repeat(64) }
     expect(() => readConfig({ ...required, FREE_CREDIT_BUDGET_USD: budget })).toThrow(
       'FREE_CREDIT_BUDGET_USD',

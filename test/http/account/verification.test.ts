@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readConfig } from '../../../src/config.ts'
 import type { SessionView, VerifiedView } from '../../../src/core/api/sessions.ts'
+import { QUEUE_PREFIX } from '../../../src/platform/redis/redis-keys.ts'
 import { consoleClient, PASSWORD, signedUp } from '../../helpers/console-client.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { expectAbsent } from '../../helpers/everything-stored.ts'
@@ -220,7 +221,7 @@ describe('messages', () => {
     await client.json('/console/api/sign-up', { body: { email: 'nobody@example.test', password: PASSWORD } })
     await eventually(async () => {
       expect(refused).toHaveLength(1)
-      expect(await stack.redis.keys('{sy:queues}:mail:acct_*')).toEqual([])
+      expect(await stack.redis.keys(`${QUEUE_PREFIX}:mail:acct_*`)).toEqual([])
     })
   })
 })
@@ -268,7 +269,7 @@ describe('the settings of mail', () => {
       ...environment,
     }).mail
 
-  test('are none by default', () => expect(read({})).toBeNull())
+  test('mail is off by default', () => expect(read({})).toBeNull())
 
   test.each([
     ['an address that is no mail server', { SMTP_URL: 'https://user:hidden@mail.example' }, 'SMTP_URL'],

@@ -18,6 +18,7 @@ import type {
 } from '../../../src/core/api/operations.ts'
 import type { OperatorPage } from '../../../src/core/api/shared.ts'
 import { parseUsd } from '../../../src/core/kernel/money.ts'
+import { accountKeys } from '../../../src/platform/redis/redis-keys.ts'
 import { ask } from '../../helpers/chat-client.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { startStack, type TestStack } from '../../helpers/stack.ts'
@@ -270,11 +271,11 @@ describe('books', () => {
     expect(sound.figures.ledger_entries_usd).toBe('0.00')
     expect(sound.checks.length).toBeGreaterThan(15)
 
-    await stack.redis.incrby(`sy:{${owner.accountId}}:avail`, 5_000_000)
+    await stack.redis.incrby(accountKeys(owner.accountId).avail, 5_000_000)
     const broken = await next()
     expect(broken.ok).toBe(false)
     expect(broken.discrepancies[0]?.subject).toBe(owner.accountId)
-    await stack.redis.decrby(`sy:{${owner.accountId}}:avail`, 5_000_000)
+    await stack.redis.decrby(accountKeys(owner.accountId).avail, 5_000_000)
     await eventually(async () => {
       const { data } = await admin.get<OperatorPage<AlarmView>>('/alarms')
       expect(data.map(({ kind }) => kind)).toContain('audit-failed')

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { CallTimelineView, OperatorCall } from '../../../src/core/api/calls.ts'
 import type { LiveView, ProcessView, QueuesView, TrafficView } from '../../../src/core/api/operations.ts'
 import type { OperatorList, OperatorPage } from '../../../src/core/api/shared.ts'
+import { QUEUE_PREFIX } from '../../../src/platform/redis/redis-keys.ts'
 import { ask, streamed } from '../../helpers/chat-client.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { startStack, type TestStack } from '../../helpers/stack.ts'
@@ -143,19 +144,19 @@ test('queues say how much waits and for how long, without a job being read', asy
 })
 
 test('a waiting settlement shows its age, and that settlement is behind', async () => {
-  await stack.redis.hset('{sy:queues}:settlement:settle_old', 'timestamp', Date.now() - 60_000)
+  await stack.redis.hset(`${QUEUE_PREFIX}:settlement:settle_old`, 'timestamp', Date.now() - 60_000)
   // Put where the oldest is taken from; the worker cannot have it, for it is paused.
-  await stack.redis.hset('{sy:queues}:settlement:meta', 'paused', 1)
+  await stack.redis.hset(`${QUEUE_PREFIX}:settlement:meta`, 'paused', 1)
   try {
-    await stack.redis.lpush('{sy:queues}:settlement:wait', 'settle_old')
+    await stack.redis.lpush(`${QUEUE_PREFIX}:settlement:wait`, 'settle_old')
     const view = await admin.get<QueuesView>('/queues')
     const settlement = view.data.find(({ name }) => name === 'settlement')
     expect(settlement?.oldest_waiting_ms).toBeGreaterThanOrEqual(60_000)
     expect(view.settlement_behind).toBe(true)
   } finally {
-    await stack.redis.lrem('{sy:queues}:settlement:wait', 0, 'settle_old')
-    await stack.redis.del('{sy:queues}:settlement:settle_old')
-    await stack.redis.hdel('{sy:queues}:settlement:meta', 'paused')
+    await stack.redis.lrem(`${QUEUE_PREFIX}:settlement:wait`, 0, 'settle_old')
+    await stack.redis.del(`${QUEUE_PREFIX}:settlement:settle_old`)
+    await stack.redis.hdel(`${QUEUE_PREFIX}:settlement:meta`, 'paused')
   }
 })
 
@@ -192,7 +193,7 @@ describe('calls', () => {
     ).catch(() => undefined)
     try {
       const text = await eventually(async () => {
-        const [id] = await stack.redis.lrange('{sy:queues}:dispatch:active', 0, 0)
+        const [id] = await stack.redis.lrange(`${QUEUE_PREFIX}:dispatch:active`, 0, 0)
         expect(id).toBeDefined()
         const response = await admin.send('GET', `/calls/${id}/timeline`)
         expect(response.status).toBe(200)

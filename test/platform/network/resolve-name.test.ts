@@ -50,7 +50,7 @@ test('finds the addresses of both families, or of the one that is asked for', as
   expect(await resolved(server, 'hooks.example.test', 6)).toEqual([{ address: '2001:db8::1', family: 6 }])
 })
 
-test('is content with one family', async () => {
+test('a name with addresses of one family resolves', async () => {
   const server = await startNameServer((type) => (type === A ? [192, 0, 2, 1] : []))
   expect(await resolved(server, 'hooks.example.test')).toEqual([{ address: '192.0.2.1', family: 4 }])
 })
