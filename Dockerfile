@@ -1,14 +1,14 @@
-# One image for every role; the command says which: the API by default, a worker, the migrations or an
-# operator's command.
+# One image for every role, selected by the command: the API by default, a worker, the migrations or an
+# operator command.
 
 FROM node:24-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-# Without install scripts: none is needed here, and the image does not depend on what they fetch.
+# Without install scripts: none is needed, and the image does not depend on their downloads.
 RUN npm ci --ignore-scripts
 COPY prisma prisma
 COPY prisma.config.ts ./
-# Generating the database client needs no schema engine, but Prisma wants to see one.
+# Generating the database client needs no schema engine, but Prisma requires the file to exist.
 RUN PRISMA_SCHEMA_ENGINE_BINARY=/bin/true CHECKPOINT_DISABLE=1 node node_modules/prisma/build/index.js generate
 COPY web web
 RUN node node_modules/vite/bin/vite.js build --config web/vite.config.ts
@@ -28,5 +28,5 @@ COPY --from=build /app/src/platform/prisma-client src/platform/prisma-client
 COPY --from=build /app/web/dist web/dist
 USER node
 EXPOSE 8080
-# The init of the container engine passes signals on; Node then drains and ends.
+# The container engine's init forwards signals; Node then drains and exits.
 CMD ["node", "--max-semi-space-size=16", "src/main.ts"]
