@@ -21,25 +21,29 @@ import { queryString, requestJson } from './request.ts'
 
 export const OPERATOR_API = '/admin/api'
 
-const read =
-  <T>(path: string) =>
-  ({ signal }: { signal: AbortSignal }) =>
-    requestJson<T>('GET', `${OPERATOR_API}${path}`, { signal })
-
 /** Values that change every few seconds. */
 const MOVING_MS = 2_000
 /** Lists and sums that cost more to read, or change less often. */
 const CALM_MS = 5_000
 const LAZY_MS = 30_000
 
+const read = <T>(path: string, signal: AbortSignal) =>
+  requestJson<T>('GET', `${OPERATOR_API}${path}`, { signal })
+
+/** A query of one route. */
+const query = <T>(key: readonly unknown[], path: string, refetchInterval: number | false) =>
+  queryOptions({
+    queryKey: ['operator', ...key],
+    queryFn: ({ signal }) => read<T>(path, signal),
+    refetchInterval,
+  })
+
 /** A list read page by page; refetched while only its first page is shown. */
 const pagesOf = <T>(key: readonly unknown[], path: string, parameters: Record<string, string | undefined>) =>
   infiniteQueryOptions({
     queryKey: ['operator', ...key],
     queryFn: ({ pageParam, signal }) =>
-      read<OperatorPage<T>>(`${path}${queryString({ ...parameters, limit: 30, cursor: pageParam })}`)({
-        signal,
-      }),
+      read<OperatorPage<T>>(`${path}${queryString({ ...parameters, limit: 30, cursor: pageParam })}`, signal),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next_cursor,
     refetchInterval: ({ state }) => ((state.data?.pages.length ?? 1) > 1 ? false : CALM_MS),
@@ -49,35 +53,23 @@ const pagesOf = <T>(key: readonly unknown[], path: string, parameters: Record<st
 export const operatorSessionQuery = queryOptions({
   queryKey: ['operator', 'session'],
   queryFn: async ({ signal }): Promise<OperatorSession | null> =>
-    (await read<OperatorVisitor>('/visitor')({ signal })).session,
+    (await read<OperatorVisitor>('/visitor', signal)).session,
   staleTime: 30_000,
 })
 
-export const queuesQuery = queryOptions({
-  queryKey: ['operator', 'queues'],
-  queryFn: read<QueuesView>('/queues'),
-  refetchInterval: CALM_MS,
-})
+export const queuesQuery = query<QueuesView>(['queues'], '/queues', CALM_MS)
 
 export const trafficQuery = (minutes: number) =>
-  queryOptions({
-    queryKey: ['operator', 'traffic', minutes],
-    queryFn: read<TrafficView>(`/traffic${queryString({ minutes, step: minutes > 10 ? 60 : 10 })}`),
-    refetchInterval: CALM_MS,
-  })
+  query<TrafficView>(
+    ['traffic', minutes],
+    `/traffic${queryString({ minutes, step: minutes > 10 ? 60 : 10 })}`,
+    CALM_MS,
+  )
 
-export const providersQuery = queryOptions({
-  queryKey: ['operator', 'providers'],
-  queryFn: read<OperatorList<ProviderView>>('/providers'),
-  refetchInterval: MOVING_MS,
-})
+export const providersQuery = query<OperatorList<ProviderView>>(['providers'], '/providers', MOVING_MS)
 
 export const offersQuery = (of: { provider: string } | { model: string }) =>
-  queryOptions({
-    queryKey: ['operator', 'offers', of],
-    queryFn: read<OperatorList<OfferView>>(`/offers${queryString({ ...of })}`),
-    refetchInterval: MOVING_MS,
-  })
+  query<OperatorList<OfferView>>(['offers', of], `/offers${queryString({ ...of })}`, MOVING_MS)
 
 export const operatorCallsQuery = ({ days = '30', ...filters }: OperatorCallFilters, from: string) =>
   pagesOf<OperatorCall>(['calls', days, filters], '/calls', { ...filters, from })
@@ -85,8 +77,7 @@ export const operatorCallsQuery = ({ days = '30', ...filters }: OperatorCallFilt
 /** Polled until the call is settled. */
 export const timelineQuery = (id: string) =>
   queryOptions({
-    queryKey: ['operator', 'timeline', id],
-    queryFn: read<CallTimelineView>(`/calls/${encodeURIComponent(id)}/timeline`),
+    ...query<CallTimelineView>(['timeline', id], `/calls/${encodeURIComponent(id)}/timeline`, false),
     refetchInterval: ({ state }) => (state.data && state.data.state !== 'settled' ? 1_000 : false),
   })
 
@@ -94,28 +85,15 @@ export const accountsQuery = (search: string | undefined) =>
   pagesOf<OperatorAccount>(['accounts', search ?? ''], '/accounts', { search })
 
 export const accountQuery = (id: string) =>
-  queryOptions({
-    queryKey: ['operator', 'account', id],
-    queryFn: read<OperatorAccountDetail>(`/accounts/${encodeURIComponent(id)}`),
-    refetchInterval: CALM_MS,
-  })
+  query<OperatorAccountDetail>(['account', id], `/accounts/${encodeURIComponent(id)}`, CALM_MS)
 
 export const marginQuery = (span: { from: string; to: string }, group: MarginView['group_by']) =>
-  queryOptions({
-    queryKey: ['operator', 'margin', span, group],
-    queryFn: read<MarginView>(`/margin${queryString({ ...span, group_by: group })}`),
-    refetchInterval: LAZY_MS,
-  })
+  query<MarginView>(['margin', span, group], `/margin${queryString({ ...span, group_by: group })}`, LAZY_MS)
 
-export const ledgerSumsQuery = queryOptions({
-  queryKey: ['operator', 'ledger'],
-  queryFn: read<LedgerView>('/ledger'),
-  refetchInterval: LAZY_MS,
-})
+export const ledgerSumsQuery = query<LedgerView>(['ledger'], '/ledger', LAZY_MS)
 
 export const auditQuery = queryOptions({
-  queryKey: ['operator', 'audit', 'latest'],
-  queryFn: read<AuditView>('/audit/latest'),
+  ...query<AuditView>(['audit', 'latest'], '/audit/latest', LAZY_MS),
   refetchInterval: ({ state }) => (state.data?.running ? 1_000 : LAZY_MS),
 })
 
@@ -127,19 +105,17 @@ export const alarmsQuery = (state: 'open' | 'all') =>
 export const actionsQuery = (target: string | undefined) =>
   pagesOf<OperatorActionView>(['actions', target ?? ''], '/actions', { target })
 
-export const catalogQuery = queryOptions({
-  queryKey: ['operator', 'catalog'],
-  queryFn: read<CatalogView>('/catalog'),
-  refetchInterval: LAZY_MS,
-})
+export const catalogQuery = query<CatalogView>(['catalog'], '/catalog', LAZY_MS)
 
-export const catalogHistoryQuery = queryOptions({
-  queryKey: ['operator', 'catalog', 'edits'],
-  queryFn: read<OperatorList<CatalogEditsView>>('/catalog/edits?limit=50'),
-})
+export const catalogHistoryQuery = query<OperatorList<CatalogEditsView>>(
+  ['catalog', 'edits'],
+  '/catalog/edits?limit=50',
+  false,
+)
 
 export const rateHistoryQuery = (modelId: string) =>
-  queryOptions({
-    queryKey: ['operator', 'rates', modelId],
-    queryFn: read<OperatorList<RateHistoryView>>(`/models/${encodeURIComponent(modelId)}/history?limit=50`),
-  })
+  query<OperatorList<RateHistoryView>>(
+    ['rates', modelId],
+    `/models/${encodeURIComponent(modelId)}/history?limit=50`,
+    false,
+  )

@@ -29,11 +29,12 @@ export function SpendByDay({ usage }: { usage: UsageView }) {
           caption="Spend by day (UTC)"
           rows={days.filter(({ calls }) => calls > 0).reverse()}
           rowKey={({ day }) => day}
-          columns={[
-            { header: 'Day', title: true, cell: ({ day }) => formatDay(day) },
-            { header: 'Calls', numeric: true, cell: ({ calls }) => formatCount(calls) },
-            { header: 'Cost', numeric: true, cell: (row) => <Money usd={row.cost_usd} /> },
-          ]}
+          columns={{
+            Day: ({ day }) => formatDay(day),
+            Calls: ({ calls }) => formatCount(calls),
+            Cost: (row) => <Money usd={row.cost_usd} />,
+          }}
+          numeric={['Calls', 'Cost']}
         />
       }
     />

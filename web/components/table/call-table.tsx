@@ -43,43 +43,27 @@ export function CallTable({
     <DataTable
       caption="Calls, newest first"
       rows={calls}
-      columns={[
-        {
-          header: 'Model',
-          title: true,
-          cell: (call) => (
-            <Link to="/calls/$id" params={{ id: call.id }}>
-              {call.model}
-              <span className="visually-hidden">
-                , details of the call of {formatMoment(call.created_at)}
-              </span>
-            </Link>
-          ),
-        },
-        { header: 'When', cell: (call) => <span className="nowrap">{formatMoment(call.created_at)}</span> },
-        { header: 'Status', cell: (call) => <CallStatus call={call} /> },
-        keyNames !== undefined && {
-          header: 'Key',
-          cell: (call) => keyNames.get(call.key_id) ?? <code>{call.key_id}</code>,
-        },
-        {
-          header: 'Tokens in / out',
-          numeric: true,
-          cell: (call) => <TokensInOut of={call} />,
-        },
-        { header: 'First token', numeric: true, cell: (call) => formatDuration(call.first_token_ms) },
-        { header: 'Duration', numeric: true, cell: (call) => formatDuration(call.duration_ms) },
-        {
-          header: 'Cost',
-          numeric: true,
-          cell: (call) => (
-            <span className="nowrap">
-              <Money usd={call.cost_usd} />
-              {call.byok && <span className="muted"> fee</span>}
-            </span>
-          ),
-        },
-      ]}
+      columns={{
+        Model: (call) => (
+          <Link to="/calls/$id" params={{ id: call.id }}>
+            {call.model}
+            <span className="visually-hidden">, details of the call of {formatMoment(call.created_at)}</span>
+          </Link>
+        ),
+        When: (call) => <span className="nowrap">{formatMoment(call.created_at)}</span>,
+        Status: (call) => <CallStatus call={call} />,
+        Key: keyNames !== undefined && ((call) => keyNames.get(call.key_id) ?? <code>{call.key_id}</code>),
+        'Tokens in / out': (call) => <TokensInOut of={call} />,
+        'First token': (call) => formatDuration(call.first_token_ms),
+        Duration: (call) => formatDuration(call.duration_ms),
+        Cost: (call) => (
+          <span className="nowrap">
+            <Money usd={call.cost_usd} />
+            {call.byok && <span className="muted"> fee</span>}
+          </span>
+        ),
+      }}
+      numeric={['Tokens in / out', 'First token', 'Duration', 'Cost']}
     />
   )
 }

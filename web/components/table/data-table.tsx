@@ -5,21 +5,18 @@ import type { Page } from '../../../src/core/api/shared.ts'
 import { EmptyState, QueryView } from '../feedback/messages.tsx'
 import { Button } from '../form/button.tsx'
 
-export interface Column<T> {
-  header: string
-  cell: (row: T) => ReactNode
-  numeric?: boolean
-  /** The column that names the row: the head of its card on a phone. */
-  title?: boolean
-}
-
 /** Rows without an id need a key of their own. */
 type Keyed<T> = T extends { id: string } ? { rowKey?: (row: T) => string } : { rowKey: (row: T) => string }
 
-type DataTableProps<T> = {
+type DataTableProps<T, Header extends string> = {
   caption: string
-  columns: ReadonlyArray<Column<T> | false>
   rows: readonly T[]
+  /** What the cells of each column show; false leaves a column out. */
+  columns: Record<Header, ((row: T) => ReactNode) | false>
+  /** The column that names the row, else the first: the head of its card on a phone. */
+  title?: NoInfer<Header>
+  /** Columns aligned to the right. */
+  numeric?: ReadonlyArray<NoInfer<Header>>
   /** Shown instead of the table while there are no rows. */
   empty?: ReactNode
 } & Keyed<T>
@@ -28,10 +25,12 @@ type DataTableProps<T> = {
  * A table with a caption. On a phone each row becomes a card; the roles are spelled out because browsers forget
  * them for rows that are not laid out as a table.
  */
-export function DataTable<T>(props: DataTableProps<T>) {
-  const { caption, rows, empty } = props
-  const columns = props.columns.filter((column) => column !== false)
+export function DataTable<T, Header extends string>(props: DataTableProps<T, Header>) {
+  const { caption, rows, columns, numeric = [], empty } = props
+  const headers = (Object.keys(columns) as Header[]).filter((header) => columns[header])
+  const title = props.title ?? headers[0]
   const keyOf = props.rowKey ?? ((row: T) => (row as { id: string }).id)
+  const align = (header: Header) => (numeric.includes(header) ? 'numeric' : undefined)
   if (rows.length === 0 && empty) return <p className="panel-body muted">{empty}</p>
   return (
     <div className="table-region">
@@ -40,8 +39,8 @@ export function DataTable<T>(props: DataTableProps<T>) {
         <caption className="visually-hidden">{caption}</caption>
         <thead role="rowgroup">
           <tr role="row">
-            {columns.map(({ header, numeric }) => (
-              <th key={header} scope="col" role="columnheader" className={numeric ? 'numeric' : undefined}>
+            {headers.map((header) => (
+              <th key={header} scope="col" role="columnheader" className={align(header)}>
                 {header}
               </th>
             ))}
@@ -50,9 +49,14 @@ export function DataTable<T>(props: DataTableProps<T>) {
         <tbody role="rowgroup">
           {rows.map((row) => (
             <tr key={keyOf(row)} role="row">
-              {columns.map((column) => (
-                <td key={column.header} role="cell" data-label={column.header} className={cellClass(column)}>
-                  {column.cell(row)}
+              {headers.map((header) => (
+                <td
+                  key={header}
+                  role="cell"
+                  data-label={header}
+                  className={header === title ? 'table-title' : align(header)}
+                >
+                  {columns[header] ? columns[header](row) : null}
                 </td>
               ))}
             </tr>
@@ -63,9 +67,6 @@ export function DataTable<T>(props: DataTableProps<T>) {
     </div>
   )
 }
-
-const cellClass = ({ numeric, title }: Column<never>): string | undefined =>
-  title ? 'table-title' : numeric ? 'numeric' : undefined
 
 /** A cell of two lines, the second in small type. */
 export function TwoLines({ children, second }: { children: ReactNode; second: ReactNode }) {

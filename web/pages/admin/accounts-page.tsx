@@ -36,23 +36,20 @@ export function AccountsPage() {
             <DataTable
               caption="Accounts, newest first"
               rows={accounts}
-              columns={[
-                {
-                  header: 'E-mail',
-                  title: true,
-                  cell: ({ id, email }) => (
-                    <TwoLines second={<code>{id}</code>}>
-                      <Link to="/admin/accounts/$id" params={{ id }}>
-                        {email}
-                      </Link>
-                    </TwoLines>
-                  ),
-                },
-                { header: 'State', cell: ({ state }) => <AccountState state={state} /> },
-                { header: 'Balance', numeric: true, cell: ({ balance_usd: usd }) => <Money usd={usd} /> },
-                { header: 'Owed', numeric: true, cell: ({ owed_usd: usd }) => <Money usd={usd} /> },
-                { header: 'Since', cell: (account) => formatDate(account.created_at) },
-              ]}
+              columns={{
+                'E-mail': ({ id, email }) => (
+                  <TwoLines second={<code>{id}</code>}>
+                    <Link to="/admin/accounts/$id" params={{ id }}>
+                      {email}
+                    </Link>
+                  </TwoLines>
+                ),
+                State: ({ state }) => <AccountState state={state} />,
+                Balance: ({ balance_usd: usd }) => <Money usd={usd} />,
+                Owed: ({ owed_usd: usd }) => <Money usd={usd} />,
+                Since: (account) => formatDate(account.created_at),
+              }}
+              numeric={['Balance', 'Owed']}
             />
           )}
         </PageList>

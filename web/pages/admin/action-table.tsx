@@ -10,21 +10,17 @@ export function ActionTable({ actions }: { actions: readonly OperatorActionView[
     <DataTable
       caption="Actions of operators, newest first"
       rows={actions}
-      columns={[
-        {
-          header: 'Action',
-          title: true,
-          cell: ({ action, outcome }) => (
-            <>
-              {action} {outcome === 'failed' && <Badge tone="bad">failed</Badge>}
-            </>
-          ),
-        },
-        { header: 'When', cell: ({ at }) => <span className="nowrap">{formatMoment(at)}</span> },
-        { header: 'On', cell: ({ target }) => <Target target={target} /> },
-        { header: 'With', cell: ({ details }) => <Details details={details} /> },
-        { header: 'By', cell: ({ actor }) => <code className="small anywhere">{actor}</code> },
-      ]}
+      columns={{
+        Action: ({ action, outcome }) => (
+          <>
+            {action} {outcome === 'failed' && <Badge tone="bad">failed</Badge>}
+          </>
+        ),
+        When: ({ at }) => <span className="nowrap">{formatMoment(at)}</span>,
+        On: ({ target }) => <Target target={target} />,
+        With: ({ details }) => <Details details={details} />,
+        By: ({ actor }) => <code className="small anywhere">{actor}</code>,
+      }}
     />
   )
 }

@@ -60,59 +60,46 @@ function AlarmTable({ alarms }: { alarms: readonly AlarmView[] }) {
     <DataTable
       caption="Alarms"
       rows={alarms}
-      columns={[
-        {
-          header: 'Alarm',
-          title: true,
-          cell: ({ kind, message }) => (
-            <span className="stack-tight">
-              <strong>{kind}</strong>
-              <span>{message}</span>
+      columns={{
+        Alarm: ({ kind, message }) => (
+          <span className="stack-tight">
+            <strong>{kind}</strong>
+            <span>{message}</span>
+          </span>
+        ),
+        About: ({ subject }) => <code className="small anywhere">{subject}</code>,
+        Times: ({ count }) => formatCount(count),
+        'Last, and first': (alarm) => (
+          <span className="stack-tight nowrap">
+            {formatMoment(alarm.last_at)}
+            <span className="small muted">{formatMoment(alarm.first_at)}</span>
+          </span>
+        ),
+        More: ({ fields }) => (
+          <span className="small anywhere">
+            {Object.entries(fields)
+              .map(([name, value]) => `${name}: ${value}`)
+              .join('; ') || '–'}
+          </span>
+        ),
+        Actions: (alarm) =>
+          alarm.acknowledged_at === null ? (
+            <Button
+              size="small"
+              about={alarm.kind}
+              disabled={acknowledge.isPending}
+              onClick={() => acknowledge.run(alarm.id)}
+            >
+              Acknowledge
+            </Button>
+          ) : (
+            <span className="stack-tight small muted">
+              acknowledged {formatMoment(alarm.acknowledged_at)}
+              <code className="anywhere">{alarm.acknowledged_by}</code>
             </span>
           ),
-        },
-        { header: 'About', cell: ({ subject }) => <code className="small anywhere">{subject}</code> },
-        { header: 'Times', numeric: true, cell: ({ count }) => formatCount(count) },
-        {
-          header: 'Last, and first',
-          cell: (alarm) => (
-            <span className="stack-tight nowrap">
-              {formatMoment(alarm.last_at)}
-              <span className="small muted">{formatMoment(alarm.first_at)}</span>
-            </span>
-          ),
-        },
-        {
-          header: 'More',
-          cell: ({ fields }) => (
-            <span className="small anywhere">
-              {Object.entries(fields)
-                .map(([name, value]) => `${name}: ${value}`)
-                .join('; ') || '–'}
-            </span>
-          ),
-        },
-        {
-          header: 'Actions',
-          numeric: true,
-          cell: (alarm) =>
-            alarm.acknowledged_at === null ? (
-              <Button
-                size="small"
-                about={alarm.kind}
-                disabled={acknowledge.isPending}
-                onClick={() => acknowledge.run(alarm.id)}
-              >
-                Acknowledge
-              </Button>
-            ) : (
-              <span className="stack-tight small muted">
-                acknowledged {formatMoment(alarm.acknowledged_at)}
-                <code className="anywhere">{alarm.acknowledged_by}</code>
-              </span>
-            ),
-        },
-      ]}
+      }}
+      numeric={['Times', 'Actions']}
     />
   )
 }

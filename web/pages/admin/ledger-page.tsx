@@ -33,12 +33,13 @@ export function LedgerPage() {
                 caption="Sums of the ledger"
                 rows={data}
                 rowKey={(row) => row.ledger_account}
-                columns={[
-                  { header: 'Ledger account', title: true, cell: (row) => row.ledger_account },
-                  { header: 'Accounts', numeric: true, cell: ({ accounts }) => formatCount(accounts) },
-                  { header: 'Entries', numeric: true, cell: ({ entries }) => formatCount(entries) },
-                  { header: 'Sum', numeric: true, cell: ({ balance_usd: usd }) => <Money usd={usd} /> },
-                ]}
+                columns={{
+                  'Ledger account': (row) => row.ledger_account,
+                  Accounts: ({ accounts }) => formatCount(accounts),
+                  Entries: ({ entries }) => formatCount(entries),
+                  Sum: ({ balance_usd: usd }) => <Money usd={usd} />,
+                }}
+                numeric={['Accounts', 'Entries', 'Sum']}
               />
               <div className="panel-body">
                 {/^-?0\.0+$/.test(total) ? (

@@ -83,23 +83,26 @@ function Margin({ margin }: { margin: MarginView }) {
             caption={`Margin by ${by}`}
             rows={data}
             rowKey={({ group }) => group}
-            columns={[
-              {
-                header: GROUPS.find(({ value }) => value === by)?.name ?? by,
-                title: true,
-                cell: ({ group }) => <GroupName by={by} group={group} />,
-              },
-              { header: 'Calls', numeric: true, cell: ({ calls }) => formatCount(calls) },
-              { header: 'Tokens in / out', numeric: true, cell: (row) => <TokensInOut of={row} /> },
-              { header: 'Revenue', numeric: true, cell: ({ revenue_usd: usd }) => <Money usd={usd} /> },
-              { header: 'Cost', numeric: true, cell: ({ cost_usd: usd }) => <Money usd={usd} /> },
-              {
-                header: 'Failed attempts',
-                numeric: true,
-                cell: ({ broken_cost_usd: usd }) => <Money usd={usd} />,
-              },
-              { header: 'Margin', numeric: true, cell: ({ margin_usd: usd }) => <Money usd={usd} /> },
-              { header: 'Of revenue', numeric: true, cell: (row) => rate(row) },
+            columns={{
+              [GROUPS.find(({ value }) => value === by)?.name ?? by]: ({ group }: { group: string }) => (
+                <GroupName by={by} group={group} />
+              ),
+              Calls: ({ calls }) => formatCount(calls),
+              'Tokens in / out': (row) => <TokensInOut of={row} />,
+              Revenue: ({ revenue_usd: usd }) => <Money usd={usd} />,
+              Cost: ({ cost_usd: usd }) => <Money usd={usd} />,
+              'Failed attempts': ({ broken_cost_usd: usd }) => <Money usd={usd} />,
+              Margin: ({ margin_usd: usd }) => <Money usd={usd} />,
+              'Of revenue': (row) => rate(row),
+            }}
+            numeric={[
+              'Calls',
+              'Tokens in / out',
+              'Revenue',
+              'Cost',
+              'Failed attempts',
+              'Margin',
+              'Of revenue',
             ]}
           />
         )}

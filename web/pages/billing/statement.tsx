@@ -36,11 +36,12 @@ export function Statement() {
             <DataTable
               caption="Movements of the balance, newest first"
               rows={rows}
-              columns={[
-                { header: 'What', title: true, cell: (row) => <What row={row} /> },
-                { header: 'When', cell: (row) => (row.day ? formatDay(row.day) : formatMoment(row.at)) },
-                { header: 'Change', numeric: true, cell: (row) => <Money usd={row.amount_usd} signed /> },
-              ]}
+              columns={{
+                What: (row) => <What row={row} />,
+                When: (row) => (row.day ? formatDay(row.day) : formatMoment(row.at)),
+                Change: (row) => <Money usd={row.amount_usd} signed />,
+              }}
+              numeric={['Change']}
             />
           </>
         )}

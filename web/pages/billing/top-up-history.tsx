@@ -33,13 +33,14 @@ export function TopUpHistory() {
           <DataTable
             caption="Top-ups, newest first"
             rows={topUps}
-            columns={[
-              { header: 'When', title: true, cell: (topUp) => formatMoment(topUp.created_at) },
-              { header: 'Amount', cell: (topUp) => <Money usd={topUp.amount_usd} /> },
-              { header: 'Paid with', cell: (topUp) => railName(topUp.rail) },
-              { header: 'State', cell: (topUp) => <StateOf topUp={topUp} /> },
-              { header: 'Receipt', numeric: true, cell: (topUp) => <Next topUp={topUp} /> },
-            ]}
+            columns={{
+              When: (topUp) => formatMoment(topUp.created_at),
+              Amount: (topUp) => <Money usd={topUp.amount_usd} />,
+              'Paid with': (topUp) => railName(topUp.rail),
+              State: (topUp) => <StateOf topUp={topUp} />,
+              Receipt: (topUp) => <Next topUp={topUp} />,
+            }}
+            numeric={['Receipt']}
           />
         )}
       </PageList>

@@ -12,50 +12,39 @@ export function KeyTable(props: { keys: readonly KeyView[]; onRevoke?: (key: Key
     <DataTable
       caption="API keys"
       rows={keys}
-      columns={[
-        {
-          header: 'Name',
-          title: true,
-          cell: (key) => (
-            <KeyName apiKey={key}>
-              {key.state === 'active' && key.expires_at && (
-                <span className="small muted">expires {formatMoment(key.expires_at)}</span>
-              )}
-            </KeyName>
-          ),
-        },
-        { header: 'Spent', cell: (key) => <Money usd={key.spent_usd} /> },
-        {
-          header: 'Limit',
-          cell: (key) => (
-            <span className="stack-small">
-              <SpendingLimit apiKey={key} />
-              {key.remaining_usd !== null && (
-                <span className="small muted">
-                  <Money usd={key.remaining_usd} /> left
-                </span>
-              )}
-            </span>
-          ),
-        },
-        {
-          header: 'Rate limits',
-          cell: (key) => (
-            <span className="nowrap">{rateLimitsText(key.requests_per_minute, key.concurrent_calls)}</span>
-          ),
-        },
-        { header: 'Last used', cell: ({ last_used_at: at }) => (at === null ? 'never' : <Ago at={at} />) },
-        { header: 'Created', cell: (key) => <span className="nowrap">{formatDate(key.created_at)}</span> },
-        onRevoke !== undefined && {
-          header: 'Actions',
-          numeric: true,
-          cell: (key) => (
+      columns={{
+        Name: (key) => (
+          <KeyName apiKey={key}>
+            {key.state === 'active' && key.expires_at && (
+              <span className="small muted">expires {formatMoment(key.expires_at)}</span>
+            )}
+          </KeyName>
+        ),
+        Spent: (key) => <Money usd={key.spent_usd} />,
+        Limit: (key) => (
+          <span className="stack-small">
+            <SpendingLimit apiKey={key} />
+            {key.remaining_usd !== null && (
+              <span className="small muted">
+                <Money usd={key.remaining_usd} /> left
+              </span>
+            )}
+          </span>
+        ),
+        'Rate limits': (key) => (
+          <span className="nowrap">{rateLimitsText(key.requests_per_minute, key.concurrent_calls)}</span>
+        ),
+        'Last used': ({ last_used_at: at }) => (at === null ? 'never' : <Ago at={at} />),
+        Created: (key) => <span className="nowrap">{formatDate(key.created_at)}</span>,
+        Actions:
+          onRevoke !== undefined &&
+          ((key) => (
             <Button size="small" about={`the key ${key.name}`} onClick={() => onRevoke(key)}>
               Revoke
             </Button>
-          ),
-        },
-      ]}
+          )),
+      }}
+      numeric={['Actions']}
     />
   )
 }

@@ -30,59 +30,49 @@ export function ProviderKeyTable(props: {
     <DataTable
       caption="Provider keys"
       rows={props.keys}
-      columns={[
-        {
-          header: 'Provider',
-          title: true,
-          cell: (key) => (
-            <TwoLines
-              second={
-                <>
-                  {key.name && `${key.name} · `}
-                  <code>…{key.last4}</code> · since {formatDate(key.created_at)}
-                </>
-              }
+      columns={{
+        Provider: (key) => (
+          <TwoLines
+            second={
+              <>
+                {key.name && `${key.name} · `}
+                <code>…{key.last4}</code> · since {formatDate(key.created_at)}
+              </>
+            }
+          >
+            <span>{key.provider_name}</span>
+          </TwoLines>
+        ),
+        Status: (key) => <Status providerKey={key} />,
+        'When it fails': (key) => (
+          <FallbackSwitch
+            // The stored value replaces the click, also when the change was refused.
+            key={`${key.id} ${key.allow_fallback} ${change.failureCount}`}
+            providerKey={key}
+            onChange={(checked) => change.run({ id: key.id, body: { allow_fallback: checked } })}
+          />
+        ),
+        Actions: (key) => (
+          <span className="table-actions">
+            <Button
+              size="small"
+              about={`the key for ${key.provider_name}`}
+              disabled={change.isPending}
+              onClick={() => change.run({ id: key.id, body: { disabled: key.status !== 'disabled' } })}
             >
-              <span>{key.provider_name}</span>
-            </TwoLines>
-          ),
-        },
-        { header: 'Status', cell: (key) => <Status providerKey={key} /> },
-        {
-          header: 'When it fails',
-          cell: (key) => (
-            <FallbackSwitch
-              // The stored value replaces the click, also when the change was refused.
-              key={`${key.id} ${key.allow_fallback} ${change.failureCount}`}
-              providerKey={key}
-              onChange={(checked) => change.run({ id: key.id, body: { allow_fallback: checked } })}
-            />
-          ),
-        },
-        {
-          header: 'Actions',
-          numeric: true,
-          cell: (key) => (
-            <span className="table-actions">
-              <Button
-                size="small"
-                about={`the key for ${key.provider_name}`}
-                disabled={change.isPending}
-                onClick={() => change.run({ id: key.id, body: { disabled: key.status !== 'disabled' } })}
-              >
-                {key.status === 'disabled' ? 'Enable' : 'Disable'}
-              </Button>
-              <Button
-                size="small"
-                about={`the key for ${key.provider_name}`}
-                onClick={() => props.onRemove(key)}
-              >
-                Remove
-              </Button>
-            </span>
-          ),
-        },
-      ]}
+              {key.status === 'disabled' ? 'Enable' : 'Disable'}
+            </Button>
+            <Button
+              size="small"
+              about={`the key for ${key.provider_name}`}
+              onClick={() => props.onRemove(key)}
+            >
+              Remove
+            </Button>
+          </span>
+        ),
+      }}
+      numeric={['Actions']}
     />
   )
 }

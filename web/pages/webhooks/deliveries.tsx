@@ -39,29 +39,26 @@ function DeliveryTable({ webhookId }: { webhookId: string }) {
           caption="Deliveries, newest first"
           rows={data}
           empty="Nothing was sent yet. “Send a test” sends a message at once."
-          columns={[
-            { header: 'Event', title: true, cell: ({ type }) => <code>{type}</code> },
-            { header: 'When', cell: (delivery) => formatMoment(delivery.created_at) },
-            { header: 'State', cell: ({ state }) => <Badge tone={TONES[state]}>{state}</Badge> },
-            { header: 'Attempts', cell: (delivery) => <Attempts delivery={delivery} /> },
-            {
-              header: 'Actions',
-              numeric: true,
-              cell: ({ id, state, event_id: event }) =>
-                state === 'delivered' ? (
-                  '–'
-                ) : (
-                  <Button
-                    size="small"
-                    about={`the event ${event}`}
-                    disabled={retry.isPending}
-                    onClick={() => retry.run(id)}
-                  >
-                    Send again
-                  </Button>
-                ),
-            },
-          ]}
+          columns={{
+            Event: ({ type }) => <code>{type}</code>,
+            When: (delivery) => formatMoment(delivery.created_at),
+            State: ({ state }) => <Badge tone={TONES[state]}>{state}</Badge>,
+            Attempts: (delivery) => <Attempts delivery={delivery} />,
+            Actions: ({ id, state, event_id: event }) =>
+              state === 'delivered' ? (
+                '–'
+              ) : (
+                <Button
+                  size="small"
+                  about={`the event ${event}`}
+                  disabled={retry.isPending}
+                  onClick={() => retry.run(id)}
+                >
+                  Send again
+                </Button>
+              ),
+          }}
+          numeric={['Actions']}
         />
       )}
     </QueryView>

@@ -25,28 +25,25 @@ export function AccountKeys({ accountId, keys }: { accountId: string; keys: read
       <DataTable
         caption="Keys of the account"
         rows={keys}
-        columns={[
-          { header: 'Key', title: true, cell: (key) => <KeyName apiKey={key} /> },
-          { header: 'Id', cell: ({ id }) => <code className="small anywhere">{id}</code> },
-          { header: 'Limit', cell: (key) => <SpendingLimit apiKey={key} /> },
-          { header: 'Rate limits', cell: (key) => <RateLimits apiKey={key} /> },
-          { header: 'Created', cell: (key) => formatDate(key.created_at) },
-          {
-            header: 'Actions',
-            numeric: true,
-            cell: (key) =>
-              key.state === 'active' && (
-                <span className="table-actions">
-                  <Button size="small" about={`of the key ${key.name}`} onClick={() => setLimiting(key)}>
-                    Limits
-                  </Button>
-                  <Button size="small" about={`the key ${key.name}`} onClick={() => setRevoking(key)}>
-                    Revoke
-                  </Button>
-                </span>
-              ),
-          },
-        ]}
+        columns={{
+          Key: (key) => <KeyName apiKey={key} />,
+          Id: ({ id }) => <code className="small anywhere">{id}</code>,
+          Limit: (key) => <SpendingLimit apiKey={key} />,
+          'Rate limits': (key) => <RateLimits apiKey={key} />,
+          Created: (key) => formatDate(key.created_at),
+          Actions: (key) =>
+            key.state === 'active' && (
+              <span className="table-actions">
+                <Button size="small" about={`of the key ${key.name}`} onClick={() => setLimiting(key)}>
+                  Limits
+                </Button>
+                <Button size="small" about={`the key ${key.name}`} onClick={() => setRevoking(key)}>
+                  Revoke
+                </Button>
+              </span>
+            ),
+        }}
+        numeric={['Actions']}
       />
       {revoking && <RevokeKeyDialog isCustomers apiKey={revoking} onClose={() => setRevoking(null)} />}
       {limiting && <KeyLimitsDialog apiKey={limiting} onClose={() => setLimiting(null)} />}

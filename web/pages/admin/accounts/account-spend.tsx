@@ -11,12 +11,13 @@ export function AccountSpend({ spend }: { spend: OperatorAccountDetail['spend'] 
       rows={spend.toReversed()}
       empty="No calls in the last 30 days."
       rowKey={({ day }) => day}
-      columns={[
-        { header: 'Day', title: true, cell: ({ day }) => formatDay(day) },
-        { header: 'Calls', numeric: true, cell: ({ calls }) => formatCount(calls) },
-        { header: 'Tokens', numeric: true, cell: ({ total_tokens: tokens }) => formatCount(tokens) },
-        { header: 'Charged', numeric: true, cell: ({ cost_usd: usd }) => <Money usd={usd} /> },
-      ]}
+      columns={{
+        Day: ({ day }) => formatDay(day),
+        Calls: ({ calls }) => formatCount(calls),
+        Tokens: ({ total_tokens: tokens }) => formatCount(tokens),
+        Charged: ({ cost_usd: usd }) => <Money usd={usd} />,
+      }}
+      numeric={['Calls', 'Tokens', 'Charged']}
     />
   )
 }

@@ -14,25 +14,27 @@ export function AccountTopUps(props: { topUps: Detail['top_ups']; suspensions: D
         caption="Top-ups, newest first"
         rows={topUps}
         empty="No top-ups yet."
-        columns={[
-          { header: 'Payment', title: true, cell: ({ id }) => <code className="anywhere">{id}</code> },
-          { header: 'Rail', cell: ({ rail }) => rail },
-          { header: 'State', cell: ({ state }) => <Badge>{state}</Badge> },
-          { header: 'Requested', numeric: true, cell: ({ amount_usd: usd }) => <Money usd={usd} /> },
-          { header: 'Settled', numeric: true, cell: ({ settled_usd: usd }) => <Money usd={usd} /> },
-          { header: 'Created', cell: (topUp) => formatMoment(topUp.created_at) },
-        ]}
+        columns={{
+          Payment: ({ id }) => <code className="anywhere">{id}</code>,
+          Rail: ({ rail }) => rail,
+          State: ({ state }) => <Badge>{state}</Badge>,
+          Requested: ({ amount_usd: usd }) => <Money usd={usd} />,
+          Settled: ({ settled_usd: usd }) => <Money usd={usd} />,
+          Created: (topUp) => formatMoment(topUp.created_at),
+        }}
+        numeric={['Requested', 'Settled']}
       />
       {suspensions.length > 0 && (
         <DataTable
           caption="Suspensions after reversed payments"
           rows={suspensions}
-          columns={[
-            { header: 'Suspended for', title: true, cell: ({ reason }) => reason },
-            { header: 'When', cell: ({ at }) => formatMoment(at) },
-            { header: 'Payment', cell: (row) => <code className="anywhere">{row.payment_id}</code> },
-            { header: 'Short by', numeric: true, cell: ({ shortfall_usd: usd }) => <Money usd={usd} /> },
-          ]}
+          columns={{
+            'Suspended for': ({ reason }) => reason,
+            When: ({ at }) => formatMoment(at),
+            Payment: (row) => <code className="anywhere">{row.payment_id}</code>,
+            'Short by': ({ shortfall_usd: usd }) => <Money usd={usd} />,
+          }}
+          numeric={['Short by']}
         />
       )}
     </>

@@ -9,11 +9,13 @@ export function EventTable({ events }: { events: readonly TimelineEvent[] }) {
       caption="Steps of the call"
       rows={events.map((event, index) => ({ ...event, index }))}
       rowKey={({ index }) => String(index)}
-      columns={[
-        { header: 'After', numeric: true, cell: ({ after_ms: ms }) => `${formatCount(ms)} ms` },
-        { header: 'What', title: true, cell: ({ event }) => <span className="anywhere">{event}</span> },
-        { header: 'At', cell: ({ at }) => <span className="nowrap">{formatMoment(at)}</span> },
-      ]}
+      columns={{
+        After: ({ after_ms: ms }) => `${formatCount(ms)} ms`,
+        What: ({ event }) => <span className="anywhere">{event}</span>,
+        At: ({ at }) => <span className="nowrap">{formatMoment(at)}</span>,
+      }}
+      title="What"
+      numeric={['After']}
     />
   )
 }

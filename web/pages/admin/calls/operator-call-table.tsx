@@ -11,62 +11,44 @@ export function OperatorCallTable({ calls }: { calls: readonly OperatorCall[] })
     <DataTable
       caption="Calls, newest first"
       rows={calls}
-      columns={[
-        {
-          header: 'Model and offer',
-          title: true,
-          cell: (call) => (
-            <span className="stack-tight">
-              <Link to="/admin/calls/$id" params={{ id: call.id }}>
-                {call.requested_model}
-                {call.served_model !== null && call.served_model !== call.requested_model && (
-                  <> → {call.served_model}</>
-                )}
-                <span className="visually-hidden">, the call of {formatMoment(call.admitted_at)}</span>
-              </Link>
-              <code className="small muted anywhere">{call.served_offer ?? 'not served'}</code>
-            </span>
-          ),
-        },
-        { header: 'When', cell: (call) => formatMoment(call.admitted_at) },
-        { header: 'Status', cell: (call) => <CallStatus call={call} /> },
-        {
-          header: 'Account',
-          cell: ({ account_id: id }) => (
-            <Link to="/admin/accounts/$id" params={{ id }} title={id} className="nowrap">
-              …{id.slice(-8)}
+      columns={{
+        'Model and offer': (call) => (
+          <span className="stack-tight">
+            <Link to="/admin/calls/$id" params={{ id: call.id }}>
+              {call.requested_model}
+              {call.served_model !== null && call.served_model !== call.requested_model && (
+                <> → {call.served_model}</>
+              )}
+              <span className="visually-hidden">, the call of {formatMoment(call.admitted_at)}</span>
             </Link>
-          ),
-        },
-        {
-          header: 'Tokens in / out',
-          numeric: true,
-          cell: (call) => <TokensInOut of={call} />,
-        },
-        {
-          header: 'Duration',
-          numeric: true,
-          cell: (call) => (
-            <span className="stack-tight nowrap">
-              {formatDuration(call.duration_ms)}
-              <span className="small muted">queue {formatDuration(call.queued_ms)}</span>
-              <span className="small muted">first token {formatDuration(call.first_token_ms)}</span>
+            <code className="small muted anywhere">{call.served_offer ?? 'not served'}</code>
+          </span>
+        ),
+        When: (call) => formatMoment(call.admitted_at),
+        Status: (call) => <CallStatus call={call} />,
+        Account: ({ account_id: id }) => (
+          <Link to="/admin/accounts/$id" params={{ id }} title={id} className="nowrap">
+            …{id.slice(-8)}
+          </Link>
+        ),
+        'Tokens in / out': (call) => <TokensInOut of={call} />,
+        Duration: (call) => (
+          <span className="stack-tight nowrap">
+            {formatDuration(call.duration_ms)}
+            <span className="small muted">queue {formatDuration(call.queued_ms)}</span>
+            <span className="small muted">first token {formatDuration(call.first_token_ms)}</span>
+          </span>
+        ),
+        'Charged, and margin': (call) => (
+          <span className="stack-tight nowrap">
+            <Money usd={call.charged_usd} />
+            <span className="small muted">
+              margin <Money usd={call.margin_usd} />
             </span>
-          ),
-        },
-        {
-          header: 'Charged, and margin',
-          numeric: true,
-          cell: (call) => (
-            <span className="stack-tight nowrap">
-              <Money usd={call.charged_usd} />
-              <span className="small muted">
-                margin <Money usd={call.margin_usd} />
-              </span>
-            </span>
-          ),
-        },
-      ]}
+          </span>
+        ),
+      }}
+      numeric={['Tokens in / out', 'Duration', 'Charged, and margin']}
     />
   )
 }

@@ -24,29 +24,22 @@ export function EditsHistory(props: {
         rows={versions}
         rowKey={({ version }) => version}
         empty="No edits yet. Each version that is applied is kept here."
-        columns={[
-          {
-            header: 'Version',
-            title: true,
-            cell: ({ version }) => (
-              <>
-                {version} {version === current?.version && <Badge tone="good">current</Badge>}
-              </>
+        columns={{
+          Version: ({ version }) => (
+            <>
+              {version} {version === current?.version && <Badge tone="good">current</Badge>}
+            </>
+          ),
+          When: (edits) => formatMoment(edits.created_at),
+          By: ({ author }) => <code className="small anywhere">{author}</code>,
+          Actions: (edits) =>
+            edits.version !== current?.version && (
+              <Button size="small" about={`to version ${edits.version}`} onClick={() => setChosen(edits)}>
+                Compare or revert
+              </Button>
             ),
-          },
-          { header: 'When', cell: (edits) => formatMoment(edits.created_at) },
-          { header: 'By', cell: ({ author }) => <code className="small anywhere">{author}</code> },
-          {
-            header: 'Actions',
-            numeric: true,
-            cell: (edits) =>
-              edits.version !== current?.version && (
-                <Button size="small" about={`to version ${edits.version}`} onClick={() => setChosen(edits)}>
-                  Compare or revert
-                </Button>
-              ),
-          },
-        ]}
+        }}
+        numeric={['Actions']}
       />
       {chosen && <RevertDialog chosen={chosen} current={current} onClose={() => setChosen(null)} />}
     </>

@@ -10,23 +10,21 @@ export function AuditRunTable({ runs }: { runs: readonly AuditRunView[] }) {
     <DataTable
       caption="Audits, newest first"
       rows={runs}
-      columns={[
-        { header: 'When', title: true, cell: ({ at }) => formatMoment(at) },
-        { header: 'Cause', cell: ({ cause }) => (cause === 'operator' ? 'requested' : 'schedule') },
-        { header: 'Took', numeric: true, cell: (run) => formatDuration(run.duration_ms) },
-        {
-          header: 'Found',
-          cell: (run) =>
-            run.ok ? (
-              <Badge tone="good">no discrepancy</Badge>
-            ) : (
-              <details className="disclosure">
-                <summary>{plural(run.discrepancies.length, 'discrepancy', 'discrepancies')}</summary>
-                <Discrepancies run={run} />
-              </details>
-            ),
-        },
-      ]}
+      columns={{
+        When: ({ at }) => formatMoment(at),
+        Cause: ({ cause }) => (cause === 'operator' ? 'requested' : 'schedule'),
+        Took: (run) => formatDuration(run.duration_ms),
+        Found: (run) =>
+          run.ok ? (
+            <Badge tone="good">no discrepancy</Badge>
+          ) : (
+            <details className="disclosure">
+              <summary>{plural(run.discrepancies.length, 'discrepancy', 'discrepancies')}</summary>
+              <Discrepancies run={run} />
+            </details>
+          ),
+      }}
+      numeric={['Took']}
     />
   )
 }

@@ -28,19 +28,16 @@ export function AuditRun({ run }: { run: AuditRunView }) {
             caption="Checks of the audit"
             rows={checks}
             rowKey={({ name }) => name}
-            columns={[
-              { header: 'Check', title: true, cell: ({ name }) => name },
-              {
-                header: 'Broken',
-                numeric: true,
-                cell: ({ broken }) =>
-                  broken === 0 ? (
-                    <Badge tone="good">holds</Badge>
-                  ) : (
-                    <Badge tone="bad">{formatCount(broken)} broken</Badge>
-                  ),
-              },
-            ]}
+            columns={{
+              Check: ({ name }) => name,
+              Broken: ({ broken }) =>
+                broken === 0 ? (
+                  <Badge tone="good">holds</Badge>
+                ) : (
+                  <Badge tone="bad">{formatCount(broken)} broken</Badge>
+                ),
+            }}
+            numeric={['Broken']}
           />
         </details>
         <details className="disclosure">
@@ -58,11 +55,11 @@ export function Discrepancies({ run }: { run: AuditRunView }) {
       caption="Discrepancies"
       rows={run.discrepancies.map((row, index) => ({ ...row, index }))}
       rowKey={({ index }) => String(index)}
-      columns={[
-        { header: 'Check', title: true, cell: ({ check }) => check },
-        { header: 'About', cell: ({ subject }) => <code className="anywhere">{subject}</code> },
-        { header: 'What', cell: ({ detail }) => <span className="anywhere">{detail}</span> },
-      ]}
+      columns={{
+        Check: ({ check }) => check,
+        About: ({ subject }) => <code className="anywhere">{subject}</code>,
+        What: ({ detail }) => <span className="anywhere">{detail}</span>,
+      }}
     />
   )
 }

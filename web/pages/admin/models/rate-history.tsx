@@ -15,25 +15,18 @@ export function RateHistory({ modelId }: { modelId: string }) {
           caption="Rates in USD per million tokens, newest first"
           rows={data}
           rowKey={(row) => `${row.rate_version} ${row.effective_at}`}
-          columns={[
-            { header: 'Since', title: true, cell: (row) => formatMoment(row.effective_at) },
-            { header: 'Rate in / out', numeric: true, cell: (row) => `${row.prompt} / ${row.completion}` },
-            {
-              header: 'List in / out',
-              numeric: true,
-              cell: (row) => `${row.list_prompt} / ${row.list_completion}`,
-            },
-            {
-              header: 'Audio / images in',
-              numeric: true,
-              cell: (row) =>
-                row.prompt_audio === null && row.prompt_image === null
-                  ? 'as in'
-                  : `${row.prompt_audio ?? row.prompt} / ${row.prompt_image ?? row.prompt}`,
-            },
-            { header: 'Version', cell: (row) => <code>{row.rate_version}</code> },
-            { header: 'Catalog', cell: ({ source }) => <code>{source}</code> },
-          ]}
+          columns={{
+            Since: (row) => formatMoment(row.effective_at),
+            'Rate in / out': (row) => `${row.prompt} / ${row.completion}`,
+            'List in / out': (row) => `${row.list_prompt} / ${row.list_completion}`,
+            'Audio / images in': (row) =>
+              row.prompt_audio === null && row.prompt_image === null
+                ? 'as in'
+                : `${row.prompt_audio ?? row.prompt} / ${row.prompt_image ?? row.prompt}`,
+            Version: (row) => <code>{row.rate_version}</code>,
+            Catalog: ({ source }) => <code>{source}</code>,
+          }}
+          numeric={['Rate in / out', 'List in / out', 'Audio / images in']}
         />
       )}
     </QueryView>

@@ -32,28 +32,22 @@ export function BreakerPanel() {
           caption="Breakers that are not closed"
           rows={breakers}
           rowKey={({ subject: id, state }) => `${id} ${state}`}
-          columns={[
-            { header: 'Offer or provider', title: true, cell: ({ subject: id }) => <code>{id}</code> },
-            { header: 'State', cell: ({ state }) => <BreakerBadge state={state} /> },
-            { header: 'Why', cell: ({ reason }) => reason },
-            {
-              header: 'Retried',
-              cell: ({ state, until }) =>
-                state === 'half-open' ? 'with the next call' : formatMoment(until),
-            },
-            {
-              header: 'Actions',
-              numeric: true,
-              cell: ({ subject: id, state }) =>
-                state === 'rate-limited' ? (
-                  <span className="muted">automatic</span>
-                ) : (
-                  <Button size="small" about={id} onClick={() => setSubject(id)}>
-                    Re-enable
-                  </Button>
-                ),
-            },
-          ]}
+          columns={{
+            'Offer or provider': ({ subject: id }) => <code>{id}</code>,
+            State: ({ state }) => <BreakerBadge state={state} />,
+            Why: ({ reason }) => reason,
+            Retried: ({ state, until }) =>
+              state === 'half-open' ? 'with the next call' : formatMoment(until),
+            Actions: ({ subject: id, state }) =>
+              state === 'rate-limited' ? (
+                <span className="muted">automatic</span>
+              ) : (
+                <Button size="small" about={id} onClick={() => setSubject(id)}>
+                  Re-enable
+                </Button>
+              ),
+          }}
+          numeric={['Actions']}
         />
       )}
       {subject && <EnableDialog subject={subject} onClose={() => setSubject(null)} />}

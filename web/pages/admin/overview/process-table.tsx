@@ -11,48 +11,30 @@ export function ProcessTable({ processes }: { processes: readonly ProcessView[] 
     <DataTable
       caption="Processes of the gateway"
       rows={processes}
-      columns={[
-        {
-          header: 'Process',
-          title: true,
-          cell: (process) => (
-            <TwoLines second={`${process.host}, pid ${process.pid}, version ${process.version}`}>
-              {roleName(process.role)}
-            </TwoLines>
+      columns={{
+        Process: (process) => (
+          <TwoLines second={`${process.host}, pid ${process.pid}, version ${process.version}`}>
+            {roleName(process.role)}
+          </TwoLines>
+        ),
+        'In flight': ({ role, in_flight_calls: calls, concurrency }) =>
+          role === 'settlement' ? '–' : <InFlight calls={calls} most={concurrency} />,
+        'Ended since its start': ({ finished }) => <Finished counts={finished} />,
+        'Event loop, p99': (process) => formatDuration(process.event_loop_delay_p99_ms),
+        Memory: (process) => formatMemory(process.rss_bytes),
+        'Up for': (process) => (
+          <span className="nowrap" title={`since ${formatMoment(process.started_at)}`}>
+            {formatUptime(now.getTime() - Date.parse(process.started_at))}
+          </span>
+        ),
+        'Last error': ({ last_error: error }) =>
+          error === null ? (
+            <span className="muted">none</span>
+          ) : (
+            <TwoLines second={formatMoment(error.at)}>{error.message}</TwoLines>
           ),
-        },
-        {
-          header: 'In flight',
-          numeric: true,
-          cell: ({ role, in_flight_calls: calls, concurrency }) =>
-            role === 'settlement' ? '–' : <InFlight calls={calls} most={concurrency} />,
-        },
-        { header: 'Ended since its start', cell: ({ finished }) => <Finished counts={finished} /> },
-        {
-          header: 'Event loop, p99',
-          numeric: true,
-          cell: (process) => formatDuration(process.event_loop_delay_p99_ms),
-        },
-        { header: 'Memory', numeric: true, cell: (process) => formatMemory(process.rss_bytes) },
-        {
-          header: 'Up for',
-          numeric: true,
-          cell: (process) => (
-            <span className="nowrap" title={`since ${formatMoment(process.started_at)}`}>
-              {formatUptime(now.getTime() - Date.parse(process.started_at))}
-            </span>
-          ),
-        },
-        {
-          header: 'Last error',
-          cell: ({ last_error: error }) =>
-            error === null ? (
-              <span className="muted">none</span>
-            ) : (
-              <TwoLines second={formatMoment(error.at)}>{error.message}</TwoLines>
-            ),
-        },
-      ]}
+      }}
+      numeric={['In flight', 'Event loop, p99', 'Memory', 'Up for']}
     />
   )
 }

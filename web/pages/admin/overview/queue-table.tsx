@@ -15,26 +15,19 @@ export function QueueTable({ queues }: { queues: readonly QueueView[] }) {
       caption="Queues"
       rows={queues}
       rowKey={({ name }) => name}
-      columns={[
-        {
-          header: 'Queue',
-          title: true,
-          cell: ({ name }) => (
-            <>
-              {name} <span className="small muted">{WHAT[name]}</span>
-            </>
-          ),
-        },
-        { header: 'Waiting', numeric: true, cell: ({ waiting }) => formatCount(waiting) },
-        { header: 'Running', numeric: true, cell: ({ active }) => formatCount(active) },
-        { header: 'Delayed', numeric: true, cell: ({ delayed }) => formatCount(delayed) },
-        { header: 'Failed', numeric: true, cell: ({ failed }) => formatCount(failed) },
-        {
-          header: 'Oldest waits for',
-          numeric: true,
-          cell: ({ oldest_waiting_ms: oldest }) => formatDuration(oldest),
-        },
-      ]}
+      columns={{
+        Queue: ({ name }) => (
+          <>
+            {name} <span className="small muted">{WHAT[name]}</span>
+          </>
+        ),
+        Waiting: ({ waiting }) => formatCount(waiting),
+        Running: ({ active }) => formatCount(active),
+        Delayed: ({ delayed }) => formatCount(delayed),
+        Failed: ({ failed }) => formatCount(failed),
+        'Oldest waits for': ({ oldest_waiting_ms: oldest }) => formatDuration(oldest),
+      }}
+      numeric={['Waiting', 'Running', 'Delayed', 'Failed', 'Oldest waits for']}
     />
   )
 }

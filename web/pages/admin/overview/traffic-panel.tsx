@@ -60,14 +60,15 @@ function Traffic({ traffic }: { traffic: TrafficView }) {
           caption={`Traffic, a row for every ${step} seconds with requests`}
           rows={busy.toReversed()}
           rowKey={({ at }) => at}
-          columns={[
-            { header: 'From', title: true, cell: ({ at }) => formatTime(at) },
-            { header: 'Calls ended', numeric: true, cell: (point) => formatCount(endedCalls(point)) },
-            { header: 'Of requests', cell: ({ requests }) => countsText(requests) },
-            { header: 'Errors', cell: ({ errors }) => countsText(errors) },
-            { header: 'Tokens in / out', numeric: true, cell: (point) => <TokensInOut of={point} /> },
-            { header: 'Spent', numeric: true, cell: (point) => <Money usd={point.spend_usd} /> },
-          ]}
+          columns={{
+            From: ({ at }) => formatTime(at),
+            'Calls ended': (point) => formatCount(endedCalls(point)),
+            'Of requests': ({ requests }) => countsText(requests),
+            Errors: ({ errors }) => countsText(errors),
+            'Tokens in / out': (point) => <TokensInOut of={point} />,
+            Spent: (point) => <Money usd={point.spend_usd} />,
+          }}
+          numeric={['Calls ended', 'Tokens in / out', 'Spent']}
         />
       }
     >

@@ -25,63 +25,42 @@ export function OfferTable(props: {
         caption="Offers; prices in USD per million tokens"
         rows={offers}
         rowKey={({ id, model }) => `${id} ${model}`}
-        columns={[
-          {
-            header: titledBy === 'model' ? 'Model' : 'Provider',
-            title: true,
-            cell: (offer) => (
-              <span className="stack-tight">
-                <Name offer={offer} titledBy={titledBy} />
-                <code className="small muted">{offer.upstream_model}</code>
-                {isRanked && <span className="small muted">priority {offer.priority}</span>}
+        columns={{
+          [titledBy === 'model' ? 'Model' : 'Provider']: (offer: OfferView) => (
+            <span className="stack-tight">
+              <Name offer={offer} titledBy={titledBy} />
+              <code className="small muted">{offer.upstream_model}</code>
+              {isRanked && <span className="small muted">priority {offer.priority}</span>}
+            </span>
+          ),
+          Health: (offer) => <OfferHealth offer={offer} />,
+          'Success 1 / 10 min': (offer) => (
+            <RecentSuccess minute={offer.last_minute} tenMinutes={offer.last_ten_minutes} />
+          ),
+          'First token p50': ({ first_token_ms: ms }) => <Spread of={ms} format={formatDuration} />,
+          'Tokens/s p50': ({ tokens_per_second: rate }) => (
+            <Spread of={rate} format={(value) => String(Math.round(value))} />
+          ),
+          'Cost and margin': ({ cost, margin }) => (
+            <span className="stack-tight">
+              <Price price={cost} />
+              <span className="small muted nowrap">
+                margin <Price price={margin} />
               </span>
-            ),
-          },
-          { header: 'Health', cell: (offer) => <OfferHealth offer={offer} /> },
-          {
-            header: 'Success 1 / 10 min',
-            numeric: true,
-            cell: (offer) => <RecentSuccess minute={offer.last_minute} tenMinutes={offer.last_ten_minutes} />,
-          },
-          {
-            header: 'First token p50',
-            numeric: true,
-            cell: ({ first_token_ms: ms }) => <Spread of={ms} format={formatDuration} />,
-          },
-          {
-            header: 'Tokens/s p50',
-            numeric: true,
-            cell: ({ tokens_per_second: rate }) => (
-              <Spread of={rate} format={(value) => String(Math.round(value))} />
-            ),
-          },
-          {
-            header: 'Cost and margin',
-            numeric: true,
-            cell: ({ cost, margin }) => (
-              <span className="stack-tight">
-                <Price price={cost} />
-                <span className="small muted nowrap">
-                  margin <Price price={margin} />
-                </span>
-              </span>
-            ),
-          },
-          {
-            header: 'Actions',
-            numeric: true,
-            cell: (offer) => (
-              <span className="table-actions">
-                {offer.health.breaker !== 'closed' && offer.health.level === 'offer' && (
-                  <Button size="small" about={offer.id} onClick={() => setEnabling(offer.id)}>
-                    Re-enable
-                  </Button>
-                )}
-                {actions?.(offer)}
-              </span>
-            ),
-          },
-        ]}
+            </span>
+          ),
+          Actions: (offer) => (
+            <span className="table-actions">
+              {offer.health.breaker !== 'closed' && offer.health.level === 'offer' && (
+                <Button size="small" about={offer.id} onClick={() => setEnabling(offer.id)}>
+                  Re-enable
+                </Button>
+              )}
+              {actions?.(offer)}
+            </span>
+          ),
+        }}
+        numeric={['Success 1 / 10 min', 'First token p50', 'Tokens/s p50', 'Cost and margin', 'Actions']}
       />
       <p className="panel-note small muted">Prices in USD per million tokens of prompt / completion.</p>
       {enabling && <EnableDialog subject={enabling} onClose={() => setEnabling(null)} />}

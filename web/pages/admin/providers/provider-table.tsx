@@ -16,52 +16,33 @@ export function ProviderTable({ providers }: { providers: readonly ProviderView[
       <DataTable
         caption="Providers"
         rows={providers}
-        columns={[
-          {
-            header: 'Provider',
-            title: true,
-            cell: ({ id, name }) => (
-              <TwoLines second={<code>{id}</code>}>
-                <Link to="/admin/providers/$id" params={{ id }}>
-                  {name}
-                </Link>
-              </TwoLines>
+        columns={{
+          Provider: ({ id, name }) => (
+            <TwoLines second={<code>{id}</code>}>
+              <Link to="/admin/providers/$id" params={{ id }}>
+                {name}
+              </Link>
+            </TwoLines>
+          ),
+          Offers: ({ health }) => <OffersHealth health={health} />,
+          'Shared / all': ({ shared_offers: shared, offers }) => (
+            <span className="nowrap">
+              {formatCount(shared)} / {formatCount(offers)}
+            </span>
+          ),
+          'Success, 1 min': ({ last_minute: counts }) => <SuccessShare counts={counts} />,
+          'Success, 10 min': ({ last_ten_minutes: counts }) => <SuccessShare counts={counts} />,
+          'Its own breaker': (provider) => <OwnBreaker provider={provider} />,
+          Actions: ({ id, name, breaker }) =>
+            breaker.breaker === 'closed' ? (
+              ''
+            ) : (
+              <Button size="small" about={name} onClick={() => setEnabling(id)}>
+                Re-enable
+              </Button>
             ),
-          },
-          { header: 'Offers', cell: ({ health }) => <OffersHealth health={health} /> },
-          {
-            header: 'Shared / all',
-            numeric: true,
-            cell: ({ shared_offers: shared, offers }) => (
-              <span className="nowrap">
-                {formatCount(shared)} / {formatCount(offers)}
-              </span>
-            ),
-          },
-          {
-            header: 'Success, 1 min',
-            numeric: true,
-            cell: ({ last_minute: counts }) => <SuccessShare counts={counts} />,
-          },
-          {
-            header: 'Success, 10 min',
-            numeric: true,
-            cell: ({ last_ten_minutes: counts }) => <SuccessShare counts={counts} />,
-          },
-          { header: 'Its own breaker', cell: (provider) => <OwnBreaker provider={provider} /> },
-          {
-            header: 'Actions',
-            numeric: true,
-            cell: ({ id, name, breaker }) =>
-              breaker.breaker === 'closed' ? (
-                ''
-              ) : (
-                <Button size="small" about={name} onClick={() => setEnabling(id)}>
-                  Re-enable
-                </Button>
-              ),
-          },
-        ]}
+        }}
+        numeric={['Shared / all', 'Success, 1 min', 'Success, 10 min', 'Actions']}
       />
       {enabling && <EnableDialog subject={enabling} onClose={() => setEnabling(null)} />}
     </>
