@@ -1,4 +1,5 @@
 import { type FormEvent, type ReactNode, useEffect, useRef, useState } from 'react'
+import { DialogBox, DialogFoot } from '../feedback/dialog-box.tsx'
 import { ErrorNote } from '../feedback/messages.tsx'
 import { buttonClass } from './button.tsx'
 import type { FormState } from './use-form.ts'
@@ -43,5 +44,30 @@ export function Submit(props: {
     >
       {form.isPending ? pending : children}
     </button>
+  )
+}
+
+/** A form in a dialog. `submit` and `pending` are the texts of its button, before and while the request runs. */
+export function FormDialog(props: {
+  title: string
+  form: FormState
+  submit: string
+  pending: string
+  kind?: 'primary' | 'danger'
+  onClose: () => void
+  children: ReactNode
+}) {
+  const { title, form, submit, pending, kind = 'primary', onClose, children } = props
+  return (
+    <DialogBox title={title} onClose={onClose}>
+      <Form form={form}>
+        {children}
+        <DialogFoot onClose={onClose}>
+          <Submit form={form} kind={kind} pending={pending}>
+            {submit}
+          </Submit>
+        </DialogFoot>
+      </Form>
+    </DialogBox>
   )
 }

@@ -7,7 +7,7 @@ import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { DataTable, PageList, TwoLines } from '../../components/table/data-table.tsx'
 import { Money } from '../../components/text/values.tsx'
 import { formatDate } from '../../lib/format.ts'
-import { AccountState } from './accounts/account-state.tsx'
+import { AccountState } from './accounts/account-view.tsx'
 
 /** All accounts, searched by e-mail or id. */
 export function AccountsPage() {

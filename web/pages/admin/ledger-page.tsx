@@ -10,8 +10,7 @@ import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { DataTable, PageList } from '../../components/table/data-table.tsx'
 import { Money } from '../../components/text/values.tsx'
 import { formatCount } from '../../lib/format.ts'
-import { AuditRun } from './ledger/audit-run.tsx'
-import { AuditRunTable } from './ledger/audit-run-table.tsx'
+import { AuditRun, AuditRunTable } from './ledger/audit-runs.tsx'
 
 /** The sums of the ledger, and the results of audits. */
 export function LedgerPage() {

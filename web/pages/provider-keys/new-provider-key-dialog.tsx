@@ -6,7 +6,7 @@ import type {
 } from '../../../src/core/api/provider-keys.ts'
 import { requestJson } from '../../api/request.ts'
 import { CheckField, SelectField } from '../../components/form/choice-fields.tsx'
-import { FormDialog } from '../../components/form/form-dialog.tsx'
+import { FormDialog } from '../../components/form/form.tsx'
 import { TextField } from '../../components/form/text-field.tsx'
 import { useForm } from '../../components/form/use-form.ts'
 

@@ -1,7 +1,7 @@
 import type { KeyLimitsRequest, OperatorKey } from '../../../../src/core/api/keys.ts'
 import { OPERATOR_API } from '../../../api/operator-queries.ts'
 import { requestJson } from '../../../api/request.ts'
-import { FormDialog } from '../../../components/form/form-dialog.tsx'
+import { FormDialog } from '../../../components/form/form.tsx'
 import { useForm } from '../../../components/form/use-form.ts'
 import { spendingLimitProblem } from '../../../lib/checks.ts'
 import { RateLimitFields, SpendingLimitFields } from '../../keys/limit-fields.tsx'

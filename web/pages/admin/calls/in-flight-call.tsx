@@ -3,8 +3,7 @@ import { Note } from '../../../components/feedback/messages.tsx'
 import { Panel } from '../../../components/layout/page.tsx'
 import { Facts, Money } from '../../../components/text/values.tsx'
 import { plural } from '../../../lib/format.ts'
-import { AccountLink } from './account-link.tsx'
-import { EventTable } from './event-table.tsx'
+import { AccountLink, EventTable } from './timeline.tsx'
 
 const STATES: Record<InFlightTimeline['state'], string> = {
   queued: 'waits for a worker',

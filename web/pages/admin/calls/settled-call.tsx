@@ -4,9 +4,7 @@ import { Panel } from '../../../components/layout/page.tsx'
 import { CallStatus, usageSource } from '../../../components/table/call-table.tsx'
 import { Facts, Money, Stats } from '../../../components/text/values.tsx'
 import { formatCount, formatDuration, formatMoment } from '../../../lib/format.ts'
-import { AccountLink } from './account-link.tsx'
-import { EventTable } from './event-table.tsx'
-import { TimelineChart } from './timeline-chart.tsx'
+import { AccountLink, EventTable, TimelineChart } from './timeline.tsx'
 
 /** A settled call: its main values, its timeline to scale, and how its cost came about. */
 export function SettledCall({ call }: { call: SettledTimeline }) {

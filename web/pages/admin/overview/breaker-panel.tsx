@@ -7,7 +7,7 @@ import { Panel } from '../../../components/layout/page.tsx'
 import { DataTable } from '../../../components/table/data-table.tsx'
 import { formatMoment } from '../../../lib/format.ts'
 import { EnableDialog } from '../enable-dialog.tsx'
-import { BreakerBadge } from '../providers/health-badge.tsx'
+import { BreakerBadge } from '../providers/health.tsx'
 
 /** Offers and providers that receive no calls at this second. */
 export function BreakerPanel() {

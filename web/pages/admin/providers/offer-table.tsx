@@ -5,8 +5,7 @@ import { Button } from '../../../components/form/button.tsx'
 import { DataTable } from '../../../components/table/data-table.tsx'
 import { formatDuration } from '../../../lib/format.ts'
 import { EnableDialog } from '../enable-dialog.tsx'
-import { RecentSuccess } from './call-counts.tsx'
-import { OfferHealth } from './health-badge.tsx'
+import { OfferHealth, RecentSuccess } from './health.tsx'
 
 /** Offers with their health, success, speed and price. */
 export function OfferTable(props: {

@@ -5,8 +5,7 @@ import { Button } from '../../../components/form/button.tsx'
 import { DataTable, TwoLines } from '../../../components/table/data-table.tsx'
 import { formatCount, formatMoment } from '../../../lib/format.ts'
 import { EnableDialog } from '../enable-dialog.tsx'
-import { SuccessShare } from './call-counts.tsx'
-import { BreakerBadge, OffersHealth } from './health-badge.tsx'
+import { BreakerBadge, OffersHealth, SuccessShare } from './health.tsx'
 
 /** Providers with their health and the outcomes of calls. */
 export function ProviderTable({ providers }: { providers: readonly ProviderView[] }) {

@@ -1,6 +1,8 @@
-import type { SettledTimeline } from '../../../../src/core/api/calls.ts'
+import { Link } from '@tanstack/react-router'
+import type { SettledTimeline, TimelineEvent } from '../../../../src/core/api/calls.ts'
+import { DataTable } from '../../../components/table/data-table.tsx'
 import { type TimelineSpan, timelineMarks, timelineOf } from '../../../lib/call-timeline.ts'
-import { formatDuration } from '../../../lib/format.ts'
+import { formatCount, formatDuration, formatMoment } from '../../../lib/format.ts'
 
 /** Share of the width; the label of a later mark would not fit. */
 const LAST_MARK = 0.94
@@ -62,3 +64,28 @@ function SpanTimes({ span }: { span: TimelineSpan }) {
     </span>
   )
 }
+
+/** Every step of a call with its time. */
+export function EventTable({ events }: { events: readonly TimelineEvent[] }) {
+  return (
+    <DataTable
+      caption="Steps of the call"
+      rows={events.map((event, index) => ({ ...event, index }))}
+      rowKey={({ index }) => String(index)}
+      columns={{
+        After: ({ after_ms: ms }) => `${formatCount(ms)} ms`,
+        What: ({ event }) => <span className="anywhere">{event}</span>,
+        At: ({ at }) => <span className="nowrap">{formatMoment(at)}</span>,
+      }}
+      title="What"
+      numeric={['After']}
+    />
+  )
+}
+
+/** An account by its id. */
+export const AccountLink = ({ id }: { id: string }) => (
+  <Link to="/admin/accounts/$id" params={{ id }}>
+    {id}
+  </Link>
+)

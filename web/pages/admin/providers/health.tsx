@@ -1,7 +1,8 @@
-import type { OfferView, ProviderView } from '../../../../src/core/api/offers.ts'
+import type { CallCounts, OfferView, ProviderView } from '../../../../src/core/api/offers.ts'
 import type { BreakerView } from '../../../../src/core/api/operations.ts'
 import { Badge, type Tone } from '../../../components/text/values.tsx'
-import { formatCount, formatMoment } from '../../../lib/format.ts'
+import { formatCount, formatMoment, plural } from '../../../lib/format.ts'
+import { formatShare } from '../../../lib/live-stats.ts'
 
 const BREAKERS: Record<BreakerView['state'] | 'closed', { name: string; tone: Tone }> = {
   closed: { name: 'closed', tone: 'good' },
@@ -69,6 +70,38 @@ export function OffersHealth({ health }: { health: ProviderView['health'] }) {
           {formatCount(health[state])} {name}
         </Badge>
       ))}
+    </span>
+  )
+}
+
+/** The share of attempts that succeeded, and their number. */
+export function SuccessShare({ counts }: { counts: CallCounts }) {
+  const { success, failure, rate_limited: limited, success_share: share } = counts
+  if (share === null && limited === 0) return <span className="muted">no calls</span>
+  return (
+    <span className="stack-tight">
+      <span>{share === null ? '–' : formatShare(share)}</span>
+      <span className="small muted nowrap">
+        {plural(success + failure, 'call')}
+        {limited > 0 && `, ${limited} limited`}
+      </span>
+    </span>
+  )
+}
+
+/** The same for the last minute and the last ten, in one cell. */
+export function RecentSuccess({ minute, tenMinutes }: { minute: CallCounts; tenMinutes: CallCounts }) {
+  const spans = [minute, tenMinutes]
+  const attempts = spans.map(({ success, failure, rate_limited: limited }) => success + failure + limited)
+  if (attempts.every((count) => count === 0)) return <span className="muted">no calls</span>
+  const shares = spans.map(({ success_share: share }) => (share === null ? '–' : formatShare(share)))
+  return (
+    <span className="stack-tight nowrap">
+      {shares.join(' / ')}
+      <span className="small muted">{attempts.map(formatCount).join(' / ')} calls</span>
+      {tenMinutes.rate_limited > 0 && (
+        <span className="small muted">{formatCount(tenMinutes.rate_limited)} rate-limited</span>
+      )}
     </span>
   )
 }

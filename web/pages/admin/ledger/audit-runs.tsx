@@ -73,3 +73,28 @@ const metricRows = (metrics: AuditRunView['figures']) =>
         typeof value === 'number' ? formatCount(value) : <Money key={name} usd={value} />,
       ]),
   )
+
+/** Audits with their verdicts and discrepancies. */
+export function AuditRunTable({ runs }: { runs: readonly AuditRunView[] }) {
+  return (
+    <DataTable
+      caption="Audits, newest first"
+      rows={runs}
+      columns={{
+        When: ({ at }) => formatMoment(at),
+        Cause: ({ cause }) => (cause === 'operator' ? 'requested' : 'schedule'),
+        Took: (run) => formatDuration(run.duration_ms),
+        Found: (run) =>
+          run.ok ? (
+            <Badge tone="good">no discrepancy</Badge>
+          ) : (
+            <details className="disclosure">
+              <summary>{plural(run.discrepancies.length, 'discrepancy', 'discrepancies')}</summary>
+              <Discrepancies run={run} />
+            </details>
+          ),
+      }}
+      numeric={['Took']}
+    />
+  )
+}

@@ -1,0 +1,94 @@
+import type { OperatorAccount, OperatorAccountDetail } from '../../../../src/core/api/accounts.ts'
+import { DataTable } from '../../../components/table/data-table.tsx'
+import { Badge, Money, Stats, type Tone } from '../../../components/text/values.tsx'
+import { formatCount, formatDay, formatMoment, plural, rateLimitsText } from '../../../lib/format.ts'
+
+/** The balance in the ledger, beside what the holds in Redis leave to spend. */
+export function AccountStats({ account }: { account: OperatorAccountDetail }) {
+  const { requests_per_minute: requests, concurrent_calls: calls, open_holds: holds } = account
+  return (
+    <Stats
+      rows={{
+        State: <AccountState state={account.state} />,
+        'Balance (ledger)': <Money usd={account.balance_usd} />,
+        'Available now': <Money usd={account.available_usd} />,
+        'Held by running calls': <Money usd={account.held_usd} />,
+        'Limits over all keys': (requests !== null || calls !== null) && rateLimitsText(requests, calls),
+        'Owed to us': account.owed_usd !== '0.00' && <Money usd={account.owed_usd} />,
+      }}
+      notes={{
+        'Available now': account.available_usd === null && 'Redis does not respond',
+        'Held by running calls': holds !== null && plural(holds, 'hold'),
+      }}
+    />
+  )
+}
+
+const STATES: Record<OperatorAccount['state'], { name: string; tone: Tone }> = {
+  active: { name: 'active', tone: 'good' },
+  free_credit: { name: 'on free credit', tone: 'plain' },
+  exhausted: { name: 'used up', tone: 'warn' },
+  suspended: { name: 'suspended', tone: 'bad' },
+}
+
+export function AccountState({ state }: { state: OperatorAccount['state'] }) {
+  const { name, tone } = STATES[state]
+  return <Badge tone={tone}>{name}</Badge>
+}
+
+/** The cost of the account's calls, day by day. */
+export function AccountSpend({ spend }: { spend: OperatorAccountDetail['spend'] }) {
+  return (
+    <DataTable
+      caption="Spend by day (UTC), newest first"
+      rows={spend.toReversed()}
+      empty="No calls in the last 30 days."
+      rowKey={({ day }) => day}
+      columns={{
+        Day: ({ day }) => formatDay(day),
+        Calls: ({ calls }) => formatCount(calls),
+        Tokens: ({ total_tokens: tokens }) => formatCount(tokens),
+        Charged: ({ cost_usd: usd }) => <Money usd={usd} />,
+      }}
+      numeric={['Calls', 'Tokens', 'Charged']}
+    />
+  )
+}
+
+type Detail = Pick<OperatorAccountDetail, 'top_ups' | 'suspensions'>
+
+/** Payments received, and suspensions after reversed payments. */
+export function AccountTopUps(props: { topUps: Detail['top_ups']; suspensions: Detail['suspensions'] }) {
+  const { topUps, suspensions } = props
+  return (
+    <>
+      <DataTable
+        caption="Top-ups, newest first"
+        rows={topUps}
+        empty="No top-ups yet."
+        columns={{
+          Payment: ({ id }) => <code className="anywhere">{id}</code>,
+          Rail: ({ rail }) => rail,
+          State: ({ state }) => <Badge>{state}</Badge>,
+          Requested: ({ amount_usd: usd }) => <Money usd={usd} />,
+          Settled: ({ settled_usd: usd }) => <Money usd={usd} />,
+          Created: (topUp) => formatMoment(topUp.created_at),
+        }}
+        numeric={['Requested', 'Settled']}
+      />
+      {suspensions.length > 0 && (
+        <DataTable
+          caption="Suspensions after reversed payments"
+          rows={suspensions}
+          columns={{
+            'Suspended for': ({ reason }) => reason,
+            When: ({ at }) => formatMoment(at),
+            Payment: (row) => <code className="anywhere">{row.payment_id}</code>,
+            'Short by': ({ shortfall_usd: usd }) => <Money usd={usd} />,
+          }}
+          numeric={['Short by']}
+        />
+      )}
+    </>
+  )
+}
