@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { formatUsd, picoUsd } from '../../src/core/kernel/money.ts'
-import { amountParts, axisAmount, formatAmount, formatChange } from '../../web/lib/amounts.ts'
 import { isWholeCents } from '../../web/lib/checks.ts'
+import { amountParts, axisAmount, formatAmount, formatChange } from '../../web/lib/format.ts'
 
 describe('amounts on screen', () => {
   test('loses no digit of any amount that the gateway can send', () => {

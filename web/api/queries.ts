@@ -20,6 +20,10 @@ const read =
   ({ signal }: { signal: AbortSignal }) =>
     requestJson<T>('GET', `${CONSOLE_API}${path}`, { signal })
 
+/** A query of one route. */
+const query = <T>(queryKey: readonly unknown[], path: string) =>
+  queryOptions({ queryKey, queryFn: read<T>(path) })
+
 /** A list read page by page. */
 const pagesOf = <T>(queryKey: readonly unknown[], path: string, parameters: QueryParameters = {}) =>
   infiniteQueryOptions({
@@ -44,25 +48,19 @@ export const pricingQuery = queryOptions({
   staleTime: 60_000,
 })
 
-export const keysQuery = queryOptions({ queryKey: ['keys'], queryFn: read<KeyList>('/keys') })
+export const keysQuery = query<KeyList>(['keys'], '/keys')
 
-export const billingQuery = queryOptions({ queryKey: ['billing'], queryFn: read<BillingView>('/billing') })
+export const billingQuery = query<BillingView>(['billing'], '/billing')
 
 export const topUpsQuery = pagesOf<TopUpView>(['top-ups'], '/top-ups')
 
 export const topUpQuery = (id: string) =>
-  queryOptions({
-    queryKey: ['top-ups', id],
-    queryFn: read<TopUpView>(`/top-ups/${encodeURIComponent(id)}`),
-  })
+  query<TopUpView>(['top-ups', id], `/top-ups/${encodeURIComponent(id)}`)
 
 export const ledgerQuery = pagesOf<LedgerRow>(['ledger'], '/ledger')
 
 export const usageQuery = (span: { from: string; to: string }, group: UsageView['group_by']) =>
-  queryOptions({
-    queryKey: ['usage', group, span],
-    queryFn: read<UsageView>(`/usage${queryString({ ...span, group_by: group })}`),
-  })
+  query<UsageView>(['usage', group, span], `/usage${queryString({ ...span, group_by: group })}`)
 
 export interface CallFilters {
   from?: string
@@ -94,15 +92,9 @@ export const callQuery = (id: string) =>
     staleTime: Number.POSITIVE_INFINITY,
   })
 
-export const providerKeysQuery = queryOptions({
-  queryKey: ['provider-keys'],
-  queryFn: read<ProviderKeyList>('/provider-keys'),
-})
+export const providerKeysQuery = query<ProviderKeyList>(['provider-keys'], '/provider-keys')
 
-export const webhooksQuery = queryOptions({ queryKey: ['webhooks'], queryFn: read<WebhookList>('/webhooks') })
+export const webhooksQuery = query<WebhookList>(['webhooks'], '/webhooks')
 
 export const deliveriesQuery = (id: string) =>
-  queryOptions({
-    queryKey: ['deliveries', id],
-    queryFn: read<{ data: DeliveryView[] }>(`/webhooks/${encodeURIComponent(id)}/deliveries`),
-  })
+  query<{ data: DeliveryView[] }>(['deliveries', id], `/webhooks/${encodeURIComponent(id)}/deliveries`)

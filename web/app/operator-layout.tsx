@@ -22,27 +22,17 @@ import { SideFrame } from './side-frame.tsx'
 import { ThemeMenu } from './theme-menu.tsx'
 import '../styles/operator.css'
 
-const pages = (openAlarms: number) => [
-  { to: '/admin' as const, name: 'Overview', icon: Activity },
-  { to: '/admin/calls' as const, name: 'Calls', icon: Route },
-  { to: '/admin/providers' as const, name: 'Providers', icon: Network },
-  { to: '/admin/accounts' as const, name: 'Accounts', icon: Users },
-  { to: '/admin/models' as const, name: 'Models and margin', icon: Percent },
-  { to: '/admin/catalog' as const, name: 'Catalog edits', icon: FilePenLine },
-  { to: '/admin/ledger' as const, name: 'Ledger and audit', icon: BookOpenCheck },
-  {
-    to: '/admin/alarms' as const,
-    name: 'Alarms',
-    icon: BellRing,
-    badge: openAlarms > 0 && (
-      <Badge tone="bad">
-        {formatCount(openAlarms)}
-        <span className="visually-hidden"> open</span>
-      </Badge>
-    ),
-  },
-  { to: '/admin/actions' as const, name: 'Actions', icon: ClipboardList },
-]
+const PAGES = [
+  { to: '/admin', name: 'Overview', icon: Activity },
+  { to: '/admin/calls', name: 'Calls', icon: Route },
+  { to: '/admin/providers', name: 'Providers', icon: Network },
+  { to: '/admin/accounts', name: 'Accounts', icon: Users },
+  { to: '/admin/models', name: 'Models and margin', icon: Percent },
+  { to: '/admin/catalog', name: 'Catalog edits', icon: FilePenLine },
+  { to: '/admin/ledger', name: 'Ledger and audit', icon: BookOpenCheck },
+  { to: '/admin/alarms', name: 'Alarms', icon: BellRing },
+  { to: '/admin/actions', name: 'Actions', icon: ClipboardList },
+] as const
 
 /** The frame of operators' pages, with the live stats that they share. */
 export function OperatorLayout() {
@@ -55,7 +45,7 @@ export function OperatorLayout() {
 
 function Frame() {
   const { data: session } = useQuery({ ...operatorSessionQuery, refetchInterval: 60_000 })
-  const { view } = useLiveBoard()
+  const openAlarms = useLiveBoard().view?.open_alarms ?? 0
   const client = useQueryClient()
   const router = useRouter()
   const signOut = async () => {
@@ -68,7 +58,15 @@ function Frame() {
     <SideFrame
       label="Operators"
       wide
-      pages={pages(view?.open_alarms ?? 0)}
+      pages={PAGES}
+      badges={{
+        '/admin/alarms': openAlarms > 0 && (
+          <Badge tone="bad">
+            {formatCount(openAlarms)}
+            <span className="visually-hidden"> open</span>
+          </Badge>
+        ),
+      }}
       extraPage={
         <a href="/admin/queues" className="nav-link">
           <ListTree size={18} aria-hidden="true" />

@@ -9,7 +9,9 @@ import { Brand } from '../components/layout/brand.tsx'
 interface SideFrameProps {
   /** Of the navigation, for screen readers. */
   label: string
-  pages: ReadonlyArray<{ to: LinkProps['to']; name: string; icon: LucideIcon; badge?: ReactNode }>
+  pages: ReadonlyArray<{ to: NonNullable<LinkProps['to']>; name: string; icon: LucideIcon }>
+  /** Shown beside the names of pages, by their paths. */
+  badges?: Record<string, ReactNode>
   /** A link after the pages of this router. */
   extraPage?: ReactNode
   /** Content above the name of the user. */
@@ -63,12 +65,12 @@ export function SideFrame(props: SideFrameProps) {
 }
 
 function Navigation(props: SideFrameProps & { onNavigate?: () => void }) {
-  const { label, pages, extraPage, foot, user, signOut, onNavigate } = props
+  const { label, pages, badges = {}, extraPage, foot, user, signOut, onNavigate } = props
   return (
     <>
       <nav className="account-nav" aria-label={label}>
         <ul>
-          {pages.map(({ to, name, icon: Icon, badge }) => (
+          {pages.map(({ to, name, icon: Icon }) => (
             <li key={to}>
               <Link
                 to={to}
@@ -78,7 +80,7 @@ function Navigation(props: SideFrameProps & { onNavigate?: () => void }) {
               >
                 <Icon size={18} aria-hidden="true" />
                 {name}
-                {badge}
+                {badges[to]}
               </Link>
             </li>
           ))}

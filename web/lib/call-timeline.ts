@@ -25,39 +25,30 @@ export function timelineOf(call: SettledTimeline): DrawnTimeline {
   const after = (iso: string): number => Math.max(0, Date.parse(iso) - admittedAt)
   const claimedMs = call.queued_ms
   const settledMs = call.duration_ms + call.settlement_lag_ms
+  const plain = { outcome: null, isFailed: false, firstTokenMs: null }
   const spans: TimelineSpan[] = [
     {
+      ...plain,
       kind: 'queue',
       name: 'Waited for a worker',
-      outcome: claimedMs === null ? 'never claimed' : null,
-      isFailed: claimedMs === null,
+      ...(claimedMs === null && { outcome: 'never claimed', isFailed: true }),
       startMs: 0,
       endMs: claimedMs ?? call.duration_ms,
-      firstTokenMs: null,
     },
     ...call.attempts.map((attempt, index): TimelineSpan => {
       const startMs = after(attempt.started_at)
-      const isFailed = attempt.outcome !== 'ok'
       const status = attempt.http_status === null ? '' : `, HTTP ${attempt.http_status}`
       return {
         kind: 'attempt',
         name: `Attempt ${index + 1}: ${attempt.offer}`,
         outcome: `${attempt.outcome}${status}${attempt.rescued ? ', rescued the completion' : ''}`,
-        isFailed,
+        isFailed: attempt.outcome !== 'ok',
         startMs,
         endMs: startMs + attempt.duration_ms,
         firstTokenMs: attempt.first_token_ms === null ? null : startMs + attempt.first_token_ms,
       }
     }),
-    {
-      kind: 'settlement',
-      name: 'Settled',
-      outcome: null,
-      isFailed: false,
-      startMs: call.duration_ms,
-      endMs: settledMs,
-      firstTokenMs: null,
-    },
+    { ...plain, kind: 'settlement', name: 'Settled', startMs: call.duration_ms, endMs: settledMs },
   ]
   return { spans, totalMs: Math.max(1, ...spans.map(({ endMs }) => endMs)) }
 }

@@ -1,5 +1,5 @@
 import type { PricingFeedEntry } from '../../src/core/catalog/pricing-feed-view.ts'
-import { rateNumber } from './amounts.ts'
+import { rateNumber } from './format.ts'
 
 export const MODEL_ORDERS = ['name', 'price', 'dearest', 'context', 'newest'] as const
 export type ModelOrder = (typeof MODEL_ORDERS)[number]

@@ -1,6 +1,14 @@
 import type { UsageView } from '../../../src/core/api/usage.ts'
-import { approximateAmount, axisAmount, formatAmount } from '../../lib/amounts.ts'
-import { daysBetween, formatCount, formatDay, formatShortDay, plural } from '../../lib/format.ts'
+import {
+  approximateAmount,
+  axisAmount,
+  daysBetween,
+  formatAmount,
+  formatCount,
+  formatDay,
+  formatShortDay,
+  plural,
+} from '../../lib/format.ts'
 import { DataTable } from '../table/data-table.tsx'
 import { Money } from '../text/values.tsx'
 import { ChartFigure } from './chart-figure.tsx'

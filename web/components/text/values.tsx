@@ -1,5 +1,5 @@
 import { Fragment, type ReactNode } from 'react'
-import { amountParts, formatAmount, formatChange } from '../../lib/amounts.ts'
+import { amountParts, formatAmount, formatChange } from '../../lib/format.ts'
 
 /**
  * An exact amount. The digits after the cents are set back, not cut off: the amount on screen is the one in the

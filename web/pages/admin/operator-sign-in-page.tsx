@@ -6,9 +6,8 @@ import { requestJson } from '../../api/request.ts'
 import { switchOperatorSession } from '../../api/switch-session.ts'
 import { onwards } from '../../app/address.ts'
 import { SiteLayout } from '../../app/site-layout.tsx'
-import { Form, Submit } from '../../components/form/form.tsx'
+import { Form, Submit, useForm } from '../../components/form/form.tsx'
 import { TextField } from '../../components/form/text-field.tsx'
-import { useForm } from '../../components/form/use-form.ts'
 import { CenterPage } from '../../components/layout/page.tsx'
 
 /** Signs an operator in with an admin key, which is exchanged for a session cookie and stored nowhere. */

@@ -4,7 +4,7 @@ import { useEffect } from 'react'
 import type { TopUpView } from '../../../src/core/api/billing.ts'
 import { topUpQuery } from '../../api/queries.ts'
 import { ErrorNote, Note } from '../../components/feedback/messages.tsx'
-import { formatAmount } from '../../lib/amounts.ts'
+import { formatAmount } from '../../lib/format.ts'
 
 const POLL_MS = 2_000
 

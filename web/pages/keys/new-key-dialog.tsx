@@ -1,8 +1,7 @@
 import type { CreatedKey, KeyList, LimitResetName, NewKeyBody } from '../../../src/core/api/keys.ts'
 import { requestJson } from '../../api/request.ts'
-import { FormDialog } from '../../components/form/form.tsx'
+import { FormDialog, useForm } from '../../components/form/form.tsx'
 import { TextField } from '../../components/form/text-field.tsx'
-import { useForm } from '../../components/form/use-form.ts'
 import { endOfDay, spendingLimitProblem, wholeNumberProblem } from '../../lib/checks.ts'
 import { RateLimitFields, SpendingLimitFields } from './limit-fields.tsx'
 

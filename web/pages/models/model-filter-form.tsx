@@ -1,6 +1,7 @@
 import { SlidersHorizontal } from 'lucide-react'
 import { useState } from 'react'
 import type { PricingFeedEntry } from '../../../src/core/catalog/pricing-feed-view.ts'
+import { Button } from '../../components/form/button.tsx'
 import { CheckField, SelectField } from '../../components/form/choice-fields.tsx'
 import { distinct, type ModelFilters } from '../../lib/model-filters.ts'
 
@@ -16,6 +17,12 @@ const CONTEXTS = [
   { value: '1000000', name: '1M or more' },
 ]
 
+const FLAGS = [
+  { name: 'zdr', label: 'Zero data retention' },
+  { name: 'open_weights', label: 'Open weights' },
+  { name: 'all', label: 'Also unavailable ones' },
+] as const
+
 /** The filters of the catalog. Collapsed on narrow screens. */
 export function ModelFilterForm(props: {
   models: PricingFeedEntry[]
@@ -24,9 +31,8 @@ export function ModelFilterForm(props: {
 }) {
   const { models, filters, onChange } = props
   const [isOpen, setIsOpen] = useState(false)
-  const set = Object.entries(filters).filter(([name]) => name !== 'q' && name !== 'sort').length
+  const set = Object.keys(filters).filter((name) => name !== 'q' && name !== 'sort')
   const number = (text: string) => (text === '' ? undefined : Number(text))
-  const flag = (checked: boolean) => checked || undefined
   return (
     <search className="models-filters stack" data-open={isOpen} aria-label="Filters">
       <button
@@ -36,7 +42,7 @@ export function ModelFilterForm(props: {
         onClick={() => setIsOpen(!isOpen)}
       >
         <SlidersHorizontal size={16} aria-hidden="true" />
-        Filters{set > 0 && ` (${set})`}
+        Filters{set.length > 0 && ` (${set.length})`}
       </button>
       <div className="filter-body stack">
         <SelectField
@@ -64,40 +70,22 @@ export function ModelFilterForm(props: {
           onChange={(input) => onChange({ input: input || undefined })}
         />
         <div>
-          <CheckField
-            label="Zero data retention"
-            checked={filters.zdr ?? false}
-            onChange={(checked) => onChange({ zdr: flag(checked) })}
-          />
-          <CheckField
-            label="Open weights"
-            checked={filters.open_weights ?? false}
-            onChange={(checked) => onChange({ open_weights: flag(checked) })}
-          />
-          <CheckField
-            label="Also unavailable ones"
-            checked={filters.all ?? false}
-            onChange={(checked) => onChange({ all: flag(checked) })}
-          />
+          {FLAGS.map(({ name, label }) => (
+            <CheckField
+              key={name}
+              label={label}
+              checked={filters[name] ?? false}
+              onChange={(checked) => onChange({ [name]: checked || undefined })}
+            />
+          ))}
         </div>
-        {set > 0 && (
-          <button
-            type="button"
-            className="button button-small"
-            onClick={() =>
-              onChange({
-                vendor: undefined,
-                max_price: undefined,
-                min_context: undefined,
-                input: undefined,
-                zdr: undefined,
-                open_weights: undefined,
-                all: undefined,
-              })
-            }
+        {set.length > 0 && (
+          <Button
+            size="small"
+            onClick={() => onChange(Object.fromEntries(set.map((name) => [name, undefined])))}
           >
             Clear the filters
-          </button>
+          </Button>
         )}
       </div>
     </search>

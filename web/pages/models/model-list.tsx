@@ -1,6 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { PricingFeedEntry } from '../../../src/core/catalog/pricing-feed-view.ts'
+import { Button } from '../../components/form/button.tsx'
 import { formatTokens } from '../../lib/format.ts'
 import { ModelTags } from './model-tags.tsx'
 
@@ -19,9 +20,7 @@ export function ModelList({ models }: { models: PricingFeedEntry[] }) {
       </ul>
       {left > 0 && (
         <div className="model-more">
-          <button type="button" className="button" onClick={() => setShown(shown + PAGE)}>
-            Show {Math.min(PAGE, left)} more
-          </button>
+          <Button onClick={() => setShown(shown + PAGE)}>Show {Math.min(PAGE, left)} more</Button>
         </div>
       )}
     </div>

@@ -6,9 +6,8 @@ import type {
 } from '../../../src/core/api/provider-keys.ts'
 import { requestJson } from '../../api/request.ts'
 import { CheckField, SelectField } from '../../components/form/choice-fields.tsx'
-import { FormDialog } from '../../components/form/form.tsx'
+import { FormDialog, useForm } from '../../components/form/form.tsx'
 import { TextField } from '../../components/form/text-field.tsx'
-import { useForm } from '../../components/form/use-form.ts'
 
 /** The result of trying the key at its provider. */
 const STORED: Record<ProviderKeyView['status'], (provider: string) => string> = {

@@ -3,9 +3,8 @@ import { useRouter } from '@tanstack/react-router'
 import type { CredentialsBody, SessionView } from '../../../src/core/api/sessions.ts'
 import { requestJson } from '../../api/request.ts'
 import { switchSession } from '../../api/switch-session.ts'
-import { Form, Submit } from '../../components/form/form.tsx'
+import { Form, Submit, useForm } from '../../components/form/form.tsx'
 import { TextField } from '../../components/form/text-field.tsx'
-import { useForm } from '../../components/form/use-form.ts'
 import { emailProblem, newPasswordProblem } from '../../lib/checks.ts'
 
 /** Signs in with an e-mail address and a password, or creates an account with them. */

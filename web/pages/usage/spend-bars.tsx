@@ -1,7 +1,6 @@
 import type { UsageRowView, UsageView } from '../../../src/core/api/usage.ts'
 import { Money } from '../../components/text/values.tsx'
-import { approximateAmount } from '../../lib/amounts.ts'
-import { plural } from '../../lib/format.ts'
+import { approximateAmount, plural } from '../../lib/format.ts'
 
 const SHOWN = 8
 

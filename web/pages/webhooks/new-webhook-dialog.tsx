@@ -2,9 +2,8 @@ import { useState } from 'react'
 import type { CreatedWebhook, NewWebhookBody } from '../../../src/core/api/webhooks.ts'
 import { requestJson } from '../../api/request.ts'
 import { CheckField } from '../../components/form/choice-fields.tsx'
-import { FormDialog } from '../../components/form/form.tsx'
+import { FormDialog, useForm } from '../../components/form/form.tsx'
 import { TextField } from '../../components/form/text-field.tsx'
-import { useForm } from '../../components/form/use-form.ts'
 
 /** Asks for the address of an endpoint and the events to send to it. */
 export function NewWebhookDialog(props: {

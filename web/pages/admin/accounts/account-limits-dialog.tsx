@@ -1,8 +1,7 @@
 import type { AccountLimitsRequest, OperatorAccountDetail } from '../../../../src/core/api/accounts.ts'
 import { OPERATOR_API } from '../../../api/operator-queries.ts'
 import { requestJson } from '../../../api/request.ts'
-import { FormDialog } from '../../../components/form/form.tsx'
-import { useForm } from '../../../components/form/use-form.ts'
+import { FormDialog, useForm } from '../../../components/form/form.tsx'
 import { RateLimitFields } from '../../keys/limit-fields.tsx'
 import { rateLimitBody, rateLimitProblems, rateLimitTexts } from './limits.ts'
 

@@ -2,12 +2,11 @@ import { useState } from 'react'
 import type { BalanceChanged, OperatorAccountDetail } from '../../../../src/core/api/accounts.ts'
 import { OPERATOR_API } from '../../../api/operator-queries.ts'
 import { newReference, requestJson } from '../../../api/request.ts'
-import { FormDialog } from '../../../components/form/form.tsx'
+import { FormDialog, useForm } from '../../../components/form/form.tsx'
 import { TextField } from '../../../components/form/text-field.tsx'
-import { useForm } from '../../../components/form/use-form.ts'
 import { Money } from '../../../components/text/values.tsx'
-import { formatAmount } from '../../../lib/amounts.ts'
 import { changeProblem, creditProblem } from '../../../lib/checks.ts'
+import { formatAmount } from '../../../lib/format.ts'
 
 /** Gives an account credit, or adjusts its balance with a reason. */
 export function BalanceDialog(props: {

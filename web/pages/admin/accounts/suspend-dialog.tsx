@@ -1,9 +1,8 @@
 import type { OperatorAccountDetail, SuspendRequest } from '../../../../src/core/api/accounts.ts'
 import { OPERATOR_API } from '../../../api/operator-queries.ts'
 import { requestJson } from '../../../api/request.ts'
-import { FormDialog } from '../../../components/form/form.tsx'
+import { FormDialog, useForm } from '../../../components/form/form.tsx'
 import { TextField } from '../../../components/form/text-field.tsx'
-import { useForm } from '../../../components/form/use-form.ts'
 
 const TEXTS = {
   suspend: {

@@ -1,9 +1,8 @@
 import { useNavigate } from '@tanstack/react-router'
 import { Button } from '../../../components/form/button.tsx'
 import { SelectField } from '../../../components/form/choice-fields.tsx'
-import { Form } from '../../../components/form/form.tsx'
+import { Form, useForm } from '../../../components/form/form.tsx'
 import { TextField } from '../../../components/form/text-field.tsx'
-import { useForm } from '../../../components/form/use-form.ts'
 import {
   CALL_SPANS,
   CALL_STATUSES,

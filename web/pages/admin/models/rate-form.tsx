@@ -1,11 +1,10 @@
 import type { OfferView } from '../../../../src/core/api/offers.ts'
 import { Note } from '../../../components/feedback/messages.tsx'
 import { Button } from '../../../components/form/button.tsx'
-import { Form } from '../../../components/form/form.tsx'
+import { Form, useForm } from '../../../components/form/form.tsx'
 import { TextField } from '../../../components/form/text-field.tsx'
-import { useForm } from '../../../components/form/use-form.ts'
-import { rateNumber } from '../../../lib/amounts.ts'
 import { type CatalogContent, modelChange, rateProblem, withModelChange } from '../../../lib/catalog-edits.ts'
+import { rateNumber } from '../../../lib/format.ts'
 import type { ProposedEdits } from '../catalog/apply-edits-dialog.tsx'
 
 /** The rate that clients pay for a model: set by hand, or derived from its list price. */

@@ -47,8 +47,7 @@ export function LiveTiles() {
             : 'no recent calls',
         'Calls a second': traffic && `${formatPerSecond(traffic.tokens_per_second)} tokens a second`,
         'Error rate':
-          traffic &&
-          `${formatPerSecond(traffic.server_errors_per_second)} responses of 5xx a second, last 10 s`,
+          traffic && `${formatPerSecond(traffic.server_errors_per_second)} of 5xx a second, last 10 s`,
         'Margin today (UTC)': margin && margin.margin_rate !== null && (
           <>
             {formatShare(margin.margin_rate)} of <Money usd={margin.revenue_usd} />
