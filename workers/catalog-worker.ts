@@ -20,16 +20,16 @@ import {
   CATALOG_QUEUE,
   type CatalogQueue,
   createCatalogQueue,
-  scheduleCatalogErrand,
+  scheduleCatalogJob,
 } from '../src/platform/queues/queues.ts'
 import type { Redis } from '../src/platform/redis/redis.ts'
 import { QUEUE_PREFIX } from '../src/platform/redis/redis-keys.ts'
 import { createCatalogMetrics } from './catalog-metrics.ts'
 
 /**
- * The keeper of the catalog. On a schedule that the fleet shares it reads what providers list, and price files.
- * Every second it sees to it that Redis has the operator's edits, also after it lost its data, and that every
- * rate a model ever had is in PostgreSQL. All of it can be repeated, and runs beside other keepers.
+ * Keeps the catalog up to date. On a schedule that the fleet shares it reads the model lists of providers and the price
+ * files. Every second it checks that Redis has the operator's edits, also after it lost its data, and that every rate a
+ * model ever had is in PostgreSQL. All of it can be repeated, and runs beside other processes that do the same.
  */
 export interface CatalogWorker {
   stop(): Promise<void>
@@ -50,12 +50,12 @@ export interface CatalogWorkerOptions {
   random: () => number
 }
 
-const KEEP_MS = 1_000
+const SYNC_MS = 1_000
 const LOCK_MS = 60_000
 const JITTER = 0.2
 
-/** What the errands work with. */
-interface Keeper extends CatalogWorkerOptions {
+/** What its jobs work with. */
+interface CatalogJobs extends CatalogWorkerOptions {
   queue: CatalogQueue
   overlay: OverlayWatch
   catalog: CatalogStore
@@ -68,36 +68,36 @@ export async function startCatalogWorker(options: CatalogWorkerOptions): Promise
   const catalog = await createCatalogStore({ ...config, environment, overlay, logger })
   const queue = createCatalogQueue(redis)
   const metrics = createCatalogMetrics(options.registry, catalog.snapshot)
-  const keeper: Keeper = { ...options, queue, overlay, catalog }
-  const errands: Record<string, () => Promise<void>> = {
+  const parts: CatalogJobs = { ...options, queue, overlay, catalog }
+  const jobs: Record<string, () => Promise<void>> = {
     async sync() {
       const report = await syncListings(catalog.snapshot(), options)
       metrics.noteSync(report, options.clock())
       logger.info(report, 'lists of models read')
     },
-    prices: () => readPrices(keeper),
+    prices: () => readPrices(parts),
   }
-  const worker = new Worker<Record<string, never>>(CATALOG_QUEUE, async ({ name }) => errands[name]?.(), {
+  const worker = new Worker<Record<string, never>>(CATALOG_QUEUE, async ({ name }) => jobs[name]?.(), {
     connection: queueRedis,
     prefix: QUEUE_PREFIX,
     lockDuration: LOCK_MS,
   })
   worker.on('error', (error) => logger.error({ err: error, queue: CATALOG_QUEUE }, 'queue error'))
   worker.on('failed', (job, error) =>
-    logger.error({ err: error, errand: job?.name }, 'an errand of the catalog failed; it comes again'),
+    logger.error({ err: error, job: job?.name }, 'a catalog job failed; it runs again'),
   )
-  await schedule(keeper)
+  await schedule(parts)
   if (config.priceFiles.length > 0) {
-    readPrices(keeper).catch((error: unknown) =>
-      logger.error({ err: error }, 'price files not read; they are again later'),
+    readPrices(parts).catch((error: unknown) =>
+      logger.error({ err: error }, 'price files could not be read; retried on schedule'),
     )
   }
-  const stopKeeping = pollEvery(KEEP_MS, createKeep(keeper), (error) =>
-    logger.warn({ err: error }, 'the catalog cannot be kept right now'),
+  const stopSync = pollEvery(SYNC_MS, createSync(parts), (error) =>
+    logger.warn({ err: error }, 'the catalog could not be synchronized'),
   )
   return {
     async stop() {
-      stopKeeping()
+      stopSync()
       await worker.close()
       await queue.close()
       catalog.close()
@@ -106,21 +106,21 @@ export async function startCatalogWorker(options: CatalogWorkerOptions): Promise
   }
 }
 
-async function schedule({ queue, config, random }: Keeper): Promise<void> {
+async function schedule({ queue, config, random }: CatalogJobs): Promise<void> {
   const everyMs = Math.round(config.catalogSyncMs * (1 + JITTER * (random() - 0.5)))
-  await scheduleCatalogErrand(queue, 'sync', everyMs)
-  if (config.priceFiles.length > 0) await scheduleCatalogErrand(queue, 'prices', everyMs)
+  await scheduleCatalogJob(queue, 'sync', everyMs)
+  if (config.priceFiles.length > 0) await scheduleCatalogJob(queue, 'prices', everyMs)
 }
 
 /** What is done every second. */
-function createKeep(keeper: Keeper): () => Promise<void> {
-  const { redis, postgres, queue, overlay, catalog, logger } = keeper
+function createSync(parts: CatalogJobs): () => Promise<void> {
+  const { redis, postgres, queue, overlay, catalog, logger } = parts
   let recorded: string | null = null
   return async () => {
-    if ((await queue.getJobSchedulersCount()) === 0) await schedule(keeper)
+    if ((await queue.getJobSchedulersCount()) === 0) await schedule(parts)
     const known = overlay.current()
     if (known !== null && !(await hasOverlay(redis))) {
-      logger.warn('redis lost what the fleet adds to the catalog; it is written again')
+      logger.warn('redis lost the catalog overlay; writing it again')
       const { version: _lost, ...parts } = known
       await writeOverlay(redis, parts)
     }
@@ -135,7 +135,7 @@ function createKeep(keeper: Keeper): () => Promise<void> {
 }
 
 /** Reads every price file. One that cannot be used keeps what it said last. */
-async function readPrices({ config, redis, overlay, catalog, logger }: Keeper): Promise<void> {
+async function readPrices({ config, redis, overlay, catalog, logger }: CatalogJobs): Promise<void> {
   const before = overlay.current()?.prices ?? []
   const prices: OverlayDocument[] = []
   for (const [index, location] of config.priceFiles.entries()) {

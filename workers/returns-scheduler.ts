@@ -52,7 +52,7 @@ function createReturnsMetrics(registry: Registry) {
   return {
     missed: new Counter({
       name: 'switchyard_payment_webhooks_missed_total',
-      help: 'Payments whose refund or dispute no webhook had told of. Alert on any growth.',
+      help: 'Payments whose refund or dispute no webhook had reported. Alert on any growth.',
       registers: [registry],
     }),
     lastRun: new Gauge({

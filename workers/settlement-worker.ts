@@ -41,7 +41,7 @@ const RETRY_MAX_MS = 5_000
 /** Batches that are not full follow each other no faster than this, so that they are worth their transaction. */
 const PACE_MS = 100
 
-/** A job that carries no list of records is one record that is none: it is quarantined, and holds up nobody. */
+/** A job that carries no list of records is taken for one malformed record: it is quarantined, and delays no other. */
 const recordsIn = (data: SettlementJob): SettlementRecord[] =>
   Array.isArray(data?.records) ? data.records : [data as unknown as SettlementRecord]
 
@@ -88,16 +88,19 @@ export function startSettlementWorker(options: SettlementWorkerOptions): Settlem
       await settleRecords(records.slice(start, start + batchMax))
   }
 
-  /** True once settled; false when told to stop while it cannot be. */
+  /** True once settled; false when stopped while it cannot be. */
   const settleUntilDone = async (jobs: Batch): Promise<boolean> => {
     for (let waitMs = RETRY_MIN_MS; ; waitMs = Math.min(waitMs * 2, RETRY_MAX_MS)) {
       try {
         await settleBatch(jobs)
-        if (waitMs > RETRY_MIN_MS) logger.info('settlement goes on')
+        if (waitMs > RETRY_MIN_MS) logger.info('settlement resumed')
         return true
       } catch (error) {
         if (waitMs === RETRY_MIN_MS)
-          logger.error({ alarm: 'settlement-waits', err: error, jobs: jobs.length }, 'settlement waits')
+          logger.error(
+            { alarm: 'settlement-waits', err: error, jobs: jobs.length },
+            'settlement blocked, retrying',
+          )
         if (stopping.signal.aborted) return false
         await delay(waitMs, undefined, { signal: stopping.signal }).catch(() => undefined)
       }

@@ -13,16 +13,16 @@ import { suspendFor } from './suspend-for-payment.ts'
 export interface AdvanceDependencies {
   postgres: Postgres
   gate: HoldStore
-  /** Tells every API instance that an account was suspended. */
+  /** Announces to every API instance that an account was suspended. */
   announceAccount: (accountId: string) => Promise<void>
   logger: Logger
   clock: () => number
 }
 
-/** Brings a payment to where the facts told of it say it is: ledger, balance, gate, events. */
+/** Brings a payment to the state its facts say: ledger, balance, gate, events. */
 export type AdvancePayment = (paymentId: string) => Promise<Payment>
 
-/** Given money, then taken money; a third pass finds nothing. More passes mean more facts came meanwhile. */
+/** Given money, then taken money; a third pass finds nothing. More passes mean that more facts came in between. */
 const PASSES_MAX = 20
 const TRANSACTION = { maxWait: 5_000, timeout: 10_000 }
 
@@ -36,8 +36,8 @@ interface Pass {
 /**
  * Computes what a payment has come to, from every fact known of it, and posts the difference to what the
  * ledger has of it. Doing so twice, at two places at once, or with facts in another order ends the same: the
- * payment's row is locked meanwhile, and the difference is computed anew. What gives money is committed before
- * anything is taken, since only what the gate knows of can be held. Throws while PostgreSQL is away, or Redis
+ * payment's row is locked, and the difference is computed each time. What gives money is committed before
+ * anything is taken, since only what the gate has can be held. Throws while PostgreSQL is away, or Redis
  * when money is to be taken; nothing is posted then, and calling again is safe.
  */
 export function createAdvancePayment(deps: AdvanceDependencies): AdvancePayment {
@@ -84,7 +84,7 @@ async function advanceOnce(
       ...(outcome.settledPico > 0n && payment.settledAt === null && { settledAt: new Date(deps.clock()) }),
     },
   })
-  await tell(transaction, payment, outcome)
+  await recordEnd(transaction, payment, outcome)
   if (done && freshIds.length > 0) await noteActed(transaction, advanced, freshIds, deps.logger)
   if (suspended)
     deps.logger.warn({ paymentId, accountId: payment.accountId, alarm: 'account-suspended' }, SUSPENDED)
@@ -93,8 +93,8 @@ async function advanceOnce(
 
 const SUSPENDED = 'an account was suspended: money of a payment went back'
 
-/** The account hears of the end of a top-up, once. */
-async function tell(
+/** Records the end of a top-up for the account's webhooks, once. */
+async function recordEnd(
   transaction: PostgresTransaction,
   { id, accountId, rail, amountPico, state }: Payment,
   outcome: PaymentOutcome,
@@ -118,7 +118,7 @@ const MARK_APPLIED = `
 UPDATE payment_events SET outcome = 'applied'
 WHERE payment_id = $1 AND id = ANY ($2::text[]) AND outcome IS NULL`
 
-/** Marks what was seen, and only that: an event kept meanwhile has yet to act. */
+/** Marks what was seen, and only that: an event kept since has yet to act. */
 async function noteActed(
   transaction: PostgresTransaction,
   { id, amountPico }: Payment,

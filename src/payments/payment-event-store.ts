@@ -10,21 +10,21 @@ export type { PaymentEvent } from '../platform/prisma-client/client.ts'
 export interface RecordedNotice {
   /** Null while no payment here is known to be meant. */
   paymentId: string | null
-  /** False when this event was told before. */
+  /** False when this event was kept before. */
   isNew: boolean
 }
 
 export interface PaymentEventStore {
   /**
-   * Keeps what a rail told, once per event id, and finds the payment it is about: by our own id, or by the
-   * rail's id of a checkout or charge. An event that found none is looked at again whenever it is told again.
+   * Keeps what a rail reported, once per event id, and finds the payment it is about: by our own id, or by the
+   * rail's id of a checkout or charge. An event that found none is looked at again whenever it is reported again.
    */
   record(notice: RailNotice): Promise<RecordedNotice>
   /** Hands events that named only a rail's id to the payment that turned out to have it. */
   adopt(paymentId: string, rail: PaymentRailName, reference: string): Promise<void>
   /** What is known of a payment. */
   facts(paymentId: string): Promise<PaymentFact[]>
-  /** Everything told of a payment, in the order it came. */
+  /** Everything reported of a payment, in the order it came. */
   list(paymentId: string): Promise<PaymentEvent[]>
   /** Payments with events that were kept before a moment and have not acted, because of a crash. */
   waiting(keptBefore: Date, limit: number): Promise<string[]>
@@ -53,14 +53,14 @@ SELECT payment_id AS "paymentId" FROM payment_events
 WHERE outcome IS NULL AND payment_id IS NOT NULL AND received_at < $1
 GROUP BY payment_id ORDER BY min(received_at) LIMIT $2`
 
-/** What was told of a payment, as far as one transaction has seen it. */
+/** What was reported of a payment, as far as one transaction has seen it. */
 export interface ToldFacts {
   facts: PaymentFact[]
   /** Events among them that have not acted yet. */
   freshIds: string[]
 }
 
-/** Reads the facts told of a payment, for the transaction that acts on them. */
+/** Reads the facts of a payment, for the transaction that acts on them. */
 export async function readFacts(
   transaction: Pick<PostgresTransaction, 'paymentEvent'>,
   paymentId: string,

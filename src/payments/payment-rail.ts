@@ -2,7 +2,7 @@ import type { PaymentFact } from '../core/billing/payment.ts'
 import type { PaymentRailName } from '../core/billing/payment-movements.ts'
 import type { Payment } from './payment-store.ts'
 
-/** One thing a rail told of, by webhook or as an answer. */
+/** One thing a rail reported, by webhook or as a response. */
 export interface RailNotice {
   rail: PaymentRailName
   /** The rail's id of the event; the same id is the same event. Made from the content where the rail has none. */
@@ -45,7 +45,7 @@ export class RefundRefused extends Error {
 }
 
 /**
- * A way for money to come in, and to go back. Rails only translate: what they tell becomes facts, and money
+ * A way for money to come in, and to go back. Rails only translate: what they report becomes facts, and money
  * moves by those alone. Every method may be called again; network failures reject.
  */
 export interface PaymentRail {
@@ -58,7 +58,7 @@ export interface PaymentRail {
   readWebhook(body: Buffer, headers: WebhookHeaders): Promise<WebhookReading>
   /** Asks how a payment stands, and takes the step that the rail may be waiting for. */
   lookUp(payment: Payment): Promise<RailNotice[]>
-  /** Closes a checkout nobody paid, as far as the rail can. */
+  /** Closes an unpaid checkout, as far as the rail can. */
   abandon(payment: Payment): Promise<RailNotice[]>
   /**
    * Gives money back. The same `key` gives it back once, and has the same answer, also where that is a failure.

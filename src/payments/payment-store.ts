@@ -9,7 +9,7 @@ import type { OpenedCheckout, RailNotice } from './payment-rail.ts'
 export type Payment = PaymentRow
 
 export interface PaymentStore {
-  /** Writes a payment down in state `created`, before its rail hears of it. */
+  /** Records a payment in state `created`, before its rail has it. */
   create(accountId: string, rail: PaymentRailName, amountPico: bigint): Promise<Payment>
   find(paymentId: string): Promise<Payment | null>
   /** The payment that a notice of its rail is about: named by our id, or by the rail's of its checkout or charge. */

@@ -15,7 +15,7 @@ export interface PaypalClient {
 }
 
 /**
- * The SDK knows two addresses, live and sandbox. Requests are rewritten on their way out to the configured one,
+ * The SDK has two addresses, live and sandbox. Requests are rewritten on their way out to the configured one,
  * its token requests included. Loaded on use, so that only a gateway with PayPal's keys pays for it.
  */
 export async function createPaypalClient(settings: PaypalSettings): Promise<PaypalClient> {

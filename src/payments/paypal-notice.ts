@@ -140,7 +140,7 @@ function readDispute(dispute: PaypalResource): Reading {
 const WON = new Set(['RESOLVED_SELLER_FAVOUR', 'RESOLVED_WITH_PAYOUT', 'CANCELED_BY_BUYER', 'DENIED'])
 const LOST = new Set(['RESOLVED_BUYER_FAVOUR', 'ACCEPTED'])
 
-/** An outcome we do not know leaves the money withheld, for a person to look at. */
+/** An unknown outcome leaves the money withheld, for an operator to decide. */
 function resolution(code: string | undefined): DisputeOutcome {
   if (code !== undefined && WON.has(code)) return 'won'
   return code !== undefined && LOST.has(code) ? 'lost' : 'open'

@@ -85,7 +85,7 @@ export async function createPaypalRail(settings: PaypalSettings, returnUrl: stri
       return order.status === 'APPROVED' ? capture(payment, payment.checkoutId) : orderNotices(payment, order)
     },
 
-    // PayPal has no call that closes an order; one that nobody approved lapses within hours.
+    // PayPal has no call that closes an order; an unapproved one lapses within hours.
     abandon: async () => [],
 
     async refund(payment, amountPico, key) {
@@ -113,7 +113,7 @@ export async function createPaypalRail(settings: PaypalSettings, returnUrl: stri
       return notice(payment, `refund:${id}:${status}`, 'refund', refundFact(refund), null)
     },
 
-    // PayPal lists no refunds by time without a permission of its own; an order tells its own.
+    // PayPal lists no refunds by time without a permission of its own; an order lists its own.
     async *listRefunds(_span, settled) {
       for await (const payment of settled) {
         if (payment.checkoutId === null) continue
@@ -188,10 +188,10 @@ async function* disputeIds(client: PaypalClient, { fromMs, toMs }: TimeSpan): As
 /** What an order's captures say of its payment. */
 function orderNotices(payment: Payment, order: Order): RailNotice[] {
   const captures = order.purchaseUnits?.flatMap((unit) => unit.payments?.captures ?? []) ?? []
-  const told = captures.flatMap((capture) => captureNotice(payment, capture))
-  if (told.length === 0 && order.status === 'VOIDED')
+  const notices = captures.flatMap((capture) => captureNotice(payment, capture))
+  if (notices.length === 0 && order.status === 'VOIDED')
     return [notice(payment, `order:${order.id}:VOIDED`, 'order', { kind: 'expired' }, null)]
-  return told
+  return notices
 }
 
 function captureNotice(payment: Payment, { id, status, amount }: OrdersCapture): RailNotice[] {

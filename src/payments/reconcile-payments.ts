@@ -30,9 +30,9 @@ export interface ReconcileReport {
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 
-/** Whoever received an event has acted on it by then, or died. */
+/** The process that received an event has acted on it by then, or died. */
 const RESUME_AFTER_MS = MINUTE_MS
-/** Webhooks tell sooner; this is for those that never come. */
+/** Webhooks are faster; this is for those that never come. */
 const CHECK_AFTER_MS = 5 * MINUTE_MS
 const CHECK_EVERY_MS = 10 * MINUTE_MS
 /** Checkouts of the rails lapse before. */
@@ -91,6 +91,6 @@ async function isLapsed(payment: Payment, nowMs: number, events: PaymentEventSto
   const ageMs = nowMs - payment.createdAt.getTime()
   if (ageMs <= EXPIRE_AFTER_MS) return false
   if (ageMs > EXPIRE_PROCESSING_AFTER_MS) return true
-  const told = await events.list(payment.id)
-  return !told.some(({ fact }) => (fact as { kind?: string } | null)?.kind === 'processing')
+  const known = await events.list(payment.id)
+  return !known.some(({ fact }) => (fact as { kind?: string } | null)?.kind === 'processing')
 }

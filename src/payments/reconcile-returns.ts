@@ -27,9 +27,9 @@ const LOOK_BACK_MS = 179 * DAY_MS
 const PAGE = 100
 
 /**
- * Lists what the rails gave back and what is contested, whatever webhooks told of it, and follows the same way as
+ * Lists what the rails gave back and what is contested, whatever webhooks reported, and follows the same way as
  * those: each is a fact of its payment, and telling it again changes nothing. What changes a payment had been
- * missed, and raises an alarm. A list that breaks off is reported; the others go on.
+ * missed, and raises an alarm. A list that breaks off is reported; the others continue.
  * @param untilMs what began after this is left to its webhook
  */
 export async function reconcileReturns(
@@ -78,7 +78,7 @@ async function reconcile(
   report.missed.push(now)
   logger.error(
     { paymentId: now.id, accountId: now.accountId, rail: now.rail, alarm: 'payment-webhook-missed' },
-    'money of a payment had gone back, and no webhook told of it',
+    'money of a payment had gone back, and no webhook reported it',
   )
 }
 

@@ -17,7 +17,7 @@ const RETRIES = 2
 const PAGE = 100
 /** Answers that Stripe keeps for a day, and gives to the same idempotency key again. */
 const REFUSALS = new Set([400, 402, 404])
-/** How old a webhook's signature may be; Stripe signs each redelivery anew. */
+/** How old a webhook's signature may be; Stripe signs each redelivery again. */
 const SIGNATURE_AGE_MAX_SECONDS = 300
 
 /** Card payments by Stripe Checkout. The library is loaded here, so that only a gateway with a key pays for it. */
@@ -71,7 +71,7 @@ export async function createStripeRail(
 
     async abandon({ checkoutId }) {
       if (checkoutId === null) return []
-      // Only an open session can be closed; whatever else became of it is told instead.
+      // Only an open session can be closed; its actual state is reported instead.
       const session = await stripe.checkout.sessions.retrieve(checkoutId)
       return noticesOf(
         session.status === 'open' ? await stripe.checkout.sessions.expire(checkoutId) : session,

@@ -53,11 +53,11 @@ export interface TopUpService {
   open(accountId: string, rail: PaymentRailName, amountPico: bigint): Promise<TopUpOpening>
   /** Takes a webhook in: checked, kept by its id, then acted on. Rejects when it should be sent again. */
   receiveWebhook(rail: PaymentRailName, body: Buffer, headers: WebhookHeaders): Promise<WebhookOutcome>
-  /** Keeps what a rail told and acts on it; the payment as it is then, or null where none is known. */
+  /** Keeps what a rail reported and acts on it; the payment as it is then, or null where there is none. */
   follow(notice: RailNotice): Promise<Payment | null>
   /** Asks the rail how a payment stands, and follows. */
   check(payment: Payment): Promise<Payment>
-  /** Gives up on a payment that nobody paid, unless the rail says it was. */
+  /** Gives up on an unpaid payment, unless the rail says it was paid. */
   expire(payment: Payment): Promise<Payment>
   /** Gives a settled payment back, whole (`null`: whatever is left) or in part. */
   refund(paymentId: string, amountPico: bigint | null): Promise<RefundOutcome>
@@ -70,7 +70,7 @@ const OPEN_MAX = 20
 export function createTopUpService(deps: TopUpDependencies): TopUpService {
   const { payments, events, rails, advance, logger, clock } = deps
 
-  /** Keeps notices and follows them; the payment as it is then, or null where none is known. */
+  /** Keeps notices and follows them; the payment as it is then, or null where there is none. */
   const follow = async (notices: readonly RailNotice[]): Promise<Payment | null> => {
     const touched = new Set<string>()
     for (const notice of notices) {
@@ -143,8 +143,8 @@ export function createTopUpService(deps: TopUpDependencies): TopUpService {
 
     async expire(payment) {
       // A payment whose checkout never became known has nothing to close.
-      const told = payment.checkoutId === null ? [] : await railOf(payment).abandon(payment)
-      const followed = (await follow(told)) ?? payment
+      const notices = payment.checkoutId === null ? [] : await railOf(payment).abandon(payment)
+      const followed = (await follow(notices)) ?? payment
       if (followed.state !== 'created' && followed.state !== 'pending') return followed
       return (await follow([ownNotice(payment, 'expired', { kind: 'expired' })])) ?? followed
     },

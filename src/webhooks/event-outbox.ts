@@ -11,7 +11,7 @@ export interface NewEvent {
    */
   cause?: string
   data: EventData
-  /** Only this endpoint hears of it, whatever types it asked for. */
+  /** Delivered to this endpoint only, whatever types it subscribed to. */
   endpointId?: string
 }
 
@@ -20,7 +20,7 @@ INSERT INTO events (id, type, account_id, endpoint_id, data) VALUES ($1, $2, $3,
 ON CONFLICT (id) DO NOTHING`
 
 /**
- * Records an event in the transaction of the change it tells of, so that there is never one without the
+ * Records an event in the transaction of the change it reports, so that there is never one without the
  * other; deliveries follow on their own. Returns the event's id (`evt_…`).
  */
 export async function recordEvent(

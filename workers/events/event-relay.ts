@@ -5,7 +5,7 @@ import type { ClaimBounds, DeliveryStore } from '../../src/webhooks/delivery-sto
 
 /**
  * Moves events on: from the outbox to deliveries, and deliveries that are due to the queue. PostgreSQL alone
- * knows what is still to be done, so a queue that lost its jobs loses no event. Any number may run at once.
+ * has what is still to be done, so a queue that lost its jobs loses no event. Any number may run at once.
  */
 export interface EventRelay {
   stop(): Promise<void>

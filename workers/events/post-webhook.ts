@@ -94,7 +94,7 @@ export function createPostWebhook({
   }
 }
 
-/** Without the address a name resolved to, which is nobody's business but ours. */
+/** Does not leak the address that a name resolved to. */
 function describe(error: Error): string {
   if (error instanceof AddressRefused) return error.message
   return 'code' in error && typeof error.code === 'string' ? error.code : error.message

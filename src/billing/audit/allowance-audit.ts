@@ -14,8 +14,8 @@ const KEYS_AT_ONCE = 500
 const EXACT = "every key's allowance in Redis is its limit less what it spent and its open holds"
 
 /**
- * Compares what Redis lets keys with a spending limit still spend with the books. Exact while calls run. A
- * figure that is wrong may simply be deleted: it is loaded again on its next use.
+ * Compares what Redis lets keys with a spending limit still spend with the ledger. Exact while calls run. A
+ * wrong allowance may simply be deleted: it is loaded again on its next use.
  */
 export async function auditAllowances(deps: AllowanceAuditDependencies): Promise<CheckResult> {
   const { postgres, allowances, clock } = deps
@@ -29,15 +29,15 @@ export async function auditAllowances(deps: AllowanceAuditDependencies): Promise
     })
     for (const { id: keyId, accountId, limitPico, limitReset } of keys) {
       if (accountId === null || limitPico === null) continue
-      const figures = await allowances.check(
+      const known = await allowances.check(
         { keyId, accountId, limitPico },
         allowancePeriod(limitReset, clock()),
       )
-      if (figures === null || figures.left === figures.shouldBe) continue
+      if (known === null || known.left === known.shouldBe) continue
       found.push({
         check: EXACT,
         subject: keyId,
-        detail: `left ${figures.left}, should be ${figures.shouldBe}`,
+        detail: `left ${known.left}, should be ${known.shouldBe}`,
       })
     }
     const last = keys.at(-1)

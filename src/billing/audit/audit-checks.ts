@@ -4,7 +4,7 @@ import { CONFLICT_AUDIT_CHECKS } from './conflict-audit-checks.ts'
 import { PAYMENT_AUDIT_CHECKS } from './payment-audit-checks.ts'
 
 /**
- * The laws of the books as queries: each returns what breaks its law as (subject, detail), and nothing when
+ * The invariants of the ledger as queries: each returns what breaks it as (subject, detail), and nothing when
  * all is well. They run in SQL over whole tables, so the auditor holds no rows in memory.
  */
 export interface AuditCheck {

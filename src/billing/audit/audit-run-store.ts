@@ -3,7 +3,7 @@ import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { AuditRun as AuditRunRow } from '../../platform/prisma-client/client.ts'
 import type { AuditReport } from './audit-books.ts'
 
-/** One audit of the books, as kept. */
+/** One recorded audit. */
 export type AuditRun = Omit<AuditRunRow, 'figures' | 'checks' | 'discrepancies'> &
   Pick<AuditReport, 'figures' | 'checks' | 'discrepancies'>
 
@@ -20,7 +20,7 @@ export interface AuditRunStore {
   latest(): Promise<AuditRun | null>
   /** Newest first, after a run's id. */
   page(query: { after: string | null; limit: number }): Promise<AuditRun[]>
-  /** Removes runs before a time that found the books in order; the others stay. */
+  /** Removes runs before a time that found no discrepancy; the others stay. */
   prune(before: Date): Promise<void>
 }
 

@@ -36,7 +36,7 @@ export async function repairDrift(
     const reading = readings[index]
     const ledger = ledgers.get(accountId)
     if (!reading || !ledger) {
-      logger.warn({ accountId }, 'redis knows an account that the ledger does not')
+      logger.warn({ accountId }, 'redis has an account that the ledger does not have')
       continue
     }
     const verdict = judgeGate(reading, ledger)
@@ -83,5 +83,5 @@ async function closeSettledHolds(
   const settled = [...charges].map(([callId, chargePico]) => ({ callId, chargePico }))
   const { availPico } = await gate.apply(accountId, ledger, settled)
   if (availPico === null || availPico >= 0n) return
-  logger.error({ alarm: 'overspent', accountId, availPico: String(availPico) }, 'more is held than there is')
+  logger.error({ alarm: 'overspent', accountId, availPico: String(availPico) }, 'holds exceed the balance')
 }

@@ -1,7 +1,7 @@
 import type { HoldSummary, LedgerBalance } from '../holds/hold-store.ts'
 
 export type GateVerdict =
-  /** Redis knows nothing of the account yet; it loads on first use. */
+  /** Redis does not have the account yet; it loads on first use. */
   | { kind: 'unloaded' }
   | { kind: 'sound' }
   /** The ledger is ahead: a settlement committed and is about to be applied, or its worker died. */
@@ -15,7 +15,7 @@ export type GateVerdict =
 
 /**
  * Compares a gate with the ledger. The gate must have been read before the ledger: a balance at a version
- * never changes, so equal versions compare exactly whatever happens meanwhile, and the ledger can only be
+ * never changes, so equal versions compare exactly whatever happens between the readings, and the ledger can only be
  * ahead. Invariants: avail = balance − held, sum of the holds = held, avail ≥ 0.
  */
 export function judgeGate(gate: HoldSummary, ledger: LedgerBalance): GateVerdict {

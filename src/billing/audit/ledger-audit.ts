@@ -7,7 +7,7 @@ export interface Discrepancy {
   detail: string
 }
 
-/** The outcome of one law over the whole of the books. */
+/** The outcome of one invariant over the whole ledger. */
 export interface CheckResult {
   name: string
   /** How many things break it. */
@@ -16,7 +16,7 @@ export interface CheckResult {
   discrepancies: Discrepancy[]
 }
 
-/** Sums over the books; amounts in pico-USD. */
+/** Sums over the ledger; amounts in pico-USD. */
 export interface LedgerFigures {
   accounts: bigint
   balancesPico: bigint
@@ -90,7 +90,7 @@ SELECT (SELECT count(*) FROM accounts) AS "accounts",
 FROM sums, calls`
 
 /**
- * Sums the books and checks every law over them, in one read-only snapshot: calls that settle meanwhile are
+ * Sums the ledger and checks every invariant, in one read-only snapshot: calls that settle during it are
  * wholly in it or not at all. The pool must have no statement timeout.
  */
 export async function auditLedger(postgres: Postgres): Promise<LedgerAudit> {
@@ -99,7 +99,7 @@ export async function auditLedger(postgres: Postgres): Promise<LedgerAudit> {
       await transaction.$executeRawUnsafe('SET TRANSACTION READ ONLY')
       const [sums] =
         await transaction.$queryRawUnsafe<Array<Record<keyof LedgerFigures, bigint | string>>>(FIGURES)
-      if (!sums) throw new Error('the books could not be summed')
+      if (!sums) throw new Error('the ledger could not be summed')
       const figures = Object.fromEntries(
         Object.entries(sums).map(([name, value]) => [name, BigInt(value)]),
       ) as Record<keyof LedgerFigures, bigint>

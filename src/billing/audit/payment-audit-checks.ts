@@ -2,7 +2,7 @@ import type { AuditCheck } from './audit-checks.ts'
 
 const KINDS = `('topup', 'refund', 'refund_reversal', 'dispute', 'dispute_won', 'dispute_lost')`
 
-/** The laws of top-ups over the ledger. A payment's transactions bear its id, alone or before a slash. */
+/** The invariants of top-ups over the ledger. A payment's transactions carry its id, alone or before a slash. */
 export const PAYMENT_AUDIT_CHECKS: readonly AuditCheck[] = [
   {
     name: "a payment's money is where the ledger has it: at its rail, in dispute, or gone back",

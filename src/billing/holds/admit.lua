@@ -19,8 +19,8 @@
 --   'ok', …, amount held, completion limit granted, open calls of the account with this one
 --   'rate' | 'concurrency' | 'bytes', …, retry after ms, 'key' | 'account'
 --   'balance' | 'allowance', …, what is available, completion tokens that affords
---   'late', … when nobody waits for the answer any more: Redis stood still
---   'load-balance' | 'load-allowance', … when Redis does not know the figure yet
+--   'late', … when its caller has given up: Redis stood still
+--   'load-balance' | 'load-allowance', … when Redis does not have the amount yet
 local avail, held, holds, expiry, rate, open, left, account_rate, account_open, bodies, account_bodies = unpack(KEYS)
 local id, lifetime, amount, flexible = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4] == '1'
 local prompt_cost, completion_rate, limit = ARGV[5], ARGV[6], ARGV[7]
@@ -117,7 +117,7 @@ end
 if not has_slot(open, ARGV[11]) then return answer('concurrency', 1000, 'key') end
 if not has_slot(account_open, ARGV[16]) then return answer('concurrency', 1000, 'account') end
 
--- The bodies of open calls, by call: whoever ends a call takes it off the open ones, and its body counts no more.
+-- The bodies of open calls, by call: the script that ends a call takes it off the open ones, and its body counts no more.
 local body_bytes = tonumber(ARGV[19])
 local function has_room(of_calls, calls, max)
   local sum = body_bytes

@@ -1,5 +1,5 @@
 -- What a key may still spend in a period: its limit, less what PostgreSQL says it spent, less its open holds.
--- Loads the figure where there is none, or tells what it should be. Right also while calls settle: the holds
+-- Loads it where there is none, or computes what it should be. Right also while calls settle: the holds
 -- were listed before PostgreSQL was read, and whatever happened to them since either cannot matter or is
 -- noticed here, and the caller reads again.
 --
@@ -9,7 +9,7 @@
 -- A hold that was not listed opened since: read again.
 --
 -- KEYS  1 left  2 holds  3 scratch, empty before and after
--- ARGV  1 'load' or 'check'  2 key id  3 period  4 limit  5 spent  6 when the figure expires, unix ms, or ''
+-- ARGV  1 'load' or 'check'  2 key id  3 period  4 limit  5 spent  6 when it expires, unix ms, or ''
 --       then per hold of the key in the period: hold id, its charge or '' when it was not settled
 -- Returns {'again'}, or {'known', left, what it should be or false when loading}
 local left, holds, scratch = KEYS[1], KEYS[2], KEYS[3]

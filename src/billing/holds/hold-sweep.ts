@@ -83,7 +83,7 @@ async function findSuspects(
   return { accountId, holds: suspects }
 }
 
-/** Gives back what was held to be taken from an account by attempts that died; none of them can go on. */
+/** Gives back what was held to be taken from an account by attempts that died; none of them can continue. */
 async function closeTakebacks(
   accountId: string,
   holdIds: string[],

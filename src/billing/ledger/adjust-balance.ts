@@ -23,7 +23,7 @@ export interface AdjustmentDependencies {
 export interface AdjustedBalance extends LedgerBalance {
   /** False when the ledger had it before, and nothing changed. */
   posted: boolean
-  /** False when Redis has yet to hear of it; maintenance brings it there. */
+  /** False when Redis does not have it yet; maintenance brings it there. */
   isSpendable: boolean
 }
 

@@ -111,7 +111,7 @@ export function createLedgerListStore(postgres: Postgres): LedgerListStore {
   }
 }
 
-/** Where the list goes on after these lines. */
+/** The position after these lines. */
 export function positionAfter(lines: readonly LedgerLine[], before: LedgerPosition): LedgerPosition {
   const movement = lines.findLast((line) => line.type === 'movement')
   const day = lines.findLast((line) => line.type === 'charges')

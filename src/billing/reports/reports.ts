@@ -19,7 +19,7 @@ export interface Reports {
 }
 
 /**
- * Reports over the books. Give them a pool of their own: whoever reads a year of usage must not keep a key or a
+ * Reports over the ledger. Give them a pool of their own: a report over a year of usage must not keep a key or a
  * balance from being looked up.
  */
 export function createReports(postgres: Postgres, redis: Redis, clock: () => number): Reports {

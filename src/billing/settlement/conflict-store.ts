@@ -11,7 +11,7 @@ export interface ConflictingCall {
 }
 
 export interface ConflictStore {
-  /** Calls that nobody has decided about, by id; the first thousand. */
+  /** Calls that no operator has decided about, by id; the first thousand. */
   open(): Promise<ConflictingCall[]>
   /** Notes what was decided about a call; false when it was noted before. Throws for a call that is not known. */
   review(callId: string, note: string): Promise<boolean>

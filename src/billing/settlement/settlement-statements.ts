@@ -36,7 +36,7 @@ const replacesKey = `EXCLUDED.admitted_at_ms - known.admitted_at_ms >= ${KEY_RET
  * balances because locking does. An unknown account gives a null account id, which the database refuses.
  * `recorded` decides what is new: a call without a record, or with one that names nobody who served and gives way to
  * one that does; it waits for writers of the same call and sees what they wrote. A record that gives way
- * charged nothing, and a trigger keeps it. `key` tells which call an Idempotency-Key stands for: the first that is
+ * charged nothing, and a trigger keeps it. `key` has which call an Idempotency-Key stands for: the first that is
  * settled, for as long as keys are kept, whatever Redis has forgotten; another call of that key is its duplicate and
  * is charged nothing. Its update without a change returns that call also where it is newer than the statement's
  * snapshot. `charged`, entries, balances and versions follow from `recorded` alone.

@@ -67,7 +67,7 @@ export function balanceChange(posting: Posting): PicoUsd {
 }
 
 /**
- * Checks the laws of a posting: at least two entries, none zero, no ledger account twice, summing to zero.
+ * Checks the invariants of a posting: at least two entries, none zero, no ledger account twice, summing to zero.
  * Throws RangeError; a posting that breaks them is a bug, and the database would refuse it too.
  */
 export function assertBalanced(posting: Posting): void {

@@ -2,7 +2,7 @@ import { type AlarmCount, addAlarms, alarmOf } from '../../core/operations/alarm
 import type { Redis } from '../redis/redis.ts'
 import { ALARMS } from '../redis/redis-keys.ts'
 
-/** Kinds and subjects a process keeps until its next report; of more, only their kinds are told apart. */
+/** Kinds and subjects a process keeps until its next report; of more, only the kinds are kept apart. */
 const WAITING_MAX = 200
 const OTHERS = 'others'
 /** The stream keeps about this many until PostgreSQL has them. */
@@ -13,12 +13,12 @@ type Pipeline = ReturnType<Redis['pipeline']>
 /** Alarms of one process, counted in memory until the next report. Never blocks or fails who raises one. */
 export interface AlarmOutbox {
   /** Takes the alarm in a log line's fields, if it raises one. */
-  hear(logged: unknown, message: string): void
+  add(logged: unknown, message: string): void
   /** Adds to the pipeline what was raised; `done` says whether Redis has it. */
   flush(pipeline: Pipeline): { done(written: boolean): void }
 }
 
-/** `raised` hears each alarm's kind, for a metric. */
+/** `raised` is called with each alarm's kind, for a metric. */
 export function createAlarmOutbox(clock: () => number, raised: (kind: string) => void): AlarmOutbox {
   let waiting = new Map<string, AlarmCount>()
   const add = (alarm: AlarmCount) => {
@@ -27,7 +27,7 @@ export function createAlarmOutbox(clock: () => number, raised: (kind: string) =>
     waiting.set(nameOf(kept), addAlarms(waiting.get(nameOf(kept)), kept))
   }
   return {
-    hear(logged, message) {
+    add(logged, message) {
       const alarm = alarmOf(logged, message)
       if (alarm === null) return
       const now = clock()

@@ -5,6 +5,7 @@ import { Counter, type Registry } from 'prom-client'
 import type { ProcessView } from '../../core/api/operations.ts'
 import { newId } from '../../core/kernel/ids.ts'
 import { pollEvery } from '../process/poll-every.ts'
+import { withTimeout } from '../process/with-timeout.ts'
 import { isRefusedWrite, type Redis } from '../redis/redis.ts'
 import { PROCESSES, processKey } from '../redis/redis-keys.ts'
 import { createAlarmOutbox } from './alarm-outbox.ts'
@@ -25,14 +26,14 @@ const { version } = JSON.parse(readFileSync(new URL('../../../package.json', imp
   version: string
 }
 
-/** What only the process itself knows, asked for at each report. */
+/** What only the process itself can report, read for each report. */
 export interface ProcessFigures {
   inFlightCalls: number
   concurrency: number | null
 }
 
 /**
- * What one process tells operators: that it lives and how it does, what it counted, and its alarms. All of it
+ * What one process reports to operators: its health, what it counted, and its alarms. All of it
  * is kept in memory and leaves in one pipeline a second, whatever the load. A report that fails is dropped; counts
  * and alarms stay for the next, and may count twice where Redis had them and could not say so.
  */
@@ -68,11 +69,11 @@ export function createProcessReport(
   const loopDelay = monitorEventLoopDelay({ resolution: LOOP_RESOLUTION_MS })
   let lastError: ProcessView['last_error'] = null
   let report: (() => Promise<void>) | null = null
-  let goodbye: (() => Promise<unknown>) | null = null
+  let deregister: (() => Promise<unknown>) | null = null
   let stopPolling: () => void = () => undefined
 
   const logger = watchLogger(given, (level, logged, message) => {
-    alarms.hear(logged, message)
+    alarms.add(logged, message)
     // The message only, which is constant: what was logged with it may be anybody's text.
     if (level !== 'warn') lastError = { at: isoTime(clock()), message: message.slice(0, 200) }
   })
@@ -114,7 +115,7 @@ export function createProcessReport(
         for (const part of parts) part.done(!failure)
         if (failure) throw failure
       }
-      goodbye = () => redis.pipeline().del(processKey(id)).zrem(PROCESSES, id).exec()
+      deregister = () => redis.pipeline().del(processKey(id)).zrem(PROCESSES, id).exec()
       stopPolling = pollEvery(EVERY_MS, report, (error) => {
         if (isRefusedWrite(error))
           logger.error({ alarm: 'redis-refuses-writes', err: error }, 'redis refuses writes')
@@ -124,8 +125,8 @@ export function createProcessReport(
     async stop() {
       stopPolling()
       loopDelay.disable()
-      const said = report?.().then(() => goodbye?.())
-      await Promise.race([said?.catch(() => undefined), new Promise((r) => setTimeout(r, EVERY_MS).unref())])
+      const reported = Promise.resolve(report?.().then(() => deregister?.()))
+      await withTimeout<unknown>(reported, EVERY_MS, undefined)
     },
   }
 }

@@ -27,25 +27,25 @@ export type EventsQueue = Queue<EventJob>
 
 /** The queue of calls waiting for a dispatch worker. Jobs vanish on completion: a prompt rests nowhere. */
 export function createDispatchQueue(connection: Redis): DispatchQueue {
-  return withoutOutcry(new Queue(DISPATCH_QUEUE, { connection, prefix: QUEUE_PREFIX }))
+  return ignoreQueueErrors(new Queue(DISPATCH_QUEUE, { connection, prefix: QUEUE_PREFIX }))
 }
 
 /** The queue of finished calls waiting to be charged. */
 export function createSettlementQueue(connection: Redis): SettlementQueue {
-  return withoutOutcry(new Queue(SETTLEMENT_QUEUE, { connection, prefix: QUEUE_PREFIX }))
+  return ignoreQueueErrors(new Queue(SETTLEMENT_QUEUE, { connection, prefix: QUEUE_PREFIX }))
 }
 
 /** The queue of webhook deliveries that are due. */
 export function createEventsQueue(connection: Redis): EventsQueue {
-  return withoutOutcry(new Queue(EVENTS_QUEUE, { connection, prefix: QUEUE_PREFIX }))
+  return ignoreQueueErrors(new Queue(EVENTS_QUEUE, { connection, prefix: QUEUE_PREFIX }))
 }
 
-/** Errands of the catalog, which carry no data: what to do is in their name. */
+/** Jobs of the catalog, which carry no data: the name says what to do. */
 export type CatalogQueue = Queue<Record<string, never>>
 
-/** The queue of the catalog's scheduled errands. */
+/** The queue of the catalog's scheduled jobs. */
 export function createCatalogQueue(connection: Redis): CatalogQueue {
-  return withoutOutcry(new Queue(CATALOG_QUEUE, { connection, prefix: QUEUE_PREFIX }))
+  return ignoreQueueErrors(new Queue(CATALOG_QUEUE, { connection, prefix: QUEUE_PREFIX }))
 }
 
 /** A message that verifies an account's email. Only the account's id: the link is made when the message is sent. */
@@ -57,7 +57,7 @@ export type MailQueue = Queue<MailJob>
 
 /** The queue of messages to send. */
 export function createMailQueue(connection: Redis): MailQueue {
-  return withoutOutcry(new Queue(MAIL_QUEUE, { connection, prefix: QUEUE_PREFIX }))
+  return ignoreQueueErrors(new Queue(MAIL_QUEUE, { connection, prefix: QUEUE_PREFIX }))
 }
 
 /** A message is tried this often, after 1, 2, 4 … seconds: for half an hour in all. */
@@ -72,22 +72,14 @@ export async function enqueueVerificationMail(queue: MailQueue, accountId: strin
   )
 }
 
-/** Has an errand done again and again, by one process of the fleet at a time. Saying so twice changes nothing. */
-export async function scheduleCatalogErrand(
-  queue: CatalogQueue,
-  errand: string,
-  everyMs: number,
-): Promise<void> {
+/** Schedules a repeating catalog job, which one process of the fleet runs at a time. Idempotent. */
+export async function scheduleCatalogJob(queue: CatalogQueue, name: string, everyMs: number): Promise<void> {
   const opts = { removeOnComplete: true, removeOnFail: true }
-  await queue.upsertJobScheduler(
-    errand,
-    { every: everyMs, startDate: Date.now() + everyMs },
-    { name: errand, opts },
-  )
+  await queue.upsertJobScheduler(name, { every: everyMs, startDate: Date.now() + everyMs }, { name, opts })
 }
 
 /** BullMQ repeats every error of the client on the console; the client's own listener has logged it once. */
-function withoutOutcry<T extends Queue>(queue: T): T {
+function ignoreQueueErrors<T extends Queue>(queue: T): T {
   queue.on('error', () => undefined)
   return queue
 }

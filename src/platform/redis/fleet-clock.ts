@@ -24,7 +24,7 @@ const POLL_MS = 5_000
 const TOLERATED_MS = 500
 const ALARMING_MS = 5_000
 
-/** Compares the clocks, and goes on to. Rejects when Redis is away. */
+/** Compares the clocks, now and repeatedly. Rejects when Redis is away. */
 export async function startFleetClock(options: FleetClockOptions): Promise<FleetClock> {
   const { redis, logger, clock = Date.now, pollMs = POLL_MS } = options
   let aheadMs = 0

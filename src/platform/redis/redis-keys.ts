@@ -48,25 +48,25 @@ export function apiKeyKeys(accountId: string, keyId: string, spendPeriod: string
   }
 }
 
-/** Which life of Redis's data this is, and since when: `<id>:<unix ms>`. A new one means that the data was lost. */
+/** The generation of Redis's data, and since when: `<id>:<unix ms>`. A new one means that the data was lost. */
 export const EPOCH = `${PREFIX}:epoch`
 
-/** Set once the account was told that a key reached its spending limit in this period. */
+/** Set once the account was notified that a key reached its spending limit in this period. */
 export const limitNoticeKey = (accountId: string, keyId: string, spendPeriod: string): string =>
   `${accountKeys(accountId).apiKeys}${keyId}:limit-noted:${spendPeriod}`
 
 /** Set of account ids whose balance Redis holds. */
 export const KNOWN_ACCOUNTS = `${PREFIX}:accounts`
 
-/** Where one API instance hears frames. */
+/** The channel of one API instance for frames. */
 export const replyChannel = (apiId: string): string => `${PREFIX}:reply:${apiId}`
 
-/** Where every dispatch worker hears API instances. */
+/** The channel from API instances to every dispatch worker. */
 export const CONTROL_CHANNEL = `${PREFIX}:control`
 /** Where one of them does. */
 export const controlChannel = (workerId: string): string => `${CONTROL_CHANNEL}:${workerId}`
 
-/** Where every API instance hears that keys or accounts changed, and the counter it polls. */
+/** The channel of changes to keys and accounts, and the counter that every API instance polls. */
 export const KEYS_CHANNEL = `${PREFIX}:keys:changed`
 export const KEYS_VERSION = `${PREFIX}:keys:version`
 
@@ -76,13 +76,13 @@ export const lockKey = (job: string): string => `${PREFIX}:lock:${job}`
 /** When refunds and disputes are next reconciled with the rails, unix ms. */
 export const RETURNS_NEXT_AT = `${PREFIX}:payment-returns:next-at`
 
-/** What the fleet knows of offers' health. One hash tag, since its scripts touch several of these at once. */
+/** The fleet's state of offers' health. One hash tag, since its scripts touch several of these at once. */
 const HEALTH = `${PREFIX}:{health}`
 /** Hash: id of an offer or a provider → breaker entry, see src/core/failover/breaker.ts. */
 export const HEALTH_BREAKERS = `${HEALTH}:breakers`
 /** Hash: offer id → unix ms until which it asked not to be called. */
 export const HEALTH_RATE_LIMITED = `${HEALTH}:rate-limited`
-/** Where every worker hears of changes to the two above. */
+/** The channel of changes to the two above. */
 export const HEALTH_CHANNEL = `${HEALTH}:changed`
 /** Hash: failures and successes of one offer by time bucket. */
 export const healthWindow = (offerId: string): string => `${HEALTH}:window:${offerId}`
@@ -135,14 +135,14 @@ export const processKey = (processId: string): string => `${OPERATIONS}:process:
 export const trafficKey = (minute: number): string => `${OPERATIONS}:traffic:${minute}`
 /** Capped stream of alarms on their way to PostgreSQL. */
 export const ALARMS = `${OPERATIONS}:alarms`
-/** The job of auditing the books, one at a time in the fleet. */
+/** The audit of the ledger, one at a time in the fleet. */
 export const AUDIT_JOB = 'audit'
 /** Set while an operator waits for an audit to begin. */
 export const AUDIT_ASKED = `${OPERATIONS}:audit-asked`
 
 /** Hash: what the fleet adds to the catalog, by part, and the version that changes with any of it. */
 export const CATALOG_OVERLAY = `${PREFIX}:catalog:overlay`
-/** Where every process hears of a new version of it. */
+/** The channel of new versions of it. */
 export const CATALOG_CHANNEL = `${PREFIX}:catalog:changed`
 /** Hash: provider → what its own list of models last said, as JSON. */
 export const CATALOG_LISTINGS = `${PREFIX}:catalog:listings`

@@ -88,7 +88,7 @@ test('alarms are raised whatever level is logged', async () => {
   const report = createProcessReport('settlement', pino({ level: 'silent' }), new Registry())
   report.logger.warn({ alarm: 'account-suspended', accountId: 'acct_1' }, 'an account was suspended')
   for (let index = 0; index < 1_000; index++) {
-    report.logger.error({ alarm: 'overspent', accountId: `acct_${index}` }, 'more is held than there is')
+    report.logger.error({ alarm: 'overspent', accountId: `acct_${index}` }, 'holds exceed the balance')
   }
   report.start(redis, figures)
   await eventually(async () => expect(await alarms()).not.toEqual([]))
