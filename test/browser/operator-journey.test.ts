@@ -11,7 +11,6 @@ import { amountOnScreen, heading, stat } from './on-screen.ts'
 
 const PROMPT = 'Which lever moves the points at the east throat?'
 const MESSAGES = [{ role: 'user', content: PROMPT }]
-const LIVE_WITHIN = { timeout: 10_000 }
 
 let stack: TestStack
 let browser: TestBrowser
@@ -68,10 +67,10 @@ test('a waiting call is in the queue board, sealed, and on the live board, which
   const board = beside.page
   await board.goto(`${stack.url}/admin`)
   const waiting = stat(board, 'Waiting in the queue')
-  await expect.poll(() => waiting.innerText(), LIVE_WITHIN).toBe('1')
+  await expect.poll(() => waiting.innerText()).toBe('1')
   await stack.startDispatch()
   expect((await answer).status).toBe(200)
-  await expect.poll(() => waiting.innerText(), LIVE_WITHIN).toBe('0')
+  await expect.poll(() => waiting.innerText()).toBe('0')
   await board.getByRole('table', { name: 'Processes' }).getByText('dispatch').first().waitFor()
   await board.close()
   await stack.settled(owner.accountId)
@@ -134,16 +133,14 @@ test('an audit that an operator asks for finds the ledger right', async () => {
   await goTo(page, 'Ledger and audit')
   await page.getByText('All sums together are $0.00').waitFor()
   await page.getByRole('button', { name: 'Run an audit' }).click()
-  await page.getByText('The ledger is right.').waitFor({ timeout: 20_000 })
+  await page.getByText('The ledger is right.').waitFor()
 })
 
 test('an alarm is open until it is acknowledged', async () => {
   const { page } = operator
   expect((await call('birch/refused')).status).toBeGreaterThanOrEqual(500)
   await page.goto(`${stack.url}/admin`)
-  await expect
-    .poll(async () => Number(await stat(page, 'Open alarms').innerText()), LIVE_WITHIN)
-    .toBeGreaterThan(0)
+  await expect.poll(async () => Number(await stat(page, 'Open alarms').innerText())).toBeGreaterThan(0)
   await goTo(page, 'Alarms')
   const row = page.getByRole('row').filter({ hasText: 'provider-refused' })
   await row.getByRole('button', { name: 'Acknowledge' }).click()

@@ -150,9 +150,7 @@ function expectTruth({ model, instance, tookMs, answer }: Made): void {
   expect(answer).toMatchObject({ text, finishReason: 'stop', errorCode: null })
 }
 
-test('thousands of calls while parts are killed and restarted: all told the truth, none charged twice', {
-  timeout: 90_000,
-}, async () => {
+test('thousands of calls while parts are killed and restarted: all told the truth, none charged twice', async () => {
   const seed = Number(process.env.TEST_SEED ?? randomInt(2 ** 31))
   console.info(`chaos seed ${seed} (TEST_SEED repeats it)`)
   const random = seeded(seed)
@@ -169,7 +167,7 @@ test('thousands of calls while parts are killed and restarted: all told the trut
   const deeds = await storming
   for (const one of made) expectTruth(one)
 
-  await untilIdle(stack, 30_000)
+  await untilIdle(stack)
   const cutOff = made.filter(({ answer }) => isCutOff(answer)).length
   // A hold can only be lost with the instance that took it, before it enqueued the call.
   expect(await sweepNow(stack)).toBeLessThanOrEqual(cutOff)
@@ -179,7 +177,7 @@ test('thousands of calls while parts are killed and restarted: all told the trut
       : [],
   )
   const records = await stack.postgres.callRecord.findMany({ where: { id: { in: completed } } })
-  expect(completed.length).toBeGreaterThan(made.length / 4)
+  expect(completed.length).toBeGreaterThan(AT_A_TIME / 4)
   expect(records).toHaveLength(completed.length)
   for (const record of records) expect(record).toMatchObject({ status: 'completed', completionTokens: WORDS })
   console.info(

@@ -48,7 +48,6 @@ describe('the circuit breaker of an offer', () => {
       await expect
         .poll(() => askMany(10, 'test/recovers').then(() => received('alpha')), {
           interval: 20,
-          timeout: 10_000,
         })
         .toBeGreaterThan(before)
       return received('alpha') - before

@@ -40,9 +40,7 @@ afterEach(async () => {
 })
 
 describe('PostgreSQL away under load', () => {
-  test('calls go on, settlements wait and then all land, whoever dies meanwhile', {
-    timeout: 60_000,
-  }, async () => {
+  test('calls go on, settlements wait and then all land, whoever dies meanwhile', async () => {
     stack.databaseProxy!.refuse()
     const endsAt = Date.now() + AWAY_MS
     const ids: string[] = []

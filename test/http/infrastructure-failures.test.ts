@@ -37,7 +37,7 @@ test('a fourth top-up at once is refused with 429 that names top-ups', async () 
   const client = await signedUp(stack.url)
   const open = () => client.ask('/console/api/top-ups', { body: { amount_usd: '25.00', rail: 'card' } })
   const opening = [open(), open(), open()]
-  await expect.poll(() => waiting.length, { timeout: 10_000 }).toBe(3)
+  await expect.poll(() => waiting.length).toBe(3)
   const error = await expectError(await open(), 429, 'concurrency_limit_exceeded')
   expect(error.message).toBe('This account has top-ups being opened. Wait for one of them.')
   for (const response of waiting) response.writeHead(402, { 'content-type': 'application/json' }).end('{}')

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { CallBody } from '../../src/core/calls/call-job.ts'
 import { countPromptTokens, countTextTokens } from '../../src/providers/count-tokens.ts'
 import { contentParts, pngUrl } from '../helpers/content-parts.ts'
+import { onBusyMachine } from '../helpers/eventually.ts'
 
 describe('countTextTokens', () => {
   test('counts as the o200k_base vocabulary does', async () => {
@@ -23,7 +24,7 @@ describe('countTextTokens', () => {
   test('a long run without a space takes no unbounded time', async () => {
     const startedAt = performance.now()
     expect(await countTextTokens('a'.repeat(200_000))).toBeGreaterThan(1_000)
-    expect(performance.now() - startedAt).toBeLessThan(5_000)
+    expect(performance.now() - startedAt).toBeLessThan(onBusyMachine(5_000))
   })
 })
 

@@ -92,7 +92,7 @@ describe('events out', () => {
       jobLockMs: 1_000,
       deliveries,
       sealer,
-      post: createPostWebhook({ allowPrivate: true, timeoutMs: 300 }),
+      post: createPostWebhook({ allowPrivate: true, timeoutMs: 30_000 }),
       retryDelaysMs: [20, 20, 20],
       disableAfterMs: DAY_MS,
       clock: Date.now,
@@ -181,7 +181,7 @@ describe('events out', () => {
       if (index === 0) response.writeHead(500).end()
       if (index === 2) response.writeHead(204).end()
     }
-    start()
+    start({ post: createPostWebhook({ allowPrivate: true, timeoutMs: 2_000 }) })
     const id = await happen()
     const received = await receiver.count(3)
     expect(received.map(({ headers }) => headers['webhook-id'])).toEqual([id, id, id])
@@ -190,7 +190,7 @@ describe('events out', () => {
     const [entry] = await done('delivered')
     expect(entry?.attempts.map(({ status_code, error }) => status_code ?? error)).toEqual([
       500,
-      'no answer within 300 ms',
+      'no answer within 2000 ms',
       204,
     ])
   })
@@ -406,7 +406,7 @@ describe('events out', () => {
   test('an address that is not public gets nothing', async () => {
     await endpoints.create(accountId, receiver.url, [])
     await endpoints.create(accountId, `https://localhost:443/`, [])
-    start({ post: createPostWebhook({ allowPrivate: false, timeoutMs: 300 }), retryDelaysMs: [] })
+    start({ post: createPostWebhook({ allowPrivate: false, timeoutMs: 30_000 }), retryDelaysMs: [] })
     await happen()
     const entries = await done('failed', 2)
     expect(entries.map((entry) => entry.attempts[0]?.error).sort()).toEqual([
