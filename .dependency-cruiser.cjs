@@ -1,6 +1,6 @@
 /**
  * Imports point one way, down this list: a folder of src imports from those above it that are named beside it.
- * Type-only imports count. `npm run check` and test/architecture/imports.test.ts hold the code to it.
+ * Type-only imports count. `npm run check` holds the code to it.
  */
 const ALLOWED = {
   core: [],
