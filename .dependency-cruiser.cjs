@@ -39,6 +39,8 @@ const layers = Object.entries(ALLOWED).map(([folder, others]) => ({
     path: '^(src|workers|web|tools|test)/',
     pathNot: [
       ...(folder === 'core' ? [] : ['^src/config\\.ts$']),
+      // Routes name the services that they take by their types.
+      ...(folder === 'http' ? ['^src/services\\.ts$'] : []),
       ...[folder, ...others].map((other) => `^src/${other}/`),
     ],
   },

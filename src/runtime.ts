@@ -1,14 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import { Registry } from 'prom-client'
-import { createAccountStore } from './accounts/account-store.ts'
 import { startKeyCache } from './accounts/key-cache.ts'
 import { createKeyHasher } from './accounts/key-hash.ts'
 import { createKeyStore } from './accounts/key-store.ts'
 import { createProviderKeyStore } from './accounts/provider-key-store.ts'
 import { findCharges } from './billing/call-records/known-calls.ts'
-import { createHoldStore } from './billing/holds/hold-store.ts'
-import { postLedger } from './billing/ledger/ledger-store.ts'
 import { createReports } from './billing/reports/reports.ts'
 import { createSpendStore } from './billing/reports/spend-store.ts'
 import { findSettledKey } from './billing/settlement/settled-keys.ts'
@@ -21,6 +18,7 @@ import { createFigureLoaders } from './calls/admission/load-figures.ts'
 import { createCallBodies } from './calls/relay/call-bodies.ts'
 import { createReplyArchive } from './calls/relay/reply-archive.ts'
 import { ReplyHub } from './calls/relay/reply-hub.ts'
+import { createCatalogEdits } from './catalog/catalog-edits-store.ts'
 import { watchOverlay } from './catalog/catalog-overlay.ts'
 import { createCatalogStore } from './catalog/catalog-store.ts'
 import { createProviderKeyChecker } from './catalog/check-provider-key.ts'
@@ -28,10 +26,9 @@ import { readRateChangeTimes } from './catalog/rate-change-times.ts'
 import type { Config } from './config.ts'
 import { developmentRailRefusal } from './core/billing/development-rail-refusal.ts'
 import { newId } from './core/kernel/ids.ts'
-import { parseUsd } from './core/kernel/money.ts'
 import { createConsole } from './http/account/create-console.ts'
-import { createOperatorServices } from './http/admin/operator-services.ts'
 import { buildApp } from './http/app.ts'
+import { createCatalogManagement } from './operations/catalog-management.ts'
 import { createTopUps } from './payments/create-top-ups.ts'
 import type { Logger } from './platform/observability/logger.ts'
 import { createProcessReport } from './platform/observability/process-report.ts'
@@ -51,10 +48,10 @@ import { checkRedisSettings, createRedis } from './platform/redis/redis.ts'
 import { createEpochReader, untilRestated, watchEpoch } from './platform/redis/redis-epoch.ts'
 import { keepSubscriberLimit } from './platform/redis/redis-subscriber-limit.ts'
 import { createSealer } from './platform/sealing.ts'
-import { enableOffer, enableProvider } from './routing/enable-offers.ts'
 import { followOfferHealth } from './routing/offer-health.ts'
 import { followOfferMeasures } from './routing/offer-measures.ts'
 import { createOfferStates } from './routing/offer-states.ts'
+import { createServices } from './services.ts'
 
 /** The API tier, composed: every client and store is built here and passed down. */
 export interface ApiRuntime {
@@ -112,14 +109,13 @@ export async function createApiRuntime(
 
   const overlay = await watchOverlay({ redis, subscriber: keySubscriber, logger })
   const catalog = await createCatalogStore({ ...config, environment: process.env, overlay, logger })
-  const gate = createHoldStore(redis)
-  const accounts = createAccountStore(postgres, postLedger, parseUsd(config.lowBalanceUsd))
+  const catalogEdits = createCatalogEdits({ postgres, redis, check: catalog.check })
+  const services = createServices(config, { postgres, reportsPostgres, redis, logger, clock: Date.now })
+  const { gate, accounts, keys: keyStore } = services
   const hub = new ReplyHub({ apiId, subscriber: replySubscriber, publisher: redis, logger, clock })
   await hub.start()
-  const keyHasher = createKeyHasher(config.masterKeys)
-  const keyStore = createKeyStore(postgres, keyHasher, randomBytes)
   const keys = await startKeyCache({
-    keys: createKeyStore(keysPostgres, keyHasher, randomBytes),
+    keys: createKeyStore(keysPostgres, createKeyHasher(config.masterKeys), randomBytes),
     redis,
     subscriber: keySubscriber,
     onChange: endSuspendedCalls({ hub, accounts, logger }),
@@ -190,12 +186,6 @@ export async function createApiRuntime(
     keys,
     catalog: catalog.snapshot,
     rateTimes: (snapshot) => readRateChangeTimes(reportsPostgres, snapshot),
-    offers: {
-      health,
-      measures,
-      enableOffer: (offerId) => enableOffer(redis, offerId),
-      enableProvider: (providerId) => enableProvider(redis, providerId),
-    },
     settlementQueue,
     eventsQueue,
     catalogQueue,
@@ -230,20 +220,18 @@ export async function createApiRuntime(
       clock: Date.now,
     }),
     readiness: createReadiness({ apiId, redis, askPostgres: () => postgres.$queryRaw`SELECT 1` }),
-    operator: createOperatorServices({
-      postgres,
-      reportsPostgres,
+    admin: {
+      ...services,
       redis,
       queues: { dispatch: dispatchQueue, settlement: settlementQueue, events: eventsQueue },
-      gate,
-      accounts,
-      keys: keyStore,
-      health,
-      catalogStore: catalog,
+      offers: { health, measures },
+      catalog: catalog.snapshot,
+      catalogEdits,
+      catalogManagement: createCatalogManagement(catalogEdits, services.auditLog.auditedAction),
+      checkEdits: catalog.check,
       auditEveryMinutes: config.auditEveryMinutes,
-      logger,
       clock: Date.now,
-    }),
+    },
     registry,
     report,
     logger,

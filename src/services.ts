@@ -7,19 +7,28 @@ import { setKeyLimits } from './accounts/key-limit-store.ts'
 import { createKeyStore } from './accounts/key-store.ts'
 import { createPasswordHasher } from './accounts/password-hash.ts'
 import { createProviderKeyStore } from './accounts/provider-key-store.ts'
+import { createAuditRunStore } from './billing/audit/audit-run-store.ts'
+import { createCallRecords } from './billing/call-records/call-records.ts'
+import { readClaimWait } from './billing/call-records/claim-wait.ts'
 import { createHoldStore } from './billing/holds/hold-store.ts'
 import { adjustBalance } from './billing/ledger/adjust-balance.ts'
 import { postLedger } from './billing/ledger/ledger-store.ts'
+import { sumLedger } from './billing/ledger/ledger-sums.ts'
+import { createMarginStore } from './billing/reports/margin-store.ts'
+import { createUsageStore } from './billing/reports/usage-store.ts'
 import { createConflictStore } from './billing/settlement/conflict-store.ts'
 import { createQuarantineStore } from './billing/settlement/quarantine-store.ts'
 import { createSettlementStore } from './billing/settlement/settlement-store.ts'
+import { readRateHistory } from './catalog/rate-history-store.ts'
 import type { Config } from './config.ts'
 import { parseUsd } from './core/kernel/money.ts'
 import { createAccountManagement } from './operations/account-management.ts'
+import { createAlarmStore } from './operations/alarm-store.ts'
 import { createAuditLog } from './operations/audit-log.ts'
 import { createKeyManagement } from './operations/key-management.ts'
 import { createOfferManagement } from './operations/offer-management.ts'
 import { createSettlementDecisions } from './operations/settlement-decisions.ts'
+import { createPaymentStore } from './payments/payment-store.ts'
 import type { Logger } from './platform/observability/logger.ts'
 import type { Postgres } from './platform/postgres/postgres.ts'
 import { announceKeyChange, type KeyChange } from './platform/redis/key-changes.ts'
@@ -71,6 +80,16 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
     endpoints: createEndpointStore(postgres, createSealer(masterKeys, WEBHOOK_SECRET_PURPOSE), randomBytes),
     deliveries: createDeliveryLog(postgres),
     auditLog,
+    alarms: createAlarmStore(postgres),
+    audits: createAuditRunStore(reportsPostgres),
+    payments: createPaymentStore(reportsPostgres),
+    usage: createUsageStore(reportsPostgres),
+    calls: createCallRecords(reportsPostgres),
+    margin: createMarginStore(reportsPostgres),
+    sumLedger: () => sumLedger(reportsPostgres),
+    claimWait: () => readClaimWait(reportsPostgres, clock()),
+    /** Newest first. */
+    rateHistory: (modelId: string, limit: number) => readRateHistory(reportsPostgres, modelId, limit),
     accountManagement: createAccountManagement({
       accounts,
       directory,

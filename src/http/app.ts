@@ -18,9 +18,7 @@ import type { CatalogQueue, EventsQueue, MailQueue, SettlementQueue } from '../p
 import { consoleRoutes } from './account/console-routes.ts'
 import type { ConsoleServices } from './account/console-services.ts'
 import { operatorKeyReader, operatorSessionRoutes } from './account/operator-session-routes.ts'
-import { adminRoutes } from './admin/admin-routes.ts'
-import type { OperatorServices } from './admin/operator-services.ts'
-import type { OfferKnowledge, OfferSwitches } from './offer-view.ts'
+import { type AdminDependencies, adminRoutes } from './admin/admin-routes.ts'
 import { answerErrors, answerUnroutable } from './plugins/answer-errors.ts'
 import { authenticate } from './plugins/authenticate.ts'
 import { boundConnections } from './plugins/bound-connections.ts'
@@ -33,8 +31,6 @@ import { staticConsole } from './plugins/static-console.ts'
 import { traceRequests } from './plugins/trace-requests.ts'
 import { validateRequests } from './plugins/validate-requests.ts'
 import { weighBodies } from './plugins/weigh-bodies.ts'
-import { adminOffers } from './public/admin-offers.ts'
-import { adminProviders } from './public/admin-providers.ts'
 import { healthRoutes } from './public/health.ts'
 import { paymentWebhooks } from './public/payment-webhooks.ts'
 import { queuesDashboard } from './public/queues-dashboard.ts'
@@ -46,7 +42,6 @@ export interface AppDependencies extends StartCallDependencies {
   catalog: () => CatalogSnapshot
   /** Since when models have their rates; rejects while PostgreSQL is away. */
   rateTimes: (catalog: CatalogSnapshot) => Promise<RateChangeTimes>
-  offers: OfferKnowledge & OfferSwitches
   settlementQueue: SettlementQueue
   eventsQueue: EventsQueue
   catalogQueue: CatalogQueue
@@ -55,7 +50,7 @@ export interface AppDependencies extends StartCallDependencies {
   reports: Reports
   topUps: TopUps
   /** What operators read and do. */
-  operator: OperatorServices
+  admin: AdminDependencies
   /** Clients' own keys at providers. */
   providerKeys: ProviderKeyStore
   keyChecker: ProviderKeyChecker
@@ -149,8 +144,6 @@ export async function buildApp(deps: AppDependencies): Promise<FastifyInstance> 
   await app.register(weighBodies, { limits: deps.limits })
   await app.register(queuesDashboard, deps)
   await app.register(adminRoutes, deps)
-  await app.register(adminOffers, deps)
-  await app.register(adminProviders, deps)
   await app.register(topUpRoutes, deps)
   await app.register(paymentWebhooks, deps)
   await app.register(surfaceRoutes, deps)

@@ -11,12 +11,6 @@ export interface OfferKnowledge {
   measures: OfferMeasures
 }
 
-/** Closing breakers by hand; both return whose were open. */
-export interface OfferSwitches {
-  enableOffer(offerId: string): Promise<string[]>
-  enableProvider(providerId: string): Promise<string[]>
-}
-
 /** The offers of a model as operators see them, with those that nobody may use at the end. */
 export const offerViews = (model: Model, known: OfferKnowledge): OfferView[] => [
   ...model.offers.map((offer) => offerView(model, offer, offer.withheld ?? null, known)),

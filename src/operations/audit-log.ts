@@ -1,5 +1,6 @@
 import { ApiError } from '../core/kernel/errors.ts'
 import { newId } from '../core/kernel/ids.ts'
+import { infrastructureError } from '../platform/infrastructure-error.ts'
 import type { Logger } from '../platform/observability/logger.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
 import type { OperatorAction as ActionRow } from '../platform/prisma-client/client.ts'
@@ -59,7 +60,8 @@ export function createAuditLog(postgres: Postgres, logger: Logger): AuditLog {
       try {
         return await work()
       } catch (error) {
-        const code = error instanceof ApiError ? error.code : 'internal_error'
+        const failure = error instanceof ApiError ? error : infrastructureError(error)
+        const code = failure?.code ?? 'internal_error'
         await record(operator, { ...action, details: { ...action.details, error: code } }, 'failed').catch(
           (cause: unknown) => logger.warn({ err: cause }, 'failure of an operator action not recorded'),
         )

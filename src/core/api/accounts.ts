@@ -3,6 +3,7 @@ import { OperatorTopUp } from './billing.ts'
 import { OperatorKey } from './keys.ts'
 import { nullable } from './nullable.ts'
 import { OperatorActionView } from './operations.ts'
+import { amount, CLOSED, line, RATE_LIMIT_FIELDS } from './request-fields.ts'
 import { DecimalUsd, IsoTime } from './shared.ts'
 
 /** GET /admin/api/accounts?search&limit&cursor: `OperatorPage<OperatorAccount>`. */
@@ -55,25 +56,27 @@ export const OperatorAccountDetail = Type.Object({
 })
 export type OperatorAccountDetail = Static<typeof OperatorAccountDetail>
 
-/** POST /admin/api/accounts/:id/suspend and …/resume; answer: `OperatorAccountDetail`. */
-export const SuspendRequest = Type.Object({
-  reason: Type.String(),
-})
+/** Why something is done, for those who read the ledger. */
+const reason = line('reason', 1, 500)
+
+/** What a posting stands for; the same reference posts once. */
+const reference = Type.Optional(
+  Type.String({
+    pattern: '^[\\x21-\\x7e]{1,100}$',
+    errorMessage: '`reference` takes 1 to 100 printable characters without spaces.',
+  }),
+)
+
+/** POST /admin/api/accounts/:id/suspend and …/resume. Response: `OperatorAccountDetail`. */
+export const SuspendRequest = Type.Object({ reason }, CLOSED)
 export type SuspendRequest = Static<typeof SuspendRequest>
 
-/** POST /admin/api/accounts/:id/credit; the same reference credits once. Answer: `BalanceChanged`. */
-export const CreditRequest = Type.Object({
-  amount_usd: DecimalUsd,
-  reference: Type.Optional(Type.String()),
-})
+/** POST /admin/api/accounts/:id/credit; the same reference credits once. Response: `BalanceChanged`. */
+export const CreditRequest = Type.Object({ amount_usd: amount('positive'), reference }, CLOSED)
 export type CreditRequest = Static<typeof CreditRequest>
 
-/** POST /admin/api/accounts/:id/adjust; signed. Answer: `BalanceChanged`. */
-export const AdjustRequest = Type.Object({
-  amount_usd: DecimalUsd,
-  reason: Type.String(),
-  reference: Type.Optional(Type.String()),
-})
+/** POST /admin/api/accounts/:id/adjust; signed. Response: `BalanceChanged`. */
+export const AdjustRequest = Type.Object({ amount_usd: amount('signed'), reason, reference }, CLOSED)
 export type AdjustRequest = Static<typeof AdjustRequest>
 
 export const BalanceChanged = Type.Object({
@@ -81,19 +84,16 @@ export const BalanceChanged = Type.Object({
   account_id: Type.String(),
   balance_usd: DecimalUsd,
   reference: Type.String(),
-  /** False when the ledger had this reference before; null where that is not told apart. */
+  /** False when the ledger had this reference before; null where that is not known. */
   posted: nullable(Type.Boolean()),
-  /** False when Redis has yet to hear of it; maintenance brings it there. */
+  /** False until Redis has received it; maintenance brings it there. */
   spendable_now: Type.Boolean(),
 })
 export type BalanceChanged = Static<typeof BalanceChanged>
 
 /**
- * POST /admin/api/accounts/:id/limits: over all keys of the account; answer: `OperatorAccountDetail`. Fields that are
+ * POST /admin/api/accounts/:id/limits: over all keys of the account. Response: `OperatorAccountDetail`. Fields that are
  * absent stay; null is the default.
  */
-export const AccountLimitsRequest = Type.Object({
-  requests_per_minute: Type.Optional(nullable(Type.Number())),
-  concurrent_calls: Type.Optional(nullable(Type.Number())),
-})
+export const AccountLimitsRequest = Type.Object(RATE_LIMIT_FIELDS, CLOSED)
 export type AccountLimitsRequest = Static<typeof AccountLimitsRequest>

@@ -1,6 +1,9 @@
 import { type Static, Type } from 'typebox'
 import { nullable } from './nullable.ts'
+import { CLOSED, line } from './request-fields.ts'
 import { IsoTime } from './shared.ts'
+
+const VERSION_LENGTH_MAX = 20
 
 /** One version of the operator's edits. GET /admin/api/catalog/edits?limit: `OperatorList<CatalogEditsView>`, newest first. */
 export const CatalogEditsView = Type.Object({
@@ -27,20 +30,24 @@ export const CatalogView = Type.Object({
 export type CatalogView = Static<typeof CatalogView>
 
 /**
- * POST /admin/api/catalog/check: what a document would make of the catalog. Answer: `CatalogCheckView`.
- * POST /admin/api/catalog/edits: makes it hold. Answer: `CatalogEditsApplied`; 400 with the problems in its message;
+ * POST /admin/api/catalog/check: what a document would make of the catalog. Response: `CatalogCheckView`.
+ * POST /admin/api/catalog/edits: makes it hold. Response: `CatalogEditsApplied`; 400 with the problems in its message;
  * 409 `conflict` when other edits were applied since `expected_version` (null: before any; absent: whatever was).
  */
-export const CatalogEditsRequest = Type.Object({
-  content: Type.Record(Type.String(), Type.Unknown()),
-  expected_version: Type.Optional(nullable(Type.String())),
-})
+export const CatalogEditsRequest = Type.Object(
+  {
+    content: Type.Unsafe<Record<string, unknown>>({
+      type: 'object',
+      errorMessage: '`content` takes a catalog document, a JSON object.',
+    }),
+    expected_version: Type.Optional(nullable(line('expected_version', 1, VERSION_LENGTH_MAX))),
+  },
+  CLOSED,
+)
 export type CatalogEditsRequest = Static<typeof CatalogEditsRequest>
 
-/** POST /admin/api/catalog/revert: makes an earlier version hold again, as a new one. Answer: `CatalogEditsApplied`. */
-export const CatalogRevertRequest = Type.Object({
-  version: Type.String(),
-})
+/** POST /admin/api/catalog/revert: makes an earlier version hold again, as a new one. Response: `CatalogEditsApplied`. */
+export const CatalogRevertRequest = Type.Object({ version: line('version', 1, VERSION_LENGTH_MAX) }, CLOSED)
 export type CatalogRevertRequest = Static<typeof CatalogRevertRequest>
 
 export const CatalogCheckView = Type.Object({

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { nullable } from './nullable.ts'
+import { CLOSED, RATE_LIMIT_FIELDS, usd } from './request-fields.ts'
 import { DecimalUsd, IsoTime } from './shared.ts'
 
 export const LimitResetName = Type.Enum(['none', 'daily', 'weekly', 'monthly'])
@@ -78,7 +79,7 @@ export const OperatorKey = Type.Object({
   /** First and last characters of the secret. */
   hint: Type.String(),
   limit_usd: nullable(DecimalUsd),
-  limit_reset: Type.Enum(['none', 'daily', 'weekly', 'monthly']),
+  limit_reset: LimitResetName,
   /** Set by an operator; null: the default. */
   requests_per_minute: nullable(Type.Number()),
   concurrent_calls: nullable(Type.Number()),
@@ -92,13 +93,15 @@ export const OperatorKey = Type.Object({
 export type OperatorKey = Static<typeof OperatorKey>
 
 /**
- * POST /admin/api/keys/:id/revoke (no body) and /admin/api/keys/:id/limits; answer: `OperatorKey`. Fields that
+ * POST /admin/api/keys/:id/revoke (no body) and /admin/api/keys/:id/limits. Response: `OperatorKey`. Fields that
  * are absent stay; null lifts a limit.
  */
-export const KeyLimitsRequest = Type.Object({
-  limit_usd: Type.Optional(nullable(DecimalUsd)),
-  limit_reset: Type.Optional(OperatorKey.properties.limit_reset),
-  requests_per_minute: Type.Optional(nullable(Type.Number())),
-  concurrent_calls: Type.Optional(nullable(Type.Number())),
-})
+export const KeyLimitsRequest = Type.Object(
+  {
+    limit_usd: Type.Optional(usd('limit_usd')),
+    limit_reset: Type.Optional(nullable(LimitResetName)),
+    ...RATE_LIMIT_FIELDS,
+  },
+  CLOSED,
+)
 export type KeyLimitsRequest = Static<typeof KeyLimitsRequest>

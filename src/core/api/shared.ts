@@ -32,11 +32,6 @@ export interface Page<T> {
 export const Page = <T extends TSchema>(item: T) =>
   Type.Object({ data: Type.Array(item), next_cursor: nullable(Type.String()) })
 
-/**
- * The JSON of the operator's interface under /admin/api, as types for the routes and the pages. Names are
- * snake_case; amounts are decimal strings in USD, rates decimal strings in USD per million tokens; times are
- * ISO 8601 in UTC; durations end in `_ms` and are milliseconds. `null` means not known or does not apply.
- */
 export const DecimalUsd = Type.String()
 export type DecimalUsd = Static<typeof DecimalUsd>
 

@@ -2,19 +2,24 @@ import type { ListedAccount } from '../../accounts/account-directory.ts'
 import type { OperatorAccountDetail } from '../../core/api/accounts.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
 import { DAY_MS } from '../../core/kernel/time.ts'
+import type { Services } from '../../services.ts'
 import { accountView, keyView, spendView, suspensionView, topUpView } from './account-views.ts'
 import { actionView } from './alarm-routes.ts'
-import type { OperatorServices } from './operator-services.ts'
 
 const SPEND_DAYS = 30
 const LISTED = 20
 
+export type AccountDetailServices = Pick<
+  Services,
+  'gate' | 'keys' | 'usage' | 'payments' | 'directory' | 'auditLog'
+> & { clock: () => number }
+
 /** All that operators see of one account. Redis being away does not hide what the ledger knows. */
 export async function accountDetail(
   account: ListedAccount,
-  services: OperatorServices,
+  services: AccountDetailServices,
 ): Promise<OperatorAccountDetail> {
-  const { keys, usage, payments, directory, actions, clock } = services
+  const { keys, usage, payments, directory, auditLog, clock } = services
   const { id } = account
   const now = clock()
   const lastDays = { fromMs: now - SPEND_DAYS * DAY_MS, toMs: now + 1 }
@@ -24,7 +29,7 @@ export async function accountDetail(
     usage.usage(id, lastDays, 'day', SPEND_DAYS + 1),
     payments.list({ accountId: id, limit: LISTED }),
     directory.suspensions(id, LISTED),
-    actions.page({ target: id, after: null, limit: LISTED }),
+    auditLog.page({ target: id, after: null, limit: LISTED }),
   ])
   return {
     object: 'account',

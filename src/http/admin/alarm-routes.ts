@@ -1,49 +1,55 @@
-import type { FastifyPluginAsync } from 'fastify'
-import type { AlarmView, OperatorActionView } from '../../core/api/operations.ts'
-import type { OperatorPage } from '../../core/api/shared.ts'
-import { type QueryParameters, readChoice, readText, refuseUnknown } from '../../core/billing/usage-query.ts'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { AlarmView, OperatorActionView } from '../../core/api/operations.ts'
+import { CLOSED } from '../../core/api/request-fields.ts'
+import { OperatorPage } from '../../core/api/shared.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
+import { isoTime, isoTimeOrNull } from '../../core/kernel/time.ts'
 import type { StoredAlarm } from '../../operations/alarm-store.ts'
-import type { OperatorAction } from '../../operations/operator-action-store.ts'
-import { askingKey } from '../asking-account.ts'
-import { doDeed } from './deed.ts'
-import { idPage, readIdPage } from './id-page.ts'
-import type { OperatorServices } from './operator-services.ts'
+import type { OperatorAction } from '../../operations/audit-log.ts'
+import type { Services } from '../../services.ts'
+import { OfId } from '../of-id.ts'
+import { askingOperator } from './asking-operator.ts'
+import { ID_PAGE, idPage } from './id-page.ts'
+
+const AlarmSearch = Type.Object(
+  { state: Type.Enum(['open', 'all'], { default: 'open' }), ...ID_PAGE },
+  CLOSED,
+)
+const ActionSearch = Type.Object({ target: Type.Optional(Type.String()), ...ID_PAGE }, CLOSED)
 
 /** GET /alarms and POST /alarms/:id/acknowledge; GET /actions: what operators did. */
-export const alarmRoutes: FastifyPluginAsync<OperatorServices> = async (app, services) => {
-  const { alarms, actions, clock } = services
+export const alarmRoutes: FastifyPluginAsyncTypebox<
+  Pick<Services, 'alarms' | 'auditLog'> & { clock: () => number }
+> = async (app, { alarms, auditLog, clock }) => {
+  app.get(
+    '/alarms',
+    { schema: { querystring: AlarmSearch, response: { 200: OperatorPage(AlarmView) } } },
+    ({ query: { state, ...page } }) =>
+      idPage(page, (after) => alarms.page({ openOnly: state === 'open', ...after }), alarmView),
+  )
 
-  app.get('/alarms', async (request): Promise<OperatorPage<AlarmView>> => {
-    const query = request.query as QueryParameters
-    refuseUnknown(query, ['state', 'limit', 'cursor'])
-    const page = readIdPage(query)
-    const openOnly = readChoice(query, 'state', ['open', 'all'], 'open') === 'open'
-    const found = alarms.page({ openOnly, after: page.after, limit: page.limit + 1 })
-    return idPage(await found, page, alarmView)
-  })
+  app.post(
+    '/alarms/:id/acknowledge',
+    { schema: { params: OfId, response: { 200: AlarmView } } },
+    async (request) => {
+      const { id } = request.params
+      const operator = askingOperator(request)
+      const action = { action: 'alarm.acknowledge', target: id, details: {} }
+      return auditLog.auditedAction(operator, action, async () => {
+        const found = await alarms.acknowledge(id, operator.actor, new Date(clock()))
+        if (!found) throw new ApiError('not_found', 'There is no such alarm.')
+        return alarmView(found)
+      })
+    },
+  )
 
-  app.post<{ Params: { id: string } }>('/alarms/:id/acknowledge', async (request): Promise<AlarmView> => {
-    const { id } = request.params
-    const deed = { action: 'alarm.acknowledge', target: id, details: {} }
-    return doDeed(request, deed, services, async () => {
-      const found = await alarms.acknowledge(id, askingKey(request).keyId, new Date(clock()))
-      if (!found) throw new ApiError('not_found', 'There is no such alarm.')
-      return alarmView(found)
-    })
-  })
-
-  app.get('/actions', async (request): Promise<OperatorPage<OperatorActionView>> => {
-    const query = request.query as QueryParameters
-    refuseUnknown(query, ['target', 'limit', 'cursor'])
-    const page = readIdPage(query)
-    const found = actions.page({
-      target: readText(query, 'target'),
-      after: page.after,
-      limit: page.limit + 1,
-    })
-    return idPage(await found, page, actionView)
-  })
+  app.get(
+    '/actions',
+    { schema: { querystring: ActionSearch, response: { 200: OperatorPage(OperatorActionView) } } },
+    ({ query: { target = null, ...page } }) =>
+      idPage(page, (after) => auditLog.page({ target, ...after }), actionView),
+  )
 }
 
 const alarmView = (alarm: StoredAlarm): AlarmView => ({
@@ -51,17 +57,17 @@ const alarmView = (alarm: StoredAlarm): AlarmView => ({
   kind: alarm.kind,
   subject: alarm.subject,
   message: alarm.message,
-  first_at: alarm.firstAt.toISOString(),
-  last_at: alarm.lastAt.toISOString(),
+  first_at: isoTime(alarm.firstAt),
+  last_at: isoTime(alarm.lastAt),
   count: alarm.count,
   fields: alarm.fields,
-  acknowledged_at: alarm.acknowledgedAt?.toISOString() ?? null,
+  acknowledged_at: isoTimeOrNull(alarm.acknowledgedAt),
   acknowledged_by: alarm.acknowledgedBy,
 })
 
 export const actionView = (action: OperatorAction): OperatorActionView => ({
   id: action.id,
-  at: action.at.toISOString(),
+  at: isoTime(action.at),
   actor: action.actor,
   action: action.action,
   target: action.target,

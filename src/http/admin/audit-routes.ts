@@ -1,21 +1,24 @@
-import type { FastifyPluginAsync } from 'fastify'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
 import type { AuditRun } from '../../billing/audit/audit-run-store.ts'
-import type { AuditRunView, AuditView } from '../../core/api/operations.ts'
-import type { OperatorPage } from '../../core/api/shared.ts'
-import { type QueryParameters, refuseUnknown } from '../../core/billing/usage-query.ts'
+import { AuditRunView, AuditView } from '../../core/api/operations.ts'
+import { CLOSED } from '../../core/api/request-fields.ts'
+import { OperatorPage } from '../../core/api/shared.ts'
+import { isoTime } from '../../core/kernel/time.ts'
 import { isRunning as isJobRunning } from '../../platform/redis/fleet-job.ts'
+import type { Redis } from '../../platform/redis/redis.ts'
 import { AUDIT_ASKED, AUDIT_JOB } from '../../platform/redis/redis-keys.ts'
-import { doDeed } from './deed.ts'
-import { idPage, readIdPage } from './id-page.ts'
-import type { OperatorServices } from './operator-services.ts'
+import type { Services } from '../../services.ts'
+import { askingOperator } from './asking-operator.ts'
+import { ID_PAGE, idPage } from './id-page.ts'
 
-/** Where no settlement process lives, what was asked for is forgotten after this. */
+/** Without a settlement process, a requested audit is forgotten after this. */
 const ASKED_SECONDS = 600
 
 /** GET /audit/latest and /audit/runs: what audits found; POST /audit/run asks the settlement process for one. */
-export const auditRoutes: FastifyPluginAsync<OperatorServices> = async (app, services) => {
-  const { audits, auditEveryMinutes, redis } = services
-
+export const auditRoutes: FastifyPluginAsyncTypebox<
+  Pick<Services, 'audits' | 'auditLog'> & { auditEveryMinutes: number; redis: Redis }
+> = async (app, { audits, auditLog, auditEveryMinutes, redis }) => {
   const view = async (): Promise<AuditView> => {
     const [isAsked, isRunning, run] = await Promise.all([
       redis.exists(AUDIT_ASKED),
@@ -30,28 +33,26 @@ export const auditRoutes: FastifyPluginAsync<OperatorServices> = async (app, ser
     }
   }
 
-  app.get('/audit/latest', view)
+  app.get('/audit/latest', { schema: { response: { 200: AuditView } } }, view)
 
-  app.get('/audit/runs', async (request): Promise<OperatorPage<AuditRunView>> => {
-    const query = request.query as QueryParameters
-    refuseUnknown(query, ['limit', 'cursor'])
-    const page = readIdPage(query)
-    const runs = audits.page({ after: page.after, limit: page.limit + 1 })
-    return idPage(await runs, page, runView)
-  })
+  app.get(
+    '/audit/runs',
+    { schema: { querystring: Type.Object(ID_PAGE, CLOSED), response: { 200: OperatorPage(AuditRunView) } } },
+    ({ query }) => idPage(query, audits.page, runView),
+  )
 
-  app.post('/audit/run', async (request, reply): Promise<AuditView> => {
-    await doDeed(request, { action: 'audit.run', target: 'books', details: {} }, services, () =>
+  app.post('/audit/run', { schema: { response: { 202: AuditView } } }, async (request, reply) => {
+    const action = { action: 'audit.run', target: 'books', details: {} }
+    await auditLog.auditedAction(askingOperator(request), action, () =>
       redis.set(AUDIT_ASKED, request.id, 'EX', ASKED_SECONDS),
     )
-    reply.code(202)
-    return { ...(await view()), running: true }
+    return reply.code(202).send({ ...(await view()), running: true })
   })
 }
 
 const runView = ({ id, at, durationMs, ok, cause, ...found }: AuditRun): AuditRunView => ({
   id,
-  at: at.toISOString(),
+  at: isoTime(at),
   duration_ms: durationMs,
   ok,
   cause: cause === 'operator' ? 'operator' : 'schedule',

@@ -1,48 +1,60 @@
-import type { FastifyPluginAsync } from 'fastify'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { type Static, Type } from 'typebox'
 import type { CallSearch } from '../../billing/call-records/call-records.ts'
 import { findCallInFlight } from '../../billing/call-records/find-call-in-flight.ts'
 import { operatorCall, settledTimeline } from '../../billing/call-records/operator-call.ts'
-import type { CallTimelineView, OperatorCall } from '../../core/api/calls.ts'
-import type { OperatorPage } from '../../core/api/shared.ts'
-import {
-  type QueryParameters,
-  readChoice,
-  readCount,
-  readText,
-  readTimeRange,
-  refuseUnknown,
-} from '../../core/billing/usage-query.ts'
+import { CallTimelineView, OperatorCall } from '../../core/api/calls.ts'
+import { CLOSED } from '../../core/api/request-fields.ts'
+import { OperatorPage } from '../../core/api/shared.ts'
+import { readTimeRange } from '../../core/billing/usage-query.ts'
 import { callCreatedAt } from '../../core/calls/call-created-at.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
+import { DAY_MS } from '../../core/kernel/time.ts'
+import type { Queues } from '../../platform/queues/queue-figures.ts'
+import type { Services } from '../../services.ts'
 import { askingKey } from '../asking-account.ts'
+import { OfId } from '../of-id.ts'
 import { createSlots, REPORTS_OF_KEY } from '../slots.ts'
-import { idPage, readIdPage } from './id-page.ts'
-import type { OperatorServices } from './operator-services.ts'
+import { ID_PAGE, idPage } from './id-page.ts'
 
-const PARAMETERS = 'account key request status model offer min_duration_ms from to limit cursor'.split(' ')
-const STATUSES = ['', 'completed', 'failed', 'cancelled', 'interrupted'] as const
-const DURATION_MAX_MS = 86_400_000
+const CallQuery = Type.Object(
+  {
+    account: Type.Optional(Type.String()),
+    key: Type.Optional(Type.String()),
+    request: Type.Optional(Type.String()),
+    status: Type.Optional(Type.Enum(['completed', 'failed', 'cancelled', 'interrupted'])),
+    model: Type.Optional(Type.String()),
+    offer: Type.Optional(Type.String()),
+    min_duration_ms: Type.Optional(Type.Integer({ minimum: 1, maximum: DAY_MS })),
+    from: Type.Optional(Type.String()),
+    to: Type.Optional(Type.String()),
+    ...ID_PAGE,
+  },
+  CLOSED,
+)
 const SEARCHES_MAX = 4
 
-/** GET /calls: settled calls of everybody, searched; GET /calls/:id/timeline: one call, also while it runs. */
-export const callRoutes: FastifyPluginAsync<OperatorServices> = async (app, services) => {
-  const { calls, queues, clock } = services
+/** GET /calls: settled calls of every account, searched; GET /calls/:id/timeline: one call, also while it runs. */
+export const callRoutes: FastifyPluginAsyncTypebox<
+  Pick<Services, 'calls'> & { queues: Queues; clock: () => number }
+> = async (app, { calls, queues, clock }) => {
   const slots = createSlots({ max: SEARCHES_MAX, maxPerHolder: SEARCHES_MAX, ...REPORTS_OF_KEY })
 
-  app.get('/calls', async (request): Promise<OperatorPage<OperatorCall>> => {
-    const query = request.query as QueryParameters
-    refuseUnknown(query, PARAMETERS)
-    const page = readIdPage(query)
-    const range = readTimeRange(query, clock())
-    const filter = readFilter(query)
-    return slots.run(askingKey(request).keyId, async () => {
-      const found = calls.search(filter, range, page.after, page.limit + 1)
-      return idPage(await found, page, operatorCall)
-    })
-  })
+  app.get(
+    '/calls',
+    { schema: { querystring: CallQuery, response: { 200: OperatorPage(OperatorCall) } } },
+    async (request) => {
+      const { query } = request
+      const range = readTimeRange(query, clock())
+      const filter = filterOf(query)
+      return slots.run(askingKey(request).keyId, () =>
+        idPage(query, ({ after, limit }) => calls.search(filter, range, after, limit), operatorCall),
+      )
+    },
+  )
 
-  app.get<{ Params: { id: string } }>('/calls/:id/timeline', async (request): Promise<CallTimelineView> => {
-    const { id } = request.params
+  const timeline = { schema: { params: OfId, response: { 200: CallTimelineView } } }
+  app.get('/calls/:id/timeline', timeline, async ({ params: { id } }) => {
     if (callCreatedAt(id) === null) throw unknownCall()
     const both = { dispatchQueue: queues.dispatch, settlementQueue: queues.settlement }
     const find = async (): Promise<CallTimelineView | null> => {
@@ -60,14 +72,14 @@ export const callRoutes: FastifyPluginAsync<OperatorServices> = async (app, serv
   })
 }
 
-const readFilter = (query: QueryParameters): CallSearch => ({
-  accountId: readText(query, 'account'),
-  keyId: readText(query, 'key'),
-  requestId: readText(query, 'request'),
-  status: readChoice(query, 'status', STATUSES, '') || null,
-  model: readText(query, 'model'),
-  offerId: readText(query, 'offer'),
-  minDurationMs: readCount(query, 'min_duration_ms', 0, DURATION_MAX_MS) || null,
+const filterOf = (query: Static<typeof CallQuery>): CallSearch => ({
+  accountId: query.account ?? null,
+  keyId: query.key ?? null,
+  requestId: query.request ?? null,
+  status: query.status ?? null,
+  model: query.model ?? null,
+  offerId: query.offer ?? null,
+  minDurationMs: query.min_duration_ms ?? null,
 })
 
 const unknownCall = (): ApiError =>

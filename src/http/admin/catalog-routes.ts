@@ -1,39 +1,49 @@
-import type { FastifyPluginAsync } from 'fastify'
-import type { AppliedEdits, StoredDocument } from '../../catalog/catalog-edits-store.ts'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import type { CheckedCatalog } from '../../catalog/catalog-check.ts'
+import type { CatalogEdits, StoredDocument } from '../../catalog/catalog-edits-store.ts'
 import type { RateEntry } from '../../catalog/rate-history-store.ts'
-import type {
+import {
   CatalogCheckView,
   CatalogEditsApplied,
+  CatalogEditsRequest,
   CatalogEditsView,
+  CatalogRevertRequest,
   CatalogView,
   RateHistoryView,
 } from '../../core/api/catalog.ts'
-import type { OperatorList } from '../../core/api/shared.ts'
-import { type QueryParameters, readCount, refuseUnknown } from '../../core/billing/usage-query.ts'
-import { isAvailable } from '../../core/catalog/catalog.ts'
+import { CLOSED } from '../../core/api/request-fields.ts'
+import { OperatorList } from '../../core/api/shared.ts'
+import { type CatalogSnapshot, isAvailable } from '../../core/catalog/catalog.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { formatRate, picoUsdPerToken } from '../../core/kernel/money.ts'
-import { type Fields, readFields, readString } from '../account/read-body.ts'
-import { askingKey } from '../asking-account.ts'
-import { type Deed, doDeed } from './deed.ts'
-import type { OperatorServices } from './operator-services.ts'
+import { isoTime } from '../../core/kernel/time.ts'
+import type { AnnouncedEdits, CatalogManagement } from '../../operations/catalog-management.ts'
+import type { Services } from '../../services.ts'
+import { OfId } from '../of-id.ts'
+import { askingOperator } from './asking-operator.ts'
 
-const LISTED_DEFAULT = 20
-const LISTED_MAX = 100
-const PROBLEMS_SHOWN = 20
-const VERSION_LENGTH_MAX = 20
+const Listed = Type.Object({ limit: Type.Integer({ minimum: 1, maximum: 100, default: 20 }) }, CLOSED)
 
-/** The catalog: what holds, the operator's edits and their versions, and the rates that models had. */
-export const catalogRoutes: FastifyPluginAsync<OperatorServices> = async (app, services) => {
-  const { catalog, catalogEdits, checkEdits, rateHistory } = services
+export interface CatalogRouteServices extends Pick<Services, 'rateHistory'> {
+  catalog: () => CatalogSnapshot
+  catalogEdits: CatalogEdits
+  catalogManagement: CatalogManagement
+  checkEdits: (content: unknown) => CheckedCatalog
+}
 
-  app.get('/catalog', async (): Promise<CatalogView> => {
+/** The catalog: what is in use, the operator's edits and their versions, and the rates that models had. */
+export const catalogRoutes: FastifyPluginAsyncTypebox<CatalogRouteServices> = async (
+  app,
+  { catalog, catalogEdits, catalogManagement, checkEdits, rateHistory },
+) => {
+  app.get('/catalog', { schema: { response: { 200: CatalogView } } }, async () => {
     const { version, generatedAt, models, offers } = catalog()
     const edits = await catalogEdits.current()
     return {
-      object: 'catalog',
+      object: 'catalog' as const,
       version,
-      generated_at: new Date(generatedAt * 1000).toISOString(),
+      generated_at: isoTime(generatedAt * 1000),
       models: models.size,
       available_models: [...models.values()].filter(isAvailable).length,
       offers: offers.size,
@@ -41,101 +51,70 @@ export const catalogRoutes: FastifyPluginAsync<OperatorServices> = async (app, s
     }
   })
 
-  app.get('/catalog/edits', async (request): Promise<OperatorList<CatalogEditsView>> => {
-    const found = await catalogEdits.history(readLimit(request.query))
-    return { object: 'list', data: found.map(editsView) }
-  })
+  app.get(
+    '/catalog/edits',
+    { schema: { querystring: Listed, response: { 200: OperatorList(CatalogEditsView) } } },
+    async ({ query }) => listOf(await catalogEdits.history(query.limit), editsView),
+  )
 
-  app.post('/catalog/check', async (request): Promise<CatalogCheckView> => {
-    const checked = checkEdits(readContent(readFields(request.body, ['content', 'expected_version'])))
-    const problems = checked.kind === 'problems' ? checked.problems : checked.unknown
-    return {
-      object: 'catalog_check',
-      valid: problems.length === 0,
-      problems,
-      models: checked.kind === 'valid' && problems.length === 0 ? checked.models : null,
-    }
-  })
-
-  app.post('/catalog/edits', async (request): Promise<CatalogEditsApplied> => {
-    const fields = readFields(request.body, ['content', 'expected_version'])
-    const content = readContent(fields)
-    const expected = readExpectedVersion(fields)
-    const author = askingKey(request).keyId
-    const details: Deed['details'] = expected === undefined ? {} : { expected_version: expected }
-    return doDeed(request, { action: 'catalog.edit', target: 'catalog', details }, services, async () =>
-      appliedView(await catalogEdits.apply(content, author, expected)),
-    )
-  })
-
-  app.post('/catalog/revert', async (request): Promise<CatalogEditsApplied> => {
-    const version = readString(readFields(request.body, ['version']), 'version', 1, VERSION_LENGTH_MAX)
-    const author = askingKey(request).keyId
-    const deed = { action: 'catalog.revert', target: 'catalog', details: { version } }
-    return doDeed(request, deed, services, async () => {
-      const applied = await catalogEdits.revert(version, author)
-      if (!applied) throw new ApiError('not_found', 'There is no such version of the edits.')
-      return appliedView(applied)
-    })
-  })
-
-  app.get<{ Params: { id: string } }>('/models/:id/history', async (request) => {
-    const { id } = request.params
-    const entries = await rateHistory(id, readLimit(request.query))
-    if (entries.length === 0 && !catalog().models.has(id))
-      throw new ApiError('not_found', 'There is no such model, and never was.')
-    return { object: 'list', data: entries.map(rateView) } satisfies OperatorList<RateHistoryView>
-  })
-}
-
-function readLimit(query: unknown): number {
-  refuseUnknown(query as QueryParameters, ['limit'])
-  return readCount(query as QueryParameters, 'limit', LISTED_DEFAULT, LISTED_MAX)
-}
-
-function readContent({ content }: Fields): Record<string, unknown> {
-  if (typeof content === 'object' && content !== null && !Array.isArray(content))
-    return content as Record<string, unknown>
-  throw new ApiError('invalid_request', '`content` takes a catalog document, a JSON object.', {
-    param: 'content',
-  })
-}
-
-function readExpectedVersion(fields: Fields): string | null | undefined {
-  const { expected_version: expected } = fields
-  return expected === undefined || expected === null
-    ? expected
-    : readString(fields, 'expected_version', 1, VERSION_LENGTH_MAX)
-}
-
-function appliedView(applied: AppliedEdits): CatalogEditsApplied {
-  switch (applied.kind) {
-    case 'applied':
+  app.post(
+    '/catalog/check',
+    { schema: { body: CatalogEditsRequest, response: { 200: CatalogCheckView } } },
+    async ({ body }) => {
+      const checked = checkEdits(body.content)
+      const problems = checked.kind === 'problems' ? checked.problems : checked.unknown
       return {
-        object: 'catalog_edits',
-        edits: editsView(applied.document),
-        announced: applied.announced,
+        object: 'catalog_check' as const,
+        valid: problems.length === 0,
+        problems,
+        models: checked.kind === 'valid' && problems.length === 0 ? checked.models : null,
       }
-    case 'problems': {
-      const shown = applied.problems.slice(0, PROBLEMS_SHOWN).join('\n')
-      throw new ApiError('invalid_request', `The catalog would not be valid:\n${shown}`, {
-        param: 'content',
-        metadata: { problems: applied.problems.length },
-      })
-    }
-    case 'conflict':
-      throw new ApiError('conflict', 'Somebody else edited the catalog meanwhile. Look at it again.', {
-        metadata: { current_version: applied.current ?? '' },
-      })
-    default:
-      return applied satisfies never
-  }
+    },
+  )
+
+  app.post(
+    '/catalog/edits',
+    { schema: { body: CatalogEditsRequest, response: { 200: CatalogEditsApplied } } },
+    async (request) => {
+      const { content, expected_version: expected } = request.body
+      return appliedView(await catalogManagement.applyEdits(askingOperator(request), content, expected))
+    },
+  )
+
+  app.post(
+    '/catalog/revert',
+    { schema: { body: CatalogRevertRequest, response: { 200: CatalogEditsApplied } } },
+    async (request) =>
+      appliedView(await catalogManagement.revertEdits(askingOperator(request), request.body.version)),
+  )
+
+  app.get(
+    '/models/:id/history',
+    { schema: { params: OfId, querystring: Listed, response: { 200: OperatorList(RateHistoryView) } } },
+    async ({ params: { id }, query }) => {
+      const entries = await rateHistory(id, query.limit)
+      if (entries.length === 0 && !catalog().models.has(id))
+        throw new ApiError('not_found', 'There is no such model, and never was.')
+      return listOf(entries, rateView)
+    },
+  )
 }
+
+const listOf = <Row, T>(rows: readonly Row[], view: (row: Row) => T): OperatorList<T> => ({
+  object: 'list',
+  data: rows.map(view),
+})
+
+const appliedView = ({ document, announced }: AnnouncedEdits): CatalogEditsApplied => ({
+  object: 'catalog_edits',
+  edits: editsView(document),
+  announced,
+})
 
 const editsView = ({ version, author, createdAt, content }: StoredDocument): CatalogEditsView => ({
   version,
   author,
-  created_at: createdAt.toISOString(),
+  created_at: isoTime(createdAt),
   content,
 })
 
@@ -150,7 +129,7 @@ const rateView = (entry: RateEntry): RateHistoryView => ({
   list_prompt_audio: mediaRateView(entry.listPromptAudio),
   list_prompt_image: mediaRateView(entry.listPromptImage),
   source: entry.source,
-  effective_at: entry.effectiveAt.toISOString(),
+  effective_at: isoTime(entry.effectiveAt),
 })
 
 const mediaRateView = (price: bigint | null): string | null =>

@@ -1,33 +1,25 @@
+import { Type } from 'typebox'
 import type { OperatorPage } from '../../core/api/shared.ts'
-import { type QueryParameters, readCount, readText } from '../../core/billing/usage-query.ts'
-import { ApiError } from '../../core/kernel/errors.ts'
 
-/** A page of a list that is ordered by its ids. */
-export interface IdPage {
+/** The parameters of a page of a list that is ordered by its ids. */
+export const ID_PAGE = {
+  limit: Type.Integer({ minimum: 1, maximum: 200, default: 50 }),
   /** The id that ended the page before. */
-  after: string | null
-  limit: number
+  cursor: Type.Optional(
+    Type.String({
+      pattern: '^[\\w-]{1,80}$',
+      errorMessage: { pattern: 'Send `cursor` just as `next_cursor` had it.' },
+    }),
+  ),
 }
 
-const LIMIT_DEFAULT = 50
-const LIMIT_MAX = 200
-const ID = /^[\w-]{1,80}$/
-
-/** Reads `cursor` and `limit`. Throws ApiError `invalid_request`. */
-export function readIdPage(query: QueryParameters): IdPage {
-  const after = readText(query, 'cursor')
-  if (after !== null && !ID.test(after)) {
-    throw new ApiError('invalid_request', 'Send `cursor` just as `next_cursor` had it.', { param: 'cursor' })
-  }
-  return { after, limit: readCount(query, 'limit', LIMIT_DEFAULT, LIMIT_MAX) }
-}
-
-/** The page, of which one entry more than asked for was read, to tell whether there is another. */
-export function idPage<Row extends { id: string }, T>(
-  rows: readonly Row[],
-  { limit }: IdPage,
+/** A page, read with one entry more than it shows, to tell whether there is another. */
+export async function idPage<Row extends { id: string }, T>(
+  { limit, cursor }: { limit: number; cursor?: string },
+  read: (page: { after: string | null; limit: number }) => Promise<Row[]>,
   view: (row: Row) => T,
-): OperatorPage<T> {
+): Promise<OperatorPage<T>> {
+  const rows = await read({ after: cursor ?? null, limit: limit + 1 })
   const shown = rows.slice(0, limit)
   const hasMore = rows.length > limit
   return {

@@ -1,11 +1,10 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { LiveBoard } from './live-board.ts'
-import { liveView } from './live-view.ts'
-import type { OperatorServices } from './operator-services.ts'
+import { type LiveServices, liveView } from './live-view.ts'
 
 /** GET /live: the figures of this moment, every second, as server-sent events. */
-export const liveRoutes: FastifyPluginAsync<OperatorServices> = async (app, services) => {
+export const liveRoutes: FastifyPluginAsync<LiveServices> = async (app, services) => {
   const board = new LiveBoard(() => liveView(services))
   app.addHook('preClose', async () => board.close())
 

@@ -1,10 +1,15 @@
-import type { LiveView } from '../../core/api/operations.ts'
+import type { BreakerView, LiveView } from '../../core/api/operations.ts'
+import { breakerState } from '../../core/failover/breaker.ts'
+import { isoTime } from '../../core/kernel/time.ts'
 import { trafficSlots } from '../../core/operations/traffic.ts'
 import { readProcesses } from '../../platform/observability/process-report.ts'
 import { readTraffic } from '../../platform/observability/traffic.ts'
 import { withTimeout } from '../../platform/process/with-timeout.ts'
+import type { Queues } from '../../platform/queues/queue-figures.ts'
 import { isSettlementBehind, readQueues } from '../../platform/queues/queue-figures.ts'
-import type { OperatorServices } from './operator-services.ts'
+import type { Redis } from '../../platform/redis/redis.ts'
+import type { OfferHealth } from '../../routing/offer-health.ts'
+import type { Services } from '../../services.ts'
 import { liveTraffic } from './traffic-view.ts'
 
 /** What cannot be read within this is null in the message. */
@@ -13,9 +18,16 @@ const WINDOW_MS = 10_000
 /** By then every process has reported a second. */
 const REPORTED_AFTER_MS = 2_000
 
+export interface LiveServices extends Pick<Services, 'alarms'> {
+  redis: Redis
+  queues: Queues
+  offers: { health: Pick<OfferHealth, 'view' | 'fleetNow'> }
+  clock: () => number
+}
+
 /** The message of one moment. Never rejects: what cannot be read is null. */
-export async function liveView(services: OperatorServices): Promise<LiveView> {
-  const { redis, queues, alarms, breakers, clock } = services
+export async function liveView(services: LiveServices): Promise<LiveView> {
+  const { redis, queues, alarms, offers, clock } = services
   const now = clock()
   const toMs = Math.floor((now - REPORTED_AFTER_MS) / 1000) * 1000
   const fromMs = toMs - WINDOW_MS
@@ -28,14 +40,30 @@ export async function liveView(services: OperatorServices): Promise<LiveView> {
   const [slot] = traffic ? trafficSlots(traffic, { fromMs, toMs, stepMs: WINDOW_MS }) : []
   return {
     object: 'live',
-    at: new Date(now).toISOString(),
+    at: isoTime(now),
     processes,
     queues: figures,
     settlement_behind: figures && isSettlementBehind(figures),
     traffic: slot ? liveTraffic(slot, WINDOW_MS) : null,
     open_alarms: openAlarms,
-    breakers: breakers(),
+    breakers: breakerViews(offers.health),
   }
+}
+
+/** The breakers that are not closed; times in the clock of the fleet. */
+function breakerViews({ view, fleetNow }: Pick<OfferHealth, 'view' | 'fleetNow'>): BreakerView[] {
+  const now = fleetNow()
+  return view.subjects().flatMap((subject): BreakerView[] => {
+    const entry = view.breaker(subject)
+    const limitedUntil = view.rateLimitedUntil(subject, now)
+    const state = breakerState(entry, now)
+    const views: BreakerView[] = []
+    if (entry && state !== 'closed')
+      views.push({ subject, state, reason: entry.reason, until: isoTime(entry.untilMs) })
+    if (limitedUntil !== null)
+      views.push({ subject, state: 'rate-limited', reason: 'rate-limited', until: isoTime(limitedUntil) })
+    return views
+  })
 }
 
 /** A reading that fails is null here; a route of its own reports the error. */

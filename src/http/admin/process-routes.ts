@@ -1,26 +1,31 @@
-import type { FastifyPluginAsync } from 'fastify'
-import type { ProcessView, QueuesView } from '../../core/api/operations.ts'
-import type { OperatorList } from '../../core/api/shared.ts'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { ProcessView, QueuesView } from '../../core/api/operations.ts'
+import { OperatorList } from '../../core/api/shared.ts'
 import { createSingleFlight } from '../../core/kernel/single-flight.ts'
+import { isoTime } from '../../core/kernel/time.ts'
 import { readProcesses } from '../../platform/observability/process-report.ts'
-import { isSettlementBehind, readQueues } from '../../platform/queues/queue-figures.ts'
-import type { OperatorServices } from './operator-services.ts'
+import { isSettlementBehind, type Queues, readQueues } from '../../platform/queues/queue-figures.ts'
+import type { Redis } from '../../platform/redis/redis.ts'
+import type { Services } from '../../services.ts'
 
 /** GET /processes and /queues: what runs, and what waits. */
-export const processRoutes: FastifyPluginAsync<OperatorServices> = async (app, services) => {
-  const { redis, queues, claimWait, clock } = services
+export const processRoutes: FastifyPluginAsyncTypebox<
+  Pick<Services, 'claimWait'> & { redis: Redis; queues: Queues; clock: () => number }
+> = async (app, { redis, queues, claimWait, clock }) => {
   const once = createSingleFlight()
 
-  app.get('/processes', async (): Promise<OperatorList<ProcessView>> => {
-    return { object: 'list', data: await readProcesses(redis) }
-  })
+  app.get('/processes', { schema: { response: { 200: OperatorList(ProcessView) } } }, async () => ({
+    object: 'list' as const,
+    data: await readProcesses(redis),
+  }))
 
-  app.get('/queues', async (): Promise<QueuesView> => {
-    const reading = once('queues', () => Promise.all([readQueues(redis, queues, clock()), claimWait()]))
-    const [data, wait] = await reading
+  app.get('/queues', { schema: { response: { 200: QueuesView } } }, async () => {
+    const [data, wait] = await once('queues', () =>
+      Promise.all([readQueues(redis, queues, clock()), claimWait()]),
+    )
     return {
-      object: 'queues',
-      at: new Date(clock()).toISOString(),
+      object: 'queues' as const,
+      at: isoTime(clock()),
       data,
       claim_wait: wait,
       settlement_behind: isSettlementBehind(data),

@@ -1,41 +1,47 @@
-import type { FastifyPluginAsync } from 'fastify'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
 import type { MarginSums } from '../../billing/reports/margin-store.ts'
-import type { LedgerView, MarginFigures, MarginView } from '../../core/api/billing.ts'
-import {
-  type QueryParameters,
-  readChoice,
-  readTimeRange,
-  refuseUnknown,
-} from '../../core/billing/usage-query.ts'
+import { LedgerView, type MarginFigures, MarginView } from '../../core/api/billing.ts'
+import { CLOSED } from '../../core/api/request-fields.ts'
+import { readTimeRange } from '../../core/billing/usage-query.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
-import { formatUsd, picoUsd } from '../../core/kernel/money.ts'
+import { formatUsd } from '../../core/kernel/money.ts'
 import { createSingleFlight } from '../../core/kernel/single-flight.ts'
+import { isoTime } from '../../core/kernel/time.ts'
+import type { Services } from '../../services.ts'
 import { askingKey } from '../asking-account.ts'
 import { createSlots, REPORTS_OF_KEY } from '../slots.ts'
-import type { OperatorServices } from './operator-services.ts'
 
+const MarginQuery = Type.Object(
+  {
+    from: Type.Optional(Type.String()),
+    to: Type.Optional(Type.String()),
+    group_by: Type.Enum(['model', 'provider', 'day'], { default: 'model' }),
+  },
+  CLOSED,
+)
 const ROWS_MAX = 1_000
 const REPORTS_MAX = 2
 
 /** GET /margin: revenue, cost and what is left; GET /ledger: the sums of the ledger's accounts. */
-export const reportRoutes: FastifyPluginAsync<OperatorServices> = async (app, services) => {
-  const { margin, sumLedger, clock } = services
+export const reportRoutes: FastifyPluginAsyncTypebox<
+  Pick<Services, 'margin' | 'sumLedger'> & { clock: () => number }
+> = async (app, { margin, sumLedger, clock }) => {
   const slots = createSlots({ max: REPORTS_MAX, maxPerHolder: REPORTS_MAX, ...REPORTS_OF_KEY })
   const once = createSingleFlight()
 
-  app.get('/margin', async (request): Promise<MarginView> => {
-    const query = request.query as QueryParameters
-    refuseUnknown(query, ['from', 'to', 'group_by'])
-    const range = readTimeRange(query, clock())
-    const groupBy = readChoice(query, 'group_by', ['model', 'provider', 'day'], 'model')
+  const ofMargin = { schema: { querystring: MarginQuery, response: { 200: MarginView } } }
+  app.get('/margin', ofMargin, async (request) => {
+    const { group_by: groupBy } = request.query
+    const range = readTimeRange(request.query, clock())
     return slots.run(askingKey(request).keyId, async () => {
       const found = await margin.margin(range, groupBy, ROWS_MAX)
       if (!found)
         throw new ApiError('invalid_request', `More than ${ROWS_MAX} rows. Ask for a shorter span of time.`)
       return {
-        object: 'margin',
-        from: new Date(range.fromMs).toISOString(),
-        to: new Date(range.toMs).toISOString(),
+        object: 'margin' as const,
+        from: isoTime(range.fromMs),
+        to: isoTime(range.toMs),
         group_by: groupBy,
         data: found.rows.map(({ group, ...sums }) => ({ group, ...marginFigures(sums) })),
         total: marginFigures(found.total),
@@ -43,18 +49,18 @@ export const reportRoutes: FastifyPluginAsync<OperatorServices> = async (app, se
     })
   })
 
-  app.get('/ledger', async (): Promise<LedgerView> => {
+  app.get('/ledger', { schema: { response: { 200: LedgerView } } }, async () => {
     const sums = await once('ledger', sumLedger)
     return {
-      object: 'ledger',
-      at: new Date(clock()).toISOString(),
+      object: 'ledger' as const,
+      at: isoTime(clock()),
       data: sums.map(({ ledgerAccount, accounts, entries, balancePico }) => ({
         ledger_account: ledgerAccount,
         accounts,
         entries,
-        balance_usd: formatUsd(picoUsd(balancePico)),
+        balance_usd: formatUsd(balancePico),
       })),
-      total_usd: formatUsd(picoUsd(sums.reduce((total, { balancePico }) => total + balancePico, 0n))),
+      total_usd: formatUsd(sums.reduce((total, { balancePico }) => total + balancePico, 0n)),
     }
   })
 }
@@ -68,10 +74,10 @@ function marginFigures(sums: MarginSums): MarginFigures {
     calls: Number(sums.calls),
     prompt_tokens: Number(sums.promptTokens),
     completion_tokens: Number(sums.completionTokens),
-    revenue_usd: formatUsd(picoUsd(revenuePico)),
-    cost_usd: formatUsd(picoUsd(costPico)),
-    broken_cost_usd: formatUsd(picoUsd(brokenPico)),
-    margin_usd: formatUsd(picoUsd(marginPico)),
+    revenue_usd: formatUsd(revenuePico),
+    cost_usd: formatUsd(costPico),
+    broken_cost_usd: formatUsd(brokenPico),
+    margin_usd: formatUsd(marginPico),
     margin_rate:
       revenuePico === 0n ? null : Number((marginPico * RATE_GRAIN) / revenuePico) / Number(RATE_GRAIN),
   }

@@ -1,23 +1,31 @@
-import type { FastifyPluginAsync } from 'fastify'
-import type { TrafficView } from '../../core/api/operations.ts'
-import { type QueryParameters, readChoice, readCount, refuseUnknown } from '../../core/billing/usage-query.ts'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { TrafficView } from '../../core/api/operations.ts'
+import { CLOSED } from '../../core/api/request-fields.ts'
 import { createSingleFlight } from '../../core/kernel/single-flight.ts'
 import { MINUTE_MS, trafficSlots } from '../../core/operations/traffic.ts'
 import { readTraffic } from '../../platform/observability/traffic.ts'
-import type { OperatorServices } from './operator-services.ts'
+import type { Redis } from '../../platform/redis/redis.ts'
 import { trafficView } from './traffic-view.ts'
 
-const MINUTES_MAX = 60
+const TrafficQuery = Type.Object(
+  {
+    minutes: Type.Integer({ minimum: 1, maximum: 60, default: 60 }),
+    step: Type.Optional(Type.Enum(['10', '60'])),
+  },
+  CLOSED,
+)
 
 /** GET /traffic: requests, errors, calls, tokens and spend of the last minutes, as a series. */
-export const trafficRoutes: FastifyPluginAsync<OperatorServices> = async (app, { redis, clock }) => {
+export const trafficRoutes: FastifyPluginAsyncTypebox<{ redis: Redis; clock: () => number }> = async (
+  app,
+  { redis, clock },
+) => {
   const once = createSingleFlight()
 
-  app.get('/traffic', async (request): Promise<TrafficView> => {
-    const query = request.query as QueryParameters
-    refuseUnknown(query, ['minutes', 'step'])
-    const minutes = readCount(query, 'minutes', MINUTES_MAX, MINUTES_MAX)
-    const stepMs = Number(readChoice(query, 'step', ['10', '60'], minutes > 10 ? '60' : '10')) * 1000
+  const ofTraffic = { schema: { querystring: TrafficQuery, response: { 200: TrafficView } } }
+  app.get('/traffic', ofTraffic, async ({ query: { minutes, step } }) => {
+    const stepMs = Number(step ?? (minutes > 10 ? '60' : '10')) * 1000
     // Up to the end of the step that runs, so that all steps are whole ones of the clock.
     const toMs = (Math.floor(clock() / stepMs) + 1) * stepMs
     const fromMs = toMs - minutes * MINUTE_MS

@@ -1,10 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import plugin from 'fastify-plugin'
 import { ApiError, errorHeaders, errorObject } from '../../core/kernel/errors.ts'
+import { infrastructureError } from '../../platform/infrastructure-error.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
-import { isPostgresFailure, sqlStateOf } from '../../platform/postgres/postgres.ts'
-import { isRefusedWrite } from '../../platform/redis/redis.ts'
-import { isRedisAway } from '../../platform/redis/redis-deadlines.ts'
 
 /** Every failure on every route leaves as the one error body with its headers. */
 export const answerErrors = plugin<{ logger: Logger }>(
@@ -37,25 +35,6 @@ export function sendError(error: ApiError, request: FastifyRequest, reply: Fasti
     .code(error.status)
     .headers(errorHeaders(error))
     .send({ error: errorObject(error, request.id) })
-}
-
-/** PostgreSQL's `character_not_in_repertoire`: a NUL in what was asked for. */
-const UNSTORABLE_TEXT = '22021'
-
-/**
- * What the client receives when PostgreSQL or Redis is not reachable, does not respond in time or refuses a write, or
- * cannot store a text; null for any other failure.
- */
-export function infrastructureError(error: unknown): ApiError | null {
-  if (sqlStateOf(error) === UNSTORABLE_TEXT)
-    return new ApiError('invalid_request', 'The request contains a NUL character. Leave it out.', {
-      cause: error,
-    })
-  if (!isPostgresFailure(error) && !isRedisAway(error) && !isRefusedWrite(error)) return null
-  return new ApiError('overloaded', 'The gateway cannot do this right now. Retry shortly.', {
-    retryAfterSeconds: 1,
-    cause: error,
-  })
 }
 
 function toPublicError(error: unknown, request: FastifyRequest, logger: Logger): ApiError {

@@ -1,0 +1,37 @@
+import { Type } from 'typebox'
+import { nullable } from './nullable.ts'
+
+/** Refuses unknown fields: a mistyped one would pass silently. */
+export const CLOSED = { additionalProperties: false } as const
+
+/** One line of text. */
+export const line = (name: string, minLength: number, maxLength: number) =>
+  Type.String({
+    minLength,
+    maxLength,
+    format: 'line',
+    errorMessage: { format: `\`${name}\` takes one line of text without control characters.` },
+  })
+
+/** An amount of USD that is posted, up to a million and not zero. */
+export const amount = (sign: 'positive' | 'signed') =>
+  Type.String({
+    format: `${sign}-amount`,
+    errorMessage: `\`amount_usd\` takes a decimal string such as "5.00"${sign === 'signed' ? ' or "-5.00"' : ''}, not zero.`,
+  })
+
+/** An amount of USD from zero to a million, as a decimal string or number; null for none. */
+export const usd = (name: string) =>
+  Type.Unsafe<string | number | null>({
+    type: ['string', 'number', 'null'],
+    format: 'usd',
+    minimum: 0,
+    maximum: 1_000_000,
+    errorMessage: `\`${name}\` takes an amount of USD such as "5.00".`,
+  })
+
+/** A whole number from 1; null for none. */
+export const count = (maximum = 1_000_000) => Type.Optional(nullable(Type.Integer({ minimum: 1, maximum })))
+
+/** Rate limits set by an operator. Absent: unchanged; null: the default. */
+export const RATE_LIMIT_FIELDS = { requests_per_minute: count(), concurrent_calls: count() }
