@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { checkSettings } from '../../tools/launcher/start/check-settings.ts'
+import { checkSettings } from '../../tools/launcher/start/gateway-environment.ts'
 
 let folder: string
 beforeAll(async () => {

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
-import { choosePorts } from '../../tools/launcher/start/choose-ports.ts'
+import { choosePorts } from '../../tools/launcher/ports.ts'
 
 const HOST = '127.0.0.1'
 const HOSTS = { host: HOST, metricsHost: HOST }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { paymentEnvironment } from '../../tools/launcher/start/payment-environment.ts'
+import { paymentEnvironment } from '../../tools/launcher/start/gateway-environment.ts'
 
 describe('paymentEnvironment', () => {
   test.each([

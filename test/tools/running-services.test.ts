@@ -5,9 +5,10 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import {
   dataDirectory,
   findRunningServices,
+  removeRunningServices,
   runtimeFile,
+  writeRunningServices,
 } from '../../tools/launcher/bootstrap/running-services.mjs'
-import { removeRuntimeFile, writeRuntimeFile } from '../../tools/launcher/start/runtime-file.ts'
 
 let dataDir: string
 beforeEach(() => {
@@ -16,18 +17,18 @@ beforeEach(() => {
 afterEach(() => rmSync(dataDir, { recursive: true, force: true }))
 
 test('are found while the start that wrote them down runs', () => {
-  writeRuntimeFile(dataDir, { REDIS_URL: 'redis://127.0.0.1:1' })
+  writeRunningServices(dataDir, { REDIS_URL: 'redis://127.0.0.1:1' })
   expect(findRunningServices(dataDir)?.environment).toEqual({ REDIS_URL: 'redis://127.0.0.1:1' })
 })
 
 test('are written for the owner alone', () => {
-  writeRuntimeFile(dataDir, {})
+  writeRunningServices(dataDir, {})
   expect(statSync(runtimeFile(dataDir)).mode & 0o777).toBe(0o600)
 })
 
 test('are not found after a stop, nor after the start was killed', () => {
-  writeRuntimeFile(dataDir, {})
-  removeRuntimeFile(dataDir)
+  writeRunningServices(dataDir, {})
+  removeRunningServices(dataDir)
   expect(findRunningServices(dataDir)).toBeNull()
   writeFileSync(runtimeFile(dataDir), JSON.stringify({ pid: 2 ** 30, startTime: '1', environment: {} }))
   expect(findRunningServices(dataDir)).toBeNull()

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { simulateAllEnvironment } from '../../tools/launcher/start/simulate-all.ts'
+import { simulateAllEnvironment } from '../../tools/launcher/start/gateway-environment.ts'
 
 let folder: string
 beforeEach(async () => {

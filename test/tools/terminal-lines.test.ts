@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { createLineSplitter } from '../../tools/launcher/processes/line-splitter.ts'
-import { createTerminalLines } from '../../tools/launcher/processes/terminal-lines.ts'
+import { createLineSplitter, createTerminalLines } from '../../tools/launcher/processes/process-output.ts'
 
 function collect() {
   const shown: string[] = []

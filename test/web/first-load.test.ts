@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { consoleFolder, ensureConsole } from '../../tools/launcher/start/build-console.ts'
+import { consoleFolder, ensureConsole } from '../../tools/launcher/build-console.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 const DIST = join(consoleFolder(ROOT), 'dist')

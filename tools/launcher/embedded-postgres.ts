@@ -3,19 +3,22 @@ import { existsSync } from 'node:fs'
 import { chown, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Client } from 'pg'
-import { isRunning } from './bootstrap/process-lock.mjs'
 import { runProcess } from './bootstrap/run-process.mjs'
-import type { ProcessIdentity, ProcessPlan } from './processes/process-plan.ts'
-import { processMentions, stopOrphan } from './processes/stop-orphan.ts'
-import { freePort } from './services/free-port.ts'
-import { type PostgresBinaries, postgresBinaries } from './services/postgres-binaries.ts'
-import { postgresDataFolder } from './services/postgres-data-folder.ts'
-import { postgresIdentity } from './services/postgres-identity.ts'
+import { freePort } from './ports.ts'
+import type { ProcessIdentity, ProcessPlan } from './processes/spawn-plan.ts'
+import { clearFormerServer } from './processes/stop-orphan.ts'
+import {
+  type PostgresBinaries,
+  postgresBinaries,
+  postgresDataFolder,
+  postgresIdentity,
+} from './services/postgres-files.ts'
 
 const USER = 'switchyard'
 const DATABASE = 'switchyard'
 const READY_TIMEOUT_MS = 60_000
-const STOP_TIMEOUT_MS = 15_000
+/** "Fast shutdown": ends sessions, rolls back what is open, writes a checkpoint. */
+const STOPPING = { stopSignal: 'SIGINT', stopTimeoutMs: 15_000 } as const
 const INITDB_TIMEOUT_MS = 120_000
 const CONNECT_TIMEOUT_MS = 10_000
 /** Marks a cluster that was made to its end; initdb's own files are there from its beginning. */
@@ -58,10 +61,9 @@ export async function prepareEmbeddedPostgres(options: EmbeddedPostgresOptions):
     identity,
     routineOutput:
       / (LOG|DETAIL|HINT): |the database system is (starting up|shutting down)|unexpected postmaster exit/,
-    // "Fast shutdown": ends sessions, rolls back what is open, writes a checkpoint.
-    stopSignal: 'SIGINT',
-    stopTimeoutMs: STOP_TIMEOUT_MS,
-    prepare: () => clearFormerServer(folder),
+    ...STOPPING,
+    // What is left of an old pid file says nothing wrong: by it PostgreSQL checks that no old process still writes.
+    prepare: () => clearFormerServer(join(folder, 'postmaster.pid'), folder, STOPPING),
     probe: () => canConnect(url('postgres')),
     readyTimeoutMs: READY_TIMEOUT_MS,
   }
@@ -142,21 +144,6 @@ async function ensurePassword(path: string): Promise<string> {
   const password = randomBytes(24).toString('hex')
   await writeFile(path, `${password}\n`, { mode: 0o600 })
   return password
-}
-
-/**
- * After an unclean end the folder still names a server. The caller holds the data folder's lock, so a server
- * that really runs there is an orphan and is stopped. Where the pid is by now a stranger's, PostgreSQL would
- * take it for a server, so the note is removed. Otherwise it stays: PostgreSQL checks by it that no process
- * of the old server still writes.
- */
-async function clearFormerServer(folder: string): Promise<void> {
-  const pidFile = join(folder, 'postmaster.pid')
-  if (!existsSync(pidFile)) return
-  const pid = Number((await readFile(pidFile, 'utf8')).split('\n')[0])
-  if (!isRunning(pid, '')) return
-  if (processMentions(pid, folder)) await stopOrphan(pid, 'SIGINT', STOP_TIMEOUT_MS)
-  else await rm(pidFile, { force: true })
 }
 
 async function canConnect(url: string): Promise<void> {

@@ -1,19 +1,17 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createConnection } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { isRunning } from './bootstrap/process-lock.mjs'
-import type { ProcessPlan } from './processes/process-plan.ts'
-import { processMentions, stopOrphan } from './processes/stop-orphan.ts'
-import { freePort } from './services/free-port.ts'
+import { freePort } from './ports.ts'
+import type { ProcessPlan } from './processes/spawn-plan.ts'
+import { clearFormerServer } from './processes/stop-orphan.ts'
 import type { RedisProgram } from './services/redis-program.ts'
 
 /** The kernel allows 107 bytes for a socket's path. */
 const SOCKET_PATH_LIMIT = 100
 const READY_TIMEOUT_MS = 60_000
-const STOP_TIMEOUT_MS = 10_000
+const STOPPING = { stopSignal: 'SIGTERM', stopTimeoutMs: 10_000 } as const
 const CONFIG_NAME = 'redis.conf'
 const CONTAINER_DATA = '/data'
 
@@ -38,15 +36,14 @@ export interface EmbeddedRedis {
 }
 
 /**
- * Makes a Redis server ready to run on a Unix socket that only its user may open: whoever may talk to it can give
- * accounts a balance. In a container it listens on a loopback port, behind a password.
+ * Makes a Redis server ready to run on a Unix socket that only its user may open: a client of it can give accounts
+ * a balance. In a container it listens on a loopback port, behind a password.
  */
 export async function prepareEmbeddedRedis(options: EmbeddedRedisOptions): Promise<EmbeddedRedis> {
   const common = {
     name: 'redis',
     cwd: options.folder,
-    stopSignal: 'SIGTERM',
-    stopTimeoutMs: STOP_TIMEOUT_MS,
+    ...STOPPING,
     readyTimeoutMs: READY_TIMEOUT_MS,
   } as const
   if (options.program.kind === 'docker') {
@@ -75,7 +72,7 @@ export async function prepareEmbeddedRedis(options: EmbeddedRedisOptions): Promi
     command,
     args: [config],
     env: { PATH: process.env.PATH, ...(libraryPath && { LD_LIBRARY_PATH: libraryPath }) },
-    prepare: () => clearFormerServer(options.folder, config),
+    prepare: () => clearFormerServer(join(options.folder, 'redis.pid'), config, STOPPING),
     probe: (signal) => ping({ path: socket }, null, signal),
   }
   const cleanUp = async () => {
@@ -152,15 +149,6 @@ async function dockerCommand(image: string, options: EmbeddedRedisOptions, port:
     args: [...args, image, 'redis-server', `${CONTAINER_DATA}/${CONFIG_NAME}`],
     env: process.env,
   }
-}
-
-/** The caller holds the data folder's lock, so a server that still runs over it is an orphan. */
-async function clearFormerServer(folder: string, config: string): Promise<void> {
-  const pidFile = join(folder, 'redis.pid')
-  if (!existsSync(pidFile)) return
-  const pid = Number((await readFile(pidFile, 'utf8')).trim())
-  if (isRunning(pid, '') && processMentions(pid, config)) await stopOrphan(pid, 'SIGTERM', STOP_TIMEOUT_MS)
-  await rm(pidFile, { force: true })
 }
 
 /** Resolves when the server answers PONG; while it loads its file it answers an error instead. */

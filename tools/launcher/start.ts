@@ -2,22 +2,28 @@ import { chmodSync, mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { applyMigrations } from '../../src/platform/postgres/migrate.ts'
 import { tryLock } from './bootstrap/process-lock.mjs'
-import { dataDirectory } from './bootstrap/running-services.mjs'
+import { dataDirectory, removeRunningServices, writeRunningServices } from './bootstrap/running-services.mjs'
+import { ensureConsole } from './build-console.ts'
+import { choosePorts } from './ports.ts'
 import { startProcessGuard } from './processes/process-guard.ts'
 import { listenForStop } from './processes/stop-request.ts'
-import { ensureConsole } from './start/build-console.ts'
-import { checkSettings } from './start/check-settings.ts'
-import { choosePorts } from './start/choose-ports.ts'
 import { ensureDemoAccount } from './start/demo-account.ts'
-import { findOllama } from './start/find-ollama.ts'
+import {
+  checkSettings,
+  ensureMasterKey,
+  findOllama,
+  hasRailKeys,
+  paymentEnvironment,
+  simulateAllEnvironment,
+} from './start/gateway-environment.ts'
 import { apiPlan, simulatedProvidersPlan, workerPlan } from './start/gateway-plans.ts'
-import { ensureMasterKey } from './start/master-key.ts'
-import { hasRailKeys, paymentEnvironment } from './start/payment-environment.ts'
-import { removeRuntimeFile, writeRuntimeFile } from './start/runtime-file.ts'
-import { simulateAllEnvironment } from './start/simulate-all.ts'
-import { createStartContext, type StartContext } from './start/start-context.ts'
-import { startDatabase, startRedis } from './start/start-services.ts'
-import { stopAll } from './start/stop-all.ts'
+import {
+  createStartContext,
+  type StartContext,
+  startDatabase,
+  startRedis,
+  stopAll,
+} from './start/start-context.ts'
 import { welcome } from './start/welcome.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
@@ -60,7 +66,7 @@ async function main(): Promise<number> {
     return 1
   } finally {
     await stopAll(context, stop.signal.aborted ? String(stop.signal.reason) : 'after a failure')
-    removeRuntimeFile(dataDir)
+    removeRunningServices(dataDir)
     stop.dispose()
     guard.close()
     lock.release()
@@ -105,7 +111,7 @@ async function startAll(context: StartContext): Promise<void> {
     ...(ollamaUrl && { OLLAMA_URL: ollamaUrl }),
     ...(catalogFile && { CATALOG_FILE: catalogFile }),
   }
-  writeRuntimeFile(dataDir, shared)
+  writeRunningServices(dataDir, shared)
   const gateway = { ...environment, ...shared }
   const address = addressFor(host)
   const baseUrl = `http://${hostInUrl(address)}:${ports.api}`

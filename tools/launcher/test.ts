@@ -8,7 +8,7 @@ import { createDatabase, prepareEmbeddedPostgres } from './embedded-postgres.ts'
 import { type ProcessGuard, startProcessGuard } from './processes/process-guard.ts'
 import { spawnPlan } from './processes/spawn-plan.ts'
 import { listenForStop } from './processes/stop-request.ts'
-import { cacheFolders } from './services/cache-folders.ts'
+import { cacheFolders } from './services/debian-package.ts'
 import { findRedisProgram } from './services/redis-program.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')

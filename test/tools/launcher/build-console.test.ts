@@ -2,11 +2,7 @@ import { appendFileSync, cpSync, mkdtempSync, rmSync, symlinkSync, writeFileSync
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import {
-  consoleFolder,
-  consoleIsCurrent,
-  ensureConsole,
-} from '../../../tools/launcher/start/build-console.ts'
+import { consoleFolder, consoleIsCurrent, ensureConsole } from '../../../tools/launcher/build-console.ts'
 
 const ROOT = resolve(import.meta.dirname, '../../..')
 const BUILD_TIMEOUT_MS = 120_000

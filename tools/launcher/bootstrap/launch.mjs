@@ -6,13 +6,11 @@
 import { spawn } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { clientIsCurrent, generateClient } from './generate-client.mjs'
-import { installPackages, linkPostgresLibraries, packagesAreInstalled } from './install-packages.mjs'
-import { parentOf, waitForLock } from './process-lock.mjs'
+import { prepareClone } from './prepare-clone.mjs'
+import { parentOf } from './process-lock.mjs'
 import { dataDirectory, findRunningServices } from './running-services.mjs'
 
 const ROOT = resolve(import.meta.dirname ?? new URL('.', import.meta.url).pathname, '../../..')
-const PREPARE_TIMEOUT_MS = 15 * 60_000
 const PARENT_CHECK_MS = 1000
 const RUNTIME_MAJOR = 24
 /** What Node made of our source; every process that a command starts comes up in half the time with it. */
@@ -46,7 +44,7 @@ async function main([name, ...args]) {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT']) process.on(signal, () => onSignal(signal))
   const command = Object.hasOwn(COMMANDS, name ?? '') ? COMMANDS[name] : null
   if (!command) throw new Error(`unknown command; there are: ${Object.keys(COMMANDS).join(', ')}`)
-  await prepare()
+  await prepareClone(ROOT, projectNode)
   const entry = join(ROOT, command.entry)
   if (!existsSync(entry)) throw new Error(`${command.entry} is missing from this copy of the project`)
   const environment = command.services ? servicesEnvironment() : {}
@@ -55,32 +53,6 @@ async function main([name, ...args]) {
     ...process.env,
     ...environment,
   })
-}
-
-/** One command at a time prepares a clone; the others wait for it and then find everything done. */
-async function prepare() {
-  if (isPrepared()) return
-  const release = await waitForLock(join(ROOT, '.data', 'prepare.lock'), {
-    timeoutMs: PREPARE_TIMEOUT_MS,
-    onWait: (pid) =>
-      console.error(`  waiting for another command (process ${pid}) that prepares this clone …`),
-  })
-  // A lock left behind would be recognized as stale, but is one thing less to explain.
-  process.once('exit', release)
-  try {
-    if (!packagesAreInstalled(ROOT)) await installPackages(ROOT)
-    linkPostgresLibraries(ROOT)
-    if (!clientIsCurrent(ROOT)) await generateClient(ROOT, projectNode())
-  } finally {
-    release()
-    process.removeListener('exit', release)
-  }
-}
-
-function isPrepared() {
-  if (!packagesAreInstalled(ROOT)) return false
-  linkPostgresLibraries(ROOT)
-  return clientIsCurrent(ROOT)
 }
 
 /** The Node that was installed with the packages; on a platform without one, the host's, if it is new enough. */

@@ -2,9 +2,9 @@
  * The file in which a running `npm start` writes down where its services are, so that the operator's
  * commands of the same clone find them. Only its owner may read it: it holds passwords.
  */
-import { readFileSync } from 'node:fs'
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { isRunning } from './process-lock.mjs'
+import { isRunning, processStartTime } from './process-lock.mjs'
 
 /** @typedef {{ pid: number, startTime: string, environment: Record<string, string> }} RunningServices */
 
@@ -37,4 +37,21 @@ export function findRunningServices(dataDir) {
   }
   const services = JSON.parse(text)
   return isRunning(services.pid, services.startTime) ? services : null
+}
+
+/**
+ * Writes the file for this process.
+ * @param {string} dataDir
+ * @param {Record<string, string>} environment what the operator's commands need: DATABASE_URL, REDIS_URL and the like
+ */
+export function writeRunningServices(dataDir, environment) {
+  const services = { pid: process.pid, startTime: processStartTime(process.pid), environment }
+  const path = runtimeFile(dataDir)
+  writeFileSync(`${path}.new`, `${JSON.stringify(services, null, 2)}\n`, { mode: 0o600 })
+  renameSync(`${path}.new`, path)
+}
+
+/** @param {string} dataDir */
+export function removeRunningServices(dataDir) {
+  rmSync(runtimeFile(dataDir), { force: true })
 }

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { GuardRank, ProcessGuard } from './process-guard.ts'
-import type { ProcessPlan } from './process-plan.ts'
+import type { ProcessPlan } from './spawn-plan.ts'
 import { describeEnd, type OutputListener, type RunningProcess, spawnPlan } from './spawn-plan.ts'
 
 const BACKOFF_MS = [100, 500, 1000, 2000, 5000, 10_000]

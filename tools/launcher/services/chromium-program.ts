@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs'
 import { delimiter, isAbsolute, join } from 'node:path'
-import { withProgress } from '../bootstrap/progress.mjs'
-import { runProcess } from '../bootstrap/run-process.mjs'
+import { runProcess, withProgress } from '../bootstrap/run-process.mjs'
 import { type DebianPackage, runPackageTool, unpackDebianPackage } from './debian-package.ts'
 
 /** How to run a headless Chromium on this machine. */

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { mkdir, readdir, rename, rm } from 'node:fs/promises'
+import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { runProcess } from '../bootstrap/run-process.mjs'
 
@@ -34,6 +35,12 @@ export function runPackageTool(
 ): Promise<string> {
   const env = { ...process.env, LC_ALL: 'C', DEBIAN_FRONTEND: 'noninteractive' }
   return runProcess(command, args, { ...options, env, timeout: COMMAND_TIMEOUT_MS })
+}
+
+/** Where fetched programs are kept: shared by all copies of the project of a user, else in the data folder. */
+export function cacheFolders(dataDir: string, environment: Record<string, string | undefined>): string[] {
+  const userCache = environment.XDG_CACHE_HOME || join(environment.HOME || homedir(), '.cache')
+  return [join(userCache, 'switchyard'), join(dataDir, 'cache')]
 }
 
 /**

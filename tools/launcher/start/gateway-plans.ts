@@ -1,6 +1,6 @@
 import { createConnection } from 'node:net'
 import { join } from 'node:path'
-import type { ProcessPlan } from '../processes/process-plan.ts'
+import type { ProcessPlan } from '../processes/spawn-plan.ts'
 
 const READY_TIMEOUT_MS = 60_000
 const STOP_TIMEOUT_MS = 30_000

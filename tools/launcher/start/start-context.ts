@@ -1,11 +1,14 @@
 import { mkdirSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createLineSplitter } from '../processes/line-splitter.ts'
-import { openLogFile } from '../processes/log-file.ts'
+import { createDatabase, prepareEmbeddedPostgres } from '../embedded-postgres.ts'
+import { prepareEmbeddedRedis } from '../embedded-redis.ts'
 import type { GuardRank, ProcessGuard } from '../processes/process-guard.ts'
-import type { ProcessPlan } from '../processes/process-plan.ts'
+import { keepOutput } from '../processes/process-output.ts'
+import type { ProcessPlan } from '../processes/spawn-plan.ts'
 import { type Supervised, supervise } from '../processes/supervise.ts'
-import { createTerminalLines } from '../processes/terminal-lines.ts'
+import { cacheFolders } from '../services/debian-package.ts'
+import { findRedisProgram } from '../services/redis-program.ts'
 
 /** What every step of the all-in-one start needs. */
 export interface StartContext {
@@ -13,7 +16,7 @@ export interface StartContext {
   dataDir: string
   logsFolder: string
   environment: Record<string, string | undefined>
-  /** Tells a person something. */
+  /** Prints a line for a person. */
   log: (line: string) => void
   /** Starts a process, keeps it running, and keeps its output in `logs/<name>.log`. */
   run: (plan: ProcessPlan, rank: GuardRank) => Promise<void>
@@ -44,20 +47,46 @@ export function createStartContext(options: {
   return { root, dataDir, logsFolder, environment, log, run, running }
 }
 
-function keepOutput({ name, routineOutput }: ProcessPlan, logsFolder: string) {
-  const file = openLogFile(join(logsFolder, `${name}.log`))
-  const terminal = createTerminalLines({
-    name,
-    logPath: file.path,
-    write: (text) => process.stderr.write(text),
-    routineOutput,
-  })
-  const splitters = {
-    stdout: createLineSplitter((line) => terminal.show(line, 'stdout')),
-    stderr: createLineSplitter((line) => terminal.show(line, 'stderr')),
+/** Where the database is: the one DATABASE_URL names, else an embedded one, started and kept running. */
+export async function startDatabase({ dataDir, environment, log, run }: StartContext): Promise<string> {
+  if (environment.DATABASE_URL) {
+    log('using the PostgreSQL of DATABASE_URL')
+    return environment.DATABASE_URL
   }
-  return (chunk: Buffer, stream: 'stdout' | 'stderr') => {
-    file.write(chunk)
-    splitters[stream](chunk)
+  const postgres = await prepareEmbeddedPostgres({ dataDir, durable: true, log })
+  await run(postgres.plan, 'services')
+  await createDatabase(postgres.adminUrl, postgres.url)
+  log('PostgreSQL is ready')
+  return postgres.url
+}
+
+/** Where Redis is: the one REDIS_URL names, else an embedded one, started and kept running. */
+export async function startRedis({ dataDir, environment, log, run }: StartContext): Promise<string> {
+  if (environment.REDIS_URL) {
+    log('using the Redis of REDIS_URL')
+    return environment.REDIS_URL
   }
+  const program = await findRedisProgram(cacheFolders(dataDir, environment), log)
+  const folder = join(dataDir, 'redis')
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const redis = await prepareEmbeddedRedis({ program, folder, durable: true })
+  await run(redis.plan, 'services')
+  log('Redis is ready')
+  return redis.url
+}
+
+/** PostgreSQL and Redis: what the others need until their own end. */
+const SERVICES = new Set(['postgres', 'redis'])
+
+/**
+ * Stops everything, each part within its own limit: the API, then the dispatch workers, then settlement,
+ * which records what those finished, then what all of them needed.
+ */
+export async function stopAll({ running, log }: StartContext, reason: string): Promise<void> {
+  if (running.length === 0) return
+  log(`stopping (${reason}) …`)
+  const gateway = running.filter(({ name }) => !SERVICES.has(name))
+  for (const part of gateway.reverse()) await part.stop()
+  await Promise.all(running.filter(({ name }) => SERVICES.has(name)).map((service) => service.stop()))
+  log('stopped; the data is kept')
 }

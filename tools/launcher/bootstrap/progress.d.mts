@@ -1,1 +1,0 @@
-export function withProgress<T>(label: string, step: () => Promise<T>): Promise<T>
