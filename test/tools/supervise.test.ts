@@ -97,14 +97,14 @@ test('a process that does not serve in time is ended, with what it started', asy
   const never = { readyTimeoutMs: 300, probe: () => Promise.reject(new Error('the reason')) }
   const running = spawnPlan({ ...plan('sleep 60 & echo $! > pid; wait'), ...never })
   await expect(running).rejects.toThrow('sleeper was not ready within 0.3 s: the reason')
-  expect(isRunning(pidWritten(), '')).toBe(false)
+  await eventually(() => expect(isRunning(pidWritten(), '')).toBe(false))
 })
 
 test('a process that fails is reported although one that it started keeps its output open', async () => {
   const running = spawnPlan(plan('sleep 60 & echo $! > other; echo the reason >&2; exit 3'))
   await expect(running).rejects.toThrow(/exit code 3[\s\S]*the reason/)
   const other = Number(readFileSync(join(folder, 'other'), 'utf8'))
-  expect(isRunning(other, '')).toBe(false)
+  await eventually(() => expect(isRunning(other, '')).toBe(false))
 })
 
 test('a probe that never returns does not hold up the end of the start', async () => {

@@ -1,5 +1,3 @@
-import type { ImportedProvider } from './provider-table.ts'
-
 /** A model by whatever name: its maker, its name there, and a key that different spellings share. */
 export interface CanonicalId {
   vendor: string
@@ -108,8 +106,9 @@ const RUNS_ITS_OWN_ONLY = new Set(['openai', 'anthropic', 'x-ai', 'deepseek', 'm
 /**
  * Tells which model a provider's own name of it means, so that the offers of one model meet; null when the
  * vendor cannot be told.
+ * @param maker the vendor whose own service the provider is; null for a host
  */
-export function canonicalId({ maker }: ImportedProvider, upstreamModel: string): CanonicalId | null {
+export function canonicalId(maker: string | null, upstreamModel: string): CanonicalId | null {
   const whole = upstreamModel
     .toLowerCase()
     .replace(/^accounts\/fireworks\/models\//, '')

@@ -1,5 +1,4 @@
 import { canonicalId } from './canonical-id.ts'
-import type { ImportedProvider } from './provider-table.ts'
 import { readRoutedModels } from './read-genai-prices.ts'
 import { readRouterNames } from './read-pi-ai.ts'
 
@@ -16,13 +15,7 @@ const OPEN_FAMILIES = new RegExp(
 
 /** Tells whether a model's weights are open: the router of open weights lists it, or its family's are. */
 export function openWeightsTest(piAiFolder: string): (key: string, id: string) => boolean {
-  const router: ImportedProvider = {
-    provider: { id: 'huggingface', base_url: '' },
-    piAi: 'huggingface',
-    genaiPrices: '',
-    maker: null,
-  }
   const names = [...readRouterNames(piAiFolder), ...readRoutedModels().map(({ model }) => model.id)]
-  const keys = new Set(names.flatMap((name) => canonicalId(router, name)?.key ?? []))
+  const keys = new Set(names.flatMap((name) => canonicalId(null, name)?.key ?? []))
   return (key, id) => keys.has(key) || OPEN_FAMILIES.test(id)
 }

@@ -100,14 +100,10 @@ function priceOf(model: LitellmModel): ListedPrice {
   if (tiers) return tiers
   const thresholds = Object.keys(model).flatMap((key) => LONG_PRICE.exec(key)?.[1] ?? [])
   const [first] = thresholds.map(Number).sort((a, b) => a - b)
-  const perMillion = (key: string) => {
-    const value = model[key]
-    return typeof value === 'number' ? Number((value * 1_000_000).toPrecision(9)) : Number.NaN
-  }
-  const prompt = perMillion('input_cost_per_token')
-  const completion = perMillion('output_cost_per_token')
-  const audio = perMillion('input_cost_per_audio_token')
-  const image = perMillion('input_cost_per_image_token')
+  const prompt = perMillion(model.input_cost_per_token)
+  const completion = perMillion(model.output_cost_per_token)
+  const audio = perMillion(model.input_cost_per_audio_token)
+  const image = perMillion(model.input_cost_per_image_token)
   const plain = {
     prompt,
     completion,
@@ -115,12 +111,12 @@ function priceOf(model: LitellmModel): ListedPrice {
     ...(image > 0 && { promptImage: image }),
   }
   if (first === undefined) return { ...plain, long: null }
-  const longCompletion = perMillion(`output_cost_per_token_above_${first}k_tokens`)
+  const longCompletion = perMillion(model[`output_cost_per_token_above_${first}k_tokens`])
   return {
     ...plain,
     long: {
       aboveTokens: first * 1_000,
-      prompt: perMillion(`input_cost_per_token_above_${first}k_tokens`),
+      prompt: perMillion(model[`input_cost_per_token_above_${first}k_tokens`]),
       completion: Number.isNaN(longCompletion) ? completion : longCompletion,
     },
   }
@@ -137,12 +133,16 @@ function tieredPrice(tiers: unknown): ListedPrice | null {
   if (!Array.isArray(tiers)) return null
   const [first, second] = (tiers as Tier[]).toSorted((a, b) => a.range[0] - b.range[0])
   if (first?.range[0] !== 0) return null
-  const perMillion = (tier: Tier) => ({
-    prompt: Number((tier.input_cost_per_token * 1_000_000).toPrecision(9)),
-    completion: Number((tier.output_cost_per_token * 1_000_000).toPrecision(9)),
+  const prices = (tier: Tier) => ({
+    prompt: perMillion(tier.input_cost_per_token),
+    completion: perMillion(tier.output_cost_per_token),
   })
   return {
-    ...perMillion(first),
-    long: second ? { aboveTokens: second.range[0], ...perMillion(second) } : null,
+    ...prices(first),
+    long: second ? { aboveTokens: second.range[0], ...prices(second) } : null,
   }
 }
+
+/** NaN for what is no price. */
+const perMillion = (perToken: unknown): number =>
+  typeof perToken === 'number' ? Number((perToken * 1_000_000).toPrecision(9)) : Number.NaN

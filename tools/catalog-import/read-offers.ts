@@ -39,7 +39,7 @@ function readProvider(
   const fromGenai = provider.maker === null ? readGenaiPrices(provider, day) : []
   const names = new Map<string, Listing[]>()
   for (const listing of [...fromPiAi, ...fromLitellm, ...fromGenai]) {
-    const id = canonicalId(provider, listing.upstreamModel)
+    const id = canonicalId(provider.maker, listing.upstreamModel)
     if (id === null) continue
     names.set(id.key, [...(names.get(id.key) ?? []), listing])
   }
@@ -51,7 +51,7 @@ function toOffer(provider: ImportedProvider, listings: Listing[], day: string): 
   const isListed = listings.some((listing) => listing.source !== 'litellm' || listsModels(provider))
   if (!first || !isListed) return null
   const witness = readGenaiPrice(provider, first.upstreamModel, day)
-  const canonical = canonicalId(provider, first.upstreamModel)!
+  const canonical = canonicalId(provider.maker, first.upstreamModel)!
   // Resellers pass a maker's fee per call on, even where a source forgets to say so.
   const maker = IMPORTED_PROVIDERS.find((each) => each.maker === canonical.vendor)
   const atMaker = maker && readGenaiPrice(maker, canonical.name, day)

@@ -1,15 +1,7 @@
 import { canonicalId } from './canonical-id.ts'
-import type { ImportedProvider } from './provider-table.ts'
 import { readGenaiWindows } from './read-genai-prices.ts'
 import type { Litellm } from './read-litellm.ts'
 import { readPiAiWindows } from './read-pi-ai.ts'
-
-const ANY_HOST: ImportedProvider = {
-  provider: { id: 'any', base_url: '' },
-  piAi: '',
-  genaiPrices: '',
-  maker: null,
-}
 
 /** Providers of genai-prices whose names of models tell the vendor. */
 const GENAI_PROVIDERS = [
@@ -31,6 +23,6 @@ const GENAI_PROVIDERS = [
  */
 export function windowsElsewhere(piAiFolder: string, litellm: Litellm): (key: string) => number[] {
   const known = [...readPiAiWindows(piAiFolder), ...litellm.windows, ...readGenaiWindows(GENAI_PROVIDERS)]
-  const byKey = Map.groupBy(known, ({ name }) => canonicalId(ANY_HOST, name)?.key)
+  const byKey = Map.groupBy(known, ({ name }) => canonicalId(null, name)?.key)
   return (key) => (byKey.get(key) ?? []).map(({ window }) => window)
 }

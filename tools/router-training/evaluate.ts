@@ -1,6 +1,5 @@
 import { withoutPassages } from '../../src/core/auto/difficulty/cut-passages.ts'
 import { splitOptions } from '../../src/core/auto/difficulty/prompt-parts.ts'
-import { groupBy } from './group-by.ts'
 import type { Example } from './heads.ts'
 import { equalParts, evenlyDrawn, heldOutScores, type ScoredRow } from './held-out-scores.ts'
 import {
@@ -57,7 +56,7 @@ function evaluateProtocol(
   resamples?: number,
 ): DatasetResult[] {
   const scored = heldOutScores(examples, splits)
-  const parts = groupBy(scored, ({ row }) => row.dataset)
+  const parts = Map.groupBy(scored, ({ row }) => row.dataset)
   for (const [dataset, rows] of [...parts]) {
     const graded = withoutBrokenSubjects(rows)
     if (graded.length < rows.length) parts.set(`${dataset}, badly graded subjects left out`, graded)
@@ -75,7 +74,7 @@ function withPassages(scored: readonly ScoredRow[]): ScoredRow[] {
   const [about, others] = [true, false].map((isAbout) =>
     scored.filter(({ row }) => (withoutPassages(row.prompt) !== row.prompt) === isAbout),
   ) as [ScoredRow[], ScoredRow[]]
-  const families = groupBy(others, ({ row }) => row.family).size
+  const families = Map.groupBy(others, ({ row }) => row.family).size
   const mixed = equalParts(others)
   return about.length === 0 ? [] : [...mixed, ...evenlyDrawn(about, mixed.length / families)]
 }

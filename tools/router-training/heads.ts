@@ -1,6 +1,5 @@
 import { wordSlots, wordSum, wordValue } from '../../src/core/auto/difficulty/difficulty-model.ts'
 import { FEATURES, type PromptFeatures } from '../../src/core/auto/difficulty/prompt-features.ts'
-import { groupBy } from './group-by.ts'
 import { deviation, fitSparse, fitWithinGroups, mean, sparseDot } from './linear-fit.ts'
 import type { RouterRow } from './router-rows.ts'
 
@@ -27,8 +26,8 @@ export function pooledHead(
   inputs: readonly Float64Array[],
   target: (example: Example) => number,
 ): Float64Array {
-  const families = groupBy(examples, ({ row }) => row.family)
-  const groups = [...groupBy(indexes(examples), (index) => examples[index]!.row.dataset).values()].map(
+  const families = Map.groupBy(examples, ({ row }) => row.family)
+  const groups = [...Map.groupBy(indexes(examples), (index) => examples[index]!.row.dataset).values()].map(
     (rows) => {
       const family = families.get(examples[rows[0]!]!.row.family)!.length
       return fitGroup(examples, inputs, rows, target, Math.sqrt(examples.length / family))
@@ -39,12 +38,12 @@ export function pooledHead(
 
 /** A fit in each field of each data set, averaged within its family, then over the families. */
 export function consensusHead(examples: readonly Example[], inputs: readonly Float64Array[]): Float64Array {
-  const fields = groupBy(indexes(examples), (index) => {
+  const fields = Map.groupBy(indexes(examples), (index) => {
     const { row } = examples[index]!
     return `${row.dataset} ${row.field}`
   })
   const large = [...fields.values()].filter((rows) => rows.length >= CONSENSUS_ROWS)
-  const byFamily = groupBy(large, (rows) => examples[rows[0]!]!.row.family)
+  const byFamily = Map.groupBy(large, (rows) => examples[rows[0]!]!.row.family)
   const sum = new Float64Array(inputs[0]!.length)
   for (const family of byFamily.values()) {
     for (const rows of family) {
@@ -100,7 +99,7 @@ export function wordHead(examples: readonly Example[], share: number) {
 /** A target in standard deviations from the mean of its data set. */
 function withinDatasets(examples: readonly Example[], target: (example: Example) => number): number[] {
   const targets = new Array<number>(examples.length)
-  for (const rows of groupBy(indexes(examples), (index) => examples[index]!.row.dataset).values()) {
+  for (const rows of Map.groupBy(indexes(examples), (index) => examples[index]!.row.dataset).values()) {
     const raw = rows.map((index) => target(examples[index]!))
     const centre = mean(raw)
     const scale = deviation(raw) || 1

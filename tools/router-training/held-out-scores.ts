@@ -1,5 +1,4 @@
 import { decodeModel, scoreFeatures } from '../../src/core/auto/difficulty/difficulty-model.ts'
-import { groupBy } from './group-by.ts'
 import type { Example } from './heads.ts'
 import { type Split, splitsOf } from './splits.ts'
 import { trainModel } from './train-model.ts'
@@ -25,7 +24,7 @@ const LEAST_FAMILIES = 3
 
 /** As many rows of every family as the smallest has, evenly drawn; none where there are fewer than three families. */
 export function equalParts(scored: readonly ScoredRow[]): ScoredRow[] {
-  const families = [...groupBy(scored, ({ row }) => row.family).values()]
+  const families = [...Map.groupBy(scored, ({ row }) => row.family).values()]
   if (families.length < LEAST_FAMILIES) return []
   const size = Math.min(...families.map((rows) => rows.length))
   return families.flatMap((rows) => evenlyDrawn(rows, size))

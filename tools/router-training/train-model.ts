@@ -6,7 +6,6 @@ import {
   withoutOptions,
 } from '../../src/core/auto/difficulty/model-inputs.ts'
 import { FEATURES } from '../../src/core/auto/difficulty/prompt-features.ts'
-import { groupBy } from './group-by.ts'
 import { consensusHead, type Example, failing, gaining, namedHead, pooledHead, wordHead } from './heads.ts'
 import { deviation, dot, mean } from './linear-fit.ts'
 import { encodeRarity, rarityTable } from './rarity-table.ts'
@@ -124,7 +123,7 @@ export function trainModel(
 
 /** Rows of subjects in which the strong tier was graded right. */
 export function withoutBrokenSubjects<T extends { row: RouterRow }>(examples: readonly T[]): T[] {
-  const subjects = groupBy(examples, ({ row }) => `${row.dataset} ${row.subject}`)
+  const subjects = Map.groupBy(examples, ({ row }) => `${row.dataset} ${row.subject}`)
   return [...subjects.values()].flatMap((group) =>
     mean(group.map(({ row }) => row.strong)) < BROKEN_STRONG ? [] : group,
   )
@@ -132,7 +131,7 @@ export function withoutBrokenSubjects<T extends { row: RouterRow }>(examples: re
 
 /** Means and scales of the features; each family counts by the root of its size, so that none drowns the others. */
 function moments(examples: readonly Example[]): { means: Float64Array; scales: Float64Array } {
-  const families = groupBy(examples, ({ row }) => row.family)
+  const families = Map.groupBy(examples, ({ row }) => row.family)
   const means = new Float64Array(FEATURES.length)
   const scales = new Float64Array(FEATURES.length)
   for (let index = 0; index < FEATURES.length; index++) {

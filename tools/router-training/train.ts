@@ -3,7 +3,6 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { WeightsDocument } from '../../src/core/auto/difficulty/difficulty-model.ts'
-import { groupBy } from './group-by.ts'
 import { mixedScores } from './held-out-scores.ts'
 import { readExamples } from './read-examples.ts'
 import { trainModel } from './train-model.ts'
@@ -23,7 +22,7 @@ function main(args: string[]): void {
   if (path === undefined) throw new Error(USAGE)
   const rows = resolve(process.env.INIT_CWD ?? '', path)
   const examples = readExamples(rows)
-  const sets = groupBy(examples, ({ row }) => row.dataset)
+  const sets = Map.groupBy(examples, ({ row }) => row.dataset)
   const digest = createHash('sha256').update(readFileSync(rows)).digest('hex').slice(0, SHOWN_DIGITS)
   const weights = trainModel(examples, {
     data: `${[...sets].map(([name, rows]) => `${name} ${rows.length}`).join(', ')}; sha256 ${digest}`,

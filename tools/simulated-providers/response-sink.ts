@@ -39,11 +39,9 @@ export function gzipSink(response: ServerResponse): ResponseSink {
   const gzip = createGzip({ flush: constants.Z_SYNC_FLUSH })
   gzip.pipe(response)
   return {
+    ...plainSink(response),
     head: (status, headers) => {
       response.writeHead(status, { ...headers, 'content-encoding': 'gzip' })
-    },
-    flushHead: () => {
-      if (response.headersSent) response.flushHeaders()
     },
     write: (data) => {
       gzip.write(data)

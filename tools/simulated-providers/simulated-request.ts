@@ -22,7 +22,7 @@ const TOKENS_PER_IMAGE = 12
 const CHARACTERS_PER_TOKEN = 4
 
 /** What the messages of a request say, and how much; roles as on the chat-completions wire. */
-export function promptFigures(
+export function readMessages(
   messages: ReadonlyArray<Fields>,
 ): Pick<SimulatedRequest, 'prompt' | 'roles' | 'prefill' | 'images' | 'promptTokens'> {
   const lastUser = messages.findLast((message) => message.role === 'user')
@@ -64,6 +64,18 @@ const isImage = (part: Fields): boolean =>
   part.type === 'image' ||
   part.inlineData !== undefined ||
   part.fileData !== undefined
+
+/** Tools by the field that holds the schema of their parameters. */
+export const readTools = (
+  definitions: readonly unknown[],
+  schemaField: 'parameters' | 'input_schema',
+): SimulatedRequest['tools'] =>
+  definitions.filter(isObject).flatMap((definition) => {
+    const { name, [schemaField]: parameters } = definition
+    return typeof name === 'string' ? [{ name, parameters }] : []
+  })
+
+export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
 export const isObject = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -49,10 +49,21 @@ export interface SimulatedWire {
 export const HTML_PAGE =
   '<!doctype html>\n<html><head><title>502 Bad Gateway</title></head><body><h1>Bad Gateway</h1></body></html>\n'
 
+/** What a wire's errors say, by status or by reason; `other` is for every other status. */
+export type ErrorTable = Record<string, readonly [type: string, text: string, code?: string]> & {
+  other: readonly [type: string, text: string, code?: string]
+}
+
+/** The row of an error, with a text that names the provider and the model, as real ones do. */
+export function errorRow(errors: ErrorTable, { status, code }: Refusal, provider: string, model: string) {
+  const [type, text, errorCode] = errors[code ?? status] ?? errors.other
+  return { type, message: `${text} (provider ${provider}, model ${model})`, code: errorCode }
+}
+
 const ABSURD_TOKENS = 1_000_000_000_000
 
-/** Prompt and completion tokens as the behaviour has them told. */
-export function usageFigures({ answer, behaviour }: PlanInput): [prompt: number, completion: number] {
+/** Prompt and completion tokens as the behaviour reports them. */
+export function reportedTokens({ answer, behaviour }: PlanInput): [prompt: number, completion: number] {
   const { promptTokens, completionTokens } = answer
   if (behaviour.usage === 'absurd') return [ABSURD_TOKENS, ABSURD_TOKENS]
   return behaviour.usage === 'negative'

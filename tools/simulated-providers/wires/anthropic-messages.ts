@@ -1,8 +1,14 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { PlanInput } from '../response-plan.ts'
-import { isObject, promptFigures, type SimulatedRequest } from '../simulated-request.ts'
-import { type Refusal, type SimulatedWire, type StreamEvents, usageFigures } from '../simulated-wire.ts'
-import { askedJson } from './asked-json.ts'
+import { isObject, listOf, readMessages, readTools, type SimulatedRequest } from '../simulated-request.ts'
+import {
+  type ErrorTable,
+  errorRow,
+  type Refusal,
+  reportedTokens,
+  type SimulatedWire,
+  type StreamEvents,
+} from '../simulated-wire.ts'
 
 const KNOWN_FIELDS = new Set([
   'model',
@@ -58,11 +64,18 @@ function readRequest(body: unknown, _: unknown, headers: IncomingHttpHeaders): S
   return {
     model,
     stream: body.stream === true,
-    ...promptFigures([...(systemText ? [{ role: 'system', content: systemText }] : []), ...messages]),
+    ...readMessages([...(systemText ? [{ role: 'system', content: systemText }] : []), ...messages]),
     completionLimit: limit as number,
-    tools: readTools(tools),
+    tools: readTools(listOf(tools), 'input_schema'),
     responseFormat: askedJson(systemText),
   }
+}
+
+/** Reads a system prompt as an obedient model does: whether it asks for JSON, and by which schema. */
+function askedJson(system: string): SimulatedRequest['responseFormat'] {
+  if (!/\bJSON value\b/.test(system)) return null
+  const schema = /JSON Schema: (\{.*\})/s.exec(system)?.[1]
+  return { type: 'json', schema: schema === undefined ? undefined : JSON.parse(schema) }
 }
 
 type Turn = { role: string; content: Record<string, unknown>[] }
@@ -70,7 +83,7 @@ type Turn = { role: string; content: Record<string, unknown>[] }
 const BLOCK_TYPES = new Set(['text', 'image', 'document'])
 
 /**
- * Sides take turns, the user's first; each says something, and the last ends without white space where the model goes
+ * Sides take turns, the user's first; each has content, and the last ends without white space where the model goes
  * on. Uses and results of tools are refused: they come in pairs, and the gateway keeps no uses.
  */
 function areTurns(messages: unknown): messages is Turn[] {
@@ -90,21 +103,12 @@ function areTurns(messages: unknown): messages is Turn[] {
   return end === undefined || end === end.trimEnd()
 }
 
-function readTools(tools: unknown): SimulatedRequest['tools'] {
-  if (!Array.isArray(tools)) return []
-  return tools.flatMap((tool) =>
-    isObject(tool) && typeof tool.name === 'string'
-      ? [{ name: tool.name, parameters: tool.input_schema }]
-      : [],
-  )
-}
-
 function events(input: PlanInput): StreamEvents {
   const { answer, behaviour, provider, model, id } = input
   const newline = behaviour.crlf ? '\r\n' : '\n'
   const event = (data: { type: string; [field: string]: unknown }) =>
     `event: ${data.type}${newline}data: ${JSON.stringify(data)}${newline}${newline}`
-  const [promptTokens, completionTokens] = usageFigures(input)
+  const [promptTokens, completionTokens] = reportedTokens(input)
   const hasUsage = behaviour.usage !== 'missing'
   const { toolCall } = answer
   let index = -1
@@ -183,7 +187,7 @@ function whole(input: PlanInput): string {
   const { answer, behaviour, provider, model, id } = input
   const { toolCall } = answer
   const text = [...answer.text, ...answer.refusal].join('')
-  const [promptTokens, completionTokens] = usageFigures(input)
+  const [promptTokens, completionTokens] = reportedTokens(input)
   return JSON.stringify({
     id: `msg_${id}`,
     type: 'message',
@@ -209,39 +213,25 @@ function whole(input: PlanInput): string {
   })
 }
 
-/** An error body that names the provider and the model, as real ones do. */
-function error({ status, code }: Refusal, provider: string, model: string): string {
-  const [type, text] = errorTexts(status, code)
-  return JSON.stringify({
-    type: 'error',
-    error: { type, message: `${text} (provider ${provider}, model ${model})` },
-    request_id: `req_upstream-${provider}`,
-  })
+const ERRORS: ErrorTable = {
+  context: ['invalid_request_error', 'prompt is too long: 9000 tokens > 8192 tokens maximum'],
+  policy: ['invalid_request_error', 'Output blocked by content filtering policy'],
+  400: ['invalid_request_error', 'Unsupported parameter.'],
+  401: ['authentication_error', 'invalid x-api-key sk-sim****'],
+  402: ['billing_error', 'You exceeded your current quota.'],
+  403: ['permission_error', 'Your organization may not use this model.'],
+  404: ['not_found_error', 'The model does not exist.'],
+  413: ['request_too_large', 'The request is too large.'],
+  429: ['rate_limit_error', 'Rate limit reached for requests.'],
+  529: ['overloaded_error', 'Overloaded'],
+  other: ['api_error', 'The server had an error while processing your request.'],
 }
 
-function errorTexts(status: number, code: Refusal['code']): [string, string] {
-  if (code === 'context') {
-    return ['invalid_request_error', 'prompt is too long: 9000 tokens > 8192 tokens maximum']
-  }
-  if (code === 'policy') return ['invalid_request_error', 'Output blocked by content filtering policy']
-  switch (status) {
-    case 400:
-      return ['invalid_request_error', 'Unsupported parameter.']
-    case 401:
-      return ['authentication_error', 'invalid x-api-key sk-sim****']
-    case 402:
-      return ['billing_error', 'You exceeded your current quota.']
-    case 403:
-      return ['permission_error', 'Your organization may not use this model.']
-    case 404:
-      return ['not_found_error', 'The model does not exist.']
-    case 413:
-      return ['request_too_large', 'The request is too large.']
-    case 429:
-      return ['rate_limit_error', 'Rate limit reached for requests.']
-    case 529:
-      return ['overloaded_error', 'Overloaded']
-    default:
-      return ['api_error', 'The server had an error while processing your request.']
-  }
+function error(refusal: Refusal, provider: string, model: string): string {
+  const { type, message } = errorRow(ERRORS, refusal, provider, model)
+  return JSON.stringify({
+    type: 'error',
+    error: { type, message },
+    request_id: `req_upstream-${provider}`,
+  })
 }

@@ -1,7 +1,13 @@
 import type { PlanInput } from '../response-plan.ts'
-import { isObject, promptFigures, type SimulatedRequest } from '../simulated-request.ts'
-import { type Refusal, type SimulatedWire, type StreamEvents, usageFigures } from '../simulated-wire.ts'
-import { isHistory } from './chat-history.ts'
+import { isObject, listOf, readMessages, readTools, type SimulatedRequest } from '../simulated-request.ts'
+import {
+  type ErrorTable,
+  errorRow,
+  type Refusal,
+  reportedTokens,
+  type SimulatedWire,
+  type StreamEvents,
+} from '../simulated-wire.ts'
 
 const KNOWN_FIELDS = new Set([
   'model',
@@ -15,6 +21,18 @@ const KNOWN_FIELDS = new Set([
   'tools',
   'tool_choice',
   'response_format',
+])
+
+const ROLES = new Set(['system', 'developer', 'user', 'assistant', 'tool'])
+const MESSAGE_FIELDS = new Set([
+  'role',
+  'content',
+  'name',
+  'tool_call_id',
+  'tool_calls',
+  'refusal',
+  'prefix',
+  'partial',
 ])
 
 /** The chat-completions wire as a strict provider speaks it. */
@@ -46,21 +64,44 @@ function readRequest(body: unknown): SimulatedRequest | null {
   return {
     model: body.model,
     stream: body.stream === true,
-    ...promptFigures(body.messages),
+    ...readMessages(body.messages),
     completionLimit: (body.max_completion_tokens ?? body.max_tokens) as number | undefined,
-    tools: readTools(body.tools),
+    tools: readTools(
+      listOf(body.tools).map((tool) => isObject(tool) && tool.function),
+      'parameters',
+    ),
     responseFormat: readResponseFormat(body.response_format),
   }
 }
 
-function readTools(tools: unknown): SimulatedRequest['tools'] {
-  if (!Array.isArray(tools)) return []
-  return tools.flatMap((tool) => {
-    const definition = isObject(tool) ? tool.function : undefined
-    return isObject(definition) && typeof definition.name === 'string'
-      ? [{ name: definition.name, parameters: definition.parameters }]
-      : []
-  })
+/**
+ * Whether strict servers of the chat-completions wire take these messages: known roles and fields only, no
+ * assistant's turn without text and calls, and tool messages just where they answer the calls of the
+ * assistant's turn before them, every call once.
+ */
+function isHistory(messages: unknown): messages is Record<string, unknown>[] {
+  if (!Array.isArray(messages) || messages.length === 0) return false
+  const unanswered = new Set<unknown>()
+  for (const message of messages) {
+    if (!isObject(message) || !isMessage(message)) return false
+    if (message.role === 'tool') {
+      if (!unanswered.delete(message.tool_call_id)) return false
+      continue
+    }
+    if (unanswered.size > 0) return false
+    for (const call of listOf(message.tool_calls)) unanswered.add(isObject(call) ? call.id : undefined)
+  }
+  return unanswered.size === 0
+}
+
+function isMessage(message: Record<string, unknown>): boolean {
+  const { role, content } = message
+  if (typeof role !== 'string' || !ROLES.has(role)) return false
+  if (!Object.keys(message).every((field) => MESSAGE_FIELDS.has(field))) return false
+  if (message.tool_call_id !== undefined && role !== 'tool') return false
+  if (role === 'assistant' && listOf(message.tool_calls).length > 0) return true
+  const isText = typeof content === 'string' && (role !== 'assistant' || content.trim() !== '')
+  return isText || (Array.isArray(content) && content.length > 0)
 }
 
 function readResponseFormat(format: unknown): SimulatedRequest['responseFormat'] {
@@ -137,49 +178,32 @@ function whole(input: PlanInput): string {
 }
 
 function usageJson(input: PlanInput): string {
-  const [prompt, completion] = usageFigures(input)
+  const [prompt, completion] = reportedTokens(input)
   return `{"prompt_tokens":${prompt},"completion_tokens":${completion},"total_tokens":${prompt + completion}}`
 }
 
-/** An error body that names the provider and the model, as real ones do. */
-function error({ status, code }: Refusal, provider: string, model: string): string {
-  const [type, errorCode, text] = errorTexts(status, code)
-  return JSON.stringify({
-    error: { message: `${text} (provider ${provider}, model ${model})`, type, param: null, code: errorCode },
-  })
+const ERRORS: ErrorTable = {
+  context: [
+    'invalid_request_error',
+    "This model's maximum context length is 8192 tokens. Your messages resulted in more. Please reduce their length.",
+    'context_length_exceeded',
+  ],
+  policy: [
+    'invalid_request_error',
+    'Your request was rejected as a result of our safety system.',
+    'content_policy_violation',
+  ],
+  400: ['invalid_request_error', 'Unsupported parameter.'],
+  401: ['invalid_request_error', 'Incorrect API key provided: sk-sim****.', 'invalid_api_key'],
+  402: ['insufficient_quota', 'You exceeded your current quota.', 'insufficient_quota'],
+  403: ['permission_error', 'Your organization may not use this model.'],
+  404: ['invalid_request_error', 'The model does not exist.', 'model_not_found'],
+  408: ['timeout_error', 'The request timed out.'],
+  429: ['rate_limit_error', 'Rate limit reached for requests.', 'rate_limit_exceeded'],
+  other: ['server_error', 'The server had an error while processing your request.'],
 }
 
-function errorTexts(status: number, code: Refusal['code']): [string, string | null, string] {
-  if (code === 'context') {
-    return [
-      'invalid_request_error',
-      'context_length_exceeded',
-      "This model's maximum context length is 8192 tokens. Your messages resulted in more. Please reduce their length.",
-    ]
-  }
-  if (code === 'policy') {
-    return [
-      'invalid_request_error',
-      'content_policy_violation',
-      'Your request was rejected as a result of our safety system.',
-    ]
-  }
-  switch (status) {
-    case 400:
-      return ['invalid_request_error', null, 'Unsupported parameter.']
-    case 401:
-      return ['invalid_request_error', 'invalid_api_key', 'Incorrect API key provided: sk-sim****.']
-    case 402:
-      return ['insufficient_quota', 'insufficient_quota', 'You exceeded your current quota.']
-    case 403:
-      return ['permission_error', null, 'Your organization may not use this model.']
-    case 404:
-      return ['invalid_request_error', 'model_not_found', 'The model does not exist.']
-    case 408:
-      return ['timeout_error', null, 'The request timed out.']
-    case 429:
-      return ['rate_limit_error', 'rate_limit_exceeded', 'Rate limit reached for requests.']
-    default:
-      return ['server_error', null, 'The server had an error while processing your request.']
-  }
+function error(refusal: Refusal, provider: string, model: string): string {
+  const { type, message, code = null } = errorRow(ERRORS, refusal, provider, model)
+  return JSON.stringify({ error: { message, type, param: null, code } })
 }

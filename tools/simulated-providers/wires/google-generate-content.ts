@@ -1,11 +1,13 @@
 import type { PlanInput } from '../response-plan.ts'
-import { isObject, promptFigures, type SimulatedRequest } from '../simulated-request.ts'
+import { isObject, listOf, readMessages, readTools, type SimulatedRequest } from '../simulated-request.ts'
 import {
   type Addressed,
+  type ErrorTable,
+  errorRow,
   type Refusal,
+  reportedTokens,
   type SimulatedWire,
   type StreamEvents,
-  usageFigures,
 } from '../simulated-wire.ts'
 
 const KNOWN_FIELDS = new Set(['contents', 'systemInstruction', 'tools', 'generationConfig'])
@@ -55,9 +57,12 @@ function readRequest(body: unknown, { model, streams }: Addressed): SimulatedReq
   return {
     model,
     stream: streams,
-    ...promptFigures([...system, ...turns]),
+    ...readMessages([...system, ...turns]),
     completionLimit: typeof limit === 'number' ? limit : undefined,
-    tools: readTools(body.tools),
+    tools: readTools(
+      listOf(body.tools).flatMap((tool) => listOf(isObject(tool) && tool.functionDeclarations)),
+      'parameters',
+    ),
     responseFormat:
       config.responseMimeType === 'application/json' ? { type: 'json', schema: config.responseSchema } : null,
   }
@@ -75,22 +80,17 @@ const isPart = (part: unknown): boolean =>
   isObject(part) &&
   (typeof part.text === 'string' || part.inlineData !== undefined || part.fileData !== undefined)
 
-function readTools(tools: unknown): SimulatedRequest['tools'] {
-  const declared = Array.isArray(tools) ? tools.flatMap((tool) => tool.functionDeclarations ?? []) : []
-  return declared.filter(isObject).map(({ name, parameters }) => ({ name: String(name), parameters }))
-}
-
 function events(input: PlanInput): StreamEvents {
   const { answer, behaviour, provider, model } = input
   const newline = behaviour.crlf ? '\r\n' : '\n'
   const event = (data: unknown) => `data: ${JSON.stringify(data)}${newline}${newline}`
-  const part = (content: object, soFar?: Spoken) =>
+  const part = (content: object, soFar?: TokensSoFar) =>
     event(chunk(input, { content: { parts: [content], role: 'model' } }, soFar))
   const thoughts = answer.reasoning.length
   const call = functionCall(input)
   return {
     comment: `: processing${newline}${newline}`,
-    // The wire says nothing before its first part.
+    // The wire sends nothing before its first part.
     role: '',
     tokens: [
       ...answer.reasoning.map((text, at) =>
@@ -115,12 +115,12 @@ function events(input: PlanInput): StreamEvents {
 }
 
 /** Tokens so far: every chunk counts along. */
-interface Spoken {
+interface TokensSoFar {
   thoughts: number
   candidates: number
 }
 
-function chunk(input: PlanInput, candidate: object, soFar?: Spoken) {
+function chunk(input: PlanInput, candidate: object, soFar?: TokensSoFar) {
   const { behaviour, provider, model, id } = input
   return {
     candidates: [{ ...candidate, index: 0 }],
@@ -131,8 +131,8 @@ function chunk(input: PlanInput, candidate: object, soFar?: Spoken) {
 }
 
 /** Thoughts stand beside the candidates' tokens. */
-function usageMetadata(input: PlanInput, soFar?: Spoken) {
-  const [prompt, completion] = usageFigures(input)
+function usageMetadata(input: PlanInput, soFar?: TokensSoFar) {
+  const [prompt, completion] = reportedTokens(input)
   const isTrue = input.behaviour.usage === 'true'
   const all = isTrue ? input.answer.reasoning.length : 0
   const { thoughts, candidates } = isTrue && soFar ? soFar : { thoughts: all, candidates: completion - all }
@@ -165,43 +165,30 @@ function wholeReply(input: PlanInput) {
   return chunk(input, { content: { parts, role: 'model' }, finishReason: finishReason(input) })
 }
 
-/** An error body that names the provider and the model, as real ones do. */
-function error({ status, code, retryAfterSeconds }: Refusal, provider: string, model: string): string {
-  const [name, text, reason] = errorTexts(status, code)
+const ERRORS: ErrorTable = {
+  context: [
+    'INVALID_ARGUMENT',
+    'The input token count (9000) exceeds the maximum number of tokens allowed (8192).',
+  ],
+  policy: ['INVALID_ARGUMENT', 'The prompt was rejected by our safety system.'],
+  400: ['INVALID_ARGUMENT', 'Unsupported parameter.'],
+  401: ['UNAUTHENTICATED', 'Request had invalid authentication credentials.'],
+  403: ['PERMISSION_DENIED', 'Your organization may not use this model.', 'PERMISSION_DENIED'],
+  404: ['NOT_FOUND', 'The model does not exist.'],
+  429: ['RESOURCE_EXHAUSTED', 'Rate limit reached for requests.'],
+  503: ['UNAVAILABLE', 'The model is overloaded. Please try again later.'],
+  504: ['DEADLINE_EXCEEDED', 'The request timed out.'],
+  other: ['INTERNAL', 'The server had an error while processing your request.'],
+}
+
+function error(refusal: Refusal, provider: string, model: string): string {
+  const { type, message, code: reason } = errorRow(ERRORS, refusal, provider, model)
+  const { status, retryAfterSeconds } = refusal
   const details = [
     ...(reason ? [{ '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason }] : []),
     ...(retryAfterSeconds !== undefined
       ? [{ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: `${retryAfterSeconds}s` }]
       : []),
   ]
-  const message = `${text} (provider ${provider}, model ${model})`
-  return JSON.stringify({ error: { code: status, message, status: name, details } })
-}
-
-function errorTexts(status: number, code: Refusal['code']): [string, string, string?] {
-  if (code === 'context') {
-    return [
-      'INVALID_ARGUMENT',
-      'The input token count (9000) exceeds the maximum number of tokens allowed (8192).',
-    ]
-  }
-  if (code === 'policy') return ['INVALID_ARGUMENT', 'The prompt was rejected by our safety system.']
-  switch (status) {
-    case 400:
-      return ['INVALID_ARGUMENT', 'Unsupported parameter.']
-    case 401:
-      return ['UNAUTHENTICATED', 'Request had invalid authentication credentials.']
-    case 403:
-      return ['PERMISSION_DENIED', 'Your organization may not use this model.', 'PERMISSION_DENIED']
-    case 404:
-      return ['NOT_FOUND', 'The model does not exist.']
-    case 429:
-      return ['RESOURCE_EXHAUSTED', 'Rate limit reached for requests.']
-    case 503:
-      return ['UNAVAILABLE', 'The model is overloaded. Please try again later.']
-    case 504:
-      return ['DEADLINE_EXCEEDED', 'The request timed out.']
-    default:
-      return ['INTERNAL', 'The server had an error while processing your request.']
-  }
+  return JSON.stringify({ error: { code: status, message, status: type, details } })
 }
