@@ -19,20 +19,20 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-test('takes the Chromium that is named, before any on the PATH', async () => {
+test('CHROMIUM_PATH is taken before any Chromium on the PATH', async () => {
   const named = await program('my-browser', 'Chromium 150.0.1.2')
   const found = await findChromium([], { CHROMIUM_PATH: named, PATH: process.env.PATH })
   expect(found).toEqual({ command: named, environment: {} })
 })
 
-test('says so when what is named is no Chromium', async () => {
+test('a CHROMIUM_PATH that is no Chromium is refused', async () => {
   const other = await program('other-browser', 'Gecko 150')
   await expect(findChromium([], { CHROMIUM_PATH: other })).rejects.toThrow(
     /CHROMIUM_PATH names .*other-browser, which is no Chromium that runs/,
   )
 })
 
-test('passes over a stand-in on the PATH that does not run one, and takes the next', async () => {
+test('a stand-in on the PATH that runs no Chromium is skipped for the next one', async () => {
   await program('chromium', 'Install it from the shop')
   const second = await program('google-chrome', 'Google Chrome 150.0.1.2')
   expect(await findChromium([], { PATH: folder })).toEqual({ command: second, environment: {} })

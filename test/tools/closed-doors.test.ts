@@ -34,7 +34,7 @@ test('the simulated providers get no secret', () => {
   expect(Object.values(env)).not.toContain('secret')
 })
 
-test('metrics listen on loopback unless told otherwise', () => {
+test('metrics listen on loopback unless METRICS_HOST is set', () => {
   const environment = {
     DATABASE_URL: 'postgresql://localhost/a',
     REDIS_URL: 'redis://localhost',

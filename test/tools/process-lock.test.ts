@@ -19,19 +19,19 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-test('is held by one process at a time and names it', () => {
+test('a lock is held by one process at a time and names it', () => {
   const first = tryLock(path)
   expect(first.acquired).toBe(true)
   expect(tryLock(path)).toEqual({ acquired: false, holderPid: process.pid })
 })
 
-test('can be taken again after its release', () => {
+test('a lock can be taken again after its release', () => {
   const first = tryLock(path)
   if (first.acquired) first.release()
   expect(tryLock(path).acquired).toBe(true)
 })
 
-test('is taken over from a holder that was killed', async () => {
+test('a lock is taken over from a holder that was killed', async () => {
   const holder = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' })
   await once(holder, 'spawn')
   writeFileSync(path, `${holder.pid} ${processStartTime(holder.pid ?? 0)}\n`)
@@ -41,12 +41,12 @@ test('is taken over from a holder that was killed', async () => {
   expect(tryLock(path).acquired).toBe(true)
 })
 
-test('is taken over when its pid has become another process', () => {
+test('a lock is taken over when its pid belongs to another process', () => {
   writeFileSync(path, `${process.pid} 1\n`)
   expect(tryLock(path).acquired).toBe(true)
 })
 
-test('lets a waiter through once it is released', async () => {
+test('a released lock goes to a waiting process', async () => {
   const first = tryLock(path)
   const waited: number[] = []
   const waiting = waitForLock(path, { onWait: (pid) => waited.push(pid), timeoutMs: 5000 })
@@ -56,7 +56,7 @@ test('lets a waiter through once it is released', async () => {
   expect(waited).toEqual([process.pid])
 })
 
-test('knows this process as running and an impossible one as not', () => {
+test('this process is running and an impossible one is not', () => {
   expect(isRunning(process.pid, processStartTime(process.pid))).toBe(true)
   expect(isRunning(2 ** 30, '')).toBe(false)
 })

@@ -128,7 +128,7 @@ describe('training', () => {
     expect(score).toBeLessThan(1)
   })
 
-  test('says which line of the rows it cannot read', async () => {
+  test('the number of an unreadable line is reported', async () => {
     const bad = withFile(
       '{"id":"a","ds":"d","fam":"f","cat":"c","prompt":"p","weak":2,"strong":1}',
       'rows.jsonl',

@@ -16,17 +16,17 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(dataDir, { recursive: true, force: true }))
 
-test('are found while the start that wrote them down runs', () => {
+test('running services are found while the start that recorded them runs', () => {
   writeRunningServices(dataDir, { REDIS_URL: 'redis://127.0.0.1:1' })
   expect(findRunningServices(dataDir)?.environment).toEqual({ REDIS_URL: 'redis://127.0.0.1:1' })
 })
 
-test('are written for the owner alone', () => {
+test('the file of running services is readable by its owner alone', () => {
   writeRunningServices(dataDir, {})
   expect(statSync(runtimeFile(dataDir)).mode & 0o777).toBe(0o600)
 })
 
-test('are not found after a stop, nor after the start was killed', () => {
+test('running services are not found after a stop, nor after the start was killed', () => {
   writeRunningServices(dataDir, {})
   removeRunningServices(dataDir)
   expect(findRunningServices(dataDir)).toBeNull()
@@ -34,7 +34,7 @@ test('are not found after a stop, nor after the start was killed', () => {
   expect(findRunningServices(dataDir)).toBeNull()
 })
 
-test('are looked for in DATA_DIR, or in .data of the clone', () => {
+test('the data folder is DATA_DIR, or .data of the clone', () => {
   expect(dataDirectory('/clone', {})).toBe('/clone/.data')
   expect(dataDirectory('/clone', { DATA_DIR: '/elsewhere' })).toBe('/elsewhere')
   expect(dataDirectory('/clone', { DATA_DIR: 'mine' })).toBe('/clone/mine')

@@ -52,7 +52,7 @@ function start(of: ProcessPlan): { supervised: Supervised; log: string[] } {
   return { supervised: supervise(of, options), log }
 }
 
-test('a process that is killed runs again, and a person is told', async () => {
+test('a process that is killed is started again, and both are logged', async () => {
   const { supervised, log } = start(plan())
   await supervised.ready
   const first = pidWritten()
@@ -84,7 +84,7 @@ test('a first start that fails is reported with what the process wrote', async (
   await expect(supervised.ready).rejects.toThrow(/exit code 3[\s\S]*the reason/)
 })
 
-test('can be stopped in the middle of a start', async () => {
+test('a process can be stopped in the middle of its start', async () => {
   const { supervised } = start({ ...plan(), probe: () => Promise.reject(new Error('never')) })
   const failed = expect(supervised.ready).rejects.toThrow()
   await eventually(() => pidWritten())

@@ -31,7 +31,7 @@ test('shows a stack trace on standard error, and no stray output', () => {
   expect(shown).toEqual(['[api] Error: broken\n'])
 })
 
-test('a flood becomes one line that says where the rest is, and later lines show again', () => {
+test('a flood becomes one line that names the log file, and later lines are shown again', () => {
   const { shown, lines, advance } = collect()
   for (let count = 0; count < 1000; count++) lines.show('{"level":50,"msg":"again"}', 'stdout')
   expect(shown.at(-1)).toContain('logs/api.log')

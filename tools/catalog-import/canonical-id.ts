@@ -104,8 +104,8 @@ const SAME_MODEL: Record<string, string> = {
 const RUNS_ITS_OWN_ONLY = new Set(['openai', 'anthropic', 'x-ai', 'deepseek', 'moonshotai', 'minimax'])
 
 /**
- * Tells which model a provider's own name of it means, so that the offers of one model meet; null when the
- * vendor cannot be told.
+ * The model that a provider's own name stands for, so that the offers of one model meet; null when the vendor
+ * is unknown.
  * @param maker the vendor whose own service the provider is; null for a host
  */
 export function canonicalId(maker: string | null, upstreamModel: string): CanonicalId | null {

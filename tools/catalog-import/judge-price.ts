@@ -1,9 +1,9 @@
 import { DATA_SOURCES, type ListedPrice, type Listing } from './listing.ts'
 
 /**
- * What one provider lists for one model, from what the data packages say of it. What most of them say holds.
- * Where no two agree: at a maker what the newest says, since a list price changes from one day to another;
- * at a host the dearer of each, since what we pay must not be taken for less than it is.
+ * One provider's price of one model, from the data packages: the price that most of them list. Where no two
+ * agree, the newest package decides for a maker, since list prices change from one day to another, and the
+ * higher of each rate for a host, so that our cost is never underestimated.
  */
 export function judgePrice(
   witnesses: ReadonlyArray<Pick<Listing, 'source' | 'price'>>,
@@ -15,7 +15,7 @@ export function judgePrice(
   const groups = [...Map.groupBy(prices, ({ prompt, completion }) => `${prompt} ${completion}`).values()]
   const largest = groups.toSorted((a, b) => b.length - a.length)[0]!
   const agreed = largest.length > 1 || isMaker || prices.length === 1 ? largest[0]! : dearest(prices)
-  // One that forgets to say what long prompts cost is no witness against one that says it.
+  // A source without a price for long prompts does not contradict one that has it.
   const long = prices.map((price) => price.long).filter((each) => each !== null)
   return {
     prompt: agreed.prompt,
@@ -28,7 +28,7 @@ export function judgePrice(
   }
 }
 
-/** As with prices: the newest that says one at a maker, the dearest at a host; none where it is the prompt's own. */
+/** As with prices: the newest listed at a maker, the highest at a host; none where it equals the prompt's. */
 function mediaPrices(
   prices: readonly ListedPrice[],
   prompt: number,
@@ -36,8 +36,8 @@ function mediaPrices(
 ): Pick<ListedPrice, 'promptAudio' | 'promptImage'> {
   const kinds = ['promptAudio', 'promptImage'] as const
   const judged = kinds.flatMap((kind) => {
-    const said = prices.flatMap((price) => price[kind] ?? [])
-    const price = isMaker ? said[0] : said.toSorted((a, b) => b - a)[0]
+    const listed = prices.flatMap((price) => price[kind] ?? [])
+    const price = isMaker ? listed[0] : listed.toSorted((a, b) => b - a)[0]
     return price === undefined || price === prompt ? [] : [[kind, price] as const]
   })
   return Object.fromEntries(judged)

@@ -8,14 +8,14 @@ export type DataSource = (typeof DATA_SOURCES)[number]
 export interface ListedPrice {
   prompt: number
   completion: number
-  /** Of audio and images in the prompt; absent: not said, or as the rest of it. */
+  /** Of audio and images in the prompt; absent: unknown, or the same as the rest of it. */
   promptAudio?: number
   promptImage?: number
   /** What prompts longer than this many tokens cost, where that is more. */
   long: { aboveTokens: number; prompt: number; completion: number } | null
 }
 
-/** What one data package says of one model at one provider. Null: it does not say. */
+/** One data package's entry of one model at one provider. Null: unknown. */
 export interface Listing {
   source: DataSource
   provider: ImportedProvider

@@ -133,12 +133,12 @@ const anyOf = (offers: readonly ImportedOffer[], field: 'reasoning' | 'tools' | 
 
 const MODALITIES = ['text', 'image', 'file', 'audio', 'video']
 
-/** At its maker what any source says; otherwise what most offers take that say anything beyond text at all. */
+/** At its maker what any source lists; otherwise what most of the offers take that list any modality. */
 function modalities(offers: readonly ImportedOffer[]): string[] {
-  const said = offers.map(
+  const listed = offers.map(
     ({ listings }) => new Set(listings.flatMap(({ inputModalities }) => inputModalities ?? [])),
   )
-  const stated = said.filter((set) => set.size > 0)
+  const stated = listed.filter((set) => set.size > 0)
   return MODALITIES.filter(
     (modality) => modality === 'text' || stated.filter((set) => set.has(modality)).length * 2 > stated.length,
   )

@@ -13,7 +13,7 @@ const OPEN_FAMILIES = new RegExp(
   ].join('|'),
 )
 
-/** Tells whether a model's weights are open: the router of open weights lists it, or its family's are. */
+/** Tests whether a model's weights are open: the router of open weights lists it, or its family's are. */
 export function openWeightsTest(piAiFolder: string): (key: string, id: string) => boolean {
   const names = [...readRouterNames(piAiFolder), ...readRoutedModels().map(({ model }) => model.id)]
   const keys = new Set(names.flatMap((name) => canonicalId(null, name)?.key ?? []))

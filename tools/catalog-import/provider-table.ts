@@ -152,7 +152,7 @@ const HOSTS: readonly ImportedProvider[] = [
 /**
  * The best-known providers that take a plain key at a fixed address; each is in use as soon as its key is in
  * the environment. Makers come before those that run others' models. `zdr` stands where a provider's published
- * terms say so of all calls, without an opt-in or an agreement; docs/catalog.md has the sources. Operators who have
- * an agreement say so in their own catalog file. docs/providers.md says where each quirk is known from.
+ * terms promise it for all calls, without an opt-in or an agreement; docs/catalog.md has the sources. Operators who
+ * have an agreement set it in their own catalog file. docs/providers.md has the source of each quirk.
  */
 export const IMPORTED_PROVIDERS: readonly ImportedProvider[] = [...MAKERS, ...HOSTS]

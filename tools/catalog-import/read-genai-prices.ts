@@ -5,7 +5,7 @@ import type { ImportedProvider } from './provider-table.ts'
 /** Prices per call besides those per token, which the listed rates could not express. */
 const PER_CALL_PRICES = ['requests_kcount']
 
-/** What genai-prices says a model costs at a provider at noon of a day, and its window; null where it knows none. */
+/** A model's price at a provider at noon of a day and its window, by genai-prices; null where it lists none. */
 export function readGenaiPrice(
   provider: ImportedProvider,
   upstreamModel: string,
@@ -20,7 +20,7 @@ export function readGenaiPrice(
   return price && { price, contextLength: found.model.context_window ?? null }
 }
 
-/** What stands behind the router of Hugging Face; a model's name may say which of them is to serve it. */
+/** What stands behind the router of Hugging Face; a model's name may select one of them. */
 const ROUTED = [
   'together',
   'novita',

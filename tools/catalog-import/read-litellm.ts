@@ -62,7 +62,7 @@ export function openLitellm(folder: string, day: string): Litellm {
   }
 }
 
-/** Whether litellm's list of a provider says which models it serves, or only what some of them cost. */
+/** Whether litellm's list of a provider holds the models it serves, or only the prices of some. */
 export const listsModels = (provider: ImportedProvider): boolean => !PRICES_ONLY.has(provider.provider.id)
 
 function toListing(provider: ImportedProvider, upstreamModel: string, model: LitellmModel): Listing {

@@ -6,7 +6,7 @@ import { readGenaiPrice, readGenaiPrices } from './read-genai-prices.ts'
 import { type Litellm, listsModels } from './read-litellm.ts'
 import { readPiAi } from './read-pi-ai.ts'
 
-/** One model at one provider, from everything the data packages say of it. */
+/** One model at one provider, from every entry of the data packages. */
 export interface ImportedOffer {
   provider: ImportedProvider
   canonical: CanonicalId
@@ -52,7 +52,7 @@ function toOffer(provider: ImportedProvider, listings: Listing[], day: string): 
   if (!first || !isListed) return null
   const witness = readGenaiPrice(provider, first.upstreamModel, day)
   const canonical = canonicalId(provider.maker, first.upstreamModel)!
-  // Resellers pass a maker's fee per call on, even where a source forgets to say so.
+  // Resellers pass a maker's fee per call on, even where a source omits it.
   const maker = IMPORTED_PROVIDERS.find((each) => each.maker === canonical.vendor)
   const atMaker = maker && readGenaiPrice(maker, canonical.name, day)
   if (typeof witness === 'string' || atMaker === 'per-call') return null

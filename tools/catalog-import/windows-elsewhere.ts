@@ -19,7 +19,7 @@ const GENAI_PROVIDERS = [
 
 /**
  * Context windows that any provider in the data gives for a model, also one that is not in our table: a model's
- * window is its own, whoever runs it.
+ * window does not depend on the provider.
  */
 export function windowsElsewhere(piAiFolder: string, litellm: Litellm): (key: string) => number[] {
   const known = [...readPiAiWindows(piAiFolder), ...litellm.windows, ...readGenaiWindows(GENAI_PROVIDERS)]

@@ -29,7 +29,7 @@ export function consoleIsCurrent(root: string): boolean {
   return existsSync(stamp) && readFileSync(stamp, 'utf8') === stampOf(root)
 }
 
-/** Builds the console's pages, whatever is there. Rejects, with what the builder said, when that fails or takes two minutes. */
+/** Builds the console's pages. Rejects, with the builder's output, when that fails or takes two minutes. */
 async function buildConsole(root: string): Promise<void> {
   const stamp = stampOf(root)
   const args = [

@@ -62,7 +62,7 @@ export async function prepareEmbeddedPostgres(options: EmbeddedPostgresOptions):
     routineOutput:
       / (LOG|DETAIL|HINT): |the database system is (starting up|shutting down)|unexpected postmaster exit/,
     ...STOPPING,
-    // What is left of an old pid file says nothing wrong: by it PostgreSQL checks that no old process still writes.
+    // The pid file of an ended server stays: PostgreSQL checks by it that no old process still writes.
     prepare: () => clearFormerServer(join(folder, 'postmaster.pid'), folder, STOPPING),
     probe: () => canConnect(url('postgres')),
     readyTimeoutMs: READY_TIMEOUT_MS,

@@ -8,7 +8,7 @@ const USAGE = 'Usage: npm run router:eval -- ROWS.jsonl[.gz] [--json]'
 
 /**
  * `npm run router:eval -- ROWS`: trains without each part of the data, scores that part, and prints APGR and
- * CPT with intervals beside random, prompt length and published figures. About two minutes for 12,000 rows.
+ * CPT with intervals beside random, prompt length and published results. About two minutes for 12,000 rows.
  */
 function main(args: string[]): void {
   const options = { json: { type: 'boolean', default: false } } as const

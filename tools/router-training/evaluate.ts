@@ -33,9 +33,9 @@ export interface DatasetResult {
 
 export type Evaluation = Record<Protocol, DatasetResult[]>
 
-/** A call of the strong tier costs so many of the weak one: 5.25 to 0.26 USD per million tokens, say. */
+/** Weak calls at the cost of one strong call: 5.25 to 0.26 USD per million tokens, for example. */
 const STRONG_TO_WEAK_PRICE = 20
-/** Fewer rows in a part of a data set say nothing. */
+/** Fewer rows in a part of a data set are not significant. */
 const LEAST_ROWS = 100
 
 /** Trains without each part of the data and scores that part: once for every way to hold data back. */

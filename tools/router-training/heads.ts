@@ -14,7 +14,7 @@ const CONSENSUS_RIDGE = 1000
 const WORDS_RIDGE = 300
 const WORD_BITS = 15
 const LARGEST_BYTE = 127
-/** Smaller groups say more about chance than about their field. */
+/** Smaller groups measure chance rather than their field. */
 const CONSENSUS_ROWS = 80
 
 export const failing = ({ row }: Example) => 1 - row.weak

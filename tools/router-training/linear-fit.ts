@@ -31,7 +31,7 @@ export interface FitGroup {
   weight: number
 }
 
-/** Least squares with a ridge over groups: what tells examples of the same group apart. */
+/** Least squares with a ridge over groups: what separates examples of the same group. */
 export function fitWithinGroups(groups: readonly FitGroup[], ridge: number): Float64Array {
   const size = groups[0]!.inputs[0]!.length
   const a = Array.from({ length: size }, () => new Float64Array(size))

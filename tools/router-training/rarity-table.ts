@@ -6,7 +6,8 @@ const WHOLE_WORD = /^ [A-Za-z]+$/
 
 /**
  * How rare English words are, from a vocabulary of byte pairs (gpt-tokenizer's r50k_base, MIT): a pair was
- * merged the sooner the commoner it was, so a word's rank tells. Words that are no single token are the rarest.
+ * merged the sooner the more common it was, so a word's rank measures its rarity. Words that are no single token are
+ * the rarest.
  */
 export function rarityTable(): Uint8Array {
   const table = new Uint8Array(1 << RARITY_BITS).fill(RAREST)

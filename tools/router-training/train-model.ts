@@ -27,7 +27,7 @@ export interface HeadMix {
   prior: number
 }
 
-/** Chosen by cross-validation over families and fields that were left out; docs/auto-routing.md has the figures. */
+/** Chosen by cross-validation over families and fields that were left out; docs/auto-routing.md has the results. */
 export const HEAD_MIX: HeadMix = {
   difficulty: 0.6,
   consensus: 1.4,
@@ -146,7 +146,7 @@ function moments(examples: readonly Example[]): { means: Float64Array; scales: F
       sum += weight * value
       squares += weight * value * value
     }
-    // A feature may say nothing of any prompt: word rarity, of text in another language than English.
+    // A feature may be undefined for every prompt: word rarity, of text in another language than English.
     means[index] = weights > 0 ? sum / weights : 0
     scales[index] = Math.sqrt(Math.max(1e-6, weights > 0 ? squares / weights - means[index]! ** 2 : 1))
   }

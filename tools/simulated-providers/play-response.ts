@@ -66,7 +66,7 @@ export async function playResponse(
         if (options.splitBytes) await flush()
         sink.end(pending)
         await line.over
-        // The response object knows nothing of a body written to the bare socket.
+        // The response object does not count a body written to the bare socket.
         return response.writableFinished || !response.writableEnded ? 'finished' : 'aborted'
       case 'cut':
       case 'reset':

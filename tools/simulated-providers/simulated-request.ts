@@ -21,7 +21,7 @@ const TOKENS_PER_MESSAGE = 3
 const TOKENS_PER_IMAGE = 12
 const CHARACTERS_PER_TOKEN = 4
 
-/** What the messages of a request say, and how much; roles as on the chat-completions wire. */
+/** The text and the size of a request's messages; roles as on the chat-completions wire. */
 export function readMessages(
   messages: ReadonlyArray<Fields>,
 ): Pick<SimulatedRequest, 'prompt' | 'roles' | 'prefill' | 'images' | 'promptTokens'> {

@@ -23,7 +23,7 @@ export interface StreamEvents {
   error: string
 }
 
-/** What the address of a request says. */
+/** What the address of a request contains. */
 export interface Addressed {
   /** The model, on wires that have it in the path. */
   model: string | null
@@ -38,7 +38,7 @@ export interface SimulatedWire {
   hasKey(headers: IncomingHttpHeaders): boolean
   /** Headers by which such providers name themselves, none of which may reach a client. */
   ownHeaders(provider: string, id: string): Record<string, string>
-  /** Whether it says in a header how long to wait; otherwise in the error's body. */
+  /** Whether the time to wait is in a header; otherwise it is in the error's body. */
   retryAfterInHeader: boolean
   events(input: PlanInput): StreamEvents
   whole(input: PlanInput): string
@@ -49,7 +49,7 @@ export interface SimulatedWire {
 export const HTML_PAGE =
   '<!doctype html>\n<html><head><title>502 Bad Gateway</title></head><body><h1>Bad Gateway</h1></body></html>\n'
 
-/** What a wire's errors say, by status or by reason; `other` is for every other status. */
+/** A wire's errors by status or by reason; `other` is for every other status. */
 export type ErrorTable = Record<string, readonly [type: string, text: string, code?: string]> & {
   other: readonly [type: string, text: string, code?: string]
 }

@@ -24,7 +24,7 @@ export interface SimulatedProviders {
   /** `http://127.0.0.1:port`; a provider's base URL is `${url}/alpha/v1`. */
   readonly url: string
   readonly log: RequestLog
-  /** Figures of this moment and since the start. */
+  /** Counters of this moment and since the start. */
   counters(): { openConnections: number; totalConnections: number; received: number; aborted: number }
   /** Forgets the recorded requests and the call counts behind `flaky` and `every`. */
   reset(): void

@@ -23,7 +23,7 @@ describe('building the console', () => {
   afterEach(() => rmSync(root, { recursive: true, force: true }))
 
   test(
-    'leaves whole pages when several ask at once, and is due again after a source or a package changed',
+    'concurrent builds leave whole pages, and a changed source or package makes them stale',
     async () => {
       expect(consoleIsCurrent(root)).toBe(false)
       await Promise.all([ensureConsole(root), ensureConsole(root)])
@@ -42,7 +42,7 @@ describe('building the console', () => {
   )
 
   test(
-    'says what is wrong with sources that cannot be built, and does not take them for built',
+    'sources that cannot be built are named, and not taken for built',
     async () => {
       appendFileSync(join(consoleFolder(root), 'main.tsx'), '\nconst = broken\n')
       await expect(ensureConsole(root)).rejects.toThrow(/main\.tsx/)

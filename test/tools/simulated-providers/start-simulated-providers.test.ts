@@ -247,7 +247,7 @@ describe('faults inside a stream', () => {
     expect(reply.text.endsWith('data: [DONE]\n\n')).toBe(true)
   })
 
-  test('error-event says so inside the stream', async () => {
+  test('error-event sends the error inside the stream', async () => {
     const events = eventsOf((await call({ model: 'sim-error-event-2' })).text)
     expect(events.at(-1)!.error.type).toBe('server_error')
     expect(events).toHaveLength(4)
@@ -267,7 +267,7 @@ describe('faults inside a stream', () => {
     expect((await usageOf('sim-negative-usage')).completion_tokens).toBeLessThan(0)
   })
 
-  test('gzip compresses the stream although nobody asked', async () => {
+  test('gzip compresses the stream although the client did not accept it', async () => {
     const reply = await call({ model: 'sim-gzip.words-10' })
     expect(reply.headers['content-encoding']).toBe('gzip')
     expect(textOf(gunzipSync(Buffer.concat(reply.chunks)).toString()).split(' ')).toHaveLength(10)

@@ -54,7 +54,7 @@ export function callProvider({ url, provider = 'alpha', model, prompt = 'Hello',
         )
       },
     )
-    // Once headers have come, a break is told by `complete` being false.
+    // Once headers have arrived, a break shows as `complete` being false.
     request.on('error', (error) => {
       if (!answered) reject(error)
     })

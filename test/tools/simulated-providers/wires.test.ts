@@ -88,7 +88,7 @@ describe('the chat-completions wire refuses what strict providers refuse', () =>
     ['a result of a call that was dropped', { messages: [user, { role: 'assistant', content: '' }, result] }],
     ['a result twice', { messages: [user, caller, result, result] }],
     ['a call without its result', { messages: [user, caller, user] }],
-    ['a turn that says nothing', { messages: [user, { role: 'assistant', content: '' }] }],
+    ['an empty turn', { messages: [user, { role: 'assistant', content: '' }] }],
     ['no message', { messages: [] }],
     ['an unknown role', { messages: [{ role: 'function', content: 'a' }] }],
     ['an unknown field of a message', { messages: [{ ...user, tool_name: 'a' }] }],

@@ -65,7 +65,7 @@ function projectNode() {
   )
 }
 
-/** Addresses and keys for the operator's commands: what the environment says, else what runs in this clone. */
+/** Addresses and keys for the operator's commands: from the environment, else from the running start of this clone. */
 function servicesEnvironment() {
   const { env } = process
   if (env.DATABASE_URL && env.REDIS_URL) return {}
@@ -84,7 +84,7 @@ function run(node, args, env) {
   const child = spawn(node, args, {
     cwd: ROOT,
     env: { ...env, PATH: `${binFolder}:${env.PATH ?? ''}` },
-    // The channel's closing tells long-running commands that this process was killed.
+    // Long-running commands stop when the channel closes, as it does when this process is killed.
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
   })
   const stopWatching = whenNpmIsGone(() => child.kill('SIGTERM'))
@@ -97,7 +97,7 @@ function run(node, args, env) {
   })
 }
 
-/** npm itself may be killed without a word; what it started should not stay behind. */
+/** Stops the command when npm itself was killed by SIGKILL. */
 function whenNpmIsGone(stop) {
   if (!process.env.npm_lifecycle_event) return () => undefined
   const parent = process.ppid

@@ -54,7 +54,7 @@ function packagesAreInstalled(root) {
 }
 
 /**
- * Installs exactly what package-lock.json says. Install scripts are not run: npm 10 runs all of them, npm 11
+ * Installs exactly what package-lock.json lists. Install scripts are not run: npm 10 runs all of them, npm 11
  * none that is not approved, and the only one this project needs is done by `linkPostgresLibraries`.
  */
 async function installPackages(root) {

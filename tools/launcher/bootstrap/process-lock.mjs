@@ -9,7 +9,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 const WAIT_STEP_MS = 200
 
 /**
- * Takes the lock if nobody alive holds it.
+ * Takes the lock unless a running process holds it.
  * @param {string} path
  * @returns {{ acquired: true, release: () => void } | { acquired: false, holderPid: number }}
  */
@@ -51,7 +51,7 @@ export async function waitForLock(path, { onWait, timeoutMs }) {
 }
 
 /**
- * When a process started, in the kernel's own unit; empty when it is gone or the system does not say.
+ * When a process started, in the kernel's own unit; empty when it is gone or the system does not report it.
  * @param {number} pid
  * @returns {string}
  */
@@ -77,7 +77,7 @@ export function isRunning(pid, startTime) {
 }
 
 /**
- * The parent of a process; null when the process is gone or the system does not say.
+ * The parent of a process; null when the process is gone or the system does not report it.
  * @param {number} pid
  */
 export function parentOf(pid) {

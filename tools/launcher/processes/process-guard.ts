@@ -3,11 +3,11 @@ import { spawn } from 'node:child_process'
 /** `sessions` end first (they use the services), `services` after them. */
 export type GuardRank = 'sessions' | 'services'
 
-/** Ends what we started should we ourselves be killed without a word. */
+/** Ends the processes that this one has started when it is killed by SIGKILL. */
 export interface ProcessGuard {
   add(pid: number, rank: GuardRank): void
   remove(pid: number): void
-  /** Ends the guard itself; what it was told to look after is left alone. */
+  /** Ends the guard itself and leaves the processes alone. */
   close(): void
 }
 
@@ -41,18 +41,18 @@ export function startProcessGuard(): ProcessGuard {
       .filter(([, of]) => of === rank)
       .map(([pid]) => pid)
       .join(',') || '-'
-  const tell = () => shell.stdin.write(`${pidsOf('sessions')} ${pidsOf('services')}\n`)
+  const update = () => shell.stdin.write(`${pidsOf('sessions')} ${pidsOf('services')}\n`)
   return {
     add(pid, rank) {
       guarded.set(pid, rank)
-      tell()
+      update()
     },
     remove(pid) {
-      if (guarded.delete(pid)) tell()
+      if (guarded.delete(pid)) update()
     },
     close() {
       guarded.clear()
-      tell()
+      update()
       shell.stdin.end()
     },
   }

@@ -18,14 +18,14 @@ export interface ProcessPlan {
   env: Record<string, string | undefined>
   /** Set where the process must run as another user than ours. */
   identity?: ProcessIdentity | null
-  /** Lines on standard error that say nothing a person at the terminal needs; they are kept in the log file. */
+  /** Lines on standard error that are not shown on the terminal; the log file has them. */
   routineOutput?: RegExp
   stopSignal: NodeJS.Signals
   /** After this long without an end, the process is killed. */
   stopTimeoutMs: number
   /** Makes way for the process: removes what a killed predecessor left. */
   prepare?: () => Promise<void>
-  /** Resolves once the process serves; rejects with the reason while it does not yet. Asked again and again. */
+  /** Resolves once the process serves; rejects with the reason while it does not yet. Called repeatedly. */
   probe: (signal: AbortSignal) => Promise<void>
   /** The process counts as failed when it does not serve by then. */
   readyTimeoutMs: number

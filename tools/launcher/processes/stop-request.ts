@@ -3,7 +3,7 @@ const SAME_REQUEST_MS = 1000
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 export interface StopRequests {
-  /** Aborted at the first request to stop; the reason says in words which one. */
+  /** Aborted at the first request to stop; the reason names it. */
   signal: AbortSignal
   dispose(): void
 }

@@ -11,7 +11,7 @@ export interface SuperviseOptions {
   guard: ProcessGuard
   rank: GuardRank
   onOutput: OutputListener
-  /** Told what a person should know: that it ended, that it is back. */
+  /** Receives lines for a person: that it ended, that it is back. */
   log: (line: string) => void
 }
 

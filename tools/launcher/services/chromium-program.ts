@@ -78,7 +78,7 @@ async function unpack(cacheFolders: string[], reasons: string[]): Promise<Chromi
   try {
     const { root, libraryPath } = await unpackDebianPackage(PACKAGE, cacheFolders, log)
     const program: ChromiumProgram = {
-      // Not the script in usr/bin, which knows the installed place only.
+      // Not the script in usr/bin, which works in the installed place only.
       command: join(root, 'usr/lib/chromium/chromium'),
       environment: {
         LD_LIBRARY_PATH: libraryPath,

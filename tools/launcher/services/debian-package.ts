@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { runProcess } from '../bootstrap/run-process.mjs'
 
 export interface DebianPackage {
-  /** What the copy in the cache folder is called by, and people are told: `redis`. */
+  /** Names the copy in the cache folder: `redis`. */
   name: string
   /** For people: `a Redis server`. */
   description: string

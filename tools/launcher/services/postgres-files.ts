@@ -17,8 +17,8 @@ import type { ProcessIdentity } from '../processes/spawn-plan.ts'
 const CANDIDATES = ['postgres', 'nobody']
 
 /**
- * Whom PostgreSQL runs as: null for ourselves. PostgreSQL refuses to run as root, and needs a user that the
- * system knows by name; no user is created for it.
+ * Whom PostgreSQL runs as: null for ourselves. PostgreSQL refuses to run as root, and needs a user that has a
+ * name on this system; no user is created for it.
  */
 export function postgresIdentity(): ProcessIdentity | null {
   if (process.getuid?.() !== 0) return null

@@ -92,7 +92,7 @@ export function simulateAllEnvironment(root: string, environment: Environment): 
   return hasKey || isReplaced ? {} : { SIMULATE_ALL: 'true' }
 }
 
-/** What cannot be read is said by the gateway, which reads it again. */
+/** A file that cannot be read is reported by the gateway, which reads it again. */
 function readDocument(path: string | URL): CatalogDocument {
   try {
     return JSON.parse(readFileSync(path, 'utf8')) as CatalogDocument

@@ -13,13 +13,13 @@ type Environment = Record<string, string | undefined>
 export function simulatedProvidersPlan(root: string, environment: Environment, port: number): ProcessPlan {
   return {
     ...nodePlan(root, 'simulated-providers', ['tools/simulated-providers/main.ts'], environment),
-    // Nothing else: it serves whoever asks, and has no use for a secret.
+    // Nothing else: it serves any caller, and needs no secret.
     env: { PATH: environment.PATH, SIMULATED_PROVIDERS_PORT: String(port) },
     probe: (signal) => listens({ host: '127.0.0.1', port }, signal),
   }
 }
 
-/** The API tier; it serves once it says so at /readyz. */
+/** The API tier; it serves once /readyz reports it. */
 export function apiPlan(root: string, environment: Environment, baseUrl: string): ProcessPlan {
   return {
     ...nodePlan(root, 'api', ['src/main.ts'], environment),
