@@ -6,14 +6,13 @@ import { describe, expect, test } from 'vitest'
 import { decodeModel, scorePrompt } from '../../src/core/auto/difficulty/difficulty-model.ts'
 import { evaluate } from '../../tools/router-training/evaluate.ts'
 import { evaluationReport } from '../../tools/router-training/evaluation-report.ts'
-import { readExamples } from '../../tools/router-training/read-examples.ts'
 import {
   apgr,
   callPerformanceThreshold,
   seededRandom,
   withInterval,
 } from '../../tools/router-training/router-measures.ts'
-import type { RouterRow } from '../../tools/router-training/router-rows.ts'
+import { type RouterRow, readExamples } from '../../tools/router-training/router-rows.ts'
 import { splitsOf } from '../../tools/router-training/splits.ts'
 import { trainModel } from '../../tools/router-training/train-model.ts'
 

@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { evaluate } from './evaluate.ts'
 import { evaluationReport } from './evaluation-report.ts'
-import { readExamples } from './read-examples.ts'
+import { readExamples } from './router-rows.ts'
 
 const USAGE = 'Usage: npm run router:eval -- ROWS.jsonl[.gz] [--json]'
 

@@ -1,6 +1,5 @@
 import { withoutPassages } from '../../src/core/auto/difficulty/cut-passages.ts'
 import { splitOptions } from '../../src/core/auto/difficulty/prompt-parts.ts'
-import type { Example } from './heads.ts'
 import { equalParts, evenlyDrawn, heldOutScores, type ScoredRow } from './held-out-scores.ts'
 import {
   apgr,
@@ -9,6 +8,7 @@ import {
   type ScoredGain,
   withInterval,
 } from './router-measures.ts'
+import type { Example } from './router-rows.ts'
 import { type SpendByTier, spendByTier } from './spend-by-tier.ts'
 import { type Protocol, type Split, splitsOf } from './splits.ts'
 import { withoutBrokenSubjects } from './train-model.ts'

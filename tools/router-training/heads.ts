@@ -1,13 +1,7 @@
 import { wordSlots, wordSum, wordValue } from '../../src/core/auto/difficulty/difficulty-model.ts'
 import { FEATURES, type PromptFeatures } from '../../src/core/auto/difficulty/prompt-features.ts'
 import { deviation, fitSparse, fitWithinGroups, mean, sparseDot } from './linear-fit.ts'
-import type { RouterRow } from './router-rows.ts'
-
-/** A row with its features, which do not depend on the split. */
-export interface Example {
-  row: RouterRow
-  features: PromptFeatures
-}
+import type { Example } from './router-rows.ts'
 
 const DIFFICULTY_RIDGE = 1000
 const CONSENSUS_RIDGE = 1000

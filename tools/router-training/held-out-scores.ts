@@ -1,5 +1,5 @@
 import { decodeModel, scoreFeatures } from '../../src/core/auto/difficulty/difficulty-model.ts'
-import type { Example } from './heads.ts'
+import type { Example } from './router-rows.ts'
 import { type Split, splitsOf } from './splits.ts'
 import { trainModel } from './train-model.ts'
 

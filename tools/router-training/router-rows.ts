@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { gunzipSync } from 'node:zlib'
+import { type PromptFeatures, promptFeatures } from '../../src/core/auto/difficulty/prompt-features.ts'
 import { clipped, splitOptions } from '../../src/core/auto/difficulty/prompt-parts.ts'
+import { rarityTable } from './rarity-table.ts'
 
 /** One prompt with how well a weak and a strong tier of models answered it. */
 export interface RouterRow {
@@ -20,8 +22,20 @@ export interface RouterRow {
   field: string
 }
 
+/** A row with its features, which do not depend on the split. */
+export interface Example {
+  row: RouterRow
+  features: PromptFeatures
+}
+
+/** Reads a file of rows with the features of their prompts. */
+export function readExamples(path: string): Example[] {
+  const rarity = rarityTable()
+  return readRouterRows(path).map((row) => ({ row, features: promptFeatures(row.prompt, rarity) }))
+}
+
 /** Reads JSON lines, gzipped or not, with `id, ds, fam, cat, prompt, weak, strong`. Throws on a line without them. */
-export function readRouterRows(path: string): RouterRow[] {
+function readRouterRows(path: string): RouterRow[] {
   const bytes = readFileSync(path)
   const text = (path.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8')
   return text

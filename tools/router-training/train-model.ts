@@ -6,10 +6,10 @@ import {
   withoutOptions,
 } from '../../src/core/auto/difficulty/model-inputs.ts'
 import { FEATURES } from '../../src/core/auto/difficulty/prompt-features.ts'
-import { consensusHead, type Example, failing, gaining, namedHead, pooledHead, wordHead } from './heads.ts'
+import { consensusHead, failing, gaining, namedHead, pooledHead, wordHead } from './heads.ts'
 import { deviation, dot, mean } from './linear-fit.ts'
 import { encodeRarity, rarityTable } from './rarity-table.ts'
-import type { RouterRow } from './router-rows.ts'
+import type { Example, RouterRow } from './router-rows.ts'
 
 /** How much each head counts; each is scaled to deviation 1 over the training data first. */
 export interface HeadMix {

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { WeightsDocument } from '../../src/core/auto/difficulty/difficulty-model.ts'
 import { mixedScores } from './held-out-scores.ts'
-import { readExamples } from './read-examples.ts'
+import { readExamples } from './router-rows.ts'
 import { trainModel } from './train-model.ts'
 
 const USAGE = 'Usage: npm run router:train -- ROWS.jsonl[.gz] [--out WEIGHTS.json]'

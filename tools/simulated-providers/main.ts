@@ -20,13 +20,8 @@ const providers = await startSimulatedProviders({
 console.log(JSON.stringify({ level: 30, name: 'simulated-providers', msg: 'listening', url: providers.url }))
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  process.once(signal, () => {
-    providers.close().then(
-      () => process.exit(0),
-      (error: unknown) => {
-        console.error(error)
-        process.exit(1)
-      },
-    )
+  process.once(signal, async () => {
+    await providers.close()
+    process.exit(0)
   })
 }

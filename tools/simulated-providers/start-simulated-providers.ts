@@ -1,9 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { composeAnswer } from './answer.ts'
-import { activeFault, type Behaviour } from './behaviour.ts'
+import { activeFault, type Behaviour, parseBehaviour } from './behaviour.ts'
 import { readJsonBody, sendError, sendJson, sendModels } from './http-messages.ts'
-import { createModelMemory } from './model-memory.ts'
 import { playResponse } from './play-response.ts'
 import { createRequestLog, type RecordedRequest, type RequestLog } from './request-log.ts'
 import { planResponse } from './response-plan.ts'
@@ -33,6 +32,7 @@ export interface SimulatedProviders {
 }
 
 const DEFAULT_RECORDED_REQUESTS = 1_000
+const MAX_COUNTED_MODELS = 10_000
 
 /**
  * Starts HTTP providers that speak any of the wires, many in one server: the first part of the path names the
@@ -43,7 +43,14 @@ export async function startSimulatedProviders(
   options: SimulatedProvidersOptions = {},
 ): Promise<SimulatedProviders> {
   const log = createRequestLog(options.recordedRequests ?? DEFAULT_RECORDED_REQUESTS)
-  const models = createModelMemory()
+  /** How often each model name was called, which `flaky` and `every` depend on. */
+  const calls = new Map<string, number>()
+  const countCall = (model: string): number => {
+    if (calls.size >= MAX_COUNTED_MODELS) calls.clear()
+    const number = (calls.get(model) ?? 0) + 1
+    calls.set(model, number)
+    return number
+  }
   const connections = new Set<Socket>()
   let totalConnections = 0
   let serial = 0
@@ -54,7 +61,7 @@ export async function startSimulatedProviders(
     recorded: RecordedRequest,
     response: ServerResponse,
   ) => {
-    const behaviour = models.behaviourOf(request.model)
+    const behaviour = parseBehaviour(request.model)
     const refusal = refuse(request, behaviour, wire.hasKey(recorded.headers))
     if (!behaviour || refusal) {
       log.settle(recorded, 'finished')
@@ -65,7 +72,7 @@ export async function startSimulatedProviders(
       wire,
       answer: composeAnswer(request, behaviour, provider),
       behaviour,
-      fault: activeFault(behaviour, provider, models.countCall(request.model)),
+      fault: activeFault(behaviour, provider, countCall(request.model)),
       stream: request.stream,
       provider,
       model: request.model,
@@ -129,7 +136,7 @@ export async function startSimulatedProviders(
     counters,
     reset: () => {
       log.clear()
-      models.clear()
+      calls.clear()
     },
     close: () =>
       new Promise((resolve, reject) => {
