@@ -186,10 +186,8 @@ export async function createApiRuntime(
     keys,
     catalog: catalog.snapshot,
     rateTimes: (snapshot) => readRateChangeTimes(reportsPostgres, snapshot),
-    settlementQueue,
-    eventsQueue,
-    catalogQueue,
-    mailQueue,
+    queues: [dispatchQueue, settlementQueue, eventsQueue, catalogQueue, mailQueue],
+    clock,
     reports: createReports(reportsPostgres, redis, Date.now),
     keyChecker: createProviderKeyChecker({ postgres, logger, clock: Date.now }),
     providerKeys: createProviderKeyStore({

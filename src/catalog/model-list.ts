@@ -8,20 +8,20 @@ const AUTO_CREATED = 1_767_571_200
 
 /** The body of GET /v1/models for ordinary keys: one opaque entry. */
 export function opaqueModelList() {
-  const auto = { id: 'auto', object: 'model', created: AUTO_CREATED, owned_by: OWNER }
-  return { object: 'list', data: [auto] }
+  const auto = { id: 'auto', object: 'model' as const, created: AUTO_CREATED, owned_by: OWNER }
+  return { object: 'list' as const, data: [auto] }
 }
 
 /** The body of GET /v1/models for admin keys: the whole catalog, including providers and costs. */
 export function catalogModelList(models: Iterable<Model>) {
-  return { object: 'list', data: [...models].map(catalogModel) }
+  return { object: 'list' as const, data: [...models].map(catalogModel) }
 }
 
 /** One model as admins see it; also printed by `catalog show`. */
 export function catalogModel(model: Model) {
   return {
     id: model.id,
-    object: 'model',
+    object: 'model' as const,
     created: model.updatedAt,
     owned_by: model.vendor,
     name: model.name,

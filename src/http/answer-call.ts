@@ -1,15 +1,19 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { DispatchedCall } from '../calls/admission/dispatch-call.ts'
-import { type StartedCall, startCall } from '../calls/admission/start-call.ts'
+import { type StartCallDependencies, type StartedCall, startCall } from '../calls/admission/start-call.ts'
 import { type ChatRequest, parseChatRequest } from '../core/calls/chat-request.ts'
 import { inlineChars } from '../core/calls/content-part.ts'
 import { mediaParts } from '../core/calls/prompt-tokens.ts'
 import { ApiError } from '../core/kernel/errors.ts'
-import type { AppDependencies } from './app.ts'
 import type { StandardKey } from './plugins/authenticate.ts'
 import { ReplyCollector } from './reply-collector.ts'
 import { StreamWriter } from './stream-writer.ts'
 import { whenResponseCloses } from './when-response-closes.ts'
+
+export interface CallServices extends StartCallDependencies {
+  clock: () => number
+  limits: { textBodyLimitBytes: number; keepAliveMs: number; slowClientBufferBytes: number }
+}
 
 /**
  * The one way a call is made, whoever asks: validate, start it with this key, relay its answer. `started` hears the
@@ -20,7 +24,7 @@ export async function answerCall(
   body: unknown,
   request: FastifyRequest,
   reply: FastifyReply,
-  deps: AppDependencies,
+  deps: CallServices,
   started?: (callId: string) => void,
 ): Promise<FastifyReply> {
   const { bodyReservation: reservation, bodyBytes, exactJson } = request
@@ -77,7 +81,7 @@ async function streamAnswer(
   started: StartedCall,
   request: FastifyRequest,
   reply: FastifyReply,
-  { dispatch, limits }: AppDependencies,
+  { clock, limits }: CallServices,
 ): Promise<FastifyReply> {
   const writer = new StreamWriter({
     envelope: started.envelope,
@@ -90,7 +94,7 @@ async function streamAnswer(
     failed: (code) => {
       request.errorCode = code
     },
-    nowMs: dispatch.clock(),
+    nowMs: clock(),
   })
   const call: DispatchedCall = started.send(writer)
   await Promise.race([writer.committed, clientGone(reply, call)])

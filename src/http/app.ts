@@ -3,18 +3,13 @@ import type { Socket } from 'node:net'
 import Fastify, { type FastifyInstance } from 'fastify'
 import type { Registry } from 'prom-client'
 import type { KeyCache } from '../accounts/key-cache.ts'
-import type { ProviderKeyStore } from '../accounts/provider-key-store.ts'
 import type { Reports } from '../billing/reports/reports.ts'
 import type { BodyBudgetLimits } from '../calls/admission/body-budget.ts'
-import type { StartCallDependencies } from '../calls/admission/start-call.ts'
-import type { ProviderKeyChecker } from '../catalog/check-provider-key.ts'
-import type { RateChangeTimes } from '../catalog/pricing-feed.ts'
-import type { CatalogSnapshot } from '../core/catalog/catalog.ts'
-import type { TopUps } from '../payments/create-top-ups.ts'
+import type { LimitDefaults } from '../core/accounts/rate-limits.ts'
 import type { Logger } from '../platform/observability/logger.ts'
 import type { ProcessReport } from '../platform/observability/process-report.ts'
 import type { Readiness } from '../platform/observability/readiness.ts'
-import type { CatalogQueue, EventsQueue, MailQueue, SettlementQueue } from '../platform/queues/queues.ts'
+import type { JobQueue } from '../platform/queues/queues.ts'
 import { consoleRoutes } from './account/console-routes.ts'
 import type { ConsoleServices } from './account/console-services.ts'
 import { operatorKeyReader, operatorSessionRoutes } from './account/operator-session-routes.ts'
@@ -25,6 +20,7 @@ import { boundConnections } from './plugins/bound-connections.ts'
 import { closeConnections } from './plugins/close-connections.ts'
 import { guardRequests } from './plugins/guard-requests.ts'
 import { measureRequests } from './plugins/measure-requests.ts'
+import { openapi } from './plugins/openapi.ts'
 import { parseJson } from './plugins/parse-json.ts'
 import { accountSessions } from './plugins/session.ts'
 import { staticConsole } from './plugins/static-console.ts'
@@ -34,54 +30,37 @@ import { weighBodies } from './plugins/weigh-bodies.ts'
 import { healthRoutes } from './public/health.ts'
 import { paymentWebhooks } from './public/payment-webhooks.ts'
 import { queuesDashboard } from './public/queues-dashboard.ts'
-import { surfaceRoutes } from './public/surfaces.ts'
-import { topUpRoutes } from './public/top-ups.ts'
+import { type SurfaceServices, surfaceRoutes } from './public/surfaces.ts'
+import { type TopUpServices, topUpRoutes } from './public/top-ups.ts'
 
-export interface AppDependencies extends StartCallDependencies {
-  keys: KeyCache
-  catalog: () => CatalogSnapshot
-  /** Since when models have their rates; rejects while PostgreSQL is away. */
-  rateTimes: (catalog: CatalogSnapshot) => Promise<RateChangeTimes>
-  settlementQueue: SettlementQueue
-  eventsQueue: EventsQueue
-  catalogQueue: CatalogQueue
-  mailQueue: MailQueue
-  /** What customers may read of their calls and charges. */
-  reports: Reports
-  topUps: TopUps
-  /** What operators read and do. */
-  admin: AdminDependencies
-  /** Clients' own keys at providers. */
-  providerKeys: ProviderKeyStore
-  keyChecker: ProviderKeyChecker
-  /** What the console's pages and their sessions need. */
-  console: ConsoleServices
-  /** Whether calls can be taken right now. */
-  readiness: () => Promise<Readiness>
-  /** Counts for Prometheus and for operators. */
-  registry: Registry
-  report: Pick<ProcessReport, 'finished' | 'traffic'>
-  logger: Logger
-  limits: BodyBudgetLimits & {
-    bodyLimitBytes: number
-    textBodyLimitBytes: number
-    refusedRequestsPerMinute: number
-    refusedBytesPerMinute: number
-    bodyTimeoutMs: number
-    keepAliveMs: number
-    slowClientBufferBytes: number
-    shutdownGraceMs: number
-    requestsPerMinute: number
-    tokensPerMinute: number
-    concurrentCalls: number
-    accountRequestsPerMinute: number
-    accountConcurrentCalls: number
-    topUpMinUsd: string
-    topUpMaxUsd: string
-    trustedProxies: string[]
-    connectionsPerAddress: number
+/** What the routes need, each its own part, and what the server needs itself. */
+export type AppDependencies = SurfaceServices &
+  TopUpServices & {
+    /** What customers may read of their calls and charges. */
+    reports: Reports
+    /** What operators read and do. */
+    admin: AdminDependencies
+    /** What the console's pages and their sessions need. */
+    console: ConsoleServices
+    keys: KeyCache
+    /** Shown on the queues' dashboard. */
+    queues: JobQueue[]
+    /** Whether calls can be taken right now. */
+    readiness: () => Promise<Readiness>
+    /** Counts for Prometheus and for operators. */
+    registry: Registry
+    report: Pick<ProcessReport, 'finished' | 'traffic'>
+    logger: Logger
+    limits: BodyBudgetLimits &
+      LimitDefaults & {
+        bodyTimeoutMs: number
+        shutdownGraceMs: number
+        refusedRequestsPerMinute: number
+        refusedBytesPerMinute: number
+        trustedProxies: string[]
+        connectionsPerAddress: number
+      }
   }
-}
 
 const REQUEST_ID = /^[\x20-\x7e]{1,128}$/
 const PARAM_LENGTH_MAX = 512
@@ -132,17 +111,18 @@ export async function buildApp(deps: AppDependencies): Promise<FastifyInstance> 
   await app.register(answerErrors, { logger: deps.logger })
   await app.register(parseJson)
   await app.register(validateRequests)
+  await app.register(openapi)
   await app.register(healthRoutes, { readiness: deps.readiness })
   await app.register(authenticate, {
     keys: deps.keys,
     limits: deps.limits,
-    clock: deps.dispatch.clock,
+    clock: deps.clock,
     operatorKey: operatorKeyReader(deps),
     publicUrl: deps.console.settings.publicUrl,
   })
   await app.register(accountSessions, { ...deps.console, ...deps.console.settings })
   await app.register(weighBodies, { limits: deps.limits })
-  await app.register(queuesDashboard, deps)
+  await app.register(queuesDashboard, { queues: deps.queues, isSecure: deps.console.settings.isSecure })
   await app.register(adminRoutes, deps)
   await app.register(topUpRoutes, deps)
   await app.register(paymentWebhooks, deps)

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
 import type { KeyRecord } from '../accounts/key-cache.ts'
-import { type QueryParameters, readText } from '../core/billing/usage-query.ts'
 import { ApiError } from '../core/kernel/errors.ts'
 import type { CallReader } from './call-view.ts'
 
@@ -13,19 +13,22 @@ export function askingKey({ key }: FastifyRequest): KeyRecord {
 /** As whom a key reads calls. */
 export const callReader = (key: KeyRecord): CallReader => (key.kind === 'admin' ? 'operator' : 'owner')
 
-/**
- * The account whose books are asked for: a key's own; admin keys name one by `account_id`. Throws ApiError
- * `not_permitted` for another account's, `invalid_request` where an admin key names none.
- */
-export function askingAccount(key: KeyRecord, query: QueryParameters): string {
-  const named = readText(query, 'account_id')
-  if (key.accountId === null) {
-    if (named !== null) return named
-    throw new ApiError('invalid_request', 'An admin key belongs to no account. Name one: `account_id`.', {
-      param: 'account_id',
-    })
-  }
-  if (named !== null && named !== key.accountId)
+/** The parameter by which an admin key names an account. */
+export const ACCOUNT_ID = { account_id: Type.Optional(Type.String()) }
+
+/** A preValidation hook: 403 for a key that names another account than its own. */
+export async function refuseOtherAccount(request: FastifyRequest): Promise<void> {
+  const { accountId } = askingKey(request)
+  const { account_id: named } = request.query as Record<string, unknown>
+  if (accountId !== null && typeof named === 'string' && named !== '' && named !== accountId)
     throw new ApiError('not_permitted', 'This key reads the books of its own account only.')
-  return key.accountId
+}
+
+/** The account a key reads: its own; for an admin key the one it names. Throws ApiError where it names none. */
+export function accountToRead(key: KeyRecord, query: { account_id?: string }): string {
+  const accountId = key.accountId ?? query.account_id
+  if (accountId !== undefined) return accountId
+  throw new ApiError('invalid_request', 'An admin key belongs to no account. Name one: `account_id`.', {
+    param: 'account_id',
+  })
 }

@@ -1,5 +1,7 @@
+import type { Static } from 'typebox'
 import { type CallRecord, type ListedCall, ratesOf } from '../billing/call-records/call-records.ts'
 import type { OwnKeyFailureView } from '../core/api/calls.ts'
+import type { Generation } from '../core/api/public-api.ts'
 import { isAutoModel } from '../core/auto/auto-model.ts'
 import { formatRates } from '../core/catalog/token-rates.ts'
 import type { CsvCell } from '../core/kernel/csv.ts'
@@ -14,7 +16,7 @@ export type CallReader = 'owner' | 'operator'
  * named, so `auto` stays `auto`; where we chose the model, its rates and the provider key that served it would
  * tell the owner which it was.
  */
-export function callView(call: ListedCall, reader: CallReader) {
+export function callView(call: ListedCall, reader: CallReader): CallView {
   const isHidden = reader === 'owner' && isAutoModel(call.requestedModel)
   const rates = ratesOf(call)
   return {
@@ -59,7 +61,7 @@ export function callView(call: ListedCall, reader: CallReader) {
 export const isRescued = ({ attempts }: CallRecord): boolean =>
   attempts.some(({ rescued }) => rescued === true)
 
-export type CallView = ReturnType<typeof callView>
+export type CallView = Static<typeof Generation>
 
 /** The client's own keys that were tried for a call and did not work, in order. */
 export function ownKeyFailures(call: CallRecord, reader: CallReader): OwnKeyFailureView[] {

@@ -5,7 +5,7 @@ import { providerKeyStatus } from '../core/routing/own-key-state.ts'
 export function providerKeyView(key: ProviderKey) {
   return {
     id: key.id,
-    object: 'provider_key',
+    object: 'provider_key' as const,
     provider: key.providerId,
     name: key.name,
     last4: key.last4,

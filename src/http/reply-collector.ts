@@ -2,7 +2,7 @@ import type { CallSink } from '../calls/relay/pending-call.ts'
 import type { AnswerEnvelope } from '../core/calls/call-job.ts'
 import type { FrameBody } from '../core/calls/frames.ts'
 import { renderCompletion } from '../core/calls/render-reply.ts'
-import { toApiError } from './frame-error.ts'
+import { ApiError } from '../core/kernel/errors.ts'
 
 /** Waits for the one answer of a non-streaming call. `body` resolves to the JSON text, or rejects with ApiError. */
 export class ReplyCollector implements CallSink {
@@ -20,7 +20,7 @@ export class ReplyCollector implements CallSink {
   }
 
   frame(body: FrameBody): void {
-    if (body[0] === 'error') this.reject(toApiError(body[1]))
+    if (body[0] === 'error') this.reject(new ApiError(body[1].code, body[1].message, body[1]))
     if (body[0] !== 'reply') return
     const [, candidate, message, reason, usage] = body
     const { id, admittedAt, candidates, requestedModel } = this.envelope

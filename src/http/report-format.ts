@@ -1,16 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import {
-  type QueryParameters,
-  readChoice,
-  USAGE_FORMATS,
-  type UsageFormat,
-} from '../core/billing/usage-query.ts'
+import { type Static, Type } from 'typebox'
 
-/** The format of a report: the parameter `format`, else CSV where the client accepts nothing but that, else JSON. */
-export function reportFormat(request: FastifyRequest, query: QueryParameters): UsageFormat {
+/** The parameter `format` of a report. */
+export const ReportFormat = Type.Optional(Type.Enum(['json', 'csv']))
+
+/** The format of a report: as asked for, else CSV where the client accepts nothing but that, else JSON. */
+export function reportFormat(request: FastifyRequest, format: Static<typeof ReportFormat> | undefined) {
   const accepted = (request.headers.accept ?? '').split(',').map((type) => type.split(';')[0]?.trim())
   const wantsCsv = accepted.includes('text/csv') && !accepted.includes('application/json')
-  return readChoice(query, 'format', USAGE_FORMATS, wantsCsv ? 'csv' : 'json')
+  return format ?? (wantsCsv ? 'csv' : 'json')
 }
 
 /** Headers of a CSV answer, to be saved under a name. */

@@ -3,8 +3,7 @@ import type { CallSink } from '../calls/relay/pending-call.ts'
 import type { AnswerEnvelope } from '../core/calls/call-job.ts'
 import { endsCall, type FrameBody } from '../core/calls/frames.ts'
 import { ChunkRenderer, KEEP_ALIVE_COMMENT } from '../core/calls/render-reply.ts'
-import { type ErrorCode, errorObject } from '../core/kernel/errors.ts'
-import { toApiError } from './frame-error.ts'
+import { ApiError, type ErrorCode, errorObject } from '../core/kernel/errors.ts'
 
 export interface StreamWriterOptions {
   envelope: AnswerEnvelope
@@ -50,7 +49,7 @@ export class StreamWriter implements CallSink {
     if (this.state === 'ended') return
     if (body[0] === 'error' && this.state === 'held') {
       this.state = 'ended'
-      this.reject(toApiError(body[1]))
+      this.reject(new ApiError(body[1].code, body[1].message, body[1]))
       return
     }
     this.commit()
@@ -97,7 +96,9 @@ export class StreamWriter implements CallSink {
         return this.renderer.finish(body[1], body[2])
       case 'error':
         this.options.failed(body[1].code)
-        return this.renderer.error(errorObject(toApiError(body[1]), this.options.requestId))
+        return this.renderer.error(
+          errorObject(new ApiError(body[1].code, body[1].message, body[1]), this.options.requestId),
+        )
       case 'reply':
       case 'takeover':
       case 'from':

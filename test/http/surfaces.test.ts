@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { SURFACES } from '../../src/http/surfaces.ts'
+import { SURFACES } from '../../src/http/public/surfaces.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import { type Call, CHAT_PATH, caller, expectError, expectRawError, rawExchange } from './wire.ts'
 
@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => stack?.close())
 
 describe('surfaces', () => {
-  const unavailable = SURFACES.filter((surface) => surface.handler === null)
+  const unavailable = SURFACES.filter((surface) => surface.route === null)
 
   test.each(unavailable)(
     '$method $path is unavailable with a key, and asks for one without',

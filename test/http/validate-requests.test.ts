@@ -21,6 +21,9 @@ const Body = Type.Object(
       ),
     ),
     rows: Type.Optional(Type.Array(Type.Object({ id: Type.String() }))),
+    words: Type.Optional(
+      Type.Array(Type.String(), { maxItems: 2, errorMessage: '`{param}` takes two words.' }),
+    ),
   },
   { additionalProperties: false },
 )
@@ -61,13 +64,13 @@ describe('a body', () => {
       'with an unknown field',
       { nope: 1 },
       'nope',
-      '`nope` is no field here. Known: name, kind, count, isOpen, tag, prices, rows.',
+      '`nope` is no field here. Known: name, kind, count, isOpen, tag, prices, rows, words.',
     ],
     [
       'with an unknown field behind a wrong one',
       { name: 7, nope: 1 },
       'nope',
-      '`nope` is no field here. Known: name, kind, count, isOpen, tag, prices, rows.',
+      '`nope` is no field here. Known: name, kind, count, isOpen, tag, prices, rows, words.',
     ],
     ['without a required field', {}, 'name', '`name` takes a text of 1 to 3 characters.'],
     [
@@ -116,6 +119,19 @@ describe('a body', () => {
       { name: 'x', rows: [{ id: 'a' }, { id: 1 }] },
       'rows[1].id',
       '`rows[1].id` must be a string.',
+    ],
+    ['with a wrong entry of words', { name: 'x', words: ['a', 1] }, 'words', '`words` takes two words.'],
+    [
+      'with a wrong field before a missing one',
+      { rows: [{}], kind: 7, name: 1 },
+      'name',
+      '`name` takes a text of 1 to 3 characters.',
+    ],
+    [
+      'with an entry that lacks a field',
+      { name: 'x', rows: [{}] },
+      'rows[0].id',
+      '`rows[0].id` must be a string.',
     ],
     ['with a wrong array', { name: 'x', rows: {} }, 'rows', '`rows` must be an array.'],
   ])('%s is refused', async (_case, body, param, message) => {

@@ -2,24 +2,24 @@ import { type Static, Type } from 'typebox'
 
 const NAME_CHARS_MAX = 100
 
-const takes = (name: string, what: string) => ({ errorMessage: `\`${name}\` takes ${what}.` })
+const takes = (what: string) => ({ errorMessage: `\`{param}\` takes ${what}.` })
 
 const FIELDS = {
-  provider: Type.String(takes('provider', 'the id of a provider')),
+  provider: Type.String(takes('the id of a provider')),
   key: Type.String({
     // It travels in a header: no spaces, no control characters.
     pattern: '^[\\x21-\\x7e]{1,4096}$',
-    ...takes('key', '1 to 4096 printable ASCII characters without spaces'),
+    ...takes('1 to 4096 printable ASCII characters without spaces'),
   }),
   name: Type.Optional(
     Type.String({
       maxLength: NAME_CHARS_MAX,
       format: 'line',
-      ...takes('name', `a text of at most ${NAME_CHARS_MAX} characters, none of them a control character`),
+      ...takes(`a text of at most ${NAME_CHARS_MAX} characters, none of them a control character`),
     }),
   ),
-  allow_fallback: Type.Optional(Type.Boolean(takes('allow_fallback', 'true or false'))),
-  disabled: Type.Optional(Type.Boolean(takes('disabled', 'true or false'))),
+  allow_fallback: Type.Optional(Type.Boolean(takes('true or false'))),
+  disabled: Type.Optional(Type.Boolean(takes('true or false'))),
 }
 
 /** Messages never repeat the input: it may contain a key in the wrong field. */

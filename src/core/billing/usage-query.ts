@@ -1,10 +1,8 @@
+import { Type } from 'typebox'
 import { ApiError } from '../kernel/errors.ts'
 
 export const USAGE_GROUPS = ['day', 'model', 'key'] as const
 export type UsageGroup = (typeof USAGE_GROUPS)[number]
-
-export const USAGE_FORMATS = ['json', 'csv'] as const
-export type UsageFormat = (typeof USAGE_FORMATS)[number]
 
 /** A span of time, unix ms: from the first moment to just before the second. */
 export interface TimeRange {
@@ -21,6 +19,22 @@ export interface CallCursor {
 /** A query string as parsed by the server. */
 export type QueryParameters = Readonly<Record<string, unknown>>
 
+const Moment = Type.Optional(
+  Type.String({
+    format: 'moment',
+    description: 'A date (its midnight, UTC), or a date and time with its zone',
+    errorMessage: '`{param}` must be a date such as 2027-01-31, or 2027-01-31T12:00:00Z.',
+  }),
+)
+/** The parameters of `timeRange`. */
+export const TIME_RANGE = { from: Moment, to: Moment }
+
+/** A cursor as `formatCursor` prints it. */
+export const Cursor = Type.String({
+  format: 'cursor',
+  errorMessage: 'Send `{param}` just as `next_cursor` had it.',
+})
+
 const DAY_MS = 86_400_000
 const DEFAULT_DAYS = 30
 const DAYS_MAX = 366
@@ -30,8 +44,18 @@ const DAYS_MAX = 366
  * without `from` the 30 days before. Throws ApiError `invalid_request`.
  */
 export function readTimeRange(query: QueryParameters, nowMs: number): TimeRange {
-  const toMs = readMoment(query, 'to') ?? nowMs
-  const fromMs = readMoment(query, 'from') ?? toMs - DEFAULT_DAYS * DAY_MS
+  return rangeOf(readMoment(query, 'from'), readMoment(query, 'to'), nowMs)
+}
+
+/** The span of parameters that fit TIME_RANGE. Throws ApiError `invalid_request`. */
+export function timeRange({ from, to }: { from?: string; to?: string }, nowMs: number): TimeRange {
+  const momentOf = (text: string | undefined) => (text === undefined ? null : parseMoment(text))
+  return rangeOf(momentOf(from), momentOf(to), nowMs)
+}
+
+function rangeOf(from: number | null, to: number | null, nowMs: number): TimeRange {
+  const toMs = to ?? nowMs
+  const fromMs = from ?? toMs - DEFAULT_DAYS * DAY_MS
   if (fromMs >= toMs) throw invalid('from', '`from` must lie before `to`.')
   if (toMs - fromMs > DAYS_MAX * DAY_MS)
     throw invalid('from', `Ask for ${DAYS_MAX} days at a time, at the most.`)

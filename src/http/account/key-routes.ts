@@ -18,7 +18,7 @@ const FIELDS = ['name', 'limit_usd', 'limit_reset', 'expires_at', 'requests_per_
 export const keyRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app, deps) => {
   const { keyStore, keyActivity, announce } = deps.console
   const { limits } = deps
-  const clock = deps.dispatch.clock
+  const clock = deps.clock
   const ofSession = { onRequest: [app.requireSession] }
 
   const viewsOf = async (keys: readonly StoredKey[]): Promise<KeyView[]> => {

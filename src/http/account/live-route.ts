@@ -20,7 +20,7 @@ const UNREAD_MAX_BYTES = 256 * 1024
 /** GET /live: an account's balance and settled calls as they happen, as server-sent events. */
 export const liveRoute: FastifyPluginAsync<ConsoleDependencies> = async (app, deps) => {
   const { console, logger } = deps
-  const feed = createLiveFeed({ services: console, logger, clock: deps.dispatch.clock })
+  const feed = createLiveFeed({ services: console, logger, clock: deps.clock })
   const open = new Set<ServerResponse>()
   // Before the server waits for answers to end: these never would.
   app.addHook('preClose', async () => {

@@ -17,7 +17,7 @@ const KEY_LENGTH_MAX = 200
  * Reads an operator's session: the admin key it was begun with, looked up anew, so that a revoked key ends it at
  * once. Null for a request without one. Throws ApiError where a change is asked for by another site's page.
  */
-export function operatorKeyReader(deps: Pick<AppDependencies, 'console' | 'logger' | 'dispatch'>) {
+export function operatorKeyReader(deps: Pick<AppDependencies, 'console' | 'clock'>) {
   const { sessions, cookies, keyStore, settings } = deps.console
   return async (request: FastifyRequest): Promise<KeyRecord | null> => {
     const token = cookies.read(request, 'operator')
@@ -25,7 +25,7 @@ export function operatorKeyReader(deps: Pick<AppDependencies, 'console' | 'logge
     requireSameOrigin(request, settings.publicUrl)
     const session = await sessions.find(token)
     if (session?.keyId == null) return null
-    const found = await lookUpKey(keyStore, session.keyId, deps.dispatch.clock())
+    const found = await lookUpKey(keyStore, session.keyId, deps.clock())
     return found.kind === 'active' && found.key.kind === 'admin' ? found.key : null
   }
 }

@@ -15,7 +15,7 @@ export const playgroundRoute: FastifyPluginAsync<ConsoleDependencies> = async (a
       const { key_id: keyId, ...body } = (request.body ?? {}) as Record<string, unknown>
       if (typeof keyId !== 'string')
         throw new ApiError('invalid_request', '`key_id` names the key to call with.', { param: 'key_id' })
-      const lookup = lookUpKey(deps.console.keyStore, keyId, deps.dispatch.clock())
+      const lookup = lookUpKey(deps.console.keyStore, keyId, deps.clock())
       const found = await lookup
       // Of another account is as unknown as none at all.
       if (!('key' in found) || found.key.accountId !== signedIn(request).account.id)

@@ -30,14 +30,14 @@ const FILTERS = ['from', 'to', 'model', 'key_id', 'status']
 
 /** What the account's calls used and cost: sums, the list of them, one of them. Never where one went. */
 export const usageRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app, deps) => {
-  const { reports, dispatch, consoleSlots } = deps
+  const { reports, clock, consoleSlots } = deps
   const ofSession = { onRequest: [app.requireSession] }
 
   /** How an account's pages of calls are read, as the query filters them. */
   const pagesOf = (request: FastifyRequest): ReadPage => {
     const { account } = signedIn(request)
     const query = request.query as QueryParameters
-    const range = readTimeRange(query, dispatch.clock())
+    const range = readTimeRange(query, clock())
     const filter = readFilter(query)
     return (after, size) => reports.calls.page(account.id, range, after, size, filter)
   }
@@ -46,7 +46,7 @@ export const usageRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app, 
     const { account } = signedIn(request)
     const query = request.query as QueryParameters
     refuseUnknown(query, ['from', 'to', 'group_by'])
-    const range = readTimeRange(query, dispatch.clock())
+    const range = readTimeRange(query, clock())
     const group = readChoice(query, 'group_by', USAGE_GROUPS, 'day')
     return consoleSlots.run(account.id, async () => {
       return usageView(await sumUsage(reports, account.id, range, group), range, group)

@@ -72,7 +72,7 @@ export const webhookRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app
     if (secret === null) throw unknownEndpoint()
     return {
       secret,
-      old_secret_signs_until: new Date(deps.dispatch.clock() + ROTATION_OVERLAP_MS).toISOString(),
+      old_secret_signs_until: new Date(deps.clock() + ROTATION_OVERLAP_MS).toISOString(),
     }
   })
 

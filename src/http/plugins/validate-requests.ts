@@ -12,15 +12,15 @@
  * - Bodies are not coerced. In a query string an empty parameter counts as absent, and digits become a number where
  *   the schema says integer. Defaults are filled in: `limit: Type.Integer({ minimum: 1, maximum: 100, default: 20 })`.
  * - The first offending field is reported: an unknown one, else in the order of the schema. The wording follows from
- *   the keyword (`defaultWording` below); `errorMessage` on a schema replaces it, for all keywords or by keyword:
- *   `{ errorMessage: 'Send …' }`, `{ errorMessage: { additionalProperties: 'Unknown field.' } }`.
+ *   the schema (`defaultWording` below); `errorMessage` replaces it. A text covers every error of the schema and of
+ *   what is inside it; a record covers single keywords: `{ errorMessage: { additionalProperties: 'Unknown field.' } }`.
+ *   `{param}` in it stands for the path of the field.
  * - `format` takes the names of SCHEMA_FORMATS (src/core/api/schema-formats.ts); `nullable()` makes a type nullable.
  * - Response schemas type the handlers and document them. Responses are written by JSON.stringify, as without one.
  */
-import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
+import { Ajv, type ErrorObject } from 'ajv'
 import type { FastifySchemaCompiler } from 'fastify'
 import plugin from 'fastify-plugin'
-import type { TSchema } from 'typebox'
 import { SCHEMA_FORMATS } from '../../core/api/schema-formats.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 
@@ -40,8 +40,6 @@ interface SchemaNode {
 const PARAM_CHARS_MAX = 100
 
 const ajv = new Ajv({
-  allErrors: true,
-  verbose: true,
   useDefaults: true,
   // The length of a text is that of its JavaScript string; Ajv logs that this option is deprecated.
   unicode: false,
@@ -60,36 +58,45 @@ export const validateRequests = plugin(
   { name: 'validate-requests' },
 )
 
-function compileSchema({ schema, httpPart }: { schema: TSchema; httpPart?: string }) {
+function compileSchema({ schema, httpPart }: { schema: SchemaNode; httpPart?: string }) {
   const validate = ajv.compile(schema)
-  if (httpPart !== 'querystring') return (value: unknown) => validationOf(validate, value, false)
-  return (query: Record<string, unknown>) => {
-    for (const [name, { type }] of Object.entries((schema as SchemaNode).properties ?? {})) {
-      const value = query[name]
-      if (value === '') delete query[name]
-      else if (type === 'integer' && typeof value === 'string' && /^\d{1,9}$/.test(value))
-        query[name] = Number(value)
-    }
-    return validationOf(validate, query, true)
+  const isQuery = httpPart === 'querystring'
+  return (value: Record<string, unknown>) => {
+    if (isQuery) readQuery(value, schema)
+    if (validate(value)) return { value }
+    return { error: toApiError(firstError(validate.errors!, value, schema), value, schema, isQuery) }
   }
 }
 
-function validationOf(validate: ValidateFunction, value: unknown, isQuery: boolean) {
-  if (validate(value)) return { value }
-  return { error: toApiError(validate.errors!, validate.schema as SchemaNode, isQuery) }
+function readQuery(query: Record<string, unknown>, { properties = {} }: SchemaNode): void {
+  for (const [name, { type }] of Object.entries(properties)) {
+    const value = query[name]
+    if (value === '') delete query[name]
+    else if (type === 'integer' && typeof value === 'string' && /^\d{1,9}$/.test(value))
+      query[name] = Number(value)
+  }
 }
 
-/** The refusal of a request part that does not fit its schema. */
-function toApiError(errors: ErrorObject[], schema: SchemaNode, isQuery: boolean): ApiError {
-  const ranked = errors.map((error) => ({ error, rank: rankOf(pathOf(error), schema) }))
-  const { error } = ranked.reduce((first, next) => (compareRanks(next.rank, first.rank) < 0 ? next : first))
-  const param = pathOf(error).reduce((path, name) => {
-    if (path === '') return name
-    return /^\d+$/.test(name) ? `${path}[${name}]` : `${path}.${name}`
-  }, '')
-  return new ApiError('invalid_request', wordingOf(error, param, isQuery), {
-    param: param === '' ? undefined : param.slice(0, PARAM_CHARS_MAX),
-  })
+/** Ajv stops at the first error, but looks for missing fields before all others: one in front of it goes first. */
+function firstError(errors: ErrorObject[], value: unknown, schema: SchemaNode): ErrorObject {
+  const error = errors.at(-1)!
+  if (error.keyword !== 'required') return error
+  const validatePresent = withoutRequired(schema)
+  if (validatePresent(value)) return error
+  const present = validatePresent.errors!.at(-1)!
+  return isBefore(rankOf(pathOf(present), schema), rankOf(pathOf(error), schema)) ? present : error
+}
+
+const relaxed = new WeakMap<SchemaNode, ReturnType<typeof ajv.compile>>()
+
+/** Validates what is there. Compiled when first needed. */
+function withoutRequired(schema: SchemaNode) {
+  const known = relaxed.get(schema)
+  if (known) return known
+  const text = JSON.stringify(schema, (name, value) => (name === 'required' ? undefined : value))
+  const validate = ajv.compile(JSON.parse(text))
+  relaxed.set(schema, validate)
+  return validate
 }
 
 /** The names and indexes from the root to the offending field. */
@@ -108,24 +115,40 @@ function rankOf([name, ...rest]: string[], schema: SchemaNode | undefined): numb
   return [Object.keys(properties).indexOf(name), ...rankOf(rest, properties[name])]
 }
 
-function compareRanks(one: number[], other: number[]): number {
+function isBefore(one: number[], other: number[]): boolean {
   const level = one.findIndex((place, index) => place !== other[index])
-  return level === -1 ? one.length - other.length : one[level]! - (other[level] ?? -1)
+  return level !== -1 && one[level]! < (other[level] ?? 0)
 }
 
-function wordingOf(error: ErrorObject, param: string, isQuery: boolean): string {
-  if (isQuery && Array.isArray(error.data)) return `Send \`${param}\` once.`
-  const isMissing = error.keyword === 'required'
-  const schema = error.parentSchema as SchemaNode
+/** The refusal of a request part that does not fit its schema. */
+function toApiError(error: ErrorObject, value: unknown, root: SchemaNode, isQuery: boolean): ApiError {
+  const path = pathOf(error)
+  let [node, param] = [root, '']
+  for (const name of path) {
+    const next = node.items ?? node.properties?.[name]
+    if (typeof node.errorMessage === 'string' || (next === undefined && node.properties === undefined)) break
+    param = param === '' ? name : node.items ? `${param}[${name}]` : `${param}.${name}`
+    if (next === undefined) break
+    node = next
+  }
+  const isRepeated = isQuery && Array.isArray((value as Record<string, unknown>)[path[0] ?? ''])
+  const message = isRepeated ? `Send \`${param}\` once.` : wordingOf(error, node, param, isQuery)
+  return new ApiError('invalid_request', message, {
+    param: param === '' ? undefined : param.slice(0, PARAM_CHARS_MAX),
+  })
+}
+
+function wordingOf({ keyword, params }: ErrorObject, node: SchemaNode, param: string, isQuery: boolean) {
+  const { errorMessage, properties = {} } = node
   // A missing field is worded as one of the wrong type.
-  const node = isMissing ? schema.properties![error.params.missingProperty]! : schema
-  const { errorMessage } = node
   const own =
-    typeof errorMessage === 'string' ? errorMessage : errorMessage?.[isMissing ? 'type' : error.keyword]
-  if (own !== undefined) return own
-  if (error.keyword === 'additionalProperties') {
-    const known = Object.keys(node.properties ?? {}).join(', ')
-    return `\`${error.params.additionalProperty}\` is no ${isQuery ? 'parameter' : 'field'} here. Known: ${known}.`
+    typeof errorMessage === 'string'
+      ? errorMessage
+      : errorMessage?.[keyword === 'required' ? 'type' : keyword]
+  if (own !== undefined) return own.replaceAll('{param}', param)
+  if (keyword === 'additionalProperties') {
+    const known = Object.keys(properties).join(', ')
+    return `\`${params.additionalProperty}\` is no ${isQuery ? 'parameter' : 'field'} here. Known: ${known}.`
   }
   return param === '' ? 'Send a JSON object as the body.' : defaultWording(node, param)
 }

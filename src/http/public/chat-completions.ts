@@ -1,12 +1,11 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { ApiError } from '../../core/kernel/errors.ts'
-import { answerCall } from '../answer-call.ts'
-import type { AppDependencies } from '../app.ts'
+import { answerCall, type CallServices } from '../answer-call.ts'
 import type { StandardKey } from '../plugins/authenticate.ts'
 
 /** POST /v1/chat/completions: validate, start the call, relay its answer. */
 export const chatCompletionsRoute =
-  (path: string): FastifyPluginAsync<AppDependencies> =>
+  (path: string): FastifyPluginAsync<CallServices & { limits: { bodyLimitBytes: number } }> =>
   async (app, deps) => {
     // Who may not call models hears so before the body is read.
     const mayCall = async (request: FastifyRequest) => void callingKey(request)

@@ -1,9 +1,10 @@
-import type { FastifyPluginAsync } from 'fastify'
-import { type QueryParameters, refuseUnknown } from '../../core/billing/usage-query.ts'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import type { Reports } from '../../billing/reports/reports.ts'
+import { Credits } from '../../core/api/public-api.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { formatUsd, picoUsd } from '../../core/kernel/money.ts'
-import type { AppDependencies } from '../app.ts'
-import { askingAccount, askingKey } from '../asking-account.ts'
+import { ACCOUNT_ID, accountToRead, askingKey, refuseOtherAccount } from '../asking-account.ts'
 import { createSlots } from '../slots.ts'
 
 const READS_MAX = 100
@@ -11,7 +12,7 @@ const READS_PER_KEY_MAX = 10
 
 /** GET /v1/credits: what an account was credited, has used, and can spend now. USD as decimal strings, exact. */
 export const creditsRoute =
-  (path: string): FastifyPluginAsync<AppDependencies> =>
+  (path: string): FastifyPluginAsyncTypebox<{ reports: Pick<Reports, 'credits'> }> =>
   async (app, { reports }) => {
     const slots = createSlots({
       max: READS_MAX,
@@ -20,11 +21,18 @@ export const creditsRoute =
       allTaken: 'Too many requests for credits at once. Retry shortly.',
     })
 
-    app.get(path, { onRequest: [app.requireKey] }, async (request, reply) => {
+    const options = {
+      onRequest: [app.requireKey],
+      preValidation: refuseOtherAccount,
+      schema: {
+        summary: 'What an account was credited, has used and can spend',
+        querystring: Type.Object(ACCOUNT_ID, { additionalProperties: false }),
+        response: { 200: Credits },
+      },
+    }
+    app.get(path, options, async (request, reply) => {
       const key = askingKey(request)
-      const query = request.query as QueryParameters
-      refuseUnknown(query, ['account_id'])
-      const accountId = askingAccount(key, query)
+      const accountId = accountToRead(key, request.query)
       return slots.run(key.keyId, async () => {
         const credits = await reports.credits.find(accountId)
         if (credits === null) throw new ApiError('not_found', 'There is no account of that id.')

@@ -1,9 +1,11 @@
-import type { FastifyPluginAsync } from 'fastify'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { Reports } from '../../billing/reports/reports.ts'
+import { GenerationDetail } from '../../core/api/public-api.ts'
 import { callCreatedAt } from '../../core/calls/call-created-at.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
-import type { AppDependencies } from '../app.ts'
 import { askingKey, callReader } from '../asking-account.ts'
 import { callView, isRescued, ownKeyFailures } from '../call-view.ts'
+import { OfId } from '../of-id.ts'
 import { createSlots } from '../slots.ts'
 
 /** Lookups may wait for a settlement, so they are bounded; each but reads by primary key. */
@@ -12,7 +14,7 @@ const LOOKUPS_PER_KEY_MAX = 100
 
 /** GET /v1/generations/{id}: what became of a call of the key's account, and what it cost. */
 export const generationsRoute =
-  (path: string): FastifyPluginAsync<AppDependencies> =>
+  (path: string): FastifyPluginAsyncTypebox<{ reports: Pick<Reports, 'findCall'> }> =>
   async (app, { reports }) => {
     const slots = createSlots({
       max: LOOKUPS_MAX,
@@ -21,7 +23,12 @@ export const generationsRoute =
       allTaken: 'This gateway runs as many look-ups as it can. Retry shortly.',
     })
 
-    app.get<{ Params: { id: string } }>(path, { onRequest: [app.requireKey] }, async (request, reply) => {
+    const schema = {
+      summary: 'One call: tokens, cost, rates, timings',
+      params: OfId,
+      response: { 200: GenerationDetail },
+    }
+    app.get(path, { onRequest: [app.requireKey], schema }, async (request, reply) => {
       const key = askingKey(request)
       const { id } = request.params
       if (callCreatedAt(id) === null) throw unknownCall()

@@ -1,20 +1,26 @@
-import type { FastifyPluginAsync } from 'fastify'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { KeyRecord } from '../../accounts/key-cache.ts'
 import type { Reports } from '../../billing/reports/reports.ts'
-import { effectiveLimits } from '../../core/accounts/rate-limits.ts'
+import { effectiveLimits, type LimitDefaults } from '../../core/accounts/rate-limits.ts'
+import { KeyInfo } from '../../core/api/public-api.ts'
 import { type AllowancePeriod, allowancePeriod } from '../../core/billing/allowance-period.ts'
 import { formatUsd, picoUsd } from '../../core/kernel/money.ts'
-import type { AppDependencies } from '../app.ts'
 import { askingKey } from '../asking-account.ts'
 import { createSlots } from '../slots.ts'
 
 const READS_MAX = 100
 const READS_PER_KEY_MAX = 10
 
+interface KeyDependencies {
+  reports: Pick<Reports, 'spend' | 'credits' | 'allowance'>
+  limits: LimitDefaults & { tokensPerMinute: number }
+  clock: () => number
+}
+
 /** GET /v1/key: the limits of the key that asks, how much of them is left, and what its account can spend. */
 export const keyRoute =
-  (path: string): FastifyPluginAsync<AppDependencies> =>
-  async (app, { reports, dispatch, limits }) => {
+  (path: string): FastifyPluginAsyncTypebox<KeyDependencies> =>
+  async (app, { reports, limits, clock }) => {
     const slots = createSlots({
       max: READS_MAX,
       maxPerHolder: READS_PER_KEY_MAX,
@@ -22,10 +28,14 @@ export const keyRoute =
       allTaken: 'Too many requests for limits at once. Retry shortly.',
     })
 
-    app.get(path, { onRequest: [app.requireKey] }, async (request, reply) => {
+    const schema = {
+      summary: 'The limits of the key, what is left of them, and the balance',
+      response: { 200: KeyInfo },
+    }
+    app.get(path, { onRequest: [app.requireKey], schema }, async (request, reply) => {
       const key = askingKey(request)
       return slots.run(key.keyId, async () => {
-        const period = allowancePeriod(key.limitReset, dispatch.clock())
+        const period = allowancePeriod(key.limitReset, clock())
         const { spentPico } = await reports.spend.spending(key.keyId, period, [])
         const left = await leftOf(key, period, spentPico, reports)
         const effective = effectiveLimits(key, limits)
@@ -62,7 +72,7 @@ async function leftOf(
   { keyId, accountId, limitPico }: KeyRecord,
   period: AllowancePeriod,
   spentPico: bigint,
-  { allowance }: Reports,
+  { allowance }: Pick<Reports, 'allowance'>,
 ): Promise<bigint | null> {
   if (accountId === null || limitPico === null) return null
   // Without Redis no call is admitted; the books still say what is left.

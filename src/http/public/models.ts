@@ -1,12 +1,17 @@
-import type { FastifyPluginAsync } from 'fastify'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { catalogModelList, opaqueModelList } from '../../catalog/model-list.ts'
-import type { AppDependencies } from '../app.ts'
+import { ModelList } from '../../core/api/public-api.ts'
+import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 
 /** GET /v1/models: one opaque entry for ordinary keys, the catalog for admin keys. */
 export const modelsRoute =
-  (path: string): FastifyPluginAsync<AppDependencies> =>
+  (path: string): FastifyPluginAsyncTypebox<{ catalog: () => CatalogSnapshot }> =>
   async (app, { catalog }) => {
-    app.get(path, { onRequest: [app.requireKey] }, async ({ key }) =>
+    const schema = {
+      summary: 'One opaque entry, `auto`; admin keys see the catalog',
+      response: { 200: ModelList },
+    }
+    app.get(path, { onRequest: [app.requireKey], schema }, async ({ key }) =>
       key?.kind === 'admin' ? catalogModelList(catalog().models.values()) : opaqueModelList(),
     )
   }

@@ -1,7 +1,8 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import type { PaymentRailName } from '../../core/billing/payment-movements.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
-import type { AppDependencies } from '../app.ts'
+import type { TopUps } from '../../payments/create-top-ups.ts'
+import type { Logger } from '../../platform/observability/logger.ts'
 import { unavailable } from '../plugins/answer-errors.ts'
 import { createWebhookBound, type WebhookVerdict } from '../webhook-bound.ts'
 
@@ -14,7 +15,7 @@ const RETRY_AFTER_SECONDS = 10
  * the credential. Answered 200 once it is kept and acted on, also when the payment is unknown, so that nothing
  * is repeated in vain; 400 when forged; 503 when it should come again.
  */
-export const paymentWebhooks: FastifyPluginAsync<Pick<AppDependencies, 'topUps' | 'logger'>> = async (
+export const paymentWebhooks: FastifyPluginAsync<{ topUps: TopUps; logger: Logger }> = async (
   app,
   { topUps, logger },
 ) => {

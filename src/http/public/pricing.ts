@@ -1,7 +1,9 @@
-import type { FastifyPluginAsync } from 'fastify'
-import { pricingFeed } from '../../catalog/pricing-feed.ts'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { pricingFeed, type RateChangeTimes } from '../../catalog/pricing-feed.ts'
+import { PricingFeedBody } from '../../core/api/public-api.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
-import type { AppDependencies } from '../app.ts'
+import type { Logger } from '../../platform/observability/logger.ts'
 import { acceptedEncoding, type CompressedText, compressedText } from '../compressed-text.ts'
 
 /** As long as PostgreSQL may take to say since when rates are what they are. */
@@ -14,13 +16,20 @@ interface RenderedFeed {
   bodies: CompressedText
 }
 
+interface PricingDependencies {
+  catalog: () => CatalogSnapshot
+  /** Since when models have their rates; rejects while PostgreSQL is away. */
+  rateTimes: (catalog: CatalogSnapshot) => Promise<RateChangeTimes>
+  logger: Logger
+}
+
 /** GET /pricing.json: live retail rates for everyone, rendered and compressed once per catalog version. */
 export const pricingRoute =
-  (path: string): FastifyPluginAsync<AppDependencies> =>
+  (path: string): FastifyPluginAsyncTypebox<PricingDependencies> =>
   async (app, deps) => {
     const feed = renderedFeeds(deps)
 
-    app.options(path, async (_request, reply) =>
+    app.options(path, { schema: { hide: true } }, async (_request, reply) =>
       reply
         .headers({
           'access-control-allow-origin': '*',
@@ -32,7 +41,12 @@ export const pricingRoute =
         .send(),
     )
 
-    app.get(path, async (request, reply) => {
+    // The body is sent as rendered, so its schema documents it without typing it.
+    const schema = {
+      summary: 'Live retail rates',
+      response: { 200: Type.Unsafe<unknown>(PricingFeedBody), 304: Type.Unsafe<unknown>(Type.Null()) },
+    }
+    app.get(path, { schema }, async (request, reply) => {
       const { version, bodies } = await feed()
       const encoding = acceptedEncoding(request.headers['accept-encoding'])
       // Each encoding is a representation of its own, and has its own tag.
@@ -51,7 +65,7 @@ export const pricingRoute =
   }
 
 /** The feed of the catalog of now. While PostgreSQL is away times are those that the documents tell. */
-function renderedFeeds({ catalog, rateTimes, logger }: AppDependencies): () => Promise<RenderedFeed> {
+function renderedFeeds({ catalog, rateTimes, logger }: PricingDependencies): () => Promise<RenderedFeed> {
   let kept: { snapshot: CatalogSnapshot; feed: Promise<RenderedFeed> } | undefined
 
   const render = async (snapshot: CatalogSnapshot): Promise<RenderedFeed> => {

@@ -1,10 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
+import type { ProviderKeyStore } from '../../accounts/provider-key-store.ts'
+import type { ProviderKeyChecker } from '../../catalog/check-provider-key.ts'
 import { NewProviderKeyBody, ProviderKeyChanges } from '../../core/accounts/provider-key-request.ts'
+import { ProviderKeyBody, ProviderKeyDeleted, ProviderKeyPage } from '../../core/api/public-api.ts'
 import type { CatalogSnapshot, Provider } from '../../core/catalog/catalog.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { takesOwnKeys } from '../../core/routing/byok.ts'
-import type { AppDependencies } from '../app.ts'
 import { askingKey } from '../asking-account.ts'
 import { OfId } from '../of-id.ts'
 import type { StandardKey } from '../plugins/authenticate.ts'
@@ -12,7 +14,11 @@ import { providerKeyView } from '../provider-key-view.ts'
 import { createSlots } from '../slots.ts'
 import { storeProviderKey } from '../store-provider-key.ts'
 
-type Dependencies = Pick<AppDependencies, 'providerKeys' | 'keyChecker' | 'catalog'>
+interface Dependencies {
+  providerKeys: ProviderKeyStore
+  keyChecker: ProviderKeyChecker
+  catalog: () => CatalogSnapshot
+}
 
 const RUNNING_MAX = 100
 const RUNNING_PER_KEY_MAX = 10
@@ -29,12 +35,13 @@ export const providerKeysRoute =
       allTaken: 'Too many requests for provider keys at once. Retry shortly.',
     })
 
-    app.get(path, { onRequest: [app.requireKey] }, async (request, reply) => {
+    const listing = { summary: "The account's own keys at providers", response: { 200: ProviderKeyPage } }
+    app.get(path, { onRequest: [app.requireKey], schema: listing }, async (request, reply) => {
       const key = owningKey(request)
       const found = await slots.run(key.keyId, () => providerKeys.list(key.accountId))
       reply.header('cache-control', 'no-store')
       return {
-        object: 'list',
+        object: 'list' as const,
         data: found.map(providerKeyView),
         providers: [...providersTaking(catalog()).keys()],
       }
@@ -44,7 +51,11 @@ export const providerKeysRoute =
       onRequest: [app.requireKey],
       preValidation: refuseAdminKey,
       bodyLimit: BODY_LIMIT_BYTES,
-      schema: { body: NewProviderKeyBody },
+      schema: {
+        summary: 'Store a key at a provider',
+        body: NewProviderKeyBody,
+        response: { 201: ProviderKeyBody },
+      },
     }
     app.post(path, adding, async (request, reply) => {
       const key = owningKey(request)
@@ -85,7 +96,12 @@ export const providerKeyRoute =
     const changing = {
       ...options,
       preValidation: refuseAdminKey,
-      schema: { params: OfId, body: ProviderKeyChanges },
+      schema: {
+        summary: 'Change a provider key',
+        params: OfId,
+        body: ProviderKeyChanges,
+        response: { 200: ProviderKeyBody },
+      },
     }
     app.patch(path, changing, async (request, reply) => {
       const key = owningKey(request)
@@ -102,13 +118,14 @@ export const providerKeyRoute =
       return providerKeyView(changed)
     })
 
-    app.delete(path, { ...options, schema: { params: OfId } }, async (request, reply) => {
+    const deleting = { summary: 'Delete a provider key', params: OfId, response: { 200: ProviderKeyDeleted } }
+    app.delete(path, { ...options, schema: deleting }, async (request, reply) => {
       const key = owningKey(request)
       const { id } = request.params
       const removed = await slots.run(key.keyId, () => providerKeys.remove(id, key.accountId))
       if (removed === null) throw unknownKey()
       reply.header('cache-control', 'no-store')
-      return { id, object: 'provider_key', deleted: true }
+      return { id, object: 'provider_key' as const, deleted: true as const }
     })
   }
 

@@ -3,7 +3,7 @@ import { BullMQAdapter } from '@bull-board/api/bullMQAdapter'
 import { FastifyAdapter } from '@bull-board/fastify'
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { ApiError } from '../../core/kernel/errors.ts'
-import type { AppDependencies } from '../app.ts'
+import type { JobQueue } from '../../platform/queues/queues.ts'
 import { secureHeaders } from '../plugins/security-headers.ts'
 
 const PATH = '/admin/queues'
@@ -11,32 +11,35 @@ const SEALED = '[sealed]'
 /** The board's page asks another company's host for its fonts; the browser's own do. */
 const FONT_LINK = /<link href="https:\/\/fonts\.googleapis\.com[^>]*>/
 
+interface QueuesDashboardServices {
+  queues: JobQueue[]
+  isSecure: boolean
+}
+
 /** Bull Board behind the admin key: every queue live, read-only, and no call's text anywhere. */
-export const queuesDashboard: FastifyPluginAsync<AppDependencies> = async (
+export const queuesDashboard: FastifyPluginAsync<QueuesDashboardServices> = async (
   app,
-  { dispatch, settlementQueue, eventsQueue, catalogQueue, mailQueue, console: { settings } },
+  { queues, isSecure },
 ) => {
   const server = new FastifyAdapter()
   server.setBasePath(PATH)
   // Read-only: a settlement deleted by hand would be a charge lost.
-  const queues = [dispatch.dispatchQueue, settlementQueue, eventsQueue, catalogQueue, mailQueue].map(
-    (queue) => {
-      const adapter = new BullMQAdapter(queue, { readOnlyMode: true })
-      adapter.setFormatter('data', (data: Record<string, unknown>) =>
-        'sealedBody' in data ? { ...data, sealedBody: SEALED } : data,
-      )
-      return adapter
-    },
-  )
+  const adapters = queues.map((queue) => {
+    const adapter = new BullMQAdapter(queue, { readOnlyMode: true })
+    adapter.setFormatter('data', (data: Record<string, unknown>) =>
+      'sealedBody' in data ? { ...data, sealedBody: SEALED } : data,
+    )
+    return adapter
+  })
   createBullBoard({
-    queues,
+    queues: adapters,
     serverAdapter: server,
     options: {
       uiConfig: { boardTitle: 'Switchyard', miscLinks: [{ text: 'Operators’ pages', url: '/admin' }] },
     },
   })
   await app.register(async (scope) => {
-    await secureHeaders(scope, 'queues-dashboard', settings.isSecure)
+    await secureHeaders(scope, 'queues-dashboard', isSecure)
     // The dashboard's own error handler makes a 500 of everything.
     scope.addHook('onRoute', (route) => {
       route.errorHandler = app.errorHandler

@@ -1,9 +1,12 @@
-import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { TopUp, TopUpPage } from '../../core/api/public-api.ts'
 import { TOP_UP_PRESETS_USD, type TopUpLimits } from '../../core/billing/top-up-amount.ts'
-import { type QueryParameters, readCount, refuseUnknown } from '../../core/billing/usage-query.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { formatUsd, parseUsd } from '../../core/kernel/money.ts'
-import type { AppDependencies } from '../app.ts'
+import type { TopUps } from '../../payments/create-top-ups.ts'
+import { OfId } from '../of-id.ts'
 import { openTopUp, readTopUp } from '../open-top-up.ts'
 import { paymentView, railMethod } from '../payment-view.ts'
 import type { StandardKey } from '../plugins/authenticate.ts'
@@ -15,11 +18,21 @@ const PAGE_MAX = 100
 /** Checkouts opened at a time, of one instance: each waits for a rail. */
 const OPENING_MAX = 50
 
+const TopUpsQuery = Type.Object(
+  {
+    limit: Type.Integer({ minimum: 1, maximum: PAGE_MAX, default: PAGE_DEFAULT }),
+    before: Type.Optional(Type.String()),
+  },
+  { additionalProperties: false },
+)
+
+export interface TopUpServices {
+  topUps: TopUps
+  limits: { topUpMinUsd: string; topUpMaxUsd: string }
+}
+
 /** POST and GET /billing/topups, GET /billing/topups/{id}: an account fills its balance and sees how it did. */
-export const topUpRoutes: FastifyPluginAsync<Pick<AppDependencies, 'topUps' | 'limits'>> = async (
-  app,
-  { topUps, limits },
-) => {
+export const topUpRoutes: FastifyPluginAsyncTypebox<TopUpServices> = async (app, { topUps, limits }) => {
   const range: TopUpLimits = {
     minPico: parseUsd(limits.topUpMinUsd),
     maxPico: parseUsd(limits.topUpMaxUsd),
@@ -32,7 +45,8 @@ export const topUpRoutes: FastifyPluginAsync<Pick<AppDependencies, 'topUps' | 'l
     rails: [...topUps.rails.keys()].map(railMethod),
   }
 
-  app.post(PATH, { onRequest: [app.requireKey] }, async (request, reply) => {
+  const opened = { summary: 'Open a top-up: `amount_usd` and `rail`', response: { 201: TopUp } }
+  app.post(PATH, { onRequest: [app.requireKey], schema: opened }, async (request, reply) => {
     const { accountId } = payingKey(request)
     const { amountPico, rail } = readTopUp(request.body, range, options.rails)
     return opening.run(accountId, async () => {
@@ -41,30 +55,33 @@ export const topUpRoutes: FastifyPluginAsync<Pick<AppDependencies, 'topUps' | 'l
     })
   })
 
-  app.get(PATH, { onRequest: [app.requireKey] }, async (request, reply) => {
+  const listing = {
+    onRequest: [app.requireKey],
+    preValidation: async (request: FastifyRequest) => void payingKey(request),
+    schema: {
+      summary: "The account's top-ups, newest first",
+      querystring: TopUpsQuery,
+      response: { 200: TopUpPage },
+    },
+  }
+  app.get(PATH, listing, async (request, reply) => {
     const { accountId } = payingKey(request)
-    const query = request.query as QueryParameters
-    refuseUnknown(query, ['limit', 'before'])
-    const limit = readCount(query, 'limit', PAGE_DEFAULT, PAGE_MAX)
-    const before = typeof query.before === 'string' ? { before: query.before } : {}
-    const found = await topUps.payments.list({ accountId, ...before, limit: limit + 1 })
+    const { limit, before } = request.query
+    const found = await topUps.payments.list({ accountId, ...(before && { before }), limit: limit + 1 })
     const shown = found.slice(0, limit)
     reply.header('cache-control', 'no-store')
-    return { object: 'list', data: shown.map(paymentView), has_more: found.length > limit, options }
+    return { object: 'list' as const, data: shown.map(paymentView), has_more: found.length > limit, options }
   })
 
-  app.get<{ Params: { id: string } }>(
-    `${PATH}/:id`,
-    { onRequest: [app.requireKey] },
-    async (request, reply) => {
-      const { accountId } = payingKey(request)
-      const payment = await topUps.payments.find(request.params.id)
-      if (payment?.accountId !== accountId)
-        throw new ApiError('not_found', 'This account has no top-up of that id.')
-      reply.header('cache-control', 'no-store')
-      return paymentView(payment)
-    },
-  )
+  const showing = { summary: 'One top-up', params: OfId, response: { 200: TopUp } }
+  app.get(`${PATH}/:id`, { onRequest: [app.requireKey], schema: showing }, async (request, reply) => {
+    const { accountId } = payingKey(request)
+    const payment = await topUps.payments.find(request.params.id)
+    if (payment?.accountId !== accountId)
+      throw new ApiError('not_found', 'This account has no top-up of that id.')
+    reply.header('cache-control', 'no-store')
+    return paymentView(payment)
+  })
 }
 
 function payingKey({ key }: FastifyRequest): StandardKey {

@@ -1,42 +1,62 @@
-import type { FastifyPluginAsync } from 'fastify'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
 import type { Reports } from '../../billing/reports/reports.ts'
-import type { Usage, UsageRow, UsageSums } from '../../billing/reports/usage-store.ts'
+import type { Usage as StoredUsage, UsageRow, UsageSums } from '../../billing/reports/usage-store.ts'
+import { Usage } from '../../core/api/public-api.ts'
 import {
-  type QueryParameters,
-  readChoice,
-  readTimeRange,
-  refuseUnknown,
+  TIME_RANGE,
   type TimeRange,
+  timeRange,
   USAGE_GROUPS,
   type UsageGroup,
 } from '../../core/billing/usage-query.ts'
 import { csvLine } from '../../core/kernel/csv.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { formatUsd, picoUsd } from '../../core/kernel/money.ts'
-import type { AppDependencies } from '../app.ts'
-import { askingAccount, askingKey } from '../asking-account.ts'
-import { asCsv, reportFormat } from '../report-format.ts'
+import { ACCOUNT_ID, accountToRead, askingKey, refuseOtherAccount } from '../asking-account.ts'
+import { asCsv, ReportFormat, reportFormat } from '../report-format.ts'
 import { createSlots, REPORTS_OF_KEY } from '../slots.ts'
 
-const PARAMETERS = ['from', 'to', 'group_by', 'format', 'account_id']
+const UsageQuery = Type.Object(
+  {
+    ...TIME_RANGE,
+    group_by: Type.Enum([...USAGE_GROUPS], { default: 'day' }),
+    format: ReportFormat,
+    ...ACCOUNT_ID,
+  },
+  { additionalProperties: false },
+)
+
+interface UsageDependencies {
+  reports: Pick<Reports, 'usage'>
+  clock: () => number
+}
 const ROWS_MAX = 10_000
 const REPORTS_MAX = 8
 const REPORTS_PER_KEY_MAX = 2
 
 /** GET /v1/usage: calls, tokens and cost of an account by day, model or key, as JSON or CSV. */
 export const usageRoute =
-  (path: string): FastifyPluginAsync<AppDependencies> =>
-  async (app, { reports, dispatch }) => {
+  (path: string): FastifyPluginAsyncTypebox<UsageDependencies> =>
+  async (app, { reports, clock }) => {
     const slots = createSlots({ max: REPORTS_MAX, maxPerHolder: REPORTS_PER_KEY_MAX, ...REPORTS_OF_KEY })
 
-    app.get(path, { onRequest: [app.requireKey] }, async (request, reply) => {
+    const options = {
+      onRequest: [app.requireKey],
+      preValidation: refuseOtherAccount,
+      schema: {
+        summary: 'Calls, tokens and cost of an account by day, model or key',
+        querystring: UsageQuery,
+        response: { 200: Usage },
+      },
+    }
+    app.get(path, options, async (request, reply) => {
+      const { query } = request
       const key = askingKey(request)
-      const query = request.query as QueryParameters
-      refuseUnknown(query, PARAMETERS)
-      const accountId = askingAccount(key, query)
-      const range = readTimeRange(query, dispatch.clock())
-      const group = readChoice(query, 'group_by', USAGE_GROUPS, 'day')
-      const format = reportFormat(request, query)
+      const accountId = accountToRead(key, query)
+      const range = timeRange(query, clock())
+      const group = query.group_by
+      const format = reportFormat(request, query.format)
 
       return slots.run(key.keyId, async () => {
         const usage = await sumUsage(reports, accountId, range, group)
@@ -53,7 +73,7 @@ export async function sumUsage(
   accountId: string,
   range: TimeRange,
   group: UsageGroup,
-): Promise<Usage> {
+): Promise<StoredUsage> {
   const usage = await reports.usage.usage(accountId, range, group, ROWS_MAX)
   if (usage === null)
     throw new ApiError('invalid_request', `More than ${ROWS_MAX} rows. Ask for a shorter span of time.`)
@@ -61,7 +81,7 @@ export async function sumUsage(
 }
 
 /** Sums of usage as their owner sees them. */
-export const usageView = (usage: Usage, range: TimeRange, group: UsageGroup) => ({
+export const usageView = (usage: StoredUsage, range: TimeRange, group: UsageGroup) => ({
   from: new Date(range.fromMs).toISOString(),
   to: new Date(range.toMs).toISOString(),
   group_by: group,
@@ -90,7 +110,7 @@ const sumsView = ({ calls, promptTokens, completionTokens, chargePico }: UsageSu
 })
 
 /** The rows without their total: a sum over the file's column must not count everything twice. */
-function usageCsv({ rows }: Usage, by: UsageGroup): string {
+function usageCsv({ rows }: StoredUsage, by: UsageGroup): string {
   const empty: UsageRow = {
     group: '',
     keyName: null,

@@ -10,6 +10,8 @@ export const EVENTS_QUEUE = 'events'
 export const CATALOG_QUEUE = 'catalog'
 export const MAIL_QUEUE = 'mail'
 
+/** A queue of any jobs, to look at. */
+export type JobQueue = Queue
 export type DispatchQueue = Queue<CallJob>
 /** One job settles many calls. */
 export interface SettlementJob {
