@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { DispatchedCall } from '../calls/admission/dispatch-call.ts'
 import { type StartCallDependencies, type StartedCall, startCall } from '../calls/admission/start-call.ts'
-import { type ChatRequest, parseChatRequest } from '../core/calls/chat-request.ts'
+import { type ChatBody, type ChatRequest, normalizeChatRequest } from '../core/calls/chat-request.ts'
 import { inlineChars } from '../core/calls/content-part.ts'
 import { mediaParts } from '../core/calls/prompt-tokens.ts'
 import { ApiError } from '../core/kernel/errors.ts'
@@ -21,7 +21,7 @@ export interface CallServices extends StartCallDependencies {
  */
 export async function answerCall(
   key: StandardKey,
-  body: unknown,
+  body: ChatBody,
   request: FastifyRequest,
   reply: FastifyReply,
   deps: CallServices,
@@ -30,7 +30,7 @@ export async function answerCall(
   const { bodyReservation: reservation, bodyBytes, exactJson } = request
   // One that came in chunks was taken for the longest until now.
   reservation?.shrink(bodyBytes)
-  const chat = parseChatRequest(body, exactJson)
+  const chat = normalizeChatRequest(body, exactJson)
   // The request outlives the answer; its text shall not.
   request.body = undefined
   request.exactJson = undefined
@@ -39,7 +39,7 @@ export async function answerCall(
     requestId: request.id,
     idempotencyKey: idempotencyKey(request),
     // Requests whose schemas differ in what parsing loses are not the same.
-    body: { ...(body as object), ...exactJson },
+    body: { ...body, ...exactJson },
     bodyBytes,
     reservation,
   }

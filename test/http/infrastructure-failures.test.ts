@@ -67,13 +67,3 @@ test('without PostgreSQL every feature is refused with the same 503', async () =
     stack.databaseProxy!.restore()
   }
 })
-
-test('without Redis signing in is refused with the same 503', async () => {
-  await stack.redisServer.kill()
-  const body = { email: 'nobody@example.test', password: PASSWORD }
-  try {
-    await expectNotNow(await consoleClient(stack.url).ask('/console/api/sign-in', { body }))
-  } finally {
-    await stack.redisServer.restart()
-  }
-})

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { SURFACES } from '../../src/http/public/surfaces.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 
-interface OpenApi {
+type OpenApi = {
   openapi: string
   paths: Record<string, Record<string, { parameters?: Array<{ name: string; required?: boolean }> }>>
 }

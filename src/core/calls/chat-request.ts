@@ -1,3 +1,6 @@
+import { type Static, Type } from 'typebox'
+import { nullable } from '../api/nullable.ts'
+import { createValidator } from '../api/schema-validator.ts'
 import type { ExactJson } from '../json/exact-json.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../json/nesting.ts'
 import { ApiError } from '../kernel/errors.ts'
@@ -67,27 +70,139 @@ const MAX_TOOLS = 1024
 /** `tools` and `response_format` take so many characters each, as JSON. */
 const SCHEMA_CHARS_MAX = 1024 * 1024
 
-type Fields = Record<string, unknown>
+const modelId = Type.String({
+  minLength: 1,
+  maxLength: MAX_MODEL_ID_LENGTH,
+  errorMessage: `\`{param}\` must be a model id of 1 to ${MAX_MODEL_ID_LENGTH} characters.`,
+})
+const modelsWording = `\`models\` must be an array of 1 to ${MAX_MODELS} model ids.`
+const tokenLimit = Type.Integer({
+  minimum: 1,
+  maximum: Number.MAX_SAFE_INTEGER,
+  errorMessage: '`{param}` must be an integer of at least 1.',
+})
+const names = Type.Array(Type.String(), {
+  maxItems: 100,
+  errorMessage: '`{param}` must be an array of at most 100 strings.',
+})
+const price = Type.Unknown({ description: 'USD, a number or a decimal string' })
+
+/** A mistyped `zdr` must not pass silently: it would route to a provider the client meant to exclude. */
+const closed = (name: string, path: string, known: string) => ({
+  additionalProperties: false,
+  errorMessage: {
+    type: `\`${name}\` must be an object.`,
+    additionalProperties: `Unknown field. \`${path}\` takes: ${known}.`,
+  },
+})
+
+const dataCollection = Type.Enum(['allow', 'deny'])
+
+const Preferences = Type.Partial(
+  Type.Object({
+    order: nullable(names),
+    only: nullable(names),
+    ignore: nullable(names),
+    allow_fallbacks: nullable(Type.Boolean()),
+    require_parameters: nullable(Type.Boolean()),
+    data_collection: nullable(dataCollection),
+    zdr: nullable(Type.Boolean()),
+    sort: nullable(Type.Enum([...SORTS])),
+    max_price: nullable(
+      Type.Object(
+        { prompt: Type.Optional(price), completion: Type.Optional(price), request: Type.Optional(price) },
+        closed('max_price', 'provider.max_price', 'prompt, completion, request'),
+      ),
+    ),
+  }),
+  closed(
+    'provider',
+    'provider',
+    'order, only, ignore, allow_fallbacks, require_parameters, data_collection, zdr, sort, max_price',
+  ),
+)
+
+/** The body of a chat completion, as far as its outer shape goes. Other top-level fields are accepted and dropped. */
+export const ChatBody = Type.Object(
+  {
+    messages: Type.Array(Type.Unknown({ description: 'role, content, name, tool_call_id' }), {
+      minItems: 1,
+      maxItems: MAX_MESSAGES,
+      errorMessage: {
+        type: '`messages` is required and must be an array.',
+        minItems: '`messages` must hold at least one message.',
+        maxItems: `Send at most ${MAX_MESSAGES} messages.`,
+      },
+    }),
+    temperature: Type.Optional(nullable(Type.Number({ minimum: 0, maximum: 2 }))),
+    top_p: Type.Optional(nullable(Type.Number({ minimum: 0, maximum: 1 }))),
+    tools: Type.Optional(
+      nullable(
+        Type.Array(Type.Unsafe<Record<string, unknown>>({ type: 'object' }), {
+          maxItems: MAX_TOOLS,
+          errorMessage: `\`tools\` must be an array of at most ${MAX_TOOLS} tool definitions.`,
+        }),
+      ),
+    ),
+    response_format: Type.Optional(
+      nullable(
+        Type.Object(
+          { type: Type.String() },
+          { errorMessage: '`response_format` must be an object with a `type`.' },
+        ),
+      ),
+    ),
+    model: Type.Optional(nullable(modelId)),
+    models: Type.Optional(
+      nullable(
+        Type.Array(modelId, {
+          minItems: 1,
+          maxItems: MAX_MODELS,
+          errorMessage: { type: modelsWording, minItems: modelsWording, maxItems: modelsWording },
+        }),
+      ),
+    ),
+    stream: Type.Optional(nullable(Type.Boolean())),
+    max_tokens: Type.Optional(nullable(tokenLimit)),
+    max_completion_tokens: Type.Optional(nullable(tokenLimit)),
+    routing_profile: Type.Optional(nullable(Type.Enum([...ROUTING_PROFILES]))),
+    provider: Type.Optional(nullable(Preferences)),
+  },
+  { errorMessage: { type: 'The request body must be a JSON object.' } },
+)
+export type ChatBody = Static<typeof ChatBody>
+
+const refusalOf = createValidator(ChatBody)
+
+/** Validates a body of any shape, for callers without a route schema. Throws ApiError `invalid_request`. */
+export function readChatBody(body: unknown): ChatBody {
+  const refusal = refusalOf(body)
+  if (refusal) throw refusal
+  return body as ChatBody
+}
+
+/** Validates and normalizes a body of any shape. Throws ApiError `invalid_request`. */
+export const parseChatRequest = (body: unknown, exactJson?: ExactJson): ChatRequest =>
+  normalizeChatRequest(readChatBody(body), exactJson)
 
 /**
- * Validates and normalizes a request body. Unknown and ignored top-level fields are dropped without error.
- * `exactJson` is what parsing the body lost of its schemas.
+ * Normalizes a body that fits its schema, and validates what the schema leaves open: messages and what fields say of
+ * each other. `exactJson` is what parsing the body lost of its schemas.
  * Throws ApiError `invalid_request` whose `param` is the JSON path of the first offending field.
  */
-export function parseChatRequest(body: unknown, exactJson?: ExactJson): ChatRequest {
-  if (!isObject(body)) throw invalid(undefined, 'The request body must be a JSON object.')
+export function normalizeChatRequest(body: ChatBody, exactJson?: ExactJson): ChatRequest {
   if (isNestedDeeperThan(body, MAX_NESTING)) throw nestedTooDeep()
-  const messages = parseMessages(body.messages)
+  const messages = body.messages.map(parseMessage)
   const parameters = parseParameters(body, exactJson)
   // A full tool loop is not supported: once the history holds a tool result, definitions are not forwarded.
   if (messages.some((message) => message.role === 'tool')) delete parameters.tools
   return {
     models: parseModels(body),
     messages,
-    stream: boolean(body.stream, 'stream', false),
+    stream: body.stream ?? false,
     completionLimit: parseCompletionLimit(body),
-    routingProfile: oneOf(body.routing_profile, 'routing_profile', ROUTING_PROFILES),
-    preferences: parsePreferences(body.provider),
+    routingProfile: body.routing_profile ?? undefined,
+    preferences: parsePreferences(body.provider ?? {}),
     parameters,
     exactJson,
   }
@@ -100,13 +215,6 @@ export const nestedTooDeep = (): ApiError =>
 /** The refusal of a body of more names and values than are parsed for anybody. */
 export const tooManyValues = (max: number): ApiError =>
   invalid(undefined, `The request body may hold ${max} names and values at most, however short.`)
-
-function parseMessages(value: unknown): ChatMessage[] {
-  if (!Array.isArray(value)) throw invalid('messages', '`messages` is required and must be an array.')
-  if (value.length === 0) throw invalid('messages', '`messages` must hold at least one message.')
-  if (value.length > MAX_MESSAGES) throw invalid('messages', `Send at most ${MAX_MESSAGES} messages.`)
-  return value.map(parseMessage)
-}
 
 function parseMessage(value: unknown, index: number): ChatMessage {
   const path = `messages[${index}]`
@@ -132,104 +240,57 @@ function parseContent(value: unknown, role: Role, path: string): ChatMessage['co
   throw invalid(path, '`content` must be a string or an array of content parts.')
 }
 
-function parseModels(body: Fields): string[] {
-  const model = body.model == null ? undefined : modelId(body.model, 'model')
-  if (body.models == null) return [model ?? 'auto']
-  if (!Array.isArray(body.models) || body.models.length < 1 || body.models.length > MAX_MODELS) {
-    throw invalid('models', `\`models\` must be an array of 1 to ${MAX_MODELS} model ids.`)
-  }
-  const models = body.models.map((entry, index) => modelId(entry, `models[${index}]`))
-  if (model !== undefined && models.indexOf(model) > 0) {
+function parseModels({ model, models }: ChatBody): string[] {
+  if (models == null) return [model ?? 'auto']
+  if (model == null) return [...new Set(models)]
+  if (models.indexOf(model) > 0) {
     throw invalid('models', '`model` is tried first, but `models` lists it later. Send one order.')
   }
-  return [...new Set(model === undefined ? models : [model, ...models])]
+  return [...new Set([model, ...models])]
 }
 
-function modelId(value: unknown, path: string): string {
-  if (typeof value !== 'string' || value.length === 0 || value.length > MAX_MODEL_ID_LENGTH) {
-    throw invalid(path, `\`${path}\` must be a model id of 1 to ${MAX_MODEL_ID_LENGTH} characters.`)
-  }
-  return value
-}
-
-function parseCompletionLimit(body: Fields): number | undefined {
-  if (body.max_tokens != null && body.max_completion_tokens != null) {
+function parseCompletionLimit({ max_tokens, max_completion_tokens }: ChatBody): number | undefined {
+  if (max_tokens != null && max_completion_tokens != null) {
     throw invalid('max_tokens', 'Send only one of `max_tokens` and `max_completion_tokens`.')
   }
-  const field = body.max_tokens != null ? 'max_tokens' : 'max_completion_tokens'
-  const value = body[field]
-  if (value == null) return undefined
-  if (!Number.isSafeInteger(value) || (value as number) < 1) {
-    throw invalid(field, `\`${field}\` must be an integer of at least 1.`)
-  }
-  return value as number
+  return max_tokens ?? max_completion_tokens ?? undefined
 }
 
-function parseParameters(body: Fields, exactJson?: ExactJson): SamplingParameters {
-  const parameters: SamplingParameters = {}
-  const temperature = numberBetween(body.temperature, 'temperature', 0, 2)
-  const topP = numberBetween(body.top_p, 'top_p', 0, 1)
-  if (temperature !== undefined) parameters.temperature = temperature
-  if (topP !== undefined) parameters.top_p = topP
-  if (body.tools != null) {
-    if (!Array.isArray(body.tools) || body.tools.length > MAX_TOOLS || !body.tools.every(isObject)) {
-      throw invalid('tools', `\`tools\` must be an array of at most ${MAX_TOOLS} tool definitions.`)
-    }
-    checkSize(body.tools, exactJson?.tools, 'tools')
-    if (body.tools.length > 0) parameters.tools = body.tools
+function parseParameters(body: ChatBody, exactJson?: ExactJson): SamplingParameters {
+  const { temperature, top_p, tools, response_format } = body
+  checkSize(tools, exactJson?.tools, 'tools')
+  checkSize(response_format, exactJson?.response_format, 'response_format')
+  return {
+    ...(temperature != null && { temperature }),
+    ...(top_p != null && { top_p }),
+    ...(tools != null && tools.length > 0 && { tools }),
+    ...(response_format != null && { response_format }),
   }
-  if (body.response_format != null) {
-    if (!isObject(body.response_format) || typeof body.response_format.type !== 'string') {
-      throw invalid('response_format', '`response_format` must be an object with a `type`.')
-    }
-    checkSize(body.response_format, exactJson?.response_format, 'response_format')
-    parameters.response_format = body.response_format
-  }
-  return parameters
 }
 
 function checkSize(value: unknown, exact: string | undefined, path: string): void {
+  if (value == null) return
   const chars = Math.max(JSON.stringify(value).length, exact?.length ?? 0)
   if (chars > SCHEMA_CHARS_MAX) {
     throw invalid(path, `\`${path}\` may take ${SCHEMA_CHARS_MAX} characters of JSON at most.`)
   }
 }
 
-const PREFERENCE_FIELDS = [
-  'order',
-  'only',
-  'ignore',
-  'allow_fallbacks',
-  'require_parameters',
-  'data_collection',
-  'zdr',
-  'sort',
-  'max_price',
-]
-
-function parsePreferences(value: unknown): ProviderPreferences {
-  const given = value ?? {}
-  if (!isObject(given)) throw invalid('provider', '`provider` must be an object.')
-  // A mistyped `zdr` must not pass silently: it would route to a provider the client meant to exclude.
-  rejectUnknown(given, PREFERENCE_FIELDS, 'provider')
+function parsePreferences(given: Static<typeof Preferences>): ProviderPreferences {
   return {
-    order: stringArray(given.order, 'provider.order') ?? [],
-    only: stringArray(given.only, 'provider.only'),
-    ignore: stringArray(given.ignore, 'provider.ignore') ?? [],
-    allowFallbacks: boolean(given.allow_fallbacks, 'provider.allow_fallbacks', true),
-    requireParameters: boolean(given.require_parameters, 'provider.require_parameters', false),
-    dataCollection:
-      oneOf(given.data_collection, 'provider.data_collection', ['allow', 'deny'] as const) ?? 'allow',
-    zdr: boolean(given.zdr, 'provider.zdr', false),
-    sort: oneOf(given.sort, 'provider.sort', SORTS),
-    maxPrice: parseMaxPrice(given.max_price),
+    order: given.order ?? [],
+    only: given.only ?? undefined,
+    ignore: given.ignore ?? [],
+    allowFallbacks: given.allow_fallbacks ?? true,
+    requireParameters: given.require_parameters ?? false,
+    dataCollection: given.data_collection ?? 'allow',
+    zdr: given.zdr ?? false,
+    sort: given.sort ?? undefined,
+    maxPrice: parseMaxPrice(given.max_price ?? {}),
   }
 }
 
-function parseMaxPrice(value: unknown): ProviderPreferences['maxPrice'] {
-  const given = value ?? {}
-  if (!isObject(given)) throw invalid('provider.max_price', '`max_price` must be an object.')
-  rejectUnknown(given, ['prompt', 'completion', 'request'], 'provider.max_price')
+function parseMaxPrice(given: Record<string, unknown>): ProviderPreferences['maxPrice'] {
   const price = <T>(field: string, decimals: number, parse: (text: string) => T): T | undefined => {
     if (given[field] == null) return undefined
     const text = plainDecimal(given[field], decimals)
@@ -245,48 +306,13 @@ function parseMaxPrice(value: unknown): ProviderPreferences['maxPrice'] {
   }
 }
 
-function rejectUnknown(given: Fields, known: string[], path: string): void {
-  const unknown = Object.keys(given).find((field) => !known.includes(field))
-  if (unknown === undefined) return
-  throw invalid(`${path}.${unknown}`, `Unknown field. \`${path}\` takes: ${known.join(', ')}.`)
-}
-
-function boolean(value: unknown, path: string, fallback: boolean): boolean {
-  if (value == null) return fallback
-  if (typeof value !== 'boolean') throw invalid(path, `\`${path}\` must be true or false.`)
-  return value
-}
-
-function oneOf<T extends string>(value: unknown, path: string, allowed: readonly T[]): T | undefined {
-  if (value == null) return undefined
-  const found = allowed.find((known) => known === value)
-  if (found === undefined) throw invalid(path, `\`${path}\` must be one of ${allowed.join(', ')}.`)
-  return found
-}
-
-function numberBetween(value: unknown, path: string, min: number, max: number): number | undefined {
-  if (value == null) return undefined
-  if (typeof value !== 'number' || !(value >= min && value <= max)) {
-    throw invalid(path, `\`${path}\` must be a number from ${min} to ${max}.`)
-  }
-  return value
-}
-
-function stringArray(value: unknown, path: string): string[] | undefined {
-  if (value == null) return undefined
-  if (!Array.isArray(value) || value.length > 100 || !value.every((entry) => typeof entry === 'string')) {
-    throw invalid(path, `\`${path}\` must be an array of at most 100 strings.`)
-  }
-  return value
-}
-
 function optionalString(value: unknown, path: string): string | undefined {
   if (value == null) return undefined
   if (typeof value !== 'string') throw invalid(path, `\`${path}\` must be a string.`)
   return value
 }
 
-const isObject = (value: unknown): value is Fields =>
+const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const invalid = (param: string | undefined, message: string) =>

@@ -58,6 +58,10 @@ function described<T extends { paths?: object | undefined; components?: object |
   })
   plain.components.schemas = { ...plain.components.schemas, Error: ErrorBody }
   for (const [path, item] of Object.entries<Record<string, Operation>>(plain.paths)) {
+    if (path.includes('*')) {
+      delete plain.paths[path]
+      continue
+    }
     const [, tag, security] = AUDIENCES.find(([prefix]) => path.startsWith(prefix))!
     for (const method of METHODS) {
       const operation = item[method]

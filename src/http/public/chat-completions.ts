@@ -1,17 +1,23 @@
-import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import { ChatBody } from '../../core/calls/chat-request.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { answerCall, type CallServices } from '../answer-call.ts'
 import type { StandardKey } from '../plugins/authenticate.ts'
 
 /** POST /v1/chat/completions: validate, start the call, relay its answer. */
 export const chatCompletionsRoute =
-  (path: string): FastifyPluginAsync<CallServices & { limits: { bodyLimitBytes: number } }> =>
+  (path: string): FastifyPluginAsyncTypebox<CallServices & { limits: { bodyLimitBytes: number } }> =>
   async (app, deps) => {
     // Who may not call models hears so before the body is read.
     const mayCall = async (request: FastifyRequest) => void callingKey(request)
     app.post(
       path,
-      { onRequest: [app.requireKey, mayCall, app.weighBody], bodyLimit: deps.limits.bodyLimitBytes },
+      {
+        onRequest: [app.requireKey, mayCall, app.weighBody],
+        bodyLimit: deps.limits.bodyLimitBytes,
+        schema: { summary: 'A chat completion, whole or as a stream', body: ChatBody },
+      },
       async (request, reply) => answerCall(callingKey(request), request.body, request, reply, deps),
     )
   }

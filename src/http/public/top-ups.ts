@@ -39,7 +39,7 @@ export const topUpRoutes: FastifyPluginAsyncTypebox<TopUpServices> = async (app,
   }
   const opening = createSlots({ max: OPENING_MAX, allTaken: 'Too many top-ups at once. Retry shortly.' })
   const options = {
-    presets_usd: TOP_UP_PRESETS_USD,
+    presets_usd: [...TOP_UP_PRESETS_USD],
     min_usd: formatUsd(range.minPico),
     max_usd: formatUsd(range.maxPico),
     rails: [...topUps.rails.keys()].map(railMethod),

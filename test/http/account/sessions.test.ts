@@ -183,7 +183,8 @@ describe('signing in and out', () => {
     try {
       await lonely.redisServer.kill()
       const response = await signIn('nobody@example.test', PASSWORD, lonely.url)
-      await expectError(response, 503, 'overloaded')
+      const { message } = await expectError(response, 503, 'overloaded')
+      expect(message).toBe('The gateway cannot do this right now. Retry shortly.')
       await lonely.redisServer.restart()
       await eventually(async () =>
         expect((await signIn('nobody@example.test', PASSWORD, lonely.url)).status).toBe(401),
