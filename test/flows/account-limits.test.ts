@@ -14,7 +14,7 @@ beforeAll(async () => {
   stack = await startStack({
     models: {
       // Longer than two hundred calls take to arrive on a busy machine.
-      'test/slow': [{ at: 'alpha', model: 'words-10.latency-2000' }],
+      'test/slow': [{ at: 'alpha', model: 'words-10.latency-6000' }],
       'test/quick': [{ at: 'alpha', model: 'words-2' }],
     },
     apis: 2,

@@ -17,7 +17,7 @@ let stack: TestStack
 beforeAll(async () => {
   stack = await startStack({
     models: {
-      'test/exact': [{ at: 'alpha', model: `words-${WORDS}.latency-400` }],
+      'test/exact': [{ at: 'alpha', model: `words-${WORDS}.latency-3000` }],
       'test/paced': [{ at: 'alpha', model: `words-${WORDS}.rate-20` }],
     },
     apis: 2,

@@ -5,7 +5,7 @@ import { ask, type Caller, stream } from '../helpers/chat-client.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 
-const QUEUE_WAIT_MS = 3_000
+const QUEUE_WAIT_MS = 8_000
 
 let stack: TestStack
 let caller: Caller

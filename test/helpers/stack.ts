@@ -33,7 +33,7 @@ import { catalogDocument, type TestModels } from './test-catalog.ts'
 
 const COMMANDS = { admin, audit, catalog }
 /** What a process may take to start, or its work to be settled, on a machine that is busy with others. */
-const UP_WITHIN_MS = 60_000
+const UP_WITHIN_MS = 150_000
 
 export interface StackOptions {
   models: TestModels
