@@ -43,7 +43,6 @@ const BEHAVIOURS = [
   'ignore-stream',
   'crlf',
   'comments',
-  'split-bytes',
   'latency-200',
   'reasoning-40',
   'finish-content_filter',
@@ -82,11 +81,8 @@ interface Answer {
 /** All calls run at once; each test then looks at its own. */
 const answers = new Map<string, Promise<Answer>>()
 const BEHAVIOURS_AT_ONCE = 3
-/**
- * These are asked for one at a time. The gateway counts the tokens of the first three, roughly when its threads are busy;
- * the usage of the last comes byte by byte, and is waited for for a second after the finish reason.
- */
-const ALONE = ['missing-usage', 'absurd-usage', 'negative-usage', 'split-bytes']
+/** The gateway counts the tokens of these, and roughly when its threads are busy: they are asked for one at a time. */
+const ALONE = ['missing-usage', 'absurd-usage', 'negative-usage']
 /** These run into a limit of time, so they go first, and the others do not wait for them. */
 const SLOW = ['hang', 'slow-headers', 'hang-after-headers', 'hang-after-role', 'stall-after-5']
 
