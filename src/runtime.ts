@@ -9,15 +9,14 @@ import { findCharges } from './billing/call-records/known-calls.ts'
 import { createReports } from './billing/reports/reports.ts'
 import { createSpendStore } from './billing/reports/spend-store.ts'
 import { findSettledKey } from './billing/settlement/settled-keys.ts'
+import { createCleanupTasks } from './calls/admission/cleanup-tasks.ts'
 import { endSuspendedCalls } from './calls/admission/end-suspended-calls.ts'
-import { createErrands } from './calls/admission/errands.ts'
 import { createIdempotency } from './calls/admission/idempotency.ts'
 import { createLimitNotice } from './calls/admission/limit-notice.ts'
 import { createLoadBound } from './calls/admission/load-bound.ts'
-import { createFigureLoaders } from './calls/admission/load-figures.ts'
+import { composeCallPath } from './calls/call-path.ts'
 import { createCallBodies } from './calls/relay/call-bodies.ts'
-import { createReplyArchive } from './calls/relay/reply-archive.ts'
-import { ReplyHub } from './calls/relay/reply-hub.ts'
+import { createCompletionArchive } from './calls/relay/completion-archive.ts'
 import { createCatalogEdits } from './catalog/catalog-edits-store.ts'
 import { watchOverlay } from './catalog/catalog-overlay.ts'
 import { createCatalogStore } from './catalog/catalog-store.ts'
@@ -45,10 +44,10 @@ import {
 import { startFleetClock } from './platform/redis/fleet-clock.ts'
 import { announceKeyChange } from './platform/redis/key-changes.ts'
 import { checkRedisSettings, createRedis } from './platform/redis/redis.ts'
-import { createEpochReader, untilRestated, watchEpoch } from './platform/redis/redis-epoch.ts'
+import { createEpochReader, watchEpoch } from './platform/redis/redis-epoch.ts'
 import { keepSubscriberLimit } from './platform/redis/redis-subscriber-limit.ts'
 import { createSealer } from './platform/sealing.ts'
-import { followOfferHealth } from './routing/offer-health.ts'
+import { followOfferHealth } from './routing/circuit-breaker/offer-health.ts'
 import { followOfferMeasures } from './routing/offer-measures.ts'
 import { createOfferStates } from './routing/offer-states.ts'
 import { createServices } from './services.ts'
@@ -112,7 +111,52 @@ export async function createApiRuntime(
   const catalogEdits = createCatalogEdits({ postgres, redis, check: catalog.check })
   const services = createServices(config, { postgres, reportsPostgres, redis, logger, clock: Date.now })
   const { gate, accounts, keys: keyStore } = services
-  const hub = new ReplyHub({ apiId, subscriber: replySubscriber, publisher: redis, logger, clock })
+  const dispatchQueue = createDispatchQueue(queueRedis)
+  const settlementQueue = createSettlementQueue(queueRedis)
+  const eventsQueue = createEventsQueue(queueRedis)
+  const catalogQueue = createCatalogQueue(queueRedis)
+  const mailQueue = createMailQueue(queueRedis)
+  const health = await followOfferHealth({ redis, subscriber: healthSubscriber, now: Date.now, logger })
+  const measures = await followOfferMeasures({ redis, now: Date.now, logger })
+  const bodies = createCallBodies({
+    ...config,
+    name: 'switchyard-api-bodies',
+    sealer: createSealer(config.masterKeys, 'call-body'),
+    logger,
+  })
+  const archive = createCompletionArchive(
+    redis,
+    createSealer(config.masterKeys, 'kept-reply'),
+    config.keptReplies,
+  )
+  const readEpoch = createEpochReader(redis)
+  const epoch = await watchEpoch({ redis, readEpoch, logger })
+  const cleanup = createCleanupTasks(logger)
+  const { hub, admission, dispatch } = composeCallPath({
+    apiId,
+    redis,
+    subscriber: replySubscriber,
+    epoch,
+    readEpoch,
+    recoveryGraceMs: config.recoveryGraceMs,
+    accounts,
+    spend: createSpendStore(postgres),
+    charges: (callIds) => findCharges(postgres, callIds),
+    catalog: catalog.snapshot,
+    offerStates: createOfferStates(health, measures),
+    noteLimitReached: createLimitNotice({ redis, postgres, cleanup }),
+    cleanup,
+    dispatchQueue,
+    callJobs: createCallJobs(queueRedis),
+    settlementQueue,
+    bodies,
+    archive,
+    limits: config,
+    topUpUrl: `${config.publicUrl ?? `http://localhost:${config.port}`}/billing`,
+    logger,
+    clock,
+    random: Math.random,
+  })
   await hub.start()
   const keys = await startKeyCache({
     keys: createKeyStore(keysPostgres, createKeyHasher(config.masterKeys), randomBytes),
@@ -122,61 +166,10 @@ export async function createApiRuntime(
     logger,
     clock: Date.now,
   })
-  const dispatchQueue = createDispatchQueue(queueRedis)
-  const settlementQueue = createSettlementQueue(queueRedis)
-  const eventsQueue = createEventsQueue(queueRedis)
-  const catalogQueue = createCatalogQueue(queueRedis)
-  const mailQueue = createMailQueue(queueRedis)
-  const readEpoch = createEpochReader(redis)
-  const epoch = await watchEpoch({
-    redis,
-    readEpoch,
-    logger,
-    // By then workers have said which calls they have.
-    onEmptied: () => void setTimeout(() => hub.lookAfterAll(), config.recoveryGraceMs).unref(),
-  })
-
-  const health = await followOfferHealth({ redis, subscriber: healthSubscriber, now: Date.now, logger })
-  const measures = await followOfferMeasures({ redis, now: Date.now, logger })
-  const errands = createErrands(logger)
   const load = createLoadBound(() => hub.size, config.pendingCallsMax)
-  const bodies = createCallBodies({
-    ...config,
-    name: 'switchyard-api-bodies',
-    sealer: createSealer(config.masterKeys, 'call-body'),
-    logger,
-  })
-  const archive = createReplyArchive(redis, createSealer(config.masterKeys, 'kept-reply'), config.keptReplies)
   const app = await buildApp({
-    admission: {
-      catalog: catalog.snapshot,
-      offerStates: createOfferStates(health, measures),
-      gate: gate.admit,
-      ...createFigureLoaders(accounts, createSpendStore(postgres), gate, {
-        restated: () => untilRestated(readEpoch, config.recoveryGraceMs),
-        charges: (callIds) => findCharges(postgres, callIds),
-      }),
-      noteLimitReached: createLimitNotice({ redis, postgres, errands }),
-      errands,
-      limits: config,
-      replyChannel: hub.channel,
-      epoch: epoch.current,
-      topUpUrl: `${config.publicUrl ?? `http://localhost:${config.port}`}/billing`,
-      clock,
-      random: Math.random,
-    },
-    dispatch: {
-      hub,
-      dispatchQueue,
-      callJobs: createCallJobs(queueRedis),
-      settlementQueue,
-      gate,
-      bodies,
-      archive,
-      errands,
-      logger,
-      clock,
-    },
+    admission,
+    dispatch,
     idempotency: createIdempotency({
       redis,
       findSettled: (accountId, digest) => findSettledKey(postgres, accountId, digest),

@@ -1,17 +1,12 @@
 import { Registry } from 'prom-client'
-import { createHoldStore } from '../src/billing/holds/hold-store.ts'
 import { createAttemptChain } from '../src/calls/attempts/attempt-chain.ts'
 import { createAttemptMeter } from '../src/calls/attempts/attempt-meter.ts'
-import { createCallTally } from '../src/calls/dispatch/call-tally.ts'
-import { createFinisher, createFinishScript } from '../src/calls/dispatch/finish-calls.ts'
+import { createCallMetrics } from '../src/calls/dispatch/call-metrics.ts'
+import { createFinishScript } from '../src/calls/dispatch/finish-calls.ts'
 import { createHeldBodies } from '../src/calls/dispatch/held-bodies.ts'
-import { createRedisRecovery, type Doubt } from '../src/calls/dispatch/redis-recovery.ts'
 import { RunningCalls } from '../src/calls/dispatch/running-calls.ts'
-import { SettlementOutbox } from '../src/calls/dispatch/settlement-outbox.ts'
 import { createCallBodies } from '../src/calls/relay/call-bodies.ts'
-import { listenForControl } from '../src/calls/relay/control-listener.ts'
-import { FramePublisher } from '../src/calls/relay/frame-publisher.ts'
-import { createReplyArchive } from '../src/calls/relay/reply-archive.ts'
+import { createCompletionArchive } from '../src/calls/relay/completion-archive.ts'
 import { watchOverlay } from '../src/catalog/catalog-overlay.ts'
 import { createCatalogStore } from '../src/catalog/catalog-store.ts'
 import { openProviderKeyVault } from '../src/catalog/provider-key-vault.ts'
@@ -20,7 +15,6 @@ import { newId } from '../src/core/kernel/ids.ts'
 import type { Logger } from '../src/platform/observability/logger.ts'
 import { createProcessReport } from '../src/platform/observability/process-report.ts'
 import { createPostgres } from '../src/platform/postgres/postgres.ts'
-import { pollEvery } from '../src/platform/process/poll-every.ts'
 import { createCallJobs } from '../src/platform/queues/call-jobs.ts'
 import {
   createDispatchQueue,
@@ -34,16 +28,13 @@ import { createEpochReader, watchEpoch } from '../src/platform/redis/redis-epoch
 import { createSealer } from '../src/platform/sealing.ts'
 import { warmTokenizer } from '../src/providers/count-tokens.ts'
 import { createTransport } from '../src/providers/http/transport.ts'
-import { createProviderRegistry } from '../src/providers/registry.ts'
-import { createBreakerBoard } from '../src/routing/breaker-board.ts'
-import { exportBreakers } from '../src/routing/breaker-metrics.ts'
+import { createProviderClients } from '../src/providers/provider-clients.ts'
+import { createBreakerBoard } from '../src/routing/circuit-breaker/breaker-board.ts'
+import { exportBreakers } from '../src/routing/circuit-breaker/breaker-metrics.ts'
 import { createMeasureLog } from '../src/routing/measure-log.ts'
 import { createRetryBudget } from '../src/routing/retry-budget.ts'
+import { composeDispatch } from './compose-dispatch.ts'
 import { openDispatchJobs } from './dispatch-jobs.ts'
-import { DispatchWorker } from './dispatch-worker.ts'
-
-/** How often settlements are confirmed. */
-const CONFIRM_MS = 1_000
 
 /** A call waits for its key, so PostgreSQL is not waited for long. */
 const KEYS_POSTGRES = {
@@ -73,20 +64,10 @@ export async function startDispatchRole(
   const catalog = await createCatalogStore({ ...config, environment: process.env, overlay, logger })
   const calls = new RunningCalls()
   const workerId = newId('worker')
-  const publisher = new FramePublisher({
-    worker: workerId,
-    redis,
-    logger,
-    onLost: (frames) => calls.noteLost(frames),
-    onUnheard: (channel, heardAt) => calls.abortChannel(channel, heardAt),
-    openChannels: () => calls.channels(),
-    onRound: () => calls.markSent(Date.now()),
-    clock: Date.now,
-  })
   const transport = createTransport(config)
   // Connects when the first call on a client's own key comes.
   const keysPostgres = createPostgres({ ...KEYS_POSTGRES, databaseUrl: config.databaseUrl, logger })
-  const ownKeys = await openProviderKeyVault({
+  const byokKeys = await openProviderKeyVault({
     postgres: keysPostgres,
     redis,
     subscriber,
@@ -105,36 +86,19 @@ export async function startDispatchRole(
   })
   const dispatchQueue = createDispatchQueue(redis)
   const settlementQueue = createSettlementQueue(redis)
-  const gate = createHoldStore(redis)
-  let restate = (_doubt: Doubt): unknown => undefined
-  const epoch = await watchEpoch({
-    redis,
-    readEpoch: createEpochReader(redis),
-    logger,
-    onEmptied: () => void restate('emptied'),
-    onReconnected: () => void restate('reconnected'),
-  })
-  const outbox = new SettlementOutbox({
-    enqueue: (records) => enqueueSettlements(settlementQueue, records),
-    jobsLeft: (jobIds) => settlementJobsLeft(redis, jobIds),
-    stretch: epoch.stretch,
-    logger,
-    max: config.unconfirmedSettlementsMax,
-  })
-  const tally = createCallTally(registry, report)
-  const finish = createFinisher({
-    // Over the connection of the publisher: what was sent before arrives before the last frames.
-    run: createFinishScript(redis, workerId, Date.now),
-    flush: () => publisher.flush(),
-    outbox,
-  })
+  await warmTokenizer()
+  const epoch = await watchEpoch({ redis, readEpoch: createEpochReader(redis), logger })
   const bodies = createCallBodies({
     ...config,
     name: 'switchyard-dispatch-bodies',
     sealer: createSealer(config.masterKeys, 'call-body'),
     logger,
   })
-  const worker = new DispatchWorker({
+  const dispatch = await composeDispatch({
+    workerId,
+    redis,
+    subscriber,
+    epoch,
     jobs: openDispatchJobs({
       redis: queueRedis,
       blocking: redisFor('wake'),
@@ -142,23 +106,21 @@ export async function startDispatchRole(
       logger,
       clock: Date.now,
     }),
-    dispatchQueue,
     callJobs: createCallJobs(redis),
-    epoch,
-    concurrency: config.workerConcurrency,
-    lockMs: config.jobLockMs,
-    graceMs: config.shutdownGraceMs,
+    dispatchQueue,
+    enqueueSettlements: (records) => enqueueSettlements(settlementQueue, records),
+    settlementJobsLeft: (jobIds) => settlementJobsLeft(redis, jobIds),
+    runFinish: createFinishScript(redis, workerId, Date.now),
     calls,
-    publisher,
     chain: createAttemptChain({
       catalog: catalog.snapshot,
-      providers: createProviderRegistry({
+      providers: createProviderClients({
         transport,
         environment: process.env,
         connectTimeoutMs: config.connectTimeoutMs,
         now: Date.now,
       }),
-      ownKeys,
+      byokKeys,
       board,
       meter: createAttemptMeter(measures, registry),
       budget,
@@ -169,39 +131,32 @@ export async function startDispatchRole(
     }),
     catalog: catalog.snapshot,
     bodies: createHeldBodies(bodies, config),
-    archive: createReplyArchive(redis, createSealer(config.masterKeys, 'kept-reply'), config.keptReplies),
-    wholeAnswerBytesMax: config.keptReplies.perAnswer,
-    gate,
-    keepUnsent(call) {
-      tally(call.record)
-      outbox.keepUnsent(call)
-    },
-    async finish(call) {
-      const result = await finish(call)
-      if (result === 'finished') tally(call.record)
-      return result
+    archive: createCompletionArchive(
+      redis,
+      createSealer(config.masterKeys, 'kept-reply'),
+      config.keptReplies,
+    ),
+    countCall: createCallMetrics(registry, report),
+    settings: {
+      concurrency: config.workerConcurrency,
+      lockMs: config.jobLockMs,
+      graceMs: config.shutdownGraceMs,
+      unconfirmedSettlementsMax: config.unconfirmedSettlementsMax,
+      wholeAnswerBytesMax: config.keptReplies.perAnswer,
     },
     logger,
     clock: Date.now,
     fleetClock: fleetClock.now,
   })
-  const recovery = createRedisRecovery({ claims: worker.claims, outbox, gate, logger })
-  restate = recovery.restate
-  const stopConfirming = pollEvery(CONFIRM_MS, recovery.confirm, () => undefined)
-  await listenForControl(subscriber, workerId, (message) => calls.control(message))
-  await warmTokenizer()
-  await worker.start()
   report.start(redis, () => ({ inFlightCalls: calls.size, concurrency: config.workerConcurrency }))
 
   return {
     async stop() {
-      await worker.stop()
+      await dispatch.stop()
       await report.stop()
-      stopConfirming()
       epoch.stop()
       fleetClock.stop()
-      publisher.stop()
-      await Promise.all([ownKeys.stop(), board.close(), measures.close(), budget.close(), transport.close()])
+      await Promise.all([byokKeys.stop(), board.close(), measures.close(), budget.close(), transport.close()])
       await Promise.all([dispatchQueue.close(), settlementQueue.close()])
       catalog.close()
       overlay.stop()

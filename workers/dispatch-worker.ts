@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { HoldStore } from '../src/billing/holds/hold-store.ts'
-import { type CallRunnerDependencies, type Claim, runCall } from '../src/calls/dispatch/call-runner.ts'
-import { Claims, type HeldClaim } from '../src/calls/dispatch/claims.ts'
 import type { HeldBodies } from '../src/calls/dispatch/held-bodies.ts'
+import { type HeldLease, Leases } from '../src/calls/dispatch/leases.ts'
 import { runningHold } from '../src/calls/dispatch/restored-hold.ts'
+import { type CallRunnerDependencies, type Lease, runCall } from '../src/calls/dispatch/run-call.ts'
 import { WorkerSlots } from '../src/calls/dispatch/worker-slots.ts'
 import type { CallEnvelope, CallJob } from '../src/core/calls/call-job.ts'
 import type { CallId } from '../src/core/kernel/ids.ts'
@@ -47,7 +47,7 @@ export class DispatchWorker {
   private readonly runner: CallRunnerDependencies
   private readonly token = randomUUID()
   /** The calls this worker has. */
-  readonly claims: Claims
+  readonly leases: Leases
   private readonly renewal: NodeJS.Timeout
   private readonly slots: WorkerSlots<ClaimedAt>
   private stopping = false
@@ -62,7 +62,7 @@ export class DispatchWorker {
       run: (call) => this.run(call),
     })
     this.jobs = options.jobs
-    this.claims = new Claims({
+    this.leases = new Leases({
       ...options,
       extend: (callIds) =>
         this.jobs.extendLocks(
@@ -75,7 +75,7 @@ export class DispatchWorker {
       retake: (callId, number) =>
         options.callJobs.retake(callId, { token: this.token, number, lockMs: options.lockMs }),
     })
-    this.renewal = setInterval(() => void this.claims.renew(), options.lockMs / 3)
+    this.renewal = setInterval(() => void this.leases.renew(), options.lockMs / 3)
   }
 
   async start(): Promise<void> {
@@ -105,37 +105,37 @@ export class DispatchWorker {
     const callId = job.id as CallId
     const { callJobs, logger } = this.options
     // A call that was revived counts its claims from before.
-    const number = job.attemptsStarted + (job.data.claims ?? 0)
-    const held = this.claims.add(job.data, number, claimedAt)
-    if (number === 1) this.restoreHold(job.data.envelope)
+    const generation = job.attemptsStarted + (job.data.claims ?? 0)
+    const held = this.leases.add(job.data, generation, claimedAt)
+    if (generation === 1) this.restoreHold(job.data.envelope)
     const ofJob = () => (held.isRevived ? 'revived' : job.attemptsStarted)
-    const claim: Claim = {
-      number,
+    const lease: Lease = {
+      generation,
       ofJob,
-      ofJobRenewed: () => this.claims.renewed().then(ofJob),
-      isHeld: () => this.claims.isHeld(held),
+      ofJobRenewed: () => this.leases.renewed().then(ofJob),
+      isHeld: () => this.leases.isHeld(held),
     }
     try {
-      const result = this.stopping ? 'hand-back' : await runCall(job.data, claim, this.runner)
+      const result = this.stopping ? 'hand-back' : await runCall(job.data, lease, this.runner)
       if (result === 'lost' || result === 'kept') return
       if (result === 'hand-back') return await this.handBack(callId, held)
       // Also one that was revived while the call was finished without a job.
       if (held.isRevived) await callJobs.removeRevived(callId)
-      else if (result === 'shown') await this.jobs.complete(callId, this.token)
+      else if (result === 'delivered') await this.jobs.complete(callId, this.token)
       this.dropBody(job.data)
     } catch (error) {
       // The job keeps its claim until the lock runs out, then another worker takes it over.
       logger.error({ err: error, callId }, 'call not completed')
     } finally {
       this.options.bodies.release(callId)
-      this.claims.remove(held)
+      this.leases.remove(held)
     }
   }
 
-  private async handBack(callId: CallId, held: HeldClaim): Promise<void> {
+  private async handBack(callId: CallId, held: HeldLease): Promise<void> {
     if (held.isRevived) return void (await (await this.options.dispatchQueue.getJob(callId))?.promote())
     // First: a renewal would take the claim again.
-    this.claims.remove(held)
+    this.leases.remove(held)
     await this.jobs.handBack(callId, this.token)
   }
 

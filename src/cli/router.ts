@@ -11,13 +11,17 @@ import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { createCatalogStore } from '../catalog/catalog-store.ts'
 import { readConfig, UNUSED_SERVICES } from '../config.ts'
-import { boundsFitting, DEFAULT_BOUNDS, tierOf } from '../core/auto/auto-bounds.ts'
-import { scoreTurns } from '../core/auto/difficulty/score-turns.ts'
-import { SHIPPED_MODEL } from '../core/auto/difficulty/shipped-model.ts'
+import {
+  boundsFitting,
+  DEFAULT_BOUNDS,
+  ROUTING_PROFILES,
+  type RoutingProfile,
+  tierOf,
+} from '../core/auto/auto-bounds.ts'
+import { SHIPPED_MODEL, scoreTurns } from '../core/auto/difficulty/score-turns.ts'
 import { explainAuto } from '../core/auto/explain-auto.ts'
 import { type ChatRequest, parseChatRequest } from '../core/calls/chat-request.ts'
 import { type CatalogSnapshot, compareByPrice } from '../core/catalog/catalog.ts'
-import { ROUTING_PROFILES, type RoutingProfile } from '../core/routing/routing-profile.ts'
 import { type CommandOutput, runAsProcess, UsageError } from './run-command.ts'
 
 const USAGE = `usage: router score FILE.jsonl [--profile auto] [--json]

@@ -2,7 +2,7 @@ import type { CallCounts, OfferHealthView, OfferView, PriceView, ProviderView } 
 import type { Model, Offer, Provider, TokenRates } from '../core/catalog/catalog.ts'
 import { formatRate, picoUsdPerToken } from '../core/kernel/money.ts'
 import { type Endings, sumEndings } from '../core/routing/measures.ts'
-import type { OfferHealth } from '../routing/offer-health.ts'
+import type { OfferHealth } from '../routing/circuit-breaker/offer-health.ts'
 import type { OfferMeasures } from '../routing/offer-measures.ts'
 
 /** What is known of offers, as the API tier follows it. */

@@ -1,12 +1,12 @@
 import type { ServerResponse } from 'node:http'
 import type { CallSink } from '../calls/relay/pending-call.ts'
-import type { AnswerEnvelope } from '../core/calls/call-job.ts'
+import type { ResponseEnvelope } from '../core/calls/call-job.ts'
 import { endsCall, type FrameBody } from '../core/calls/frames.ts'
-import { ChunkRenderer, KEEP_ALIVE_COMMENT } from '../core/calls/render-reply.ts'
+import { ChunkRenderer, KEEP_ALIVE_COMMENT } from '../core/calls/render-completion.ts'
 import { ApiError, type ErrorCode, errorObject } from '../core/kernel/errors.ts'
 
 export interface StreamWriterOptions {
-  envelope: AnswerEnvelope
+  envelope: ResponseEnvelope
   response: ServerResponse
   requestId: string
   /** Writes status and headers; called once, right before the first byte of the body. */
@@ -14,7 +14,6 @@ export interface StreamWriterOptions {
   keepAliveMs: number
   /** A client that leaves more than this unread is cut off. */
   maxBufferedBytes: number
-  hangUp: () => void
   /** Hears the code of an error that ends a committed stream. */
   failed: (code: ErrorCode) => void
   nowMs: number
@@ -62,7 +61,7 @@ export class StreamWriter implements CallSink {
 
   flush(): void {
     if (this.buffered === '' || this.state !== 'committed') return
-    const { response, maxBufferedBytes, hangUp } = this.options
+    const { response, maxBufferedBytes } = this.options
     response.write(this.buffered)
     this.buffered = ''
     this.lastWriteMs = Date.now()
@@ -70,7 +69,6 @@ export class StreamWriter implements CallSink {
     // The client reads too slowly to be served within bounds.
     this.state = 'ended'
     response.destroy()
-    hangUp()
   }
 
   tick(nowMs: number): void {

@@ -7,11 +7,12 @@ import { MAX_NESTING } from '../core/json/nesting.ts'
 import type { Exchange, ResponseReceiver, TransportFailure, TransportFailureKind } from './http/exchange.ts'
 import { SseDecoder } from './http/sse-decoder.ts'
 import type { AttemptEnd, AttemptResult } from './provider.ts'
-import type { AnswerReader, StreamSignal, WireMapping } from './wire-mapping.ts'
+import type { CompletionReader, StreamSignal, WireMapping } from './wire-mapping.ts'
 
 interface ReaderOptions {
   wire: WireMapping
-  answer: AnswerReader
+  answer: CompletionReader
+  exchange: Exchange
   onProgress: OnProgress
   /** Unix milliseconds. */
   now: () => number
@@ -49,7 +50,6 @@ const FAILURE_OF: Record<Exclude<TransportFailureKind, 'cancelled' | 'cut-short'
  * reply or a page of HTML, is told by its first byte: content types are often wrong.
  */
 export class ResponseReader implements ResponseReceiver {
-  exchange: Exchange | undefined
   #mode: 'unknown' | 'events' | 'whole' | 'refusal' = 'unknown'
   #httpStatus: number | null = null
   #retryAfterMs: number | null = null
@@ -91,7 +91,7 @@ export class ResponseReader implements ResponseReceiver {
       Array.isArray(retryAfter) ? retryAfter[0] : retryAfter,
       this.#options.now(),
     )
-    this.exchange?.cutShort(ERROR_BODY_WAIT_MS)
+    this.#options.exchange.cutShort(ERROR_BODY_WAIT_MS)
   }
 
   data(chunk: Buffer): void {
@@ -159,7 +159,7 @@ export class ResponseReader implements ResponseReceiver {
 
   #giveUp(internal: string): void {
     this.#fail(attemptFailure('unreadable', internal))
-    this.exchange?.abort()
+    this.#options.exchange.abort()
   }
 
   #keep(chunk: Buffer): void {
@@ -175,10 +175,10 @@ export class ResponseReader implements ResponseReceiver {
       this.#giveUp('an event is too large')
     } else if (this.#finish !== null && (this.#repeatsFinish || !this.#isOver)) {
       const mayBeOver = this.#isOver || !this.#repeatsFinish
-      this.exchange?.endAfter(mayBeOver ? END_WAIT_MS : Number.POSITIVE_INFINITY)
+      this.#options.exchange.endAfter(mayBeOver ? END_WAIT_MS : Number.POSITIVE_INFINITY)
     } else if (this.#isOver && !this.#waitsForUsage) {
       this.#waitsForUsage = true
-      this.exchange?.cutShort(USAGE_WAIT_MS)
+      this.#options.exchange.cutShort(USAGE_WAIT_MS)
     }
   }
 
@@ -192,7 +192,7 @@ export class ResponseReader implements ResponseReceiver {
     switch (signal) {
       case 'content':
       case 'thinking':
-        this.exchange?.token()
+        this.#options.exchange.token()
         break
       case 'malformed':
         this.#malformedEvents++
@@ -233,7 +233,7 @@ export class ResponseReader implements ResponseReceiver {
 
   /** How a stream failed that its provider closed before its end. */
   #kindOfBreak(): FailureKind {
-    return (this.exchange?.silentMs ?? 0) > STALLED_MS ? 'stalled' : 'broken-stream'
+    return this.#options.exchange.silentMs > STALLED_MS ? 'stalled' : 'broken-stream'
   }
 
   #completionEvent(event: CompletionEvent): void {
@@ -304,7 +304,7 @@ export class ResponseReader implements ResponseReceiver {
   #settle(result: AttemptResult): void {
     if (this.#settled) return
     this.#settled = true
-    this.exchange?.drain()
+    this.#options.exchange.drain()
     this.#options.resolve({
       result,
       httpStatus: this.#httpStatus,

@@ -19,7 +19,7 @@ export type WholeReading = 'ok' | 'malformed' | { error: unknown }
 export type Emit = (event: CompletionEvent) => void
 
 /** Reads one answer. It may remember what it has read, so each answer has one of its own. */
-export interface AnswerReader {
+export interface CompletionReader {
   /** A finish reason may stand in every chunk: the last one holds, and by itself it is no end. */
   readonly endsWithStream?: boolean
   /** One event of a stream. An error object anywhere in it is the provider's failure, whatever the status said. */
@@ -39,7 +39,7 @@ export interface OutgoingRequest {
 export interface WireMapping {
   /** `apiKey` is null where the provider needs none. */
   request(request: AttemptRequest, apiKey: string | null): OutgoingRequest
-  openAnswer(request: AttemptRequest): AnswerReader
+  openReader(request: AttemptRequest): CompletionReader
   /** A refusal: an HTTP status other than 2xx with its body. `retryAfterMs` as its header asked. */
   failureOfStatus(httpStatus: number, body: string, retryAfterMs: number | null): AttemptFailure
   /** An error found in an answer whose status said 200. */

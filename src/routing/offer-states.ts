@@ -1,5 +1,5 @@
-import { type OfferStates, UNKNOWN_OFFER_STATE } from '../core/routing/offer-state.ts'
-import type { OfferHealth } from './offer-health.ts'
+import { type OfferStates, UNKNOWN_OFFER_STATE } from '../core/routing/offer-order.ts'
+import type { OfferHealth } from './circuit-breaker/offer-health.ts'
 import type { OfferMeasures } from './offer-measures.ts'
 
 /** What the plans of an account need to know of offers, from what this process follows. */

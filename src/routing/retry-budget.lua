@@ -1,5 +1,5 @@
 -- Counts calls and grants retries from the budget the whole fleet shares. The rule is that of
--- src/core/failover/retry-budget.ts, here because counting and granting have to be one step.
+-- src/routing/retry-budget.ts, here because counting and granting have to be one step.
 --
 -- KEYS  1 budget (hash: c<second> calls, r<second> retries)
 -- ARGV  1 now, unix ms  2 window ms  3 calls to add  4 '1' to ask for a retry

@@ -1,5 +1,5 @@
 import { createAttemptChain } from '../../src/calls/attempts/attempt-chain.ts'
-import type { ChainOutcome } from '../../src/calls/attempts/chain-call.ts'
+import type { ChainOutcome } from '../../src/calls/attempts/chain-outcome.ts'
 import { pause } from '../../src/calls/attempts/pause.ts'
 import type { Usage } from '../../src/core/billing/pricing.ts'
 import type { CallBody, CallEnvelope, Candidate } from '../../src/core/calls/call-job.ts'

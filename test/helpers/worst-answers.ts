@@ -1,8 +1,8 @@
-import { AnswerRelay } from '../../src/calls/attempts/answer-relay.ts'
+import { CompletionRelay } from '../../src/calls/attempts/completion-relay.ts'
 import { PrefixGuard } from '../../src/calls/attempts/prefix-guard.ts'
 import { parseChatRequest } from '../../src/core/calls/chat-request.ts'
 import { assembleToolCalls } from '../../src/core/calls/completion.ts'
-import { ChunkRenderer, renderCompletion } from '../../src/core/calls/render-reply.ts'
+import { ChunkRenderer, renderCompletion } from '../../src/core/calls/render-completion.ts'
 import * as anthropic from '../../src/providers/anthropic-messages/request.ts'
 import * as chat from '../../src/providers/chat-completions/request.ts'
 import { readStreamEvent, readWholeReply } from '../../src/providers/chat-completions/stream.ts'
@@ -39,7 +39,7 @@ const deltas = (count: number, index: (position: number) => number) =>
     function: { name: 'f', arguments: '{"a":1}' },
   }))
 const relayed = (texts: string[]) => {
-  const relay = new AnswerRelay(() => undefined)
+  const relay = new CompletionRelay(() => undefined)
   for (const text of texts) relay.push(['text', text])
   return relay.message()
 }
@@ -111,7 +111,7 @@ export const ANSWERS: Transformation[] = [
     size: 500_000,
     input: (size) => 'ab'.repeat(size),
     run: (text: string) => {
-      const guard = new PrefixGuard(text, new AnswerRelay(null).push, () => undefined)
+      const guard = new PrefixGuard(text, new CompletionRelay(null).push, () => undefined)
       for (const character of text) guard.push(['text', character])
     },
   },

@@ -1,6 +1,5 @@
-import { withoutPassages } from '../../src/core/auto/difficulty/cut-passages.ts'
-import { scoreTurns } from '../../src/core/auto/difficulty/score-turns.ts'
-import { SHIPPED_MODEL } from '../../src/core/auto/difficulty/shipped-model.ts'
+import { withoutPassages } from '../../src/core/auto/difficulty/prompt-parts.ts'
+import { SHIPPED_MODEL, scoreTurns } from '../../src/core/auto/difficulty/score-turns.ts'
 import { parseChatRequest } from '../../src/core/calls/chat-request.ts'
 import { parseContentPart } from '../../src/core/calls/content-part.ts'
 import { promptTokensBound } from '../../src/core/calls/prompt-tokens.ts'

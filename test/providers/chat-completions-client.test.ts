@@ -1,8 +1,8 @@
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createChatCompletionsClient } from '../../src/providers/chat-completions/client.ts'
 import { createTransport, type Transport } from '../../src/providers/http/transport.ts'
 import type { AttemptEnd, AttemptRequest } from '../../src/providers/provider.ts'
+import { createProviderClients } from '../../src/providers/provider-clients.ts'
 import {
   DONE,
   event,
@@ -47,12 +47,12 @@ async function attempt(
   changes: Partial<AttemptRequest> = {},
   onText?: (text: string) => void,
 ): Promise<Heard> {
-  const client = createChatCompletionsClient({
+  const client = createProviderClients({
     transport,
     environment: { ACME_API_KEY: 'secret-key' },
     connectTimeoutMs: 30_000,
     now: Date.now,
-  })
+  })('chat-completions')
   const pieces: string[] = []
   const toolCalls: unknown[] = []
   const end = await client.attempt(

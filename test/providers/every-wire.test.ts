@@ -3,7 +3,7 @@ import { parseChatRequest } from '../../src/core/calls/chat-request.ts'
 import { WIRES } from '../../src/core/catalog/catalog.ts'
 import { createTransport, type Transport } from '../../src/providers/http/transport.ts'
 import type { AttemptEnd, AttemptRequest } from '../../src/providers/provider.ts'
-import { createProviderRegistry } from '../../src/providers/registry.ts'
+import { createProviderClients } from '../../src/providers/provider-clients.ts'
 import {
   type SimulatedProviders,
   startSimulatedProviders,
@@ -41,7 +41,7 @@ const failed = (kind: string, more: object = {}) => ({ kind: 'failed', failure: 
 
 describe.each(WIRES)('%s', (wire) => {
   const registry = () =>
-    createProviderRegistry({
+    createProviderClients({
       transport,
       environment: { ACME_API_KEY: KEY },
       connectTimeoutMs: 30_000,

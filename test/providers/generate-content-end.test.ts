@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createGoogleGenerateContentClient } from '../../src/providers/google-generate-content/client.ts'
 import { createTransport, type Transport } from '../../src/providers/http/transport.ts'
+import { createProviderClients } from '../../src/providers/provider-clients.ts'
 import {
   event,
   offerAt,
@@ -37,12 +37,12 @@ const PATIENT = { firstTokenMs: 30_000, idleMs: 30_000, totalMs: 60_000 }
 async function answerOf(script: string | Script, limits = PATIENT) {
   provider.play(typeof script === 'string' ? streams(script) : script)
   let text = ''
-  const client = createGoogleGenerateContentClient({
+  const client = createProviderClients({
     transport,
     environment: { ACME_API_KEY: 'key' },
     connectTimeoutMs: 30_000,
     now: Date.now,
-  })
+  })('google-generate-content')
   const { result } = await client.attempt(
     {
       offer: offerAt(provider.baseUrl),

@@ -5,7 +5,7 @@ import * as anthropic from '../../src/providers/anthropic-messages/request.ts'
 import * as chat from '../../src/providers/chat-completions/request.ts'
 import * as google from '../../src/providers/google-generate-content/request.ts'
 import type { AttemptRequest } from '../../src/providers/provider.ts'
-import { requestHeaders } from '../../src/providers/request-headers.ts'
+import { requestHeaders } from '../../src/providers/request-parts.ts'
 import { contentParts } from '../helpers/content-parts.ts'
 import { offerAt } from '../helpers/scripted-provider.ts'
 

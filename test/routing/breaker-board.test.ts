@@ -9,7 +9,11 @@ import {
   healthProbe,
   healthWindow,
 } from '../../src/platform/redis/redis-keys.ts'
-import { type BreakerBoard, createBreakerBoard, type Probe } from '../../src/routing/breaker-board.ts'
+import {
+  type BreakerBoard,
+  createBreakerBoard,
+  type Probe,
+} from '../../src/routing/circuit-breaker/breaker-board.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { createTestRedis, type TestRedis } from '../helpers/services.ts'
 

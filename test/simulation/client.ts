@@ -17,12 +17,12 @@ export interface ClientCall {
   isStream: boolean
   prompt: string
   startedAtMs: number
-  /** What was shown so far. */
+  /** What was delivered so far. */
   text: string
   status: 'waiting' | 'refused' | 'whole' | 'error' | 'hung-up' | 'connection-lost'
   /** The error that it ended with. */
   errorCode: string | null
-  hangUp: (() => void) | null
+  cancel: (() => void) | null
   /** What the client was told that cannot be right. */
   complaint: string | null
 }
@@ -46,7 +46,7 @@ export function sendCall(
     text: '',
     status: 'waiting',
     errorCode: null,
-    hangUp: null,
+    cancel: null,
     complaint: null,
   }
   const limit = random.chance(0.3) ? undefined : words + random.whole(0, 20)
@@ -70,8 +70,7 @@ async function start(
       flush: () => undefined,
       tick: () => undefined,
     }
-    const { hangUp } = dispatchCall(admitted, chat, sink, dispatch)
-    call.hangUp = hangUp
+    call.cancel = dispatchCall(admitted, chat, sink, dispatch).cancel
   } catch (error) {
     if (call.status !== 'waiting') return
     call.status = 'refused'
@@ -89,7 +88,7 @@ function hear(call: ClientCall, body: FrameBody, note: (call: ClientCall, what: 
   switch (body[0]) {
     case 'text':
       call.text += body[1]
-      if (!answer.startsWith(call.text)) call.complaint ??= `was shown ${JSON.stringify(call.text)}`
+      if (!answer.startsWith(call.text)) call.complaint ??= `was delivered ${JSON.stringify(call.text)}`
       return
     case 'reply':
       call.text = body[2].content ?? ''

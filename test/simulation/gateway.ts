@@ -1,32 +1,31 @@
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
+import type { Account } from '../../src/accounts/account-store.ts'
 import { createHoldStore } from '../../src/billing/holds/hold-store.ts'
 import type { BalanceStore } from '../../src/billing/ledger/balance-store.ts'
 import { createBillingMetrics } from '../../src/billing/reports/billing-metrics.ts'
+import type { SpendStore } from '../../src/billing/reports/spend-store.ts'
 import type { SettlementStore } from '../../src/billing/settlement/settlement-store.ts'
 import type { AdmissionDependencies } from '../../src/calls/admission/admit-call.ts'
+import { createCleanupTasks } from '../../src/calls/admission/cleanup-tasks.ts'
 import type { DispatchDependencies } from '../../src/calls/admission/dispatch-call.ts'
-import { createErrands } from '../../src/calls/admission/errands.ts'
-import { createFigureLoaders } from '../../src/calls/admission/load-figures.ts'
 import { createAttemptChain } from '../../src/calls/attempts/attempt-chain.ts'
-import { createFinisher, type RunFinish } from '../../src/calls/dispatch/finish-calls.ts'
-import { createRedisRecovery, type Doubt } from '../../src/calls/dispatch/redis-recovery.ts'
+import { type CallPathParts, composeCallPath } from '../../src/calls/call-path.ts'
+import type { RunFinish } from '../../src/calls/dispatch/finish-calls.ts'
 import { RunningCalls } from '../../src/calls/dispatch/running-calls.ts'
-import { SettlementOutbox } from '../../src/calls/dispatch/settlement-outbox.ts'
-import { listenForControl } from '../../src/calls/relay/control-listener.ts'
-import { FramePublisher } from '../../src/calls/relay/frame-publisher.ts'
-import type { ReplyArchive } from '../../src/calls/relay/reply-archive.ts'
-import { ReplyHub } from '../../src/calls/relay/reply-hub.ts'
+import type { CompletionArchive } from '../../src/calls/relay/completion-archive.ts'
 import type { CallJob } from '../../src/core/calls/call-job.ts'
+import type { ControlMessage } from '../../src/core/calls/frames.ts'
 import { encodeFrames, type Frame } from '../../src/core/calls/frames.ts'
 import type { CatalogSnapshot } from '../../src/core/catalog/catalog.ts'
 import { buildCatalogSnapshot } from '../../src/core/catalog/catalog-snapshot.ts'
 import type { Postgres } from '../../src/platform/postgres/postgres.ts'
-import { pollEvery } from '../../src/platform/process/poll-every.ts'
 import type { CallJobs } from '../../src/platform/queues/call-jobs.ts'
 import { enqueueSettlements, type SettlementJob } from '../../src/platform/queues/queues.ts'
-import { createEpochReader, untilRestated, watchEpoch } from '../../src/platform/redis/redis-epoch.ts'
-import { DispatchWorker } from '../../workers/dispatch-worker.ts'
+import type { Redis } from '../../src/platform/redis/redis.ts'
+import type { EpochWatch, ReadEpoch } from '../../src/platform/redis/redis-epoch.ts'
+import { createEpochReader, watchEpoch } from '../../src/platform/redis/redis-epoch.ts'
+import { type ComposedDispatch, composeDispatch } from '../../workers/compose-dispatch.ts'
 import { runMaintenance } from '../../workers/maintenance-scheduler.ts'
 import { startSettlementWorker } from '../../workers/settlement-worker.ts'
 import { finishCalls } from './model-finish.ts'
@@ -55,8 +54,8 @@ export type Bug =
   | 'settle-after-end'
   /** Balances are loaded as soon as Redis was emptied. */
   | 'no-grace'
-  /** Workers do not restate what they know. */
-  | 'no-restatement'
+  /** Workers do not resync what they know. */
+  | 'no-resync'
   /** A call that was settled is charged again. */
   | 'charge-twice'
   /** A call that ends keeps its whole hold until it is settled. */
@@ -88,7 +87,7 @@ const SETTLEMENTS_KEPT = 1_000
 
 const LOGGER = pino({ level: process.env.SIMULATION_LOG ?? 'silent' })
 const METRICS = createBillingMetrics(new Registry())
-const NO_ARCHIVE: ReplyArchive = {
+const NO_ARCHIVE: CompletionArchive = {
   end: async () => undefined,
   read: async () => null,
   forget: async () => undefined,
@@ -144,164 +143,96 @@ export class Gateway {
     this.settlementQueue.flush()
   }
 
-  /** As src/runtime.ts composes it. */
   async startApi(): Promise<Api> {
     const process = this.newProcess('api')
-    const clock = () => this.time.nowMs
     const redis = connectRedis(this.redis, this.connect(process, 'fail-fast'))
     const queues = this.connect(process, 'fail-fast')
     const subscriber = connectRedis(this.redis, this.connect(process, 'wait'))
     const postgres = this.postgresServer.connect(process, 'fail-fast')
-    const hub = new ReplyHub({ apiId: process.name, subscriber, publisher: redis, logger: LOGGER, clock })
-    const gate = createHoldStore(redis)
     const readEpoch = createEpochReader(redis)
-    const graceMs = this.bug === 'no-grace' ? 0 : GRACE_MS
-    const accounts = {
-      find: (id: string) => postgres.send(() => ({ id, ...this.books.balance(id)! })),
-    }
-    const errands = createErrands(LOGGER)
-    const loaders = createFigureLoaders(accounts as never, {} as never, gate, {
-      restated: () => untilRestated(readEpoch, graceMs),
+    const epoch = await this.watchedEpoch(process, redis, readEpoch)
+    const { hub, admission, dispatch } = composeCallPath({
+      apiId: process.name,
+      redis,
+      subscriber,
+      epoch,
+      readEpoch,
+      recoveryGraceMs: this.bug === 'no-grace' ? 0 : GRACE_MS,
+      accounts: {
+        find: (id) => postgres.send(() => ({ id, ...this.books.balance(id)! }) as Account),
+      },
+      spend: {} as SpendStore,
       charges: (callIds) =>
         postgres.send(() => {
           const settled = callIds.filter((id) => this.books.calls.has(id))
           return new Map(settled.map((id) => [id, BigInt(this.books.calls.get(id)!.chargePico)] as const))
         }),
+      catalog: () => CATALOG,
+      noteLimitReached: () => undefined,
+      cleanup: createCleanupTasks(LOGGER),
+      dispatchQueue: openQueue(this.dispatchQueue, queues).dispatch,
+      callJobs: this.callJobs(queues),
+      settlementQueue: openQueue(this.settlementQueue, queues).settlement,
+      bodies: BODIES_IN_JOBS,
+      archive: NO_ARCHIVE,
+      limits: LIMITS,
+      topUpUrl: 'http://localhost',
+      logger: LOGGER,
+      clock: () => this.time.nowMs,
+      random: this.random.unit,
     })
-    let epoch: () => string = () => 'none'
-    await this.time.runAs(process, () => {
-      void hub.start()
-      const onEmptied = () => void setTimeout(() => hub.lookAfterAll(), graceMs)
-      watchEpoch({ redis, readEpoch, logger: LOGGER, onEmptied }).then(
-        (watch) => {
-          epoch = watch.current
-        },
-        () => undefined,
-      )
-    })
-    return {
-      process,
-      admission: {
-        catalog: () => CATALOG,
-        gate: gate.admit,
-        ...loaders,
-        noteLimitReached: () => undefined,
-        errands,
-        limits: LIMITS,
-        replyChannel: hub.channel,
-        epoch: () => epoch(),
-        topUpUrl: 'http://localhost',
-        clock,
-        random: this.random.unit,
-      },
-      dispatch: {
-        hub,
-        dispatchQueue: openQueue(this.dispatchQueue, queues).dispatch,
-        callJobs: this.callJobs(queues),
-        settlementQueue: openQueue(this.settlementQueue, queues).settlement,
-        gate,
-        bodies: BODIES_IN_JOBS,
-        archive: NO_ARCHIVE,
-        errands,
-        logger: LOGGER,
-        clock,
-      },
-    }
+    await this.time.runAs(process, () => void hub.start())
+    return { process, admission, dispatch }
   }
 
-  /** As workers/dispatch-role.ts composes it. */
   async startDispatch(): Promise<Worker> {
     const process = this.newProcess('dispatch')
     // One connection, as in production: what is sent first is done first.
     const connection = this.connect(process, 'wait')
     const redis = connectRedis(this.redis, connection)
-    const calls = new RunningCalls()
-    const gate = createHoldStore(redis)
-    const { dispatch: dispatchQueue } = openQueue(this.dispatchQueue, connection)
     const { settlement } = openQueue(this.settlementQueue, connection)
-    let restate = (_doubt: Doubt): unknown => undefined
-    let stretch = async () => 'unknown'
-    const outbox = new SettlementOutbox({
-      enqueue: (records) => enqueueSettlements(settlement, records),
-      jobsLeft: async (jobIds) => {
-        const states = await Promise.all(jobIds.map((jobId) => settlement.getJobState(jobId)))
-        return states.map((state) => state !== 'unknown')
-      },
-      stretch: () => stretch(),
-      logger: LOGGER,
-      max: SETTLEMENTS_KEPT,
-    })
-    let claims: DispatchWorker['claims'] | undefined
+    let composed: ComposedDispatch | null = null
     const start = async () => {
-      const epoch = await watchEpoch({
+      const epoch = await watchEpoch({ redis, readEpoch: createEpochReader(redis), logger: LOGGER })
+      composed = await composeDispatch({
+        workerId: process.name,
         redis,
-        readEpoch: createEpochReader(redis),
-        logger: LOGGER,
-        onEmptied: () => void restate('emptied'),
-        onReconnected: () => void restate('reconnected'),
-      })
-      stretch = epoch.stretch
-      const publisher = new FramePublisher({
-        worker: process.name,
-        redis,
-        logger: LOGGER,
-        onLost: (frames) => calls.noteLost(frames),
-        onUnheard: (channel, heardAt) => calls.abortChannel(channel, heardAt),
-        openChannels: () => calls.channels(),
-        onRound: () => calls.markSent(this.time.nowMs),
-        clock: () => this.time.nowMs,
-      })
-      const worker = new DispatchWorker({
+        subscriber: connectRedis(this.redis, this.connect(process, 'wait')),
+        epoch: this.bug === 'no-resync' ? withoutListeners(epoch) : epoch,
         jobs: openDispatchJobs(this.dispatchQueue, this.redis, process, LOCK_MS),
-        dispatchQueue,
         callJobs: this.callJobs(connection),
-        epoch,
-        concurrency: 8,
-        lockMs: LOCK_MS,
-        graceMs: 1_000,
-        calls,
-        publisher,
+        dispatchQueue: openQueue(this.dispatchQueue, connection).dispatch,
+        enqueueSettlements: (records) => enqueueSettlements(settlement, records),
+        settlementJobsLeft: async (jobIds) => {
+          const states = await Promise.all(jobIds.map((jobId) => settlement.getJobState(jobId)))
+          return states.map((state) => state !== 'unknown')
+        },
+        runFinish: this.runFinish(connection, process.name),
+        calls: this.bug === 'charge-failed' ? new ChargingCalls() : new RunningCalls(),
         chain: this.chain(),
         catalog: () => CATALOG,
         bodies: BODIES_IN_JOBS,
-        gate,
         archive: NO_ARCHIVE,
-        wholeAnswerBytesMax: 0,
-        keepUnsent: (call) => outbox.keepUnsent(call),
-        finish: createFinisher({
-          run: this.runFinish(connection, process.name),
-          flush: () => publisher.flush(),
-          outbox,
-        }),
+        settings: {
+          concurrency: 8,
+          lockMs: LOCK_MS,
+          graceMs: 1_000,
+          unconfirmedSettlementsMax: SETTLEMENTS_KEPT,
+          wholeAnswerBytesMax: 0,
+        },
         logger: LOGGER,
         clock: () => this.time.nowMs,
+        fleetClock: () => this.time.nowMs,
       })
-      claims = worker.claims
-      if (this.bug !== 'no-restatement') {
-        const recovery = createRedisRecovery({ claims: worker.claims, outbox, gate, logger: LOGGER })
-        restate = recovery.restate
-        pollEvery(1_000, recovery.confirm, () => undefined)
-      }
-      await listenForControl(
-        connectRedis(this.redis, this.connect(process, 'wait')),
-        process.name,
-        (message) =>
-          calls.control(
-            this.bug === 'charge-failed' && message.kind === 'cancel'
-              ? { ...message, ending: { by: 'client' } }
-              : message,
-          ),
-      )
-      await worker.start()
     }
     await this.time.runAs(process, () => void start())
     const knows = (callId: string) =>
-      [...outbox.holds()].some((hold) => hold.callId === callId) ||
-      [...(claims?.running() ?? [])].some(({ envelope }) => envelope.id === callId)
+      [...(composed?.unsettled() ?? [])].some((hold) => hold.callId === callId) ||
+      [...(composed?.running() ?? [])].some(({ envelope }) => envelope.id === callId)
     return { process, knows }
   }
 
-  /** As workers/settlement-role.ts composes it, without maintenance, which runs when the simulation says so. */
+  /** Without maintenance, which runs when the simulation says so. */
   async startSettlement(): Promise<SimulatedProcess> {
     const process = this.newProcess('settlement')
     const redis = connectRedis(this.redis, this.connect(process, 'wait'))
@@ -364,6 +295,27 @@ export class Gateway {
         clock: () => this.time.nowMs,
       }).catch(() => undefined)
     })
+  }
+
+  /** The epoch of an API process, which is unknown until Redis answers. */
+  private async watchedEpoch(
+    process: SimulatedProcess,
+    redis: Redis,
+    readEpoch: ReadEpoch,
+  ): Promise<CallPathParts['epoch']> {
+    const emptied: Array<() => void> = []
+    let watch: EpochWatch | null = null
+    const start = async () => {
+      watch = await watchEpoch({ redis, readEpoch, logger: LOGGER })
+      watch.onEmptied(() => {
+        for (const listener of emptied) listener()
+      })
+    }
+    await this.time.runAs(process, () => void start().catch(() => undefined))
+    return {
+      current: () => watch?.current() ?? 'none',
+      onEmptied: (listener) => void emptied.push(listener),
+    }
   }
 
   private store(process: SimulatedProcess): SettlementStore {
@@ -444,6 +396,20 @@ export class Gateway {
     return new SimulatedProcess(`${role}-${this.started}`)
   }
 }
+
+/** Charges calls that the gateway gave up as if their clients had left. */
+class ChargingCalls extends RunningCalls {
+  override control(message: ControlMessage): void {
+    super.control(message.kind === 'cancel' ? { ...message, ending: { by: 'client' } } : message)
+  }
+}
+
+/** An epoch that reports nothing of lost data. */
+const withoutListeners = (epoch: EpochWatch): EpochWatch => ({
+  ...epoch,
+  onEmptied: () => undefined,
+  onReconnected: () => undefined,
+})
 
 function buildCatalog(): CatalogSnapshot {
   const provider = (id: string) => ({ id, base_url: `http://${id}.test/v1` })

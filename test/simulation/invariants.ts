@@ -9,7 +9,7 @@ export interface World {
   accountIds: readonly string[]
   calls: readonly ClientCall[]
   workers: readonly Worker[]
-  /** Redis lost its data, and workers may have been too late to restate what they held. */
+  /** Redis lost its data, and workers may have been too late to resync what they held. */
   mayOverspend: boolean
   /** Redis lost its data: the hold of a call that ends meanwhile may come back whole, until it is settled. */
   mayHoldMore: boolean
@@ -142,8 +142,10 @@ function overcharged(world: World, call: ClientCall, record: SettlementRecord): 
   if (call.text === '')
     return record.chargePico === '0' ? null : `got an error and no text, was charged ${record.chargePico}`
   const { completionTokens } = record.usage
-  const shown = tokensOf(call.text)
-  return completionTokens <= shown ? null : `was shown ${shown} tokens, was charged ${completionTokens}`
+  const delivered = tokensOf(call.text)
+  return completionTokens <= delivered
+    ? null
+    : `was delivered ${delivered} tokens, was charged ${completionTokens}`
 }
 
 const mayGiveAway = ({ mayLoseCharges, maySettleStale }: World): boolean => mayLoseCharges || maySettleStale

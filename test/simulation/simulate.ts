@@ -167,7 +167,7 @@ class Run implements World {
       case 'call':
         return this.call(deed.account, deed.seed)
       case 'hang-up':
-        return this.hangUp(deed.call)
+        return this.cancel(deed.call)
       case 'credit':
         return this.credit(deed.account, deed.amountPico)
       case 'maintain':
@@ -218,13 +218,13 @@ class Run implements World {
     })
   }
 
-  private async hangUp(index: number): Promise<void> {
+  private async cancel(index: number): Promise<void> {
     const call = this.calls[index]
-    if (call?.status !== 'waiting' || call.hangUp === null) return
-    const { hangUp, api } = call
+    if (call?.status !== 'waiting' || call.cancel === null) return
+    const { cancel, api } = call
     this.note(`${call.id} hung up`)
     call.status = 'hung-up'
-    await this.time.runAs(api.process, hangUp)
+    await this.time.runAs(api.process, cancel)
   }
 
   /** As a top-up does: the ledger first, then the gate. */
@@ -291,7 +291,7 @@ class Run implements World {
     if (losses === 0) return
     this.mayHoldMore = true
     if (happened.has('kill-dispatch')) this.mayLoseCharges = true
-    // Nobody restates what a worker that died had held; what it had settled may be on its way all the same.
+    // Nobody resyncs what a worker that died had held; what it had settled may be on its way all the same.
     const late = ['kill-dispatch', 'pause-dispatch', 'redis-away'] as const
     if (late.some((fault) => happened.has(fault)) || losses > 1) this.mayOverspend = true
   }

@@ -15,7 +15,7 @@ vi.mock('../../src/providers/count-tokens.ts', async () => {
 const ONLY = process.env.SIMULATION_SEED
 const SEEDS = Number(process.env.SIMULATION_SEEDS ?? 500)
 const FROM = Number(process.env.SIMULATION_FROM ?? 1)
-/** Seeds in which an injected bug must have shown. */
+/** Seeds in which an injected bug must have delivered. */
 const BUG_SEEDS = 500
 const TIMEOUT_MS = Math.max(180_000, SEEDS * 1_000)
 
@@ -59,7 +59,11 @@ describe('the way of the money, crashed, delayed, repeated and reordered at ever
 describe('a bug is found', () => {
   const bugs: Array<[bug: Bug, what: string, symptom: RegExp]> = [
     ['release-before-commit', 'the hold released before the charge is committed', /its hold is gone/],
-    ['settle-after-end', 'the settlement enqueued after the end was shown', /no settlement is on its way/],
+    [
+      'settle-after-end',
+      'the settlement enqueued after the end was delivered',
+      /no settlement is on its way/,
+    ],
     [
       'hold-until-settled',
       'the hold not shrunk when the call ends',
@@ -68,7 +72,7 @@ describe('a bug is found', () => {
     [
       'charge-failed',
       'a call that the gateway gave up, charged as if its client had left',
-      /got an error and no text, was charged|was shown/,
+      /got an error and no text, was charged|was delivered/,
     ],
     [
       'withdraw-by-remove',
@@ -76,10 +80,10 @@ describe('a bug is found', () => {
       /waited too long for a worker, was charged|its settlement of \d+ waits, and its hold is 0/,
     ],
     ['charge-twice', 'a replayed settlement charged again', /charged 2 times|entries sum/],
-    ['no-grace', 'balances loaded before holds are restated', /below zero|its hold is gone/],
+    ['no-grace', 'balances loaded before holds are resynced', /below zero|its hold is gone/],
     [
-      'no-restatement',
-      'workers that do not restate what Redis lost',
+      'no-resync',
+      'workers that do not resync what Redis lost',
       /no settlement is on its way|given away|its hold is gone/,
     ],
   ]

@@ -1,5 +1,4 @@
-import { withoutPassages } from '../../src/core/auto/difficulty/cut-passages.ts'
-import { splitOptions } from '../../src/core/auto/difficulty/prompt-parts.ts'
+import { splitOptions, withoutPassages } from '../../src/core/auto/difficulty/prompt-parts.ts'
 import { equalParts, evenlyDrawn, heldOutScores, type ScoredRow } from './held-out-scores.ts'
 import {
   apgr,

@@ -1,6 +1,5 @@
 import ranks from 'gpt-tokenizer/bpeRanks/r50k_base'
-import { RAREST, RARITY_BITS } from '../../src/core/auto/difficulty/scan-text.ts'
-import { hashWord, slotOf } from '../../src/core/auto/difficulty/word-hash.ts'
+import { hashWord, RAREST, RARITY_BITS, slotOf } from '../../src/core/auto/difficulty/scan-text.ts'
 
 const WHOLE_WORD = /^ [A-Za-z]+$/
 

@@ -4,7 +4,7 @@ import {
   modelInputs,
   standardized,
   withoutOptions,
-} from '../../src/core/auto/difficulty/model-inputs.ts'
+} from '../../src/core/auto/difficulty/difficulty-model.ts'
 import { FEATURES } from '../../src/core/auto/difficulty/prompt-features.ts'
 import { consensusHead, failing, gaining, namedHead, pooledHead, wordHead } from './heads.ts'
 import { deviation, dot, mean } from './linear-fit.ts'

@@ -1,4 +1,6 @@
-import type { CallStatus } from '../../src/core/calls/call-status.ts'
+import type { CallSummary } from '../../src/core/api/calls.ts'
+
+type CallStatus = CallSummary['status']
 
 /** The filters of the operators' page of calls; every field is in the address. */
 export interface OperatorCallFilters {

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { callCreatedAt } from '../../core/calls/call-created-at.ts'
+import { callCreatedAt } from '../../core/kernel/ids.ts'
 import type { FindQueuedCalls } from '../../platform/queues/queued-calls.ts'
 import type { HoldStore, HoldSummary, LedgerBalance } from '../holds/hold-store.ts'
 import type { BalanceStore } from '../ledger/balance-store.ts'

@@ -1,5 +1,5 @@
 import type { ClaimWaitView } from '../../core/api/operations.ts'
-import { callIdRange } from '../../core/calls/call-id-range.ts'
+import { callIdRange } from '../../core/kernel/ids.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 
 const WINDOW_MS = 300_000

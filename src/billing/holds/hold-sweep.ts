@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
-import { callCreatedAt } from '../../core/calls/call-created-at.ts'
 import { lostSettlement } from '../../core/calls/settlement.ts'
+import { callCreatedAt } from '../../core/kernel/ids.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { FindQueuedCalls } from '../../platform/queues/queued-calls.ts'
 import { findCharges, findKnownCalls } from '../call-records/known-calls.ts'

@@ -1,6 +1,6 @@
 import type { MarginView } from '../../core/api/billing.ts'
 import type { TimeRange } from '../../core/billing/usage-query.ts'
-import { callIdRange } from '../../core/calls/call-id-range.ts'
+import { callIdRange } from '../../core/kernel/ids.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import { PROMPT_SUM_SQL } from '../settlement/prompt-sum.ts'
 

@@ -12,11 +12,11 @@ import { ApiError } from '../../core/kernel/errors.ts'
 import type { CallId } from '../../core/kernel/ids.ts'
 import { formatUsd, picoUsd } from '../../core/kernel/money.ts'
 import { leastCallCost } from '../../core/routing/least-call.ts'
-import type { OfferStates } from '../../core/routing/offer-state.ts'
+import type { OfferStates } from '../../core/routing/offer-order.ts'
 import { planRoute, type RoutingPlan } from '../../core/routing/routing-plan.ts'
 import { currentTraceparent } from '../../platform/observability/tracing.ts'
 import { type BodyBudgetLimits, bodyIsFull } from './body-budget.ts'
-import type { Errands } from './errands.ts'
+import type { CleanupTasks } from './cleanup-tasks.ts'
 import type { NoteLimitReached } from './limit-notice.ts'
 
 /** Limits of keys and accounts where nothing is set for them, and the bounds of a call. */
@@ -42,7 +42,7 @@ export interface AdmissionDependencies {
   releaseHold: (accountId: string, callId: CallId) => Promise<void>
   /** Hears that a call was refused by its key's spending limit. */
   noteLimitReached: NoteLimitReached
-  errands: Errands
+  cleanup: CleanupTasks
   limits: AdmissionLimits
   replyChannel: string
   /** The epoch of Redis's data. Absent: unknown. */
@@ -106,7 +106,7 @@ export async function admitCall(
       return await deps.gate(admission)
     } catch (error) {
       // Redis can go away between taking the hold and saying so.
-      deps.errands.add(() => deps.releaseHold(key.accountId, callId))
+      deps.cleanup.add(() => deps.releaseHold(key.accountId, callId))
       throw error
     }
   }

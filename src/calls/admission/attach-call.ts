@@ -1,18 +1,17 @@
-import type { AnswerEnvelope } from '../../core/calls/call-job.ts'
+import type { ResponseEnvelope } from '../../core/calls/call-job.ts'
 import { type ControlMessage, endsCall, type FrameError } from '../../core/calls/frames.ts'
 import { newCallId } from '../../core/kernel/ids.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import type { CallJobs } from '../../platform/queues/call-jobs.ts'
-
+import type { CallHub } from '../relay/call-hub.ts'
+import type { CompletionArchive, KeyedCall } from '../relay/completion-archive.ts'
 import type { CallSink } from '../relay/pending-call.ts'
-import type { KeyedCall, ReplyArchive } from '../relay/reply-archive.ts'
-import type { ReplyHub } from '../relay/reply-hub.ts'
 import type { DispatchedCall } from './dispatch-call.ts'
 import { answerNotKept, type Idempotency, type IdempotencyRecord } from './idempotency.ts'
 
 export interface AttachDependencies {
-  hub: ReplyHub
-  archive: ReplyArchive
+  hub: CallHub
+  archive: CompletionArchive
   idempotency: Idempotency
   callJobs: Pick<CallJobs, 'exists'>
   logger: Logger
@@ -39,7 +38,7 @@ const CAME_TO_NOTHING: FrameError = {
  * (at another worker by now), or gone; so it ends soon after the call does, however that ended.
  */
 export function attachCall(
-  original: AnswerEnvelope & KeyedCall,
+  original: ResponseEnvelope & KeyedCall,
   sink: CallSink,
   deps: AttachDependencies,
 ): DispatchedCall {
@@ -67,8 +66,8 @@ export function attachCall(
   }
   const control = (message: ControlMessage) => {
     if (message.kind !== 'resend') return
-    const { fence, sequence } = message
-    hub.tellWorkers({ kind: 'attach', callId: id, channel: hub.channel, label, fence, sequence })
+    const { generation, sequence } = message
+    hub.tellWorkers({ kind: 'attach', callId: id, channel: hub.channel, label, generation, sequence })
   }
   const call = hub.register({ ...original, id: label }, watched, () => undefined, { control })
 
@@ -84,7 +83,8 @@ export function attachCall(
   async function replay(): Promise<boolean> {
     const kept = await archive.read(id)
     if (!kept || isOver) return isOver
-    for (const [sequence, body] of kept.frames.entries()) call.accept(kept.fence, sequence, body, clock())
+    for (const [sequence, body] of kept.frames.entries())
+      call.accept(kept.generation, sequence, body, clock())
     call.flush()
     return isOver
   }
@@ -125,5 +125,5 @@ export function attachCall(
   const timer = setInterval(() => void lookOnce(), LOOK_AGAIN_MS)
   void lookOnce()
 
-  return { hangUp: () => stop(true) }
+  return { cancel: () => stop(true) }
 }

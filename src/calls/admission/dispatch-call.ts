@@ -1,6 +1,5 @@
 import type { HoldStore } from '../../billing/holds/hold-store.ts'
-import type { CallEnvelope } from '../../core/calls/call-job.ts'
-import type { CallStatus } from '../../core/calls/call-status.ts'
+import type { CallEnvelope, CallStatus } from '../../core/calls/call-job.ts'
 import type { ChatRequest } from '../../core/calls/chat-request.ts'
 import type { FrameError } from '../../core/calls/frames.ts'
 import { unservedSettlement } from '../../core/calls/settlement.ts'
@@ -15,31 +14,29 @@ import {
   type SettlementQueue,
 } from '../../platform/queues/queues.ts'
 import type { CallBodies } from '../relay/call-bodies.ts'
+import type { CallHub } from '../relay/call-hub.ts'
+import type { CompletionArchive } from '../relay/completion-archive.ts'
 import type { CallSink } from '../relay/pending-call.ts'
-import type { ReplyArchive } from '../relay/reply-archive.ts'
-import type { ReplyHub } from '../relay/reply-hub.ts'
 import type { AdmittedCall } from './admit-call.ts'
-import type { Errands } from './errands.ts'
+import type { CleanupTasks } from './cleanup-tasks.ts'
 
 export interface DispatchDependencies {
-  hub: ReplyHub
+  hub: CallHub
   dispatchQueue: DispatchQueue
   callJobs: CallJobs
   settlementQueue: SettlementQueue
   gate: Pick<HoldStore, 'endCall'>
   bodies: Pick<CallBodies, 'put' | 'drop'>
-  archive: ReplyArchive
-  errands: Errands
+  archive: CompletionArchive
+  cleanup: CleanupTasks
   logger: Logger
   clock: () => number
 }
 
-/** An admitted call. `over` is called once it has ended for everybody. */
-export type CallToSend = Pick<AdmittedCall, 'envelope' | 'priority'> & { over?: () => void }
-
-/** A call on its way; `hangUp` when its client is gone. */
+/** A call on its way. */
 export interface DispatchedCall {
-  hangUp(): void
+  /** Its client is gone. */
+  cancel(): void
 }
 
 const NOT_QUEUED: FrameError = {
@@ -63,32 +60,33 @@ const LOST: FrameError = {
  * Sends an admitted call on its way: the sink waits on the reply channel before the job exists. A call that waits
  * too long for its first claim, or whose client leaves before it, is taken off the queue again, costs nothing, and
  * its hold is released. A call that was claimed once is never taken off: its worker ends it, or the one that
- * takes it over.
+ * takes it over. `over` is called once it has ended for its client and its worker.
  */
 export function dispatchCall(
-  { envelope, priority, over }: CallToSend,
+  { envelope, priority }: Pick<AdmittedCall, 'envelope' | 'priority'>,
   request: ChatRequest,
   sink: CallSink,
   deps: DispatchDependencies,
+  over?: () => void,
 ): DispatchedCall {
-  const { hub, callJobs, bodies, errands, logger } = deps
+  const { hub, callJobs, bodies, cleanup, logger } = deps
   const { id, idempotencyRecord } = envelope
   let leftByClient = false
   let timesGone = 0
   // Nothing may throw from here on: a call that waits has a job, or hears that it has none.
-  const call = hub.register(envelope, sink, () => void lookAfter(), over && { over })
+  const call = hub.register(envelope, sink, () => void checkLiveness(), over && { over })
   // Nothing here may refer to the request any more: it may be long, and what follows lives as long as the call.
   const queued = enqueue(envelope, priority, request, deps).catch(async (error) => {
     // A worker has it: the job came to be, and only the word of it was lost.
     if (call.isHeard) return
     logger.warn({ code: NOT_QUEUED.code, cause: causeOf(error), callId: id }, 'call not enqueued')
-    errands.add(undoEnqueue)
+    cleanup.add(undoEnqueue)
     await fail(NOT_QUEUED)
   })
 
   /** The job may exist all the same: Redis can go away between doing a thing and saying so. */
   async function undoEnqueue(): Promise<void> {
-    const ending = { by: 'gateway', code: NOT_QUEUED.code, shownChars: 0 } as const
+    const ending = { by: 'gateway', code: NOT_QUEUED.code, deliveredChars: 0 } as const
     hub.tellWorkers({ kind: 'cancel', callId: id, ending })
     const withdrawal = await callJobs.withdraw(id)
     // Should the job be gone because it was served, its own settlement outranks this one.
@@ -96,7 +94,7 @@ export function dispatchCall(
   }
 
   /** Nothing was heard for long: the call still waits, or runs silently, or is gone with its last frame. */
-  async function lookAfter(): Promise<void> {
+  async function checkLiveness(): Promise<void> {
     try {
       const nowMs = deps.clock()
       const mayWithdraw = !call.isHeard && nowMs >= envelope.queueDeadlineAt && !hub.isReconnecting(nowMs)
@@ -108,13 +106,13 @@ export function dispatchCall(
         const isTold = call.end(LOST)
         hub.forget(id)
         // Should it be charged all the same, this is the evidence that its caller was told a failure.
-        if (isTold) errands.add(() => settleUnserved('failed', LOST))
+        if (isTold) cleanup.add(() => settleUnserved('failed', LOST))
       } else {
         timesGone += 1
         call.endIsMissing()
       }
     } catch (cause) {
-      logger.warn({ err: cause, callId: id }, 'call not looked after')
+      logger.warn({ err: cause, callId: id }, 'liveness of a call not checked')
     }
   }
 
@@ -129,7 +127,7 @@ export function dispatchCall(
     const withdrawal = await callJobs.withdraw(id)
     // Heard of by now: Redis lost the job of a call that runs, and a repeated enqueue had brought it back.
     if (withdrawal !== 'withdrawn' || call.isHeard) return withdrawal
-    errands.add(() => settleUnrun(leftByClient ? 'cancelled' : 'failed', WAITED_TOO_LONG))
+    cleanup.add(() => settleUnrun(leftByClient ? 'cancelled' : 'failed', WAITED_TOO_LONG))
     await fail(WAITED_TOO_LONG)
     return withdrawal
   }
@@ -162,7 +160,7 @@ export function dispatchCall(
   }
 
   return {
-    hangUp() {
+    cancel() {
       call.abandon()
       // A call with an Idempotency-Key runs on for a repeat.
       if (idempotencyRecord !== null) return

@@ -2,7 +2,7 @@ import type { AccountStore } from '../../accounts/account-store.ts'
 import type { FrameError } from '../../core/calls/frames.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import type { KeyChange } from '../../platform/redis/key-changes.ts'
-import type { ReplyHub } from '../relay/reply-hub.ts'
+import type { CallHub } from '../relay/call-hub.ts'
 
 const SUSPENDED: FrameError = {
   code: 'account_suspended',
@@ -10,13 +10,13 @@ const SUSPENDED: FrameError = {
 }
 
 export interface SuspensionDependencies {
-  hub: Pick<ReplyHub, 'hasCallsOf' | 'failAccount'>
+  hub: Pick<CallHub, 'hasCallsOf' | 'failAccount'>
   accounts: Pick<AccountStore, 'find'>
   logger: Logger
 }
 
 /**
- * Ends the calls of an account at this instance once it is suspended; they are charged for what was shown. Hears
+ * Ends the calls of an account at this instance once it is suspended; they are charged for what was delivered. Hears
  * changes of accounts and looks at those alone that have calls here.
  */
 export function endSuspendedCalls({ hub, accounts, logger }: SuspensionDependencies) {

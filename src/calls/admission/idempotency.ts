@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { AnswerEnvelope, CallEnvelope } from '../../core/calls/call-job.ts'
+import type { CallEnvelope, ResponseEnvelope } from '../../core/calls/call-job.ts'
 import type { FrameError } from '../../core/calls/frames.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import type { CallId } from '../../core/kernel/ids.ts'
@@ -12,7 +12,7 @@ import {
   idempotencyKey,
 } from '../../platform/redis/redis-keys.ts'
 import { BOUNDED_ENTRIES, type KeptBounds } from '../relay/bounded-entries.ts'
-import { IDEMPOTENCY_TTL_MS } from '../relay/reply-archive.ts'
+import { IDEMPOTENCY_TTL_MS } from '../relay/completion-archive.ts'
 
 /**
  * What an Idempotency-Key stands for. States: claimed (a call is being admitted: no envelope; lapses) →
@@ -21,7 +21,7 @@ import { IDEMPOTENCY_TTL_MS } from '../relay/reply-archive.ts'
 export interface IdempotencyRecord {
   callId: CallId
   /** Null while the call is being admitted, and where only its id is known any more. */
-  envelope: AnswerEnvelope | null
+  envelope: ResponseEnvelope | null
   hasEnded: boolean
 }
 
@@ -153,7 +153,7 @@ export function createIdempotency(deps: IdempotencyDependencies): Idempotency {
       await writeRecord(use, settled, '')
       return { callId: settled, envelope: null, hasEnded: true }
     },
-    confirm: (use, envelope) => writeRecord(use, envelope.id, JSON.stringify(answerEnvelope(envelope))),
+    confirm: (use, envelope) => writeRecord(use, envelope.id, JSON.stringify(responseEnvelope(envelope))),
     async find(accountId, digest) {
       const [callId, envelope, ended] = await redis.hmget(
         idempotencyKey(accountId, digest),
@@ -187,12 +187,12 @@ function readFound([fingerprint, callId, envelope, ended]: Found, use: KeyUse): 
 
 const readRecord = (callId: CallId, envelope: string | null, ended: string | null): IdempotencyRecord => ({
   callId,
-  envelope: envelope === null ? null : (JSON.parse(envelope) as AnswerEnvelope),
+  envelope: envelope === null ? null : (JSON.parse(envelope) as ResponseEnvelope),
   hasEnded: ended !== null,
 })
 
 /** What a repeat needs of an envelope. */
-const answerEnvelope = (envelope: CallEnvelope): AnswerEnvelope => ({
+const responseEnvelope = (envelope: CallEnvelope): ResponseEnvelope => ({
   id: envelope.id,
   accountId: envelope.accountId,
   requestedModel: envelope.requestedModel,

@@ -6,7 +6,7 @@ import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
 import { limitNoticeKey } from '../../platform/redis/redis-keys.ts'
 import { recordEvent } from '../../webhooks/event-outbox.ts'
-import type { Errands } from './errands.ts'
+import type { CleanupTasks } from './cleanup-tasks.ts'
 
 /** Tells a key's account that a call was refused by the key's spending limit; once a key and period. */
 export type NoteLimitReached = (key: KeyRecord & { accountId: string }, period: AllowancePeriod) => void
@@ -14,7 +14,7 @@ export type NoteLimitReached = (key: KeyRecord & { accountId: string }, period: 
 export interface LimitNoticeDependencies {
   redis: Redis
   postgres: Postgres
-  errands: Errands
+  cleanup: CleanupTasks
 }
 
 const REMEMBERED_MAX = 10_000
@@ -26,13 +26,13 @@ const NOTED_FOR_MS = 32 * 86_400_000
  * fleet told, and the event's id makes a repeat harmless. A notice that is still to be written when the
  * process dies is lost: the refusal itself has told the caller.
  */
-export function createLimitNotice({ redis, postgres, errands }: LimitNoticeDependencies): NoteLimitReached {
+export function createLimitNotice({ redis, postgres, cleanup }: LimitNoticeDependencies): NoteLimitReached {
   const told = new LRUCache<string, true>({ max: REMEMBERED_MAX })
   return (key, period) => {
     const cause = `${key.keyId}:${period.id}`
     if (told.has(cause)) return
     told.set(cause, true)
-    errands.add(async () => {
+    cleanup.add(async () => {
       const noted = limitNoticeKey(key.accountId, key.keyId, period.id)
       if ((await redis.set(noted, '1', 'PX', NOTED_FOR_MS, 'NX')) === null) return
       try {

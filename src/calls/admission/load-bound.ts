@@ -1,5 +1,79 @@
 import { ApiError } from '../../core/kernel/errors.ts'
-import { createAccountTurns } from './account-turns.ts'
+
+/** How much is worked on at the same time. */
+export interface TurnLimits {
+  atOnce: number
+  perAccount: number
+}
+
+/** Lets accounts in by turns, so that the many calls of one do not stand before another's single one. */
+export interface AccountTurns {
+  /** Waits for a turn; the returned function gives it back. Rejects with the signal's reason when it aborts first. */
+  take(accountId: string, signal: AbortSignal): Promise<() => void>
+}
+
+interface Account {
+  running: number
+  /** Those that wait, in order of arrival. */
+  waiting: Array<() => void>
+}
+
+/**
+ * Turns in memory. One that finds room has it at once. Those that wait are let in account by account, within an
+ * account in order of arrival; no account has more than its part at once, whether or not others wait.
+ */
+export function createAccountTurns({ atOnce, perAccount }: TurnLimits): AccountTurns {
+  /** In the order of their turns: an account that had one goes to the end. */
+  const accounts = new Map<string, Account>()
+  let running = 0
+
+  const start = (accountId: string, account: Account) => {
+    running++
+    account.running++
+    accounts.delete(accountId)
+    accounts.set(accountId, account)
+  }
+  const end = (accountId: string, account: Account) => {
+    running--
+    account.running--
+    forgetIdle(accountId, account)
+    startNext()
+  }
+  const forgetIdle = (accountId: string, { running: its, waiting }: Account) => {
+    if (its === 0 && waiting.length === 0) accounts.delete(accountId)
+  }
+  const startNext = () => {
+    if (running >= atOnce) return
+    for (const account of accounts.values()) {
+      if (account.running < perAccount && account.waiting.length > 0) return account.waiting.shift()!()
+    }
+  }
+
+  return {
+    take(accountId, signal) {
+      const account = accounts.get(accountId) ?? { running: 0, waiting: [] }
+      accounts.set(accountId, account)
+      const started = () => {
+        start(accountId, account)
+        return () => end(accountId, account)
+      }
+      if (running < atOnce && account.running < perAccount) return Promise.resolve(started())
+      return new Promise((resolve, reject) => {
+        const turn = () => {
+          signal.removeEventListener('abort', leave)
+          resolve(started())
+        }
+        const leave = () => {
+          account.waiting.splice(account.waiting.indexOf(turn), 1)
+          forgetIdle(accountId, account)
+          reject(signal.reason)
+        }
+        account.waiting.push(turn)
+        signal.addEventListener('abort', leave, { once: true })
+      })
+    },
+  }
+}
 
 /** Bounds the calls one API instance has: those that are being admitted, and those that wait for their answer. */
 export interface LoadBound {

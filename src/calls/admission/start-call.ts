@@ -1,23 +1,22 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { KeyRecord } from '../../accounts/key-cache.ts'
 import type { RateFigures } from '../../billing/holds/admission.ts'
-import type { AnswerEnvelope, CallEnvelope } from '../../core/calls/call-job.ts'
+import type { CallEnvelope, ResponseEnvelope } from '../../core/calls/call-job.ts'
 import type { ChatRequest } from '../../core/calls/chat-request.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { type CallId, newCallId } from '../../core/kernel/ids.ts'
 import { causeOf } from '../../platform/observability/logger.ts'
 import { isRedisAway } from '../../platform/redis/redis-deadlines.ts'
-import type { CallSink } from '../relay/pending-call.ts'
-import { ADMISSION_WAIT_MS, type AdmissionDependencies, AdmissionRefused, admitCall } from './admit-call.ts'
-import { admitRepeat } from './admit-repeat.ts'
-import { attachCall } from './attach-call.ts'
-import type { BodyReservation } from './body-budget.ts'
+import type { KeyedCall } from '../relay/completion-archive.ts'
 import {
-  type CallToSend,
-  type DispatchDependencies,
-  type DispatchedCall,
-  dispatchCall,
-} from './dispatch-call.ts'
+  ADMISSION_WAIT_MS,
+  type AdmissionDependencies,
+  AdmissionRefused,
+  type AdmittedCall,
+  admitCall,
+} from './admit-call.ts'
+import { admitRepeat } from './admit-repeat.ts'
+import type { DispatchDependencies } from './dispatch-call.ts'
 import {
   answerNotKept,
   type Idempotency,
@@ -44,21 +43,18 @@ export interface IncomingCall {
   body: unknown
   /** The length of its body. */
   bodyBytes: number
-  /** What its body weighs; held until its call is over, null where nobody counts. */
-  reservation: BodyReservation | null
 }
 
-/** A call that may be sent on its way: admitted, or the repeat of one that was. */
-export interface StartedCall {
-  envelope: AnswerEnvelope
-  send(sink: CallSink): DispatchedCall
-}
+/** A call to be relayed: one that was admitted and is to be enqueued, or the original of a repeat. */
+export type StartedCall =
+  | ({ kind: 'admitted' } & AdmittedCall)
+  | { kind: 'repeat'; envelope: ResponseEnvelope & KeyedCall }
 
 const LOOK_AGAIN_MS = 50
 
 /**
  * The pipeline before the queue, top to bottom: bound the load, find repeats, admit. Throws the ApiError to
- * answer with; whatever fails here leaves no trace in the queue and holds nothing. `noteRate` hears what is
+ * answer with; whatever fails here leaves no trace in the queue and holds nothing. `noteRate` is called with what is
  * left of the key's rate limits, whether the call is admitted or refused.
  */
 export function startCall(...call: CallToAdmit): Promise<StartedCall> {
@@ -77,7 +73,7 @@ type CallToAdmit = [
 async function admitted(...[chat, key, incoming, noteRate, deps]: CallToAdmit): Promise<StartedCall> {
   const { admission, dispatch, idempotency } = deps
   const callId = newCallId(dispatch.clock())
-  const { idempotencyKey, requestId, body, bodyBytes, reservation } = incoming
+  const { idempotencyKey, requestId, body, bodyBytes } = incoming
   const use = idempotencyKey === null ? null : keyUse(key.accountId, idempotencyKey, body, callId)
   const known = use && (await asked(idempotency.claim(use), deps))
   if (use && known) {
@@ -86,7 +82,7 @@ async function admitted(...[chat, key, incoming, noteRate, deps]: CallToAdmit): 
   }
 
   try {
-    const { rate, ...call } = await asked(
+    const call = await asked(
       admitCall(
         chat,
         key,
@@ -95,12 +91,12 @@ async function admitted(...[chat, key, incoming, noteRate, deps]: CallToAdmit): 
       ),
       deps,
       // Its caller was refused meanwhile.
-      () => admission.errands.add(() => admission.releaseHold(key.accountId, callId)),
+      () => admission.cleanup.add(() => admission.releaseHold(key.accountId, callId)),
     )
-    noteRate(rate)
+    noteRate(call.rate)
     const other = use && (await confirmed(use, call.envelope, deps))
     if (use && other) return await repeatOf(other, use, deps)
-    return { envelope: call.envelope, send: sendOnce(call, chat, reservation, dispatch) }
+    return { kind: 'admitted', ...call }
   } catch (error) {
     if (error instanceof AdmissionRefused) noteRate(error.rate)
     // A refused call stands for nothing: its key is free again, unless another call has it by now.
@@ -109,23 +105,6 @@ async function admitted(...[chat, key, incoming, noteRate, deps]: CallToAdmit): 
       await asked(dispatch.archive.forget({ id: callId, accountId, idempotencyRecord }), deps)
     }
     throw error
-  }
-}
-
-/** Sends a call, and lets go of what it asks: its text may be long, and its answer may take long. */
-function sendOnce(
-  call: CallToSend,
-  chat: ChatRequest,
-  reservation: BodyReservation | null,
-  deps: DispatchDependencies,
-): StartedCall['send'] {
-  let unsent: ChatRequest | null = chat
-  return (sink) => {
-    if (unsent === null) throw new Error('a call is sent once')
-    const request = unsent
-    unsent = null
-    reservation?.hold()
-    return dispatchCall({ ...call, over: () => reservation?.release() }, request, sink, deps)
   }
 }
 
@@ -138,8 +117,8 @@ async function confirmed(
   envelope: CallEnvelope,
   deps: StartCallDependencies,
 ): Promise<IdempotencyRecord | null> {
-  const { errands, releaseHold } = deps.admission
-  const release = () => errands.add(() => releaseHold(envelope.accountId, envelope.id))
+  const { cleanup, releaseHold } = deps.admission
+  const release = () => cleanup.add(() => releaseHold(envelope.accountId, envelope.id))
   try {
     const other = await asked(deps.idempotency.confirm(use, envelope), deps)
     if (other) release()
@@ -178,10 +157,7 @@ async function repeatOf(
     found = await asked(idempotency.find(accountId, digest), deps)
   ) {
     const { callId, envelope, hasEnded } = found
-    if (envelope) {
-      const original = { ...envelope, idempotencyRecord: digest }
-      return { envelope, send: (sink) => attachCall(original, sink, { ...dispatch, idempotency }) }
-    }
+    if (envelope) return { kind: 'repeat', envelope: { ...envelope, idempotencyRecord: digest } }
     if (hasEnded) {
       const { code, message, shouldRetry } = answerNotKept(callId)
       throw new ApiError(code, message, { shouldRetry })

@@ -3,11 +3,10 @@ import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 import { attemptFailure } from '../../core/failover/attempt-failure.ts'
 import { giveUpNow, type NextStep, nextStep } from '../../core/failover/failover.ts'
 import type { FailoverState } from '../../core/failover/failover-state.ts'
-import type { ProviderRegistry } from '../../providers/registry.ts'
-import type { BreakerBoard, Probe } from '../../routing/breaker-board.ts'
+import type { ProviderClients } from '../../providers/provider-clients.ts'
+import type { BreakerBoard, Probe } from '../../routing/circuit-breaker/breaker-board.ts'
 import type { RetryBudget } from '../../routing/retry-budget.ts'
 import { inAttemptSpan } from '../dispatch/call-spans.ts'
-import { AnswerRelay } from './answer-relay.ts'
 import { runAttempt } from './attempt.ts'
 import { AttemptHistory } from './attempt-history.ts'
 import {
@@ -18,14 +17,15 @@ import {
 } from './attempt-plan.ts'
 import { type ReportDependencies, reportAttempt } from './attempt-report.ts'
 import { CallRoutes } from './call-routes.ts'
-import type { AttemptChain, ChainCall, ChainOutcome } from './chain-call.ts'
+import type { AttemptChain, ChainCall, ChainOutcome } from './chain-outcome.ts'
 import { type ChainEnd, cancelled, completed, gaveUp } from './chain-outcome.ts'
+import { CompletionRelay } from './completion-relay.ts'
 import { pause } from './pause.ts'
-import { planRescue } from './rescue-plan.ts'
+import { planRescue } from './rescue.ts'
 
 export interface ChainDependencies extends ReportDependencies {
   catalog: () => CatalogSnapshot
-  providers: ProviderRegistry
+  providers: ProviderClients
   board: BreakerBoard
   budget: RetryBudget
   settings: AttemptSettings & { attemptsPerCall: number }
@@ -45,7 +45,7 @@ class ChainRun {
   readonly #call: ChainCall
   readonly #deps: ChainDependencies
   readonly #routes: CallRoutes
-  readonly #relay: AnswerRelay
+  readonly #relay: CompletionRelay
   readonly #history: AttemptHistory
   #waitedMs = 0
   /** The retry budget was asked for the next attempt already. */
@@ -55,7 +55,7 @@ class ChainRun {
     this.#call = call
     this.#deps = deps
     this.#routes = new CallRoutes(call.envelope, deps.catalog, deps.board)
-    this.#relay = new AnswerRelay(call.envelope.stream ? call.send : null)
+    this.#relay = new CompletionRelay(call.envelope.stream ? call.send : null)
     this.#history = new AttemptHistory(call.envelope.stream)
   }
 
@@ -110,7 +110,7 @@ class ChainRun {
   }
 
   #relayed(): FailoverState['relayed'] {
-    if (!this.#relay.isShown) return { kind: 'nothing' }
+    if (!this.#relay.isDelivered) return { kind: 'nothing' }
     return this.#relay.isTextOnly ? { kind: 'text', routeIndex: this.#relay.candidate } : { kind: 'more' }
   }
 
@@ -157,7 +157,7 @@ class ChainRun {
         : null
     if (health.kind === 'probe' && probe === null) return null
     const plan: AttemptPlan = {
-      ...(this.#relay.isShown
+      ...(this.#relay.isDelivered
         ? planRescue({ routeIndex, candidate, offer }, this.#began, this.#history.failures, this.#call.body)
         : { candidate, rescue: null }),
       offer,
@@ -172,13 +172,13 @@ class ChainRun {
   /** Whether the attempt may drip while nobody sees it: a stream shows its text at once, and only thinks unseen. */
   #mayDrip({ reasoning }: Candidate): boolean {
     const { stream, candidates } = this.#call.envelope
-    const isUnseen = !stream || (reasoning && !this.#relay.isShown)
+    const isUnseen = !stream || (reasoning && !this.#relay.isDelivered)
     return isUnseen && candidates.length > 1 && this.#deps.settings.dripTokensMin > 0
   }
 
   /** Whether another offer could be asked at once, instead of one that drips. */
   async #leavesDrip(routeIndex: number): Promise<boolean> {
-    if (this.#relay.isShown) return false
+    if (this.#relay.isDelivered) return false
     const state = this.#state()
     const left = { routeIndex, failure: attemptFailure('stalled', ''), endedAt: state.nowMs }
     const step = nextStep({ ...state, attempts: [...state.attempts, left] })
@@ -202,7 +202,7 @@ class ChainRun {
     }
     const ended = { plan, routeIndex, outcome, startedAt, endedAt: now() }
     const record = this.#history.note(ended, this.#relay)
-    if (outcome.kind === 'failed') this.#relay.discardUnseen()
+    if (outcome.kind === 'failed') this.#relay.discardUndelivered()
     reportAttempt(plan, outcome, record, probe, envelope, this.#deps)
     return outcome
   }

@@ -1,10 +1,12 @@
-import type { AttemptRecord, CallBody } from '../../core/calls/call-job.ts'
+import { costOf, type Usage } from '../../core/billing/pricing.ts'
+import type { AttemptRecord, CallBody, Candidate } from '../../core/calls/call-job.ts'
+import { likelyMedia } from '../../core/calls/prompt-bound.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 import type { PastAttempt } from '../../core/failover/failover-state.ts'
-import type { AnswerRelay } from './answer-relay.ts'
+import { countPromptTokens, countTextTokens } from '../../providers/count-tokens.ts'
 import type { AttemptOutcome, AttemptPlan } from './attempt-plan.ts'
-import { type BrokenAttempt, noteSpent } from './broken-attempts.ts'
 import { textOf } from './call-usage.ts'
+import type { CompletionRelay } from './completion-relay.ts'
 import { type UnfinishedAttempt, unfinishedAttempt } from './hidden-reasoning.ts'
 
 /** An attempt that is over. */
@@ -41,7 +43,7 @@ export class AttemptHistory {
   }
 
   /** Notes an attempt, before the relay drops what nobody has seen of it. Returns its record. */
-  note(attempt: EndedAttempt, relay: AnswerRelay): AttemptRecord {
+  note(attempt: EndedAttempt, relay: CompletionRelay): AttemptRecord {
     const { plan, outcome, routeIndex, endedAt } = attempt
     const record = recordOf(attempt)
     this.records.push(record)
@@ -67,8 +69,8 @@ export class AttemptHistory {
   }
 
   /** Remembers what is known of an answer besides its content, for as long as there may be some of it. */
-  #noteUnfinished({ plan, outcome, startedAt, endedAt }: EndedAttempt, relay: AnswerRelay): void {
-    const isDropped = outcome.kind === 'finished' || (outcome.kind === 'failed' && !relay.isShown)
+  #noteUnfinished({ plan, outcome, startedAt, endedAt }: EndedAttempt, relay: CompletionRelay): void {
+    const isDropped = outcome.kind === 'finished' || (outcome.kind === 'failed' && !relay.isDelivered)
     this.#unfinished = isDropped ? null : unfinishedAttempt(plan.candidate, outcome.end, startedAt, endedAt)
   }
 }
@@ -98,5 +100,35 @@ function nameOf(outcome: AttemptOutcome): string {
       return 'cancelled'
     default:
       return outcome satisfies never
+  }
+}
+
+/** An attempt on our own key that produced something and did not serve its call. */
+export interface BrokenAttempt {
+  record: AttemptRecord
+  candidate: Candidate
+  /** What it said, as far as it is known: a rescue that was given up is compared and not kept. */
+  text: string
+}
+
+/**
+ * Notes in the records of broken attempts what they used and what we pay for that, at the cost rates of now. Tokens
+ * are counted here, once the call has ended: the provider seldom says what an answer used that it did not finish.
+ */
+export async function noteSpent(
+  broken: readonly BrokenAttempt[],
+  body: CallBody,
+  { offers }: CatalogSnapshot,
+): Promise<void> {
+  for (const { record, candidate, text } of broken) {
+    const cost = offers.get(candidate.offerId)?.cost
+    if (!cost) continue
+    const counted = await countTextTokens(text)
+    const usage: Usage = {
+      promptTokens: await countPromptTokens(body, candidate.media),
+      ...likelyMedia(candidate.media),
+      completionTokens: Math.min(counted, candidate.completionLimit),
+    }
+    record.spent = { ...usage, costPico: String(costOf(usage, cost)) }
   }
 }

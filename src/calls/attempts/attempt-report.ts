@@ -2,17 +2,17 @@ import type { ProviderKeyVault } from '../../catalog/provider-key-vault.ts'
 import type { AttemptRecord, CallEnvelope } from '../../core/calls/call-job.ts'
 import { type HealthEffect, healthEffect } from '../../core/failover/attempt-failure.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
-import type { BreakerBoard, Probe } from '../../routing/breaker-board.ts'
+import type { BreakerBoard, Probe } from '../../routing/circuit-breaker/breaker-board.ts'
 import type { AttemptMeter } from './attempt-meter.ts'
 import type { AttemptOutcome, AttemptPlan } from './attempt-plan.ts'
-import { noteReception } from './own-key.ts'
+import { noteReception } from './byok-key.ts'
 
 export interface ReportDependencies {
   board: Pick<BreakerBoard, 'report'>
   /** Hears what every attempt took. Absent: nobody measures. */
   meter?: AttemptMeter
   /** Clients' own keys. Absent: none can be had. */
-  ownKeys?: ProviderKeyVault
+  byokKeys?: ProviderKeyVault
   logger: Logger
 }
 
@@ -26,15 +26,15 @@ export function reportAttempt(
   record: AttemptRecord,
   probe: Probe | null,
   envelope: Pick<CallEnvelope, 'id' | 'requestId' | 'accountId'>,
-  { board, meter, ownKeys, logger }: ReportDependencies,
+  { board, meter, byokKeys, logger }: ReportDependencies,
 ): void {
   const { offerId, providerKeyId } = plan.candidate
   if (providerKeyId === undefined) {
     const effect = effectOf(outcome)
     board.report(offerId, effect, probe, envelope.accountId)
     meter?.attempt(plan, record, effect)
-  } else if (ownKeys) {
-    noteReception(providerKeyId, outcome, ownKeys)
+  } else if (byokKeys) {
+    noteReception(providerKeyId, outcome, byokKeys)
   }
   logAttempt(plan, outcome, envelope, logger)
 }

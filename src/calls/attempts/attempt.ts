@@ -3,8 +3,7 @@ import type { CallBody } from '../../core/calls/call-job.ts'
 import type { OnProgress } from '../../core/calls/completion.ts'
 import { type AttemptFailure, attemptFailure } from '../../core/failover/attempt-failure.ts'
 import { type AttemptRequest, NOTHING_PRODUCED, type ProviderClient } from '../../providers/provider.ts'
-import type { ProviderRegistry } from '../../providers/registry.ts'
-import type { AnswerRelay } from './answer-relay.ts'
+import type { ProviderClients } from '../../providers/provider-clients.ts'
 import {
   type Ask,
   type AttemptOutcome,
@@ -12,11 +11,12 @@ import {
   type AttemptSettings,
   firstTokenLimitMs,
 } from './attempt-plan.ts'
+import { keyOfAttempt } from './byok-key.ts'
+import type { CompletionRelay } from './completion-relay.ts'
 import { type DripRule, DripWatch } from './drip-watch.ts'
 import { EchoGuard } from './echo-guard.ts'
 import { fittingWindow } from './fitted-limit.ts'
-import { keyOfAttempt } from './own-key.ts'
-import { continueAnswer, repeatAnswer } from './rescue-attempt.ts'
+import { continueAnswer, repeatAnswer } from './rescue.ts'
 
 interface AttemptCall {
   envelope: { accountId: string; callDeadlineAt: number }
@@ -25,9 +25,9 @@ interface AttemptCall {
 }
 
 interface AttemptDependencies {
-  providers: ProviderRegistry
+  providers: ProviderClients
   /** Clients' own keys. Absent: none can be had. */
-  ownKeys?: ProviderKeyVault
+  byokKeys?: ProviderKeyVault
   settings: AttemptSettings
   now: () => number
 }
@@ -37,11 +37,11 @@ export async function runAttempt(
   plan: AttemptPlan,
   routeIndex: number,
   call: AttemptCall,
-  relay: AnswerRelay,
+  relay: CompletionRelay,
   deps: AttemptDependencies,
 ): Promise<AttemptOutcome> {
   const client = fittingWindow(deps.providers(plan.offer.provider.wire), plan, call.body)
-  const key = await keyOfAttempt(plan, call.envelope.accountId, deps.ownKeys)
+  const key = await keyOfAttempt(plan, call.envelope.accountId, deps.byokKeys)
   if (key.kind === 'failed') return untried(key.failure)
   const request: AttemptRequest = {
     accountId: call.envelope.accountId,
@@ -114,7 +114,7 @@ function echoedPrefill({ messages, offer: { provider } }: AttemptRequest): strin
 /** An answer that is left for another offer when it only drips. */
 async function watched(
   request: AttemptRequest,
-  relay: AnswerRelay,
+  relay: CompletionRelay,
   ask: Ask,
   rule: DripRule,
 ): Promise<AttemptOutcome> {
@@ -141,7 +141,7 @@ function untried(failure: AttemptFailure): AttemptOutcome {
  * An answer that says it is whole and has nothing in it is a failure of its provider. One that reached its limit
  * before it came to say anything, or was filtered, is not.
  */
-function unlessEmpty(outcome: AttemptOutcome, relay: AnswerRelay): AttemptOutcome {
+function unlessEmpty(outcome: AttemptOutcome, relay: CompletionRelay): AttemptOutcome {
   if (outcome.kind !== 'finished' || !relay.isEmpty) return outcome
   if (outcome.reason === 'length' || outcome.reason === 'content_filter') return outcome
   const failure = attemptFailure('empty-answer', `nothing before ${outcome.reason}`)

@@ -2,7 +2,7 @@ import type { CallEnvelope, Candidate } from '../../core/calls/call-job.ts'
 import type { CatalogSnapshot, Offer } from '../../core/catalog/catalog.ts'
 import type { Route, RouteHealth } from '../../core/failover/failover-state.ts'
 import { keepsPrivate } from '../../core/routing/offer-filter.ts'
-import type { BreakerBoard } from '../../routing/breaker-board.ts'
+import type { BreakerBoard } from '../../routing/circuit-breaker/breaker-board.ts'
 
 /** The candidates of a call, as catalog and board have them now. */
 export class CallRoutes {

@@ -11,9 +11,11 @@ import {
   withinHold,
 } from '../../core/calls/usage-check.ts'
 import { sumOfTokens } from '../../core/media/media-tokens.ts'
-import { textLength } from '../../core/routing/request-shape.ts'
+import { contentKindsOf, textLength } from '../../core/routing/request-shape.ts'
+import type { Logger } from '../../platform/observability/logger.ts'
 import { countPromptTokens, countTextTokens } from '../../providers/count-tokens.ts'
 import { NOTHING_PRODUCED, type Production } from '../../providers/provider.ts'
+import type { BreakerBoard } from '../../routing/circuit-breaker/breaker-board.ts'
 import { type HiddenTime, hiddenTokens, tokensOfBytes } from './hidden-reasoning.ts'
 
 /** What a call is charged for. */
@@ -144,4 +146,37 @@ function limitsOf({ text, produced }: Answer, served: Candidate): UsageLimits {
 export function textOf({ content, refusal, tool_calls: toolCalls }: CompletionMessage): string {
   const calls = (toolCalls ?? []).map((call) => `${call.function.name} ${call.function.arguments}`)
   return [content ?? '', refusal ?? '', ...calls].filter((text) => text !== '').join('\n')
+}
+
+/**
+ * Says what cannot be in a provider's usage, and whose fault that is. Where our own bound of the prompt was too low,
+ * the offer gets no more calls with such content for a while: each would cost us what nobody pays.
+ */
+export function doubtUsage(
+  reported: Usage,
+  { used: { usage }, faults }: { used: CallUsage; faults: UsageFaults },
+  { envelope, body, served }: ServedCall,
+  { board, logger }: { board: Pick<BreakerBoard, 'exclude'>; logger: Logger },
+): void {
+  if (faults.prompt === null && !faults.completion) return
+  const about = {
+    callId: envelope.id,
+    requestId: envelope.requestId,
+    offerId: served.offerId,
+    reportedPrompt: reported.promptTokens,
+    reportedCompletion: reported.completionTokens,
+    chargedPrompt: usage.promptTokens,
+    chargedCompletion: usage.completionTokens,
+  }
+  if (faults.completion || faults.prompt === 'absurd') {
+    logger.error({ alarm: 'usage-absurd', ...about }, 'a provider reported a usage that cannot be')
+  }
+  if (faults.prompt !== 'beyond-bound') return
+  const kinds = contentKindsOf(body)
+  logger.error(
+    { alarm: 'prompt-bound-exceeded', ...about, kinds, bound: served.promptTokensBound },
+    'our bound of a prompt was too low; the offer gets no more prompts with such content for a while',
+  )
+  // On the client's own key the tokens cost us nothing.
+  if (served.providerKeyId === undefined) board.exclude(served.offerId, kinds)
 }

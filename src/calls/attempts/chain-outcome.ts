@@ -1,23 +1,55 @@
-import type { Candidate } from '../../core/calls/call-job.ts'
-import type { FrameError } from '../../core/calls/frames.ts'
+import type { AttemptRecord, CallBody, CallEnvelope, Candidate } from '../../core/calls/call-job.ts'
+import type { CompletionMessage, FinishReason } from '../../core/calls/completion.ts'
+import type { FrameBody, FrameError } from '../../core/calls/frames.ts'
 import { NOTHING_USED } from '../../core/calls/settlement.ts'
-import { wantsJson } from '../../core/json/json-repair.ts'
+import { jsonRootOf, mayBeRepaired, wantsJson } from '../../core/json/json-repair.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
+import { threads } from '../../platform/process/thread-pool.ts'
 import { NOTHING_PRODUCED } from '../../providers/provider.ts'
-import type { BreakerBoard } from '../../routing/breaker-board.ts'
-import type { AnswerRelay } from './answer-relay.ts'
+import type { BreakerBoard } from '../../routing/circuit-breaker/breaker-board.ts'
 import type { AttemptHistory } from './attempt-history.ts'
 import type { AttemptMeter } from './attempt-meter.ts'
 import type { AttemptOutcome, AttemptPlan } from './attempt-plan.ts'
-import { type Answer, ROUGH_COUNTS, type ServedCall, textOf, usageOf } from './call-usage.ts'
-import type { ChainCall, ChainOutcome } from './chain-call.ts'
-import { repairedAnswer } from './repaired-answer.ts'
-import { doubtUsage } from './usage-alarms.ts'
+import type { CallUsage } from './call-usage.ts'
+import { type Answer, doubtUsage, ROUGH_COUNTS, type ServedCall, textOf, usageOf } from './call-usage.ts'
+import type { CompletionRelay } from './completion-relay.ts'
+
+/** A claimed call to be answered. */
+export interface ChainCall {
+  envelope: CallEnvelope
+  body: CallBody
+  /** Aborted when nobody wants the answer any more. */
+  signal: AbortSignal
+  /** Called with a streamed completion as it comes: `open`, then its deltas. Not called for a call that does not stream. */
+  send: (frame: FrameBody) => void
+}
+
+export interface Answered extends CallUsage {
+  /** Of the envelope's candidates: whose name the answer has, and whose rates are charged. */
+  served: Candidate
+  /** Of another model, which finished what the one that served had begun; absent otherwise. */
+  rescuedBy?: Candidate
+  message: CompletionMessage
+  /** Unix milliseconds. */
+  firstTokenAt: number | null
+  attempts: AttemptRecord[]
+}
+
+export type ChainOutcome =
+  | (Answered & { status: 'completed'; finishReason: FinishReason })
+  /** Nothing was delivered. */
+  | { status: 'failed'; error: FrameError; attempts: AttemptRecord[] }
+  /** A stream broke after content and could not be rescued. */
+  | (Answered & { status: 'interrupted'; error: FrameError })
+  /** The signal was aborted; `served` is null when nothing had been produced. */
+  | (Omit<Answered, 'served'> & { status: 'cancelled'; served: Candidate | null })
+
+export type AttemptChain = (call: ChainCall) => Promise<ChainOutcome>
 
 /** A call whose attempts are over. */
 export interface ChainEnd {
   call: ChainCall
-  relay: AnswerRelay
+  relay: CompletionRelay
   history: AttemptHistory
   /** The candidate that the answer came from first. */
   began: Candidate
@@ -74,7 +106,7 @@ export async function gaveUp(
   deps: OutcomeDependencies,
 ): Promise<ChainOutcome> {
   const { relay, history } = chain
-  if (!relay.isShown) return { status: 'failed', error, attempts: history.records }
+  if (!relay.isDelivered) return { status: 'failed', error, attempts: history.records }
   return { status: 'interrupted', error, ...(await cutOff(chain, deps)), ...timesOf(history) }
 }
 
@@ -115,3 +147,17 @@ async function countedSomehow(
 }
 
 const timesOf = ({ records, firstTokenAt }: AttemptHistory) => ({ attempts: records, firstTokenAt })
+
+/** An answer of the longest repairable length takes under a tenth of a second on an idle machine. */
+const REPAIR_LIMIT_MS = 250
+
+/** An answer that was asked to be JSON, repaired where it is none and can be; as it came where that takes too long. */
+export async function repairedAnswer(
+  content: string,
+  responseFormat: Record<string, unknown> | undefined,
+): Promise<string> {
+  if (!mayBeRepaired(content)) return content
+  const options = { weight: content.length, limitMs: REPAIR_LIMIT_MS }
+  const outcome = await threads.run('repairJson', { content, root: jsonRootOf(responseFormat) }, options)
+  return outcome.kind === 'done' ? outcome.value : content
+}

@@ -2,7 +2,7 @@ import type { CallBody, CallEnvelope } from '../../core/calls/call-job.ts'
 import type { FrameBody, FrameError } from '../../core/calls/frames.ts'
 import { type CallEnd, NOTHING_USED } from '../../core/calls/settlement.ts'
 import { textOf } from '../attempts/call-usage.ts'
-import type { ChainOutcome } from '../attempts/chain-call.ts'
+import type { ChainOutcome } from '../attempts/chain-outcome.ts'
 import type { GatewayFailure } from './running-calls.ts'
 import { endOfFailed, endOfLeft, type Takeover } from './takeover.ts'
 
@@ -61,7 +61,7 @@ function lastFrame(
   outcome: Extract<ChainOutcome, { status: 'completed' }>,
   envelope: CallEnvelope,
 ): FrameBody {
-  // Usage is shown where the upstream supplied it; a count of our own is only charged by.
+  // Usage is delivered where the upstream supplied it; a count of our own is only charged by.
   const usage = outcome.usageSource === 'upstream' ? outcome.usage : null
   return envelope.stream
     ? ['finish', outcome.finishReason, usage]
@@ -88,10 +88,10 @@ export function failedEnding(error: FrameError, attempts: CallEnd['attempts'] = 
 /** The end of a call that the gateway failed: whatever was produced, its client pays for what it was sent. */
 export async function endingFailedByUs(
   { served, message, attempts, firstTokenAt }: ProducedAnswer,
-  { code, shownChars }: GatewayFailure,
+  { code, deliveredChars }: GatewayFailure,
   call: CallWithBody,
 ): Promise<CallEnding> {
-  const text = textOf(message).slice(0, shownChars)
+  const text = textOf(message).slice(0, deliveredChars)
   const candidate = served && call.envelope.candidates.indexOf(served)
   const end = await endOfFailed({ text, candidate, finished: false }, code, call)
   return {
@@ -102,18 +102,20 @@ export async function endingFailedByUs(
 }
 
 /** A worker that stops in mid-stream fails the call. */
-export const stoppedInMidStream = (shownChars: number): GatewayFailure => ({
+export const stoppedMidStream = (deliveredChars: number): GatewayFailure => ({
   code: INTERRUPTED.code,
-  shownChars,
+  deliveredChars,
 })
 
 /** The end of a call whose worker was lost after its client had seen part of the answer, or after its client left. */
 export async function endingOfLost(
-  { shown }: Extract<Takeover, { kind: 'end' }>,
+  { delivered }: Extract<Takeover, { kind: 'end' }>,
   call: CallWithBody,
 ): Promise<CallEnding> {
-  const { ending = { by: 'gateway', code: INTERRUPTED.code } } = shown
+  const { ending = { by: 'gateway', code: INTERRUPTED.code } } = delivered
   const end =
-    ending.by === 'client' ? await endOfLeft(shown, call) : await endOfFailed(shown, ending.code, call)
+    ending.by === 'client'
+      ? await endOfLeft(delivered, call)
+      : await endOfFailed(delivered, ending.code, call)
   return { end, last: ['error', INTERRUPTED], produced: null }
 }

@@ -1,7 +1,9 @@
 import { LRUCache } from 'lru-cache'
-import type { ControlMessage, EarlyEnd, Frame, ShownSoFar } from '../../core/calls/frames.ts'
+import type { ControlMessage, DeliveredPrefix, EarlyEnd, Frame } from '../../core/calls/frames.ts'
 import type { ErrorCode } from '../../core/kernel/errors.ts'
 import type { CallId } from '../../core/kernel/ids.ts'
+import type { Redis } from '../../platform/redis/redis.ts'
+import { CONTROL_CHANNEL, controlChannel } from '../../platform/redis/redis-keys.ts'
 import type { CallOutbox } from '../relay/call-outbox.ts'
 
 /** Why a running call is aborted. */
@@ -11,7 +13,7 @@ export type AbortReason =
   /** Its API instance stops, lost part of the answer, or is gone. */
   | 'gateway-failed'
   /** Another worker claimed it: this one must touch it no more. */
-  | 'claim-lost'
+  | 'lease-lost'
   /** The worker stops. */
   | 'shutdown'
 
@@ -19,7 +21,7 @@ export type AbortReason =
 export interface GatewayFailure {
   code: ErrorCode
   /** Characters of the answer that its client was sent. */
-  shownChars: number
+  deliveredChars: number
 }
 
 /** One call this worker runs. */
@@ -30,8 +32,8 @@ export interface RunningCall {
   controller: AbortController
   /** Runs to its end whoever listens: its answer is kept for repeats. */
   runsOn: boolean
-  /** Set while the call asks what an earlier claim had shown. */
-  onShown: ((shown: ShownSoFar | null) => void) | null
+  /** Set while the call asks what an earlier claim had delivered. */
+  onDelivered: ((delivered: DeliveredPrefix | null) => void) | null
 }
 
 /** Ended calls whose frames are kept for a resend, and cancels kept for calls not claimed yet. */
@@ -63,13 +65,13 @@ export class RunningCalls {
    * lost and claimed again by this same worker: the older run ends.
    */
   add(callId: CallId, outbox: CallOutbox, runsOn: boolean): RunningCall {
-    this.abort(callId, 'claim-lost')
+    this.abort(callId, 'lease-lost')
     const call: RunningCall = {
       outbox,
       failure: null,
       controller: new AbortController(),
       runsOn,
-      onShown: null,
+      onDelivered: null,
     }
     this.running.set(callId, call)
     const ending = this.cancelled.get(callId)
@@ -100,16 +102,16 @@ export class RunningCalls {
       const { outbox, runsOn } = call
       outbox.detach((receiver) => receiver.channel === channel)
       if (outbox.channel !== channel || runsOn) continue
-      const shownChars = outbox.passedOnChars(heardAt)
-      endEarly(call, { by: 'gateway', code: 'internal_error', shownChars })
+      const deliveredChars = outbox.passedOnChars(heardAt)
+      endEarly(call, { by: 'gateway', code: 'internal_error', deliveredChars })
     }
   }
 
   /** Nobody listened when these frames were sent. */
   noteLost(frames: readonly Frame[]): void {
-    for (const [callId, fence, sequence] of frames) {
+    for (const [callId, generation, sequence] of frames) {
       const outbox = this.running.get(callId)?.outbox
-      if (outbox?.fence === fence) outbox.noteUnheard(sequence)
+      if (outbox?.generation === generation) outbox.noteUnheard(sequence)
     }
   }
 
@@ -133,29 +135,29 @@ export class RunningCalls {
         this.cancelled.set(callId, message.ending)
         return
       case 'resend':
-        return this.resend(call?.outbox ?? this.ended.get(callId), message.fence, message.sequence)
+        return this.resend(call?.outbox ?? this.ended.get(callId), message.generation, message.sequence)
       case 'attach':
         return attach(call?.outbox ?? this.ended.get(callId), message)
       case 'detach':
         return call?.outbox.detach(({ label }) => label === message.label)
-      case 'shown':
-        if (call?.outbox.fence === message.fence) call.onShown?.(message.shown)
+      case 'delivered':
+        if (call?.outbox.generation === message.generation) call.onDelivered?.(message.delivered)
         return
       default:
         return message satisfies never
     }
   }
 
-  private resend(outbox: CallOutbox | undefined, fence: number, sequence: number): void {
+  private resend(outbox: CallOutbox | undefined, generation: number, sequence: number): void {
     // Fence 0: the API instance has heard nothing yet, not even which claim runs.
-    if (outbox && (fence === 0 || fence === outbox.fence)) outbox.resend(sequence)
+    if (outbox && (generation === 0 || generation === outbox.generation)) outbox.resend(sequence)
   }
 }
 
 /** Ends a call before its answer did. Who was first to end it did. */
 function endEarly(call: RunningCall, ending: EarlyEnd): void {
   if (call.controller.signal.aborted) return
-  if (ending.by === 'gateway') call.failure = { code: ending.code, shownChars: ending.shownChars }
+  if (ending.by === 'gateway') call.failure = { code: ending.code, deliveredChars: ending.deliveredChars }
   const reason: AbortReason = ending.by === 'gateway' ? 'gateway-failed' : 'client-gone'
   call.controller.abort(reason)
 }
@@ -163,9 +165,9 @@ function endEarly(call: RunningCall, ending: EarlyEnd): void {
 /** Frames of another claim than the one heard so far are sent from the first. */
 function attach(
   outbox: CallOutbox | undefined,
-  { channel, label, fence, sequence }: Extract<ControlMessage, { kind: 'attach' }>,
+  { channel, label, generation, sequence }: Extract<ControlMessage, { kind: 'attach' }>,
 ): void {
-  outbox?.attach(channel, label, fence === outbox.fence ? sequence : 0)
+  outbox?.attach(channel, label, generation === outbox.generation ? sequence : 0)
 }
 
 /** Makes room for one more by dropping the oldest. */
@@ -173,4 +175,17 @@ function keep(collection: Map<CallId, unknown>, max: number): void {
   if (collection.size < max) return
   const [oldest] = collection.keys()
   if (oldest !== undefined) collection.delete(oldest)
+}
+
+/** Hears what API instances tell all workers, and this one. `subscriber` is a connection of its own. */
+export async function listenForControl(
+  subscriber: Redis,
+  workerId: string,
+  onMessage: (message: ControlMessage) => void,
+): Promise<void> {
+  const channels = [CONTROL_CHANNEL, controlChannel(workerId)]
+  subscriber.on('message', (channel, message) => {
+    if (channels.includes(channel)) onMessage(JSON.parse(message) as ControlMessage)
+  })
+  await subscriber.subscribe(...channels)
 }

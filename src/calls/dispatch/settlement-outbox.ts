@@ -14,7 +14,7 @@ export interface SettlementOutboxDependencies {
   /** Which of some settlement jobs are still in the queue. */
   jobsLeft: (jobIds: string[]) => Promise<boolean[]>
   /** Names the stretch of time in which nothing that was written can have been lost. Asks Redis. */
-  stretch: () => Promise<string>
+  durabilityToken: () => Promise<string>
   logger: Logger
   /** Calls kept at the most. Beyond it the oldest are let go unconfirmed. */
   max: number
@@ -26,7 +26,7 @@ interface UnconfirmedJob {
   jobId: string | null
   calls: readonly FinishedCall[]
   /** The stretch in which it was first looked at after it was enqueued; null before. */
-  stretch: string | null
+  durabilityToken: string | null
   /** Redis may have lost it, and it is not enqueued again yet. */
   mustResend: boolean
 }
@@ -65,7 +65,7 @@ export class SettlementOutbox {
     calls: readonly FinishedCall[],
     send: () => Promise<readonly FinishedCall[]>,
   ): Promise<void> {
-    const job: UnconfirmedJob = { jobId: null, calls, stretch: null, mustResend: false }
+    const job: UnconfirmedJob = { jobId: null, calls, durabilityToken: null, mustResend: false }
     this.jobs.add(job)
     this.size += calls.length
     if (this.size > this.deps.max) this.letOldestGo()
@@ -82,7 +82,7 @@ export class SettlementOutbox {
 
   /** Keeps a call that Redis takes no settlement of; `confirm` enqueues it as soon as Redis does. */
   keepUnsent(call: FinishedCall): void {
-    this.jobs.add({ jobId: null, calls: [call], stretch: null, mustResend: true })
+    this.jobs.add({ jobId: null, calls: [call], durabilityToken: null, mustResend: true })
     this.size += 1
     if (this.size > this.deps.max) this.letOldestGo()
   }
@@ -90,22 +90,22 @@ export class SettlementOutbox {
   /**
    * Looks which settlements have left the queue. One counts only when the stretch has not changed since a
    * look before: a queue that was emptied looks like one that is done. To be called about once a second,
-   * never twice at once and not while `restate` runs.
+   * never twice at once and not while `resync` runs.
    */
   async confirm(): Promise<void> {
-    const { jobsLeft, stretch } = this.deps
+    const { jobsLeft, durabilityToken } = this.deps
     await this.resend()
-    const current = await stretch()
+    const current = await durabilityToken()
     const seen: UnconfirmedJob[] = []
     for (const job of this.jobs) {
       if (job.jobId === null) continue
-      if (job.stretch === current) seen.push(job)
-      else job.stretch = current
+      if (job.durabilityToken === current) seen.push(job)
+      else job.durabilityToken = current
     }
     for (let start = 0; start < seen.length; start += LOOK_MAX) {
       const some = seen.slice(start, start + LOOK_MAX)
       const left = await jobsLeft(some.map((job) => job.jobId as string))
-      if ((await stretch()) !== current) return
+      if ((await durabilityToken()) !== current) return
       for (const [index, job] of some.entries()) if (!left[index]) this.drop(job)
       // Settlements are settled about in their order: behind some that wait, nearly all do.
       if (left.every(Boolean)) return
@@ -121,7 +121,7 @@ export class SettlementOutbox {
    * Enqueues everything again that is not confirmed; returns how many calls. Their holds must stand by now. What
    * cannot be enqueued is tried again by the next `confirm`.
    */
-  async restate(): Promise<number> {
+  async resync(): Promise<number> {
     for (const job of this.jobs) if (job.jobId !== null) job.mustResend = true
     return this.resend()
   }
@@ -133,7 +133,7 @@ export class SettlementOutbox {
       await Promise.all(
         some.map(async (job) => {
           job.jobId = await this.deps.enqueue(recordsOf(job))
-          Object.assign(job, { stretch: null, mustResend: false })
+          Object.assign(job, { durabilityToken: null, mustResend: false })
         }),
       )
     }

@@ -36,7 +36,7 @@ export interface CallOutboxOptions {
   publisher: FramePublisher
   callId: CallId
   channel: string
-  fence: number
+  generation: number
   /** About how many bytes of the answer are kept from its first frame on, for repeats; 0: none will come. */
   wholeUpToBytes: number
 }
@@ -48,7 +48,7 @@ export interface CallOutboxOptions {
 export class CallOutbox {
   readonly callId: CallId
   readonly channel: string
-  readonly fence: number
+  readonly generation: number
   private readonly publisher: FramePublisher
   private readonly kept: FrameBody[] = []
   private readonly receivers: Receiver[]
@@ -63,11 +63,11 @@ export class CallOutbox {
   /** How much had been sent by when, oldest first. */
   private readonly marks: Array<{ at: number; chars: number }> = []
 
-  constructor({ publisher, callId, channel, fence, wholeUpToBytes }: CallOutboxOptions) {
+  constructor({ publisher, callId, channel, generation, wholeUpToBytes }: CallOutboxOptions) {
     this.publisher = publisher
     this.callId = callId
     this.channel = channel
-    this.fence = fence
+    this.generation = generation
     this.wholeUpToBytes = wholeUpToBytes
     this.receivers = [{ channel, label: callId }]
   }
@@ -88,7 +88,7 @@ export class CallOutbox {
   }
 
   /** Characters of the answer that were sent to whoever waits for it, as far as is known. */
-  get shownChars(): number {
+  get deliveredChars(): number {
     return this.heardChars ?? this.sentChars
   }
 
@@ -104,7 +104,7 @@ export class CallOutbox {
    */
   passedOnChars(heardAt: number): number {
     const mark = this.marks.findLast(({ at }) => at <= heardAt - PASSED_ON_MS)
-    return Math.min(mark?.chars ?? 0, this.shownChars)
+    return Math.min(mark?.chars ?? 0, this.deliveredChars)
   }
 
   /** Nobody listened when frames from a number on were sent. */
@@ -115,7 +115,7 @@ export class CallOutbox {
       const body = this.kept[sequence - this.firstKept]
       if (body) chars -= charsOf(body)
     }
-    this.heardChars = Math.max(0, Math.min(chars, this.shownChars))
+    this.heardChars = Math.max(0, Math.min(chars, this.deliveredChars))
   }
 
   /** Sends one frame under the next number. */
@@ -128,7 +128,7 @@ export class CallOutbox {
 
   /** The last frame as its own API instance gets it: whoever finishes the call sends it. */
   lastFrame(body: FrameBody): Frame {
-    return [this.callId, this.fence, this.next, body]
+    return [this.callId, this.generation, this.next, body]
   }
 
   /** The last frame was sent to its own API instance; repeats get it now. */
@@ -138,9 +138,9 @@ export class CallOutbox {
     this.next++
   }
 
-  /** Asks the API instance what the client was shown by an earlier claim. */
-  askShown(): void {
-    this.publisher.send(this.channel, this.callId, this.fence, -1, ['takeover'])
+  /** Asks the API instance what the client has received by an earlier claim. */
+  askDelivered(): void {
+    this.publisher.send(this.channel, this.callId, this.generation, -1, ['takeover'])
   }
 
   /**
@@ -153,7 +153,7 @@ export class CallOutbox {
       this.marks.length = 0
       this.replay({ channel: this.channel, label: this.callId }, from)
     }
-    this.publisher.send(this.channel, this.callId, this.fence, -1, ['caught-up'])
+    this.publisher.send(this.channel, this.callId, this.generation, -1, ['caught-up'])
   }
 
   /** Adds the receiver of a repeat and sends it the frames from a number on; a second time only sends again. */
@@ -205,6 +205,6 @@ export class CallOutbox {
   }
 
   private publish({ channel, label }: Receiver, sequence: number, body: FrameBody): void {
-    this.publisher.send(channel, label, this.fence, sequence, body)
+    this.publisher.send(channel, label, this.generation, sequence, body)
   }
 }

@@ -52,8 +52,8 @@ export class FramePublisher {
   }
 
   /** Queues one frame for this turn's message. */
-  send(channel: string, callId: CallId, fence: number, sequence: number, body: FrameBody): void {
-    const frame: Frame = [callId, fence, sequence, body]
+  send(channel: string, callId: CallId, generation: number, sequence: number, body: FrameBody): void {
+    const frame: Frame = [callId, generation, sequence, body]
     const frames = this.waiting.get(channel)
     if (frames) frames.push(frame)
     else this.waiting.set(channel, [frame])

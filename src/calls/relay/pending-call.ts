@@ -1,12 +1,12 @@
-import type { AnswerEnvelope } from '../../core/calls/call-job.ts'
+import type { ResponseEnvelope } from '../../core/calls/call-job.ts'
 import { deltaText, isDelta } from '../../core/calls/completion.ts'
 import {
   type ControlMessage,
+  type DeliveredPrefix,
   type EarlyEnd,
   endsCall,
   type FrameBody,
   type FrameError,
-  type ShownSoFar,
 } from '../../core/calls/frames.ts'
 
 /** Who waits for a call: writes what arrives to a client. Each frame comes once and in order. */
@@ -19,7 +19,7 @@ export interface CallSink {
 }
 
 export interface PendingCallOptions {
-  envelope: AnswerEnvelope
+  envelope: ResponseEnvelope
   sink: CallSink
   control: (message: ControlMessage) => void
   /** Frames may be missing: the call waits for its turn to ask (see `askResend`). May be called again. */
@@ -57,29 +57,29 @@ const TOO_LATE: FrameError = {
 }
 
 /**
- * One call an API instance waits for. States: waiting (no frame yet) → open (content shown) → ended (an
+ * One call an API instance waits for. States: waiting (no frame yet) → open (content delivered) → ended (an
  * ending frame, or given up). A call whose client left lingers as `abandoned` until its worker has ended
- * it, so that a worker that takes it over can still learn what had been shown.
+ * it, so that a worker that takes it over can still learn what had been delivered.
  *
- * Frames are numbered per claim (`fence`). A gap holds back what follows and asks for a resend; silence is
+ * Frames are numbered per claim (`generation`). A gap holds back what follows and asks for a resend; silence is
  * probed the same way, since the lost frame may have been the last. A cancel may be lost as well.
  */
 export class PendingCall {
-  readonly envelope: AnswerEnvelope
+  readonly envelope: ResponseEnvelope
   ended = false
   private readonly options: PendingCallOptions
   /** Who ended the call before its answer did. */
   private ending: EarlyEnd | null = null
   /** Set while its worker may still say how it ended, after it was asked to end it. */
   private stopping: { error: FrameError; untilMs: number } | null = null
-  private fence = 0
+  private generation = 0
   private next = 0
   /** Set while a frame is missing: how often it was asked for. */
   private gap: { asks: number } | null = null
   /** When a frame last came or was last asked for. */
   private askedAtMs: number
   private overdueAtMs: number
-  private shownText = ''
+  private deliveredText = ''
   private candidate: number | null = null
   private heardFrom: string | null = null
   private cancelAtMs: number | null = null
@@ -93,15 +93,15 @@ export class PendingCall {
   }
 
   /** Takes one frame as it came off the channel from a worker. */
-  accept(fence: number, sequence: number, body: FrameBody, nowMs: number, worker?: string): void {
-    if (fence < this.fence || this.ended) return
+  accept(generation: number, sequence: number, body: FrameBody, nowMs: number, worker?: string): void {
+    if (generation < this.generation || this.ended) return
     this.heardFrom = worker ?? this.heardFrom
     if (body[0] === 'caught-up') return
-    if (body[0] === 'takeover') return this.answerTakeover(fence)
-    if (fence > this.fence) {
+    if (body[0] === 'takeover') return this.answerTakeover(generation)
+    if (generation > this.generation) {
       // Another claim must ask before it may follow upon content; one that did not would repeat it.
       if (this.candidate !== null) return this.fail(LOST)
-      this.fence = fence
+      this.generation = generation
       this.next = 0
     }
     if (sequence < this.next) return
@@ -136,11 +136,11 @@ export class PendingCall {
     this.deliverToSink(['error', error])
     this.options.sink.flush()
     this.stopping = null
-    this.endEarly({ by: 'gateway', code: error.code, shownChars: this.shownText.length })
+    this.endEarly({ by: 'gateway', code: error.code, deliveredChars: this.deliveredText.length })
   }
 
   /**
-   * Asks the worker to end the call, and lets it say how it ended: an answer that it has settled by then is shown whole.
+   * Asks the worker to end the call, and lets it say how it ended: an answer that it has settled by then is delivered whole.
    * The sink gets the error otherwise, at `untilMs` at the latest.
    */
   stop(error: FrameError, untilMs: number): void {
@@ -148,7 +148,7 @@ export class PendingCall {
     if (this.envelope.idempotencyRecord !== null) return this.fail(error)
     if (this.ended || this.ending) return
     this.stopping = { error, untilMs }
-    this.endEarly({ by: 'gateway', code: error.code, shownChars: this.shownText.length })
+    this.endEarly({ by: 'gateway', code: error.code, deliveredChars: this.deliveredText.length })
     // The end may have been lost on its way.
     this.probe()
   }
@@ -174,14 +174,14 @@ export class PendingCall {
     return this.heardFrom
   }
 
-  /** Whether its client was shown a part of the answer, and waits for more. */
-  get isShown(): boolean {
+  /** Whether its client has received a part of the answer, and waits for more. */
+  get isDelivered(): boolean {
     return this.candidate !== null && !this.abandoned
   }
 
   /** Whether a worker was heard of. */
   get isHeard(): boolean {
-    return this.fence > 0
+    return this.generation > 0
   }
 
   /** Ends a call that no worker has; false when its client had been told its end before, or left. */
@@ -213,7 +213,12 @@ export class PendingCall {
   askResend(nowMs: number): void {
     this.askedAtMs = nowMs
     if (this.gap) this.gap.asks++
-    this.options.control({ kind: 'resend', callId: this.envelope.id, fence: this.fence, sequence: this.next })
+    this.options.control({
+      kind: 'resend',
+      callId: this.envelope.id,
+      generation: this.generation,
+      sequence: this.next,
+    })
   }
 
   /** Its job is gone, so its end was sent: asks for it, and soon again whether the call is still there. */
@@ -223,7 +228,7 @@ export class PendingCall {
   }
 
   /** Asks at the next tick whether the call is still there. */
-  lookAfter(): void {
+  checkLiveness(): void {
     this.overdueAtMs = 0
   }
 
@@ -268,31 +273,31 @@ export class PendingCall {
     if (endsCall(body)) this.ended = true
   }
 
-  /** Remembers what the client is being shown. */
+  /** Remembers what the client is being delivered. */
   private note(body: FrameBody): void {
     if (body[0] === 'open') this.candidate = body[1]
-    else if (isDelta(body)) this.shownText += deltaText(body)
+    else if (isDelta(body)) this.deliveredText += deltaText(body)
   }
 
   private deliverToSink(body: FrameBody): void {
     if (!this.abandoned) this.options.sink.frame(body)
   }
 
-  private answerTakeover(fence: number): void {
+  private answerTakeover(generation: number): void {
     // Asked again: the first answer may have been lost. Once frames of that claim are here it has one.
-    if (fence < this.fence || (fence === this.fence && this.next > 0)) return
-    this.fence = fence
+    if (generation < this.generation || (generation === this.generation && this.next > 0)) return
+    this.generation = generation
     this.next = 0
     this.gap = null
-    const nothingShown = this.candidate === null && this.ending === null
-    const shown: ShownSoFar | null = nothingShown
+    const nothingDelivered = this.candidate === null && this.ending === null
+    const delivered: DeliveredPrefix | null = nothingDelivered
       ? null
       : {
-          text: this.shownText,
+          text: this.deliveredText,
           candidate: this.candidate,
           finished: false,
           ...(this.ending && { ending: this.ending }),
         }
-    this.options.control({ kind: 'shown', callId: this.envelope.id, fence, shown })
+    this.options.control({ kind: 'delivered', callId: this.envelope.id, generation, delivered })
   }
 }

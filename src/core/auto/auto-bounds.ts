@@ -1,5 +1,14 @@
-import type { RoutingProfile } from '../routing/routing-profile.ts'
 import { TIERS, type Tier } from './auto-tiers.ts'
+
+/** What a client may bias `auto` towards: cost, balance, quality or tool use. */
+export const ROUTING_PROFILES = ['eco', 'auto', 'premium', 'agentic'] as const
+export type RoutingProfile = (typeof ROUTING_PROFILES)[number]
+
+/** The name that leaves the choice of a model to us. */
+export const AUTO_MODEL = 'auto'
+
+/** Whether a name that a client asked for, suffix and all, leaves the choice to us: its target is not told. */
+export const isAutoModel = (asked: string): boolean => asked.split(':', 1)[0] === AUTO_MODEL
 
 /** From which score on the second, third and fourth tier is used; a bound that is missing is never reached. */
 export type TierBounds = readonly number[]

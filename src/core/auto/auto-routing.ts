@@ -1,11 +1,10 @@
 import type { ChatRequest } from '../calls/chat-request.ts'
 import type { CatalogSnapshot, Model } from '../catalog/catalog.ts'
 import { type RequestShape, takesInput } from '../routing/request-shape.ts'
-import type { RoutingProfile } from '../routing/routing-profile.ts'
+import type { RoutingProfile } from './auto-bounds.ts'
 import { DEFAULT_BOUNDS, tierOf } from './auto-bounds.ts'
 import { type AutoTiers, autoTiers, TIERS, type Tier } from './auto-tiers.ts'
-import { scoreTurns } from './difficulty/score-turns.ts'
-import { SHIPPED_MODEL } from './difficulty/shipped-model.ts'
+import { SHIPPED_MODEL, scoreTurns } from './difficulty/score-turns.ts'
 
 /** What `auto` chose by. Kept with the call; never shown to its client. */
 export interface AutoDecision {

@@ -4,8 +4,10 @@ import type { ExactJson } from '../json/exact-json.ts'
 import type { ErrorCode } from '../kernel/errors.ts'
 import type { CallId } from '../kernel/ids.ts'
 import type { MediaTokens } from '../media/media-tokens.ts'
-import type { CallStatus } from './call-status.ts'
 import type { ChatMessage, SamplingParameters } from './chat-request.ts'
+
+/** How a call ended. */
+export type CallStatus = 'completed' | 'failed' | 'cancelled' | 'interrupted'
 
 /** An integer of pico-USD as text, since JSON has no 64-bit integers. */
 export type PicoText = string
@@ -85,7 +87,7 @@ export interface CallEnvelope {
 }
 
 /** What of an envelope is needed to wait for the call's answer and to write it. */
-export type AnswerEnvelope = Pick<
+export type ResponseEnvelope = Pick<
   CallEnvelope,
   | 'id'
   | 'accountId'

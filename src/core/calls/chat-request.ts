@@ -1,11 +1,11 @@
 import { type Static, Type } from 'typebox'
 import { nullable } from '../api/nullable.ts'
 import { createValidator } from '../api/schema-validator.ts'
+import { ROUTING_PROFILES, type RoutingProfile } from '../auto/auto-bounds.ts'
 import type { ExactJson } from '../json/exact-json.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../json/nesting.ts'
 import { ApiError } from '../kernel/errors.ts'
 import { type PicoUsd, type PicoUsdPerToken, parseRate, parseUsd, plainDecimal } from '../kernel/money.ts'
-import { ROUTING_PROFILES, type RoutingProfile } from '../routing/routing-profile.ts'
 import { type ContentPart, parseContentPart } from './content-part.ts'
 
 export const ROLES = ['system', 'user', 'assistant', 'tool'] as const

@@ -1,7 +1,7 @@
 /**
  * The frames a dispatch worker publishes to the API instance that waits for a call. Many frames, of many
  * calls, travel in one message: a JSON array of tuples, of which the first names the sender. Frames of one claim of
- * one call are numbered from 0; `fence` is the number of that claim, so frames of a worker that lost its claim are
+ * one call are numbered from 0; `generation` is the number of that claim, so frames of a worker that lost its claim are
  * recognized.
  */
 
@@ -10,7 +10,7 @@ import type { ErrorCode } from '../kernel/errors.ts'
 import type { CallId } from '../kernel/ids.ts'
 import { type CompletionMessage, type Delta, deltaText, type FinishReason, isDelta } from './completion.ts'
 
-export type Frame = readonly [callId: CallId, fence: number, sequence: number, body: FrameBody]
+export type Frame = readonly [callId: CallId, generation: number, sequence: number, body: FrameBody]
 
 export type FrameBody =
   /** The first content is on its way; `candidate` indexes the envelope's candidates. */
@@ -28,7 +28,7 @@ export type FrameBody =
     ]
   /** The call failed, or a stream broke after content. Ends the call. */
   | readonly ['error', FrameError]
-  /** A worker claimed this call again after another stalled, and asks what the client was shown. Not numbered (-1). */
+  /** A worker claimed this call again after another stalled, and asks what the client has received. Not numbered (-1). */
   | readonly ['takeover']
   /** First in every message: its sender's id stands in the place of the call's. Not numbered. */
   | readonly ['from']
@@ -79,32 +79,32 @@ export type ControlMessage =
   /** The call ended before its answer did: abort the upstream and settle what its end makes due. */
   | { kind: 'cancel'; callId: CallId; ending: EarlyEnd }
   /** Frames from `sequence` on did not arrive. */
-  | { kind: 'resend'; callId: CallId; fence: number; sequence: number }
+  | { kind: 'resend'; callId: CallId; generation: number; sequence: number }
   /**
    * A repeat of a call waits for its answer too: send its frames to `channel` as `label`, from `sequence` on
-   * where `fence` is the number of the claim that runs, else from the first. Sent again, it is a resend.
+   * where `generation` is the number of the claim that runs, else from the first. Sent again, it is a resend.
    */
-  | { kind: 'attach'; callId: CallId; channel: string; label: CallId; fence: number; sequence: number }
+  | { kind: 'attach'; callId: CallId; channel: string; label: CallId; generation: number; sequence: number }
   /** The repeat waits no more. */
   | { kind: 'detach'; callId: CallId; label: CallId }
-  /** The answer to `takeover`. `shown` is null when the client still waits and was shown nothing. */
-  | { kind: 'shown'; callId: CallId; fence: number; shown: ShownSoFar | null }
+  /** The answer to `takeover`. `delivered` is null when the client still waits and was delivered nothing. */
+  | { kind: 'delivered'; callId: CallId; generation: number; delivered: DeliveredPrefix | null }
 
 /** Who ended a call before its answer did. A client that left pays for what was produced until then. */
 export type EarlyEnd =
   | { by: 'client' }
   /** The gateway failed it: the client pays for no more than the text it was sent. */
-  | { by: 'gateway'; code: ErrorCode; shownChars: number }
+  | { by: 'gateway'; code: ErrorCode; deliveredChars: number }
 
 /** Characters of content in one frame. */
 export const charsOf = (body: FrameBody): number => (isDelta(body) ? deltaText(body).length : 0)
 
-/** What a client had been shown of an answer when its worker was lost, or its connection ended. */
-export interface ShownSoFar {
+/** What a client had received of an answer when its worker was lost, or its connection ended. */
+export interface DeliveredPrefix {
   text: string
-  /** Index of the candidate that served; null when nothing was shown. */
+  /** Index of the candidate that served; null when nothing was delivered. */
   candidate: number | null
-  /** The answer was shown to its end, so its settlement was enqueued before. */
+  /** The answer was delivered to its end, so its settlement was enqueued before. */
   finished: boolean
   /** Who ended the call before that; absent while its client waits. */
   ending?: EarlyEnd

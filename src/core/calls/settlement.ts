@@ -3,9 +3,15 @@ import type { CatalogSnapshot } from '../catalog/catalog.ts'
 import { rateTexts, readRates } from '../catalog/token-rates.ts'
 import type { ErrorCode } from '../kernel/errors.ts'
 import type { CallId } from '../kernel/ids.ts'
-import { callCreatedAt } from './call-created-at.ts'
-import type { AttemptRecord, CallEnvelope, Candidate, ServedBy, SettlementRecord } from './call-job.ts'
-import type { CallStatus } from './call-status.ts'
+import { callCreatedAt } from '../kernel/ids.ts'
+import type {
+  AttemptRecord,
+  CallEnvelope,
+  CallStatus,
+  Candidate,
+  ServedBy,
+  SettlementRecord,
+} from './call-job.ts'
 
 /** What the settlement of a call depends on, once it has ended. */
 export interface CallEnd {

@@ -1,7 +1,15 @@
 import type { FrameError } from '../calls/frames.ts'
 import { type CallProgress, giveUpError } from './failover-errors.ts'
-import { backAtMs, isWorthAsking, mayTry, waitFor } from './failover-routes.ts'
-import { type FailoverState, isFresh, isReady, wasAccepted } from './failover-state.ts'
+import {
+  backAtMs,
+  type FailoverState,
+  isFresh,
+  isReady,
+  isWorthAsking,
+  mayTry,
+  waitFor,
+  wasAccepted,
+} from './failover-state.ts'
 
 export type NextStep =
   /** `lastChance`: no other route would be left, so this one is given more patience. */

@@ -1,8 +1,9 @@
 import { randomFillSync } from 'node:crypto'
-import { monotonicFactory } from 'ulid'
+import { decodeTime, encodeTime, isValid, monotonicFactory } from 'ulid'
 
+const CALL_ID_PREFIX = 'chatcmpl_'
 /** One id for the completion, its queue job, its hold, its ledger transaction and its log lines. */
-export type CallId = `chatcmpl_${string}`
+export type CallId = `${typeof CALL_ID_PREFIX}${string}`
 
 const RANDOM_BYTES = 4_096
 const random = Buffer.allocUnsafe(RANDOM_BYTES)
@@ -25,7 +26,7 @@ const nextCallUlid = monotonicFactory(randomFraction)
  * A new call id. Ids of one process sort by creation time, which is `nowMs` if given. BullMQ allows no
  * `:` in job ids; ULIDs contain none.
  */
-export const newCallId = (nowMs?: number): CallId => `chatcmpl_${nextCallUlid(nowMs)}`
+export const newCallId = (nowMs?: number): CallId => `${CALL_ID_PREFIX}${nextCallUlid(nowMs)}`
 
 export type IdPrefix =
   | 'acct'
@@ -45,3 +46,23 @@ export type IdPrefix =
 
 /** A new id of another kind: `acct_…`, `key_…`. */
 export const newId = (prefix: IdPrefix): string => `${prefix}_${nextUlid()}`
+
+/** When a call's id was made, unix ms: it is a ULID, which starts with the time. Null for an id that is none. */
+export function callCreatedAt(callId: string): number | null {
+  if (!callId.startsWith(CALL_ID_PREFIX)) return null
+  const ulid = callId.slice(CALL_ID_PREFIX.length)
+  return isValid(ulid) ? decodeTime(ulid) : null
+}
+
+const TIME_CHARACTERS = 10
+/** A call is admitted within this of the making of its id, also where a machine's clock was set meanwhile. */
+const SLACK_MS = 3_600_000
+
+/** The ids that calls admitted in a span of time can have: `id >= from AND id < to`. They start with their time. */
+export function callIdRange({ fromMs, toMs }: { fromMs: number; toMs: number }): {
+  from: string
+  to: string
+} {
+  const idAt = (unixMs: number) => `${CALL_ID_PREFIX}${encodeTime(Math.max(0, unixMs), TIME_CHARACTERS)}`
+  return { from: idAt(fromMs - SLACK_MS), to: idAt(toMs + SLACK_MS) }
+}

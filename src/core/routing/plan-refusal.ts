@@ -1,4 +1,4 @@
-import { AUTO_MODEL } from '../auto/auto-model.ts'
+import { AUTO_MODEL } from '../auto/auto-bounds.ts'
 import { type CatalogSnapshot, findModel } from '../catalog/catalog.ts'
 import { ApiError } from '../kernel/errors.ts'
 import { nearModelIds } from './near-models.ts'

@@ -3,9 +3,9 @@ import { Type } from 'typebox'
 import { lookUpKey } from '../../accounts/key-cache.ts'
 import { readChatBody } from '../../core/calls/chat-request.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
-import { answerCall } from '../answer-call.ts'
 import { liveKey, type StandardKey } from '../plugins/authenticate.ts'
 import { signedIn } from '../plugins/session.ts'
+import { serveCall } from '../serve-call.ts'
 import type { ConsoleDependencies } from './console-routes.ts'
 
 /** The rest is the body of the call, which is validated once the key is known to be usable. */
@@ -30,7 +30,7 @@ export const playgroundRoute: FastifyPluginAsyncTypebox<ConsoleDependencies> = a
       if (!('key' in found) || found.key.accountId !== signedIn(request).account.id)
         throw new ApiError('not_found', 'This account has no key of that id.', { param: 'key_id' })
       request.key = liveKey(found)
-      return answerCall(request.key as StandardKey, readChatBody(body), request, reply, deps, (callId) => {
+      return serveCall(request.key as StandardKey, readChatBody(body), request, reply, deps, (callId) => {
         reply.header('x-call-id', callId)
       })
     },

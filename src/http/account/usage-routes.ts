@@ -14,8 +14,8 @@ import {
   refuseUnknown,
   USAGE_GROUPS,
 } from '../../core/billing/usage-query.ts'
-import { callCreatedAt } from '../../core/calls/call-created-at.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
+import { callCreatedAt } from '../../core/kernel/ids.ts'
 import { callView, isRescued, ownKeyFailures } from '../call-view.ts'
 import { CSV_PAGE, cursorOf, type ReadPage, streamCallsCsv } from '../calls-csv.ts'
 import { holdReportSlot } from '../hold-report-slot.ts'

@@ -23,7 +23,7 @@ export async function accountDetail(
   const { id } = account
   const now = clock()
   const lastDays = { fromMs: now - SPEND_DAYS * DAY_MS, toMs: now + 1 }
-  const [gate, ownKeys, spend, topUps, suspensions, done] = await Promise.all([
+  const [gate, byokKeys, spend, topUps, suspensions, done] = await Promise.all([
     services.gate.inspect(id).catch(() => null),
     keys.list(id),
     usage.usage(id, lastDays, 'day', SPEND_DAYS + 1),
@@ -37,7 +37,7 @@ export async function accountDetail(
     available_usd: gate && formatUsd(gate.availPico ?? account.balancePico),
     held_usd: gate && formatUsd(gate.heldPico),
     open_holds: gate?.openHolds ?? null,
-    keys: ownKeys.map(keyView),
+    keys: byokKeys.map(keyView),
     spend: (spend?.rows ?? []).map(spendView),
     top_ups: topUps.map(topUpView),
     suspensions: suspensions.map(suspensionView),

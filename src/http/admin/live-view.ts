@@ -8,7 +8,7 @@ import { withTimeout } from '../../platform/process/with-timeout.ts'
 import type { Queues } from '../../platform/queues/queue-figures.ts'
 import { isSettlementBehind, readQueues } from '../../platform/queues/queue-figures.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
-import type { OfferHealth } from '../../routing/offer-health.ts'
+import type { OfferHealth } from '../../routing/circuit-breaker/offer-health.ts'
 import type { Services } from '../../services.ts'
 import { liveTraffic } from './traffic-view.ts'
 

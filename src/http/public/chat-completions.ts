@@ -2,8 +2,8 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { ChatBody } from '../../core/calls/chat-request.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
-import { answerCall, type CallServices } from '../answer-call.ts'
 import type { StandardKey } from '../plugins/authenticate.ts'
+import { type CallServices, serveCall } from '../serve-call.ts'
 
 /** POST /v1/chat/completions: validate, start the call, relay its answer. */
 export const chatCompletionsRoute =
@@ -18,7 +18,7 @@ export const chatCompletionsRoute =
         bodyLimit: deps.limits.bodyLimitBytes,
         schema: { summary: 'A chat completion, whole or as a stream', body: ChatBody },
       },
-      async (request, reply) => answerCall(callingKey(request), request.body, request, reply, deps),
+      async (request, reply) => serveCall(callingKey(request), request.body, request, reply, deps),
     )
   }
 

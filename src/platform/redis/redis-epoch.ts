@@ -39,10 +39,10 @@ export function createEpochReader(redis: Redis): ReadEpoch {
 const newEpochId = (): string => randomBytes(9).toString('base64url')
 
 /**
- * Waits until the epoch is old enough for workers to have restated what they hold in it. Until then a balance
+ * Waits until the epoch is old enough for workers to have resynced what they hold in it. Until then a balance
  * from the ledger would be without the holds of running calls, and could be spent twice. Returns the epoch's id.
  */
-export async function untilRestated(readEpoch: ReadEpoch, graceMs: number): Promise<string> {
+export async function untilResynced(readEpoch: ReadEpoch, graceMs: number): Promise<string> {
   // Emptied again while we waited: the wait begins anew.
   for (;;) {
     const { id, ageMs } = await readEpoch()
@@ -58,10 +58,14 @@ export interface EpochWatch {
   /** Reads the epoch now; listeners have heard of a new one when this resolves. Rejects when Redis is away. */
   check(): Promise<string>
   /**
-   * A name for the stretch of time in which nothing this process wrote can have been lost: it ends with the
-   * epoch, and with the connection. Asks Redis.
+   * Changes with the epoch and with each reconnect: while it stays the same, nothing this process wrote can have been
+   * lost. Asks Redis.
    */
-  stretch(): Promise<string>
+  durabilityToken(): Promise<string>
+  /** Registers what is called when Redis lost its data: what this process wrote has to be written again. Must not throw. */
+  onEmptied(listener: () => void): void
+  /** Registers what is called when the connection is back: what was written last may be lost. Must not throw. */
+  onReconnected(listener: () => void): void
   stop(): void
 }
 
@@ -69,10 +73,6 @@ export interface EpochWatchOptions {
   redis: Redis
   readEpoch: ReadEpoch
   logger: Logger
-  /** Redis lost its data: whatever this process had told it is to be told again. Must not throw. */
-  onEmptied: () => void
-  /** The connection was gone and is back: what was written last may be lost. Must not throw. */
-  onReconnected?: () => void
   pollMs?: number
 }
 
@@ -80,7 +80,9 @@ const POLL_MS = 500
 
 /** Reads the epoch and keeps an eye on it. Waits for Redis. */
 export async function watchEpoch(options: EpochWatchOptions): Promise<EpochWatch> {
-  const { redis, readEpoch, logger, onEmptied, onReconnected } = options
+  const { redis, readEpoch, logger } = options
+  const emptied: Array<() => void> = []
+  const reconnected: Array<() => void> = []
   let current = (await readEpoch()).id
   let connections = 0
   const check = async () => {
@@ -88,14 +90,16 @@ export async function watchEpoch(options: EpochWatchOptions): Promise<EpochWatch
     if (id !== current) {
       logger.error({ alarm: 'redis-emptied', before: current, now: id }, 'redis lost its data')
       current = id
-      onEmptied()
+      for (const listener of emptied) listener()
     }
     return current
   }
   const onReady = () => {
     connections += 1
     check().then(
-      () => onReconnected?.(),
+      () => {
+        for (const listener of reconnected) listener()
+      },
       (error: unknown) => logger.warn({ err: error }, 'the epoch of redis could not be read'),
     )
   }
@@ -108,7 +112,9 @@ export async function watchEpoch(options: EpochWatchOptions): Promise<EpochWatch
   return {
     current: () => current,
     check,
-    stretch: async () => `${await check()}/${connections}`,
+    durabilityToken: async () => `${await check()}/${connections}`,
+    onEmptied: (listener) => void emptied.push(listener),
+    onReconnected: (listener) => void reconnected.push(listener),
     stop() {
       stopPolling()
       redis.off('ready', onReady)

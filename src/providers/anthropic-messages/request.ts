@@ -1,9 +1,7 @@
 import type { SamplingParameters } from '../../core/calls/chat-request.ts'
 import { type Address, type ContentPart, type InlineData, isAddress } from '../../core/calls/content-part.ts'
-import { jsonInstruction } from '../json-instruction.ts'
 import type { AttemptRequest } from '../provider.ts'
-import { samplingFor } from '../sampling.ts'
-import { functionTools } from '../tool-definitions.ts'
+import { functionTools, jsonInstruction, samplingFor } from '../request-parts.ts'
 import { type Conversation, SAYS_NOTHING, toConversation } from '../turns.ts'
 
 /** The newest version of the wire; its features since are asked for one by one, and none is. */

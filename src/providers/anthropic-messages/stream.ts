@@ -1,8 +1,7 @@
 import type { FinishReason } from '../../core/calls/completion.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../../core/json/nesting.ts'
-import { type Fields, isObject, parseObject } from '../json-object.ts'
-import { toolCallId } from '../tool-call-id.ts'
-import type { AnswerReader, Emit, StreamSignal, WholeReading } from '../wire-mapping.ts'
+import { type Fields, isObject, parseObject, toolCallId } from '../response-parts.ts'
+import type { CompletionReader, Emit, StreamSignal, WholeReading } from '../wire-mapping.ts'
 
 const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
   end_turn: 'stop',
@@ -21,7 +20,7 @@ const MAX_TOOL_CALLS = 256
  * Reads one answer on the messages wire. Its prompt tokens come first and its completion tokens last, and
  * tool calls are numbered among all blocks; both have to be remembered.
  */
-export class MessagesReader implements AnswerReader {
+export class MessagesReader implements CompletionReader {
   #promptTokens = 0
   /** The tool calls by the number of their block. */
   readonly #toolCalls = new Map<unknown, number>()

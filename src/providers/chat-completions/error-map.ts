@@ -8,7 +8,7 @@ import {
   kindOfWords,
   unwrapped,
 } from '../error-words.ts'
-import { isObject } from '../json-object.ts'
+import { isObject } from '../response-parts.ts'
 
 /**
  * Maps a provider's refusal on the chat-completions wire: an HTTP status of 400 and above with its body.

@@ -2,9 +2,8 @@ import type { ChatMessage, SamplingParameters } from '../../core/calls/chat-requ
 import { type Address, type ContentPart, type InlineData, isAddress } from '../../core/calls/content-part.ts'
 import type { ProviderQuirks } from '../../core/catalog/catalog.ts'
 import { stringifyExactly } from '../../core/json/exact-json.ts'
-import { jsonInstruction } from '../json-instruction.ts'
 import type { AttemptRequest } from '../provider.ts'
-import { samplingFor } from '../sampling.ts'
+import { jsonInstruction, samplingFor } from '../request-parts.ts'
 import { toConversation } from '../turns.ts'
 
 const NO_QUIRKS: ProviderQuirks = {}

@@ -1,8 +1,6 @@
 import type { Usage } from '../../core/billing/pricing.ts'
 import { FINISH_REASONS, type FinishReason, type ToolCallDelta } from '../../core/calls/completion.ts'
-import { type Fields, isObject, parseObject } from '../json-object.ts'
-import { mediaTokens } from '../media-usage.ts'
-import { toolCallId } from '../tool-call-id.ts'
+import { type Fields, isObject, mediaTokens, parseObject, toolCallId } from '../response-parts.ts'
 import type { Emit, StreamSignal, WholeReading } from '../wire-mapping.ts'
 
 const MAX_TOOL_CALLS = 256

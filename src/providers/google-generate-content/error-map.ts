@@ -9,7 +9,7 @@ import {
   kindOfWords,
   unwrapped,
 } from '../error-words.ts'
-import { isObject } from '../json-object.ts'
+import { isObject } from '../response-parts.ts'
 
 /** Refusals of our key, our account or our place that come as a 400. */
 const STANDING_CODES = /failed_precondition|api_key_invalid|api_key_expired/

@@ -2,10 +2,8 @@ import type { SamplingParameters } from '../../core/calls/chat-request.ts'
 import { type ContentPart, isAddress } from '../../core/calls/content-part.ts'
 import { openApiSchema, SchemaBudget } from '../../core/json/openapi-schema.ts'
 import { endingOf } from '../../core/media/media-type.ts'
-import { jsonInstruction, jsonSchemaOf } from '../json-instruction.ts'
 import type { AttemptRequest } from '../provider.ts'
-import { samplingFor } from '../sampling.ts'
-import { functionTools } from '../tool-definitions.ts'
+import { functionTools, jsonInstruction, jsonSchemaOf, samplingFor } from '../request-parts.ts'
 import { toConversation } from '../turns.ts'
 
 /**

@@ -1,9 +1,7 @@
 import type { FinishReason, ToolCallDelta } from '../../core/calls/completion.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../../core/json/nesting.ts'
-import { type Fields, isObject } from '../json-object.ts'
-import { mediaTokens } from '../media-usage.ts'
-import { toolCallId } from '../tool-call-id.ts'
-import type { AnswerReader, Emit, StreamSignal, WholeReading } from '../wire-mapping.ts'
+import { type Fields, isObject, mediaTokens, toolCallId } from '../response-parts.ts'
+import type { CompletionReader, Emit, StreamSignal, WholeReading } from '../wire-mapping.ts'
 
 const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
   STOP: 'stop',
@@ -23,7 +21,7 @@ const MAX_TOOL_CALLS = 256
  * Reads one answer on the generate-content wire. Function calls come whole, often without an id, and are
  * numbered here. Any end that is not in the table, such as a malformed call, is a failure of the model.
  */
-export class GenerateContentReader implements AnswerReader {
+export class GenerateContentReader implements CompletionReader {
   /** Some models, and servers that translate to this wire, send `STOP` with every chunk. */
   readonly endsWithStream = true
   #toolCalls = 0

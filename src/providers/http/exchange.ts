@@ -1,7 +1,6 @@
 import { AttemptDeadline, type AttemptLimits, type Expiry } from './attempt-deadline.ts'
 import { type ContentDecoder, createContentDecoder } from './content-decoding.ts'
 import type { ReadingTurns } from './reading-turns.ts'
-import { describeTransportError, transportErrorKind } from './transport-errors.ts'
 
 /** What can happen to an exchange short of its proper end. */
 export type TransportFailureKind =
@@ -88,14 +87,14 @@ export class PooledExchange implements Exchange {
 
   constructor(
     { limits, signal, accountId }: TransportRequest,
-    receiver: ResponseReceiver,
+    receive: (exchange: Exchange) => ResponseReceiver,
     turns: ReadingTurns,
   ) {
-    this.#receiver = receiver
     this.#accountId = accountId
     this.#turns = turns
     this.#signal = signal
     this.#deadline = new AttemptDeadline(limits, (what) => this.#expire(what))
+    this.#receiver = receive(this)
     if (signal.aborted) queueMicrotask(this.#cancel)
     else signal.addEventListener('abort', this.#cancel, { once: true })
   }
@@ -236,4 +235,28 @@ export class PooledExchange implements Exchange {
   #stop(): void {
     this.#controller?.abort(new Error('no longer wanted'))
   }
+}
+
+/** Maps an error of the HTTP client onto the closed set; `sent` when the request had a connection. */
+export function transportErrorKind(error: Error, sent: boolean): TransportFailureKind {
+  const code = errorCode(error)
+  if (
+    code.startsWith('HPE_') ||
+    code === 'UND_ERR_HEADERS_OVERFLOW' ||
+    code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE'
+  ) {
+    return 'unreadable'
+  }
+  return sent ? 'reset' : 'connect'
+}
+
+/** A line for logs: the code, which names no prompt and no key. */
+export function describeTransportError(error: Error): string {
+  return errorCode(error) || error.name
+}
+
+function errorCode(error: Error): string {
+  const { code, cause } = error as Error & { code?: unknown }
+  if (typeof code === 'string') return code
+  return cause instanceof Error ? errorCode(cause) : ''
 }

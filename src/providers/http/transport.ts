@@ -3,7 +3,8 @@ import { type Exchange, PooledExchange, type ResponseReceiver, type TransportReq
 import { ReadingTurns } from './reading-turns.ts'
 
 export interface Transport {
-  post(request: TransportRequest, receiver: ResponseReceiver): Exchange
+  /** `receive` makes the receiver of the response; it is called at once. */
+  post(request: TransportRequest, receive: (exchange: Exchange) => ResponseReceiver): void
   close(): Promise<void>
 }
 
@@ -59,13 +60,12 @@ export function createTransport({ connectTimeoutMs }: TransportOptions): Transpo
   }
 
   return {
-    post(request, receiver) {
+    post(request, receive) {
       const { pool, path } = targetOf(request.url)
-      const exchange = new PooledExchange(request, receiver, turns)
+      const exchange = new PooledExchange(request, receive, turns)
       if (exchange.isOpen) {
         pool.dispatch({ path, method: 'POST', headers: request.headers, body: request.body }, exchange)
       }
-      return exchange
     },
     async close() {
       await Promise.all([...pools.values()].map((pool) => pool.destroy()))

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createAccountTurns } from '../../../src/calls/admission/account-turns.ts'
+import { createAccountTurns } from '../../../src/calls/admission/load-bound.ts'
 
 const PATIENT = new AbortController().signal
 

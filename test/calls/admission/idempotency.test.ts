@@ -6,7 +6,10 @@ import {
   type KeyUse,
   keyUse,
 } from '../../../src/calls/admission/idempotency.ts'
-import { createReplyArchive, type ReplyArchive } from '../../../src/calls/relay/reply-archive.ts'
+import {
+  type CompletionArchive,
+  createCompletionArchive,
+} from '../../../src/calls/relay/completion-archive.ts'
 import type { CallEnvelope } from '../../../src/core/calls/call-job.ts'
 import { type CallId, newCallId } from '../../../src/core/kernel/ids.ts'
 import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'
@@ -21,7 +24,7 @@ let server: TestRedis
 let proxy: TcpProxy
 let redis: Redis
 let idempotency: Idempotency
-let archive: ReplyArchive
+let archive: CompletionArchive
 /** What PostgreSQL knows, and how often it was asked. */
 let settled: Map<string, CallId>
 let lookups: number
@@ -30,7 +33,7 @@ beforeAll(async () => {
   server = await createTestRedis()
   proxy = await startTcpProxy(server.url)
   redis = createRedis({ url: proxy.url, name: 'test', mode: 'fail-fast' })
-  archive = createReplyArchive(
+  archive = createCompletionArchive(
     redis,
     { seal: (text) => text, open: (box) => box },
     { perAnswer: 1_000, perAccount: 10_000, inAll: 10_000 },

@@ -10,8 +10,8 @@ import {
   type SettlementStore,
 } from '../../../src/billing/settlement/settlement-store.ts'
 import { type AdmissionDependencies, admitCall } from '../../../src/calls/admission/admit-call.ts'
-import { createErrands } from '../../../src/calls/admission/errands.ts'
-import { createFigureLoaders } from '../../../src/calls/admission/load-figures.ts'
+import { createCleanupTasks } from '../../../src/calls/admission/cleanup-tasks.ts'
+import { createBalanceLoaders } from '../../../src/calls/admission/load-balances.ts'
 import { readConfig } from '../../../src/config.ts'
 import type { LimitReset } from '../../../src/core/billing/allowance-period.ts'
 import { parseChatRequest } from '../../../src/core/calls/chat-request.ts'
@@ -59,12 +59,12 @@ beforeAll(async () => {
   deps = {
     catalog: () => built.snapshot,
     gate: gate.admit,
-    ...createFigureLoaders(accounts, createSpendStore(books.postgres), gate, {
-      restated: async () => 'epoch',
+    ...createBalanceLoaders(accounts, createSpendStore(books.postgres), gate, {
+      resynced: async () => 'epoch',
       charges: async () => new Map(),
     }),
     noteLimitReached: () => undefined,
-    errands: createErrands(pino({ level: 'silent' })),
+    cleanup: createCleanupTasks(pino({ level: 'silent' })),
     limits: config,
     replyChannel: 'test',
     topUpUrl: 'http://127.0.0.1/billing',

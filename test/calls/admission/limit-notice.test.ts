@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { KeyRecord } from '../../../src/accounts/key-cache.ts'
-import { createErrands } from '../../../src/calls/admission/errands.ts'
+import { createCleanupTasks } from '../../../src/calls/admission/cleanup-tasks.ts'
 import { createLimitNotice } from '../../../src/calls/admission/limit-notice.ts'
 import { allowancePeriod } from '../../../src/core/billing/allowance-period.ts'
 import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'
@@ -44,7 +44,7 @@ describe("the notice of a key's spending limit", () => {
     providerKeys: [],
   })
   const noticer = (postgres = books.postgres) =>
-    createLimitNotice({ redis, postgres, errands: createErrands(pino({ level: 'silent' })) })
+    createLimitNotice({ redis, postgres, cleanup: createCleanupTasks(pino({ level: 'silent' })) })
   const eventsOf = (accountId: string) => books.postgres.event.findMany({ where: { accountId } })
 
   test('is one event a key and period, however many calls and instances refuse', async () => {

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type ChainDependencies, createAttemptChain } from '../../../src/calls/attempts/attempt-chain.ts'
-import type { ChainOutcome } from '../../../src/calls/attempts/chain-call.ts'
+import type { ChainOutcome } from '../../../src/calls/attempts/chain-outcome.ts'
 import type { CallBody, CallEnvelope, Candidate } from '../../../src/core/calls/call-job.ts'
 import type { CatalogSnapshot, Offer } from '../../../src/core/catalog/catalog.ts'
 import { contentSubject, formatBreakerEntry } from '../../../src/core/failover/breaker.ts'
@@ -9,9 +9,9 @@ import { createLogger } from '../../../src/platform/observability/logger.ts'
 import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'
 import { HEALTH_BREAKERS, HEALTH_CHANNEL } from '../../../src/platform/redis/redis-keys.ts'
 import { createTransport, type Transport } from '../../../src/providers/http/transport.ts'
-import { createProviderRegistry } from '../../../src/providers/registry.ts'
-import { type BreakerBoard, createBreakerBoard } from '../../../src/routing/breaker-board.ts'
-import { enableOffer } from '../../../src/routing/enable-offers.ts'
+import { createProviderClients } from '../../../src/providers/provider-clients.ts'
+import { type BreakerBoard, createBreakerBoard } from '../../../src/routing/circuit-breaker/breaker-board.ts'
+import { enableOffer } from '../../../src/routing/circuit-breaker/enable-offers.ts'
 import { createRetryBudget, type RetryBudget } from '../../../src/routing/retry-budget.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import {
@@ -90,13 +90,13 @@ interface CallOptions {
   timeoutMs?: number
   signal?: AbortSignal
   deps?: Partial<ChainDependencies>
-  onText?: (shown: string) => void
+  onText?: (delivered: string) => void
 }
 
 interface Answer {
   outcome: ChainOutcome
   /** What the sink heard, in order. */
-  shown: unknown[]
+  delivered: unknown[]
   text: string
 }
 
@@ -117,11 +117,11 @@ const catalogOf = (offers: Offer[]): CatalogSnapshot => ({
 async function call(options: CallOptions = {}): Promise<Answer> {
   const offers = options.offers ?? bothOffers()
   const catalog = catalogOf(offers)
-  const shown: unknown[] = []
+  const delivered: unknown[] = []
   let text = ''
   const chain = createAttemptChain({
     catalog: () => catalog,
-    providers: createProviderRegistry({
+    providers: createProviderClients({
       transport,
       environment: { ACME_API_KEY: 'key' },
       connectTimeoutMs: 30_000,
@@ -140,13 +140,13 @@ async function call(options: CallOptions = {}): Promise<Answer> {
     body: { messages: [{ role: 'user', content: 'hello world' }], parameters: options.parameters ?? {} },
     signal: options.signal ?? new AbortController().signal,
     send(frame) {
-      shown.push(frame)
+      delivered.push(frame)
       if (frame[0] !== 'text') return
       text += frame[1]
       options.onText?.(text)
     },
   })
-  return { outcome, shown, text }
+  return { outcome, delivered, text }
 }
 
 function envelope(
@@ -189,7 +189,7 @@ describe('an answer', () => {
   test('is relayed as it comes, and comes back whole with its usage', async () => {
     alpha.play(streams(wholeStream('Hel', 'lo')))
     const answer = await call()
-    expect(answer.shown).toEqual([
+    expect(answer.delivered).toEqual([
       ['open', 0],
       ['text', 'Hel'],
       ['text', 'lo'],
@@ -226,7 +226,7 @@ describe('an answer', () => {
   test('to a call that does not stream relays nothing before it is whole', async () => {
     alpha.play(streams(wholeStream('Hel', 'lo')))
     const answer = await call({ stream: false })
-    expect(answer.shown).toEqual([])
+    expect(answer.delivered).toEqual([])
     expect(answer.outcome).toMatchObject({ status: 'completed', message: { content: 'Hello' } })
     expect(alpha.requests[0]?.body.stream).toBe(true)
   })
@@ -247,17 +247,17 @@ describe('an answer', () => {
     alpha.play(streams(finishEvent() + DONE))
     beta.play(streams(finishEvent('tool_calls') + DONE))
     for (let round = 0; round < 4; round++) {
-      const { outcome, shown } = await call()
+      const { outcome, delivered } = await call()
       expect(outcome).toMatchObject({ status: 'failed', error: { code: 'all_providers_failed' } })
-      expect(shown).toEqual([])
+      expect(delivered).toEqual([])
     }
     expect(board.state()).toEqual([])
   })
 
   test('that reached its limit before it said anything is an answer, and charged', async () => {
     alpha.play(streams(finishEvent('length') + usageEvent(7, 64) + DONE))
-    const { outcome, shown } = await call({ candidates: [{ reasoning: true }] })
-    expect(shown).toEqual([['open', 0]])
+    const { outcome, delivered } = await call({ candidates: [{ reasoning: true }] })
+    expect(delivered).toEqual([['open', 0]])
     expect(outcome).toMatchObject({
       status: 'completed',
       finishReason: 'length',
@@ -385,7 +385,7 @@ describe('before the first token', () => {
       for (const stream of [true, false]) {
         const answer = await call({ stream, deps: kind === 'silent' ? IMPATIENT : {} })
         expect(answer.outcome).toMatchObject({ status: 'completed', message: { content: 'from beta' } })
-        if (stream) expect(answer.shown[0]).toEqual(['open', 1])
+        if (stream) expect(answer.delivered[0]).toEqual(['open', 1])
         if (stream) expect(outcomes(answer)).toEqual([`alpha/large-1 ${kind}`, 'beta/large-1 ok'])
       }
     },
@@ -555,7 +555,9 @@ describe('after the first token', () => {
     beta.play(streams(wholeStream('The qui', 'ck brown fox', ' jumps')))
     const answer = await call({ deps: how === 'stalled' ? IMPATIENT : {} })
     expect(answer.text).toBe('The quick brown fox jumps')
-    expect(answer.shown.filter((heard) => Array.isArray(heard) && heard[0] === 'open')).toEqual([['open', 0]])
+    expect(answer.delivered.filter((heard) => Array.isArray(heard) && heard[0] === 'open')).toEqual([
+      ['open', 0],
+    ])
     expect(answer.outcome).toMatchObject({
       status: 'completed',
       message: { content: 'The quick brown fox jumps' },

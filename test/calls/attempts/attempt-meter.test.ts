@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { type AttemptMeter, createAttemptMeter } from '../../../src/calls/attempts/attempt-meter.ts'
 import type { AttemptRecord, Candidate } from '../../../src/core/calls/call-job.ts'
 import type { HealthEffect } from '../../../src/core/failover/attempt-failure.ts'
-import { exportBreakers } from '../../../src/routing/breaker-metrics.ts'
+import { exportBreakers } from '../../../src/routing/circuit-breaker/breaker-metrics.ts'
 import { offer, provider } from '../../helpers/planned-catalog.ts'
 
 const OFFER = offer(provider('acme'), 1, {}, 'org/large-1')

@@ -9,18 +9,18 @@ const MAX = 10
 describe('the outbox of settlements', () => {
   /** Jobs in the queue, by id. */
   let queue: Map<string, SettlementRecord[]>
-  let stretch: string
+  let durabilityToken: string
   let isRefused: boolean
   let outbox: SettlementOutbox
 
   beforeEach(() => {
     queue = new Map()
-    stretch = 'a'
+    durabilityToken = 'a'
     isRefused = false
     outbox = new SettlementOutbox({
       enqueue,
       jobsLeft: async (jobIds) => jobIds.map((jobId) => queue.has(jobId)),
-      stretch: async () => stretch,
+      durabilityToken: async () => durabilityToken,
       logger: pino({ level: 'silent' }),
       max: MAX,
     })
@@ -76,10 +76,10 @@ describe('the outbox of settlements', () => {
     await outbox.confirm()
     // Redis lost its data: the job is gone, and not settled.
     queue.clear()
-    stretch = 'b'
+    durabilityToken = 'b'
     await outbox.confirm()
     expect(outbox.unconfirmed).toBe(1)
-    expect(await outbox.restate()).toBe(1)
+    expect(await outbox.resync()).toBe(1)
     expect(queue.size).toBe(1)
     await outbox.confirm()
     await outbox.confirm()
@@ -116,7 +116,7 @@ describe('the outbox of settlements', () => {
     expect(outbox.unconfirmed).toBe(0)
     expect([...outbox.holds()]).toEqual([])
     isRefused = false
-    expect(await outbox.restate()).toBe(0)
+    expect(await outbox.resync()).toBe(0)
     expect(queue.size).toBe(0)
   })
 
@@ -124,9 +124,9 @@ describe('the outbox of settlements', () => {
     await finish([finished()])
     await outbox.confirm()
     queue.clear()
-    stretch = 'b'
+    durabilityToken = 'b'
     isRefused = true
-    await expect(outbox.restate()).rejects.toThrow('out of memory')
+    await expect(outbox.resync()).rejects.toThrow('out of memory')
     for (let look = 0; look < 3; look++) await expect(outbox.confirm()).rejects.toThrow('out of memory')
     expect(outbox.unconfirmed).toBe(1)
     isRefused = false

@@ -15,30 +15,36 @@ beforeEach(() => {
   vi.useFakeTimers()
   asked = 0
   calls = new RunningCalls()
-  const outbox = { callId: CALL, fence: 2, keptBytes: 1, askShown: () => asked++ } as unknown as CallOutbox
+  const outbox = {
+    callId: CALL,
+    generation: 2,
+    keptBytes: 1,
+    askDelivered: () => asked++,
+  } as unknown as CallOutbox
   call = calls.add(CALL, outbox, false)
 })
 afterEach(() => void vi.useRealTimers())
 
-const answer = (fence: number) => calls.control({ kind: 'shown', callId: CALL, fence, shown: SHOWN })
+const answer = (generation: number) =>
+  calls.control({ kind: 'delivered', callId: CALL, generation, delivered: SHOWN })
 
 describe('a worker that takes a call over', () => {
-  test('asks until it is told what was shown, of its own claim', async () => {
+  test('asks until it is told what was delivered, of its own claim', async () => {
     const takeover = askTakeover(call)
     await vi.advanceTimersByTimeAsync(1_100)
     expect(asked).toBe(3)
     answer(1)
     answer(2)
-    expect(await takeover).toEqual({ kind: 'end', shown: SHOWN })
+    expect(await takeover).toEqual({ kind: 'end', delivered: SHOWN })
   })
 
-  test.each([{ by: 'client' }, { by: 'gateway', code: 'overloaded', shownChars: 10 }] as const)(
-    'still settles what was shown when a cancel by the $by comes meanwhile',
+  test.each([{ by: 'client' }, { by: 'gateway', code: 'overloaded', deliveredChars: 10 }] as const)(
+    'still settles what was delivered when a cancel by the $by comes meanwhile',
     async (ending) => {
       const takeover = askTakeover(call)
       calls.control({ kind: 'cancel', callId: CALL, ending })
       answer(2)
-      expect(await takeover).toEqual({ kind: 'end', shown: SHOWN })
+      expect(await takeover).toEqual({ kind: 'end', delivered: SHOWN })
     },
   )
 
@@ -46,12 +52,12 @@ describe('a worker that takes a call over', () => {
     const takeover = askTakeover(call)
     calls.control({ kind: 'cancel', callId: CALL, ending: { by: 'client' } })
     await vi.advanceTimersByTimeAsync(3_100)
-    expect(await takeover).toMatchObject({ kind: 'end', shown: { text: '', ending: { by: 'client' } } })
+    expect(await takeover).toMatchObject({ kind: 'end', delivered: { text: '', ending: { by: 'client' } } })
   })
 
   test('waits for no answer when it has to let the call go', async () => {
     const takeover = askTakeover(call)
-    calls.abort(CALL, 'claim-lost')
+    calls.abort(CALL, 'lease-lost')
     expect(await takeover).toMatchObject({ kind: 'end' })
   })
 })

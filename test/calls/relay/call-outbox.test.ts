@@ -15,7 +15,7 @@ const open = (wholeUpToBytes: number) =>
     } as unknown as FramePublisher,
     callId: CALL,
     channel: 'c',
-    fence: 1,
+    generation: 1,
     wholeUpToBytes,
   })
 const sentTo = (id: CallId) => sent.filter(([to]) => to === id)

@@ -43,14 +43,14 @@ const open = (id: string, runsOn = false, running = calls) => {
   const wholeUpToBytes = runsOn ? 1_000_000 : 0
   return running.add(
     callId,
-    new CallOutbox({ publisher, callId, channel: 'api', fence: 1, wholeUpToBytes }),
+    new CallOutbox({ publisher, callId, channel: 'api', generation: 1, wholeUpToBytes }),
     runsOn,
   )
 }
 const passed = (ms: number) => vi.advanceTimersByTimeAsync(ms)
 
 describe('a call whose API instance goes away', () => {
-  test('is failed by the gateway, and counts as shown what was sent while somebody listened', async () => {
+  test('is failed by the gateway, and counts as delivered what was sent while somebody listened', async () => {
     const call = open('1')
     call.outbox.send(['open', 0])
     call.outbox.send(['text', 'heard'])
@@ -59,13 +59,13 @@ describe('a call whose API instance goes away', () => {
     call.outbox.send(['text', ' lost'])
     await passed(10)
     call.outbox.send(['text', ' too'])
-    expect(call.outbox.shownChars).toBe(5)
+    expect(call.outbox.deliveredChars).toBe(5)
     await passed(2_500)
     expect(call.controller.signal.reason).toBe('gateway-failed')
-    expect(call.failure).toEqual({ code: 'internal_error', shownChars: 5 })
+    expect(call.failure).toEqual({ code: 'internal_error', deliveredChars: 5 })
   })
 
-  test('does not count as shown what was sent so shortly before that it may not have been passed on', async () => {
+  test('does not count as delivered what was sent so shortly before that it may not have been passed on', async () => {
     const call = open('1')
     call.outbox.send(['text', 'passed on'])
     await passed(1_500)
@@ -74,7 +74,7 @@ describe('a call whose API instance goes away', () => {
     listeners = 0
     // Nothing more comes of the answer: a ping finds out.
     await passed(3_500)
-    expect(call.failure).toEqual({ code: 'internal_error', shownChars: 'passed on'.length })
+    expect(call.failure).toEqual({ code: 'internal_error', deliveredChars: 'passed on'.length })
   })
 
   test('runs on when somebody listens again in time and asks for what was lost', async () => {
@@ -82,12 +82,12 @@ describe('a call whose API instance goes away', () => {
     listeners = 0
     call.outbox.send(['text', 'lost'])
     await passed(500)
-    expect(call.outbox.shownChars).toBe(0)
+    expect(call.outbox.deliveredChars).toBe(0)
     listeners = 1
-    calls.control({ kind: 'resend', callId: call.outbox.callId, fence: 0, sequence: 0 })
+    calls.control({ kind: 'resend', callId: call.outbox.callId, generation: 0, sequence: 0 })
     await passed(5_000)
     expect(call.controller.signal.aborted).toBe(false)
-    expect(call.outbox.shownChars).toBe(4)
+    expect(call.outbox.deliveredChars).toBe(4)
   })
 
   test('runs on where its answer is kept for repeats', async () => {
@@ -130,7 +130,7 @@ describe('what comes in one turn', () => {
     outbox.send(['tool-calls', [circular as never]])
     await passed(1)
     expect(published).toEqual([])
-    expect(outbox.shownChars).toBe(0)
+    expect(outbox.deliveredChars).toBe(0)
   })
 })
 
@@ -151,7 +151,7 @@ describe('whether somebody listens', () => {
     expect(isCertain).toBe(false)
     await passed(200)
     await asked
-    expect(call.failure).toEqual({ code: 'internal_error', shownChars: 0 })
+    expect(call.failure).toEqual({ code: 'internal_error', deliveredChars: 0 })
   })
 
   test('is noticed within a second of silence', async () => {
@@ -167,17 +167,17 @@ describe('whether somebody listens', () => {
 describe('a cancel', () => {
   test('that overtakes its call still says who ended it', () => {
     calls.control({ kind: 'cancel', callId: 'chatcmpl_1', ending: { by: 'client' } })
-    const ending = { by: 'gateway', code: 'overloaded', shownChars: 0 } as const
+    const ending = { by: 'gateway', code: 'overloaded', deliveredChars: 0 } as const
     calls.control({ kind: 'cancel', callId: 'chatcmpl_2', ending })
     expect(open('1')).toMatchObject({ failure: null, controller: { signal: { reason: 'client-gone' } } })
-    expect(open('2')).toMatchObject({ failure: { code: 'overloaded', shownChars: 0 } })
+    expect(open('2')).toMatchObject({ failure: { code: 'overloaded', deliveredChars: 0 } })
   })
 })
 
 describe('frames of ended calls', () => {
   const resent = async (running: RunningCalls, id: string) => {
     published = []
-    running.control({ kind: 'resend', callId: `chatcmpl_${id}`, fence: 1, sequence: 0 })
+    running.control({ kind: 'resend', callId: `chatcmpl_${id}`, generation: 1, sequence: 0 })
     await passed(10)
     return published.length > 0
   }

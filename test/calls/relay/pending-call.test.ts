@@ -21,7 +21,7 @@ const envelope: CallEnvelope = {
 const end: FrameBody = ['finish', 'stop', null]
 
 describe('a pending call', () => {
-  let shown: FrameBody[]
+  let delivered: FrameBody[]
   let control: ControlMessage[]
   let overdue: number
   let call: PendingCall
@@ -29,13 +29,13 @@ describe('a pending call', () => {
   let isItsTurn: boolean
 
   beforeEach(() => {
-    shown = []
+    delivered = []
     control = []
     overdue = 0
     isItsTurn = true
     call = new PendingCall({
       envelope,
-      sink: { frame: (body) => shown.push(body), flush: () => undefined, tick: () => undefined },
+      sink: { frame: (body) => delivered.push(body), flush: () => undefined, tick: () => undefined },
       control: (message) => control.push(message),
       wantsResend: () => isItsTurn && call.askResend(nowMs),
       overdue: () => overdue++,
@@ -57,13 +57,13 @@ describe('a pending call', () => {
     call.accept(1, 0, ['open', 0], 1)
     call.accept(1, 2, ['text', 'c'], 2)
     call.accept(1, 3, end, 2)
-    expect(shown).toEqual([['open', 0]])
-    expect(control).toEqual([{ kind: 'resend', callId: 'chatcmpl_1', fence: 1, sequence: 1 }])
+    expect(delivered).toEqual([['open', 0]])
+    expect(control).toEqual([{ kind: 'resend', callId: 'chatcmpl_1', generation: 1, sequence: 1 }])
     call.accept(1, 1, ['text', 'b'], 3)
     call.accept(1, 2, ['text', 'c'], 3)
     call.accept(1, 2, ['text', 'c'], 3)
     call.accept(1, 3, end, 3)
-    expect(shown).toEqual([['open', 0], ['text', 'b'], ['text', 'c'], end])
+    expect(delivered).toEqual([['open', 0], ['text', 'b'], ['text', 'c'], end])
     expect(call.ended).toBe(true)
   })
 
@@ -74,10 +74,10 @@ describe('a pending call', () => {
       tickUntil(fromMs, fromMs + 1_900)
       call.reconnected()
     }
-    expect(shown).toEqual([['open', 0]])
+    expect(delivered).toEqual([['open', 0]])
     call.accept(1, 1, ['text', 'b'], 20_000)
     call.accept(1, 2, ['text', 'c'], 20_000)
-    expect(shown).toHaveLength(3)
+    expect(delivered).toHaveLength(3)
   })
 
   test('asks again while a gap stays open, then ends truthfully and cancels', () => {
@@ -86,13 +86,13 @@ describe('a pending call', () => {
     tick(1_300)
     expect(control.map(({ kind }) => kind)).toEqual(['resend', 'resend'])
     tickUntil(1_400, 3_400)
-    expect(shown).toEqual([])
+    expect(delivered).toEqual([])
     tickUntil(3_500, 5_000)
-    expect(shown.at(-1)?.[0]).toBe('error')
+    expect(delivered.at(-1)?.[0]).toBe('error')
     expect(control.at(-1)).toEqual({
       kind: 'cancel',
       callId: 'chatcmpl_1',
-      ending: { by: 'gateway', code: 'internal_error', shownChars: 0 },
+      ending: { by: 'gateway', code: 'internal_error', deliveredChars: 0 },
     })
   })
 
@@ -100,18 +100,18 @@ describe('a pending call', () => {
     isItsTurn = false
     call.accept(1, 1, ['text', 'b'], 1_000)
     tick(9_000)
-    expect(shown).toEqual([])
+    expect(delivered).toEqual([])
     isItsTurn = true
     tickUntil(9_100, 11_400)
-    expect(shown).toEqual([])
+    expect(delivered).toEqual([])
     tickUntil(11_500, 14_000)
-    expect(shown.at(-1)?.[0]).toBe('error')
+    expect(delivered.at(-1)?.[0]).toBe('error')
   })
 
   test('is not given up by an instance that was frozen itself', () => {
     call.accept(1, 1, ['text', 'b'], 1_000)
     tick(60_000)
-    expect(shown).toEqual([])
+    expect(delivered).toEqual([])
   })
 
   test('repeats a cancel, less and less often, until its worker has ended the call', () => {
@@ -148,11 +148,11 @@ describe('a pending call', () => {
       {
         kind: 'cancel',
         callId: 'chatcmpl_1',
-        ending: { by: 'gateway', code: 'overloaded', shownChars: 7 },
+        ending: { by: 'gateway', code: 'overloaded', deliveredChars: 7 },
       },
     ])
     call.accept(2, -1, ['takeover'], 3)
-    expect(control.at(-1)).toMatchObject({ shown: { text: 'Hello{}', ending: { by: 'gateway' } } })
+    expect(control.at(-1)).toMatchObject({ delivered: { text: 'Hello{}', ending: { by: 'gateway' } } })
   })
 
   test('blames nobody else for a client that left before the gateway gave up', () => {
@@ -167,28 +167,28 @@ describe('a pending call', () => {
     tick(5_900)
     expect(control).toEqual([])
     tick(6_100)
-    expect(control).toEqual([{ kind: 'resend', callId: 'chatcmpl_1', fence: 1, sequence: 1 }])
+    expect(control).toEqual([{ kind: 'resend', callId: 'chatcmpl_1', generation: 1, sequence: 1 }])
   })
 
-  test('lets a second claim run when nothing was shown, and refuses the first from then on', () => {
+  test('lets a second claim run when nothing was delivered, and refuses the first from then on', () => {
     call.accept(2, -1, ['takeover'], 1)
-    expect(control).toEqual([{ kind: 'shown', callId: 'chatcmpl_1', fence: 2, shown: null }])
+    expect(control).toEqual([{ kind: 'delivered', callId: 'chatcmpl_1', generation: 2, delivered: null }])
     call.accept(1, 0, ['open', 0], 2)
     call.accept(2, 0, ['open', 1], 3)
-    expect(shown).toEqual([['open', 1]])
+    expect(delivered).toEqual([['open', 1]])
   })
 
-  test('tells a second claim what was shown', () => {
+  test('tells a second claim what was delivered', () => {
     call.accept(1, 0, ['open', 3], 1)
     call.accept(1, 1, ['text', 'Hel'], 1)
     call.accept(1, 2, ['text', 'lo'], 1)
     call.accept(2, -1, ['takeover'], 2)
     expect(control).toEqual([
       {
-        kind: 'shown',
+        kind: 'delivered',
         callId: 'chatcmpl_1',
-        fence: 2,
-        shown: { text: 'Hello', candidate: 3, finished: false },
+        generation: 2,
+        delivered: { text: 'Hello', candidate: 3, finished: false },
       },
     ])
   })
@@ -197,9 +197,9 @@ describe('a pending call', () => {
     call.accept(1, 0, ['open', 0], 1)
     call.abandon()
     call.accept(1, 1, ['text', 'late'], 2)
-    expect(shown).toEqual([['open', 0]])
+    expect(delivered).toEqual([['open', 0]])
     call.accept(2, -1, ['takeover'], 3)
-    expect(control.at(-1)).toMatchObject({ kind: 'shown', shown: { text: '', candidate: 0 } })
+    expect(control.at(-1)).toMatchObject({ kind: 'delivered', delivered: { text: '', candidate: 0 } })
   })
 
   test('reports a call overdue in the queue, again and again, until a frame comes', () => {
@@ -215,6 +215,6 @@ describe('a pending call', () => {
 
   test('ends with a timeout when nobody ends it', () => {
     tick(605_001)
-    expect(shown).toMatchObject([['error', { code: 'upstream_timeout' }]])
+    expect(delivered).toMatchObject([['error', { code: 'upstream_timeout' }]])
   })
 })

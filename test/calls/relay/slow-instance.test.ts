@@ -1,10 +1,9 @@
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { RunningCalls } from '../../../src/calls/dispatch/running-calls.ts'
+import { listenForControl, RunningCalls } from '../../../src/calls/dispatch/running-calls.ts'
+import { CallHub } from '../../../src/calls/relay/call-hub.ts'
 import { CallOutbox } from '../../../src/calls/relay/call-outbox.ts'
-import { listenForControl } from '../../../src/calls/relay/control-listener.ts'
 import { FramePublisher } from '../../../src/calls/relay/frame-publisher.ts'
-import { ReplyHub } from '../../../src/calls/relay/reply-hub.ts'
 import type { CallEnvelope } from '../../../src/core/calls/call-job.ts'
 import type { FrameBody } from '../../../src/core/calls/frames.ts'
 import { newCallId } from '../../../src/core/kernel/ids.ts'
@@ -58,7 +57,7 @@ describe('an API instance that falls so far behind that Redis cuts it off', () =
     const subscriber = connect('replies')
     const redis = connect('gate')
     await redis.config('SET', 'client-output-buffer-limit', `pubsub ${LIMIT_BYTES} 0 0`)
-    const hub = new ReplyHub({
+    const hub = new CallHub({
       apiId: 'api-1',
       subscriber,
       publisher: redis,
@@ -67,13 +66,13 @@ describe('an API instance that falls so far behind that Redis cuts it off', () =
     })
     await hub.start()
     const { calls, publisher } = await startWorker()
-    const shown: FrameBody[][] = []
+    const delivered: FrameBody[][] = []
     const running = Array.from({ length: CALLS }, () => {
       const id = newCallId()
       const callDeadlineAt = Date.now() + 600_000
       const envelope = { id, idempotencyRecord: null, queueDeadlineAt: callDeadlineAt, callDeadlineAt }
       const bodies: FrameBody[] = []
-      shown.push(bodies)
+      delivered.push(bodies)
       const sink = {
         frame: (body: FrameBody) => void bodies.push(body),
         flush: () => undefined,
@@ -81,11 +80,11 @@ describe('an API instance that falls so far behind that Redis cuts it off', () =
       }
       hub.register(envelope as CallEnvelope, sink, () => undefined)
       const { channel } = hub
-      const outbox = new CallOutbox({ publisher, callId: id, channel, fence: 1, wholeUpToBytes: 0 })
+      const outbox = new CallOutbox({ publisher, callId: id, channel, generation: 1, wholeUpToBytes: 0 })
       return calls.add(id, outbox, false)
     })
     for (const { outbox } of running) outbox.send(['open', 0])
-    await expect.poll(() => shown.every((bodies) => bodies.length === 1)).toBe(true)
+    await expect.poll(() => delivered.every((bodies) => bodies.length === 1)).toBe(true)
 
     subscriber.stream.pause()
     for (const { outbox } of running) {
@@ -98,8 +97,8 @@ describe('an API instance that falls so far behind that Redis cuts it off', () =
 
     const expected = ['open', ...Array<string>(FRAMES).fill('text'), 'finish']
     const isWhole = (bodies: FrameBody[]) => bodies.at(-1)?.[0] === 'finish'
-    await expect.poll(() => shown.filter(isWhole).length).toBe(CALLS)
-    for (const bodies of shown) expect(bodies.map(([kind]) => kind)).toEqual(expected)
+    await expect.poll(() => delivered.filter(isWhole).length).toBe(CALLS)
+    for (const bodies of delivered) expect(bodies.map(([kind]) => kind)).toEqual(expected)
     publisher.stop()
     await hub.stop()
   })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Offer } from '../../../src/core/catalog/catalog.ts'
+import type { OfferMedians, OfferState } from '../../../src/core/routing/offer-order.ts'
 import { EXPLORED_SHARE, type OfferOrder, orderOffers } from '../../../src/core/routing/offer-order.ts'
-import type { OfferMedians, OfferState } from '../../../src/core/routing/offer-state.ts'
 import { offer, provider, seeded } from '../../helpers/planned-catalog.ts'
 
 const PLAIN: OfferOrder = { pinned: [], sort: undefined, allowFallbacks: true }

@@ -4,7 +4,7 @@ import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'
 import {
   createEpochReader,
   type EpochWatch,
-  untilRestated,
+  untilResynced,
   watchEpoch,
 } from '../../../src/platform/redis/redis-epoch.ts'
 import { onBusyMachine } from '../../helpers/eventually.ts'
@@ -28,15 +28,17 @@ describe("the epoch of Redis's data", () => {
     await server.close()
   })
 
-  const watch = (): Promise<EpochWatch> =>
-    watchEpoch({
+  const watch = async (): Promise<EpochWatch> => {
+    const epoch = await watchEpoch({
       redis,
       readEpoch: createEpochReader(redis),
       logger: pino({ level: 'silent' }),
-      onEmptied: () => told.push('emptied'),
-      onReconnected: () => told.push('reconnected'),
       pollMs: 20,
     })
+    epoch.onEmptied(() => told.push('emptied'))
+    epoch.onReconnected(() => told.push('reconnected'))
+    return epoch
+  }
 
   test('is one for every process, and another after the data was lost', async () => {
     const [first, second] = [createEpochReader(redis), createEpochReader(redis)]
@@ -59,16 +61,16 @@ describe("the epoch of Redis's data", () => {
     epoch.stop()
   })
 
-  test('stays over a connection that breaks, but the stretch ends in which nothing can have been lost', async () => {
+  test('the epoch stays over a lost connection, and the durability token changes', async () => {
     const epoch = await watch()
-    const [before, stretch] = [epoch.current(), await epoch.stretch()]
-    expect(await epoch.stretch()).toBe(stretch)
+    const [before, durabilityToken] = [epoch.current(), await epoch.durabilityToken()]
+    expect(await epoch.durabilityToken()).toBe(durabilityToken)
     const back = new Promise((resolve) => redis.once('ready', resolve))
     redis.disconnect(true)
     await back
     await expect.poll(() => told).toEqual(['reconnected'])
     expect(epoch.current()).toBe(before)
-    expect(await epoch.stretch()).not.toBe(stretch)
+    expect(await epoch.durabilityToken()).not.toBe(durabilityToken)
     epoch.stop()
   })
 
@@ -77,11 +79,11 @@ describe("the epoch of Redis's data", () => {
     const graceMs = 500
     await readEpoch()
     const startedAt = Date.now()
-    await untilRestated(readEpoch, graceMs)
+    await untilResynced(readEpoch, graceMs)
     expect((await readEpoch()).ageMs).toBeGreaterThanOrEqual(graceMs)
     expect(Date.now() - startedAt).toBeLessThan(onBusyMachine(graceMs))
     const reading = vi.fn(readEpoch)
-    await untilRestated(reading, graceMs)
+    await untilResynced(reading, graceMs)
     expect(reading).toHaveBeenCalledOnce()
   })
 })

@@ -32,13 +32,13 @@ describe('the transport', () => {
             signal: new AbortController().signal,
             accountId: 'acct_1',
           },
-          {
+          () => ({
             head: () => undefined,
             data: () => undefined,
             end: () => resolve('ended'),
             failure: ({ kind }) => resolve(kind),
             crash: (error) => resolve(String(error)),
-          },
+          }),
         )
       })
     try {
@@ -87,7 +87,7 @@ describe('the transport', () => {
             signal: new AbortController().signal,
             accountId: 'acct_1',
           },
-          {
+          () => ({
             head: () => undefined,
             data: (chunk) => {
               bytes += chunk.length
@@ -95,7 +95,7 @@ describe('the transport', () => {
             end: () => resolve(bytes),
             failure: ({ kind: failure }) => resolve(failure),
             crash: (error) => resolve(String(error)),
-          },
+          }),
         )
       })
     try {

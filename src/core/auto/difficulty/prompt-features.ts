@@ -1,7 +1,5 @@
-import { CUES } from './cue-words.ts'
 import { type PromptParts, promptParts } from './prompt-parts.ts'
-import { scanText, type TextScan } from './scan-text.ts'
-import { EMPTY_WORD, extendWord } from './word-hash.ts'
+import { CUES, EMPTY_WORD, extendWord, scanText, type TextScan } from './scan-text.ts'
 
 /** A prompt, read once. */
 interface ScannedPrompt extends PromptParts {

@@ -1,6 +1,6 @@
 import type { ChatMessage, SamplingParameters } from '../../calls/chat-request.ts'
 import { textLength } from '../../routing/request-shape.ts'
-import { type DifficultyModel, scorePrompt } from './difficulty-model.ts'
+import { type DifficultyModel, decodeModel, scorePrompt } from './difficulty-model.ts'
 import { clipped } from './prompt-parts.ts'
 
 /** Earlier turns are read less closely than the last: so many of them, and so many characters of each. */
@@ -81,3 +81,8 @@ function textOf({ content }: ChatMessage): string {
   if (typeof content === 'string') return content
   return content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n')
 }
+
+import weights from './difficulty-weights.json' with { type: 'json' }
+
+/** The weights in this repository, decoded once when the process starts. */
+export const SHIPPED_MODEL: DifficultyModel = decodeModel(weights)

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { withoutPassages } from '../../../../src/core/auto/difficulty/cut-passages.ts'
 import { scorePrompt } from '../../../../src/core/auto/difficulty/difficulty-model.ts'
-import { SHIPPED_MODEL } from '../../../../src/core/auto/difficulty/shipped-model.ts'
+import { withoutPassages } from '../../../../src/core/auto/difficulty/prompt-parts.ts'
+import { SHIPPED_MODEL } from '../../../../src/core/auto/difficulty/score-turns.ts'
 
 const QUESTION = 'In which year was the northern bridge opened?'
 const PARAGRAPH =

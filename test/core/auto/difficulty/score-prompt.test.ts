@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { DEFAULT_BOUNDS, tierOf } from '../../../../src/core/auto/auto-bounds.ts'
 import { decodeModel, scorePrompt } from '../../../../src/core/auto/difficulty/difficulty-model.ts'
 import weights from '../../../../src/core/auto/difficulty/difficulty-weights.json' with { type: 'json' }
-import { SHIPPED_MODEL } from '../../../../src/core/auto/difficulty/shipped-model.ts'
+import { SHIPPED_MODEL } from '../../../../src/core/auto/difficulty/score-turns.ts'
 
 const score = (prompt: string) => scorePrompt(prompt, SHIPPED_MODEL)
 

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { scorePrompt } from '../../../../src/core/auto/difficulty/difficulty-model.ts'
-import { scoreTurns } from '../../../../src/core/auto/difficulty/score-turns.ts'
-import { SHIPPED_MODEL } from '../../../../src/core/auto/difficulty/shipped-model.ts'
+import { SHIPPED_MODEL, scoreTurns } from '../../../../src/core/auto/difficulty/score-turns.ts'
 import type { ChatMessage } from '../../../../src/core/calls/chat-request.ts'
 import { contentParts } from '../../../helpers/content-parts.ts'
 

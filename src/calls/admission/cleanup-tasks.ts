@@ -1,0 +1,50 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Logger } from '../../platform/observability/logger.ts'
+
+/** What is still to be done about a call that was answered already. Must be repeatable. */
+export type CleanupTask = () => Promise<unknown>
+
+/** CleanupTasks that could not be run at once are tried again until they succeed. */
+export interface CleanupTasks {
+  add(errand: CleanupTask): void
+}
+
+const WAITING_MAX = 20_000
+const AT_ONCE = 50
+const RETRY_MS = 100
+
+/**
+ * Releases and withdrawals owed by calls that Redis went away under. Their clients were answered; their
+ * holds and jobs, if those came to be at all, must not stay. Bounded: what does not fit, and what is left
+ * when the process ends, the sweep of lost holds finds.
+ */
+export function createCleanupTasks(logger: Logger): CleanupTasks {
+  const waiting: CleanupTask[] = []
+  let running = false
+
+  const run = async (): Promise<void> => {
+    while (waiting.length > 0) {
+      const some = waiting.splice(0, AT_ONCE)
+      const results = await Promise.allSettled(some.map((errand) => errand()))
+      const failed = some.filter((_, index) => results[index]?.status === 'rejected')
+      if (failed.length === 0) continue
+      waiting.push(...failed)
+      // Waiting must not keep a process alive that has nothing else to do.
+      await delay(RETRY_MS, undefined, { ref: false })
+    }
+    running = false
+  }
+
+  return {
+    add(errand) {
+      if (waiting.length >= WAITING_MAX) {
+        logger.error('too many calls wait to be cleaned up after; the sweep will find their holds')
+        return
+      }
+      waiting.push(errand)
+      if (running) return
+      running = true
+      void run()
+    },
+  }
+}

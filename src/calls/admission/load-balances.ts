@@ -1,0 +1,63 @@
+import type { AccountStore } from '../../accounts/account-store.ts'
+import { createAllowanceStore } from '../../billing/holds/allowance-store.ts'
+import type { HoldStore } from '../../billing/holds/hold-store.ts'
+import type { SpendStore } from '../../billing/reports/spend-store.ts'
+import { createSingleFlight } from '../../core/kernel/single-flight.ts'
+import type { AdmissionDependencies } from './admit-call.ts'
+
+/** Reads of a balance that Redis knows a newer one of. */
+const LOADS_MAX = 5
+
+/** Older than every balance there is: it closes holds and changes nothing else. */
+const NO_NEWS = { balancePico: 0n, version: 0n }
+
+/** What loading has to know of a Redis that lost its data. */
+export interface Recovery {
+  /** Resolves to the epoch of Redis's data, once workers have had time to tell it what they hold. */
+  resynced: () => Promise<string>
+  /** What PostgreSQL charged for some calls, of those that are settled. */
+  charges: (callIds: string[]) => Promise<Map<string, bigint>>
+}
+
+/** How admission brings figures that Redis does not know (yet, or any more) over from PostgreSQL. */
+export function createBalanceLoaders(
+  accounts: Pick<AccountStore, 'find'>,
+  spend: SpendStore,
+  gate: HoldStore,
+  recovery: Recovery,
+): Pick<AdmissionDependencies, 'loadBalance' | 'loadAllowance' | 'releaseHold'> {
+  const balanceOf = async (accountId: string) => {
+    const account = await accounts.find(accountId)
+    if (!account) throw new Error(`account ${accountId} of a live key does not exist`)
+    return account
+  }
+  const allowances = createAllowanceStore(gate, spend)
+  const once = createSingleFlight()
+  return {
+    loadBalance: (accountId) =>
+      once(accountId, async () => {
+        for (let load = 0; load < LOADS_MAX; load++) {
+          const epoch = await recovery.resynced()
+          await gate.announceLoad(accountId, epoch)
+          // Asked again: the announcement itself must have been made within the epoch.
+          if ((await recovery.resynced()) !== epoch) continue
+          // Workers resync more than was lost: charges of settled calls are inside the balance already.
+          const open = (await gate.openHolds(accountId)).map((hold) => hold.callId)
+          const charges = open.length > 0 ? await recovery.charges(open) : new Map<string, bigint>()
+          const settled = [...charges].map(([callId, chargePico]) => ({ callId, chargePico }))
+          const ledger = await balanceOf(accountId)
+          if (settled.length > 0) await gate.apply(accountId, ledger, settled)
+          if (await gate.load(accountId, ledger, epoch)) return
+        }
+      }),
+
+    async releaseHold(accountId, callId) {
+      await gate.apply(accountId, NO_NEWS, [{ callId, chargePico: 0n }])
+    },
+
+    async loadAllowance({ keyId, accountId, limitPico }, period) {
+      if (accountId === null || limitPico === null) throw new Error(`key ${keyId} has no allowance`)
+      await allowances.load({ keyId, accountId, limitPico }, period)
+    },
+  }
+}

@@ -1,0 +1,63 @@
+import type { AccountStore } from '../accounts/account-store.ts'
+import { createHoldStore } from '../billing/holds/hold-store.ts'
+import type { SpendStore } from '../billing/reports/spend-store.ts'
+import type { Redis } from '../platform/redis/redis.ts'
+import { type EpochWatch, type ReadEpoch, untilResynced } from '../platform/redis/redis-epoch.ts'
+import type { AdmissionDependencies } from './admission/admit-call.ts'
+import type { DispatchDependencies } from './admission/dispatch-call.ts'
+import { createBalanceLoaders, type Recovery } from './admission/load-balances.ts'
+import { CallHub } from './relay/call-hub.ts'
+
+/** The clients that the way of a call needs in one API process, and its settings. */
+export interface CallPathParts
+  extends Pick<
+      AdmissionDependencies,
+      'catalog' | 'offerStates' | 'noteLimitReached' | 'cleanup' | 'limits' | 'topUpUrl' | 'clock' | 'random'
+    >,
+    Pick<
+      DispatchDependencies,
+      'dispatchQueue' | 'callJobs' | 'settlementQueue' | 'bodies' | 'archive' | 'logger'
+    > {
+  apiId: string
+  redis: Redis
+  /** A connection of its own: it is put into subscriber mode. */
+  subscriber: Redis
+  epoch: Pick<EpochWatch, 'current' | 'onEmptied'>
+  readEpoch: ReadEpoch
+  /** How long workers may take to rebuild what Redis lost. */
+  recoveryGraceMs: number
+  accounts: Pick<AccountStore, 'find'>
+  spend: SpendStore
+  charges: Recovery['charges']
+}
+
+/** The way of a call in one API process. */
+export interface CallPath {
+  hub: CallHub
+  admission: AdmissionDependencies
+  dispatch: DispatchDependencies
+}
+
+/** Composes admission and relay. The hub is still to be started. */
+export function composeCallPath(parts: CallPathParts): CallPath {
+  const { redis, epoch, readEpoch, recoveryGraceMs, logger, clock } = parts
+  const hub = new CallHub({ ...parts, publisher: redis })
+  const gate = createHoldStore(redis)
+  // By then workers have reported which calls they have.
+  epoch.onEmptied(() => void setTimeout(() => hub.checkLivenessOfAll(), recoveryGraceMs).unref())
+  const loaders = createBalanceLoaders(parts.accounts, parts.spend, gate, {
+    resynced: () => untilResynced(readEpoch, recoveryGraceMs),
+    charges: parts.charges,
+  })
+  return {
+    hub,
+    admission: {
+      ...parts,
+      ...loaders,
+      gate: gate.admit,
+      replyChannel: hub.channel,
+      epoch: () => epoch.current(),
+    },
+    dispatch: { ...parts, hub, gate, logger, clock },
+  }
+}

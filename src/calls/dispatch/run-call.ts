@@ -1,0 +1,246 @@
+import type { CallBody, CallEnvelope, CallJob, SettlementRecord } from '../../core/calls/call-job.ts'
+import type { FrameBody, FrameError } from '../../core/calls/frames.ts'
+import { settlementOf } from '../../core/calls/settlement.ts'
+import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
+import type { Logger } from '../../platform/observability/logger.ts'
+import type { AttemptChain } from '../attempts/chain-outcome.ts'
+import type { CallBodies } from '../relay/call-bodies.ts'
+import { CallOutbox } from '../relay/call-outbox.ts'
+import type { CompletionArchive } from '../relay/completion-archive.ts'
+import type { FramePublisher } from '../relay/frame-publisher.ts'
+import {
+  type CallEnding,
+  endingFailedByUs,
+  endingOf,
+  endingOfLost,
+  failedEnding,
+  stoppedMidStream,
+} from './call-ending.ts'
+import { inCallSpan } from './call-spans.ts'
+import type { ClaimOfJob, FinishCall } from './finish-calls.ts'
+import { endedHold } from './restored-hold.ts'
+import type { AbortReason, RunningCall, RunningCalls } from './running-calls.ts'
+import type { FinishedCall } from './settlement-outbox.ts'
+import { askTakeover, type Takeover } from './takeover.ts'
+
+export interface CallRunnerDependencies {
+  calls: RunningCalls
+  publisher: FramePublisher
+  chain: AttemptChain
+  catalog: () => CatalogSnapshot
+  bodies: Pick<CallBodies, 'read'>
+  archive: CompletionArchive
+  /** About how long an answer may be to be kept for repeats. */
+  wholeAnswerBytesMax: number
+  finish: FinishCall
+  /** Keeps a settlement that Redis refuses, until it takes it. */
+  keepUnsent: (call: FinishedCall) => void
+  logger: Logger
+  clock: () => number
+}
+
+/** The right of one worker to run a call. */
+export interface Lease {
+  /** Counts the leases of this call, from 1: frames carry it, so that those of a lost lease are recognized. */
+  generation: number
+  /** Which claim of its job it has by now. */
+  ofJob(): ClaimOfJob
+  /** The same, once a renewal under way has ended: it may just put a revived job in the place of a lost one. */
+  ofJobRenewed(): Promise<ClaimOfJob>
+  /** Whether no other worker can have claimed the call since. */
+  isHeld(): Promise<boolean>
+}
+
+/**
+ * What became of the call: it is finished, and its job gone; its client has received its end, but Redis takes nothing, so
+ * its job remains until another claim finds out; its client had received its end before, and its job remains to be
+ * completed; it goes back to the queue untouched; or it is another worker's by now.
+ */
+export type RunResult = 'finished' | 'kept' | 'delivered' | 'hand-back' | 'lost'
+
+/** A call is claimed this often at the most; one that keeps killing its workers ends. */
+const MAX_CLAIMS = 5
+
+const WAITED_TOO_LONG: FrameError = {
+  code: 'request_timeout',
+  message: 'The call waited too long for a free worker. Retry shortly.',
+}
+const BODY_GONE: FrameError = {
+  code: 'overloaded',
+  message: 'The gateway cannot take large requests right now. Retry shortly.',
+  retryAfterSeconds: 1,
+}
+const FAILED_INSIDE: FrameError = {
+  code: 'internal_error',
+  message: 'Something went wrong inside the gateway. Retry, and report the request id if it stays.',
+}
+
+/**
+ * Runs one claimed call to its end: the failover chain, the frames, the settlement. Its client sees the end, the
+ * settlement is enqueued and the job is gone in one atomic step (see finish-calls.ts), which a worker whose lease was
+ * lost cannot take: the call is another's.
+ */
+export async function runCall(job: CallJob, lease: Lease, deps: CallRunnerDependencies): Promise<RunResult> {
+  const { envelope } = job
+  const claimedAt = deps.clock()
+  const runsOn = envelope.idempotencyRecord !== null
+  const outbox = new CallOutbox({
+    publisher: deps.publisher,
+    callId: envelope.id,
+    channel: envelope.replyChannel,
+    generation: lease.generation,
+    wholeUpToBytes: runsOn ? deps.wholeAnswerBytesMax : 0,
+  })
+  const call = deps.calls.add(envelope.id, outbox, runsOn)
+  try {
+    const processed = await inCallSpan(envelope, lease.generation, () =>
+      processCall(job, lease.generation, call, deps),
+    )
+    if (isLost(call) || !(await lease.isHeld())) return 'lost'
+    if (typeof processed === 'string') return processed
+    return await finish(processed, { envelope, lease, call, claimedAt }, deps)
+  } finally {
+    deps.calls.remove(call)
+  }
+}
+
+const reasonOf = ({ controller }: RunningCall) => controller.signal.reason as AbortReason | undefined
+const isLost = (call: RunningCall): boolean => reasonOf(call) === 'lease-lost'
+const isShutdown = (call: RunningCall): boolean => reasonOf(call) === 'shutdown'
+
+/** A call that ended, with what it asked where anything was produced. */
+interface ProcessedCall {
+  ending: CallEnding
+  body: CallBody | null
+}
+
+async function processCall(
+  job: CallJob,
+  generation: number,
+  call: RunningCall,
+  deps: CallRunnerDependencies,
+): Promise<ProcessedCall | RunResult> {
+  const { envelope } = job
+  const failed = (error: FrameError): ProcessedCall => ({ ending: failedEnding(error), body: null })
+  if (generation === 1 && deps.clock() > envelope.queueDeadlineAt) return failed(WAITED_TOO_LONG)
+  try {
+    const takeover: Takeover = generation === 1 ? { kind: 'run' } : await askTakeover(call)
+    if (isShutdown(call)) return 'hand-back'
+    if (takeover.kind === 'finished') return 'delivered'
+    if (takeover.kind === 'run' && generation > MAX_CLAIMS) return failed(FAILED_INSIDE)
+    const body = await bodyOf(job, deps)
+    if (body === null) return failed(BODY_GONE)
+    if (takeover.kind === 'end') return { ending: await endingOfLost(takeover, { envelope, body }), body }
+    const send = (frame: FrameBody) => call.outbox.send(frame)
+    const outcome = await deps.chain({ envelope, body, signal: call.controller.signal, send })
+    if (outcome.status === 'cancelled' && isShutdown(call)) {
+      // A stopping worker hands a call back if its client has seen nothing of it.
+      if (!call.outbox.used) return 'hand-back'
+      call.failure = stoppedMidStream(call.outbox.deliveredChars)
+    }
+    return { ending: endingOf(outcome, envelope), body }
+  } catch (error) {
+    deps.logger.error({ err: error, callId: envelope.id }, 'call failed inside the worker')
+    return failed(FAILED_INSIDE)
+  }
+}
+
+/** What a call asks; null where it was kept beside the queue and cannot be had. */
+async function bodyOf(
+  { envelope, sealedBody }: CallJob,
+  { bodies, logger }: CallRunnerDependencies,
+): Promise<CallBody | null> {
+  try {
+    const text = await bodies.read(envelope.id, sealedBody)
+    if (text !== null) return JSON.parse(text) as CallBody
+    logger.error({ callId: envelope.id }, 'the body of a call is gone')
+  } catch (error) {
+    if (sealedBody !== null) throw error
+    logger.error({ err: error, callId: envelope.id }, 'the body of a call cannot be read')
+  }
+  return null
+}
+
+/**
+ * Finishes a call. Nothing is charged for an answer that nobody was there to hear any more: while its API instance is
+ * not heard of, the call ends neither way, and then as one that the gateway failed.
+ */
+async function finish(
+  { ending: first, body }: ProcessedCall,
+  run: { envelope: CallEnvelope; lease: Lease; call: RunningCall; claimedAt: number },
+  deps: CallRunnerDependencies,
+): Promise<RunResult> {
+  const { envelope, lease, call, claimedAt } = run
+  const { outbox } = call
+  let ending = first
+  let claimOfJob = lease.ofJob()
+  for (;;) {
+    if (ending.produced && body && call.failure)
+      ending = await endingFailedByUs(ending.produced, call.failure, { envelope, body })
+    const { end, last, produced } = ending
+    const times = { claimedAt, finishedAt: deps.clock() }
+    const ended = settlementOf(envelope, end, deps.catalog(), times)
+    const record = { ...ended, ...(await closeKey(ended, last, envelope, outbox, deps)) }
+    const finished = { record, hold: endedHold(envelope, BigInt(record.chargePico)) }
+    const result = await deps.finish({
+      ...finished,
+      claim: claimOfJob,
+      channel: envelope.replyChannel,
+      last: outbox.lastFrame(last),
+      mustBeHeard: produced !== null && !call.runsOn && !call.controller.signal.aborted,
+    })
+    switch (result) {
+      case 'finished':
+        outbox.ended(last)
+        return 'finished'
+      case 'lost': {
+        const renewed = await lease.ofJobRenewed()
+        if (renewed === claimOfJob) return 'lost'
+        claimOfJob = renewed
+        break
+      }
+      case 'gone':
+        // Redis lost the job, or the answer to this very step. To settle a call twice charges it once.
+        if (!(await lease.isHeld())) return 'lost'
+        claimOfJob = claimOfJob === lease.ofJob() ? 'any' : lease.ofJob()
+        break
+      case 'unheard':
+        await deps.publisher.certain(envelope.replyChannel)
+        break
+      case 'refused':
+        await deps.publisher.certain(envelope.replyChannel)
+        if (produced && body && call.failure) break
+        // Its client need not wait: this worker keeps the settlement until Redis takes it, and the job remains.
+        deps.keepUnsent(finished)
+        outbox.send(last)
+        return 'kept'
+      default:
+        return result satisfies never
+    }
+  }
+}
+
+/**
+ * What was charged is replayed to a repeat from now on; what came to nothing, or was not charged since the gateway
+ * failed it, frees its Idempotency-Key, so that a retry runs anew. Returns what settlement has to know of the key.
+ */
+async function closeKey(
+  record: SettlementRecord,
+  last: FrameBody,
+  envelope: CallEnvelope,
+  { generation, frames }: CallOutbox,
+  { archive, logger }: Pick<CallRunnerDependencies, 'archive' | 'logger'>,
+): Promise<Pick<SettlementRecord, 'idempotencyDigest'>> {
+  const { id, accountId, idempotencyRecord } = envelope
+  if (idempotencyRecord === null) return {}
+  const call = { id, accountId, idempotencyRecord }
+  const runsAnew = record.status !== 'completed' && BigInt(record.chargePico) === 0n
+  try {
+    if (runsAnew) await archive.forget(call)
+    else await archive.end(call, frames && { generation, frames: [...frames, last] })
+  } catch (error) {
+    // The call ends all the same; a repeat gets no answer of it.
+    logger.warn({ err: error, callId: id }, 'what an Idempotency-Key stands for was not kept')
+  }
+  return runsAnew ? {} : { idempotencyDigest: idempotencyRecord }
+}

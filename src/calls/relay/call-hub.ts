@@ -1,0 +1,243 @@
+import { LRUCache } from 'lru-cache'
+import type { ResponseEnvelope } from '../../core/calls/call-job.ts'
+import {
+  type ControlMessage,
+  type DeliveredPrefix,
+  decodeFrames,
+  type EarlyEnd,
+  encodeFrames,
+  type Frame,
+  type FrameError,
+} from '../../core/calls/frames.ts'
+import type { Logger } from '../../platform/observability/logger.ts'
+import type { Redis } from '../../platform/redis/redis.ts'
+import { CONTROL_CHANNEL, controlChannel, replyChannel } from '../../platform/redis/redis-keys.ts'
+import { LifeSigns } from './life-signs.ts'
+import { type CallSink, PendingCall } from './pending-call.ts'
+import { ResendQueue } from './resend-queue.ts'
+
+const TICK_MS = 100
+/** After a reconnect workers get this long to say which calls they have. */
+const RECONNECTED_GRACE_MS = 2_000
+/** Ids of calls delivered to their end: those of the last half minute at 1,500 calls a second. */
+const ENDED_REMEMBERED = 50_000
+
+const STOPPING: FrameError = {
+  code: 'overloaded',
+  message: 'This gateway instance is stopping. Retry the request.',
+  retryAfterSeconds: 1,
+}
+const BROKE_OFF: FrameError = {
+  code: 'all_providers_failed',
+  message:
+    'The answer broke off and could not be continued. What was delivered is all there is; retry the request.',
+}
+/** Workers get this long to say how calls ended that they are asked to end, before clients are told. */
+const SAY_WITHIN_MS = 1_000
+/** Workers get this long to hear that their calls have ended, when this instance stops. */
+const STOP_WITHIN_MS = 2_000
+
+const DELIVERED_WHOLE: DeliveredPrefix = { text: '', candidate: null, finished: true }
+const NOBODY_WAITS: EarlyEnd = { by: 'gateway', code: 'internal_error', deliveredChars: 0 }
+
+export interface CallHubOptions {
+  /** Names this API instance's channel. */
+  apiId: string
+  /** A connection of its own: it is put into subscriber mode. */
+  subscriber: Redis
+  publisher: Redis
+  logger: Logger
+  clock: () => number
+}
+
+export interface RegisterOptions {
+  /** Carries what the call has to say to workers; its own, if it is known, hears it as it is by default. */
+  control?: (message: ControlMessage) => void
+  /** Called once when the call has ended for everybody: its client, and the worker as far as it is heard of. */
+  over?: () => void
+}
+
+/**
+ * The calls one API instance waits for. Its one channel is subscribed at boot, before any job can name it,
+ * and every frame of every call arrives there. A worker of which nothing is heard any more is lost: what its clients
+ * were delivered of an answer is all they get. Calls of which nothing was delivered wait for the worker that takes them over.
+ */
+export class CallHub {
+  readonly channel: string
+  private readonly calls = new Map<string, PendingCall>()
+  /** Calls that were delivered to their end here, the oldest first. */
+  private readonly ended = new LRUCache<string, true>({ max: ENDED_REMEMBERED })
+  private readonly options: CallHubOptions
+  private readonly resends = new ResendQueue()
+  private readonly signs: LifeSigns
+  private timer: NodeJS.Timeout | undefined
+  private reconnectedAtMs = Number.NEGATIVE_INFINITY
+
+  constructor(options: CallHubOptions) {
+    this.options = options
+    this.channel = replyChannel(options.apiId)
+    this.signs = new LifeSigns({
+      sendEcho: (number) => this.publish(this.channel, encodeFrames(options.apiId, [], number)),
+      onDoubtful: (worker) => this.doubt(worker),
+      onLost: (worker) => this.lose(worker),
+    })
+  }
+
+  /** Subscribes the channel; resolves when Redis has confirmed. */
+  async start(): Promise<void> {
+    const { subscriber } = this.options
+    subscriber.on('message', (channel, message) => {
+      if (channel === this.channel) this.receive(message)
+    })
+    await subscriber.subscribe(this.channel)
+    // Whatever was published while the connection was gone is lost: ask and tell again, for every call.
+    subscriber.on('ready', () => {
+      this.reconnectedAtMs = this.options.clock()
+      this.signs.reconnected()
+      for (const call of this.calls.values()) call.reconnected()
+    })
+    this.timer = setInterval(() => this.tick(), TICK_MS)
+  }
+
+  /** Calls in flight or lingering. */
+  get size(): number {
+    return this.calls.size
+  }
+
+  /** Waits for a call. To be called before its job is enqueued. */
+  register(
+    envelope: ResponseEnvelope,
+    sink: CallSink,
+    overdue: () => void,
+    { control, over }: RegisterOptions = {},
+  ): PendingCall {
+    const call: PendingCall = new PendingCall({
+      envelope,
+      sink,
+      overdue,
+      control: control ?? ((message) => this.tellWorkers(message, call.worker)),
+      wantsResend: () => this.resends.want(call, this.options.clock()),
+      over,
+      nowMs: this.options.clock(),
+    })
+    this.calls.set(envelope.id, call)
+    return call
+  }
+
+  /** Forgets a call that has ended, or that no worker will hear of. */
+  forget(callId: string): void {
+    this.calls.get(callId)?.forgotten()
+    this.calls.delete(callId)
+  }
+
+  /** Whether Redis was away a moment ago: what it says of a call may be older than what its worker knows. */
+  isReconnecting(nowMs: number): boolean {
+    return nowMs < this.reconnectedAtMs + RECONNECTED_GRACE_MS
+  }
+
+  /** Redis lost its data: every call that waits may have lost its job, and looks after it now. */
+  checkLivenessOfAll(): void {
+    for (const call of this.calls.values()) call.checkLiveness()
+  }
+
+  /** Whether calls of an account run. */
+  hasCallsOf(accountId: string): boolean {
+    return [...this.calls.values()].some((call) => call.envelope.accountId === accountId)
+  }
+
+  /** Ends every call of an account: it may have none any more. */
+  failAccount(accountId: string, error: FrameError): void {
+    for (const call of this.calls.values()) if (call.envelope.accountId === accountId) call.fail(error)
+  }
+
+  /** Ends every call truthfully: this instance stops before they could finish. Their workers have a second to say how. */
+  failAll(): void {
+    const untilMs = this.options.clock() + SAY_WITHIN_MS
+    for (const call of this.calls.values()) call.stop(STOPPING, untilMs)
+  }
+
+  /** Says again what workers have not heard yet, for two seconds at the most. */
+  async stop(): Promise<void> {
+    const { clock } = this.options
+    const untilMs = clock() + STOP_WITHIN_MS
+    const isCancelling = () => [...this.calls.values()].some((call) => call.isCancelling)
+    while (clock() < untilMs && isCancelling()) await new Promise((resolve) => setTimeout(resolve, TICK_MS))
+    clearInterval(this.timer)
+    await this.options.subscriber.unsubscribe(this.channel)
+  }
+
+  private receive(message: string): void {
+    const nowMs = this.options.clock()
+    const { from, number, frames } = decodeFrames(message)
+    if (from === this.options.apiId) return this.signs.echoed(number, nowMs)
+    if (from) this.signs.heard(from)
+    const touched = new Set<PendingCall>()
+    for (const [callId, generation, sequence, body] of frames) {
+      const call = this.calls.get(callId)
+      if (call) {
+        call.accept(generation, sequence, body, nowMs, from)
+        if (body[0] === 'caught-up') this.resends.answered(call, nowMs)
+        touched.add(call)
+      } else this.answerForUnknown(callId, generation, body, from)
+    }
+    for (const call of touched) {
+      call.flush()
+      if (!call.ended) continue
+      this.ended.set(call.envelope.id, true)
+      this.forget(call.envelope.id)
+    }
+  }
+
+  /** Nothing was heard of a worker for a while. The end of its calls may be all that was lost. */
+  private doubt(worker: string): void {
+    for (const call of this.calls.values()) {
+      if (call.worker !== worker) continue
+      call.probe()
+      call.checkLiveness()
+    }
+  }
+
+  private lose(worker: string): void {
+    const delivered = [...this.calls.values()].filter((call) => call.worker === worker && call.isDelivered)
+    if (delivered.length === 0) return
+    this.options.logger.warn({ worker, calls: delivered.length }, 'a worker was lost; its streams end')
+    for (const call of delivered) call.fail(BROKE_OFF)
+  }
+
+  private answerForUnknown(
+    callId: Frame[0],
+    generation: number,
+    body: Frame[3],
+    worker: string | undefined,
+  ): void {
+    if (body[0] === 'takeover') {
+      // Not finished, and not known: nobody waits for it, and its worker settles it.
+      const delivered = this.ended.has(callId)
+        ? DELIVERED_WHOLE
+        : { ...DELIVERED_WHOLE, finished: false, ending: NOBODY_WAITS }
+      this.tellWorkers({ kind: 'delivered', callId, generation, delivered }, worker)
+    } else if (body[0] === 'open') this.tellWorkers({ kind: 'cancel', callId, ending: NOBODY_WAITS }, worker)
+  }
+
+  private tick(): void {
+    const nowMs = this.options.clock()
+    this.signs.tick(nowMs)
+    this.resends.tick(nowMs)
+    for (const call of this.calls.values()) {
+      call.tick(nowMs)
+      if (call.ended) this.forget(call.envelope.id)
+    }
+  }
+
+  /** Sends one message to the worker that has the call, or to all where that is not known. */
+  tellWorkers(message: ControlMessage, worker?: string | null): void {
+    const { kind, callId } = message
+    this.publish(worker ? controlChannel(worker) : CONTROL_CHANNEL, JSON.stringify(message), { kind, callId })
+  }
+
+  private publish(channel: string, message: string, what: object = {}): void {
+    this.options.publisher.publish(channel, message).catch((error) => {
+      this.options.logger.warn({ err: error, ...what }, 'message to workers not sent')
+    })
+  }
+}

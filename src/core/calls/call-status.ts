@@ -1,2 +1,0 @@
-/** How a call ended. */
-export type CallStatus = 'completed' | 'failed' | 'cancelled' | 'interrupted'

@@ -1,0 +1,247 @@
+import { randomUUID } from 'node:crypto'
+import type { HealthEffect } from '../../core/failover/attempt-failure.ts'
+import {
+  type BreakerEntry,
+  type BreakerState,
+  breakerState,
+  contentSubject,
+  formatBreakerEntry,
+  probeVerdict,
+  providerOfOffer,
+  reopened,
+} from '../../core/failover/breaker.ts'
+import type { RouteHealth } from '../../core/failover/failover-state.ts'
+import type { Logger } from '../../platform/observability/logger.ts'
+import { withTimeout } from '../../platform/process/with-timeout.ts'
+import type { Redis } from '../../platform/redis/redis.ts'
+import {
+  type BreakerSettings,
+  createHealthStore,
+  HealthCounts,
+  type HealthStore,
+  KEY_TAKEN_MS,
+  type OpenedBreaker,
+} from './health-store.ts'
+import { followOfferHealth, type OfferHealth } from './offer-health.ts'
+
+const FLUSH_MS = 1_000
+const ANSWER_WITHIN_MS = 500
+/** After losing a probe to another call, an offer counts as down for this long before it is asked again. */
+const PROBE_LOST_MS = 1_000
+/** An answer that has gone on for this long has proven its offer: others need not wait for its end. */
+const PROBE_PROVEN_MS = 10_000
+
+const PROBE_SLACK_MS = 1_000
+
+/** Leave to try what a half-open breaker stands before; at most one in the fleet. */
+export interface Probe {
+  /** Whose breaker it is: an offer's or a provider's id, or an offer's before one account. */
+  subject: string
+  token: string
+  /** The fleet's time, unix ms. */
+  claimedAtMs: number
+}
+
+/** The fleet's shared knowledge of which offers work. Reading it costs nothing; no method ever rejects. */
+export interface BreakerBoard {
+  /** For a call of an account. */
+  health(offerId: string, accountId: string): RouteHealth
+  /**
+   * Claims the one probe of a half-open offer; null when another call has it. It is free again when nothing
+   * was heard of it `withinMs` after: the patience of its attempt.
+   */
+  claimProbe(offerId: string, withinMs: number, accountId: string): Promise<Probe | null>
+  /** The answer of a probe has begun. */
+  probeAnswers(offerId: string, probe: Probe): void
+  /** What an attempt of an account's call showed. `probe` when the attempt was one. */
+  report(offerId: string, effect: HealthEffect, probe: Probe | null, accountId: string): void
+  /** Prompts of these kinds of content take more tokens at the offer than they are held for. */
+  exclude(offerId: string, kinds: string): void
+  /** Every offer and provider that is not simply healthy. */
+  state(): SubjectState[]
+  close(): Promise<void>
+}
+
+/** What is known against an offer or a provider. */
+export interface SubjectState {
+  subject: string
+  breaker: BreakerState
+  reason: BreakerEntry['reason'] | null
+}
+
+export interface BreakerBoardOptions {
+  redis: Redis
+  /** A connection in subscriber mode; it may carry other channels as well. */
+  subscriber: Redis
+  settings: BreakerSettings
+  /** Unix milliseconds. */
+  now: () => number
+  logger: Logger
+  /** Redis's clock, unix ms. Only tests set it. */
+  serverNow?: () => Promise<number>
+}
+
+/** Starts a board: follows the fleet's state, and adds to it what this worker's calls show. */
+export async function createBreakerBoard(options: BreakerBoardOptions): Promise<BreakerBoard> {
+  const { redis, settings, logger } = options
+  const unreachable = (err: unknown): void => {
+    logger.warn({ err }, 'the breaker board could not be reached')
+  }
+  const health = await followOfferHealth(options)
+  const store = createHealthStore(redis, settings, health.fleetNow)
+  health.onPassed((passed) => store.forget(passed))
+  return new SharedBoard(health, store, logger, unreachable)
+}
+
+class SharedBoard implements BreakerBoard {
+  readonly #followed: OfferHealth
+  readonly #store: HealthStore
+  readonly #logger: Logger
+  readonly #unreachable: (error: unknown) => void
+  readonly #counts: HealthCounts
+  /** Subject → unix ms until which its probe is another call's. */
+  readonly #probesLost = new Map<string, number>()
+  /** Provider → unix ms when it last took our key in a call of this worker; the fleet is told within a second. */
+  readonly #keysTaken = new Map<string, number>()
+  /** Token of a probe whose answer goes on → what waits for it to be proven; null once it is. */
+  readonly #answering = new Map<string, NodeJS.Timeout | null>()
+  readonly #flushing: NodeJS.Timeout
+
+  constructor(
+    followed: OfferHealth,
+    store: HealthStore,
+    logger: Logger,
+    unreachable: (error: unknown) => void,
+  ) {
+    this.#followed = followed
+    this.#store = store
+    this.#logger = logger
+    this.#unreachable = unreachable
+    this.#counts = new HealthCounts((batch) => this.#open('failing', store.count(batch)))
+    this.#flushing = setInterval(() => this.#counts.flush(), FLUSH_MS).unref()
+  }
+
+  health(offerId: string, accountId: string): RouteHealth {
+    const health = this.#followed.health(offerId, accountId)
+    if (health.kind !== 'probe') return health
+    const subject = this.#followed.view.blocking(offerId, accountId)?.subject ?? offerId
+    const lostUntil = this.#probesLost.get(subject) ?? 0
+    return lostUntil > this.#followed.now() ? { kind: 'down', untilMs: lostUntil } : health
+  }
+
+  async claimProbe(offerId: string, withinMs: number, accountId: string): Promise<Probe | null> {
+    const subject = this.#followed.view.blocking(offerId, accountId)?.subject ?? offerId
+    const token = randomUUID()
+    const claimedAtMs = this.#followed.fleetNow()
+    const claim = this.#store.claimProbe(subject, token, withinMs + PROBE_SLACK_MS)
+    if (await withTimeout(claim, ANSWER_WITHIN_MS, false, this.#unreachable)) {
+      return { subject, token, claimedAtMs }
+    }
+    this.#probesLost.set(subject, this.#followed.now() + PROBE_LOST_MS)
+    return null
+  }
+
+  probeAnswers(offerId: string, probe: Probe): void {
+    this.#store.keepProbe(probe.subject, PROBE_PROVEN_MS + PROBE_SLACK_MS).catch(this.#unreachable)
+    const prove = () => {
+      this.#answering.set(probe.token, null)
+      this.#settleProbe(offerId, probe, { kind: 'success' }, null).catch(this.#unreachable)
+    }
+    this.#answering.set(probe.token, setTimeout(prove, PROBE_PROVEN_MS).unref())
+  }
+
+  report(offerId: string, effect: HealthEffect, probe: Probe | null, accountId: string): void {
+    if (effect.kind === 'rate-limited') this.#limitRate(offerId, effect.retryAfterMs)
+    if (effect.kind !== 'refused' && effect.kind !== 'none')
+      this.#keysTaken.set(providerOfOffer(offerId), this.#followed.now())
+    if (probe !== null && !this.#wasProven(probe)) {
+      this.#settleProbe(offerId, probe, effect, accountId).catch(this.#unreachable)
+    } else {
+      this.#note(offerId, effect, accountId)
+    }
+  }
+
+  exclude(offerId: string, kinds: string): void {
+    const subject = contentSubject(offerId, kinds)
+    const { view, fleetNow } = this.#followed
+    if (breakerState(view.breaker(subject), fleetNow()) !== 'open')
+      this.#store.exclude(subject).then((entry) => view.setBreaker(subject, entry), this.#unreachable)
+  }
+
+  state(): SubjectState[] {
+    const { view, fleetNow } = this.#followed
+    return view.subjects().map((subject) => {
+      const entry = view.breaker(subject)
+      return { subject, breaker: breakerState(entry, fleetNow()), reason: entry?.reason ?? null }
+    })
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#flushing)
+    for (const timer of this.#answering.values()) if (timer) clearTimeout(timer)
+    this.#followed.stop()
+    // What Redis is not there to take is lost with the process.
+    await withTimeout<unknown>(this.#counts.settled(), ANSWER_WITHIN_MS, null, this.#unreachable)
+  }
+
+  /** Takes note of what an attempt that was no probe showed. */
+  #note(offerId: string, effect: HealthEffect, accountId: string): void {
+    if (effect.kind === 'success') this.#counts.success(offerId)
+    if (effect.kind === 'failure') this.#counts.failure(offerId, accountId)
+    if (effect.kind !== 'refused') return
+    void this.#open('refused', this.#store.refuse(offerId))
+    const takenAt = this.#keysTaken.get(providerOfOffer(offerId)) ?? 0
+    if (effect.by === 'provider' && this.#followed.now() - takenAt >= KEY_TAKEN_MS) {
+      void this.#open('refused', this.#store.refuseKey(offerId))
+    }
+  }
+
+  #wasProven({ token }: Probe): boolean {
+    const timer = this.#answering.get(token)
+    if (timer) clearTimeout(timer)
+    this.#answering.delete(token)
+    return timer === null
+  }
+
+  /** Takes note of a breaker that a report may have opened. Never rejects. */
+  async #open(reason: BreakerEntry['reason'], report: Promise<OpenedBreaker | null>): Promise<void> {
+    try {
+      const opened = await report
+      if (opened === null) return
+      const { subject, entry } = opened
+      this.#followed.view.setBreaker(subject, entry)
+      // Whoever opens it says so, once for the fleet; a probe that fails later is no news.
+      const alarm = reason === 'refused' ? 'provider-refused' : 'breaker-opened'
+      this.#logger.error({ alarm, subject, reason }, 'a breaker opened')
+    } catch (error) {
+      this.#unreachable(error)
+    }
+  }
+
+  #limitRate(offerId: string, retryAfterMs: number): void {
+    const untilMs = Math.ceil(this.#followed.fleetNow() + retryAfterMs)
+    this.#followed.view.setRateLimited(offerId, untilMs)
+    this.#store.limitRate(offerId, untilMs).catch(this.#unreachable)
+  }
+
+  /** `accountId`: whose call the probe was; null for what says nothing against the offer. */
+  async #settleProbe(
+    offerId: string,
+    { subject, token, claimedAtMs }: Probe,
+    effect: HealthEffect,
+    accountId: string | null,
+  ): Promise<void> {
+    const { view, fleetNow } = this.#followed
+    const before = view.breaker(subject)
+    const level = subject === providerOfOffer(offerId) ? 'provider' : 'offer'
+    const { outcome: wanted, tellsOfOffer } = probeVerdict(effect, level, before?.reason ?? 'failing')
+    if (tellsOfOffer && accountId !== null) this.#note(offerId, effect, accountId)
+    const entry = before ? formatBreakerEntry(reopened(before, fleetNow(), claimedAtMs)) : ''
+    // Without an entry another call has closed the breaker meanwhile, and there is nothing to reopen.
+    const outcome = wanted === 'reopen' && entry === '' ? 'abandon' : wanted
+    if (!(await this.#store.settleProbe(subject, token, outcome, entry))) return
+    this.#probesLost.delete(subject)
+    if (outcome !== 'abandon') view.setBreaker(subject, outcome === 'close' ? '' : entry)
+    this.#logger.info({ subject, outcome }, 'a probe of a half-open breaker ended')
+  }
+}

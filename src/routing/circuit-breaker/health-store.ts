@@ -1,0 +1,239 @@
+import { readFileSync } from 'node:fs'
+import {
+  accountShare,
+  accountSubject,
+  BREAKER_FAILURE_PERCENT,
+  type BreakerEntry,
+  firstCooldownMs,
+  formatBreakerEntry,
+  type ProbeVerdict,
+  providerOfOffer,
+} from '../../core/failover/breaker.ts'
+import { defineScript, type Redis } from '../../platform/redis/redis.ts'
+import {
+  HEALTH_BREAKERS,
+  HEALTH_CHANNEL,
+  HEALTH_RATE_LIMITED,
+  healthKeyTaken,
+  healthProbe,
+  healthRefusals,
+  healthWindow,
+} from '../../platform/redis/redis-keys.ts'
+import type { Passed } from './offer-health.ts'
+
+/** What calls at an offer showed. */
+export interface HealthBatch {
+  offerId: string
+  /** Whose calls failed; null for successes, which count for everybody. */
+  accountId: string | null
+  failures: number
+  successes: number
+}
+
+/**
+ * Gathers what attempts showed until it is sent: failures at once, successes about once a second. At most
+ * one batch of an offer, and of an account there, is under way; what happens meanwhile goes with the next, so a slow
+ * Redis is never flooded.
+ */
+export class HealthCounts {
+  readonly #send: (batch: HealthBatch) => Promise<void>
+  readonly #pending = new Map<string, HealthBatch>()
+  readonly #sending = new Map<string, Promise<void>>()
+
+  /** `send` must not reject. */
+  constructor(send: (batch: HealthBatch) => Promise<void>) {
+    this.#send = send
+  }
+
+  success(offerId: string): void {
+    this.#of(offerId, offerId, null).successes++
+  }
+
+  failure(offerId: string, accountId: string): void {
+    const key = accountSubject(offerId, accountId)
+    this.#of(key, offerId, accountId).failures++
+    // What speaks for the offer is heard before what speaks against it.
+    this.#flush(offerId)
+    this.#flush(key)
+  }
+
+  flush(): void {
+    for (const key of this.#pending.keys()) this.#flush(key)
+  }
+
+  /** Resolves when what is under way has arrived. */
+  async settled(): Promise<void> {
+    while (this.#sending.size > 0) await Promise.all(this.#sending.values())
+  }
+
+  #of(key: string, offerId: string, accountId: string | null): HealthBatch {
+    let batch = this.#pending.get(key)
+    if (!batch) {
+      batch = { offerId, accountId, failures: 0, successes: 0 }
+      this.#pending.set(key, batch)
+    }
+    return batch
+  }
+
+  #flush(key: string): void {
+    const batch = this.#pending.get(key)
+    if (!batch || this.#sending.has(key)) return
+    this.#pending.delete(key)
+    const sent = this.#send(batch).finally(() => {
+      this.#sending.delete(key)
+      if ((this.#pending.get(key)?.failures ?? 0) > 0) this.#flush(key)
+    })
+    this.#sending.set(key, sent)
+  }
+}
+
+const REPORT = readFileSync(new URL('./report-health.lua', import.meta.url), 'utf8')
+const REFUSE_PROVIDER = readFileSync(new URL('./refuse-provider.lua', import.meta.url), 'utf8')
+const SETTLE_PROBE = readFileSync(new URL('./settle-probe.lua', import.meta.url), 'utf8')
+
+/**
+ * Anything but a refusal shows for so long that the provider takes our key, since a wrong one is refused before
+ * everything else. What is refused meanwhile is about one offer.
+ */
+export const KEY_TAKEN_MS = 60_000
+/** Our key is wrong when it was refused at so many offers within this time. */
+const REFUSALS_PROVING = 3
+const REFUSALS_MS = 600_000
+
+export interface BreakerSettings {
+  breakerFailures: number
+  breakerWindowMs: number
+  breakerCooldownMs: number
+}
+
+export interface OpenedBreaker {
+  subject: string
+  /** As kept in Redis. */
+  entry: string
+}
+
+/** Offer health as Redis keeps it for the fleet. Every method is one round trip and may reject. */
+export interface HealthStore {
+  /** Adds to the offer's window. Returns the breaker that this opened: the offer's, the account's, or null. */
+  count(batch: HealthBatch): Promise<OpenedBreaker | null>
+  /** Opens the breaker of an offer that refuses us. Returns it when that opened it, else null. */
+  refuse(offerId: string): Promise<OpenedBreaker | null>
+  /** Notes that our key was refused at an offer. Returns the provider's breaker when that opened it. */
+  refuseKey(offerId: string): Promise<OpenedBreaker | null>
+  /** Opens the breaker of an offer for some kinds of content. Returns its entry. */
+  exclude(subject: string): Promise<string>
+  limitRate(offerId: string, untilMs: number): Promise<void>
+  forget(passed: Passed): Promise<void>
+  /** False when another call holds the probe. It is free again after `lifetimeMs`, should its worker die. */
+  claimProbe(subject: string, token: string, lifetimeMs: number): Promise<boolean>
+  /** The probe is held for `lifetimeMs` from now. */
+  keepProbe(subject: string, lifetimeMs: number): Promise<void>
+  /** `entry` is what a reopened breaker gets. False when the token is not the holder's. */
+  settleProbe(
+    subject: string,
+    token: string,
+    outcome: ProbeVerdict['outcome'],
+    entry: string,
+  ): Promise<boolean>
+}
+
+/** The store over one Redis client. `now` is the fleet's clock, unix ms. */
+export function createHealthStore(redis: Redis, settings: BreakerSettings, now: () => number): HealthStore {
+  const reportScript = defineScript(redis, 'syReportHealth', REPORT)
+  const probeScript = defineScript(redis, 'sySettleProbe', SETTLE_PROBE)
+
+  const refuseScript = defineScript(redis, 'syRefuseProvider', REFUSE_PROVIDER)
+
+  const newEntry = (reason: BreakerEntry['reason']): string => {
+    const cooldownMs = firstCooldownMs(reason, settings.breakerCooldownMs)
+    return formatBreakerEntry({ reason, cooldownMs, untilMs: now() + cooldownMs })
+  }
+
+  const report = async (
+    { offerId, accountId, failures, successes }: HealthBatch,
+    reason: BreakerEntry['reason'],
+  ): Promise<OpenedBreaker | null> => {
+    const entry = newEntry(reason)
+    const account = accountSubject(offerId, accountId ?? '')
+    const opened = await reportScript(
+      [
+        healthWindow(offerId),
+        HEALTH_BREAKERS,
+        healthKeyTaken(providerOfOffer(offerId)),
+        healthWindow(account),
+      ],
+      [
+        offerId,
+        now(),
+        settings.breakerWindowMs,
+        failures,
+        successes,
+        settings.breakerFailures,
+        BREAKER_FAILURE_PERCENT,
+        entry,
+        reason === 'refused' ? 1 : 0,
+        HEALTH_CHANNEL,
+        KEY_TAKEN_MS,
+        account,
+        accountShare(settings.breakerFailures),
+      ],
+    )
+    if (opened === 0) return null
+    return { subject: opened === 2 ? account : offerId, entry }
+  }
+
+  return {
+    count: (batch) => report(batch, 'failing'),
+    refuse: (offerId) => report({ offerId, accountId: null, failures: 0, successes: 0 }, 'refused'),
+
+    async refuseKey(offerId) {
+      const provider = providerOfOffer(offerId)
+      const entry = newEntry('refused')
+      const opened = await refuseScript(
+        [healthRefusals(provider), healthKeyTaken(provider), HEALTH_BREAKERS],
+        [provider, offerId, REFUSALS_MS, REFUSALS_PROVING, entry, HEALTH_CHANNEL],
+      )
+      return opened === 1 ? { subject: provider, entry } : null
+    },
+
+    async exclude(subject) {
+      const entry = newEntry('underestimated')
+      await redis
+        .multi()
+        .hset(HEALTH_BREAKERS, subject, entry)
+        .publish(HEALTH_CHANNEL, JSON.stringify(['breaker', subject, entry]))
+        .exec()
+      return entry
+    },
+
+    async limitRate(offerId, untilMs) {
+      await redis
+        .pipeline()
+        .hset(HEALTH_RATE_LIMITED, offerId, untilMs)
+        .set(healthKeyTaken(providerOfOffer(offerId)), '1', 'PX', KEY_TAKEN_MS)
+        .publish(HEALTH_CHANNEL, JSON.stringify(['rate-limited', offerId, String(untilMs)]))
+        .exec()
+    },
+
+    async forget({ limited, unprobed }) {
+      if (limited.length > 0) await redis.hdel(HEALTH_RATE_LIMITED, ...limited)
+      if (unprobed.length > 0) await redis.hdel(HEALTH_BREAKERS, ...unprobed)
+    },
+
+    async claimProbe(subject, token, lifetimeMs) {
+      return (await redis.set(healthProbe(subject), token, 'PX', Math.ceil(lifetimeMs), 'NX')) === 'OK'
+    },
+
+    async keepProbe(subject, lifetimeMs) {
+      await redis.pexpire(healthProbe(subject), lifetimeMs)
+    },
+
+    async settleProbe(subject, token, outcome, entry) {
+      const held = await probeScript(
+        [healthProbe(subject), HEALTH_BREAKERS, healthWindow(subject)],
+        [subject, token, outcome, entry, HEALTH_CHANNEL],
+      )
+      return held === 1
+    },
+  }
+}

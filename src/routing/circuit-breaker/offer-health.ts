@@ -1,0 +1,244 @@
+import {
+  accountSubject,
+  type BreakerEntry,
+  type BreakerState,
+  breakerState,
+  contentSubject,
+  offerOfAccountSubject,
+  parseBreakerEntry,
+  providerOfOffer,
+} from '../../core/failover/breaker.ts'
+import type { RouteHealth } from '../../core/failover/failover-state.ts'
+import { followRedis } from '../../platform/redis/follow-redis.ts'
+import type { Redis } from '../../platform/redis/redis.ts'
+import { HEALTH_BREAKERS, HEALTH_CHANNEL, HEALTH_RATE_LIMITED } from '../../platform/redis/redis-keys.ts'
+
+const POLL_MS = 1_000
+
+/** What is known against an offer. Times in unix ms of this process's clock; null where one does not apply. */
+export interface OfferHealthState {
+  breaker: BreakerState
+  reason: BreakerEntry['reason'] | null
+  /** Whose breaker it is: a provider that refuses our key takes all its offers down. */
+  level: Blocking['level'] | null
+  untilMs: number | null
+  rateLimitedUntilMs: number | null
+}
+
+/** The fleet's knowledge of which offers work, as one process follows it. Reading it costs nothing. */
+export interface OfferHealth {
+  /** The copy itself, in the fleet's time. */
+  view: HealthView
+  /** This process's time, unix ms. */
+  now(): number
+  /** The fleet's time, unix ms: Redis's clock, so that processes whose clocks differ agree. */
+  fleetNow(): number
+  /** Of one offer, in this process's time. `accountId`: whose call asks; absent where none does. */
+  health(offerId: string, accountId?: string): RouteHealth
+  /** Whether the offer gets no prompts of these kinds of content, since their tokens cannot be bounded there. */
+  excludes(offerId: string, kinds: string): boolean
+  state(offerId: string): OfferHealthState
+  /** Registers what is called after each poll with the rate limits and breakers that have passed. */
+  onPassed(listener: (passed: Passed) => Promise<void>): void
+  stop(): void
+}
+
+export interface OfferHealthOptions {
+  redis: Redis
+  /** A connection in subscriber mode; it may carry other channels as well. */
+  subscriber: Redis
+  /** This process's clock, unix ms. */
+  now: () => number
+  logger: HealthLogger
+  /** Redis's clock, unix ms. Only tests set it. */
+  serverNow?: (() => Promise<number>) | undefined
+}
+
+interface HealthLogger {
+  warn(fields: { err: unknown }, message: string): void
+  error(fields: { channel: string }, message: string): void
+}
+
+/** Starts following: subscribes to changes, reads the present state, and polls it as a safety net. */
+export async function followOfferHealth(options: OfferHealthOptions): Promise<OfferHealth> {
+  const { redis, subscriber, now, logger, serverNow = () => redisNow(redis) } = options
+  const view = new HealthView()
+  const listeners: Array<(passed: Passed) => Promise<void>> = []
+  let aheadMs = 0
+  const fleetNow = () => now() + aheadMs
+
+  const poll = async (): Promise<void> => {
+    const askedAt = now()
+    const [serverMs, breakers, rateLimited] = await Promise.all([
+      serverNow(),
+      redis.hgetall(HEALTH_BREAKERS),
+      redis.hgetall(HEALTH_RATE_LIMITED),
+    ])
+    aheadMs = Math.round(serverMs - (askedAt + now()) / 2)
+    const passed = view.replace(breakers, rateLimited, fleetNow())
+    await Promise.all(listeners.map((listener) => listener(passed)))
+  }
+  const stop = await followRedis({
+    subscriber,
+    channel: HEALTH_CHANNEL,
+    onMessage(message) {
+      if (!view.applyMessage(message))
+        logger.error({ channel: HEALTH_CHANNEL }, 'a message on the health channel could not be read')
+    },
+    read: poll,
+    pollMs: POLL_MS,
+    onFailure: (err) => logger.warn({ err }, 'offer health cannot be read'),
+  })
+
+  return {
+    view,
+    now,
+    fleetNow,
+    health(offerId, accountId) {
+      const health = view.health(offerId, fleetNow(), accountId)
+      return 'untilMs' in health ? { ...health, untilMs: health.untilMs - aheadMs } : health
+    },
+    excludes: (offerId, kinds) =>
+      breakerState(view.breaker(contentSubject(offerId, kinds)), fleetNow()) === 'open',
+    state(offerId) {
+      const blocking = view.blocking(offerId)
+      const limitedUntil = view.rateLimitedUntil(offerId, fleetNow())
+      return {
+        breaker: breakerState(blocking?.entry, fleetNow()),
+        reason: blocking?.entry.reason ?? null,
+        level: blocking?.level ?? null,
+        untilMs: blocking ? blocking.entry.untilMs - aheadMs : null,
+        rateLimitedUntilMs: limitedUntil === null ? null : limitedUntil - aheadMs,
+      }
+    },
+    onPassed: (listener) => void listeners.push(listener),
+    stop,
+  }
+}
+
+async function redisNow(redis: Redis): Promise<number> {
+  const [seconds, microseconds] = await redis.time()
+  return Number(seconds) * 1_000 + Number(microseconds) / 1_000
+}
+
+/** A breaker that is not closed, and whose it is. */
+export interface Blocking {
+  /** Id of the offer or the provider. */
+  subject: string
+  level: 'offer' | 'provider'
+  entry: BreakerEntry
+}
+
+/** A breaker before one account's calls is forgotten when nobody probed it for so long. */
+const UNPROBED_MS = 60_000
+
+export interface Passed {
+  /** Offers whose rate limit has passed. */
+  limited: string[]
+  /** Subjects of breakers that nobody asks for any more. */
+  unprobed: string[]
+}
+
+/** One process's copy of the fleet's offer health, kept current by messages and polls. */
+export class HealthView {
+  #breakers = new Map<string, BreakerEntry>()
+  #rateLimited = new Map<string, number>()
+
+  /** `accountId`: whose call asks; absent where none does. */
+  health(offerId: string, nowMs: number, accountId?: string): RouteHealth {
+    const limitedUntil = this.#rateLimited.get(offerId) ?? 0
+    const blocking = this.blocking(offerId, accountId)
+    const state = breakerState(blocking?.entry, nowMs)
+    if (state === 'open') return { kind: 'down', untilMs: blocking!.entry.untilMs }
+    if (limitedUntil > nowMs) return { kind: 'rate-limited', untilMs: limitedUntil }
+    return state === 'half-open' ? { kind: 'probe' } : { kind: 'ready' }
+  }
+
+  /** The breaker between calls and an offer: its provider's, its own or the account's, the longest open; or none. */
+  blocking(offerId: string, accountId?: string): Blocking | null {
+    const provider = providerOfOffer(offerId)
+    const breakers: Blocking[] = []
+    const add = (subject: string, level: Blocking['level']) => {
+      const entry = this.#breakers.get(subject)
+      if (entry) breakers.push({ subject, level, entry })
+    }
+    add(provider, 'provider')
+    add(offerId, 'offer')
+    if (accountId !== undefined) add(accountSubject(offerId, accountId), 'offer')
+    return breakers.reduce<Blocking | null>(
+      (longest, one) => (longest && longest.entry.untilMs >= one.entry.untilMs ? longest : one),
+      null,
+    )
+  }
+
+  /** The entry of an offer or a provider. */
+  breaker(subject: string): BreakerEntry | undefined {
+    return this.#breakers.get(subject)
+  }
+
+  rateLimitedUntil(offerId: string, nowMs: number): number | null {
+    const until = this.#rateLimited.get(offerId)
+    return until !== undefined && until > nowMs ? until : null
+  }
+
+  /** Every offer and provider that something is known against. */
+  subjects(): string[] {
+    return [...new Set([...this.#breakers.keys(), ...this.#rateLimited.keys()])]
+  }
+
+  /** Takes an entry as kept in Redis; the empty text closes the breaker. False when it is unreadable. */
+  setBreaker(subject: string, text: string): boolean {
+    if (text === '') return this.#breakers.delete(subject) || true
+    const entry = parseBreakerEntry(text)
+    if (entry) this.#breakers.set(subject, entry)
+    return entry !== null
+  }
+
+  setRateLimited(offerId: string, untilMs: number): void {
+    this.#rateLimited.set(offerId, untilMs)
+  }
+
+  /** Takes a message of the health channel. False when it is unreadable. */
+  applyMessage(message: string): boolean {
+    const [kind, offerId, value] = parseTuple(message)
+    if (typeof offerId !== 'string' || typeof value !== 'string') return false
+    if (kind === 'breaker') return this.setBreaker(offerId, value)
+    const untilMs = Number(value)
+    if (kind !== 'rate-limited' || !Number.isFinite(untilMs)) return false
+    this.setRateLimited(offerId, untilMs)
+    return true
+  }
+
+  /** Takes over the whole state as Redis has it. Returns what of it has passed. */
+  replace(breakers: Record<string, string>, rateLimited: Record<string, string>, nowMs: number): Passed {
+    const unprobed = Object.entries(breakers).flatMap(([subject, text]) => {
+      if (offerOfAccountSubject(subject) === null) return []
+      const untilMs = parseBreakerEntry(text)?.untilMs ?? 0
+      return untilMs + UNPROBED_MS <= nowMs ? [subject] : []
+    })
+    const entries = Object.entries(breakers).flatMap(([subject, text]) => {
+      const entry = parseBreakerEntry(text)
+      // What is never probed is over when its time is.
+      const isOver = entry?.reason === 'underestimated' && entry.untilMs <= nowMs
+      return entry && !isOver ? [[subject, entry] as const] : []
+    })
+    const limits = Object.entries(rateLimited).map(([offerId, text]) => [offerId, Number(text)] as const)
+    this.#breakers = new Map(entries)
+    for (const subject of unprobed) this.#breakers.delete(subject)
+    this.#rateLimited = new Map(limits.filter(([, untilMs]) => untilMs > nowMs))
+    return {
+      unprobed,
+      limited: limits.filter(([, untilMs]) => !(untilMs > nowMs)).map(([offerId]) => offerId),
+    }
+  }
+}
+
+function parseTuple(message: string): unknown[] {
+  try {
+    const value: unknown = JSON.parse(message)
+    return Array.isArray(value) ? value : []
+  } catch {
+    // The caller reports it.
+    return []
+  }
+}

@@ -1,0 +1,51 @@
+import { describe, expect, test } from 'vitest'
+import { readStreamEvent, readWholeReply } from '../../src/providers/chat-completions/stream.ts'
+import type { TransportFailureKind } from '../../src/providers/http/exchange.ts'
+import type { AttemptEnd } from '../../src/providers/provider.ts'
+import { ResponseReader } from '../../src/providers/response-reader.ts'
+import { textEvent } from '../helpers/scripted-provider.ts'
+
+/** How an attempt ends whose provider says something, is silent for so long, and closes. */
+function closedAfter(
+  silentMs: number,
+  body: string,
+  how: TransportFailureKind | 'end',
+): AttemptEnd['result'] {
+  let result: AttemptEnd['result'] | undefined
+  const nothing = () => undefined
+  const exchange = { token: nothing, cutShort: nothing, endAfter: nothing, drain: nothing, abort: nothing }
+  const reader = new ResponseReader({
+    exchange: { ...exchange, silentMs },
+    wire: {} as never,
+    answer: { event: readStreamEvent, whole: readWholeReply },
+    onProgress: () => undefined,
+    now: () => 0,
+    resolve: (end) => {
+      result = end.result
+    },
+    reject: (error) => {
+      throw error
+    },
+  })
+  reader.head(200, {})
+  reader.data(Buffer.from(body))
+  if (how === 'end') reader.end()
+  else reader.failure({ kind: how, internal: '' })
+  return result!
+}
+
+describe('a stream that its provider closes before its end', () => {
+  test.each([
+    ['end', 10_001, 'stalled'],
+    ['reset', 10_001, 'stalled'],
+    ['end', 10_000, 'broken-stream'],
+    ['reset', 500, 'broken-stream'],
+    ['idle', 30_000, 'stalled'],
+  ] as const)('(%s) after %i ms of silence between tokens is %s', (how, silentMs, kind) => {
+    expect(closedAfter(silentMs, textEvent('Hello'), how)).toMatchObject({ failure: { kind } })
+  })
+
+  test('by a reset before the first token was reset, however long that took', () => {
+    expect(closedAfter(0, ': wait\n\n', 'reset')).toMatchObject({ failure: { kind: 'reset' } })
+  })
+})
