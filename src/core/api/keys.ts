@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { nullable } from './nullable.ts'
-import { CLOSED, RATE_LIMIT_FIELDS, usd } from './request-fields.ts'
+import { CLOSED, count, line, RATE_LIMIT_FIELDS, usd } from './request-fields.ts'
 import { DecimalUsd, IsoTime } from './shared.ts'
 
 export const LimitResetName = Type.Enum(['none', 'daily', 'weekly', 'monthly'])
@@ -48,19 +48,23 @@ export const KeyList = Type.Object({
 })
 export type KeyList = Static<typeof KeyList>
 
-/** POST /console/api/keys → 201 CreatedKey. */
-export const NewKeyBody = Type.Object({
-  /** At most 100 characters. */
-  name: Type.String(),
-  limit_usd: Type.Optional(nullable(Type.String())),
-  /** Only with a limit. */
-  limit_reset: Type.Optional(LimitResetName),
-  expires_at: Type.Optional(nullable(Type.String())),
-  /** At most the default. */
-  requests_per_minute: Type.Optional(nullable(Type.Number())),
-  concurrent_calls: Type.Optional(nullable(Type.Number())),
-})
-export type NewKeyBody = Static<typeof NewKeyBody>
+/** POST /console/api/keys → 201 CreatedKey. A new key may ask for less than the gateway's limits, not for more. */
+export const newKeyBody = (limits: { requestsPerMinute: number; concurrentCalls: number }) =>
+  Type.Object(
+    {
+      name: line('name', 0, 100),
+      limit_usd: Type.Optional(usd('limit_usd')),
+      /** Only with a limit. */
+      limit_reset: Type.Optional(nullable(LimitResetName)),
+      expires_at: Type.Optional(nullable(Type.String({ errorMessage: EXPIRY_WORDING }))),
+      requests_per_minute: count(limits.requestsPerMinute),
+      concurrent_calls: count(limits.concurrentCalls),
+    },
+    CLOSED,
+  )
+export type NewKeyBody = Static<ReturnType<typeof newKeyBody>>
+
+export const EXPIRY_WORDING = '`expires_at` takes a time to come, such as 2027-01-31T12:00:00Z.'
 
 /** POST /console/api/keys/:id/revoke → 200 KeyView. Works everywhere within a second, for good. */
 export const CreatedKey = Type.Object({

@@ -1,5 +1,5 @@
 import { parseCursor, parseMoment } from '../billing/usage-query.ts'
-import { hasControlCharacters } from '../kernel/email-address.ts'
+import { hasControlCharacters, isEmailShaped, isPlainEmail, normalizeEmail } from '../kernel/email-address.ts'
 import { parseUsd, plainDecimal } from '../kernel/money.ts'
 
 const AMOUNT_MAX = parseUsd('1000000.00')
@@ -27,6 +27,9 @@ export const SCHEMA_FORMATS = {
   line: (text: string) => !hasControlCharacters(text),
   moment: (text: string) => parseMoment(text) !== null,
   cursor: (text: string) => parseCursor(text) !== null,
+  email: (text: string) => isEmailShaped(normalizeEmail(text)),
+  /** Without quotes, and with nothing in it that is not shown. */
+  'new-email': (text: string) => isPlainEmail(normalizeEmail(text)),
   usd: isUsd,
   'positive-amount': (text: string) => isAmount(text, false),
   'signed-amount': (text: string) => isAmount(text, true),

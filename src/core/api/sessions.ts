@@ -1,5 +1,18 @@
 import { type Static, Type } from 'typebox'
 import { nullable } from './nullable.ts'
+import { CLOSED, line, usd } from './request-fields.ts'
+
+const email = (format: 'email' | 'new-email') =>
+  Type.String({ format, errorMessage: 'Send an email address such as you@example.com.' })
+
+/** A password as it was chosen once: its form is not checked. */
+const password = Type.String({ minLength: 1, maxLength: 256 })
+
+const newPassword = Type.String({
+  minLength: 10,
+  maxLength: 256,
+  errorMessage: 'A password has 10 to 256 characters. A few words are good.',
+})
 
 const FreeCredit = Type.Enum(['unverified', 'granted', 'mailbox_used', 'network_used', 'budget_used'])
 
@@ -7,12 +20,9 @@ const FreeCredit = Type.Enum(['unverified', 'granted', 'mailbox_used', 'network_
  * POST /console/api/sign-up → 201 SessionView, or 409 `email_taken`. POST /console/api/sign-in → 200 SessionView,
  * 401 `invalid_credentials`, or 429 with `Retry-After` after too many attempts.
  */
-export const CredentialsBody = Type.Object({
-  email: Type.String(),
-  /** 10 to 256 characters for a new one. */
-  password: Type.String(),
-})
+export const CredentialsBody = Type.Object({ email: email('email'), password }, CLOSED)
 export type CredentialsBody = Static<typeof CredentialsBody>
+export const SignUpBody = Type.Object({ email: email('new-email'), password: newPassword }, CLOSED)
 
 export const AccountView = Type.Object({
   id: Type.String(),
@@ -57,9 +67,7 @@ export type VisitorView = Static<typeof VisitorView>
  * POST /console/api/verify → 200 VerifiedView, without a session; 400 for a link that was used or has expired.
  * POST /console/api/verification-mails → 204, 409 where nothing waits for it, 429 after too many.
  */
-export const VerifyBody = Type.Object({
-  token: Type.String(),
-})
+export const VerifyBody = Type.Object({ token: line('token', 1, 100) }, CLOSED)
 export type VerifyBody = Static<typeof VerifyBody>
 
 export const VerifiedView = Type.Object({
@@ -68,17 +76,17 @@ export const VerifiedView = Type.Object({
 export type VerifiedView = Static<typeof VerifiedView>
 
 /** POST /console/api/password → 204. Ends every other session of the account. */
-export const PasswordBody = Type.Object({
-  current_password: Type.String(),
-  new_password: Type.String(),
-})
+export const PasswordBody = Type.Object({ current_password: password, new_password: newPassword }, CLOSED)
 export type PasswordBody = Static<typeof PasswordBody>
 
 /** PATCH /console/api/account → 200 SessionView. */
-export const AccountPatch = Type.Object({
-  /** Null: never. */
-  low_balance_usd: nullable(Type.String()),
-})
+export const AccountPatch = Type.Object(
+  {
+    /** Null: never. */
+    low_balance_usd: Type.Optional(usd('low_balance_usd')),
+  },
+  CLOSED,
+)
 export type AccountPatch = Static<typeof AccountPatch>
 
 /**
@@ -101,9 +109,7 @@ export const LiveBye = Type.Object({
 export type LiveBye = Static<typeof LiveBye>
 
 /** POST /admin/api/session → 201 OperatorSession; GET → 200 or 401; DELETE → 204. Cookie of its own, 12 hours. */
-export const OperatorSignInBody = Type.Object({
-  admin_key: Type.String(),
-})
+export const OperatorSignInBody = Type.Object({ admin_key: line('admin_key', 1, 200) }, CLOSED)
 export type OperatorSignInBody = Static<typeof OperatorSignInBody>
 
 export const OperatorSession = Type.Object({

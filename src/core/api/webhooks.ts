@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { nullable } from './nullable.ts'
+import { CLOSED, line } from './request-fields.ts'
 
 export const WebhookView = Type.Object({
   id: Type.String(),
@@ -23,10 +24,14 @@ export const WebhookList = Type.Object({
 export type WebhookList = Static<typeof WebhookList>
 
 /** POST /console/api/webhooks → 201 CreatedWebhook; DELETE /console/api/webhooks/:id → 204. */
-export const NewWebhookBody = Type.Object({
-  url: Type.String(),
-  event_types: Type.Optional(Type.Array(Type.String())),
-})
+export const NewWebhookBody = Type.Object(
+  {
+    url: line('url', 1, 2_048),
+    /** The route knows the types. */
+    event_types: Type.Optional(Type.Unsafe<string[]>({})),
+  },
+  CLOSED,
+)
 export type NewWebhookBody = Static<typeof NewWebhookBody>
 
 /** The signing secret: here and never again. */

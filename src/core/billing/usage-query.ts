@@ -62,29 +62,6 @@ function rangeOf(from: number | null, to: number | null, nowMs: number): TimeRan
   return { fromMs, toMs }
 }
 
-/** Reads one of a few words, or its default. Throws ApiError `invalid_request`. */
-export function readChoice<T extends string>(
-  query: QueryParameters,
-  name: string,
-  choices: readonly T[],
-  fallback: T,
-): T {
-  const text = readText(query, name)
-  if (text === null) return fallback
-  const choice = choices.find((known) => known === text)
-  if (!choice) throw invalid(name, `\`${name}\` must be one of ${choices.join(', ')}.`)
-  return choice
-}
-
-/** Reads a whole number from 1 to `max`, or its default. Throws ApiError `invalid_request`. */
-export function readCount(query: QueryParameters, name: string, fallback: number, max: number): number {
-  const text = readText(query, name)
-  if (text === null) return fallback
-  const count = /^\d{1,9}$/.test(text) ? Number(text) : 0
-  if (count < 1 || count > max) throw invalid(name, `\`${name}\` must be a whole number from 1 to ${max}.`)
-  return count
-}
-
 /** Reads a cursor as `formatCursor` printed it; null without one. Throws ApiError `invalid_request`. */
 export function readCursor(query: QueryParameters): CallCursor | null {
   const text = readText(query, 'cursor')
@@ -102,13 +79,6 @@ export function parseCursor(text: string): CallCursor | null {
 
 export const formatCursor = ({ admittedAtMs, callId }: CallCursor): string =>
   Buffer.from(`${admittedAtMs}.${callId}`).toString('base64url')
-
-/** Refuses parameters nobody reads: a mistyped one would pass silently. Throws ApiError `invalid_request`. */
-export function refuseUnknown(query: QueryParameters, known: readonly string[]): void {
-  const unknown = Object.keys(query).find((name) => !known.includes(name))
-  if (unknown !== undefined)
-    throw invalid(unknown, `\`${unknown}\` is no parameter here. Known: ${known.join(', ')}.`)
-}
 
 /** Reads a parameter; null where it is absent or empty. Throws ApiError when it is there twice. */
 export function readText(query: QueryParameters, name: string): string | null {

@@ -1,16 +1,9 @@
 import type { Account } from '../../accounts/account-store.ts'
 import type { BalanceView, SessionView } from '../../core/api/sessions.ts'
-import { formatUsd, picoUsd } from '../../core/kernel/money.ts'
+import { formatUsd } from '../../core/kernel/money.ts'
+import { isoTime } from '../../core/kernel/time.ts'
 import { notSignedIn } from '../plugins/session.ts'
 import type { ConsoleServices } from './console-services.ts'
-
-/** An amount of pico-USD as a decimal string of USD. */
-export const usd = (amountPico: bigint): string => formatUsd(picoUsd(amountPico))
-
-export const usdOrNull = (amountPico: bigint | null): string | null =>
-  amountPico === null ? null : usd(amountPico)
-
-export const timeOrNull = (at: Date | null): string | null => at?.toISOString() ?? null
 
 /** An account and its money, as its holder sees them. Throws ApiError where it was suspended just now. */
 export async function sessionView(
@@ -29,9 +22,9 @@ export async function sessionView(
       id: account.id,
       email: account.email,
       state,
-      free_credit_usd: usdOrNull(freeCreditPico),
+      free_credit_usd: freeCreditPico === null ? null : formatUsd(freeCreditPico),
       free_credit: freeCredit,
-      created_at: account.createdAt.toISOString(),
+      created_at: isoTime(account.createdAt),
     },
     balance,
   }
@@ -45,10 +38,10 @@ export async function balanceView(account: Account, gate: ConsoleServices['gate'
   const figures = await gate.balance(account.id).catch(() => null)
   const availPico = figures?.availPico ?? account.balancePico
   return {
-    balance_usd: usd(account.balancePico),
-    available_usd: usd(availPico < 0n ? 0n : availPico),
-    held_usd: usd(figures?.heldPico ?? 0n),
-    owed_usd: usd(account.owedPico),
-    low_balance_usd: usdOrNull(account.lowBalancePico),
+    balance_usd: formatUsd(account.balancePico),
+    available_usd: formatUsd(availPico < 0n ? 0n : availPico),
+    held_usd: formatUsd(figures?.heldPico ?? 0n),
+    owed_usd: formatUsd(account.owedPico),
+    low_balance_usd: account.lowBalancePico === null ? null : formatUsd(account.lowBalancePico),
   }
 }

@@ -1,31 +1,42 @@
-import type { FastifyPluginAsync } from 'fastify'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { type TSchema, Type } from 'typebox'
 import type { LedgerLine } from '../../billing/ledger/ledger-list-store.ts'
 import { positionAfter } from '../../billing/ledger/ledger-list-store.ts'
-import type { BillingView, LedgerRow, RailName, TopUpView } from '../../core/api/billing.ts'
-import type { Page } from '../../core/api/shared.ts'
+import { BillingView, LedgerRow, type RailName, TopUpView } from '../../core/api/billing.ts'
+import { CLOSED } from '../../core/api/request-fields.ts'
+import { Page } from '../../core/api/shared.ts'
 import { formatLedgerCursor, readLedgerCursor } from '../../core/billing/ledger-cursor.ts'
 import { TOP_UP_PRESETS_USD, type TopUpLimits } from '../../core/billing/top-up-amount.ts'
-import { type QueryParameters, readCount, readText, refuseUnknown } from '../../core/billing/usage-query.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { formatUsd, parseUsd } from '../../core/kernel/money.ts'
+import { DAY_MS, isoTime } from '../../core/kernel/time.ts'
 import type { Payment } from '../../payments/payment-store.ts'
+import { OfId } from '../of-id.ts'
 import { openTopUp, readTopUp } from '../open-top-up.ts'
 import { paymentView, railMethod } from '../payment-view.ts'
 import { signedIn } from '../plugins/session.ts'
 import { createSlots } from '../slots.ts'
-import { balanceView, usd } from './account-view.ts'
+import { balanceView } from './account-view.ts'
 import type { ConsoleDependencies } from './console-routes.ts'
-import { readFields } from './read-body.ts'
 
-const PAGE_DEFAULT = 20
-const PAGE_MAX = 100
+const PageQuery = Type.Object(
+  {
+    limit: Type.Integer({ minimum: 1, maximum: 100, default: 20 }),
+    cursor: Type.Optional(Type.String()),
+  },
+  CLOSED,
+)
+/** `readTopUp` validates the values. */
+const TopUpFields = Type.Object(
+  { amount_usd: Type.Optional(Type.Unknown()), rail: Type.Optional(Type.Unknown()) },
+  CLOSED,
+)
 /** Checkouts opened at a time, of one instance and of one account: each waits for a rail. */
 const OPENING_MAX = 50
 const OPENING_PER_ACCOUNT_MAX = 3
-const DAY_MS = 86_400_000
 
 /** The balance and what moved it: top-ups with their receipts, and the ledger as the account's holder reads it. */
-export const billingRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app, deps) => {
+export const billingRoutes: FastifyPluginAsyncTypebox<ConsoleDependencies> = async (app, deps) => {
   const { console, topUps, limits } = deps
   const range: TopUpLimits = {
     minPico: parseUsd(limits.topUpMinUsd),
@@ -40,7 +51,7 @@ export const billingRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app
   })
   const ofSession = { onRequest: [app.requireSession] }
 
-  app.get('/billing', ofSession, async (request): Promise<BillingView> => {
+  app.get('/billing', { ...ofSession, schema: { response: { 200: BillingView } } }, async (request) => {
     const { account } = signedIn(request)
     return {
       ...(await balanceView(account, console.gate)),
@@ -51,24 +62,26 @@ export const billingRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app
     }
   })
 
-  app.post('/top-ups', ofSession, async (request, reply) => {
+  const creating = { ...ofSession, schema: { body: TopUpFields, response: { 201: TopUpView } } }
+  app.post('/top-ups', creating, async (request, reply) => {
     const { account } = signedIn(request)
-    const { rail, amountPico } = readTopUp(readFields(request.body, ['amount_usd', 'rail']), range, rails)
+    const { rail, amountPico } = readTopUp(request.body, range, rails)
     return opening.run(account.id, async () => {
       const payment = await openTopUp(topUps, account.id, rail, amountPico)
       return reply.code(201).send(topUpView(payment, account.email))
     })
   })
 
-  app.get('/top-ups', ofSession, async (request): Promise<Page<TopUpView>> => {
+  const pageOf = <T extends TSchema>(item: T) => ({
+    ...ofSession,
+    schema: { querystring: PageQuery, response: { 200: Page(item) } },
+  })
+  app.get('/top-ups', pageOf(TopUpView), async (request) => {
     const { account } = signedIn(request)
-    const query = request.query as QueryParameters
-    refuseUnknown(query, ['limit', 'cursor'])
-    const limit = readCount(query, 'limit', PAGE_DEFAULT, PAGE_MAX)
-    const before = readText(query, 'cursor')
+    const { limit, cursor: before } = request.query
     const found = await topUps.payments.list({
       accountId: account.id,
-      ...(before !== null && { before }),
+      ...(before !== undefined && { before }),
       limit: limit + 1,
     })
     const shown = found.slice(0, limit)
@@ -78,7 +91,8 @@ export const billingRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app
     }
   })
 
-  app.get<{ Params: { id: string } }>('/top-ups/:id', ofSession, async (request) => {
+  const named = { ...ofSession, schema: { params: OfId, response: { 200: TopUpView } } }
+  app.get('/top-ups/:id', named, async (request) => {
     const { account } = signedIn(request)
     const payment = await topUps.payments.find(request.params.id)
     if (payment?.accountId !== account.id)
@@ -86,12 +100,10 @@ export const billingRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app
     return topUpView(payment, account.email)
   })
 
-  app.get('/ledger', ofSession, async (request): Promise<Page<LedgerRow>> => {
+  app.get('/ledger', pageOf(LedgerRow), async (request) => {
     const { account } = signedIn(request)
-    const query = request.query as QueryParameters
-    refuseUnknown(query, ['limit', 'cursor'])
-    const limit = readCount(query, 'limit', PAGE_DEFAULT, PAGE_MAX)
-    const after = readLedgerCursor(query)
+    const { limit } = request.query
+    const after = readLedgerCursor(request.query)
     return deps.consoleSlots.run(account.id, async () => {
       const found = await console.ledger.page(account.id, after, limit + 1)
       const shown = found.slice(0, limit)
@@ -115,21 +127,21 @@ function topUpView(payment: Payment, email: string): TopUpView {
     rail,
     receipt: settledAt && {
       number: id,
-      issued_at: settledAt.toISOString(),
+      issued_at: isoTime(settledAt),
       email,
       description: 'Prepaid balance for API usage',
-      paid_usd: usd(amountPico),
-      refunded_usd: usd(takenBackPico),
-      net_usd: usd(amountPico - takenBackPico),
+      paid_usd: formatUsd(amountPico),
+      refunded_usd: formatUsd(takenBackPico),
+      net_usd: formatUsd(amountPico - takenBackPico),
       method: rail,
     },
   }
 }
 
 function ledgerRow(line: LedgerLine): LedgerRow {
-  const both = { amount_usd: usd(line.amountPico), at: new Date(line.at).toISOString() }
+  const both = { amount_usd: formatUsd(line.amountPico), at: isoTime(line.at) }
   if (line.type === 'charges') {
-    const day = new Date(line.day * DAY_MS).toISOString().slice(0, '2027-01-31'.length)
+    const day = isoTime(line.day * DAY_MS).slice(0, '2027-01-31'.length)
     return {
       ...both,
       id: `charges/${day}`,

@@ -1,21 +1,28 @@
-import type { FastifyPluginAsync } from 'fastify'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { KeyBounds, NewKey, StoredKey } from '../../accounts/key-store.ts'
 import type { KeyActivity } from '../../billing/reports/key-activity-store.ts'
 import { keyLimits, type LimitDefaults } from '../../core/accounts/rate-limits.ts'
-import type { CreatedKey, KeyList, KeyView } from '../../core/api/keys.ts'
-import { allowancePeriod, LIMIT_RESETS } from '../../core/billing/allowance-period.ts'
+import {
+  CreatedKey,
+  EXPIRY_WORDING,
+  KeyList,
+  KeyView,
+  type NewKeyBody,
+  newKeyBody,
+} from '../../core/api/keys.ts'
+import { allowancePeriod } from '../../core/billing/allowance-period.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
+import { formatUsd } from '../../core/kernel/money.ts'
+import { isoTime, isoTimeOrNull } from '../../core/kernel/time.ts'
+import { OfId } from '../of-id.ts'
 import { signedIn } from '../plugins/session.ts'
-import { timeOrNull, usd, usdOrNull } from './account-view.ts'
+import { readUsd } from '../read-usd.ts'
 import type { ConsoleDependencies } from './console-routes.ts'
-import { readFields, readFuture, readString, readUsd, readWholeNumber, readWord } from './read-body.ts'
 
-const NAME_LENGTH_MAX = 100
 const BOUNDS: KeyBounds = { active: 200, inAll: 1_000 }
-const FIELDS = ['name', 'limit_usd', 'limit_reset', 'expires_at', 'requests_per_minute', 'concurrent_calls']
 
 /** The API keys of the account that is signed in: shown once when created, and by a hint afterwards. */
-export const keyRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app, deps) => {
+export const keyRoutes: FastifyPluginAsyncTypebox<ConsoleDependencies> = async (app, deps) => {
   const { keyStore, keyActivity, announce } = deps.console
   const { limits } = deps
   const clock = deps.clock
@@ -33,7 +40,7 @@ export const keyRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app, de
     return view
   }
 
-  app.get('/keys', ofSession, async (request): Promise<KeyList> => {
+  app.get('/keys', { ...ofSession, schema: { response: { 200: KeyList } } }, async (request) => {
     const { account } = signedIn(request)
     const keys = await keyStore.list(account.id)
     return {
@@ -48,16 +55,18 @@ export const keyRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app, de
     }
   })
 
-  app.post('/keys', ofSession, async (request, reply) => {
-    const settings = readNewKey(request.body, limits, clock())
+  const creating = { ...ofSession, schema: { body: newKeyBody(limits), response: { 201: CreatedKey } } }
+  app.post('/keys', creating, async (request, reply) => {
+    const settings = readNewKey(request.body, clock())
     const accountId = signedIn(request).account.id
     const creation = await keyStore.createWithin(accountId, settings, BOUNDS)
     if (creation.kind !== 'created') throw tooManyKeys(creation.kind)
     const { key, secret } = creation
-    return reply.code(201).send({ secret, key: await viewOf(key) } satisfies CreatedKey)
+    return reply.code(201).send({ secret, key: await viewOf(key) })
   })
 
-  app.post<{ Params: { id: string } }>('/keys/:id/revoke', ofSession, async (request) => {
+  const revoking = { ...ofSession, schema: { params: OfId, response: { 200: KeyView } } }
+  app.post('/keys/:id/revoke', revoking, async (request) => {
     const accountId = signedIn(request).account.id
     const found = await keyStore.find(request.params.id)
     if (found?.accountId !== accountId) throw new ApiError('not_found', 'This account has no key of that id.')
@@ -76,23 +85,31 @@ const tooManyKeys = (kind: 'too-many-active' | 'too-many'): ApiError =>
       : `This account has made ${BOUNDS.inAll} keys. Ask the operator.`,
   )
 
-/** What a customer may ask for a key: no more requests or calls than the operator grants every key. */
-function readNewKey(body: unknown, limits: LimitDefaults, nowMs: number): NewKey {
-  const fields = readFields(body, FIELDS)
-  const limitPico = readUsd(fields, 'limit_usd')
-  const limitReset = readWord(fields, 'limit_reset', LIMIT_RESETS, 'none')
+function readNewKey(body: NewKeyBody, nowMs: number): NewKey {
+  const limitPico = readUsd(body.limit_usd)
+  const limitReset = body.limit_reset ?? 'none'
   if (limitReset !== 'none' && limitPico === null)
     throw new ApiError('invalid_request', '`limit_reset` goes with `limit_usd`.', { param: 'limit_reset' })
   return {
-    name: readString(fields, 'name', 0, NAME_LENGTH_MAX).trim(),
+    name: body.name.trim(),
     limitPico,
     limitReset,
-    expiresAt: readFuture(fields, 'expires_at', nowMs),
+    expiresAt: readExpiry(body.expires_at ?? null, nowMs),
     requestsPerMinute: null,
     concurrentCalls: null,
-    customerRequestsPerMinute: readWholeNumber(fields, 'requests_per_minute', limits.requestsPerMinute),
-    customerConcurrentCalls: readWholeNumber(fields, 'concurrent_calls', limits.concurrentCalls),
+    customerRequestsPerMinute: body.requests_per_minute ?? null,
+    customerConcurrentCalls: body.concurrent_calls ?? null,
   }
+}
+
+const ISO_TIME = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/
+
+function readExpiry(text: string | null, nowMs: number): Date | null {
+  if (text === null) return null
+  const at = ISO_TIME.test(text) ? Date.parse(text) : Number.NaN
+  if (Number.isNaN(at) || at <= nowMs)
+    throw new ApiError('invalid_request', EXPIRY_WORDING, { param: 'expires_at' })
+  return new Date(at)
 }
 
 function keyView(
@@ -105,23 +122,22 @@ function keyView(
   const spentPico = activity?.spentPico ?? 0n
   const leftPico = key.limitPico === null ? null : key.limitPico - spentPico
   const { endsAt } = allowancePeriod(key.limitReset, nowMs)
-  const lastUsedAt = activity?.lastUsedAt ?? null
   return {
     id: key.id,
     name: key.name,
     hint: `${key.prefix}…${key.suffix}`,
     state:
       key.state === 'active' && key.expiresAt && key.expiresAt.getTime() <= nowMs ? 'expired' : key.state,
-    limit_usd: usdOrNull(key.limitPico),
+    limit_usd: key.limitPico === null ? null : formatUsd(key.limitPico),
     limit_reset: key.limitReset,
-    spent_usd: usd(spentPico),
-    remaining_usd: leftPico === null ? null : usd(leftPico < 0n ? 0n : leftPico),
-    resets_at: endsAt === null ? null : new Date(endsAt).toISOString(),
+    spent_usd: formatUsd(spentPico),
+    remaining_usd: leftPico === null ? null : formatUsd(leftPico < 0n ? 0n : leftPico),
+    resets_at: isoTimeOrNull(endsAt),
     requests_per_minute: requestsPerMinute,
     concurrent_calls: concurrentCalls,
-    expires_at: timeOrNull(key.expiresAt),
-    created_at: key.createdAt.toISOString(),
-    revoked_at: timeOrNull(key.revokedAt),
-    last_used_at: lastUsedAt === null ? null : new Date(lastUsedAt).toISOString(),
+    expires_at: isoTimeOrNull(key.expiresAt),
+    created_at: isoTime(key.createdAt),
+    revoked_at: isoTimeOrNull(key.revokedAt),
+    last_used_at: isoTimeOrNull(activity?.lastUsedAt),
   }
 }

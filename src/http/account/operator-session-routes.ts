@@ -1,17 +1,16 @@
-import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
 import { type KeyRecord, lookUpKey } from '../../accounts/key-cache.ts'
-import type { OperatorSession, OperatorVisitor } from '../../core/api/sessions.ts'
+import { OperatorSession, OperatorSignInBody, OperatorVisitor } from '../../core/api/sessions.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import type { AppDependencies } from '../app.ts'
 import { liveKey } from '../plugins/authenticate.ts'
 import { notSignedIn } from '../plugins/session.ts'
 import { requireSameOrigin } from '../same-origin.ts'
-import { readFields, readString } from './read-body.ts'
 
 const PATH = '/admin/api/session'
 const VISITOR_PATH = '/admin/api/visitor'
 const SESSION_MS = 12 * 3_600_000
-const KEY_LENGTH_MAX = 200
 
 /**
  * Reads an operator's session: the admin key it was begun with, looked up anew, so that a revoked key ends it at
@@ -31,7 +30,7 @@ export function operatorKeyReader(deps: Pick<AppDependencies, 'console' | 'clock
 }
 
 /** POST, GET and DELETE /admin/api/session: an operator signs in with an admin key, and has a cookie for it. */
-export const operatorSessionRoutes: FastifyPluginAsync<AppDependencies> = async (app, deps) => {
+export const operatorSessionRoutes: FastifyPluginAsyncTypebox<AppDependencies> = async (app, deps) => {
   const { console, keys } = deps
   const { cookies, sessions, keyStore, settings, throttle } = console
   const ours = {
@@ -49,9 +48,9 @@ export const operatorSessionRoutes: FastifyPluginAsync<AppDependencies> = async 
     }
   }
 
-  app.post(PATH, ours, async (request, reply) => {
-    const fields = readFields(request.body, ['admin_key'])
-    const secret = readString(fields, 'admin_key', 1, KEY_LENGTH_MAX).trim()
+  const signingIn = { ...ours, schema: { body: OperatorSignInBody, response: { 201: OperatorSession } } }
+  app.post(PATH, signingIn, async (request, reply) => {
+    const secret = request.body.admin_key.trim()
     // Keys cannot be guessed, but each try costs PostgreSQL a statement.
     const throttled = await throttle.operator(request.ip)
     if (throttled.kind === 'too_many')
@@ -80,14 +79,16 @@ export const operatorSessionRoutes: FastifyPluginAsync<AppDependencies> = async 
     return session && key ? viewOf(key.keyId, session.expiresAt) : null
   }
 
-  app.get(PATH, async (request) => {
+  app.get(PATH, { schema: { response: { 200: OperatorSession } } }, async (request) => {
     const session = await find(request)
     if (!session) throw notSignedIn()
     return session
   })
 
-  // For pages, which ask it first of all: being nobody is no failure that a browser should write on its console.
-  app.get(VISITOR_PATH, async (request): Promise<OperatorVisitor> => ({ session: await find(request) }))
+  // Pages ask this first; a 401 would appear as an error on the browser's console.
+  app.get(VISITOR_PATH, { schema: { response: { 200: OperatorVisitor } } }, async (request) => ({
+    session: await find(request),
+  }))
 
   app.delete(PATH, ours, async (request, reply) => {
     const token = cookies.read(request, 'operator')

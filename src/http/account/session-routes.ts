@@ -1,16 +1,25 @@
-import type { FastifyPluginAsync, FastifyReply } from 'fastify'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply } from 'fastify'
 import type { BegunSession } from '../../accounts/sign-in-service.ts'
-import type { SessionView, VisitorView } from '../../core/api/sessions.ts'
+import {
+  AccountPatch,
+  CredentialsBody,
+  PasswordBody,
+  SessionView,
+  SignUpBody,
+  VisitorView,
+} from '../../core/api/sessions.ts'
+import { normalizeEmail } from '../../core/kernel/email-address.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { notSignedIn, signedIn } from '../plugins/session.ts'
+import { readUsd } from '../read-usd.ts'
 import { requireSameOrigin } from '../same-origin.ts'
 import { sessionView } from './account-view.ts'
 import type { ConsoleDependencies } from './console-routes.ts'
-import { readEmail, readFields, readNewEmail, readNewPassword, readPassword, readUsd } from './read-body.ts'
 import { tooMany } from './too-many.ts'
 
 /** Signing up, in and out; the account that is signed in; its password. */
-export const sessionRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app, { console }) => {
+export const sessionRoutes: FastifyPluginAsyncTypebox<ConsoleDependencies> = async (app, { console }) => {
   const { accounts, cookies, sessions, settings, signIn } = console
   const ours = {
     onRequest: async (request: Parameters<typeof requireSameOrigin>[0]) =>
@@ -26,10 +35,11 @@ export const sessionRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app
     return sessionView(account, console)
   }
 
-  app.post('/sign-up', ours, async (request, reply) => {
-    const fields = readFields(request.body, ['email', 'password'])
-    const email = readNewEmail(fields)
-    const password = readNewPassword(fields, 'password', email)
+  const signingUp = { ...ours, schema: { body: SignUpBody, response: { 201: SessionView } } }
+  app.post('/sign-up', signingUp, async (request, reply) => {
+    const email = normalizeEmail(request.body.email)
+    const { password } = request.body
+    refuseGuessable(password, 'password', email)
     if (settings.signUpClosed)
       throw new ApiError('not_permitted', 'Accounts are opened by the operator here. Ask them for one.')
     const outcome = await signIn.signUp(email, password, request.ip)
@@ -50,10 +60,10 @@ export const sessionRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app
     }
   })
 
-  app.post('/sign-in', ours, async (request, reply) => {
-    const fields = readFields(request.body, ['email', 'password'])
-    const [email, password] = [readEmail(fields), readPassword(fields, 'password')]
-    const outcome = await signIn.signIn(email, password, request.ip)
+  const signingIn = { ...ours, schema: { body: CredentialsBody, response: { 200: SessionView } } }
+  app.post('/sign-in', signingIn, async (request, reply) => {
+    const { email, password } = request.body
+    const outcome = await signIn.signIn(normalizeEmail(email), password, request.ip)
     switch (outcome.kind) {
       case 'signed_in':
         keep(reply, outcome)
@@ -79,10 +89,12 @@ export const sessionRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app
     return reply.code(204).send()
   })
 
-  app.get('/session', ofSession, async (request) => sessionView(signedIn(request).account, console))
+  app.get('/session', { ...ofSession, schema: { response: { 200: SessionView } } }, async (request) =>
+    sessionView(signedIn(request).account, console),
+  )
 
-  // Every page asks this first, and being nobody is no failure that a browser should write on its console.
-  app.get('/visitor', async (request, reply): Promise<VisitorView> => {
+  // Every page asks this first; a 401 would appear as an error on the browser's console.
+  app.get('/visitor', { schema: { response: { 200: VisitorView } } }, async (request, reply) => {
     try {
       await app.requireSession(request, reply)
     } catch (error) {
@@ -92,22 +104,22 @@ export const sessionRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app
     return { session: await sessionView(signedIn(request).account, console) }
   })
 
-  app.patch('/account', ofSession, async (request) => {
-    const fields = readFields(request.body, ['low_balance_usd'])
+  const patching = { ...ofSession, schema: { body: AccountPatch, response: { 200: SessionView } } }
+  app.patch('/account', patching, async (request) => {
     const { account } = signedIn(request)
-    if (!('low_balance_usd' in fields))
+    const { low_balance_usd: lowBalance } = request.body
+    if (lowBalance === undefined)
       throw new ApiError('invalid_request', 'Send `low_balance_usd`: an amount, or null for never.', {
         param: 'low_balance_usd',
       })
-    await accounts.setLowBalance(account.id, readUsd(fields, 'low_balance_usd'))
+    await accounts.setLowBalance(account.id, readUsd(lowBalance))
     return viewOf(account.id)
   })
 
-  app.post('/password', ofSession, async (request, reply) => {
+  app.post('/password', { ...ofSession, schema: { body: PasswordBody } }, async (request, reply) => {
     const { account } = signedIn(request)
-    const fields = readFields(request.body, ['current_password', 'new_password'])
-    const current = readPassword(fields, 'current_password')
-    const next = readNewPassword(fields, 'new_password', account.email)
+    const { current_password: current, new_password: next } = request.body
+    refuseGuessable(next, 'new_password', account.email)
     const outcome = await signIn.changePassword(account.id, current, next)
     switch (outcome.kind) {
       case 'signed_in':
@@ -123,4 +135,12 @@ export const sessionRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app
         return outcome satisfies never
     }
   })
+}
+
+/** Refuses a new password that is the email, or of fewer than four different characters. */
+function refuseGuessable(password: string, param: string, email: string): void {
+  if (password.toLowerCase() === email || new Set(password).size < 4)
+    throw new ApiError('invalid_request', 'This password is too easy to guess. Choose another one.', {
+      param,
+    })
 }

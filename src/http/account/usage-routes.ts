@@ -1,64 +1,73 @@
-import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import { type Static, Type } from 'typebox'
 import type { CallFilter, CallRecord, ListedCall } from '../../billing/call-records/call-records.ts'
-import type { CallDetail, CallSummary } from '../../core/api/calls.ts'
-import type { Page } from '../../core/api/shared.ts'
-import type { UsageView } from '../../core/api/usage.ts'
-import {
-  formatCursor,
-  type QueryParameters,
-  readChoice,
-  readCount,
-  readCursor,
-  readText,
-  readTimeRange,
-  refuseUnknown,
-  USAGE_GROUPS,
-} from '../../core/billing/usage-query.ts'
+import { CallDetail, CallSummary } from '../../core/api/calls.ts'
+import { CLOSED } from '../../core/api/request-fields.ts'
+import { Page } from '../../core/api/shared.ts'
+import { UsageView } from '../../core/api/usage.ts'
+import { formatCursor, readCursor, readTimeRange, USAGE_GROUPS } from '../../core/billing/usage-query.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { callCreatedAt } from '../../core/kernel/ids.ts'
 import { callView, isRescued, ownKeyFailures } from '../call-view.ts'
 import { CSV_PAGE, cursorOf, type ReadPage, streamCallsCsv } from '../calls-csv.ts'
 import { holdReportSlot } from '../hold-report-slot.ts'
+import { OfId } from '../of-id.ts'
 import { signedIn } from '../plugins/session.ts'
 import { sumUsage, usageView } from '../public/usage.ts'
 import type { ConsoleDependencies } from './console-routes.ts'
 
-const PAGE_DEFAULT = 50
-const PAGE_MAX = 200
-const STATUSES = ['completed', 'failed', 'cancelled', 'interrupted'] as const
-const FILTERS = ['from', 'to', 'model', 'key_id', 'status']
+const SPAN = { from: Type.Optional(Type.String()), to: Type.Optional(Type.String()) }
+const UsageQuery = Type.Object(
+  { ...SPAN, group_by: Type.Enum([...USAGE_GROUPS], { default: 'day' }) },
+  CLOSED,
+)
+const CallFilters = Type.Object(
+  {
+    ...SPAN,
+    model: Type.Optional(Type.String()),
+    key_id: Type.Optional(Type.String()),
+    status: Type.Enum(['completed', 'failed', 'cancelled', 'interrupted', 'any'], { default: 'any' }),
+  },
+  CLOSED,
+)
+const CallPage = Type.Object(
+  {
+    ...CallFilters.properties,
+    cursor: Type.Optional(Type.String()),
+    limit: Type.Integer({ minimum: 1, maximum: 200, default: 50 }),
+  },
+  CLOSED,
+)
 
 /** What the account's calls used and cost: sums, the list of them, one of them. Never where one went. */
-export const usageRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app, deps) => {
+export const usageRoutes: FastifyPluginAsyncTypebox<ConsoleDependencies> = async (app, deps) => {
   const { reports, clock, consoleSlots } = deps
   const ofSession = { onRequest: [app.requireSession] }
 
   /** How an account's pages of calls are read, as the query filters them. */
-  const pagesOf = (request: FastifyRequest): ReadPage => {
+  const pagesOf = (request: FastifyRequest, query: Static<typeof CallFilters>): ReadPage => {
     const { account } = signedIn(request)
-    const query = request.query as QueryParameters
     const range = readTimeRange(query, clock())
-    const filter = readFilter(query)
+    const filter = filterOf(query)
     return (after, size) => reports.calls.page(account.id, range, after, size, filter)
   }
 
-  app.get('/usage', ofSession, async (request): Promise<UsageView> => {
+  const ofUsage = { ...ofSession, schema: { querystring: UsageQuery, response: { 200: UsageView } } }
+  app.get('/usage', ofUsage, async (request) => {
     const { account } = signedIn(request)
-    const query = request.query as QueryParameters
-    refuseUnknown(query, ['from', 'to', 'group_by'])
-    const range = readTimeRange(query, clock())
-    const group = readChoice(query, 'group_by', USAGE_GROUPS, 'day')
+    const { group_by: group } = request.query
+    const range = readTimeRange(request.query, clock())
     return consoleSlots.run(account.id, async () => {
       return usageView(await sumUsage(reports, account.id, range, group), range, group)
     })
   })
 
-  app.get('/calls', ofSession, async (request): Promise<Page<CallSummary>> => {
-    const query = request.query as QueryParameters
-    refuseUnknown(query, [...FILTERS, 'cursor', 'limit'])
-    const limit = readCount(query, 'limit', PAGE_DEFAULT, PAGE_MAX)
-    const cursor = readCursor(query)
-    const readPage = pagesOf(request)
+  const ofCalls = { ...ofSession, schema: { querystring: CallPage, response: { 200: Page(CallSummary) } } }
+  app.get('/calls', ofCalls, async (request) => {
+    const { limit } = request.query
+    const cursor = readCursor(request.query)
+    const readPage = pagesOf(request, request.query)
     return consoleSlots.run(signedIn(request).account.id, async () => {
       const found = await readPage(cursor, limit + 1)
       const shown = found.slice(0, limit)
@@ -70,14 +79,14 @@ export const usageRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app, 
     })
   })
 
-  app.get('/calls.csv', ofSession, async (request, reply) => {
-    refuseUnknown(request.query as QueryParameters, FILTERS)
+  app.get('/calls.csv', { ...ofSession, schema: { querystring: CallFilters } }, async (request, reply) => {
     const giveBack = consoleSlots.take(signedIn(request).account.id)
-    const readPage = holdReportSlot(reply.raw, giveBack, pagesOf(request))
+    const readPage = holdReportSlot(reply.raw, giveBack, pagesOf(request, request.query))
     return streamCallsCsv(await readPage(null, CSV_PAGE), readPage, reply, 'owner')
   })
 
-  app.get<{ Params: { id: string } }>('/calls/:id', ofSession, async (request): Promise<CallDetail> => {
+  const ofCall = { ...ofSession, schema: { params: OfId, response: { 200: CallDetail } } }
+  app.get('/calls/:id', ofCall, async (request) => {
     const { account } = signedIn(request)
     const { id } = request.params
     const unknown = new ApiError('not_found', 'This account has no call of that id.')
@@ -94,15 +103,11 @@ export const usageRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app, 
   })
 }
 
-function readFilter(query: QueryParameters): CallFilter {
-  const [model, keyId] = [readText(query, 'model'), readText(query, 'key_id')]
-  const status = readChoice(query, 'status', [...STATUSES, 'any'], 'any')
-  return {
-    ...(model !== null && { model }),
-    ...(keyId !== null && { keyId }),
-    ...(status !== 'any' && { status }),
-  }
-}
+const filterOf = ({ model, key_id: keyId, status }: Static<typeof CallFilters>): CallFilter => ({
+  ...(model !== undefined && { model }),
+  ...(keyId !== undefined && { keyId }),
+  ...(status !== 'any' && { status }),
+})
 
 /** A settled call in a line. */
 export function callSummary(call: ListedCall): CallSummary {

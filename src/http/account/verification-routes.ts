@@ -1,25 +1,24 @@
-import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
-import type { VerifiedView } from '../../core/api/sessions.ts'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import { VerifiedView, VerifyBody } from '../../core/api/sessions.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { signedIn } from '../plugins/session.ts'
 import { requireSameOrigin } from '../same-origin.ts'
 import type { ConsoleDependencies } from './console-routes.ts'
-import { readFields, readString } from './read-body.ts'
 import { tooMany } from './too-many.ts'
 
-const TOKEN_LENGTH_MAX = 100
-
 /** Verifying the email of an account: the link of a message, and another message. */
-export const verificationRoutes: FastifyPluginAsync<ConsoleDependencies> = async (app, deps) => {
+export const verificationRoutes: FastifyPluginAsyncTypebox<ConsoleDependencies> = async (app, deps) => {
   const { console } = deps
   const { freeCredits, settings, verification } = console
   const ours = {
     onRequest: async (request: FastifyRequest) => requireSameOrigin(request, settings.publicUrl),
   }
 
-  // Whoever has the link has the mailbox; they may read their mail where they are not signed in.
-  app.post('/verify', ours, async (request): Promise<VerifiedView> => {
-    const token = readString(readFields(request.body, ['token']), 'token', 1, TOKEN_LENGTH_MAX)
+  // Without a session: the link proves the mailbox, which may be read on another device.
+  const verifying = { ...ours, schema: { body: VerifyBody, response: { 200: VerifiedView } } }
+  app.post('/verify', verifying, async (request) => {
+    const { token } = request.body
     if (!verification) throw noSuchLink()
     const outcome = await verification.verify(token, request.ip)
     switch (outcome.kind) {
