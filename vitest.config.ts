@@ -9,8 +9,8 @@ export default defineConfig({
   test: {
     // Files share a worker and what it has imported, which is half the work of most: leave nothing else behind.
     isolate: false,
-    // Flow tests start whole stacks; more than two at a time would only wait for each other's processors.
-    maxWorkers: 2,
+    // Flow tests start whole stacks and wait half of their time: three keep two processors busy.
+    maxWorkers: 3,
     // A guarantee is that a thing comes about, not how soon it does on a busy machine.
     testTimeout: 180_000,
     hookTimeout: 180_000,
