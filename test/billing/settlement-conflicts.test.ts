@@ -1,11 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { AUDIT_CHECKS } from '../../src/billing/audit/audit-checks.ts'
+import { postLedger } from '../../src/billing/ledger/ledger-store.ts'
 import { createConflictStore } from '../../src/billing/settlement/conflict-store.ts'
 import { createSettlementStore, type SettlementStore } from '../../src/billing/settlement/settlement-store.ts'
+import { adjustmentPosting } from '../../src/core/billing/postings.ts'
+import type { SettlementRecord } from '../../src/core/calls/call-job.ts'
 import type { CallId } from '../../src/core/kernel/ids.ts'
+import { picoUsd } from '../../src/core/kernel/money.ts'
 import { createPostgres } from '../../src/platform/postgres/postgres.ts'
 import {
   failedSettlementOf,
+  lostSettlementOf,
   openTestAccount,
   openTestBooks,
   settlementOf,
@@ -49,7 +54,7 @@ describe('two settlements of one call', () => {
   test('a served record that comes second charges, and replaces the record that no worker made', async () => {
     const account = await openTestAccount(books.postgres, 1_000n)
     const served = settlementOf(account)
-    const unserved = unservedSettlementOf(account, { id: served.id })
+    const unserved = lostSettlementOf(account, { id: served.id })
     await store.settle([unserved])
     expect(await accountOf(account)).toEqual({ balancePico: 1_000n, version: 1n })
     const { accounts, superseded } = await store.settle([served])
@@ -73,7 +78,7 @@ describe('two settlements of one call', () => {
     })
     expect(await books.postgres.ledgerEntry.count({ where: { transactionId: served.id } })).toBe(2)
     expect(await conflictsOf(served.id)).toMatchObject([
-      { outcome: 'superseded', unserved: true, errorCode: 'request_timeout', chargePico: 0n },
+      { outcome: 'superseded', unserved: true, errorCode: 'internal_error', chargePico: 0n },
     ])
   })
 
@@ -81,7 +86,7 @@ describe('two settlements of one call', () => {
     const account = await openTestAccount(books.postgres, 1_000n)
     const served = settlementOf(account)
     await store.settle([served])
-    const { accounts, superseded } = await store.settle([unservedSettlementOf(account, { id: served.id })])
+    const { accounts, superseded } = await store.settle([lostSettlementOf(account, { id: served.id })])
     expect(accounts[0]).toMatchObject({ balancePico: 950n, released: [{ chargePico: 50n }] })
     expect(superseded).toEqual([])
     expect(await statusOf(served.id)).toBe('completed')
@@ -93,7 +98,7 @@ describe('two settlements of one call', () => {
     async (order) => {
       const account = await openTestAccount(books.postgres, 1_000n)
       const served = settlementOf(account)
-      const both = [unservedSettlementOf(account, { id: served.id }), served]
+      const both = [lostSettlementOf(account, { id: served.id }), served]
       const { accounts } = await store.settle(order === 'served first' ? both.reverse() : both)
       expect(accounts).toEqual([
         {
@@ -132,7 +137,7 @@ describe('two settlements of one call', () => {
   test('records that are settled again, in any order, charge once and leave one conflict each', async () => {
     const account = await openTestAccount(books.postgres, 1_000n)
     const served = settlementOf(account)
-    const unserved = unservedSettlementOf(account, { id: served.id })
+    const unserved = lostSettlementOf(account, { id: served.id })
     for (const batch of [[unserved], [unserved, served], [served], [unserved], [served, unserved, served]])
       await store.settle(batch)
     expect(await accountOf(account)).toEqual({ balancePico: 950n, version: 2n })
@@ -141,7 +146,7 @@ describe('two settlements of one call', () => {
 
   test('the same record again is no conflict, nor are two records that no worker made', async () => {
     const account = await openTestAccount(books.postgres, 1_000n)
-    const [served, lost] = [settlementOf(account), unservedSettlementOf(account)]
+    const [served, lost] = [settlementOf(account), lostSettlementOf(account)]
     await store.settle([served, lost])
     await store.settle([
       { ...served, finishedAt: served.finishedAt + 5, attempts: [] },
@@ -157,7 +162,7 @@ describe('two settlements of one call', () => {
     const calls = 300
     for (let index = 0; index < calls; index++) {
       const served = settlementOf(account)
-      const unserved = unservedSettlementOf(account, { id: served.id, status: 'cancelled', errorCode: null })
+      const unserved = lostSettlementOf(account, { id: served.id, status: 'cancelled', errorCode: null })
       const [first, second] = index % 2 === 0 ? [served, unserved] : [unserved, served]
       await Promise.all([stores[0].settle([first]), stores[1].settle([second])])
     }
@@ -174,7 +179,7 @@ describe('two settlements of one call', () => {
   test('a writer that waits for another decides by what that one committed', async () => {
     const account = await openTestAccount(books.postgres, 1_000n)
     const served = settlementOf(account)
-    const unserved = unservedSettlementOf(account, { id: served.id })
+    const unserved = lostSettlementOf(account, { id: served.id })
     const settling: Array<Promise<unknown>> = []
     await books.postgres.$transaction(async (transaction) => {
       await transaction.$queryRawUnsafe('SELECT id FROM accounts WHERE id = $1 FOR UPDATE', account)
@@ -198,7 +203,7 @@ describe('two settlements of one call', () => {
   test('a served record that is refused stays in quarantine, whatever was settled before it', async () => {
     const account = await openTestAccount(books.postgres, 20n)
     const served = settlementOf(account)
-    await store.settle([unservedSettlementOf(account, { id: served.id })])
+    await store.settle([lostSettlementOf(account, { id: served.id })])
     const { quarantined } = await store.settle([served])
     expect(quarantined).toMatchObject([{ callId: served.id }])
     expect(await findingsOn(served.id)).toContain('no settlement is in quarantine')
@@ -209,8 +214,53 @@ describe('two settlements of one call', () => {
   const CONTRADICTED = 'no call has records that contradict each other'
 
   test.each([
-    ['told 408, then served', (id: CallId) => [unservedSettlementOf('', { id }), settlementOf('', { id })]],
-    ['served, then told 408', (id: CallId) => [settlementOf('', { id }), unservedSettlementOf('', { id })]],
+    ['told, then served', (told: SettlementRecord, served: SettlementRecord) => [[told], [served]]],
+    ['served, then told', (told: SettlementRecord, served: SettlementRecord) => [[served], [told]]],
+    ['both in one batch', (told: SettlementRecord, served: SettlementRecord) => [[told, served]]],
+    [
+      'settled again',
+      (told: SettlementRecord, served: SettlementRecord) => [[served], [told], [served, told], [told]],
+    ],
+  ])(
+    'a charge is credited once where the caller was told that the call failed: %s',
+    async (_name, batchesOf) => {
+      const account = await openTestAccount(books.postgres, 1_000n)
+      const served = settlementOf(account)
+      const { id } = served
+      for (const batch of batchesOf(unservedSettlementOf(account, { id }), served)) {
+        const { accounts } = await store.settle(batch)
+        expect(accounts).toMatchObject([await accountOf(account)])
+      }
+      expect(await accountOf(account)).toEqual({ balancePico: 1_000n, version: 3n })
+      expect(await books.postgres.callRecord.findUnique({ where: { id } })).toMatchObject({ chargePico: 50n })
+      expect(await books.postgres.ledgerNote.findMany({ where: { id } })).toMatchObject([
+        { kind: 'adjustment', reason: 'The call was charged, and its caller was told that it failed.' },
+      ])
+      expect(await findingsOn(id)).toEqual([])
+    },
+  )
+
+  test('what an operator has credited by the id of the call is not credited again', async () => {
+    const account = await openTestAccount(books.postgres, 1_000n)
+    const served = settlementOf(account)
+    await store.settle([served])
+    await postLedger(books.postgres, adjustmentPosting(served.id, account, picoUsd(50n)))
+    await store.settle([unservedSettlementOf(account, { id: served.id })])
+    expect(await accountOf(account)).toEqual({ balancePico: 1_000n, version: 3n })
+  })
+
+  test('a call that was cancelled before it was claimed and served all the same stays charged', async () => {
+    const account = await openTestAccount(books.postgres, 1_000n)
+    const served = settlementOf(account)
+    const left = unservedSettlementOf(account, { id: served.id, status: 'cancelled', errorCode: null })
+    await store.settle([left])
+    await store.settle([served])
+    expect(await accountOf(account)).toEqual({ balancePico: 950n, version: 2n })
+  })
+
+  test.each([
+    ['lost, then served', (id: CallId) => [lostSettlementOf('', { id }), settlementOf('', { id })]],
+    ['served, then lost', (id: CallId) => [settlementOf('', { id }), lostSettlementOf('', { id })]],
     [
       'settled whole, then ended with an error by the worker that took over',
       (id: CallId) => [
@@ -244,7 +294,7 @@ describe('two settlements of one call', () => {
     const served = settlementOf(account)
     const calls = [
       failedSettlementOf(account),
-      unservedSettlementOf(account),
+      lostSettlementOf(account),
       // A provider answered, and the gateway lost the answer.
       failedSettlementOf(account, { errorCode: 'internal_error', attempts: served.attempts }),
       // The client left before anything was produced.
@@ -267,11 +317,11 @@ describe('two settlements of one call', () => {
   test('a call that a person has decided about is named no more', async () => {
     const account = await openTestAccount(books.postgres, 1_000n)
     const served = settlementOf(account)
-    await store.settle([unservedSettlementOf(account, { id: served.id })])
+    await store.settle([lostSettlementOf(account, { id: served.id })])
     await store.settle([served])
     const conflicts = createConflictStore(books.postgres)
     const named = async () => (await conflicts.open()).filter(({ callId }) => callId === served.id)
-    expect(await named()).toMatchObject([{ chargePico: 50n, aside: [{ errorCode: 'request_timeout' }] }])
+    expect(await named()).toMatchObject([{ chargePico: 50n, aside: [{ errorCode: 'internal_error' }] }])
     expect(await conflicts.review(served.id, 'credited by adjustment refund-1')).toBe(true)
     expect(await conflicts.review(served.id, 'again')).toBe(false)
     expect(await findingsOn(served.id)).toEqual([])
@@ -281,7 +331,7 @@ describe('two settlements of one call', () => {
   test('what was set aside can be neither changed nor removed', async () => {
     const account = await openTestAccount(books.postgres, 1_000n)
     const served = settlementOf(account)
-    await store.settle([unservedSettlementOf(account, { id: served.id })])
+    await store.settle([lostSettlementOf(account, { id: served.id })])
     await store.settle([served])
     for (const change of [
       'DELETE FROM settlement_conflicts',

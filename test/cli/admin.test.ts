@@ -8,7 +8,7 @@ import { trace } from '../../src/cli/trace.ts'
 import type { SettlementRecord } from '../../src/core/calls/call-job.ts'
 import { createRedis, type Redis } from '../../src/platform/redis/redis.ts'
 import { accountKeys, KEYS_CHANNEL } from '../../src/platform/redis/redis-keys.ts'
-import { openTestBooks, settlementOf, type TestBooks, unservedSettlementOf } from '../helpers/billing.ts'
+import { lostSettlementOf, openTestBooks, settlementOf, type TestBooks } from '../helpers/billing.ts'
 import { openHold } from '../helpers/open-hold.ts'
 import { createTestRedis, type TestRedis } from '../helpers/services.ts'
 import { spawnCommand } from '../helpers/spawn-command.ts'
@@ -253,11 +253,11 @@ describe("the operator's commands", () => {
     const accountId = await newAccount()
     const served = settlementOf(accountId)
     const store = createSettlementStore(books.postgres)
-    await store.settle([unservedSettlementOf(accountId, { id: served.id })])
+    await store.settle([lostSettlementOf(accountId, { id: served.id })])
     await store.settle([served])
     const { conflicts } = await json('admin', 'conflict', 'list')
     expect(conflicts).toMatchObject([
-      { call_id: served.id, status: 'completed', set_aside: [{ error_code: 'request_timeout' }] },
+      { call_id: served.id, status: 'completed', set_aside: [{ error_code: 'internal_error' }] },
     ])
     expect((await run('admin', 'conflict', 'close', served.id)).code).not.toBe(0)
     const close = ['conflict', 'close', served.id, '--reason', 'credited by adjustment 1']

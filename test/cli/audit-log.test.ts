@@ -7,11 +7,11 @@ import { ADMIN_COMMANDS, admin } from '../../src/cli/admin.ts'
 import { catalog } from '../../src/cli/catalog.ts'
 import { type Command, runCommand } from '../../src/cli/run-command.ts'
 import {
+  lostSettlementOf,
   openTestAccount,
   openTestBooks,
   settlementOf,
   type TestBooks,
-  unservedSettlementOf,
 } from '../helpers/billing.ts'
 import { createTestRedis, type TestRedis } from '../helpers/services.ts'
 
@@ -147,7 +147,7 @@ describe('the audit log of commands', () => {
     const store = createSettlementStore(books.postgres)
     const refused = settlementOf(account, { chargePico: '500' })
     const served = settlementOf(account)
-    await store.settle([refused, unservedSettlementOf(account, { id: served.id })])
+    await store.settle([refused, lostSettlementOf(account, { id: served.id })])
     await store.settle([served])
     expect(await run(admin, 'quarantine', 'retry', refused.id)).toMatchObject({ code: 1 })
     const retried = await books.postgres.operatorAction.findMany({

@@ -96,7 +96,7 @@ export const failedSettlementOf = (
     ...changes,
   })
 
-/** The record of a call that no worker served: withdrawn from the queue, or lost. */
+/** An API instance's record of a call that no worker served: its caller was told that it failed. */
 export const unservedSettlementOf = (
   accountId: string,
   changes: Partial<SettlementRecord> = {},
@@ -107,3 +107,12 @@ export const unservedSettlementOf = (
     claimedAt: null,
     ...changes,
   })
+
+/** The record of a hold that the sweep found: nobody was told of it. */
+export function lostSettlementOf(
+  accountId: string,
+  changes: Partial<SettlementRecord> = {},
+): SettlementRecord {
+  const { id } = settlementOf(accountId, changes)
+  return unservedSettlementOf(accountId, { errorCode: 'internal_error', id, requestId: id, ...changes })
+}

@@ -1,6 +1,6 @@
 import type { AuditCheck } from './audit-checks.ts'
 
-/** A person has decided about a call, and the audit names it no more. */
+/** A call that is decided about is named no more. `callId` is qualified: an unqualified `call_id` would be the review's. */
 const unreviewed = (callId: string) =>
   `NOT EXISTS (SELECT 1 FROM call_reviews AS review WHERE review.call_id = ${callId})`
 
@@ -26,7 +26,7 @@ export const CONFLICT_AUDIT_CHECKS: readonly AuditCheck[] = [
       FROM call_records
       WHERE charge_pico = 0 AND duplicate_of IS NULL AND status <> 'failed' AND completion_tokens > 0
         AND (prompt_rate_pico > 0 OR completion_rate_pico > 0)
-        AND attempts @> '[{"outcome": "ok"}]' AND ${unreviewed('id')}
+        AND attempts @> '[{"outcome": "ok"}]' AND ${unreviewed('call_records.id')}
       UNION ALL
       SELECT call.id, 'charged nothing as ' || call.status || ', a record set aside charges ' || aside.charge_pico
       FROM settlement_conflicts AS aside JOIN call_records AS call ON call.id = aside.call_id
@@ -35,9 +35,9 @@ export const CONFLICT_AUDIT_CHECKS: readonly AuditCheck[] = [
   {
     name: 'no call has records that contradict each other',
     sql: `
-      SELECT call_id AS subject,
+      SELECT aside.call_id AS subject,
              outcome || ': ' || status || coalesce(' (' || error_code || ')', '') || ', ' || completion_tokens
                || ' tokens, charge ' || charge_pico AS detail
-      FROM settlement_conflicts WHERE ${unreviewed('call_id')}`,
+      FROM settlement_conflicts AS aside WHERE ${unreviewed('aside.call_id')}`,
   },
 ]

@@ -3,6 +3,7 @@ import { shortHash } from '../../core/kernel/short-hash.ts'
 import { databaseMessage, isRefusedData, type Postgres } from '../../platform/postgres/postgres.ts'
 import { findCharges } from '../call-records/known-calls.ts'
 import type { LedgerBalance, ReleasedHold } from '../holds/hold-store.ts'
+import { creditToldFailures } from './credit-told-failures.ts'
 import { UNNAMED } from './quarantine-store.ts'
 import { isCallName, type SettlementRows, settlementRows } from './settlement-row.ts'
 import { KEEP_CONFLICTS, SAID, SETTLE } from './settlement-statements.ts'
@@ -39,7 +40,8 @@ export interface SettlementStore {
   /**
    * Settles a batch in one transaction: call records, ledger and balances together, or nothing. Of several records
    * of one call the first counts, but one that names who served outranks one that does not (see isUnserved),
-   * whichever comes first. What does not count and says something else is kept in `settlement_conflicts`.
+   * whichever comes first. What does not count and says something else is kept in `settlement_conflicts`; where it
+   * says that the caller was told of a failure, the charge is credited.
    * A record that breaks an invariant (charge above hold, balance below zero, unknown account, malformed)
    * is set aside in `quarantined_settlements` and never fails its neighbours.
    * A call whose Idempotency-Key stands for another call that was settled before is recorded as its duplicate and
@@ -66,6 +68,7 @@ export function createSettlementStore(postgres: Postgres): SettlementStore {
       const accounts = new Map<string, AccountSettlement>()
       const quarantined: QuarantinedCall[] = []
       const superseded: SupersededCall[] = []
+      const contradicted: string[] = []
       const quarantine = async (record: SettlementRecord, reason: string) => {
         const text = JSON.stringify(record) ?? 'null'
         const callId = isCallName(record?.id) ? record.id : `${UNNAMED}${shortHash(text)}`
@@ -78,6 +81,7 @@ export function createSettlementStore(postgres: Postgres): SettlementStore {
         if (batch.length === 0) return
         try {
           const settled = await settleBatch(postgres, batch)
+          if (!settled.isAllNew) contradicted.push(...batch.map(({ record }) => record.id))
           if (!areCounting) return
           for (const account of settled.accounts) merge(accounts, account)
           superseded.push(...settled.superseded)
@@ -108,6 +112,9 @@ export function createSettlementStore(postgres: Postgres): SettlementStore {
         ;({ counting, others } = oneOfEachCall(others))
         await settleRows(counting, false)
       }
+      if (contradicted.length > 0)
+        for (const credited of await creditToldFailures(postgres, contradicted))
+          merge(accounts, { ...credited, released: [] })
       return { accounts: [...accounts.values()], quarantined, superseded }
     },
   }
@@ -133,7 +140,7 @@ const saysTheSame = (one: SettlementRows, other: SettlementRows): boolean =>
 async function settleBatch(
   postgres: Postgres,
   batch: SettlementRows[],
-): Promise<Pick<SettlementOutcome, 'accounts' | 'superseded'>> {
+): Promise<Pick<SettlementOutcome, 'accounts' | 'superseded'> & { isAllNew: boolean }> {
   const calls = JSON.stringify(batch.map((rows) => rows.call))
   const settled = await postgres.$queryRawUnsafe<SettledRow[]>(
     SETTLE,
@@ -142,7 +149,7 @@ async function settleBatch(
     leastCallOf(batch),
   )
   const supersededCalls = new Set(settled[0]?.supersededCalls)
-  const isAllNew = (settled[0]?.recordedCalls ?? 0) === batch.length
+  const isAllNew = (settled[0]?.recordedCalls ?? 0) === batch.length && supersededCalls.size === 0
   if (!isAllNew) await postgres.$executeRawUnsafe(KEEP_CONFLICTS, calls)
   // What the calls were charged when they were first settled, or nothing as duplicates.
   const charges = isAllNew
@@ -165,7 +172,7 @@ async function settleBatch(
     version,
     released: released.get(accountId) ?? [],
   }))
-  return { accounts, superseded }
+  return { accounts, superseded, isAllNew }
 }
 
 /** What the cheapest call held when these were admitted; catalogs differ within a batch only while they change. */

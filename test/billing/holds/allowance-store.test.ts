@@ -18,11 +18,11 @@ import { picoUsd } from '../../../src/core/kernel/money.ts'
 import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'
 import { apiKeyKeys } from '../../../src/platform/redis/redis-keys.ts'
 import {
+  lostSettlementOf,
   openTestAccount,
   openTestBooks,
   settlementOf,
   type TestBooks,
-  unservedSettlementOf,
 } from '../../helpers/billing.ts'
 import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
 
@@ -119,7 +119,7 @@ describe('the allowance of a key', () => {
     const tell = async ({ accounts }: SettlementOutcome) => {
       for (const { accountId, released, ...ledger } of accounts) await gate.apply(accountId, ledger, released)
     }
-    await tell(await settlements.settle([unservedSettlementOf(key.accountId, record)]))
+    await tell(await settlements.settle([lostSettlementOf(key.accountId, record)]))
     expect(await left()).toBe(1_000n)
     const { superseded, ...outcome } = await settlements.settle([settlementOf(key.accountId, record)])
     await tell({ superseded, ...outcome })
