@@ -1,3 +1,4 @@
+import { DAY_MS } from '../src/core/kernel/time.ts'
 import type { AlarmStore } from '../src/operations/alarm-store.ts'
 import type { Logger } from '../src/platform/observability/logger.ts'
 import { pollEvery } from '../src/platform/process/poll-every.ts'
@@ -7,7 +8,7 @@ const EVERY_MS = 1_000
 const BATCH_MAX = 500
 const PRUNE_EVERY_MS = 3_600_000
 /** Acknowledged alarms are kept for this long. */
-const KEPT_MS = 90 * 86_400_000
+const KEPT_MS = 90 * DAY_MS
 
 /** Moves the fleet's alarms from Redis to PostgreSQL. Returns how to stop. */
 export function startAlarmScheduler(options: {

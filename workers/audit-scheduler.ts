@@ -1,5 +1,6 @@
 import type { AuditReport } from '../src/billing/audit/audit-books.ts'
 import type { AuditRunStore, NewAuditRun } from '../src/billing/audit/audit-run-store.ts'
+import { DAY_MS } from '../src/core/kernel/time.ts'
 import type { Logger } from '../src/platform/observability/logger.ts'
 import { type FleetJob, runOnOneProcess } from '../src/platform/redis/fleet-job.ts'
 import type { Redis } from '../src/platform/redis/redis.ts'
@@ -17,7 +18,7 @@ export interface AuditSchedulerOptions {
 
 const LOOK_MS = 1_000
 const TRY_AGAIN_MS = 60_000
-const KEPT_MS = 30 * 86_400_000
+const KEPT_MS = 30 * DAY_MS
 /** An audit that takes longer to stop is cut off and recorded nowhere. */
 const STOP_WITHIN_MS = 2_000
 

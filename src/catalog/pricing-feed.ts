@@ -2,6 +2,7 @@ import { type CatalogSnapshot, isAvailable, type Model } from '../core/catalog/c
 import type { PricingFeed, PricingFeedEntry } from '../core/catalog/pricing-feed-view.ts'
 import { formatRates, rateOf } from '../core/catalog/token-rates.ts'
 import { shortHash } from '../core/kernel/short-hash.ts'
+import { isoTime } from '../core/kernel/time.ts'
 
 /** Unix seconds by model id: since when a model has its rate, if recorded. */
 export type RateChangeTimes = ReadonlyMap<string, number>
@@ -11,7 +12,8 @@ export function pricingFeed(catalog: CatalogSnapshot, times: RateChangeTimes): P
   const models = [...catalog.models.values()]
   const changedAt = (model: Model) => times.get(model.id) ?? model.updatedAt
   const data = models.map((model) => pricingEntry(model, changedAt(model)))
-  const generatedAt = isoTime(models.reduce((newest, model) => Math.max(newest, changedAt(model)), 0))
+  const newest = models.reduce((latest, model) => Math.max(latest, changedAt(model)), 0)
+  const generatedAt = isoTime(newest * 1000)
   return {
     version: shortHash(JSON.stringify([generatedAt, data])),
     generated_at: generatedAt,
@@ -39,7 +41,7 @@ function pricingEntry(model: Model, changedAt: number): PricingFeedEntry {
     open_weights: model.openWeights,
     zdr: model.offers.some((offer) => offer.shared && offer.provider.zdr),
     status: isAvailable(model) ? 'available' : 'unavailable',
-    updated_at: isoTime(changedAt),
+    updated_at: isoTime(changedAt * 1000),
   }
 }
 
@@ -56,5 +58,3 @@ function discountOf({ listPrice, rate }: Model): string {
   const smallest = discounts[0] ?? 0n
   return (Number(smallest) / Number(BASIS_POINTS)).toFixed(4).replace(/(\.\d{2,}?)0+$/, '$1')
 }
-
-const isoTime = (unixSeconds: number): string => new Date(unixSeconds * 1000).toISOString()

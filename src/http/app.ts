@@ -31,7 +31,7 @@ import { healthRoutes } from './public/health.ts'
 import { paymentWebhooks } from './public/payment-webhooks.ts'
 import { queuesDashboard } from './public/queues-dashboard.ts'
 import { type SurfaceServices, surfaceRoutes } from './public/surfaces.ts'
-import { type TopUpServices, topUpRoutes } from './public/top-ups.ts'
+import { type TopUpServices, topUpRoutes } from './top-ups.ts'
 
 /** What the routes need, each its own part, and what the server needs itself. */
 export type AppDependencies = SurfaceServices &

@@ -1,13 +1,84 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { KeyRecord } from '../accounts/key-cache.ts'
 import { ApiError } from '../core/kernel/errors.ts'
 import type { CallReader } from './call-view.ts'
+import { signedIn } from './plugins/session.ts'
+
+/** A key that may call models: it belongs to an account. */
+export type StandardKey = KeyRecord & { accountId: string }
+
+/** Who asks for something of an account. */
+export interface Asker {
+  accountId: string
+  /** What bounds count the request under: a key, or the account of a session. */
+  holder: string
+  /** As whom calls are read. */
+  reader: CallReader
+}
+
+type Hook = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
+
+/** An onSend hook: what was read of an account is kept nowhere. */
+export const noStore: Hook = async (_request, reply) => {
+  if (reply.statusCode < 400) reply.header('cache-control', 'no-store')
+}
+
+/** How the routes of an account's resource authenticate. They differ by this and by their JSON. */
+export interface AccountAccess {
+  /** `onRequest`: 401 and 403, before a body is read. */
+  hooks: { onRequest: Hook[]; preValidation?: Hook; onSend?: Hook }
+  /** The asker of a request that the hooks let through. */
+  asker(request: FastifyRequest): Asker
+  /** What a holder is called in messages about its bounds. */
+  holder: 'key' | 'account'
+}
+
+/** For a key of the account. `refusal` is the message of the 403 for admin keys, which have none. */
+export const byKey = (app: FastifyInstance, refusal: string): AccountAccess => ({
+  hooks: {
+    onRequest: [app.requireKey, async (request) => void standardKey(request, refusal)],
+    onSend: noStore,
+  },
+  asker: (request) => {
+    const { accountId, keyId } = standardKey(request, refusal)
+    return { accountId, holder: keyId, reader: 'owner' }
+  },
+  holder: 'key',
+})
+
+/** For a key that reads its account, and for admin keys, which name one by `account_id`. */
+export const byReadingKey = (app: FastifyInstance): AccountAccess => ({
+  hooks: { onRequest: [app.requireKey, refuseOtherAccount], onSend: noStore },
+  asker: (request) => {
+    const key = askingKey(request)
+    const accountId = accountToRead(key, request.query as { account_id?: string })
+    return { accountId, holder: key.keyId, reader: callReader(key) }
+  },
+  holder: 'key',
+})
+
+/** For the account's holder who is signed in. */
+export const bySession = (app: FastifyInstance): AccountAccess => ({
+  hooks: { onRequest: [app.requireSession] },
+  asker: (request) => {
+    const { id } = signedIn(request).account
+    return { accountId: id, holder: id, reader: 'owner' }
+  },
+  holder: 'account',
+})
 
 /** The key of a request that `requireKey` let through. */
 export function askingKey({ key }: FastifyRequest): KeyRecord {
   if (key === null) throw new Error('this route does not ask for a key')
   return key
+}
+
+/** The key of a request if it is an account's. Throws ApiError 403 with the message given. */
+export function standardKey(request: FastifyRequest, refusal: string): StandardKey {
+  const key = askingKey(request)
+  if (key.kind === 'standard' && key.accountId !== null) return key as StandardKey
+  throw new ApiError('not_permitted', refusal)
 }
 
 /** As whom a key reads calls. */
@@ -16,8 +87,8 @@ export const callReader = (key: KeyRecord): CallReader => (key.kind === 'admin' 
 /** The parameter by which an admin key names an account. */
 export const ACCOUNT_ID = { account_id: Type.Optional(Type.String()) }
 
-/** A preValidation hook: 403 for a key that names another account than its own. */
-export async function refuseOtherAccount(request: FastifyRequest): Promise<void> {
+/** 403 for a key that names another account than its own. */
+async function refuseOtherAccount(request: FastifyRequest): Promise<void> {
   const { accountId } = askingKey(request)
   const { account_id: named } = request.query as Record<string, unknown>
   if (accountId !== null && typeof named === 'string' && named !== '' && named !== accountId)
@@ -25,7 +96,7 @@ export async function refuseOtherAccount(request: FastifyRequest): Promise<void>
 }
 
 /** The account a key reads: its own; for an admin key the one it names. Throws ApiError where it names none. */
-export function accountToRead(key: KeyRecord, query: { account_id?: string }): string {
+function accountToRead(key: KeyRecord, query: { account_id?: string }): string {
   const accountId = key.accountId ?? query.account_id
   if (accountId !== undefined) return accountId
   throw new ApiError('invalid_request', 'An admin key belongs to no account. Name one: `account_id`.', {

@@ -1,11 +1,10 @@
-import type { Static } from 'typebox'
-import { type CallRecord, type ListedCall, ratesOf } from '../billing/call-records/call-records.ts'
-import type { OwnKeyFailureView } from '../core/api/calls.ts'
-import type { Generation } from '../core/api/public-api.ts'
+import { type CallRecord, callTimes, type ListedCall, ratesOf } from '../billing/call-records/call-records.ts'
+import type { Generation, OwnKeyFailureView } from '../core/api/calls.ts'
 import { isAutoModel } from '../core/auto/auto-bounds.ts'
 import { formatRates } from '../core/catalog/token-rates.ts'
 import type { CsvCell } from '../core/kernel/csv.ts'
-import { formatUsd, picoUsd } from '../core/kernel/money.ts'
+import { formatUsd } from '../core/kernel/money.ts'
+import { isoTime } from '../core/kernel/time.ts'
 import { ownKeyFailure } from '../core/routing/own-key-state.ts'
 
 /** Who reads a call: its owner, or an operator, from whom nothing is hidden. */
@@ -16,7 +15,7 @@ export type CallReader = 'owner' | 'operator'
  * named, so `auto` stays `auto`; where we chose the model, its rates and the provider key that served it would
  * tell the owner which it was.
  */
-export function callView(call: ListedCall, reader: CallReader): CallView {
+export function callView(call: ListedCall, reader: CallReader): Generation {
   const isHidden = reader === 'owner' && isAutoModel(call.requestedModel)
   const rates = ratesOf(call)
   return {
@@ -41,7 +40,7 @@ export function callView(call: ListedCall, reader: CallReader): CallView {
       ...(call.imageTokens > 0 && { image_tokens: call.imageTokens }),
       source: call.usageSource,
     },
-    cost_usd: formatUsd(picoUsd(call.chargePico)),
+    cost_usd: formatUsd(call.chargePico),
     rates:
       isHidden || rates === null
         ? null
@@ -50,9 +49,7 @@ export function callView(call: ListedCall, reader: CallReader): CallView {
       admitted_at: isoTime(call.admittedAt),
       finished_at: isoTime(call.finishedAt),
       settled_at: isoTime(call.settledAt),
-      queued_ms: call.claimedAt === null ? null : sinceAdmission(call, call.claimedAt),
-      first_token_ms: call.firstTokenAt === null ? null : sinceAdmission(call, call.firstTokenAt),
-      duration_ms: sinceAdmission(call, call.finishedAt),
+      ...callTimes(call),
     },
   }
 }
@@ -60,8 +57,6 @@ export function callView(call: ListedCall, reader: CallReader): CallView {
 /** Whether the answer broke off and another attempt finished it without a seam. */
 export const isRescued = ({ attempts }: CallRecord): boolean =>
   attempts.some(({ rescued }) => rescued === true)
-
-export type CallView = Static<typeof Generation>
 
 /** The client's own keys that were tried for a call and did not work, in order. */
 export function ownKeyFailures(call: CallRecord, reader: CallReader): OwnKeyFailureView[] {
@@ -74,7 +69,7 @@ export function ownKeyFailures(call: CallRecord, reader: CallReader): OwnKeyFail
 }
 
 /** The columns of an export of calls, each read off a view. */
-const CSV_COLUMNS: ReadonlyArray<readonly [name: string, read: (view: CallView) => CsvCell]> = [
+const CSV_COLUMNS: ReadonlyArray<readonly [name: string, read: (view: Generation) => CsvCell]> = [
   ['id', (view) => view.id],
   ['admitted_at', (view) => view.timings.admitted_at],
   ['model', (view) => view.model],
@@ -103,9 +98,4 @@ const CSV_COLUMNS: ReadonlyArray<readonly [name: string, read: (view: CallView) 
 
 export const CALL_CSV_HEAD: readonly string[] = CSV_COLUMNS.map(([name]) => name)
 
-export const callCsvCells = (view: CallView): CsvCell[] => CSV_COLUMNS.map(([, read]) => read(view))
-
-const isoTime = (unixMs: number): string => new Date(unixMs).toISOString()
-
-/** Two machines' clocks may differ; no duration is shown below zero for that. */
-const sinceAdmission = (call: ListedCall, unixMs: number): number => Math.max(0, unixMs - call.admittedAt)
+export const callCsvCells = (view: Generation): CsvCell[] => CSV_COLUMNS.map(([, read]) => read(view))

@@ -1,6 +1,7 @@
 import type { CallCounts, OfferHealthView, OfferView, PriceView, ProviderView } from '../core/api/offers.ts'
 import type { Model, Offer, Provider, TokenRates } from '../core/catalog/catalog.ts'
 import { formatRate, picoUsdPerToken } from '../core/kernel/money.ts'
+import { isoTimeOrNull } from '../core/kernel/time.ts'
 import { type Endings, sumEndings } from '../core/routing/measures.ts'
 import type { OfferHealth } from '../routing/circuit-breaker/offer-health.ts'
 import type { OfferMeasures } from '../routing/offer-measures.ts'
@@ -79,8 +80,8 @@ function healthView(id: string, health: OfferHealth): OfferHealthView {
     breaker,
     level,
     reason,
-    until: isoTime(untilMs),
-    rate_limited_until: isoTime(rateLimitedUntilMs),
+    until: isoTimeOrNull(untilMs),
+    rate_limited_until: isoTimeOrNull(rateLimitedUntilMs),
   }
 }
 
@@ -98,5 +99,3 @@ const priceView = ({ prompt, completion }: TokenRates): PriceView => ({
   prompt: formatRate(prompt),
   completion: formatRate(completion),
 })
-
-const isoTime = (atMs: number | null): string | null => (atMs === null ? null : new Date(atMs).toISOString())

@@ -1,12 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type Static, Type } from 'typebox'
+import { Type } from 'typebox'
 
-/** The parameter `format` of a report. */
-export const ReportFormat = Type.Optional(Type.Enum(['json', 'csv']))
+/** The parameter of the format of a report. */
+export const REPORT_FORMAT = { format: Type.Optional(Type.Enum(['json', 'csv'])) }
 
 /** The format of a report: as asked for, else CSV where the client accepts nothing but that, else JSON. */
-export function reportFormat(request: FastifyRequest, format: Static<typeof ReportFormat> | undefined) {
-  const accepted = (request.headers.accept ?? '').split(',').map((type) => type.split(';')[0]?.trim())
+export function reportFormat({ query, headers }: FastifyRequest<{ Querystring: unknown }>): 'json' | 'csv' {
+  const { format } = query as { format?: 'json' | 'csv' }
+  const accepted = (headers.accept ?? '').split(',').map((type) => type.split(';')[0]?.trim())
   const wantsCsv = accepted.includes('text/csv') && !accepted.includes('application/json')
   return format ?? (wantsCsv ? 'csv' : 'json')
 }

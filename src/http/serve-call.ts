@@ -8,8 +8,8 @@ import { type ChatBody, type ChatRequest, normalizeChatRequest } from '../core/c
 import { inlineChars } from '../core/calls/content-part.ts'
 import { mediaParts } from '../core/calls/prompt-tokens.ts'
 import { ApiError } from '../core/kernel/errors.ts'
+import type { StandardKey } from './asking-account.ts'
 import { CompletionCollector } from './completion-collector.ts'
-import type { StandardKey } from './plugins/authenticate.ts'
 import { StreamWriter } from './stream-writer.ts'
 import { whenResponseCloses } from './when-response-closes.ts'
 

@@ -57,8 +57,18 @@ export function createSlots({
   }
 }
 
-/** Messages for reports that a key asks for. */
-export const REPORTS_OF_KEY = {
-  holderIsFull: 'This key has reports running. Wait for one to end.',
-  allTaken: 'This gateway runs as many reports as it can. Retry shortly.',
-}
+const REPORTS_MAX = 8
+const REPORTS_PER_KEY_MAX = 2
+
+/** Slots for one kind of report that keys ask for, or accounts. */
+export const reportSlots = (
+  max = REPORTS_MAX,
+  maxPerHolder = REPORTS_PER_KEY_MAX,
+  holder: 'key' | 'account' = 'key',
+): Slots =>
+  createSlots({
+    max,
+    maxPerHolder,
+    holderIsFull: `This ${holder} has reports running. Wait for one to end.`,
+    allTaken: 'This gateway runs as many reports as it can. Retry shortly.',
+  })

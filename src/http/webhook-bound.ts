@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { clientNetworks } from '../core/kernel/client-networks.ts'
 import { ApiError } from '../core/kernel/errors.ts'
+import { DAY_MS } from '../core/kernel/time.ts'
 
 /** What a webhook turned out to be; null: it could not be told. */
 export type WebhookVerdict = 'genuine' | 'forged' | null
@@ -16,7 +17,7 @@ const AT_ONCE_MAX = 20
 /** Forgeries a minute of one network; further webhooks of it are not checked. */
 const FORGERIES_MAX = 20
 const MINUTE_MS = 60_000
-const KNOWN_FOR_MS = 7 * 86_400_000
+const KNOWN_FOR_MS = 7 * DAY_MS
 const NETWORKS_MAX = 10_000
 
 /** The bound of one rail at one instance. */

@@ -5,6 +5,7 @@ import type { HoldStore } from '../billing/holds/hold-store.ts'
 import { allowancePeriod } from '../core/billing/allowance-period.ts'
 import { ApiError } from '../core/kernel/errors.ts'
 import { formatUsd } from '../core/kernel/money.ts'
+import { isoTimeOrNull } from '../core/kernel/time.ts'
 import type { KeyChange } from '../platform/redis/key-changes.ts'
 import { rateLimitDetails } from './account-management.ts'
 import type { Operator, RunAudited } from './audit-log.ts'
@@ -71,7 +72,7 @@ export function createKeyManagement(options: KeyManagementOptions): KeyManagemen
       const details = {
         name,
         ...limitDetails({ limitPico, limitReset, ...rates }),
-        expires_at: expiresAt?.toISOString() ?? null,
+        expires_at: isoTimeOrNull(expiresAt),
       }
       const action =
         accountId === null

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import { DAY_MS } from '../core/kernel/time.ts'
 import type { PaymentRail, PaymentRails, RailNotice, TimeSpan } from './payment-rail.ts'
 import type { Payment, PaymentStore } from './payment-store.ts'
 import type { TopUpService } from './top-up-service.ts'
@@ -21,7 +22,6 @@ export interface ReturnsReport {
   failures: number
 }
 
-const DAY_MS = 86_400_000
 /** Refunds can be made, and payments contested, for about half a year; a dispute is decided within it. */
 const LOOK_BACK_MS = 179 * DAY_MS
 const PAGE = 100

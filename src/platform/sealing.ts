@@ -7,11 +7,11 @@ import {
   randomFillSync,
 } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
+import { DAY_MS } from '../core/kernel/time.ts'
 
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 const KEY_ID_BYTES = 6
-const DAY_MS = 86_400_000
 /** Keys of days that are kept derived. Provider keys and webhook secrets were sealed on any day. */
 const DAYS_KEPT = 256
 

@@ -13,7 +13,7 @@ import type {
   TrafficView,
 } from '../../src/core/api/operations.ts'
 import type { OperatorSession, OperatorVisitor } from '../../src/core/api/sessions.ts'
-import type { OperatorList, OperatorPage } from '../../src/core/api/shared.ts'
+import type { List, Page } from '../../src/core/api/shared.ts'
 import type { OperatorCallFilters } from '../lib/call-filters.ts'
 import { queryString, requestJson } from './request.ts'
 
@@ -43,7 +43,7 @@ const pagesOf = <T>(key: readonly unknown[], path: string, parameters: Record<st
   infiniteQueryOptions({
     queryKey: ['operator', ...key],
     queryFn: ({ pageParam, signal }) =>
-      read<OperatorPage<T>>(`${path}${queryString({ ...parameters, limit: 30, cursor: pageParam })}`, signal),
+      read<Page<T>>(`${path}${queryString({ ...parameters, limit: 30, cursor: pageParam })}`, signal),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next_cursor,
     refetchInterval: ({ state }) => ((state.data?.pages.length ?? 1) > 1 ? false : CALM_MS),
@@ -66,10 +66,10 @@ export const trafficQuery = (minutes: number) =>
     CALM_MS,
   )
 
-export const providersQuery = query<OperatorList<ProviderView>>(['providers'], '/providers', MOVING_MS)
+export const providersQuery = query<List<ProviderView>>(['providers'], '/providers', MOVING_MS)
 
 export const offersQuery = (of: { provider: string } | { model: string }) =>
-  query<OperatorList<OfferView>>(['offers', of], `/offers${queryString({ ...of })}`, MOVING_MS)
+  query<List<OfferView>>(['offers', of], `/offers${queryString({ ...of })}`, MOVING_MS)
 
 export const operatorCallsQuery = ({ days = '30', ...filters }: OperatorCallFilters, from: string) =>
   pagesOf<OperatorCall>(['calls', days, filters], '/calls', { ...filters, from })
@@ -107,14 +107,14 @@ export const actionsQuery = (target: string | undefined) =>
 
 export const catalogQuery = query<CatalogView>(['catalog'], '/catalog', LAZY_MS)
 
-export const catalogHistoryQuery = query<OperatorList<CatalogEditsView>>(
+export const catalogHistoryQuery = query<List<CatalogEditsView>>(
   ['catalog', 'edits'],
   '/catalog/edits?limit=50',
   false,
 )
 
 export const rateHistoryQuery = (modelId: string) =>
-  query<OperatorList<RateHistoryView>>(
+  query<List<RateHistoryView>>(
     ['rates', modelId],
     `/models/${encodeURIComponent(modelId)}/history?limit=50`,
     false,

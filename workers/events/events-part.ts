@@ -1,5 +1,6 @@
 import { Counter, type Registry } from 'prom-client'
 import type { Config } from '../../src/config.ts'
+import { DAY_MS } from '../../src/core/kernel/time.ts'
 import { RETRY_DELAYS_MS } from '../../src/core/operations/webhook-retry.ts'
 import type { Logger } from '../../src/platform/observability/logger.ts'
 import { createPostgres } from '../../src/platform/postgres/postgres.ts'
@@ -13,7 +14,6 @@ import { startEventRelay } from './event-relay.ts'
 import { createPostWebhook } from './post-webhook.ts'
 
 const CONCURRENCY = 32
-const DAY_MS = 86_400_000
 
 /**
  * Events out, composed: the relay and the worker. Part of the settlement process, with clients of its own, so

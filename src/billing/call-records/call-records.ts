@@ -193,3 +193,13 @@ function toRates(
     ...(image !== null && { promptImage: picoUsdPerToken(image) }),
   }
 }
+
+/** Two machines' clocks may differ; no duration is shown below zero for that. */
+const sinceAdmission = (call: ListedCall, unixMs: number): number => Math.max(0, unixMs - call.admittedAt)
+
+/** Durations since admission, as JSON shows them; null where the call did not get that far. */
+export const callTimes = (call: ListedCall) => ({
+  queued_ms: call.claimedAt === null ? null : sinceAdmission(call, call.claimedAt),
+  first_token_ms: call.firstTokenAt === null ? null : sinceAdmission(call, call.firstTokenAt),
+  duration_ms: sinceAdmission(call, call.finishedAt),
+})

@@ -1,9 +1,8 @@
 import type { AttemptView, OperatorCall, SettledTimeline, TimelineEvent } from '../../core/api/calls.ts'
 import { costOf } from '../../core/billing/pricing.ts'
-import { formatRate, formatUsd, picoUsd, picoUsdPerToken } from '../../core/kernel/money.ts'
-import { type CallRecord, costRatesOf, type ListedCall } from './call-records.ts'
-
-const usd = (amountPico: bigint): string => formatUsd(picoUsd(amountPico))
+import { formatRate, formatUsd, picoUsdPerToken } from '../../core/kernel/money.ts'
+import { isoTime } from '../../core/kernel/time.ts'
+import { type CallRecord, callTimes, costRatesOf, type ListedCall } from './call-records.ts'
 
 /** A settled call as operators see it: with its target, what it cost us, and what is left of the charge. */
 export function operatorCall(call: ListedCall): OperatorCall {
@@ -29,14 +28,12 @@ export function operatorCall(call: ListedCall): OperatorCall {
     auto_score: call.autoScore,
     auto_tier: call.autoTier,
     auto_profile: call.autoProfile,
-    held_usd: usd(call.holdPico),
-    charged_usd: usd(call.chargePico),
-    cost_usd: usd(costPico),
-    margin_usd: usd(call.chargePico - costPico),
+    held_usd: formatUsd(call.holdPico),
+    charged_usd: formatUsd(call.chargePico),
+    cost_usd: formatUsd(costPico),
+    margin_usd: formatUsd(call.chargePico - costPico),
     admitted_at: isoTime(call.admittedAt),
-    queued_ms: call.claimedAt === null ? null : sinceAdmission(call, call.claimedAt),
-    first_token_ms: call.firstTokenAt === null ? null : sinceAdmission(call, call.firstTokenAt),
-    duration_ms: sinceAdmission(call, call.finishedAt),
+    ...callTimes(call),
     settlement_lag_ms: Math.max(0, call.settledAt - call.finishedAt),
   }
 }
@@ -91,7 +88,7 @@ export function timelineOf(admittedAt: number, events: readonly CallEvent[]): Ti
 
 function settledEvents(record: CallRecord): CallEvent[] {
   return [
-    { at: record.admittedAt, kind: 'admitted', event: `admitted, ${usd(record.holdPico)} USD held` },
+    { at: record.admittedAt, kind: 'admitted', event: `admitted, ${formatUsd(record.holdPico)} USD held` },
     { at: record.claimedAt, kind: 'claimed', event: 'claimed by a worker' },
     ...record.attempts.flatMap((attempt): CallEvent[] => {
       const { offerId, startedAt, durationMs, outcome, httpStatus, providerKeyId, rescued } = attempt
@@ -108,7 +105,7 @@ function settledEvents(record: CallRecord): CallEvent[] {
     }),
     { at: record.firstTokenAt, kind: 'first_token', event: 'first token' },
     { at: record.finishedAt, kind: 'finished', event: `finished: ${record.status}` },
-    { at: record.settledAt, kind: 'settled', event: `settled, ${usd(record.chargePico)} USD charged` },
+    { at: record.settledAt, kind: 'settled', event: `settled, ${formatUsd(record.chargePico)} USD charged` },
   ]
 }
 
@@ -120,8 +117,3 @@ function providerCost(call: ListedCall): bigint {
 
 const rate = (picoPerToken: bigint | null): string | null =>
   picoPerToken === null ? null : formatRate(picoUsdPerToken(picoPerToken))
-
-const isoTime = (unixMs: number): string => new Date(unixMs).toISOString()
-
-/** Two machines' clocks may differ; no duration is shown below zero for that. */
-const sinceAdmission = (call: ListedCall, unixMs: number): number => Math.max(0, unixMs - call.admittedAt)

@@ -1,4 +1,6 @@
-import type { TimeRange, UsageGroup } from '../../core/billing/usage-query.ts'
+import type { UsageGroup } from '../../core/api/usage.ts'
+import type { TimeRange } from '../../core/billing/usage-query.ts'
+import { DAY_MS, isoTime } from '../../core/kernel/time.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 
 /** Sums over some calls. */
@@ -55,8 +57,6 @@ ORDER BY "isTotal" DESC, summed."group" LIMIT $4::integer`
 
 type Row = Record<keyof UsageSums, string> & { group: string | null; keyName: string | null }
 
-const DAY_MS = 86_400_000
-
 export function createUsageStore(postgres: Postgres): UsageStore {
   return {
     async usage(accountId, { fromMs, toMs }, group, rowsMax) {
@@ -81,8 +81,7 @@ export function createUsageStore(postgres: Postgres): UsageStore {
   }
 }
 
-const dayText = (day: string | null): string =>
-  new Date(Number(day) * DAY_MS).toISOString().slice(0, '2027-01-31'.length)
+const dayText = (day: string | null): string => isoTime(Number(day) * DAY_MS).slice(0, '2027-01-31'.length)
 
 const toSums = (row: Row): UsageSums => ({
   calls: BigInt(row.calls),

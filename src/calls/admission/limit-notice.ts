@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache'
 import type { KeyRecord } from '../../accounts/key-cache.ts'
 import type { AllowancePeriod } from '../../core/billing/allowance-period.ts'
 import { formatUsd, picoUsd } from '../../core/kernel/money.ts'
+import { DAY_MS, isoTimeOrNull } from '../../core/kernel/time.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
 import { limitNoticeKey } from '../../platform/redis/redis-keys.ts'
@@ -19,7 +20,7 @@ export interface LimitNoticeDependencies {
 
 const REMEMBERED_MAX = 10_000
 /** How long Redis remembers; longer than a month's period. */
-const NOTED_FOR_MS = 32 * 86_400_000
+const NOTED_FOR_MS = 32 * DAY_MS
 
 /**
  * Notices run behind the refusal and never in its way. This process remembers what it told, Redis what the
@@ -56,5 +57,5 @@ const limitData = (key: KeyRecord, period: AllowancePeriod) => ({
   name: key.name,
   limit_usd: key.limitPico === null ? null : formatUsd(picoUsd(key.limitPico)),
   limit_reset: key.limitReset,
-  resets_at: period.endsAt === null ? null : new Date(period.endsAt).toISOString(),
+  resets_at: isoTimeOrNull(period.endsAt),
 })

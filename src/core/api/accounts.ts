@@ -6,7 +6,7 @@ import { OperatorActionView } from './operations.ts'
 import { amount, CLOSED, line, RATE_LIMIT_FIELDS } from './request-fields.ts'
 import { DecimalUsd, IsoTime } from './shared.ts'
 
-/** GET /admin/api/accounts?search&limit&cursor: `OperatorPage<OperatorAccount>`. */
+/** GET /admin/api/accounts?search&limit&cursor: `Page<OperatorAccount>`. */
 export const OperatorAccount = Type.Object({
   id: Type.String(),
   email: Type.String(),

@@ -1,58 +1,89 @@
-import { type Static, Type } from 'typebox'
+import { type Static, type TObjectOptions, Type } from 'typebox'
 import { nullable } from './nullable.ts'
 import { BalanceView } from './sessions.ts'
-import { DecimalUsd, IsoTime } from './shared.ts'
+import { DecimalUsd, IsoTime, List } from './shared.ts'
 
+/** The ways to pay; `development` moves no money: say so. */
 export const RailName = Type.Enum(['card', 'paypal', 'development'])
 export type RailName = Static<typeof RailName>
 
-/** GET /console/api/billing */
-export const BillingView = Type.Object({
-  ...BalanceView.properties,
-  presets_usd: Type.Array(Type.String()),
-  min_usd: Type.String(),
-  max_usd: Type.String(),
-  /** The ways to pay that are set up; empty: top-ups are closed. `development` moves no money: say so. */
+/** What a top-up may be. */
+export const TopUpOptions = Type.Object({
+  presets_usd: Type.Array(DecimalUsd),
+  min_usd: DecimalUsd,
+  max_usd: DecimalUsd,
+  /** The ways to pay that are set up; empty: top-ups are closed. */
   rails: Type.Array(RailName),
 })
+export type TopUpOptions = Static<typeof TopUpOptions>
+
+/** GET /console/api/billing */
+export const BillingView = Type.Interface([BalanceView, TopUpOptions], {})
 export type BillingView = Static<typeof BillingView>
 
-/** POST /console/api/top-ups → 201 TopUpView. Navigate to `checkout_url`; where it is null, it is settled already. */
-export const NewTopUpBody = Type.Object({
-  /** Whole cents, within min and max: "25.00". */
-  amount_usd: Type.String(),
-  rail: RailName,
-})
-export type NewTopUpBody = Static<typeof NewTopUpBody>
+export const topUpAmountWording = ({ min_usd, max_usd }: TopUpOptions): string =>
+  `\`amount_usd\` takes an amount such as "25.00", from ${min_usd} to ${max_usd} USD, in whole cents.`
 
-export const ReceiptView = Type.Object({
-  /** The top-up's id. */
-  number: Type.String(),
-  issued_at: Type.String(),
-  email: Type.String(),
-  description: Type.String(),
-  paid_usd: Type.String(),
-  refunded_usd: Type.String(),
-  net_usd: Type.String(),
-  method: RailName,
-})
-export type ReceiptView = Static<typeof ReceiptView>
+/** POST /billing/topups and /console/api/top-ups; the route checks that the amount is within the options. */
+export function newTopUpBody(options: TopUpOptions, closed: TObjectOptions = {}) {
+  const { rails } = options
+  const offered = rails.length > 0 ? `Use one of: ${rails.join(', ')}.` : 'None is set up.'
+  const noRail = { errorMessage: `\`rail\` names no way to pay here. ${offered}` }
+  return Type.Object(
+    {
+      rail: Type.Unsafe<RailName>(rails.length > 0 ? { enum: rails, ...noRail } : { not: {}, ...noRail }),
+      amount_usd: Type.Unsafe<string | number>({
+        type: ['string', 'number'],
+        errorMessage: topUpAmountWording(options),
+      }),
+    },
+    closed,
+  )
+}
+export type NewTopUpBody = Static<ReturnType<typeof newTopUpBody>>
 
-/** GET /console/api/top-ups?cursor&limit → Page<TopUpView>, newest first; GET /console/api/top-ups/:id → TopUpView. */
-export const TopUpView = Type.Object({
-  id: Type.String(),
+const TOP_UP = {
   rail: RailName,
   /** No money moves. */
   test: Type.Boolean(),
   state: Type.Enum(['created', 'pending', 'settled', 'failed', 'expired', 'refunded', 'disputed']),
-  amount_usd: Type.String(),
-  refunded_usd: Type.String(),
-  disputed_usd: Type.String(),
+  amount_usd: DecimalUsd,
+  refunded_usd: DecimalUsd,
+  disputed_usd: DecimalUsd,
   /** Where to pay; null when there is nothing to pay any more. */
   checkout_url: nullable(Type.String()),
   failure_reason: nullable(Type.String()),
-  created_at: Type.String(),
-  settled_at: nullable(Type.String()),
+  created_at: IsoTime,
+  settled_at: nullable(IsoTime),
+}
+
+/** POST /billing/topups → 201; GET /billing/topups/{id}. */
+export const TopUp = Type.Object({ payment_id: Type.String(), ...TOP_UP })
+export type TopUp = Static<typeof TopUp>
+
+/** GET /billing/topups?before&limit, newest first. */
+export const TopUpPage = Type.Interface([List(TopUp)], { has_more: Type.Boolean(), options: TopUpOptions })
+
+export const ReceiptView = Type.Object({
+  /** The top-up's id. */
+  number: Type.String(),
+  issued_at: IsoTime,
+  email: Type.String(),
+  description: Type.String(),
+  paid_usd: DecimalUsd,
+  refunded_usd: DecimalUsd,
+  net_usd: DecimalUsd,
+  method: RailName,
+})
+export type ReceiptView = Static<typeof ReceiptView>
+
+/**
+ * POST /console/api/top-ups → 201. Navigate to `checkout_url`; where it is null, it is settled already.
+ * GET /console/api/top-ups?cursor&limit → Page<TopUpView>; GET /console/api/top-ups/:id.
+ */
+export const TopUpView = Type.Object({
+  id: Type.String(),
+  ...TOP_UP,
   /** Present once the money came in. */
   receipt: nullable(ReceiptView),
 })
@@ -154,3 +185,8 @@ export const MarginView = Type.Object({
   total: MarginFigures,
 })
 export type MarginView = Static<typeof MarginView>
+
+/** GET /v1/credits. */
+export const Credits = Type.Object({
+  data: Type.Object({ total_credits: DecimalUsd, total_usage: DecimalUsd, available: DecimalUsd }),
+})

@@ -2,26 +2,24 @@ import { type Static, Type } from 'typebox'
 import { nullable } from './nullable.ts'
 import { DecimalUsd, IsoTime } from './shared.ts'
 
-/**
- * GET /console/api/calls?from&to&model&key_id&status&cursor&limit → Page<CallSummary>, newest first. The same
- * filters at GET /console/api/calls.csv, a download of all of them. `model` is the name as the answer had it.
- */
-export const CallSummary = Type.Object({
-  id: Type.String(),
-  created_at: Type.String(),
-  model: Type.String(),
-  key_id: Type.String(),
-  status: Type.Enum(['completed', 'failed', 'cancelled', 'interrupted']),
-  error_code: nullable(Type.String()),
-  stream: Type.Boolean(),
-  byok: Type.Boolean(),
-  prompt_tokens: Type.Number(),
-  completion_tokens: Type.Number(),
-  cost_usd: Type.String(),
-  first_token_ms: nullable(Type.Number()),
-  duration_ms: Type.Number(),
-})
-export type CallSummary = Static<typeof CallSummary>
+export const CALL_STATUSES = ['completed', 'failed', 'cancelled', 'interrupted'] as const
+const CallStatus = Type.Enum([...CALL_STATUSES])
+
+/** `counted`: the upstream told none, and the text was counted. */
+const UsageSource = Type.Enum(['upstream', 'counted', 'estimated', 'none'])
+
+/** Null when nothing was delivered, and for `auto`, whose target is not told. */
+const Rates = nullable(
+  Type.Object({
+    prompt: DecimalUsd,
+    completion: DecimalUsd,
+    /** Of audio and images in the prompt; absent: as `prompt`. */
+    prompt_audio: Type.Optional(DecimalUsd),
+    prompt_image: Type.Optional(DecimalUsd),
+    unit: Type.Literal('usd_per_million_tokens'),
+    version: nullable(Type.String()),
+  }),
+)
 
 export const OwnKeyFailureView = Type.Object({
   /** Null for `auto`, whose target is not told. */
@@ -40,6 +38,71 @@ export const OwnKeyFailureView = Type.Object({
 })
 export type OwnKeyFailureView = Static<typeof OwnKeyFailureView>
 
+/** A settled call, in the lists of GET /v1/usage/calls; docs/api.md says what its fields mean. */
+export const Generation = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('generation'),
+  created: Type.Integer(),
+  model: Type.String(),
+  key_id: Type.String(),
+  request_id: Type.String(),
+  stream: Type.Boolean(),
+  status: CallStatus,
+  finish_reason: nullable(Type.String()),
+  error_code: nullable(Type.String()),
+  byok: Type.Boolean(),
+  provider_key_id: nullable(Type.String()),
+  duplicate_of: nullable(Type.String()),
+  usage: Type.Object({
+    prompt_tokens: Type.Integer(),
+    completion_tokens: Type.Integer(),
+    total_tokens: Type.Integer(),
+    audio_tokens: Type.Optional(Type.Integer()),
+    image_tokens: Type.Optional(Type.Integer()),
+    source: UsageSource,
+  }),
+  cost_usd: DecimalUsd,
+  rates: Rates,
+  timings: Type.Object({
+    admitted_at: IsoTime,
+    finished_at: IsoTime,
+    settled_at: IsoTime,
+    queued_ms: nullable(Type.Integer()),
+    first_token_ms: nullable(Type.Integer()),
+    duration_ms: Type.Integer(),
+  }),
+})
+export type Generation = Static<typeof Generation>
+
+/** GET /v1/generations/{id}. */
+export const GenerationDetail = Type.Interface([Generation], {
+  /** The answer broke off, and another attempt finished it without a seam. */
+  rescued: Type.Boolean(),
+  /** Of the account's own provider keys that were tried: those that did not work, in order. */
+  provider_key_failures: Type.Array(OwnKeyFailureView),
+})
+
+/**
+ * GET /console/api/calls?from&to&model&key_id&status&cursor&limit → Page<CallSummary>, newest first. The same
+ * filters at GET /console/api/calls.csv, a download of all of them. `model` is the name as the answer had it.
+ */
+export const CallSummary = Type.Object({
+  id: Type.String(),
+  created_at: IsoTime,
+  model: Type.String(),
+  key_id: Type.String(),
+  status: CallStatus,
+  error_code: nullable(Type.String()),
+  stream: Type.Boolean(),
+  byok: Type.Boolean(),
+  prompt_tokens: Type.Number(),
+  completion_tokens: Type.Number(),
+  cost_usd: DecimalUsd,
+  first_token_ms: nullable(Type.Number()),
+  duration_ms: Type.Number(),
+})
+export type CallSummary = Static<typeof CallSummary>
+
 /** GET /console/api/calls/:id. 404 with `Retry-After: 1` while the call is not settled yet: ask again. */
 export const CallDetail = Type.Object({
   ...CallSummary.properties,
@@ -47,26 +110,14 @@ export const CallDetail = Type.Object({
   finish_reason: nullable(Type.String()),
   /** The answer broke off, and another attempt finished it without a seam. */
   rescued: Type.Boolean(),
-  /** `counted`: the upstream told none, and the text was counted. */
-  usage_source: Type.Enum(['upstream', 'counted', 'estimated', 'none']),
-  /** Null when nothing was delivered, and for `auto`, whose target is not told. */
-  rates: nullable(
-    Type.Object({
-      prompt: Type.String(),
-      completion: Type.String(),
-      /** Of audio and images in the prompt; absent: as `prompt`. */
-      prompt_audio: Type.Optional(Type.String()),
-      prompt_image: Type.Optional(Type.String()),
-      unit: Type.Literal('usd_per_million_tokens'),
-      version: nullable(Type.String()),
-    }),
-  ),
+  usage_source: UsageSource,
+  rates: Rates,
   /** Of the prompt tokens. */
   audio_tokens: Type.Number(),
   image_tokens: Type.Number(),
   queued_ms: nullable(Type.Number()),
-  finished_at: Type.String(),
-  settled_at: Type.String(),
+  finished_at: IsoTime,
+  settled_at: IsoTime,
   /** Of the account's own provider keys that were tried for this call: those that did not work, in order. */
   provider_key_failures: Type.Array(OwnKeyFailureView),
 })
@@ -95,13 +146,13 @@ export const PlaygroundBody = Type.Object(
 )
 export type PlaygroundBody = Static<typeof PlaygroundBody>
 
-/** GET /admin/api/calls?account&key&request&status&model&offer&min_duration_ms&from&to&limit&cursor: `OperatorPage<OperatorCall>`. Settled calls, admitted in the span; by default the last 30 days. */
+/** GET /admin/api/calls?account&key&request&status&model&offer&min_duration_ms&from&to&limit&cursor: `Page<OperatorCall>`. Settled calls, admitted in the span; by default the last 30 days. */
 export const OperatorCall = Type.Object({
   id: Type.String(),
   account_id: Type.String(),
   key_id: Type.String(),
   request_id: Type.String(),
-  status: Type.Enum(['completed', 'failed', 'cancelled', 'interrupted']),
+  status: CallStatus,
   error_code: nullable(Type.String()),
   finish_reason: nullable(Type.String()),
   stream: Type.Boolean(),

@@ -1,11 +1,11 @@
 import { type Static, Type } from 'typebox'
 import { nullable } from './nullable.ts'
 import { CLOSED, line } from './request-fields.ts'
-import { IsoTime } from './shared.ts'
+import { DecimalUsd, IsoTime, List } from './shared.ts'
 
 const VERSION_LENGTH_MAX = 20
 
-/** One version of the operator's edits. GET /admin/api/catalog/edits?limit: `OperatorList<CatalogEditsView>`, newest first. */
+/** One version of the operator's edits. GET /admin/api/catalog/edits?limit: `List<CatalogEditsView>`, newest first. */
 export const CatalogEditsView = Type.Object({
   version: Type.String(),
   author: Type.String(),
@@ -67,7 +67,7 @@ export const CatalogEditsApplied = Type.Object({
 })
 export type CatalogEditsApplied = Static<typeof CatalogEditsApplied>
 
-/** GET /admin/api/models/:id/history?limit (id percent-encoded): `OperatorList<RateHistoryView>`, newest first. */
+/** GET /admin/api/models/:id/history?limit (id percent-encoded): `List<RateHistoryView>`, newest first. */
 export const RateHistoryView = Type.Object({
   rate_version: Type.String(),
   prompt: Type.String(),
@@ -84,3 +84,24 @@ export const RateHistoryView = Type.Object({
   effective_at: IsoTime,
 })
 export type RateHistoryView = Static<typeof RateHistoryView>
+
+/** GET /v1/models; admin keys see more of each model. */
+export const ModelList = List(
+  Type.Object({
+    id: Type.String(),
+    object: Type.Literal('model'),
+    created: Type.Integer(),
+    owned_by: Type.String(),
+  }),
+)
+
+/** GET /pricing.json. */
+export const PricingFeedBody = Type.Object({
+  version: Type.String(),
+  generated_at: IsoTime,
+  currency: Type.Literal('USD'),
+  unit: Type.Literal('per_million_tokens'),
+  data: Type.Array(Type.Object({ id: Type.String(), prompt: DecimalUsd, completion: DecimalUsd }), {
+    description: 'Retail and list rates of every model; docs/catalog.md has its fields',
+  }),
+})

@@ -109,3 +109,18 @@ export const KeyLimitsRequest = Type.Object(
   CLOSED,
 )
 export type KeyLimitsRequest = Static<typeof KeyLimitsRequest>
+
+/** GET /v1/key. */
+export const KeyInfo = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('key'),
+  name: Type.String(),
+  limit_usd: nullable(DecimalUsd),
+  used_usd: nullable(DecimalUsd),
+  remaining_usd: nullable(DecimalUsd),
+  available_balance_usd: nullable(DecimalUsd),
+  limit_reset: LimitResetName,
+  resets_at: nullable(IsoTime),
+  expires_at: nullable(IsoTime),
+  rate_limits: KeyList.properties.defaults,
+})

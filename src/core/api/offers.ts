@@ -34,7 +34,7 @@ export const PriceView = Type.Object({
 })
 export type PriceView = Static<typeof PriceView>
 
-/** GET /admin/api/offers?model&provider: `OperatorList<OfferView>`, by model, then provider. */
+/** GET /admin/api/offers?model&provider: `List<OfferView>`, by model, then provider. */
 export const OfferView = Type.Object({
   /** `<provider>/<upstream model>`; goes into paths percent-encoded. */
   id: Type.String(),
@@ -60,7 +60,7 @@ export const OfferView = Type.Object({
 })
 export type OfferView = Static<typeof OfferView>
 
-/** GET /admin/api/providers: `OperatorList<ProviderView>`. */
+/** GET /admin/api/providers: `List<ProviderView>`. */
 export const ProviderView = Type.Object({
   id: Type.String(),
   name: Type.String(),

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox'
 import { nullable } from './nullable.ts'
 import { DecimalUsd, IsoTime } from './shared.ts'
 
-/** GET /admin/api/processes: `OperatorList<ProcessView>`. A process that said nothing for 5 s is not in it. */
+/** GET /admin/api/processes: `List<ProcessView>`. A process that said nothing for 5 s is not in it. */
 export const ProcessView = Type.Object({
   id: Type.String(),
   role: Type.Enum(['api', 'dispatch', 'settlement']),
@@ -100,7 +100,7 @@ export const TrafficView = Type.Object({
 })
 export type TrafficView = Static<typeof TrafficView>
 
-/** GET /admin/api/actions?target&limit&cursor: `OperatorPage<OperatorActionView>`. */
+/** GET /admin/api/actions?target&limit&cursor: `Page<OperatorActionView>`. */
 export const OperatorActionView = Type.Object({
   id: Type.String(),
   at: IsoTime,
@@ -117,7 +117,7 @@ export const OperatorActionView = Type.Object({
 })
 export type OperatorActionView = Static<typeof OperatorActionView>
 
-/** GET /admin/api/audit/runs?limit&cursor: `OperatorPage<AuditRunView>`. POST /admin/api/audit/run answers 202 with an `AuditView`. */
+/** GET /admin/api/audit/runs?limit&cursor: `Page<AuditRunView>`. POST /admin/api/audit/run answers 202 with an `AuditView`. */
 export const AuditRunView = Type.Object({
   id: Type.String(),
   at: IsoTime,
@@ -151,7 +151,7 @@ export const AuditView = Type.Object({
 })
 export type AuditView = Static<typeof AuditView>
 
-/** GET /admin/api/alarms?state=open|all&limit&cursor: `OperatorPage<AlarmView>`. POST /admin/api/alarms/:id/acknowledge answers an `AlarmView`. */
+/** GET /admin/api/alarms?state=open|all&limit&cursor: `Page<AlarmView>`. POST /admin/api/alarms/:id/acknowledge answers an `AlarmView`. */
 export const AlarmView = Type.Object({
   id: Type.String(),
   kind: Type.String(),

@@ -1,51 +1,100 @@
 import { type Static, Type } from 'typebox'
 import { nullable } from './nullable.ts'
+import { DecimalUsd, IsoTime, List } from './shared.ts'
 
-export const ProviderKeyView = Type.Object({
+const NAME_CHARS_MAX = 100
+
+const takes = (what: string) => ({ errorMessage: `\`{param}\` takes ${what}.` })
+
+const Name = Type.Optional(
+  Type.String({
+    maxLength: NAME_CHARS_MAX,
+    format: 'line',
+    ...takes(`a text of at most ${NAME_CHARS_MAX} characters, none of them a control character`),
+  }),
+)
+const AllowFallback = Type.Optional(Type.Boolean(takes('true or false')))
+
+/** Messages never repeat the input: it may contain a key in the wrong field. */
+const closed = (known: string) => ({
+  additionalProperties: false,
+  errorMessage: {
+    type: `Send a JSON object with ${known}.`,
+    additionalProperties: `Unknown field. Known are ${known}.`,
+  },
+})
+
+/** The body of a POST. The key is never shown again. */
+export const NewProviderKeyBody = Type.Object(
+  {
+    provider: Type.String(takes('the id of a provider')),
+    key: Type.String({
+      // It travels in a header: no spaces, no control characters.
+      pattern: '^[\\x21-\\x7e]{1,4096}$',
+      ...takes('1 to 4096 printable ASCII characters without spaces'),
+    }),
+    name: Name,
+    allow_fallback: AllowFallback,
+  },
+  closed('provider, key, name, allow_fallback'),
+)
+export type NewProviderKeyBody = Static<typeof NewProviderKeyBody>
+
+/** The body of a PATCH. */
+export const ProviderKeyPatch = Type.Object(
+  {
+    name: Name,
+    allow_fallback: AllowFallback,
+    disabled: Type.Optional(Type.Boolean(takes('true or false'))),
+  },
+  closed('name, allow_fallback, disabled'),
+)
+export type ProviderKeyPatch = Static<typeof ProviderKeyPatch>
+
+const KEY = {
   id: Type.String(),
   provider: Type.String(),
-  provider_name: Type.String(),
   name: Type.String(),
   last4: Type.String(),
   /** Whether calls go on to shared capacity (at listed rates) when this key fails. */
   allow_fallback: Type.Boolean(),
   /** `unchecked`: it is not known whether its provider takes it. `refused`: the last time it did not. */
   status: Type.Enum(['active', 'unchecked', 'refused', 'failing', 'disabled']),
-  /** What the provider last refused this key with, in our words; null while it works. */
   last_error: nullable(Type.String()),
-  last_error_at: nullable(Type.String()),
-  created_at: Type.String(),
+  last_error_at: nullable(IsoTime),
+  created_at: IsoTime,
+}
+
+/** A key as /v1/provider-keys shows it. */
+export const ProviderKeyBody = Type.Object({
+  ...KEY,
+  object: Type.Literal('provider_key'),
+  accepted_at: nullable(IsoTime),
+  failing_since: nullable(IsoTime),
 })
+export type ProviderKeyBody = Static<typeof ProviderKeyBody>
+
+export const ProviderKeyPage = Type.Interface([List(ProviderKeyBody)], {
+  providers: Type.Array(Type.String()),
+})
+
+export const ProviderKeyDeleted = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('provider_key'),
+  deleted: Type.Literal(true),
+})
+export type ProviderKeyDeleted = Static<typeof ProviderKeyDeleted>
+
+/** The same under /console/api; `last_error` is worded for people. */
+export const ProviderKeyView = Type.Object({ ...KEY, provider_name: Type.String() })
 export type ProviderKeyView = Static<typeof ProviderKeyView>
 
 /** GET /console/api/provider-keys */
 export const ProviderKeyList = Type.Object({
   data: Type.Array(ProviderKeyView),
   /** The providers a key can be stored for, by name. */
-  providers: Type.Array(
-    Type.Object({
-      id: Type.String(),
-      name: Type.String(),
-    }),
-  ),
+  providers: Type.Array(Type.Object({ id: Type.String(), name: Type.String() })),
   /** The routing fee on calls with an own key, percent of the listed cost: "5". */
-  fee_percent: Type.String(),
+  fee_percent: DecimalUsd,
 })
 export type ProviderKeyList = Static<typeof ProviderKeyList>
-
-/** POST /console/api/provider-keys → 201 ProviderKeyView. The key is never shown again. */
-export const NewProviderKeyBody = Type.Object({
-  provider: Type.String(),
-  key: Type.String(),
-  name: Type.Optional(Type.String()),
-  allow_fallback: Type.Optional(Type.Boolean()),
-})
-export type NewProviderKeyBody = Static<typeof NewProviderKeyBody>
-
-/** PATCH /console/api/provider-keys/:id → 200 ProviderKeyView. DELETE /console/api/provider-keys/:id → 204. */
-export const ProviderKeyPatch = Type.Object({
-  name: Type.Optional(Type.String()),
-  allow_fallback: Type.Optional(Type.Boolean()),
-  disabled: Type.Optional(Type.Boolean()),
-})
-export type ProviderKeyPatch = Static<typeof ProviderKeyPatch>

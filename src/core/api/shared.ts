@@ -24,39 +24,30 @@ export const ErrorBody = Type.Object({
 })
 export type ErrorBody = Static<typeof ErrorBody>
 
-/** Pages of a list: ask again with `cursor=<next_cursor>`; null at the end. */
-export interface Page<T> {
-  data: T[]
-  next_cursor: string | null
-}
-export const Page = <T extends TSchema>(item: T) =>
-  Type.Object({ data: Type.Array(item), next_cursor: nullable(Type.String()) })
-
-export const DecimalUsd = Type.String()
+/** USD, an exact decimal string. */
+export const DecimalUsd = Type.String({ description: 'USD, an exact decimal string' })
 export type DecimalUsd = Static<typeof DecimalUsd>
 
-export const IsoTime = Type.String()
+/** ISO 8601 in UTC. */
+export const IsoTime = Type.String({ format: 'date-time' })
 export type IsoTime = Static<typeof IsoTime>
 
-/** A page of a list, newest first; `next_cursor` goes back as `cursor`. */
-export interface OperatorPage<T> {
+/** A whole list. */
+export interface List<T> {
   object: 'list'
   data: T[]
+}
+export const List = <T extends TSchema>(item: T) =>
+  Type.Object({ object: Type.Literal('list'), data: Type.Array(item) })
+
+/** A page of a list, newest first; `next_cursor` goes back as `cursor`, and is null at the end. */
+export interface Page<T> extends List<T> {
   has_more: boolean
   next_cursor: string | null
 }
-export const OperatorPage = <T extends TSchema>(item: T) =>
+export const Page = <T extends TSchema>(item: T) =>
   Type.Object({
-    object: Type.Literal('list'),
-    data: Type.Array(item),
+    ...List(item).properties,
     has_more: Type.Boolean(),
     next_cursor: nullable(Type.String()),
   })
-
-/** A whole list. */
-export interface OperatorList<T> {
-  object: 'list'
-  data: T[]
-}
-export const OperatorList = <T extends TSchema>(item: T) =>
-  Type.Object({ object: Type.Literal('list'), data: Type.Array(item) })

@@ -1,12 +1,16 @@
 import { type Static, Type } from 'typebox'
 import { nullable } from './nullable.ts'
+import { DecimalUsd, IsoTime } from './shared.ts'
+
+export const USAGE_GROUPS = ['day', 'model', 'key'] as const
+export type UsageGroup = (typeof USAGE_GROUPS)[number]
 
 export const UsageSumsView = Type.Object({
-  calls: Type.Number(),
-  prompt_tokens: Type.Number(),
-  completion_tokens: Type.Number(),
-  total_tokens: Type.Number(),
-  cost_usd: Type.String(),
+  calls: Type.Integer(),
+  prompt_tokens: Type.Integer(),
+  completion_tokens: Type.Integer(),
+  total_tokens: Type.Integer(),
+  cost_usd: DecimalUsd,
 })
 export type UsageSumsView = Static<typeof UsageSumsView>
 
@@ -25,10 +29,13 @@ export type UsageRowView = Static<typeof UsageRowView>
  * an ISO time; the default is the last 30 days. Days without calls are left out.
  */
 export const UsageView = Type.Object({
-  from: Type.String(),
-  to: Type.String(),
-  group_by: Type.Enum(['day', 'model', 'key']),
+  from: IsoTime,
+  to: IsoTime,
+  group_by: Type.Enum([...USAGE_GROUPS]),
   data: Type.Array(UsageRowView),
   total: UsageSumsView,
 })
 export type UsageView = Static<typeof UsageView>
+
+/** GET /v1/usage, with the same parameters. */
+export const Usage = Type.Object({ object: Type.Literal('usage'), ...UsageView.properties })

@@ -1,3 +1,5 @@
+import { DAY_MS } from '../kernel/time.ts'
+
 export const LIMIT_RESETS = ['none', 'daily', 'weekly', 'monthly'] as const
 export type LimitReset = (typeof LIMIT_RESETS)[number]
 
@@ -8,8 +10,6 @@ export interface AllowancePeriod {
   /** Null: never. */
   endsAt: number | null
 }
-
-const DAY_MS = 86_400_000
 
 /** The period that `nowMs` lies in. Days, weeks (from Monday) and months are UTC's. */
 export function allowancePeriod(reset: LimitReset, nowMs: number): AllowancePeriod {

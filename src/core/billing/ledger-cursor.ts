@@ -1,5 +1,4 @@
 import { ApiError } from '../kernel/errors.ts'
-import { type QueryParameters, readText } from './usage-query.ts'
 
 /**
  * A place in an account's ledger, newest first: after this movement (unix ms and id) and after this day of charges
@@ -12,10 +11,9 @@ export interface LedgerPosition {
 
 const CURSOR = /^(\d{0,6})\|(?:(\d{1,15})\.([\w./:-]{1,200}))?$/
 
-/** Reads `cursor` as `formatLedgerCursor` printed it; the newest without one. Throws ApiError `invalid_request`. */
-export function readLedgerCursor(query: QueryParameters): LedgerPosition {
-  const text = readText(query, 'cursor')
-  if (text === null) return { movement: null, day: null }
+/** Reads a cursor as `formatLedgerCursor` printed it; the newest without one. Throws ApiError `invalid_request`. */
+export function readLedgerCursor(text: string | undefined): LedgerPosition {
+  if (text === undefined) return { movement: null, day: null }
   const match = CURSOR.exec(Buffer.from(text, 'base64url').toString('latin1'))
   if (!match)
     throw new ApiError('invalid_request', 'Send `cursor` just as `next_cursor` had it.', { param: 'cursor' })

@@ -1,15 +1,17 @@
 import type { FastifyPluginAsync } from 'fastify'
 import type { AppDependencies } from '../app.ts'
+import { consoleCallRoutes } from '../calls.ts'
 import { unavailable } from '../plugins/answer-errors.ts'
 import { secureHeaders } from '../plugins/security-headers.ts'
-import { createSlots, REPORTS_OF_KEY, type Slots } from '../slots.ts'
+import { consoleProviderKeyRoutes } from '../provider-keys.ts'
+import { reportSlots, type Slots } from '../slots.ts'
+import { consoleTopUpRoutes } from '../top-ups.ts'
+import { consoleUsageRoute } from '../usage.ts'
 import { billingRoutes } from './billing-routes.ts'
 import { keyRoutes } from './key-routes.ts'
 import { liveRoute } from './live-route.ts'
 import { playgroundRoute } from './playground-route.ts'
-import { providerKeyRoutes } from './provider-key-routes.ts'
 import { sessionRoutes } from './session-routes.ts'
-import { usageRoutes } from './usage-routes.ts'
 import { verificationRoutes } from './verification-routes.ts'
 import { webhookRoutes } from './webhook-routes.ts'
 
@@ -35,20 +37,17 @@ export const consoleRoutes: FastifyPluginAsync<AppDependencies> = async (app, de
   })
   const withSlots = {
     ...deps,
-    consoleSlots: createSlots({
-      max: REPORTS_MAX,
-      maxPerHolder: REPORTS_PER_ACCOUNT_MAX,
-      holderIsFull: 'This account has reports running. Wait for one to end.',
-      allTaken: REPORTS_OF_KEY.allTaken,
-    }),
+    consoleSlots: reportSlots(REPORTS_MAX, REPORTS_PER_ACCOUNT_MAX, 'account'),
   }
   const routes = [
     sessionRoutes,
     verificationRoutes,
     keyRoutes,
     billingRoutes,
-    usageRoutes,
-    providerKeyRoutes,
+    consoleTopUpRoutes,
+    consoleUsageRoute,
+    consoleCallRoutes,
+    consoleProviderKeyRoutes,
     webhookRoutes,
     playgroundRoute,
     liveRoute,

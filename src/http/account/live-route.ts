@@ -2,12 +2,12 @@ import type { ServerResponse } from 'node:http'
 import type { FastifyPluginAsync } from 'fastify'
 import type { LiveBalance, LiveBye } from '../../core/api/sessions.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
+import { callSummary } from '../calls.ts'
 import { signedIn } from '../plugins/session.ts'
 import { whenResponseCloses } from '../when-response-closes.ts'
 import { balanceView } from './account-view.ts'
 import type { ConsoleDependencies } from './console-routes.ts'
 import { createLiveFeed } from './live-feed.ts'
-import { callSummary } from './usage-routes.ts'
 
 const CONNECTIONS_MAX = 2_000
 const CONNECTIONS_PER_ACCOUNT_MAX = 6

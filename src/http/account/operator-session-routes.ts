@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { type KeyRecord, lookUpKey } from '../../accounts/key-cache.ts'
 import { OperatorSession, OperatorSignInBody, OperatorVisitor } from '../../core/api/sessions.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
+import { isoTime } from '../../core/kernel/time.ts'
 import type { AppDependencies } from '../app.ts'
 import { liveKey } from '../plugins/authenticate.ts'
 import { notSignedIn } from '../plugins/session.ts'
@@ -44,7 +45,7 @@ export const operatorSessionRoutes: FastifyPluginAsyncTypebox<AppDependencies> =
       key_id: key.id,
       key_name: key.name,
       hint: `${key.prefix}…${key.suffix}`,
-      expires_at: expiresAt.toISOString(),
+      expires_at: isoTime(expiresAt),
     }
   }
 

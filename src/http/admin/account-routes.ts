@@ -10,14 +10,14 @@ import {
   SuspendRequest,
 } from '../../core/api/accounts.ts'
 import { CLOSED } from '../../core/api/request-fields.ts'
-import { OperatorPage } from '../../core/api/shared.ts'
+import { Page } from '../../core/api/shared.ts'
 import { formatUsd, parseUsd } from '../../core/kernel/money.ts'
 import type { Services } from '../../services.ts'
 import { OfId } from '../of-id.ts'
+import { ID_PAGE, idPage } from '../page.ts'
 import { type AccountDetailServices, accountDetail } from './account-detail.ts'
 import { accountView } from './account-views.ts'
 import { askingOperator } from './asking-operator.ts'
-import { ID_PAGE, idPage } from './id-page.ts'
 import { readRateLimits } from './read-rate-limits.ts'
 
 const AccountSearch = Type.Object({ search: Type.Optional(Type.String()), ...ID_PAGE }, CLOSED)
@@ -33,7 +33,7 @@ export const accountRoutes: FastifyPluginAsyncTypebox<
 
   app.get(
     '/accounts',
-    { schema: { querystring: AccountSearch, response: { 200: OperatorPage(OperatorAccount) } } },
+    { schema: { querystring: AccountSearch, response: { 200: Page(OperatorAccount) } } },
     ({ query: { search = null, ...page } }) =>
       idPage(page, (after) => directory.page({ search, ...after }), accountView),
   )

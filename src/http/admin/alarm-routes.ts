@@ -2,15 +2,15 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { AlarmView, OperatorActionView } from '../../core/api/operations.ts'
 import { CLOSED } from '../../core/api/request-fields.ts'
-import { OperatorPage } from '../../core/api/shared.ts'
+import { Page } from '../../core/api/shared.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { isoTime, isoTimeOrNull } from '../../core/kernel/time.ts'
 import type { StoredAlarm } from '../../operations/alarm-store.ts'
 import type { OperatorAction } from '../../operations/audit-log.ts'
 import type { Services } from '../../services.ts'
 import { OfId } from '../of-id.ts'
+import { ID_PAGE, idPage } from '../page.ts'
 import { askingOperator } from './asking-operator.ts'
-import { ID_PAGE, idPage } from './id-page.ts'
 
 const AlarmSearch = Type.Object(
   { state: Type.Enum(['open', 'all'], { default: 'open' }), ...ID_PAGE },
@@ -24,7 +24,7 @@ export const alarmRoutes: FastifyPluginAsyncTypebox<
 > = async (app, { alarms, auditLog, clock }) => {
   app.get(
     '/alarms',
-    { schema: { querystring: AlarmSearch, response: { 200: OperatorPage(AlarmView) } } },
+    { schema: { querystring: AlarmSearch, response: { 200: Page(AlarmView) } } },
     ({ query: { state, ...page } }) =>
       idPage(page, (after) => alarms.page({ openOnly: state === 'open', ...after }), alarmView),
   )
@@ -46,7 +46,7 @@ export const alarmRoutes: FastifyPluginAsyncTypebox<
 
   app.get(
     '/actions',
-    { schema: { querystring: ActionSearch, response: { 200: OperatorPage(OperatorActionView) } } },
+    { schema: { querystring: ActionSearch, response: { 200: Page(OperatorActionView) } } },
     ({ query: { target = null, ...page } }) =>
       idPage(page, (after) => auditLog.page({ target, ...after }), actionView),
   )

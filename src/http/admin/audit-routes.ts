@@ -3,14 +3,14 @@ import { Type } from 'typebox'
 import type { AuditRun } from '../../billing/audit/audit-run-store.ts'
 import { AuditRunView, AuditView } from '../../core/api/operations.ts'
 import { CLOSED } from '../../core/api/request-fields.ts'
-import { OperatorPage } from '../../core/api/shared.ts'
+import { Page } from '../../core/api/shared.ts'
 import { isoTime } from '../../core/kernel/time.ts'
 import { isRunning as isJobRunning } from '../../platform/redis/fleet-job.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
 import { AUDIT_ASKED, AUDIT_JOB } from '../../platform/redis/redis-keys.ts'
 import type { Services } from '../../services.ts'
+import { ID_PAGE, idPage } from '../page.ts'
 import { askingOperator } from './asking-operator.ts'
-import { ID_PAGE, idPage } from './id-page.ts'
 
 /** Without a settlement process, a requested audit is forgotten after this. */
 const ASKED_SECONDS = 600
@@ -37,7 +37,7 @@ export const auditRoutes: FastifyPluginAsyncTypebox<
 
   app.get(
     '/audit/runs',
-    { schema: { querystring: Type.Object(ID_PAGE, CLOSED), response: { 200: OperatorPage(AuditRunView) } } },
+    { schema: { querystring: Type.Object(ID_PAGE, CLOSED), response: { 200: Page(AuditRunView) } } },
     ({ query }) => idPage(query, audits.page, runView),
   )
 

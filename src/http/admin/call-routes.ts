@@ -3,10 +3,10 @@ import { type Static, Type } from 'typebox'
 import type { CallSearch } from '../../billing/call-records/call-records.ts'
 import { findCallInFlight } from '../../billing/call-records/find-call-in-flight.ts'
 import { operatorCall, settledTimeline } from '../../billing/call-records/operator-call.ts'
-import { CallTimelineView, OperatorCall } from '../../core/api/calls.ts'
+import { CALL_STATUSES, CallTimelineView, OperatorCall } from '../../core/api/calls.ts'
 import { CLOSED } from '../../core/api/request-fields.ts'
-import { OperatorPage } from '../../core/api/shared.ts'
-import { readTimeRange } from '../../core/billing/usage-query.ts'
+import { Page } from '../../core/api/shared.ts'
+import { TIME_RANGE, timeRange } from '../../core/billing/usage-query.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { callCreatedAt } from '../../core/kernel/ids.ts'
 import { DAY_MS } from '../../core/kernel/time.ts'
@@ -14,20 +14,19 @@ import type { Queues } from '../../platform/queues/queue-figures.ts'
 import type { Services } from '../../services.ts'
 import { askingKey } from '../asking-account.ts'
 import { OfId } from '../of-id.ts'
-import { createSlots, REPORTS_OF_KEY } from '../slots.ts'
-import { ID_PAGE, idPage } from './id-page.ts'
+import { ID_PAGE, idPage } from '../page.ts'
+import { reportSlots } from '../slots.ts'
 
 const CallQuery = Type.Object(
   {
     account: Type.Optional(Type.String()),
     key: Type.Optional(Type.String()),
     request: Type.Optional(Type.String()),
-    status: Type.Optional(Type.Enum(['completed', 'failed', 'cancelled', 'interrupted'])),
+    status: Type.Optional(Type.Enum([...CALL_STATUSES])),
     model: Type.Optional(Type.String()),
     offer: Type.Optional(Type.String()),
     min_duration_ms: Type.Optional(Type.Integer({ minimum: 1, maximum: DAY_MS })),
-    from: Type.Optional(Type.String()),
-    to: Type.Optional(Type.String()),
+    ...TIME_RANGE,
     ...ID_PAGE,
   },
   CLOSED,
@@ -38,14 +37,14 @@ const SEARCHES_MAX = 4
 export const callRoutes: FastifyPluginAsyncTypebox<
   Pick<Services, 'calls'> & { queues: Queues; clock: () => number }
 > = async (app, { calls, queues, clock }) => {
-  const slots = createSlots({ max: SEARCHES_MAX, maxPerHolder: SEARCHES_MAX, ...REPORTS_OF_KEY })
+  const slots = reportSlots(SEARCHES_MAX, SEARCHES_MAX)
 
   app.get(
     '/calls',
-    { schema: { querystring: CallQuery, response: { 200: OperatorPage(OperatorCall) } } },
+    { schema: { querystring: CallQuery, response: { 200: Page(OperatorCall) } } },
     async (request) => {
       const { query } = request
-      const range = readTimeRange(query, clock())
+      const range = timeRange(query, clock())
       const filter = filterOf(query)
       return slots.run(askingKey(request).keyId, () =>
         idPage(query, ({ after, limit }) => calls.search(filter, range, after, limit), operatorCall),

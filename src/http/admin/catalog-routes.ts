@@ -13,7 +13,7 @@ import {
   RateHistoryView,
 } from '../../core/api/catalog.ts'
 import { CLOSED } from '../../core/api/request-fields.ts'
-import { OperatorList } from '../../core/api/shared.ts'
+import { List } from '../../core/api/shared.ts'
 import { type CatalogSnapshot, isAvailable } from '../../core/catalog/catalog.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { formatRate, picoUsdPerToken } from '../../core/kernel/money.ts'
@@ -53,7 +53,7 @@ export const catalogRoutes: FastifyPluginAsyncTypebox<CatalogRouteServices> = as
 
   app.get(
     '/catalog/edits',
-    { schema: { querystring: Listed, response: { 200: OperatorList(CatalogEditsView) } } },
+    { schema: { querystring: Listed, response: { 200: List(CatalogEditsView) } } },
     async ({ query }) => listOf(await catalogEdits.history(query.limit), editsView),
   )
 
@@ -90,7 +90,7 @@ export const catalogRoutes: FastifyPluginAsyncTypebox<CatalogRouteServices> = as
 
   app.get(
     '/models/:id/history',
-    { schema: { params: OfId, querystring: Listed, response: { 200: OperatorList(RateHistoryView) } } },
+    { schema: { params: OfId, querystring: Listed, response: { 200: List(RateHistoryView) } } },
     async ({ params: { id }, query }) => {
       const entries = await rateHistory(id, query.limit)
       if (entries.length === 0 && !catalog().models.has(id))
@@ -100,7 +100,7 @@ export const catalogRoutes: FastifyPluginAsyncTypebox<CatalogRouteServices> = as
   )
 }
 
-const listOf = <Row, T>(rows: readonly Row[], view: (row: Row) => T): OperatorList<T> => ({
+const listOf = <Row, T>(rows: readonly Row[], view: (row: Row) => T): List<T> => ({
   object: 'list',
   data: rows.map(view),
 })

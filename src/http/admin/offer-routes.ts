@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { EnabledView, OfferView, ProviderView } from '../../core/api/offers.ts'
 import { CLOSED } from '../../core/api/request-fields.ts'
-import { OperatorList } from '../../core/api/shared.ts'
+import { List } from '../../core/api/shared.ts'
 import type { CatalogSnapshot, Offer } from '../../core/catalog/catalog.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import type { Services } from '../../services.ts'
@@ -31,7 +31,7 @@ export const offerRoutes: FastifyPluginAsyncTypebox<OfferRouteServices> = async 
 
   app.get(
     '/offers',
-    { schema: { querystring: OfferSearch, response: { 200: OperatorList(OfferView) } } },
+    { schema: { querystring: OfferSearch, response: { 200: List(OfferView) } } },
     async ({ query }) => {
       const data = [...catalog().models.values()]
         .filter(({ id }) => query.model === undefined || query.model === id)
@@ -54,7 +54,7 @@ export const offerRoutes: FastifyPluginAsyncTypebox<OfferRouteServices> = async 
 
   app.get(
     '/providers',
-    { schema: { querystring: Type.Object({}, CLOSED), response: { 200: OperatorList(ProviderView) } } },
+    { schema: { querystring: Type.Object({}, CLOSED), response: { 200: List(ProviderView) } } },
     async () => {
       const data = [...offersByProvider().values()].map((own) => providerView(own[0]!.provider, own, offers))
       return { object: 'list' as const, data }

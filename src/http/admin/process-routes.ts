@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ProcessView, QueuesView } from '../../core/api/operations.ts'
-import { OperatorList } from '../../core/api/shared.ts'
+import { List } from '../../core/api/shared.ts'
 import { createSingleFlight } from '../../core/kernel/single-flight.ts'
 import { isoTime } from '../../core/kernel/time.ts'
 import { readProcesses } from '../../platform/observability/process-report.ts'
@@ -14,7 +14,7 @@ export const processRoutes: FastifyPluginAsyncTypebox<
 > = async (app, { redis, queues, claimWait, clock }) => {
   const once = createSingleFlight()
 
-  app.get('/processes', { schema: { response: { 200: OperatorList(ProcessView) } } }, async () => ({
+  app.get('/processes', { schema: { response: { 200: List(ProcessView) } } }, async () => ({
     object: 'list' as const,
     data: await readProcesses(redis),
   }))

@@ -3,19 +3,18 @@ import { Type } from 'typebox'
 import type { MarginSums } from '../../billing/reports/margin-store.ts'
 import { LedgerView, type MarginFigures, MarginView } from '../../core/api/billing.ts'
 import { CLOSED } from '../../core/api/request-fields.ts'
-import { readTimeRange } from '../../core/billing/usage-query.ts'
+import { TIME_RANGE, timeRange } from '../../core/billing/usage-query.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
 import { createSingleFlight } from '../../core/kernel/single-flight.ts'
 import { isoTime } from '../../core/kernel/time.ts'
 import type { Services } from '../../services.ts'
 import { askingKey } from '../asking-account.ts'
-import { createSlots, REPORTS_OF_KEY } from '../slots.ts'
+import { reportSlots } from '../slots.ts'
 
 const MarginQuery = Type.Object(
   {
-    from: Type.Optional(Type.String()),
-    to: Type.Optional(Type.String()),
+    ...TIME_RANGE,
     group_by: Type.Enum(['model', 'provider', 'day'], { default: 'model' }),
   },
   CLOSED,
@@ -27,13 +26,13 @@ const REPORTS_MAX = 2
 export const reportRoutes: FastifyPluginAsyncTypebox<
   Pick<Services, 'margin' | 'sumLedger'> & { clock: () => number }
 > = async (app, { margin, sumLedger, clock }) => {
-  const slots = createSlots({ max: REPORTS_MAX, maxPerHolder: REPORTS_MAX, ...REPORTS_OF_KEY })
+  const slots = reportSlots(REPORTS_MAX, REPORTS_MAX)
   const once = createSingleFlight()
 
   const ofMargin = { schema: { querystring: MarginQuery, response: { 200: MarginView } } }
   app.get('/margin', ofMargin, async (request) => {
     const { group_by: groupBy } = request.query
-    const range = readTimeRange(request.query, clock())
+    const range = timeRange(request.query, clock())
     return slots.run(askingKey(request).keyId, async () => {
       const found = await margin.margin(range, groupBy, ROWS_MAX)
       if (!found)

@@ -1,5 +1,6 @@
 import type { LiveTraffic, TrafficFigures, TrafficView } from '../../core/api/operations.ts'
-import { formatUsd, picoUsd } from '../../core/kernel/money.ts'
+import { formatUsd } from '../../core/kernel/money.ts'
+import { isoTime } from '../../core/kernel/time.ts'
 import { addCounts, countsOf, type TrafficCounts, type TrafficSlot } from '../../core/operations/traffic.ts'
 
 /** The series of some slots that follow each other, and their sum. */
@@ -25,7 +26,7 @@ function figuresOf(counts: TrafficCounts): TrafficFigures {
     calls: countsOf(counts, 'calls'),
     prompt_tokens: Number(counts.get('prompt_tokens') ?? 0n),
     completion_tokens: Number(counts.get('completion_tokens') ?? 0n),
-    spend_usd: formatUsd(picoUsd(counts.get('spend_pico') ?? 0n)),
+    spend_usd: formatUsd(counts.get('spend_pico') ?? 0n),
     server_error_rate: all === 0 ? null : (requests['5xx'] ?? 0) / all,
   }
 }
@@ -40,11 +41,9 @@ export function liveTraffic({ counts }: TrafficSlot, stepMs: number): LiveTraffi
     server_errors_per_second: (requests['5xx'] ?? 0) / seconds,
     calls_per_second: sum(calls) / seconds,
     tokens_per_second: (prompt_tokens + completion_tokens) / seconds,
-    spend_usd_per_minute: formatUsd(picoUsd(spendPico)),
+    spend_usd_per_minute: formatUsd(spendPico),
   }
 }
 
 const sum = (counts: Readonly<Record<string, number>>): number =>
   Object.values(counts).reduce((all, count) => all + count, 0)
-
-const isoTime = (unixMs: number): string => new Date(unixMs).toISOString()

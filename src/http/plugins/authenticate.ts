@@ -17,9 +17,6 @@ export interface AuthenticateOptions {
   publicUrl: string | null
 }
 
-/** A key that may call models: it belongs to an account. */
-export type StandardKey = KeyRecord & { accountId: string }
-
 declare module 'fastify' {
   interface FastifyRequest {
     /** The key that authenticated this request; null before, and on routes that need none. */

@@ -1,6 +1,6 @@
 import swagger from '@fastify/swagger'
 import plugin from 'fastify-plugin'
-import { ErrorBody } from '../../core/api/public-api.ts'
+import { ErrorBody } from '../../core/api/shared.ts'
 
 /** Who may use the routes under a path, the first that fits. */
 const AUDIENCES: ReadonlyArray<readonly [prefix: string, tag: string, security: string | null]> = [

@@ -1,9 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { ChatBody } from '../../core/calls/chat-request.ts'
-import { ApiError } from '../../core/kernel/errors.ts'
-import type { StandardKey } from '../plugins/authenticate.ts'
+import { standardKey } from '../asking-account.ts'
 import { type CallServices, serveCall } from '../serve-call.ts'
+
+const callingKey = (request: FastifyRequest) =>
+  standardKey(request, 'Admin keys cannot call models. Use a standard key.')
 
 /** POST /v1/chat/completions: validate, start the call, relay its answer. */
 export const chatCompletionsRoute =
@@ -21,8 +23,3 @@ export const chatCompletionsRoute =
       async (request, reply) => serveCall(callingKey(request), request.body, request, reply, deps),
     )
   }
-
-function callingKey({ key }: FastifyRequest): StandardKey {
-  if (key?.kind === 'standard' && key.accountId !== null) return key as StandardKey
-  throw new ApiError('not_permitted', 'Admin keys cannot call models. Use a standard key.')
-}

@@ -1,10 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import type { Reports } from '../../billing/reports/reports.ts'
-import { Credits } from '../../core/api/public-api.ts'
+import { Credits } from '../../core/api/billing.ts'
+import { CLOSED } from '../../core/api/request-fields.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
-import { formatUsd, picoUsd } from '../../core/kernel/money.ts'
-import { ACCOUNT_ID, accountToRead, askingKey, refuseOtherAccount } from '../asking-account.ts'
+import { formatUsd } from '../../core/kernel/money.ts'
+import { ACCOUNT_ID, byReadingKey } from '../asking-account.ts'
 import { createSlots } from '../slots.ts'
 
 const READS_MAX = 100
@@ -21,31 +22,24 @@ export const creditsRoute =
       allTaken: 'Too many requests for credits at once. Retry shortly.',
     })
 
-    const options = {
-      onRequest: [app.requireKey],
-      preValidation: refuseOtherAccount,
-      schema: {
-        summary: 'What an account was credited, has used and can spend',
-        querystring: Type.Object(ACCOUNT_ID, { additionalProperties: false }),
-        response: { 200: Credits },
-      },
+    const { asker, hooks } = byReadingKey(app)
+    const schema = {
+      summary: 'What an account was credited, has used and can spend',
+      querystring: Type.Object(ACCOUNT_ID, CLOSED),
+      response: { 200: Credits },
     }
-    app.get(path, options, async (request, reply) => {
-      const key = askingKey(request)
-      const accountId = accountToRead(key, request.query)
-      return slots.run(key.keyId, async () => {
+    app.get(path, { ...hooks, schema }, async (request) => {
+      const { accountId, holder } = asker(request)
+      return slots.run(holder, async () => {
         const credits = await reports.credits.find(accountId)
         if (credits === null) throw new ApiError('not_found', 'There is no account of that id.')
-        reply.header('cache-control', 'no-store')
         return {
           data: {
-            total_credits: usd(credits.totalCreditsPico),
-            total_usage: usd(credits.totalUsagePico),
-            available: usd(credits.availablePico),
+            total_credits: formatUsd(credits.totalCreditsPico),
+            total_usage: formatUsd(credits.totalUsagePico),
+            available: formatUsd(credits.availablePico),
           },
         }
       })
     })
   }
-
-const usd = (amountPico: bigint): string => formatUsd(picoUsd(amountPico))

@@ -2,10 +2,11 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { KeyRecord } from '../../accounts/key-cache.ts'
 import type { Reports } from '../../billing/reports/reports.ts'
 import { effectiveLimits, type LimitDefaults } from '../../core/accounts/rate-limits.ts'
-import { KeyInfo } from '../../core/api/public-api.ts'
+import { KeyInfo } from '../../core/api/keys.ts'
 import { type AllowancePeriod, allowancePeriod } from '../../core/billing/allowance-period.ts'
-import { formatUsd, picoUsd } from '../../core/kernel/money.ts'
-import { askingKey } from '../asking-account.ts'
+import { formatUsd } from '../../core/kernel/money.ts'
+import { isoTimeOrNull } from '../../core/kernel/time.ts'
+import { askingKey, noStore } from '../asking-account.ts'
 import { createSlots } from '../slots.ts'
 
 const READS_MAX = 100
@@ -32,7 +33,7 @@ export const keyRoute =
       summary: 'The limits of the key, what is left of them, and the balance',
       response: { 200: KeyInfo },
     }
-    app.get(path, { onRequest: [app.requireKey], schema }, async (request, reply) => {
+    app.get(path, { onRequest: [app.requireKey], onSend: noStore, schema }, async (request) => {
       const key = askingKey(request)
       return slots.run(key.keyId, async () => {
         const period = allowancePeriod(key.limitReset, clock())
@@ -40,7 +41,6 @@ export const keyRoute =
         const left = await leftOf(key, period, spentPico, reports)
         const effective = effectiveLimits(key, limits)
         const credits = key.accountId === null ? null : await reports.credits.find(key.accountId)
-        reply.header('cache-control', 'no-store')
         return {
           id: key.keyId,
           object: 'key',
@@ -50,8 +50,8 @@ export const keyRoute =
           remaining_usd: usdOrNull(left),
           available_balance_usd: usdOrNull(credits?.availablePico ?? null),
           limit_reset: key.limitReset,
-          resets_at: timeOrNull(period.endsAt),
-          expires_at: timeOrNull(key.expiresAt),
+          resets_at: isoTimeOrNull(period.endsAt),
+          expires_at: isoTimeOrNull(key.expiresAt),
           rate_limits: {
             requests_per_minute: effective.requestsPerMinute,
             tokens_per_minute: limits.tokensPerMinute,
@@ -81,6 +81,4 @@ async function leftOf(
   return left < 0n ? 0n : left
 }
 
-const usdOrNull = (amountPico: bigint | null) => (amountPico === null ? null : formatUsd(picoUsd(amountPico)))
-
-const timeOrNull = (unixMs: number | null) => (unixMs === null ? null : new Date(unixMs).toISOString())
+const usdOrNull = (amountPico: bigint | null) => (amountPico === null ? null : formatUsd(amountPico))

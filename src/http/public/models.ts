@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { catalogModelList, opaqueModelList } from '../../catalog/model-list.ts'
-import { ModelList } from '../../core/api/public-api.ts'
+import { ModelList } from '../../core/api/catalog.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 
 /** GET /v1/models: one opaque entry for ordinary keys, the catalog for admin keys. */

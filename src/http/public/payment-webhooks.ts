@@ -15,10 +15,10 @@ const RETRY_AFTER_SECONDS = 10
  * the credential. Answered 200 once it is kept and acted on, also when the payment is unknown, so that nothing
  * is repeated in vain; 400 when forged; 503 when it should come again.
  */
-export const paymentWebhooks: FastifyPluginAsync<{ topUps: TopUps; logger: Logger }> = async (
-  app,
-  { topUps, logger },
-) => {
+export const paymentWebhooks: FastifyPluginAsync<{
+  topUps: Pick<TopUps, 'service' | 'rails'>
+  logger: Logger
+}> = async (app, { topUps, logger }) => {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
 

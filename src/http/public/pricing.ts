@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { pricingFeed, type RateChangeTimes } from '../../catalog/pricing-feed.ts'
-import { PricingFeedBody } from '../../core/api/public-api.ts'
+import { PricingFeedBody } from '../../core/api/catalog.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import { acceptedEncoding, type CompressedText, compressedText } from '../compressed-text.ts'

@@ -1,16 +1,15 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest, HTTPMethods } from 'fastify'
 import { ApiError } from '../../core/kernel/errors.ts'
+import { generationsRoute, usageCallsRoute } from '../calls.ts'
 import { unavailable } from '../plugins/answer-errors.ts'
+import { providerKeysRoute } from '../provider-keys.ts'
+import { usageRoute } from '../usage.ts'
 import { chatCompletionsRoute } from './chat-completions.ts'
 import { creditsRoute } from './credits.ts'
-import { generationsRoute } from './generations.ts'
 import { keyRoute } from './key.ts'
 import { modelsRoute } from './models.ts'
 import { openapiRoute } from './openapi.ts'
 import { pricingRoute } from './pricing.ts'
-import { providerKeyRoute, providerKeysRoute } from './provider-keys.ts'
-import { usageRoute } from './usage.ts'
-import { usageCallsRoute } from './usage-calls.ts'
 
 type ServicesOf<Route> = Route extends (path: string) => (app: never, services: infer Services) => unknown
   ? Services
@@ -38,7 +37,7 @@ export interface Surface {
     | 'Not a product-key surface'
     | 'Not release-ready'
     | 'Public'
-  /** Registers all methods of the path. Null: not for ordinary keys; 404 `surface_unavailable`. */
+  /** Registers all surfaces that name it, by the path of the first. Null: not for ordinary keys; 404 `surface_unavailable`. */
   route: ((path: string) => FastifyPluginAsync<SurfaceServices>) | null
 }
 
@@ -53,8 +52,8 @@ export const SURFACES: readonly Surface[] = [
   { method: 'GET', path: '/v1/usage/calls', status: 'Limited', route: usageCallsRoute },
   { method: 'GET', path: '/v1/provider-keys', status: 'Limited', route: providerKeysRoute },
   { method: 'POST', path: '/v1/provider-keys', status: 'Limited', route: providerKeysRoute },
-  { method: 'PATCH', path: '/v1/provider-keys/:id', status: 'Limited', route: providerKeyRoute },
-  { method: 'DELETE', path: '/v1/provider-keys/:id', status: 'Limited', route: providerKeyRoute },
+  { method: 'PATCH', path: '/v1/provider-keys/:id', status: 'Limited', route: providerKeysRoute },
+  { method: 'DELETE', path: '/v1/provider-keys/:id', status: 'Limited', route: providerKeysRoute },
   { method: 'GET', path: '/pricing.json', status: 'Public', route: pricingRoute },
   { method: 'GET', path: '/openapi.json', status: 'Public', route: openapiRoute },
   { method: 'POST', path: '/v1/messages', status: 'Provider-specific', route: null },
@@ -81,13 +80,13 @@ const UNDOCUMENTED = { hide: true }
 
 /** Routes the surfaces. Whatever else lies under /v1 asks for a key, then is unavailable. */
 export const surfaceRoutes: FastifyPluginAsync<SurfaceServices> = async (app, services) => {
+  for (const [route, surfaces] of Map.groupBy(SURFACES, (surface) => surface.route))
+    if (route !== null) await app.register(route(surfaces[0]!.path), services)
   for (const [path, surfaces] of Map.groupBy(SURFACES, (surface) => surface.path)) {
-    const { route } = surfaces[0]!
-    if (route === null) {
+    if (surfaces[0]!.route === null) {
       routeUnavailable(app, path)
       continue
     }
-    await app.register(route(path), services)
     const methods = surfaces.map(({ method }) => method)
     app.route({
       url: path,

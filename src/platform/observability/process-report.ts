@@ -4,6 +4,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { Counter, type Registry } from 'prom-client'
 import type { ProcessView } from '../../core/api/operations.ts'
 import { newId } from '../../core/kernel/ids.ts'
+import { isoTime } from '../../core/kernel/time.ts'
 import { pollEvery } from '../process/poll-every.ts'
 import { withTimeout } from '../process/with-timeout.ts'
 import { isRefusedWrite, type Redis } from '../redis/redis.ts'
@@ -149,5 +150,3 @@ export async function readProcesses(redis: Redis): Promise<ProcessView[]> {
 /** What the monitor measures in ns includes its own interval. In ms, to a tenth. */
 const lateness = (measuredNs: number): number =>
   Math.max(0, Math.round(measuredNs / 1e5) / 10 - LOOP_RESOLUTION_MS) || 0
-
-const isoTime = (unixMs: number): string => new Date(unixMs).toISOString()

@@ -1,16 +1,16 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { formatCursor, readCursor, readTimeRange } from '../../../src/core/billing/usage-query.ts'
+import { formatCursor, parseCursor, parseMoment, timeRange } from '../../../src/core/billing/usage-query.ts'
 
 const NOW = Date.UTC(2030, 5, 15, 12)
 
 describe('a span of time', () => {
   test('is the last 30 days where nothing is said', () => {
-    expect(readTimeRange({}, NOW)).toEqual({ fromMs: Date.UTC(2030, 4, 16, 12), toMs: NOW })
+    expect(timeRange({}, NOW)).toEqual({ fromMs: Date.UTC(2030, 4, 16, 12), toMs: NOW })
   })
 
   test('takes dates for their midnight, UTC, and times with their zone', () => {
-    expect(readTimeRange({ from: '2030-01-01', to: '2030-01-02T01:30:00.250+01:30' }, NOW)).toEqual({
+    expect(timeRange({ from: '2030-01-01', to: '2030-01-02T01:30:00.250+01:30' }, NOW)).toEqual({
       fromMs: Date.UTC(2030, 0, 1),
       toMs: Date.UTC(2030, 0, 2) + 250,
     })
@@ -18,20 +18,18 @@ describe('a span of time', () => {
 
   test.each(['2030-02-29', '2030-1-1', '2030-01-01T00:00', '2030-01-01 00:00Z', '1893456000', 'now'])(
     'refuses %s',
-    (from) => {
-      expect(() => readTimeRange({ from }, NOW)).toThrow(/must be a date/)
-    },
+    (from) => expect(parseMoment(from)).toBeNull(),
   )
 
   test('takes the 29th of February where there is one', () => {
-    expect(readTimeRange({ from: '2028-02-29', to: '2028-03-01' }, NOW).fromMs).toBe(Date.UTC(2028, 1, 29))
+    expect(timeRange({ from: '2028-02-29', to: '2028-03-01' }, NOW).fromMs).toBe(Date.UTC(2028, 1, 29))
   })
 })
 
 test('a cursor is read as it was printed', () => {
   fc.assert(
     fc.property(fc.nat(2 ** 31), fc.stringMatching(/^chatcmpl_[0-9A-Z]{26}$/), (admittedAtMs, callId) => {
-      expect(readCursor({ cursor: formatCursor({ admittedAtMs, callId }) })).toEqual({ admittedAtMs, callId })
+      expect(parseCursor(formatCursor({ admittedAtMs, callId }))).toEqual({ admittedAtMs, callId })
     }),
   )
 })

@@ -9,7 +9,7 @@ import type {
   RateHistoryView,
 } from '../../../src/core/api/catalog.ts'
 import type { OperatorActionView } from '../../../src/core/api/operations.ts'
-import type { OperatorList, OperatorPage } from '../../../src/core/api/shared.ts'
+import type { List, Page } from '../../../src/core/api/shared.ts'
 import { ask } from '../../helpers/chat-client.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { startStack, type TestStack } from '../../helpers/stack.ts'
@@ -37,7 +37,7 @@ const dearer = {
   },
 }
 const history = async () =>
-  (await admin.get<OperatorList<RateHistoryView>>(`/models/${encodeURIComponent('test/plain')}/history`)).data
+  (await admin.get<List<RateHistoryView>>(`/models/${encodeURIComponent('test/plain')}/history`)).data
 
 test('an edit is checked, applied to calls, kept as a version of a price, and taken back', async () => {
   const before = await admin.get<CatalogView>('/catalog')
@@ -68,7 +68,7 @@ test('an edit is checked, applied to calls, kept as a version of a price, and ta
   const revert: CatalogRevertRequest = { version: applied.edits.version }
   const reverted = await admin.post<CatalogEditsApplied>('/catalog/revert', revert)
   expect(reverted.edits.content).toEqual(dearer)
-  const versions = (await admin.get<OperatorList<CatalogEditsView>>('/catalog/edits')).data
+  const versions = (await admin.get<List<CatalogEditsView>>('/catalog/edits')).data
   expect(versions.map(({ version }) => version)).toEqual([
     reverted.edits.version,
     empty.edits.version,
@@ -97,7 +97,7 @@ test('what is wrong with an edit is listed, and nothing changes; edits made from
   await expectError(await admin.send('POST', '/catalog/edits', { content: 'x' }), 400, 'invalid_request')
   await expectError(await admin.send('GET', '/models/test%2Fnone/history'), 404, 'not_found')
   expect((await admin.get<CatalogView>('/catalog')).edits).toEqual(edits)
-  const { data } = await admin.get<OperatorPage<OperatorActionView>>('/actions?target=catalog')
+  const { data } = await admin.get<Page<OperatorActionView>>('/actions?target=catalog')
   expect(data.filter(({ outcome }) => outcome === 'failed').map(({ details }) => details.error)).toEqual(
     expect.arrayContaining(['invalid_request', 'conflict', 'not_found']),
   )

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { CallTimelineView, OperatorCall } from '../../../src/core/api/calls.ts'
 import type { LiveView, ProcessView, QueuesView, TrafficView } from '../../../src/core/api/operations.ts'
-import type { OperatorList, OperatorPage } from '../../../src/core/api/shared.ts'
+import type { List, Page } from '../../../src/core/api/shared.ts'
 import { QUEUE_PREFIX } from '../../../src/platform/redis/redis-keys.ts'
 import { ask, streamed } from '../../helpers/chat-client.ts'
 import { eventually } from '../../helpers/eventually.ts'
@@ -79,7 +79,7 @@ describe('who may look', () => {
 test('every process reports itself with what it has finished', async () => {
   await ask(caller(), { model: 'test/plain' })
   await eventually(async () => {
-    const { data } = await admin.get<OperatorList<ProcessView>>('/processes')
+    const { data } = await admin.get<List<ProcessView>>('/processes')
     const byRole = Object.fromEntries(data.map((process) => [process.role, process]))
     expect(Object.keys(byRole).sort()).toEqual(['api', 'dispatch', 'settlement'])
     expect(byRole.dispatch).toMatchObject({
@@ -98,7 +98,7 @@ test('every process reports itself with what it has finished', async () => {
 test('a process that ends leaves the board', async () => {
   const second = await stack.startDispatch()
   const dispatchers = async () =>
-    (await admin.get<OperatorList<ProcessView>>('/processes')).data.filter(({ role }) => role === 'dispatch')
+    (await admin.get<List<ProcessView>>('/processes')).data.filter(({ role }) => role === 'dispatch')
   await eventually(async () => expect(await dispatchers()).toHaveLength(2))
   await second.stop()
   await eventually(async () => expect(await dispatchers()).toHaveLength(1))
@@ -233,7 +233,7 @@ describe('calls', () => {
     await ask({ url: stack.url, key: other.key }, { model: 'test/broken' })
     await stack.settled(other.accountId)
     const find = async (query: string) =>
-      (await admin.get<OperatorPage<OperatorCall>>(`/calls?account=${other.accountId}&${query}`)).data
+      (await admin.get<Page<OperatorCall>>(`/calls?account=${other.accountId}&${query}`)).data
     const all = await find('')
     expect(all).toHaveLength(6)
     expect(all.map(({ id }) => id)).toEqual(
@@ -254,7 +254,7 @@ describe('calls', () => {
     const seen: string[] = []
     let cursor: string | null = ''
     while (cursor !== null) {
-      const page: OperatorPage<OperatorCall> = await admin.get(
+      const page: Page<OperatorCall> = await admin.get(
         `/calls?account=${other.accountId}&limit=4${cursor && `&cursor=${cursor}`}`,
       )
       seen.push(...page.data.map(({ id }) => id))

@@ -16,7 +16,7 @@ import type {
   AuditView,
   OperatorActionView,
 } from '../../../src/core/api/operations.ts'
-import type { OperatorPage } from '../../../src/core/api/shared.ts'
+import type { Page } from '../../../src/core/api/shared.ts'
 import { parseUsd } from '../../../src/core/kernel/money.ts'
 import { accountKeys } from '../../../src/platform/redis/redis-keys.ts'
 import { ask } from '../../helpers/chat-client.ts'
@@ -41,7 +41,7 @@ afterAll(() => stack?.close())
 
 const callOf = ({ key }: { key: string }) => ask({ url: stack.url, key }, { model: 'test/plain' })
 const actionsOn = async (target: string) =>
-  (await admin.get<OperatorPage<OperatorActionView>>(`/actions?target=${target}`)).data
+  (await admin.get<Page<OperatorActionView>>(`/actions?target=${target}`)).data
 
 describe('accounts', () => {
   test('an account shows its balance, its keys, what it spent, and what operators did to it', async () => {
@@ -77,9 +77,9 @@ describe('accounts', () => {
     const { accountId } = await stack.account('1.00')
     const { email } = await stack.postgres.account.findUniqueOrThrow({ where: { id: accountId } })
     const find = async (search: string) =>
-      (
-        await admin.get<OperatorPage<OperatorAccount>>(`/accounts?search=${encodeURIComponent(search)}`)
-      ).data.map(({ id }) => id)
+      (await admin.get<Page<OperatorAccount>>(`/accounts?search=${encodeURIComponent(search)}`)).data.map(
+        ({ id }) => id,
+      )
     expect(await find(email.slice(2, 12).toUpperCase())).toEqual([accountId])
     expect(await find(accountId)).toEqual([accountId])
     expect(await find('%')).toEqual([])
@@ -277,17 +277,17 @@ describe('books', () => {
     expect(broken.discrepancies[0]?.subject).toBe(owner.accountId)
     await stack.redis.decrby(accountKeys(owner.accountId).avail, 5_000_000)
     await eventually(async () => {
-      const { data } = await admin.get<OperatorPage<AlarmView>>('/alarms')
+      const { data } = await admin.get<Page<AlarmView>>('/alarms')
       expect(data.map(({ kind }) => kind)).toContain('audit-failed')
     })
-    const runs = await admin.get<OperatorPage<AuditRunView>>('/audit/runs?limit=1')
+    const runs = await admin.get<Page<AuditRunView>>('/audit/runs?limit=1')
     expect(runs).toMatchObject({ has_more: true, data: [{ id: broken.id }] })
   })
 })
 
 describe('alarms', () => {
   const open = async (kind: string) =>
-    (await admin.get<OperatorPage<AlarmView>>('/alarms')).data.filter((alarm) => alarm.kind === kind)
+    (await admin.get<Page<AlarmView>>('/alarms')).data.filter((alarm) => alarm.kind === kind)
 
   test('an alarm of a worker is open until somebody acknowledges it, and says nothing of what the provider said', async () => {
     const owner = await stack.account('10.00')

@@ -1,0 +1,228 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import { type TSchema, Type } from 'typebox'
+import type { CallFilter, CallRecord, ListedCall } from '../billing/call-records/call-records.ts'
+import type { Reports } from '../billing/reports/reports.ts'
+import { CALL_STATUSES, CallDetail, CallSummary, Generation, GenerationDetail } from '../core/api/calls.ts'
+import { CLOSED } from '../core/api/request-fields.ts'
+import { Page } from '../core/api/shared.ts'
+import { Cursor, formatCursor, parseCursor, TIME_RANGE, timeRange } from '../core/billing/usage-query.ts'
+import { ApiError } from '../core/kernel/errors.ts'
+import { callCreatedAt } from '../core/kernel/ids.ts'
+import {
+  ACCOUNT_ID,
+  type AccountAccess,
+  askingKey,
+  byReadingKey,
+  bySession,
+  callReader,
+  noStore,
+} from './asking-account.ts'
+import { type CallReader, callView, isRescued, ownKeyFailures } from './call-view.ts'
+import { CSV_PAGE, cursorOf, streamCallsCsv } from './calls-csv.ts'
+import { holdReportSlot } from './hold-report-slot.ts'
+import { OfId } from './of-id.ts'
+import { pageOf } from './page.ts'
+import { REPORT_FORMAT, reportFormat } from './report-format.ts'
+import { createSlots, reportSlots, type Slots } from './slots.ts'
+
+interface CallServices {
+  reports: Pick<Reports, 'calls' | 'findCall'>
+  clock: () => number
+}
+
+/** Who lists calls, and the parameters and JSON that are theirs. */
+interface Audience extends AccountAccess {
+  slots: Slots
+  query: object
+  response: TSchema
+  viewOf(call: ListedCall, reader: CallReader): unknown
+  format(request: FastifyRequest<{ Querystring: unknown }>): 'json' | 'csv'
+}
+
+/** Lookups may wait for a settlement, so they are bounded; each but reads by primary key. */
+const LOOKUPS_MAX = 500
+const LOOKUPS_PER_KEY_MAX = 100
+
+const pageSize = (maximum: number, byDefault: number) => ({
+  limit: Type.Integer({ minimum: 1, maximum, default: byDefault }),
+})
+const cursor = { cursor: Type.Optional(Cursor) }
+
+/** GET /v1/usage/calls: an account's settled calls, newest first, by the page or as one CSV stream. */
+export const usageCallsRoute =
+  (path: string): FastifyPluginAsyncTypebox<CallServices> =>
+  async (app, services) =>
+    registerList(app, path, services, {
+      ...byReadingKey(app),
+      slots: reportSlots(),
+      query: { ...REPORT_FORMAT, ...pageSize(CSV_PAGE, 100), ...cursor, ...ACCOUNT_ID },
+      response: Page(Generation),
+      viewOf: callView,
+      format: reportFormat,
+    })
+
+/** GET /v1/generations/{id}: what became of a call of the key's account, and what it cost. */
+export const generationsRoute =
+  (path: string): FastifyPluginAsyncTypebox<Pick<CallServices, 'reports'>> =>
+  async (app, { reports }) => {
+    const slots = createSlots({
+      max: LOOKUPS_MAX,
+      maxPerHolder: LOOKUPS_PER_KEY_MAX,
+      holderIsFull: 'This key has look-ups running. Wait for one to end.',
+      allTaken: 'This gateway runs as many look-ups as it can. Retry shortly.',
+    })
+    const schema = {
+      summary: 'One call: tokens, cost, rates, timings',
+      params: OfId,
+      response: { 200: GenerationDetail },
+    }
+    app.get(path, { onRequest: [app.requireKey], onSend: noStore, schema }, async (request) => {
+      const key = askingKey(request)
+      const reader = callReader(key)
+      const find = settledCall(reports, request.params.id, key.accountId, ' Send the `id` of an answer.')
+      const call = await slots.run(key.keyId, find)
+      return {
+        ...callView(call, reader),
+        rescued: isRescued(call),
+        provider_key_failures: ownKeyFailures(call, reader),
+      }
+    })
+  }
+
+const FILTERS = {
+  model: Type.Optional(Type.String()),
+  key_id: Type.Optional(Type.String()),
+  status: Type.Enum([...CALL_STATUSES, 'any'], { default: 'any' }),
+}
+
+/** GET /console/api/calls, its download and one call of it, for the account that is signed in. */
+export const consoleCallRoutes: FastifyPluginAsyncTypebox<CallServices & { consoleSlots: Slots }> = async (
+  app,
+  services,
+) => {
+  const slots = services.consoleSlots
+  const ofAccount = { ...bySession(app), slots, viewOf: callSummary }
+  registerList(app, '/calls', services, {
+    ...ofAccount,
+    query: { ...FILTERS, ...cursor, ...pageSize(200, 50) },
+    response: Page(CallSummary),
+    format: () => 'json',
+  })
+  registerList(app, '/calls.csv', services, {
+    ...ofAccount,
+    query: FILTERS,
+    response: Type.Unsafe<unknown>({ content: { 'text/csv': { schema: Type.String() } } }),
+    format: () => 'csv',
+  })
+
+  const { asker, hooks } = ofAccount
+  const schema = { params: OfId, response: { 200: CallDetail } }
+  app.get('/calls/:id', { ...hooks, schema }, async (request) => {
+    const { accountId, holder } = asker(request)
+    return callDetail(await slots.run(holder, settledCall(services.reports, request.params.id, accountId)))
+  })
+}
+
+type ListQuery = Partial<{ limit: number; cursor: string; model: string; key_id: string; status: string }>
+
+function registerList(
+  app: Parameters<FastifyPluginAsyncTypebox>[0],
+  path: string,
+  { reports, clock }: CallServices,
+  { asker, hooks, slots, viewOf, ...audience }: Audience,
+): void {
+  const schema = {
+    summary: "An account's settled calls, newest first, by the page or as one CSV stream",
+    querystring: Type.Object({ ...TIME_RANGE, ...(audience.query as Record<never, TSchema>) }, CLOSED),
+    response: { 200: audience.response },
+  }
+  app.get(path, { ...hooks, schema }, async (request, reply) => {
+    const { accountId, holder, reader } = asker(request)
+    const query = request.query as ListQuery
+    const { limit = CSV_PAGE } = query
+    const range = timeRange(request.query, clock())
+    const filter = filterOf(query)
+    const after = query.cursor === undefined ? null : parseCursor(query.cursor)
+    const format = audience.format(request)
+    const readPage = holdReportSlot(reply.raw, slots.take(holder), (from, size) =>
+      reports.calls.page(accountId, range, from, size, filter),
+    )
+    if (format === 'csv') return streamCallsCsv(await readPage(after, CSV_PAGE), readPage, reply, reader)
+    const view = (call: ListedCall) => viewOf(call, reader)
+    return pageOf(await readPage(after, limit + 1), limit, view, (shown) =>
+      formatCursor(cursorOf(shown.at(-1)!)),
+    )
+  })
+}
+
+const filterOf = ({ model, key_id: keyId, status = 'any' }: ListQuery): CallFilter => ({
+  ...(model !== undefined && { model }),
+  ...(keyId !== undefined && { keyId }),
+  ...(status !== 'any' && { status: status as CallRecord['status'] }),
+})
+
+/** Looks up a settled call of an account, or of any for null. Throws ApiError 404, also while it is not settled. */
+function settledCall(
+  reports: Pick<Reports, 'findCall'>,
+  id: string,
+  accountId: string | null,
+  hint = '',
+): () => Promise<CallRecord> {
+  const unknown = new ApiError('not_found', `This account has no call of that id.${hint}`)
+  if (callCreatedAt(id) === null) throw unknown
+  return async () => {
+    const found = await reports.findCall(id, accountId)
+    switch (found.kind) {
+      case 'settled':
+        return found.call
+      case 'unsettled':
+        throw new ApiError('not_found', 'This call is not settled yet. Ask again shortly.', {
+          retryAfterSeconds: 1,
+          shouldRetry: true,
+        })
+      case 'unknown':
+        throw unknown
+      default:
+        return found satisfies never
+    }
+  }
+}
+
+/** A settled call in a line, as its owner sees it. */
+export function callSummary(call: ListedCall): CallSummary {
+  const { timings, usage, ...view } = callView(call, 'owner')
+  return {
+    id: view.id,
+    created_at: timings.admitted_at,
+    model: view.model,
+    key_id: view.key_id,
+    status: view.status,
+    error_code: view.error_code,
+    stream: view.stream,
+    byok: view.byok,
+    prompt_tokens: usage.prompt_tokens,
+    completion_tokens: usage.completion_tokens,
+    cost_usd: view.cost_usd,
+    first_token_ms: timings.first_token_ms,
+    duration_ms: timings.duration_ms,
+  }
+}
+
+function callDetail(call: CallRecord): CallDetail {
+  const { timings, rates, request_id, finish_reason, usage } = callView(call, 'owner')
+  return {
+    ...callSummary(call),
+    request_id,
+    finish_reason,
+    rescued: isRescued(call),
+    usage_source: usage.source,
+    rates,
+    audio_tokens: usage.audio_tokens ?? 0,
+    image_tokens: usage.image_tokens ?? 0,
+    queued_ms: timings.queued_ms,
+    finished_at: timings.finished_at,
+    settled_at: timings.settled_at,
+    provider_key_failures: ownKeyFailures(call, 'owner'),
+  }
+}

@@ -1,0 +1,223 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyInstance } from 'fastify'
+import { type TSchema, Type } from 'typebox'
+import {
+  type NewProviderKey,
+  PROVIDER_KEYS_PER_ACCOUNT_MAX,
+  type ProviderKey,
+  type ProviderKeyStore,
+} from '../accounts/provider-key-store.ts'
+import type { ProviderKeyChecker } from '../catalog/check-provider-key.ts'
+import {
+  NewProviderKeyBody,
+  ProviderKeyBody,
+  ProviderKeyDeleted,
+  ProviderKeyList,
+  ProviderKeyPage,
+  ProviderKeyPatch,
+  ProviderKeyView,
+} from '../core/api/provider-keys.ts'
+import type { CatalogSnapshot, Provider } from '../core/catalog/catalog.ts'
+import { ApiError } from '../core/kernel/errors.ts'
+import { isoTime, isoTimeOrNull } from '../core/kernel/time.ts'
+import { takesOwnKeys } from '../core/routing/byok.ts'
+import { providerKeyStatus } from '../core/routing/own-key-state.ts'
+import { type AccountAccess, byKey, bySession } from './asking-account.ts'
+import { OfId } from './of-id.ts'
+import { createSlots } from './slots.ts'
+
+export interface ProviderKeyServices {
+  providerKeys: ProviderKeyStore
+  keyChecker: ProviderKeyChecker
+  catalog: () => CatalogSnapshot
+  limits: { byokFeePercent: number }
+}
+
+type Providers = ReadonlyMap<string, Provider>
+
+/** Who manages the keys, and the JSON they see. */
+interface Audience extends AccountAccess {
+  key: TSchema
+  viewOf(key: ProviderKey, providers: Providers): unknown
+  list: TSchema
+  listOf(keys: readonly ProviderKey[], providers: Providers): unknown
+  /** What a DELETE answers; null: nothing, 204. */
+  deleted: ((id: string) => ProviderKeyDeleted) | null
+  /** Of a 400 for a provider that takes no keys. */
+  unknownProvider: string
+}
+
+const RUNNING_MAX = 100
+const RUNNING_PER_HOLDER_MAX = 10
+const BODY_LIMIT_BYTES = 16 * 1024
+
+/** GET and POST /v1/provider-keys, PATCH and DELETE /v1/provider-keys/{id}: an account's own keys at providers. */
+export const providerKeysRoute = (path: string): FastifyPluginAsyncTypebox<ProviderKeyServices> =>
+  providerKeyRoutes(path, (app) => ({
+    ...byKey(app, 'Admin keys belong to no account. Use a standard key.'),
+    key: ProviderKeyBody,
+    viewOf: providerKeyView,
+    list: ProviderKeyPage,
+    listOf: (keys, providers) => ({
+      object: 'list',
+      data: keys.map(providerKeyView),
+      providers: [...providers.keys()].sort(),
+    }),
+    deleted: (id) => ({ id, object: 'provider_key', deleted: true }),
+    unknownProvider: `\`provider\` names no provider that takes keys. GET ${path} lists them under \`providers\`.`,
+  }))
+
+/** The same under /console/api, for the account that is signed in. */
+export const consoleProviderKeyRoutes: FastifyPluginAsyncTypebox<ProviderKeyServices> = async (app, deps) => {
+  await providerKeyRoutes('/provider-keys', (scope) => ({
+    ...bySession(scope),
+    key: ProviderKeyView,
+    viewOf: consoleView,
+    list: ProviderKeyList,
+    listOf: (keys, providers): ProviderKeyList => ({
+      data: keys.map((key) => consoleView(key, providers)),
+      providers: [...providers.values()]
+        .map(({ id, name }) => ({ id, name }))
+        .sort((one, other) => one.name.localeCompare(other.name)),
+      fee_percent: String(deps.limits.byokFeePercent),
+    }),
+    deleted: null,
+    unknownProvider: 'No provider of that name takes keys here.',
+  }))(app, deps)
+}
+
+/** Of a secret, nobody sees more than its end again. */
+function providerKeyRoutes(
+  path: string,
+  audienceOf: (app: FastifyInstance) => Audience,
+): FastifyPluginAsyncTypebox<ProviderKeyServices> {
+  return async (app, { providerKeys, keyChecker, catalog }) => {
+    const { asker, hooks, holder, ...audience } = audienceOf(app)
+    const options = { ...hooks, bodyLimit: BODY_LIMIT_BYTES }
+    const slots = createSlots({
+      max: RUNNING_MAX,
+      maxPerHolder: RUNNING_PER_HOLDER_MAX,
+      holderIsFull: `This ${holder} has requests for provider keys running. Wait for one to end.`,
+      allTaken: 'Too many requests for provider keys at once. Retry shortly.',
+    })
+
+    /**
+     * Stores a key and tries it once. Whatever comes of that, the key is stored: an outage of its provider is no
+     * reason against it.
+     */
+    const store = async (accountId: string, settings: NewProviderKey, provider: Provider) => {
+      const created = await providerKeys.create(accountId, settings)
+      if (created === null)
+        throw new ApiError(
+          'invalid_request',
+          `An account has ${PROVIDER_KEYS_PER_ACCOUNT_MAX} provider keys at most. Delete one first.`,
+        )
+      const { id } = created
+      if (!(await keyChecker.check({ id, accountId, secret: settings.secret }, provider))) return created
+      return (await providerKeys.find(accountId, id)) ?? created
+    }
+
+    const listing = { summary: "The account's own keys at providers", response: { 200: audience.list } }
+    app.get(path, { ...options, schema: listing }, async (request) => {
+      const { accountId, holder } = asker(request)
+      const found = await slots.run(holder, () => providerKeys.list(accountId))
+      return audience.listOf(found, providersTakingKeys(catalog()))
+    })
+
+    const adding = {
+      summary: 'Store a key at a provider',
+      body: NewProviderKeyBody,
+      response: { 201: audience.key },
+    }
+    app.post(path, { ...options, schema: adding }, async (request, reply) => {
+      const { accountId, holder } = asker(request)
+      const { provider: providerId, key: secret, name = '', allow_fallback = false } = request.body
+      const providers = providersTakingKeys(catalog())
+      const provider = providers.get(providerId)
+      if (!provider) throw new ApiError('invalid_request', audience.unknownProvider, { param: 'provider' })
+      const settings = { providerId, secret, name, allowFallback: allow_fallback }
+      const created = await slots.run(holder, () => store(accountId, settings, provider))
+      return reply.code(201).send(audience.viewOf(created, providers))
+    })
+
+    const changing = {
+      summary: 'Change a provider key',
+      params: OfId,
+      body: ProviderKeyPatch,
+      response: { 200: audience.key },
+    }
+    app.patch(`${path}/:id`, { ...options, schema: changing }, async (request) => {
+      const { accountId, holder } = asker(request)
+      const { name, disabled, allow_fallback: allowFallback } = request.body
+      const changed = await slots.run(holder, () =>
+        providerKeys.update(accountId, request.params.id, {
+          ...(name !== undefined && { name }),
+          ...(allowFallback !== undefined && { allowFallback }),
+          ...(disabled !== undefined && { disabled }),
+        }),
+      )
+      if (changed === null) throw unknownKey()
+      return audience.viewOf(changed, providersTakingKeys(catalog()))
+    })
+
+    const deleting = {
+      summary: 'Delete a provider key',
+      params: OfId,
+      response: { 200: ProviderKeyDeleted, 204: Type.Unsafe<unknown>(Type.Null()) },
+    }
+    app.delete(`${path}/:id`, { ...options, schema: deleting }, async (request, reply) => {
+      const { accountId, holder } = asker(request)
+      const { id } = request.params
+      if ((await slots.run(holder, () => providerKeys.remove(id, accountId))) === null) throw unknownKey()
+      return audience.deleted ? audience.deleted(id) : reply.code(204).send()
+    })
+  }
+}
+
+const unknownKey = () => new ApiError('not_found', 'This account has no provider key of that id.')
+
+/** The providers of the catalog that clients may bring keys for, by id. */
+function providersTakingKeys(catalog: CatalogSnapshot): Map<string, Provider> {
+  const offers = [...catalog.offers.values()]
+  return new Map(
+    offers.flatMap(({ provider }) => (takesOwnKeys(provider) ? [[provider.id, provider] as const] : [])),
+  )
+}
+
+/** A client's own provider key as its owner sees it; of the secret only its last characters. */
+export const providerKeyView = (key: ProviderKey): ProviderKeyBody => ({
+  id: key.id,
+  object: 'provider_key',
+  provider: key.providerId,
+  name: key.name,
+  last4: key.last4,
+  allow_fallback: key.allowFallback,
+  status: providerKeyStatus(key),
+  accepted_at: isoTimeOrNull(key.acceptedAt),
+  failing_since: isoTimeOrNull(key.failingSince),
+  last_error: key.lastError,
+  last_error_at: isoTimeOrNull(key.lastErrorAt),
+  created_at: isoTime(key.createdAt),
+})
+
+/** What a provider refused a key with, in words. */
+const REFUSALS: Record<string, string> = {
+  unauthorized: 'The provider does not accept this key.',
+  payment_required: 'The provider asks for payment.',
+  forbidden: 'The provider does not permit this key to do what was asked.',
+}
+
+function consoleView(key: ProviderKey, providers: Providers): ProviderKeyView {
+  const { lastError, providerId } = key
+  const {
+    object: _object,
+    accepted_at: _acceptedAt,
+    failing_since: _failingSince,
+    ...view
+  } = providerKeyView(key)
+  return {
+    ...view,
+    provider_name: providers.get(providerId)?.name ?? providerId,
+    last_error: lastError === null ? null : (REFUSALS[lastError] ?? 'The provider refused this key.'),
+  }
+}

@@ -1,0 +1,229 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import { type TObjectOptions, type TSchema, Type } from 'typebox'
+import {
+  newTopUpBody,
+  type RailName,
+  TopUp,
+  type TopUpOptions,
+  TopUpPage,
+  TopUpView,
+  topUpAmountWording,
+} from '../core/api/billing.ts'
+import { CLOSED } from '../core/api/request-fields.ts'
+import { Page } from '../core/api/shared.ts'
+import type { PaymentRailName } from '../core/billing/payment-movements.ts'
+import { readTopUpAmount, TOP_UP_PRESETS_USD } from '../core/billing/top-up-amount.ts'
+import { ApiError } from '../core/kernel/errors.ts'
+import { formatUsd, parseUsd } from '../core/kernel/money.ts'
+import { isoTime, isoTimeOrNull } from '../core/kernel/time.ts'
+import type { TopUps } from '../payments/create-top-ups.ts'
+import type { Payment } from '../payments/payment-store.ts'
+import { type AccountAccess, byKey, bySession } from './asking-account.ts'
+import { OfId } from './of-id.ts'
+import { pageOf } from './page.ts'
+import { signedIn } from './plugins/session.ts'
+import { createSlots, type SlotsOptions } from './slots.ts'
+
+export interface TopUpServices {
+  topUps: Pick<TopUps, 'service' | 'payments' | 'rails'>
+  limits: { topUpMinUsd: string; topUpMaxUsd: string }
+}
+
+/** Who fills a balance, and the JSON they see. */
+interface Audience extends AccountAccess {
+  /** Bounds on checkouts opened at once by one account. */
+  opening: Pick<SlotsOptions, 'maxPerHolder' | 'holderIsFull'>
+  /** Options of the schema of the body. */
+  body: TObjectOptions
+  topUp: TSchema
+  viewOf(payment: Payment, request: FastifyRequest): unknown
+  /** The parameter of a list that names the last top-up of the page before. */
+  cursor: 'before' | 'cursor'
+  page: TSchema
+  listOf(page: Page<unknown>): unknown
+}
+
+/** Checkouts opened at a time, of one instance: each waits for a rail. */
+const OPENING_MAX = 50
+
+/** POST and GET /billing/topups, GET /billing/topups/{id}: an account fills its balance and sees how it did. */
+export const topUpRoutes: FastifyPluginAsyncTypebox<TopUpServices> = async (app, services) => {
+  const access = byKey(app, 'Admin keys have no balance. Use a standard key.')
+  const options = topUpOptions(services)
+  registerRoutes(app, '/billing/topups', services, {
+    ...access,
+    hooks: {
+      ...access.hooks,
+      // What is no object has no fields: the first one missing is named.
+      preValidation: async (request) => {
+        if (Object(request.body) !== request.body || Array.isArray(request.body)) request.body = {}
+      },
+    },
+    opening: {},
+    body: {},
+    topUp: TopUp,
+    viewOf: paymentView,
+    cursor: 'before',
+    page: TopUpPage,
+    listOf: ({ next_cursor: _, ...page }) => ({ ...page, options }),
+  })
+}
+
+/** The same under /console/api, with receipts, for the account that is signed in. */
+export const consoleTopUpRoutes: FastifyPluginAsyncTypebox<TopUpServices> = async (app, services) =>
+  registerRoutes(app, '/top-ups', services, {
+    ...bySession(app),
+    opening: {
+      maxPerHolder: 3,
+      holderIsFull: 'This account has top-ups being opened. Wait for one of them.',
+    },
+    body: {
+      ...CLOSED,
+      errorMessage: {
+        additionalProperties: '`{param}` is no field here. Known: amount_usd, rail.',
+      },
+    },
+    topUp: TopUpView,
+    viewOf: (payment, request) => receiptView(payment, signedIn(request).account.email),
+    cursor: 'cursor',
+    page: Page(TopUpView),
+    listOf: (page) => page,
+  })
+
+type ListQuery = { limit: number; before?: string; cursor?: string }
+
+function registerRoutes(
+  app: Parameters<FastifyPluginAsyncTypebox>[0],
+  path: string,
+  services: TopUpServices,
+  { asker, hooks, ...audience }: Audience,
+): void {
+  const { service, payments } = services.topUps
+  const options = topUpOptions(services)
+  const range = { minPico: parseUsd(options.min_usd), maxPico: parseUsd(options.max_usd) }
+  const slots = createSlots({
+    max: OPENING_MAX,
+    allTaken: 'Too many top-ups at once. Retry shortly.',
+    ...audience.opening,
+  })
+
+  const opening = {
+    summary: 'Open a top-up',
+    body: newTopUpBody(options, audience.body),
+    response: { 201: audience.topUp },
+  }
+  app.post(path, { ...hooks, schema: opening }, async (request, reply) => {
+    const { accountId } = asker(request)
+    const { rail, amount_usd: given } = request.body
+    const amount = readTopUpAmount(given, range)
+    if (amount.kind === 'refused')
+      throw new ApiError('invalid_request', topUpAmountWording(options), { param: 'amount_usd' })
+    return slots.run(accountId, async () => {
+      const opened = await service.open(accountId, railOf(rail), amount.amountPico)
+      return reply.code(201).send(audience.viewOf(openedPayment(opened), request))
+    })
+  })
+
+  const listing = {
+    summary: "The account's top-ups, newest first",
+    querystring: Type.Object(
+      {
+        limit: Type.Integer({ minimum: 1, maximum: 100, default: 20 }),
+        [audience.cursor]: Type.Optional(Type.String()),
+      },
+      CLOSED,
+    ),
+    response: { 200: audience.page },
+  }
+  app.get(path, { ...hooks, schema: listing }, async (request) => {
+    const { accountId } = asker(request)
+    const { limit, [audience.cursor]: before } = request.query as ListQuery
+    const found = await payments.list({ accountId, ...(before && { before }), limit: limit + 1 })
+    const view = (payment: Payment) => audience.viewOf(payment, request)
+    return audience.listOf(pageOf(found, limit, view, (shown) => shown.at(-1)!.id))
+  })
+
+  const showing = { summary: 'One top-up', params: OfId, response: { 200: audience.topUp } }
+  app.get(`${path}/:id`, { ...hooks, schema: showing }, async (request) => {
+    const payment = await payments.find(request.params.id)
+    if (payment?.accountId !== asker(request).accountId)
+      throw new ApiError('not_found', 'This account has no top-up of that id.')
+    return audience.viewOf(payment, request)
+  })
+}
+
+/** What a top-up may be here. */
+export const topUpOptions = ({ topUps: { rails }, limits }: TopUpServices): TopUpOptions => ({
+  presets_usd: [...TOP_UP_PRESETS_USD],
+  min_usd: formatUsd(parseUsd(limits.topUpMinUsd)),
+  max_usd: formatUsd(parseUsd(limits.topUpMaxUsd)),
+  rails: [...rails.keys()].map((rail) => METHODS[rail]),
+})
+
+/** The payment of a top-up. Throws ApiError where its rail did not open it. */
+function openedPayment(opening: Awaited<ReturnType<TopUps['service']['open']>>): Payment {
+  switch (opening.kind) {
+    case 'opened':
+      return opening.payment
+    case 'no_such_rail':
+      throw new ApiError('invalid_request', '`rail` names no way to pay here.', { param: 'rail' })
+    case 'too_many_open':
+      throw new ApiError(
+        'rate_limit_exceeded',
+        `This account has ${opening.max} unpaid top-ups. Pay one of them, or wait until they expire.`,
+        { retryAfterSeconds: 60 },
+      )
+    case 'rail_failed':
+      throw new ApiError('overloaded', 'The payment page cannot be opened right now. Retry shortly.', {
+        retryAfterSeconds: 5,
+        cause: opening.cause,
+      })
+    default:
+      return opening satisfies never
+  }
+}
+
+/** The ways to pay as customers name them, by the rail behind. */
+const METHODS: Record<PaymentRailName, RailName> = {
+  stripe: 'card',
+  paypal: 'paypal',
+  development: 'development',
+}
+
+const railOf = (method: RailName): PaymentRailName => (method === 'card' ? 'stripe' : method)
+
+/** A top-up as its account sees it. */
+export const paymentView = (payment: Payment): TopUp => ({
+  payment_id: payment.id,
+  rail: METHODS[payment.rail],
+  test: payment.rail === 'development',
+  state: payment.state,
+  amount_usd: formatUsd(payment.amountPico),
+  refunded_usd: formatUsd(payment.returnedPico),
+  disputed_usd: formatUsd(payment.disputedPico),
+  checkout_url: payment.state === 'pending' ? payment.checkoutUrl : null,
+  failure_reason: payment.failureReason,
+  created_at: isoTime(payment.createdAt),
+  settled_at: isoTimeOrNull(payment.settledAt),
+})
+
+function receiptView(payment: Payment, email: string): TopUpView {
+  const { payment_id: id, ...view } = paymentView(payment)
+  const { settledAt, amountPico, returnedPico, disputedPico } = payment
+  const takenBackPico = returnedPico + disputedPico
+  return {
+    id,
+    ...view,
+    receipt: settledAt && {
+      number: id,
+      issued_at: isoTime(settledAt),
+      email,
+      description: 'Prepaid balance for API usage',
+      paid_usd: formatUsd(amountPico),
+      refunded_usd: formatUsd(takenBackPico),
+      net_usd: formatUsd(amountPico - takenBackPico),
+      method: view.rail,
+    },
+  }
+}
