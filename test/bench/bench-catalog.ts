@@ -20,11 +20,16 @@ export type BenchModel = keyof typeof BENCH_MODELS
 
 export const BURST_TOKENS = 400
 
+const BASE_PATH = '/alpha/v1'
+
+/** Where the provider answers chat completions. */
+export const COMPLETIONS_PATH = `${BASE_PATH}/chat/completions`
+
 /** A catalog of nothing but the bench's models at one provider. */
 export function benchCatalog(providerPort: number): CatalogDocument {
   return {
     replace: true,
-    providers: [{ id: 'bench', base_url: `http://127.0.0.1:${providerPort}/alpha/v1` }],
+    providers: [{ id: 'bench', base_url: `http://127.0.0.1:${providerPort}${BASE_PATH}` }],
     models: Object.entries(BENCH_MODELS).map(([name, upstreamModel]) => ({
       id: `bench/${name}`,
       vendor: 'bench',

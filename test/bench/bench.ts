@@ -1,92 +1,122 @@
 /**
- * `npm run bench [-- --json] [--quick]`: brings up the whole gateway on throwaway data, each part in a process of its
- * own, and measures it against its own provider called directly, in one run. Takes about two minutes, with
- * `--quick` less than one. Exits
- * non-zero when calls failed or the books do not add up afterwards.
+ * `npm run bench [-- options]`: brings up the whole gateway on throwaway data, each part in a process of its own, and
+ * measures it in turn with its own provider called directly, a plain relay, and whatever else the options name
+ * (`bench-options.ts`). Takes five minutes by itself, with `--quick` about one. Exits non-zero when calls failed or an
+ * audit is red afterwards.
  */
+import { writeFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
 import { startProcessGuard } from '../../tools/launcher/processes/process-guard.ts'
 import { listenForStop } from '../../tools/launcher/processes/stop-request.ts'
+import { type BenchOptions, readBenchOptions, USAGE, UsageError } from './bench-options.ts'
 import { type BenchReport, renderReport } from './bench-report.ts'
-import { type BenchStack, startBenchStack } from './bench-stack.ts'
-import { measureFairness } from './fairness.ts'
-import { countHotPath } from './hot-path-counts.ts'
-import { type LoadRunner, startLoadRunner } from './load-runner.ts'
-import { measureLoopStalls } from './loop-stalls.ts'
-import {
-  type Bench,
-  makeSomeCalls,
-  measureCalls,
-  measureMemory,
-  measureProcessorTime,
-  measureSteadyRate,
-  measureStreams,
-  shareOfOthers,
-} from './measurements.ts'
+import { type Bench, type Measure, runTurns, warmUp } from './bench-run.ts'
+import { type LoadRunner, startLoadRunner } from './load/load-runner.ts'
+import { measureCalls } from './measures/calls.ts'
+import { measureFairness } from './measures/fairness.ts'
+import { measureIdle } from './measures/idle.ts'
+import { measureLoopStalls } from './measures/loop-stalls.ts'
+import { measureRedisUse } from './measures/redis-use.ts'
+import { measureFirstToken, measureSteadyRate } from './measures/steady-rate.ts'
+import { measureTokens } from './measures/tokens.ts'
+import { shareOfOthers } from './process-usage.ts'
+import { compareTurns } from './samples.ts'
 import { waitForSettlement } from './settlement-drain.ts'
+import { type StartedTargets, startTargets } from './targets/start-targets.ts'
+import { type GatewayTarget, isGateway } from './targets/target.ts'
 
-const ROUNDS = 3
+const MEASURES = new Map<string, Measure>([
+  ['calls', measureCalls],
+  ['steady', measureSteadyRate],
+  ['streams', measureFirstToken],
+  ['tokens', measureTokens],
+  ['fairness', measureFairness],
+  ['stalls', measureLoopStalls],
+  ['redis', measureRedisUse],
+  ['idle', measureIdle],
+])
+const QUICK_SCALE = 0.5
 
 async function main(): Promise<number> {
+  const options = readBenchOptions(process.argv.slice(2))
+  const measures = selectMeasures(options.only)
   const guard = startProcessGuard()
   const stop = listenForStop(() => process.exit(130))
-  let stack: BenchStack | null = null
+  let started: StartedTargets | null = null
   let load: LoadRunner | null = null
   try {
-    log('starting the gateway …')
-    stack = await startBenchStack(guard, log)
+    const against = options.against && resolve(options.against)
+    started = await startTargets({ ...options, against }, guard, log)
     load = startLoadRunner()
-    const rounds = process.argv.includes('--quick') ? 1 : ROUNDS
-    const report = await Promise.race([
-      measure({ stack, load, log, rounds, failures: [] }),
-      stopped(stop.signal),
-    ])
-    print(process.argv.includes('--json') ? JSON.stringify(report, null, 2) : renderReport(report))
-    return report.audit === 'green' && report.failures.length === 0 ? 0 : 1
+    const bench: Bench = {
+      ...started,
+      load,
+      shared: new Map([
+        ['provider', started.providerPid],
+        ['load generator', load.pid],
+      ]),
+      scale: options.quick ? QUICK_SCALE : 1,
+      log,
+      failures: [],
+    }
+    const report = await Promise.race([measure(bench, measures, options), stopped(stop.signal)])
+    process.stdout.write(`${renderReport(report)}\n`)
+    if (options.jsonFile !== null) await writeFile(options.jsonFile, `${JSON.stringify(report, null, 2)}\n`)
+    const isRed = report.ledgers.some(({ audit }) => audit === 'red')
+    return isRed || report.failures.length > 0 ? 1 : 0
   } finally {
     await load?.stop()
-    await stack?.stop()
+    await started?.stop()
     stop.dispose()
     guard.close()
   }
 }
 
-async function measure(bench: Bench): Promise<BenchReport> {
+function selectMeasures(only: BenchOptions['only']): Map<string, Measure> {
+  const unknown = only?.find((name) => !MEASURES.has(name))
+  if (unknown !== undefined) throw new UsageError(`there is no measure named ${unknown}`)
+  return new Map([...MEASURES].filter(([name]) => only?.includes(name) ?? true))
+}
+
+async function measure(
+  bench: Bench,
+  measures: Map<string, Measure>,
+  { turns, timeLimitMs, peers }: BenchOptions,
+): Promise<BenchReport> {
   const startedAt = performance.now()
-  await makeSomeCalls(bench)
-  const hotPath = await countHotPath(bench.stack, () => makeSomeCalls(bench))
-  const { result: comparisons, others } = await shareOfOthers(bench, async () => [
-    ...(await measureCalls(bench)),
-    ...(await measureSteadyRate(bench)),
-    ...(await measureStreams(bench)),
-  ])
-  const fairness = await measureFairness(bench)
-  const processorMicrosPerCall = await measureProcessorTime(bench)
-  const memoryBytes = await measureMemory(bench)
-  const loopStalls = await measureLoopStalls(bench)
-  const settlement = await waitForSettlement(bench.stack.databaseUrl)
-  const audit = await auditOf(bench.stack)
+  log('warming up …')
+  await warmUp(bench)
+  if (bench.failures.length > 0)
+    throw new Error(`not every target answers:\n  ${bench.failures.join('\n  ')}`)
+  const endsAt = startedAt + timeLimitMs
+  const pids = [process.pid, ...peers.flatMap(({ pid }) => pid ?? [])]
+  const { result: samples, others } = await shareOfOthers(pids, () =>
+    runTurns(bench, measures, { turns, endsAt }),
+  )
+  const ledgers: BenchReport['ledgers'] = []
+  for (const target of bench.targets.filter(isGateway)) {
+    const settlement = await waitForSettlement(target.gateway.databaseUrl)
+    ledgers.push({ target: target.name, settlement, audit: await auditOf(target) })
+  }
   return {
-    comparisons,
+    subject: bench.subject.name,
+    targets: bench.targets.map(({ name }) => name),
+    turns: samples.length,
+    rows: compareTurns(samples, bench.subject.name),
+    ledgers,
     othersShare: others,
-    fairness,
-    loopStalls,
-    processorMicrosPerCall,
-    memoryBytes,
-    hotPath,
-    settlement,
-    audit,
     failures: bench.failures,
     seconds: (performance.now() - startedAt) / 1000,
   }
 }
 
-/** The command exits non-zero over a discrepancy, and says which. */
-async function auditOf(stack: BenchStack): Promise<BenchReport['audit']> {
+/** The command exits non-zero over a discrepancy, and prints it. */
+async function auditOf({ gateway }: GatewayTarget): Promise<'green' | 'red'> {
   try {
-    await stack.operate('audit')
+    await gateway.operate('audit')
     return 'green'
   } catch (error) {
-    log((error as { stdout?: string }).stdout ?? (error as Error).message)
+    log((error as Error).message)
     return 'red'
   }
 }
@@ -100,8 +130,13 @@ function log(line: string): void {
   process.stderr.write(`  ${line}\n`)
 }
 
-const print = (text: string) => process.stdout.write(`${text}\n`)
-
-process.exitCode = await main()
+try {
+  process.exitCode = await main()
+} catch (error) {
+  process.stderr.write(
+    error instanceof UsageError ? `${error.message}\n\n${USAGE}\n` : `\n${(error as Error).message}\n`,
+  )
+  process.exitCode = error instanceof UsageError ? 2 : 1
+}
 // The channel to the launcher would keep us alive for its listeners' sake.
 if (process.connected) process.disconnect()

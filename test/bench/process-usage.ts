@@ -1,4 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
 
 export interface ProcessUsage {
   /** Resident memory; pages that processes share count in each. */
@@ -10,33 +11,67 @@ export interface ProcessUsage {
 const TICK_MS = 10
 const PAGE_BYTES = 4096
 
-/** Reads memory and processor time of processes from /proc, by process id, their children's included. */
-export async function readProcessUsage(
-  pids: readonly number[],
-  { children = true } = {},
-): Promise<Map<number, ProcessUsage>> {
+/**
+ * Reads memory and processor time of processes from /proc, those of their descendants included. Throws when one has
+ * ended.
+ */
+export async function readProcessUsage(pids: readonly number[]): Promise<Map<number, ProcessUsage>> {
   const names = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
   const all = (await Promise.all(names.map(readStat))).filter((stat) => stat !== null)
+  const childrenOf = Map.groupBy(all, ({ parent }) => parent)
+  const familyOf = (pid: number): ProcessStat[] =>
+    (childrenOf.get(pid) ?? []).flatMap((child) => [child, ...familyOf(child.pid)])
   return new Map(
     pids.map((pid) => {
-      const family = all.filter((stat) => stat.pid === pid || (children && stat.parent === pid))
+      const own = all.find((stat) => stat.pid === pid)
+      if (!own) throw new Error(`process ${pid} has ended`)
+      const family = [own, ...familyOf(pid)]
       return [
         pid,
         {
           memoryBytes: family.reduce((sum, { memoryBytes }) => sum + memoryBytes, 0),
           // Children that have ended are in their parent's account.
-          cpuMs: family.reduce(
-            (sum, { cpuMs, endedChildrenMs }) => sum + cpuMs + (children ? endedChildrenMs : 0),
-            0,
-          ),
+          cpuMs: family.reduce((sum, { cpuMs, endedChildrenMs }) => sum + cpuMs + endedChildrenMs, 0),
         },
       ]
     }),
   )
 }
 
+/** Processor time that named processes take while something runs. */
+export async function measureCpuTime<T>(
+  processes: readonly (readonly [name: string, pid: number])[],
+  run: () => Promise<T>,
+): Promise<{ result: T; cpuMs: Map<string, number> }> {
+  const pids = processes.map(([, pid]) => pid)
+  const before = await readProcessUsage(pids)
+  const result = await run()
+  const after = await readProcessUsage(pids)
+  const taken = (pid: number) => after.get(pid)!.cpuMs - before.get(pid)!.cpuMs
+  return { result, cpuMs: new Map(processes.map(([name, pid]) => [name, taken(pid)])) }
+}
+
+/**
+ * Share of the machine's processors, 0 to 1, that processes other than `pids` took while something ran. A bench on a
+ * busy machine measures the machine.
+ */
+export async function shareOfOthers<T>(
+  pids: readonly number[],
+  run: () => Promise<T>,
+): Promise<{ result: T; others: number }> {
+  const busyBefore = await readMachineBusyMs()
+  const startedAt = performance.now()
+  const { result, cpuMs } = await measureCpuTime(
+    pids.map((pid) => [String(pid), pid]),
+    run,
+  )
+  const capacityMs = (performance.now() - startedAt) * availableParallelism()
+  const ownMs = [...cpuMs.values()].reduce((sum, ms) => sum + ms, 0)
+  return { result, others: Math.max(0, ((await readMachineBusyMs()) - busyBefore - ownMs) / capacityMs) }
+}
+
 /** Processor time of the whole machine since it began, all processors together, idle time left out. */
-export async function readMachineBusyMs(): Promise<number> {
+async function readMachineBusyMs(): Promise<number> {
   const [first = ''] = (await readFile('/proc/stat', 'utf8')).split('\n')
   const [user = 0, nice = 0, system = 0, , , interrupts = 0, softInterrupts = 0, stolen = 0] = first
     .split(/\s+/)
@@ -45,7 +80,13 @@ export async function readMachineBusyMs(): Promise<number> {
   return (user + nice + system + interrupts + softInterrupts + stolen) * TICK_MS
 }
 
-async function readStat(name: string) {
+interface ProcessStat extends ProcessUsage {
+  pid: number
+  parent: number
+  endedChildrenMs: number
+}
+
+async function readStat(name: string): Promise<ProcessStat | null> {
   let stat: string
   try {
     stat = await readFile(`/proc/${name}/stat`, 'utf8')

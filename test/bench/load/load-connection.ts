@@ -18,7 +18,7 @@ type Position = 'head' | 'length' | 'chunk-size' | 'chunk-data' | 'chunk-end' | 
  * that the load generator takes as little as it can of the machine it measures.
  */
 export class LoadConnection {
-  readonly #port: number
+  readonly #url: URL
   #socket: Socket | null = null
   #exchange: Exchange | null = null
   #buffered: Buffer = EMPTY
@@ -26,8 +26,8 @@ export class LoadConnection {
   #status = 0
   #left = 0
 
-  constructor(port: number) {
-    this.#port = port
+  constructor(url: URL) {
+    this.#url = url
   }
 
   /** Sends a request's bytes and resolves with the status when the response has come to its end. */
@@ -44,7 +44,7 @@ export class LoadConnection {
   }
 
   #open(): Socket {
-    const socket = connect({ port: this.#port, host: '127.0.0.1', noDelay: true })
+    const socket = connect({ port: Number(this.#url.port || 80), host: this.#url.hostname, noDelay: true })
     socket.on('data', (chunk) => this.#read(chunk))
     socket.on('error', (error) => this.#fail(error))
     socket.on('close', () => this.#fail(new Error('the connection closed before the end of the response')))

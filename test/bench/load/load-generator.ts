@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { summarize } from './latency-summary.ts'
 import { LoadConnection } from './load-connection.ts'
-import type { LoadResult, Scenario, Target } from './load-scenario.ts'
+import type { LoadRequest, LoadResult, Scenario } from './load-scenario.ts'
 
 const PROMPT = 'Why does a queue turn a burst of work into a steady flow? Answer in a few words.'
 const CONTENT = Buffer.from('"content":"')
@@ -10,17 +10,20 @@ const DONE = Buffer.from('[DONE]')
 const KEPT_REASONS = 5
 /** A paced load that the other side cannot follow must not open connections without end. */
 const MAX_CONNECTIONS = 2_000
+/** Calls that are not answered this long after the end of a scenario have failed. */
+const LATE_MS = 10_000
 
 /** Puts a load on a target and measures it. */
 export async function generateLoad(scenario: Scenario): Promise<LoadResult> {
   const meter = createMeter(scenario)
-  const request = requestBytes(scenario.target)
+  const url = new URL(scenario.request.url)
+  const request = requestBytes(url, scenario.request)
   const idle: LoadConnection[] = []
   const open: LoadConnection[] = []
   const connection = () => {
     const existing = idle.pop()
     if (existing) return existing
-    const created = new LoadConnection(scenario.target.port)
+    const created = new LoadConnection(url)
     open.push(created)
     return created
   }
@@ -30,6 +33,10 @@ export async function generateLoad(scenario: Scenario): Promise<LoadResult> {
     idle.push(used)
   }
 
+  const closeAll = () => {
+    for (const used of open) used.close()
+  }
+  const late = setTimeout(closeAll, meter.endsAt + LATE_MS - performance.now())
   if (scenario.load.kind === 'callers') {
     const { callers, startOverMs = 0 } = scenario.load
     const caller = async (index: number) => {
@@ -44,7 +51,8 @@ export async function generateLoad(scenario: Scenario): Promise<LoadResult> {
       return Promise.resolve()
     })
   }
-  for (const used of open) used.close()
+  clearTimeout(late)
+  closeAll()
   return meter.result()
 }
 
@@ -58,7 +66,8 @@ async function pace(callsPerSecond: number, endsAt: number, call: () => Promise<
       const one = call().finally(() => running.delete(one))
       running.add(one)
     }
-    await delay(1)
+    const nextAt = startedAt + (1000 * (started + 1)) / callsPerSecond
+    await delay(Math.max(1, Math.min(nextAt, endsAt) - performance.now()))
   }
   await Promise.all(running)
 }
@@ -71,11 +80,12 @@ interface Meter {
   result(): LoadResult
 }
 
-function createMeter({ target, durationMs, warmUpMs }: Scenario): Meter {
+function createMeter({ request: { stream }, durationMs, warmUpMs }: Scenario): Meter {
   const measuredFrom = performance.now() + warmUpMs
   const endsAt = measuredFrom + durationMs
   const latencies: number[] = []
   const firstTokens: number[] = []
+  let callsInAll = 0
   const failures = { count: 0, reasons: [] as string[] }
   const fail = (reason: string) => {
     failures.count++
@@ -87,11 +97,11 @@ function createMeter({ target, durationMs, warmUpMs }: Scenario): Meter {
     async call(connection, request) {
       const startedAt = performance.now()
       let firstTokenAt = 0
-      let whole = !target.stream
+      let whole = !stream
       let start: Buffer | undefined
       const onBody = (chunk: Buffer) => {
         start ??= chunk
-        if (!target.stream) return
+        if (!stream) return
         if (firstTokenAt === 0 && hasContent(chunk)) firstTokenAt = performance.now()
         if (chunk.includes(DONE)) whole = true
       }
@@ -100,7 +110,9 @@ function createMeter({ target, durationMs, warmUpMs }: Scenario): Meter {
         const endedAt = performance.now()
         if (status !== 200) fail(`status ${status}: ${start?.toString().slice(0, 200) ?? ''}`)
         else if (!whole) fail('a stream without its end')
-        else if (startedAt >= measuredFrom && endedAt <= endsAt) {
+        else {
+          callsInAll++
+          if (endedAt < measuredFrom || endedAt > endsAt) return
           latencies.push(endedAt - startedAt)
           if (firstTokenAt > 0) firstTokens.push(firstTokenAt - startedAt)
         }
@@ -110,6 +122,7 @@ function createMeter({ target, durationMs, warmUpMs }: Scenario): Meter {
     },
     result: () => ({
       calls: latencies.length,
+      callsInAll,
       failures,
       seconds: durationMs / 1000,
       latency: summarize(latencies),
@@ -126,10 +139,14 @@ function hasContent(chunk: Buffer): boolean {
   return false
 }
 
-function requestBytes({ path, apiKey, model, stream }: Target): Buffer {
+function requestBytes(url: URL, { headers, model, stream }: LoadRequest): Buffer {
   const body = JSON.stringify({ model, stream, messages: [{ role: 'user', content: PROMPT }] })
-  return Buffer.from(
-    `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${apiKey}\r\n` +
-      `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-  )
+  const head = {
+    ...headers,
+    host: url.host,
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(body),
+  }
+  const lines = Object.entries(head).map(([name, value]) => `${name}: ${value}\r\n`)
+  return Buffer.from(`POST ${url.pathname}${url.search} HTTP/1.1\r\n${lines.join('')}\r\n${body}`)
 }

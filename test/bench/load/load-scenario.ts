@@ -1,16 +1,17 @@
 /** What the load generator is asked to do, and what it saw. Both travel between processes as plain data. */
 import type { LatencySummary } from './latency-summary.ts'
 
-export interface Target {
-  port: number
-  path: string
-  apiKey: string
+/** One chat completion, the same for every call of a scenario. */
+export interface LoadRequest {
+  /** Plain HTTP. */
+  url: string
+  headers: Record<string, string>
   model: string
   stream: boolean
 }
 
 export interface Scenario {
-  target: Target
+  request: LoadRequest
   /**
    * `callers`: each sends its next call when the last is answered; they begin one after another over `startOverMs`,
    * absent: at once. `paced`: calls at a fixed rate, come what may.
@@ -22,8 +23,10 @@ export interface Scenario {
 }
 
 export interface LoadResult {
-  /** Answered whole with status 200 within the measured time. */
+  /** Those whose answer, whole and with status 200, ended within the measured time. */
   calls: number
+  /** With those of the warm-up and those that ended late: what the target has worked for. */
+  callsInAll: number
   /** The first few reasons, and how many there were. */
   failures: { count: number; reasons: string[] }
   seconds: number

@@ -1,0 +1,133 @@
+import { randomBytes } from 'node:crypto'
+import { access, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { runProcess } from '../../../tools/launcher/bootstrap/run-process.mjs'
+import { createDatabase, prepareEmbeddedPostgres } from '../../../tools/launcher/embedded-postgres.ts'
+import { prepareEmbeddedRedis } from '../../../tools/launcher/embedded-redis.ts'
+import { freePort } from '../../../tools/launcher/ports.ts'
+import type { GuardRank, ProcessGuard } from '../../../tools/launcher/processes/process-guard.ts'
+import type { ProcessPlan } from '../../../tools/launcher/processes/spawn-plan.ts'
+import { type RunningProcess, spawnPlan } from '../../../tools/launcher/processes/spawn-plan.ts'
+import { cacheFolders } from '../../../tools/launcher/services/debian-package.ts'
+import { findRedisProgram } from '../../../tools/launcher/services/redis-program.ts'
+import { apiPlan, workerPlan } from '../../../tools/launcher/start/gateway-plans.ts'
+import { benchCatalog } from '../bench-catalog.ts'
+import type { GatewayAccess, GatewayTarget } from './target.ts'
+
+/** Has the programs of services that had to be unpacked. */
+const CACHE = join(import.meta.dirname, '../../../.data')
+const NO_LIMIT = '1000000000'
+const COMPLETIONS = '/v1/chat/completions'
+
+export interface GatewayOptions {
+  name: string
+  /** The checkout that is started, by its own entry points and with its own packages. */
+  root: string
+  providerPort: number
+  guard: ProcessGuard
+  log: (line: string) => void
+}
+
+/**
+ * Starts a whole gateway on throwaway data that is synced to disk, each part in a process of its own: PostgreSQL,
+ * Redis, settlement worker, dispatch worker, API, and two accounts with a key and a balance. Several run side by side.
+ */
+export async function startGateway(options: GatewayOptions): Promise<GatewayTarget> {
+  const { name, root, providerPort, guard, log } = options
+  await access(join(root, 'node_modules')).catch(() => {
+    throw new Error(`the packages of ${root} are not installed: run "npm ci" there`)
+  })
+  const dataDir = await mkdtemp(join(tmpdir(), 'switchyard-bench-'))
+  const running: Array<{ name: string; process: RunningProcess }> = []
+  const folders: string[] = [dataDir]
+  const start = async (plan: ProcessPlan, rank: GuardRank) => {
+    const process = await spawnPlan(plan, { onSpawn: (pid) => guard.add(pid, rank) })
+    running.push({ name: plan.name, process })
+  }
+  const stop = async () => {
+    for (const { process } of running.toReversed()) {
+      await process.stop()
+      guard.remove(process.pid)
+    }
+    for (const folder of folders) await rm(folder, { recursive: true, force: true })
+  }
+  try {
+    const postgres = await prepareEmbeddedPostgres({ dataDir, durable: true, log })
+    folders.push(postgres.folder)
+    await start(postgres.plan, 'services')
+    await createDatabase(postgres.adminUrl, postgres.url)
+    const program = await findRedisProgram(cacheFolders(CACHE, process.env), log)
+    const redis = await prepareEmbeddedRedis({ program, folder: dataDir, durable: true, tcp: true })
+    await start(redis.plan, 'services')
+
+    const ports = {
+      api: await freePort(),
+      apiMetrics: await freePort(),
+      dispatchMetrics: await freePort(),
+      settlementMetrics: await freePort(),
+    }
+    const catalogFile = join(dataDir, 'catalog.json')
+    await writeFile(catalogFile, JSON.stringify(benchCatalog(providerPort)))
+    const environment = {
+      ...process.env,
+      DATABASE_URL: postgres.url,
+      REDIS_URL: redis.url,
+      DATA_DIR: dataDir,
+      MASTER_KEY: randomBytes(32).toString('base64'),
+      CATALOG_FILE: catalogFile,
+      HOST: '127.0.0.1',
+      PORT: String(ports.api),
+      METRICS_PORT: String(ports.apiMetrics),
+      LOG_LEVEL: 'warn',
+      REQUESTS_PER_MINUTE: NO_LIMIT,
+      TOKENS_PER_MINUTE: NO_LIMIT.padEnd(13, '0'),
+      CONCURRENT_CALLS: NO_LIMIT,
+      ACCOUNT_REQUESTS_PER_MINUTE: NO_LIMIT,
+      ACCOUNT_CONCURRENT_CALLS: NO_LIMIT,
+    }
+    const command = async (entry: string, ...args: string[]) => {
+      const path = join(root, 'src', 'cli', `${entry}.ts`)
+      const env = environment
+      return JSON.parse(await runProcess(process.execPath, [path, ...args, '--json'], { cwd: root, env }))
+    }
+    await command('migrate')
+    const metrics = (port: number) => ({ host: '127.0.0.1', port })
+    await start(workerPlan(root, environment, 'settlement', metrics(ports.settlementMetrics)), 'sessions')
+    await start(workerPlan(root, environment, 'dispatch', metrics(ports.dispatchMetrics)), 'sessions')
+    await start(apiPlan(root, environment, `http://127.0.0.1:${ports.api}`), 'sessions')
+    return {
+      name,
+      url: `http://127.0.0.1:${ports.api}${COMPLETIONS}`,
+      headers: await createKey(command, 'bench'),
+      processes: new Map(running.map(({ name, process }) => [name, process.pid])),
+      gateway: {
+        quietHeaders: await createKey(command, 'quiet'),
+        metricsPorts: { api: ports.apiMetrics, dispatch: ports.dispatchMetrics },
+        databaseUrl: postgres.url,
+        redisTcpUrl: redis.tcpUrl ?? redis.url,
+        operate: command,
+      },
+      stop: async () => {
+        await stop()
+        await redis.cleanUp()
+      },
+    }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+/** The headers of an account of its own. */
+async function createKey(
+  operate: GatewayAccess['operate'],
+  name: string,
+): Promise<{ authorization: string }> {
+  const email = `${name}@switchyard.local`
+  const account = await operate('admin', 'account', 'create', '--email', email, '--credit', '1000000')
+  const owner = ['--account', String(account.account_id), '--name', name]
+  const limits = ['--rpm', NO_LIMIT, '--concurrency', NO_LIMIT]
+  const key = await operate('admin', 'key', 'create', ...owner, ...limits)
+  return { authorization: `Bearer ${key.key}` }
+}
