@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config'
 /** Whole gateways, with processes that are killed, paused and attacked. */
 const FLOWS = ['test/{browser,cli,clients,flows,hostile}/**/*.test.ts']
 /** These replace modules that others import as they are. */
-const MOCKED = ['test/simulation/simulation.test.ts']
+const MOCKED = ['test/simulation/simulation.test.ts', 'test/calls/attempts/drip.test.ts']
 
 export default defineConfig({
   test: {

@@ -1,6 +1,6 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { createAttemptChain } from '../../src/calls/attempts/attempt-chain.ts'
 import type { ChainOutcome } from '../../src/calls/attempts/chain-outcome.ts'
-import { pause } from '../../src/calls/attempts/pause.ts'
 import type { Usage } from '../../src/core/billing/pricing.ts'
 import type { CallBody, CallEnvelope, Candidate } from '../../src/core/calls/call-job.ts'
 import type { FinishReason, OnProgress } from '../../src/core/calls/completion.ts'
@@ -142,7 +142,7 @@ async function play(
       firstTokenAt ??= Date.now()
       onProgress(['text', said])
     } else if ('thinks' in said) onProgress(['thinking', said.thinks])
-    else await pause(said.waitMs, request.signal)
+    else await delay(said.waitMs, undefined, { signal: request.signal }).catch(() => undefined)
   }
   if (request.signal.aborted) return ended({ kind: 'cancelled' })
   if (FINISHES.has(end)) return ended({ kind: 'finished', reason: end as FinishReason, usage })

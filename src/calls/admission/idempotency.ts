@@ -11,8 +11,7 @@ import {
   IDEMPOTENCY_SINCE,
   idempotencyKey,
 } from '../../platform/redis/redis-keys.ts'
-import { BOUNDED_ENTRIES, type KeptBounds } from '../relay/bounded-entries.ts'
-import { IDEMPOTENCY_TTL_MS } from '../relay/completion-archive.ts'
+import { BOUNDED_ENTRIES, IDEMPOTENCY_TTL_MS, type KeptBounds } from '../relay/completion-archive.ts'
 
 /**
  * What an Idempotency-Key stands for. States: claimed (a call is being admitted: no envelope; lapses) →

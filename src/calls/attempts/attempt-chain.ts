@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Candidate } from '../../core/calls/call-job.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 import { attemptFailure } from '../../core/failover/attempt-failure.ts'
@@ -6,21 +7,20 @@ import type { FailoverState } from '../../core/failover/failover-state.ts'
 import type { ProviderClients } from '../../providers/provider-clients.ts'
 import type { BreakerBoard, Probe } from '../../routing/circuit-breaker/breaker-board.ts'
 import type { RetryBudget } from '../../routing/retry-budget.ts'
-import { inAttemptSpan } from '../dispatch/call-spans.ts'
-import { runAttempt } from './attempt.ts'
-import { AttemptHistory } from './attempt-history.ts'
+import { inAttemptSpan } from '../dispatch/call-telemetry.ts'
 import {
   type AttemptOutcome,
   type AttemptPlan,
   type AttemptSettings,
   firstTokenLimitMs,
-} from './attempt-plan.ts'
+  runAttempt,
+} from './attempt.ts'
+import { AttemptHistory } from './attempt-history.ts'
 import { type ReportDependencies, reportAttempt } from './attempt-report.ts'
 import { CallRoutes } from './call-routes.ts'
 import type { AttemptChain, ChainCall, ChainOutcome } from './chain-outcome.ts'
 import { type ChainEnd, cancelled, completed, gaveUp } from './chain-outcome.ts'
 import { CompletionRelay } from './completion-relay.ts'
-import { pause } from './pause.ts'
 import { planRescue } from './rescue.ts'
 
 export interface ChainDependencies extends ReportDependencies {
@@ -137,7 +137,8 @@ class ChainRun {
 
   async #wait(ms: number): Promise<void> {
     this.#waitedMs += ms
-    await pause(ms, this.#call.signal)
+    // Rejects when the call is aborted, which ends the wait.
+    await delay(ms, undefined, { signal: this.#call.signal }).catch(() => undefined)
   }
 
   /** The attempt of a step. Null: its breaker opened meanwhile, or another call has the probe; it is decided upon anew. */

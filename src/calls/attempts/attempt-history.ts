@@ -1,13 +1,12 @@
 import { costOf, type Usage } from '../../core/billing/pricing.ts'
 import type { AttemptRecord, CallBody, Candidate } from '../../core/calls/call-job.ts'
-import { likelyMedia } from '../../core/calls/prompt-bound.ts'
+import { likelyMedia } from '../../core/calls/prompt-tokens.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 import type { PastAttempt } from '../../core/failover/failover-state.ts'
 import { countPromptTokens, countTextTokens } from '../../providers/count-tokens.ts'
-import type { AttemptOutcome, AttemptPlan } from './attempt-plan.ts'
-import { textOf } from './call-usage.ts'
+import type { AttemptOutcome, AttemptPlan } from './attempt.ts'
+import { textOf, type UnfinishedAttempt, unfinishedAttempt } from './call-usage.ts'
 import type { CompletionRelay } from './completion-relay.ts'
-import { type UnfinishedAttempt, unfinishedAttempt } from './hidden-reasoning.ts'
 
 /** An attempt that is over. */
 export interface EndedAttempt {

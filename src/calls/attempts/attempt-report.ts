@@ -1,11 +1,13 @@
+import { Counter, Histogram, type Registry } from 'prom-client'
 import type { ProviderKeyVault } from '../../catalog/provider-key-vault.ts'
-import type { AttemptRecord, CallEnvelope } from '../../core/calls/call-job.ts'
+import type { AttemptRecord, CallEnvelope, Candidate } from '../../core/calls/call-job.ts'
 import { type HealthEffect, healthEffect } from '../../core/failover/attempt-failure.ts'
+import { providerOfOffer } from '../../core/failover/breaker.ts'
+import { tokensPerSecond } from '../../core/routing/measures.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import type { BreakerBoard, Probe } from '../../routing/circuit-breaker/breaker-board.ts'
-import type { AttemptMeter } from './attempt-meter.ts'
-import type { AttemptOutcome, AttemptPlan } from './attempt-plan.ts'
-import { noteReception } from './byok-key.ts'
+import type { MeasureLog } from '../../routing/measure-log.ts'
+import { type AttemptOutcome, type AttemptPlan, noteReception } from './attempt.ts'
 
 export interface ReportDependencies {
   board: Pick<BreakerBoard, 'report'>
@@ -73,4 +75,65 @@ function logAttempt(
   }
   // Of a provider that refuses us the breaker board raises the alarm, once.
   logger.warn({ ...names, kind, httpStatus, internal }, 'an attempt failed')
+}
+
+/** Hears what attempts took, for the plans of calls to come and for Prometheus. */
+export interface AttemptMeter {
+  /** An attempt is over. */
+  attempt(plan: AttemptPlan, record: AttemptRecord, effect: HealthEffect): void
+  /** The attempt of this record gave a whole answer of so many tokens. */
+  answer(served: Candidate, record: AttemptRecord, completionTokens: number): void
+}
+
+const FIRST_TOKEN_SECONDS = [0.05, 0.1, 0.2, 0.4, 0.8, 1.5, 3, 6, 12, 30, 60, 180]
+const TOKENS_PER_SECOND = [1, 5, 10, 20, 40, 60, 80, 100, 150, 200, 400, 800, 1_600]
+
+/** The meter of one worker. Labels are providers and outcomes: as many as the catalog has, not as calls come. */
+export function createAttemptMeter(log: MeasureLog, registry: Registry): AttemptMeter {
+  const attempts = new Counter({
+    name: 'switchyard_attempts_total',
+    help: 'Attempts at providers, by how they ended: ok, cancelled, or the kind of failure.',
+    labelNames: ['provider', 'outcome'],
+    registers: [registry],
+  })
+  const firstToken = new Histogram({
+    name: 'switchyard_first_token_seconds',
+    help: 'Time from the start of an attempt that succeeded to its first content.',
+    labelNames: ['provider'],
+    buckets: FIRST_TOKEN_SECONDS,
+    registers: [registry],
+  })
+  const speed = new Histogram({
+    name: 'switchyard_tokens_per_second',
+    help: 'Completion tokens a second of whole answers, from the first token on.',
+    labelNames: ['provider'],
+    buckets: TOKENS_PER_SECOND,
+    registers: [registry],
+  })
+
+  return {
+    attempt({ offer }, { offerId, outcome, firstTokenMs }, effect) {
+      const provider = offer.provider.id
+      attempts.inc({ provider, outcome })
+      // A call that its client or its deadline ended says nothing of the offer.
+      if (effect.kind === 'none') return
+      log.ending(offerId, effect.kind === 'refused' ? 'failure' : effect.kind)
+      if (effect.kind !== 'success' || firstTokenMs === null) return
+      log.firstToken(offerId, firstTokenMs)
+      firstToken.observe({ provider }, firstTokenMs / 1_000)
+    },
+    answer({ offerId, reasoning }, { startedAt, firstTokenMs, durationMs }, completionTokens) {
+      if (firstTokenMs === null) return
+      const perSecond = tokensPerSecond({
+        completionTokens,
+        startedAt,
+        firstTokenAt: startedAt + firstTokenMs,
+        endedAt: startedAt + durationMs,
+        reasoning,
+      })
+      if (perSecond === null) return
+      log.speed(offerId, perSecond)
+      speed.observe({ provider: providerOfOffer(offerId) }, perSecond)
+    },
+  }
 }

@@ -1,21 +1,21 @@
-import type { ProviderKeyVault } from '../../catalog/provider-key-vault.ts'
-import type { CallBody } from '../../core/calls/call-job.ts'
-import type { OnProgress } from '../../core/calls/completion.ts'
+import type { ProviderKeyVault, VaultAnswer } from '../../catalog/provider-key-vault.ts'
+import type { Usage } from '../../core/billing/pricing.ts'
+import type { CallBody, Candidate } from '../../core/calls/call-job.ts'
+import type { FinishReason, OnProgress } from '../../core/calls/completion.ts'
+import type { Offer } from '../../core/catalog/catalog.ts'
 import { type AttemptFailure, attemptFailure } from '../../core/failover/attempt-failure.ts'
-import { type AttemptRequest, NOTHING_PRODUCED, type ProviderClient } from '../../providers/provider.ts'
-import type { ProviderClients } from '../../providers/provider-clients.ts'
+import { withTimeout } from '../../platform/process/with-timeout.ts'
 import {
-  type Ask,
-  type AttemptOutcome,
-  type AttemptPlan,
-  type AttemptSettings,
-  firstTokenLimitMs,
-} from './attempt-plan.ts'
-import { keyOfAttempt } from './byok-key.ts'
+  type AttemptEnd,
+  type AttemptRequest,
+  NOTHING_PRODUCED,
+  type ProviderClient,
+} from '../../providers/provider.ts'
+import type { ProviderClients } from '../../providers/provider-clients.ts'
 import type { CompletionRelay } from './completion-relay.ts'
 import { type DripRule, DripWatch } from './drip-watch.ts'
-import { EchoGuard } from './echo-guard.ts'
 import { fittingWindow } from './fitted-limit.ts'
+import { EchoGuard } from './prefix-guard.ts'
 import { continueAnswer, repeatAnswer } from './rescue.ts'
 
 interface AttemptCall {
@@ -146,4 +146,95 @@ function unlessEmpty(outcome: AttemptOutcome, relay: CompletionRelay): AttemptOu
   if (outcome.reason === 'length' || outcome.reason === 'content_filter') return outcome
   const failure = attemptFailure('empty-answer', `nothing before ${outcome.reason}`)
   return { kind: 'failed', failure, end: outcome.end }
+}
+
+/** Patience, in ms unless the name says otherwise, as configured. */
+export interface AttemptSettings {
+  firstTokenTimeoutMs: number
+  lastFirstTokenTimeoutMs: number
+  reasoningFirstTokenTimeoutMs: number
+  reasoningLastFirstTokenTimeoutMs: number
+  idleTimeoutMs: number
+  /** An answer that nobody has seen yet is left for another offer when fewer tokens come in 30 s; 0: never. */
+  dripTokensMin: number
+}
+
+export interface AttemptPlan {
+  candidate: Candidate
+  offer: Offer
+  /** No other route would be left, so this one is given more time. */
+  lastChance: boolean
+  /** The client already has text of a broken stream: how the attempt may take over; null where it has none. */
+  rescue: 'continue' | 'repeat' | null
+  /** Hears that content has begun to come. */
+  onFirstContent?: () => void
+  /** Asked when hardly anything comes: whether another offer is to be asked instead. Absent: there is none. */
+  leavesDrip?: () => Promise<boolean>
+}
+
+export type AttemptOutcome =
+  /** `usage` as the provider said it for the whole answer; null when it has to be counted. */
+  | { kind: 'finished'; reason: FinishReason; usage: Usage | null; end: AttemptEnd }
+  | { kind: 'failed'; failure: AttemptFailure; end: AttemptEnd }
+  | { kind: 'cancelled'; end: AttemptEnd }
+
+/** Sends a request to the offer of an attempt. */
+export type Ask = (request: AttemptRequest, onProgress: OnProgress) => Promise<AttemptOutcome>
+
+/** The patience for the first token of an attempt, in ms. */
+export function firstTokenLimitMs(
+  { candidate, lastChance }: Pick<AttemptPlan, 'candidate' | 'lastChance'>,
+  settings: AttemptSettings,
+): number {
+  if (candidate.reasoning) {
+    return lastChance ? settings.reasoningLastFirstTokenTimeoutMs : settings.reasoningFirstTokenTimeoutMs
+  }
+  return lastChance ? settings.lastFirstTokenTimeoutMs : settings.firstTokenTimeoutMs
+}
+
+/** With which key an attempt goes to its provider. */
+type AttemptKey =
+  | { kind: 'ours' }
+  | { kind: 'own'; secret: string }
+  /** The client's own key cannot be had, so there is nothing to try. */
+  | { kind: 'failed'; failure: AttemptFailure }
+
+const OPEN_WITHIN_MS = 2_000
+
+/** Finds the key of an attempt. Never rejects. */
+async function keyOfAttempt(
+  { candidate, offer }: AttemptPlan,
+  accountId: string,
+  vault: ProviderKeyVault | undefined,
+): Promise<AttemptKey> {
+  const { providerKeyId: keyId } = candidate
+  if (keyId === undefined) return { kind: 'ours' }
+  const unavailable: VaultAnswer = { kind: 'unavailable' }
+  const opening = vault?.open({ keyId, accountId, providerId: offer.provider.id })
+  // The vault never rejects; what it cannot do it says.
+  const answer = opening ? await withTimeout(opening, OPEN_WITHIN_MS, unavailable) : unavailable
+  switch (answer.kind) {
+    case 'opened':
+      return { kind: 'own', secret: answer.secret }
+    case 'gone':
+      return { kind: 'failed', failure: attemptFailure('refused', "the client's own key is in use no more") }
+    case 'unavailable':
+      return {
+        kind: 'failed',
+        failure: attemptFailure('key-unavailable', "the client's own key could not be looked up"),
+      }
+    default:
+      return answer satisfies never
+  }
+}
+
+/** Tells the vault how a provider received the client's own key, where the outcome says so. */
+export function noteReception(keyId: string, outcome: AttemptOutcome, vault: ProviderKeyVault): void {
+  if (outcome.kind === 'finished') return vault.note(keyId, 'accepted')
+  if (outcome.kind !== 'failed' || outcome.failure.kind !== 'refused') return
+  const { httpStatus } = outcome.failure
+  // 404 is about the model, and without a status no provider was asked. One wire refuses a key with a 400.
+  if (httpStatus === 401 || httpStatus === 400) vault.note(keyId, 'unauthorized')
+  if (httpStatus === 402) vault.note(keyId, 'payment_required')
+  if (httpStatus === 403) vault.note(keyId, 'forbidden')
 }

@@ -1,5 +1,5 @@
 import { deltaText, type OnProgress } from '../../core/calls/completion.ts'
-import { tokensOfBytes } from './hidden-reasoning.ts'
+import { tokensOfBytes } from './call-usage.ts'
 
 const WINDOW_MS = 30_000
 

@@ -4,10 +4,9 @@ import { type AttemptFailure, attemptFailure } from '../../core/failover/attempt
 import type { PastAttempt } from '../../core/failover/failover-state.ts'
 import { countTextTokens } from '../../providers/count-tokens.ts'
 import type { AttemptRequest } from '../../providers/provider.ts'
-import type { Ask, AttemptOutcome, AttemptPlan } from './attempt-plan.ts'
+import type { Ask, AttemptOutcome, AttemptPlan } from './attempt.ts'
 import type { CompletionRelay } from './completion-relay.ts'
-import { EchoGuard } from './echo-guard.ts'
-import { PrefixGuard } from './prefix-guard.ts'
+import { EchoGuard, PrefixGuard } from './prefix-guard.ts'
 
 /**
  * How a route may take over an answer that the client has seen the beginning of: by prefill on the same model where

@@ -1,8 +1,7 @@
 import type { HoldStore, RestoredHold } from '../../billing/holds/hold-store.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import type { Leases } from './leases.ts'
-import { runningHold } from './restored-hold.ts'
-import type { SettlementOutbox } from './settlement-outbox.ts'
+import { runningHold, type SettlementOutbox } from './settlement-outbox.ts'
 
 /** What became doubtful: everything this worker ever wrote, or what it wrote last. */
 export type ResyncReason = 'emptied' | 'reconnected'

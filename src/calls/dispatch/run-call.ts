@@ -9,19 +9,19 @@ import { CallOutbox } from '../relay/call-outbox.ts'
 import type { CompletionArchive } from '../relay/completion-archive.ts'
 import type { FramePublisher } from '../relay/frame-publisher.ts'
 import {
+  askTakeover,
   type CallEnding,
   endingFailedByUs,
   endingOf,
   endingOfLost,
   failedEnding,
   stoppedMidStream,
+  type Takeover,
 } from './call-ending.ts'
-import { inCallSpan } from './call-spans.ts'
+import { inCallSpan } from './call-telemetry.ts'
 import type { ClaimOfJob, FinishCall } from './finish-calls.ts'
-import { endedHold } from './restored-hold.ts'
 import type { AbortReason, RunningCall, RunningCalls } from './running-calls.ts'
-import type { FinishedCall } from './settlement-outbox.ts'
-import { askTakeover, type Takeover } from './takeover.ts'
+import { endedHold, type FinishedCall } from './settlement-outbox.ts'
 
 export interface CallRunnerDependencies {
   calls: RunningCalls

@@ -1,5 +1,5 @@
-import type { RestoredHold } from '../../billing/holds/hold-store.ts'
-import type { SettlementRecord } from '../../core/calls/call-job.ts'
+import { HOLD_SLACK_MS, type RestoredHold } from '../../billing/holds/hold-store.ts'
+import type { CallEnvelope, SettlementRecord } from '../../core/calls/call-job.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 
 /** A finished call: what to settle, and the hold that closes. */
@@ -8,7 +8,7 @@ export interface FinishedCall {
   hold: RestoredHold
 }
 
-export interface SettlementOutboxDependencies {
+interface SettlementOutboxDependencies {
   /** Enqueues one settlement job of some calls and returns its id. */
   enqueue: (records: SettlementRecord[]) => Promise<string>
   /** Which of some settlement jobs are still in the queue. */
@@ -155,3 +155,24 @@ export class SettlementOutbox {
 }
 
 const recordsOf = ({ calls }: UnconfirmedJob): SettlementRecord[] => calls.map(({ record }) => record)
+
+/** The hold of a call that runs: all that admission held, and a slot of its key. */
+export const runningHold = (envelope: CallEnvelope): RestoredHold =>
+  restoredHold(envelope, BigInt(envelope.holdPico), true)
+
+/** The hold of a call that waits for its settlement: what it is charged. */
+export const endedHold = (envelope: CallEnvelope, chargePico: bigint): RestoredHold =>
+  restoredHold(envelope, chargePico, false)
+
+function restoredHold(envelope: CallEnvelope, amountPico: bigint, isOpen: boolean): RestoredHold {
+  return {
+    callId: envelope.id,
+    accountId: envelope.accountId,
+    keyId: envelope.keyId,
+    amountPico,
+    completionLimit: Math.max(0, ...envelope.candidates.map((candidate) => candidate.completionLimit)),
+    allowancePeriod: envelope.allowancePeriod ?? null,
+    deadlineAt: envelope.callDeadlineAt + HOLD_SLACK_MS,
+    isOpen,
+  }
+}

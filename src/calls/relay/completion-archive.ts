@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import type { FrameBody } from '../../core/calls/frames.ts'
 import type { CallId } from '../../core/kernel/ids.ts'
 import { defineScript, type Redis } from '../../platform/redis/redis.ts'
@@ -8,7 +9,6 @@ import {
   keptReplyKey,
 } from '../../platform/redis/redis-keys.ts'
 import type { Sealer } from '../../platform/sealing.ts'
-import { BOUNDED_ENTRIES, type KeptBounds } from './bounded-entries.ts'
 
 /** How long a record of an Idempotency-Key and its answer are kept. */
 export const IDEMPOTENCY_TTL_MS = 86_400_000
@@ -22,13 +22,19 @@ export interface KeyedCall {
 }
 
 /** A whole answer: the frames of the claim that ended the call, from the first. */
-export interface KeptCompletion {
+interface KeptCompletion {
   generation: number
   frames: readonly FrameBody[]
 }
 
+/** How much may be kept for one account, and for all of them together. */
+export interface KeptBounds {
+  perAccount: number
+  inAll: number
+}
+
 /** Sizes in bytes as kept: sealed, in base64. */
-export interface CompletionArchiveLimits extends KeptBounds {
+interface CompletionArchiveLimits extends KeptBounds {
   perAnswer: number
 }
 
@@ -49,6 +55,9 @@ export interface CompletionArchive {
    */
   forget(call: KeyedCall): Promise<void>
 }
+
+/** Lua functions that count entries and make room for them; put before a script. */
+export const BOUNDED_ENTRIES = readFileSync(new URL('./bounded-entries.lua', import.meta.url), 'utf8')
 
 // Ends a call of an Idempotency-Key.
 // KEYS 1 record, 2 answer   ARGV 1 call id, 2 account id, 3 sealed answer or '', 4 lifetime ms,

@@ -1,6 +1,8 @@
+import type { PromptBound, Usage } from '../billing/pricing.ts'
 import type { ExactJson } from '../json/exact-json.ts'
-import { UNIT_BOUND_MAX } from '../text-tokens/character-bound.ts'
-import { textTokensBound } from '../text-tokens/text-tokens-bound.ts'
+import { asAudioAndImages } from '../media/media-tokens.ts'
+import { textTokensBound, UNIT_BOUND_MAX } from '../text-tokens/text-tokens-bound.ts'
+import type { Candidate } from './call-job.ts'
 import type { ChatMessage, SamplingParameters } from './chat-request.ts'
 import type { MediaPart } from './content-part.ts'
 
@@ -64,3 +66,22 @@ export const mediaParts = (messages: readonly ChatMessage[]): MediaPart[] =>
   messages.flatMap(({ content }) =>
     typeof content === 'string' ? [] : content.filter((part) => part.type !== 'text'),
   )
+
+/** The bounds that a candidate's prompt is held at, and that its usage is clamped to. */
+export function promptBoundOf({
+  promptTokensBound: promptTokens,
+  media,
+}: Pick<Candidate, 'promptTokensBound' | 'media'>): PromptBound {
+  const { audioTokens, imageTokens } = asAudioAndImages(media?.bound)
+  return {
+    promptTokens,
+    audioTokens: Math.min(audioTokens, promptTokens),
+    imageTokens: Math.min(imageTokens, promptTokens),
+  }
+}
+
+/** What of a prompt is likely to be audio and images. */
+export const likelyMedia = (media: Candidate['media']): Pick<Usage, 'audioTokens' | 'imageTokens'> => ({
+  audioTokens: media?.likely.audio ?? 0,
+  imageTokens: media?.likely.image ?? 0,
+})

@@ -119,7 +119,7 @@ export const keptReplyKey = (callId: string): string => `${IDEMPOTENCY}:answer:$
 export const IDEMPOTENCY_SINCE = `${IDEMPOTENCY}:since`
 /** Prefix of marks, one an account: records of it were dropped before their time. */
 export const IDEMPOTENCY_DROPPED = `${IDEMPOTENCY}:dropped:`
-/** Prefixes of the keys that count what is kept, see src/calls/relay/bounded-entries.ts. */
+/** Prefixes of the keys that count what is kept, see src/calls/relay/completion-archive.ts. */
 export const IDEMPOTENCY_RECORDS = `${IDEMPOTENCY}:records`
 export const IDEMPOTENCY_ANSWERS = `${IDEMPOTENCY}:answers`
 

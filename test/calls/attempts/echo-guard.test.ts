@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { EchoGuard } from '../../../src/calls/attempts/echo-guard.ts'
+import { EchoGuard } from '../../../src/calls/attempts/prefix-guard.ts'
 import type { FinishReason } from '../../../src/core/calls/completion.ts'
 
 function guarded(prefill: string, pieces: string[], reason: FinishReason = 'stop') {

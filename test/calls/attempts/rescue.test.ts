@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { costOf } from '../../src/core/billing/pricing.ts'
-import { settlementOf } from '../../src/core/calls/settlement.ts'
-import { readRates } from '../../src/core/catalog/token-rates.ts'
-import { attemptFailure } from '../../src/core/failover/attempt-failure.ts'
-import { type Play, type Played, type PlayedRoute, playCall } from '../helpers/played-chain.ts'
+import { costOf } from '../../../src/core/billing/pricing.ts'
+import { settlementOf } from '../../../src/core/calls/settlement.ts'
+import { readRates } from '../../../src/core/catalog/token-rates.ts'
+import { attemptFailure } from '../../../src/core/failover/attempt-failure.ts'
+import { type Play, type Played, type PlayedRoute, playCall } from '../../helpers/played-chain.ts'
 
 const SAID = ['The quick ', 'brown fox']
 const WHOLE = ['The qui', 'ck brown fox', ' jumps']

@@ -1,7 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { attemptFailure } from '../../src/core/failover/attempt-failure.ts'
-import { type Play, type Played, type PlayedCall, playCall, type Said } from '../helpers/played-chain.ts'
+import { attemptFailure } from '../../../src/core/failover/attempt-failure.ts'
+import { type Play, type Played, type PlayedCall, playCall, type Said } from '../../helpers/played-chain.ts'
 
+// Fake timers do not reach this module.
+vi.mock('node:timers/promises', async () => ({
+  setTimeout: (await import('../../simulation/simulated-time.ts')).simulatedDelay,
+}))
 beforeEach(
   () =>
     void vi.useFakeTimers({ toFake: ['setTimeout', 'setInterval', 'clearTimeout', 'clearInterval', 'Date'] }),

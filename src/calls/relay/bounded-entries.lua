@@ -1,19 +1,10 @@
-/** How much may be kept for one account, and for all of them together. */
-export interface KeptBounds {
-  perAccount: number
-  inAll: number
-}
-
-/**
- * Lua functions over a set of Redis keys ("entries") whose sizes are summed by account and in all. Beyond a
- * bound the entries that expire first make room. To be put before a script; every key of it, the entries'
- * too, must share the hash tag of `set`, the prefix of:
- *   <set>:ends            sorted set: entry by the unix ms at which it expires
- *   <set>:ends:<account>  the same, of one account
- *   <set>:sizes           hash: entry → <size>:<account>
- *   <set>:sums            hash: account id, or '*' for all → sum of sizes
- */
-export const BOUNDED_ENTRIES = `
+-- Lua functions over a set of Redis keys ("entries") whose sizes are summed by account and in all. Beyond a
+-- bound the entries that expire first make room. Put before a script; every key of it, the entries'
+-- too, must share the hash tag of `set`, the prefix of:
+--   <set>:ends            sorted set: entry by the unix ms at which it expires
+--   <set>:ends:<account>  the same, of one account
+--   <set>:sizes           hash: entry → <size>:<account>
+--   <set>:sums            hash: account id, or '*' for all → sum of sizes
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 -- Entries that one run removes at the most, so that none holds Redis up.
@@ -61,4 +52,3 @@ local function count(set, entry, account, size, lifetime, account_max, all_max)
   end
   return is_kept, dropped
 end
-`
