@@ -1,12 +1,10 @@
 import { readFile, stat } from 'node:fs/promises'
 import type { CatalogDocument } from '../core/catalog/catalog-document.ts'
 import type { CatalogSource } from '../core/catalog/catalog-snapshot.ts'
-import { withStandIns } from '../core/catalog/stand-in-offers.ts'
+import { simulatedCatalog, withStandIns } from '../core/catalog/simulated-catalog.ts'
 import { StartError } from '../core/kernel/start-error.ts'
 
 const BUILT_IN = new URL('./data/builtin.json', import.meta.url)
-const SIMULATED = new URL('./data/simulated.json', import.meta.url)
-const SIMULATED_URL_PLACEHOLDER = '{simulated_providers_url}'
 
 /**
  * The documents shipped with the gateway, in order of application: real models and prices and, if
@@ -24,11 +22,9 @@ export async function readShippedCatalogs(
     updatedAt: 0,
   }
   if (simulatedProvidersUrl === null) return [builtIn]
-  const template = await readFile(SIMULATED, 'utf8')
-  const text = template.replaceAll(SIMULATED_URL_PLACEHOLDER, simulatedProvidersUrl.replace(/\/+$/, ''))
   const simulated = {
     name: 'the simulated catalog',
-    content: JSON.parse(text),
+    content: simulatedCatalog(simulatedProvidersUrl),
     updatedAt: 0,
     autoLastResort: true,
   }

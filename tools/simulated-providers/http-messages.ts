@@ -1,11 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import simulatedCatalog from '../../src/catalog/data/simulated.json' with { type: 'json' }
+import { SIMULATED_UPSTREAM_MODELS } from '../../src/core/catalog/simulated-catalog.ts'
 import type { Refusal, SimulatedWire } from './simulated-wire.ts'
 
-/** Shown by GET /models: what the catalog offers of them. Any other name of the table works as well. */
-const LISTED_MODELS = [
-  ...new Set(simulatedCatalog.models.flatMap((model) => model.offers.map((offer) => offer.upstream_model))),
-]
 const MAX_BODY_BYTES = 64 * 1024 * 1024
 
 /** Reads a whole JSON body and calls back with it, or with null when it is not JSON, and with its text. */
@@ -32,9 +28,9 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Answers with the list of models. */
+/** Answers with the models that the catalog offers. Any other name of the table of behaviours works as well. */
 export function sendModels(response: ServerResponse, wire: SimulatedWire, provider: string): void {
-  sendJson(response, 200, JSON.stringify(wire.modelList(LISTED_MODELS, provider)))
+  sendJson(response, 200, JSON.stringify(wire.modelList(SIMULATED_UPSTREAM_MODELS, provider)))
 }
 
 /** Answers with an error body in the wire's form. */

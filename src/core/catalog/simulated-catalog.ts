@@ -1,0 +1,281 @@
+import { parseRate, plainDecimal } from '../kernel/money.ts'
+import type {
+  CatalogDocument,
+  DocumentModel,
+  DocumentOffer,
+  DocumentPrices,
+  DocumentProvider,
+} from './catalog-document.ts'
+
+/** Behaviours of the simulated providers; docs/simulated-providers.md explains their names. */
+const SMALL = 'sim-words-60.latency-80.rate-120'
+const MEDIUM = 'sim-words-120.latency-150.rate-80'
+const LARGE = 'sim-words-200.latency-250.rate-60'
+const THINKING = 'sim-reasoning-60.words-120.latency-300.rate-80'
+
+type Fields = Omit<DocumentModel, 'id' | 'name' | 'vendor' | 'offers'>
+
+const CHAT = {
+  context_length: 131_072,
+  max_output_tokens: 16_384,
+  input_modalities: ['text'],
+  supported_parameters: ['temperature', 'top_p', 'response_format', 'tools'],
+}
+const VISION = { ...CHAT, input_modalities: ['text', 'image'] }
+const WIDE = { context_length: 200_000, max_output_tokens: 32_768 }
+/** Of models that show one behaviour, which `auto` never selects. */
+const DEMONSTRATION: Fields = {
+  ...CHAT,
+  supported_parameters: ['temperature', 'top_p', 'response_format'],
+  auto: false,
+  list_price: usd('0.10', '0.40'),
+}
+
+interface Offers {
+  /** What the first, second and third offer cost, in percent of the list price. */
+  costPercents?: readonly number[]
+  exactTools?: boolean
+}
+
+const EXACT: Offers = { exactTools: true }
+/** So cheap that routing tries the first offer first. */
+const IN_ORDER: Offers = { costPercents: [1, 75] }
+
+const MODELS: readonly DocumentModel[] = [
+  model('Small 1', SMALL, ['alpha', 'beta', 'gamma'], {
+    ...CHAT,
+    context_length: 32_768,
+    max_output_tokens: 8_192,
+    list_price: usd('0.15', '0.60'),
+  }),
+  model('Medium 1', MEDIUM, ['alpha', 'beta', 'gamma'], { ...CHAT, list_price: usd('0.80', '3.20') }, EXACT),
+  model('Large 1', LARGE, ['alpha', 'beta'], { ...CHAT, ...WIDE, list_price: usd('3.00', '12.00') }, EXACT),
+  model('Open 1', 'sim-words-80.latency-100.rate-100', ['beta', 'gamma'], {
+    ...CHAT,
+    context_length: 65_536,
+    max_output_tokens: 8_192,
+    open_weights: true,
+    list_price: usd('0.20', '0.40'),
+  }),
+  model(
+    'Reasoning 1',
+    THINKING,
+    ['alpha', 'gamma'],
+    { ...CHAT, max_output_tokens: 65_536, reasoning: true, list_price: usd('1.10', '4.40') },
+    EXACT,
+  ),
+  model(
+    'Vision 1',
+    'sim-words-90.latency-200.rate-80.tag-vision',
+    ['alpha', 'beta'],
+    { ...VISION, list_price: usd('1.00', '4.00') },
+    EXACT,
+  ),
+  model(
+    'Claude-like 1',
+    `${MEDIUM}.tag-messages`,
+    ['delta'],
+    { ...VISION, ...WIDE, list_price: usd('1.20', '4.80') },
+    EXACT,
+  ),
+  model('Claude-like Thinking 1', `${THINKING}.tag-messages`, ['delta'], {
+    ...VISION,
+    ...WIDE,
+    reasoning: true,
+    list_price: usd('2.00', '8.00'),
+  }),
+  model('Gemini-like 1', 'sim-words-120.latency-120.rate-100.tag-generate', ['epsilon'], {
+    ...VISION,
+    ...WIDE,
+    list_price: usd('0.60', '2.40'),
+  }),
+  model(
+    'Gemini-like Thinking 1',
+    'sim-reasoning-60.words-120.latency-250.rate-100.tag-generate',
+    ['epsilon'],
+    { ...VISION, ...WIDE, reasoning: true, list_price: usd('1.00', '4.00') },
+  ),
+  model(
+    'Every Wire 1',
+    'sim-words-80.latency-100.rate-100.tag-every-wire',
+    ['alpha', 'delta', 'epsilon'],
+    { ...CHAT, ...WIDE, list_price: usd('0.50', '2.00') },
+    { costPercents: [70, 72, 74] },
+  ),
+  model('Echo 1', 'sim-echo', ['alpha', 'beta'], {
+    ...DEMONSTRATION,
+    max_output_tokens: 131_072,
+    list_price: usd('0.10', '0.10'),
+  }),
+  model('Fast 1', 'sim-words-20', ['alpha', 'beta'], {
+    ...DEMONSTRATION,
+    supported_parameters: CHAT.supported_parameters,
+  }),
+  model('Burst 1', 'sim-words-400.burst-4', ['alpha', 'beta'], DEMONSTRATION),
+  model('Paced 1', 'sim-words-200.rate-50.tag-paced', ['alpha', 'beta'], DEMONSTRATION),
+]
+
+/** Behaviours that have a model each: `sim/fault-reset` is `sim-reset` at alpha. */
+const FAULTS = [
+  'status-429-retry-2',
+  'status-429',
+  'status-408',
+  'status-500',
+  'status-503',
+  'status-400',
+  'status-400-context',
+  'status-400-policy',
+  'status-401',
+  'status-402',
+  'status-403',
+  'status-404',
+  'reset',
+  'hang',
+  'slow-headers',
+  'hang-after-headers',
+  'hang-after-role',
+  'cut-after-5',
+  'reset-after-5',
+  'end-after-5',
+  'stall-after-5',
+  'error-event-5',
+  'error-event-0',
+  'malformed-event',
+  'split-bytes',
+  'missing-done',
+  'missing-usage',
+  'absurd-usage',
+  'negative-usage',
+  'error-body-200',
+  'html-200',
+  'gzip',
+  'empty',
+  'refuse',
+  'ignore-stream',
+  'flaky-1',
+]
+
+const FAULT_MODELS: readonly DocumentModel[] = [
+  ...FAULTS.map((fault) => faultModel(fault, `sim-${fault}`, ['alpha'])),
+  faultModel('fail-on-alpha', 'sim-fail-on-alpha', ['alpha', 'beta'], IN_ORDER),
+  faultModel('rescue', 'sim-on-alpha-cut-after-5', ['alpha', 'beta'], IN_ORDER),
+  faultModel('no-rescue', 'sim-on-alpha-cut-after-5.different-text', ['alpha', 'beta'], IN_ORDER),
+  faultModel('everywhere', 'sim-status-503.tag-everywhere', ['alpha', 'beta', 'gamma']),
+]
+
+/** The simulated providers' own names of these models. */
+export const SIMULATED_UPSTREAM_MODELS: readonly string[] = [
+  ...new Set(
+    [...MODELS, ...FAULT_MODELS].flatMap(({ offers }) => offers.map((offer) => offer.upstream_model)),
+  ),
+]
+
+/** The simulated providers at their address, and their models under `sim/`. */
+export function simulatedCatalog(simulatedProvidersUrl: string): CatalogDocument {
+  const base = simulatedProvidersUrl.replace(/\/+$/, '')
+  const keepsNothing = { zdr: true, data_collection: 'deny' } as const
+  const keeps = { zdr: false, data_collection: 'allow' } as const
+  const providers: DocumentProvider[] = [
+    { id: 'alpha', name: 'Simulated Alpha', base_url: `${base}/alpha/v1`, ...keepsNothing },
+    { id: 'beta', name: 'Simulated Beta', base_url: `${base}/beta/v1`, ...keepsNothing },
+    { id: 'gamma', name: 'Simulated Gamma', base_url: `${base}/gamma/v1`, ...keeps },
+    {
+      id: 'delta',
+      name: 'Simulated Delta',
+      wire: 'anthropic-messages',
+      base_url: `${base}/delta/v1`,
+      quirks: { one_sampling_parameter: true },
+      ...keepsNothing,
+    },
+    {
+      id: 'epsilon',
+      name: 'Simulated Epsilon',
+      wire: 'google-generate-content',
+      base_url: `${base}/epsilon/v1beta`,
+      ...keeps,
+    },
+  ]
+  return {
+    source: 'Models of the simulated providers; see docs/simulated-providers.md.',
+    dated: '2026-01-05',
+    providers,
+    models: [...MODELS, ...FAULT_MODELS],
+  }
+}
+
+/** `Every Wire 1` is `sim/every-wire-1`. */
+function model(
+  name: string,
+  behaviour: string,
+  providers: readonly string[],
+  fields: Fields,
+  { costPercents = [70, 75, 80], exactTools }: Offers = {},
+): DocumentModel {
+  return {
+    id: `sim/${name.toLowerCase().replaceAll(' ', '-')}`,
+    name: `Simulated ${name}`,
+    vendor: 'sim',
+    ...fields,
+    offers: providers.map((provider, index) => ({
+      provider,
+      upstream_model: behaviour,
+      cost: percentOf(fields.list_price, costPercents[index]!),
+      ...(exactTools && { exact_tools: true }),
+    })),
+  }
+}
+
+function faultModel(
+  fault: string,
+  behaviour: string,
+  providers: readonly string[],
+  offers?: Offers,
+): DocumentModel {
+  const name = `Simulated fault: ${fault}`
+  return { ...model(`fault-${fault}`, behaviour, providers, DEMONSTRATION, offers), name }
+}
+
+/** A simulated provider that replaces real ones; `costPercent` is of the list price, below any rate. */
+const STAND_INS = [
+  { provider: 'alpha', costPercent: 70, exactTools: true },
+  { provider: 'beta', costPercent: 73, exactTools: true },
+  { provider: 'gamma', costPercent: 76, exactTools: false },
+] as const
+
+/** Simulated behaviour by the model's list price per million completion tokens in USD. */
+const BEHAVIOURS = [
+  { belowUsd: 2, upstreamModel: SMALL },
+  { belowUsd: 10, upstreamModel: MEDIUM },
+  { belowUsd: Number.POSITIVE_INFINITY, upstreamModel: LARGE },
+] as const
+
+/** A document that offers every model at the simulated providers too, whose completions are made up. */
+export function withStandIns(document: CatalogDocument): CatalogDocument {
+  const models = (document.models ?? []).map((model) => ({
+    ...model,
+    offers: [...model.offers, ...standInsOf(model)],
+  }))
+  return { ...document, models }
+}
+
+function standInsOf({ list_price: listPrice }: DocumentModel): DocumentOffer[] {
+  const { upstreamModel } = BEHAVIOURS.find(({ belowUsd }) => Number(listPrice.completion) < belowUsd)!
+  return STAND_INS.map(({ provider, costPercent, exactTools }) => ({
+    provider,
+    upstream_model: upstreamModel,
+    cost: percentOf(listPrice, costPercent),
+    exact_tools: exactTools,
+  }))
+}
+
+/** Truncated to six decimals, like a rate. */
+function percentOf(prices: DocumentPrices, percent: number): DocumentPrices {
+  const share = (price: string) => plainDecimal(`${(parseRate(price) * BigInt(percent)) / 100n}e-6`, 6)!
+  const shares = Object.entries(prices).map(([kind, price]) => [kind, share(price)])
+  return Object.fromEntries(shares) as DocumentPrices
+}
+
+/** USD per million tokens. */
+function usd(prompt: string, completion: string): DocumentPrices {
+  return { prompt, completion }
+}
