@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { parseCatalogDocument } from '../../src/core/catalog/catalog-document.ts'
+import { parseCatalogDocument } from '../../src/core/catalog/parse-catalog-document.ts'
 import { exampleDocument } from '../catalog/example-document.ts'
 import { ofRunner } from '../helpers/stack-part.ts'
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { parseCatalogDocument } from '../../src/core/catalog/catalog-document.ts'
+import { parseCatalogDocument } from '../../src/core/catalog/parse-catalog-document.ts'
 import { IMPORTED_PROVIDERS } from '../../tools/catalog-import/provider-table.ts'
 
 const providers = IMPORTED_PROVIDERS.map(({ provider }) => provider)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { parseCatalogDocument } from '../../src/core/catalog/catalog-document.ts'
+import { parseCatalogDocument } from '../../src/core/catalog/parse-catalog-document.ts'
 import {
   modelChange,
   offerChange,

@@ -1,260 +1,303 @@
-import { Ajv, type ErrorObject } from 'ajv'
-import { isProviderKeyName } from '../accounts/provider-key-names.ts'
-import type { AutoBounds } from '../auto/auto-bounds.ts'
-import type { Tier } from '../auto/auto-tiers.ts'
-import type { DocumentMedia } from '../media/media-figures.ts'
-import { AUTH_HEADERS, type ProviderQuirks, type Wire } from './catalog.ts'
-import { CATALOG_DOCUMENT_SCHEMA } from './catalog-document-schema.ts'
-import { rateProblems } from './rate-ceiling.ts'
+import { type Static, type TOptional, type TProperties, type TSchemaOptions, Type } from 'typebox'
+import { TIERS } from '../auto/auto-tiers.ts'
+import { ROLES } from '../calls/chat-request.ts'
+import { AUTH_HEADERS, DEFAULT_PRIORITY, OMITTABLE_FIELDS, WIRES } from './catalog.ts'
+
+/** An object without other fields than the `required` and the `optional` ones. */
+function closed<Required extends TProperties, Optional extends TProperties>(
+  required: Required,
+  optional: Optional,
+  annotations: TSchemaOptions = {},
+) {
+  type Fields = Required & { [Name in keyof Optional]: TOptional<Optional[Name]> }
+  const entries = Object.entries(optional).map(([name, schema]) => [name, Type.Optional(schema)])
+  const fields = { ...required, ...Object.fromEntries(entries) } as Fields
+  return Type.Object(fields, { additionalProperties: false, ...annotations })
+}
+
+const name = (description?: string) =>
+  Type.String({ minLength: 1, maxLength: 200, ...(description !== undefined && { description }) })
+
+const tokens = (description?: string) =>
+  Type.Integer({ minimum: 1, maximum: 100_000_000, ...(description !== undefined && { description }) })
+
+const price = (description: string) => Type.String({ pattern: '^[0-9]{1,6}(\\.[0-9]{1,6})?$', description })
+
+const RATE = price('USD per million tokens, as a decimal string of at most six decimals.')
+const PRICES = { prompt: RATE, completion: RATE }
+const MEDIA_PRICES = {
+  prompt_audio: price('Of audio in the prompt. Default: as `prompt`.'),
+  prompt_image: price('Of images in the prompt. Default: as `prompt`.'),
+}
+
+const prices = (description: string) => closed(PRICES, MEDIA_PRICES, { description })
 
 /** Prices in USD per million tokens, as decimal strings. */
-export interface DocumentPrices {
-  prompt: string
-  completion: string
-  /** Prices of the prompt's audio and images, if different. */
-  prompt_audio?: string
-  prompt_image?: string
-}
+export type DocumentPrices = Static<ReturnType<typeof prices>>
 
-/** See ProviderQuirks. */
-export interface DocumentQuirks {
-  auth_header?: ProviderQuirks['authHeader']
-  path?: string
-  headers?: Record<string, string>
-  fixed_fields?: Record<string, unknown>
-  omit?: ProviderQuirks['omit']
-  json_object_only?: boolean
-  temperature_max?: number
-  one_sampling_parameter?: boolean
-  named_roles?: string[]
-  prefill_field?: 'prefix' | 'partial'
-}
+/** A switch that is off unless a document turns it on. */
+const off = (description: string) => Type.Boolean({ default: false, description })
 
-export interface DocumentProvider {
-  id: string
-  name?: string
-  wire?: Wire
-  base_url: string
-  api_key_env?: string | null
-  zdr?: boolean
-  data_collection?: 'allow' | 'deny'
-  limit_parameter?: 'max_tokens' | 'max_completion_tokens'
-  quirks?: DocumentQuirks
-  cost_percent?: number
-  disabled?: boolean
-}
+const disabled = (what: string) => off(`${what} is not used, not even with BYOK keys.`)
 
-export interface DocumentOffer {
-  provider: string
-  upstream_model: string
-  list_price?: DocumentPrices
-  long_prompt?: DocumentPrices & { above_tokens: number }
-  cost?: DocumentPrices
-  context_length?: number
-  max_output_tokens?: number
-  priority?: number
-  exact_tools?: boolean
-  assistant_prefill?: boolean
-  disabled?: boolean
-}
+const COST_PERCENT = Type.Integer({
+  minimum: 0,
+  maximum: 200,
+  description:
+    'Percentage of its list prices that we pay. Default: PROVIDER_COST_PERCENT, OPEN_WEIGHTS_COST_PERCENT.',
+})
 
-export interface DocumentModel {
-  id: string
-  name?: string
-  vendor: string
-  context_length: number
-  max_output_tokens?: number
-  input_modalities?: string[]
-  media?: DocumentMedia
-  supported_parameters?: string[]
-  reasoning?: boolean
-  open_weights?: boolean
-  auto?: boolean
-  auto_tier?: Tier
-  list_price: DocumentPrices
-  rate?: DocumentPrices
-  disabled?: boolean
-  offers: DocumentOffer[]
-}
+const ZDR = off('Zero data retention: stores no prompts or completions.')
 
-/** Changes to entries of earlier documents: each names an entry and the changed fields. */
-export interface DocumentChanges {
-  providers?: Array<Pick<DocumentProvider, 'id' | 'disabled' | 'cost_percent' | 'zdr' | 'data_collection'>>
-  models?: Array<
-    { list_price?: DocumentPrices } & Pick<
-      DocumentModel,
-      'id' | 'disabled' | 'auto' | 'auto_tier' | 'rate' | 'media'
-    >
-  >
-  offers?: Array<Pick<DocumentOffer, 'provider' | 'upstream_model' | 'disabled' | 'cost' | 'priority'>>
-}
+const DATA_COLLECTION = Type.Enum(['allow', 'deny'], {
+  default: 'allow',
+  description: '`deny`: the provider does not use the data it receives.',
+})
 
-/** A valid catalog document; field names as in the file. */
-export interface CatalogDocument {
-  $schema?: string
-  source?: string
-  /** `YYYY-MM-DD`. */
-  dated?: string
-  replace?: boolean
-  providers?: DocumentProvider[]
-  models?: DocumentModel[]
-  auto_bounds?: Partial<AutoBounds>
-  changes?: DocumentChanges
-}
-
-export type ParsedDocument =
-  | { kind: 'document'; document: CatalogDocument }
-  | { kind: 'problems'; problems: string[] }
-
-const validate = new Ajv({ allErrors: true, strict: true, allowUnionTypes: true }).compile<CatalogDocument>(
-  CATALOG_DOCUMENT_SCHEMA,
+const QUIRKS = closed(
+  {},
+  {
+    auth_header: Type.Enum([...AUTH_HEADERS], {
+      description: 'The header of the key; `authorization` carries it as a bearer token.',
+    }),
+    path: Type.String({
+      pattern: '^/[^\\s]*$',
+      description: 'Instead of `/chat/completions`; may contain a query.',
+    }),
+    headers: Type.Unsafe<Record<string, string>>({
+      type: 'object',
+      maxProperties: 16,
+      propertyNames: { pattern: '^[A-Za-z0-9-]{1,64}$' },
+      additionalProperties: { type: 'string', pattern: '^[\\x20-\\x7e]{0,200}$' },
+      description: 'Sent with every request. Put no secret here.',
+    }),
+    fixed_fields: Type.Unsafe<Record<string, unknown>>({
+      type: 'object',
+      maxProperties: 16,
+      description: 'Added to every request body.',
+    }),
+    omit: Type.Array(Type.Enum([...OMITTABLE_FIELDS]), {
+      uniqueItems: true,
+      description: 'Fields that it rejects and that are therefore omitted.',
+    }),
+    json_object_only: Type.Boolean({
+      description: 'Supports only `json_object` as `response_format`; a schema is requested as that.',
+    }),
+    temperature_max: Type.Number({
+      minimum: 0,
+      maximum: 2,
+      description: 'Maximum temperature; higher values are clamped.',
+    }),
+    one_sampling_parameter: Type.Boolean({
+      description: 'Rejects `temperature` and `top_p` together; only the temperature is sent.',
+    }),
+    named_roles: Type.Array(Type.Enum([...ROLES]), {
+      uniqueItems: true,
+      description: 'Rejects `name` on messages of other roles.',
+    }),
+    prefill_field: Type.Enum(['prefix', 'partial'], {
+      description: 'Set to true on a trailing assistant message to request its continuation.',
+    }),
+  },
+  { description: 'Differences of the provider from its wire. Default: none.' },
 )
 
-/**
- * Checks a document against its schema and for duplicates within itself. References to providers are
- * checked later, when all documents are known.
- */
-export function parseCatalogDocument(content: unknown): ParsedDocument {
-  if (!validate(content)) {
-    const problems = [...new Set((validate.errors ?? []).map(describeError))]
-    return { kind: 'problems', problems }
-  }
-  const problems = [
-    ...(content.dated !== undefined && Number.isNaN(Date.parse(content.dated)) ? ['dated: is no day'] : []),
-    ...(content.providers ?? []).flatMap(({ base_url: baseUrl, quirks }, index) => [
-      ...addressProblem(baseUrl).map((problem) => `providers[${index}].base_url: ${problem}`),
-      ...Object.keys(quirks?.headers ?? {})
-        .filter((name) => OWN_HEADERS.has(name.toLowerCase()))
-        .map((name) => `providers[${index}].quirks.headers.${name}: the gateway sets this header itself`),
-    ]),
-    ...reservedKeyNames(content.providers ?? []),
-    ...duplicates(content.providers ?? [], ({ id }) => id, 'providers', 'provider id'),
-    ...duplicates(content.models ?? [], ({ id }) => id, 'models', 'model id'),
-    ...duplicateChanges(content.changes ?? {}),
-    ...tooHighRates(content.models ?? [], 'models'),
-    ...tooHighRates(content.changes?.models ?? [], 'changes.models'),
-    ...(content.models ?? []).flatMap((model, index) =>
-      duplicates(
-        model.offers,
-        (offer) => `${offer.provider}/${offer.upstream_model}`,
-        `models[${index}].offers`,
-        'offer',
-      ),
+/** See ProviderQuirks. */
+export type DocumentQuirks = Static<typeof QUIRKS>
+
+const PROVIDER = closed(
+  {
+    id: Type.String({
+      pattern: '^[a-z0-9][a-z0-9._-]{0,63}$',
+      description: 'Lowercase; used in `provider.only` and similar fields.',
+    }),
+    base_url: Type.String({
+      pattern: '^https?://[^\\s]+$',
+      description: "The base URL before the wire's path, such as `/chat/completions`.",
+    }),
+  },
+  {
+    name: name('Default: the id.'),
+    wire: Type.Enum([...WIRES], { default: 'chat-completions' }),
+    api_key_env: Type.Unsafe<string | null>({
+      type: ['string', 'null'],
+      pattern: '^[A-Z_][A-Z0-9_]*$',
+      description:
+        'Environment variable with the key; ends in KEY or TOKEN and is not used by the gateway itself. Offers are not shared while it is not set. Without this field no key is needed.',
+    }),
+    zdr: ZDR,
+    data_collection: DATA_COLLECTION,
+    limit_parameter: Type.Enum(['max_tokens', 'max_completion_tokens'], {
+      default: 'max_tokens',
+      description: 'The field for the completion limit.',
+    }),
+    quirks: QUIRKS,
+    cost_percent: COST_PERCENT,
+    disabled: disabled('The provider'),
+  },
+)
+export type DocumentProvider = Static<typeof PROVIDER>
+
+const PRIORITY = Type.Integer({
+  minimum: 0,
+  maximum: 10_000,
+  default: DEFAULT_PRIORITY,
+  description: 'Lower values are tried first; offers of the same priority are load-balanced.',
+})
+
+const OFFER = closed(
+  {
+    provider: name('Id of a provider of this document or of the built-in catalog.'),
+    upstream_model: name("The model's name at the provider."),
+  },
+  {
+    list_price: prices("The provider's own list price. Default: the model's."),
+    long_prompt: closed({ above_tokens: tokens(), ...PRICES }, MEDIA_PRICES, {
+      description: 'Its list price for calls with a longer prompt, if higher.',
+    }),
+    cost: prices('What the provider charges us. Default: our share of its list price, see `cost_percent`.'),
+    context_length: tokens("Default: the model's."),
+    max_output_tokens: tokens("Default: the model's."),
+    priority: PRIORITY,
+    exact_tools: off('Honours tool definitions exactly; `:exacto` uses only such offers.'),
+    assistant_prefill: off(
+      'Continues a trailing assistant message, so a broken stream can be continued by prefill.',
     ),
-  ]
-  return problems.length > 0 ? { kind: 'problems', problems } : { kind: 'document', document: content }
-}
+    disabled: disabled('The offer'),
+  },
+)
+export type DocumentOffer = Static<typeof OFFER>
 
-const reservedKeyNames = (providers: readonly DocumentProvider[]) =>
-  providers.flatMap(({ api_key_env: name }, index) =>
-    name == null || isProviderKeyName(name)
-      ? []
-      : [
-          `providers[${index}].api_key_env: must end in KEY or TOKEN, and be no variable of the gateway itself`,
-        ],
-  )
+const AUTO_TIER = Type.Enum([...TIERS], {
+  description: 'The tier in which `auto` tries it before others. Default: the tier of its price.',
+})
 
-/** Rates that share a document with their list price; otherwise the ceiling is applied when the catalog is built. */
-const tooHighRates = (
-  models: ReadonlyArray<Pick<DocumentModel, 'rate'> & { list_price?: DocumentPrices }>,
-  path: string,
-) =>
-  models.flatMap(({ rate, list_price: listPrice }, index) =>
-    rate && listPrice ? rateProblems(rate, listPrice).map((problem) => `${path}[${index}].${problem}`) : [],
-  )
+const MEDIA = closed(
+  {},
+  {
+    image_tokens: tokens('Per image, any size.'),
+    audio_tokens_per_second: tokens('Per second of audio.'),
+    document_tokens: tokens('Per document, any length.'),
+    video_tokens: tokens('Per video, any length.'),
+  },
+  {
+    description:
+      "Maximum tokens of media. Default: its maker's published values; for documents and videos without any, the whole context window. Documents and videos are accepted by URL only if their value is stated here.",
+  },
+)
 
-/** A second key beside a BYOK key would make the provider bill the wrong account; the others break the request. */
-const OWN_HEADERS = new Set<string>([
-  ...AUTH_HEADERS,
-  'accept',
-  'accept-encoding',
-  'anthropic-version',
-  'connection',
-  'content-encoding',
-  'content-length',
-  'content-type',
-  'expect',
-  'host',
-  'keep-alive',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-])
+const MODEL = closed(
+  {
+    id: Type.String({
+      pattern: '^[A-Za-z0-9][A-Za-z0-9._/@+-]{0,199}$',
+      not: { const: 'auto' },
+      description:
+        '`<vendor>/<id>`; bare for the maker whose wire this is. No `:`, which begins a routing suffix.',
+    }),
+    vendor: name(),
+    context_length: tokens('Context window: tokens of prompt and completion together.'),
+    list_price: prices("The maker's list price."),
+    offers: Type.Array(OFFER, { minItems: 1, maxItems: 64 }),
+  },
+  {
+    name: name('Default: the id.'),
+    max_output_tokens: tokens('Default: the context length.'),
+    input_modalities: Type.Array(Type.Unsafe<string>({ enum: ['text', 'image', 'audio', 'video', 'file'] }), {
+      minItems: 1,
+      uniqueItems: true,
+      default: ['text'],
+    }),
+    media: MEDIA,
+    supported_parameters: Type.Array(name(), {
+      uniqueItems: true,
+      default: [],
+      description: 'For example `tools`, `response_format`, `temperature`, `top_p`.',
+    }),
+    reasoning: off('A reasoning model, whose first token may be late.'),
+    open_weights: off('Gets the larger discount.'),
+    auto: Type.Boolean({ default: true, description: 'Whether `auto` may choose it.' }),
+    auto_tier: AUTO_TIER,
+    rate: prices(
+      'The retail rate, if set by the operator: at least 5 % below the list price. Default: the list price less the discount.',
+    ),
+    disabled: disabled('The model'),
+  },
+)
+export type DocumentModel = Static<typeof MODEL>
 
-/** Problems of a provider's base URL, to which paths are appended; the URL itself may contain a secret. */
-function addressProblem(baseUrl: string): string[] {
-  if (!URL.canParse(baseUrl)) return ['is no address']
-  const { username, password, search, hash } = new URL(baseUrl)
-  if (username !== '' || password !== '') return ['holds a user or password; keys come from the environment']
-  return search !== '' || hash !== '' || /[?#]$/.test(baseUrl)
-    ? ['must have no ? or #; a query goes into quirks.path']
-    : []
-}
+const PROVIDER_CHANGE = closed(
+  { id: name() },
+  {
+    disabled: disabled('The provider'),
+    cost_percent: COST_PERCENT,
+    zdr: ZDR,
+    data_collection: DATA_COLLECTION,
+  },
+)
 
-const duplicateChanges = ({ providers = [], models = [], offers = [] }: DocumentChanges): string[] => [
-  ...duplicates(providers, ({ id }) => id, 'changes.providers', 'provider id'),
-  ...duplicates(models, ({ id }) => id, 'changes.models', 'model id'),
-  ...duplicates(offers, (offer) => `${offer.provider}/${offer.upstream_model}`, 'changes.offers', 'offer'),
-]
+const MODEL_CHANGE = closed(
+  { id: name() },
+  {
+    disabled: disabled('The model'),
+    auto: Type.Boolean(),
+    auto_tier: AUTO_TIER,
+    list_price: prices("The maker's list price."),
+    rate: prices('The retail rate: at least 5 % below the list price.'),
+    media: MEDIA,
+  },
+)
 
-function duplicates<T>(
-  entries: readonly T[],
-  key: (entry: T) => string,
-  path: string,
-  what: string,
-): string[] {
-  const seen = new Map<string, number>()
-  return entries.flatMap((entry, index) => {
-    const id = key(entry)
-    const first = seen.get(id)
-    if (first === undefined) {
-      seen.set(id, index)
-      return []
-    }
-    return [`${path}[${index}]: the ${what} ${JSON.stringify(id)} is there already, at ${path}[${first}]`]
-  })
-}
+const OFFER_CHANGE = closed(
+  { provider: name(), upstream_model: name() },
+  { disabled: disabled('The offer'), cost: prices('What the provider charges us.'), priority: PRIORITY },
+)
 
-function describeError(error: ErrorObject): string {
-  const path = readablePath(error.instancePath)
-  switch (error.keyword) {
-    case 'additionalProperties':
-      return `${joined(path, error.params.additionalProperty)}: unknown field`
-    case 'required':
-      return `${joined(path, error.params.missingProperty)}: required`
-    case 'enum':
-      return `${path}: must be one of ${error.params.allowedValues.join(', ')}`
-    case 'pattern':
-      return `${path}: ${PATTERN_HINTS[lastName(path)] ?? `must match ${error.params.pattern}`}`
-    case 'not':
-      return `${path}: this id is reserved`
-    default:
-      return `${path || 'the document'}: ${error.message ?? error.keyword}`
-  }
-}
+const CHANGES = closed(
+  {},
+  {
+    providers: Type.Array(PROVIDER_CHANGE),
+    models: Type.Array(MODEL_CHANGE),
+    offers: Type.Array(OFFER_CHANGE),
+  },
+  { description: 'Changes to entries of earlier documents; only the named fields change.' },
+)
 
-const PRICE_HINT = 'must be a decimal string of at most six decimals, such as "2.50"'
-const PATTERN_HINTS: Record<string, string> = {
-  prompt: PRICE_HINT,
-  completion: PRICE_HINT,
-  prompt_audio: PRICE_HINT,
-  prompt_image: PRICE_HINT,
-  base_url: 'must be an http or https address',
-  api_key_env: 'must be the name of an environment variable, such as ACME_API_KEY',
-  dated: 'must be a day, such as 2026-01-31',
-  id: 'must begin with a letter or digit and hold only letters, digits and ._-/@+ (providers: lowercase, no slash)',
-}
+/** Changes to entries of earlier documents: each names an entry and the changed fields. */
+export type DocumentChanges = Static<typeof CHANGES>
 
-/** `/models/0/list_price` as `models[0].list_price`. */
-function readablePath(pointer: string): string {
-  return pointer
-    .split('/')
-    .slice(1)
-    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
-    .reduce((path, part) => (/^\d+$/.test(part) ? `${path}[${part}]` : joined(path, part)), '')
-}
+const BOUNDS = Type.Array(Type.Number({ minimum: 0, maximum: 1 }), { minItems: 1, maxItems: 3 })
 
-const joined = (path: string, name: string): string => (path ? `${path}.${name}` : name)
+const AUTO_BOUNDS = closed(
+  {},
+  { eco: BOUNDS, auto: BOUNDS, premium: BOUNDS, agentic: BOUNDS },
+  {
+    description:
+      'By routing profile: the scores from which `auto` uses the second, third and fourth tier. A tier without a bound is never used.',
+  },
+)
 
-const lastName = (path: string): string => path.slice(path.lastIndexOf('.') + 1)
+/** JSON Schema (draft-07) of a catalog document, published as docs/catalog-file.schema.json. */
+export const CATALOG_DOCUMENT_SCHEMA = closed(
+  {},
+  {
+    $schema: Type.String(),
+    source: Type.String({ description: 'Source of the data.' }),
+    dated: Type.String({
+      pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}$',
+      description: 'The date of the prices. Default: the modification time of the file.',
+    }),
+    replace: off('Ignore the built-in catalog.'),
+    providers: Type.Array(PROVIDER),
+    models: Type.Array(MODEL),
+    auto_bounds: AUTO_BOUNDS,
+    changes: CHANGES,
+  },
+  {
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    title: 'Switchyard catalog file',
+    description: 'Providers and models that override the built-in catalog, or replace it with `replace`.',
+  },
+)
+
+/** A valid catalog document; field names as in the file. */
+export type CatalogDocument = Static<typeof CATALOG_DOCUMENT_SCHEMA>

@@ -10,15 +10,9 @@ import {
   type ProviderQuirks,
 } from './catalog.ts'
 import { applyChanges } from './catalog-changes.ts'
-import {
-  type CatalogDocument,
-  type DocumentModel,
-  type DocumentProvider,
-  type DocumentQuirks,
-  type ParsedDocument,
-  parseCatalogDocument,
-} from './catalog-document.ts'
+import type { CatalogDocument, DocumentModel, DocumentProvider, DocumentQuirks } from './catalog-document.ts'
 import { type ModelOptions, type ProviderEntry, type RateDate, toModel } from './catalog-model.ts'
+import { type ParsedDocument, parseCatalogDocument } from './parse-catalog-document.ts'
 import { rateProblems } from './rate-ceiling.ts'
 
 /** A document with its metadata. */

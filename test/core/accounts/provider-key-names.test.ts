@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { readConfig } from '../../../src/config.ts'
 import { isProviderKeyName } from '../../../src/core/accounts/provider-key-names.ts'
-import { parseCatalogDocument } from '../../../src/core/catalog/catalog-document.ts'
+import { parseCatalogDocument } from '../../../src/core/catalog/parse-catalog-document.ts'
 import { exampleDocument } from '../../catalog/example-document.ts'
 
 /** Every variable that the configuration looks at. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { parseCatalogDocument } from '../../../src/core/catalog/catalog-document.ts'
-import { CATALOG_DOCUMENT_SCHEMA } from '../../../src/core/catalog/catalog-document-schema.ts'
+import { CATALOG_DOCUMENT_SCHEMA } from '../../../src/core/catalog/catalog-document.ts'
+import { parseCatalogDocument } from '../../../src/core/catalog/parse-catalog-document.ts'
 import { exampleDocument } from '../../catalog/example-document.ts'
 
 const problemsOf = (content: unknown) => {
