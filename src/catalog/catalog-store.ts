@@ -1,3 +1,4 @@
+import { unwatchFile, watchFile } from 'node:fs'
 import type { CatalogSnapshot, Provider } from '../core/catalog/catalog.ts'
 import type { ModelOptions } from '../core/catalog/catalog-model.ts'
 import {
@@ -10,7 +11,6 @@ import { readOllamaCatalog } from '../providers/listings/ollama-models.ts'
 import { type CheckedCatalog, checkCatalog } from './catalog-check.ts'
 import { readCatalogFile, readShippedCatalogs } from './catalog-file.ts'
 import type { OverlayWatch } from './catalog-overlay.ts'
-import { type FileWatch, watchFile } from './file-watch.ts'
 
 export interface CatalogStoreOptions extends Omit<ModelOptions, 'isUsable' | 'unlisted'> {
   /** The operator's document, reloaded whenever it changes; null: none. */
@@ -46,6 +46,10 @@ export interface CatalogStore {
 }
 
 const OLLAMA_REFRESH_MS = 60_000
+/** How often the file is looked at; its folder's events miss network file systems, bind mounts and replaced folders. */
+const FILE_POLL_MS = 500
+/** Delay after a change, so that a file written in place is complete when it is read. */
+const FILE_SETTLE_MS = 100
 
 /** The documents of a catalog, besides the shipped ones and the overlay's. */
 interface LocalSources {
@@ -142,14 +146,14 @@ export async function createCatalogStore(options: CatalogStoreOptions): Promise<
     }
   })
 
-  let watching: FileWatch | undefined
   const { catalogFile } = options
+  let settle: NodeJS.Timeout | undefined
+  const onFileChange = () => {
+    clearTimeout(settle)
+    settle = setTimeout(() => catalogFile !== null && void rereadFile(catalogFile), FILE_SETTLE_MS)
+  }
   if (catalogFile !== null) {
-    watching = await watchFile(
-      catalogFile,
-      () => void rereadFile(catalogFile),
-      (error) => logger.warn({ err: error }, 'catalog file events not available; polling it'),
-    )
+    watchFile(catalogFile, { interval: FILE_POLL_MS, persistent: false }, onFileChange)
     // Otherwise a change between the first read and the start of the watch would be missed.
     await rereadFile(catalogFile)
   }
@@ -169,7 +173,8 @@ export async function createCatalogStore(options: CatalogStoreOptions): Promise<
       checkCatalog(below(local), content, snapshotOptions(options), options.catalogKeyNames),
     close() {
       stopFollowing?.()
-      watching?.close()
+      if (catalogFile !== null) unwatchFile(catalogFile, onFileChange)
+      clearTimeout(settle)
       clearInterval(refresh)
       listeners.clear()
     },

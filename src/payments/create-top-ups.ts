@@ -1,11 +1,14 @@
 import type { Logger } from 'pino'
 import type { HoldStore } from '../billing/holds/hold-store.ts'
+import type { Config } from '../config.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
 import { type AdvancePayment, createAdvancePayment } from './advance-payment.ts'
-import { createPaymentRails, type PaymentRailsConfig } from './create-payment-rails.ts'
+import { createDevelopmentRail } from './development-rail.ts'
 import { createPaymentEventStore, type PaymentEventStore } from './payment-event-store.ts'
-import type { PaymentRails } from './payment-rail.ts'
+import type { PaymentRail, PaymentRails } from './payment-rail.ts'
 import { createPaymentStore, type PaymentStore } from './payment-store.ts'
+import { createPaypalRail } from './paypal-rail.ts'
+import { createStripeRail } from './stripe-rail.ts'
 import { createTopUpService, type TopUpService } from './top-up-service.ts'
 
 export interface TopUps {
@@ -35,4 +38,27 @@ export async function createTopUps(config: PaymentRailsConfig, deps: TopUpsDepen
   const advance = createAdvancePayment(deps)
   const service = createTopUpService({ ...deps, payments, events, rails, advance })
   return { service, payments, events, rails, advance }
+}
+
+type PaymentRailsConfig = Pick<Config, 'stripe' | 'paypal' | 'paymentsDevelopmentRail' | 'publicUrl' | 'port'>
+
+/**
+ * The rails that the configuration sets up; customers come back to `/billing` of the public address. The development
+ * rail is left out, with a warning, where `developmentRefusal` has a reason.
+ */
+export async function createPaymentRails(
+  config: PaymentRailsConfig,
+  developmentRefusal: () => string | null,
+  logger: Logger,
+): Promise<PaymentRails> {
+  const returnUrl = `${config.publicUrl ?? `http://localhost:${config.port}`}/billing`
+  const rails: PaymentRail[] = []
+  if (config.stripe) rails.push(await createStripeRail(config.stripe, returnUrl))
+  if (config.paypal) rails.push(await createPaypalRail(config.paypal, returnUrl))
+  if (config.paymentsDevelopmentRail) {
+    const reason = developmentRefusal()
+    if (reason === null) rails.push(createDevelopmentRail(developmentRefusal))
+    else logger.warn({ reason }, 'the development rail is off: no top-ups by it')
+  }
+  return new Map(rails.map((rail) => [rail.name, rail]))
 }

@@ -1,23 +1,18 @@
 import type { PaymentFact } from '../core/billing/payment.ts'
 import { picoUsd } from '../core/kernel/money.ts'
-import type { PaymentRail, RailNotice } from './payment-rail.ts'
+import { type PaymentRail, type RailNotice, railNotice } from './payment-rail.ts'
 
 /**
  * A stand-in for a rail: every payment is paid the moment it is looked at, and no money moves. `refusal` says why
  * none may be opened now, if so: see developmentRailRefusal.
  */
 export function createDevelopmentRail(refusal: () => string | null): PaymentRail {
-  const notice = (paymentId: string, eventId: string, fact: PaymentFact): RailNotice => ({
-    rail: 'development',
-    eventId,
-    type: `development.${fact.kind}`,
-    paymentId,
-    reference: null,
-    chargeId: `dev_charge_${paymentId}`,
-    fact,
-    refusal: null,
-    ask: false,
-  })
+  const notice = (paymentId: string, eventId: string, fact: PaymentFact): RailNotice =>
+    railNotice('development', eventId, `development.${fact.kind}`, {
+      paymentId,
+      chargeId: `dev_charge_${paymentId}`,
+      fact,
+    })
   return {
     name: 'development',
     asksToVerify: false,

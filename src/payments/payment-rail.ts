@@ -23,6 +23,43 @@ export interface RailNotice {
   ask: boolean
 }
 
+/** What a report says of a payment; what is left out is not known, or nothing. */
+export type NoticeReading = Partial<Omit<RailNotice, 'rail' | 'eventId' | 'type'>>
+
+/** A notice with what a rail reported; of the rest it knows nothing. */
+export const railNotice = (
+  rail: PaymentRailName,
+  eventId: string,
+  type: string,
+  reading: NoticeReading,
+): RailNotice => ({
+  rail,
+  eventId,
+  type,
+  paymentId: null,
+  reference: null,
+  chargeId: null,
+  fact: null,
+  refusal: null,
+  ask: false,
+  ...reading,
+})
+
+/** Reads a report into a notice. What cannot be read is refused, never an error that the rail would repeat. */
+export function readNotice(
+  rail: PaymentRailName,
+  eventId: string,
+  type: string,
+  read: () => NoticeReading,
+): RailNotice {
+  try {
+    return railNotice(rail, eventId, type, read())
+  } catch (error) {
+    if (!(error instanceof RangeError || error instanceof TypeError)) throw error
+    return railNotice(rail, eventId, type, { refusal: error.message })
+  }
+}
+
 export interface OpenedCheckout {
   checkoutId: string
   /** Where the customer pays; null where there is nothing to do. */

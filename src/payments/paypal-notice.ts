@@ -1,6 +1,8 @@
+import type { Order, OrdersCapture } from '@paypal/paypal-server-sdk'
 import type { DisputeOutcome, PaymentFact } from '../core/billing/payment.ts'
 import { type PicoUsd, parseUsd } from '../core/kernel/money.ts'
-import type { RailNotice } from './payment-rail.ts'
+import { type NoticeReading, type RailNotice, railNotice, readNotice } from './payment-rail.ts'
+import type { Payment } from './payment-store.ts'
 
 /** An event as PayPal sends it; what matters of its resource, which differs by type. */
 export interface PaypalEvent {
@@ -28,32 +30,80 @@ export interface PaypalResource {
   disputed_transactions?: Array<{ seller_transaction_id?: string }>
 }
 
-type Reading = Pick<RailNotice, 'paymentId' | 'reference' | 'chargeId' | 'fact'> & { ask?: boolean }
-
-const NOTHING: Reading = { paymentId: null, reference: null, chargeId: null, fact: null }
-
-/** Reads one event of PayPal. What cannot be read is refused, never an error that PayPal would repeat. */
+/** Reads one event of PayPal. */
 export function paypalEventNotice(event: PaypalEvent): RailNotice {
-  return noticeOf({ rail: 'paypal', eventId: event.id, type: event.event_type }, () => readEvent(event))
-}
-
-function noticeOf(base: Pick<RailNotice, 'rail' | 'eventId' | 'type'>, read: () => Reading): RailNotice {
-  try {
-    return { ...base, ask: false, ...read(), refusal: null }
-  } catch (error) {
-    if (!(error instanceof RangeError || error instanceof TypeError)) throw error
-    return { ...base, ...NOTHING, ask: false, refusal: error.message }
-  }
+  return readNotice('paypal', event.id, event.event_type, () => readEvent(event))
 }
 
 /** What a dispute says of its payment, when we asked. */
 export function paypalDisputeNotice(dispute: PaypalResource): RailNotice {
   const { dispute_id: id, status, dispute_outcome: outcome } = dispute
   const eventId = `dispute:${id}:${status}:${outcome?.outcome_code ?? ''}`
-  return noticeOf({ rail: 'paypal', eventId, type: 'dispute' }, () => readDispute(dispute))
+  return readNotice('paypal', eventId, 'dispute', () => readDispute(dispute))
 }
 
-function readEvent({ event_type: type, resource }: PaypalEvent): Reading {
+/** What an order's captures say of its payment, when we asked. */
+export function orderNotices(payment: Payment, order: Order): RailNotice[] {
+  const captures = order.purchaseUnits?.flatMap((unit) => unit.payments?.captures ?? []) ?? []
+  const notices = captures.flatMap((capture) => captureNotice(payment, capture))
+  if (notices.length === 0 && order.status === 'VOIDED')
+    return [notice(payment, `order:${order.id}:VOIDED`, 'order', { kind: 'expired' })]
+  return notices
+}
+
+function captureNotice(payment: Payment, { id, status, amount }: OrdersCapture): RailNotice[] {
+  const captured = (fact: PaymentFact, chargeId: string | null = null) => [
+    notice(payment, `capture:${id}:${status}`, 'capture', fact, chargeId),
+  ]
+  switch (status) {
+    case 'COMPLETED':
+    case 'PARTIALLY_REFUNDED':
+    case 'REFUNDED':
+      return captured(
+        { kind: 'settled', amountPico: usdAmount(amount?.currencyCode, amount?.value) },
+        id ?? null,
+      )
+    case 'DECLINED':
+    case 'FAILED':
+      return captured({ kind: 'failed', reason: 'the payment was declined' })
+    case 'PENDING':
+      return captured({ kind: 'processing' }, id ?? null)
+    default:
+      return []
+  }
+}
+
+/** What an order's refunds say of its payment, when we asked. */
+export function orderRefundNotices(payment: Payment, order: Order): RailNotice[] {
+  const refunds = order.purchaseUnits?.flatMap((unit) => unit.payments?.refunds ?? []) ?? []
+  return refunds.map(({ id, status, amount }) =>
+    refundNotice(payment, id, status, usdAmount(amount?.currencyCode, amount?.value)),
+  )
+}
+
+/** What a refund says of its payment, when we made it or asked. */
+export const refundNotice = (
+  payment: Payment,
+  id: string | undefined,
+  status: string | undefined,
+  amountPico: PicoUsd,
+): RailNotice => notice(payment, `refund:${id}:${status}`, 'refund', refundFact(id, status, amountPico))
+
+const notice = (
+  payment: Payment,
+  eventId: string,
+  type: string,
+  fact: PaymentFact,
+  chargeId: string | null = null,
+): RailNotice =>
+  railNotice('paypal', eventId, type, {
+    paymentId: payment.id,
+    reference: payment.checkoutId,
+    chargeId,
+    fact,
+  })
+
+function readEvent({ event_type: type, resource }: PaypalEvent): NoticeReading {
   switch (type) {
     case 'CHECKOUT.ORDER.APPROVED':
     case 'CHECKOUT.ORDER.COMPLETED':
@@ -72,7 +122,14 @@ function readEvent({ event_type: type, resource }: PaypalEvent): Reading {
     case 'PAYMENT.CAPTURE.REFUNDED':
     case 'PAYMENT.REFUND.PENDING':
     case 'PAYMENT.REFUND.FAILED':
-      return readRefund(resource, refundFact(resource, type === 'PAYMENT.REFUND.FAILED'))
+      return readRefund(
+        resource,
+        refundFact(
+          resource.id,
+          type === 'PAYMENT.REFUND.FAILED' ? 'FAILED' : resource.status,
+          paypalAmount(resource.amount),
+        ),
+      )
     case 'PAYMENT.CAPTURE.REVERSED':
       return readRefund(resource, {
         kind: 'reversal',
@@ -84,50 +141,43 @@ function readEvent({ event_type: type, resource }: PaypalEvent): Reading {
     case 'CUSTOMER.DISPUTE.RESOLVED':
       return readDispute(resource)
     default:
-      return NOTHING
+      return {}
   }
 }
 
-const readOrder = (order: PaypalResource, fact: PaymentFact): Reading => ({
+const readOrder = (order: PaypalResource, fact: PaymentFact): NoticeReading => ({
   paymentId: order.purchase_units?.[0]?.custom_id ?? null,
   reference: order.id ?? null,
-  chargeId: null,
   fact,
 })
 
-const readCapture = (capture: PaypalResource, fact: PaymentFact): Reading => ({
+const readCapture = (capture: PaypalResource, fact: PaymentFact): NoticeReading => ({
   paymentId: capture.custom_id ?? null,
   reference: capture.supplementary_data?.related_ids?.order_id ?? capture.id ?? null,
   chargeId: capture.id ?? null,
   fact,
 })
 
-const readRefund = (refund: PaypalResource, fact: PaymentFact): Reading => ({
+const readRefund = (refund: PaypalResource, fact: PaymentFact): NoticeReading => ({
   paymentId: refund.custom_id ?? null,
   reference: captureAbove(refund),
-  chargeId: null,
   fact,
 })
 
-/** A refund as a fact, from an event or an answer. */
-export function refundFact(
-  refund: { id?: string; status?: string; amount?: PaypalMoney },
-  failed = false,
-): PaymentFact {
-  const ended = failed || refund.status === 'FAILED' || refund.status === 'CANCELLED'
-  return {
-    kind: 'refund',
-    refundId: required(refund.id, 'id'),
-    amountPico: paypalAmount(refund.amount),
-    failed: ended,
-  }
-}
+const refundFact = (
+  id: string | undefined,
+  status: string | undefined,
+  amountPico: PicoUsd,
+): PaymentFact => ({
+  kind: 'refund',
+  refundId: required(id, 'id'),
+  amountPico,
+  failed: status === 'FAILED' || status === 'CANCELLED',
+})
 
-function readDispute(dispute: PaypalResource): Reading {
+function readDispute(dispute: PaypalResource): NoticeReading {
   return {
-    paymentId: null,
     reference: dispute.disputed_transactions?.[0]?.seller_transaction_id ?? null,
-    chargeId: null,
     fact: {
       kind: 'dispute',
       disputeId: required(dispute.dispute_id, 'dispute_id'),
@@ -152,11 +202,14 @@ function captureAbove({ links }: PaypalResource): string | null {
   return /\/captures\/([^/?]+)/.exec(href ?? '')?.[1] ?? null
 }
 
+const paypalAmount = (money: PaypalMoney | undefined): PicoUsd =>
+  usdAmount(money?.currency_code, money?.value)
+
 /** An amount of PayPal's. Throws RangeError on another currency or what is no amount. */
-export function paypalAmount(money: { currency_code?: string; value?: string } | undefined): PicoUsd {
-  if (money?.currency_code !== 'USD') throw new RangeError(`not US dollars but ${money?.currency_code}`)
-  const amountPico = parseUsd(money.value ?? '')
-  if (amountPico < 0n) throw new RangeError(`a negative amount: ${money.value}`)
+function usdAmount(currency: string | undefined, value = ''): PicoUsd {
+  if (currency !== 'USD') throw new RangeError(`not US dollars but ${currency}`)
+  const amountPico = parseUsd(value)
+  if (amountPico < 0n) throw new RangeError(`a negative amount: ${value}`)
   return amountPico
 }
 

@@ -1,8 +1,6 @@
 import type {
   CheckoutPaymentIntent,
-  Order,
   OrderRequest,
-  OrdersCapture,
   PaypalExperienceUserAction,
 } from '@paypal/paypal-server-sdk'
 import type { PaypalSettings } from '../core/billing/payment-settings.ts'
@@ -17,12 +15,13 @@ import {
 import type { Payment } from './payment-store.ts'
 import { createPaypalClient, type PaypalClient } from './paypal-client.ts'
 import {
+  orderNotices,
+  orderRefundNotices,
   type PaypalEvent,
   type PaypalResource,
-  paypalAmount,
   paypalDisputeNotice,
   paypalEventNotice,
-  refundFact,
+  refundNotice,
 } from './paypal-notice.ts'
 
 /** What the customer is asked: to pay now, not to look an order over again. */
@@ -104,13 +103,7 @@ export async function createPaypalRail(settings: PaypalSettings, returnUrl: stri
           const isFinal = REFUSALS.has(error.statusCode ?? 0)
           throw isFinal ? new RefundRefused(`PayPal answered ${error.statusCode}`, { cause: error }) : error
         })
-      const { id, status } = result
-      const refund = {
-        ...(id !== undefined && { id }),
-        ...(status !== undefined && { status }),
-        amount: { currency_code: 'USD', value: formatUsd(picoUsd(amountPico)) },
-      }
-      return notice(payment, `refund:${id}:${status}`, 'refund', refundFact(refund), null)
+      return refundNotice(payment, result.id, result.status, picoUsd(amountPico))
     },
 
     // PayPal lists no refunds by time without a permission of its own; an order lists its own.
@@ -118,7 +111,7 @@ export async function createPaypalRail(settings: PaypalSettings, returnUrl: stri
       for await (const payment of settled) {
         if (payment.checkoutId === null) continue
         const { result: order } = await client.orders.getOrder({ id: payment.checkoutId })
-        yield* refundNotices(payment, order)
+        yield* orderRefundNotices(payment, order)
       }
     },
 
@@ -154,19 +147,6 @@ function orderOf({ id, amountPico }: Payment, returnUrl: string): OrderRequest {
   }
 }
 
-/** What an order's refunds say of its payment. */
-function refundNotices(payment: Payment, order: Order): RailNotice[] {
-  const refunds = order.purchaseUnits?.flatMap((unit) => unit.payments?.refunds ?? []) ?? []
-  return refunds.map(({ id, status, amount }) => {
-    const fact = refundFact({
-      ...(id !== undefined && { id }),
-      ...(status !== undefined && { status }),
-      ...(amount && { amount: { currency_code: amount.currencyCode, value: amount.value } }),
-    })
-    return notice(payment, `refund:${id}:${status}`, 'refund', fact, null)
-  })
-}
-
 interface DisputePage {
   items?: Array<{ dispute_id?: string; create_time?: string }>
   links?: Array<{ rel?: string; href?: string }>
@@ -184,55 +164,6 @@ async function* disputeIds(client: PaypalClient, { fromMs, toMs }: TimeSpan): As
     query = Object.fromEntries(new URL(next).searchParams)
   }
 }
-
-/** What an order's captures say of its payment. */
-function orderNotices(payment: Payment, order: Order): RailNotice[] {
-  const captures = order.purchaseUnits?.flatMap((unit) => unit.payments?.captures ?? []) ?? []
-  const notices = captures.flatMap((capture) => captureNotice(payment, capture))
-  if (notices.length === 0 && order.status === 'VOIDED')
-    return [notice(payment, `order:${order.id}:VOIDED`, 'order', { kind: 'expired' }, null)]
-  return notices
-}
-
-function captureNotice(payment: Payment, { id, status, amount }: OrdersCapture): RailNotice[] {
-  const eventId = `capture:${id}:${status}`
-  switch (status) {
-    case 'COMPLETED':
-    case 'PARTIALLY_REFUNDED':
-    case 'REFUNDED': {
-      const money = amount && { currency_code: amount.currencyCode, value: amount.value }
-      const fact = { kind: 'settled' as const, amountPico: paypalAmount(money) }
-      return [notice(payment, eventId, 'capture', fact, id ?? null)]
-    }
-    case 'DECLINED':
-    case 'FAILED':
-      return [
-        notice(payment, eventId, 'capture', { kind: 'failed', reason: 'the payment was declined' }, null),
-      ]
-    case 'PENDING':
-      return [notice(payment, eventId, 'capture', { kind: 'processing' }, id ?? null)]
-    default:
-      return []
-  }
-}
-
-const notice = (
-  payment: Payment,
-  eventId: string,
-  type: string,
-  fact: RailNotice['fact'],
-  chargeId: string | null,
-): RailNotice => ({
-  rail: 'paypal',
-  eventId,
-  type,
-  paymentId: payment.id,
-  reference: payment.checkoutId,
-  chargeId,
-  fact,
-  refusal: null,
-  ask: false,
-})
 
 function readEvent(text: string): PaypalEvent | null {
   let event: Partial<PaypalEvent> | null

@@ -2,15 +2,13 @@ import type Stripe from 'stripe'
 import type { DisputeOutcome, PaymentFact } from '../core/billing/payment.ts'
 import { fromCents } from '../core/billing/top-up-amount.ts'
 import type { PicoUsd } from '../core/kernel/money.ts'
-import type { RailNotice } from './payment-rail.ts'
+import { type NoticeReading, type RailNotice, readNotice } from './payment-rail.ts'
 
-type Reading = Pick<RailNotice, 'paymentId' | 'reference' | 'chargeId' | 'fact'>
-
-const NOTHING: Reading = { paymentId: null, reference: null, chargeId: null, fact: null }
+const NOTHING: NoticeReading = {}
 
 /**
  * Reads one event of Stripe. The payment is named by our metadata on sessions, charges and refunds; disputes
- * name the payment intent only. What cannot be read is refused, never an error that Stripe would repeat.
+ * name the payment intent only.
  */
 export function stripeEventNotice(event: Stripe.Event): RailNotice {
   return noticeOf(event.id, event.type, () => readEvent(event))
@@ -34,17 +32,10 @@ export function stripeDisputeNotice(dispute: Stripe.Dispute): RailNotice {
   return noticeOf(`dispute:${dispute.id}:${dispute.status}`, 'dispute', () => readDispute(dispute))
 }
 
-function noticeOf(eventId: string, type: string, read: () => Reading): RailNotice {
-  const base = { rail: 'stripe' as const, eventId, type, ask: false }
-  try {
-    return { ...base, ...read(), refusal: null }
-  } catch (error) {
-    if (!(error instanceof RangeError || error instanceof TypeError)) throw error
-    return { ...base, ...NOTHING, refusal: error.message }
-  }
-}
+const noticeOf = (eventId: string, type: string, read: () => NoticeReading): RailNotice =>
+  readNotice('stripe', eventId, type, read)
 
-function readEvent({ type, data }: Stripe.Event): Reading {
+function readEvent({ type, data }: Stripe.Event): NoticeReading {
   switch (type) {
     case 'checkout.session.completed':
     case 'checkout.session.async_payment_succeeded':
@@ -71,7 +62,7 @@ function readEvent({ type, data }: Stripe.Event): Reading {
   }
 }
 
-function readSession(session: Stripe.Checkout.Session, fact: PaymentFact | null): Reading {
+function readSession(session: Stripe.Checkout.Session, fact: PaymentFact | null): NoticeReading {
   return {
     paymentId: session.metadata?.payment_id ?? session.client_reference_id ?? null,
     reference: session.id,
@@ -86,32 +77,29 @@ function sessionFact(session: Stripe.Checkout.Session): PaymentFact | null {
   return session.status === 'complete' ? { kind: 'processing' } : null
 }
 
-function readRefund(refund: Stripe.Refund): Reading {
+function readRefund(refund: Stripe.Refund): NoticeReading {
   const failed = refund.status === 'failed' || refund.status === 'canceled'
   return {
     paymentId: refund.metadata?.payment_id ?? null,
     reference: idOf(refund.payment_intent),
-    chargeId: null,
     fact: { kind: 'refund', refundId: refund.id, amountPico: amount(refund.amount, refund.currency), failed },
   }
 }
 
-function readCharge(charge: Stripe.Charge): Reading {
+function readCharge(charge: Stripe.Charge): NoticeReading {
   return {
     paymentId: charge.metadata?.payment_id ?? null,
     reference: idOf(charge.payment_intent),
-    chargeId: null,
     fact: { kind: 'refunded_total', amountPico: amount(charge.amount_refunded, charge.currency) },
   }
 }
 
-function readDispute(dispute: Stripe.Dispute): Reading {
+function readDispute(dispute: Stripe.Dispute): NoticeReading {
   // An inquiry: no money has been withdrawn, and it may never be.
   if (dispute.status.startsWith('warning_')) return NOTHING
   return {
     paymentId: dispute.metadata?.payment_id ?? null,
     reference: idOf(dispute.payment_intent),
-    chargeId: null,
     fact: {
       kind: 'dispute',
       disputeId: dispute.id,

@@ -9,6 +9,7 @@ import {
   type PaymentRails,
   type RailNotice,
   RefundRefused,
+  railNotice,
   type WebhookHeaders,
 } from './payment-rail.ts'
 import type { Payment, PaymentStore } from './payment-store.ts'
@@ -188,14 +189,5 @@ async function askForRefund(
 }
 
 /** What we say of a payment ourselves. */
-const ownNotice = (payment: Payment, name: string, fact: RailNotice['fact']): RailNotice => ({
-  rail: payment.rail,
-  eventId: `own:${payment.id}:${name}`,
-  type: `own.${name}`,
-  paymentId: payment.id,
-  reference: null,
-  chargeId: null,
-  fact,
-  refusal: null,
-  ask: false,
-})
+const ownNotice = ({ id, rail }: Payment, name: string, fact: PaymentFact): RailNotice =>
+  railNotice(rail, `own:${id}:${name}`, `own.${name}`, { paymentId: id, fact })

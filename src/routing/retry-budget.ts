@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { Logger } from '../platform/observability/logger.ts'
+import { pollEvery } from '../platform/process/poll-every.ts'
 import { withTimeout } from '../platform/process/with-timeout.ts'
 import { defineScript, type Redis } from '../platform/redis/redis.ts'
 import { RETRY_BUDGET } from '../platform/redis/redis-keys.ts'
@@ -80,8 +81,6 @@ export function createRetryBudget({ redis, limits, now, logger }: RetryBudgetOpt
   const ownCalls = new RollingCount(RETRY_BUDGET_WINDOW_MS)
   const ownRetries = new RollingCount(RETRY_BUDGET_WINDOW_MS)
   let uncounted = 0
-  let flushing: Promise<unknown> = Promise.resolve()
-  let isFlushing = false
 
   const run = async (asks: boolean): Promise<boolean> => {
     const calls = uncounted
@@ -97,16 +96,10 @@ export function createRetryBudget({ redis, limits, now, logger }: RetryBudgetOpt
   const ownEstimate = (): boolean =>
     ownRetries.total(now()) < retriesAllowed(ownCalls.total(now()), { percent: limits.percent, floor: 0 })
 
-  const timer = setInterval(() => {
-    if (uncounted === 0 || isFlushing) return
-    isFlushing = true
-    flushing = run(false)
-      .catch(report)
-      .finally(() => {
-        isFlushing = false
-      })
-  }, FLUSH_MS)
-  timer.unref()
+  const flush = async () => {
+    if (uncounted > 0) await run(false)
+  }
+  const stopFlushing = pollEvery(FLUSH_MS, flush, report)
 
   return {
     countCall() {
@@ -120,9 +113,8 @@ export function createRetryBudget({ redis, limits, now, logger }: RetryBudgetOpt
       return granted
     },
     async close() {
-      clearInterval(timer)
       // Counts that Redis is not there to take are lost with the process.
-      await withTimeout(flushing, CLOSE_WITHIN_MS, undefined, report)
+      await withTimeout(stopFlushing(), CLOSE_WITHIN_MS, undefined)
     },
   }
 }
