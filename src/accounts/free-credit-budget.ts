@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { clientNetworks } from '../core/kernel/client-networks.ts'
 import type { PicoUsd } from '../core/kernel/money.ts'
+import { clientNetworks } from '../platform/network/client-networks.ts'
 import { defineScript, type Redis } from '../platform/redis/redis.ts'
 import { freeCreditBudgetKey, freeCreditNetworkKey } from '../platform/redis/redis-keys.ts'
 

@@ -1,4 +1,4 @@
-import { clientNetworks } from '../core/kernel/client-networks.ts'
+import { clientNetworks } from '../platform/network/client-networks.ts'
 import type { Logger } from '../platform/observability/logger.ts'
 import { isDuplicate } from '../platform/postgres/postgres.ts'
 import type { AccountStore } from './account-store.ts'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { RateLimiterRedis } from 'rate-limiter-flexible'
-import { clientNetworks } from '../core/kernel/client-networks.ts'
 import { mailboxOf } from '../core/kernel/email-address.ts'
+import { clientNetworks } from '../platform/network/client-networks.ts'
 import type { Redis } from '../platform/redis/redis.ts'
 import { throttlePrefix } from '../platform/redis/redis-keys.ts'
 import { consume, LET_THROUGH, type Throttled, type TooMany } from './throttle.ts'

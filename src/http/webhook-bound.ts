@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
-import { clientNetworks } from '../core/kernel/client-networks.ts'
 import { ApiError } from '../core/kernel/errors.ts'
 import { DAY_MS } from '../core/kernel/time.ts'
+import { clientNetworks } from '../platform/network/client-networks.ts'
 
 /** What a webhook turned out to be; null: it could not be told. */
 export type WebhookVerdict = 'genuine' | 'forged' | null

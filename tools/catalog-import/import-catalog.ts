@@ -14,11 +14,10 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { CatalogDocument } from '../../src/core/catalog/catalog-document.ts'
 import { mergeModels } from './merge-models.ts'
-import { openWeightsTest } from './open-weights.ts'
+import { openWeightsTest, windowsElsewhere } from './model-facts.ts'
 import { IMPORTED_PROVIDERS } from './provider-table.ts'
 import { openLitellm } from './read-litellm.ts'
 import { readOffers } from './read-offers.ts'
-import { windowsElsewhere } from './windows-elsewhere.ts'
 
 const OUTPUT = new URL('../../src/catalog/data/builtin.json', import.meta.url)
 const GENAI_PRICES = new URL('../../node_modules/@pydantic/genai-prices/package.json', import.meta.url)

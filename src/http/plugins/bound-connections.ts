@@ -1,6 +1,6 @@
 import { BlockList, isIP, type Socket } from 'node:net'
 import plugin from 'fastify-plugin'
-import { clientNetworks } from '../../core/kernel/client-networks.ts'
+import { clientNetworks } from '../../platform/network/client-networks.ts'
 
 export interface BoundConnectionsOptions {
   /** Open connections of one IPv4 address or IPv6 /64. */

@@ -1,6 +1,7 @@
 import { canonicalId } from './canonical-id.ts'
-import { readRoutedModels } from './read-genai-prices.ts'
-import { readRouterNames } from './read-pi-ai.ts'
+import { readGenaiWindows, readRoutedModels } from './read-genai-prices.ts'
+import type { Litellm } from './read-litellm.ts'
+import { readPiAiWindows, readRouterNames } from './read-pi-ai.ts'
 
 /** Families whose weights are published, for models that the router does not list. */
 const OPEN_FAMILIES = new RegExp(
@@ -18,4 +19,28 @@ export function openWeightsTest(piAiFolder: string): (key: string, id: string) =
   const names = [...readRouterNames(piAiFolder), ...readRoutedModels().map(({ model }) => model.id)]
   const keys = new Set(names.flatMap((name) => canonicalId(null, name)?.key ?? []))
   return (key, id) => keys.has(key) || OPEN_FAMILIES.test(id)
+}
+
+/** Providers of genai-prices whose names of models tell the vendor. */
+const GENAI_PROVIDERS = [
+  'openai',
+  'anthropic',
+  'google',
+  'mistral',
+  'x-ai',
+  'azure',
+  'avian',
+  'ovhcloud',
+  'cohere',
+  'groq',
+]
+
+/**
+ * Context windows that any provider in the data gives for a model, also one that is not in our table: a model's
+ * window does not depend on the provider.
+ */
+export function windowsElsewhere(piAiFolder: string, litellm: Litellm): (key: string) => number[] {
+  const known = [...readPiAiWindows(piAiFolder), ...litellm.windows, ...readGenaiWindows(GENAI_PROVIDERS)]
+  const byKey = Map.groupBy(known, ({ name }) => canonicalId(null, name)?.key)
+  return (key) => (byKey.get(key) ?? []).map(({ window }) => window)
 }

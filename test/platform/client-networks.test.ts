@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { clientNetworks } from '../../../src/core/kernel/client-networks.ts'
+import { clientNetworks } from '../../src/platform/network/client-networks.ts'
 
 describe('the networks an address is counted under', () => {
   test.each([
