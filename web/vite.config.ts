@@ -41,7 +41,7 @@ export default defineConfig({
             { name: 'aria', test: /node_modules\/(react-aria|react-stately|@internationalized|@react-)/ },
             {
               name: 'parts',
-              test: /\/web\/(lib|components\/(layout|table|text\/(?!snippets)|feedback\/messages|form\/(button|choice-)))/,
+              test: /\/web\/(lib|components\/(layout|table|text\/(?!snippets)|feedback\/messages|form\/(button|fields)))/,
               minShareCount: 4,
             },
           ],

@@ -4,6 +4,7 @@ import type { LiveTraffic, ProcessView } from '../../src/core/api/operations.ts'
 import { newReference } from '../../web/api/request.ts'
 import { changeProblem, creditProblem } from '../../web/lib/checks.ts'
 import {
+  findOffers,
   formatPerSecond,
   formatShare,
   formatUptime,
@@ -11,7 +12,6 @@ import {
   runningCalls,
   serverErrorShare,
 } from '../../web/lib/live-stats.ts'
-import { findOffers } from '../../web/lib/providers.ts'
 
 const process = (role: ProcessView['role'], calls: number, concurrency: number | null) =>
   ({ role, in_flight_calls: calls, concurrency }) as ProcessView

@@ -2,7 +2,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { createContext, type ReactNode, useContext, useEffect, useState } from 'react'
 import type { LiveView } from '../../src/core/api/operations.ts'
 import { nextLiveStep } from '../lib/live-stats.ts'
-import { OPERATOR_API, operatorSessionQuery } from './operator-queries.ts'
+import { operatorSessionQuery } from './operator-queries.ts'
 
 interface LiveBoard {
   /** The last stats received; null before the first. */
@@ -48,7 +48,7 @@ function listen({ onView, onStale, onReopen }: Listener): () => void {
   let openedAt = receivedAt
   let source = open()
   function open(): EventSource {
-    const opened = new EventSource(`${OPERATOR_API}/live`)
+    const opened = new EventSource('/admin/api/live')
     opened.addEventListener('message', ({ data }) => {
       receivedAt = performance.now()
       onView(JSON.parse(data) as LiveView)

@@ -1,4 +1,4 @@
-import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
+import { queryOptions } from '@tanstack/react-query'
 import type { OperatorAccount, OperatorAccountDetail } from '../../src/core/api/accounts.ts'
 import type { LedgerView, MarginView } from '../../src/core/api/billing.ts'
 import type { CallTimelineView, OperatorCall } from '../../src/core/api/calls.ts'
@@ -13,13 +13,12 @@ import type {
   TrafficView,
 } from '../../src/core/api/operations.ts'
 import type { OperatorSession, OperatorVisitor } from '../../src/core/api/sessions.ts'
-import type { List, Page } from '../../src/core/api/shared.ts'
+import type { List } from '../../src/core/api/shared.ts'
 import type { OperatorCallFilters } from '../lib/call-filters.ts'
-import { queryString, requestJson } from './request.ts'
+import { pagesOf, readOf } from './read.ts'
+import { path, queryString, requestJson } from './request.ts'
 
-/** Every query of the operators' pages; all keys begin with `operator`. */
-
-export const OPERATOR_API = '/admin/api'
+/** Every read of the operators' pages. */
 
 /** Values that change every few seconds. */
 const MOVING_MS = 2_000
@@ -27,95 +26,64 @@ const MOVING_MS = 2_000
 const CALM_MS = 5_000
 const LAZY_MS = 30_000
 
-const read = <T>(path: string, signal: AbortSignal) =>
-  requestJson<T>('GET', `${OPERATOR_API}${path}`, { signal })
-
-/** A query of one route. */
-const query = <T>(key: readonly unknown[], path: string, refetchInterval: number | false) =>
-  queryOptions({
-    queryKey: ['operator', ...key],
-    queryFn: ({ signal }) => read<T>(path, signal),
-    refetchInterval,
-  })
-
-/** A list read page by page; refetched while only its first page is shown. */
-const pagesOf = <T>(key: readonly unknown[], path: string, parameters: Record<string, string | undefined>) =>
-  infiniteQueryOptions({
-    queryKey: ['operator', ...key],
-    queryFn: ({ pageParam, signal }) =>
-      read<Page<T>>(`${path}${queryString({ ...parameters, limit: 30, cursor: pageParam })}`, signal),
-    initialPageParam: null as string | null,
-    getNextPageParam: (page) => page.next_cursor,
-    refetchInterval: ({ state }) => ((state.data?.pages.length ?? 1) > 1 ? false : CALM_MS),
-  })
+/** A list that refetches itself. */
+const listOf = <T>(route: string, parameters: Record<string, string | undefined> = {}) =>
+  pagesOf<T>(route, { ...parameters, limit: 30 }, CALM_MS)
 
 /** The operator's session; null without one. */
 export const operatorSessionQuery = queryOptions({
-  queryKey: ['operator', 'session'],
+  queryKey: ['/admin/api/visitor'],
   queryFn: async ({ signal }): Promise<OperatorSession | null> =>
-    (await read<OperatorVisitor>('/visitor', signal)).session,
+    (await requestJson<OperatorVisitor>('GET', '/admin/api/visitor', undefined, signal)).session,
   staleTime: 30_000,
 })
 
-export const queuesQuery = query<QueuesView>(['queues'], '/queues', CALM_MS)
+export const queuesQuery = readOf<QueuesView>('/admin/api/queues', CALM_MS)
 
 export const trafficQuery = (minutes: number) =>
-  query<TrafficView>(
-    ['traffic', minutes],
-    `/traffic${queryString({ minutes, step: minutes > 10 ? 60 : 10 })}`,
-    CALM_MS,
-  )
+  readOf<TrafficView>(`/admin/api/traffic${queryString({ minutes, step: minutes > 10 ? 60 : 10 })}`, CALM_MS)
 
-export const providersQuery = query<List<ProviderView>>(['providers'], '/providers', MOVING_MS)
+export const providersQuery = readOf<List<ProviderView>>('/admin/api/providers', MOVING_MS)
 
 export const offersQuery = (of: { provider: string } | { model: string }) =>
-  query<List<OfferView>>(['offers', of], `/offers${queryString({ ...of })}`, MOVING_MS)
+  readOf<List<OfferView>>(`/admin/api/offers${queryString({ ...of })}`, MOVING_MS)
 
-export const operatorCallsQuery = ({ days = '30', ...filters }: OperatorCallFilters, from: string) =>
-  pagesOf<OperatorCall>(['calls', days, filters], '/calls', { ...filters, from })
+export const operatorCallsQuery = ({ days: _, ...filters }: OperatorCallFilters, from: string) =>
+  listOf<OperatorCall>('/admin/api/calls', { ...filters, from })
 
 /** Polled until the call is settled. */
 export const timelineQuery = (id: string) =>
   queryOptions({
-    ...query<CallTimelineView>(['timeline', id], `/calls/${encodeURIComponent(id)}/timeline`, false),
+    ...readOf<CallTimelineView>(path`/admin/api/calls/${id}/timeline`),
     refetchInterval: ({ state }) => (state.data && state.data.state !== 'settled' ? 1_000 : false),
   })
 
 export const accountsQuery = (search: string | undefined) =>
-  pagesOf<OperatorAccount>(['accounts', search ?? ''], '/accounts', { search })
+  listOf<OperatorAccount>('/admin/api/accounts', { search })
 
 export const accountQuery = (id: string) =>
-  query<OperatorAccountDetail>(['account', id], `/accounts/${encodeURIComponent(id)}`, CALM_MS)
+  readOf<OperatorAccountDetail>(path`/admin/api/accounts/${id}`, CALM_MS)
 
 export const marginQuery = (span: { from: string; to: string }, group: MarginView['group_by']) =>
-  query<MarginView>(['margin', span, group], `/margin${queryString({ ...span, group_by: group })}`, LAZY_MS)
+  readOf<MarginView>(`/admin/api/margin${queryString({ ...span, group_by: group })}`, LAZY_MS)
 
-export const ledgerSumsQuery = query<LedgerView>(['ledger'], '/ledger', LAZY_MS)
+export const ledgerSumsQuery = readOf<LedgerView>('/admin/api/ledger', LAZY_MS)
 
 export const auditQuery = queryOptions({
-  ...query<AuditView>(['audit', 'latest'], '/audit/latest', LAZY_MS),
+  ...readOf<AuditView>('/admin/api/audit/latest'),
   refetchInterval: ({ state }) => (state.data?.running ? 1_000 : LAZY_MS),
 })
 
-export const auditRunsQuery = pagesOf<AuditRunView>(['audit', 'runs'], '/audit/runs', {})
+export const auditRunsQuery = listOf<AuditRunView>('/admin/api/audit/runs')
 
-export const alarmsQuery = (state: 'open' | 'all') =>
-  pagesOf<AlarmView>(['alarms', state], '/alarms', { state })
+export const alarmsQuery = (state: 'open' | 'all') => listOf<AlarmView>('/admin/api/alarms', { state })
 
 export const actionsQuery = (target: string | undefined) =>
-  pagesOf<OperatorActionView>(['actions', target ?? ''], '/actions', { target })
+  listOf<OperatorActionView>('/admin/api/actions', { target })
 
-export const catalogQuery = query<CatalogView>(['catalog'], '/catalog', LAZY_MS)
+export const catalogQuery = readOf<CatalogView>('/admin/api/catalog', LAZY_MS)
 
-export const catalogHistoryQuery = query<List<CatalogEditsView>>(
-  ['catalog', 'edits'],
-  '/catalog/edits?limit=50',
-  false,
-)
+export const catalogHistoryQuery = readOf<List<CatalogEditsView>>('/admin/api/catalog/edits?limit=50')
 
 export const rateHistoryQuery = (modelId: string) =>
-  query<List<RateHistoryView>>(
-    ['rates', modelId],
-    `/models/${encodeURIComponent(modelId)}/history?limit=50`,
-    false,
-  )
+  readOf<List<RateHistoryView>>(`${path`/admin/api/models/${modelId}/history`}?limit=50`)

@@ -30,20 +30,25 @@ type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 export async function requestJson<T>(
   method: Method,
   path: string,
-  options: { body?: unknown; signal?: AbortSignal } = {},
+  body?: unknown,
+  abort?: AbortSignal,
 ): Promise<T> {
   const deadline = AbortSignal.timeout(TIMEOUT_MS)
-  const signal = options.signal ? AbortSignal.any([options.signal, deadline]) : deadline
-  const response = await reach(path, { method, signal, ...bodyOf(method, options.body) })
+  const signal = abort ? AbortSignal.any([abort, deadline]) : deadline
+  const response = await reach(path, { method, signal, ...(method !== 'GET' && jsonBody(body)) })
   if (!response.ok) throw await failureOf(response)
   return (response.status === 204 ? undefined : await response.json()) as T
 }
 
 /** JSON even without content: a form of another site cannot send a JSON request. */
-function bodyOf(method: Method, body: unknown): RequestInit {
-  if (method === 'GET') return {}
-  return { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body ?? {}) }
-}
+export const jsonBody = (body: unknown): RequestInit => ({
+  headers: { 'content-type': 'application/json' },
+  body: JSON.stringify(body ?? {}),
+})
+
+/** A path whose variable parts are encoded: path`/console/api/keys/${id}/revoke`. */
+export const path = (texts: TemplateStringsArray, ...parts: string[]): string =>
+  String.raw(texts, ...parts.map(encodeURIComponent))
 
 /** fetch with readable failures. An abort by the caller stays an abort. */
 export async function reach(path: string, init: RequestInit): Promise<Response> {
@@ -79,10 +84,8 @@ export function messageOf(error: unknown): string {
   return error instanceof RequestFailure ? error.message : 'Something went wrong on this page. Reload it.'
 }
 
-export type QueryParameters = Record<string, string | number | null | undefined>
-
 /** A query string of what is set; empty without any. */
-export function queryString(parameters: QueryParameters): string {
+export function queryString(parameters: Record<string, string | number | null | undefined>): string {
   const set = Object.entries(parameters).filter(
     ([, value]) => value !== undefined && value !== null && value !== '',
   )

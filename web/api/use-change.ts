@@ -1,11 +1,12 @@
-import { type QueryKey, useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { showToast } from '../components/feedback/toasts.tsx'
+import { isRead } from './read.ts'
 import { messageOf } from './request.ts'
 
 export interface Change<Input, Result> {
   send: (input: Input) => Promise<Result>
-  /** Keys of the queries that are out of date afterwards. */
-  stale?: readonly QueryKey[]
+  /** Paths of reads that are out of date afterwards, with all that begin alike. */
+  stale?: readonly string[]
   /** The toast that confirms it. */
   done?: string | ((result: Result) => string)
   onDone?: (result: Result) => void
@@ -19,7 +20,7 @@ export function useChange<Input = void, Result = unknown>(change: Change<Input, 
     mutationFn: send,
     gcTime: 0,
     onSuccess: (result) => {
-      for (const queryKey of stale) void client.invalidateQueries({ queryKey })
+      for (const prefix of stale) void client.invalidateQueries({ predicate: isRead(prefix) })
       if (done !== undefined) showToast(typeof done === 'string' ? done : done(result))
       onDone?.(result)
     },

@@ -1,9 +1,9 @@
 import { type QueryClient, useQueryClient } from '@tanstack/react-query'
 import { useEffect } from 'react'
-import type { BillingView } from '../../src/core/api/billing.ts'
 import type { CallSummary } from '../../src/core/api/calls.ts'
-import type { LiveBalance, SessionView } from '../../src/core/api/sessions.ts'
-import { sessionQuery } from './queries.ts'
+import type { LiveBalance } from '../../src/core/api/sessions.ts'
+import { billingQuery, callQuery, sessionQuery } from './queries.ts'
+import { isRead } from './read.ts'
 
 /** The minimum time between refreshes of lists and charts, however many calls settle. */
 const REFRESH_EVERY_MS = 2_000
@@ -23,12 +23,15 @@ export function useLiveAccount(): void {
     source.addEventListener('call', ({ data }) => {
       const { id } = JSON.parse(data) as CallSummary
       refresh.soon()
-      void client.invalidateQueries({ queryKey: ['calls', 'one', id] })
+      void client.invalidateQueries({ queryKey: callQuery(id).queryKey })
     })
+    const checkSession = () => void client.invalidateQueries({ queryKey: sessionQuery.queryKey })
     source.addEventListener('bye', () => {
       source.close()
-      void client.invalidateQueries({ queryKey: sessionQuery.queryKey })
+      checkSession()
     })
+    // The browser reconnects after a lost connection, but not after a refusal: the session may have ended before.
+    source.addEventListener('error', () => source.readyState === EventSource.CLOSED && checkSession())
     return () => {
       source.close()
       refresh.stop()
@@ -40,16 +43,16 @@ const balanceShown = (client: QueryClient): string | undefined =>
   client.getQueryData(sessionQuery.queryKey)?.balance.balance_usd
 
 function showBalance(client: QueryClient, { state, ...balance }: LiveBalance): void {
-  client.setQueryData<SessionView | null>(sessionQuery.queryKey, (session) =>
-    session
-      ? {
-          ...session,
-          account: { ...session.account, state },
-          balance: { ...session.balance, ...balance },
-        }
-      : session,
+  client.setQueryData(
+    sessionQuery.queryKey,
+    (session) =>
+      session && {
+        ...session,
+        account: { ...session.account, state },
+        balance: { ...session.balance, ...balance },
+      },
   )
-  client.setQueryData<BillingView>(['billing'], (billing) => (billing ? { ...billing, ...balance } : billing))
+  client.setQueryData(billingQuery.queryKey, (billing) => billing && { ...billing, ...balance })
 }
 
 /** Refreshes lists and charts: immediately for the first call after a pause, then at most every two seconds. */
@@ -59,8 +62,8 @@ function createRefresh(client: QueryClient) {
   const run = () => {
     timer = undefined
     ranAt = performance.now()
-    for (const queryKey of [['calls'], ['usage'], ['keys'], ['ledger']])
-      void client.invalidateQueries({ queryKey })
+    for (const list of ['calls', 'usage', 'keys', 'ledger'])
+      void client.invalidateQueries({ predicate: isRead(`/console/api/${list}`) })
   }
   return {
     soon: () => {

@@ -1,4 +1,4 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useRouter } from '@tanstack/react-router'
 import {
   ChartNoAxesColumn,
@@ -12,10 +12,11 @@ import {
   Webhook,
 } from 'lucide-react'
 import { sessionQuery } from '../api/queries.ts'
-import { requestJson } from '../api/request.ts'
-import { switchSession } from '../api/switch-session.ts'
+import { messageOf, requestJson } from '../api/request.ts'
+import { switchSession } from '../api/session.ts'
 import { useLiveAccount } from '../api/use-live-account.ts'
-import { VerificationBanner } from '../components/layout/verification-banner.tsx'
+import { Note } from '../components/feedback/messages.tsx'
+import { Button } from '../components/form/button.tsx'
 import { Money } from '../components/text/values.tsx'
 import { SideFrame } from './side-frame.tsx'
 
@@ -62,5 +63,25 @@ export function AccountLayout() {
         )
       }
     />
+  )
+}
+
+/** Asks for the verification of the e-mail address while the free credit depends on it. */
+function VerificationBanner() {
+  const { data: session } = useQuery(sessionQuery)
+  const resend = useMutation({ mutationFn: () => requestJson('POST', '/console/api/verification-mails') })
+  if (session?.account.free_credit !== 'unverified') return null
+  return (
+    <Note tone={resend.error ? 'warn' : 'plain'}>
+      <strong>Verify your address to get your free credit.</strong> Open the link in the message to{' '}
+      {session.account.email}.{' '}
+      <Button size="small" disabled={resend.isPending} onClick={() => resend.mutate()}>
+        Send it again
+      </Button>
+      <p role="status">
+        {resend.isSuccess && 'Another message is on its way. Look into the spam folder, too.'}
+        {resend.error && messageOf(resend.error)}
+      </p>
+    </Note>
   )
 }

@@ -13,13 +13,13 @@ import {
   Users,
 } from 'lucide-react'
 import { LiveBoardProvider, useLiveBoard } from '../api/live-board.tsx'
-import { OPERATOR_API, operatorSessionQuery } from '../api/operator-queries.ts'
+import { operatorSessionQuery } from '../api/operator-queries.ts'
 import { requestJson } from '../api/request.ts'
-import { switchOperatorSession } from '../api/switch-session.ts'
+import { switchOperatorSession } from '../api/session.ts'
 import { Badge } from '../components/text/values.tsx'
 import { formatCount } from '../lib/format.ts'
 import { SideFrame } from './side-frame.tsx'
-import { ThemeMenu } from './theme-menu.tsx'
+import { ThemeMenu } from './theme.tsx'
 import '../styles/operator.css'
 
 const PAGES = [
@@ -49,7 +49,7 @@ function Frame() {
   const client = useQueryClient()
   const router = useRouter()
   const signOut = async () => {
-    await requestJson('DELETE', `${OPERATOR_API}/session`)
+    await requestJson('DELETE', '/admin/api/session')
     client.setQueryData(operatorSessionQuery.queryKey, null)
     await router.navigate({ to: '/admin/sign-in' })
     switchOperatorSession(client, null)

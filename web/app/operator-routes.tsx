@@ -20,10 +20,7 @@ const signInRoute = createRoute({
     const session = await context.queryClient.ensureQueryData(operatorSessionQuery).catch(() => null)
     if (session) throw redirect(onwards(search.next))
   },
-  component: lazyRouteComponent(
-    () => import('../pages/admin/operator-sign-in-page.tsx'),
-    'OperatorSignInPage',
-  ),
+  component: lazyRouteComponent(() => import('../pages/admin/sign-in-page.tsx'), 'OperatorSignInPage'),
 })
 
 /** Pages for operators. Without a session they lead to the page that takes an admin key, which leads back. */
@@ -49,12 +46,12 @@ const modelsRoute = createRoute({ getParentRoute: () => operatorRoute, path: '/a
 const pages = {
   providers: () => import('../pages/admin/providers-page.tsx'),
   provider: () => import('../pages/admin/provider-page.tsx'),
-  calls: () => import('../pages/admin/operator-calls-page.tsx'),
-  call: () => import('../pages/admin/operator-call-page.tsx'),
+  calls: () => import('../pages/admin/calls-page.tsx'),
+  call: () => import('../pages/admin/call-page.tsx'),
   accounts: () => import('../pages/admin/accounts-page.tsx'),
-  account: () => import('../pages/admin/operator-account-page.tsx'),
+  account: () => import('../pages/admin/account-page.tsx'),
   margin: () => import('../pages/admin/margin-page.tsx'),
-  model: () => import('../pages/admin/operator-model-page.tsx'),
+  model: () => import('../pages/admin/model-page.tsx'),
   alarms: () => import('../pages/admin/alarms-page.tsx'),
   actions: () => import('../pages/admin/actions-page.tsx'),
 }

@@ -68,7 +68,7 @@ const routeTree = rootRoute.addChildren([
     page(siteRoute, '/verify', () => import('../pages/verify-page.tsx'), 'VerifyPage'),
     guestRoute.addChildren([
       page(guestRoute, '/sign-in', () => import('../pages/sign-in-page.tsx'), 'SignInPage'),
-      page(guestRoute, '/sign-up', () => import('../pages/sign-up-page.tsx'), 'SignUpPage'),
+      page(guestRoute, '/sign-up', () => import('../pages/sign-in-page.tsx'), 'SignUpPage'),
     ]),
   ]),
   accountRoute.addChildren([

@@ -2,8 +2,9 @@ import { Link, type LinkProps, Outlet, useRouter } from '@tanstack/react-router'
 import { LogOut, type LucideIcon, Menu } from 'lucide-react'
 import { type ReactNode, useEffect, useState } from 'react'
 import { messageOf } from '../api/request.ts'
-import { DialogBox } from '../components/feedback/dialog-box.tsx'
+import { DialogBox } from '../components/feedback/dialogs.tsx'
 import { showToast, Toasts } from '../components/feedback/toasts.tsx'
+import { Button } from '../components/form/button.tsx'
 import { Brand } from '../components/layout/brand.tsx'
 
 interface SideFrameProps {
@@ -42,10 +43,9 @@ export function SideFrame(props: SideFrameProps) {
         </header>
         <header className="account-top">
           <Brand />
-          <button type="button" className="button button-quiet button-icon" onClick={() => setMenuOpen(true)}>
+          <Button kind="quiet" icon about="Open the menu" onClick={() => setMenuOpen(true)}>
             <Menu size={20} aria-hidden="true" />
-            <span className="visually-hidden">Open the menu</span>
-          </button>
+          </Button>
         </header>
         <main id="main" className="account-main" tabIndex={-1}>
           <div className={wide ? 'stack account-page operator-page' : 'stack account-page'}>
@@ -92,14 +92,15 @@ function Navigation(props: SideFrameProps & { onNavigate?: () => void }) {
         {user && (
           <div className="account-who">
             <span title={user.title}>{user.name}</span>
-            <button
-              type="button"
-              className="button button-quiet button-icon button-small"
+            <Button
+              kind="quiet"
+              icon
+              size="small"
+              about="Sign out"
               onClick={() => void signOut().catch((error) => showToast(messageOf(error)))}
             >
               <LogOut size={17} aria-hidden="true" />
-              <span className="visually-hidden">Sign out</span>
-            </button>
+            </Button>
           </div>
         )}
       </div>

@@ -3,7 +3,7 @@ import { Link, Outlet } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { sessionQuery } from '../api/queries.ts'
 import { Brand } from '../components/layout/brand.tsx'
-import { ThemeMenu } from './theme-menu.tsx'
+import { ThemeMenu } from './theme.tsx'
 
 /** The frame of the pages that everyone may see. Without children it has the page of the address. */
 export function SiteLayout({ children }: { children?: ReactNode }) {

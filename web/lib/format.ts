@@ -1,3 +1,5 @@
+import type { RailName } from '../../src/core/api/billing.ts'
+
 /** Whole numbers with thousands separators. */
 export const formatCount = (count: number): string => count.toLocaleString('en-US')
 
@@ -37,7 +39,7 @@ export function rateLimitsText(requestsPerMinute: number | null, concurrentCalls
 const DAY_MS = 86_400_000
 
 /** The day of a moment in UTC, as the gateway counts days: `2027-01-31`. */
-export const dayOf = (moment: Date): string => moment.toISOString().slice(0, 10)
+const dayOf = (moment: Date): string => moment.toISOString().slice(0, 10)
 
 /** Every day from the first to the last, both included; the gateway leaves out days without calls. */
 export function daysBetween(first: string, last: string): string[] {
@@ -100,7 +102,7 @@ export function formatAgo(iso: string, now: Date): string {
 }
 
 /** An amount in parts, so that the eye finds the cents and nothing of the rest is lost. */
-export interface AmountParts {
+interface AmountParts {
   negative: boolean
   /** With thousands separators: `1,234`. */
   whole: string
@@ -154,3 +156,8 @@ export function axisAmount(value: number): string {
     .replace(/(\.\d*?)0+$/, '$1')
     .replace(/\.$/, '')}`
 }
+
+const NAMES: Record<RailName, string> = { card: 'Card', paypal: 'PayPal', development: 'Test money' }
+
+/** The name of a payment method on screen. */
+export const railName = (rail: RailName): string => NAMES[rail]

@@ -4,10 +4,8 @@ import { billingQuery } from '../api/queries.ts'
 import { Note, QueryView } from '../components/feedback/messages.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
 import { Money, Stats } from '../components/text/values.tsx'
-import { CheckoutReturn } from './billing/checkout-return.tsx'
-import { Statement } from './billing/statement.tsx'
-import { TopUpForm } from './billing/top-up-form.tsx'
-import { TopUpHistory } from './billing/top-up-history.tsx'
+import { Statement, TopUpHistory } from './billing/movements.tsx'
+import { CheckoutReturn, TopUpForm } from './billing/top-up.tsx'
 
 /** The balance, the form to top it up, and every movement of it. */
 export function BillingPage() {

@@ -3,15 +3,14 @@ import { KeyRound, Plus } from 'lucide-react'
 import { useState } from 'react'
 import type { CreatedKey, KeyList, KeyView } from '../../src/core/api/keys.ts'
 import { keysQuery } from '../api/queries.ts'
+import { SecretDialog } from '../components/feedback/dialogs.tsx'
 import { EmptyState, QueryView } from '../components/feedback/messages.tsx'
-import { SecretDialog } from '../components/feedback/secret-dialog.tsx'
 import { Button } from '../components/form/button.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
 import { Snippets } from '../components/text/snippets.tsx'
 import { rateLimitsText } from '../lib/format.ts'
+import { NewKeyDialog, RevokeKeyDialog } from './keys/key-dialogs.tsx'
 import { KeyTable } from './keys/key-table.tsx'
-import { NewKeyDialog } from './keys/new-key-dialog.tsx'
-import { RevokeKeyDialog } from './keys/revoke-key-dialog.tsx'
 
 /** The keys of the account: created with limits, shown once, revoked permanently. */
 export function KeysPage() {
@@ -49,10 +48,7 @@ export function KeysPage() {
         <NewKeyDialog
           defaults={query.data?.defaults}
           onClose={() => setIsCreating(false)}
-          onCreated={(key) => {
-            setIsCreating(false)
-            setCreated(key)
-          }}
+          onCreated={setCreated}
         />
       )}
       {created && (

@@ -9,7 +9,7 @@ import { Snippets } from '../components/text/snippets.tsx'
 import { Facts, Stats } from '../components/text/values.tsx'
 import { formatCount, formatDate, formatDiscount } from '../lib/format.ts'
 import '../styles/models.css'
-import { ModelTags } from './models/model-tags.tsx'
+import { ModelTags } from './models/model-list.tsx'
 import { NotFoundPage } from './not-found-page.tsx'
 
 /** One model: its prices, what it takes, and a call to it ready to paste. */

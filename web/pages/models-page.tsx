@@ -5,14 +5,13 @@ import { useDeferredValue, useMemo } from 'react'
 import type { PricingFeedEntry } from '../../src/core/catalog/pricing-feed-view.ts'
 import { pricingQuery } from '../api/queries.ts'
 import { EmptyState, QueryView } from '../components/feedback/messages.tsx'
-import { SelectField } from '../components/form/choice-fields.tsx'
+import { SelectField } from '../components/form/fields.tsx'
 import { usePageTitle } from '../components/layout/page.tsx'
 import { plural } from '../lib/format.ts'
 import { filterModels, type ModelFilters } from '../lib/model-filters.ts'
 import '../styles/models.css'
-import { ModelFilterForm } from './models/model-filter-form.tsx'
+import { ModelFilterForm, SearchField } from './models/model-filter-form.tsx'
 import { ModelList } from './models/model-list.tsx'
-import { SearchField } from './models/search-field.tsx'
 
 const ORDERS = [
   { value: 'name', name: 'Name' },

@@ -1,5 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import { messageOf } from '../api/request.ts'
+import { Button } from '../components/form/button.tsx'
 import { CenterPage } from '../components/layout/page.tsx'
 
 /** For an address without a page. */
@@ -25,9 +26,9 @@ export function CrashPage({ error }: { error: unknown }) {
     <CenterPage title="This page could not be shown" name="Something went wrong">
       <p>{messageOf(error)}</p>
       <p className="button-row">
-        <button type="button" className="button button-primary" onClick={() => window.location.reload()}>
+        <Button kind="primary" onClick={() => window.location.reload()}>
           Reload
-        </button>
+        </Button>
         <a href="/" className="button">
           Go home
         </a>

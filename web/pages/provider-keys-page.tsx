@@ -1,14 +1,18 @@
 import { useQuery } from '@tanstack/react-query'
 import { PlugZap, Plus } from 'lucide-react'
 import { useState } from 'react'
-import type { ProviderKeyView } from '../../src/core/api/provider-keys.ts'
+import type {
+  NewProviderKeyBody,
+  ProviderKeyList,
+  ProviderKeyView,
+} from '../../src/core/api/provider-keys.ts'
 import { providerKeysQuery } from '../api/queries.ts'
-import { requestJson } from '../api/request.ts'
-import { ConfirmDialog } from '../components/feedback/confirm-dialog.tsx'
+import { path, requestJson } from '../api/request.ts'
+import { ConfirmDialog, FormDialog } from '../components/feedback/dialogs.tsx'
 import { EmptyState, QueryView } from '../components/feedback/messages.tsx'
 import { Button } from '../components/form/button.tsx'
+import { CheckField, SelectField, TextField } from '../components/form/fields.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
-import { NewProviderKeyDialog } from './provider-keys/new-provider-key-dialog.tsx'
 import { ProviderKeyTable } from './provider-keys/provider-key-table.tsx'
 
 /** The account's own keys at providers: the provider bills the client, the gateway its routing fee. */
@@ -54,8 +58,8 @@ export function ProviderKeysPage() {
         <ConfirmDialog
           title={`Remove the key for ${removing.provider_name}?`}
           confirm="Remove the key"
-          send={() => requestJson('DELETE', `/console/api/provider-keys/${encodeURIComponent(removing.id)}`)}
-          stale={[['provider-keys']]}
+          send={() => requestJson('DELETE', path`/console/api/provider-keys/${removing.id}`)}
+          stale={['/console/api/provider-keys']}
           done="The provider key is removed."
           onClose={() => setRemoving(null)}
         >
@@ -63,5 +67,64 @@ export function ProviderKeysPage() {
         </ConfirmDialog>
       )}
     </>
+  )
+}
+
+/** The result of trying the key at its provider. */
+const STORED: Record<ProviderKeyView['status'], (provider: string) => string> = {
+  active: (provider) => `The key is stored, and ${provider} accepts it.`,
+  unchecked: (provider) => `The key for ${provider} is stored. It could not be checked.`,
+  refused: (provider) => `The key is stored, but ${provider} refuses it.`,
+  failing: (provider) => `The key is stored, but ${provider} refuses it.`,
+  disabled: (provider) => `The key for ${provider} is stored.`,
+}
+
+/** Asks for a key of the client at a provider. */
+function NewProviderKeyDialog(props: { providers: ProviderKeyList['providers']; onClose: () => void }) {
+  const { providers, onClose } = props
+  const [allowFallback, setAllowFallback] = useState(false)
+  return (
+    <FormDialog
+      title="Add a provider key"
+      submit="Store the key"
+      pending="Storing …"
+      initial={{ provider: providers[0]?.id ?? '', key: '', name: '' }}
+      check={({ key }) => ({ key: key.trim() === '' ? 'Paste the key as the provider showed it.' : null })}
+      send={({ provider, key, name }) =>
+        requestJson<ProviderKeyView>('POST', '/console/api/provider-keys', {
+          provider,
+          key: key.trim(),
+          allow_fallback: allowFallback,
+          ...(name.trim() !== '' && { name: name.trim() }),
+        } satisfies NewProviderKeyBody)
+      }
+      stale={['/console/api/provider-keys']}
+      done={(added) => STORED[added.status](added.provider_name)}
+      onClose={onClose}
+    >
+      {(field) => (
+        <>
+          <SelectField
+            label="Provider"
+            {...field('provider')}
+            options={providers.map(({ id, name }) => ({ value: id, name }))}
+          />
+          <TextField
+            label="Key"
+            type="password"
+            {...field('key')}
+            hint="It is encrypted before it is stored, and never shown again."
+            required
+          />
+          <TextField label="Name" {...field('name')} hint="Optional, to tell several keys apart." />
+          <CheckField
+            label="Use shared capacity when this key fails"
+            hint="Those calls cost the listed price instead of the routing fee. Otherwise they fail."
+            checked={allowFallback}
+            onChange={setAllowFallback}
+          />
+        </>
+      )}
+    </FormDialog>
   )
 }

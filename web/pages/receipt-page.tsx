@@ -7,8 +7,7 @@ import { Note, QueryView } from '../components/feedback/messages.tsx'
 import { Button } from '../components/form/button.tsx'
 import { PageHead } from '../components/layout/page.tsx'
 import { Facts, Money } from '../components/text/values.tsx'
-import { formatMoment } from '../lib/format.ts'
-import { railName } from './billing/rail-name.ts'
+import { formatMoment, railName } from '../lib/format.ts'
 
 /** One receipt, to print or to keep. */
 export function ReceiptPage() {

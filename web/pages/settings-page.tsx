@@ -3,10 +3,9 @@ import { useState } from 'react'
 import type { AccountPatch, PasswordBody, SessionView } from '../../src/core/api/sessions.ts'
 import { sessionQuery } from '../api/queries.ts'
 import { requestJson } from '../api/request.ts'
-import { chooseTheme, storedTheme, THEME_NAMES, THEMES, type Theme } from '../app/theme.ts'
-import { ChoiceField } from '../components/form/choice-fields.tsx'
+import { chooseTheme, storedTheme, THEME_NAMES, THEMES, type Theme } from '../app/theme.tsx'
+import { ChoiceField, TextField } from '../components/form/fields.tsx'
 import { Form, Submit, useForm } from '../components/form/form.tsx'
-import { TextField } from '../components/form/text-field.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
 import { Identifier } from '../components/text/copy.tsx'
 import { Facts } from '../components/text/values.tsx'
@@ -63,7 +62,7 @@ function LowBalanceForm({ threshold }: { threshold: string | null }) {
     }),
     send: ({ low_balance_usd: usd }) => {
       const body: AccountPatch = { low_balance_usd: usd === '' ? null : usd }
-      return requestJson<SessionView>('PATCH', '/console/api/account', { body })
+      return requestJson<SessionView>('PATCH', '/console/api/account', body)
     },
     done: ({ balance }) => (balance.low_balance_usd === null ? 'No message will be sent.' : 'Saved.'),
     onDone: (session) => client.setQueryData(sessionQuery.queryKey, session),
@@ -93,8 +92,7 @@ function PasswordForm({ email }: { email: string }) {
       current_password: values.current_password === '' ? 'Enter your current password.' : null,
       new_password: newPasswordProblem(values.new_password),
     }),
-    send: (body: PasswordBody & Record<string, string>) =>
-      requestJson('POST', '/console/api/password', { body }),
+    send: (body: PasswordBody & Record<string, string>) => requestJson('POST', '/console/api/password', body),
     done: 'The password is changed, and every other session has ended.',
     onDone: () => form.reset(),
   })

@@ -1,6 +1,12 @@
-import { Link, useSearch } from '@tanstack/react-router'
+import { useQueryClient } from '@tanstack/react-query'
+import { Link, useRouter, useSearch } from '@tanstack/react-router'
+import type { CredentialsBody, SessionView } from '../../src/core/api/sessions.ts'
+import { requestJson } from '../api/request.ts'
+import { switchSession } from '../api/session.ts'
+import { TextField } from '../components/form/fields.tsx'
+import { Form, Submit, useForm } from '../components/form/form.tsx'
 import { CenterPage } from '../components/layout/page.tsx'
-import { CredentialsForm } from './sign-in/credentials-form.tsx'
+import { emailProblem, newPasswordProblem } from '../lib/checks.ts'
 
 /** Signs an account holder in, and leads on to the requested page. */
 export function SignInPage() {
@@ -18,5 +24,69 @@ export function SignInPage() {
     <CenterPage title="Sign in" lead={signUp}>
       <CredentialsForm next={next} />
     </CenterPage>
+  )
+}
+
+/** Creates an account, and signs it in. */
+export function SignUpPage() {
+  const { next } = useSearch({ from: '/site/guest' })
+  const signIn = (
+    <>
+      No card is needed. Most new accounts get free credit; it is limited. Have one already?{' '}
+      <Link to="/sign-in" search={next ? { next } : {}}>
+        Sign in
+      </Link>
+    </>
+  )
+  return (
+    <CenterPage title="Create an account" name="Sign up" lead={signIn}>
+      <CredentialsForm isNew next={next} />
+    </CenterPage>
+  )
+}
+
+/** Signs in with an e-mail address and a password, or creates an account with them. */
+function CredentialsForm({ isNew = false, next }: { isNew?: boolean; next: string | undefined }) {
+  const client = useQueryClient()
+  const router = useRouter()
+  const form = useForm({
+    initial: { email: '', password: '' },
+    check: ({ email, password }) =>
+      isNew ? { email: emailProblem(email), password: newPasswordProblem(password) } : {},
+    send: async ({ email, password }) => {
+      const body: CredentialsBody = { email: email.trim(), password }
+      const route = `/console/api/${isNew ? 'sign-up' : 'sign-in'}`
+      const session = await requestJson<SessionView>('POST', route, body)
+      switchSession(client, session)
+      await router.navigate({ href: next ?? '/dashboard' })
+    },
+  })
+  const [submit, pending] = isNew
+    ? ['Create the account', 'Creating the account …']
+    : ['Sign in', 'Signing in …']
+  return (
+    <Form form={form}>
+      <TextField
+        label="E-mail address"
+        type="email"
+        name="email"
+        autoComplete="username"
+        inputMode="email"
+        {...form.field('email')}
+        required
+      />
+      <TextField
+        label="Password"
+        type="password"
+        name="password"
+        autoComplete={isNew ? 'new-password' : 'current-password'}
+        {...form.field('password')}
+        hint={isNew && 'At least 10 characters. Several words in a row are strong and easy to remember.'}
+        required
+      />
+      <Submit form={form} kind="primary" size="large" pending={pending}>
+        {submit}
+      </Submit>
+    </Form>
   )
 }

@@ -2,16 +2,16 @@ import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { Download, ListX } from 'lucide-react'
 import { useMemo } from 'react'
+import type { UsageRowView, UsageView } from '../../src/core/api/usage.ts'
 import { type CallFilters, callsCsvPath, callsQuery, keysQuery, usageQuery } from '../api/queries.ts'
 import { SpendByDay } from '../components/chart/spend-by-day.tsx'
 import { QueryView } from '../components/feedback/messages.tsx'
-import { SelectField } from '../components/form/choice-fields.tsx'
+import { SelectField } from '../components/form/fields.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
 import { CallTable } from '../components/table/call-table.tsx'
 import { PageList } from '../components/table/data-table.tsx'
 import { Money, Stats } from '../components/text/values.tsx'
-import { formatCount, lastDays } from '../lib/format.ts'
-import { SpendBars } from './usage/spend-bars.tsx'
+import { approximateAmount, formatCount, lastDays, plural } from '../lib/format.ts'
 
 const SPANS = [
   { value: '1', name: 'Today' },
@@ -146,5 +146,53 @@ function Calls(props: {
         {(calls) => <CallTable calls={calls} keyNames={keyNames} />}
       </PageList>
     </Panel>
+  )
+}
+
+const SHOWN = 8
+
+/** Spend by model or key, dearest first: a list that is also a chart. */
+function SpendBars(props: { usage: UsageView; name: (row: UsageRowView) => string; label: string }) {
+  const { usage, name, label } = props
+  const rows = usage.data.toSorted((a, b) => approximateAmount(b.cost_usd) - approximateAmount(a.cost_usd))
+  const largest = approximateAmount(rows[0]?.cost_usd ?? '0') || 1
+  if (rows.length === 0) return <p className="panel-body muted">No calls in this span.</p>
+  return (
+    <div className="panel-body">
+      <ul className="chart-rows" aria-label={label}>
+        {rows.slice(0, SHOWN).map((row) => (
+          <Bar key={name(row)} row={row} name={name(row)} share={approximateAmount(row.cost_usd) / largest} />
+        ))}
+      </ul>
+      {rows.length > SHOWN && (
+        <details className="disclosure">
+          <summary>{plural(rows.length - SHOWN, 'more', 'more')}</summary>
+          <ul className="chart-rows" aria-label={`${label}, the rest`}>
+            {rows.slice(SHOWN).map((row) => (
+              <Bar
+                key={name(row)}
+                row={row}
+                name={name(row)}
+                share={approximateAmount(row.cost_usd) / largest}
+              />
+            ))}
+          </ul>
+        </details>
+      )}
+    </div>
+  )
+}
+
+function Bar({ row, name, share }: { row: UsageRowView; name: string; share: number }) {
+  return (
+    <li className="chart-row">
+      <span className="anywhere">
+        {name} <span className="muted small">{plural(row.calls, 'call')}</span>
+      </span>
+      <Money usd={row.cost_usd} />
+      <span className="chart-row-track" aria-hidden="true">
+        <span style={{ width: `${share * 100}%` }} />
+      </span>
+    </li>
   )
 }

@@ -1,7 +1,6 @@
 import { Link, useLocation } from '@tanstack/react-router'
 import type { VerifiedView, VerifyBody } from '../../src/core/api/sessions.ts'
 import type { FreeCreditState } from '../../src/core/billing/free-credit-state.ts'
-import { sessionQuery } from '../api/queries.ts'
 import { requestJson } from '../api/request.ts'
 import { useChange } from '../api/use-change.ts'
 import { ErrorNote, Note } from '../components/feedback/messages.tsx'
@@ -16,8 +15,8 @@ import { whyNoFreeCredit } from '../lib/free-credit.ts'
 export function VerifyPage() {
   const token = useLocation({ select: ({ hash }) => hash })
   const verify = useChange({
-    send: (body: VerifyBody) => requestJson<VerifiedView>('POST', '/console/api/verify', { body }),
-    stale: [sessionQuery.queryKey],
+    send: (body: VerifyBody) => requestJson<VerifiedView>('POST', '/console/api/verify', body),
+    stale: ['/console/api/visitor'],
   })
   return (
     <CenterPage title="Verify your address">

@@ -1,13 +1,15 @@
 import { useQuery } from '@tanstack/react-query'
 import { Plus, Webhook as WebhookIcon } from 'lucide-react'
 import { useState } from 'react'
+import type { CreatedWebhook, NewWebhookBody } from '../../src/core/api/webhooks.ts'
 import { webhooksQuery } from '../api/queries.ts'
+import { requestJson } from '../api/request.ts'
+import { FormDialog, SecretDialog } from '../components/feedback/dialogs.tsx'
 import { EmptyState, QueryView } from '../components/feedback/messages.tsx'
-import { SecretDialog } from '../components/feedback/secret-dialog.tsx'
 import { Button } from '../components/form/button.tsx'
+import { CheckField, TextField } from '../components/form/fields.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
 import { formatMoment } from '../lib/format.ts'
-import { NewWebhookDialog } from './webhooks/new-webhook-dialog.tsx'
 import { type ShownSecret, WebhookPanel } from './webhooks/webhook-panel.tsx'
 
 /** The endpoints that the gateway sends the account's events to. */
@@ -46,10 +48,7 @@ export function WebhooksPage() {
         <NewWebhookDialog
           eventTypes={query.data?.event_types ?? []}
           onClose={() => setIsAdding(false)}
-          onCreated={({ secret }) => {
-            setIsAdding(false)
-            setShown({ secret, oldSignsUntil: null })
-          }}
+          onCreated={({ secret }) => setShown({ secret, oldSignsUntil: null })}
         />
       )}
       {shown && (
@@ -70,5 +69,60 @@ export function WebhooksPage() {
         </SecretDialog>
       )}
     </>
+  )
+}
+
+/** Asks for the address of an endpoint and the events to send to it. */
+function NewWebhookDialog(props: {
+  eventTypes: string[]
+  onClose: () => void
+  onCreated: (created: CreatedWebhook) => void
+}) {
+  const { eventTypes, onClose, onCreated } = props
+  const [chosen, setChosen] = useState<string[]>([])
+  return (
+    <FormDialog
+      title="Add an endpoint"
+      submit="Add the endpoint"
+      pending="Adding …"
+      initial={{ url: '' }}
+      check={({ url }) => ({
+        url: URL.canParse(url.trim()) ? null : 'Enter a whole address, such as https://example.com/hooks.',
+      })}
+      send={({ url }) => {
+        const body: NewWebhookBody = { url: url.trim(), event_types: chosen }
+        return requestJson<CreatedWebhook>('POST', '/console/api/webhooks', body)
+      }}
+      stale={['/console/api/webhooks']}
+      onDone={onCreated}
+      onClose={onClose}
+    >
+      {(field) => (
+        <>
+          <TextField
+            label="Address"
+            type="url"
+            inputMode="url"
+            {...field('url')}
+            placeholder="https://example.com/hooks"
+            required
+          />
+          <fieldset className="field">
+            <legend className="field-label">Events</legend>
+            <p className="small muted">None chosen: all events, including types added later.</p>
+            {eventTypes.map((type) => (
+              <CheckField
+                key={type}
+                label={<code>{type}</code>}
+                checked={chosen.includes(type)}
+                onChange={(checked) =>
+                  setChosen(checked ? [...chosen, type] : chosen.filter((other) => other !== type))
+                }
+              />
+            ))}
+          </fieldset>
+        </>
+      )}
+    </FormDialog>
   )
 }

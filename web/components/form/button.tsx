@@ -1,22 +1,29 @@
 import type { ReactNode } from 'react'
 
-/** A button that runs something on this page. `about` is read out after its text: what it acts on. */
+/**
+ * A button that runs something on this page; without `onClick` it submits its form. `about` is read out after its
+ * text: what it acts on. `icon`: it shows nothing else, and `about` is its whole name.
+ */
 export function Button(props: {
-  onClick: () => void
+  onClick?: () => void
   children: ReactNode
-  kind?: 'primary' | 'danger'
-  size?: 'small' | 'large'
+  kind?: 'primary' | 'danger' | 'quiet' | undefined
+  size?: 'small' | 'large' | undefined
+  icon?: boolean
   disabled?: boolean
   about?: string
 }) {
-  const { onClick, children, kind, size, disabled, about } = props
+  const { onClick, children, kind, size, icon = false, disabled, about } = props
+  const looks = [kind, icon && 'icon', size].filter(Boolean).map((look) => ` button-${look}`)
   return (
-    <button type="button" className={buttonClass(kind, size)} disabled={disabled} onClick={onClick}>
+    <button
+      type={onClick ? 'button' : 'submit'}
+      className={`button${looks.join('')}`}
+      disabled={disabled}
+      onClick={onClick}
+    >
       {children}
-      {about && <span className="visually-hidden"> {about}</span>}
+      {about && <span className="visually-hidden">{icon ? about : ` ${about}`}</span>}
     </button>
   )
 }
-
-export const buttonClass = (...looks: Array<string | undefined>): string =>
-  ['button', ...looks.filter(Boolean).map((look) => `button-${look}`)].join(' ')

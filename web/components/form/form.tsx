@@ -1,9 +1,9 @@
 import { type FormEvent, type ReactNode, useEffect, useRef, useState } from 'react'
 import { RequestFailure } from '../../api/request.ts'
 import { type Change, useChange } from '../../api/use-change.ts'
-import { DialogBox, DialogFoot } from '../feedback/dialog-box.tsx'
 import { ErrorNote } from '../feedback/messages.tsx'
-import { buttonClass } from './button.tsx'
+import { Button } from './button.tsx'
+import { TextField } from './fields.tsx'
 
 /** A form: an error stands above the fields or beside the one it is about, and the first wrong field gets the focus. */
 export function Form(props: { form: FormState; children: ReactNode; className?: string }) {
@@ -34,49 +34,27 @@ export function Submit(props: {
   pending: string
   children: ReactNode
   kind?: 'primary' | 'danger' | undefined
-  large?: boolean
+  size?: 'large'
 }) {
-  const { form, pending, children, kind, large } = props
+  const { form, pending, children, ...look } = props
   return (
-    <button
-      type="submit"
-      className={buttonClass(kind, large ? 'large' : undefined)}
-      disabled={form.isPending}
-    >
+    <Button {...look} disabled={form.isPending}>
       {form.isPending ? pending : children}
-    </button>
+    </Button>
   )
 }
 
-/** A form in a dialog. `submit` and `pending` are the texts of its button, before and while the request runs. */
-export function FormDialog(props: {
-  title: string
-  form: FormState
-  submit: string
-  pending: string
-  kind?: 'primary' | 'danger'
-  onClose: () => void
-  children: ReactNode
-}) {
-  const { title, form, submit, pending, kind = 'primary', onClose, children } = props
-  return (
-    <DialogBox title={title} onClose={onClose}>
-      <Form form={form}>
-        {children}
-        <DialogFoot onClose={onClose}>
-          <Submit form={form} kind={kind} pending={pending}>
-            {submit}
-          </Submit>
-        </DialogFoot>
-      </Form>
-    </DialogBox>
-  )
+/** What a field shows and does, by its name. */
+export type FieldOf<Values> = (name: keyof Values & string) => {
+  value: string
+  onChange: (text: string) => void
+  error: string | null
 }
 
 /** What is wrong with fields, by name. */
 type Problems<Values> = { [Name in keyof Values]?: string | null }
 
-interface FormOptions<Values, Result> extends Omit<Change<Values, Result>, 'send'> {
+export interface FormOptions<Values, Result> extends Omit<Change<Values, Result>, 'send'> {
   /** The values of the fields, named as the API names them. */
   initial: Values
   check?: (values: Values) => Problems<Values>
@@ -84,7 +62,7 @@ interface FormOptions<Values, Result> extends Omit<Change<Values, Result>, 'send
 }
 
 /** What a Form needs of its state. */
-export interface FormState {
+interface FormState {
   error: Error | null
   /** Whether the error is shown beside a field, and not above the form. */
   isFieldError: boolean
@@ -105,17 +83,17 @@ export function useForm<Values extends Record<string, string>, Result = unknown>
   })
   const problems: Problems<Values> = check?.(values) ?? {}
   const param = error instanceof RequestFailure ? error.param : null
+  const field: FieldOf<Values> = (name) => ({
+    value: values[name] ?? '',
+    onChange: (text) => setValues((before) => ({ ...before, [name]: text })),
+    error: (isChecked && problems[name]) || (param === name && error ? error.message : null),
+  })
   return {
     values,
     error,
     isPending,
     isFieldError: param !== null && param in values,
-    /** What a field shows and does. */
-    field: (name: keyof Values & string) => ({
-      value: values[name] ?? '',
-      onChange: (text: string) => setValues((before) => ({ ...before, [name]: text })),
-      error: (isChecked && problems[name]) || (param === name && error ? error.message : null),
-    }),
+    field,
     submit: () => {
       setIsChecked(true)
       if (Object.values(problems).every((problem) => !problem)) mutate(values)
@@ -125,4 +103,37 @@ export function useForm<Values extends Record<string, string>, Result = unknown>
       setIsChecked(false)
     },
   }
+}
+
+/** A line to search by, and its button. */
+export function SearchForm(props: {
+  label: string
+  initial?: string | undefined
+  button?: string
+  placeholder?: string
+  suggestions?: ReadonlyArray<{ value: string }>
+  onSearch: (text: string) => void
+}) {
+  const { label, initial = '', button = 'Search', placeholder, suggestions, onSearch } = props
+  const [text, setText] = useState(initial)
+  const form = {
+    error: null,
+    isFieldError: false,
+    isPending: false,
+    submit: () => onSearch(text.trim()),
+  }
+  return (
+    <Form className="toolbar" form={form}>
+      <TextField
+        className="field-wide"
+        label={label}
+        type={suggestions ? 'text' : 'search'}
+        value={text}
+        onChange={setText}
+        placeholder={placeholder}
+        suggestions={suggestions}
+      />
+      <Button kind="primary">{button}</Button>
+    </Form>
+  )
 }

@@ -2,12 +2,12 @@ import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { Users } from 'lucide-react'
 import { accountsQuery } from '../../api/operator-queries.ts'
-import { SearchForm } from '../../components/form/search-form.tsx'
+import { SearchForm } from '../../components/form/form.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { DataTable, PageList, TwoLines } from '../../components/table/data-table.tsx'
 import { Money } from '../../components/text/values.tsx'
 import { formatDate } from '../../lib/format.ts'
-import { AccountState } from './accounts/account-view.tsx'
+import { AccountState } from './account-view.tsx'
 
 /** All accounts, searched by e-mail or id. */
 export function AccountsPage() {

@@ -2,11 +2,11 @@ import { useInfiniteQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { BellOff } from 'lucide-react'
 import type { AlarmView } from '../../../src/core/api/operations.ts'
-import { alarmsQuery, OPERATOR_API } from '../../api/operator-queries.ts'
-import { requestJson } from '../../api/request.ts'
+import { alarmsQuery } from '../../api/operator-queries.ts'
+import { path, requestJson } from '../../api/request.ts'
 import { useAction } from '../../api/use-change.ts'
 import { Button } from '../../components/form/button.tsx'
-import { ChoiceField } from '../../components/form/choice-fields.tsx'
+import { ChoiceField } from '../../components/form/fields.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { DataTable, PageList } from '../../components/table/data-table.tsx'
 import { formatCount, formatMoment } from '../../lib/format.ts'
@@ -51,9 +51,8 @@ export function AlarmsPage() {
 
 function AlarmTable({ alarms }: { alarms: readonly AlarmView[] }) {
   const acknowledge = useAction({
-    send: (id: string) =>
-      requestJson<AlarmView>('POST', `${OPERATOR_API}/alarms/${encodeURIComponent(id)}/acknowledge`),
-    stale: [['operator', 'alarms']],
+    send: (id: string) => requestJson<AlarmView>('POST', path`/admin/api/alarms/${id}/acknowledge`),
+    stale: ['/admin/api/alarms'],
     done: 'Acknowledged.',
   })
   return (

@@ -1,7 +1,7 @@
 import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query'
 import { BookOpenCheck } from 'lucide-react'
 import type { AuditView } from '../../../src/core/api/operations.ts'
-import { auditQuery, auditRunsQuery, ledgerSumsQuery, OPERATOR_API } from '../../api/operator-queries.ts'
+import { auditQuery, auditRunsQuery, ledgerSumsQuery } from '../../api/operator-queries.ts'
 import { requestJson } from '../../api/request.ts'
 import { useAction } from '../../api/use-change.ts'
 import { EmptyState, Note, QueryView } from '../../components/feedback/messages.tsx'
@@ -10,7 +10,7 @@ import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { DataTable, PageList } from '../../components/table/data-table.tsx'
 import { Money } from '../../components/text/values.tsx'
 import { formatCount } from '../../lib/format.ts'
-import { AuditRun, AuditRunTable } from './ledger/audit-runs.tsx'
+import { AuditRun, AuditRunTable } from './audit-runs.tsx'
 
 /** The sums of the ledger, and the results of audits. */
 export function LedgerPage() {
@@ -82,7 +82,7 @@ export function LedgerPage() {
 function RunNow({ isRunning }: { isRunning: boolean }) {
   const client = useQueryClient()
   const audit = useAction({
-    send: () => requestJson<AuditView>('POST', `${OPERATOR_API}/audit/run`),
+    send: () => requestJson<AuditView>('POST', '/admin/api/audit/run'),
     onDone: (view) => client.setQueryData(auditQuery.queryKey, view),
     done: 'An audit was requested; it begins within seconds.',
   })

@@ -1,14 +1,27 @@
-import { ServerOff } from 'lucide-react'
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { CircleCheck, ServerOff } from 'lucide-react'
+import { useMemo, useState } from 'react'
 import { useLiveBoard } from '../../api/live-board.tsx'
-import { EmptyState, Note, SkeletonLines } from '../../components/feedback/messages.tsx'
+import { marginQuery, providersQuery, queuesQuery } from '../../api/operator-queries.ts'
+import { EmptyState, Note, QueryView, SkeletonLines } from '../../components/feedback/messages.tsx'
+import { Button } from '../../components/form/button.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
-import { LiveState } from './live-state.tsx'
-import { BreakerPanel } from './overview/breaker-panel.tsx'
-import { BusyProviders } from './overview/busy-providers.tsx'
-import { LiveTiles } from './overview/live-tiles.tsx'
-import { ProcessTable } from './overview/process-table.tsx'
-import { QueueTable } from './overview/queue-table.tsx'
-import { TrafficPanel } from './overview/traffic-panel.tsx'
+import { DataTable } from '../../components/table/data-table.tsx'
+import { Badge, Money, Stats } from '../../components/text/values.tsx'
+import { formatCount, formatDuration, formatMoment, lastDays, plural } from '../../lib/format.ts'
+import {
+  busyFirst,
+  formatPerSecond,
+  formatShare,
+  queueNamed,
+  runningCalls,
+  serverErrorShare,
+} from '../../lib/live-stats.ts'
+import { BreakerBadge } from './health.tsx'
+import { ProcessTable, QueueTable } from './process-tables.tsx'
+import { EnableDialog, ProviderTable } from './provider-tables.tsx'
+import { TrafficPanel } from './traffic-panel.tsx'
 
 /** The state of the whole gateway at this second. */
 export function OverviewPage() {
@@ -66,3 +79,140 @@ const Unknown = () => (
     <Note tone="warn">Unknown at the moment: Redis did not respond in time. Calls may fail too.</Note>
   </div>
 )
+
+/** Whether the stats are of this second. Read out when that changes, not with every message. */
+function LiveState() {
+  const { view, isStale } = useLiveBoard()
+  return (
+    <p className="live-state" role="status">
+      {isStale ? (
+        <>
+          <Badge tone="warn">Stale</Badge>{' '}
+          {view ? `Last stats of ${formatMoment(view.at)}. ` : 'No stats yet. '}
+          Reconnecting …
+        </>
+      ) : view ? (
+        <Badge tone="good">Live</Badge>
+      ) : (
+        <Badge>Connecting …</Badge>
+      )}
+    </p>
+  )
+}
+
+/** The live stats of this second. */
+function LiveTiles() {
+  const { view, isStale } = useLiveBoard()
+  const waits = useQuery(queuesQuery).data?.claim_wait
+  const span = useMemo(() => lastDays(1, new Date()), [])
+  const margin = useQuery(marginQuery(span, 'day')).data?.total
+  const calls = view?.processes && runningCalls(view.processes)
+  const queue = view && queueNamed(view, 'dispatch')
+  const traffic = view?.traffic
+  const errors = traffic && serverErrorShare(traffic)
+  return (
+    <Stats
+      className="live-tiles"
+      stale={isStale}
+      rows={{
+        'Calls in flight': calls ? formatCount(calls.running) : '–',
+        'Waiting in the queue': queue ? formatCount(queue.waiting) : '–',
+        'Wait for a worker, p95': formatDuration(waits?.p95_ms ?? null),
+        'Calls a second': traffic ? formatPerSecond(traffic.calls_per_second) : '–',
+        'Error rate': errors == null ? '–' : formatShare(errors),
+        'Clients spend a minute': <Money usd={traffic?.spend_usd_per_minute} />,
+        'Margin today (UTC)': <Money usd={margin?.margin_usd} />,
+        'Open alarms': view?.open_alarms == null ? '–' : formatCount(view.open_alarms),
+      }}
+      notes={{
+        'Calls in flight': calls?.most && `of ${formatCount(calls.most)} at once`,
+        'Waiting in the queue':
+          queue?.oldest_waiting_ms && `the oldest for ${formatDuration(queue.oldest_waiting_ms)}`,
+        'Wait for a worker, p95':
+          waits && waits.calls > 0
+            ? `p50 ${formatDuration(waits.p50_ms)}, p99 ${formatDuration(waits.p99_ms)}; ${plural(waits.calls, 'call')} in ${waits.window_ms / 60_000} min`
+            : 'no recent calls',
+        'Calls a second': traffic && `${formatPerSecond(traffic.tokens_per_second)} tokens a second`,
+        'Error rate':
+          traffic && `${formatPerSecond(traffic.server_errors_per_second)} of 5xx a second, last 10 s`,
+        'Margin today (UTC)': margin && margin.margin_rate !== null && (
+          <>
+            {formatShare(margin.margin_rate)} of <Money usd={margin.revenue_usd} />
+          </>
+        ),
+        'Open alarms': <Link to="/admin/alarms">See the alarms</Link>,
+      }}
+    />
+  )
+}
+
+/** Offers and providers that receive no calls at this second. */
+function BreakerPanel() {
+  const { view } = useLiveBoard()
+  const [subject, setSubject] = useState<string | null>(null)
+  const breakers = view?.breakers
+  return (
+    <Panel title="Held back">
+      {view === null ? (
+        <SkeletonLines lines={2} />
+      ) : breakers == null ? (
+        <div className="panel-body">
+          <Note tone="warn">Unknown at the moment.</Note>
+        </div>
+      ) : breakers.length === 0 ? (
+        <p className="panel-body row">
+          <CircleCheck size={18} aria-hidden="true" />
+          Every breaker is closed: calls may go to every offer.
+        </p>
+      ) : (
+        <DataTable
+          caption="Breakers that are not closed"
+          rows={breakers}
+          rowKey={({ subject: id, state }) => `${id} ${state}`}
+          columns={{
+            'Offer or provider': ({ subject: id }) => <code>{id}</code>,
+            State: ({ state }) => <BreakerBadge state={state} />,
+            Why: ({ reason }) => reason,
+            Retried: ({ state, until }) =>
+              state === 'half-open' ? 'with the next call' : formatMoment(until),
+            Actions: ({ subject: id, state }) =>
+              state === 'rate-limited' ? (
+                <span className="muted">automatic</span>
+              ) : (
+                <Button size="small" about={id} onClick={() => setSubject(id)}>
+                  Re-enable
+                </Button>
+              ),
+          }}
+          numeric={['Actions']}
+        />
+      )}
+      {subject && <EnableDialog subject={subject} onClose={() => setSubject(null)} />}
+    </Panel>
+  )
+}
+
+const SHOWN = 8
+
+/** The providers that receive calls now, the busiest first. */
+function BusyProviders() {
+  const query = useQuery(providersQuery)
+  return (
+    <Panel title="Providers, last ten minutes" actions={<Link to="/admin/providers">All providers</Link>}>
+      <QueryView query={query}>
+        {({ data }) => {
+          const busy = busyFirst(data).filter(({ last_ten_minutes: { success, failure, rate_limited } }) =>
+            [success, failure, rate_limited].some((count) => count > 0),
+          )
+          return busy.length === 0 ? (
+            <p className="panel-body muted">
+              No calls in the last ten minutes. Providers appear here as calls go to them.
+            </p>
+          ) : (
+            <ProviderTable providers={busy.slice(0, SHOWN)} />
+          )
+        }}
+      </QueryView>
+    </Panel>
+  )
+}

@@ -5,12 +5,11 @@ import { useState } from 'react'
 import { offersQuery, providersQuery } from '../../api/operator-queries.ts'
 import { EmptyState, QueryView } from '../../components/feedback/messages.tsx'
 import { Button } from '../../components/form/button.tsx'
-import { TextField } from '../../components/form/text-field.tsx'
+import { TextField } from '../../components/form/fields.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { formatCount, plural } from '../../lib/format.ts'
-import { findOffers } from '../../lib/providers.ts'
-import { OfferTable } from './providers/offer-table.tsx'
-import { ProviderTable } from './providers/provider-table.tsx'
+import { findOffers } from '../../lib/live-stats.ts'
+import { OfferTable, ProviderTable } from './provider-tables.tsx'
 
 const SHOWN = 50
 

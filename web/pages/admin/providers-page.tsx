@@ -3,10 +3,10 @@ import { useNavigate, useSearch } from '@tanstack/react-router'
 import { PlugZap } from 'lucide-react'
 import { providersQuery } from '../../api/operator-queries.ts'
 import { EmptyState, QueryView } from '../../components/feedback/messages.tsx'
-import { ChoiceField } from '../../components/form/choice-fields.tsx'
+import { ChoiceField } from '../../components/form/fields.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
-import { busyFirst, isAmiss } from '../../lib/providers.ts'
-import { ProviderTable } from './providers/provider-table.tsx'
+import { busyFirst, isAmiss } from '../../lib/live-stats.ts'
+import { ProviderTable } from './provider-tables.tsx'
 
 const WHICH = [
   { value: 'ours', name: 'With our key' },

@@ -1,9 +1,9 @@
-import type { KeyView } from '../../../src/core/api/keys.ts'
+import type { ReactNode } from 'react'
+import type { KeyView, OperatorKey } from '../../../src/core/api/keys.ts'
 import { Button } from '../../components/form/button.tsx'
 import { DataTable } from '../../components/table/data-table.tsx'
-import { Money } from '../../components/text/values.tsx'
+import { Badge, Money } from '../../components/text/values.tsx'
 import { formatAgo, formatDate, formatMoment, rateLimitsText } from '../../lib/format.ts'
-import { KeyName, SpendingLimit } from './key-cells.tsx'
 
 /** Keys with what they spent and may spend; without `onRevoke` none can be revoked. */
 export function KeyTable(props: { keys: readonly KeyView[]; onRevoke?: (key: KeyView) => void }) {
@@ -54,5 +54,36 @@ function Ago({ at }: { at: string }) {
     <time dateTime={at} title={formatMoment(at)} className="nowrap">
       {formatAgo(at, new Date())}
     </time>
+  )
+}
+
+const PERIODS: Record<KeyView['limit_reset'], string> = {
+  none: 'in all',
+  daily: 'a day',
+  weekly: 'a week',
+  monthly: 'a month',
+}
+
+/** The cells that tables of keys share, for account holders and for operators. */
+export function KeyName({ apiKey, children }: { apiKey: KeyView | OperatorKey; children?: ReactNode }) {
+  const { name, state, hint } = apiKey
+  return (
+    <span className="stack-tight">
+      <span>
+        {name} {state === 'revoked' && <Badge tone="bad">revoked</Badge>}
+        {state === 'expired' && <Badge tone="warn">expired</Badge>}
+      </span>
+      <code className="small muted">{hint}</code>
+      {children}
+    </span>
+  )
+}
+
+export function SpendingLimit({ apiKey }: { apiKey: KeyView | OperatorKey }) {
+  if (apiKey.limit_usd === null) return 'none'
+  return (
+    <span className="nowrap">
+      <Money usd={apiKey.limit_usd} /> {PERIODS[apiKey.limit_reset]}
+    </span>
   )
 }

@@ -1,8 +1,8 @@
 import { SlidersHorizontal } from 'lucide-react'
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
 import type { PricingFeedEntry } from '../../../src/core/catalog/pricing-feed-view.ts'
 import { Button } from '../../components/form/button.tsx'
-import { CheckField, SelectField } from '../../components/form/choice-fields.tsx'
+import { CheckField, SelectField, TextField } from '../../components/form/fields.tsx'
 import { distinct, type ModelFilters } from '../../lib/model-filters.ts'
 
 const ANY = { value: '', name: 'Any' }
@@ -98,4 +98,28 @@ const asOption = (value: string) => ({ value, name: value })
 function withCurrent(options: typeof PRICES, current: number | undefined, name: (value: number) => string) {
   if (current === undefined || options.some(({ value }) => value === String(current))) return options
   return [...options, { value: String(current), name: name(current) }]
+}
+
+const WAIT_MS = 150
+
+/** The search box. What is typed shows at once, and reaches the address when the typing pauses. */
+export function SearchField({ value, onChange }: { value: string; onChange: (value: string) => void }) {
+  const [typed, setTyped] = useState(value)
+  // The address may change by itself: the browser's way back, or "clear".
+  useEffect(() => setTyped(value), [value])
+  useEffect(() => {
+    if (typed === value) return
+    const timer = window.setTimeout(() => onChange(typed), WAIT_MS)
+    return () => window.clearTimeout(timer)
+  }, [typed, value, onChange])
+  return (
+    <TextField
+      label="Search models"
+      type="search"
+      placeholder="Name, maker or id"
+      value={typed}
+      onChange={setTyped}
+      spellCheck={false}
+    />
+  )
 }

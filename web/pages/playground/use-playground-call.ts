@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'react'
 import type { PlaygroundBody } from '../../../src/core/api/calls.ts'
-import { failureOf, messageOf, reach } from '../../api/request.ts'
+import { failureOf, jsonBody, messageOf, reach } from '../../api/request.ts'
 import { readCompletionStream, type StreamPart, type StreamUsage } from '../../lib/completion-stream.ts'
 
 export interface PlaygroundState {
@@ -60,8 +60,7 @@ async function runCall(body: PlaygroundBody, signal: AbortSignal, update: Update
   try {
     const response = await reach('/console/api/playground', {
       method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(body),
+      ...jsonBody(body),
       signal,
     })
     if (!response.ok) throw await failureOf(response)

@@ -1,9 +1,9 @@
 import { useState } from 'react'
 import type { ProviderKeyPatch, ProviderKeyView } from '../../../src/core/api/provider-keys.ts'
-import { requestJson } from '../../api/request.ts'
+import { path, requestJson } from '../../api/request.ts'
 import { useAction } from '../../api/use-change.ts'
 import { Button } from '../../components/form/button.tsx'
-import { CheckField } from '../../components/form/choice-fields.tsx'
+import { CheckField } from '../../components/form/fields.tsx'
 import { DataTable, TwoLines } from '../../components/table/data-table.tsx'
 import { Badge, type Tone } from '../../components/text/values.tsx'
 import { formatAgo, formatDate, formatMoment } from '../../lib/format.ts'
@@ -23,8 +23,8 @@ export function ProviderKeyTable(props: {
 }) {
   const change = useAction({
     send: ({ id, body }: { id: string; body: ProviderKeyPatch }) =>
-      requestJson<ProviderKeyView>('PATCH', `/console/api/provider-keys/${encodeURIComponent(id)}`, { body }),
-    stale: [['provider-keys']],
+      requestJson<ProviderKeyView>('PATCH', path`/console/api/provider-keys/${id}`, body),
+    stale: ['/console/api/provider-keys'],
   })
   return (
     <DataTable

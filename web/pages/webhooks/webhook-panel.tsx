@@ -1,13 +1,16 @@
+import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { RotatedSecret, WebhookView } from '../../../src/core/api/webhooks.ts'
-import { requestJson } from '../../api/request.ts'
+import type { DeliveryView, RotatedSecret, WebhookView } from '../../../src/core/api/webhooks.ts'
+import { deliveriesQuery } from '../../api/queries.ts'
+import { path, requestJson } from '../../api/request.ts'
 import { useAction } from '../../api/use-change.ts'
-import { ConfirmDialog } from '../../components/feedback/confirm-dialog.tsx'
-import { Note } from '../../components/feedback/messages.tsx'
+import { ConfirmDialog } from '../../components/feedback/dialogs.tsx'
+import { Note, QueryView } from '../../components/feedback/messages.tsx'
 import { Button } from '../../components/form/button.tsx'
-import { Badge } from '../../components/text/values.tsx'
-import { formatMoment } from '../../lib/format.ts'
-import { Deliveries } from './deliveries.tsx'
+import { DataTable } from '../../components/table/data-table.tsx'
+import { Badge, type Tone } from '../../components/text/values.tsx'
+import { deliveryOutcome } from '../../lib/delivery-problem.ts'
+import { formatDuration, formatMoment, plural } from '../../lib/format.ts'
 
 export interface ShownSecret {
   secret: string
@@ -24,16 +27,16 @@ export function WebhookPanel({
   onSecret: (secret: ShownSecret) => void
 }) {
   const { id, url, enabled, event_types: types } = webhook
-  const path = `/console/api/webhooks/${encodeURIComponent(id)}`
-  const stale = [['webhooks'], ['deliveries', id]]
+  const endpoint = path`/console/api/webhooks/${id}`
+  const stale = ['/console/api/webhooks']
   const [asking, setAsking] = useState<'delete' | 'rotate' | null>(null)
   const close = () => setAsking(null)
   const test = useAction({
-    send: () => requestJson('POST', `${path}/test`),
+    send: () => requestJson('POST', `${endpoint}/test`),
     stale,
     done: 'A test message is on its way. See its delivery below.',
   })
-  const enable = useAction({ send: () => requestJson('POST', `${path}/enable`), stale })
+  const enable = useAction({ send: () => requestJson('POST', `${endpoint}/enable`), stale })
   return (
     <section className="panel" aria-label={`Endpoint ${url}`}>
       <div className="panel-head">
@@ -80,7 +83,7 @@ export function WebhookPanel({
         <ConfirmDialog
           title="Delete this endpoint?"
           confirm="Delete it"
-          send={() => requestJson('DELETE', path)}
+          send={() => requestJson('DELETE', endpoint)}
           stale={stale}
           onClose={close}
         >
@@ -93,7 +96,7 @@ export function WebhookPanel({
         <ConfirmDialog
           title="Create a new signing secret?"
           confirm="Create a new secret"
-          send={() => requestJson<RotatedSecret>('POST', `${path}/rotate-secret`)}
+          send={() => requestJson<RotatedSecret>('POST', `${endpoint}/rotate-secret`)}
           onDone={({ secret, old_secret_signs_until: oldSignsUntil }) => onSecret({ secret, oldSignsUntil })}
           onClose={close}
         >
@@ -101,5 +104,71 @@ export function WebhookPanel({
         </ConfirmDialog>
       )}
     </section>
+  )
+}
+
+const TONES: Record<DeliveryView['state'], Tone> = { pending: 'warn', delivered: 'good', failed: 'bad' }
+
+/** The latest messages to an endpoint, read when the section is opened. */
+function Deliveries({ webhookId }: { webhookId: string }) {
+  const [isOpen, setIsOpen] = useState(false)
+  return (
+    <details className="disclosure" onToggle={(event) => setIsOpen(event.currentTarget.open)}>
+      <summary>Deliveries</summary>
+      {isOpen && <DeliveryTable webhookId={webhookId} />}
+    </details>
+  )
+}
+
+function DeliveryTable({ webhookId }: { webhookId: string }) {
+  const query = useQuery(deliveriesQuery(webhookId))
+  const retry = useAction({
+    send: (id: string) => requestJson('POST', path`/console/api/webhook-deliveries/${id}/retry`),
+    stale: [path`/console/api/webhooks/${webhookId}`],
+  })
+  return (
+    <QueryView query={query}>
+      {({ data }) => (
+        <DataTable
+          caption="Deliveries, newest first"
+          rows={data}
+          empty="Nothing was sent yet. “Send a test” sends a message at once."
+          columns={{
+            Event: ({ type }) => <code>{type}</code>,
+            When: (delivery) => formatMoment(delivery.created_at),
+            State: ({ state }) => <Badge tone={TONES[state]}>{state}</Badge>,
+            Attempts: (delivery) => <Attempts delivery={delivery} />,
+            Actions: ({ id, state, event_id: event }) =>
+              state === 'delivered' ? (
+                '–'
+              ) : (
+                <Button
+                  size="small"
+                  about={`the event ${event}`}
+                  disabled={retry.isPending}
+                  onClick={() => retry.run(id)}
+                >
+                  Send again
+                </Button>
+              ),
+          }}
+          numeric={['Actions']}
+        />
+      )}
+    </QueryView>
+  )
+}
+
+function Attempts({ delivery }: { delivery: DeliveryView }) {
+  const last = delivery.attempts.at(-1)
+  if (!last) return 'none yet'
+  return (
+    <span>
+      {plural(delivery.attempts.length, 'attempt')}, last: {deliveryOutcome(last)}
+      {last.status_code !== null && ` in ${formatDuration(last.duration_ms)}`}
+      {delivery.next_attempt_at && (
+        <span className="muted"> · next {formatMoment(delivery.next_attempt_at)}</span>
+      )}
+    </span>
   )
 }

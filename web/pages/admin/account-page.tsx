@@ -1,0 +1,84 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link, useParams } from '@tanstack/react-router'
+import { useState } from 'react'
+import type { OperatorAccountDetail } from '../../../src/core/api/accounts.ts'
+import { accountQuery } from '../../api/operator-queries.ts'
+import { QueryView } from '../../components/feedback/messages.tsx'
+import { Button } from '../../components/form/button.tsx'
+import { PageHead, Panel } from '../../components/layout/page.tsx'
+import { Identifier } from '../../components/text/copy.tsx'
+import { AccountLimitsDialog, BalanceDialog, SuspendDialog } from './account-dialogs.tsx'
+import { AccountKeys, AccountSpend, AccountStats, AccountTopUps } from './account-view.tsx'
+import { ActionTable } from './action-table.tsx'
+
+/** One account: its balance, keys, spend and top-ups, and the actions of operators. */
+export function OperatorAccountPage() {
+  const { id } = useParams({ from: '/operator/admin/accounts/$id' })
+  const query = useQuery(accountQuery(id))
+  return (
+    <>
+      <PageHead
+        back={<Link to="/admin/accounts">← Accounts</Link>}
+        title={query.data?.email ?? 'Account'}
+        description={<Identifier id={query.data?.id ?? id} of="the account id" />}
+      />
+      <QueryView query={query}>{(account) => <Account account={account} />}</QueryView>
+    </>
+  )
+}
+
+function Account({ account }: { account: OperatorAccountDetail }) {
+  const [open, setOpen] = useState<'credit' | 'adjust' | 'limits' | 'suspend' | 'resume' | null>(null)
+  const isSuspended = account.state === 'suspended'
+  const close = () => setOpen(null)
+  return (
+    <>
+      <div className="button-row">
+        <Button onClick={() => setOpen('credit')}>Credit</Button>
+        <Button onClick={() => setOpen('adjust')}>Adjust the balance</Button>
+        <Button onClick={() => setOpen('limits')}>Limits</Button>
+        {isSuspended ? (
+          <Button onClick={() => setOpen('resume')}>Resume</Button>
+        ) : (
+          <Button kind="danger" onClick={() => setOpen('suspend')}>
+            Suspend
+          </Button>
+        )}
+        <Link to="/admin/calls" search={{ account: account.id }} className="button">
+          See its calls
+        </Link>
+      </div>
+      <AccountStats account={account} />
+      <Panel title="Keys">
+        <AccountKeys accountId={account.id} keys={account.keys} />
+      </Panel>
+      <Panel title="Spend, last 30 days">
+        <AccountSpend spend={account.spend} />
+      </Panel>
+      <Panel title="Top-ups and suspensions">
+        <AccountTopUps topUps={account.top_ups} suspensions={account.suspensions} />
+      </Panel>
+      <Panel
+        title="Actions of operators"
+        actions={
+          <Link to="/admin/actions" search={{ target: account.id }}>
+            All actions
+          </Link>
+        }
+      >
+        {account.actions.length === 0 ? (
+          <p className="panel-body muted">None yet.</p>
+        ) : (
+          <ActionTable actions={account.actions} />
+        )}
+      </Panel>
+      {(open === 'suspend' || open === 'resume') && (
+        <SuspendDialog account={account} verb={open} onClose={close} />
+      )}
+      {open === 'limits' && <AccountLimitsDialog account={account} onClose={close} />}
+      {(open === 'credit' || open === 'adjust') && (
+        <BalanceDialog account={account} kind={open} onClose={close} />
+      )}
+    </>
+  )
+}

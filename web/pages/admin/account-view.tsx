@@ -1,0 +1,156 @@
+import { KeyRound } from 'lucide-react'
+import { useState } from 'react'
+import type { OperatorAccount, OperatorAccountDetail } from '../../../src/core/api/accounts.ts'
+import type { OperatorKey } from '../../../src/core/api/keys.ts'
+import { EmptyState } from '../../components/feedback/messages.tsx'
+import { Button } from '../../components/form/button.tsx'
+import { DataTable } from '../../components/table/data-table.tsx'
+import { Badge, Money, Stats, type Tone } from '../../components/text/values.tsx'
+import { formatCount, formatDate, formatDay, formatMoment, plural, rateLimitsText } from '../../lib/format.ts'
+import { RevokeKeyDialog } from '../keys/key-dialogs.tsx'
+import { KeyName, SpendingLimit } from '../keys/key-table.tsx'
+import { KeyLimitsDialog } from './account-dialogs.tsx'
+
+/** The balance in the ledger, beside what the holds in Redis leave to spend. */
+export function AccountStats({ account }: { account: OperatorAccountDetail }) {
+  const { requests_per_minute: requests, concurrent_calls: calls, open_holds: holds } = account
+  return (
+    <Stats
+      rows={{
+        State: <AccountState state={account.state} />,
+        'Balance (ledger)': <Money usd={account.balance_usd} />,
+        'Available now': <Money usd={account.available_usd} />,
+        'Held by running calls': <Money usd={account.held_usd} />,
+        'Limits over all keys': (requests !== null || calls !== null) && rateLimitsText(requests, calls),
+        'Owed to us': account.owed_usd !== '0.00' && <Money usd={account.owed_usd} />,
+      }}
+      notes={{
+        'Available now': account.available_usd === null && 'Redis does not respond',
+        'Held by running calls': holds !== null && plural(holds, 'hold'),
+      }}
+    />
+  )
+}
+
+const STATES: Record<OperatorAccount['state'], { name: string; tone: Tone }> = {
+  active: { name: 'active', tone: 'good' },
+  free_credit: { name: 'on free credit', tone: 'plain' },
+  exhausted: { name: 'used up', tone: 'warn' },
+  suspended: { name: 'suspended', tone: 'bad' },
+}
+
+export function AccountState({ state }: { state: OperatorAccount['state'] }) {
+  const { name, tone } = STATES[state]
+  return <Badge tone={tone}>{name}</Badge>
+}
+
+/** The cost of the account's calls, day by day. */
+export function AccountSpend({ spend }: { spend: OperatorAccountDetail['spend'] }) {
+  return (
+    <DataTable
+      caption="Spend by day (UTC), newest first"
+      rows={spend.toReversed()}
+      empty="No calls in the last 30 days."
+      rowKey={({ day }) => day}
+      columns={{
+        Day: ({ day }) => formatDay(day),
+        Calls: ({ calls }) => formatCount(calls),
+        Tokens: ({ total_tokens: tokens }) => formatCount(tokens),
+        Charged: ({ cost_usd: usd }) => <Money usd={usd} />,
+      }}
+      numeric={['Calls', 'Tokens', 'Charged']}
+    />
+  )
+}
+
+type Detail = Pick<OperatorAccountDetail, 'top_ups' | 'suspensions'>
+
+/** Payments received, and suspensions after reversed payments. */
+export function AccountTopUps(props: { topUps: Detail['top_ups']; suspensions: Detail['suspensions'] }) {
+  const { topUps, suspensions } = props
+  return (
+    <>
+      <DataTable
+        caption="Top-ups, newest first"
+        rows={topUps}
+        empty="No top-ups yet."
+        columns={{
+          Payment: ({ id }) => <code className="anywhere">{id}</code>,
+          Rail: ({ rail }) => rail,
+          State: ({ state }) => <Badge>{state}</Badge>,
+          Requested: ({ amount_usd: usd }) => <Money usd={usd} />,
+          Settled: ({ settled_usd: usd }) => <Money usd={usd} />,
+          Created: (topUp) => formatMoment(topUp.created_at),
+        }}
+        numeric={['Requested', 'Settled']}
+      />
+      {suspensions.length > 0 && (
+        <DataTable
+          caption="Suspensions after reversed payments"
+          rows={suspensions}
+          columns={{
+            'Suspended for': ({ reason }) => reason,
+            When: ({ at }) => formatMoment(at),
+            Payment: (row) => <code className="anywhere">{row.payment_id}</code>,
+            'Short by': ({ shortfall_usd: usd }) => <Money usd={usd} />,
+          }}
+          numeric={['Short by']}
+        />
+      )}
+    </>
+  )
+}
+
+/** The keys of an account by their first and last characters; secrets are not stored. */
+export function AccountKeys({ accountId, keys }: { accountId: string; keys: readonly OperatorKey[] }) {
+  const [revoking, setRevoking] = useState<OperatorKey | null>(null)
+  const [limiting, setLimiting] = useState<OperatorKey | null>(null)
+  if (keys.length === 0)
+    return (
+      <EmptyState icon={KeyRound}>
+        No keys yet. The account holder creates them under API keys, or create one with: npm run admin -- key
+        create --account {accountId}
+      </EmptyState>
+    )
+  return (
+    <>
+      <DataTable
+        caption="Keys of the account"
+        rows={keys}
+        columns={{
+          Key: (key) => <KeyName apiKey={key} />,
+          Id: ({ id }) => <code className="small anywhere">{id}</code>,
+          Limit: (key) => <SpendingLimit apiKey={key} />,
+          'Rate limits': (key) => <RateLimits apiKey={key} />,
+          Created: (key) => formatDate(key.created_at),
+          Actions: (key) =>
+            key.state === 'active' && (
+              <span className="table-actions">
+                <Button size="small" about={`of the key ${key.name}`} onClick={() => setLimiting(key)}>
+                  Limits
+                </Button>
+                <Button size="small" about={`the key ${key.name}`} onClick={() => setRevoking(key)}>
+                  Revoke
+                </Button>
+              </span>
+            ),
+        }}
+        numeric={['Actions']}
+      />
+      {revoking && <RevokeKeyDialog isCustomers apiKey={revoking} onClose={() => setRevoking(null)} />}
+      {limiting && <KeyLimitsDialog apiKey={limiting} onClose={() => setLimiting(null)} />}
+    </>
+  )
+}
+
+function RateLimits({ apiKey }: { apiKey: OperatorKey }) {
+  const { customer_requests_per_minute: requests, customer_concurrent_calls: calls } = apiKey
+  return (
+    <span className="stack-small">
+      <span className="nowrap">{rateLimitsText(apiKey.requests_per_minute, apiKey.concurrent_calls)}</span>
+      {(requests ?? calls) !== null && (
+        <span className="small muted">the customer set {rateLimitsText(requests, calls)}</span>
+      )}
+    </span>
+  )
+}

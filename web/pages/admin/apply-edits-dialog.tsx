@@ -1,0 +1,77 @@
+import type { ReactNode } from 'react'
+import type {
+  CatalogEditsApplied,
+  CatalogEditsRequest,
+  CatalogEditsView,
+} from '../../../src/core/api/catalog.ts'
+import { requestJson } from '../../api/request.ts'
+import { ConfirmDialog } from '../../components/feedback/dialogs.tsx'
+import { type CatalogContent, writeDocument } from '../../lib/catalog-edits.ts'
+import { type DiffLine, documentDiff } from '../../lib/document-diff.ts'
+
+/** Edits to be applied over the current ones. */
+export interface ProposedEdits {
+  content: CatalogContent
+  title: string
+  /** What will change for calls, in words. */
+  what: ReactNode
+}
+
+/** Shows what edits change, and applies them after they are confirmed. */
+export function ApplyEditsDialog(props: {
+  proposed: ProposedEdits
+  /** The edits that the proposal was made from; null: there were none. */
+  from: CatalogEditsView | null
+  onClose: () => void
+  onApplied?: (applied: CatalogEditsApplied) => void
+}) {
+  const { proposed, from, onClose, onApplied } = props
+  const body: CatalogEditsRequest = { content: proposed.content, expected_version: from?.version ?? null }
+  return (
+    <ConfirmDialog
+      title={proposed.title}
+      wide
+      confirm="Apply"
+      send={() => requestJson<CatalogEditsApplied>('POST', '/admin/api/catalog/edits', body)}
+      stale={['/admin/api', '/pricing.json']}
+      done={({ edits, announced }) =>
+        `Version ${edits.version} of the edits is saved; it applies ${
+          announced ? 'everywhere within a second' : 'as each process receives it'
+        }.`
+      }
+      onDone={onApplied}
+      onClose={onClose}
+    >
+      {proposed.what}
+      <DiffView
+        before={writeDocument(from?.content ?? {})}
+        after={writeDocument(proposed.content)}
+        of="What changes in the document of edits"
+      />
+    </ConfirmDialog>
+  )
+}
+
+const MARKS: Record<DiffLine['kind'], string> = { same: '  ', added: '+ ', removed: '- ', gap: '' }
+const TONES: Partial<Record<DiffLine['kind'], string>> = { added: 'tone-good', removed: 'tone-bad' }
+const WORDS: Partial<Record<DiffLine['kind'], string>> = { added: 'added: ', removed: 'removed: ' }
+
+/** The differences between two documents. */
+export function DiffView({ before, after, of }: { before: string; after: string; of: string }) {
+  const lines = documentDiff(before, after).map((line, index) => ({ ...line, index }))
+  if (lines.length === 0) return <p className="muted">No differences.</p>
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so a keyboard must reach it
+    <section className="diff" tabIndex={0} aria-label={of}>
+      <pre>
+        {lines.map(({ kind, text, index }) => (
+          <span key={index} className={`diff-line ${TONES[kind] ?? ''}`}>
+            {WORDS[kind] && <span className="visually-hidden">{WORDS[kind]}</span>}
+            <span aria-hidden="true">{MARKS[kind]}</span>
+            {text}
+          </span>
+        ))}
+      </pre>
+    </section>
+  )
+}

@@ -1,0 +1,183 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link, useParams } from '@tanstack/react-router'
+import type { InFlightTimeline, SettledTimeline } from '../../../src/core/api/calls.ts'
+import { timelineQuery } from '../../api/operator-queries.ts'
+import { Note, QueryView } from '../../components/feedback/messages.tsx'
+import { PageHead, Panel } from '../../components/layout/page.tsx'
+import { CallStatus, usageSource } from '../../components/table/call-table.tsx'
+import { Identifier } from '../../components/text/copy.tsx'
+import { Facts, Money, Stats } from '../../components/text/values.tsx'
+import { formatCount, formatDuration, formatMoment, plural } from '../../lib/format.ts'
+import { AccountLink, EventTable, TimelineChart } from './call-timeline.tsx'
+
+/** One call: its timeline, its usage and its cost; also while it runs. */
+export function OperatorCallPage() {
+  const { id } = useParams({ from: '/operator/admin/calls/$id' })
+  const query = useQuery(timelineQuery(id))
+  return (
+    <>
+      <PageHead
+        back={<Link to="/admin/calls">← Calls</Link>}
+        title="Call"
+        description={<Identifier id={id} of="the call id" />}
+      />
+      <QueryView query={query}>
+        {(call) => (call.state === 'settled' ? <SettledCall call={call} /> : <InFlightCall call={call} />)}
+      </QueryView>
+    </>
+  )
+}
+
+const STATES: Record<InFlightTimeline['state'], string> = {
+  queued: 'waits for a worker',
+  running: 'runs',
+  settling: 'has ended and waits for its charge',
+}
+
+/** A call that is not settled yet; the page polls every second until it is. */
+function InFlightCall({ call }: { call: InFlightTimeline }) {
+  return (
+    <>
+      <Note announce>
+        This call {STATES[call.state]}. The page shows the whole timeline as soon as it is settled.
+      </Note>
+      <Panel title="Known so far" padded>
+        <Facts
+          rows={{
+            Account: call.account_id === null ? '–' : <AccountLink id={call.account_id} />,
+            'Requested model': call.requested_model ?? '–',
+            Held: <Money usd={call.held_usd} />,
+            'Claimed by a worker': plural(call.claims, 'time'),
+            'Candidates, in order': call.candidates.length === 0 ? '–' : <Candidates of={call.candidates} />,
+          }}
+        />
+      </Panel>
+      <Panel title="Steps so far">
+        <EventTable events={call.timeline} />
+      </Panel>
+    </>
+  )
+}
+
+function Candidates({ of }: { of: InFlightTimeline['candidates'] }) {
+  return (
+    <ol className="plain-list">
+      {of.map(({ offer, model }) => (
+        <li key={`${offer} ${model}`}>
+          <code>{offer}</code> <span className="muted">for {model}</span>
+        </li>
+      ))}
+    </ol>
+  )
+}
+
+/** A settled call: its main values, its timeline to scale, and how its cost came about. */
+function SettledCall({ call }: { call: SettledTimeline }) {
+  return (
+    <>
+      <Stats
+        rows={{
+          Status: <CallStatus call={call} />,
+          [call.is_byok ? 'Routing fee charged' : 'Charged']: <Money usd={call.charged_usd} />,
+          'Our margin': <Money usd={call.margin_usd} />,
+          'In the queue': formatDuration(call.queued_ms),
+          'First token': formatDuration(call.first_token_ms),
+          'Whole call': formatDuration(call.duration_ms),
+        }}
+      />
+      <Panel title="Timeline" padded>
+        <TimelineChart call={call} />
+        <details className="disclosure">
+          <summary>Every step with its time</summary>
+          <EventTable events={call.timeline} />
+        </details>
+      </Panel>
+      <div className="grid-2">
+        <Panel title="The call" padded>
+          <Facts
+            rows={{
+              Account: <AccountLink id={call.account_id} />,
+              Key: <code>{call.key_id}</code>,
+              Request: <code>{call.request_id}</code>,
+              'Requested model': call.requested_model,
+              'Model that served': call.served_model === null ? 'none' : <ModelLink id={call.served_model} />,
+              'Offer that served': call.served_offer === null ? 'none' : <code>{call.served_offer}</code>,
+              'Chosen by auto':
+                call.auto_tier !== null &&
+                `tier ${call.auto_tier}, score ${call.auto_score}, profile ${call.auto_profile}`,
+              Streamed: call.stream ? 'yes' : 'no',
+              'Finish reason': call.finish_reason ?? '–',
+              'Client’s own key': call.is_byok ? 'yes: the provider bills the client' : 'no',
+              'Duplicate of': call.duplicate_of !== null && (
+                <>
+                  <code>{call.duplicate_of}</code>: charged nothing, since its Idempotency-Key was charged for
+                  that call
+                </>
+              ),
+              Admitted: formatMoment(call.admitted_at),
+            }}
+          />
+        </Panel>
+        <Panel title="Usage and cost" padded>
+          <Facts
+            rows={{
+              'Tokens in': formatCount(call.prompt_tokens),
+              'Of them audio': call.audio_tokens > 0 && (
+                <>
+                  {formatCount(call.audio_tokens)}
+                  <MediaRates rate={call.prompt_audio_rate} cost={call.prompt_audio_cost_rate} />
+                </>
+              ),
+              'Of them images': call.image_tokens > 0 && (
+                <>
+                  {formatCount(call.image_tokens)}
+                  <MediaRates rate={call.prompt_image_rate} cost={call.prompt_image_cost_rate} />
+                </>
+              ),
+              'Tokens out': formatCount(call.completion_tokens),
+              'Counted by': `${usageSource(call.usage_source)}${
+                call.usage_clamped ? '; the provider reported an impossible count' : ''
+              }`,
+              'Rates in / out': <RatePair prompt={call.prompt_rate} completion={call.completion_rate} />,
+              'Costs in / out': (
+                <RatePair prompt={call.prompt_cost_rate} completion={call.completion_cost_rate} />
+              ),
+              'Rate version': call.rate_version ? <code>{call.rate_version}</code> : '–',
+              Held: <Money usd={call.held_usd} />,
+              Charged: <Money usd={call.charged_usd} />,
+              'Cost to us': <Money usd={call.cost_usd} />,
+              Margin: <Money usd={call.margin_usd} />,
+              'Charged after its end': formatDuration(call.settlement_lag_ms),
+            }}
+          />
+        </Panel>
+      </div>
+    </>
+  )
+}
+
+const ModelLink = ({ id }: { id: string }) => (
+  <Link to="/admin/models/$" params={{ _splat: id }}>
+    {id}
+  </Link>
+)
+
+/** Nothing where they are priced as the rest of the prompt. */
+function MediaRates({ rate, cost }: { rate: string | null; cost: string | null }) {
+  if (rate === null && cost === null) return null
+  return (
+    <span className="muted">
+      {' '}
+      at {rate ?? 'the rate in'}, cost {cost ?? 'as the cost in'}
+    </span>
+  )
+}
+
+function RatePair({ prompt, completion }: { prompt: string | null; completion: string | null }) {
+  if (prompt === null || completion === null) return '–'
+  return (
+    <>
+      {prompt} / {completion} <span className="muted">USD per million</span>
+    </>
+  )
+}

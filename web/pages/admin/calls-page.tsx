@@ -1,0 +1,164 @@
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { Link, useNavigate, useSearch } from '@tanstack/react-router'
+import { Route } from 'lucide-react'
+import { useMemo } from 'react'
+import type { OperatorCall } from '../../../src/core/api/calls.ts'
+import { operatorCallsQuery } from '../../api/operator-queries.ts'
+import { Button } from '../../components/form/button.tsx'
+import { SelectField, TextField } from '../../components/form/fields.tsx'
+import { Form, useForm } from '../../components/form/form.tsx'
+import { PageHead, Panel } from '../../components/layout/page.tsx'
+import { CallStatus, TokensInOut } from '../../components/table/call-table.tsx'
+import { DataTable, PageList } from '../../components/table/data-table.tsx'
+import { Money } from '../../components/text/values.tsx'
+import {
+  CALL_SPANS,
+  CALL_STATUSES,
+  isCallId,
+  type OperatorCallFilters,
+  readCallFilters,
+} from '../../lib/call-filters.ts'
+import { formatDuration, formatMoment, lastDays } from '../../lib/format.ts'
+
+/** The calls of all accounts, searched. */
+export function OperatorCallsPage() {
+  const filters = useSearch({ from: '/operator/admin/calls' })
+  const navigate = useNavigate({ from: '/admin/calls' })
+  const { from } = useMemo(() => lastDays(Number(filters.days ?? '30'), new Date()), [filters.days])
+  const query = useInfiniteQuery(operatorCallsQuery(filters, from))
+  const isFiltered = Object.keys(filters).length > 0
+  return (
+    <>
+      <PageHead
+        title="Calls"
+        description="Settled calls of all accounts, newest first; the list updates itself. A running call is found by its id."
+      />
+      <CallFilterForm
+        // New fields for new filters in the address.
+        key={JSON.stringify(filters)}
+        filters={filters}
+        onFilter={(search) => void navigate({ search })}
+      />
+      <Panel title={isFiltered ? 'Calls found' : 'All calls'}>
+        <PageList
+          query={query}
+          icon={Route}
+          empty={
+            isFiltered
+              ? 'No settled call matches. Remove a filter, or choose a longer span.'
+              : 'No calls yet. They appear here about a second after they end.'
+          }
+        >
+          {(calls) => <OperatorCallTable calls={calls} />}
+        </PageList>
+      </Panel>
+    </>
+  )
+}
+
+/** Settled calls for operators: with the offer that served them, and the margin. */
+function OperatorCallTable({ calls }: { calls: readonly OperatorCall[] }) {
+  return (
+    <DataTable
+      caption="Calls, newest first"
+      rows={calls}
+      columns={{
+        'Model and offer': (call) => (
+          <span className="stack-tight">
+            <Link to="/admin/calls/$id" params={{ id: call.id }}>
+              {call.requested_model}
+              {call.served_model !== null && call.served_model !== call.requested_model && (
+                <> → {call.served_model}</>
+              )}
+              <span className="visually-hidden">, the call of {formatMoment(call.admitted_at)}</span>
+            </Link>
+            <code className="small muted anywhere">{call.served_offer ?? 'not served'}</code>
+          </span>
+        ),
+        When: (call) => formatMoment(call.admitted_at),
+        Status: (call) => <CallStatus call={call} />,
+        Account: ({ account_id: id }) => (
+          <Link to="/admin/accounts/$id" params={{ id }} title={id} className="nowrap">
+            …{id.slice(-8)}
+          </Link>
+        ),
+        'Tokens in / out': (call) => <TokensInOut of={call} />,
+        Duration: (call) => (
+          <span className="stack-tight nowrap">
+            {formatDuration(call.duration_ms)}
+            <span className="small muted">queue {formatDuration(call.queued_ms)}</span>
+            <span className="small muted">first token {formatDuration(call.first_token_ms)}</span>
+          </span>
+        ),
+        'Charged, and margin': (call) => (
+          <span className="stack-tight nowrap">
+            <Money usd={call.charged_usd} />
+            <span className="small muted">
+              margin <Money usd={call.margin_usd} />
+            </span>
+          </span>
+        ),
+      }}
+      numeric={['Tokens in / out', 'Duration', 'Charged, and margin']}
+    />
+  )
+}
+
+const STATUSES = [
+  { value: '', name: 'Any' },
+  ...CALL_STATUSES.map((status) => ({ value: status, name: status })),
+]
+const SPANS = CALL_SPANS.map((days) => ({
+  value: days,
+  name: days === '1' ? 'Today (UTC)' : `${days} days`,
+}))
+
+const MORE = ['request', 'account', 'key', 'model', 'offer', 'min_duration_ms'] as const
+const FIELDS = [...MORE, 'status', 'days'] as const
+
+/** The filters of the list of calls. The id of a call leads to that call. */
+function CallFilterForm(props: {
+  filters: OperatorCallFilters
+  onFilter: (filters: OperatorCallFilters) => void
+}) {
+  const { filters, onFilter } = props
+  const navigate = useNavigate()
+  const form = useForm({
+    initial: { id: '', ...Object.fromEntries(FIELDS.map((name) => [name, filters[name] ?? ''])) } as Record<
+      'id' | (typeof FIELDS)[number],
+      string
+    >,
+    check: ({ id }) => ({
+      id: id !== '' && !isCallId(id.trim()) ? 'Ids of calls begin with chatcmpl_.' : null,
+    }),
+    send: async ({ id, ...texts }) => {
+      if (id !== '') await navigate({ to: '/admin/calls/$id', params: { id: id.trim() } })
+      else onFilter(readCallFilters(texts))
+    },
+  })
+  const { field } = form
+  return (
+    <Form form={form}>
+      <div className="toolbar">
+        <TextField className="field-wide" label="Id of a call" {...field('id')} placeholder="chatcmpl_…" />
+        <SelectField label="Status" options={STATUSES} {...field('status')} />
+        <SelectField label="Span" options={SPANS} {...field('days')} value={form.values.days || '30'} />
+        <div className="button-row">
+          <Button kind="primary">Search</Button>
+          <Button onClick={() => onFilter({})}>Clear</Button>
+        </div>
+      </div>
+      <details className="disclosure" open={MORE.some((name) => filters[name] !== undefined)}>
+        <summary>By request, account, key, model, offer or duration</summary>
+        <div className="toolbar">
+          <TextField label="Request" {...field('request')} placeholder="x-request-id" />
+          <TextField label="Account" {...field('account')} placeholder="acct_…" />
+          <TextField label="Key" {...field('key')} placeholder="key_…" />
+          <TextField label="Model" {...field('model')} />
+          <TextField label="Offer" {...field('offer')} />
+          <TextField label="At least, ms" inputMode="numeric" {...field('min_duration_ms')} />
+        </div>
+      </details>
+    </Form>
+  )
+}

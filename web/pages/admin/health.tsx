@@ -1,0 +1,107 @@
+import type { CallCounts, OfferView, ProviderView } from '../../../src/core/api/offers.ts'
+import type { BreakerView } from '../../../src/core/api/operations.ts'
+import { Badge, type Tone } from '../../components/text/values.tsx'
+import { formatCount, formatMoment, plural } from '../../lib/format.ts'
+import { formatShare } from '../../lib/live-stats.ts'
+
+const BREAKERS: Record<BreakerView['state'] | 'closed', { name: string; tone: Tone }> = {
+  closed: { name: 'closed', tone: 'good' },
+  open: { name: 'open', tone: 'bad' },
+  'half-open': { name: 'half-open', tone: 'warn' },
+  'rate-limited': { name: 'rate-limited', tone: 'warn' },
+}
+
+export function BreakerBadge({ state }: { state: keyof typeof BREAKERS }) {
+  const { name, tone } = BREAKERS[state]
+  return <Badge tone={tone}>{name}</Badge>
+}
+
+const WITHHELD: Record<NonNullable<OfferView['withheld']>, string> = {
+  no_key: 'no key of ours',
+  loss: 'it costs us more than it brings in',
+  disabled: 'disabled',
+  unlisted: 'no longer listed by its provider',
+}
+
+const STATES: Record<OfferView['health']['state'], { name: string; tone: Tone }> = {
+  ready: { name: 'ready', tone: 'good' },
+  probe: { name: 'on probation', tone: 'warn' },
+  'rate-limited': { name: 'rate-limited', tone: 'warn' },
+  down: { name: 'held back', tone: 'bad' },
+}
+
+/** Whether calls may go to an offer, and if not, why and until when. */
+export function OfferHealth({ offer }: { offer: OfferView }) {
+  const { health, withheld } = offer
+  if (withheld !== null) return <Badge>{WITHHELD[withheld]}</Badge>
+  const { name, tone } = STATES[health.state]
+  const until = health.state === 'probe' ? null : (health.until ?? health.rate_limited_until)
+  return (
+    <span className="stack-small">
+      <span className="row">
+        <Badge tone={tone}>{name}</Badge>
+        {health.breaker !== 'closed' && (
+          <span className="small">
+            breaker {health.breaker}
+            {health.level === 'provider' && ' at the provider'}
+            {health.reason && `, ${health.reason}`}
+          </span>
+        )}
+      </span>
+      {until !== null && <span className="small muted">retried {formatMoment(until)}</span>}
+    </span>
+  )
+}
+
+const OF_PROVIDER = [
+  ['down', 'held back', 'bad'],
+  ['rate-limited', 'rate-limited', 'warn'],
+  ['probe', 'on probation', 'warn'],
+] as const
+
+/** The states of a provider's offers: those that are not ready, or that all are. */
+export function OffersHealth({ health }: { health: ProviderView['health'] }) {
+  const amiss = OF_PROVIDER.filter(([state]) => health[state] > 0)
+  if (amiss.length === 0) return <Badge tone="good">all ready</Badge>
+  return (
+    <span className="row">
+      {amiss.map(([state, name, tone]) => (
+        <Badge key={state} tone={tone}>
+          {formatCount(health[state])} {name}
+        </Badge>
+      ))}
+    </span>
+  )
+}
+
+/** The share of attempts that succeeded, and their number. */
+export function SuccessShare({ counts }: { counts: CallCounts }) {
+  const { success, failure, rate_limited: limited, success_share: share } = counts
+  if (share === null && limited === 0) return <span className="muted">no calls</span>
+  return (
+    <span className="stack-tight">
+      <span>{share === null ? '–' : formatShare(share)}</span>
+      <span className="small muted nowrap">
+        {plural(success + failure, 'call')}
+        {limited > 0 && `, ${limited} limited`}
+      </span>
+    </span>
+  )
+}
+
+/** The same for the last minute and the last ten, in one cell. */
+export function RecentSuccess({ minute, tenMinutes }: { minute: CallCounts; tenMinutes: CallCounts }) {
+  const spans = [minute, tenMinutes]
+  const attempts = spans.map(({ success, failure, rate_limited: limited }) => success + failure + limited)
+  if (attempts.every((count) => count === 0)) return <span className="muted">no calls</span>
+  const shares = spans.map(({ success_share: share }) => (share === null ? '–' : formatShare(share)))
+  return (
+    <span className="stack-tight nowrap">
+      {shares.join(' / ')}
+      <span className="small muted">{attempts.map(formatCount).join(' / ')} calls</span>
+      {tenMinutes.rate_limited > 0 && (
+        <span className="small muted">{formatCount(tenMinutes.rate_limited)} rate-limited</span>
+      )}
+    </span>
+  )
+}

@@ -1,0 +1,158 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link, useParams } from '@tanstack/react-router'
+import { PlugZap } from 'lucide-react'
+import { useState } from 'react'
+import type { CatalogEditsView } from '../../../src/core/api/catalog.ts'
+import type { OfferView } from '../../../src/core/api/offers.ts'
+import { catalogQuery, offersQuery, rateHistoryQuery } from '../../api/operator-queries.ts'
+import { EmptyState, QueryView } from '../../components/feedback/messages.tsx'
+import { Button } from '../../components/form/button.tsx'
+import { PageHead, Panel } from '../../components/layout/page.tsx'
+import { DataTable } from '../../components/table/data-table.tsx'
+import { modelChange, offerChange, withModelChange, withOfferChange } from '../../lib/catalog-edits.ts'
+import { formatMoment } from '../../lib/format.ts'
+import { findOffers } from '../../lib/live-stats.ts'
+import { ApplyEditsDialog, type ProposedEdits } from './apply-edits-dialog.tsx'
+import { OfferTable } from './provider-tables.tsx'
+import { RateForm } from './rate-form.tsx'
+
+/** One model: its offers, its current and former rates, and simple edits of both. */
+export function OperatorModelPage() {
+  const { _splat: id = '' } = useParams({ from: '/operator/admin/models/$' })
+  const offers = useQuery(offersQuery({ model: id }))
+  const catalog = useQuery(catalogQuery)
+  return (
+    <>
+      <PageHead
+        back={<Link to="/admin/models">← Models and margin</Link>}
+        title={id}
+        description="Its cost and margin, offer by offer."
+        actions={
+          <Link to="/admin/calls" search={{ model: id }} className="button">
+            See its calls
+          </Link>
+        }
+      />
+      <QueryView query={catalog}>
+        {({ edits }) => (
+          <QueryView query={offers}>
+            {({ data }) => <ModelView key={edits?.version ?? 'none'} id={id} offers={data} edits={edits} />}
+          </QueryView>
+        )}
+      </QueryView>
+      <Panel title="Rate history">
+        <RateHistory modelId={id} />
+      </Panel>
+    </>
+  )
+}
+
+function ModelView(props: { id: string; offers: readonly OfferView[]; edits: CatalogEditsView | null }) {
+  const { id, offers, edits } = props
+  const [proposed, setProposed] = useState<ProposedEdits | null>(null)
+  const content = edits?.content ?? {}
+  const isDisabled = modelChange(content, id)?.disabled === true
+  const switchModel = () =>
+    setProposed({
+      content: withModelChange(content, id, { disabled: isDisabled ? undefined : true }),
+      title: isDisabled ? 'Enable this model again?' : 'Disable this model?',
+      what: isDisabled ? (
+        <p>
+          Calls to <strong>{id}</strong> are served again within a second.
+        </p>
+      ) : (
+        <p>
+          Within a second calls to <strong>{id}</strong> are refused, including those with a client’s own key.
+          Running calls complete.
+        </p>
+      ),
+    })
+  const switchOffer = (offer: OfferView) => {
+    const isOff = offerChange(content, offer)?.disabled === true
+    setProposed({
+      content: withOfferChange(content, offer, { disabled: isOff ? undefined : true }),
+      title: isOff ? 'Enable this offer again?' : 'Disable this offer?',
+      what: (
+        <p>
+          <code>{`${offer.provider}/${offer.upstream_model}`}</code> receives{' '}
+          {isOff ? 'calls again' : 'no new calls'} within a second. This applies to every model that has this
+          offer.
+        </p>
+      ),
+    })
+  }
+  return (
+    <>
+      <Panel
+        title="Offers"
+        actions={
+          (isDisabled || offers.length > 0) && (
+            <Button size="small" onClick={switchModel}>
+              {isDisabled ? 'Enable the model' : 'Disable the model'}
+            </Button>
+          )
+        }
+      >
+        {offers.length === 0 ? (
+          <EmptyState icon={PlugZap}>
+            {isDisabled
+              ? 'The model is disabled by the current edits.'
+              : 'The catalog has no offer of this model. Check the id, or add it under Catalog edits.'}
+          </EmptyState>
+        ) : (
+          <OfferTable
+            offers={findOffers(offers, '')}
+            titledBy="provider"
+            actions={(offer) => (
+              <Button size="small" about={offer.id} onClick={() => switchOffer(offer)}>
+                {offerChange(content, offer)?.disabled === true ? 'Enable' : 'Disable'}
+              </Button>
+            )}
+          />
+        )}
+      </Panel>
+      {offers[0] && (
+        <Panel title="Rate" padded>
+          <RateForm
+            // A new form for a new rate, which arrives a moment after the edits that changed it.
+            key={`${offers[0].rate.prompt} ${offers[0].rate.completion}`}
+            id={id}
+            offers={offers}
+            content={content}
+            onPropose={setProposed}
+          />
+        </Panel>
+      )}
+      {proposed && <ApplyEditsDialog proposed={proposed} from={edits} onClose={() => setProposed(null)} />}
+    </>
+  )
+}
+
+/** The rates of a model over time, each with the version that calls refer to. */
+function RateHistory({ modelId }: { modelId: string }) {
+  const query = useQuery(rateHistoryQuery(modelId))
+  return (
+    <QueryView query={query}>
+      {({ data }) => (
+        <DataTable
+          empty="None yet; a new rate appears within a minute."
+          caption="Rates in USD per million tokens, newest first"
+          rows={data}
+          rowKey={(row) => `${row.rate_version} ${row.effective_at}`}
+          columns={{
+            Since: (row) => formatMoment(row.effective_at),
+            'Rate in / out': (row) => `${row.prompt} / ${row.completion}`,
+            'List in / out': (row) => `${row.list_prompt} / ${row.list_completion}`,
+            'Audio / images in': (row) =>
+              row.prompt_audio === null && row.prompt_image === null
+                ? 'as in'
+                : `${row.prompt_audio ?? row.prompt} / ${row.prompt_image ?? row.prompt}`,
+            Version: (row) => <code>{row.rate_version}</code>,
+            Catalog: ({ source }) => <code>{source}</code>,
+          }}
+          numeric={['Rate in / out', 'List in / out', 'Audio / images in']}
+        />
+      )}
+    </QueryView>
+  )
+}

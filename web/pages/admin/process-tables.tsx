@@ -1,0 +1,95 @@
+import { useEffect, useState } from 'react'
+import type { ProcessView, QueueView } from '../../../src/core/api/operations.ts'
+import { DataTable, TwoLines } from '../../components/table/data-table.tsx'
+import { formatCount, formatDuration, formatMoment } from '../../lib/format.ts'
+import { formatMemory, formatUptime, roleName } from '../../lib/live-stats.ts'
+
+/** Every process that reported itself within the last seconds. */
+export function ProcessTable({ processes }: { processes: readonly ProcessView[] }) {
+  const now = useNow(5_000)
+  return (
+    <DataTable
+      caption="Processes of the gateway"
+      rows={processes}
+      columns={{
+        Process: (process) => (
+          <TwoLines second={`${process.host}, pid ${process.pid}, version ${process.version}`}>
+            {roleName(process.role)}
+          </TwoLines>
+        ),
+        'In flight': ({ role, in_flight_calls: calls, concurrency }) =>
+          role === 'settlement' ? '–' : <InFlight calls={calls} most={concurrency} />,
+        'Ended since its start': ({ finished }) => <Finished counts={finished} />,
+        'Event loop, p99': (process) => formatDuration(process.event_loop_delay_p99_ms),
+        Memory: (process) => formatMemory(process.rss_bytes),
+        'Up for': (process) => (
+          <span className="nowrap" title={`since ${formatMoment(process.started_at)}`}>
+            {formatUptime(now.getTime() - Date.parse(process.started_at))}
+          </span>
+        ),
+        'Last error': ({ last_error: error }) =>
+          error === null ? (
+            <span className="muted">none</span>
+          ) : (
+            <TwoLines second={formatMoment(error.at)}>{error.message}</TwoLines>
+          ),
+      }}
+      numeric={['In flight', 'Event loop, p99', 'Memory', 'Up for']}
+    />
+  )
+}
+
+function InFlight({ calls, most }: { calls: number; most: number | null }) {
+  return (
+    <span className="nowrap">
+      {formatCount(calls)}
+      {most !== null && <span className="muted"> / {formatCount(most)}</span>}
+    </span>
+  )
+}
+
+function Finished({ counts }: { counts: Readonly<Record<string, number>> }) {
+  const entries = Object.entries(counts)
+  if (entries.length === 0) return <span className="muted">nothing yet</span>
+  return <>{entries.map(([name, count]) => `${formatCount(count)} ${name}`).join(', ')}</>
+}
+
+const WHAT: Record<QueueView['name'], string> = {
+  dispatch: 'calls on their way to a provider',
+  settlement: 'finished calls to be charged',
+  events: 'events for clients’ webhooks',
+}
+
+/** The queues between the processes. */
+export function QueueTable({ queues }: { queues: readonly QueueView[] }) {
+  return (
+    <DataTable
+      caption="Queues"
+      rows={queues}
+      rowKey={({ name }) => name}
+      columns={{
+        Queue: ({ name }) => (
+          <>
+            {name} <span className="small muted">{WHAT[name]}</span>
+          </>
+        ),
+        Waiting: ({ waiting }) => formatCount(waiting),
+        Running: ({ active }) => formatCount(active),
+        Delayed: ({ delayed }) => formatCount(delayed),
+        Failed: ({ failed }) => formatCount(failed),
+        'Oldest waits for': ({ oldest_waiting_ms: oldest }) => formatDuration(oldest),
+      }}
+      numeric={['Waiting', 'Running', 'Delayed', 'Failed', 'Oldest waits for']}
+    />
+  )
+}
+
+/** The time of now, again every so many milliseconds, for what is shown as an age. */
+function useNow(everyMs: number): Date {
+  const [now, setNow] = useState(() => new Date())
+  useEffect(() => {
+    const timer = window.setInterval(() => setNow(new Date()), everyMs)
+    return () => window.clearInterval(timer)
+  }, [everyMs])
+  return now
+}

@@ -1,0 +1,179 @@
+import { Link } from '@tanstack/react-router'
+import { type ReactNode, useState } from 'react'
+import type { EnabledView, OfferView, PriceView, ProviderView } from '../../../src/core/api/offers.ts'
+import { path, requestJson } from '../../api/request.ts'
+import { ConfirmDialog } from '../../components/feedback/dialogs.tsx'
+import { Button } from '../../components/form/button.tsx'
+import { DataTable, TwoLines } from '../../components/table/data-table.tsx'
+import { formatCount, formatDuration, formatMoment } from '../../lib/format.ts'
+import { BreakerBadge, OfferHealth, OffersHealth, RecentSuccess, SuccessShare } from './health.tsx'
+
+/** Providers with their health and the outcomes of calls. */
+export function ProviderTable({ providers }: { providers: readonly ProviderView[] }) {
+  const [enabling, setEnabling] = useState<string | null>(null)
+  return (
+    <>
+      <DataTable
+        caption="Providers"
+        rows={providers}
+        columns={{
+          Provider: ({ id, name }) => (
+            <TwoLines second={<code>{id}</code>}>
+              <Link to="/admin/providers/$id" params={{ id }}>
+                {name}
+              </Link>
+            </TwoLines>
+          ),
+          Offers: ({ health }) => <OffersHealth health={health} />,
+          'Shared / all': ({ shared_offers: shared, offers }) => (
+            <span className="nowrap">
+              {formatCount(shared)} / {formatCount(offers)}
+            </span>
+          ),
+          'Success, 1 min': ({ last_minute: counts }) => <SuccessShare counts={counts} />,
+          'Success, 10 min': ({ last_ten_minutes: counts }) => <SuccessShare counts={counts} />,
+          'Its own breaker': (provider) => <OwnBreaker provider={provider} />,
+          Actions: ({ id, name, breaker }) =>
+            breaker.breaker === 'closed' ? (
+              ''
+            ) : (
+              <Button size="small" about={name} onClick={() => setEnabling(id)}>
+                Re-enable
+              </Button>
+            ),
+        }}
+        numeric={['Shared / all', 'Success, 1 min', 'Success, 10 min', 'Actions']}
+      />
+      {enabling && <EnableDialog subject={enabling} onClose={() => setEnabling(null)} />}
+    </>
+  )
+}
+
+function OwnBreaker({ provider: { breaker } }: { provider: ProviderView }) {
+  if (breaker.breaker === 'closed') return <BreakerBadge state="closed" />
+  return (
+    <span className="stack-tight">
+      <BreakerBadge state={breaker.breaker} />
+      <span className="small muted">
+        {breaker.reason === 'refused' ? 'it refuses our key' : breaker.reason}
+        {breaker.until && `; retried ${formatMoment(breaker.until)}`}
+      </span>
+    </span>
+  )
+}
+
+/** Offers with their health, success, speed and price. */
+export function OfferTable(props: {
+  offers: readonly OfferView[]
+  /** What names the rows; the other of the two is the same in all of them. */
+  titledBy: 'model' | 'provider'
+  /** Further buttons for an offer. */
+  actions?: (offer: OfferView) => ReactNode
+}) {
+  const { offers, titledBy, actions } = props
+  const [enabling, setEnabling] = useState<string | null>(null)
+  const isRanked = new Set(offers.map(({ priority }) => priority)).size > 1
+  return (
+    <>
+      <DataTable
+        caption="Offers; prices in USD per million tokens"
+        rows={offers}
+        rowKey={({ id, model }) => `${id} ${model}`}
+        columns={{
+          [titledBy === 'model' ? 'Model' : 'Provider']: (offer: OfferView) => (
+            <span className="stack-tight">
+              <Name offer={offer} titledBy={titledBy} />
+              <code className="small muted">{offer.upstream_model}</code>
+              {isRanked && <span className="small muted">priority {offer.priority}</span>}
+            </span>
+          ),
+          Health: (offer) => <OfferHealth offer={offer} />,
+          'Success 1 / 10 min': (offer) => (
+            <RecentSuccess minute={offer.last_minute} tenMinutes={offer.last_ten_minutes} />
+          ),
+          'First token p50': ({ first_token_ms: ms }) => <Spread of={ms} format={formatDuration} />,
+          'Tokens/s p50': ({ tokens_per_second: rate }) => (
+            <Spread of={rate} format={(value) => String(Math.round(value))} />
+          ),
+          'Cost and margin': ({ cost, margin }) => (
+            <span className="stack-tight">
+              <Price price={cost} />
+              <span className="small muted nowrap">
+                margin <Price price={margin} />
+              </span>
+            </span>
+          ),
+          Actions: (offer) => (
+            <span className="table-actions">
+              {offer.health.breaker !== 'closed' && offer.health.level === 'offer' && (
+                <Button size="small" about={offer.id} onClick={() => setEnabling(offer.id)}>
+                  Re-enable
+                </Button>
+              )}
+              {actions?.(offer)}
+            </span>
+          ),
+        }}
+        numeric={['Success 1 / 10 min', 'First token p50', 'Tokens/s p50', 'Cost and margin', 'Actions']}
+      />
+      <p className="panel-note small muted">Prices in USD per million tokens of prompt / completion.</p>
+      {enabling && <EnableDialog subject={enabling} onClose={() => setEnabling(null)} />}
+    </>
+  )
+}
+
+function Name({ offer, titledBy }: { offer: OfferView; titledBy: 'model' | 'provider' }) {
+  return titledBy === 'model' ? (
+    <Link to="/admin/models/$" params={{ _splat: offer.model }}>
+      {offer.model}
+    </Link>
+  ) : (
+    <Link to="/admin/providers/$id" params={{ id: offer.provider }}>
+      {offer.provider}
+    </Link>
+  )
+}
+
+/** A median with the percentiles above it. */
+function Spread(props: { of: OfferView['first_token_ms']; format: (value: number) => string }) {
+  const { of, format } = props
+  if (!of) return '–'
+  return (
+    <span className="stack-tight nowrap">
+      {format(of.p50)}
+      <span className="small muted">
+        p90 {format(of.p90)}, p99 {format(of.p99)}
+      </span>
+    </span>
+  )
+}
+
+function Price({ price: { prompt, completion } }: { price: PriceView }) {
+  return (
+    <span className="nowrap">
+      {prompt} / {completion}
+    </span>
+  )
+}
+
+/** Closes a breaker by hand, after asking. `subject` is the id of an offer, which holds a slash, or of a provider. */
+export function EnableDialog({ subject, onClose }: { subject: string; onClose: () => void }) {
+  const kind = subject.includes('/') ? 'offers' : 'providers'
+  return (
+    <ConfirmDialog
+      title="Resume calls?"
+      confirm="Resume calls"
+      send={() => requestJson<EnabledView>('POST', path`/admin/api/${kind}/${subject}/enable`)}
+      stale={['/admin/api']}
+      done={({ id, closed }) =>
+        closed.length > 0 ? `${id} receives calls again.` : `${id} was no longer held back.`
+      }
+      onClose={onClose}
+    >
+      <p>
+        Every worker sends calls to <code>{subject}</code> again at once. Calls that still fail there go on
+        elsewhere, and it is held back again. The action is recorded with your key.
+      </p>
+    </ConfirmDialog>
+  )
+}

@@ -1,0 +1,134 @@
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { Receipt, ScrollText } from 'lucide-react'
+import type { LedgerRow, TopUpView } from '../../../src/core/api/billing.ts'
+import { ledgerQuery, topUpsQuery } from '../../api/queries.ts'
+import { Panel } from '../../components/layout/page.tsx'
+import { DataTable, PageList } from '../../components/table/data-table.tsx'
+import { Badge, Money, type Tone } from '../../components/text/values.tsx'
+import { formatDay, formatMoment, plural, railName } from '../../lib/format.ts'
+
+const TONES: Record<TopUpView['state'], Tone> = {
+  created: 'plain',
+  pending: 'warn',
+  settled: 'good',
+  failed: 'bad',
+  expired: 'plain',
+  refunded: 'plain',
+  disputed: 'bad',
+}
+
+/** Every top-up, with its receipt once the money was in. */
+export function TopUpHistory() {
+  const query = useInfiniteQuery(topUpsQuery)
+  return (
+    <Panel title="Top-ups">
+      <PageList
+        query={query}
+        icon={Receipt}
+        empty="No top-ups yet. The first one appears here with its receipt."
+      >
+        {(topUps) => (
+          <DataTable
+            caption="Top-ups, newest first"
+            rows={topUps}
+            columns={{
+              When: (topUp) => formatMoment(topUp.created_at),
+              Amount: (topUp) => <Money usd={topUp.amount_usd} />,
+              'Paid with': (topUp) => railName(topUp.rail),
+              State: (topUp) => <StateOf topUp={topUp} />,
+              Receipt: (topUp) => <Next topUp={topUp} />,
+            }}
+            numeric={['Receipt']}
+          />
+        )}
+      </PageList>
+    </Panel>
+  )
+}
+
+function StateOf({ topUp }: { topUp: TopUpView }) {
+  return (
+    <span className="row">
+      <Badge tone={TONES[topUp.state]}>{topUp.state}</Badge>
+      {topUp.test && <Badge>test</Badge>}
+      {topUp.refunded_usd !== '0.00' && (
+        <span className="small">
+          <Money usd={topUp.refunded_usd} /> refunded
+        </span>
+      )}
+      {topUp.failure_reason && <span className="small muted">{topUp.failure_reason}</span>}
+    </span>
+  )
+}
+
+function Next({ topUp }: { topUp: TopUpView }) {
+  if (topUp.receipt) {
+    return (
+      <Link to="/billing/receipts/$id" params={{ id: topUp.id }}>
+        Receipt<span className="visually-hidden"> of {formatMoment(topUp.created_at)}</span>
+      </Link>
+    )
+  }
+  return topUp.checkout_url ? <a href={topUp.checkout_url}>Pay now</a> : '–'
+}
+
+const NAMES: Record<LedgerRow['kind'], string> = {
+  charges: 'Calls',
+  free_credit: 'Free credit',
+  credit: 'Credit from the operator',
+  adjustment: 'Correction',
+  topup: 'Top-up',
+  refund: 'Refund',
+  refund_reversal: 'Refund reversed',
+  dispute: 'Withheld for a dispute',
+  dispute_won: 'Dispute won',
+  dispute_lost: 'Dispute lost',
+  collection: 'Payment of an amount owed',
+}
+
+/** Every movement of the balance; the calls of a day are one line. */
+export function Statement() {
+  const query = useInfiniteQuery(ledgerQuery)
+  return (
+    <Panel title="Statement">
+      <PageList query={query} icon={ScrollText} empty="The balance has no movements yet.">
+        {(rows) => (
+          <>
+            <p className="panel-body small muted">
+              The sum of all lines is your balance, exactly. Days are UTC.
+            </p>
+            <DataTable
+              caption="Movements of the balance, newest first"
+              rows={rows}
+              columns={{
+                What: (row) => <What row={row} />,
+                When: (row) => (row.day ? formatDay(row.day) : formatMoment(row.at)),
+                Change: (row) => <Money usd={row.amount_usd} signed />,
+              }}
+              numeric={['Change']}
+            />
+          </>
+        )}
+      </PageList>
+    </Panel>
+  )
+}
+
+function What({ row }: { row: LedgerRow }) {
+  return (
+    <span>
+      {NAMES[row.kind]}
+      {row.calls !== null && <span className="muted"> · {plural(row.calls, 'call')}</span>}
+      {row.note && <span className="muted"> · {row.note}</span>}
+      {row.top_up_id && (
+        <>
+          {' · '}
+          <Link to="/billing/receipts/$id" params={{ id: row.top_up_id }}>
+            receipt
+          </Link>
+        </>
+      )}
+    </span>
+  )
+}
