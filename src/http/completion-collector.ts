@@ -21,7 +21,7 @@ export class CompletionCollector implements CallSink {
 
   frame(body: FrameBody): void {
     if (body[0] === 'error') this.reject(new ApiError(body[1].code, body[1].message, body[1]))
-    if (body[0] !== 'reply') return
+    if (body[0] !== 'completion') return
     const [, candidate, message, reason, usage] = body
     const { id, admittedAt, candidates, requestedModel } = this.envelope
     const head = {

@@ -97,7 +97,7 @@ export class StreamWriter implements CallSink {
         return this.renderer.error(
           errorObject(new ApiError(body[1].code, body[1].message, body[1]), this.options.requestId),
         )
-      case 'reply':
+      case 'completion':
       case 'takeover':
       case 'from':
       case 'caught-up':

@@ -100,7 +100,7 @@ async function storm(random: () => number, isOver: () => boolean): Promise<strin
     await end(victim)
     workers.push(await started)
   }
-  const deeds: Record<string, () => Promise<unknown>> = {
+  const faults: Record<string, () => Promise<unknown>> = {
     'kill a dispatch worker': () => swap((worker) => worker.kill()),
     'stop a dispatch worker': () => swap((worker) => worker.stop()),
     'kill the settlement worker': async () => {
@@ -122,11 +122,11 @@ async function storm(random: () => number, isOver: () => boolean): Promise<strin
       stack.databaseProxy!.restore()
     },
   }
-  const names = Object.keys(deeds)
+  const names = Object.keys(faults)
   while (!isOver()) {
     const name = names[Math.floor(random() * names.length)]!
     log.push(name)
-    await deeds[name]!()
+    await faults[name]!()
     await delay(Math.floor(300 + 700 * random()))
   }
   return log
@@ -164,7 +164,7 @@ test('thousands of calls while parts are killed and restarted: all told the trut
   const storming = storm(seeded(seed + 1), () => over || Date.now() > endsAt)
   await Promise.all(Array.from({ length: AT_A_TIME }, callOn))
   over = true
-  const deeds = await storming
+  const faults = await storming
   for (const one of made) expectTruth(one)
 
   await untilIdle(stack)
@@ -181,7 +181,7 @@ test('thousands of calls while parts are killed and restarted: all told the trut
   expect(records).toHaveLength(completed.length)
   for (const record of records) expect(record).toMatchObject({ status: 'completed', completionTokens: WORDS })
   console.info(
-    `${made.length} calls, ${completed.length} completed, ${cutOff} cut off, faults: ${deeds.join(', ')}`,
+    `${made.length} calls, ${completed.length} completed, ${cutOff} cut off, faults: ${faults.join(', ')}`,
   )
   console.info(tally(made))
   expect((await ask(at(0), { model: 'test/plain' })).status).toBe(200)

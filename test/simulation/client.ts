@@ -90,7 +90,7 @@ function hear(call: ClientCall, body: FrameBody, note: (call: ClientCall, what: 
       call.text += body[1]
       if (!answer.startsWith(call.text)) call.complaint ??= `was delivered ${JSON.stringify(call.text)}`
       return
-    case 'reply':
+    case 'completion':
       call.text = body[2].content ?? ''
       return ended(call, 'whole', note)
     case 'finish':

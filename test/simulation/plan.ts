@@ -1,7 +1,7 @@
 import { SeededRandom } from './seeded-random.ts'
 
 /** What happens in a run besides what the gateway does by itself, and when (ms from the start). */
-export type Deed = { atMs: number } & (
+export type PlannedEvent = { atMs: number } & (
   | { do: 'call'; account: number; seed: number }
   | { do: 'hang-up'; call: number }
   | { do: 'credit'; account: number; amountPico: bigint }
@@ -16,7 +16,7 @@ export type Deed = { atMs: number } & (
 
 export interface Plan {
   openingPico: bigint[]
-  deeds: Deed[]
+  events: PlannedEvent[]
 }
 
 /** About what one call holds. */
@@ -27,28 +27,28 @@ export function planOf(seed: number): Plan {
   const random = new SeededRandom(seed)
   const accounts = random.whole(1, 2)
   const openingPico = Array.from({ length: accounts }, () => (CALL_PICO * BigInt(random.whole(3, 60))) / 10n)
-  const deeds: Deed[] = []
+  const events: PlannedEvent[] = []
   const callAt = (atMs: number) =>
-    deeds.push({ do: 'call', atMs, account: random.whole(0, accounts - 1), seed: random.whole(1, 2 ** 30) })
+    events.push({ do: 'call', atMs, account: random.whole(0, accounts - 1), seed: random.whole(1, 2 ** 30) })
   const calls = random.whole(2, 8)
   for (let call = 0; call < calls; call++) {
     const atMs = random.chance(0.7) ? random.whole(0, 300) : random.whole(0, 4_000)
     callAt(atMs)
-    if (random.chance(0.15)) deeds.push({ do: 'hang-up', atMs: atMs + random.whole(0, 800), call })
+    if (random.chance(0.15)) events.push({ do: 'hang-up', atMs: atMs + random.whole(0, 800), call })
   }
   const faults = random.whole(0, 4)
   for (let fault = 0; fault < faults; fault++) {
-    const deed = faultAt(random.chance(0.3) ? random.whole(0, 500) : random.whole(0, 3_000), random)
-    deeds.push(deed)
+    const event = faultAt(random.chance(0.3) ? random.whole(0, 500) : random.whole(0, 3_000), random)
+    events.push(event)
     // Whoever calls right after a fault meets it at its worst.
-    if (random.chance(0.7)) callAt(deed.atMs + random.whole(0, 800))
+    if (random.chance(0.7)) callAt(event.atMs + random.whole(0, 800))
   }
   if (random.chance(0.3))
-    deeds.push({ do: 'credit', atMs: random.whole(0, 2_000), account: 0, amountPico: CALL_PICO })
-  return { openingPico, deeds: deeds.sort((a, b) => a.atMs - b.atMs) }
+    events.push({ do: 'credit', atMs: random.whole(0, 2_000), account: 0, amountPico: CALL_PICO })
+  return { openingPico, events: events.sort((a, b) => a.atMs - b.atMs) }
 }
 
-function faultAt(atMs: number, random: SeededRandom): Deed {
+function faultAt(atMs: number, random: SeededRandom): PlannedEvent {
   const forMs = random.chance(0.5) ? random.whole(10, 400) : random.whole(400, 2_500)
   const kind = random.pick([
     'kill-api',

@@ -1,7 +1,7 @@
 import { type ClientCall, sendCall } from './client.ts'
 import { type Api, type Bug, Gateway, LOCK_MS, type Worker } from './gateway.ts'
 import { brokenLaw, brokenRest, type World } from './invariants.ts'
-import { type Deed, type Plan, planOf } from './plan.ts'
+import { type Plan, type PlannedEvent, planOf } from './plan.ts'
 import { SeededRandom } from './seeded-random.ts'
 import { type SimulatedProcess, SimulatedTime } from './simulated-time.ts'
 
@@ -38,9 +38,9 @@ export async function simulate(
 /** Leaves out of a plan whatever is not needed to break a law. */
 export async function shrink(seed: number, bug: Bug | null): Promise<RunResult> {
   let smallest = await simulate(seed, bug)
-  for (let index = smallest.plan.deeds.length - 1; index >= 0; index--) {
-    const deeds = smallest.plan.deeds.filter((_, other) => other !== index)
-    const without = await simulate(seed, bug, { ...smallest.plan, deeds })
+  for (let index = smallest.plan.events.length - 1; index >= 0; index--) {
+    const events = smallest.plan.events.filter((_, other) => other !== index)
+    const without = await simulate(seed, bug, { ...smallest.plan, events })
     if (without.broken !== null) smallest = without
   }
   return smallest
@@ -64,7 +64,7 @@ class Run implements World {
   private readonly settlers: SimulatedProcess[] = []
   private readonly trace: string[] = []
   private readonly startMs: number
-  private readonly happened = new Set<Deed['do']>()
+  private readonly happened = new Set<PlannedEvent['do']>()
   private pending = 0
   /** Lines of the trace at the last look. */
   private heard = 0
@@ -89,7 +89,7 @@ class Run implements World {
     this.settlers.push(await this.gateway.startSettlement())
     // A fresh Redis counts as one that lost its data; most runs begin later than that.
     if (this.random.chance(0.9)) await this.stepUntil(() => false, 2_000)
-    for (const deed of this.plan.deeds) this.soon(deed.atMs, () => this.carryOut(deed))
+    for (const event of this.plan.events) this.soon(event.atMs, () => this.carryOut(event))
 
     const broken = (await this.untilQuiet()) ?? (await this.rest())
     const outcomes: Record<string, number> = {}
@@ -160,16 +160,16 @@ class Run implements World {
     })
   }
 
-  private async carryOut(deed: Deed): Promise<void> {
-    this.happened.add(deed.do)
+  private async carryOut(event: PlannedEvent): Promise<void> {
+    this.happened.add(event.do)
     const { gateway } = this
-    switch (deed.do) {
+    switch (event.do) {
       case 'call':
-        return this.call(deed.account, deed.seed)
+        return this.call(event.account, event.seed)
       case 'hang-up':
-        return this.cancel(deed.call)
+        return this.cancel(event.call)
       case 'credit':
-        return this.credit(deed.account, deed.amountPico)
+        return this.credit(event.account, event.amountPico)
       case 'maintain':
         this.note('maintenance')
         return gateway.maintain()
@@ -180,27 +180,27 @@ class Run implements World {
         return this.time.runAs(api.process, () => api.dispatch.hub.failAll())
       }
       case 'kill-api':
-        return this.killApi(deed.backAfterMs)
+        return this.killApi(event.backAfterMs)
       case 'kill-dispatch':
         if (!this.kill(this.workers)) return
-        this.soon(deed.backAfterMs, async () => void this.workers.push(await gateway.startDispatch()))
+        this.soon(event.backAfterMs, async () => void this.workers.push(await gateway.startDispatch()))
         return
       case 'kill-settlement':
         for (const process of this.settlers) process.isAlive = false
         this.note('settlement killed')
-        this.soon(deed.backAfterMs, async () => void this.settlers.push(await gateway.startSettlement()))
+        this.soon(event.backAfterMs, async () => void this.settlers.push(await gateway.startSettlement()))
         return
       case 'pause-dispatch':
-        return this.pause(this.random.pick(this.alive(this.workers)).process, deed.forMs)
+        return this.pause(this.random.pick(this.alive(this.workers)).process, event.forMs)
       case 'pause-settlement':
-        return this.pause(this.settlers.at(-1)!, deed.forMs)
+        return this.pause(this.settlers.at(-1)!, event.forMs)
       case 'postgres-away':
-        this.note(`postgres away for ${deed.forMs} ms`)
+        this.note(`postgres away for ${event.forMs} ms`)
         gateway.postgresServer.goAway()
-        return this.soon(deed.forMs, () => gateway.postgresServer.comeBack())
+        return this.soon(event.forMs, () => gateway.postgresServer.comeBack())
       case 'redis-away':
       case 'redis-replaced':
-        return this.redisAway(deed.do === 'redis-replaced', deed.forMs)
+        return this.redisAway(event.do === 'redis-replaced', event.forMs)
       case 'redis-emptied':
         this.note('redis emptied')
         gateway.emptyRedis()
@@ -287,7 +287,7 @@ class Run implements World {
   private noteLosses(): void {
     const { happened } = this
     if (PARTS_END_FROM_SETTLEMENT.some((fault) => happened.has(fault))) this.maySettleUnheard = true
-    const losses = this.plan.deeds.filter((deed) => happened.has(deed.do) && isLoss(deed)).length
+    const losses = this.plan.events.filter((event) => happened.has(event.do) && isLoss(event)).length
     if (losses === 0) return
     this.mayHoldMore = true
     if (happened.has('kill-dispatch')) this.mayLoseCharges = true
@@ -312,7 +312,7 @@ class Run implements World {
 /** What can come between the settlement of an answer and its client's hearing of it, if the last frame is lost. */
 const PARTS_END_FROM_SETTLEMENT = ['kill-dispatch', 'redis-away', 'redis-emptied', 'redis-replaced'] as const
 
-const isLoss = ({ do: kind }: Deed): boolean => kind === 'redis-emptied' || kind === 'redis-replaced'
+const isLoss = ({ do: kind }: PlannedEvent): boolean => kind === 'redis-emptied' || kind === 'redis-replaced'
 
 /** A failed run for a person: how to run it again, and the least that has to happen for it. */
 export async function report(seed: number, bug: Bug | null = null): Promise<string> {

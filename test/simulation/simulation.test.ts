@@ -96,7 +96,7 @@ describe('a bug is found', () => {
       expect(said).toContain(`SIMULATION_SEED=${seed}`)
       // The report is shorter than the run it is about, and what it leaves out does not matter.
       expect(said.split('\n').length).toBeLessThan(40)
-      expect(planOf(seed).deeds.length).toBeGreaterThan(0)
+      expect(planOf(seed).events.length).toBeGreaterThan(0)
       return
     }
     throw new Error(`${BUG_SEEDS} seeds did not find it`)

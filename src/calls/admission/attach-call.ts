@@ -26,9 +26,9 @@ const MISSES_MAX = 3
 /** A call is enqueued by then. */
 const ENQUEUED_WITHIN_MS = 5_000
 
-const CAME_TO_NOTHING: FrameError = {
+const NOT_COMPLETED: FrameError = {
   code: 'overloaded',
-  message: 'The call this Idempotency-Key stands for came to nothing. Retry to run it anew.',
+  message: 'The original request for this Idempotency-Key did not complete. Retry it.',
   retryAfterSeconds: 1,
 }
 
@@ -107,7 +107,7 @@ export function attachCall(
     if (misses < MISSES_MAX && !(isEnded && !isHeard)) return call.probe()
     // Nobody will end it: its key must not stand for it.
     if (isOurs && !isEnded) await archive.forget(original)
-    call.end(isEnded ? answerNotKept(id) : CAME_TO_NOTHING)
+    call.end(isEnded ? answerNotKept(id) : NOT_COMPLETED)
   }
 
   async function lookOnce(): Promise<void> {

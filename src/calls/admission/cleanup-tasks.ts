@@ -4,9 +4,9 @@ import type { Logger } from '../../platform/observability/logger.ts'
 /** What is still to be done about a call that was answered already. Must be repeatable. */
 export type CleanupTask = () => Promise<unknown>
 
-/** CleanupTasks that could not be run at once are tried again until they succeed. */
+/** Runs cleanup tasks at once, and those that fail again until they succeed. */
 export interface CleanupTasks {
-  add(errand: CleanupTask): void
+  add(task: CleanupTask): void
 }
 
 const WAITING_MAX = 20_000
@@ -25,7 +25,7 @@ export function createCleanupTasks(logger: Logger): CleanupTasks {
   const run = async (): Promise<void> => {
     while (waiting.length > 0) {
       const some = waiting.splice(0, AT_ONCE)
-      const results = await Promise.allSettled(some.map((errand) => errand()))
+      const results = await Promise.allSettled(some.map((task) => task()))
       const failed = some.filter((_, index) => results[index]?.status === 'rejected')
       if (failed.length === 0) continue
       waiting.push(...failed)
@@ -36,12 +36,12 @@ export function createCleanupTasks(logger: Logger): CleanupTasks {
   }
 
   return {
-    add(errand) {
+    add(task) {
       if (waiting.length >= WAITING_MAX) {
         logger.error('too many calls wait to be cleaned up after; the sweep will find their holds')
         return
       }
-      waiting.push(errand)
+      waiting.push(task)
       if (running) return
       running = true
       void run()

@@ -15,7 +15,7 @@ import { BOUNDED_ENTRIES, IDEMPOTENCY_TTL_MS, type KeptBounds } from '../relay/c
 
 /**
  * What an Idempotency-Key stands for. States: claimed (a call is being admitted: no envelope; lapses) →
- * confirmed (admitted: it has an envelope) → ended. A call that came to nothing frees its key.
+ * confirmed (admitted: it has an envelope) → ended. A call that did not complete frees its key.
  */
 export interface IdempotencyRecord {
   callId: CallId

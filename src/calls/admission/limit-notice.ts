@@ -44,7 +44,7 @@ export function createLimitNotice({ redis, postgres, cleanup }: LimitNoticeDepen
           data: limitData(key, period),
         })
       } catch (error) {
-        // The errand runs again; nobody else may take it for done.
+        // The task runs again; no other process may take it for done.
         await redis.del(noted)
         throw error
       }

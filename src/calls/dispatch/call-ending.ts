@@ -65,7 +65,13 @@ function lastFrame(
   const usage = outcome.usageSource === 'upstream' ? outcome.usage : null
   return envelope.stream
     ? ['finish', outcome.finishReason, usage]
-    : ['reply', envelope.candidates.indexOf(outcome.served), outcome.message, outcome.finishReason, usage]
+    : [
+        'completion',
+        envelope.candidates.indexOf(outcome.served),
+        outcome.message,
+        outcome.finishReason,
+        usage,
+      ]
 }
 
 /** The end of a call that delivered nothing: it costs nothing. */

@@ -221,8 +221,8 @@ async function finish(
 }
 
 /**
- * What was charged is replayed to a repeat from now on; what came to nothing, or was not charged since the gateway
- * failed it, frees its Idempotency-Key, so that a retry runs anew. Returns what settlement has to know of the key.
+ * A charged completion is replayed to repeats from now on. A call that did not complete, or was not charged because the
+ * gateway failed it, frees its Idempotency-Key, so that a retry runs anew. Returns what settlement has to know of the key.
  */
 async function closeKey(
   record: SettlementRecord,

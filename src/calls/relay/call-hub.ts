@@ -12,9 +12,9 @@ import {
 import type { Logger } from '../../platform/observability/logger.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
 import { CONTROL_CHANNEL, controlChannel, replyChannel } from '../../platform/redis/redis-keys.ts'
-import { LifeSigns } from './life-signs.ts'
 import { type CallSink, PendingCall } from './pending-call.ts'
 import { ResendQueue } from './resend-queue.ts'
+import { WorkerHeartbeats } from './worker-heartbeats.ts'
 
 const TICK_MS = 100
 /** After a reconnect workers get this long to say which calls they have. */
@@ -69,14 +69,14 @@ export class CallHub {
   private readonly ended = new LRUCache<string, true>({ max: ENDED_REMEMBERED })
   private readonly options: CallHubOptions
   private readonly resends = new ResendQueue()
-  private readonly signs: LifeSigns
+  private readonly signs: WorkerHeartbeats
   private timer: NodeJS.Timeout | undefined
   private reconnectedAtMs = Number.NEGATIVE_INFINITY
 
   constructor(options: CallHubOptions) {
     this.options = options
     this.channel = replyChannel(options.apiId)
-    this.signs = new LifeSigns({
+    this.signs = new WorkerHeartbeats({
       sendEcho: (number) => this.publish(this.channel, encodeFrames(options.apiId, [], number)),
       onDoubtful: (worker) => this.doubt(worker),
       onLost: (worker) => this.lose(worker),

@@ -50,7 +50,7 @@ export interface CompletionArchive {
   end(call: KeyedCall, answer: KeptCompletion | null): Promise<void>
   read(callId: CallId): Promise<KeptCompletion | null>
   /**
-   * Frees the key of a call that came to nothing: a repeat shall run anew. A key that stands for another call, or
+   * Frees the key of a call that did not complete: a repeat runs anew. A key that stands for another call, or
    * for one that has ended with an answer, stays.
    */
   forget(call: KeyedCall): Promise<void>

@@ -20,7 +20,7 @@ export type FrameBody =
   | readonly ['finish', reason: FinishReason, usage: Usage | null]
   /** The whole answer of a non-streaming call. */
   | readonly [
-      'reply',
+      'completion',
       candidate: number,
       message: CompletionMessage,
       reason: FinishReason,
@@ -44,7 +44,7 @@ export interface FrameError {
 
 /** True for the frame after which no other comes. */
 export const endsCall = (body: FrameBody): boolean =>
-  body[0] === 'finish' || body[0] === 'reply' || body[0] === 'error'
+  body[0] === 'finish' || body[0] === 'completion' || body[0] === 'error'
 
 /** A message for a reply channel. One without frames is a sign of life, and may carry a number. */
 export const encodeFrames = (sender: string, frames: readonly Frame[], number = -1): string =>
@@ -65,7 +65,7 @@ const FIELDS_CHARS = 16
 
 /** About the characters of a frame as JSON. Cheap, since most frames are a token. */
 export function sizeOf(body: FrameBody): number {
-  if (body[0] !== 'reply') return charsOf(body) + FIELDS_CHARS
+  if (body[0] !== 'completion') return charsOf(body) + FIELDS_CHARS
   const { content, refusal, tool_calls } = body[2]
   const toolChars = tool_calls?.reduce((sum, call) => sum + call.function.arguments.length + FIELDS_CHARS, 0)
   return (content?.length ?? 0) + (refusal?.length ?? 0) + (toolChars ?? 0) + FIELDS_CHARS

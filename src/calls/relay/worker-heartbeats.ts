@@ -9,7 +9,7 @@ const LOST_AFTER = 5
 /** As many more after a reconnect: a worker may be slower to notice that its connection is gone, by up to 10 s. */
 const RECONNECT_ECHOES = 10
 
-export interface LifeSignsOptions {
+export interface WorkerHeartbeatsOptions {
   /** Sends an echo through Redis, to the channel on which workers are heard. */
   sendEcho: (number: number) => void
   /** Nothing has been heard of a worker for a while: should it live, let it say so. */
@@ -26,8 +26,8 @@ export interface LifeSignsOptions {
  * the last has come. So a Redis that stands still, a connection that is gone or an instance that was frozen itself makes no worker
  * look dead: no echo comes then either.
  */
-export class LifeSigns {
-  private readonly options: LifeSignsOptions
+export class WorkerHeartbeats {
+  private readonly options: WorkerHeartbeatsOptions
   /** Echoes heard so far. */
   private echoes = 0
   private awaited: { number: number; sentAtMs: number } | null = null
@@ -36,7 +36,7 @@ export class LifeSigns {
   /** Echoes heard when a worker last gave a sign. */
   private readonly signs = new Map<string, number>()
 
-  constructor(options: LifeSignsOptions) {
+  constructor(options: WorkerHeartbeatsOptions) {
     this.options = options
   }
 
