@@ -5,8 +5,14 @@ import { findCharges } from '../call-records/known-calls.ts'
 import type { LedgerBalance, ReleasedHold } from '../holds/hold-store.ts'
 import { creditToldFailures } from './credit-told-failures.ts'
 import { UNNAMED } from './quarantine-store.ts'
-import { isCallName, type SettlementRows, settlementRows } from './settlement-row.ts'
-import { KEEP_CONFLICTS, SAID, SETTLE } from './settlement-statements.ts'
+import {
+  isCallName,
+  KEEP_CONFLICTS,
+  SAID,
+  SETTLE,
+  type SettlementRows,
+  settlementRows,
+} from './settlement-statements.ts'
 
 /** One account after a batch, and the holds of its calls, ready for the gate. */
 export interface AccountSettlement extends LedgerBalance {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createHeldBodies } from '../../../src/calls/dispatch/held-bodies.ts'
+import { createHeldBodies } from '../../../src/calls/relay/call-bodies.ts'
 import type { CallId } from '../../../src/core/kernel/ids.ts'
 import { eventually } from '../../helpers/eventually.ts'
 
