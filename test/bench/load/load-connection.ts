@@ -39,9 +39,8 @@ export class LoadConnection {
     })
   }
 
-  /** Closes the connection; a call on it fails for the reason. */
-  close(reason?: Error): void {
-    this.#socket?.destroy(reason)
+  close(): void {
+    this.#socket?.destroy()
   }
 
   #open(): Socket {
