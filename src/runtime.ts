@@ -4,7 +4,9 @@ import { Registry } from 'prom-client'
 import { startKeyCache } from './accounts/key-cache.ts'
 import { createKeyHasher } from './accounts/key-hash.ts'
 import { createKeyStore } from './accounts/key-store.ts'
-import { createProviderKeyStore } from './accounts/provider-key-store.ts'
+import { createWebhookThrottle } from './accounts/webhook-throttle.ts'
+import { apiRoutes } from './api-routes.ts'
+import { createCallRecords } from './billing/call-records/call-records.ts'
 import { findCharges } from './billing/call-records/known-calls.ts'
 import { createReports } from './billing/reports/reports.ts'
 import { createSpendStore } from './billing/reports/spend-store.ts'
@@ -25,14 +27,16 @@ import { readRateChangeTimes } from './catalog/rate-change-times.ts'
 import type { Config } from './config.ts'
 import { developmentRailRefusal } from './core/billing/development-rail-refusal.ts'
 import { newId } from './core/kernel/ids.ts'
-import { createConsole } from './http/account/create-console.ts'
+import { operatorKeyReader } from './http/account/operator-session-routes.ts'
 import { buildApp } from './http/app.ts'
+import { createSessionCookies } from './http/session-cookie.ts'
 import { createCatalogManagement } from './operations/catalog-management.ts'
 import { createTopUps } from './payments/create-top-ups.ts'
+import { type Connections, openConnections } from './platform/connections.ts'
 import type { Logger } from './platform/observability/logger.ts'
-import { createProcessReport } from './platform/observability/process-report.ts'
+import { createProcessReport, type ProcessReport } from './platform/observability/process-report.ts'
 import { createReadiness } from './platform/observability/readiness.ts'
-import { createPostgres } from './platform/postgres/postgres.ts'
+import type { Postgres } from './platform/postgres/postgres.ts'
 import { createCallJobs } from './platform/queues/call-jobs.ts'
 import {
   createCatalogQueue,
@@ -42,81 +46,123 @@ import {
   createSettlementQueue,
 } from './platform/queues/queues.ts'
 import { startFleetClock } from './platform/redis/fleet-clock.ts'
-import { announceKeyChange } from './platform/redis/key-changes.ts'
-import { checkRedisSettings, createRedis } from './platform/redis/redis.ts'
+import { announceKeyChange, type KeyChange } from './platform/redis/key-changes.ts'
+import { checkRedisSettings, type Redis } from './platform/redis/redis.ts'
 import { createEpochReader, watchEpoch } from './platform/redis/redis-epoch.ts'
 import { keepSubscriberLimit } from './platform/redis/redis-subscriber-limit.ts'
 import { createSealer } from './platform/sealing.ts'
 import { followOfferHealth } from './routing/circuit-breaker/offer-health.ts'
 import { followOfferMeasures } from './routing/offer-measures.ts'
 import { createOfferStates } from './routing/offer-states.ts'
-import { createServices } from './services.ts'
+import { createServices, createSignIn } from './services.ts'
 
-/** The API tier, composed: every client and store is built here and passed down. */
+/** The API tier, composed. */
 export interface ApiRuntime {
   app: FastifyInstance
   /** Calls in flight. */
   pendingCalls: () => number
-  /** Stops accepting, lets answers finish for a while, then closes every client. */
+  /** Stops accepting and lets answers finish for a while. */
   stop(): Promise<void>
+}
+
+/** What the API tier is composed over; the caller owns the connections and closes them. */
+export interface ApiClients {
+  redis: Redis
+  queueRedis: Redis
+  replySubscriber: Redis
+  keySubscriber: Redis
+  healthSubscriber: Redis
+  postgres: Postgres
+  /** Apart, so that a year of usage keeps no key and no balance waiting. */
+  reportsPostgres: Postgres
+  /** Apart as well: made-up keys keep nobody else waiting. */
+  keysPostgres: Postgres
+}
+
+function openApiClients(connections: Connections): ApiClients {
+  const redis = (name: string, mode: 'fail-fast' | 'wait') =>
+    connections.redis(`switchyard-api-${name}`, mode)
+  const connectTimeoutMs = 2_000
+  return {
+    redis: redis('gate', 'fail-fast'),
+    queueRedis: redis('queues', 'fail-fast'),
+    replySubscriber: redis('replies', 'wait'),
+    keySubscriber: redis('keys', 'wait'),
+    healthSubscriber: redis('health', 'wait'),
+    postgres: connections.postgres('switchyard-api', { connectTimeoutMs, statementTimeoutMs: 5_000 }),
+    reportsPostgres: connections.postgres('switchyard-api-reports', { poolSize: 3, connectTimeoutMs }),
+    keysPostgres: connections.postgres('switchyard-api-keys', {
+      poolSize: 2,
+      connectTimeoutMs,
+      statementTimeoutMs: 2_000,
+    }),
+  }
 }
 
 /** Builds and connects the API tier; nothing listens yet. Throws when Redis is set up unsafely. */
 export async function createApiRuntime(
   config: Readonly<Config>,
-  plainLogger: Logger,
+  logger: Logger,
   registry: Registry = new Registry(),
 ): Promise<ApiRuntime> {
-  const apiId = newId('api')
-  const report = createProcessReport('api', plainLogger, registry)
+  const report = createProcessReport('api', logger, registry)
+  const connections = openConnections(config, report.logger)
+  const api = await composeApi(config, openApiClients(connections), { report, registry })
+  return {
+    ...api,
+    async stop() {
+      await api.stop()
+      await connections.close()
+    },
+  }
+}
+
+/** Composes the API tier over its clients. */
+async function composeApi(
+  config: Readonly<Config>,
+  clients: ApiClients,
+  { report, registry }: { report: ProcessReport; registry: Registry },
+): Promise<ApiRuntime> {
+  const { redis, queueRedis, keySubscriber, postgres, reportsPostgres } = clients
   const { logger } = report
-  const redisFor = (name: string, mode: 'fail-fast' | 'wait') =>
-    createRedis({ url: config.redisUrl, name: `switchyard-api-${name}`, mode, logger })
-  const redis = redisFor('gate', 'fail-fast')
-  const queueRedis = redisFor('queues', 'fail-fast')
-  const replySubscriber = redisFor('replies', 'wait')
-  const keySubscriber = redisFor('keys', 'wait')
-  const healthSubscriber = redisFor('health', 'wait')
-  const postgres = createPostgres({
-    databaseUrl: config.databaseUrl,
-    name: 'switchyard-api',
-    connectTimeoutMs: 2_000,
-    statementTimeoutMs: 5_000,
-    logger,
-  })
-  // Apart, so that a year of usage keeps no key and no balance waiting.
-  const reportsPostgres = createPostgres({
-    databaseUrl: config.databaseUrl,
-    name: 'switchyard-api-reports',
-    poolSize: 3,
-    connectTimeoutMs: 2_000,
-    logger,
-  })
-  // Apart as well: made-up keys keep nobody else waiting.
-  const keysPostgres = createPostgres({
-    databaseUrl: config.databaseUrl,
-    name: 'switchyard-api-keys',
-    poolSize: 2,
-    connectTimeoutMs: 2_000,
-    statementTimeoutMs: 2_000,
-    logger,
-  })
+  const apiId = newId('api')
   await checkRedisSettings(redis, logger)
   await keepSubscriberLimit(redis, logger)
   const fleetClock = await startFleetClock({ redis, logger })
   const clock = fleetClock.now
 
+  const keyCache = await startKeyCache({
+    keys: createKeyStore(clients.keysPostgres, createKeyHasher(config.masterKeys), randomBytes),
+    redis,
+    subscriber: keySubscriber,
+    logger,
+    clock: Date.now,
+  })
+  const announce = (change: KeyChange) => {
+    keyCache.forget(change)
+    return announceKeyChange(redis, change)
+  }
+  const queues = {
+    dispatch: createDispatchQueue(queueRedis),
+    settlement: createSettlementQueue(queueRedis),
+    events: createEventsQueue(queueRedis),
+    catalog: createCatalogQueue(queueRedis),
+    mail: createMailQueue(queueRedis),
+  }
+  const serviceClients = { postgres, reportsPostgres, redis, announce, logger, clock: Date.now }
+  const services = createServices(config, serviceClients)
+  const signIn = createSignIn(config, { ...serviceClients, mailQueue: queues.mail }, services)
+  const { accounts, gate, keys } = services
+
   const overlay = await watchOverlay({ redis, subscriber: keySubscriber, logger })
   const catalog = await createCatalogStore({ ...config, environment: process.env, overlay, logger })
   const catalogEdits = createCatalogEdits({ postgres, redis, check: catalog.check })
-  const services = createServices(config, { postgres, reportsPostgres, redis, logger, clock: Date.now })
-  const { gate, accounts, keys: keyStore } = services
-  const dispatchQueue = createDispatchQueue(queueRedis)
-  const settlementQueue = createSettlementQueue(queueRedis)
-  const eventsQueue = createEventsQueue(queueRedis)
-  const catalogQueue = createCatalogQueue(queueRedis)
-  const mailQueue = createMailQueue(queueRedis)
-  const health = await followOfferHealth({ redis, subscriber: healthSubscriber, now: Date.now, logger })
+  const health = await followOfferHealth({
+    redis,
+    subscriber: clients.healthSubscriber,
+    now: Date.now,
+    logger,
+  })
   const measures = await followOfferMeasures({ redis, now: Date.now, logger })
   const bodies = createCallBodies({
     ...config,
@@ -124,18 +170,13 @@ export async function createApiRuntime(
     sealer: createSealer(config.masterKeys, 'call-body'),
     logger,
   })
-  const archive = createCompletionArchive(
-    redis,
-    createSealer(config.masterKeys, 'kept-reply'),
-    config.keptReplies,
-  )
   const readEpoch = createEpochReader(redis)
   const epoch = await watchEpoch({ redis, readEpoch, logger })
   const cleanup = createCleanupTasks(logger)
   const { hub, admission, dispatch } = composeCallPath({
     apiId,
     redis,
-    subscriber: replySubscriber,
+    subscriber: clients.replySubscriber,
     epoch,
     readEpoch,
     recoveryGraceMs: config.recoveryGraceMs,
@@ -146,11 +187,15 @@ export async function createApiRuntime(
     offerStates: createOfferStates(health, measures),
     noteLimitReached: createLimitNotice({ redis, postgres, cleanup }),
     cleanup,
-    dispatchQueue,
+    dispatchQueue: queues.dispatch,
     callJobs: createCallJobs(queueRedis),
-    settlementQueue,
+    settlementQueue: queues.settlement,
     bodies,
-    archive,
+    archive: createCompletionArchive(
+      redis,
+      createSealer(config.masterKeys, 'kept-reply'),
+      config.keptReplies,
+    ),
     limits: config,
     topUpUrl: `${config.publicUrl ?? `http://localhost:${config.port}`}/billing`,
     logger,
@@ -158,50 +203,35 @@ export async function createApiRuntime(
     random: Math.random,
   })
   await hub.start()
-  const keys = await startKeyCache({
-    keys: createKeyStore(keysPostgres, createKeyHasher(config.masterKeys), randomBytes),
-    redis,
-    subscriber: keySubscriber,
-    onChange: endSuspendedCalls({ hub, accounts, logger }),
-    logger,
-    clock: Date.now,
-  })
+  keyCache.onChange(endSuspendedCalls({ hub, accounts, logger }))
   const load = createLoadBound(() => hub.size, config.pendingCallsMax)
-  const app = await buildApp({
-    admission,
-    dispatch,
-    idempotency: createIdempotency({
-      redis,
-      findSettled: (accountId, digest) => findSettledKey(postgres, accountId, digest),
-      logger,
-    }),
-    load,
-    keys,
-    catalog: catalog.snapshot,
-    rateTimes: (snapshot) => readRateChangeTimes(reportsPostgres, snapshot),
-    queues: [dispatchQueue, settlementQueue, eventsQueue, catalogQueue, mailQueue],
-    clock,
-    reports: createReports(reportsPostgres, redis, Date.now),
+
+  const { publicUrl } = config
+  const isSecure = publicUrl?.startsWith('https:') ?? false
+  const cookies = createSessionCookies(isSecure)
+  const operators = { sessions: signIn.sessions, cookies, keys, publicUrl, clock }
+  const routes = apiRoutes({
+    config,
+    services,
+    signIn,
+    operators,
+    calls: {
+      admission,
+      dispatch,
+      load,
+      idempotency: createIdempotency({
+        redis,
+        findSettled: (accountId, digest) => findSettledKey(postgres, accountId, digest),
+        logger,
+      }),
+    },
+    keyCache,
+    catalog,
+    catalogEdits,
+    catalogManagement: createCatalogManagement(catalogEdits, services.auditLog.auditedAction),
     keyChecker: createProviderKeyChecker({ postgres, logger, clock: Date.now }),
-    providerKeys: createProviderKeyStore({
-      postgres,
-      masterKeys: config.masterKeys,
-      announceAccount: (accountId) => {
-        keys.forget({ accountId })
-        return announceKeyChange(redis, { accountId })
-      },
-    }),
-    console: createConsole(config, {
-      postgres,
-      reportsPostgres,
-      redis,
-      accounts,
-      keyStore,
-      keys,
-      gate,
-      mailQueue,
-      logger,
-    }),
+    reports: createReports(reportsPostgres, redis, Date.now),
+    recentCalls: createCallRecords(postgres),
     topUps: await createTopUps(config, {
       postgres,
       gate,
@@ -210,24 +240,32 @@ export async function createApiRuntime(
       logger,
       clock: Date.now,
     }),
-    readiness: createReadiness({ apiId, redis, askPostgres: () => postgres.$queryRaw`SELECT 1` }),
-    admin: {
-      ...services,
-      redis,
-      queues: { dispatch: dispatchQueue, settlement: settlementQueue, events: eventsQueue },
-      offers: { health, measures },
-      catalog: catalog.snapshot,
-      catalogEdits,
-      catalogManagement: createCatalogManagement(catalogEdits, services.auditLog.auditedAction),
-      checkEdits: catalog.check,
-      auditEveryMinutes: config.auditEveryMinutes,
-      clock: Date.now,
-    },
-    registry,
-    report,
+    rateTimes: (snapshot) => readRateChangeTimes(reportsPostgres, snapshot),
+    webhookThrottle: createWebhookThrottle(redis),
+    offers: { health, measures },
+    queues,
+    redis,
+    announce,
+    isSecure,
     logger,
-    limits: config,
+    clock,
   })
+  const app = await buildApp(
+    {
+      keys: keyCache,
+      operatorKey: operatorKeyReader(operators),
+      sessions: { ...operators, accounts },
+      readiness: createReadiness({ apiId, redis, askPostgres: () => postgres.$queryRaw`SELECT 1` }),
+      pendingCalls: () => hub.size,
+      registry,
+      report,
+      logger,
+      clock,
+      publicUrl,
+      limits: config,
+    },
+    routes,
+  )
   report.start(redis, () => ({
     inFlightCalls: hub.size + load.entering,
     concurrency: config.pendingCallsMax,
@@ -242,21 +280,13 @@ export async function createApiRuntime(
       const timer = setTimeout(() => hub.failAll(), config.shutdownGraceMs)
       await closing
       clearTimeout(timer)
-      epoch.stop()
-      fleetClock.stop()
-      health.stop()
-      measures.stop()
+      for (const part of [epoch, fleetClock, health, measures]) part.stop()
       await report.stop()
       await hub.stop()
-      await keys.stop()
-      await Promise.all(
-        [dispatchQueue, settlementQueue, eventsQueue, catalogQueue, mailQueue].map((queue) => queue.close()),
-      )
+      await keyCache.stop()
+      await Promise.all(Object.values(queues).map((queue) => queue.close()))
       catalog.close()
       overlay.stop()
-      for (const client of [redis, queueRedis, replySubscriber, keySubscriber, healthSubscriber])
-        client.disconnect()
-      await Promise.all([postgres, reportsPostgres, keysPostgres].map((pool) => pool.$disconnect()))
       await bodies.close()
     },
   }

@@ -2,18 +2,27 @@ import { randomBytes } from 'node:crypto'
 import { createAccountDirectory } from './accounts/account-directory.ts'
 import { createAccountStore } from './accounts/account-store.ts'
 import { createCredentialStore } from './accounts/credential-store.ts'
+import { createEmailTokenStore } from './accounts/email-token-store.ts'
+import { createEmailVerification } from './accounts/email-verification.ts'
+import { createFreeCredits } from './accounts/free-credit.ts'
+import { createFreeCreditBudget } from './accounts/free-credit-budget.ts'
 import { createKeyHasher } from './accounts/key-hash.ts'
 import { setKeyLimits } from './accounts/key-limit-store.ts'
 import { createKeyStore } from './accounts/key-store.ts'
 import { createPasswordHasher } from './accounts/password-hash.ts'
 import { createProviderKeyStore } from './accounts/provider-key-store.ts'
+import { createSessionStore } from './accounts/session-store.ts'
+import { createSignInService } from './accounts/sign-in-service.ts'
+import { createSignInThrottle } from './accounts/sign-in-throttle.ts'
 import { createAuditRunStore } from './billing/audit/audit-run-store.ts'
 import { createCallRecords } from './billing/call-records/call-records.ts'
 import { readClaimWait } from './billing/call-records/claim-wait.ts'
 import { createHoldStore } from './billing/holds/hold-store.ts'
 import { adjustBalance } from './billing/ledger/adjust-balance.ts'
+import { createLedgerListStore } from './billing/ledger/ledger-list-store.ts'
 import { postLedger } from './billing/ledger/ledger-store.ts'
 import { sumLedger } from './billing/ledger/ledger-sums.ts'
+import { createKeyActivityStore } from './billing/reports/key-activity-store.ts'
 import { createMarginStore } from './billing/reports/margin-store.ts'
 import { createUsageStore } from './billing/reports/usage-store.ts'
 import { createConflictStore } from './billing/settlement/conflict-store.ts'
@@ -22,6 +31,7 @@ import { createSettlementStore } from './billing/settlement/settlement-store.ts'
 import { readRateHistory } from './catalog/rate-history-store.ts'
 import type { Config } from './config.ts'
 import { parseUsd } from './core/kernel/money.ts'
+import { DAY_MS } from './core/kernel/time.ts'
 import { createAccountManagement } from './operations/account-management.ts'
 import { createAlarmStore } from './operations/alarm-store.ts'
 import { createAuditLog } from './operations/audit-log.ts'
@@ -31,10 +41,11 @@ import { createSettlementDecisions } from './operations/settlement-decisions.ts'
 import { createPaymentStore } from './payments/payment-store.ts'
 import type { Logger } from './platform/observability/logger.ts'
 import type { Postgres } from './platform/postgres/postgres.ts'
-import { announceKeyChange, type KeyChange } from './platform/redis/key-changes.ts'
+import { enqueueVerificationMail, type MailQueue } from './platform/queues/queues.ts'
+import type { KeyChange } from './platform/redis/key-changes.ts'
 import type { Redis } from './platform/redis/redis.ts'
 import { createSealer } from './platform/sealing.ts'
-import { createDeliveryLog } from './webhooks/delivery-log.ts'
+import { createDeliveryLog, createRetryDelivery } from './webhooks/delivery-log.ts'
 import { createEndpointStore, WEBHOOK_SECRET_PURPOSE } from './webhooks/endpoint-store.ts'
 
 /** What services are built over; the caller owns the clients and closes them. */
@@ -43,6 +54,8 @@ export interface ServiceClients {
   /** A pool of its own for what reads many rows. */
   reportsPostgres: Postgres
   redis: Redis
+  /** Tells every process that a key or account changed. */
+  announce: (change: KeyChange) => Promise<void>
   logger: Logger
   clock: () => number
 }
@@ -51,9 +64,8 @@ export interface ServiceClients {
 export type Services = ReturnType<typeof createServices>
 
 export function createServices(config: Readonly<Config>, clients: ServiceClients) {
-  const { postgres, reportsPostgres, redis, logger, clock } = clients
+  const { postgres, reportsPostgres, redis, announce, logger, clock } = clients
   const { masterKeys } = config
-  const announce = (change: KeyChange) => announceKeyChange(redis, change)
   const accounts = createAccountStore(postgres, postLedger, parseUsd(config.lowBalanceUsd))
   const directory = createAccountDirectory(reportsPostgres)
   const credentials = createCredentialStore(postgres)
@@ -67,24 +79,30 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
   const gate = createHoldStore(redis)
   const quarantine = createQuarantineStore(postgres)
   const conflicts = createConflictStore(postgres)
+  const deliveries = createDeliveryLog(postgres)
   const auditLog = createAuditLog(postgres, logger)
   const { auditedAction } = auditLog
   return {
     accounts,
     directory,
+    credentials,
+    passwords,
     keys,
     providerKeys,
     gate,
     quarantine,
     conflicts,
     endpoints: createEndpointStore(postgres, createSealer(masterKeys, WEBHOOK_SECRET_PURPOSE), randomBytes),
-    deliveries: createDeliveryLog(postgres),
+    deliveries,
+    retryDelivery: createRetryDelivery(postgres, deliveries),
     auditLog,
     alarms: createAlarmStore(postgres),
     audits: createAuditRunStore(reportsPostgres),
     payments: createPaymentStore(reportsPostgres),
     usage: createUsageStore(reportsPostgres),
     calls: createCallRecords(reportsPostgres),
+    keyActivity: createKeyActivityStore(reportsPostgres),
+    ledger: createLedgerListStore(reportsPostgres),
     margin: createMarginStore(reportsPostgres),
     sumLedger: () => sumLedger(reportsPostgres),
     claimWait: () => readClaimWait(reportsPostgres, clock()),
@@ -116,5 +134,46 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
       gate,
       auditedAction,
     }),
+  }
+}
+
+/** Signing up and in, email verification and free credit: what people have accounts by. */
+export function createSignIn(
+  config: Readonly<Config>,
+  { postgres, redis, logger, mailQueue }: ServiceClients & { mailQueue: MailQueue },
+  { accounts, credentials, passwords, gate }: Services,
+) {
+  const sessions = createSessionStore(postgres)
+  const throttle = createSignInThrottle(redis, config)
+  const budgetPico = parseUsd(config.freeCreditBudgetUsd)
+  const freeCredits = createFreeCredits({
+    postgres,
+    postLedger,
+    budget: createFreeCreditBudget(redis, { ...config, budgetPico }, Date.now),
+    amountPico: parseUsd(config.freeCreditUsd),
+    awaitsVerification: config.mail !== null,
+    logger,
+  })
+  const verification =
+    config.mail &&
+    createEmailVerification({
+      postgres,
+      accounts,
+      tokens: createEmailTokenStore(postgres),
+      freeCredits,
+      throttle,
+      enqueue: (accountId) => enqueueVerificationMail(mailQueue, accountId),
+      loadBalance: (account) => gate.apply(account.id, account, []),
+      logger,
+    })
+  const sessionMs = config.sessionDays * DAY_MS
+  const deps = { accounts, credentials, passwords, sessions, throttle, freeCredits, verification, logger }
+  return {
+    sessions,
+    sessionMs,
+    throttle,
+    freeCredits,
+    verification,
+    signIn: createSignInService({ ...deps, sessionMs }),
   }
 }

@@ -11,9 +11,9 @@ import { createCatalogStore } from '../src/catalog/catalog-store.ts'
 import { openProviderKeyVault } from '../src/catalog/provider-key-vault.ts'
 import type { Config } from '../src/config.ts'
 import { newId } from '../src/core/kernel/ids.ts'
+import { openConnections } from '../src/platform/connections.ts'
 import type { Logger } from '../src/platform/observability/logger.ts'
 import { createProcessReport } from '../src/platform/observability/process-report.ts'
-import { createPostgres } from '../src/platform/postgres/postgres.ts'
 import { createCallJobs } from '../src/platform/queues/call-jobs.ts'
 import {
   createDispatchQueue,
@@ -22,7 +22,7 @@ import {
   settlementJobsLeft,
 } from '../src/platform/queues/queues.ts'
 import { startFleetClock } from '../src/platform/redis/fleet-clock.ts'
-import { checkRedisSettings, createRedis } from '../src/platform/redis/redis.ts'
+import { checkRedisSettings } from '../src/platform/redis/redis.ts'
 import { createEpochReader, watchEpoch } from '../src/platform/redis/redis-epoch.ts'
 import { createSealer } from '../src/platform/sealing.ts'
 import { warmTokenizer } from '../src/providers/count-tokens.ts'
@@ -37,7 +37,6 @@ import { openDispatchJobs } from './dispatch-jobs.ts'
 
 /** A call waits for its key, so PostgreSQL is not waited for long. */
 const KEYS_POSTGRES = {
-  name: 'switchyard-dispatch-keys',
   poolSize: 2,
   connectTimeoutMs: 1_500,
   statementTimeoutMs: 1_500,
@@ -51,8 +50,8 @@ export async function startDispatchRole(
 ): Promise<{ stop(): Promise<void> }> {
   const report = createProcessReport('dispatch', plainLogger, registry)
   const { logger } = report
-  const redisFor = (name: string) =>
-    createRedis({ url: config.redisUrl, name: `switchyard-dispatch-${name}`, mode: 'wait', logger })
+  const connections = openConnections(config, logger)
+  const redisFor = (name: string) => connections.redis(`switchyard-dispatch-${name}`, 'wait')
   const redis = redisFor('frames')
   const queueRedis = redisFor('queue')
   const subscriber = redisFor('control')
@@ -65,7 +64,7 @@ export async function startDispatchRole(
   const workerId = newId('worker')
   const transport = createTransport(config)
   // Connects when the first call on a client's own key comes.
-  const keysPostgres = createPostgres({ ...KEYS_POSTGRES, databaseUrl: config.databaseUrl, logger })
+  const keysPostgres = connections.postgres('switchyard-dispatch-keys', KEYS_POSTGRES)
   const byokKeys = await openProviderKeyVault({
     postgres: keysPostgres,
     redis,
@@ -161,9 +160,7 @@ export async function startDispatchRole(
       overlay.stop()
       // QUIT, not disconnect: the last frames are still on their way.
       await redis.quit()
-      queueRedis.disconnect()
-      subscriber.disconnect()
-      await Promise.all([keysPostgres.$disconnect(), bodies.close()])
+      await Promise.all([connections.close(), bodies.close()])
     },
   }
 }

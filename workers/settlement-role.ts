@@ -11,10 +11,11 @@ import { sweepCallBodies } from '../src/calls/relay/call-bodies.ts'
 import type { Config } from '../src/config.ts'
 import { createAlarmStore } from '../src/operations/alarm-store.ts'
 import { createTopUps } from '../src/payments/create-top-ups.ts'
+import { type Connections, openConnections } from '../src/platform/connections.ts'
 import { createMailer } from '../src/platform/network/mailer.ts'
 import type { Logger } from '../src/platform/observability/logger.ts'
-import { createProcessReport } from '../src/platform/observability/process-report.ts'
-import { createPostgres } from '../src/platform/postgres/postgres.ts'
+import { createProcessReport, type ProcessReport } from '../src/platform/observability/process-report.ts'
+import type { Postgres } from '../src/platform/postgres/postgres.ts'
 import { createCallJobs } from '../src/platform/queues/call-jobs.ts'
 import {
   createDispatchQueue,
@@ -23,12 +24,12 @@ import {
 } from '../src/platform/queues/queues.ts'
 import { startFleetClock } from '../src/platform/redis/fleet-clock.ts'
 import { announceKeyChange } from '../src/platform/redis/key-changes.ts'
-import { checkRedisSettings, createRedis } from '../src/platform/redis/redis.ts'
+import { checkRedisSettings, type Redis } from '../src/platform/redis/redis.ts'
 import { createEpochReader } from '../src/platform/redis/redis-epoch.ts'
 import { startAlarmScheduler } from './alarm-scheduler.ts'
 import { startAuditScheduler } from './audit-scheduler.ts'
 import { startCatalogWorker } from './catalog-worker.ts'
-import { startEvents } from './events/events-part.ts'
+import { type EventsClients, openEventsClients, startEvents } from './events/events-part.ts'
 import { startMailWorker } from './mail-worker.ts'
 import { startMaintenanceScheduler } from './maintenance-scheduler.ts'
 import { startPaymentScheduler } from './payment-scheduler.ts'
@@ -39,32 +40,53 @@ import { startSettlementWorker } from './settlement-worker.ts'
 /** Beyond the deadlines of a call: it may be taken over at its end. */
 const BODY_SLACK_MS = 300_000
 
-/** The settlement process, composed: settles finished calls, keeps the gate in line with the ledger, sends events and mail out. */
+/** What the settlement process is composed over; the caller owns the connections and closes them. */
+export interface SettlementClients {
+  redis: Redis
+  queueRedis: Redis
+  catalogSubscriber: Redis
+  postgres: Postgres
+  /** Apart, without a statement timeout: an audit reads whole tables. */
+  auditPostgres: Postgres
+  events: EventsClients
+}
+
+const openSettlementClients = (connections: Connections): SettlementClients => ({
+  redis: connections.redis('switchyard-settlement', 'wait'),
+  queueRedis: connections.redis('switchyard-settlement-queue', 'wait'),
+  catalogSubscriber: connections.redis('switchyard-settlement-catalog', 'wait'),
+  postgres: connections.postgres('switchyard-settlement'),
+  auditPostgres: connections.postgres('switchyard-audit', { poolSize: 2, statementTimeoutMs: 0 }),
+  events: openEventsClients(connections),
+})
+
+/** Connects and starts the settlement process. */
 export async function startSettlementRole(
   config: Readonly<Config>,
-  plainLogger: Logger,
+  logger: Logger,
   registry: Registry = new Registry(),
 ): Promise<{ stop(): Promise<void> }> {
-  const report = createProcessReport('settlement', plainLogger, registry)
+  const report = createProcessReport('settlement', logger, registry)
+  const connections = openConnections(config, report.logger)
+  const settlement = await composeSettlement(config, openSettlementClients(connections), { report, registry })
+  return {
+    async stop() {
+      await settlement.stop()
+      await connections.close()
+    },
+  }
+}
+
+/** The settlement process, composed: settles finished calls, keeps the gate in line with the ledger, sends events and mail out. */
+async function composeSettlement(
+  config: Readonly<Config>,
+  clients: SettlementClients,
+  { report, registry }: { report: ProcessReport; registry: Registry },
+): Promise<{ stop(): Promise<void> }> {
+  const { redis, queueRedis, postgres } = clients
   const { logger } = report
-  const redisFor = (name: string) =>
-    createRedis({ url: config.redisUrl, name: `switchyard-${name}`, mode: 'wait', logger })
-  const redis = redisFor('settlement')
-  const queueRedis = redisFor('settlement-queue')
-  const catalogSubscriber = redisFor('settlement-catalog')
   await checkRedisSettings(redis, logger)
   const fleetClock = await startFleetClock({ redis, logger })
-  const postgres = createPostgres({ databaseUrl: config.databaseUrl, name: 'switchyard-settlement', logger })
-
-  // Apart, without a statement timeout: an audit reads whole tables.
-  const auditPostgres = createPostgres({
-    databaseUrl: config.databaseUrl,
-    name: 'switchyard-audit',
-    poolSize: 2,
-    statementTimeoutMs: 0,
-    logger,
-  })
-
   const metrics = createBillingMetrics(registry)
   const store = createSettlementStore(postgres)
   const gate = createHoldStore(redis)
@@ -88,7 +110,7 @@ export async function startSettlementRole(
     logger,
     clock: fleetClock.now,
   })
-  const events = startEvents(config, logger, registry)
+  const events = startEvents(config, clients.events, logger, registry)
   const deps = { postgres, redis, gate, logger, clock: Date.now }
   const announceAccount = (accountId: string) => announceKeyChange(redis, { accountId })
   const topUps = await createTopUps(config, { ...deps, announceAccount })
@@ -98,7 +120,7 @@ export async function startSettlementRole(
     config,
     redis,
     queueRedis,
-    subscriber: catalogSubscriber,
+    subscriber: clients.catalogSubscriber,
     postgres,
     registry,
     environment: process.env,
@@ -131,7 +153,7 @@ export async function startSettlementRole(
   const audits = startAuditScheduler({
     redis,
     audit: () =>
-      auditBooks({ postgres: auditPostgres, redis, dispatchQueue, settlementQueue, clock: Date.now }),
+      auditBooks({ postgres: clients.auditPostgres, redis, dispatchQueue, settlementQueue, clock: Date.now }),
     runs: createAuditRunStore(postgres),
     everyMs: config.auditEveryMinutes * 60_000,
     logger,
@@ -155,12 +177,6 @@ export async function startSettlementRole(
       await audits.stop()
       await report.stop()
       await Promise.all([dispatchQueue, settlementQueue, eventsQueue].map((queue) => queue.close()))
-      redis.disconnect()
-      queueRedis.disconnect()
-      catalogSubscriber.disconnect()
-      // An audit that was cut off would keep its pool for as long as it takes.
-      void auditPostgres.$disconnect().catch(() => undefined)
-      await postgres.$disconnect()
     },
   }
 }

@@ -1,21 +1,21 @@
 import type { FreeCreditState } from '../core/billing/free-credit-state.ts'
+import { ApiError } from '../core/kernel/errors.ts'
 import type { Logger } from '../platform/observability/logger.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
 import type { Account, AccountStore } from './account-store.ts'
 import type { EmailTokenStore } from './email-token-store.ts'
 import type { FreeCredits } from './free-credit.ts'
 import type { SignInThrottle } from './sign-in-throttle.ts'
-import type { Throttled, TooMany } from './throttle.ts'
 
 /** Email verification, if mail is configured; it decides on the account's free credit. */
 export interface EmailVerification {
-  /** Enqueues the message with the link, unless the mailbox had too many. Rejects if Redis is unavailable. */
-  send(accountId: string, email: string): Promise<Throttled>
-  /** Uses a link once, before it expires. Rejects if PostgreSQL or Redis is unavailable; the link then stays valid. */
-  verify(
-    token: string,
-    networkAddress: string,
-  ): Promise<TooMany | { kind: 'no_such_link' } | { kind: 'verified'; freeCredit: FreeCreditState }>
+  /** Enqueues the message with the link. Throws ApiError 429 if the mailbox had too many. */
+  send(accountId: string, email: string): Promise<void>
+  /**
+   * Uses a link once, before it expires, and decides on the free credit. Throws ApiError for another link. Rejects if
+   * PostgreSQL or Redis is unavailable; the link then stays valid.
+   */
+  verify(token: string, networkAddress: string): Promise<FreeCreditState>
 }
 
 export interface EmailVerificationDependencies {
@@ -45,15 +45,12 @@ export function createEmailVerification(deps: EmailVerificationDependencies): Em
 
   return {
     async send(accountId, email) {
-      const throttled = await throttle.verificationMail(email)
-      if (throttled.kind === 'too_many') return throttled
+      await throttle.verificationMail(email)
       await deps.enqueue(accountId)
-      return throttled
     },
 
     async verify(token, networkAddress) {
-      const throttled = await throttle.verification(networkAddress)
-      if (throttled.kind === 'too_many') return throttled
+      await throttle.verification(networkAddress)
       const verified = await postgres.$transaction(async (transaction) => {
         const found = await tokens.find(transaction, token)
         if (!found) return null
@@ -61,9 +58,16 @@ export function createEmailVerification(deps: EmailVerificationDependencies): Em
         await tokens.end(transaction, found.accountId)
         return freeCredit && { accountId: found.accountId, freeCredit }
       })
-      if (!verified) return { kind: 'no_such_link' }
+      if (!verified) throw noSuchLink()
       if (verified.freeCredit === 'granted') await letSpend(verified.accountId)
-      return { kind: 'verified', freeCredit: verified.freeCredit }
+      return verified.freeCredit
     },
   }
 }
+
+export const noSuchLink = (): ApiError =>
+  new ApiError(
+    'invalid_request',
+    'This link was used before or has expired. Sign in: the dashboard says whether your address is verified, and sends another link.',
+    { param: 'token' },
+  )

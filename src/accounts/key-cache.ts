@@ -47,6 +47,8 @@ export interface KeyCache {
   lookup(secret: string, networkAddress: string): KeyLookup | Promise<KeyLookup>
   /** Evicts what a local change affects before its message arrives, so that it is visible here immediately. */
   forget(change: KeyChange): void
+  /** Calls a listener with every announced change, after it was applied here. */
+  onChange(listener: (change: KeyChange) => void): void
   stop(): Promise<void>
 }
 
@@ -58,8 +60,6 @@ export interface KeyCacheOptions {
   subscriber: Redis
   logger: Logger
   clock: () => number
-  /** Called for every announced change, after it was applied here. */
-  onChange?: (change: KeyChange) => void
   maxEntries?: number
   /** Maximum concurrent PostgreSQL queries; further lookups are `unavailable`. */
   maxMisses?: number
@@ -90,6 +90,7 @@ export async function startKeyCache(options: KeyCacheOptions): Promise<KeyCache>
   const unknown = new LRUCache<string, true>({ max: UNKNOWN_MAX, ttl: refreshMs })
   const strangers = new LRUCache<string, number>({ max: NETWORKS_MAX, ttl: MINUTE_MS, noUpdateTTL: true })
   const misses = new Map<string, Promise<Reading>>()
+  const listeners: Array<(change: KeyChange) => void> = []
   /** Counts evictions, so that a value read before an eviction is not cached after it. */
   let drops = 0
 
@@ -139,7 +140,7 @@ export async function startKeyCache(options: KeyCacheOptions): Promise<KeyCache>
     subscriber,
     onChange: (change) => {
       drop(change)
-      options.onChange?.(change)
+      for (const listener of listeners) listener(change)
     },
     onUnknown: dropAll,
     onFailure: (error) => logger.error({ err: error }, 'changes of API keys cannot be polled'),
@@ -172,6 +173,7 @@ export async function startKeyCache(options: KeyCacheOptions): Promise<KeyCache>
       return judge(entry, clock())
     },
     forget: drop,
+    onChange: (listener) => void listeners.push(listener),
     async stop() {
       stopWatching()
       await Promise.all(misses.values())

@@ -1,3 +1,4 @@
+import { ApiError } from '../core/kernel/errors.ts'
 import { clientNetworks } from '../platform/network/client-networks.ts'
 import type { Logger } from '../platform/observability/logger.ts'
 import { isDuplicate } from '../platform/postgres/postgres.ts'
@@ -8,7 +9,6 @@ import type { FreeCredits } from './free-credit.ts'
 import type { PasswordHasher } from './password-hash.ts'
 import type { SessionStore } from './session-store.ts'
 import type { SignInThrottle } from './sign-in-throttle.ts'
-import type { TooMany } from './throttle.ts'
 
 export interface SignInDependencies {
   accounts: Pick<AccountStore, 'create'>
@@ -25,34 +25,24 @@ export interface SignInDependencies {
 
 /** A new session; its token goes into the cookie. */
 export interface BegunSession {
-  kind: 'signed_in'
   token: string
   accountId: string
 }
 
-/** Sign-up and sign-in with an email and a password. Rejects if PostgreSQL or Redis is unavailable. */
+/**
+ * Sign-up and sign-in with an email and a password. Throws ApiError where it is refused, and 429 after too many
+ * attempts; rejects if PostgreSQL or Redis is unavailable.
+ */
 export interface SignInService {
   /**
    * Opens an account, and decides on its free credit or sends the verification message. Never takes over an
    * existing account.
    */
-  signUp(
-    email: string,
-    password: string,
-    networkAddress: string,
-  ): Promise<BegunSession | TooMany | { kind: 'email_taken' }>
-  /** A wrong email and a wrong password are indistinguishable, in the result and in its timing. */
-  signIn(
-    email: string,
-    password: string,
-    networkAddress: string,
-  ): Promise<BegunSession | TooMany | { kind: 'wrong' | 'suspended' }>
+  signUp(email: string, password: string, networkAddress: string): Promise<BegunSession>
+  /** A wrong email and a wrong password are indistinguishable, in the error and in its timing. */
+  signIn(email: string, password: string, networkAddress: string): Promise<BegunSession>
   /** Ends every session of the account and begins a new one. */
-  changePassword(
-    accountId: string,
-    current: string,
-    next: string,
-  ): Promise<BegunSession | TooMany | { kind: 'wrong' }>
+  changePassword(accountId: string, current: string, next: string): Promise<BegunSession>
 }
 
 export function createSignInService(deps: SignInDependencies): SignInService {
@@ -61,7 +51,7 @@ export function createSignInService(deps: SignInDependencies): SignInService {
   /** Null if the password was changed, or the account suspended, since it was read. */
   const begin = async (accountId: string, passwordHash: string): Promise<BegunSession | null> => {
     const begun = await sessions.create({ accountId, passwordHash }, deps.sessionMs)
-    return begun && { kind: 'signed_in', token: begun.token, accountId }
+    return begun && { token: begun.token, accountId }
   }
 
   /** The account exists, and its holder can request another message. */
@@ -75,11 +65,10 @@ export function createSignInService(deps: SignInDependencies): SignInService {
 
   return {
     async signUp(email, password, networkAddress) {
-      const throttled = await throttle.signUp(networkAddress)
-      if (throttled.kind === 'too_many') return throttled
+      await throttle.signUp(networkAddress)
       const asker = { group: clientNetworks(networkAddress).subnet, isKnown: false }
       const passwordHash = await passwords.hash(password, asker)
-      if (await credentials.findByEmail(email)) return { kind: 'email_taken' }
+      if (await credentials.findByEmail(email)) throw emailTaken()
       try {
         const { id } = await accounts.create(email, null, async (transaction, accountId) => {
           await credentials.create(transaction, accountId, passwordHash)
@@ -91,34 +80,50 @@ export function createSignInService(deps: SignInDependencies): SignInService {
         return begun
       } catch (error) {
         // A concurrent sign-up was first.
-        if (isDuplicate(error)) return { kind: 'email_taken' }
+        if (isDuplicate(error)) throw emailTaken()
         throw error
       }
     },
 
     async signIn(email, password, networkAddress) {
-      const throttled = await throttle.signIn(networkAddress, email)
-      if (throttled.kind === 'too_many') return throttled
+      const { isKnown } = await throttle.signIn(networkAddress, email)
       const found = await credentials.findByEmail(email)
-      const asker = { group: clientNetworks(networkAddress).subnet, isKnown: throttled.isKnown }
+      const asker = { group: clientNetworks(networkAddress).subnet, isKnown }
       const isRight = await passwords.verify(found?.passwordHash ?? null, password, asker)
-      if (!found?.passwordHash || !isRight) return { kind: 'wrong' }
+      if (!found?.passwordHash || !isRight) throw wrongCredentials()
       // Only a caller with the password learns of the suspension.
-      if (found.isSuspended) return { kind: 'suspended' }
+      if (found.isSuspended)
+        throw new ApiError('account_suspended', 'This account is suspended. Contact the operator.')
       await throttle.signedIn(networkAddress, email)
-      return (await begin(found.accountId, found.passwordHash)) ?? { kind: 'wrong' }
+      const begun = await begin(found.accountId, found.passwordHash)
+      if (begun === null) throw wrongCredentials()
+      return begun
     },
 
     async changePassword(accountId, current, next) {
-      const throttled = await throttle.changePassword(accountId)
-      if (throttled.kind === 'too_many') return throttled
+      await throttle.changePassword(accountId)
       const found = await credentials.find(accountId)
       const asker = { group: accountId, isKnown: true }
       const isRight = await passwords.verify(found?.passwordHash ?? null, current, asker)
-      if (!found?.passwordHash || !isRight) return { kind: 'wrong' }
+      if (!found?.passwordHash || !isRight) throw wrongPassword()
       const passwordHash = await passwords.hash(next, asker)
       const isChanged = await credentials.setPassword(accountId, passwordHash, found.passwordHash)
-      return (isChanged ? await begin(accountId, passwordHash) : null) ?? { kind: 'wrong' }
+      const begun = isChanged ? await begin(accountId, passwordHash) : null
+      if (begun === null) throw wrongPassword()
+      return begun
     },
   }
 }
+
+const emailTaken = () =>
+  new ApiError(
+    'email_taken',
+    'This email has an account. Sign in; if it has no password yet, ask the operator to set one.',
+    { param: 'email' },
+  )
+
+const wrongCredentials = () =>
+  new ApiError('invalid_credentials', 'Email or password is wrong. Check both.', { challenge: 'Session' })
+
+const wrongPassword = () =>
+  new ApiError('invalid_request', 'This is not your current password.', { param: 'current_password' })

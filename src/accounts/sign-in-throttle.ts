@@ -4,27 +4,28 @@ import { mailboxOf } from '../core/kernel/email-address.ts'
 import { clientNetworks } from '../platform/network/client-networks.ts'
 import type { Redis } from '../platform/redis/redis.ts'
 import { throttlePrefix } from '../platform/redis/redis-keys.ts'
-import { consume, LET_THROUGH, type Throttled, type TooMany } from './throttle.ts'
+import { consume } from './throttle.ts'
 
 /**
  * Limits guessing: sign-in attempts count by network address and by email, sign-ups by network address.
  * An address counts as its IPv4 address or its IPv6 /64, and with a higher limit as its IPv6 /48. Counted in
- * Redis for the whole fleet. Rejects if Redis is unavailable, so that no guessing is possible.
+ * Redis for the whole fleet. Throws ApiError 429 above a limit; rejects if Redis is unavailable, so that no guessing is
+ * possible.
  */
 export interface SignInThrottle {
   /** `isKnown`: that email signed in from there before. */
-  signIn(networkAddress: string, email: string): Promise<{ kind: 'let_through'; isKnown: boolean } | TooMany>
+  signIn(networkAddress: string, email: string): Promise<{ isKnown: boolean }>
   /** The attempt succeeded: it does not count, and the email is known at that network from now on. */
   signedIn(networkAddress: string, email: string): Promise<void>
-  signUp(networkAddress: string): Promise<Throttled>
+  signUp(networkAddress: string): Promise<void>
   /** Signing in with an admin key. */
-  operator(networkAddress: string): Promise<Throttled>
+  operator(networkAddress: string): Promise<void>
   /** Use of a verification link. */
-  verification(networkAddress: string): Promise<Throttled>
+  verification(networkAddress: string): Promise<void>
   /** Messages to one mailbox, for any account. */
-  verificationMail(email: string): Promise<Throttled>
+  verificationMail(email: string): Promise<void>
   /** Wrong current passwords of a session that asks to change it. */
-  changePassword(accountId: string): Promise<Throttled>
+  changePassword(accountId: string): Promise<void>
 }
 
 export interface ThrottleLimits {
@@ -65,15 +66,13 @@ export function createSignInThrottle(redis: Redis, limits: ThrottleLimits): Sign
 
   return {
     async signIn(networkAddress, email) {
-      const fromNetwork = await signIns.consume(networkAddress)
-      if (fromNetwork.kind === 'too_many') return fromNetwork
+      await signIns.consume(networkAddress)
       const both = bothKey(networkAddress, email)
-      const ofBoth = await consume(byBoth, both)
-      if (ofBoth.kind === 'too_many') return ofBoth
+      await consume(byBoth, both)
       // Strangers who guess at an account cannot lock its holder out of networks where they signed in before.
       const isKnown = (await redis.exists(knownKey(both))) === 1
-      const ofEmail = isKnown ? LET_THROUGH : await consume(byEmail, emailKey(email))
-      return ofEmail.kind === 'too_many' ? ofEmail : { ...ofEmail, isKnown }
+      if (!isKnown) await consume(byEmail, emailKey(email))
+      return { isKnown }
     },
     async signedIn(networkAddress, email) {
       await Promise.all([
@@ -84,7 +83,7 @@ export function createSignInThrottle(redis: Redis, limits: ThrottleLimits): Sign
       ])
     },
     signUp: (networkAddress) => signUps.consume(networkAddress),
-    operator: (networkAddress) => signIns.consume(networkAddress),
+    operator: (networkAddress) => signIns.consume(networkAddress, () => 'later'),
     verification: (networkAddress) => signIns.consume(networkAddress),
     verificationMail: (email) => consume(mails, emailKey(mailboxOf(email))),
     changePassword: (accountId) => consume(changes, accountId),
@@ -100,10 +99,10 @@ const bothKey = (networkAddress: string, email: string): string =>
 /** Counts an address under its networks; a rejection by the narrower one does not count for the wider one. */
 function networkLimiter(bySubnet: RateLimiterRedis, bySite: RateLimiterRedis) {
   return {
-    async consume(networkAddress: string): Promise<Throttled> {
+    async consume(networkAddress: string, again?: () => string): Promise<void> {
       const { subnet, site } = clientNetworks(networkAddress)
-      const throttled = await consume(bySubnet, subnet)
-      return throttled.kind === 'too_many' || site === null ? throttled : consume(bySite, site)
+      await consume(bySubnet, subnet, again)
+      if (site !== null) await consume(bySite, site, again)
     },
     async reward(networkAddress: string): Promise<void> {
       const { subnet, site } = clientNetworks(networkAddress)

@@ -1,21 +1,20 @@
 import { type RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
+import { ApiError } from '../core/kernel/errors.ts'
 
-export interface TooMany {
-  kind: 'too_many'
-  retryAfterSeconds: number
-}
-
-export type Throttled = { kind: 'let_through' } | TooMany
-
-export const LET_THROUGH = { kind: 'let_through' } as const
-
-/** Increments the count of a key. Rejects if Redis is unavailable. */
-export async function consume(limiter: RateLimiterRedis, key: string): Promise<Throttled> {
+/** Increments the count of a key. Throws ApiError 429 above its limit; rejects if Redis is unavailable. */
+export async function consume(limiter: RateLimiterRedis, key: string, again = inMinutes): Promise<void> {
   try {
     await limiter.consume(key)
-    return LET_THROUGH
   } catch (refusal) {
     if (!(refusal instanceof RateLimiterRes)) throw refusal
-    return { kind: 'too_many', retryAfterSeconds: Math.ceil(refusal.msBeforeNext / 1000) }
+    const retryAfterSeconds = Math.ceil(refusal.msBeforeNext / 1000)
+    throw new ApiError('rate_limit_exceeded', `Too many attempts. Try again ${again(retryAfterSeconds)}.`, {
+      retryAfterSeconds,
+    })
   }
+}
+
+function inMinutes(seconds: number): string {
+  const minutes = Math.ceil(seconds / 60)
+  return `in ${minutes} minute${minutes === 1 ? '' : 's'}`
 }

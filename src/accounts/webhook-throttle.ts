@@ -1,17 +1,17 @@
 import { RateLimiterRedis } from 'rate-limiter-flexible'
 import type { Redis } from '../platform/redis/redis.ts'
 import { throttlePrefix } from '../platform/redis/redis-keys.ts'
-import { consume, type Throttled } from './throttle.ts'
+import { consume } from './throttle.ts'
 
 /**
- * Limits manually requested deliveries of an account. Counted in Redis for the whole fleet; rejects if it is
- * unavailable.
+ * Limits manually requested deliveries of an account. Counted in Redis for the whole fleet. Throws ApiError 429 above
+ * a limit; rejects if Redis is unavailable.
  */
 export interface WebhookThrottle {
   /** Events of type `webhook.test`. */
-  test(accountId: string): Promise<Throttled>
+  test(accountId: string): Promise<void>
   /** Retries of deliveries that were given up. */
-  retry(accountId: string): Promise<Throttled>
+  retry(accountId: string): Promise<void>
 }
 
 const PER_MINUTE = 10

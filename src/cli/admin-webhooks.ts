@@ -1,8 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { ApiError } from '../core/kernel/errors.ts'
-import { DAY_MS, isoTime } from '../core/kernel/time.ts'
+import { isoTime } from '../core/kernel/time.ts'
 import { EVENT_TYPES, type SubscribedEventType } from '../core/operations/event.ts'
-import { deliveryView, endpointView } from '../http/account/webhook-routes.ts'
+import {
+  DELIVERIES_SHOWN,
+  deliveryView,
+  endpointView,
+  ROTATION_OVERLAP_MS,
+} from '../http/account/webhook-routes.ts'
 import { checkWebhookUrl } from '../platform/network/webhook-url.ts'
 import type { DeliveryEntry } from '../webhooks/delivery-log.ts'
 import type { WebhookEndpoint } from '../webhooks/endpoint-store.ts'
@@ -10,9 +15,6 @@ import { type AdminCommands, type AdminContext, accountIdOf } from './admin-comm
 import { lines, list, named, one, withSecret } from './output.ts'
 import { UsageError } from './run-command.ts'
 
-/** A rotated secret goes on signing beside the new one for a day. */
-const ROTATION_OVERLAP_MS = DAY_MS
-const DELIVERIES_SHOWN = 50
 const TEST_WAIT_MS = 20_000
 const POLL_MS = 200
 const SECRET_NOTE =

@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util'
 import pino from 'pino'
 import { readConfig } from '../config.ts'
+import { announceKeyChange } from '../platform/redis/key-changes.ts'
 import { createServices } from '../services.ts'
 import { accountCommands } from './admin-accounts.ts'
 import { ADMIN_OPTIONS, type AdminCommands } from './admin-command.ts'
@@ -78,6 +79,7 @@ export async function admin(args: string[], environment: NodeJS.ProcessEnv): Pro
     const services = createServices(config, {
       ...clients,
       reportsPostgres: clients.postgres,
+      announce: (change) => announceKeyChange(clients.redis, change),
       logger,
       clock: Date.now,
     })

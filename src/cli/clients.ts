@@ -1,6 +1,7 @@
 import type { Config } from '../config.ts'
-import { createPostgres, type Postgres } from '../platform/postgres/postgres.ts'
-import { createRedis, type Redis } from '../platform/redis/redis.ts'
+import { openConnections } from '../platform/connections.ts'
+import type { Postgres } from '../platform/postgres/postgres.ts'
+import type { Redis } from '../platform/redis/redis.ts'
 
 export interface CommandClients {
   postgres: Postgres
@@ -14,17 +15,14 @@ export async function withClients<T>(
   run: (clients: CommandClients) => Promise<T>,
   statementTimeoutMs?: number,
 ): Promise<T> {
-  const postgres = createPostgres({
-    databaseUrl: config.databaseUrl,
-    name,
-    poolSize: 2,
-    ...(statementTimeoutMs !== undefined && { statementTimeoutMs }),
-  })
-  const redis = createRedis({ url: config.redisUrl, name, mode: 'fail-fast' })
+  const connections = openConnections(config)
+  const limits = statementTimeoutMs === undefined ? {} : { statementTimeoutMs }
   try {
-    return await run({ postgres, redis })
+    return await run({
+      postgres: connections.postgres(name, { poolSize: 2, ...limits }),
+      redis: connections.redis(name, 'fail-fast'),
+    })
   } finally {
-    redis.disconnect()
-    await postgres.$disconnect()
+    await connections.close()
   }
 }

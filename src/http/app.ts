@@ -2,73 +2,61 @@ import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import Fastify, { type FastifyInstance } from 'fastify'
 import type { Registry } from 'prom-client'
-import type { KeyCache } from '../accounts/key-cache.ts'
-import type { Reports } from '../billing/reports/reports.ts'
-import type { BodyBudgetLimits } from '../calls/admission/body-budget.ts'
-import type { LimitDefaults } from '../core/accounts/rate-limits.ts'
 import type { Logger } from '../platform/observability/logger.ts'
 import type { ProcessReport } from '../platform/observability/process-report.ts'
 import type { Readiness } from '../platform/observability/readiness.ts'
-import type { JobQueue } from '../platform/queues/queues.ts'
-import { consoleRoutes } from './account/console-routes.ts'
-import type { ConsoleServices } from './account/console-services.ts'
-import { operatorKeyReader, operatorSessionRoutes } from './account/operator-session-routes.ts'
-import { type AdminDependencies, adminRoutes } from './admin/admin-routes.ts'
 import { answerErrors, answerUnroutable } from './plugins/answer-errors.ts'
-import { authenticate } from './plugins/authenticate.ts'
+import { type AuthenticateOptions, authenticate } from './plugins/authenticate.ts'
 import { boundConnections } from './plugins/bound-connections.ts'
 import { closeConnections } from './plugins/close-connections.ts'
 import { guardRequests } from './plugins/guard-requests.ts'
 import { measureRequests } from './plugins/measure-requests.ts'
 import { openapi } from './plugins/openapi.ts'
 import { parseJson } from './plugins/parse-json.ts'
-import { accountSessions } from './plugins/session.ts'
-import { staticConsole } from './plugins/static-console.ts'
+import { accountSessions, type SessionOptions } from './plugins/session.ts'
 import { traceRequests } from './plugins/trace-requests.ts'
 import { validateRequests } from './plugins/validate-requests.ts'
-import { weighBodies } from './plugins/weigh-bodies.ts'
+import { type WeighBodiesOptions, weighBodies } from './plugins/weigh-bodies.ts'
 import { healthRoutes } from './public/health.ts'
-import { paymentWebhooks } from './public/payment-webhooks.ts'
-import { queuesDashboard } from './public/queues-dashboard.ts'
-import { type SurfaceServices, surfaceRoutes } from './public/surfaces.ts'
-import { type TopUpServices, topUpRoutes } from './top-ups.ts'
 
-/** What the routes need, each its own part, and what the server needs itself. */
-export type AppDependencies = SurfaceServices &
-  TopUpServices & {
-    /** What customers may read of their calls and charges. */
-    reports: Reports
-    /** What operators read and do. */
-    admin: AdminDependencies
-    /** What the console's pages and their sessions need. */
-    console: ConsoleServices
-    keys: KeyCache
-    /** Shown on the queues' dashboard. */
-    queues: JobQueue[]
-    /** Whether calls can be taken right now. */
-    readiness: () => Promise<Readiness>
-    /** Counts for Prometheus and for operators. */
-    registry: Registry
-    report: Pick<ProcessReport, 'finished' | 'traffic'>
-    logger: Logger
-    limits: BodyBudgetLimits &
-      LimitDefaults & {
-        bodyTimeoutMs: number
-        shutdownGraceMs: number
-        refusedRequestsPerMinute: number
-        refusedBytesPerMinute: number
-        trustedProxies: string[]
-        connectionsPerAddress: number
-      }
-  }
+/** What the server itself needs; routes bring what is theirs. */
+export interface AppDependencies {
+  keys: AuthenticateOptions['keys']
+  /** The admin key of an operator who signed in with a browser. */
+  operatorKey: AuthenticateOptions['operatorKey']
+  sessions: SessionOptions
+  /** Whether calls can be taken right now. */
+  readiness: () => Promise<Readiness>
+  /** Calls in flight. */
+  pendingCalls: () => number
+  /** Counts for Prometheus and for operators. */
+  registry: Registry
+  report: Pick<ProcessReport, 'finished' | 'traffic'>
+  logger: Logger
+  clock: () => number
+  publicUrl: string | null
+  limits: AuthenticateOptions['limits'] &
+    WeighBodiesOptions['limits'] & {
+      bodyTimeoutMs: number
+      shutdownGraceMs: number
+      trustedProxies: string[]
+      connectionsPerAddress: number
+    }
+}
 
 const REQUEST_ID = /^[\x20-\x7e]{1,128}$/
 const PARAM_LENGTH_MAX = 512
 /** Of requests that are no call: the longest is a catalog. */
 const OTHER_BODY_LIMIT_BYTES = 8 * 1024 * 1024
 
-/** The HTTP API, ready to listen. Registration order is the order of a request's way. */
-export async function buildApp(deps: AppDependencies): Promise<FastifyInstance> {
+/**
+ * The HTTP API, ready to listen, with the routes that `registerRoutes` adds. Registration order is the order of a
+ * request's way.
+ */
+export async function buildApp(
+  deps: AppDependencies,
+  registerRoutes: (app: FastifyInstance) => Promise<void>,
+): Promise<FastifyInstance> {
   const app = Fastify({
     logger: false,
     bodyLimit: OTHER_BODY_LIMIT_BYTES,
@@ -102,34 +90,17 @@ export async function buildApp(deps: AppDependencies): Promise<FastifyInstance> 
     trustedProxies: deps.limits.trustedProxies,
   })
   await app.register(closeConnections, { graceMs: deps.limits.shutdownGraceMs })
-  await app.register(measureRequests, {
-    registry: deps.registry,
-    report: deps.report,
-    pendingCalls: () => deps.dispatch.hub.size,
-  })
+  await app.register(measureRequests, deps)
   await app.register(guardRequests)
-  await app.register(answerErrors, { logger: deps.logger })
+  await app.register(answerErrors, deps)
   await app.register(parseJson)
   await app.register(validateRequests)
   await app.register(openapi)
-  await app.register(healthRoutes, { readiness: deps.readiness })
-  await app.register(authenticate, {
-    keys: deps.keys,
-    limits: deps.limits,
-    clock: deps.clock,
-    operatorKey: operatorKeyReader(deps),
-    publicUrl: deps.console.settings.publicUrl,
-  })
-  await app.register(accountSessions, { ...deps.console, ...deps.console.settings })
-  await app.register(weighBodies, { limits: deps.limits })
-  await app.register(queuesDashboard, { queues: deps.queues, isSecure: deps.console.settings.isSecure })
-  await app.register(adminRoutes, deps)
-  await app.register(topUpRoutes, deps)
-  await app.register(paymentWebhooks, deps)
-  await app.register(surfaceRoutes, deps)
-  await app.register(operatorSessionRoutes, deps)
-  await app.register(consoleRoutes, deps)
-  await app.register(staticConsole, deps.console.settings)
+  await app.register(healthRoutes, deps)
+  await app.register(authenticate, deps)
+  await app.register(accountSessions, deps.sessions)
+  await app.register(weighBodies, deps)
+  await registerRoutes(app)
   return app
 }
 

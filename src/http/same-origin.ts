@@ -26,3 +26,8 @@ function isOwnOrigin(
   // A proxy may speak https for us without saying so: of the host it is known by, only the public address tells the scheme.
   return known?.host !== host && given === `${protocol}://${host}`
 }
+
+/** An onRequest hook for routes without a session: the same check. */
+export const fromOwnPages = (publicUrl: string | null) => ({
+  onRequest: async (request: FastifyRequest) => requireSameOrigin(request, publicUrl),
+})

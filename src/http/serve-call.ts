@@ -10,6 +10,7 @@ import { mediaParts } from '../core/calls/prompt-tokens.ts'
 import { ApiError } from '../core/kernel/errors.ts'
 import type { StandardKey } from './asking-account.ts'
 import { CompletionCollector } from './completion-collector.ts'
+import { startEventStream } from './event-stream.ts'
 import { StreamWriter } from './stream-writer.ts'
 import { whenResponseCloses } from './when-response-closes.ts'
 
@@ -120,25 +121,14 @@ function streamTo(
     envelope,
     response: reply.raw,
     requestId: request.id,
-    commit: () => commitStream(request, reply),
+    commit: () =>
+      startEventStream(reply, { ...request.rateHeaders(), 'cache-control': 'no-cache, no-transform' }),
     keepAliveMs: limits.keepAliveMs,
     maxBufferedBytes: limits.slowClientBufferBytes,
     failed: (code) => {
       request.errorCode = code
     },
     nowMs: clock(),
-  })
-}
-
-/** Takes the response over from Fastify and sends its head. */
-function commitStream(request: FastifyRequest, reply: FastifyReply): void {
-  reply.hijack()
-  reply.raw.writeHead(200, {
-    ...(reply.getHeaders() as Record<string, string>),
-    ...request.rateHeaders(),
-    'content-type': 'text/event-stream; charset=utf-8',
-    'cache-control': 'no-cache, no-transform',
-    'x-accel-buffering': 'no',
   })
 }
 

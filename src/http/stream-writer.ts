@@ -10,7 +10,7 @@ export interface StreamWriterOptions {
   response: ServerResponse
   requestId: string
   /** Writes status and headers; called once, right before the first byte of the body. */
-  commit: () => void
+  commit: () => unknown
   keepAliveMs: number
   /** A client that leaves more than this unread is cut off. */
   maxBufferedBytes: number

@@ -5,7 +5,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { admin as adminCommand } from '../../src/cli/admin.ts'
 import { runCommand } from '../../src/cli/run-command.ts'
 import { readConfig } from '../../src/config.ts'
-import { startEvents } from '../../workers/events/events-part.ts'
+import { type Connections, openConnections } from '../../src/platform/connections.ts'
+import { openEventsClients, startEvents } from '../../workers/events/events-part.ts'
 import { openTestAccount, openTestBooks, type TestBooks } from '../helpers/billing.ts'
 import { createTestRedis, type TestRedis } from '../helpers/services.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.ts'
@@ -15,6 +16,7 @@ describe("the operator's webhook commands", () => {
   let server: TestRedis
   let receiver: WebhookReceiver
   let events: { stop(): Promise<void> }
+  let connections: Connections
   let environment: Record<string, string>
   let accountId: string
 
@@ -29,10 +31,13 @@ describe("the operator's webhook commands", () => {
       MASTER_KEY: '11'.repeat(32),
       WEBHOOKS_ALLOW_PRIVATE: 'true',
     }
-    events = startEvents(readConfig(environment), pino({ level: 'silent' }), new Registry())
+    const config = readConfig(environment)
+    connections = openConnections(config)
+    events = startEvents(config, openEventsClients(connections), pino({ level: 'silent' }), new Registry())
   })
   afterAll(async () => {
     await events.stop()
+    await connections.close()
     await receiver.close()
     await server.close()
     await books.close()

@@ -29,8 +29,6 @@ test('rate-limit headers tell what the gate last said, until that has reset', as
   await app.register(authenticate, {
     keys: {
       lookup: () => ({ kind: 'active', key: KEY }),
-      forget: () => undefined,
-      stop: async () => undefined,
     },
     operatorKey: async () => null,
     publicUrl: null,

@@ -2,10 +2,11 @@ import { Counter, type Registry } from 'prom-client'
 import type { Config } from '../../src/config.ts'
 import { DAY_MS } from '../../src/core/kernel/time.ts'
 import { RETRY_DELAYS_MS } from '../../src/core/operations/webhook-retry.ts'
+import type { Connections } from '../../src/platform/connections.ts'
 import type { Logger } from '../../src/platform/observability/logger.ts'
-import { createPostgres } from '../../src/platform/postgres/postgres.ts'
+import type { Postgres } from '../../src/platform/postgres/postgres.ts'
 import { createEventsQueue, enqueueDeliveries } from '../../src/platform/queues/queues.ts'
-import { createRedis } from '../../src/platform/redis/redis.ts'
+import type { Redis } from '../../src/platform/redis/redis.ts'
 import { createSealer } from '../../src/platform/sealing.ts'
 import { createDeliveryStore } from '../../src/webhooks/delivery-store.ts'
 import { WEBHOOK_SECRET_PURPOSE } from '../../src/webhooks/endpoint-store.ts'
@@ -15,26 +16,27 @@ import { createPostWebhook } from './post-webhook.ts'
 
 const CONCURRENCY = 32
 
-/**
- * Events out, composed: the relay and the worker. Part of the settlement process, with clients of its own, so
- * that slow endpoints never stand in the way of a settlement.
- */
+/** What events go out over: clients of their own, so that slow endpoints never stand in the way of a settlement. */
+export interface EventsClients {
+  relayRedis: Redis
+  workerRedis: Redis
+  postgres: Postgres
+}
+
+export const openEventsClients = (connections: Connections): EventsClients => ({
+  // The relay would rather try again than wait with deliveries in hand.
+  relayRedis: connections.redis('switchyard-events-relay', 'fail-fast'),
+  workerRedis: connections.redis('switchyard-events-worker', 'wait'),
+  postgres: connections.postgres('switchyard-events', { poolSize: 2 }),
+})
+
+/** Events out, composed: the relay and the worker. Part of the settlement process. */
 export function startEvents(
   config: Readonly<Config>,
+  { relayRedis, workerRedis, postgres }: EventsClients,
   logger: Logger,
   registry: Registry,
 ): { stop(): Promise<void> } {
-  const redisFor = (name: string, mode: 'fail-fast' | 'wait') =>
-    createRedis({ url: config.redisUrl, name: `switchyard-events-${name}`, mode, logger })
-  // The relay would rather try again than wait with deliveries in hand.
-  const relayRedis = redisFor('relay', 'fail-fast')
-  const workerRedis = redisFor('worker', 'wait')
-  const postgres = createPostgres({
-    databaseUrl: config.databaseUrl,
-    name: 'switchyard-events',
-    poolSize: 2,
-    logger,
-  })
   const queue = createEventsQueue(relayRedis)
   const deliveries = createDeliveryStore(postgres)
   const relay = startEventRelay({
@@ -69,9 +71,6 @@ export function startEvents(
     async stop() {
       await Promise.all([relay.stop(), worker.stop()])
       await queue.close()
-      relayRedis.disconnect()
-      workerRedis.disconnect()
-      await postgres.$disconnect()
     },
   }
 }

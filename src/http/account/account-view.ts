@@ -1,15 +1,22 @@
 import type { Account } from '../../accounts/account-store.ts'
+import type { FreeCredits } from '../../accounts/free-credit.ts'
+import type { HoldStore } from '../../billing/holds/hold-store.ts'
+import type { LedgerListStore } from '../../billing/ledger/ledger-list-store.ts'
 import type { BalanceView, SessionView } from '../../core/api/sessions.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
 import { isoTime } from '../../core/kernel/time.ts'
 import { notSignedIn } from '../plugins/session.ts'
-import type { ConsoleServices } from './console-services.ts'
+
+type BalanceReader = Pick<HoldStore, 'balance'>
+
+export interface SessionViewServices {
+  gate: BalanceReader
+  ledger: Pick<LedgerListStore, 'freeCredit'>
+  freeCredits: Pick<FreeCredits, 'find'>
+}
 
 /** An account and its money, as its holder sees them. Throws ApiError where it was suspended just now. */
-export async function sessionView(
-  account: Account,
-  services: Pick<ConsoleServices, 'gate' | 'ledger' | 'freeCredits'>,
-): Promise<SessionView> {
+export async function sessionView(account: Account, services: SessionViewServices): Promise<SessionView> {
   const [balance, freeCreditPico, freeCredit] = await Promise.all([
     balanceView(account, services.gate),
     services.ledger.freeCredit(account.id),
@@ -34,7 +41,7 @@ export async function sessionView(
  * The balance of the ledger, and what of it the gate lets be spent. Where Redis does not have the gate, or is away,
  * nothing is known to be held.
  */
-export async function balanceView(account: Account, gate: ConsoleServices['gate']): Promise<BalanceView> {
+export async function balanceView(account: Account, gate: BalanceReader): Promise<BalanceView> {
   const figures = await gate.balance(account.id).catch(() => null)
   const availPico = figures?.availPico ?? account.balancePico
   return {

@@ -1,6 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import { type LedgerLine, positionAfter } from '../../billing/ledger/ledger-list-store.ts'
+import type { HoldStore } from '../../billing/holds/hold-store.ts'
+import {
+  type LedgerLine,
+  type LedgerListStore,
+  positionAfter,
+} from '../../billing/ledger/ledger-list-store.ts'
 import { BillingView, LedgerRow } from '../../core/api/billing.ts'
 import { CLOSED } from '../../core/api/request-fields.ts'
 import { Page } from '../../core/api/shared.ts'
@@ -10,9 +15,9 @@ import { DAY_MS, isoTime } from '../../core/kernel/time.ts'
 import { bySession } from '../asking-account.ts'
 import { pageOf } from '../page.ts'
 import { signedIn } from '../plugins/session.ts'
-import { topUpOptions } from '../top-ups.ts'
+import type { Slots } from '../slots.ts'
+import { type TopUpServices, topUpOptions } from '../top-ups.ts'
 import { balanceView } from './account-view.ts'
-import type { ConsoleDependencies } from './console-routes.ts'
 
 const PageQuery = Type.Object(
   {
@@ -21,13 +26,20 @@ const PageQuery = Type.Object(
   },
   CLOSED,
 )
+export interface BillingServices extends TopUpServices {
+  gate: Pick<HoldStore, 'balance'>
+  ledger: Pick<LedgerListStore, 'page'>
+  consoleSlots: Slots
+}
+
 /** The balance, what a top-up may be, and the ledger as the account's holder reads it. */
-export const billingRoutes: FastifyPluginAsyncTypebox<ConsoleDependencies> = async (app, deps) => {
+export const billingRoutes: FastifyPluginAsyncTypebox<BillingServices> = async (app, services) => {
+  const { gate, ledger, consoleSlots } = services
   const { asker, hooks } = bySession(app)
-  const options = topUpOptions(deps)
+  const options = topUpOptions(services)
 
   app.get('/billing', { ...hooks, schema: { response: { 200: BillingView } } }, async (request) => ({
-    ...(await balanceView(signedIn(request).account, deps.console.gate)),
+    ...(await balanceView(signedIn(request).account, gate)),
     ...options,
   }))
 
@@ -36,8 +48,8 @@ export const billingRoutes: FastifyPluginAsyncTypebox<ConsoleDependencies> = asy
     const { accountId, holder } = asker(request)
     const { limit, cursor } = request.query
     const after = readLedgerCursor(cursor)
-    return deps.consoleSlots.run(holder, async () =>
-      pageOf(await deps.console.ledger.page(accountId, after, limit + 1), limit, ledgerRow, (shown) =>
+    return consoleSlots.run(holder, async () =>
+      pageOf(await ledger.page(accountId, after, limit + 1), limit, ledgerRow, (shown) =>
         formatLedgerCursor(positionAfter(shown, after)),
       ),
     )

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { KeyBounds, NewKey, StoredKey } from '../../accounts/key-store.ts'
-import type { KeyActivity } from '../../billing/reports/key-activity-store.ts'
+import type { KeyBounds, KeyStore, NewKey, StoredKey } from '../../accounts/key-store.ts'
+import type { KeyActivity, KeyActivityStore } from '../../billing/reports/key-activity-store.ts'
 import { keyLimits, type LimitDefaults } from '../../core/accounts/rate-limits.ts'
 import {
   CreatedKey,
@@ -14,18 +14,25 @@ import { allowancePeriod } from '../../core/billing/allowance-period.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
 import { isoTime, isoTimeOrNull } from '../../core/kernel/time.ts'
+import type { KeyChange } from '../../platform/redis/key-changes.ts'
 import { OfId } from '../of-id.ts'
 import { signedIn } from '../plugins/session.ts'
 import { readUsd } from '../read-usd.ts'
-import type { ConsoleDependencies } from './console-routes.ts'
+
+export interface KeyServices {
+  keys: KeyStore
+  keyActivity: KeyActivityStore
+  /** Tells every instance that a key changed. */
+  announce: (change: KeyChange) => Promise<void>
+  limits: LimitDefaults & { tokensPerMinute: number }
+  clock: () => number
+}
 
 const BOUNDS: KeyBounds = { active: 200, inAll: 1_000 }
 
 /** The API keys of the account that is signed in: shown once when created, and by a hint afterwards. */
-export const keyRoutes: FastifyPluginAsyncTypebox<ConsoleDependencies> = async (app, deps) => {
-  const { keyStore, keyActivity, announce } = deps.console
-  const { limits } = deps
-  const clock = deps.clock
+export const keyRoutes: FastifyPluginAsyncTypebox<KeyServices> = async (app, services) => {
+  const { keys: keyStore, keyActivity, announce, limits, clock } = services
   const ofSession = { onRequest: [app.requireSession] }
 
   const viewsOf = async (keys: readonly StoredKey[]): Promise<KeyView[]> => {

@@ -1,10 +1,9 @@
 import { LRUCache } from 'lru-cache'
 import type { SessionStore } from '../../accounts/session-store.ts'
-import type { ListedCall } from '../../billing/call-records/call-records.ts'
-import type { SpendableBalance } from '../../billing/holds/hold-store.ts'
+import type { CallRecords, ListedCall } from '../../billing/call-records/call-records.ts'
+import type { HoldStore, SpendableBalance } from '../../billing/holds/hold-store.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import { pollEvery } from '../../platform/process/poll-every.ts'
-import type { ConsoleServices } from './console-services.ts'
 
 /** Who hears of an account while its session runs. Nothing here may throw. */
 export interface LiveListener {
@@ -26,7 +25,9 @@ export interface LiveFeed {
 }
 
 export interface LiveFeedOptions {
-  services: Pick<ConsoleServices, 'gate' | 'recentCalls'> & { sessions: Pick<SessionStore, 'running'> }
+  gate: Pick<HoldStore, 'balance'>
+  recentCalls: Pick<CallRecords, 'settledSince'>
+  sessions: Pick<SessionStore, 'running'>
   logger: Logger
   clock: () => number
   everyMs?: number
@@ -41,7 +42,8 @@ const CALLS_REMEMBERED = 20_000
  * Watches the accounts that somebody looks at, all of them at once: what the gate in Redis says of each, and only
  * where that moved, which calls were settled. Costs nothing while nobody looks.
  */
-export function createLiveFeed({ services, logger, clock, everyMs = EVERY_MS }: LiveFeedOptions): LiveFeed {
+export function createLiveFeed(options: LiveFeedOptions): LiveFeed {
+  const { gate, recentCalls, sessions, logger, clock, everyMs = EVERY_MS } = options
   const listeners = new Set<LiveListener>()
   const seen = new Map<string, string>()
   const told = new LRUCache<string, true>({ max: CALLS_REMEMBERED })
@@ -51,7 +53,7 @@ export function createLiveFeed({ services, logger, clock, everyMs = EVERY_MS }: 
     await endSessions()
     const moved = await movedAccounts()
     if (moved.length === 0) return
-    const calls = await services.recentCalls.settledSince(moved, clock() - LOOK_BACK_MS)
+    const calls = await recentCalls.settledSince(moved, clock() - LOOK_BACK_MS)
     for (const call of calls) {
       if (told.has(call.id)) continue
       told.set(call.id, true)
@@ -60,14 +62,14 @@ export function createLiveFeed({ services, logger, clock, everyMs = EVERY_MS }: 
   }
 
   const endSessions = async (): Promise<void> => {
-    const running = await services.sessions.running([...listeners].map(({ sessionId }) => sessionId))
+    const running = await sessions.running([...listeners].map(({ sessionId }) => sessionId))
     for (const listener of [...listeners]) if (!running.has(listener.sessionId)) listener.ended()
   }
 
   const movedAccounts = async (): Promise<string[]> => {
     const ids = [...new Set([...listeners].map(({ accountId }) => accountId))]
     for (const known of seen.keys()) if (!ids.includes(known)) seen.delete(known)
-    const figures = await Promise.all(ids.map((id) => services.gate.balance(id)))
+    const figures = await Promise.all(ids.map((id) => gate.balance(id)))
     return ids.filter((id, index) => {
       const now = figures[index]!
       const text = `${now.availPico}/${now.heldPico}/${now.version}`

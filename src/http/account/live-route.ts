@@ -1,13 +1,18 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyPluginAsync } from 'fastify'
+import type { AccountStore } from '../../accounts/account-store.ts'
 import type { LiveBalance, LiveBye } from '../../core/api/sessions.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { callSummary } from '../calls.ts'
+import { startEventStream } from '../event-stream.ts'
 import { signedIn } from '../plugins/session.ts'
 import { whenResponseCloses } from '../when-response-closes.ts'
 import { balanceView } from './account-view.ts'
-import type { ConsoleDependencies } from './console-routes.ts'
-import { createLiveFeed } from './live-feed.ts'
+import { createLiveFeed, type LiveFeedOptions } from './live-feed.ts'
+
+export interface LiveServices extends LiveFeedOptions {
+  accounts: Pick<AccountStore, 'find'>
+}
 
 const CONNECTIONS_MAX = 2_000
 const CONNECTIONS_PER_ACCOUNT_MAX = 6
@@ -18,9 +23,9 @@ const CONNECTION_MS = 15 * 60_000
 const UNREAD_MAX_BYTES = 256 * 1024
 
 /** GET /live: an account's balance and settled calls as they happen, as server-sent events. */
-export const liveRoute: FastifyPluginAsync<ConsoleDependencies> = async (app, deps) => {
-  const { console, logger } = deps
-  const feed = createLiveFeed({ services: console, logger, clock: deps.clock })
+export const liveRoute: FastifyPluginAsync<LiveServices> = async (app, services) => {
+  const { accounts, gate, logger } = services
+  const feed = createLiveFeed(services)
   const open = new Set<ServerResponse>()
   // Before the server waits for answers to end: these never would.
   app.addHook('preClose', async () => {
@@ -38,22 +43,15 @@ export const liveRoute: FastifyPluginAsync<ConsoleDependencies> = async (app, de
         retryAfterSeconds: 30,
       })
 
-    reply.hijack()
-    const response = reply.raw
-    response.writeHead(200, {
-      ...(reply.getHeaders() as Record<string, string>),
-      'content-type': 'text/event-stream; charset=utf-8',
-      'cache-control': 'no-store, no-transform',
-      'x-accel-buffering': 'no',
-    })
+    const response = startEventStream(reply)
     const send = (event: string, data: unknown) => {
       response.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
       if (response.writableLength > UNREAD_MAX_BYTES) response.destroy()
     }
     const sendBalance = async () => {
-      const now = await console.accounts.find(account.id)
+      const now = await accounts.find(account.id)
       if (!now || now.state === 'suspended') return
-      const { balance_usd, available_usd, held_usd } = await balanceView(now, console.gate)
+      const { balance_usd, available_usd, held_usd } = await balanceView(now, gate)
       send('balance', { balance_usd, available_usd, held_usd, state: now.state } satisfies LiveBalance)
     }
 

@@ -1,45 +1,62 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
-import { type KeyRecord, lookUpKey } from '../../accounts/key-cache.ts'
+import { type KeyCache, type KeyRecord, lookUpKey } from '../../accounts/key-cache.ts'
+import type { KeyStore } from '../../accounts/key-store.ts'
+import type { SessionStore } from '../../accounts/session-store.ts'
+import type { SignInThrottle } from '../../accounts/sign-in-throttle.ts'
 import { OperatorSession, OperatorSignInBody, OperatorVisitor } from '../../core/api/sessions.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { isoTime } from '../../core/kernel/time.ts'
-import type { AppDependencies } from '../app.ts'
 import { liveKey } from '../plugins/authenticate.ts'
 import { notSignedIn } from '../plugins/session.ts'
-import { requireSameOrigin } from '../same-origin.ts'
+import { fromOwnPages, requireSameOrigin } from '../same-origin.ts'
+import type { SessionCookies } from '../session-cookie.ts'
 
 const PATH = '/admin/api/session'
 const VISITOR_PATH = '/admin/api/visitor'
 const SESSION_MS = 12 * 3_600_000
 
+export interface OperatorSessions {
+  sessions: SessionStore
+  cookies: SessionCookies
+  keys: Pick<KeyStore, 'find'>
+  publicUrl: string | null
+  clock: () => number
+}
+
 /**
  * Reads an operator's session: the admin key it was begun with, looked up anew, so that a revoked key ends it at
  * once. Null for a request without one. Throws ApiError where a change is asked for by another site's page.
  */
-export function operatorKeyReader(deps: Pick<AppDependencies, 'console' | 'clock'>) {
-  const { sessions, cookies, keyStore, settings } = deps.console
+export function operatorKeyReader(services: OperatorSessions) {
+  const { sessions, cookies, keys, publicUrl, clock } = services
   return async (request: FastifyRequest): Promise<KeyRecord | null> => {
     const token = cookies.read(request, 'operator')
     if (token === null) return null
-    requireSameOrigin(request, settings.publicUrl)
+    requireSameOrigin(request, publicUrl)
     const session = await sessions.find(token)
     if (session?.keyId == null) return null
-    const found = await lookUpKey(keyStore, session.keyId, deps.clock())
+    const found = await lookUpKey(keys, session.keyId, clock())
     return found.kind === 'active' && found.key.kind === 'admin' ? found.key : null
   }
 }
 
+export interface OperatorSessionServices extends OperatorSessions {
+  keyCache: Pick<KeyCache, 'lookup'>
+  throttle: Pick<SignInThrottle, 'operator'>
+}
+
 /** POST, GET and DELETE /admin/api/session: an operator signs in with an admin key, and has a cookie for it. */
-export const operatorSessionRoutes: FastifyPluginAsyncTypebox<AppDependencies> = async (app, deps) => {
-  const { console, keys } = deps
-  const { cookies, sessions, keyStore, settings, throttle } = console
-  const ours = {
-    onRequest: async (request: FastifyRequest) => requireSameOrigin(request, settings.publicUrl),
-  }
+export const operatorSessionRoutes: FastifyPluginAsyncTypebox<OperatorSessionServices> = async (
+  app,
+  services,
+) => {
+  const { cookies, sessions, keys, keyCache, throttle } = services
+  const ours = fromOwnPages(services.publicUrl)
+  const readKey = operatorKeyReader(services)
 
   const viewOf = async (keyId: string, expiresAt: Date): Promise<OperatorSession> => {
-    const key = await keyStore.find(keyId)
+    const key = await keys.find(keyId)
     if (!key) throw notSignedIn()
     return {
       key_id: key.id,
@@ -53,12 +70,8 @@ export const operatorSessionRoutes: FastifyPluginAsyncTypebox<AppDependencies> =
   app.post(PATH, signingIn, async (request, reply) => {
     const secret = request.body.admin_key.trim()
     // Keys cannot be guessed, but each try costs PostgreSQL a statement.
-    const throttled = await throttle.operator(request.ip)
-    if (throttled.kind === 'too_many')
-      throw new ApiError('rate_limit_exceeded', 'Too many attempts. Try again later.', {
-        retryAfterSeconds: throttled.retryAfterSeconds,
-      })
-    const found = await keys.lookup(secret, request.ip)
+    await throttle.operator(request.ip)
+    const found = await keyCache.lookup(secret, request.ip)
     if (found.kind === 'unknown')
       throw new ApiError('invalid_credentials', 'This admin key does not exist. Check it for typos.', {
         challenge: 'Session',
@@ -76,7 +89,7 @@ export const operatorSessionRoutes: FastifyPluginAsyncTypebox<AppDependencies> =
   const find = async (request: FastifyRequest): Promise<OperatorSession | null> => {
     const token = cookies.read(request, 'operator')
     const session = token === null ? null : await sessions.find(token)
-    const key = session && (await operatorKeyReader(deps)(request))
+    const key = session && (await readKey(request))
     return session && key ? viewOf(key.keyId, session.expiresAt) : null
   }
 

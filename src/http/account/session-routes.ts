@@ -1,6 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply } from 'fastify'
-import type { BegunSession } from '../../accounts/sign-in-service.ts'
+import type { AccountStore } from '../../accounts/account-store.ts'
+import type { SessionStore } from '../../accounts/session-store.ts'
+import type { BegunSession, SignInService } from '../../accounts/sign-in-service.ts'
 import {
   AccountPatch,
   CredentialsBody,
@@ -13,26 +15,33 @@ import { normalizeEmail } from '../../core/kernel/email-address.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { notSignedIn, signedIn } from '../plugins/session.ts'
 import { readUsd } from '../read-usd.ts'
-import { requireSameOrigin } from '../same-origin.ts'
-import { sessionView } from './account-view.ts'
-import type { ConsoleDependencies } from './console-routes.ts'
-import { tooMany } from './too-many.ts'
+import { fromOwnPages } from '../same-origin.ts'
+import type { SessionCookies } from '../session-cookie.ts'
+import { type SessionViewServices, sessionView } from './account-view.ts'
+
+export interface SessionServices extends SessionViewServices {
+  accounts: Pick<AccountStore, 'find' | 'setLowBalance'>
+  cookies: SessionCookies
+  sessions: SessionStore
+  sessionMs: number
+  signIn: SignInService
+  /** Only the operator opens accounts. */
+  signUpClosed: boolean
+  publicUrl: string | null
+}
 
 /** Signing up, in and out; the account that is signed in; its password. */
-export const sessionRoutes: FastifyPluginAsyncTypebox<ConsoleDependencies> = async (app, { console }) => {
-  const { accounts, cookies, sessions, settings, signIn } = console
-  const ours = {
-    onRequest: async (request: Parameters<typeof requireSameOrigin>[0]) =>
-      requireSameOrigin(request, settings.publicUrl),
-  }
+export const sessionRoutes: FastifyPluginAsyncTypebox<SessionServices> = async (app, services) => {
+  const { accounts, cookies, sessions, signIn } = services
+  const ours = fromOwnPages(services.publicUrl)
   const ofSession = { onRequest: [app.requireSession] }
 
   const keep = (reply: FastifyReply, { token }: BegunSession) =>
-    cookies.write(reply, 'account', token, new Date(Date.now() + settings.sessionMs))
+    cookies.write(reply, 'account', token, new Date(Date.now() + services.sessionMs))
   const viewOf = async (accountId: string): Promise<SessionView> => {
     const account = await accounts.find(accountId)
     if (!account) throw notSignedIn()
-    return sessionView(account, console)
+    return sessionView(account, services)
   }
 
   const signingUp = { ...ours, schema: { body: SignUpBody, response: { 201: SessionView } } }
@@ -40,45 +49,19 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<ConsoleDependencies> = asy
     const email = normalizeEmail(request.body.email)
     const { password } = request.body
     refuseGuessable(password, 'password', email)
-    if (settings.signUpClosed)
+    if (services.signUpClosed)
       throw new ApiError('not_permitted', 'Accounts are opened by the operator here. Ask them for one.')
-    const outcome = await signIn.signUp(email, password, request.ip)
-    switch (outcome.kind) {
-      case 'signed_in':
-        keep(reply, outcome)
-        return reply.code(201).send(await viewOf(outcome.accountId))
-      case 'too_many':
-        throw tooMany(outcome)
-      case 'email_taken':
-        throw new ApiError(
-          'email_taken',
-          'This email has an account. Sign in; if it has no password yet, ask the operator to set one.',
-          { param: 'email' },
-        )
-      default:
-        return outcome satisfies never
-    }
+    const begun = await signIn.signUp(email, password, request.ip)
+    keep(reply, begun)
+    return reply.code(201).send(await viewOf(begun.accountId))
   })
 
   const signingIn = { ...ours, schema: { body: CredentialsBody, response: { 200: SessionView } } }
   app.post('/sign-in', signingIn, async (request, reply) => {
     const { email, password } = request.body
-    const outcome = await signIn.signIn(normalizeEmail(email), password, request.ip)
-    switch (outcome.kind) {
-      case 'signed_in':
-        keep(reply, outcome)
-        return viewOf(outcome.accountId)
-      case 'too_many':
-        throw tooMany(outcome)
-      case 'wrong':
-        throw new ApiError('invalid_credentials', 'Email or password is wrong. Check both.', {
-          challenge: 'Session',
-        })
-      case 'suspended':
-        throw new ApiError('account_suspended', 'This account is suspended. Contact the operator.')
-      default:
-        return outcome satisfies never
-    }
+    const begun = await signIn.signIn(normalizeEmail(email), password, request.ip)
+    keep(reply, begun)
+    return viewOf(begun.accountId)
   })
 
   app.post('/sign-out', ours, async (request, reply) => {
@@ -90,7 +73,7 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<ConsoleDependencies> = asy
   })
 
   app.get('/session', { ...ofSession, schema: { response: { 200: SessionView } } }, async (request) =>
-    sessionView(signedIn(request).account, console),
+    sessionView(signedIn(request).account, services),
   )
 
   // Every page asks this first; a 401 would appear as an error on the browser's console.
@@ -101,7 +84,7 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<ConsoleDependencies> = asy
       if (error instanceof ApiError && error.code === 'not_signed_in') return { session: null }
       throw error
     }
-    return { session: await sessionView(signedIn(request).account, console) }
+    return { session: await sessionView(signedIn(request).account, services) }
   })
 
   const patching = { ...ofSession, schema: { body: AccountPatch, response: { 200: SessionView } } }
@@ -120,20 +103,8 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<ConsoleDependencies> = asy
     const { account } = signedIn(request)
     const { current_password: current, new_password: next } = request.body
     refuseGuessable(next, 'new_password', account.email)
-    const outcome = await signIn.changePassword(account.id, current, next)
-    switch (outcome.kind) {
-      case 'signed_in':
-        keep(reply, outcome)
-        return reply.code(204).send()
-      case 'too_many':
-        throw tooMany(outcome)
-      case 'wrong':
-        throw new ApiError('invalid_request', 'This is not your current password.', {
-          param: 'current_password',
-        })
-      default:
-        return outcome satisfies never
-    }
+    keep(reply, await signIn.changePassword(account.id, current, next))
+    return reply.code(204).send()
   })
 }
 

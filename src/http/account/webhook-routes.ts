@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import type { WebhookThrottle } from '../../accounts/webhook-throttle.ts'
 import {
   CreatedWebhook,
   DeliveryView,
@@ -14,20 +15,31 @@ import { ApiError } from '../../core/kernel/errors.ts'
 import { DAY_MS, isoTime, isoTimeOrNull } from '../../core/kernel/time.ts'
 import { EVENT_TYPES, type SubscribedEventType } from '../../core/operations/event.ts'
 import { checkWebhookUrl } from '../../platform/network/webhook-url.ts'
-import type { DeliveryEntry } from '../../webhooks/delivery-log.ts'
-import { ENDPOINTS_PER_ACCOUNT_MAX, type WebhookEndpoint } from '../../webhooks/endpoint-store.ts'
+import type { DeliveryEntry, ReadDeliveries, RetryDelivery } from '../../webhooks/delivery-log.ts'
+import {
+  ENDPOINTS_PER_ACCOUNT_MAX,
+  type EndpointStore,
+  type WebhookEndpoint,
+} from '../../webhooks/endpoint-store.ts'
 import { OfId } from '../of-id.ts'
 import { signedIn } from '../plugins/session.ts'
-import type { ConsoleDependencies } from './console-routes.ts'
-import { tooMany } from './too-many.ts'
+
+export interface WebhookServices {
+  endpoints: EndpointStore
+  deliveries: ReadDeliveries
+  retryDelivery: RetryDelivery
+  webhookThrottle: WebhookThrottle
+  webhooksAllowPrivate: boolean
+  clock: () => number
+}
 
 /** A rotated secret goes on signing beside the new one for a day. */
-const ROTATION_OVERLAP_MS = DAY_MS
-const DELIVERIES_SHOWN = 50
+export const ROTATION_OVERLAP_MS = DAY_MS
+export const DELIVERIES_SHOWN = 50
 
 /** Where the account hears of its events: endpoints, their secrets (shown once), what was delivered. */
-export const webhookRoutes: FastifyPluginAsyncTypebox<ConsoleDependencies> = async (app, deps) => {
-  const { endpoints, deliveries, retryDelivery, settings, webhookThrottle } = deps.console
+export const webhookRoutes: FastifyPluginAsyncTypebox<WebhookServices> = async (app, services) => {
+  const { endpoints, deliveries, retryDelivery, webhookThrottle } = services
   const ofSession = { onRequest: [app.requireSession] }
   const ofEndpoint = { ...ofSession, schema: { params: OfId } }
 
@@ -47,7 +59,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<ConsoleDependencies> = asy
   const creating = { ...ofSession, schema: { body: NewWebhookBody, response: { 201: CreatedWebhook } } }
   app.post('/webhooks', creating, async (request, reply) => {
     const accountId = signedIn(request).account.id
-    const check = checkWebhookUrl(request.body.url, settings.webhooksAllowPrivate)
+    const check = checkWebhookUrl(request.body.url, services.webhooksAllowPrivate)
     if (check.kind === 'refused')
       throw new ApiError('invalid_request', `This address ${check.reason}.`, { param: 'url' })
     const types = readEventTypes(request.body.event_types)
@@ -71,7 +83,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<ConsoleDependencies> = asy
     if (secret === null) throw unknownEndpoint()
     return {
       secret,
-      old_secret_signs_until: isoTime(deps.clock() + ROTATION_OVERLAP_MS),
+      old_secret_signs_until: isoTime(services.clock() + ROTATION_OVERLAP_MS),
     }
   })
 
@@ -86,8 +98,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<ConsoleDependencies> = asy
   const testing = { ...ofSession, schema: { params: OfId, response: { 202: TestedWebhook } } }
   app.post('/webhooks/:id/test', testing, async (request, reply) => {
     const { id, accountId } = await own(request)
-    const throttled = await webhookThrottle.test(accountId)
-    if (throttled.kind === 'too_many') throw tooMany(throttled)
+    await webhookThrottle.test(accountId)
     const eventId = await endpoints.test(id)
     if (eventId === null) throw unknownEndpoint()
     return reply.code(202).send({ event_id: eventId })
@@ -96,8 +107,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<ConsoleDependencies> = asy
   const retrying = { ...ofSession, schema: { params: OfId, response: { 202: DeliveryView } } }
   app.post('/webhook-deliveries/:id/retry', retrying, async (request, reply) => {
     const accountId = signedIn(request).account.id
-    const throttled = await webhookThrottle.retry(accountId)
-    if (throttled.kind === 'too_many') throw tooMany(throttled)
+    await webhookThrottle.retry(accountId)
     const delivery = await retryDelivery(request.params.id, accountId)
     if (!delivery)
       throw new ApiError(

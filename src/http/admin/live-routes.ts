@@ -1,5 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { ApiError } from '../../core/kernel/errors.ts'
+import { startEventStream } from '../event-stream.ts'
 import { LiveBoard } from './live-board.ts'
 import { type LiveServices, liveView } from './live-view.ts'
 
@@ -15,14 +16,8 @@ export const liveRoutes: FastifyPluginAsync<LiveServices> = async (app, services
         retryAfterSeconds: 5,
       })
     }
-    reply.hijack()
-    reply.raw.writeHead(200, {
-      ...(reply.getHeaders() as Record<string, string>),
-      'content-type': 'text/event-stream; charset=utf-8',
-      'cache-control': 'no-store, no-transform',
-      'x-accel-buffering': 'no',
-    })
-    reply.raw.flushHeaders()
-    board.add(reply.raw)
+    const response = startEventStream(reply)
+    response.flushHeaders()
+    board.add(response)
   })
 }

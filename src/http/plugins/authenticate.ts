@@ -9,7 +9,7 @@ import { createRefusedRequests, type RefusedRequestsOptions } from '../refused-r
 import { requireSameOrigin } from '../same-origin.ts'
 
 export interface AuthenticateOptions {
-  keys: KeyCache
+  keys: Pick<KeyCache, 'lookup'>
   /** The admin key of an operator who signed in with a browser; null for anyone else. Throws ApiError. */
   operatorKey: (request: FastifyRequest) => Promise<KeyRecord | null>
   limits: LimitDefaults & Omit<RefusedRequestsOptions, 'clock'> & { tokensPerMinute: number }
@@ -115,7 +115,7 @@ function rateHeaders(
 }
 
 async function authenticated(
-  keys: KeyCache,
+  keys: Pick<KeyCache, 'lookup'>,
   secret: string | null,
   networkAddress: string,
   challenge?: string,

@@ -1,0 +1,168 @@
+import { fileURLToPath } from 'node:url'
+import type { FastifyInstance } from 'fastify'
+import type { KeyCache } from './accounts/key-cache.ts'
+import type { WebhookThrottle } from './accounts/webhook-throttle.ts'
+import type { CallRecords } from './billing/call-records/call-records.ts'
+import type { Reports } from './billing/reports/reports.ts'
+import type { StartCallDependencies } from './calls/admission/start-call.ts'
+import type { CatalogEdits } from './catalog/catalog-edits-store.ts'
+import type { CatalogStore } from './catalog/catalog-store.ts'
+import type { ProviderKeyChecker } from './catalog/check-provider-key.ts'
+import type { RateChangeTimes } from './catalog/pricing-feed.ts'
+import type { Config } from './config.ts'
+import type { CatalogSnapshot } from './core/catalog/catalog.ts'
+import { billingRoutes } from './http/account/billing-routes.ts'
+import { consoleScope } from './http/account/console-scope.ts'
+import { keyRoutes } from './http/account/key-routes.ts'
+import { liveRoute } from './http/account/live-route.ts'
+import { type OperatorSessions, operatorSessionRoutes } from './http/account/operator-session-routes.ts'
+import { playgroundRoute } from './http/account/playground-route.ts'
+import { sessionRoutes } from './http/account/session-routes.ts'
+import { verificationRoutes } from './http/account/verification-routes.ts'
+import { webhookRoutes } from './http/account/webhook-routes.ts'
+import { accountRoutes } from './http/admin/account-routes.ts'
+import { alarmRoutes } from './http/admin/alarm-routes.ts'
+import { auditRoutes } from './http/admin/audit-routes.ts'
+import { callRoutes } from './http/admin/call-routes.ts'
+import { catalogRoutes } from './http/admin/catalog-routes.ts'
+import { keyRoutes as operatorKeyRoutes } from './http/admin/key-routes.ts'
+import { liveRoutes } from './http/admin/live-routes.ts'
+import { offerRoutes } from './http/admin/offer-routes.ts'
+import { processRoutes } from './http/admin/process-routes.ts'
+import { reportRoutes } from './http/admin/report-routes.ts'
+import { trafficRoutes } from './http/admin/traffic-routes.ts'
+import { consoleCallRoutes } from './http/calls.ts'
+import type { OfferKnowledge } from './http/offer-view.ts'
+import { staticConsole } from './http/plugins/static-console.ts'
+import { consoleProviderKeyRoutes } from './http/provider-keys.ts'
+import { paymentWebhooks } from './http/public/payment-webhooks.ts'
+import { queuesDashboard } from './http/public/queues-dashboard.ts'
+import { surfaceRoutes } from './http/public/surfaces.ts'
+import { reportSlots } from './http/slots.ts'
+import { consoleTopUpRoutes, topUpRoutes } from './http/top-ups.ts'
+import { consoleUsageRoute } from './http/usage.ts'
+import type { CatalogManagement } from './operations/catalog-management.ts'
+import type { TopUps } from './payments/create-top-ups.ts'
+import type { Logger } from './platform/observability/logger.ts'
+import type { Queues } from './platform/queues/queue-figures.ts'
+import type { JobQueue } from './platform/queues/queues.ts'
+import type { KeyChange } from './platform/redis/key-changes.ts'
+import type { Redis } from './platform/redis/redis.ts'
+import type { createSignIn, Services } from './services.ts'
+
+/** What the composed API tier has; every route is handed the part that it names. */
+export interface ApiParts {
+  config: Readonly<Config>
+  services: Services
+  signIn: ReturnType<typeof createSignIn>
+  operators: OperatorSessions
+  calls: StartCallDependencies
+  keyCache: KeyCache
+  catalog: CatalogStore
+  catalogEdits: CatalogEdits
+  catalogManagement: CatalogManagement
+  keyChecker: ProviderKeyChecker
+  reports: Reports
+  /** Over a pool that reports do not keep waiting. */
+  recentCalls: Pick<CallRecords, 'settledSince'>
+  topUps: TopUps
+  rateTimes: (catalog: CatalogSnapshot) => Promise<RateChangeTimes>
+  webhookThrottle: WebhookThrottle
+  offers: OfferKnowledge
+  queues: Queues & Record<string, JobQueue>
+  redis: Redis
+  announce: (change: KeyChange) => Promise<void>
+  /** Browsers reach us by https. */
+  isSecure: boolean
+  logger: Logger
+  clock: () => number
+}
+
+const PAGES_FOLDER = fileURLToPath(new URL('../web/dist', import.meta.url))
+/** Reports that signed-in accounts read at a time, of one instance and of one account. */
+const CONSOLE_REPORTS_MAX = 16
+const CONSOLE_REPORTS_PER_ACCOUNT_MAX = 6
+
+/** Registers every route with its services, in the order of a request's way. */
+export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<void> {
+  const { config, services, signIn, operators, calls, keyCache, isSecure, logger, clock } = parts
+  const { topUps, reports, keyChecker, redis, queues, offers, rateTimes } = parts
+  const { gate, keys, providerKeys, auditLog, usage, payments, directory } = services
+  const { publicUrl, webhooksAllowPrivate } = config
+  const { freeCredits, verification } = signIn
+  const catalog = parts.catalog.snapshot
+  const limits = config
+
+  /** For admin keys and signed-in operators; times of their routes are those of this host. */
+  const operatorRoutes = async (app: FastifyInstance) => {
+    const now = Date.now
+    app.addHook('onRequest', app.requireAdminKey)
+    await app.register(processRoutes, { redis, queues, claimWait: services.claimWait, clock: now })
+    await app.register(trafficRoutes, { redis, clock: now })
+    await app.register(callRoutes, { calls: services.calls, queues, clock: now })
+    await app.register(accountRoutes, {
+      accountManagement: services.accountManagement,
+      ...{ directory, gate, keys, usage, payments, auditLog, clock: now },
+    })
+    await app.register(operatorKeyRoutes, { keyManagement: services.keyManagement })
+    await app.register(reportRoutes, { margin: services.margin, sumLedger: services.sumLedger, clock: now })
+    await app.register(auditRoutes, {
+      audits: services.audits,
+      auditEveryMinutes: config.auditEveryMinutes,
+      ...{ auditLog, redis },
+    })
+    await app.register(alarmRoutes, { alarms: services.alarms, auditLog, clock: now })
+    await app.register(catalogRoutes, {
+      catalog,
+      catalogEdits: parts.catalogEdits,
+      catalogManagement: parts.catalogManagement,
+      checkEdits: parts.catalog.check,
+      rateHistory: services.rateHistory,
+    })
+    await app.register(offerRoutes, { catalog, offers, offerManagement: services.offerManagement })
+    await app.register(liveRoutes, { alarms: services.alarms, redis, queues, offers, clock: now })
+  }
+
+  /** For account holders who are signed in. */
+  const consoleRoutes = async (app: FastifyInstance) => {
+    const { accounts, ledger, deliveries, endpoints, retryDelivery, keyActivity } = services
+    const { sessions, sessionMs } = signIn
+    const consoleSlots = reportSlots(CONSOLE_REPORTS_MAX, CONSOLE_REPORTS_PER_ACCOUNT_MAX, 'account')
+    await app.register(sessionRoutes, {
+      signIn: signIn.signIn,
+      cookies: operators.cookies,
+      signUpClosed: config.signUpClosed,
+      ...{ accounts, sessions, sessionMs, gate, ledger, freeCredits, publicUrl },
+    })
+    await app.register(verificationRoutes, { freeCredits, verification, publicUrl })
+    await app.register(keyRoutes, { keys, keyActivity, announce: parts.announce, limits, clock })
+    await app.register(billingRoutes, { topUps, limits, gate, ledger, consoleSlots })
+    await app.register(consoleTopUpRoutes, { topUps, limits })
+    await app.register(consoleUsageRoute, { reports, clock, consoleSlots })
+    await app.register(consoleCallRoutes, { reports, clock, consoleSlots })
+    await app.register(consoleProviderKeyRoutes, { providerKeys, keyChecker, catalog, limits })
+    await app.register(webhookRoutes, {
+      webhookThrottle: parts.webhookThrottle,
+      ...{ endpoints, deliveries, retryDelivery, webhooksAllowPrivate, clock },
+    })
+    await app.register(playgroundRoute, { ...calls, keys, limits, clock })
+    await app.register(liveRoute, {
+      recentCalls: parts.recentCalls,
+      ...{ accounts, gate, sessions, logger, clock },
+    })
+  }
+
+  return async (app) => {
+    await app.register(queuesDashboard, { queues: Object.values(queues), isSecure })
+    await app.register(operatorRoutes, { prefix: '/admin/api' })
+    await app.register(topUpRoutes, { topUps, limits })
+    await app.register(paymentWebhooks, { topUps, logger })
+    await app.register(surfaceRoutes, {
+      ...calls,
+      ...{ reports, catalog, rateTimes, providerKeys, keyChecker, limits, logger, clock },
+    })
+    await app.register(operatorSessionRoutes, { ...operators, keyCache, throttle: signIn.throttle })
+    await app.register(consoleScope, { isSecure, routes: consoleRoutes })
+    await app.register(staticConsole, { pagesFolder: PAGES_FOLDER, isSecure })
+  }
+}

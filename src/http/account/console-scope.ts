@@ -1,0 +1,29 @@
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
+import { unavailable } from '../plugins/answer-errors.ts'
+import { secureHeaders } from '../plugins/security-headers.ts'
+
+export interface ConsoleScopeOptions {
+  isSecure: boolean
+  /** Registers the routes. */
+  routes: (scope: FastifyInstance) => Promise<void>
+}
+
+const PREFIX = '/console/api'
+const BODY_LIMIT_BYTES = 16 * 1024
+
+/** The JSON of the console's pages; src/core/api has its types. Registered apart, so that calls pay nothing for it. */
+export const consoleScope: FastifyPluginAsync<ConsoleScopeOptions> = async (app, { isSecure, routes }) => {
+  await secureHeaders(app, 'own-pages', isSecure)
+  app.addHook('onRequest', async (_, reply) => {
+    reply.header('cache-control', 'no-store')
+  })
+  // Before anyone is known; a call to a model may be as long as any.
+  app.addHook('onRoute', (route) => {
+    if (!route.url.endsWith('/playground')) route.bodyLimit = BODY_LIMIT_BYTES
+  })
+  await app.register(routes, { prefix: PREFIX })
+  // Also what is not there is answered with the headers of this scope.
+  app.all(`${PREFIX}/*`, async (request) => {
+    throw unavailable(request)
+  })
+}

@@ -1,0 +1,39 @@
+import type { Logger } from './observability/logger.ts'
+import { createPostgres, type Postgres, type PostgresOptions } from './postgres/postgres.ts'
+import { withTimeout } from './process/with-timeout.ts'
+import { createRedis, type Redis, type RedisClientOptions } from './redis/redis.ts'
+
+const CLOSE_MS = 2_000
+
+/** Opens the connections of one process, each under its name, and closes them together. */
+export interface Connections {
+  redis(name: string, mode: RedisClientOptions['mode']): Redis
+  postgres(name: string, options?: Omit<PostgresOptions, 'databaseUrl' | 'name' | 'logger'>): Postgres
+  close(): Promise<void>
+}
+
+export function openConnections(
+  { redisUrl, databaseUrl }: { redisUrl: string; databaseUrl: string },
+  logger?: Logger,
+): Connections {
+  const clients: Redis[] = []
+  const pools: Postgres[] = []
+  const withLogger = logger && { logger }
+  return {
+    redis(name, mode) {
+      const client = createRedis({ url: redisUrl, name, mode, ...withLogger })
+      clients.push(client)
+      return client
+    },
+    postgres(name, options) {
+      const pool = createPostgres({ databaseUrl, name, ...options, ...withLogger })
+      pools.push(pool)
+      return pool
+    },
+    async close() {
+      for (const client of clients) client.disconnect()
+      // A statement without a timeout keeps its pool for as long as it takes.
+      await withTimeout(Promise.all(pools.map((pool) => pool.$disconnect())), CLOSE_MS, undefined)
+    },
+  }
+}
