@@ -1,5 +1,6 @@
-import type { Model } from '../core/catalog/catalog.ts'
+import type { CatalogSnapshot, Model, TokenRates } from '../core/catalog/catalog.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
+import type { RateChangeTimes } from './pricing-feed.ts'
 
 /** A rate of a model and its start time; pico-USD per token. */
 export interface RateEntry {
@@ -23,18 +24,17 @@ export interface RateEntry {
 // new row.
 const RECORD = `
 WITH seen AS (
-  SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],
-                       $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[])
-    AS s(model_id, rate_version, prompt, completion, list_prompt, list_completion,
-         prompt_audio, prompt_image, list_prompt_audio, list_prompt_image)
+  SELECT * FROM json_to_recordset($1::json) AS rate (
+    model_id text, rate_version text, prompt bigint, completion bigint, list_prompt bigint, list_completion bigint,
+    prompt_audio bigint, prompt_image bigint, list_prompt_audio bigint, list_prompt_image bigint)
 ), last AS (
   SELECT DISTINCT ON (model_id)
     model_id, rate_version, list_prompt, list_completion, list_prompt_audio, list_prompt_image
-  FROM rate_versions WHERE model_id = ANY($1::text[]) ORDER BY model_id, id DESC
+  FROM rate_versions WHERE model_id IN (SELECT model_id FROM seen) ORDER BY model_id, id DESC
 )
 INSERT INTO rate_versions (model_id, rate_version, prompt, completion, list_prompt, list_completion,
                            prompt_audio, prompt_image, list_prompt_audio, list_prompt_image, source)
-SELECT seen.*, $11 FROM seen LEFT JOIN last USING (model_id)
+SELECT seen.*, $2 FROM seen LEFT JOIN last USING (model_id)
 WHERE last.model_id IS NULL
    OR (last.rate_version, last.list_prompt, last.list_completion, last.list_prompt_audio, last.list_prompt_image)
       IS DISTINCT FROM
@@ -46,26 +46,25 @@ export async function recordRates(
   models: Iterable<Model>,
   source: string,
 ): Promise<number> {
-  const all = [...models]
+  const rates = Array.from(models, ({ id, rateVersion, rate, listPrice }) => ({
+    model_id: id,
+    rate_version: rateVersion,
+    ...rateColumns('', rate),
+    ...rateColumns('list_', listPrice),
+  }))
   return postgres.$transaction(async (transaction) => {
     // Two processes must not both record the same change.
     await transaction.$executeRaw`SELECT pg_advisory_xact_lock(hashtext('rate_versions'))`
-    return transaction.$executeRawUnsafe(
-      RECORD,
-      all.map(({ id }) => id),
-      all.map(({ rateVersion }) => rateVersion),
-      all.map(({ rate }) => rate.prompt as bigint),
-      all.map(({ rate }) => rate.completion as bigint),
-      all.map(({ listPrice }) => listPrice.prompt as bigint),
-      all.map(({ listPrice }) => listPrice.completion as bigint),
-      all.map(({ rate }) => rate.promptAudio ?? null),
-      all.map(({ rate }) => rate.promptImage ?? null),
-      all.map(({ listPrice }) => listPrice.promptAudio ?? null),
-      all.map(({ listPrice }) => listPrice.promptImage ?? null),
-      source,
-    )
+    return transaction.$executeRawUnsafe(RECORD, JSON.stringify(rates), source)
   })
 }
+
+const rateColumns = (prefix: string, { prompt, completion, promptAudio, promptImage }: TokenRates) => ({
+  [`${prefix}prompt`]: String(prompt),
+  [`${prefix}completion`]: String(completion),
+  [`${prefix}prompt_audio`]: promptAudio?.toString(),
+  [`${prefix}prompt_image`]: promptImage?.toString(),
+})
 
 const TIMES = `
 WITH changes AS (
@@ -103,4 +102,23 @@ export async function readRateHistory(
     take: limit,
   })
   return rows.map(({ id: _id, ...entry }) => entry)
+}
+
+/**
+ * Since when the models of a catalog have their rates: the recorded time if the rate history has a change, or if no
+ * document is dated. Records what the catalog worker has not recorded yet, so that every process
+ * gets the same result from the first time on. Rejects while PostgreSQL is unavailable.
+ */
+export async function readRateChangeTimes(
+  postgres: Postgres,
+  { models, version }: CatalogSnapshot,
+): Promise<RateChangeTimes> {
+  await recordRates(postgres, models.values(), version)
+  const times = new Map<string, number>()
+  for (const { modelId, rateVersion, since, isFirst } of await readRateTimes(postgres, [...models.keys()])) {
+    const model = models.get(modelId)
+    if (model?.rateVersion !== rateVersion || (isFirst && model.dated)) continue
+    times.set(modelId, Math.floor(since.getTime() / 1000))
+  }
+  return times
 }

@@ -13,9 +13,9 @@
  */
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { checkCatalogFile, installCatalogFile } from '../catalog/catalog-file.ts'
 import { type CatalogOverlay, readOverlay } from '../catalog/catalog-overlay.ts'
 import { createCatalogStore } from '../catalog/catalog-store.ts'
-import { checkCatalogFile, installCatalogFile } from '../catalog/install-catalog-file.ts'
 import { catalogModel, catalogModelList } from '../catalog/model-list.ts'
 import { type Config, readConfig, UNUSED_SERVICES } from '../config.ts'
 import { type CatalogSnapshot, findModel, isAvailable, type Model } from '../core/catalog/catalog.ts'

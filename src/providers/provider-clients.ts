@@ -10,10 +10,10 @@ import * as googleErrors from './google-generate-content/error-map.ts'
 import * as googleRequest from './google-generate-content/request.ts'
 import { GenerateContentReader } from './google-generate-content/stream.ts'
 import type { Transport } from './http/transport.ts'
+import type { CompletionReader, WireMapping } from './provider.ts'
 import { type AttemptEnd, NOTHING_PRODUCED, type ProviderClient } from './provider.ts'
 import { requestHeaders } from './request-parts.ts'
 import { ResponseReader } from './response-reader.ts'
-import type { CompletionReader, WireMapping } from './wire-mapping.ts'
 
 /** The client for each wire a provider can speak. */
 export type ProviderClients = (wire: Wire) => ProviderClient

@@ -6,8 +6,7 @@ import { scanJson } from '../core/json/json-scan.ts'
 import { MAX_NESTING } from '../core/json/nesting.ts'
 import type { Exchange, ResponseReceiver, TransportFailure, TransportFailureKind } from './http/exchange.ts'
 import { SseDecoder } from './http/sse-decoder.ts'
-import type { AttemptEnd, AttemptResult } from './provider.ts'
-import type { CompletionReader, StreamSignal, WireMapping } from './wire-mapping.ts'
+import type { AttemptEnd, AttemptResult, CompletionReader, StreamSignal, WireMapping } from './provider.ts'
 
 interface ReaderOptions {
   wire: WireMapping

@@ -14,7 +14,7 @@ import { readStreamEvent, readWholeReply } from '../../src/providers/chat-comple
 import * as googleErrors from '../../src/providers/google-generate-content/error-map.ts'
 import * as google from '../../src/providers/google-generate-content/request.ts'
 import { GenerateContentReader } from '../../src/providers/google-generate-content/stream.ts'
-import type { CompletionReader } from '../../src/providers/wire-mapping.ts'
+import type { CompletionReader } from '../../src/providers/provider.ts'
 import { damaged } from '../helpers/damaged.ts'
 import { offerAt } from '../helpers/scripted-provider.ts'
 

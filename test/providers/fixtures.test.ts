@@ -10,7 +10,7 @@ import { readStreamEvent, readWholeReply } from '../../src/providers/chat-comple
 import * as googleErrors from '../../src/providers/google-generate-content/error-map.ts'
 import { GenerateContentReader } from '../../src/providers/google-generate-content/stream.ts'
 import { SseDecoder } from '../../src/providers/http/sse-decoder.ts'
-import type { CompletionReader, StreamSignal } from '../../src/providers/wire-mapping.ts'
+import type { CompletionReader, StreamSignal } from '../../src/providers/provider.ts'
 
 interface WireUnderTest {
   open: () => CompletionReader

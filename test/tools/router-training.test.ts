@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { decodeModel, scorePrompt } from '../../src/core/auto/difficulty/difficulty-model.ts'
 import { evaluate } from '../../tools/router-training/evaluate.ts'
 import { evaluationReport } from '../../tools/router-training/evaluation-report.ts'
+import { splitsOf } from '../../tools/router-training/held-out-scores.ts'
 import {
   apgr,
   callPerformanceThreshold,
@@ -13,7 +14,6 @@ import {
   withInterval,
 } from '../../tools/router-training/router-measures.ts'
 import { type RouterRow, readExamples } from '../../tools/router-training/router-rows.ts'
-import { splitsOf } from '../../tools/router-training/splits.ts'
 import { trainModel } from '../../tools/router-training/train-model.ts'
 
 const row = (score: number, gain: number) => ({ score, gain })

@@ -1,5 +1,13 @@
 import { splitOptions, withoutPassages } from '../../src/core/auto/difficulty/prompt-parts.ts'
-import { equalParts, evenlyDrawn, heldOutScores, type ScoredRow } from './held-out-scores.ts'
+import {
+  equalParts,
+  evenlyDrawn,
+  heldOutScores,
+  type Protocol,
+  type ScoredRow,
+  type Split,
+  splitsOf,
+} from './held-out-scores.ts'
 import {
   apgr,
   callPerformanceThreshold,
@@ -9,7 +17,6 @@ import {
 } from './router-measures.ts'
 import type { Example } from './router-rows.ts'
 import { type SpendByTier, spendByTier } from './spend-by-tier.ts'
-import { type Protocol, type Split, splitsOf } from './splits.ts'
 import { withoutBrokenSubjects } from './train-model.ts'
 
 /** What is reached on one data set when it is scored by weights that were trained without it. */

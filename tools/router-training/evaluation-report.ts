@@ -1,7 +1,7 @@
 import { TIERS } from '../../src/core/auto/auto-tiers.ts'
 import type { DatasetResult, Evaluation } from './evaluate.ts'
+import type { Protocol } from './held-out-scores.ts'
 import type { Interval } from './router-measures.ts'
-import type { Protocol } from './splits.ts'
 
 /** APGR on the same data and by the same definition, best of each, from tables 1 to 3 of the RouteLLM paper. */
 const PUBLISHED: Record<string, string> = {

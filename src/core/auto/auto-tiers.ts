@@ -1,4 +1,5 @@
 import type { Model } from '../catalog/catalog.ts'
+import { oncePer } from '../kernel/once-per.ts'
 import { compareVersions, type ModelLine, modelLine } from './model-line.ts'
 
 /** Strength of models, weakest first. */
@@ -31,14 +32,8 @@ const LONG_CONTEXT_TOKENS = 200_000
 
 const PICO_PER_USD_PER_MILLION = 1_000_000
 
-const known = new WeakMap<readonly Model[], AutoTiers>()
-
-/** The tiers of a catalog's ladder. Worked out once for each snapshot. */
-export function autoTiers(ladder: readonly Model[]): AutoTiers {
-  const found = known.get(ladder) ?? buildTiers(ladder)
-  known.set(ladder, found)
-  return found
-}
+/** The tiers of a catalog's ladder. Computed once for each snapshot. */
+export const autoTiers = oncePer(buildTiers)
 
 /**
  * Sorts models into tiers by price, since price is the one sign of strength that is known of every model. Within a
@@ -65,9 +60,7 @@ function betterBuys(ladder: readonly Model[]): Map<Model, Model[]> {
   for (const model of ladder) {
     const named = { model, ...modelLine(model.id, model.vendor) }
     const key = `${model.vendor}/${named.line}`
-    const line = lines.get(key)
-    if (line) line.push(named)
-    else lines.set(key, [named])
+    lines.set(key, [...(lines.get(key) ?? []), named])
   }
   const found = new Map<Model, Model[]>()
   for (const line of lines.values()) {
@@ -142,10 +135,10 @@ type NamedModel = ModelLine & { model: Model }
 
 /** What the names of a catalog's models tell of which of them are old. Variants make nothing old. */
 function newestVersions(models: readonly NamedModel[]) {
-  const byLine = new Map<string, readonly number[]>()
-  const byRoot = new Map<string, NamedModel[]>()
   const lineOf = ({ model, line }: NamedModel) => `${model.vendor}/${line}`
   const rootOf = ({ model, root }: NamedModel) => `${model.vendor}/${root}`
+  const byLine = new Map<string, readonly number[]>()
+  const byRoot = new Map<string, NamedModel[]>()
   for (const one of models) {
     if (one.isVariant) continue
     if (compareVersions(one.version, byLine.get(lineOf(one)) ?? []) > 0) byLine.set(lineOf(one), one.version)

@@ -1,4 +1,5 @@
 import { autoTiers } from '../auto/auto-tiers.ts'
+import { oncePer } from '../kernel/once-per.ts'
 import { shortHash } from '../kernel/short-hash.ts'
 import {
   type CatalogSnapshot,
@@ -12,7 +13,7 @@ import {
 import { applyChanges } from './catalog-changes.ts'
 import type { CatalogDocument, DocumentModel, DocumentProvider, DocumentQuirks } from './catalog-document.ts'
 import { type ModelOptions, type ProviderEntry, type RateDate, toModel } from './catalog-model.ts'
-import { type ParsedDocument, parseCatalogDocument } from './parse-catalog-document.ts'
+import { parseCatalogDocument } from './parse-catalog-document.ts'
 import { rateProblems } from './rate-ceiling.ts'
 
 /** A document with its metadata. */
@@ -99,15 +100,15 @@ export function buildCatalogSnapshot(
   return { kind: 'snapshot', snapshot, unknown, held }
 }
 
-/** Results of earlier content checks: most contents are unchanged between snapshots. */
-const parsedBefore = new WeakMap<object, ParsedDocument>()
-
-function parseOnce(content: unknown): ParsedDocument {
-  if (typeof content !== 'object' || content === null) return parseCatalogDocument(content)
-  const known = parsedBefore.get(content) ?? parseCatalogDocument(content)
-  parsedBefore.set(content, known)
-  return known
+/** Once for each content: most are unchanged between snapshots. What is no object is not remembered. */
+const once = <Value>(compute: (content: unknown) => Value) => {
+  const ofObject = oncePer<object, Value>(compute)
+  return (content: unknown): Value =>
+    typeof content === 'object' && content !== null ? ofObject(content) : compute(content)
 }
+
+const parseOnce = once(parseCatalogDocument)
+const hashOf = once((content) => shortHash(JSON.stringify(content)))
 
 /** A model with its source. */
 interface CatalogEntry extends RateDate {
@@ -188,31 +189,19 @@ function dateOf({ dated }: CatalogDocument, source: CatalogSource): RateDate {
 function versionOf(
   sources: readonly CatalogSource[],
   providers: Iterable<DocumentProvider>,
-  { isUsable, generatedAt: _generatedAt, unlisted, ...options }: SnapshotOptions,
+  options: SnapshotOptions,
 ): string {
-  const usable = [...providers].filter((provider) => isUsable(toProvider(provider))).map(({ id }) => id)
-  const {
-    discountPercent,
-    openWeightsDiscountPercent,
-    costPercent,
-    openWeightsCostPercent,
-    allowLossOffers,
-  } = options
+  const usable = [...providers].filter((provider) => options.isUsable(toProvider(provider)))
   return shortHash(
     JSON.stringify([
       sources.map(({ content, autoLastResort = false }) => [hashOf(content), autoLastResort]),
-      usable,
-      [...(unlisted ?? [])].sort(),
-      [discountPercent, openWeightsDiscountPercent, costPercent, openWeightsCostPercent, allowLossOffers],
+      usable.map(({ id }) => id),
+      [...(options.unlisted ?? [])].sort(),
+      options.discountPercent,
+      options.openWeightsDiscountPercent,
+      options.costPercent,
+      options.openWeightsCostPercent,
+      options.allowLossOffers,
     ]),
   )
-}
-
-const hashedBefore = new WeakMap<object, string>()
-
-function hashOf(content: unknown): string {
-  if (typeof content !== 'object' || content === null) return shortHash(JSON.stringify(content))
-  const known = hashedBefore.get(content) ?? shortHash(JSON.stringify(content))
-  hashedBefore.set(content, known)
-  return known
 }

@@ -1,4 +1,5 @@
 import { type CatalogSnapshot, isAvailable, type Model } from '../catalog/catalog.ts'
+import { oncePer } from '../kernel/once-per.ts'
 
 const SUGGESTIONS_MAX = 3
 /** Of an unknown id, so that a long one costs no more to look up. */
@@ -19,16 +20,9 @@ interface KnownName {
   pairs: ReadonlySet<string>
 }
 
-/** A snapshot never changes, so its names are taken apart once. */
-const namesBySnapshot = new WeakMap<CatalogSnapshot, readonly KnownName[]>()
-
-function namesOf(catalog: CatalogSnapshot): readonly KnownName[] {
-  const found = namesBySnapshot.get(catalog)
-  if (found) return found
-  const names = [...catalog.models.values()].map((model) => ({ model, pairs: pairsOf(comparable(model.id)) }))
-  namesBySnapshot.set(catalog, names)
-  return names
-}
+const namesOf = oncePer(({ models }: CatalogSnapshot): KnownName[] =>
+  [...models.values()].map((model) => ({ model, pairs: pairsOf(comparable(model.id)) })),
+)
 
 /** The neighbouring letters of a name, its beginning and end included. */
 function pairsOf(name: string): Set<string> {

@@ -1,64 +1,54 @@
 import { AUTO_MODEL } from '../auto/auto-bounds.ts'
 import { type CatalogSnapshot, findModel } from '../catalog/catalog.ts'
-import { ApiError } from '../kernel/errors.ts'
+import { ApiError, type ErrorCode, type ErrorDetails } from '../kernel/errors.ts'
 import { nearModelIds } from './near-models.ts'
 import type { RequestShape } from './request-shape.ts'
 
 /** Why a model or an offer is no candidate; the most telling reason decides the refusal. */
-export type Obstacle = 'schema' | 'shape' | 'context' | 'unserved' | 'preferences' | 'own-keys'
+export type Obstacle = 'schema' | 'shape' | 'context' | 'unserved' | 'preferences' | 'byok-keys'
+
+/** Refusals by their obstacle, the most telling first. */
+const REFUSALS: ReadonlyArray<[Obstacle, ErrorCode, message: string, ErrorDetails]> = [
+  [
+    'byok-keys',
+    'no_provider_available',
+    "None of this account's own provider keys meets the preferences of this request, and they allow no fallback to shared capacity. Loosen `provider`, or set `allow_fallback` on the key.",
+    { shouldRetry: false },
+  ],
+  [
+    'preferences',
+    'no_provider_available',
+    'No provider meets the preferences of this request. Loosen `provider` or the model suffix.',
+    { shouldRetry: false },
+  ],
+  [
+    'unserved',
+    'no_provider_available',
+    'Nobody serves this model at present. Choose another: GET /pricing.json tells which are available.',
+    { shouldRetry: false },
+  ],
+  [
+    'context',
+    'context_length_exceeded',
+    'The messages are longer than the context window of any eligible model. Shorten them.',
+    { param: 'messages' },
+  ],
+]
 
 /** The ApiError for a request that leaves nothing to try. */
-export function planRefusal(obstacles: ReadonlySet<Obstacle>, shape: RequestShape): ApiError {
-  if (obstacles.has('own-keys')) {
-    return new ApiError(
-      'no_provider_available',
-      "None of this account's own provider keys meets the preferences of this request, and they allow no fallback to shared capacity. Loosen `provider`, or set `allow_fallback` on the key.",
-      { shouldRetry: false },
-    )
-  }
-  if (obstacles.has('preferences')) {
-    return new ApiError(
-      'no_provider_available',
-      'No provider meets the preferences of this request. Loosen `provider` or the model suffix.',
-      {
-        shouldRetry: false,
-      },
-    )
-  }
-  if (obstacles.has('unserved')) {
-    return new ApiError(
-      'no_provider_available',
-      'Nobody serves this model at present. Choose another: GET /pricing.json tells which are available.',
-      {
-        shouldRetry: false,
-      },
-    )
-  }
-  if (obstacles.has('context')) {
-    return new ApiError(
-      'context_length_exceeded',
-      'The messages are longer than the context window of any eligible model. Shorten them.',
-      {
-        param: 'messages',
-      },
-    )
-  }
-  if (shape.byAddress.length > 0) {
-    const media = shape.byAddress
-      .map((modality) => (modality === 'file' ? 'documents' : 'videos'))
-      .join(' and ')
-    return new ApiError(
-      'unsupported_shape',
-      `No eligible model takes ${media} by address, since what they cost is not known before they are fetched. Send them inside the request, as a data URL.`,
-      { param: 'messages' },
-    )
-  }
+export function planRefusal(
+  obstacles: ReadonlySet<Obstacle>,
+  { byAddress, modalities }: RequestShape,
+): ApiError {
+  const refusal = REFUSALS.find(([obstacle]) => obstacles.has(obstacle))
+  if (refusal) return new ApiError(refusal[1], refusal[2], refusal[3])
+  const media = byAddress.map((modality) => (modality === 'file' ? 'documents' : 'videos')).join(' and ')
   return new ApiError(
     'unsupported_shape',
-    `No eligible model takes this input (${shape.modalities.join(', ')}). Choose a model that does.`,
-    {
-      param: 'messages',
-    },
+    media === ''
+      ? `No eligible model takes this input (${modalities.join(', ')}). Choose a model that does.`
+      : `No eligible model takes ${media} by address, since what they cost is not known before they are fetched. Send them inside the request, as a data URL.`,
+    { param: 'messages' },
   )
 }
 

@@ -1,4 +1,5 @@
 import type { CatalogSnapshot } from '../catalog/catalog.ts'
+import { oncePer } from '../kernel/once-per.ts'
 
 /** The ids of providers. */
 export type ProviderIds = ReadonlySet<string>
@@ -15,12 +16,7 @@ const comparable = (name: string): string => name.normalize('NFC').trim().replac
 
 const NOBODY: ProviderIds = new Set()
 
-/** A snapshot never changes, so its names are gathered once. */
-const known = new WeakMap<CatalogSnapshot, ProviderNames>()
-
-function namesOf(catalog: CatalogSnapshot): ProviderNames {
-  const found = known.get(catalog)
-  if (found) return found
+const namesOf = oncePer((catalog: CatalogSnapshot): ProviderNames => {
   const ids = new Set<string>()
   const byName = new Map<string, Set<string>>()
   for (const { provider } of catalog.offers.values()) {
@@ -28,10 +24,8 @@ function namesOf(catalog: CatalogSnapshot): ProviderNames {
     const name = comparable(provider.name)
     byName.set(name, (byName.get(name) ?? new Set()).add(provider.id))
   }
-  const names = { ids, byName }
-  known.set(catalog, names)
-  return names
-}
+  return { ids, byName }
+})
 
 /**
  * The providers that a name chooses: the one of that id, or else those of that display name. So

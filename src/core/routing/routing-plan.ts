@@ -254,7 +254,7 @@ function choicesOf(
   if (choices.length === 0) {
     const isTooLong = model.offers.length > 0 && !model.offers.some(fitsIn)
     const isServed = capacity.own.size + shared.length > 0
-    const elsewise = capacity.ownOnly ? 'own-keys' : isServed ? 'preferences' : 'unserved'
+    const elsewise = capacity.ownOnly ? 'byok-keys' : isServed ? 'preferences' : 'unserved'
     obstacles.add(isTooLong ? 'context' : elsewise)
   }
   return choices

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
+import type { LogFn } from 'pino'
 import { Counter, type Registry } from 'prom-client'
 import type { ProcessView } from '../../core/api/operations.ts'
 import { newId } from '../../core/kernel/ids.ts'
@@ -12,7 +13,6 @@ import { PROCESSES, processKey } from '../redis/redis-keys.ts'
 import { createAlarmOutbox } from './alarm-outbox.ts'
 import type { Logger } from './logger.ts'
 import { createTrafficCounter, type TrafficCounter } from './traffic.ts'
-import { watchLogger } from './watch-logger.ts'
 
 const EVERY_MS = 1_000
 /** A process that says nothing for so long is gone. */
@@ -150,3 +150,28 @@ export async function readProcesses(redis: Redis): Promise<ProcessView[]> {
 /** What the monitor measures in ns includes its own interval. In ms, to a tenth. */
 const lateness = (measuredNs: number): number =>
   Math.max(0, Math.round(measuredNs / 1e5) / 10 - LOOP_RESOLUTION_MS) || 0
+
+const WATCHED = ['warn', 'error', 'fatal'] as const
+
+export type WatchedLevel = (typeof WATCHED)[number]
+
+/** Called with one log line: the object logged with it, and its message. Must not throw. */
+export type LogListener = (level: WatchedLevel, logged: unknown, message: string) => void
+
+/**
+ * The same logger, whose warnings and errors also reach a listener, whatever level is written out. An alarm is thus
+ * raised by its log line, and none can be logged without being recorded.
+ */
+export function watchLogger(logger: Logger, listener: LogListener): Logger {
+  const watched: Logger = Object.create(logger)
+  for (const level of WATCHED) {
+    const write = logger[level].bind(logger) as (...args: unknown[]) => void
+    const watch = (...args: unknown[]) => {
+      const [logged, message] = typeof args[0] === 'string' ? [null, args[0]] : [args[0], args[1]]
+      listener(level, logged, typeof message === 'string' ? message : '')
+      write(...args)
+    }
+    watched[level] = watch as LogFn
+  }
+  return watched
+}

@@ -1,5 +1,6 @@
+import { oncePer } from '../../core/kernel/once-per.ts'
 import { followRedis } from './follow-redis.ts'
-import { defineScript, type Redis, type RedisScript } from './redis.ts'
+import { defineScript, type Redis } from './redis.ts'
 import { KEYS_CHANNEL, KEYS_VERSION } from './redis-keys.ts'
 
 /** A change of one key, or of an account and so of all its keys. */
@@ -27,13 +28,7 @@ const ANNOUNCE = `
 local version = redis.call('INCR', KEYS[1])
 return redis.call('PUBLISH', ARGV[1], '{"version":' .. version .. ',"change":' .. ARGV[2] .. '}')`
 
-const scripts = new WeakMap<Redis, RedisScript>()
-
-function announceScript(redis: Redis): RedisScript {
-  const known = scripts.get(redis) ?? defineScript(redis, 'syAnnounceKeyChange', ANNOUNCE)
-  scripts.set(redis, known)
-  return known
-}
+const announceScript = oncePer((redis: Redis) => defineScript(redis, 'syAnnounceKeyChange', ANNOUNCE))
 
 /** Reads an announcement; null when it is not one. */
 function parseKeyChange(message: string): KeyChangeMessage | null {

@@ -1,7 +1,7 @@
 import type { Usage } from '../../core/billing/pricing.ts'
 import { FINISH_REASONS, type FinishReason, type ToolCallDelta } from '../../core/calls/completion.ts'
+import type { Emit, StreamSignal, WholeReading } from '../provider.ts'
 import { type Fields, isObject, mediaTokens, parseObject, toolCallId } from '../response-parts.ts'
-import type { Emit, StreamSignal, WholeReading } from '../wire-mapping.ts'
 
 const MAX_TOOL_CALLS = 256
 

@@ -1,7 +1,7 @@
 import type { FinishReason, ToolCallDelta } from '../../core/calls/completion.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../../core/json/nesting.ts'
+import type { CompletionReader, Emit, StreamSignal, WholeReading } from '../provider.ts'
 import { type Fields, isObject, mediaTokens, toolCallId } from '../response-parts.ts'
-import type { CompletionReader, Emit, StreamSignal, WholeReading } from '../wire-mapping.ts'
 
 const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
   STOP: 'stop',

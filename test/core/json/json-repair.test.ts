@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { JsonRoot } from '../../../src/core/json/find-json.ts'
+import type { JsonRoot } from '../../../src/core/json/json-repair.ts'
 import { jsonRootOf, mayBeRepaired, repairJson, wantsJson } from '../../../src/core/json/json-repair.ts'
 
 const repair = (content: string, root: JsonRoot = 'either') => repairJson({ content, root })

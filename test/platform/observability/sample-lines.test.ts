@@ -1,6 +1,6 @@
 import pino from 'pino'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { sampleLines } from '../../../src/platform/observability/sample-lines.ts'
+import { sampleLines } from '../../../src/platform/observability/logger.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())

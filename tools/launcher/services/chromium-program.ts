@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { delimiter, isAbsolute, join } from 'node:path'
 import { runProcess, withProgress } from '../bootstrap/run-process.mjs'
-import { type DebianPackage, runPackageTool, unpackDebianPackage } from './debian-package.ts'
+import { type DebianPackage, firstError, runPackageTool, unpackDebianPackage } from './debian-package.ts'
 
 /** How to run a headless Chromium on this machine. */
 export interface ChromiumProgram {
@@ -103,9 +103,4 @@ async function runs({ command, environment }: ChromiumProgram): Promise<boolean>
     // Not there, not executable, or a stand-in that asks for another package manager: in each case it is none.
     return false
   }
-}
-
-const firstError = (error: unknown): string => {
-  const lines = (error as Error).message.split('\n')
-  return lines.find((line) => line.startsWith('E:')) ?? lines[0] ?? ''
 }

@@ -85,7 +85,7 @@ async function download(wanted: DebianPackage, folder: string, log: (line: strin
     await downloadWith(wanted, [], folder)
     return
   } catch (error) {
-    log(`fetching package lists first (${firstLine(error)}) …`)
+    log(`fetching package lists first (${firstError(error)}) …`)
   }
   const state = join(folder, 'apt')
   await mkdir(join(state, 'lists', 'partial'), { recursive: true })
@@ -150,13 +150,14 @@ async function firstWritable(folders: string[]): Promise<string> {
       await rm(join(folder, `.writable-${process.pid}`), { recursive: true })
       return folder
     } catch (error) {
-      problems.push(firstLine(error))
+      problems.push(firstError(error))
     }
   }
   throw new Error(`no cache folder can be written: ${problems.join('; ')}`)
 }
 
-const firstLine = (error: unknown) =>
-  (error as Error).message.split('\n').find((line) => line.startsWith('E:')) ??
-  (error as Error).message.split('\n')[0] ??
-  ''
+/** The line of a failure that says what is wrong: that of apt, or the first. */
+export function firstError(error: unknown): string {
+  const lines = (error as Error).message.split('\n')
+  return lines.find((line) => line.startsWith('E:')) ?? lines[0] ?? ''
+}

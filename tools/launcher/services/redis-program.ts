@@ -1,5 +1,5 @@
-import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
+import { runProcess } from '../bootstrap/run-process.mjs'
 import { type DebianPackage, unpackDebianPackage } from './debian-package.ts'
 
 /** How to run a Redis server on this machine. */
@@ -28,18 +28,18 @@ export async function findRedisProgram(
   log: (line: string) => void,
 ): Promise<RedisProgram> {
   for (const command of NAMES) {
-    if (isNewEnough(command, null)) return { kind: 'binary', command, libraryPath: null }
+    if (await isNewEnough(command, null)) return { kind: 'binary', command, libraryPath: null }
   }
   const reasons = ['there is no redis-server or valkey-server of version 6.2 or newer on the PATH']
   try {
     const { root, libraryPath } = await unpackDebianPackage(PACKAGE, cacheFolders, log)
     const command = join(root, 'usr/bin/redis-server')
-    if (isNewEnough(command, libraryPath)) return { kind: 'binary', command, libraryPath }
+    if (await isNewEnough(command, libraryPath)) return { kind: 'binary', command, libraryPath }
     reasons.push(`the unpacked ${command} does not run or is older than 6.2`)
   } catch (error) {
     reasons.push(`Debian's packages could not be unpacked (${(error as Error).message.trim()})`)
   }
-  if (answers('docker', ['version', '--format', '{{.Server.Version}}'])) {
+  if (await outputOf('docker', ['version', '--format', '{{.Server.Version}}'])) {
     return { kind: 'docker', image: DOCKER_IMAGE }
   }
   reasons.push('there is no running Docker engine')
@@ -48,24 +48,17 @@ export async function findRedisProgram(
   )
 }
 
-function isNewEnough(command: string, libraryPath: string | null): boolean {
-  const text = answers(command, ['--version'], libraryPath)
-  const version = /v=(\d+)\.(\d+)/.exec(text ?? '')
+async function isNewEnough(command: string, libraryPath: string | null): Promise<boolean> {
+  const environment = libraryPath === null ? {} : { LD_LIBRARY_PATH: libraryPath }
+  const text = await outputOf(command, ['--version'], environment)
+  const version = /v=(\d+)\.(\d+)/.exec(text)
   if (!version) return false
   const [major, minor] = [Number(version[1]), Number(version[2])]
   return major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1])
 }
 
-function answers(command: string, args: string[], libraryPath: string | null = null): string | null {
-  try {
-    return execFileSync(command, args, {
-      env: libraryPath ? { ...process.env, LD_LIBRARY_PATH: libraryPath } : process.env,
-      encoding: 'utf8',
-      timeout: ASK_TIMEOUT_MS,
-      stdio: ['ignore', 'pipe', 'ignore'],
-    })
-  } catch {
-    // Not there, not executable, or not willing: in each case it is no answer.
-    return null
-  }
-}
+/** What a command prints; nothing where it is not there, not executable or fails. */
+const outputOf = (command: string, args: string[], environment: object = {}): Promise<string> =>
+  runProcess(command, args, { env: { ...process.env, ...environment }, timeout: ASK_TIMEOUT_MS }).catch(
+    () => '',
+  )
