@@ -1,4 +1,4 @@
--- Adds to the counts of one slot of measures. Counters beyond the bound are dropped; those there are go on.
+-- Adds to the counts of one slot of measures. New counters beyond the bound are dropped.
 --
 -- KEYS  1 slot (hash)
 -- ARGV  1 lifetime ms  2 counters at most  3… field, count to add, by turns

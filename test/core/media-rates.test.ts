@@ -9,7 +9,8 @@ import type { CatalogSnapshot } from '../../src/core/catalog/catalog.ts'
 import { buildCatalogSnapshot } from '../../src/core/catalog/catalog-snapshot.ts'
 import { picoUsdPerToken } from '../../src/core/kernel/money.ts'
 import { feeRate } from '../../src/core/routing/byok.ts'
-import { type PlanOptions, planRoute } from '../../src/core/routing/routing-plan.ts'
+import type { PlanOptions } from '../../src/core/routing/plan-choices.ts'
+import { planRoute } from '../../src/core/routing/routing-plan.ts'
 import { contentParts } from '../helpers/content-parts.ts'
 
 const LIST = { prompt: '0.30', completion: '2.50', prompt_audio: '1.00' }

@@ -9,7 +9,8 @@ import { settlementOf } from '../../src/core/calls/settlement.ts'
 import { buildCatalogSnapshot } from '../../src/core/catalog/catalog-snapshot.ts'
 import { ApiError } from '../../src/core/kernel/errors.ts'
 import { parseUsd, picoUsd } from '../../src/core/kernel/money.ts'
-import { type PlanOptions, planRoute, type RoutingPlan } from '../../src/core/routing/routing-plan.ts'
+import type { PlanOptions } from '../../src/core/routing/plan-choices.ts'
+import { planRoute, type RoutingPlan } from '../../src/core/routing/routing-plan.ts'
 import { NOTHING_PRODUCED } from '../../src/providers/provider.ts'
 
 const price = fc.tuple(fc.nat(400), fc.nat(999_999)).map(([whole, decimals]) => `${whole}.${decimals}`)

@@ -11,7 +11,7 @@ export const FAILURE_KINDS = [
   'rate-limited',
   /** 408, 5xx, or an error object in a 200. */
   'server-error',
-  /** 401, 402, 403, 404: our key, our balance there, or our model name. */
+  /** 401, 402, 403, 404: credentials, provider balance or model name rejected. */
   'refused',
   /** The client's own key could not be looked up. */
   'key-unavailable',
@@ -66,8 +66,8 @@ export type HealthEffect =
   | { kind: 'success' }
   | { kind: 'failure' }
   /**
-   * Our standing there is wrong; it stays wrong until somebody acts. By the provider: our key or our balance
-   * there, so every offer of it. By the offer: this model, or our leave to use it.
+   * Credentials, balance or model name rejected; permanent until an operator acts. By the provider: our key or balance
+   * there, which concerns every offer of it. By the offer: this model, or the permission to use it.
    */
   | { kind: 'refused'; by: 'provider' | 'offer' }
   | { kind: 'rate-limited'; retryAfterMs: number }

@@ -5,11 +5,14 @@ import type { HealthEffect } from './attempt-failure.ts'
  *   closed     no entry; calls pass, failures and successes are counted in a rolling window
  *   open       an entry whose `untilMs` lies ahead; no call passes
  *   half-open  an entry whose `untilMs` has passed; exactly one call in the fleet probes
- * A probe that succeeds removes the entry; one that fails renews it with twice the cooldown. An offer that
- * refuses us opens at once. Failures that one account's calls meet open a breaker before that account's calls alone,
- * since its prompts may be what fails: of one account no more than a share counts against the offer for everybody. A provider opens, which is every offer of it, when it refuses our key at three offers
- * and of late did nothing else. An offer whose prompts of some kind of content took more tokens than we held for has
- * a breaker for that kind alone, which opens at once, stands for hours and is never probed. A rate limit with an end is kept beside the breaker, not in it.
+ * A probe that succeeds removes the entry; one that fails renews it with twice the cooldown.
+ *
+ * The breaker of an offer that refuses us opens at once. Failures of one account's calls open a breaker for that
+ * account's calls alone, since its prompts may be the cause; no more than a share of them counts against the offer for
+ * all accounts. The breaker of a provider, which covers all its offers, opens when it refuses our key at three offers and
+ * accepted it at none recently. An offer whose prompts of some kind of content took more tokens than were held has a
+ * breaker for that kind alone, which opens at once, stays open for hours and is never probed. A rate limit with an end is
+ * kept beside the breaker, not in it.
  */
 export interface BreakerEntry {
   reason: 'failing' | 'refused' | 'underestimated'

@@ -1,6 +1,7 @@
 import type { SamplingParameters } from '../calls/chat-request.ts'
 import type { Wire } from '../catalog/catalog.ts'
 import { ApiError } from '../kernel/errors.ts'
+import { oncePer } from '../kernel/once-per.ts'
 import { openApiSchema, SchemaBudget, SchemaTooLarge } from './openapi-schema.ts'
 
 /** Wires without references; schemas are sent to them with every reference resolved. */
@@ -8,16 +9,16 @@ export const putsReferencesInPlace = (wire: Wire): boolean => wire === 'google-g
 
 /**
  * The field whose schemas grow too large when their references are resolved, or null. Runs the conversion
- * itself, so a plan that passes cannot fail in it. Takes a few milliseconds at most.
+ * itself, so a plan that passes cannot fail in it. Takes a few milliseconds at most, once for each request.
  */
-export function tooLargeSchema({ tools, response_format: format }: SamplingParameters): string | null {
+export const tooLargeSchema = oncePer(({ tools, response_format: format }: SamplingParameters) => {
   const named = format?.json_schema as { schema?: unknown } | null | undefined
   if (!isConvertible([named?.schema])) return 'response_format.json_schema.schema'
   const parameters = (tools ?? []).map(
     (tool) => (tool.function as { parameters?: unknown } | null)?.parameters,
   )
   return isConvertible(parameters) ? null : 'tools'
-}
+})
 
 /** The error for a request that no offer can serve because of its schemas. */
 export const schemaTooLarge = (field: string): ApiError =>

@@ -1,21 +1,19 @@
-import { AUTO_MODEL } from '../auto/auto-bounds.ts'
-import { type AutoDecision, chooseAutoModels } from '../auto/auto-routing.ts'
+import type { AutoDecision } from '../auto/auto-routing.ts'
 import { mostPromptCost } from '../billing/pricing.ts'
 import type { Candidate } from '../calls/call-job.ts'
-import type { ChatRequest, Sort } from '../calls/chat-request.ts'
+import type { ChatRequest } from '../calls/chat-request.ts'
 import { mediaParts, promptBoundOf } from '../calls/prompt-tokens.ts'
-import { type CatalogSnapshot, findModel, type Model, type Offer } from '../catalog/catalog.ts'
+import type { CatalogSnapshot } from '../catalog/catalog.ts'
 import { readRates } from '../catalog/token-rates.ts'
-import { putsReferencesInPlace, schemaTooLarge, tooLargeSchema } from '../json/schema-limits.ts'
-import { type PicoUsd, picoUsd } from '../kernel/money.ts'
+import { schemaTooLarge, tooLargeSchema } from '../json/schema-limits.ts'
+import { greaterOf, type PicoUsd, picoUsd } from '../kernel/money.ts'
 import { sumOfTokens } from '../media/media-tokens.ts'
-import { capacityFor, type OwnProviderKey } from './byok.ts'
-import { isAllowed, type OfferFilter, offerFilter } from './offer-filter.ts'
-import { isHealthy, type OfferStates, orderOffers, UNKNOWN_OFFER_STATE } from './offer-order.ts'
-import { fits, type PromptSize, promptTokensAt, toCandidate } from './plan-candidate.ts'
+import { offerFilter } from './offer-filter.ts'
+import { type AskedCall, type Choice, choicesOf, type PlanOptions } from './plan-choices.ts'
+import { resolveEntry, SUFFIXES } from './plan-entry.ts'
 import { modelNotFound, type Obstacle, planRefusal } from './plan-refusal.ts'
-import { type ProviderIds, providersChosenBy } from './provider-names.ts'
-import { contentKindsOf, type RequestShape, requestShape, takesInput } from './request-shape.ts'
+import { providersChosenBy } from './provider-names.ts'
+import { requestShape } from './request-shape.ts'
 
 /** Where a call may go, in order, and what it can cost at most. */
 export interface RoutingPlan {
@@ -33,23 +31,10 @@ export interface RoutingPlan {
   auto?: AutoDecision
 }
 
-export interface PlanOptions {
-  /** Completion limit where the client sets none. */
-  defaultCompletionLimit: number
-  maxCandidates: number
-  /** The client's own keys at providers. Absent: it has none. */
-  providerKeys?: readonly OwnProviderKey[] | undefined
-  /** Of the listed rate: what is charged where one of them is used. */
-  byokFeePercent: number
-  /** What is known of an offer. Absent: every one is taken for healthy and unmeasured. */
-  offerState?: OfferStates | undefined
-  /** Uniform in [0, 1). */
-  random: () => number
-}
-
 /**
- * Plans the attempts of a call ahead of time; `textTokens` is a bound of the tokens of the prompt's text. Throws ApiError `model_not_found`, `unsupported_shape`,
- * `context_length_exceeded` or `no_provider_available` when nothing is left to try.
+ * Plans the attempts of a call ahead of time; `textTokens` is a bound of the tokens of the prompt's text. Throws
+ * ApiError `model_not_found`, `unsupported_shape`, `context_length_exceeded` or `no_provider_available` when nothing is
+ * left to try.
  */
 export function planRoute(
   request: ChatRequest,
@@ -73,7 +58,6 @@ export function planRoute(
     },
     filter,
     pinned: request.preferences.order.map((name) => providersChosenBy(name, catalog)),
-    tooLargeSchema: once(() => tooLargeSchema(request.parameters)),
   }
   const obstacles = new Set<Obstacle>()
   const taken = new Set<string>()
@@ -83,10 +67,10 @@ export function planRoute(
   )
   if (taken.size === 0) {
     throw obstacles.has('schema')
-      ? schemaTooLarge(asked.tooLargeSchema() ?? 'tools')
+      ? schemaTooLarge(tooLargeSchema(request.parameters) ?? 'tools')
       : planRefusal(obstacles, shape)
   }
-  const candidates = shareSeats(choices, options.maxCandidates)
+  const candidates = allocateSlots(choices, options.maxCandidates)
   const mediaLikely = Math.max(
     ...candidates.map(({ media, promptTokensBound }) =>
       Math.min(sumOfTokens(media?.likely), promptTokensBound),
@@ -95,49 +79,24 @@ export function planRoute(
   return { ...priced(candidates), promptTokens: textTokens + mediaLikely, ...(auto && { auto }) }
 }
 
-/** What a request asks of every model, read off it once. */
-interface AskedCall {
-  request: ChatRequest
-  shape: RequestShape
-  prompt: PromptSize
-  filter: OfferFilter
-  pinned: readonly ProviderIds[]
-  /** The field whose schemas some wires cannot be sent, or null. Worked out when the first such wire is met. */
-  tooLargeSchema: () => string | null
-}
-
-function once<T>(compute: () => T): () => T {
-  let computed: { value: T } | undefined
-  return () => {
-    computed ??= { value: compute() }
-    return computed.value
-  }
-}
-
-/** A candidate with what is known of it now. */
-interface Choice {
-  candidate: Candidate
-  isHealthy: boolean
-}
-
 /**
- * The choices that get a place in the plan, in their order. Where there are more than places, the healthy come
+ * The choices that get one of the plan's slots, in their order. Where there are more than slots, the healthy come
  * first, and every entry gets its best before any gets its second, so that a long list of offers of one model
  * leaves room for the models after it.
  */
-function shareSeats(entries: readonly Choice[][], seats: number): Candidate[] {
-  const seated = new Set<Choice>()
+function allocateSlots(entries: readonly Choice[][], slots: number): Candidate[] {
+  const placed = new Set<Choice>()
   for (const healthy of [true, false]) {
     const queues = entries.map((choices) => choices.filter(({ isHealthy }) => isHealthy === healthy))
     const rounds = Math.max(...queues.map((queue) => queue.length))
     for (let round = 0; round < rounds; round++) {
       for (const queue of queues) {
         const choice = queue[round]
-        if (choice && seated.size < seats) seated.add(choice)
+        if (choice && placed.size < slots) placed.add(choice)
       }
     }
   }
-  return entries.flat().flatMap((choice) => (seated.has(choice) ? [choice.candidate] : []))
+  return entries.flat().flatMap((choice) => (placed.has(choice) ? [choice.candidate] : []))
 }
 
 /** What makes two candidates the same try. */
@@ -149,123 +108,8 @@ function isNew(key: string, taken: Set<string>): boolean {
   return taken.add(key).size > before
 }
 
-/** One model to try: an entry of the request, resolved. */
-interface Entry {
-  asked: string
-  model: Model
-  sort: Sort | undefined
-  exactTools: boolean
-}
-
-const SUFFIXES: Record<string, Pick<Entry, 'sort' | 'exactTools'>> = {
-  nitro: { sort: 'throughput', exactTools: false },
-  floor: { sort: 'price', exactTools: false },
-  exacto: { sort: undefined, exactTools: true },
-}
-
-/** What one asked name stands for: a model, or those that `auto` chooses. No entries: nothing of that name. */
-function resolveEntry(
-  asked: string,
-  request: ChatRequest,
-  shape: RequestShape,
-  filter: OfferFilter,
-  catalog: CatalogSnapshot,
-): { entries: Entry[]; auto?: AutoDecision } {
-  const whole = findModel(catalog, asked)
-  if (whole) return { entries: [{ asked, model: whole, sort: undefined, exactTools: false }] }
-  const colon = asked.lastIndexOf(':')
-  const suffix = colon < 0 ? null : asked.slice(colon + 1)
-  const base = colon < 0 ? asked : asked.slice(0, colon)
-  if (suffix !== null && !Object.hasOwn(SUFFIXES, suffix)) return { entries: [] }
-  const preference = (suffix !== null && SUFFIXES[suffix]) || { sort: undefined, exactTools: false }
-  if (base !== AUTO_MODEL) {
-    const model = findModel(catalog, base)
-    return { entries: model ? [{ asked, model, ...preference }] : [] }
-  }
-  const { models, ...auto } = chooseAutoModels(request, shape, catalog, (model) =>
-    model.offers.some((offer) => offer.shared && isAllowed(offer, model, filter, preference.exactTools)),
-  )
-  return { entries: models.map((model) => ({ asked, model, ...preference })), auto }
-}
-
-/** What an entry of the request leads to, in the order in which to try it. Notes why where it leads nowhere. */
-function choicesOf(
-  entry: Entry,
-  { request, shape, prompt, filter, pinned, tooLargeSchema }: AskedCall,
-  obstacles: Set<Obstacle>,
-  options: PlanOptions,
-): Choice[] {
-  const { model } = entry
-  if (!takesInput(model, shape)) {
-    obstacles.add('shape')
-    return []
-  }
-  if (shape.promptTokensAtLeast >= model.contextLength) {
-    obstacles.add('context')
-    return []
-  }
-  const { sort, allowFallbacks } = request.preferences
-  const { offerState: stateOf = () => UNKNOWN_OFFER_STATE, random, providerKeys = [] } = options
-  const order = { pinned, sort: entry.sort ?? sort, allowFallbacks }
-  const capacity = capacityFor(model, providerKeys)
-  const kinds = contentKindsOf(request)
-  const shared = capacity.shared.filter(({ id }) => !stateOf(id).excludes?.(kinds))
-  // On the client's own key the tokens cost us nothing, so no prompt is dearer than its rate.
-  const fitsIn = (offer: Offer) =>
-    fits(offer, shape, capacity.own.has(offer) ? null : promptTokensAt(offer, model, prompt))
-  const allowed = (offers: Iterable<Offer>, isFit: (offer: Offer) => boolean) =>
-    [...offers].filter(
-      (offer) => isFit(offer) && isAllowed(offer, model, filter, entry.exactTools) && takesSchemas(offer),
-    )
-  const takesSchemas = ({ provider }: Offer): boolean => {
-    if (!putsReferencesInPlace(provider.wire) || tooLargeSchema() === null) return true
-    obstacles.add('schema')
-    return false
-  }
-
-  // How an offer fares with our key says nothing of another key's standing there.
-  const ownStateOf: OfferStates = (offerId) => ({ ...stateOf(offerId), health: 'ready' })
-  const own = orderOffers(allowed(capacity.own.keys(), fitsIn), order, ownStateOf, random).flatMap((offer) =>
-    capacity.own.get(offer)!.map((providerKeyId) => ({ offer, providerKeyId, isHealthy: true })),
-  )
-  const isChosen = own.length > 0 && !allowFallbacks && pinned.length === 0
-  const sharedFirst = isChosen
-    ? []
-    : orderOffers(
-        allowed(shared, (offer) => fits(offer, shape, promptTokensAt(offer, model, prompt))),
-        order,
-        stateOf,
-        random,
-      )
-  const targets = [
-    ...own,
-    ...sharedFirst.map((offer) => ({ offer, providerKeyId: null, isHealthy: isHealthy(stateOf(offer.id)) })),
-  ]
-  const choices = targets.flatMap(({ isHealthy, ...target }) => {
-    const candidate = toCandidate(
-      entry,
-      target,
-      request,
-      promptTokensAt(target.offer, model, prompt),
-      options,
-    )
-    return candidate ? [{ candidate, isHealthy }] : []
-  })
-  if (choices.length === 0) {
-    const isTooLong = model.offers.length > 0 && !model.offers.some(fitsIn)
-    const isServed = capacity.own.size + shared.length > 0
-    const elsewise = capacity.ownOnly ? 'byok-keys' : isServed ? 'preferences' : 'unserved'
-    obstacles.add(isTooLong ? 'context' : elsewise)
-  }
-  return choices
-}
-
 function priced(candidates: Candidate[]): Omit<RoutingPlan, 'promptTokens' | 'auto'> {
-  const max = (values: bigint[]) =>
-    values.reduce((highest, value) => {
-      if (value > highest) return value
-      return highest
-    }, 0n)
+  const max = (values: bigint[]) => values.reduce<bigint>(greaterOf, 0n)
   const prompts = candidates.map((candidate) =>
     mostPromptCost(promptBoundOf(candidate), readRates(candidate.rate)),
   )

@@ -9,8 +9,8 @@ export type ResolveName = (
 ) => void
 
 /**
- * A name that resolves to no address that may be connected to, or to none at all: whoever chose it is not told which,
- * or could probe the names of the network that we are in.
+ * A name that resolves to no allowed address, or to none at all. The error does not distinguish the two: otherwise the
+ * client that chose the name could probe the names of our network.
  */
 export class AddressRefused extends Error {
   override readonly name = 'AddressRefused'

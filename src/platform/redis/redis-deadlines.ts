@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import type { Redis } from 'ioredis'
 
 export interface RedisDeadlines {
-  /** A connection on which commands wait and nothing arrives for this long is broken, and made anew. */
+  /** A connection on which commands wait and nothing arrives for this long is broken, and reconnected. */
   silenceMs: number
   /**
    * Not connected for this long, every command that waits fails, and each further one at once until the connection is

@@ -43,7 +43,7 @@ const newEpochId = (): string => randomBytes(9).toString('base64url')
  * from the ledger would be without the holds of running calls, and could be spent twice. Returns the epoch's id.
  */
 export async function untilResynced(readEpoch: ReadEpoch, graceMs: number): Promise<string> {
-  // Emptied again while we waited: the wait begins anew.
+  // Emptied again while we waited: the wait restarts.
   for (;;) {
     const { id, ageMs } = await readEpoch()
     if (ageMs >= graceMs) return id
@@ -55,7 +55,7 @@ export async function untilResynced(readEpoch: ReadEpoch, graceMs: number): Prom
 export interface EpochWatch {
   /** The epoch as last read. */
   current(): string
-  /** Reads the epoch now; listeners have heard of a new one when this resolves. Rejects when Redis is away. */
+  /** Reads the epoch now; listeners have been called for a new one when this resolves. Rejects when Redis is away. */
   check(): Promise<string>
   /**
    * Changes with the epoch and with each reconnect: while it stays the same, nothing this process wrote can have been

@@ -13,7 +13,7 @@ export interface RedisClientOptions {
   /**
    * `fail-fast` for request paths: a command fails within about two seconds when Redis hangs, within one when it is
    * away, and at once while that lasts.
-   * `wait` for workers and subscribers: commands wait until it is back. A connection that went silent is made anew,
+   * `wait` for workers and subscribers: commands wait until it is back. A connection that went silent is reconnected,
    * and what was sent over it is sent again.
    */
   mode: 'fail-fast' | 'wait'

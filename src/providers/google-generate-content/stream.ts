@@ -37,12 +37,12 @@ export class GenerateContentReader implements CompletionReader {
   whole(body: string, emit: Emit): WholeReading {
     const reply = parseJson(body)
     let finished = false
-    const heard: Emit = (event) => {
+    const noteFinish: Emit = (event) => {
       finished ||= event[0] === 'finish'
       emit(event)
     }
     for (const chunk of Array.isArray(reply) ? reply : [reply]) {
-      const signal = isObject(chunk) ? this.#chunk(chunk, heard) : 'malformed'
+      const signal = isObject(chunk) ? this.#chunk(chunk, noteFinish) : 'malformed'
       if (signal === 'malformed' || typeof signal === 'object') return signal
     }
     return finished ? 'ok' : 'malformed'
@@ -135,7 +135,7 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    // Told as malformed by whoever asked.
+    // The caller counts it as malformed.
     return null
   }
 }

@@ -85,7 +85,7 @@ export class AttemptDeadline {
     else this.#arm(now)
   }
 
-  /** What is due next if nothing more is heard. */
+  /** What is due next if nothing more arrives. */
   #next(): { what: Expiry; at: number } {
     const { connectMs, firstTokenMs, idleMs, totalMs } = this.#limits
     let what: Expiry = 'total'

@@ -19,7 +19,7 @@ export interface TransportFailure {
   internal: string
 }
 
-/** Hears an answer as it comes. Exactly one of `end`, `failure` and `crash` is called, last, unless drained. */
+/** Receives a response as it arrives. Exactly one of `end`, `failure` and `crash` is called, last, unless drained. */
 export interface ResponseReceiver {
   head(status: number, headers: Record<string, string | string[] | undefined>): void
   data(chunk: Buffer): void
@@ -59,7 +59,7 @@ export interface Exchange {
 /** The HTTP client's hold on a request. */
 interface DispatchController {
   abort(reason: Error): void
-  /** Called while data is heard: no more is, until `resume`. */
+  /** Called while data is delivered: no more is, until `resume`. */
   pause(): void
   resume(): void
 }
@@ -69,7 +69,7 @@ const DRAIN_MS = 1_000
 const DRAIN_MAX_BYTES = 64 * 1024
 
 /**
- * One request and its answer. States: open (the receiver hears), draining (it does not, but the connection
+ * One request and its answer. States: open (the receiver is called), draining (it is not, but the connection
  * is read to its end), closed.
  */
 export class PooledExchange implements Exchange {
@@ -231,7 +231,7 @@ export class PooledExchange implements Exchange {
     this.#signal.removeEventListener('abort', this.#cancel)
   }
 
-  /** Breaks the connection, which is how a provider hears that it should stop. A no-op after the answer's end. */
+  /** Breaks the connection, which tells the provider to stop. A no-op after the answer's end. */
   #stop(): void {
     this.#controller?.abort(new Error('no longer wanted'))
   }

@@ -46,7 +46,7 @@ export function createTransport({ connectTimeoutMs }: TransportOptions): Transpo
     const [origin, pool] = pools.entries().next().value!
     pools.delete(origin)
     for (const [url, target] of targets) if (target.pool === pool) targets.delete(url)
-    // A closing pool finishes what it has; whatever goes wrong then is heard by those requests.
+    // A closing pool finishes what it has; whatever goes wrong then is reported to those requests.
     pool.close().catch(() => pool.destroy())
   }
   const targetOf = (url: string) => {

@@ -48,7 +48,7 @@ export interface BreakerBoard {
   health(offerId: string, accountId: string): RouteHealth
   /**
    * Claims the one probe of a half-open offer; null when another call has it. It is free again when nothing
-   * was heard of it `withinMs` after: the patience of its attempt.
+   * was reported of it `withinMs` after: the patience of its attempt.
    */
   claimProbe(offerId: string, withinMs: number, accountId: string): Promise<Probe | null>
   /** The answer of a probe has begun. */
@@ -210,7 +210,7 @@ class SharedBoard implements BreakerBoard {
       if (opened === null) return
       const { subject, entry } = opened
       this.#followed.view.setBreaker(subject, entry)
-      // Whoever opens it says so, once for the fleet; a probe that fails later is no news.
+      // The process that opens it raises the alarm, once for the fleet; a probe that fails later raises none.
       const alarm = reason === 'refused' ? 'provider-refused' : 'breaker-opened'
       this.#logger.error({ alarm, subject, reason }, 'a breaker opened')
     } catch (error) {
@@ -237,7 +237,7 @@ class SharedBoard implements BreakerBoard {
     const { outcome: wanted, tellsOfOffer } = probeVerdict(effect, level, before?.reason ?? 'failing')
     if (tellsOfOffer && accountId !== null) this.#note(offerId, effect, accountId)
     const entry = before ? formatBreakerEntry(reopened(before, fleetNow(), claimedAtMs)) : ''
-    // Without an entry another call has closed the breaker meanwhile, and there is nothing to reopen.
+    // Without an entry another call has closed the breaker in the meantime, and there is nothing to reopen.
     const outcome = wanted === 'reopen' && entry === '' ? 'abandon' : wanted
     if (!(await this.#store.settleProbe(subject, token, outcome, entry))) return
     this.#probesLost.delete(subject)

@@ -52,7 +52,7 @@ export class HealthCounts {
   failure(offerId: string, accountId: string): void {
     const key = accountSubject(offerId, accountId)
     this.#of(key, offerId, accountId).failures++
-    // What speaks for the offer is heard before what speaks against it.
+    // Successes are counted before failures.
     this.#flush(offerId)
     this.#flush(key)
   }

@@ -1,5 +1,5 @@
--- Notes that a provider refused our key at an offer, and opens the provider's breaker when it did so at several
--- and took it at none of late.
+-- Counts a refusal of our key at an offer, and opens the provider's breaker when several offers refused it and none
+-- accepted it recently.
 --
 -- KEYS  1 offers at which it refused (set)  2 there while it takes our key  3 breakers (hash)
 -- ARGV  1 provider id  2 offer id  3 ms for which refusals are remembered  4 offers that prove it

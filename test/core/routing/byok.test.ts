@@ -7,7 +7,8 @@ import { ApiError } from '../../../src/core/kernel/errors.ts'
 import { parseUsd, picoUsdPerToken } from '../../../src/core/kernel/money.ts'
 import { mediaFigures } from '../../../src/core/media/media-figures.ts'
 import { capacityFor, feeRate, feeRateVersion, type OwnProviderKey } from '../../../src/core/routing/byok.ts'
-import { type PlanOptions, planRoute } from '../../../src/core/routing/routing-plan.ts'
+import type { PlanOptions } from '../../../src/core/routing/plan-choices.ts'
+import { planRoute } from '../../../src/core/routing/routing-plan.ts'
 
 const rates = (prompt: bigint, completion: bigint) => ({
   prompt: picoUsdPerToken(prompt),

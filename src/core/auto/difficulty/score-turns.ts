@@ -24,13 +24,13 @@ export function scoreTurns(
 ): number[] {
   const turns = lastTurns(messages)
   if (turns.length === 0) return [0.5]
-  const burden = burdenOf(messages, parameters)
+  const penalty = contextPenalty(messages, parameters)
   let kept = 0
   return turns.map((turn, index) => {
     const isLast = index === turns.length - 1
     const read = isLast ? textOf(turn) : clipped(textOf(turn), EARLIER_HEAD_CHARS, EARLIER_TAIL_CHARS)
     kept = Math.max(scorePrompt(read, model), kept * KEPT_PER_TURN)
-    return kept + (1 - kept) * burden
+    return kept + (1 - kept) * penalty
   })
 }
 
@@ -44,13 +44,13 @@ function lastTurns(messages: readonly ChatMessage[]): ChatMessage[] {
 
 const CONTEXT_CHARS = 8_000
 const PER_DOUBLING = 0.03
-const MOST_FOR_CONTEXT = 0.12
+const MAX_FOR_CONTEXT = 0.12
 const FOR_TOOLS = 0.05
 const FOR_SCHEMA = 0.05
 const FOR_IMAGES = 0.05
 
 /** What comes with the question and makes it harder: long context, tools, a schema to keep to, images. */
-function burdenOf(messages: readonly ChatMessage[], parameters: SamplingParameters): number {
+function contextPenalty(messages: readonly ChatMessage[], parameters: SamplingParameters): number {
   let characters = 0
   let hasImages = false
   for (const message of messages) {
@@ -63,7 +63,7 @@ function burdenOf(messages: readonly ChatMessage[], parameters: SamplingParamete
   const context = messages.length === 1 ? 0 : Math.log2(1 + characters / CONTEXT_CHARS)
   const hasSchema = parameters.response_format?.type === 'json_schema'
   return (
-    Math.min(MOST_FOR_CONTEXT, PER_DOUBLING * context) +
+    Math.min(MAX_FOR_CONTEXT, PER_DOUBLING * context) +
     (parameters.tools ? FOR_TOOLS : 0) +
     (hasSchema ? FOR_SCHEMA : 0) +
     (hasImages ? FOR_IMAGES : 0)
