@@ -1,12 +1,13 @@
 import type { Usage } from '../core/billing/pricing.ts'
-import type { CompletionEvent, FinishReason, OnProgress } from '../core/calls/completion.ts'
+import type { CompletionEvent, OnProgress } from '../core/calls/completion.ts'
 import { type AttemptFailure, attemptFailure, type FailureKind } from '../core/failover/attempt-failure.ts'
 import { parseRetryAfter } from '../core/failover/retry-after.ts'
 import { scanJson } from '../core/json/json-scan.ts'
 import { MAX_NESTING } from '../core/json/nesting.ts'
+import { CompletionEnd } from './completion-end.ts'
 import type { Exchange, ResponseReceiver, TransportFailure, TransportFailureKind } from './http/exchange.ts'
 import { SseDecoder } from './http/sse-decoder.ts'
-import type { AttemptEnd, AttemptResult, CompletionReader, StreamSignal, WireMapping } from './provider.ts'
+import type { AttemptEnd, AttemptResult, CompletionReader, WireMapping } from './provider.ts'
 
 interface ReaderOptions {
   wire: WireMapping
@@ -54,15 +55,6 @@ export class ResponseReader implements ResponseReceiver {
   #retryAfterMs: number | null = null
   #pieces: Buffer[] = []
   #pieceBytes = 0
-  #finish: FinishReason | null = null
-  /** The finish reason ends the answer, and does not just stand beside a part of it. */
-  #isOver = false
-  /** The finish reason of the event that is being read. */
-  #finishNow: FinishReason | null = null
-  /** A finish reason may stand in every chunk: such is the wire, or more of the answer came after one. */
-  #repeatsFinish: boolean
-  /** Pieces of the answer came without a finish reason, and none after one. */
-  #hasOpenPieces = false
   /** What was reported before the finish reason, and what came with it or after. */
   #partialUsage: Usage | null = null
   #finalUsage: Usage | null = null
@@ -73,12 +65,13 @@ export class ResponseReader implements ResponseReceiver {
   #settled = false
   #waitsForUsage = false
   readonly #options: ReaderOptions
+  readonly #end: CompletionEnd
   readonly #decoder = new SseDecoder((data) => this.#event(data))
   readonly #emit = (event: CompletionEvent) => this.#completionEvent(event)
 
   constructor(options: ReaderOptions) {
     this.#options = options
-    this.#repeatsFinish = options.answer.endsWithStream === true
+    this.#end = new CompletionEnd(options.answer.endsWithStream === true)
   }
 
   head(status: number, headers: Record<string, string | string[] | undefined>): void {
@@ -125,7 +118,7 @@ export class ResponseReader implements ResponseReceiver {
     if (this.#settled) return
     if (failure.kind === 'cancelled') this.#settle({ kind: 'cancelled' })
     // Once it is over an answer is whole, however the connection ends; also once its end was waited for in vain.
-    else if (this.#isOver || (failure.kind === 'cut-short' && this.#finish !== null)) this.#finished()
+    else if (this.#end.isOver || (failure.kind === 'cut-short' && this.#end.reason !== null)) this.#finished()
     else if (this.#mode === 'refusal' || failure.kind === 'cut-short') this.#refused()
     else {
       const kind = FAILURE_OF[failure.kind]
@@ -172,22 +165,26 @@ export class ResponseReader implements ResponseReceiver {
     if (this.#settled) return
     if (!fits) {
       this.#giveUp('an event is too large')
-    } else if (this.#finish !== null && (this.#repeatsFinish || !this.#isOver)) {
-      const mayBeOver = this.#isOver || !this.#repeatsFinish
-      this.#options.exchange.endAfter(mayBeOver ? END_WAIT_MS : Number.POSITIVE_INFINITY)
-    } else if (this.#isOver && !this.#waitsForUsage) {
-      this.#waitsForUsage = true
-      this.#options.exchange.cutShort(USAGE_WAIT_MS)
+      return
+    }
+    const { exchange } = this.#options
+    switch (this.#end.state) {
+      case 'perhaps':
+        exchange.endAfter(END_WAIT_MS)
+        break
+      case 'no':
+        exchange.endAfter(Number.POSITIVE_INFINITY)
+        break
+      case 'over':
+        if (!this.#waitsForUsage) exchange.cutShort(USAGE_WAIT_MS)
+        this.#waitsForUsage = true
     }
   }
 
   #event(data: string): void {
     if (this.#settled) return
     const { answer, wire } = this.#options
-    const finishBefore = this.#finish
-    this.#finishNow = null
-    const signal = answer.event(data, this.#emit)
-    this.#judgeEnd(signal, finishBefore !== null)
+    const signal = this.#end.read(() => answer.event(data, this.#emit))
     switch (signal) {
       case 'content':
       case 'thinking':
@@ -203,30 +200,15 @@ export class ResponseReader implements ResponseReceiver {
         break
       default:
         // An error after the end, while we wait for usage, changes nothing about the answer.
-        if (this.#isOver) this.#finished()
+        if (this.#end.isOver) this.#finished()
         else this.#fail(wire.failureOfErrorObject(signal.error, this.#httpStatus ?? 200))
         return
     }
-    if (this.#isOver && this.#usageIsWhole && !answer.endsWithStream) this.#finished()
-  }
-
-  /**
-   * Judges whether the answer is over. Some servers put a finish reason into every chunk: one ends the answer only if it
-   * comes alone, or if others of its chunks had none. An answer of one chunk may be over: its end is waited for.
-   */
-  #judgeEnd(signal: StreamSignal, finishedBefore: boolean): void {
-    const hasPiece = signal === 'content' || signal === 'thinking'
-    if (hasPiece && finishedBefore) {
-      this.#repeatsFinish = true
-      this.#hasOpenPieces = false
-      this.#finish = this.#finishNow ?? this.#finish
-    } else if (signal === 'content' && this.#finishNow === null) this.#hasOpenPieces = true
-    if (this.#finishNow !== null) this.#isOver = !hasPiece || this.#hasOpenPieces
-    else if (hasPiece) this.#isOver = false
+    if (this.#end.isOver && this.#usageIsWhole && !answer.endsWithStream) this.#finished()
   }
 
   #streamEnded(): void {
-    if (this.#finish !== null) this.#finished()
+    if (this.#end.reason !== null) this.#finished()
     else this.#fail(attemptFailure(this.#kindOfBreak(), 'the stream ended without a finish reason'))
   }
 
@@ -239,8 +221,7 @@ export class ResponseReader implements ResponseReceiver {
     const { onProgress, now } = this.#options
     switch (event[0]) {
       case 'finish':
-        this.#finishNow = event[1]
-        this.#finish = this.#repeatsFinish ? event[1] : (this.#finish ?? event[1])
+        this.#end.note(event[1])
         break
       case 'usage':
         this.#noteUsage(event[1], event[2])
@@ -258,7 +239,7 @@ export class ResponseReader implements ResponseReceiver {
   /** Some providers count along in every event; only what comes with or after the finish reason is whole. */
   #noteUsage(usage: Usage, reasoningTokens: number): void {
     this.#reasoningTokens = reasoningTokens
-    if (this.#finish !== null) this.#finalUsage = usage
+    if (this.#end.reason !== null) this.#finalUsage = usage
     if (usage.completionTokens > 0 || this.#partialUsage === null) this.#partialUsage = usage
   }
 
@@ -290,7 +271,7 @@ export class ResponseReader implements ResponseReceiver {
   }
 
   #finished(): void {
-    this.#settle({ kind: 'finished', reason: this.#finish ?? 'stop', usage: this.#finalUsage })
+    this.#settle({ kind: 'finished', reason: this.#end.reason ?? 'stop', usage: this.#finalUsage })
   }
 
   #fail(failure: AttemptFailure): void {
