@@ -54,8 +54,8 @@ export function AccountLayout() {
       banner={<VerificationBanner />}
       foot={(onNavigate) =>
         session && (
-          <Link to="/billing" className="balance-chip" onClick={onNavigate}>
-            <span className="balance-chip-label">Available</span>
+          <Link to="/billing" className="balance-chip stack-tight" onClick={onNavigate}>
+            <span className="caption">Available</span>
             <span className="balance-chip-amount">
               <Money usd={session.balance.available_usd} />
             </span>

@@ -87,11 +87,13 @@ function Navigation(props: SideFrameProps & { onNavigate?: () => void }) {
           {extraPage && <li>{extraPage}</li>}
         </ul>
       </nav>
-      <div className="account-foot">
+      <div className="account-foot stack gap-3">
         {foot?.(onNavigate)}
         {user && (
-          <div className="account-who">
-            <span title={user.title}>{user.name}</span>
+          <div className="account-who line small">
+            <span className="grow nowrap" title={user.title}>
+              {user.name}
+            </span>
             <Button
               kind="quiet"
               icon

@@ -11,16 +11,16 @@ export function SiteLayout({ children }: { children?: ReactNode }) {
   return (
     <>
       <header className="site-header">
-        <div className="site-header-inner">
+        <div className="site-header-inner line">
           <Brand />
-          <nav className="site-nav" aria-label="Site">
+          <nav className="line gap-1 grow" aria-label="Site">
             <Link to="/models" className="nav-link">
               Models
             </Link>
             <Link to="/docs" className="nav-link">
               Docs
             </Link>
-            <div className="site-nav-end">
+            <div className="line push">
               {session ? (
                 <Link to="/dashboard" className="button button-primary">
                   Dashboard
@@ -43,7 +43,7 @@ export function SiteLayout({ children }: { children?: ReactNode }) {
         {children ?? <Outlet />}
       </main>
       <footer className="site-footer">
-        <div className="site-footer-inner">
+        <div className="site-footer-inner spread">
           <p>Switchyard, a routing gateway for chat completions. In beta.</p>
           <ThemeMenu />
           <nav aria-label="More">

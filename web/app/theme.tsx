@@ -43,7 +43,7 @@ export function ThemeMenu() {
     chooseTheme(chosen)
   }
   return (
-    <div className="theme-menu">
+    <div className="theme-menu line">
       <label htmlFor={id}>Theme</label>
       <select
         id={id}

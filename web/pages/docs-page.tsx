@@ -31,7 +31,7 @@ export function DocsPage() {
   const heading = usePageTitle('Docs')
   return (
     <div className="site-page stack">
-      <div className="page-head-text">
+      <div className="page-head-text stack gap-1">
         <h1 ref={heading} tabIndex={-1}>
           Docs
         </h1>

@@ -17,7 +17,7 @@ export function LandingPage() {
   return (
     <>
       <section className="hero">
-        <div className="hero-text">
+        <div className="stack gap-5">
           <h1 ref={heading} tabIndex={-1}>
             One address for every model.
           </h1>
@@ -107,10 +107,10 @@ export function LandingPage() {
 
 function Promised(props: { title: string; proof: ReactNode; children: ReactNode }) {
   return (
-    <li className="promise">
+    <li className="promise stack gap-3">
       <h3>{props.title}</h3>
-      <p>{props.children}</p>
-      <p className="promise-proof">
+      <p className="soft">{props.children}</p>
+      <p className="small muted">
         <strong>Check it.</strong> {props.proof}
       </p>
     </li>

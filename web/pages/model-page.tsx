@@ -29,7 +29,7 @@ export function ModelPage() {
 function ModelView({ model }: { model: PricingFeedEntry }) {
   const heading = usePageTitle(model.name)
   return (
-    <div className="site-page stack model-page">
+    <div className="site-page stack gap-5">
       <div className="stack-small">
         <nav className="breadcrumb" aria-label="Breadcrumb">
           <Link to="/models">← All models</Link>

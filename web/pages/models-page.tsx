@@ -35,7 +35,7 @@ export function ModelsPage() {
     })
   return (
     <div className="site-page">
-      <div className="models-title">
+      <div className="models-title stack gap-1">
         <h1 ref={heading} tabIndex={-1}>
           Models and prices
         </h1>
@@ -49,7 +49,7 @@ export function ModelsPage() {
           <div className="models-layout">
             <ModelFilterForm models={data} filters={filters} onChange={change} />
             <div className="stack">
-              <div className="models-search">
+              <div className="models-search toolbar">
                 <SearchField
                   value={filters.q ?? ''}
                   onChange={(q) => change({ q: q === '' ? undefined : q })}

@@ -159,7 +159,7 @@ function SpendBars(props: { usage: UsageView; name: (row: UsageRowView) => strin
   if (rows.length === 0) return <p className="panel-body muted">No calls in this span.</p>
   return (
     <div className="panel-body">
-      <ul className="chart-rows" aria-label={label}>
+      <ul className="stack gap-3" aria-label={label}>
         {rows.slice(0, SHOWN).map((row) => (
           <Bar key={name(row)} row={row} name={name(row)} share={approximateAmount(row.cost_usd) / largest} />
         ))}
@@ -167,7 +167,7 @@ function SpendBars(props: { usage: UsageView; name: (row: UsageRowView) => strin
       {rows.length > SHOWN && (
         <details className="disclosure">
           <summary>{plural(rows.length - SHOWN, 'more', 'more')}</summary>
-          <ul className="chart-rows" aria-label={`${label}, the rest`}>
+          <ul className="stack gap-3" aria-label={`${label}, the rest`}>
             {rows.slice(SHOWN).map((row) => (
               <Bar
                 key={name(row)}

@@ -5,30 +5,33 @@
 export function YardDrawing() {
   return (
     <svg className="yard" viewBox="0 0 560 400" fill="none" aria-hidden="true">
-      <g className="yard-tracks">
+      <g stroke="var(--line-strong)" strokeWidth="2" opacity="0.65">
         <path d="M170 200h60c60 0 60-140 120-140h190" />
-        <path d="M170 200h60c60 0 60-70 120-70h190" className="yard-broken" />
+        <path d="M170 200h60c60 0 60-70 120-70h190" strokeDasharray="3 7" />
         <path d="M20 200h520" />
         <path d="M170 200h60c60 0 60 70 120 70h190" />
         <path d="M170 200h60c60 0 60 140 120 140h190" />
       </g>
-      <g className="yard-ties">
+      <g stroke="var(--line-strong)" strokeWidth="2" opacity="0.45">
         {TIES.map((x) => (
           <path key={x} d={`M${x} 190v20`} />
         ))}
       </g>
-      <path className="yard-route" d="M20 200h210c60 0 60 70 120 70h190" />
-      <path className="yard-train" d="M20 200h210c60 0 60 70 120 70h190" pathLength="100" />
-      <g className="yard-stop">
-        <path d="M381 119l22 22M403 119l-22 22" />
-      </g>
-      <circle className="yard-switch" cx="230" cy="200" r="8" />
-      <g className="yard-signals">
-        {SIGNALS.map(([y, tone]) => (
-          <circle key={y} cx="540" cy={y} r="6" className={`yard-signal-${tone}`} />
-        ))}
-      </g>
-      <g className="yard-labels">
+      <path d={ROUTE} stroke="var(--accent-fill)" strokeWidth="4" strokeLinecap="round" />
+      <path
+        className="yard-train"
+        d={ROUTE}
+        pathLength="100"
+        stroke="var(--page)"
+        strokeWidth="2"
+        strokeLinecap="round"
+      />
+      <path d="M381 119l22 22M403 119l-22 22" stroke="var(--bad)" strokeWidth="3.5" strokeLinecap="round" />
+      <circle cx="230" cy="200" r="8" fill="var(--page)" stroke="var(--accent-fill)" strokeWidth="4" />
+      {SIGNALS.map(([y, colour]) => (
+        <circle key={y} cx="540" cy={y} r="6" fill={colour} />
+      ))}
+      <g fill="var(--ink-muted)" fontFamily="var(--font-mono)" fontSize="13">
         <text x="20" y="176">
           your call
         </text>
@@ -48,10 +51,12 @@ export function YardDrawing() {
 
 const TIES = Array.from({ length: 8 }, (_, index) => 36 + index * 20)
 
-const SIGNALS: ReadonlyArray<readonly [number, 'clear' | 'stop']> = [
-  [60, 'clear'],
-  [130, 'stop'],
-  [200, 'clear'],
-  [270, 'clear'],
-  [340, 'clear'],
-]
+const ROUTE = 'M20 200h210c60 0 60 70 120 70h190'
+
+const SIGNALS = [
+  [60, 'var(--good)'],
+  [130, 'var(--bad)'],
+  [200, 'var(--good)'],
+  [270, 'var(--good)'],
+  [340, 'var(--good)'],
+] as const

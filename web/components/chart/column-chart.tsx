@@ -38,7 +38,7 @@ export function ColumnChart(props: ColumnChartProps) {
   const text = props.columns.find(({ at }) => at === active)?.text
   return (
     <div className="stack-small">
-      <p className="chart-note" aria-hidden="true">
+      <p className="chart-note small soft number" aria-hidden="true">
         {text ?? props.idle}
       </p>
       <div className="chart" ref={parentRef}>

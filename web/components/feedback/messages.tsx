@@ -12,7 +12,7 @@ export function Note(props: { tone?: keyof typeof ICONS; announce?: boolean; chi
   return (
     <div className={tone === 'plain' ? 'note' : `note tone-${tone}`} role={announce ? 'alert' : undefined}>
       <Icon size={18} aria-hidden="true" />
-      <div>{children}</div>
+      <div className="grow">{children}</div>
     </div>
   )
 }
@@ -33,7 +33,7 @@ export function EmptyState(props: { icon: LucideIcon; children: ReactNode; actio
   const { icon: Icon, children, action } = props
   return (
     <div className="empty">
-      <Icon size={28} strokeWidth={1.5} aria-hidden="true" />
+      <Icon className="muted" size={28} strokeWidth={1.5} aria-hidden="true" />
       <p>{children}</p>
       {action}
     </div>

@@ -22,7 +22,7 @@ export function Toasts() {
     <ToastRegion queue={queue} className="toasts">
       {({ toast }) => (
         <Toast toast={toast} className="toast">
-          <ToastContent>
+          <ToastContent className="grow">
             <Text slot="title">{toast.content.message}</Text>
           </ToastContent>
           <Button slot="close" className="button button-icon button-small" aria-label="Dismiss">

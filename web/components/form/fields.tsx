@@ -30,7 +30,7 @@ function Field(props: {
         </span>
       )}
       {error && (
-        <span className="field-error" id={`${id}-error`}>
+        <span className="small bad" id={`${id}-error`}>
           {error}
         </span>
       )}

@@ -13,9 +13,9 @@ export function Brand() {
         strokeLinecap="round"
         aria-hidden="true"
       >
-        <path className="brand-track" d="M2 16h26M2 6h5" stroke="currentColor" />
-        <path className="brand-switch" d="M9 16c7 0 6-10 13-10h6" stroke="currentColor" />
-        <circle className="brand-switch" cx="9" cy="16" r="2.6" fill="currentColor" />
+        <path d="M2 16h26M2 6h5" stroke="currentColor" />
+        <path d="M9 16c7 0 6-10 13-10h6" stroke="var(--accent-fill)" />
+        <circle cx="9" cy="16" r="2.6" fill="var(--accent-fill)" />
       </svg>
       <span className="brand-name">Switchyard</span>
       <span className="visually-hidden"> home</span>

@@ -16,8 +16,8 @@ export function PageHead(props: {
           {back}
         </nav>
       )}
-      <header className="page-head">
-        <div className="page-head-text">
+      <header className="page-head spread">
+        <div className="page-head-text stack gap-1">
           <h1 ref={heading} tabIndex={-1}>
             {title}
           </h1>
@@ -34,7 +34,7 @@ export function CenterPage(props: { title: string; name?: string; lead?: ReactNo
   const { title, name = title, lead, children } = props
   const heading = usePageTitle(name)
   return (
-    <div className="center-page">
+    <div className="center-page stack gap-5">
       <div className="stack-small">
         <h1 ref={heading} tabIndex={-1}>
           {title}
@@ -58,7 +58,7 @@ export function Panel(props: {
   const id = useId()
   return (
     <section className={`panel ${className}`} aria-labelledby={id}>
-      <div className="panel-head">
+      <div className="panel-head spread">
         <h2 id={id}>{title}</h2>
         {actions}
       </div>

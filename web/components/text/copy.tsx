@@ -61,7 +61,7 @@ function copyBySelection(text: string): boolean {
 export function Identifier({ id, of }: { id: string; of: string }) {
   return (
     <span className="identifier">
-      <code>{id}</code>
+      <code className="anywhere">{id}</code>
       <CopyButton text={id} of={of} />
     </span>
   )

@@ -36,7 +36,7 @@ export function Stats(props: { rows: Rows; notes?: Rows; className?: string; sta
     <dl className={`stats ${className}`} data-stale={stale}>
       {shown(rows).map(([name, value]) => (
         <div key={name} className="stat">
-          <dt>{name}</dt>
+          <dt className="small muted">{name}</dt>
           <dd>{value}</dd>
           {notes[name] && <dd className="stat-note">{notes[name]}</dd>}
         </div>
@@ -52,7 +52,7 @@ export function Facts(props: { rows: Rows; wide?: boolean; isCode?: boolean }) {
     <dl className={wide ? 'facts facts-wide' : 'facts'}>
       {shown(rows).map(([name, value]) => (
         <Fragment key={name}>
-          <dt>{isCode ? <code>{name}</code> : name}</dt>
+          <dt className="muted">{isCode ? <code>{name}</code> : name}</dt>
           <dd>{value}</dd>
         </Fragment>
       ))}

@@ -12,11 +12,11 @@ export function TimelineChart({ call }: { call: SettledTimeline }) {
   const { spans, totalMs } = timelineOf(call)
   const share = (milliseconds: number) => `${(milliseconds / totalMs) * 100}%`
   return (
-    <div className="stack timeline">
-      <ol className="stack timeline-rows">
+    <div className="stack gap-3">
+      <ol className="stack gap-3">
         {spans.map((span) => (
-          <li key={`${span.kind} ${span.name}`} className="stack timeline-row">
-            <p className="timeline-name">
+          <li key={`${span.kind} ${span.name}`} className="stack gap-1">
+            <p className="timeline-name spread">
               <span className="anywhere">{span.name}</span>
               <SpanTimes span={span} />
             </p>
@@ -35,7 +35,7 @@ export function TimelineChart({ call }: { call: SettledTimeline }) {
           </li>
         ))}
       </ol>
-      <div className="timeline-axis" aria-hidden="true">
+      <div className="timeline-axis caption number" aria-hidden="true">
         {timelineMarks(totalMs * LAST_MARK).map((mark) => (
           <span key={mark} style={{ left: share(mark) }}>
             {formatDuration(mark)}
@@ -56,7 +56,7 @@ export function TimelineChart({ call }: { call: SettledTimeline }) {
 function SpanTimes({ span }: { span: TimelineSpan }) {
   const { outcome, isFailed, startMs, endMs, firstTokenMs } = span
   return (
-    <span className="timeline-times">
+    <span className="soft number">
       {outcome && <span className={isFailed ? 'bad-text' : undefined}>{outcome} · </span>}
       <strong>{formatDuration(endMs - startMs)}</strong>
       {startMs > 0 && <> from {formatDuration(startMs)}</>}

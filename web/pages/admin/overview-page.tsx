@@ -84,7 +84,7 @@ const Unknown = () => (
 function LiveState() {
   const { view, isStale } = useLiveBoard()
   return (
-    <p className="live-state" role="status">
+    <p className="live-state line small" role="status">
       {isStale ? (
         <>
           <Badge tone="warn">Stale</Badge>{' '}

@@ -114,6 +114,7 @@ export function SearchField({ value, onChange }: { value: string; onChange: (val
   }, [typed, value, onChange])
   return (
     <TextField
+      className="field-wide"
       label="Search models"
       type="search"
       placeholder="Name, maker or id"

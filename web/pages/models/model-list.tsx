@@ -13,7 +13,7 @@ export function ModelList({ models }: { models: PricingFeedEntry[] }) {
   const left = models.length - shown
   return (
     <div>
-      <ul className="model-list">
+      <ul className="panel model-list">
         {models.slice(0, shown).map((model) => (
           <ModelRow key={model.id} model={model} />
         ))}
@@ -30,17 +30,17 @@ export function ModelList({ models }: { models: PricingFeedEntry[] }) {
 function ModelRow({ model }: { model: PricingFeedEntry }) {
   return (
     <li className="model-row">
-      <div className="model-name">
-        <Link to="/models/$" params={{ _splat: model.id }}>
+      <div className="model-name stack-tight">
+        <Link to="/models/$" params={{ _splat: model.id }} className="anywhere">
           {model.name}
         </Link>
-        <code>{model.id}</code>
+        <code className="caption anywhere">{model.id}</code>
         <ModelTags model={model} />
       </div>
       <Price label="Input" rate={model.prompt} list={model.list_prompt} />
       <Price label="Output" rate={model.completion} list={model.list_completion} />
-      <div className="model-figure">
-        <span className="model-figure-label">Context</span>
+      <div className="model-figure number">
+        <span className="caption">Context</span>
         <span>{formatTokens(model.context_length)}</span>
       </div>
     </li>
@@ -49,11 +49,11 @@ function ModelRow({ model }: { model: PricingFeedEntry }) {
 
 function Price({ label, rate, list }: { label: string; rate: string; list: string }) {
   return (
-    <div className="model-figure">
-      <span className="model-figure-label">{label}</span>
+    <div className="model-figure number">
+      <span className="caption">{label}</span>
       <span>${rate}</span>
       {list !== rate && (
-        <s>
+        <s className="caption">
           <span className="visually-hidden">list price </span>${list}
         </s>
       )}
@@ -67,7 +67,7 @@ export function ModelTags({ model }: { model: PricingFeedEntry }) {
   const isPlain = others.length === 0 && !model.zdr && !model.open_weights
   if (isPlain && model.status === 'available') return null
   return (
-    <span className="model-tags">
+    <span className="row gap-1">
       {model.status === 'unavailable' && <Badge tone="warn">unavailable</Badge>}
       {model.zdr && (
         <Badge tone="good">

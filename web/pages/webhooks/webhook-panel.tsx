@@ -39,9 +39,9 @@ export function WebhookPanel({
   const enable = useAction({ send: () => requestJson('POST', `${endpoint}/enable`), stale })
   return (
     <section className="panel" aria-label={`Endpoint ${url}`}>
-      <div className="panel-head">
+      <div className="panel-head spread">
         <h2 className="identifier">
-          <code>{url}</code>
+          <code className="anywhere">{url}</code>
         </h2>
         <span className="button-row">
           <Button size="small" disabled={test.isPending} onClick={() => test.run()}>
