@@ -9,7 +9,6 @@ import { CheckoutReturn, TopUpForm } from './billing/top-up.tsx'
 
 /** The balance, the form to top it up, and every movement of it. */
 export function BillingPage() {
-  const query = useQuery(billingQuery)
   const { payment_id: paymentId, outcome } = useSearch({ from: '/account/billing' })
   return (
     <>
@@ -18,7 +17,7 @@ export function BillingPage() {
         description="Prepaid: you pay for what you use, from a balance you top up. Nothing renews."
       />
       {paymentId && <CheckoutReturn id={paymentId} outcome={outcome} />}
-      <QueryView query={query}>
+      <QueryView query={useQuery(billingQuery)}>
         {(billing) => (
           <>
             <Stats

@@ -12,7 +12,6 @@ import { formatCount, formatDuration, formatMoment } from '../lib/format.ts'
 /** One call: its usage, its cost and the reasons for it, and its duration. */
 export function CallPage() {
   const { id } = useParams({ from: '/account/calls/$id' })
-  const query = useQuery(callQuery(id))
   return (
     <>
       <PageHead
@@ -20,7 +19,7 @@ export function CallPage() {
         title="Call"
         description={<Identifier id={id} of="the call id" />}
       />
-      <QueryView query={query}>{(call) => <CallView call={call} />}</QueryView>
+      <QueryView query={useQuery(callQuery(id))}>{(call) => <CallView call={call} />}</QueryView>
     </>
   )
 }
@@ -95,14 +94,14 @@ function KeyFailures({ failures }: { failures: CallDetail['provider_key_failures
         // biome-ignore lint/suspicious/noArrayIndexKey: attempts of a settled call never change.
         <span key={index}>
           {failure.provider_key_id && <code>{failure.provider_key_id} </code>}
-          {OWN_KEY_FAILURES[failure.reason]}
+          {BYOK_FAILURES[failure.reason]}
         </span>
       ))}
     </span>
   )
 }
 
-const OWN_KEY_FAILURES: Record<OwnKeyFailureView['reason'], string> = {
+const BYOK_FAILURES: Record<OwnKeyFailureView['reason'], string> = {
   unauthorized: 'was refused: the provider does not accept it',
   payment_required: 'was refused: the provider asks for payment',
   forbidden: 'was refused: the provider does not permit it to do this',

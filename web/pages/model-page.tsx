@@ -15,9 +15,8 @@ import { NotFoundPage } from './not-found-page.tsx'
 /** One model: its prices, what it takes, and a call to it ready to paste. */
 export function ModelPage() {
   const { _splat: id } = useParams({ from: '/site/models/$' })
-  const query = useQuery(pricingQuery)
   return (
-    <QueryView query={query}>
+    <QueryView query={useQuery(pricingQuery)}>
       {({ data }) => {
         const model = data.find((entry) => entry.id === id)
         return model ? <ModelView model={model} /> : <NotFoundPage />

@@ -24,7 +24,6 @@ const ORDERS = [
 /** The catalog with its prices: searched, filtered and sorted as the address says. */
 export function ModelsPage() {
   const heading = usePageTitle('Models and prices')
-  const query = useQuery(pricingQuery)
   const filters = useSearch({ from: '/site/models/' })
   const navigate = useNavigate({ from: '/models/' })
   const change = (changed: ModelFilters) =>
@@ -44,7 +43,7 @@ export function ModelsPage() {
           <a href="/pricing.json">pricing.json</a>.
         </p>
       </div>
-      <QueryView query={query}>
+      <QueryView query={useQuery(pricingQuery)}>
         {({ data }) => (
           <div className="models-layout">
             <ModelFilterForm models={data} filters={filters} onChange={change} />

@@ -17,14 +17,13 @@ import { type PlaygroundState, usePlaygroundCall } from './playground/use-playgr
 
 /** Tries a model with a key of the account: a real call, streamed, charged like any other. */
 export function PlaygroundPage() {
-  const query = useQuery(keysQuery)
   return (
     <>
       <PageHead
         title="Playground"
         description="A real call with one of your keys, charged like any other. Nothing you write here is stored."
       />
-      <QueryView query={query}>
+      <QueryView query={useQuery(keysQuery)}>
         {({ data }) => {
           const active = data.filter(({ state }) => state === 'active')
           return active.length > 0 ? <Playground keys={active} /> : <NoKey />

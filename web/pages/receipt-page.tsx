@@ -12,7 +12,6 @@ import { formatMoment, railName } from '../lib/format.ts'
 /** One receipt, to print or to keep. */
 export function ReceiptPage() {
   const { id } = useParams({ from: '/account/billing/receipts/$id' })
-  const query = useQuery(topUpQuery(id))
   return (
     <>
       <PageHead
@@ -29,7 +28,7 @@ export function ReceiptPage() {
           </>
         }
       />
-      <QueryView query={query}>
+      <QueryView query={useQuery(topUpQuery(id))}>
         {(topUp) =>
           topUp.receipt ? (
             <Receipt topUp={topUp} receipt={topUp.receipt} />

@@ -1,4 +1,4 @@
-import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { Download, ListX } from 'lucide-react'
 import { useMemo } from 'react'
@@ -9,7 +9,7 @@ import { QueryView } from '../components/feedback/messages.tsx'
 import { SelectField } from '../components/form/fields.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
 import { CallTable } from '../components/table/call-table.tsx'
-import { PageList } from '../components/table/data-table.tsx'
+import { ListPanel } from '../components/table/data-table.tsx'
 import { Money, Stats } from '../components/text/values.tsx'
 import { approximateAmount, formatCount, lastDays, plural } from '../lib/format.ts'
 
@@ -30,6 +30,7 @@ const STATUSES = [
 ]
 
 const CALLS_PAGE = 25
+const BARS_SHOWN = 8
 
 /** Usage and cost: by day, by model, by key and call by call. */
 export function UsagePage() {
@@ -102,14 +103,13 @@ function Calls(props: {
   onChange: (changed: { model?: string; key_id?: string; status?: string }) => void
 }) {
   const { filters, models, onChange } = props
-  const query = useInfiniteQuery(callsQuery(filters, CALLS_PAGE))
   const keys = useQuery(keysQuery)
   const keyNames = useMemo(() => new Map(keys.data?.data.map(({ id, name }) => [id, name])), [keys.data])
   const any = { value: '', name: 'Any' }
   const known =
     filters.model === undefined || models.includes(filters.model) ? models : [...models, filters.model]
   return (
-    <Panel
+    <ListPanel
       title="Calls"
       actions={
         <a href={callsCsvPath(filters)} className="button button-small" download>
@@ -117,39 +117,36 @@ function Calls(props: {
           Download CSV
         </a>
       }
+      filters={
+        <div className="panel-body toolbar">
+          <SelectField
+            label="Model"
+            value={filters.model ?? ''}
+            options={[any, ...known.map((model) => ({ value: model, name: model }))]}
+            onChange={(model) => onChange({ model: model || undefined })}
+          />
+          <SelectField
+            label="Key"
+            value={filters.key_id ?? ''}
+            options={[any, ...[...keyNames].map(([value, name]) => ({ value, name }))]}
+            onChange={(id) => onChange({ key_id: id || undefined })}
+          />
+          <SelectField
+            label="Status"
+            value={filters.status ?? ''}
+            options={STATUSES}
+            onChange={(status) => onChange({ status: status || undefined })}
+          />
+        </div>
+      }
+      query={callsQuery(filters, CALLS_PAGE)}
+      icon={ListX}
+      empty="No calls here. Choose a longer span or fewer filters; a call appears about a second after its end."
     >
-      <div className="panel-body toolbar">
-        <SelectField
-          label="Model"
-          value={filters.model ?? ''}
-          options={[any, ...known.map((model) => ({ value: model, name: model }))]}
-          onChange={(model) => onChange({ model: model || undefined })}
-        />
-        <SelectField
-          label="Key"
-          value={filters.key_id ?? ''}
-          options={[any, ...[...keyNames].map(([value, name]) => ({ value, name }))]}
-          onChange={(id) => onChange({ key_id: id || undefined })}
-        />
-        <SelectField
-          label="Status"
-          value={filters.status ?? ''}
-          options={STATUSES}
-          onChange={(status) => onChange({ status: status || undefined })}
-        />
-      </div>
-      <PageList
-        query={query}
-        icon={ListX}
-        empty="No calls here. Choose a longer span or fewer filters; a call appears about a second after its end."
-      >
-        {(calls) => <CallTable calls={calls} keyNames={keyNames} />}
-      </PageList>
-    </Panel>
+      {(calls) => <CallTable calls={calls} keyNames={keyNames} />}
+    </ListPanel>
   )
 }
-
-const SHOWN = 8
 
 /** Spend by model or key, dearest first: a list that is also a chart. */
 function SpendBars(props: { usage: UsageView; name: (row: UsageRowView) => string; label: string }) {
@@ -157,42 +154,30 @@ function SpendBars(props: { usage: UsageView; name: (row: UsageRowView) => strin
   const rows = usage.data.toSorted((a, b) => approximateAmount(b.cost_usd) - approximateAmount(a.cost_usd))
   const largest = approximateAmount(rows[0]?.cost_usd ?? '0') || 1
   if (rows.length === 0) return <p className="panel-body muted">No calls in this span.</p>
+  const bars = rows.map((row) => (
+    <li key={name(row)} className="chart-row">
+      <span className="anywhere">
+        {name(row)} <span className="muted small">{plural(row.calls, 'call')}</span>
+      </span>
+      <Money usd={row.cost_usd} />
+      <span className="chart-row-track" aria-hidden="true">
+        <span style={{ width: `${(approximateAmount(row.cost_usd) / largest) * 100}%` }} />
+      </span>
+    </li>
+  ))
   return (
     <div className="panel-body">
       <ul className="stack gap-3" aria-label={label}>
-        {rows.slice(0, SHOWN).map((row) => (
-          <Bar key={name(row)} row={row} name={name(row)} share={approximateAmount(row.cost_usd) / largest} />
-        ))}
+        {bars.slice(0, BARS_SHOWN)}
       </ul>
-      {rows.length > SHOWN && (
+      {bars.length > BARS_SHOWN && (
         <details className="disclosure">
-          <summary>{plural(rows.length - SHOWN, 'more', 'more')}</summary>
+          <summary>{plural(bars.length - BARS_SHOWN, 'more', 'more')}</summary>
           <ul className="stack gap-3" aria-label={`${label}, the rest`}>
-            {rows.slice(SHOWN).map((row) => (
-              <Bar
-                key={name(row)}
-                row={row}
-                name={name(row)}
-                share={approximateAmount(row.cost_usd) / largest}
-              />
-            ))}
+            {bars.slice(BARS_SHOWN)}
           </ul>
         </details>
       )}
     </div>
-  )
-}
-
-function Bar({ row, name, share }: { row: UsageRowView; name: string; share: number }) {
-  return (
-    <li className="chart-row">
-      <span className="anywhere">
-        {name} <span className="muted small">{plural(row.calls, 'call')}</span>
-      </span>
-      <Money usd={row.cost_usd} />
-      <span className="chart-row-track" aria-hidden="true">
-        <span style={{ width: `${share * 100}%` }} />
-      </span>
-    </li>
   )
 }

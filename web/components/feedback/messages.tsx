@@ -70,7 +70,7 @@ export function QueryView<T>(props: {
   )
 }
 
-/** A placeholder for lines of content; screen readers hear one word. */
+/** A placeholder for lines of content; screen readers read one word. */
 export function SkeletonLines({ lines = 4 }: { lines?: number }) {
   return (
     <div className="panel-body" role="status">

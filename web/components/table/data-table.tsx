@@ -1,9 +1,10 @@
-import type { UseInfiniteQueryResult } from '@tanstack/react-query'
+import { useInfiniteQuery } from '@tanstack/react-query'
 import type { LucideIcon } from 'lucide-react'
 import type { ReactNode } from 'react'
-import type { Page } from '../../../src/core/api/shared.ts'
+import type { pagesOf } from '../../api/read.ts'
 import { EmptyState, QueryView } from '../feedback/messages.tsx'
 import { Button } from '../form/button.tsx'
+import { Panel } from '../layout/page.tsx'
 
 /** Rows without an id need a key of their own. */
 type Keyed<T> = T extends { id: string } ? { rowKey?: (row: T) => string } : { rowKey: (row: T) => string }
@@ -78,34 +79,42 @@ export function TwoLines({ children, second }: { children: ReactNode; second: Re
   )
 }
 
-/** A list read page by page: its rows and a button for more. */
-export function PageList<T>(props: {
-  query: UseInfiniteQueryResult<{ pages: Array<Page<T>> }, Error>
+/** A panel with a list that is read page by page: its rows and a button for more. */
+export function ListPanel<T>(props: {
+  title: string
+  actions?: ReactNode
+  /** Shown above the rows, and also while there are none. */
+  filters?: ReactNode
+  query: ReturnType<typeof pagesOf<T>>
   icon: LucideIcon
   /** Shown while the list has no rows. */
   empty: ReactNode
   children: (rows: T[]) => ReactNode
 }) {
-  const { query, icon, empty, children } = props
+  const { title, actions, filters, icon, empty, children } = props
+  const query = useInfiniteQuery(props.query)
   const { isFetchingNextPage: isFetching } = query
   return (
-    <QueryView query={query}>
-      {({ pages }) => {
-        const rows = pages.flatMap((page) => page.data)
-        if (rows.length === 0) return <EmptyState icon={icon}>{empty}</EmptyState>
-        return (
-          <>
-            {children(rows)}
-            {query.hasNextPage && (
-              <div className="table-foot">
-                <Button size="small" disabled={isFetching} onClick={() => void query.fetchNextPage()}>
-                  {isFetching ? 'Loading …' : 'Show more'}
-                </Button>
-              </div>
-            )}
-          </>
-        )
-      }}
-    </QueryView>
+    <Panel title={title} actions={actions}>
+      {filters}
+      <QueryView query={query}>
+        {({ pages }) => {
+          const rows = pages.flatMap((page) => page.data)
+          if (rows.length === 0) return <EmptyState icon={icon}>{empty}</EmptyState>
+          return (
+            <>
+              {children(rows)}
+              {query.hasNextPage && (
+                <div className="table-foot">
+                  <Button size="small" disabled={isFetching} onClick={() => void query.fetchNextPage()}>
+                    {isFetching ? 'Loading …' : 'Show more'}
+                  </Button>
+                </div>
+              )}
+            </>
+          )
+        }}
+      </QueryView>
+    </Panel>
   )
 }

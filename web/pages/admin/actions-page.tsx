@@ -1,17 +1,15 @@
-import { useInfiniteQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { ClipboardList } from 'lucide-react'
 import { actionsQuery } from '../../api/operator-queries.ts'
 import { SearchForm } from '../../components/form/form.tsx'
-import { PageHead, Panel } from '../../components/layout/page.tsx'
-import { PageList } from '../../components/table/data-table.tsx'
+import { PageHead } from '../../components/layout/page.tsx'
+import { ListPanel } from '../../components/table/data-table.tsx'
 import { ActionTable } from './action-table.tsx'
 
 /** The audit log of operators: every change, recorded before it was made. */
 export function ActionsPage() {
   const { target } = useSearch({ from: '/operator/admin/actions' })
   const navigate = useNavigate({ from: '/admin/actions' })
-  const query = useInfiniteQuery(actionsQuery(target))
   return (
     <>
       <PageHead
@@ -23,19 +21,18 @@ export function ActionsPage() {
         initial={target}
         onSearch={(text) => void navigate({ search: text === '' ? {} : { target: text } })}
       />
-      <Panel title={target ? `Actions on ${target}` : 'All actions'}>
-        <PageList
-          query={query}
-          icon={ClipboardList}
-          empty={
-            target
-              ? 'No action on this target. Search for the whole id.'
-              : 'No operator has changed anything yet. Suspensions, credits, catalog edits and other changes appear here.'
-          }
-        >
-          {(actions) => <ActionTable actions={actions} />}
-        </PageList>
-      </Panel>
+      <ListPanel
+        title={target ? `Actions on ${target}` : 'All actions'}
+        query={actionsQuery(target)}
+        icon={ClipboardList}
+        empty={
+          target
+            ? 'No action on this target. Search for the whole id.'
+            : 'No operator has changed anything yet. Suspensions, credits, catalog edits and other changes appear here.'
+        }
+      >
+        {(actions) => <ActionTable actions={actions} />}
+      </ListPanel>
     </>
   )
 }

@@ -1,4 +1,3 @@
-import { useInfiniteQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { BellOff } from 'lucide-react'
 import type { AlarmView } from '../../../src/core/api/operations.ts'
@@ -7,8 +6,8 @@ import { path, requestJson } from '../../api/request.ts'
 import { useAction } from '../../api/use-change.ts'
 import { Button } from '../../components/form/button.tsx'
 import { ChoiceField } from '../../components/form/fields.tsx'
-import { PageHead, Panel } from '../../components/layout/page.tsx'
-import { DataTable, PageList } from '../../components/table/data-table.tsx'
+import { PageHead } from '../../components/layout/page.tsx'
+import { DataTable, ListPanel } from '../../components/table/data-table.tsx'
 import { formatCount, formatMoment } from '../../lib/format.ts'
 
 const WHICH = [
@@ -21,7 +20,6 @@ export function AlarmsPage() {
   const { state } = useSearch({ from: '/operator/admin/alarms' })
   const which = state === 'all' ? 'all' : 'open'
   const navigate = useNavigate({ from: '/admin/alarms' })
-  const query = useInfiniteQuery(alarmsQuery(which))
   return (
     <>
       <PageHead
@@ -36,15 +34,14 @@ export function AlarmsPage() {
           void navigate({ search: value === 'all' ? { state: 'all' } : {}, replace: true })
         }
       />
-      <Panel title={which === 'open' ? 'Open alarms' : 'All alarms'}>
-        <PageList
-          query={query}
-          icon={BellOff}
-          empty={which === 'open' ? 'No open alarms: nothing to do.' : 'There was no alarm yet.'}
-        >
-          {(alarms) => <AlarmTable alarms={alarms} />}
-        </PageList>
-      </Panel>
+      <ListPanel
+        title={which === 'open' ? 'Open alarms' : 'All alarms'}
+        query={alarmsQuery(which)}
+        icon={BellOff}
+        empty={which === 'open' ? 'No open alarms: nothing to do.' : 'There was no alarm yet.'}
+      >
+        {(alarms) => <AlarmTable alarms={alarms} />}
+      </ListPanel>
     </>
   )
 }

@@ -13,7 +13,6 @@ import { AccountLink, EventTable, TimelineChart } from './call-timeline.tsx'
 /** One call: its timeline, its usage and its cost; also while it runs. */
 export function OperatorCallPage() {
   const { id } = useParams({ from: '/operator/admin/calls/$id' })
-  const query = useQuery(timelineQuery(id))
   return (
     <>
       <PageHead
@@ -21,7 +20,7 @@ export function OperatorCallPage() {
         title="Call"
         description={<Identifier id={id} of="the call id" />}
       />
-      <QueryView query={query}>
+      <QueryView query={useQuery(timelineQuery(id))}>
         {(call) => (call.state === 'settled' ? <SettledCall call={call} /> : <InFlightCall call={call} />)}
       </QueryView>
     </>

@@ -1,4 +1,3 @@
-import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { Route } from 'lucide-react'
 import { useMemo } from 'react'
@@ -7,9 +6,9 @@ import { operatorCallsQuery } from '../../api/operator-queries.ts'
 import { Button } from '../../components/form/button.tsx'
 import { SelectField, TextField } from '../../components/form/fields.tsx'
 import { Form, useForm } from '../../components/form/form.tsx'
-import { PageHead, Panel } from '../../components/layout/page.tsx'
+import { PageHead } from '../../components/layout/page.tsx'
 import { CallStatus, TokensInOut } from '../../components/table/call-table.tsx'
-import { DataTable, PageList } from '../../components/table/data-table.tsx'
+import { DataTable, ListPanel } from '../../components/table/data-table.tsx'
 import { Money } from '../../components/text/values.tsx'
 import {
   CALL_SPANS,
@@ -25,7 +24,6 @@ export function OperatorCallsPage() {
   const filters = useSearch({ from: '/operator/admin/calls' })
   const navigate = useNavigate({ from: '/admin/calls' })
   const { from } = useMemo(() => lastDays(Number(filters.days ?? '30'), new Date()), [filters.days])
-  const query = useInfiniteQuery(operatorCallsQuery(filters, from))
   const isFiltered = Object.keys(filters).length > 0
   return (
     <>
@@ -39,19 +37,18 @@ export function OperatorCallsPage() {
         filters={filters}
         onFilter={(search) => void navigate({ search })}
       />
-      <Panel title={isFiltered ? 'Calls found' : 'All calls'}>
-        <PageList
-          query={query}
-          icon={Route}
-          empty={
-            isFiltered
-              ? 'No settled call matches. Remove a filter, or choose a longer span.'
-              : 'No calls yet. They appear here about a second after they end.'
-          }
-        >
-          {(calls) => <OperatorCallTable calls={calls} />}
-        </PageList>
-      </Panel>
+      <ListPanel
+        title={isFiltered ? 'Calls found' : 'All calls'}
+        query={operatorCallsQuery(filters, from)}
+        icon={Route}
+        empty={
+          isFiltered
+            ? 'No settled call matches. Remove a filter, or choose a longer span.'
+            : 'No calls yet. They appear here about a second after they end.'
+        }
+      >
+        {(calls) => <OperatorCallTable calls={calls} />}
+      </ListPanel>
     </>
   )
 }

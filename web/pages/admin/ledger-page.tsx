@@ -1,4 +1,4 @@
-import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { BookOpenCheck } from 'lucide-react'
 import type { AuditView } from '../../../src/core/api/operations.ts'
 import { auditQuery, auditRunsQuery, ledgerSumsQuery } from '../../api/operator-queries.ts'
@@ -7,7 +7,7 @@ import { useAction } from '../../api/use-change.ts'
 import { EmptyState, Note, QueryView } from '../../components/feedback/messages.tsx'
 import { Button } from '../../components/form/button.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
-import { DataTable, PageList } from '../../components/table/data-table.tsx'
+import { DataTable, ListPanel } from '../../components/table/data-table.tsx'
 import { Money } from '../../components/text/values.tsx'
 import { formatCount } from '../../lib/format.ts'
 import { AuditRun, AuditRunTable } from './audit-runs.tsx'
@@ -16,7 +16,6 @@ import { AuditRun, AuditRunTable } from './audit-runs.tsx'
 export function LedgerPage() {
   const ledger = useQuery(ledgerSumsQuery)
   const audit = useQuery(auditQuery)
-  const runs = useInfiniteQuery(auditRunsQuery)
   return (
     <>
       <PageHead
@@ -70,11 +69,9 @@ export function LedgerPage() {
           }
         </QueryView>
       </Panel>
-      <Panel title="All audits">
-        <PageList query={runs} icon={BookOpenCheck} empty="None yet.">
-          {(rows) => <AuditRunTable runs={rows} />}
-        </PageList>
-      </Panel>
+      <ListPanel title="All audits" query={auditRunsQuery} icon={BookOpenCheck} empty="None yet.">
+        {(rows) => <AuditRunTable runs={rows} />}
+      </ListPanel>
     </>
   )
 }

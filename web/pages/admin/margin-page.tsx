@@ -35,7 +35,6 @@ export function MarginPage() {
   const span = SPANS.find(({ value }) => value === days)?.value ?? '30'
   const by = GROUPS.find(({ value }) => value === group)?.value ?? 'model'
   const range = useMemo(() => lastDays(Number(span), new Date()), [span])
-  const query = useQuery(marginQuery(range, by))
   const { data: feed } = useQuery(pricingQuery)
   const show = (change: { days?: string; group?: string }) =>
     void navigate({ search: (before) => ({ ...before, ...change }), replace: true })
@@ -56,7 +55,7 @@ export function MarginPage() {
         <ChoiceField label="Span" value={span} options={SPANS} onChange={(value) => show({ days: value })} />
         <ChoiceField label="By" value={by} options={GROUPS} onChange={(value) => show({ group: value })} />
       </div>
-      <QueryView query={query}>{(margin) => <Margin margin={margin} />}</QueryView>
+      <QueryView query={useQuery(marginQuery(range, by))}>{(margin) => <Margin margin={margin} />}</QueryView>
     </>
   )
 }

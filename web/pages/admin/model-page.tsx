@@ -130,9 +130,8 @@ function ModelView(props: { id: string; offers: readonly OfferView[]; edits: Cat
 
 /** The rates of a model over time, each with the version that calls refer to. */
 function RateHistory({ modelId }: { modelId: string }) {
-  const query = useQuery(rateHistoryQuery(modelId))
   return (
-    <QueryView query={query}>
+    <QueryView query={useQuery(rateHistoryQuery(modelId))}>
       {({ data }) => (
         <DataTable
           empty="None yet; a new rate appears within a minute."

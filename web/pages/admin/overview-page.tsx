@@ -196,10 +196,9 @@ const SHOWN = 8
 
 /** The providers that receive calls now, the busiest first. */
 function BusyProviders() {
-  const query = useQuery(providersQuery)
   return (
     <Panel title="Providers, last ten minutes" actions={<Link to="/admin/providers">All providers</Link>}>
-      <QueryView query={query}>
+      <QueryView query={useQuery(providersQuery)}>
         {({ data }) => {
           const busy = busyFirst(data).filter(({ last_ten_minutes: { success, failure, rate_limited } }) =>
             [success, failure, rate_limited].some((count) => count > 0),

@@ -17,7 +17,6 @@ const WHICH = [
 export function ProvidersPage() {
   const { all } = useSearch({ from: '/operator/admin/providers' })
   const navigate = useNavigate({ from: '/admin/providers' })
-  const query = useQuery(providersQuery)
   return (
     <>
       <PageHead
@@ -31,7 +30,7 @@ export function ProvidersPage() {
         onChange={(value) => void navigate({ search: value === 'all' ? { all: '1' } : {}, replace: true })}
       />
       <Panel title={all ? 'All providers' : 'Providers with our key'}>
-        <QueryView query={query}>
+        <QueryView query={useQuery(providersQuery)}>
           {({ data }) => {
             const rows = busyFirst(all ? data : data.filter(({ shared_offers: shared }) => shared > 0))
             const sorted = rows.toSorted((a, b) => Number(isAmiss(b)) - Number(isAmiss(a)))

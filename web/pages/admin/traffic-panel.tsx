@@ -20,11 +20,13 @@ const SPANS = [
 /** Calls and errors of the last minutes, as a chart and as a table. */
 export function TrafficPanel() {
   const [minutes, setMinutes] = useState('10')
-  const query = useQuery(trafficQuery(Number(minutes)))
   return (
     <Panel title="Traffic" padded>
       <ChoiceField label="Span" value={minutes} options={SPANS} onChange={setMinutes} />
-      <QueryView query={query} loading={<span className="skeleton skeleton-block" />}>
+      <QueryView
+        query={useQuery(trafficQuery(Number(minutes)))}
+        loading={<span className="skeleton skeleton-block" />}
+      >
         {(traffic) => <Traffic traffic={traffic} />}
       </QueryView>
     </Panel>

@@ -1,10 +1,8 @@
-import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { Receipt, ScrollText } from 'lucide-react'
 import type { LedgerRow, TopUpView } from '../../../src/core/api/billing.ts'
 import { ledgerQuery, topUpsQuery } from '../../api/queries.ts'
-import { Panel } from '../../components/layout/page.tsx'
-import { DataTable, PageList } from '../../components/table/data-table.tsx'
+import { DataTable, ListPanel } from '../../components/table/data-table.tsx'
 import { Badge, Money, type Tone } from '../../components/text/values.tsx'
 import { formatDay, formatMoment, plural, railName } from '../../lib/format.ts'
 
@@ -20,30 +18,28 @@ const TONES: Record<TopUpView['state'], Tone> = {
 
 /** Every top-up, with its receipt once the money was in. */
 export function TopUpHistory() {
-  const query = useInfiniteQuery(topUpsQuery)
   return (
-    <Panel title="Top-ups">
-      <PageList
-        query={query}
-        icon={Receipt}
-        empty="No top-ups yet. The first one appears here with its receipt."
-      >
-        {(topUps) => (
-          <DataTable
-            caption="Top-ups, newest first"
-            rows={topUps}
-            columns={{
-              When: (topUp) => formatMoment(topUp.created_at),
-              Amount: (topUp) => <Money usd={topUp.amount_usd} />,
-              'Paid with': (topUp) => railName(topUp.rail),
-              State: (topUp) => <StateOf topUp={topUp} />,
-              Receipt: (topUp) => <Next topUp={topUp} />,
-            }}
-            numeric={['Receipt']}
-          />
-        )}
-      </PageList>
-    </Panel>
+    <ListPanel
+      title="Top-ups"
+      query={topUpsQuery}
+      icon={Receipt}
+      empty="No top-ups yet. The first one appears here with its receipt."
+    >
+      {(topUps) => (
+        <DataTable
+          caption="Top-ups, newest first"
+          rows={topUps}
+          columns={{
+            When: (topUp) => formatMoment(topUp.created_at),
+            Amount: (topUp) => <Money usd={topUp.amount_usd} />,
+            'Paid with': (topUp) => railName(topUp.rail),
+            State: (topUp) => <StateOf topUp={topUp} />,
+            Receipt: (topUp) => <Next topUp={topUp} />,
+          }}
+          numeric={['Receipt']}
+        />
+      )}
+    </ListPanel>
   )
 }
 
@@ -89,29 +85,31 @@ const NAMES: Record<LedgerRow['kind'], string> = {
 
 /** Every movement of the balance; the calls of a day are one line. */
 export function Statement() {
-  const query = useInfiniteQuery(ledgerQuery)
   return (
-    <Panel title="Statement">
-      <PageList query={query} icon={ScrollText} empty="The balance has no movements yet.">
-        {(rows) => (
-          <>
-            <p className="panel-body small muted">
-              The sum of all lines is your balance, exactly. Days are UTC.
-            </p>
-            <DataTable
-              caption="Movements of the balance, newest first"
-              rows={rows}
-              columns={{
-                What: (row) => <What row={row} />,
-                When: (row) => (row.day ? formatDay(row.day) : formatMoment(row.at)),
-                Change: (row) => <Money usd={row.amount_usd} signed />,
-              }}
-              numeric={['Change']}
-            />
-          </>
-        )}
-      </PageList>
-    </Panel>
+    <ListPanel
+      title="Statement"
+      query={ledgerQuery}
+      icon={ScrollText}
+      empty="The balance has no movements yet."
+    >
+      {(rows) => (
+        <>
+          <p className="panel-body small muted">
+            The sum of all lines is your balance, exactly. Days are UTC.
+          </p>
+          <DataTable
+            caption="Movements of the balance, newest first"
+            rows={rows}
+            columns={{
+              What: (row) => <What row={row} />,
+              When: (row) => (row.day ? formatDay(row.day) : formatMoment(row.at)),
+              Change: (row) => <Money usd={row.amount_usd} signed />,
+            }}
+            numeric={['Change']}
+          />
+        </>
+      )}
+    </ListPanel>
   )
 }
 

@@ -121,13 +121,12 @@ function Deliveries({ webhookId }: { webhookId: string }) {
 }
 
 function DeliveryTable({ webhookId }: { webhookId: string }) {
-  const query = useQuery(deliveriesQuery(webhookId))
   const retry = useAction({
     send: (id: string) => requestJson('POST', path`/console/api/webhook-deliveries/${id}/retry`),
     stale: [path`/console/api/webhooks/${webhookId}`],
   })
   return (
-    <QueryView query={query}>
+    <QueryView query={useQuery(deliveriesQuery(webhookId))}>
       {({ data }) => (
         <DataTable
           caption="Deliveries, newest first"
