@@ -20,56 +20,39 @@ const PROMPT = 'Why do trains need switchyards?'
 
 /** A first call, ready to paste. Values are quoted for their language, so none can break out of its string. */
 export function snippet(language: SnippetLanguage, facts: SnippetFacts): string {
+  const { origin, apiKey, model, prompt = PROMPT } = facts
+  const quoted = (text: string) => JSON.stringify(text)
   switch (language) {
     case 'curl':
-      return curl(facts)
+      return `curl ${shellQuoted(`${origin}/v1/chat/completions`)} \\
+  -H ${shellQuoted(`Authorization: Bearer ${apiKey}`)} \\
+  -H 'Content-Type: application/json' \\
+  -d ${shellQuoted(JSON.stringify({ model, messages: [{ role: 'user', content: prompt }] }))}`
     case 'javascript':
-      return javascript(facts)
+      return `import OpenAI from 'openai'
+
+const client = new OpenAI({
+  baseURL: ${quoted(`${origin}/v1`)},
+  apiKey: ${quoted(apiKey)},
+})
+const completion = await client.chat.completions.create({
+  model: ${quoted(model)},
+  messages: [{ role: 'user', content: ${quoted(prompt)} }],
+})
+console.log(completion.choices[0].message.content)`
     case 'python':
-      return python(facts)
+      return `from openai import OpenAI
+
+client = OpenAI(
+    base_url=${quoted(`${origin}/v1`)},
+    api_key=${quoted(apiKey)},
+)
+completion = client.chat.completions.create(
+    model=${quoted(model)},
+    messages=[{"role": "user", "content": ${quoted(prompt)}}],
+)
+print(completion.choices[0].message.content)`
   }
-}
-
-function curl({ origin, apiKey, model, prompt = PROMPT }: SnippetFacts): string {
-  const body = JSON.stringify({ model, messages: [{ role: 'user', content: prompt }] })
-  return [
-    `curl ${shellQuoted(`${origin}/v1/chat/completions`)} \\`,
-    `  -H ${shellQuoted(`Authorization: Bearer ${apiKey}`)} \\`,
-    `  -H 'Content-Type: application/json' \\`,
-    `  -d ${shellQuoted(body)}`,
-  ].join('\n')
-}
-
-function javascript({ origin, apiKey, model, prompt = PROMPT }: SnippetFacts): string {
-  return [
-    `import OpenAI from 'openai'`,
-    ``,
-    `const client = new OpenAI({`,
-    `  baseURL: ${JSON.stringify(`${origin}/v1`)},`,
-    `  apiKey: ${JSON.stringify(apiKey)},`,
-    `})`,
-    `const completion = await client.chat.completions.create({`,
-    `  model: ${JSON.stringify(model)},`,
-    `  messages: [{ role: 'user', content: ${JSON.stringify(prompt)} }],`,
-    `})`,
-    `console.log(completion.choices[0].message.content)`,
-  ].join('\n')
-}
-
-function python({ origin, apiKey, model, prompt = PROMPT }: SnippetFacts): string {
-  return [
-    `from openai import OpenAI`,
-    ``,
-    `client = OpenAI(`,
-    `    base_url=${JSON.stringify(`${origin}/v1`)},`,
-    `    api_key=${JSON.stringify(apiKey)},`,
-    `)`,
-    `completion = client.chat.completions.create(`,
-    `    model=${JSON.stringify(model)},`,
-    `    messages=[{"role": "user", "content": ${JSON.stringify(prompt)}}],`,
-    `)`,
-    `print(completion.choices[0].message.content)`,
-  ].join('\n')
 }
 
 /** For a POSIX shell: nothing inside single quotes means anything but a single quote. */

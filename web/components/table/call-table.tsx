@@ -1,15 +1,8 @@
 import { Link } from '@tanstack/react-router'
 import type { CallDetail, CallSummary } from '../../../src/core/api/calls.ts'
 import { formatCount, formatDuration, formatMoment } from '../../lib/format.ts'
-import { Badge, Money, type Tone } from '../text/values.tsx'
+import { Money, StateBadge } from '../text/values.tsx'
 import { DataTable } from './data-table.tsx'
-
-const TONES: Record<CallSummary['status'], Tone> = {
-  completed: 'good',
-  failed: 'bad',
-  cancelled: 'plain',
-  interrupted: 'warn',
-}
 
 const USAGE_SOURCES: Record<string, string> = {
   upstream: 'the provider',
@@ -25,7 +18,7 @@ export const usageSource = (source: string): string => USAGE_SOURCES[source] ?? 
 export function CallStatus({ call }: { call: Pick<CallSummary, 'status' | 'error_code'> }) {
   return (
     <span className="row">
-      <Badge tone={TONES[call.status]}>{call.status}</Badge>
+      <StateBadge state={call.status} />
       {call.error_code && <code className="small">{call.error_code}</code>}
     </span>
   )

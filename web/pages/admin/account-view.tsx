@@ -5,7 +5,7 @@ import type { OperatorKey } from '../../../src/core/api/keys.ts'
 import { EmptyState } from '../../components/feedback/messages.tsx'
 import { Button } from '../../components/form/button.tsx'
 import { DataTable } from '../../components/table/data-table.tsx'
-import { Badge, Money, Stats, type Tone } from '../../components/text/values.tsx'
+import { Badge, Money, StateBadge, Stats } from '../../components/text/values.tsx'
 import { formatCount, formatDate, formatDay, formatMoment, plural, rateLimitsText } from '../../lib/format.ts'
 import { RevokeKeyDialog } from '../keys/key-dialogs.tsx'
 import { KeyName, SpendingLimit } from '../keys/key-table.tsx'
@@ -32,17 +32,14 @@ export function AccountStats({ account }: { account: OperatorAccountDetail }) {
   )
 }
 
-const STATES: Record<OperatorAccount['state'], { name: string; tone: Tone }> = {
-  active: { name: 'active', tone: 'good' },
-  free_credit: { name: 'on free credit', tone: 'plain' },
-  exhausted: { name: 'used up', tone: 'warn' },
-  suspended: { name: 'suspended', tone: 'bad' },
+const STATES: Partial<Record<OperatorAccount['state'], string>> = {
+  free_credit: 'on free credit',
+  exhausted: 'used up',
 }
 
-export function AccountState({ state }: { state: OperatorAccount['state'] }) {
-  const { name, tone } = STATES[state]
-  return <Badge tone={tone}>{name}</Badge>
-}
+export const AccountState = ({ state }: { state: OperatorAccount['state'] }) => (
+  <StateBadge state={state} name={STATES[state]} />
+)
 
 /** The cost of the account's calls, day by day. */
 export function AccountSpend({ spend }: { spend: OperatorAccountDetail['spend'] }) {

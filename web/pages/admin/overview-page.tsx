@@ -8,7 +8,7 @@ import { EmptyState, Note, QueryView, SkeletonLines } from '../../components/fee
 import { Button } from '../../components/form/button.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { DataTable } from '../../components/table/data-table.tsx'
-import { Badge, Money, Stats } from '../../components/text/values.tsx'
+import { Badge, Money, StateBadge, Stats } from '../../components/text/values.tsx'
 import { formatCount, formatDuration, formatMoment, lastDays, plural } from '../../lib/format.ts'
 import {
   busyFirst,
@@ -18,7 +18,6 @@ import {
   runningCalls,
   serverErrorShare,
 } from '../../lib/live-stats.ts'
-import { BreakerBadge } from './health.tsx'
 import { ProcessTable, QueueTable } from './process-tables.tsx'
 import { EnableDialog, ProviderTable } from './provider-tables.tsx'
 import { TrafficPanel } from './traffic-panel.tsx'
@@ -171,7 +170,7 @@ function BreakerPanel() {
           rowKey={({ subject: id, state }) => `${id} ${state}`}
           columns={{
             'Offer or provider': ({ subject: id }) => <code>{id}</code>,
-            State: ({ state }) => <BreakerBadge state={state} />,
+            State: ({ state }) => <StateBadge state={state} />,
             Why: ({ reason }) => reason,
             Retried: ({ state, until }) =>
               state === 'half-open' ? 'with the next call' : formatMoment(until),

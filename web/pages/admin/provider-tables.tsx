@@ -5,8 +5,9 @@ import { path, requestJson } from '../../api/request.ts'
 import { ConfirmDialog } from '../../components/feedback/dialogs.tsx'
 import { Button } from '../../components/form/button.tsx'
 import { DataTable, TwoLines } from '../../components/table/data-table.tsx'
+import { StateBadge } from '../../components/text/values.tsx'
 import { formatCount, formatDuration, formatMoment } from '../../lib/format.ts'
-import { BreakerBadge, OfferHealth, OffersHealth, RecentSuccess, SuccessShare } from './health.tsx'
+import { OfferHealth, OffersHealth, RecentSuccess, SuccessShare } from './health.tsx'
 
 /** Providers with their health and the outcomes of calls. */
 export function ProviderTable({ providers }: { providers: readonly ProviderView[] }) {
@@ -50,10 +51,10 @@ export function ProviderTable({ providers }: { providers: readonly ProviderView[
 }
 
 function OwnBreaker({ provider: { breaker } }: { provider: ProviderView }) {
-  if (breaker.breaker === 'closed') return <BreakerBadge state="closed" />
+  if (breaker.breaker === 'closed') return <StateBadge state="closed" />
   return (
     <span className="stack-tight">
-      <BreakerBadge state={breaker.breaker} />
+      <StateBadge state={breaker.breaker} />
       <span className="small muted">
         {breaker.reason === 'refused' ? 'it refuses our key' : breaker.reason}
         {breaker.until && `; retried ${formatMoment(breaker.until)}`}

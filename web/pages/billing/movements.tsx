@@ -3,18 +3,8 @@ import { Receipt, ScrollText } from 'lucide-react'
 import type { LedgerRow, TopUpView } from '../../../src/core/api/billing.ts'
 import { ledgerQuery, topUpsQuery } from '../../api/queries.ts'
 import { DataTable, ListPanel } from '../../components/table/data-table.tsx'
-import { Badge, Money, type Tone } from '../../components/text/values.tsx'
+import { Badge, Money, StateBadge } from '../../components/text/values.tsx'
 import { formatDay, formatMoment, plural, railName } from '../../lib/format.ts'
-
-const TONES: Record<TopUpView['state'], Tone> = {
-  created: 'plain',
-  pending: 'warn',
-  settled: 'good',
-  failed: 'bad',
-  expired: 'plain',
-  refunded: 'plain',
-  disputed: 'bad',
-}
 
 /** Every top-up, with its receipt once the money was in. */
 export function TopUpHistory() {
@@ -46,7 +36,7 @@ export function TopUpHistory() {
 function StateOf({ topUp }: { topUp: TopUpView }) {
   return (
     <span className="row">
-      <Badge tone={TONES[topUp.state]}>{topUp.state}</Badge>
+      <StateBadge state={topUp.state} />
       {topUp.test && <Badge>test</Badge>}
       {topUp.refunded_usd !== '0.00' && (
         <span className="small">

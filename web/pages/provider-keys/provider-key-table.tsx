@@ -5,16 +5,8 @@ import { useAction } from '../../api/use-change.ts'
 import { Button } from '../../components/form/button.tsx'
 import { CheckField } from '../../components/form/fields.tsx'
 import { DataTable, TwoLines } from '../../components/table/data-table.tsx'
-import { Badge, type Tone } from '../../components/text/values.tsx'
+import { StateBadge } from '../../components/text/values.tsx'
 import { formatAgo, formatDate, formatMoment } from '../../lib/format.ts'
-
-const TONES: Record<ProviderKeyView['status'], Tone> = {
-  active: 'good',
-  unchecked: 'plain',
-  refused: 'bad',
-  failing: 'bad',
-  disabled: 'plain',
-}
 
 /** Provider keys with their status and settings. */
 export function ProviderKeyTable(props: {
@@ -102,7 +94,7 @@ function Status({ providerKey }: { providerKey: ProviderKeyView }) {
   return (
     <span className="stack-small">
       <span>
-        <Badge tone={TONES[status]}>{status}</Badge>
+        <StateBadge state={status} />
       </span>
       {error && (
         <span className="small">

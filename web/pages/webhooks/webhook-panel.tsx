@@ -8,7 +8,7 @@ import { ConfirmDialog } from '../../components/feedback/dialogs.tsx'
 import { Note, QueryView } from '../../components/feedback/messages.tsx'
 import { Button } from '../../components/form/button.tsx'
 import { DataTable } from '../../components/table/data-table.tsx'
-import { Badge, type Tone } from '../../components/text/values.tsx'
+import { Badge, StateBadge } from '../../components/text/values.tsx'
 import { deliveryOutcome } from '../../lib/delivery-problem.ts'
 import { formatDuration, formatMoment, plural } from '../../lib/format.ts'
 
@@ -107,8 +107,6 @@ export function WebhookPanel({
   )
 }
 
-const TONES: Record<DeliveryView['state'], Tone> = { pending: 'warn', delivered: 'good', failed: 'bad' }
-
 /** The latest messages to an endpoint, read when the section is opened. */
 function Deliveries({ webhookId }: { webhookId: string }) {
   const [isOpen, setIsOpen] = useState(false)
@@ -135,7 +133,7 @@ function DeliveryTable({ webhookId }: { webhookId: string }) {
           columns={{
             Event: ({ type }) => <code>{type}</code>,
             When: (delivery) => formatMoment(delivery.created_at),
-            State: ({ state }) => <Badge tone={TONES[state]}>{state}</Badge>,
+            State: ({ state }) => <StateBadge state={state} />,
             Attempts: (delivery) => <Attempts delivery={delivery} />,
             Actions: ({ id, state, event_id: event }) =>
               state === 'delivered' ? (
