@@ -4,13 +4,13 @@ import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { createConsoleQueryClient } from './app/query-client.ts'
 import { createConsoleRouter } from './app/router.tsx'
-import { applyTheme, storedTheme } from './app/theme.tsx'
+import { applyTheme } from './app/theme.tsx'
 import './styles/tokens.css'
 import './styles/base.css'
 import './styles/layout.css'
 import './styles/components.css'
 
-applyTheme(storedTheme())
+applyTheme()
 
 const queryClient = createConsoleQueryClient()
 const router = createConsoleRouter(queryClient)

@@ -1,59 +1,56 @@
 import { useId, useState } from 'react'
 
-export const THEMES = ['system', 'light', 'dark'] as const
-export type Theme = (typeof THEMES)[number]
-
-/** How the themes are called on screen. */
-export const THEME_NAMES: Record<Theme, string> = { system: 'As the system', light: 'Light', dark: 'Dark' }
+/** The themes, with their names on screen. */
+export const THEMES = [
+  { value: 'system', name: 'As the system' },
+  { value: 'light', name: 'Light' },
+  { value: 'dark', name: 'Dark' },
+]
 
 const STORED_AS = 'switchyard-theme'
 
 /** The theme chosen in this browser; `system` while none is, or where storage is refused. */
-export function storedTheme(): Theme {
+function storedTheme(): string {
   try {
     const stored = localStorage.getItem(STORED_AS)
-    return THEMES.find((theme) => theme === stored) ?? 'system'
+    return THEMES.find(({ value }) => value === stored)?.value ?? 'system'
   } catch {
     return 'system'
   }
 }
 
-/** Shows a theme at once. */
-export function applyTheme(theme: Theme): void {
+/** Shows a theme at once; without one, that of this browser. */
+export function applyTheme(theme = storedTheme()): void {
   if (theme === 'system') delete document.documentElement.dataset.theme
   else document.documentElement.dataset.theme = theme
 }
 
-/** Shows a theme and keeps it for the next visit. */
-export function chooseTheme(theme: Theme): void {
-  applyTheme(theme)
-  try {
-    localStorage.setItem(STORED_AS, theme)
-  } catch {
-    // Storage may be refused; the choice then lasts as long as the page.
+/** The theme, and a function that shows another and keeps it for the next visit. */
+export function useTheme() {
+  const [theme, setTheme] = useState(storedTheme)
+  const choose = (chosen: string) => {
+    setTheme(chosen)
+    applyTheme(chosen)
+    try {
+      localStorage.setItem(STORED_AS, chosen)
+    } catch {
+      // Storage may be refused; the choice then lasts as long as the page.
+    }
   }
+  return [theme, choose] as const
 }
 
 /** Chooses the theme: light, dark, or the system's. */
 export function ThemeMenu() {
   const id = useId()
-  const [theme, setTheme] = useState<Theme>(storedTheme)
-  const choose = (chosen: Theme) => {
-    setTheme(chosen)
-    chooseTheme(chosen)
-  }
+  const [theme, choose] = useTheme()
   return (
     <div className="theme-menu line">
       <label htmlFor={id}>Theme</label>
-      <select
-        id={id}
-        className="input"
-        value={theme}
-        onChange={(event) => choose(event.target.value as Theme)}
-      >
-        {THEMES.map((name) => (
-          <option key={name} value={name}>
-            {THEME_NAMES[name]}
+      <select id={id} className="input" value={theme} onChange={(event) => choose(event.target.value)}>
+        {THEMES.map(({ value, name }) => (
+          <option key={value} value={value}>
+            {name}
           </option>
         ))}
       </select>

@@ -157,7 +157,9 @@ export function axisAmount(value: number): string {
     .replace(/\.$/, '')}`
 }
 
-const NAMES: Record<RailName, string> = { card: 'Card', paypal: 'PayPal', development: 'Test money' }
-
-/** The name of a payment method on screen. */
-export const railName = (rail: RailName): string => NAMES[rail]
+/** The names of payment methods on screen. */
+export const RAIL_NAMES: Record<RailName, string> = {
+  card: 'Card',
+  paypal: 'PayPal',
+  development: 'Test money',
+}

@@ -48,13 +48,11 @@ export function runningCalls(processes: readonly ProcessView[]): { running: numb
 export const queueNamed = (view: LiveView, name: 'dispatch' | 'settlement' | 'events') =>
   view.queues?.find((queue) => queue.name === name)
 
-const ROLE_NAMES: Record<ProcessView['role'], string> = {
+export const ROLE_NAMES: Record<ProcessView['role'], string> = {
   api: 'API instance',
   dispatch: 'Dispatch worker',
   settlement: 'Settlement worker',
 }
-
-export const roleName = (role: ProcessView['role']): string => ROLE_NAMES[role]
 
 /** Calls that ended, in whichever way. */
 export const endedCalls = ({ calls }: Pick<TrafficFigures, 'calls'>): number =>

@@ -48,7 +48,7 @@ function CallView({ call }: { call: CallDetail }) {
               Streamed: `${call.stream ? 'yes' : 'no'}${call.rescued ? '; it broke off, and another provider continued it' : ''}`,
               Key: key ? key.name : <code>{call.key_id}</code>,
               'Own provider key': call.byok ? 'yes: the provider bills you, this is our fee' : 'no',
-              'Own keys that failed': failures.length > 0 && <KeyFailures failures={failures} />,
+              'Provider keys that failed': failures.length > 0 && <KeyFailures failures={failures} />,
               'Request id': <code>{call.request_id}</code>,
             }}
           />

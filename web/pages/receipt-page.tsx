@@ -7,7 +7,7 @@ import { Note, QueryView } from '../components/feedback/messages.tsx'
 import { Button } from '../components/form/button.tsx'
 import { PageHead } from '../components/layout/page.tsx'
 import { Facts, Money } from '../components/text/values.tsx'
-import { formatMoment, railName } from '../lib/format.ts'
+import { formatMoment, RAIL_NAMES } from '../lib/format.ts'
 
 /** One receipt, to print or to keep. */
 export function ReceiptPage() {
@@ -51,7 +51,7 @@ function Receipt({ topUp, receipt }: { topUp: TopUpView; receipt: ReceiptView })
           Issued: formatMoment(receipt.issued_at),
           To: receipt.email,
           For: receipt.description,
-          'Paid with': railName(receipt.method),
+          'Paid with': RAIL_NAMES[receipt.method],
           Paid: <Money usd={receipt.paid_usd} />,
           Refunded: <Money usd={receipt.refunded_usd} />,
           Total: (

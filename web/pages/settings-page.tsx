@@ -1,9 +1,8 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
 import type { AccountPatch, PasswordBody, SessionView } from '../../src/core/api/sessions.ts'
 import { sessionQuery } from '../api/queries.ts'
 import { requestJson } from '../api/request.ts'
-import { chooseTheme, storedTheme, THEME_NAMES, THEMES, type Theme } from '../app/theme.tsx'
+import { THEMES, useTheme } from '../app/theme.tsx'
 import { ChoiceField, TextField } from '../components/form/fields.tsx'
 import { Form, Submit, useForm } from '../components/form/form.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
@@ -12,12 +11,10 @@ import { Facts } from '../components/text/values.tsx'
 import { isWholeCents, newPasswordProblem } from '../lib/checks.ts'
 import { formatDate } from '../lib/format.ts'
 
-const THEME_OPTIONS = THEMES.map((theme) => ({ value: theme, name: THEME_NAMES[theme] }))
-
 /** The account itself, its theme, its low-balance threshold and its password. */
 export function SettingsPage() {
   const { data: session } = useQuery(sessionQuery)
-  const [theme, setTheme] = useState<Theme>(storedTheme)
+  const [theme, chooseTheme] = useTheme()
   if (!session) return null
   const { account } = session
   return (
@@ -33,15 +30,7 @@ export function SettingsPage() {
         />
       </Panel>
       <Panel title="Appearance" padded>
-        <ChoiceField
-          label="Theme"
-          value={theme}
-          options={THEME_OPTIONS}
-          onChange={(value) => {
-            setTheme(value as Theme)
-            chooseTheme(value as Theme)
-          }}
-        />
+        <ChoiceField label="Theme" value={theme} options={THEMES} onChange={chooseTheme} />
       </Panel>
       <Panel title="Low balance" padded>
         <LowBalanceForm threshold={session.balance.low_balance_usd} />

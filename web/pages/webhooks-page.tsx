@@ -107,7 +107,7 @@ function NewWebhookDialog(props: {
             placeholder="https://example.com/hooks"
             required
           />
-          <fieldset className="field">
+          <fieldset className="field stack gap-1">
             <legend className="field-label">Events</legend>
             <p className="small muted">None chosen: all events, including types added later.</p>
             {eventTypes.map((type) => (

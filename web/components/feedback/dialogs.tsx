@@ -30,7 +30,7 @@ export function DialogBox(props: {
       onOpenChange={(open) => !open && onClose()}
     >
       <Modal className={`dialog ${className}`}>
-        <Dialog role={role}>
+        <Dialog role={role} className="stack">
           <div className="dialog-head">
             <Heading slot="title" level={2}>
               {title}
@@ -156,7 +156,7 @@ export function SecretDialog(props: {
   return (
     <DialogBox title={title} onClose={onClose} sticky className={wide ? 'dialog-wide' : ''}>
       <Note tone="warn">{warning}</Note>
-      <div className="secret">
+      <div className="secret row">
         <code>{secret}</code>
         <CopyButton text={secret} of={of} label={copy} />
       </div>

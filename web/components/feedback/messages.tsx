@@ -32,7 +32,7 @@ export function ErrorNote({ error }: { error: Error | null }) {
 export function EmptyState(props: { icon: LucideIcon; children: ReactNode; action?: ReactNode }) {
   const { icon: Icon, children, action } = props
   return (
-    <div className="empty">
+    <div className="empty stack gap-3 soft">
       <Icon className="muted" size={28} strokeWidth={1.5} aria-hidden="true" />
       <p>{children}</p>
       {action}

@@ -19,9 +19,9 @@ export const showToast = (message: string): void => void queue.add({ message }, 
 /** Where toasts appear; once a page. */
 export function Toasts() {
   return (
-    <ToastRegion queue={queue} className="toasts">
+    <ToastRegion queue={queue} className="toasts stack-small">
       {({ toast }) => (
-        <Toast toast={toast} className="toast">
+        <Toast toast={toast} className="toast line gap-3">
           <ToastContent className="grow">
             <Text slot="title">{toast.content.message}</Text>
           </ToastContent>

@@ -14,7 +14,7 @@ function Field(props: {
   const id = useId()
   const describedBy = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(' ')
   return (
-    <div className={`field ${className}`}>
+    <div className={`field stack gap-1 ${className}`}>
       <label className="field-label" htmlFor={id}>
         {label}
       </label>
@@ -132,7 +132,7 @@ export function ChoiceField(props: {
 }) {
   const id = useId()
   return (
-    <fieldset className="field">
+    <fieldset className="field stack gap-1">
       <legend className="field-label">{props.label}</legend>
       <div className="button-row">
         {props.options.map(({ value, name }) => (

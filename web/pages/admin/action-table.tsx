@@ -1,8 +1,8 @@
-import { Link } from '@tanstack/react-router'
 import type { OperatorActionView } from '../../../src/core/api/operations.ts'
 import { DataTable } from '../../components/table/data-table.tsx'
 import { Badge } from '../../components/text/values.tsx'
 import { formatMoment } from '../../lib/format.ts'
+import { AccountLink } from './links.tsx'
 
 /** Rows of the audit log of operators. */
 export function ActionTable({ actions }: { actions: readonly OperatorActionView[] }) {
@@ -26,13 +26,10 @@ export function ActionTable({ actions }: { actions: readonly OperatorActionView[
 }
 
 function Target({ target }: { target: string }) {
-  const text = <code className="small anywhere">{target}</code>
-  return target.startsWith('acct_') ? (
-    <Link to="/admin/accounts/$id" params={{ id: target }}>
-      {text}
-    </Link>
-  ) : (
-    text
+  return (
+    <code className="small anywhere">
+      {target.startsWith('acct_') ? <AccountLink id={target} /> : target}
+    </code>
   )
 }
 

@@ -8,7 +8,8 @@ import { CallStatus, usageSource } from '../../components/table/call-table.tsx'
 import { Identifier } from '../../components/text/copy.tsx'
 import { Facts, Money, Stats } from '../../components/text/values.tsx'
 import { formatCount, formatDuration, formatMoment, plural } from '../../lib/format.ts'
-import { AccountLink, EventTable, TimelineChart } from './call-timeline.tsx'
+import { EventTable, TimelineChart } from './call-timeline.tsx'
+import { AccountLink, ModelLink } from './links.tsx'
 
 /** One call: its timeline, its usage and its cost; also while it runs. */
 export function OperatorCallPage() {
@@ -154,12 +155,6 @@ function SettledCall({ call }: { call: SettledTimeline }) {
     </>
   )
 }
-
-const ModelLink = ({ id }: { id: string }) => (
-  <Link to="/admin/models/$" params={{ _splat: id }}>
-    {id}
-  </Link>
-)
 
 /** Nothing where they are priced as the rest of the prompt. */
 function MediaRates({ rate, cost }: { rate: string | null; cost: string | null }) {

@@ -1,4 +1,3 @@
-import { Link } from '@tanstack/react-router'
 import type { SettledTimeline, TimelineEvent } from '../../../src/core/api/calls.ts'
 import { DataTable } from '../../components/table/data-table.tsx'
 import { type TimelineSpan, timelineMarks, timelineOf } from '../../lib/call-timeline.ts'
@@ -82,10 +81,3 @@ export function EventTable({ events }: { events: readonly TimelineEvent[] }) {
     />
   )
 }
-
-/** An account by its id. */
-export const AccountLink = ({ id }: { id: string }) => (
-  <Link to="/admin/accounts/$id" params={{ id }}>
-    {id}
-  </Link>
-)

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { Link, useNavigate, useSearch } from '@tanstack/react-router'
+import { useNavigate, useSearch } from '@tanstack/react-router'
 import { Percent } from 'lucide-react'
 import { useMemo } from 'react'
 import type { MarginFigures, MarginView } from '../../../src/core/api/billing.ts'
@@ -14,6 +14,7 @@ import { DataTable } from '../../components/table/data-table.tsx'
 import { Money, Stats } from '../../components/text/values.tsx'
 import { formatCount, formatDay, lastDays } from '../../lib/format.ts'
 import { formatShare } from '../../lib/live-stats.ts'
+import { ModelLink, ProviderLink } from './links.tsx'
 
 type Group = MarginView['group_by']
 
@@ -114,15 +115,7 @@ function GroupName({ by, group }: { by: Group; group: string }) {
   if (by === 'day') return formatDay(group)
   // No provider served these calls.
   if (group === '' || group === '-') return <span className="muted">not served</span>
-  return by === 'model' ? (
-    <Link to="/admin/models/$" params={{ _splat: group }}>
-      {group}
-    </Link>
-  ) : (
-    <Link to="/admin/providers/$id" params={{ id: group }}>
-      {group}
-    </Link>
-  )
+  return by === 'model' ? <ModelLink id={group} /> : <ProviderLink id={group} />
 }
 
 const rate = ({ margin_rate: share }: MarginFigures): string => (share === null ? '–' : formatShare(share))

@@ -2,7 +2,7 @@ import { useEffect, useState } from 'react'
 import type { ProcessView, QueueView } from '../../../src/core/api/operations.ts'
 import { DataTable, TwoLines } from '../../components/table/data-table.tsx'
 import { formatCount, formatDuration, formatMoment } from '../../lib/format.ts'
-import { formatMemory, formatUptime, roleName } from '../../lib/live-stats.ts'
+import { formatMemory, formatUptime, ROLE_NAMES } from '../../lib/live-stats.ts'
 
 /** Every process that reported itself within the last seconds. */
 export function ProcessTable({ processes }: { processes: readonly ProcessView[] }) {
@@ -14,7 +14,7 @@ export function ProcessTable({ processes }: { processes: readonly ProcessView[] 
       columns={{
         Process: (process) => (
           <TwoLines second={`${process.host}, pid ${process.pid}, version ${process.version}`}>
-            {roleName(process.role)}
+            {ROLE_NAMES[process.role]}
           </TwoLines>
         ),
         'In flight': ({ role, in_flight_calls: calls, concurrency }) =>

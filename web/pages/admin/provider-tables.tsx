@@ -8,6 +8,7 @@ import { DataTable, TwoLines } from '../../components/table/data-table.tsx'
 import { StateBadge } from '../../components/text/values.tsx'
 import { formatCount, formatDuration, formatMoment } from '../../lib/format.ts'
 import { OfferHealth, OffersHealth, RecentSuccess, SuccessShare } from './health.tsx'
+import { ModelLink, ProviderLink } from './links.tsx'
 
 /** Providers with their health and the outcomes of calls. */
 export function ProviderTable({ providers }: { providers: readonly ProviderView[] }) {
@@ -83,7 +84,7 @@ export function OfferTable(props: {
         columns={{
           [titledBy === 'model' ? 'Model' : 'Provider']: (offer: OfferView) => (
             <span className="stack-tight">
-              <Name offer={offer} titledBy={titledBy} />
+              {titledBy === 'model' ? <ModelLink id={offer.model} /> : <ProviderLink id={offer.provider} />}
               <code className="small muted">{offer.upstream_model}</code>
               {isRanked && <span className="small muted">priority {offer.priority}</span>}
             </span>
@@ -120,18 +121,6 @@ export function OfferTable(props: {
       <p className="panel-note small muted">Prices in USD per million tokens of prompt / completion.</p>
       {enabling && <EnableDialog subject={enabling} onClose={() => setEnabling(null)} />}
     </>
-  )
-}
-
-function Name({ offer, titledBy }: { offer: OfferView; titledBy: 'model' | 'provider' }) {
-  return titledBy === 'model' ? (
-    <Link to="/admin/models/$" params={{ _splat: offer.model }}>
-      {offer.model}
-    </Link>
-  ) : (
-    <Link to="/admin/providers/$id" params={{ id: offer.provider }}>
-      {offer.provider}
-    </Link>
   )
 }
 

@@ -4,7 +4,7 @@ import type { LedgerRow, TopUpView } from '../../../src/core/api/billing.ts'
 import { ledgerQuery, topUpsQuery } from '../../api/queries.ts'
 import { DataTable, ListPanel } from '../../components/table/data-table.tsx'
 import { Badge, Money, StateBadge } from '../../components/text/values.tsx'
-import { formatDay, formatMoment, plural, railName } from '../../lib/format.ts'
+import { formatDay, formatMoment, plural, RAIL_NAMES } from '../../lib/format.ts'
 
 /** Every top-up, with its receipt once the money was in. */
 export function TopUpHistory() {
@@ -22,7 +22,7 @@ export function TopUpHistory() {
           columns={{
             When: (topUp) => formatMoment(topUp.created_at),
             Amount: (topUp) => <Money usd={topUp.amount_usd} />,
-            'Paid with': (topUp) => railName(topUp.rail),
+            'Paid with': (topUp) => RAIL_NAMES[topUp.rail],
             State: (topUp) => <StateOf topUp={topUp} />,
             Receipt: (topUp) => <Next topUp={topUp} />,
           }}

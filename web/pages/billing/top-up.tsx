@@ -9,7 +9,7 @@ import { showToast } from '../../components/feedback/toasts.tsx'
 import { ChoiceField, TextField } from '../../components/form/fields.tsx'
 import { Form, Submit, useForm } from '../../components/form/form.tsx'
 import { isWholeCents } from '../../lib/checks.ts'
-import { formatAmount, railName } from '../../lib/format.ts'
+import { formatAmount, RAIL_NAMES } from '../../lib/format.ts'
 
 const CUSTOM = 'custom'
 
@@ -62,7 +62,7 @@ export function TopUpForm({ billing }: { billing: BillingView }) {
         label="Pay with"
         value={rail}
         onChange={(value) => setRail(value as RailName)}
-        options={rails.map((name) => ({ value: name, name: railName(name) }))}
+        options={rails.map((name) => ({ value: name, name: RAIL_NAMES[name] }))}
       />
       {rail === 'development' && (
         <Note tone="warn">

@@ -39,7 +39,7 @@ function ModelRow({ model }: { model: PricingFeedEntry }) {
       </div>
       <Price label="Input" rate={model.prompt} list={model.list_prompt} />
       <Price label="Output" rate={model.completion} list={model.list_completion} />
-      <div className="model-figure number">
+      <div className="model-number number">
         <span className="caption">Context</span>
         <span>{formatTokens(model.context_length)}</span>
       </div>
@@ -49,7 +49,7 @@ function ModelRow({ model }: { model: PricingFeedEntry }) {
 
 function Price({ label, rate, list }: { label: string; rate: string; list: string }) {
   return (
-    <div className="model-figure number">
+    <div className="model-number number">
       <span className="caption">{label}</span>
       <span>${rate}</span>
       {list !== rate && (
