@@ -12,7 +12,7 @@ import { renderReport } from './bench-report.ts'
 import { type Bench, runTurns } from './bench-run.ts'
 import { type LoadRunner, startLoadRunner } from './load/load-runner.ts'
 import { measureCalls } from './measures/calls.ts'
-import { measureFirstToken } from './measures/steady-rate.ts'
+import { measureSteadyRate } from './measures/steady-rate.ts'
 import { compareTurns, type Sample } from './samples.ts'
 import { startRelay } from './targets/relay.ts'
 import { peerTarget } from './targets/start-targets.ts'
@@ -122,7 +122,7 @@ test('a run measures the relay and a slow peer turn about with the provider', as
     }
     const measures = new Map([
       ['calls', measureCalls],
-      ['streams', measureFirstToken],
+      ['steady rate', measureSteadyRate],
     ])
     const turns = await runTurns(bench, measures, { turns: 1, endsAt: Number.POSITIVE_INFINITY })
     const rows = compareTurns(turns, 'relay')
@@ -133,7 +133,7 @@ test('a run measures the relay and a slow peer turn about with the provider', as
     expect(Object.keys(row('32 callers: p50').ratios)).toEqual(['direct', 'slow'])
     expect(Object.keys(row('512 callers: calls').figures)).toEqual(['direct', 'relay', 'slow'])
     expect(Object.keys(row('CPU a call, 128 callers').figures)).toEqual(['relay', 'slow'])
-    expect(Object.keys(row('20 streams: first token, added p50').figures)).toEqual(['relay', 'slow'])
+    expect(Object.keys(row('250 calls/s, added p50').figures)).toEqual(['relay', 'slow'])
     expect(row('memory at load: slow').figures.slow!.median).toBeGreaterThan(1)
     const table = renderReport({
       ...END,

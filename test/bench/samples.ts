@@ -37,6 +37,8 @@ export function compareTurns(turns: readonly (readonly Sample[])[], subject: str
   const rows = new Map<string, { unit: Unit; turns: Map<string, number>[] }>()
   turns.forEach((samples, turn) => {
     for (const { name, unit, target, value } of samples) {
+      // The latency of no calls.
+      if (!Number.isFinite(value)) continue
       const row = rows.get(name) ?? { unit, turns: turns.map(() => new Map()) }
       rows.set(name, row)
       row.turns[turn]!.set(target, value)

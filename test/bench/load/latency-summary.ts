@@ -10,7 +10,9 @@ export function summarize(samplesMs: readonly number[]): LatencySummary {
   return { p50Ms: rank(0.5), p99Ms: rank(0.99) }
 }
 
-/** The middle of some figures; the lower one of two. */
+/** The middle of some figures, of an even number the mean of the two in the middle; NaN of none. */
 export function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) / 2)] ?? Number.NaN
+  const sorted = values.toSorted((a, b) => a - b)
+  const middle = sorted.slice((sorted.length - 1) >> 1, (sorted.length >> 1) + 1)
+  return middle.reduce((sum, value) => sum + value, 0) / middle.length
 }

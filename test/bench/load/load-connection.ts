@@ -39,8 +39,9 @@ export class LoadConnection {
     })
   }
 
-  close(): void {
-    this.#socket?.destroy()
+  /** Closes the connection; a call on it fails for the reason. */
+  close(reason?: Error): void {
+    this.#socket?.destroy(reason)
   }
 
   #open(): Socket {

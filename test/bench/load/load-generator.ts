@@ -33,10 +33,13 @@ export async function generateLoad(scenario: Scenario): Promise<LoadResult> {
     idle.push(used)
   }
 
-  const closeAll = () => {
-    for (const used of open) used.close()
+  const closeAll = (reason?: Error) => {
+    for (const used of open) used.close(reason)
   }
-  const late = setTimeout(closeAll, meter.endsAt + LATE_MS - performance.now())
+  const late = setTimeout(
+    () => closeAll(new Error(`not answered ${LATE_MS / 1000} s after the end`)),
+    meter.endsAt + LATE_MS - performance.now(),
+  )
   if (scenario.load.kind === 'callers') {
     const { callers, startOverMs = 0 } = scenario.load
     const caller = async (index: number) => {
