@@ -1,24 +1,10 @@
 import type { CatalogSnapshot, Model, TokenRates } from '../core/catalog/catalog.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
+import type { RateVersion } from '../platform/prisma-client/client.ts'
 import type { RateChangeTimes } from './pricing-feed.ts'
 
 /** A rate of a model and its start time; pico-USD per token. */
-export interface RateEntry {
-  modelId: string
-  rateVersion: string
-  prompt: bigint
-  completion: bigint
-  listPrompt: bigint
-  listCompletion: bigint
-  /** Rates of audio and images in the prompt; null: the prompt rate. */
-  promptAudio: bigint | null
-  promptImage: bigint | null
-  listPromptAudio: bigint | null
-  listPromptImage: bigint | null
-  /** The version of the catalog in which it was first seen. */
-  source: string
-  effectiveAt: Date
-}
+export type RateEntry = Omit<RateVersion, 'id'>
 
 // One statement, so that it is fast for thousands of models. A model that returns to an earlier rate gets a
 // new row.

@@ -1,4 +1,4 @@
-import type { Wire } from '../core/catalog/catalog.ts'
+import { WIRES, type Wire } from '../core/catalog/catalog.ts'
 import { attemptFailure } from '../core/failover/attempt-failure.ts'
 import * as anthropicErrors from './anthropic-messages/error-map.ts'
 import * as anthropicRequest from './anthropic-messages/request.ts'
@@ -30,7 +30,7 @@ export interface ProviderClientOptions {
 /** Events of this wire stand for themselves, so that one reader serves every completion. */
 const CHAT_COMPLETIONS_READER: CompletionReader = { event: readStreamEvent, whole: readWholeReply }
 
-const WIRES: Record<Wire, WireMapping> = {
+const MAPPINGS: Record<Wire, WireMapping> = {
   'chat-completions': {
     request: (request, apiKey) => ({
       url: chatRequest.requestUrl(request),
@@ -68,12 +68,9 @@ const WIRES: Record<Wire, WireMapping> = {
 }
 
 export function createProviderClients(options: ProviderClientOptions): ProviderClients {
-  const clients: Record<Wire, ProviderClient> = {
-    'chat-completions': createClient(WIRES['chat-completions'], options),
-    'anthropic-messages': createClient(WIRES['anthropic-messages'], options),
-    'google-generate-content': createClient(WIRES['google-generate-content'], options),
-  }
-  return (wire) => clients[wire]
+  const clients = new Map<Wire, ProviderClient>()
+  for (const wire of WIRES) clients.set(wire, createClient(MAPPINGS[wire], options))
+  return (wire) => clients.get(wire)!
 }
 
 /** Looks up the key, sends the request and reads the response. */

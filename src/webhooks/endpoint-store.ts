@@ -1,21 +1,12 @@
 import { newId } from '../core/kernel/ids.ts'
 import type { SubscribedEventType } from '../core/operations/event.ts'
 import type { Postgres, PostgresTransaction } from '../platform/postgres/postgres.ts'
+import type { WebhookEndpoint as EndpointRow } from '../platform/prisma-client/client.ts'
 import type { Sealer } from '../platform/sealing.ts'
 import { recordEvent } from './event-outbox.ts'
 
 /** A webhook endpoint as stored, without its secrets. */
-export interface WebhookEndpoint {
-  id: string
-  accountId: string
-  url: string
-  /** Empty: every type. */
-  eventTypes: string[]
-  enabled: boolean
-  disabledReason: string | null
-  failingSince: Date | null
-  createdAt: Date
-}
+export type WebhookEndpoint = Pick<EndpointRow, keyof typeof PUBLIC>
 
 export interface EndpointStore {
   /** Adds an endpoint. The secret is returned here and never again. Throws when the account has its fill. */
