@@ -46,6 +46,8 @@ export interface Behaviour {
 
   /** Before the headers. */
   latencyMs: number
+  /** After so many tokens the answer waits until it is released; 0: before its headers. Undefined: it never waits. */
+  heldAfter: number | undefined
   /** Between the headers and the first token. */
   firstTokenMs: number
   /** Undefined: as fast as it can. */
@@ -79,6 +81,7 @@ const PLAIN: Behaviour = {
   needsTurns: false,
   finishReason: null,
   latencyMs: 0,
+  heldAfter: undefined,
   firstTokenMs: 0,
   tokensPerSecond: undefined,
   burst: undefined,
@@ -114,6 +117,7 @@ const TRAITS: readonly Row[] = [
   [/^turns$/, () => ({ needsTurns: true })],
   [/^finish-([a-z_]+)$/, (reason) => ({ finishReason: reason })],
   [/^latency-(\d{1,6})$/, (ms) => ({ latencyMs: Number(ms) })],
+  [/^held(?:-(\d{1,5}))?$/, (tokens) => ({ heldAfter: Number(tokens ?? 0) })],
   [/^first-token-(\d{1,6})$/, (ms) => ({ firstTokenMs: Number(ms) })],
   [/^rate-(\d{1,6})$/, (rate) => ({ tokensPerSecond: Math.max(1, Number(rate)) })],
   [/^burst-(\d{1,4})$/, (tokens) => ({ burst: Math.max(1, Number(tokens)) })],

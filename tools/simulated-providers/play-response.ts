@@ -6,6 +6,8 @@ import { gzipSink, plainSink, type ResponseSink, rawSink } from './response-sink
 export interface PlayOptions {
   gzip: boolean
   splitBytes: boolean
+  /** Resolves when a held answer may go on. */
+  released: Promise<void>
 }
 
 /** How a response ended: sent whole, broken off by the provider itself, or left by the client. */
@@ -61,6 +63,10 @@ export async function playResponse(
           sink.flushHead()
           await line.pause()
         }
+        break
+      case 'hold':
+        sink.flushHead()
+        await Promise.race([options.released, line.over])
         break
       case 'end':
         if (options.splitBytes) await flush()

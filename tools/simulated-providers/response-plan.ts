@@ -11,6 +11,8 @@ export type Step =
   /** The next write happens on a later turn of the event loop, so it is a chunk of its own. */
   | { kind: 'turn' }
   | { kind: 'wait'; durationMs: number }
+  /** Nothing follows until whoever runs the providers releases what they hold. */
+  | { kind: 'hold' }
   | { kind: 'end' }
   /** The connection closes in the middle of the body (FIN without the body's end). */
   | { kind: 'cut' }
@@ -36,6 +38,7 @@ export interface PlanInput {
 export function planResponse(input: PlanInput): Step[] {
   const { behaviour, fault } = input
   const before: Step[] = behaviour.latencyMs > 0 ? [{ kind: 'wait', durationMs: behaviour.latencyMs }] : []
+  if (behaviour.heldAfter === 0) before.push({ kind: 'hold' })
   const whole = fault && wholeResponseFault(input, fault)
   if (whole) return [...before, ...whole]
   const streams = input.stream && !behaviour.ignoresStream
@@ -120,7 +123,10 @@ function planStream(input: PlanInput): Step[] {
   const tokens = events.tokens
   const breakAt = fault && 'tokens' in fault ? Math.min(fault.tokens, tokens.length) : tokens.length
   for (let index = 0; index < breakAt; index++) {
-    if (index > 0) steps.push(...paceBefore(behaviour, index))
+    if (index > 0) {
+      steps.push(...paceBefore(behaviour, index))
+      if (index === behaviour.heldAfter) steps.push({ kind: 'hold' })
+    }
     if (behaviour.comments && index % 4 === 3) write(events.comment)
     write(tokens[index]!)
     if (fault?.kind === 'malformed-event' && index === 0) write(events.malformed)

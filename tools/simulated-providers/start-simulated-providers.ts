@@ -25,6 +25,8 @@ export interface SimulatedProviders {
   readonly log: RequestLog
   /** Counters of this moment and since the start. */
   counters(): { openConnections: number; totalConnections: number; received: number; aborted: number }
+  /** Lets the held answers (`held`, `held-N`) of every request go on that has arrived by now. */
+  release(): void
   /** Forgets the recorded requests and the call counts behind `flaky` and `every`. */
   reset(): void
   /** Closes at once, breaking off whatever is open. */
@@ -51,6 +53,7 @@ export async function startSimulatedProviders(
     calls.set(model, number)
     return number
   }
+  let release = Promise.withResolvers<void>()
   const connections = new Set<Socket>()
   let totalConnections = 0
   let serial = 0
@@ -60,6 +63,7 @@ export async function startSimulatedProviders(
     request: SimulatedRequest,
     recorded: RecordedRequest,
     response: ServerResponse,
+    released: Promise<void>,
   ) => {
     const behaviour = parseBehaviour(request.model)
     const refusal = refuse(request, behaviour, wire.hasKey(recorded.headers))
@@ -79,7 +83,7 @@ export async function startSimulatedProviders(
       id: `sim-${provider}-${++serial}`,
       created: Math.floor(Date.now() / 1000),
     })
-    log.settle(recorded, await playResponse(steps, response, behaviour))
+    log.settle(recorded, await playResponse(steps, response, { ...behaviour, released }))
   }
 
   const counters = () => ({
@@ -107,13 +111,14 @@ export async function startSimulatedProviders(
     readJsonBody(request, (body, text) => {
       const simulated = wire.readRequest(body, addressed, request.headers)
       const recorded = newRecord(request, target, body, text)
+      const released = release.promise
       log.add(recorded)
       if (!simulated) {
         log.settle(recorded, 'finished')
         sendError(response, wire, { status: 400 }, provider, 'none')
         return
       }
-      complete(target, simulated, recorded, response).catch((error: unknown) => {
+      complete(target, simulated, recorded, response, released).catch((error: unknown) => {
         console.error('the simulated provider failed', error)
         response.destroy()
       })
@@ -134,6 +139,10 @@ export async function startSimulatedProviders(
     url: `http://127.0.0.1:${port}`,
     log,
     counters,
+    release: () => {
+      release.resolve()
+      release = Promise.withResolvers()
+    },
     reset: () => {
       log.clear()
       calls.clear()

@@ -14,6 +14,41 @@ beforeAll(async () => {
 })
 afterAll(() => providers.close())
 
+describe('a held answer', () => {
+  test('begins when it is released, and holds no later one', async () => {
+    let isAnswered = false
+    const first = call({ model: 'sim-words-5.held' }).finally(() => {
+      isAnswered = true
+    })
+    await providers.log.arrived(({ model }) => model === 'sim-words-5.held')
+    await call({ model: 'sim-words-5' })
+    expect(isAnswered).toBe(false)
+    providers.release()
+    expect(textOf((await first).text).split(' ')).toHaveLength(5)
+    const later = call({ model: 'sim-words-6.held' })
+    await providers.log.arrived(({ model }) => model === 'sim-words-6.held')
+    providers.release()
+    expect((await later).complete).toBe(true)
+  })
+
+  test('streams its first tokens before', async () => {
+    const begun = Promise.withResolvers<void>()
+    let heard = ''
+    const asking = call({
+      model: 'sim-words-6.held-2',
+      onText: (text) => {
+        heard = text
+        if (textOf(text.slice(0, text.lastIndexOf('\n\n'))) !== '') begun.resolve()
+      },
+    })
+    await begun.promise
+    const wordsOf = (text: string) => textOf(text).trim().split(' ')
+    expect(wordsOf(heard)).toHaveLength(2)
+    providers.release()
+    expect(wordsOf((await asking).text)).toHaveLength(6)
+  })
+})
+
 describe('healthy answers', () => {
   test('a stream is role, tokens, finish reason, usage and [DONE], as data-only events', async () => {
     const reply = await call({ model: 'sim-words-20' })
