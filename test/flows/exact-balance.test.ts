@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { promptTokensBound } from '../../src/core/calls/prompt-tokens.ts'
 import { formatUsd, picoUsd } from '../../src/core/kernel/money.ts'
+import { allAtOnce } from '../helpers/all-at-once.ts'
 import { expectBooksInOrder } from '../helpers/books.ts'
 import { ask } from '../helpers/chat-client.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
@@ -14,7 +15,9 @@ let stack: TestStack
 
 beforeAll(async () => {
   stack = await startStack({
-    models: { 'test/exact': [{ at: 'alpha', model: `words-${WORDS}.latency-200` }] },
+    models: { 'test/held': [{ at: 'alpha', model: `words-${WORDS}.held` }] },
+    // A thousand connections at once are more than a server lets wait to be accepted.
+    apis: 2,
   })
 })
 afterAll(() => stack?.close())
@@ -27,19 +30,20 @@ test.each([
   async (_, limits) => {
     const holdPico = BigInt(promptTokensBound(MESSAGES, {})) * 1_000_000n + BigInt(WORDS) * 2_000_000n
     const { key, accountId } = await stack.account(formatUsd(picoUsd(holdPico * BigInt(AFFORDABLE))), limits)
-    const answers = await Promise.all(
-      Array.from({ length: CALLS }, () =>
-        ask({ url: stack.url, key }, { model: 'test/exact', max_tokens: WORDS, messages: MESSAGES }),
+    const answers = await allAtOnce(stack.providers, CALLS, (index) =>
+      ask(
+        { url: stack.urls[index % 2]!, key },
+        { model: 'test/held', max_tokens: WORDS, messages: MESSAGES },
       ),
     )
-    const count = (status: number) => answers.filter((answer) => answer.status === status).length
-    expect({ succeeded: count(200), refused: count(402) }).toEqual({
+    const count = (code: string | null) => answers.filter(({ errorCode }) => errorCode === code).length
+    // A machine that is busy with others sheds the calls for which it has no turn in time.
+    const shed = count('overloaded')
+    expect({ succeeded: count(null), refused: count('insufficient_balance') }).toEqual({
       succeeded: AFFORDABLE,
-      refused: CALLS - AFFORDABLE,
+      refused: CALLS - AFFORDABLE - shed,
     })
-    expect(new Set(answers.flatMap(({ errorCode }) => errorCode ?? []))).toEqual(
-      new Set(['insufficient_balance']),
-    )
+    expect(shed).toBeLessThan(CALLS - AFFORDABLE)
     await expectBooksInOrder(stack)
     expect(await stack.postgres.callRecord.count({ where: { accountId } })).toBe(AFFORDABLE)
   },

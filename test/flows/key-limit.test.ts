@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { promptTokensBound } from '../../src/core/calls/prompt-tokens.ts'
 import { formatUsd, picoUsd } from '../../src/core/kernel/money.ts'
 import { apiKeyKeys } from '../../src/platform/redis/redis-keys.ts'
+import { allAtOnce } from '../helpers/all-at-once.ts'
 import { expectBooksInOrder } from '../helpers/books.ts'
 import { ask, stream, type WholeAnswer } from '../helpers/chat-client.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
@@ -17,23 +18,19 @@ let stack: TestStack
 beforeAll(async () => {
   stack = await startStack({
     models: {
-      'test/exact': [{ at: 'alpha', model: `words-${WORDS}.latency-3000` }],
-      'test/paced': [{ at: 'alpha', model: `words-${WORDS}.rate-20` }],
+      'test/plain': [{ at: 'alpha', model: `words-${WORDS}` }],
+      'test/held': [{ at: 'alpha', model: `words-${WORDS}.held` }],
+      'test/begun': [{ at: 'alpha', model: `words-${WORDS}.held-10` }],
     },
     apis: 2,
   })
 })
 afterAll(() => stack?.close())
 
-/** Sends many calls at once, by turns to either API instance. */
+/** Sends many calls at once, by turns to either API instance. None ends before all were decided on. */
 const storm = (key: string): Promise<WholeAnswer[]> =>
-  Promise.all(
-    Array.from({ length: CALLS }, (_, index) =>
-      ask(
-        { url: stack.urls[index % 2]!, key },
-        { model: 'test/exact', max_tokens: WORDS, messages: MESSAGES },
-      ),
-    ),
+  allAtOnce(stack.providers, CALLS, (index) =>
+    ask({ url: stack.urls[index % 2]!, key }, { model: 'test/held', max_tokens: WORDS, messages: MESSAGES }),
   )
 
 const outcomes = (answers: WholeAnswer[]) => ({
@@ -63,7 +60,7 @@ describe('of two hundred calls at once at two API instances', () => {
     const { left } = apiKeyKeys(accountId, keyId, 'total')
     const caller = { url: stack.url, key }
     const open = await Promise.all(
-      [1, 2].map(() => stream(caller, { model: 'test/paced', max_tokens: WORDS, messages: MESSAGES })),
+      [1, 2].map(() => stream(caller, { model: 'test/begun', max_tokens: WORDS, messages: MESSAGES })),
     )
     await Promise.all(open.map((one) => one.said(1)))
     await stack.redis.del(left)
@@ -97,13 +94,13 @@ test('a call without a limit of its own gets what the key affords, and no call p
   const limitPico = picoUsd(HOLD)
   const { key, keyId } = await stack.account('20.00', { limitPico, limitReset: 'daily' })
   const caller = { url: stack.url, key }
-  const first = await ask(caller, { model: 'test/exact', messages: MESSAGES })
+  const first = await ask(caller, { model: 'test/plain', messages: MESSAGES })
   expect(first).toMatchObject({ status: 200, finishReason: 'stop' })
   await expectBooksInOrder(stack)
   const response = await fetch(`${stack.url}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'test/exact', messages: MESSAGES, max_tokens: WORDS }),
+    body: JSON.stringify({ model: 'test/plain', messages: MESSAGES, max_tokens: WORDS }),
   })
   const { error } = (await response.json()) as { error: { metadata: Record<string, string> } }
   expect(response.status).toBe(402)

@@ -9,8 +9,8 @@ import type { Part } from '../helpers/stack-part.ts'
 const WORDS = 100
 const GRACE_MS = 1_500
 const QUEUE_WAIT_MS = 4_000
-const EMPTIED_FOR_MS = 9_000
-const EMPTIED_EVERY_MS = 2_500
+const EMPTIED_FOR_MS = 6_000
+const EMPTIED_EVERY_MS = 1_700
 
 let stack: TestStack
 let caller: Caller
@@ -29,10 +29,9 @@ beforeAll(async () => {
     models: {
       'test/plain': [{ at: 'alpha', model: `words-${WORDS}` }],
       'test/steady': [{ at: 'alpha', model: `words-${WORDS}.rate-40` }],
-      // Runs on while ten others are refused.
-      'test/slow': [{ at: 'alpha', model: `words-${WORDS}.rate-14` }],
+      'test/begun': [{ at: 'alpha', model: `words-${WORDS}.held-20` }],
       'test/quick': [{ at: 'alpha', model: `words-${WORDS}.rate-200` }],
-      'test/late': [{ at: 'alpha', model: `words-${WORDS}.latency-6000` }],
+      'test/held': [{ at: 'alpha', model: `words-${WORDS}.held` }],
     },
   })
   workers = stack.dispatch
@@ -83,10 +82,12 @@ async function expectCharged(answers: Array<WholeAnswer | StreamSoFar>): Promise
 describe.each(LOSSES)('Redis %s', (_, lose) => {
   test('under running calls: each is answered whole and charged once, and no hold is lost', async () => {
     const streams = await repeat(20, () => stream(caller, { model: 'test/steady' }))
-    const late = repeat(20, () => ask(caller, { model: 'test/late' }))
-    await Promise.all([...streams.map((one) => one.said(20)), withProvider('latency', 20)])
+    const late = repeat(20, () => ask(caller, { model: 'test/held' }))
+    await Promise.all([...streams.map((one) => one.said(20)), withProvider('held', 20)])
     await lose()
-    const answers = [...(await Promise.all(streams.map((one) => one.end))), ...(await late)]
+    const ended = await Promise.all(streams.map((one) => one.end))
+    stack.providers.release()
+    const answers = [...ended, ...(await late)]
     for (const answer of answers) {
       expect(answer).toMatchObject({ status: 200, text: whole, finishReason: 'stop', errorCode: null })
     }
@@ -99,11 +100,12 @@ describe.each(LOSSES)('Redis %s', (_, lose) => {
     const { key, accountId } = await stack.account('0.0040')
     const poor = { url: stack.url, key }
     const body = { max_tokens: 1_200 }
-    const running = await stream(poor, { model: 'test/slow', ...body })
+    const running = await stream(poor, { model: 'test/begun', ...body })
     await running.said(10)
     await lose()
     const others = await repeat(10, () => ask(poor, { model: 'test/plain', ...body }))
     expect(others.map((answer) => answer.status)).toEqual(others.map(() => 402))
+    stack.providers.release()
     expect(await running.end).toMatchObject({ done: true, text: whole })
     await stack.settled(accountId)
     expect((await ask(poor, { model: 'test/plain', ...body })).status).toBe(200)
@@ -170,14 +172,17 @@ test('emptied every few seconds under load: every answer that was whole is charg
 })
 
 test('a worker that dies after Redis lost its job: another takes the call over', async () => {
-  const late = repeat(4, () => ask(caller, { model: 'test/late' }))
-  await withProvider('latency', 4)
+  const late = repeat(4, () => ask(caller, { model: 'test/held' }))
+  await withProvider('held', 4)
   await stack.redis.flushall()
   // Both have said again which calls they run.
   await expect.poll(() => stack.redis.zcard(`${QUEUE_PREFIX}:dispatch:delayed`)).toBe(4)
+  const { received } = stack.providers.log
   const next = await stack.startDispatch()
   await Promise.all(workers.map((worker) => worker.kill()))
   workers = [next]
+  await expect.poll(() => stack.providers.log.received).toBe(received + 4)
+  stack.providers.release()
   for (const answer of await late) expect(answer).toMatchObject({ status: 200, text: whole })
   await expectCharged(await late)
 })
