@@ -311,8 +311,10 @@ describe('while PostgreSQL is away', () => {
     await completionOf(await chat({ model: 'own/plain' }))
     const strict = await accountWithUnreadKey(false)
     const lenient = await accountWithUnreadKey(true)
-    // The announcement of the first key has come by now, and dropped what was read before it.
+    // The announcements have come by now, and dropped what was read before them or while they came.
     await completionOf(await chat({ model: 'own/plain' }))
+    expect((await elsewhere(strict)).status).toBe(503)
+    expect((await elsewhere(lenient)).status).toBe(200)
     const asked = { model: 'own/plain', provider: { order: ['alpha'] } }
     const uses = async (by: string) => {
       stack.providers.log.clear()

@@ -231,10 +231,16 @@ describe('a quiet caller is served as usual beside', () => {
     )
     const statuses = times(16, () => hostile.post(body))
     await quiet.isServedWhile(statuses)
-    // 503 where the machine is too busy to take the rest.
-    const { 200: taken = 0, 429: refused = 0, 503: shed = 0 } = countsOf(await statuses)
+    // 503, 408 and no answer where the machine is too busy to take the rest, or to take it in time.
+    const {
+      200: taken = 0,
+      429: refused = 0,
+      503: shed = 0,
+      408: late = 0,
+      0: cut = 0,
+    } = countsOf(await statuses)
     expect(taken).toBeGreaterThan(0)
     expect(refused).toBeGreaterThan(0)
-    expect(taken + refused + shed).toBe(16)
+    expect(taken + refused + shed + late + cut).toBe(16)
   })
 })
