@@ -35,6 +35,16 @@ const COMMANDS = { admin, audit, catalog }
 /** What a process may take to start, or its work to be settled, on a machine that is busy with others. */
 const UP_WITHIN_MS = 150_000
 
+/** Deadlines that no process meets whose machine is busy with others; a test of one of them sets its own. */
+const PATIENCE = {
+  QUEUE_WAIT_MS: '120000',
+  CONNECT_TIMEOUT_MS: '30000',
+  FIRST_TOKEN_TIMEOUT_MS: '60000',
+  LAST_FIRST_TOKEN_TIMEOUT_MS: '120000',
+  IDLE_TIMEOUT_MS: '120000',
+  BODY_TIMEOUT_MS: '120000',
+}
+
 export interface StackOptions {
   models: TestModels
   /** Of providers that ask for a key: the environment variable with ours. */
@@ -131,6 +141,7 @@ async function startWith(resources: AsyncDisposableStack, options: StackOptions)
     LOG_LEVEL: process.env.TEST_LOG_LEVEL ?? 'silent',
     JOB_LOCK_MS: '2000',
     RECOVERY_GRACE_MS: '0',
+    ...PATIENCE,
     // Every account that a test signs up comes from one address.
     FREE_CREDITS_PER_ADDRESS: '1000',
     ...options.environment,
