@@ -17,7 +17,7 @@ export default defineConfig({
     expect: { poll: { timeout: 60_000 } },
     projects: [
       // Projects run in the order of their names: nothing that takes long is left to the end.
-      { extends: true, test: { name: 'flows', include: FLOWS, isolate: true } },
+      { extends: true, test: { name: 'flows', include: FLOWS } },
       { extends: true, test: { name: 'mocked', include: MOCKED, isolate: true } },
       {
         extends: true,
