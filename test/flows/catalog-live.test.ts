@@ -3,14 +3,18 @@ import { utimes, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import type { PricingFeed } from '../../src/core/catalog/pricing-feed-view.ts'
 import { CATALOG_OVERLAY } from '../../src/platform/redis/redis-keys.ts'
-import { eventually, onBusyMachine } from '../helpers/eventually.ts'
+import { EVENTUALLY, onBusyMachine } from '../helpers/eventually.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 
 /** Everything that runs sees a change within this. */
 const VISIBLE_MS = onBusyMachine(2_000)
+
+/** Not more often: what is asked for is the feed of the whole catalog. */
+const eventually = <T>(assertion: () => T | Promise<T>): Promise<T> =>
+  vi.waitFor(assertion, { ...EVENTUALLY, interval: 200 })
 
 const NAMES = ['one', 'two', 'three', 'four']
 let listed = [...NAMES]
