@@ -1,5 +1,16 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyReply } from 'fastify'
+import { type TSchema, Type } from 'typebox'
+
+/** The response of a route that streams server-sent events with these data. */
+export const eventsOf = (...data: TSchema[]) => ({
+  response: {
+    200: Type.Unsafe<unknown>({
+      description: 'Server-sent events; the data of one',
+      content: { 'text/event-stream': { schema: Type.Union(data) } },
+    }),
+  },
+})
 
 /** Takes the response over from Fastify and sends the head of a stream of server-sent events. */
 export function startEventStream(reply: FastifyReply, headers: Record<string, string> = {}): ServerResponse {

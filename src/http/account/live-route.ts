@@ -1,10 +1,11 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyPluginAsync } from 'fastify'
 import type { AccountStore } from '../../accounts/account-store.ts'
-import type { LiveBalance, LiveBye } from '../../core/api/sessions.ts'
+import { CallSummary } from '../../core/api/calls.ts'
+import { LiveBalance, LiveBye } from '../../core/api/sessions.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { callSummary } from '../calls.ts'
-import { startEventStream } from '../event-stream.ts'
+import { eventsOf, startEventStream } from '../event-stream.ts'
 import { signedIn } from '../plugins/session.ts'
 import { whenResponseCloses } from '../when-response-closes.ts'
 import { balanceView } from './account-view.ts'
@@ -33,8 +34,13 @@ export const liveRoute: FastifyPluginAsync<LiveServices> = async (app, services)
     for (const response of open) response.end()
   })
 
-  // No HEAD: Node would send nothing of its answer before its end.
-  app.get('/live', { onRequest: [app.requireSession], exposeHeadRoute: false }, async (request, reply) => {
+  const options = {
+    onRequest: [app.requireSession],
+    // No HEAD: Node would send nothing of its answer before its end.
+    exposeHeadRoute: false,
+    schema: eventsOf(LiveBalance, CallSummary, LiveBye),
+  }
+  app.get('/live', options, async (request, reply) => {
     const { account, stored } = signedIn(request)
     if (feed.size >= CONNECTIONS_MAX)
       throw new ApiError('overloaded', 'Too many live views at once.', { retryAfterSeconds: 30 })

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify'
+import { LiveView } from '../../core/api/operations.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
-import { startEventStream } from '../event-stream.ts'
+import { eventsOf, startEventStream } from '../event-stream.ts'
 import { LiveBoard } from './live-board.ts'
 import { type LiveServices, liveView } from './live-view.ts'
 
@@ -10,7 +11,7 @@ export const liveRoutes: FastifyPluginAsync<LiveServices> = async (app, services
   app.addHook('preClose', async () => board.close())
 
   // No HEAD: Node would send nothing of its answer before its end.
-  app.get('/live', { exposeHeadRoute: false }, async (_request, reply) => {
+  app.get('/live', { exposeHeadRoute: false, schema: eventsOf(LiveView) }, async (_request, reply) => {
     if (!board.hasRoom) {
       throw new ApiError('overloaded', 'Too many watch this instance already. Retry shortly.', {
         retryAfterSeconds: 5,
