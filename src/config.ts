@@ -1,145 +1,396 @@
 import { isIP } from 'node:net'
-import {
-  type PaypalSettings,
-  readPaymentSettings,
-  type StripeSettings,
-} from './core/billing/payment-settings.ts'
+import { type Static, type TSchemaOptions, Type } from 'typebox'
+import { Check } from 'typebox/value'
+import { type PaymentSettings, readPaymentSettings } from './core/billing/payment-settings.ts'
 import { COST_PERCENT, OPEN_WEIGHTS_COST_PERCENT } from './core/catalog/catalog-model.ts'
 import { type MailSettings, readMailSettings } from './core/kernel/mail-settings.ts'
-import { readServiceAddresses } from './core/kernel/service-addresses.ts'
+import { readServiceAddresses, type ServiceAddresses } from './core/kernel/service-addresses.ts'
 import { StartError } from './core/kernel/start-error.ts'
 import type { MasterKeys } from './platform/sealing.ts'
 
-/**
- * The environment, read once into one frozen, validated Config. Every default of the contract stands here.
- * Durations in milliseconds unless the name says otherwise.
- */
-export interface Config {
-  port: number
-  host: string
-  metricsPort: number
-  /** Where /metrics listens: it asks for no key. */
-  metricsHost: string
-  databaseUrl: string
-  redisUrl: string
-  dataDir: string
-  catalogFile: string | null
-  /** Variables that edits of the catalog may name as the key of a provider at any address. */
-  catalogKeyNames: readonly string[]
-  logLevel: string
-  /** MASTER_KEY, then those of MASTER_KEY_PREVIOUS: seal job bodies and provider keys; the key pepper derives from them. */
-  masterKeys: MasterKeys
-  publicUrl: string | null
-  simulatedProvidersUrl: string | null
-  ollamaUrl: string | null
+type Environment = Record<string, string | undefined>
 
-  attemptsPerCall: number
-  retryBudgetPercent: number
-  retryBudgetFloor: number
-  queueWaitMs: number
-  connectTimeoutMs: number
-  firstTokenTimeoutMs: number
-  lastFirstTokenTimeoutMs: number
-  reasoningFirstTokenTimeoutMs: number
-  reasoningLastFirstTokenTimeoutMs: number
-  idleTimeoutMs: number
-  /** An answer that nobody has seen yet is left for another offer when fewer tokens come in 30 s; 0: never. */
-  dripTokensMin: number
-  callTimeoutMs: number
-  nonStreamingCallTimeoutMs: number
-  keepAliveMs: number
-  /** Open calls of an account that wait in the queue in order of arrival; more of them wait behind others. */
-  accountQueueShare: number
-  requestsPerMinute: number
-  tokensPerMinute: number
-  concurrentCalls: number
-  accountRequestsPerMinute: number
-  accountConcurrentCalls: number
-  defaultCompletionLimit: number
-  freeCreditUsd: string
-  /** Free credit that the whole gateway gives away in an hour. */
-  freeCreditBudgetUsd: string
-  /** Free credits a day for one IPv4 address or IPv6 /64, and for one IPv6 /48. */
-  freeCreditsPerAddress: number
-  freeCreditsPerSite: number
-  lowBalanceUsd: string
-  discountPercent: number
-  openWeightsDiscountPercent: number
-  /** What we pay of providers' list prices where the catalog does not say, in percent. */
-  costPercent: number
-  openWeightsCostPercent: number
-  allowLossOffers: boolean
-  /** Simulated providers answer for every model; only while no real key is set. */
-  simulateAll: boolean
-  /** Catalog documents with prices, by path or https address, read again every `catalogSyncMs`. */
-  priceFiles: readonly string[]
-  /** How often providers are asked for their lists of models. */
-  catalogSyncMs: number
-  /** Of the listed cost: what a call costs that runs on the client's own provider key. */
-  byokFeePercent: number
-
-  bodyLimitBytes: number
-  /** Of what a body holds beside its media. */
-  textBodyLimitBytes: number
-  /** Bytes of request bodies in flight through one API instance. */
-  bodyBytesPerKey: number
-  bodyBytesPerAccount: number
-  bodyBytesPerInstance: number
-  workerBodyBytes: number
-  /** A longer body waits for its worker beside the queue, in PostgreSQL. */
-  largeBodyBytes: number
-  /** One key's requests that were refused for what they say. */
-  refusedRequestsPerMinute: number
-  refusedBytesPerMinute: number
-  bodyTimeoutMs: number
-  pendingCallsMax: number
-  /** Open connections of one IPv4 address or IPv6 /64 to one API instance. */
-  connectionsPerAddress: number
-  slowClientBufferBytes: number
-  /** Answers kept for repeats with the same Idempotency-Key, bytes. */
-  keptReplies: { perAnswer: number; perAccount: number; inAll: number }
-  workerConcurrency: number
-  settlementBatchMax: number
-  jobLockMs: number
-  recoveryGraceMs: number
-  unconfirmedSettlementsMax: number
-  /** Ways to pay; null or false where a rail is not set up. */
-  stripe: StripeSettings | null
-  paypal: PaypalSettings | null
-  paymentsDevelopmentRail: boolean
-  topUpMinUsd: string
-  topUpMaxUsd: string
-
-  breakerFailures: number
-  breakerWindowMs: number
-  breakerCooldownMs: number
-  shutdownGraceMs: number
-
-  webhooksAllowPrivate: boolean
-  webhookTimeoutMs: number
-  webhookDisableAfterDays: number
-  eventRetentionDays: number
-  /** Between two audits of the books; 0: only when asked. */
-  auditEveryMinutes: number
-
-  /** Null: no mail is sent, and no email is verified. */
-  mail: MailSettings | null
-  /** Addresses and networks of proxies whose X-Forwarded-For is believed; empty: none. */
-  trustedProxies: string[]
-  /** Only the operator opens accounts. */
-  signUpClosed: boolean
-  sessionDays: number
-  /** Attempts within a quarter of an hour; for sign-ups, within an hour. */
-  signInsPerEmail: number
-  signInsPerAddress: number
-  signInsPerSite: number
-  signUpsPerAddress: number
-  signUpsPerSite: number
+/** What a setting's schema says beside its type. */
+interface SettingOptions {
+  variable: string
+  default: unknown
+  description: string
 }
 
-const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
+const text = (variable: string, byDefault: string, description = '') =>
+  Type.String({ variable, default: byDefault, description })
 
-type Environment = Record<string, string | undefined>
+const textOrNull = (variable: string, description = '') =>
+  Type.Unsafe<string | null>({ type: ['string', 'null'], variable, default: null, description })
+
+const integer = (
+  variable: string,
+  byDefault: number,
+  description = '',
+  [minimum, maximum = Number.MAX_SAFE_INTEGER]: readonly [number, number?] = [1],
+) => Type.Integer({ variable, default: byDefault, minimum, maximum, description })
+
+const amountUsd = (variable: string, byDefault: string, description: string) =>
+  Type.String({ variable, default: byDefault, pattern: '^\\d{1,6}(\\.\\d{1,12})?$', description })
+
+const flag = (variable: string, description: string) =>
+  Type.Boolean({ variable, default: false, description })
+
+const list = (variable: string, description: string) =>
+  Type.Array(Type.String(), { variable, default: [], description })
+
+const MEGABYTE = 1024 * 1024
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
+
+/**
+ * Settings that other settings decide about, so functions of their own read them; here for the table in
+ * docs/operating.md.
+ */
+const DEPENDENT = [
+  text('DATABASE_URL', 'required', 'PostgreSQL; see [What is not supported](#what-is-not-supported)'),
+  text(
+    'REDIS_URL',
+    'required',
+    'a single Redis server, also as `unix:///path`, at least 6.2 with `maxmemory-policy noeviction` and an append-only file; see [What is not supported](#what-is-not-supported)',
+  ),
+  text(
+    'MASTER_KEY',
+    'required',
+    '32 random bytes, base64 or hex. Encrypts job bodies, BYOK keys and webhook secrets, and derives the pepper of API keys. To change it, see the [runbook](runbooks/master-key.md)',
+  ),
+  text(
+    'MASTER_KEY_PREVIOUS',
+    '',
+    'other master keys, comma-separated: they still decrypt, and API keys under them are valid',
+  ),
+  text(
+    'SMTP_URL',
+    '',
+    'mail; set it with `MAIL_FROM` and `PUBLIC_URL`, or neither: `smtp://user:password@mail.example:587`. With mail, an account gets its free credit only after its address is verified, see [console.md](console.md#free-credit). API instances and the settlement process need both',
+  ),
+  text('MAIL_FROM', '', 'the sender, `Switchyard <noreply@example.com>`'),
+  text(
+    'STRIPE_SECRET_KEY',
+    '',
+    'card payments; with `STRIPE_WEBHOOK_SECRET`. See [payments.md](payments.md)',
+  ),
+  text('STRIPE_WEBHOOK_SECRET', '', 'with `STRIPE_SECRET_KEY`'),
+  text('STRIPE_API_BASE', 'https://api.stripe.com'),
+  text('PAYPAL_CLIENT_ID', '', 'PayPal; the three of them or none'),
+  text('PAYPAL_CLIENT_SECRET', ''),
+  text('PAYPAL_WEBHOOK_ID', ''),
+  text('PAYPAL_API_BASE', 'https://api-m.paypal.com', "PayPal's sandbox is https://api-m.sandbox.paypal.com"),
+  flag(
+    'PAYMENTS_DEVELOPMENT_RAIL',
+    '`true` settles top-ups without money; rejected in production and together with live keys, and disabled in an API that is publicly reachable and uses real providers. `npm start` sets it if no payment keys are set',
+  ),
+  text('TOP_UP_MIN_USD', '5', 'USD'),
+  text('TOP_UP_MAX_USD', '10000', 'USD'),
+]
+
+/** The settings that stand for themselves, by their names in Config. Durations are in milliseconds. */
+const Settings = Type.Object({
+  port: integer('PORT', 8080, 'under `npm start` the next free port when it is taken', [0, 65_535]),
+  host: text('HOST', '0.0.0.0', 'under `npm start` 127.0.0.1'),
+  metricsPort: integer(
+    'METRICS_PORT',
+    9464,
+    '`GET /metrics` for Prometheus, never on the public port; 0 disables it',
+    [0, 65_535],
+  ),
+  metricsHost: text(
+    'METRICS_HOST',
+    '127.0.0.1',
+    'the address that the metrics port listens on. It has no authentication, so make it reachable by Prometheus only',
+  ),
+  publicUrl: textOrNull('PUBLIC_URL', 'used in the `top_up_url` of a 402, and in links of emails'),
+  dataDir: text('DATA_DIR', '.data', 'where `npm start` stores its data'),
+  catalogFile: textOrNull('CATALOG_FILE', 'see [catalog.md](catalog.md)'),
+  catalogKeyNames: list(
+    'CATALOG_KEY_NAMES',
+    'variables, comma-separated, that catalog edits may name as the key of a provider at any address',
+  ),
+  logLevel: Type.Enum([...LOG_LEVELS], {
+    variable: 'LOG_LEVEL',
+    default: 'info',
+    description: 'JSON lines on standard output',
+  }),
+  ollamaUrl: textOrNull('OLLAMA_URL', 'set by `npm start`'),
+  simulatedProvidersUrl: textOrNull('SIMULATED_PROVIDERS_URL', 'set by `npm start`'),
+  simulateAll: flag(
+    'SIMULATE_ALL',
+    'simulated providers replace all providers; `npm start` sets it if no provider key is set',
+  ),
+
+  attemptsPerCall: integer('ATTEMPTS_PER_CALL', 4, '', [1, 16]),
+  retryBudgetPercent: integer(
+    'RETRY_BUDGET_PERCENT',
+    20,
+    'attempts beyond the first, over all workers, as a percentage of the calls in ten seconds. A first failover to a healthy offer of another provider does not count',
+    [0, 100],
+  ),
+  retryBudgetFloor: integer(
+    'RETRY_BUDGET_FLOOR',
+    100,
+    'attempts beyond the first that are always allowed',
+    [0],
+  ),
+  queueWaitMs: integer('QUEUE_WAIT_MS', 15_000, 'then 408, unless a worker has claimed the call before'),
+  connectTimeoutMs: integer('CONNECT_TIMEOUT_MS', 5_000),
+  firstTokenTimeoutMs: integer('FIRST_TOKEN_TIMEOUT_MS', 10_000, 'while another candidate remains'),
+  lastFirstTokenTimeoutMs: integer('LAST_FIRST_TOKEN_TIMEOUT_MS', 30_000, 'on the last candidate'),
+  reasoningFirstTokenTimeoutMs: integer(
+    'REASONING_FIRST_TOKEN_TIMEOUT_MS',
+    60_000,
+    'the same for reasoning models: while another candidate remains',
+  ),
+  reasoningLastFirstTokenTimeoutMs: integer(
+    'REASONING_LAST_FIRST_TOKEN_TIMEOUT_MS',
+    180_000,
+    'on the last candidate',
+  ),
+  idleTimeoutMs: integer('IDLE_TIMEOUT_MS', 30_000, 'maximum gap between tokens'),
+  dripTokensMin: integer(
+    'DRIP_TOKENS_MIN',
+    10,
+    'a completion of which nothing was delivered yet moves to another healthy offer when it produces fewer tokens than this in 30 s; 0: never',
+    [0, 1_000],
+  ),
+  callTimeoutMs: integer('CALL_TIMEOUT_MS', 600_000, 'the whole call, streaming'),
+  nonStreamingCallTimeoutMs: integer('NON_STREAMING_CALL_TIMEOUT_MS', 270_000, 'the whole call'),
+  keepAliveMs: integer('KEEP_ALIVE_MS', 10_000),
+  requestsPerMinute: integer(
+    'REQUESTS_PER_MINUTE',
+    600,
+    'per key, unless an operator sets another; customers may only lower it',
+  ),
+  tokensPerMinute: integer('TOKENS_PER_MINUTE', 10_000_000, 'per key'),
+  concurrentCalls: integer(
+    'CONCURRENT_CALLS',
+    100,
+    'per key, unless an operator sets another; customers may only lower it',
+  ),
+  accountRequestsPerMinute: integer(
+    'ACCOUNT_REQUESTS_PER_MINUTE',
+    1_200,
+    'per account over all its keys, unless `account limits` sets another',
+  ),
+  accountConcurrentCalls: integer(
+    'ACCOUNT_CONCURRENT_CALLS',
+    200,
+    'per account over all its keys, unless `account limits` sets another',
+  ),
+  accountQueueShare: integer(
+    'ACCOUNT_QUEUE_SHARE',
+    8,
+    'calls of one account that are queued in order of arrival; further calls queue behind those of other accounts',
+  ),
+  defaultCompletionLimit: integer('DEFAULT_COMPLETION_LIMIT', 4_096, 'tokens, if the client sets no limit'),
+
+  freeCreditUsd: amountUsd(
+    'FREE_CREDIT_USD',
+    '0.50',
+    'per sign-up; see [console.md](console.md#free-credit)',
+  ),
+  freeCreditBudgetUsd: amountUsd(
+    'FREE_CREDIT_BUDGET_USD',
+    '25.00',
+    'free credit of the whole gateway per hour',
+  ),
+  freeCreditsPerAddress: integer(
+    'FREE_CREDITS_PER_ADDRESS',
+    5,
+    'free credits a day for one IPv4 address or IPv6 /64',
+    [0],
+  ),
+  freeCreditsPerSite: integer('FREE_CREDITS_PER_SITE', 20, 'free credits a day for one IPv6 /48', [0]),
+  lowBalanceUsd: amountUsd(
+    'LOW_BALANCE_USD',
+    '1.00',
+    'threshold of `balance.low` for new accounts; `account alert` sets it for one account',
+  ),
+  costPercent: integer(
+    'PROVIDER_COST_PERCENT',
+    COST_PERCENT,
+    "the share of providers' list prices that you pay where the catalog does not say; **set it to your contracts**, see [catalog.md](catalog.md)",
+    [0, 200],
+  ),
+  openWeightsCostPercent: integer(
+    'OPEN_WEIGHTS_COST_PERCENT',
+    OPEN_WEIGHTS_COST_PERCENT,
+    'the same for open weights',
+    [0, 200],
+  ),
+  allowLossOffers: flag('ALLOW_LOSS_OFFERS', 'use offers that cost more than they bring in'),
+  catalogSyncMs: integer(
+    'CATALOG_SYNC_MS',
+    300_000,
+    "how often providers' model lists and price files are read",
+    [1_000, 86_400_000],
+  ),
+  priceFiles: list('PRICE_FILES', 'paths or https URLs of catalog documents with prices, comma-separated'),
+  discountPercent: integer('DISCOUNT_PERCENT', 5, "off the makers' list prices; never under 5", [5, 100]),
+  openWeightsDiscountPercent: integer(
+    'OPEN_WEIGHTS_DISCOUNT_PERCENT',
+    20,
+    'the same for open weights',
+    [5, 100],
+  ),
+  byokFeePercent: integer(
+    'BYOK_FEE_PERCENT',
+    5,
+    'of the listed rate: the routing fee of a call on a BYOK key',
+    [0, 100],
+  ),
+
+  bodyLimitBytes: integer('BODY_LIMIT_BYTES', 32 * MEGABYTE, 'the body of a call; then 413'),
+  textBodyLimitBytes: integer(
+    'TEXT_BODY_LIMIT_BYTES',
+    4 * MEGABYTE,
+    'the part of a body that is not inline media; then 413',
+  ),
+  bodyTimeoutMs: integer('BODY_TIMEOUT_MS', 30_000, 'until the body of a request has arrived'),
+  bodyBytesPerKey: integer(
+    'BODY_BYTES_PER_KEY',
+    64 * MEGABYTE,
+    'bytes of request bodies in flight, from `Content-Length` until the end of the call; then 429. Bodies above 64 kB count over all API instances together',
+  ),
+  bodyBytesPerAccount: integer('BODY_BYTES_PER_ACCOUNT', 128 * MEGABYTE, 'the same per account'),
+  bodyBytesPerInstance: integer(
+    'BODY_BYTES_PER_INSTANCE',
+    256 * MEGABYTE,
+    'the same over all accounts; then 503. Queue and workers hold at most this much per API instance. Plan eight times as much memory for an API instance',
+  ),
+  workerBodyBytes: integer(
+    'WORKER_BODY_BYTES',
+    256 * MEGABYTE,
+    'bytes of bodies over `LARGE_BODY_BYTES` that one dispatch worker holds; a call waits up to 10 s for space, then 503',
+  ),
+  largeBodyBytes: integer(
+    'LARGE_BODY_BYTES',
+    256 * 1024,
+    'a longer body is stored encrypted in PostgreSQL (`call_bodies`, unlogged) instead of Redis until a worker reads it; such calls are 503 while PostgreSQL is unavailable',
+  ),
+  refusedRequestsPerMinute: integer(
+    'REFUSED_REQUESTS_PER_MINUTE',
+    6_000,
+    'requests of one key that are rejected with 400, 402, 404, 405, 413, 415 or 422, at one API instance; above that its requests are 429 for the rest of the minute',
+  ),
+  refusedBytesPerMinute: integer(
+    'REFUSED_BYTES_PER_MINUTE',
+    256 * MEGABYTE,
+    'the same in bytes of their bodies',
+  ),
+  pendingCallsMax: integer('PENDING_CALLS_MAX', 5_000, 'per API instance, then 503'),
+  connectionsPerAddress: integer(
+    'CONNECTIONS_PER_ADDRESS',
+    6_000,
+    'open connections from one IPv4 address or IPv6 /64 to one API instance; more are closed immediately. Trusted proxies do not count',
+  ),
+  slowClientBufferBytes: integer(
+    'SLOW_CLIENT_BUFFER_BYTES',
+    MEGABYTE,
+    'bytes that a client has not read; above that it is disconnected',
+  ),
+  keptReplyBytesMax: integer(
+    'KEPT_REPLY_BYTES_MAX',
+    MEGABYTE,
+    'the largest response stored in Redis for repeats with the same `Idempotency-Key`, encrypted',
+  ),
+  keptRepliesBytesPerAccount: integer(
+    'KEPT_REPLIES_BYTES_PER_ACCOUNT',
+    16 * MEGABYTE,
+    'such responses per account; the oldest are evicted',
+  ),
+  keptRepliesBytesInAll: integer('KEPT_REPLIES_BYTES_IN_ALL', 512 * MEGABYTE, 'such responses in total'),
+  workerConcurrency: integer(
+    'WORKER_CONCURRENCY',
+    400,
+    "concurrent calls per dispatch worker. Keep it at twice `ACCOUNT_CONCURRENT_CALLS` or more, so that one account's slow streams fill at most half of one worker",
+  ),
+  settlementBatchMax: integer('SETTLEMENT_BATCH_MAX', 2_048, 'calls settled in one transaction'),
+  jobLockMs: integer(
+    'JOB_LOCK_MS',
+    10_000,
+    'a call whose worker died is claimed again after 1 to 1.5 times this',
+    [1_000],
+  ),
+  recoveryGraceMs: integer(
+    'RECOVERY_GRACE_MS',
+    2_000,
+    'after Redis lost its data: time for workers to restore their holds before balances are loaded',
+    [0, 60_000],
+  ),
+  unconfirmedSettlementsMax: integer(
+    'UNCONFIRMED_SETTLEMENTS_MAX',
+    50_000,
+    'settlements that a dispatch worker keeps in memory in case Redis loses its data, about a kilobyte each',
+  ),
+  breakerFailures: integer('BREAKER_FAILURES', 5, 'see [Health of offers](#health-of-offers)'),
+  breakerWindowMs: integer('BREAKER_WINDOW_MS', 30_000),
+  breakerCooldownMs: integer('BREAKER_COOLDOWN_MS', 10_000, 'at most 15 s'),
+  shutdownGraceMs: integer('SHUTDOWN_GRACE_MS', 25_000, 'see [Processes](#processes)'),
+
+  webhooksAllowPrivate: flag(
+    'WEBHOOKS_ALLOW_PRIVATE',
+    'allows webhooks to private addresses, any port and plain http',
+  ),
+  // Shorter than the lease of a queued delivery, which must not be made twice at once.
+  webhookTimeoutMs: integer(
+    'WEBHOOK_TIMEOUT_MS',
+    15_000,
+    'one delivery attempt of an event, at most 30000',
+    [100, 30_000],
+  ),
+  webhookDisableAfterDays: integer(
+    'WEBHOOK_DISABLE_AFTER_DAYS',
+    5,
+    'of failures without a success',
+    [1, 365],
+  ),
+  eventRetentionDays: integer('EVENT_RETENTION_DAYS', 30, 'events and their delivery log', [7, 3_650]),
+  auditEveryMinutes: integer(
+    'AUDIT_EVERY_MINUTES',
+    15,
+    'interval of ledger audits; 0: only on request by an operator',
+    [0, 10_080],
+  ),
+
+  trustedProxies: list(
+    'TRUSTED_PROXIES',
+    'addresses and networks of proxies whose `X-Forwarded-For` is believed, comma-separated',
+  ),
+  signUpClosed: flag('SIGN_UP_CLOSED', 'only the operator opens accounts'),
+  sessionDays: integer('SESSION_DAYS', 30, 'until a session of the console ends', [1, 365]),
+  signInsPerEmail: integer('SIGN_INS_PER_EMAIL', 10, 'attempts per 15 minutes on one email from one address'),
+  signInsPerAddress: integer(
+    'SIGN_INS_PER_ADDRESS',
+    100,
+    'attempts per 15 minutes from one IPv4 address or IPv6 /64',
+  ),
+  signInsPerSite: integer('SIGN_INS_PER_SITE', 400, 'attempts per 15 minutes from one IPv6 /48'),
+  signUpsPerAddress: integer(
+    'SIGN_UPS_PER_ADDRESS',
+    10,
+    'sign-ups per hour from one IPv4 address or IPv6 /64',
+  ),
+  signUpsPerSite: integer('SIGN_UPS_PER_SITE', 40, 'sign-ups per hour from one IPv6 /48'),
+})
+
+/** Every setting, as the table in docs/operating.md names it. */
+export const SETTINGS = [...DEPENDENT, ...Object.values(Settings.properties)].map(
+  (schema) => schema as unknown as SettingOptions,
+)
+
+/** The environment, read once into one frozen, validated Config. Every default of the contract stands in its schema. */
+export interface Config extends Static<typeof Settings>, ServiceAddresses, PaymentSettings {
+  /** MASTER_KEY, then those of MASTER_KEY_PREVIOUS: seal job bodies and provider keys; the key pepper derives from them. */
+  masterKeys: MasterKeys
+  /** Null: no mail is sent, and no email is verified. */
+  mail: MailSettings | null
+  /** Answers kept for repeats with the same Idempotency-Key, bytes. */
+  keptReplies: { perAnswer: number; perAccount: number; inAll: number }
+}
 
 /** For commands that use no service and no secret: makes an environment without them valid. */
 export const UNUSED_SERVICES = {
@@ -151,130 +402,20 @@ export const UNUSED_SERVICES = {
 /** Reads and validates the environment. Throws one StartError that lists everything wrong with it. */
 export function readConfig(environment: Environment): Readonly<Config> {
   const problems: string[] = []
-  const text = (name: string, fallback: string): string => environment[name] || fallback
-  const integer = (name: string, fallback: number, min = 1, max = Number.MAX_SAFE_INTEGER): number => {
-    const value = environment[name] ? Number(environment[name]) : fallback
-    if (!Number.isInteger(value) || value < min || value > max) {
-      problems.push(`${name} must be an integer from ${min} to ${max}`)
-    }
-    return value
-  }
-  const amountUsd = (name: string, fallback: string): string => {
-    const value = environment[name] || fallback
-    if (!/^\d{1,6}(\.\d{1,12})?$/.test(value)) problems.push(`${name} must be an amount of USD such as 0.50`)
-    return value
-  }
-  const flag = (name: string): boolean => {
-    const value = environment[name] || 'false'
-    if (value !== 'true' && value !== 'false') problems.push(`${name} must be true or false`)
-    return value === 'true'
-  }
-  const oneOf = (name: string, fallback: string, allowed: readonly string[]): string => {
-    const value = environment[name] || fallback
-    if (!allowed.includes(value)) problems.push(`${name} must be one of ${allowed.join(', ')}`)
-    return value
-  }
-  const list = (name: string): string[] =>
-    (environment[name] ?? '').split(',').flatMap((entry) => entry.trim() || [])
   const masterKeys = readMasterKeys(environment, problems)
-
+  const addresses = readServiceAddresses(environment, problems)
+  const settings = readSettings(environment, problems)
   const config: Config = {
-    port: integer('PORT', 8080, 0, 65_535),
-    host: text('HOST', '0.0.0.0'),
-    metricsPort: integer('METRICS_PORT', 9464, 0, 65_535),
-    metricsHost: text('METRICS_HOST', '127.0.0.1'),
-    ...readServiceAddresses(environment, problems),
-    dataDir: text('DATA_DIR', '.data'),
-    catalogFile: environment.CATALOG_FILE || null,
-    catalogKeyNames: list('CATALOG_KEY_NAMES'),
-    logLevel: oneOf('LOG_LEVEL', 'info', LOG_LEVELS),
-    masterKeys,
-    publicUrl: environment.PUBLIC_URL || null,
-    simulatedProvidersUrl: environment.SIMULATED_PROVIDERS_URL || null,
-    ollamaUrl: environment.OLLAMA_URL || null,
-
-    attemptsPerCall: integer('ATTEMPTS_PER_CALL', 4, 1, 16),
-    retryBudgetPercent: integer('RETRY_BUDGET_PERCENT', 20, 0, 100),
-    retryBudgetFloor: integer('RETRY_BUDGET_FLOOR', 100, 0),
-    queueWaitMs: integer('QUEUE_WAIT_MS', 15_000),
-    connectTimeoutMs: integer('CONNECT_TIMEOUT_MS', 5_000),
-    firstTokenTimeoutMs: integer('FIRST_TOKEN_TIMEOUT_MS', 10_000),
-    lastFirstTokenTimeoutMs: integer('LAST_FIRST_TOKEN_TIMEOUT_MS', 30_000),
-    reasoningFirstTokenTimeoutMs: integer('REASONING_FIRST_TOKEN_TIMEOUT_MS', 60_000),
-    reasoningLastFirstTokenTimeoutMs: integer('REASONING_LAST_FIRST_TOKEN_TIMEOUT_MS', 180_000),
-    idleTimeoutMs: integer('IDLE_TIMEOUT_MS', 30_000),
-    dripTokensMin: integer('DRIP_TOKENS_MIN', 10, 0, 1_000),
-    callTimeoutMs: integer('CALL_TIMEOUT_MS', 600_000),
-    nonStreamingCallTimeoutMs: integer('NON_STREAMING_CALL_TIMEOUT_MS', 270_000),
-    keepAliveMs: integer('KEEP_ALIVE_MS', 10_000),
-    accountQueueShare: integer('ACCOUNT_QUEUE_SHARE', 8),
-    requestsPerMinute: integer('REQUESTS_PER_MINUTE', 600),
-    tokensPerMinute: integer('TOKENS_PER_MINUTE', 10_000_000),
-    concurrentCalls: integer('CONCURRENT_CALLS', 100),
-    accountRequestsPerMinute: integer('ACCOUNT_REQUESTS_PER_MINUTE', 1_200),
-    accountConcurrentCalls: integer('ACCOUNT_CONCURRENT_CALLS', 200),
-    defaultCompletionLimit: integer('DEFAULT_COMPLETION_LIMIT', 4_096),
-    freeCreditUsd: amountUsd('FREE_CREDIT_USD', '0.50'),
-    freeCreditBudgetUsd: amountUsd('FREE_CREDIT_BUDGET_USD', '25.00'),
-    freeCreditsPerAddress: integer('FREE_CREDITS_PER_ADDRESS', 5, 0),
-    freeCreditsPerSite: integer('FREE_CREDITS_PER_SITE', 20, 0),
-    lowBalanceUsd: amountUsd('LOW_BALANCE_USD', '1.00'),
-    discountPercent: integer('DISCOUNT_PERCENT', 5, 5, 100),
-    openWeightsDiscountPercent: integer('OPEN_WEIGHTS_DISCOUNT_PERCENT', 20, 5, 100),
-    costPercent: integer('PROVIDER_COST_PERCENT', COST_PERCENT, 0, 200),
-    openWeightsCostPercent: integer('OPEN_WEIGHTS_COST_PERCENT', OPEN_WEIGHTS_COST_PERCENT, 0, 200),
-    allowLossOffers: flag('ALLOW_LOSS_OFFERS'),
-    simulateAll: flag('SIMULATE_ALL'),
-    priceFiles: list('PRICE_FILES'),
-    catalogSyncMs: integer('CATALOG_SYNC_MS', 300_000, 1_000, 86_400_000),
-    byokFeePercent: integer('BYOK_FEE_PERCENT', 5, 0, 100),
-
-    bodyLimitBytes: integer('BODY_LIMIT_BYTES', 32 * 1024 * 1024),
-    textBodyLimitBytes: integer('TEXT_BODY_LIMIT_BYTES', 4 * 1024 * 1024),
-    bodyBytesPerKey: integer('BODY_BYTES_PER_KEY', 64 * 1024 * 1024),
-    bodyBytesPerAccount: integer('BODY_BYTES_PER_ACCOUNT', 128 * 1024 * 1024),
-    bodyBytesPerInstance: integer('BODY_BYTES_PER_INSTANCE', 256 * 1024 * 1024),
-    workerBodyBytes: integer('WORKER_BODY_BYTES', 256 * 1024 * 1024),
-    largeBodyBytes: integer('LARGE_BODY_BYTES', 256 * 1024),
-    refusedRequestsPerMinute: integer('REFUSED_REQUESTS_PER_MINUTE', 6_000),
-    refusedBytesPerMinute: integer('REFUSED_BYTES_PER_MINUTE', 256 * 1024 * 1024),
-    bodyTimeoutMs: integer('BODY_TIMEOUT_MS', 30_000),
-    pendingCallsMax: integer('PENDING_CALLS_MAX', 5_000),
-    connectionsPerAddress: integer('CONNECTIONS_PER_ADDRESS', 6_000),
-    slowClientBufferBytes: integer('SLOW_CLIENT_BUFFER_BYTES', 1024 * 1024),
-    keptReplies: {
-      perAnswer: integer('KEPT_REPLY_BYTES_MAX', 1024 * 1024),
-      perAccount: integer('KEPT_REPLIES_BYTES_PER_ACCOUNT', 16 * 1024 * 1024),
-      inAll: integer('KEPT_REPLIES_BYTES_IN_ALL', 512 * 1024 * 1024),
-    },
-    workerConcurrency: integer('WORKER_CONCURRENCY', 400),
-    settlementBatchMax: integer('SETTLEMENT_BATCH_MAX', 2_048),
-    jobLockMs: integer('JOB_LOCK_MS', 10_000, 1_000),
-    recoveryGraceMs: integer('RECOVERY_GRACE_MS', 2_000, 0, 60_000),
-    unconfirmedSettlementsMax: integer('UNCONFIRMED_SETTLEMENTS_MAX', 50_000),
+    ...settings,
+    ...addresses,
     ...readPaymentSettings(environment, problems),
-
-    breakerFailures: integer('BREAKER_FAILURES', 5),
-    breakerWindowMs: integer('BREAKER_WINDOW_MS', 30_000),
-    breakerCooldownMs: integer('BREAKER_COOLDOWN_MS', 10_000),
-    shutdownGraceMs: integer('SHUTDOWN_GRACE_MS', 25_000),
-
-    webhooksAllowPrivate: flag('WEBHOOKS_ALLOW_PRIVATE'),
-    // Shorter than the lease of a queued delivery, which must not be made twice at once.
-    webhookTimeoutMs: integer('WEBHOOK_TIMEOUT_MS', 15_000, 100, 30_000),
-    webhookDisableAfterDays: integer('WEBHOOK_DISABLE_AFTER_DAYS', 5, 1, 365),
-    eventRetentionDays: integer('EVENT_RETENTION_DAYS', 30, 7, 3_650),
-    auditEveryMinutes: integer('AUDIT_EVERY_MINUTES', 15, 0, 10_080),
-
+    masterKeys,
     mail: readMailSettings(environment, problems),
-    trustedProxies: list('TRUSTED_PROXIES'),
-    signUpClosed: flag('SIGN_UP_CLOSED'),
-    sessionDays: integer('SESSION_DAYS', 30, 1, 365),
-    signInsPerEmail: integer('SIGN_INS_PER_EMAIL', 10),
-    signInsPerAddress: integer('SIGN_INS_PER_ADDRESS', 100),
-    signInsPerSite: integer('SIGN_INS_PER_SITE', 400),
-    signUpsPerAddress: integer('SIGN_UPS_PER_ADDRESS', 10),
-    signUpsPerSite: integer('SIGN_UPS_PER_SITE', 40),
+    keptReplies: {
+      perAnswer: settings.keptReplyBytesMax,
+      perAccount: settings.keptRepliesBytesPerAccount,
+      inAll: settings.keptRepliesBytesInAll,
+    },
   }
   if (config.host !== 'localhost' && isIP(config.host) === 0) problems.push('HOST must be an IP address')
   if (config.bodyBytesPerKey < config.bodyLimitBytes)
@@ -284,6 +425,46 @@ export function readConfig(environment: Environment): Readonly<Config> {
   if (problems.length > 0)
     throw new StartError(problems.length === 1 ? problems[0] : `\n  ${problems.join('\n  ')}`)
   return Object.freeze(config)
+}
+
+/** Reads each setting by its schema. Adds invalid values to `problems`. */
+function readSettings(environment: Environment, problems: string[]): Static<typeof Settings> {
+  const entries = Object.entries(Settings.properties).map(([name, schema]) => {
+    const setting = schema as unknown as SettingOptions & SettingSchema
+    const given = environment[setting.variable]
+    const value = given ? parseSetting(given, setting) : setting.default
+    if (!Check(schema, value)) problems.push(`${setting.variable} must be ${wordingOf(setting)}`)
+    return [name, value]
+  })
+  return Object.fromEntries(entries)
+}
+
+/** What of a schema decides how a text is read and how a wrong one is worded. */
+interface SettingSchema extends TSchemaOptions {
+  type?: string | string[]
+  enum?: string[]
+  minimum?: number
+  maximum?: number
+  pattern?: string
+}
+
+function parseSetting(given: string, { type }: SettingSchema): unknown {
+  switch (type) {
+    case 'integer':
+      return Number(given)
+    case 'boolean':
+      return given === 'true' || (given === 'false' ? false : given)
+    case 'array':
+      return given.split(',').flatMap((entry) => entry.trim() || [])
+    default:
+      return given
+  }
+}
+
+function wordingOf({ type, enum: words, minimum, maximum }: SettingSchema): string {
+  if (words) return `one of ${words.join(', ')}`
+  if (type === 'integer') return `an integer from ${minimum} to ${maximum}`
+  return type === 'boolean' ? 'true or false' : 'an amount of USD such as 0.50'
 }
 
 /** Once the default of docker-compose.yml. Whoever kept it has sealed everything under a key that anybody can read. */

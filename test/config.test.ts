@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { readConfig } from '../src/config.ts'
+import { readConfig, SETTINGS } from '../src/config.ts'
+import { SETTINGS_PAGE, withSettingsTable } from '../tools/settings-table.ts'
 
 const REQUIRED = {
   DATABASE_URL: 'postgresql://user:secret@localhost:5432/gateway',
@@ -47,6 +49,9 @@ describe('settings', () => {
     ['a Cluster', { REDIS_URL: 'redis://:secret@a:7000,b:7001,c:7002' }, /names several servers/],
     ['several addresses', { REDIS_URL: 'redis://a:7000,redis://b:7001' }, /names several servers/],
     ['an unknown log level', { LOG_LEVEL: 'loud' }, /^LOG_LEVEL must be one of fatal, error/],
+    ['a fraction', { ATTEMPTS_PER_CALL: '1.5' }, /^ATTEMPTS_PER_CALL must be an integer from 1 to 16$/],
+    ['a word for a flag', { SIGN_UP_CLOSED: 'yes' }, /^SIGN_UP_CLOSED must be true or false$/],
+    ['a price', { LOW_BALANCE_USD: '1$' }, /^LOW_BALANCE_USD must be an amount of USD such as 0.50$/],
   ])('are refused in one line that keeps secrets: %s', (_, changed, message) => {
     expect(problem(changed)).toMatch(message)
     expect(problem(changed)).not.toMatch(/\n|secret/)
@@ -56,4 +61,35 @@ describe('settings', () => {
     const lines = problem({ MASTER_KEY: 'short', PORT: '-1', LOG_LEVEL: 'loud' }).trim().split('\n')
     expect(lines.map((line) => line.trim().split(' ')[0])).toEqual(['MASTER_KEY', 'PORT', 'LOG_LEVEL'])
   })
+})
+
+test('settings are read as their schemas say, and have their defaults where they are empty', () => {
+  const given = { PORT: '0', SIGN_UP_CLOSED: 'true', PRICE_FILES: ' a.json, ,b.json', PUBLIC_URL: '' }
+  expect(readConfig({ ...REQUIRED, ...given })).toMatchObject({
+    port: 0,
+    signUpClosed: true,
+    priceFiles: ['a.json', 'b.json'],
+    publicUrl: null,
+    catalogFile: null,
+    concurrentCalls: 100,
+    keptReplies: { perAnswer: 1_048_576, perAccount: 16_777_216, inAll: 536_870_912 },
+  })
+})
+
+test('the table of settings in docs/operating.md is that of the schema (node tools/settings-table.ts writes it)', () => {
+  const page = readFileSync(SETTINGS_PAGE, 'utf8')
+  expect(page).toBe(withSettingsTable(page))
+})
+
+test('every variable that is read is in the table', () => {
+  const read = new Set<string>()
+  const environment = new Proxy(REQUIRED as Record<string, string | undefined>, {
+    get(target, name) {
+      read.add(String(name))
+      return target[String(name)]
+    },
+  })
+  readConfig(environment)
+  const known = new Set(SETTINGS.map(({ variable }) => variable))
+  expect([...read].filter((name) => !known.has(name) && name !== 'NODE_ENV')).toEqual([])
 })
