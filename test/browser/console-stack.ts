@@ -37,7 +37,7 @@ export const CONSOLE_MODELS: TestModels = {
 }
 
 const PROVIDER_KEY_NAME = 'BROWSER_TEST_ALPHA_KEY'
-/** Our own key at a simulated provider; no page may ever receive it. */
+/** The key of the gateway at a simulated provider; no page may ever receive it. */
 export const PROVIDER_SECRET = `provider-secret-${randomBytes(12).toString('hex')}`
 
 /** A gateway and a browser to look at it with. */

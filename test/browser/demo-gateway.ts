@@ -112,7 +112,7 @@ async function addProviderKeyAndWebhook(client: ConsoleClient, url: string): Pro
   await client.json(`/console/api/webhooks/${webhook.id}/test`, { method: 'POST', body: {} })
 }
 
-/** Calls of this minute, most of them good, for the live figures; returns the id of one. */
+/** Calls of this minute, most of them good, for the live stats; returns the id of one. */
 async function makeCalls({ url }: TestStack, key: string): Promise<string> {
   const messages = [{ role: 'user', content: PROMPT }]
   const call = (model: string) => ask({ url, key }, { model, messages })

@@ -11,7 +11,7 @@ export function amountOnScreen(text: string): PicoUsd {
   return parseUsd(`${sign === '−' ? '-' : ''}${digits.replaceAll(',', '')}`)
 }
 
-/** The value of one of the large figures of a page. */
+/** The value of one of the stats of a page. */
 export const stat = (page: Page, label: string): Locator =>
   page
     .locator('.stat')

@@ -25,7 +25,7 @@ export function Badge({ tone = 'plain', children }: { tone?: Tone; children: Rea
 }
 
 /** The states that have a colour, whatever they are of. */
-const STATES: Partial<Record<Tone, readonly string[]>> = {
+const STATES: Record<'good' | 'warn' | 'bad', readonly string[]> = {
   good: ['active', 'closed', 'completed', 'delivered', 'ready', 'settled'],
   warn: ['exhausted', 'half-open', 'interrupted', 'pending', 'probe', 'rate-limited'],
   bad: ['disputed', 'down', 'failed', 'failing', 'open', 'refused', 'suspended'],
@@ -33,8 +33,8 @@ const STATES: Partial<Record<Tone, readonly string[]>> = {
 
 /** A state as the API names it, in its colour. `name`: another word for it. */
 export function StateBadge({ state, name = state }: { state: string; name?: string }) {
-  const tones: Tone[] = ['good', 'warn', 'bad']
-  return <Badge tone={tones.find((tone) => STATES[tone]?.includes(state)) ?? 'plain'}>{name}</Badge>
+  const tone = (['good', 'warn', 'bad'] as const).find((colour) => STATES[colour].includes(state))
+  return <Badge tone={tone ?? 'plain'}>{name}</Badge>
 }
 
 /** Values by name, in order; those that are false, null or undefined are left out. */
