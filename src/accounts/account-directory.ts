@@ -1,9 +1,6 @@
 import type { Postgres } from '../platform/postgres/postgres.ts'
 import type { Account } from './account-store.ts'
 
-/** An account as operators see it. */
-export type ListedAccount = Account & { owedPico: bigint }
-
 /** A suspension because of a refund or dispute; amounts in pico-USD. */
 export interface ListedSuspension {
   id: string
@@ -15,9 +12,9 @@ export interface ListedSuspension {
 
 export interface AccountDirectory {
   /** Newest first, after an account's id; filtered by a part of the email or by id, or all. */
-  page(query: { search: string | null; after: string | null; limit: number }): Promise<ListedAccount[]>
+  page(query: { search: string | null; after: string | null; limit: number }): Promise<Account[]>
   /** By id or email; null if there is none. */
-  find(idOrEmail: string): Promise<ListedAccount | null>
+  find(idOrEmail: string): Promise<Account | null>
   /** Newest first, at most `limit`. */
   suspensions(accountId: string, limit: number): Promise<ListedSuspension[]>
 }

@@ -8,6 +8,7 @@ import { type RateEntry, readRateHistory } from '../catalog/rate-history-store.t
 import { readConfig } from '../config.ts'
 import { formatRate, picoUsdPerToken } from '../core/kernel/money.ts'
 import { isoTime } from '../core/kernel/time.ts'
+import { editsView } from '../http/admin/catalog-routes.ts'
 import { createAuditLog } from '../operations/audit-log.ts'
 import {
   type AnnouncedEdits,
@@ -57,13 +58,10 @@ export const listEdits = (environment: NodeJS.ProcessEnv): Promise<CommandOutput
     const versions = await edits.history(HISTORY_MAX)
     const line = ({ version, author, createdAt }: StoredDocument) =>
       `${version.padStart(6)}  ${isoTime(createdAt)}  ${author}`
-    const data = versions.map(({ version, author, createdAt, content }) => ({
-      version,
-      author,
-      created_at: isoTime(createdAt),
-      content,
-    }))
-    return { data: { edits: data }, text: versions.map(line).join('\n') || 'No edits yet.' }
+    return {
+      data: { edits: versions.map(editsView) },
+      text: versions.map(line).join('\n') || 'No edits yet.',
+    }
   })
 
 /** `catalog history MODEL`: the rates it had, newest first. */

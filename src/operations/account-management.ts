@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { AccountDirectory, ListedAccount } from '../accounts/account-directory.ts'
+import type { AccountDirectory } from '../accounts/account-directory.ts'
 import type { Account, AccountStore, OpeningCredit } from '../accounts/account-store.ts'
 import type { CredentialStore } from '../accounts/credential-store.ts'
 import type { PasswordHasher } from '../accounts/password-hash.ts'
@@ -24,7 +24,7 @@ export interface CreditedAccount {
 /** What operators do to accounts. Every change is recorded in the audit log. Throws ApiError. */
 export interface AccountManagement {
   /** By id or by email. */
-  find(idOrEmail: string): Promise<ListedAccount>
+  find(idOrEmail: string): Promise<Account>
   create(operator: Operator, email: string, credit: OpeningCredit): Promise<Account>
   /** The same reference credits once. */
   credit(

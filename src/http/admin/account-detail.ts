@@ -1,4 +1,4 @@
-import type { ListedAccount } from '../../accounts/account-directory.ts'
+import type { Account } from '../../accounts/account-store.ts'
 import type { OperatorAccountDetail } from '../../core/api/accounts.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
 import { DAY_MS } from '../../core/kernel/time.ts'
@@ -16,7 +16,7 @@ export type AccountDetailServices = Pick<
 
 /** All that operators see of one account. Redis being away does not hide what the ledger knows. */
 export async function accountDetail(
-  account: ListedAccount,
+  account: Account,
   services: AccountDetailServices,
 ): Promise<OperatorAccountDetail> {
   const { keys, usage, payments, directory, auditLog, clock } = services

@@ -1,4 +1,5 @@
-import type { ListedAccount, ListedSuspension } from '../../accounts/account-directory.ts'
+import type { ListedSuspension } from '../../accounts/account-directory.ts'
+import type { Account } from '../../accounts/account-store.ts'
 import type { StoredKey } from '../../accounts/key-store.ts'
 import type { UsageRow } from '../../billing/reports/usage-store.ts'
 import type { OperatorAccount, OperatorAccountDetail } from '../../core/api/accounts.ts'
@@ -8,7 +9,7 @@ import { formatUsd } from '../../core/kernel/money.ts'
 import { isoTime, isoTimeOrNull } from '../../core/kernel/time.ts'
 import type { Payment } from '../../payments/payment-store.ts'
 
-export const accountView = (account: ListedAccount): OperatorAccount => ({
+export const accountView = (account: Account): OperatorAccount => ({
   id: account.id,
   email: account.email,
   state: account.state,

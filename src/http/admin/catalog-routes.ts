@@ -111,7 +111,7 @@ const appliedView = ({ document, announced }: AnnouncedEdits): CatalogEditsAppli
   announced,
 })
 
-const editsView = ({ version, author, createdAt, content }: StoredDocument): CatalogEditsView => ({
+export const editsView = ({ version, author, createdAt, content }: StoredDocument): CatalogEditsView => ({
   version,
   author,
   created_at: isoTime(createdAt),
