@@ -240,6 +240,21 @@ describe('two settlements of one call', () => {
     },
   )
 
+  test('a retry of a credited call with its Idempotency-Key is charged, not its duplicate', async () => {
+    const account = await openTestAccount(books.postgres, 1_000n)
+    const key = { idempotencyDigest: 'digest-of-a-retry' }
+    const served = settlementOf(account, key)
+    await store.settle([served])
+    await store.settle([unservedSettlementOf(account, { id: served.id })])
+    const retry = settlementOf(account, key)
+    await store.settle([retry])
+    expect(await accountOf(account)).toEqual({ balancePico: 950n, version: 4n })
+    expect(await books.postgres.callRecord.findUnique({ where: { id: retry.id } })).toMatchObject({
+      chargePico: 50n,
+      duplicateOf: null,
+    })
+  })
+
   test('what an operator has credited by the id of the call is not credited again', async () => {
     const account = await openTestAccount(books.postgres, 1_000n)
     const served = settlementOf(account)

@@ -18,6 +18,8 @@ WHERE call.id = ANY($1) AND call.charge_pico > 0
 const REVIEW = 'INSERT INTO call_reviews (call_id, note) VALUES ($1, $2) ON CONFLICT DO NOTHING'
 const NOTE =
   'INSERT INTO ledger_notes (id, kind, reason) VALUES ($1, $2::ledger_kind, $3) ON CONFLICT DO NOTHING'
+/** A retry with the same Idempotency-Key is charged: it is no duplicate of a call that cost nothing. */
+const FREE_KEY = 'DELETE FROM idempotency_keys WHERE account_id = $1 AND call_id = $2'
 const REASON = 'The call was charged, and its caller was told that it failed.'
 
 interface ChargedCall {
@@ -42,6 +44,7 @@ export async function creditToldFailures(
       if (reviewed === 0) return null
       const posting = adjustmentPosting(callId, accountId, picoUsd(chargePico))
       const posted = await postLedger(transaction, posting)
+      await transaction.$executeRawUnsafe(FREE_KEY, accountId, callId)
       await transaction.$executeRawUnsafe(NOTE, posting.id, posting.kind, REASON)
       return posted
     })
