@@ -110,7 +110,7 @@ export const OperatorActionView = Type.Object({
   action: Type.String(),
   /** The id of what it was done to. */
   target: Type.String(),
-  /** `asked` is written before the deed, `failed` after one that was refused or broke. */
+  /** `asked` is written before the action, `failed` after one that was rejected or failed. */
   outcome: Type.Enum(['asked', 'failed']),
   details: Type.Record(Type.String(), Type.Unknown()),
   request_id: Type.String(),

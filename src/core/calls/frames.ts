@@ -46,7 +46,7 @@ export interface FrameError {
 export const endsCall = (body: FrameBody): boolean =>
   body[0] === 'finish' || body[0] === 'completion' || body[0] === 'error'
 
-/** A message for a reply channel. One without frames is a sign of life, and may carry a number. */
+/** A message for a reply channel. One without frames is a heartbeat, and may carry a number. */
 export const encodeFrames = (sender: string, frames: readonly Frame[], number = -1): string =>
   JSON.stringify([openingFrame(sender, number), ...frames])
 
