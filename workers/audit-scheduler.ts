@@ -6,16 +6,6 @@ import { type FleetJob, runOnOneProcess } from '../src/platform/redis/fleet-job.
 import type { Redis } from '../src/platform/redis/redis.ts'
 import { AUDIT_ASKED, AUDIT_JOB } from '../src/platform/redis/redis-keys.ts'
 
-export interface AuditSchedulerOptions {
-  redis: Redis
-  audit: () => Promise<AuditReport>
-  runs: AuditRunStore
-  /** Between two scheduled audits of the fleet; 0: only when an operator asks. */
-  everyMs: number
-  logger: Logger
-  clock: () => number
-}
-
 const LOOK_MS = 1_000
 const TRY_AGAIN_MS = 60_000
 const KEPT_MS = 30 * DAY_MS
@@ -26,7 +16,15 @@ const STOP_WITHIN_MS = 2_000
  * Audits the ledger on a schedule and when an operator asks. The first scheduled run comes `everyMs` after the start,
  * or after the last of any process.
  */
-export function startAuditScheduler(options: AuditSchedulerOptions): FleetJob {
+export function startAuditScheduler(options: {
+  redis: Redis
+  audit: () => Promise<AuditReport>
+  runs: AuditRunStore
+  /** Between two scheduled audits of the fleet; 0: only when an operator asks. */
+  everyMs: number
+  logger: Logger
+  clock: () => number
+}): FleetJob {
   const { redis, runs, everyMs, logger, clock } = options
   let nextAt = clock() + everyMs
 

@@ -4,13 +4,6 @@ import { type FleetJob, runOnOneProcess } from '../src/platform/redis/fleet-job.
 import type { Redis } from '../src/platform/redis/redis.ts'
 import { RETURNS_NEXT_AT } from '../src/platform/redis/redis-keys.ts'
 
-export interface ReturnsSchedulerOptions extends ReturnsDependencies {
-  redis: Redis
-  registry: Registry
-  clock: () => number
-  lookMs?: number
-}
-
 const LOOK_MS = 60_000
 const HOUR_MS = 3_600_000
 const EVERY_MS = 24 * HOUR_MS
@@ -25,7 +18,14 @@ const STOP_WITHIN_MS = 2_000
  * Reconciles refunds and disputes with the rails once a day, on one process of the fleet. When the next run is due
  * stands in Redis; without it, it is due.
  */
-export function startReturnsScheduler(options: ReturnsSchedulerOptions): FleetJob {
+export function startReturnsScheduler(
+  options: ReturnsDependencies & {
+    redis: Redis
+    registry: Registry
+    clock: () => number
+    lookMs?: number
+  },
+): FleetJob {
   const { redis, rails, logger, clock, lookMs = LOOK_MS } = options
   const metrics = createReturnsMetrics(options.registry)
   return runOnOneProcess({

@@ -34,32 +34,7 @@ export type OpeningCredit = { kind: 'free_credit' | 'credit'; amountPico: PicoUs
 
 const NO_CREDIT: OpeningCredit = { kind: 'credit', amountPico: picoUsd(0n) }
 
-export interface AccountStore {
-  /**
-   * Opens an account with its credit, if any, and runs the given steps in the same transaction.
-   * Throws first if the email already has an account.
-   */
-  create(
-    email: string,
-    credit: OpeningCredit | null,
-    alongside?: (transaction: PostgresTransaction, accountId: string) => Promise<void>,
-  ): Promise<Account>
-  /** By id or email; null if there is none. */
-  find(idOrEmail: string): Promise<Account | null>
-  /**
-   * Credits an account; idempotent by event id. Throws if the account is unknown, or if the
-   * event id belongs to another credit.
-   */
-  credit(accountId: string, eventId: string, amountPico: PicoUsd): Promise<Account>
-  /** Sets the threshold of the event `balance.low`; null: never. Throws if the account is unknown. */
-  setLowBalance(accountId: string, lowBalancePico: PicoUsd | null): Promise<Account>
-  /** Sets limits over all keys; absent: unchanged, null: the gateway's default. Throws if the account is unknown. */
-  setLimits(accountId: string, limits: Partial<RateLimits>): Promise<Account>
-  /** Suspends: every key of the account is rejected, its sessions end. Throws if the account is unknown. */
-  suspend(accountId: string): Promise<Account>
-  /** Ends a suspension; the state follows from the balance and the ledger. Throws if the account is unknown. */
-  resume(accountId: string): Promise<Account>
-}
+export type AccountStore = ReturnType<typeof createAccountStore>
 
 /**
  * Writes a posting and updates the account's balance and state, inside the given transaction. Idempotent: for an
@@ -89,12 +64,20 @@ export function createAccountStore(
   postgres: Postgres,
   postLedger: PostLedger,
   lowBalancePico: PicoUsd = parseUsd('1.00'),
-): AccountStore {
+) {
   const read = (client: PostgresTransaction, id: string) =>
     client.account.findUniqueOrThrow({ where: { id } })
 
   return {
-    async create(email, credit, alongside) {
+    /**
+     * Opens an account with its credit, if any, and runs the given steps in the same transaction.
+     * Throws first if the email already has an account.
+     */
+    async create(
+      email: string,
+      credit: OpeningCredit | null,
+      alongside?: (transaction: PostgresTransaction, accountId: string) => Promise<void>,
+    ): Promise<Account> {
       const id = newId('acct')
       const { kind, amountPico } = credit ?? NO_CREDIT
       return postgres.$transaction(async (transaction) => {
@@ -111,11 +94,16 @@ export function createAccountStore(
       })
     },
 
-    async find(idOrEmail) {
+    /** By id or email; null if there is none. */
+    async find(idOrEmail: string): Promise<Account | null> {
       return postgres.account.findFirst({ where: { OR: [{ id: idOrEmail }, { email: idOrEmail }] } })
     },
 
-    async credit(accountId, eventId, amountPico) {
+    /**
+     * Credits an account; idempotent by event id. Throws if the account is unknown, or if the
+     * event id belongs to another credit.
+     */
+    async credit(accountId: string, eventId: string, amountPico: PicoUsd): Promise<Account> {
       return postgres.$transaction(async (transaction) => {
         const { posted } = await postLedger(transaction, creditPosting(eventId, accountId, amountPico))
         if (!posted) await assertSameCredit(transaction, accountId, eventId, amountPico)
@@ -123,15 +111,18 @@ export function createAccountStore(
       })
     },
 
-    async setLowBalance(accountId, lowBalancePico) {
+    /** Sets the threshold of the event `balance.low`; null: never. Throws if the account is unknown. */
+    async setLowBalance(accountId: string, lowBalancePico: PicoUsd | null): Promise<Account> {
       return postgres.account.update({ where: { id: accountId }, data: { lowBalancePico } })
     },
 
-    async setLimits(accountId, limits) {
+    /** Sets limits over all keys; absent: unchanged, null: the gateway's default. Throws if the account is unknown. */
+    async setLimits(accountId: string, limits: Partial<RateLimits>): Promise<Account> {
       return postgres.account.update({ where: { id: accountId }, data: limits })
     },
 
-    async suspend(accountId) {
+    /** Suspends: every key of the account is rejected, its sessions end. Throws if the account is unknown. */
+    async suspend(accountId: string): Promise<Account> {
       return postgres.$transaction(async (transaction) => {
         const where = { id: accountId }
         const suspended = await transaction.account.update({ where, data: { state: 'suspended' } })
@@ -140,7 +131,8 @@ export function createAccountStore(
       })
     },
 
-    async resume(accountId) {
+    /** Ends a suspension; the state follows from the balance and the ledger. Throws if the account is unknown. */
+    async resume(accountId: string): Promise<Account> {
       return postgres.$transaction(async (transaction) => {
         await transaction.$executeRawUnsafe(RESUME, accountId)
         return read(transaction, accountId)

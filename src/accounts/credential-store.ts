@@ -8,37 +8,32 @@ export interface Credentials {
   passwordHash: string | null
 }
 
-export interface CredentialStore {
-  /** By email, ignoring case; if two differ only in case, the exact match. */
-  findByEmail(email: string): Promise<Credentials | null>
-  find(accountId: string): Promise<Credentials | null>
-  /** Sets the password of a new account, in the transaction that opens it. */
-  create(transaction: PostgresTransaction, accountId: string, passwordHash: string): Promise<void>
-  /**
-   * Sets the password of an account and ends its sessions. Returns false without a change if
-   * `expectedHash` is given and is not the current hash.
-   */
-  setPassword(accountId: string, passwordHash: string, expectedHash?: string): Promise<boolean>
-}
+export type CredentialStore = ReturnType<typeof createCredentialStore>
 
 const FIND = `
 SELECT account.id AS "accountId", account.state = 'suspended' AS "isSuspended",
        credential.password_hash AS "passwordHash"
 FROM accounts AS account LEFT JOIN account_credentials AS credential ON credential.account_id = account.id`
 
-export function createCredentialStore(postgres: Postgres): CredentialStore {
+export function createCredentialStore(postgres: Postgres) {
   const first = async (condition: string, value: string): Promise<Credentials | null> => {
     const [row] = await postgres.$queryRawUnsafe<Credentials[]>(`${FIND} ${condition} LIMIT 1`, value)
     return row ?? null
   }
   return {
-    findByEmail: (email) =>
+    /** By email, ignoring case; if two differ only in case, the exact match. */
+    findByEmail: (email: string): Promise<Credentials | null> =>
       first('WHERE lower(account.email) = lower($1) ORDER BY account.email = $1 DESC', email),
-    find: (accountId) => first('WHERE account.id = $1', accountId),
-    async create(transaction, accountId, passwordHash) {
+    find: (accountId: string): Promise<Credentials | null> => first('WHERE account.id = $1', accountId),
+    /** Sets the password of a new account, in the transaction that opens it. */
+    async create(transaction: PostgresTransaction, accountId: string, passwordHash: string): Promise<void> {
       await transaction.accountCredential.create({ data: { accountId, passwordHash } })
     },
-    async setPassword(accountId, passwordHash, expectedHash) {
+    /**
+     * Sets the password of an account and ends its sessions. Returns false without a change if
+     * `expectedHash` is given and is not the current hash.
+     */
+    async setPassword(accountId: string, passwordHash: string, expectedHash?: string): Promise<boolean> {
       return postgres.$transaction(async (transaction) => {
         const changed = { passwordHash, changedAt: new Date() }
         if (expectedHash === undefined) {

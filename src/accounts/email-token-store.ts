@@ -7,23 +7,17 @@ const VALID_MS = 24 * 3_600_000
  * Links that verify the email of an account with pending free credit. Each is valid for 24 hours, together with
  * earlier ones, until the first of them is used.
  */
-export interface EmailTokenStore {
-  /** A new token and its recipient; null if the account has nothing pending. */
-  issue(accountId: string): Promise<{ token: string; email: string } | null>
-  /** The account of a valid token, with its email; else null. Read-only. */
-  find(transaction: PostgresTransaction, token: string): Promise<{ accountId: string; email: string } | null>
-  /** Invalidates all tokens of an account. */
-  end(transaction: PostgresTransaction, accountId: string): Promise<void>
-}
+export type EmailTokenStore = ReturnType<typeof createEmailTokenStore>
 
 const FIND = `
 SELECT account.id AS "accountId", account.email
 FROM email_tokens AS token JOIN accounts AS account ON account.id = token.account_id
 WHERE token.token_hash = $1 AND token.expires_at > now()`
 
-export function createEmailTokenStore(postgres: Postgres): EmailTokenStore {
+export function createEmailTokenStore(postgres: Postgres) {
   return {
-    async issue(accountId) {
+    /** A new token and its recipient; null if the account has nothing pending. */
+    async issue(accountId: string): Promise<{ token: string; email: string } | null> {
       const waits = { accountId, state: 'unverified' as const }
       const [account, waiting] = await Promise.all([
         postgres.account.findUnique({ where: { id: accountId }, select: { email: true } }),
@@ -38,7 +32,11 @@ export function createEmailTokenStore(postgres: Postgres): EmailTokenStore {
       return { token, email: account.email }
     },
 
-    async find(transaction, token) {
+    /** The account of a valid token, with its email; else null. Read-only. */
+    async find(
+      transaction: PostgresTransaction,
+      token: string,
+    ): Promise<{ accountId: string; email: string } | null> {
       if (!isToken(token)) return null
       const [row] = await transaction.$queryRawUnsafe<Array<{ accountId: string; email: string }>>(
         FIND,
@@ -47,7 +45,8 @@ export function createEmailTokenStore(postgres: Postgres): EmailTokenStore {
       return row ?? null
     },
 
-    async end(transaction, accountId) {
+    /** Invalidates all tokens of an account. */
+    async end(transaction: PostgresTransaction, accountId: string): Promise<void> {
       await transaction.emailToken.deleteMany({ where: { accountId } })
     },
   }

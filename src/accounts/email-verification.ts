@@ -8,17 +8,9 @@ import type { FreeCredits } from './free-credit.ts'
 import type { SignInThrottle } from './sign-in-throttle.ts'
 
 /** Email verification, if mail is configured; it decides on the account's free credit. */
-export interface EmailVerification {
-  /** Enqueues the message with the link. Throws ApiError 429 if the mailbox had too many. */
-  send(accountId: string, email: string): Promise<void>
-  /**
-   * Uses a link once, before it expires, and decides on the free credit. Throws ApiError for another link. Rejects if
-   * PostgreSQL or Redis is unavailable; the link then stays valid.
-   */
-  verify(token: string, networkAddress: string): Promise<FreeCreditState>
-}
+export type EmailVerification = ReturnType<typeof createEmailVerification>
 
-export interface EmailVerificationDependencies {
+export function createEmailVerification(deps: {
   postgres: Postgres
   accounts: Pick<AccountStore, 'find'>
   tokens: EmailTokenStore
@@ -29,9 +21,7 @@ export interface EmailVerificationDependencies {
   /** Makes the ledger balance spendable; if that fails, maintenance does it later. */
   loadBalance: (account: Account) => Promise<unknown>
   logger: Logger
-}
-
-export function createEmailVerification(deps: EmailVerificationDependencies): EmailVerification {
+}) {
   const { postgres, tokens, freeCredits, throttle, logger } = deps
 
   const letSpend = async (accountId: string): Promise<void> => {
@@ -44,12 +34,17 @@ export function createEmailVerification(deps: EmailVerificationDependencies): Em
   }
 
   return {
-    async send(accountId, email) {
+    /** Enqueues the message with the link. Throws ApiError 429 if the mailbox had too many. */
+    async send(accountId: string, email: string): Promise<void> {
       await throttle.verificationMail(email)
       await deps.enqueue(accountId)
     },
 
-    async verify(token, networkAddress) {
+    /**
+     * Uses a link once, before it expires, and decides on the free credit. Throws ApiError for another link. Rejects if
+     * PostgreSQL or Redis is unavailable; the link then stays valid.
+     */
+    async verify(token: string, networkAddress: string): Promise<FreeCreditState> {
       await throttle.verification(networkAddress)
       const verified = await postgres.$transaction(async (transaction) => {
         const found = await tokens.find(transaction, token)

@@ -23,18 +23,12 @@ export type FreeCreditReservation = 'reserved' | 'network_used' | 'budget_used'
  * Counted in Redis for the whole fleet. Reservations are never returned, so that the limit holds even
  * if a posting fails halfway. Rejects if Redis is unavailable.
  */
-export interface FreeCreditBudget {
-  reserve(networkAddress: string, amountPico: PicoUsd): Promise<FreeCreditReservation>
-}
+export type FreeCreditBudget = ReturnType<typeof createFreeCreditBudget>
 
-export function createFreeCreditBudget(
-  redis: Redis,
-  limits: FreeCreditLimits,
-  clock: () => number,
-): FreeCreditBudget {
+export function createFreeCreditBudget(redis: Redis, limits: FreeCreditLimits, clock: () => number) {
   const reserve = defineScript(redis, 'syReserveFreeCredit', SCRIPT)
   return {
-    async reserve(networkAddress, amountPico) {
+    async reserve(networkAddress: string, amountPico: PicoUsd): Promise<FreeCreditReservation> {
       const seconds = Math.floor(clock() / 1_000)
       const day = Math.floor(seconds / DAY_SECONDS)
       const { subnet, site } = clientNetworks(networkAddress)

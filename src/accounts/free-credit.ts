@@ -18,19 +18,15 @@ export interface FreeCreditApplicant {
  * The free credit of accounts that sign up: once per mailbox, within the budget. It is decided and posted inside
  * the given transactions, which reject if Redis is unavailable.
  */
-export interface FreeCredits {
-  /** For a new account: decides now, or after email verification. */
-  open(transaction: PostgresTransaction, applicant: FreeCreditApplicant): Promise<void>
-  /** Decides for an account whose email was verified; null if nothing was pending. */
-  decideVerified(
-    transaction: PostgresTransaction,
-    applicant: FreeCreditApplicant,
-  ): Promise<FreeCreditState | null>
-  /** The decision; null for accounts created by the operator, and if there is no free credit. */
-  find(accountId: string): Promise<FreeCreditState | null>
-}
+export type FreeCredits = ReturnType<typeof createFreeCredits>
 
-export interface FreeCreditDependencies {
+/** Serializes decisions on accounts of one mailbox. */
+const LOCK_MAILBOX = 'SELECT pg_advisory_xact_lock(hashtextextended($1, 0))::text'
+
+/** Of several links used at once, only one decides. */
+const LOCK_WAITING = `SELECT 1 FROM free_credits WHERE account_id = $1 AND state = 'unverified' FOR UPDATE`
+
+export function createFreeCredits(deps: {
   postgres: Postgres
   postLedger: PostLedger
   budget: FreeCreditBudget
@@ -39,15 +35,7 @@ export interface FreeCreditDependencies {
   /** Whether emails must be verified first. */
   awaitsVerification: boolean
   logger: Logger
-}
-
-/** Serializes decisions on accounts of one mailbox. */
-const LOCK_MAILBOX = 'SELECT pg_advisory_xact_lock(hashtextextended($1, 0))::text'
-
-/** Of several links used at once, only one decides. */
-const LOCK_WAITING = `SELECT 1 FROM free_credits WHERE account_id = $1 AND state = 'unverified' FOR UPDATE`
-
-export function createFreeCredits(deps: FreeCreditDependencies): FreeCredits {
+}) {
   const { postgres, postLedger, budget, amountPico, logger } = deps
 
   const judge = async (
@@ -68,7 +56,11 @@ export function createFreeCredits(deps: FreeCreditDependencies): FreeCredits {
   }
 
   return {
-    async open(transaction, { accountId, email, networkAddress }) {
+    /** For a new account: decides now, or after email verification. */
+    async open(
+      transaction: PostgresTransaction,
+      { accountId, email, networkAddress }: FreeCreditApplicant,
+    ): Promise<void> {
       if (amountPico === 0n) return
       const mailbox = mailboxOf(email)
       const state = deps.awaitsVerification ? 'unverified' : await judge(transaction, mailbox, networkAddress)
@@ -76,7 +68,11 @@ export function createFreeCredits(deps: FreeCreditDependencies): FreeCredits {
       if (state === 'granted') await postLedger(transaction, freeCreditPosting(accountId, amountPico))
     },
 
-    async decideVerified(transaction, { accountId, email, networkAddress }) {
+    /** Decides for an account whose email was verified; null if nothing was pending. */
+    async decideVerified(
+      transaction: PostgresTransaction,
+      { accountId, email, networkAddress }: FreeCreditApplicant,
+    ): Promise<FreeCreditState | null> {
       const [waiting] = await transaction.$queryRawUnsafe<unknown[]>(LOCK_WAITING, accountId)
       if (!waiting) return null
       const state = await judge(transaction, mailboxOf(email), networkAddress)
@@ -85,7 +81,8 @@ export function createFreeCredits(deps: FreeCreditDependencies): FreeCredits {
       return state
     },
 
-    async find(accountId) {
+    /** The decision; null for accounts created by the operator, and if there is no free credit. */
+    async find(accountId: string): Promise<FreeCreditState | null> {
       const row = await postgres.freeCredit.findUnique({ where: { accountId }, select: { state: true } })
       return row?.state ?? null
     },

@@ -43,14 +43,7 @@ export type KeyLookup =
  * fallback, for unannounced changes, an entry is reloaded after `refreshMs`, and stays in use
  * while PostgreSQL is unavailable.
  */
-export interface KeyCache {
-  lookup(secret: string, networkAddress: string): KeyLookup | Promise<KeyLookup>
-  /** Evicts what a local change affects before its message arrives, so that it is visible here immediately. */
-  forget(change: KeyChange): void
-  /** Calls a listener with every announced change, after it was applied here. */
-  onChange(listener: (change: KeyChange) => void): void
-  stop(): Promise<void>
-}
+export type KeyCache = Awaited<ReturnType<typeof startKeyCache>>
 
 export interface KeyCacheOptions {
   keys: Pick<KeyStore, 'findBySecret'>
@@ -84,7 +77,7 @@ const NETWORKS_MAX = 10_000
 const MINUTE_MS = 60_000
 
 /** Subscribes, reads the change counter, and starts polling. Waits for Redis. */
-export async function startKeyCache(options: KeyCacheOptions): Promise<KeyCache> {
+export async function startKeyCache(options: KeyCacheOptions) {
   const { keys, redis, subscriber, logger, clock, refreshMs = 60_000, maxMisses = 1_000 } = options
   const entries = new LRUCache<string, Entry>({ max: options.maxEntries ?? 100_000 })
   const unknown = new LRUCache<string, true>({ max: UNKNOWN_MAX, ttl: refreshMs })
@@ -99,7 +92,7 @@ export async function startKeyCache(options: KeyCacheOptions): Promise<KeyCache>
     drops += 1
     entries.clear()
   }
-  const drop = (change: KeyChange) => {
+  const drop = (change: KeyChange): void => {
     drops += 1
     for (const [id, { key }] of entries.entries()) {
       const named = 'keyId' in change ? key.keyId === change.keyId : key.accountId === change.accountId
@@ -148,7 +141,7 @@ export async function startKeyCache(options: KeyCacheOptions): Promise<KeyCache>
   })
 
   return {
-    lookup(secret, networkAddress) {
+    lookup(secret: string, networkAddress: string): KeyLookup | Promise<KeyLookup> {
       if (parseApiKey(secret) === null) return { kind: 'unknown' }
       // The digest is the cache's key: no secret stays in memory.
       const id = hash('sha256', secret, 'base64')
@@ -172,9 +165,11 @@ export async function startKeyCache(options: KeyCacheOptions): Promise<KeyCache>
       }
       return judge(entry, clock())
     },
+    /** Evicts what a local change affects before its message arrives, so that it is visible here immediately. */
     forget: drop,
-    onChange: (listener) => void listeners.push(listener),
-    async stop() {
+    /** Calls a listener with every announced change, after it was applied here. */
+    onChange: (listener: (change: KeyChange) => void): void => void listeners.push(listener),
+    async stop(): Promise<void> {
       stopWatching()
       await Promise.all(misses.values())
     },

@@ -66,18 +66,7 @@ export type KeyCreation =
   | { kind: 'too-many-active' }
   | { kind: 'too-many' }
 
-export interface KeyStore {
-  /** Issues a key of an account, or an admin key for null. Only this result contains the secret. */
-  create(accountId: string | null, settings: NewKey): Promise<{ key: StoredKey; secret: string }>
-  /** The same with a maximum number of keys, which also holds for concurrent creations. */
-  createWithin(accountId: string, settings: NewKey, bounds: KeyBounds): Promise<KeyCreation>
-  /** Newest first; of one account, or all. */
-  list(accountId?: string): Promise<StoredKey[]>
-  /** Revokes a key permanently; idempotent. Null if there is no such key. */
-  revoke(keyId: string, now: Date): Promise<StoredKey | null>
-  findBySecret(secret: string): Promise<KeyWithAccount | null>
-  find(keyId: string): Promise<KeyWithAccount | null>
-}
+export type KeyStore = ReturnType<typeof createKeyStore>
 
 /** Every column except the hash, which only the lookup needs. */
 const STORED = {
@@ -125,7 +114,7 @@ export function createKeyStore(
   postgres: Postgres,
   hasher: KeyHasher,
   randomBytes: (count: number) => Uint8Array,
-): KeyStore {
+) {
   const insert = async (client: PostgresTransaction, accountId: string | null, settings: NewKey) => {
     const kind: KeyKind = accountId === null ? 'admin' : 'standard'
     const secret = formatApiKey(kind, randomBytes(32))
@@ -145,9 +134,12 @@ export function createKeyStore(
   }
 
   return {
-    create: (accountId, settings) => insert(postgres, accountId, settings),
+    /** Issues a key of an account, or an admin key for null. Only this result contains the secret. */
+    create: (accountId: string | null, settings: NewKey): Promise<{ key: StoredKey; secret: string }> =>
+      insert(postgres, accountId, settings),
 
-    async createWithin(accountId, settings, bounds) {
+    /** The same with a maximum number of keys, which also holds for concurrent creations. */
+    async createWithin(accountId: string, settings: NewKey, bounds: KeyBounds): Promise<KeyCreation> {
       return postgres.$transaction(async (transaction): Promise<KeyCreation> => {
         await transaction.$queryRawUnsafe(LOCK_ACCOUNT, accountId)
         const [count] = await transaction.$queryRawUnsafe<KeyBounds[]>(COUNT, accountId)
@@ -157,7 +149,8 @@ export function createKeyStore(
       })
     },
 
-    async list(accountId) {
+    /** Newest first; of one account, or all. */
+    async list(accountId?: string): Promise<StoredKey[]> {
       return postgres.apiKey.findMany({
         ...(accountId !== undefined && { where: { accountId } }),
         orderBy: [{ createdAt: 'desc' }, { id: 'desc' }],
@@ -165,7 +158,8 @@ export function createKeyStore(
       })
     },
 
-    async revoke(keyId, now) {
+    /** Revokes a key permanently; idempotent. Null if there is no such key. */
+    async revoke(keyId: string, now: Date): Promise<StoredKey | null> {
       await postgres.apiKey.updateMany({
         where: { id: keyId, state: 'active' },
         data: { state: 'revoked', revokedAt: now },
@@ -173,7 +167,7 @@ export function createKeyStore(
       return postgres.apiKey.findUnique({ where: { id: keyId }, select: STORED })
     },
 
-    async findBySecret(secret) {
+    async findBySecret(secret: string): Promise<KeyWithAccount | null> {
       const [named] = await postgres.$queryRawUnsafe<Array<{ id: string }>>(BY_HASH, hasher.hashes(secret))
       // Anyone can invent well-formed keys: one costs this statement and no more.
       if (!named) return null
@@ -187,7 +181,7 @@ export function createKeyStore(
       return { ...key, ...ofAccount(account) }
     },
 
-    async find(keyId) {
+    async find(keyId: string): Promise<KeyWithAccount | null> {
       const found = await postgres.apiKey.findUnique({
         where: { id: keyId },
         select: { ...STORED, account: { select: ACCOUNT } },

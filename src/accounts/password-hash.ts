@@ -2,11 +2,7 @@ import { hash, verify } from '@node-rs/argon2'
 import { ApiError } from '../core/kernel/errors.ts'
 
 /** Password hashes: Argon2id with a random salt (RFC 9106; parameters as recommended by OWASP). */
-export interface PasswordHasher {
-  hash(password: string, asker: Asker): Promise<string>
-  /** Whether a password matches a hash; takes the same time without a hash. */
-  verify(passwordHash: string | null, password: string, asker: Asker): Promise<boolean>
-}
+export type PasswordHasher = ReturnType<typeof createPasswordHasher>
 
 /** The requester of a password check, which determines its place in the queue. */
 export interface Asker {
@@ -24,13 +20,15 @@ const WAITING_MAX = 64
 const WAITING_PER_GROUP_MAX = 8
 
 /** Throws ApiError `overloaded` if too many checks wait. */
-export function createPasswordHasher(): PasswordHasher {
+export function createPasswordHasher() {
   const inTurn = createTurns()
   let standIn: Promise<string> | undefined
 
   return {
-    hash: (password, asker) => inTurn(asker, () => hash(password, PARAMETERS)),
-    verify: (passwordHash, password, asker) =>
+    hash: (password: string, asker: Asker): Promise<string> =>
+      inTurn(asker, () => hash(password, PARAMETERS)),
+    /** Whether a password matches a hash; takes the same time without a hash. */
+    verify: (passwordHash: string | null, password: string, asker: Asker): Promise<boolean> =>
       inTurn(asker, async () => {
         standIn ??= hash('the password of nobody', PARAMETERS)
         const matches = await verify(passwordHash ?? (await standIn), password)

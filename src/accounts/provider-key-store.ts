@@ -35,18 +35,7 @@ export interface NewProviderKey {
 export type ProviderKeyChange = Partial<Pick<ProviderKey, 'name' | 'allowFallback' | 'disabled'>>
 
 /** BYOK keys. Rejects if a change could not be announced: it is then stored, and repeating it announces it. */
-export interface ProviderKeyStore {
-  /** Stores a key encrypted. Null if the account has reached the maximum. */
-  create(accountId: string, key: NewProviderKey): Promise<ProviderKey | null>
-  /** Oldest first; of one account, or all. */
-  list(accountId?: string): Promise<ProviderKey[]>
-  /** Null if the account has no such key. */
-  find(accountId: string, keyId: string): Promise<ProviderKey | null>
-  /** Changes the non-secret fields; null if the account has no such key. */
-  update(accountId: string, keyId: string, change: ProviderKeyChange): Promise<ProviderKey | null>
-  /** Deletes a key and its secret; null if there is none (of this account, if given). */
-  remove(keyId: string, accountId?: string): Promise<ProviderKey | null>
-}
+export type ProviderKeyStore = ReturnType<typeof createProviderKeyStore>
 
 export const PROVIDER_KEYS_PER_ACCOUNT_MAX = 100
 
@@ -69,19 +58,18 @@ const PUBLIC = {
   createdAt: true,
 } as const
 
-export interface ProviderKeyStoreOptions {
+/** The provider key store over PostgreSQL; secrets are encrypted under the master key, bound to account and key. */
+export function createProviderKeyStore(options: {
   postgres: Postgres
   masterKeys: MasterKeys
   /** Announces a change of an account to every process, after it is committed. */
   announceAccount: (accountId: string) => Promise<void>
-}
-
-/** The provider key store over PostgreSQL; secrets are encrypted under the master key, bound to account and key. */
-export function createProviderKeyStore(options: ProviderKeyStoreOptions): ProviderKeyStore {
+}) {
   const { postgres, announceAccount } = options
   const sealer = createSealer(options.masterKeys, PROVIDER_KEY_PURPOSE)
   return {
-    async create(accountId, { secret, ...settings }) {
+    /** Stores a key encrypted. Null if the account has reached the maximum. */
+    async create(accountId: string, { secret, ...settings }: NewProviderKey): Promise<ProviderKey | null> {
       const id = newId('pkey')
       const secretSealed = sealer.seal(secret, providerKeyContext(accountId, id))
       const created = await postgres.$transaction(async (transaction) => {
@@ -98,7 +86,8 @@ export function createProviderKeyStore(options: ProviderKeyStoreOptions): Provid
       return created
     },
 
-    async list(accountId) {
+    /** Oldest first; of one account, or all. */
+    async list(accountId?: string): Promise<ProviderKey[]> {
       return postgres.providerKey.findMany({
         ...(accountId !== undefined && { where: { accountId } }),
         orderBy: { id: 'asc' },
@@ -106,11 +95,13 @@ export function createProviderKeyStore(options: ProviderKeyStoreOptions): Provid
       })
     },
 
-    async find(accountId, keyId) {
+    /** Null if the account has no such key. */
+    async find(accountId: string, keyId: string): Promise<ProviderKey | null> {
       return postgres.providerKey.findFirst({ where: { id: keyId, accountId }, select: PUBLIC })
     },
 
-    async update(accountId, keyId, change) {
+    /** Changes the non-secret fields; null if the account has no such key. */
+    async update(accountId: string, keyId: string, change: ProviderKeyChange): Promise<ProviderKey | null> {
       const [changed] = await postgres.providerKey.updateManyAndReturn({
         where: { id: keyId, accountId },
         data: change,
@@ -120,7 +111,8 @@ export function createProviderKeyStore(options: ProviderKeyStoreOptions): Provid
       return changed ?? null
     },
 
-    async remove(keyId, accountId) {
+    /** Deletes a key and its secret; null if there is none (of this account, if given). */
+    async remove(keyId: string, accountId?: string): Promise<ProviderKey | null> {
       const removed = await postgres.$transaction(async (transaction) => {
         const where = { id: keyId, ...(accountId !== undefined && { accountId }) }
         const found = await transaction.providerKey.findFirst({ where, select: PUBLIC })

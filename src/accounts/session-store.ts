@@ -17,18 +17,7 @@ export interface StoredSession {
  * Browser sessions. The token in a cookie is 256 random bits; only its SHA-256 is stored, so that read access to
  * the table does not allow signing in. A session ends by expiry, by sign-out, or together with all of its account.
  */
-export interface SessionStore {
-  /**
-   * Begins a session. Null if the account's password changed since the check, or the account is suspended: both
-   * end all sessions, so none may begin with outdated credentials.
-   */
-  create(owner: SessionOwner, ttlMs: number): Promise<{ token: string; session: StoredSession } | null>
-  /** The session of a token; null if it has ended or never existed. */
-  find(token: string): Promise<StoredSession | null>
-  end(sessionId: string): Promise<void>
-  /** Which of the given sessions are still active, of accounts that are not suspended. */
-  running(sessionIds: readonly string[]): Promise<Set<string>>
-}
+export type SessionStore = ReturnType<typeof createSessionStore>
 
 /** Maximum sessions; a further sign-in ends the oldest one. */
 const SESSIONS_PER_ACCOUNT_MAX = 50
@@ -54,9 +43,16 @@ FROM console_sessions AS session LEFT JOIN accounts AS account ON account.id = s
 WHERE session.token_hash IN (SELECT decode(id, 'hex') FROM unnest($1::text[]) AS given (id))
   AND session.expires_at > now() AND account.state IS DISTINCT FROM 'suspended'`
 
-export function createSessionStore(postgres: Postgres): SessionStore {
+export function createSessionStore(postgres: Postgres) {
   return {
-    async create(owner, ttlMs) {
+    /**
+     * Begins a session. Null if the account's password changed since the check, or the account is suspended: both
+     * end all sessions, so none may begin with outdated credentials.
+     */
+    async create(
+      owner: SessionOwner,
+      ttlMs: number,
+    ): Promise<{ token: string; session: StoredSession } | null> {
       const token = newToken()
       const row = {
         tokenHash: hashOfToken(token),
@@ -72,17 +68,19 @@ export function createSessionStore(postgres: Postgres): SessionStore {
       return { token, session: toSession(row) }
     },
 
-    async find(token) {
+    /** The session of a token; null if it has ended or never existed. */
+    async find(token: string): Promise<StoredSession | null> {
       if (!isToken(token)) return null
       const row = await postgres.consoleSession.findUnique({ where: { tokenHash: hashOfToken(token) } })
       return row && row.expiresAt.getTime() > Date.now() ? toSession(row) : null
     },
 
-    async end(sessionId) {
+    async end(sessionId: string): Promise<void> {
       await postgres.consoleSession.deleteMany({ where: { tokenHash: Buffer.from(sessionId, 'hex') } })
     },
 
-    async running(sessionIds) {
+    /** Which of the given sessions are still active, of accounts that are not suspended. */
+    async running(sessionIds: readonly string[]): Promise<Set<string>> {
       const rows = await postgres.$queryRawUnsafe<Array<{ id: string }>>(RUNNING, sessionIds)
       return new Set(rows.map(({ id }) => id))
     },

@@ -10,19 +10,6 @@ import type { PasswordHasher } from './password-hash.ts'
 import type { SessionStore } from './session-store.ts'
 import type { SignInThrottle } from './sign-in-throttle.ts'
 
-export interface SignInDependencies {
-  accounts: Pick<AccountStore, 'create'>
-  credentials: CredentialStore
-  passwords: PasswordHasher
-  sessions: SessionStore
-  throttle: SignInThrottle
-  freeCredits: Pick<FreeCredits, 'open'>
-  /** Null if mail is not configured: emails are not verified. */
-  verification: Pick<EmailVerification, 'send'> | null
-  logger: Logger
-  sessionMs: number
-}
-
 /** A new session; its token goes into the cookie. */
 export interface BegunSession {
   token: string
@@ -33,19 +20,20 @@ export interface BegunSession {
  * Sign-up and sign-in with an email and a password. Throws ApiError where it is refused, and 429 after too many
  * attempts; rejects if PostgreSQL or Redis is unavailable.
  */
-export interface SignInService {
-  /**
-   * Opens an account, and decides on its free credit or sends the verification message. Never takes over an
-   * existing account.
-   */
-  signUp(email: string, password: string, networkAddress: string): Promise<BegunSession>
-  /** A wrong email and a wrong password are indistinguishable, in the error and in its timing. */
-  signIn(email: string, password: string, networkAddress: string): Promise<BegunSession>
-  /** Ends every session of the account and begins a new one. */
-  changePassword(accountId: string, current: string, next: string): Promise<BegunSession>
-}
+export type SignInService = ReturnType<typeof createSignInService>
 
-export function createSignInService(deps: SignInDependencies): SignInService {
+export function createSignInService(deps: {
+  accounts: Pick<AccountStore, 'create'>
+  credentials: CredentialStore
+  passwords: PasswordHasher
+  sessions: SessionStore
+  throttle: SignInThrottle
+  freeCredits: Pick<FreeCredits, 'open'>
+  /** Null if mail is not configured: emails are not verified. */
+  verification: Pick<EmailVerification, 'send'> | null
+  logger: Logger
+  sessionMs: number
+}) {
   const { accounts, credentials, passwords, sessions, throttle } = deps
 
   /** Null if the password was changed, or the account suspended, since it was read. */
@@ -64,7 +52,11 @@ export function createSignInService(deps: SignInDependencies): SignInService {
   }
 
   return {
-    async signUp(email, password, networkAddress) {
+    /**
+     * Opens an account, and decides on its free credit or sends the verification message. Never takes over an
+     * existing account.
+     */
+    async signUp(email: string, password: string, networkAddress: string): Promise<BegunSession> {
       await throttle.signUp(networkAddress)
       const asker = { group: clientNetworks(networkAddress).subnet, isKnown: false }
       const passwordHash = await passwords.hash(password, asker)
@@ -85,7 +77,8 @@ export function createSignInService(deps: SignInDependencies): SignInService {
       }
     },
 
-    async signIn(email, password, networkAddress) {
+    /** A wrong email and a wrong password are indistinguishable, in the error and in its timing. */
+    async signIn(email: string, password: string, networkAddress: string): Promise<BegunSession> {
       const { isKnown } = await throttle.signIn(networkAddress, email)
       const found = await credentials.findByEmail(email)
       const asker = { group: clientNetworks(networkAddress).subnet, isKnown }
@@ -100,7 +93,8 @@ export function createSignInService(deps: SignInDependencies): SignInService {
       return begun
     },
 
-    async changePassword(accountId, current, next) {
+    /** Ends every session of the account and begins a new one. */
+    async changePassword(accountId: string, current: string, next: string): Promise<BegunSession> {
       await throttle.changePassword(accountId)
       const found = await credentials.find(accountId)
       const asker = { group: accountId, isKnown: true }

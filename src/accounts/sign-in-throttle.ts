@@ -12,21 +12,7 @@ import { consume } from './throttle.ts'
  * Redis for the whole fleet. Throws ApiError 429 above a limit; rejects if Redis is unavailable, so that no guessing is
  * possible.
  */
-export interface SignInThrottle {
-  /** `isKnown`: that email signed in from there before. */
-  signIn(networkAddress: string, email: string): Promise<{ isKnown: boolean }>
-  /** The attempt succeeded: it does not count, and the email is known at that network from now on. */
-  signedIn(networkAddress: string, email: string): Promise<void>
-  signUp(networkAddress: string): Promise<void>
-  /** Signing in with an admin key. */
-  operator(networkAddress: string): Promise<void>
-  /** Use of a verification link. */
-  verification(networkAddress: string): Promise<void>
-  /** Messages to one mailbox, for any account. */
-  verificationMail(email: string): Promise<void>
-  /** Wrong current passwords of a session that asks to change it. */
-  changePassword(accountId: string): Promise<void>
-}
+export type SignInThrottle = ReturnType<typeof createSignInThrottle>
 
 export interface ThrottleLimits {
   /** Per 15 minutes: on one email from one address; from all addresses ten times as many. */
@@ -47,7 +33,7 @@ const KNOWN_SECONDS = 90 * 86_400
 
 const knownKey = (both: string): string => `${throttlePrefix('sign-in-known')}:${both}`
 
-export function createSignInThrottle(redis: Redis, limits: ThrottleLimits): SignInThrottle {
+export function createSignInThrottle(redis: Redis, limits: ThrottleLimits) {
   const limiter = (name: string, points: number, duration: number) =>
     new RateLimiterRedis({ storeClient: redis, keyPrefix: throttlePrefix(name), points, duration })
   // Guessing from one address does not lock out other addresses of that account.
@@ -65,7 +51,8 @@ export function createSignInThrottle(redis: Redis, limits: ThrottleLimits): Sign
   const changes = limiter('password-change', limits.signInsPerEmail, QUARTER_HOUR_SECONDS)
 
   return {
-    async signIn(networkAddress, email) {
+    /** `isKnown`: that email signed in from there before. */
+    async signIn(networkAddress: string, email: string): Promise<{ isKnown: boolean }> {
       await signIns.consume(networkAddress)
       const both = bothKey(networkAddress, email)
       await consume(byBoth, both)
@@ -74,7 +61,8 @@ export function createSignInThrottle(redis: Redis, limits: ThrottleLimits): Sign
       if (!isKnown) await consume(byEmail, emailKey(email))
       return { isKnown }
     },
-    async signedIn(networkAddress, email) {
+    /** The attempt succeeded: it does not count, and the email is known at that network from now on. */
+    async signedIn(networkAddress: string, email: string): Promise<void> {
       await Promise.all([
         signIns.reward(networkAddress),
         byBoth.delete(bothKey(networkAddress, email)),
@@ -82,11 +70,15 @@ export function createSignInThrottle(redis: Redis, limits: ThrottleLimits): Sign
         redis.set(knownKey(bothKey(networkAddress, email)), '1', 'EX', KNOWN_SECONDS),
       ])
     },
-    signUp: (networkAddress) => signUps.consume(networkAddress),
-    operator: (networkAddress) => signIns.consume(networkAddress, () => 'later'),
-    verification: (networkAddress) => signIns.consume(networkAddress),
-    verificationMail: (email) => consume(mails, emailKey(mailboxOf(email))),
-    changePassword: (accountId) => consume(changes, accountId),
+    signUp: (networkAddress: string): Promise<void> => signUps.consume(networkAddress),
+    /** Signing in with an admin key. */
+    operator: (networkAddress: string): Promise<void> => signIns.consume(networkAddress, () => 'later'),
+    /** Use of a verification link. */
+    verification: (networkAddress: string): Promise<void> => signIns.consume(networkAddress),
+    /** Messages to one mailbox, for any account. */
+    verificationMail: (email: string): Promise<void> => consume(mails, emailKey(mailboxOf(email))),
+    /** Wrong current passwords of a session that asks to change it. */
+    changePassword: (accountId: string): Promise<void> => consume(changes, accountId),
   }
 }
 

@@ -7,17 +7,12 @@ import { consume } from './throttle.ts'
  * Limits manually requested deliveries of an account. Counted in Redis for the whole fleet. Throws ApiError 429 above
  * a limit; rejects if Redis is unavailable.
  */
-export interface WebhookThrottle {
-  /** Events of type `webhook.test`. */
-  test(accountId: string): Promise<void>
-  /** Retries of deliveries that were given up. */
-  retry(accountId: string): Promise<void>
-}
+export type WebhookThrottle = ReturnType<typeof createWebhookThrottle>
 
 const PER_MINUTE = 10
 const MINUTE_SECONDS = 60
 
-export function createWebhookThrottle(redis: Redis): WebhookThrottle {
+export function createWebhookThrottle(redis: Redis) {
   const limiter = (name: string) =>
     new RateLimiterRedis({
       storeClient: redis,
@@ -28,7 +23,9 @@ export function createWebhookThrottle(redis: Redis): WebhookThrottle {
   const tests = limiter('webhook-test')
   const retries = limiter('webhook-retry')
   return {
-    test: (accountId) => consume(tests, accountId),
-    retry: (accountId) => consume(retries, accountId),
+    /** Events of type `webhook.test`. */
+    test: (accountId: string): Promise<void> => consume(tests, accountId),
+    /** Retries of deliveries that were given up. */
+    retry: (accountId: string): Promise<void> => consume(retries, accountId),
   }
 }

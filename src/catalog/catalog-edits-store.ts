@@ -20,34 +20,28 @@ export type AppliedEdits =
   | { kind: 'conflict'; current: string | null }
 
 /** The operator's catalog edits: a document in PostgreSQL that overrides all others, with all its versions. */
-export interface CatalogEdits {
-  /** The current version; null before the first. */
-  current(): Promise<StoredDocument | null>
-  /**
-   * Makes a document the current one, if the whole catalog is valid with it.
-   * @param expectedVersion the version the edits were based on, so that concurrent edits are not lost; absent: any
-   */
-  apply(content: unknown, author: string, expectedVersion?: string | null): Promise<AppliedEdits>
-  /** Newest first. */
-  history(limit: number): Promise<StoredDocument[]>
-  /** Applies an earlier version again, as a new one. Null: there is no such version. */
-  revert(version: string, author: string): Promise<AppliedEdits | null>
-}
-
-export interface CatalogEditsOptions {
-  postgres: Postgres
-  redis: Redis
-  /** Whether a document can be applied to the current catalog. */
-  check(content: unknown): CheckedCatalog
-}
+export type CatalogEdits = ReturnType<typeof createCatalogEdits>
 
 /** Larger than a catalog of tens of thousands of models. */
 const CONTENT_MAX_BYTES = 8 * 1024 * 1024
 
-export function createCatalogEdits({ postgres, redis, check }: CatalogEditsOptions): CatalogEdits {
-  const current = () => latestEdits(postgres)
+export function createCatalogEdits({
+  postgres,
+  redis,
+  check,
+}: {
+  postgres: Postgres
+  redis: Redis
+  /** Whether a document can be applied to the current catalog. */
+  check(content: unknown): CheckedCatalog
+}) {
+  const current = (): Promise<StoredDocument | null> => latestEdits(postgres)
 
-  const apply: CatalogEdits['apply'] = async (content, author, expectedVersion) => {
+  const apply = async (
+    content: unknown,
+    author: string,
+    expectedVersion?: string | null,
+  ): Promise<AppliedEdits> => {
     if (Buffer.byteLength(JSON.stringify(content) ?? '') > CONTENT_MAX_BYTES) {
       return { kind: 'problems', problems: [`the document is larger than ${CONTENT_MAX_BYTES} bytes`] }
     }
@@ -72,13 +66,20 @@ export function createCatalogEdits({ postgres, redis, check }: CatalogEditsOptio
   }
 
   return {
+    /** The current version; null before the first. */
     current,
+    /**
+     * Makes a document the current one, if the whole catalog is valid with it.
+     * @param expectedVersion the version the edits were based on, so that concurrent edits are not lost; absent: any
+     */
     apply,
-    async history(limit) {
+    /** Newest first. */
+    async history(limit: number): Promise<StoredDocument[]> {
       const rows = await postgres.catalogDocument.findMany({ orderBy: { id: 'desc' }, take: limit })
       return rows.map(toStored)
     },
-    async revert(version, author) {
+    /** Applies an earlier version again, as a new one. Null: there is no such version. */
+    async revert(version: string, author: string): Promise<AppliedEdits | null> {
       if (!/^\d{1,18}$/.test(version)) return null
       const row = await postgres.catalogDocument.findUnique({ where: { id: BigInt(version) } })
       return row === null ? null : apply(row.content, author)

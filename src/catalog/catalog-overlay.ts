@@ -69,20 +69,7 @@ const isStored = (value: unknown): boolean =>
   isDocument(value) && typeof (value as { id?: unknown }).id === 'string'
 
 /** A process's copy of the overlay. */
-export interface OverlayWatch {
-  current(): CatalogOverlay | null
-  /** Calls back after every change; returns a function that unsubscribes. */
-  onChange(listener: () => void): () => void
-  stop(): void
-}
-
-export interface OverlayWatchOptions {
-  redis: Redis
-  /** Subscribes on this connection, which may have other subscriptions. The caller closes it. */
-  subscriber: Redis
-  logger: Logger
-  pollMs?: number
-}
+export type OverlayWatch = Awaited<ReturnType<typeof watchOverlay>>
 
 const POLL_MS = 1_000
 
@@ -90,7 +77,13 @@ const POLL_MS = 1_000
  * Reads the overlay and follows its changes: by message, and by polling its version, since messages can be
  * lost. If Redis is unavailable or lost its data, the last copy stays. Waits for Redis at start.
  */
-export async function watchOverlay(options: OverlayWatchOptions): Promise<OverlayWatch> {
+export async function watchOverlay(options: {
+  redis: Redis
+  /** Subscribes on this connection, which may have other subscriptions. The caller closes it. */
+  subscriber: Redis
+  logger: Logger
+  pollMs?: number
+}) {
   const { redis, subscriber, logger } = options
   const listeners = new Set<() => void>()
   let current: CatalogOverlay | null = null
@@ -121,12 +114,13 @@ export async function watchOverlay(options: OverlayWatchOptions): Promise<Overla
       logger.warn({ err: error }, 'the catalog overlay cannot be polled; what was read last holds'),
   })
   return {
-    current: () => current,
-    onChange(listener) {
+    current: (): CatalogOverlay | null => current,
+    /** Calls back after every change; returns a function that unsubscribes. */
+    onChange(listener: () => void): () => void {
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
-    stop() {
+    stop(): void {
       stopFollowing()
       listeners.clear()
     },

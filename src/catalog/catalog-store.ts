@@ -35,15 +35,7 @@ export interface CatalogLogger {
   error(fields: { err: unknown; alarm?: string }, message: string): void
 }
 
-export interface CatalogStore {
-  /** The current catalog. Costs nothing. */
-  snapshot(): CatalogSnapshot
-  /** Calls back with every new snapshot; returns a function that unsubscribes. */
-  onChange(listener: (snapshot: CatalogSnapshot) => void): () => void
-  /** Checks a document as the operator's edits, on top of all current documents. */
-  check(content: unknown): CheckedCatalog
-  close(): void
-}
+export type CatalogStore = Awaited<ReturnType<typeof createCatalogStore>>
 
 const OLLAMA_REFRESH_MS = 60_000
 /** How often the file is looked at; its folder's events miss network file systems, bind mounts and replaced folders. */
@@ -62,7 +54,7 @@ interface LocalSources {
  * the operator's edits on top. Rejects with a readable Error if the operator's file cannot be used; later a
  * broken document is logged and the last good snapshot stays.
  */
-export async function createCatalogStore(options: CatalogStoreOptions): Promise<CatalogStore> {
+export async function createCatalogStore(options: CatalogStoreOptions) {
   const { logger, overlay } = options
   const listeners = new Set<(snapshot: CatalogSnapshot) => void>()
   const shipped = await readShippedCatalogs(options.simulatedProvidersUrl, options.simulateAll)
@@ -164,14 +156,17 @@ export async function createCatalogStore(options: CatalogStoreOptions): Promise<
   logger.info(figuresOf(current), 'catalog loaded')
 
   return {
-    snapshot: () => current,
-    onChange(listener) {
+    /** The current catalog. Costs nothing. */
+    snapshot: (): CatalogSnapshot => current,
+    /** Calls back with every new snapshot; returns a function that unsubscribes. */
+    onChange(listener: (snapshot: CatalogSnapshot) => void): () => void {
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
-    check: (content) =>
+    /** Checks a document as the operator's edits, on top of all current documents. */
+    check: (content: unknown): CheckedCatalog =>
       checkCatalog(below(local), content, snapshotOptions(options), options.catalogKeyNames),
-    close() {
+    close(): void {
       stopFollowing?.()
       if (catalogFile !== null) unwatchFile(catalogFile, onFileChange)
       clearTimeout(settle)

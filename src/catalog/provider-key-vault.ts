@@ -26,24 +26,7 @@ export type VaultAnswer =
  * memory, where it stays encrypted and is decrypted for each use. A change of the key or its account evicts it;
  * as a fallback it is reloaded after `refreshMs`, and stays in use while PostgreSQL is unavailable.
  */
-export interface ProviderKeyVault {
-  /** Never rejects. */
-  open(use: ProviderKeyUse): Promise<VaultAnswer>
-  /** Stores a provider's verdict on a key in the background. */
-  note(keyId: string, reception: KeyReception): void
-  stop(): Promise<void>
-}
-
-export interface VaultOptions {
-  postgres: Postgres
-  redis: Redis
-  /** A connection in subscriber mode; it may have other subscriptions. */
-  subscriber: Redis
-  masterKeys: MasterKeys
-  logger: Logger
-  clock: () => number
-  refreshMs?: number
-}
+export type ProviderKeyVault = Awaited<ReturnType<typeof openProviderKeyVault>>
 
 interface Entry {
   accountId: string
@@ -63,7 +46,16 @@ const NOTES_MAX = 100
 /** Minimum interval between stored refusals of one key. */
 const NOTE_EVERY_MS = 1_000
 /** Opens the cache; PostgreSQL is first queried for the first key. Waits for Redis. */
-export async function openProviderKeyVault(options: VaultOptions): Promise<ProviderKeyVault> {
+export async function openProviderKeyVault(options: {
+  postgres: Postgres
+  redis: Redis
+  /** A connection in subscriber mode; it may have other subscriptions. */
+  subscriber: Redis
+  masterKeys: MasterKeys
+  logger: Logger
+  clock: () => number
+  refreshMs?: number
+}) {
   const { postgres, logger, clock, refreshMs = 60_000 } = options
   const sealer = createSealer(options.masterKeys, PROVIDER_KEY_PURPOSE)
   const entries = new LRUCache<string, Entry>({ max: KEYS_MAX })
@@ -145,7 +137,8 @@ export async function openProviderKeyVault(options: VaultOptions): Promise<Provi
   })
 
   return {
-    async open({ keyId, accountId, providerId }) {
+    /** Never rejects. */
+    async open({ keyId, accountId, providerId }: ProviderKeyUse): Promise<VaultAnswer> {
       const reading = await lookUp(keyId)
       if (reading === null) return { kind: 'unavailable' }
       if (reading === 'gone' || reading.accountId !== accountId || reading.providerId !== providerId)
@@ -162,7 +155,8 @@ export async function openProviderKeyVault(options: VaultOptions): Promise<Provi
       }
     },
 
-    note(keyId, reception) {
+    /** Stores a provider's verdict on a key in the background. */
+    note(keyId: string, reception: KeyReception): void {
       const entry = entries.get(keyId)
       if (reception === 'accepted') {
         if (!entry || (entry.refusals === 0 && entry.isAccepted)) return
@@ -179,7 +173,7 @@ export async function openProviderKeyVault(options: VaultOptions): Promise<Provi
       write(keyId, reception)
     },
 
-    async stop() {
+    async stop(): Promise<void> {
       stopWatching()
       await Promise.all([...reads.values(), ...notes])
     },

@@ -8,13 +8,6 @@ export interface RefusedRequestsOptions {
   clock: () => number
 }
 
-/** Counts requests that were refused for what they say, in the memory of this instance: the gate never hears of them. */
-export interface RefusedRequests {
-  /** Throws ApiError 429 where a key sent too many of them, or too much, within a minute. */
-  check(keyId: string): void
-  note(keyId: string, status: number, bytes: number): void
-}
-
 const WINDOW_MS = 60_000
 const KEYS_REMEMBERED = 10_000
 /** What a request is refused with for what it says, or for what its balance does not cover. */
@@ -26,7 +19,8 @@ interface Counted {
   endsAtMs: number
 }
 
-export function createRefusedRequests(options: RefusedRequestsOptions): RefusedRequests {
+/** Counts requests that were refused for what they say, in the memory of this instance: the gate never hears of them. */
+export function createRefusedRequests(options: RefusedRequestsOptions) {
   const { refusedRequestsPerMinute, refusedBytesPerMinute, clock } = options
   const counted = new LRUCache<string, Counted>({ max: KEYS_REMEMBERED })
   const current = (keyId: string): Counted | undefined => {
@@ -34,7 +28,8 @@ export function createRefusedRequests(options: RefusedRequestsOptions): RefusedR
     return counts && counts.endsAtMs > clock() ? counts : undefined
   }
   return {
-    check(keyId) {
+    /** Throws ApiError 429 where a key sent too many of them, or too much, within a minute. */
+    check(keyId: string): void {
       const counts = current(keyId)
       if (!counts || (counts.requests < refusedRequestsPerMinute && counts.bytes < refusedBytesPerMinute))
         return
@@ -45,7 +40,7 @@ export function createRefusedRequests(options: RefusedRequestsOptions): RefusedR
       )
     },
 
-    note(keyId, status, bytes) {
+    note(keyId: string, status: number, bytes: number): void {
       if (!REFUSED.has(status)) return
       const counts = current(keyId) ?? { requests: 0, bytes: 0, endsAtMs: clock() + WINDOW_MS }
       counts.requests += 1

@@ -5,12 +5,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 export type SessionKind = 'account' | 'operator'
 
 /** Reads and writes the cookies of sessions. No script can read them, and no other site's form sends them. */
-export interface SessionCookies {
-  /** The token in the request's cookie; null without one. */
-  read(request: FastifyRequest, kind: SessionKind): string | null
-  write(reply: FastifyReply, kind: SessionKind, token: string, expiresAt: Date): void
-  clear(reply: FastifyReply, kind: SessionKind): void
-}
+export type SessionCookies = ReturnType<typeof createSessionCookies>
 
 const NAMES: Record<SessionKind, string> = {
   account: 'switchyard_session',
@@ -18,7 +13,7 @@ const NAMES: Record<SessionKind, string> = {
 }
 
 /** `isSecure`: browsers reach us by https. Then a browser takes these cookies from this very host alone. */
-export function createSessionCookies(isSecure: boolean): SessionCookies {
+export function createSessionCookies(isSecure: boolean) {
   const nameOf = (kind: SessionKind) => (isSecure ? `__Host-${NAMES[kind]}` : NAMES[kind])
   const set = (reply: FastifyReply, kind: SessionKind, value: string, expires: Date) =>
     void reply.header(
@@ -34,8 +29,11 @@ export function createSessionCookies(isSecure: boolean): SessionCookies {
       }),
     )
   return {
-    read: ({ headers }, kind) => parseCookie(headers.cookie ?? '')[nameOf(kind)] ?? null,
-    write: (reply, kind, token, expiresAt) => set(reply, kind, token, expiresAt),
-    clear: (reply, kind) => set(reply, kind, '', new Date(0)),
+    /** The token in the request's cookie; null without one. */
+    read: ({ headers }: FastifyRequest, kind: SessionKind): string | null =>
+      parseCookie(headers.cookie ?? '')[nameOf(kind)] ?? null,
+    write: (reply: FastifyReply, kind: SessionKind, token: string, expiresAt: Date): void =>
+      set(reply, kind, token, expiresAt),
+    clear: (reply: FastifyReply, kind: SessionKind): void => set(reply, kind, '', new Date(0)),
   }
 }

@@ -6,12 +6,6 @@ import { clientNetworks } from '../platform/network/client-networks.ts'
 /** What a webhook turned out to be; null: it could not be told. */
 export type WebhookVerdict = 'genuine' | 'forged' | null
 
-/** Bounds webhooks whose signature is checked by asking their rail, so that forgeries cannot shut out real ones. */
-export interface WebhookBound {
-  /** Takes a place; the returned function gives it back with the verdict. Throws 429 when there is none. */
-  enter(networkAddress: string): (verdict: WebhookVerdict) => void
-}
-
 /** Checks at once, of networks that sent a genuine webhook lately and of all others: places of their own each. */
 const AT_ONCE_MAX = 20
 /** Forgeries a minute of one network; further webhooks of it are not checked. */
@@ -20,13 +14,17 @@ const MINUTE_MS = 60_000
 const KNOWN_FOR_MS = 7 * DAY_MS
 const NETWORKS_MAX = 10_000
 
-/** The bound of one rail at one instance. */
-export function createWebhookBound(): WebhookBound {
+/**
+ * Bounds webhooks of one rail whose signature is checked by asking that rail, so that forgeries cannot shut out real
+ * ones.
+ */
+export function createWebhookBound() {
   const forgeries = new LRUCache<string, number>({ max: NETWORKS_MAX, ttl: MINUTE_MS, noUpdateTTL: true })
   const known = new LRUCache<string, true>({ max: NETWORKS_MAX, ttl: KNOWN_FOR_MS })
   const places = { known: 0, others: 0 }
   return {
-    enter(networkAddress) {
+    /** Takes a place; the returned function gives it back with the verdict. Throws 429 when there is none. */
+    enter(networkAddress: string): (verdict: WebhookVerdict) => void {
       const { subnet } = clientNetworks(networkAddress)
       const group = known.has(subnet) ? 'known' : 'others'
       if (places[group] >= AT_ONCE_MAX || (forgeries.get(subnet) ?? 0) >= FORGERIES_MAX) {

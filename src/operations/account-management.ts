@@ -21,35 +21,11 @@ export interface CreditedAccount {
   isSpendable: boolean
 }
 
-/** What operators do to accounts. Every change is recorded in the audit log. Throws ApiError. */
-export interface AccountManagement {
-  /** By id or by email. */
-  find(idOrEmail: string): Promise<Account>
-  create(operator: Operator, email: string, credit: OpeningCredit): Promise<Account>
-  /** The same reference credits once. */
-  credit(
-    operator: Operator,
-    accountId: string,
-    amountPico: PicoUsd,
-    reference?: string,
-  ): Promise<CreditedAccount>
-  /** Corrects a balance, up or down, by a new ledger transaction; the same reference adjusts once. */
-  adjust(
-    operator: Operator,
-    adjustment: Omit<Adjustment, 'eventId'>,
-    reference?: string,
-  ): Promise<AdjustedBalance & { reference: string }>
-  /** Sets the balance at or below which the account receives `balance.low`; null: never. */
-  setLowBalance(operator: Operator, accountId: string, lowBalancePico: PicoUsd | null): Promise<Account>
-  /** Over all keys of the account; what is absent stays, null is the default. */
-  setLimits(operator: Operator, accountId: string, limits: Partial<RateLimits>): Promise<Account>
-  suspend(operator: Operator, accountId: string, reason?: string): Promise<Account>
-  resume(operator: Operator, accountId: string, reason?: string): Promise<Account>
-  /** Sets a new random password, returns it and ends the account's sessions. */
-  setPassword(operator: Operator, accountId: string): Promise<string>
-}
+/** 120 random bits. */
+const PASSWORD_BYTES = 15
 
-export interface AccountManagementOptions {
+/** What operators do to accounts. Every change is recorded in the audit log. Throws ApiError. */
+export function createAccountManagement(options: {
   accounts: AccountStore
   directory: AccountDirectory
   credentials: Pick<CredentialStore, 'setPassword'>
@@ -58,12 +34,7 @@ export interface AccountManagementOptions {
   adjustBalance: (adjustment: Adjustment) => Promise<AdjustedBalance>
   announce: (change: KeyChange) => Promise<void>
   auditedAction: RunAudited
-}
-
-/** 120 random bits. */
-const PASSWORD_BYTES = 15
-
-export function createAccountManagement(options: AccountManagementOptions): AccountManagement {
+}) {
   const { accounts, directory, gate, announce, auditedAction } = options
 
   /** A change of the account that every instance has to know of. */
@@ -79,13 +50,14 @@ export function createAccountManagement(options: AccountManagementOptions): Acco
     })
 
   return {
-    async find(idOrEmail) {
+    /** By id or by email. */
+    async find(idOrEmail: string): Promise<Account> {
       const account = await directory.find(idOrEmail)
       if (!account) throw new ApiError('not_found', 'There is no such account.')
       return account
     },
 
-    create(operator, email, credit) {
+    create(operator: Operator, email: string, credit: OpeningCredit): Promise<Account> {
       const details = { credit_usd: formatUsd(credit.amountPico), credit: credit.kind }
       return auditedAction(operator, { action: 'account.create', target: email, details }, () =>
         accounts.create(email, credit).catch((error: unknown) => {
@@ -95,7 +67,13 @@ export function createAccountManagement(options: AccountManagementOptions): Acco
       )
     },
 
-    credit(operator, accountId, amountPico, reference = newId('evt')) {
+    /** The same reference credits once. */
+    credit(
+      operator: Operator,
+      accountId: string,
+      amountPico: PicoUsd,
+      reference: string = newId('evt'),
+    ): Promise<CreditedAccount> {
       const details = { amount_usd: formatUsd(amountPico), reference }
       return auditedAction(operator, { action: 'account.credit', target: accountId, details }, async () => {
         const account = await posting(accounts.credit(accountId, reference, amountPico))
@@ -108,7 +86,12 @@ export function createAccountManagement(options: AccountManagementOptions): Acco
       })
     },
 
-    adjust(operator, adjustment, reference = newId('evt')) {
+    /** Corrects a balance, up or down, by a new ledger transaction; the same reference adjusts once. */
+    adjust(
+      operator: Operator,
+      adjustment: Omit<Adjustment, 'eventId'>,
+      reference: string = newId('evt'),
+    ): Promise<AdjustedBalance & { reference: string }> {
       const { accountId, amountPico, reason } = adjustment
       const details = { amount_usd: formatUsd(amountPico), reason, reference }
       return auditedAction(operator, { action: 'account.adjust', target: accountId, details }, async () => ({
@@ -117,25 +100,28 @@ export function createAccountManagement(options: AccountManagementOptions): Acco
       }))
     },
 
-    setLowBalance(operator, accountId, lowBalancePico) {
+    /** Sets the balance at or below which the account receives `balance.low`; null: never. */
+    setLowBalance(operator: Operator, accountId: string, lowBalancePico: PicoUsd | null): Promise<Account> {
       const details = { low_balance_usd: lowBalancePico === null ? null : formatUsd(lowBalancePico) }
       return auditedAction(operator, { action: 'account.alert', target: accountId, details }, () =>
         accounts.setLowBalance(accountId, lowBalancePico),
       )
     },
 
-    setLimits(operator, accountId, limits) {
+    /** Over all keys of the account; what is absent stays, null is the default. */
+    setLimits(operator: Operator, accountId: string, limits: Partial<RateLimits>): Promise<Account> {
       const action = { action: 'account.limits', target: accountId, details: rateLimitDetails(limits) }
       return change(operator, action, (id) => accounts.setLimits(id, limits))
     },
 
-    suspend: (operator, accountId, reason) =>
+    suspend: (operator: Operator, accountId: string, reason?: string): Promise<Account> =>
       change(operator, withReason('account.suspend', accountId, reason), accounts.suspend),
 
-    resume: (operator, accountId, reason) =>
+    resume: (operator: Operator, accountId: string, reason?: string): Promise<Account> =>
       change(operator, withReason('account.resume', accountId, reason), accounts.resume),
 
-    setPassword(operator, accountId) {
+    /** Sets a new random password, returns it and ends the account's sessions. */
+    setPassword(operator: Operator, accountId: string): Promise<string> {
       const action = { action: 'account.set-password', target: accountId, details: {} }
       return auditedAction(operator, action, async () => {
         const password = randomBytes(PASSWORD_BYTES).toString('base64url')

@@ -9,18 +9,11 @@ export interface AnnouncedEdits {
 }
 
 /** What operators change in the catalog, recorded in the audit log. Throws ApiError. */
-export interface CatalogManagement {
-  /** Makes a document the operator's edits. `expectedVersion`: the version it was made from; absent: any. */
-  applyEdits(operator: Operator, content: unknown, expectedVersion?: string | null): Promise<AnnouncedEdits>
-  /** Makes an earlier version of the edits hold again, as a new one. */
-  revertEdits(operator: Operator, version: string): Promise<AnnouncedEdits>
-}
+export type CatalogManagement = ReturnType<typeof createCatalogManagement>
 
-export const createCatalogManagement = (
-  edits: CatalogEdits,
-  auditedAction: RunAudited,
-): CatalogManagement => ({
-  applyEdits(operator, content, expectedVersion) {
+export const createCatalogManagement = (edits: CatalogEdits, auditedAction: RunAudited) => ({
+  /** Makes a document the operator's edits. `expectedVersion`: the version it was made from; absent: any. */
+  applyEdits(operator: Operator, content: unknown, expectedVersion?: string | null): Promise<AnnouncedEdits> {
     const details: AuditedAction['details'] =
       expectedVersion === undefined ? {} : { expected_version: expectedVersion }
     return auditedAction(operator, { action: 'catalog.edit', target: 'catalog', details }, async () =>
@@ -28,7 +21,8 @@ export const createCatalogManagement = (
     )
   },
 
-  revertEdits(operator, version) {
+  /** Makes an earlier version of the edits hold again, as a new one. */
+  revertEdits(operator: Operator, version: string): Promise<AnnouncedEdits> {
     const action = { action: 'catalog.revert', target: 'catalog', details: { version } }
     return auditedAction(operator, action, async () => {
       const applied = await edits.revert(version, operator.actor)

@@ -10,21 +10,11 @@ import type { KeyChange } from '../platform/redis/key-changes.ts'
 import { rateLimitDetails } from './account-management.ts'
 import type { Operator, RunAudited } from './audit-log.ts'
 
-/** What operators do to API keys. Every change is recorded in the audit log. Throws ApiError. */
-export interface KeyManagement {
-  find(keyId: string): Promise<StoredKey>
-  /** Issues a key of an account, or an admin key for null. The secret is returned here and never again. */
-  create(
-    operator: Operator,
-    accountId: string | null,
-    settings: NewKey,
-  ): Promise<{ key: StoredKey; secret: string }>
-  revoke(operator: Operator, keyId: string): Promise<StoredKey>
-  /** Sets limits; what is absent stays, null lifts a limit. Resolves once every instance applies them. */
-  setLimits(operator: Operator, key: StoredKey, limits: KeyLimits): Promise<StoredKey>
-}
+/** By then every instance has received a change of a key. */
+const KNOWN_EVERYWHERE_MS = 1_200
 
-export interface KeyManagementOptions {
+/** What operators do to API keys. Every change is recorded in the audit log. Throws ApiError. */
+export function createKeyManagement(options: {
   keys: KeyStore
   /** False when there is no such key in use. */
   setKeyLimits: (keyId: string, limits: KeyLimits) => Promise<boolean>
@@ -32,12 +22,7 @@ export interface KeyManagementOptions {
   announce: (change: KeyChange) => Promise<void>
   auditedAction: RunAudited
   clock: () => number
-}
-
-/** By then every instance has received a change of a key. */
-const KNOWN_EVERYWHERE_MS = 1_200
-
-export function createKeyManagement(options: KeyManagementOptions): KeyManagement {
+}) {
   const { keys, announce, auditedAction, clock } = options
 
   const find = async (keyId: string): Promise<StoredKey> => {
@@ -67,7 +52,12 @@ export function createKeyManagement(options: KeyManagementOptions): KeyManagemen
   return {
     find,
 
-    create(operator, accountId, settings) {
+    /** Issues a key of an account, or an admin key for null. The secret is returned here and never again. */
+    create(
+      operator: Operator,
+      accountId: string | null,
+      settings: NewKey,
+    ): Promise<{ key: StoredKey; secret: string }> {
       const { name, limitPico, limitReset, expiresAt, ...rates } = settings
       const details = {
         name,
@@ -81,7 +71,7 @@ export function createKeyManagement(options: KeyManagementOptions): KeyManagemen
       return auditedAction(operator, action, () => keys.create(accountId, settings))
     },
 
-    async revoke(operator, keyId) {
+    async revoke(operator: Operator, keyId: string): Promise<StoredKey> {
       const { id } = await find(keyId)
       return auditedAction(operator, { action: 'key.revoke', target: id, details: {} }, async () => {
         const revoked = await keys.revoke(id, new Date(clock()))
@@ -91,7 +81,8 @@ export function createKeyManagement(options: KeyManagementOptions): KeyManagemen
       })
     },
 
-    async setLimits(operator, key, limits) {
+    /** Sets limits; what is absent stays, null lifts a limit. Resolves once every instance applies them. */
+    async setLimits(operator: Operator, key: StoredKey, limits: KeyLimits): Promise<StoredKey> {
       const { id, accountId } = key
       if (accountId === null || key.state === 'revoked')
         throw new ApiError('invalid_request', 'Only a key of an account that is in use has limits.')

@@ -3,17 +3,12 @@ import { enableOffer, enableProvider } from '../routing/circuit-breaker/enable-o
 import type { Operator, RunAudited } from './audit-log.ts'
 
 /** Closes breakers by hand, recorded in the audit log. Returns the offers and providers whose breaker was open. */
-export interface OfferManagement {
-  enableOffer(operator: Operator, offerId: string): Promise<string[]>
-  enableProvider(operator: Operator, providerId: string): Promise<string[]>
-}
-
-export const createOfferManagement = (redis: Redis, auditedAction: RunAudited): OfferManagement => ({
-  enableOffer: (operator, target) =>
+export const createOfferManagement = (redis: Redis, auditedAction: RunAudited) => ({
+  enableOffer: (operator: Operator, target: string): Promise<string[]> =>
     auditedAction(operator, { action: 'offer.enable', target, details: {} }, () =>
       enableOffer(redis, target),
     ),
-  enableProvider: (operator, target) =>
+  enableProvider: (operator: Operator, target: string): Promise<string[]> =>
     auditedAction(operator, { action: 'provider.enable', target, details: {} }, () =>
       enableProvider(redis, target),
     ),

@@ -7,24 +7,13 @@ import { ApiError } from '../core/kernel/errors.ts'
 import type { Operator, RunAudited } from './audit-log.ts'
 
 /** Decisions of operators about settlements that were set aside, recorded in the audit log. Throws ApiError. */
-export interface SettlementDecisions {
-  /** Settles a quarantined record as it is, once the cause is gone. */
-  retry(operator: Operator, callId: string): Promise<void>
-  /** Charges nothing and releases the hold. A record that names no call is closed instead of settled. */
-  waive(operator: Operator, callId: string): Promise<'settled' | 'closed'>
-  /** Closes a call whose records contradict each other; false when it was closed before. */
-  closeConflict(operator: Operator, callId: string, reason: string): Promise<boolean>
-}
-
-export interface SettlementDecisionsOptions {
+export function createSettlementDecisions(options: {
   quarantine: QuarantineStore
   conflicts: ConflictStore
   settlements: Pick<SettlementStore, 'settle'>
   gate: Pick<HoldStore, 'apply' | 'forgetAllowances'>
   auditedAction: RunAudited
-}
-
-export function createSettlementDecisions(options: SettlementDecisionsOptions): SettlementDecisions {
+}) {
   const { quarantine, conflicts, settlements, gate, auditedAction } = options
 
   const find = async (callId: string): Promise<SettlementRecord> => {
@@ -42,13 +31,15 @@ export function createSettlementDecisions(options: SettlementDecisionsOptions): 
   }
 
   return {
-    async retry(operator, callId) {
+    /** Settles a quarantined record as it is, once the cause is gone. */
+    async retry(operator: Operator, callId: string): Promise<void> {
       const record = await find(callId)
       const action = { action: 'quarantine.retry', target: callId, details: {} }
       await auditedAction(operator, action, () => settle(record))
     },
 
-    async waive(operator, callId) {
+    /** Charges nothing and releases the hold. A record that names no call is closed instead of settled. */
+    async waive(operator: Operator, callId: string): Promise<'settled' | 'closed'> {
       const record = await find(callId)
       return auditedAction(
         operator,
@@ -64,7 +55,8 @@ export function createSettlementDecisions(options: SettlementDecisionsOptions): 
       )
     },
 
-    closeConflict: (operator, callId, reason) =>
+    /** Closes a call whose records contradict each other; false when it was closed before. */
+    closeConflict: (operator: Operator, callId: string, reason: string): Promise<boolean> =>
       auditedAction(operator, { action: 'conflict.close', target: callId, details: { reason } }, () =>
         conflicts.review(callId, reason),
       ),

@@ -14,21 +14,7 @@ export interface RecordedNotice {
   isNew: boolean
 }
 
-export interface PaymentEventStore {
-  /**
-   * Keeps what a rail reported, once per event id, and finds the payment it is about: by our own id, or by the
-   * rail's id of a checkout or charge. An event that found none is looked at again whenever it is reported again.
-   */
-  record(notice: RailNotice): Promise<RecordedNotice>
-  /** Hands events that named only a rail's id to the payment that turned out to have it. */
-  adopt(paymentId: string, rail: PaymentRailName, reference: string): Promise<void>
-  /** What is known of a payment. */
-  facts(paymentId: string): Promise<PaymentFact[]>
-  /** Everything reported of a payment, in the order it came. */
-  list(paymentId: string): Promise<PaymentEvent[]>
-  /** Payments with events that were kept before a moment and have not acted, because of a crash. */
-  waiting(keptBefore: Date, limit: number): Promise<string[]>
-}
+export type PaymentEventStore = ReturnType<typeof createPaymentEventStore>
 
 const RECORD = `
 INSERT INTO payment_events (rail, id, type, reference, fact, outcome, detail)
@@ -77,9 +63,13 @@ export async function readFacts(
 }
 
 /** Rail events in PostgreSQL. */
-export function createPaymentEventStore(postgres: Postgres): PaymentEventStore {
+export function createPaymentEventStore(postgres: Postgres) {
   return {
-    async record(notice) {
+    /**
+     * Keeps what a rail reported, once per event id, and finds the payment it is about: by our own id, or by the
+     * rail's id of a checkout or charge. An event that found none is looked at again whenever it is reported again.
+     */
+    async record(notice: RailNotice): Promise<RecordedNotice> {
       const outcome = notice.refusal !== null ? 'refused' : notice.fact === null ? 'ignored' : null
       const inserted = await postgres.$executeRawUnsafe(
         RECORD,
@@ -99,19 +89,23 @@ export function createPaymentEventStore(postgres: Postgres): PaymentEventStore {
       return { paymentId, isNew: inserted === 1 }
     },
 
-    async adopt(paymentId, rail, reference) {
+    /** Hands events that named only a rail's id to the payment that turned out to have it. */
+    async adopt(paymentId: string, rail: PaymentRailName, reference: string): Promise<void> {
       await postgres.$executeRawUnsafe(ADOPT, paymentId, rail, reference)
     },
 
-    facts: async (paymentId) => (await readFacts(postgres, paymentId)).facts,
+    /** What is known of a payment. */
+    facts: async (paymentId: string): Promise<PaymentFact[]> => (await readFacts(postgres, paymentId)).facts,
 
-    list: (paymentId) =>
+    /** Everything reported of a payment, in the order it came. */
+    list: (paymentId: string): Promise<PaymentEvent[]> =>
       postgres.paymentEvent.findMany({
         where: { paymentId },
         orderBy: [{ receivedAt: 'asc' }, { id: 'asc' }],
       }),
 
-    async waiting(keptBefore, limit) {
+    /** Payments with events that were kept before a moment and have not acted, because of a crash. */
+    async waiting(keptBefore: Date, limit: number): Promise<string[]> {
       const rows = await postgres.$queryRawUnsafe<Array<{ paymentId: string }>>(WAITING, keptBefore, limit)
       return rows.map((row) => row.paymentId)
     },

@@ -14,15 +14,6 @@ import {
 } from './payment-rail.ts'
 import type { Payment, PaymentStore } from './payment-store.ts'
 
-export interface TopUpDependencies {
-  payments: PaymentStore
-  events: PaymentEventStore
-  rails: PaymentRails
-  advance: AdvancePayment
-  logger: Logger
-  clock: () => number
-}
-
 export type TopUpOpening =
   | { kind: 'opened'; payment: Payment }
   /** The rail is not set up here. */
@@ -49,26 +40,20 @@ export type RefundOutcome =
   | { kind: 'refused'; reason: string }
 
 /** Top-ups from the first request to the last webhook. Balances move in `advance` alone. */
-export interface TopUpService {
-  /** Writes a payment down and opens its checkout. On the development rail it is settled when this returns. */
-  open(accountId: string, rail: PaymentRailName, amountPico: bigint): Promise<TopUpOpening>
-  /** Takes a webhook in: checked, kept by its id, then acted on. Rejects when it should be sent again. */
-  receiveWebhook(rail: PaymentRailName, body: Buffer, headers: WebhookHeaders): Promise<WebhookOutcome>
-  /** Keeps what a rail reported and acts on it; the payment as it is then, or null where there is none. */
-  follow(notice: RailNotice): Promise<Payment | null>
-  /** Asks the rail how a payment stands, and follows. */
-  check(payment: Payment): Promise<Payment>
-  /** Gives up on an unpaid payment, unless the rail says it was paid. */
-  expire(payment: Payment): Promise<Payment>
-  /** Gives a settled payment back, whole (`null`: whatever is left) or in part. */
-  refund(paymentId: string, amountPico: bigint | null): Promise<RefundOutcome>
-}
+export type TopUpService = ReturnType<typeof createTopUpService>
 
 /** Unpaid checkouts of one account at a time. */
 const OPEN_MAX = 20
 
 /** The service over its stores and rails. */
-export function createTopUpService(deps: TopUpDependencies): TopUpService {
+export function createTopUpService(deps: {
+  payments: PaymentStore
+  events: PaymentEventStore
+  rails: PaymentRails
+  advance: AdvancePayment
+  logger: Logger
+  clock: () => number
+}) {
   const { payments, events, rails, advance, logger, clock } = deps
 
   /** Keeps notices and follows them; the payment as it is then, or null where there is none. */
@@ -107,7 +92,8 @@ export function createTopUpService(deps: TopUpDependencies): TopUpService {
     (await follow([ownNotice(payment, 'failed', { kind: 'failed', reason })])) ?? payment
 
   return {
-    async open(accountId, railName, amountPico) {
+    /** Writes a payment down and opens its checkout. On the development rail it is settled when this returns. */
+    async open(accountId: string, railName: PaymentRailName, amountPico: bigint): Promise<TopUpOpening> {
       const rail = rails.get(railName)
       if (!rail) return { kind: 'no_such_rail' }
       if ((await payments.countOpen(accountId)) >= OPEN_MAX) return { kind: 'too_many_open', max: OPEN_MAX }
@@ -127,7 +113,12 @@ export function createTopUpService(deps: TopUpDependencies): TopUpService {
       return { kind: 'opened', payment: railName === 'development' ? await check(payment) : payment }
     },
 
-    async receiveWebhook(railName, body, headers) {
+    /** Takes a webhook in: checked, kept by its id, then acted on. Rejects when it should be sent again. */
+    async receiveWebhook(
+      railName: PaymentRailName,
+      body: Buffer,
+      headers: WebhookHeaders,
+    ): Promise<WebhookOutcome> {
       const rail = rails.get(railName)
       if (!rail) return { kind: 'no_such_rail' }
       const reading = await rail.readWebhook(body, headers)
@@ -138,11 +129,14 @@ export function createTopUpService(deps: TopUpDependencies): TopUpService {
       return payment === null && notice.fact !== null ? { kind: 'unknown_payment' } : { kind: 'accepted' }
     },
 
-    follow: (notice) => follow([notice]),
+    /** Keeps what a rail reported and acts on it; the payment as it is then, or null where there is none. */
+    follow: (notice: RailNotice): Promise<Payment | null> => follow([notice]),
 
+    /** Asks the rail how a payment stands, and follows. */
     check,
 
-    async expire(payment) {
+    /** Gives up on an unpaid payment, unless the rail says it was paid. */
+    async expire(payment: Payment): Promise<Payment> {
       // A payment whose checkout never became known has nothing to close.
       const notices = payment.checkoutId === null ? [] : await railOf(payment).abandon(payment)
       const followed = (await follow(notices)) ?? payment
@@ -150,7 +144,8 @@ export function createTopUpService(deps: TopUpDependencies): TopUpService {
       return (await follow([ownNotice(payment, 'expired', { kind: 'expired' })])) ?? followed
     },
 
-    async refund(paymentId, amountPico) {
+    /** Gives a settled payment back, whole (`null`: whatever is left) or in part. */
+    async refund(paymentId: string, amountPico: bigint | null): Promise<RefundOutcome> {
       const payment = await payments.find(paymentId)
       if (!payment) return { kind: 'no_such_payment' }
       const rail = rails.get(payment.rail)

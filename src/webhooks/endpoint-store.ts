@@ -8,27 +8,7 @@ import { recordEvent } from './event-outbox.ts'
 /** A webhook endpoint as stored, without its secrets. */
 export type WebhookEndpoint = Pick<EndpointRow, keyof typeof PUBLIC>
 
-export interface EndpointStore {
-  /** Adds an endpoint. The secret is returned here and never again. Throws when the account has its fill. */
-  create(
-    accountId: string,
-    url: string,
-    eventTypes: readonly SubscribedEventType[],
-  ): Promise<{ endpoint: WebhookEndpoint; secret: string }>
-  /** Oldest first; of one account, or all. */
-  list(accountId?: string): Promise<WebhookEndpoint[]>
-  /** Deletes an endpoint and the log of its deliveries; false when there is none. */
-  remove(endpointId: string): Promise<boolean>
-  /**
-   * Gives it a new secret. The old one signs beside it for `overlapMs`, so that the receiver can change over
-   * without losing an event. Null when there is no such endpoint.
-   */
-  rotateSecret(endpointId: string, overlapMs: number): Promise<string | null>
-  /** Ends a disabling; what was given up stays so. Null when there is no such endpoint. */
-  enable(endpointId: string): Promise<WebhookEndpoint | null>
-  /** Sends this endpoint alone a `webhook.test`. Returns the event's id; null when there is no such endpoint. */
-  test(endpointId: string): Promise<string | null>
-}
+export type EndpointStore = ReturnType<typeof createEndpointStore>
 
 /** The purpose of the sealer that endpoint secrets are kept under; their context is the endpoint's id. */
 export const WEBHOOK_SECRET_PURPOSE = 'webhook-secret'
@@ -59,13 +39,18 @@ export function createEndpointStore(
   postgres: Postgres,
   sealer: Sealer,
   randomBytes: (count: number) => Uint8Array,
-): EndpointStore {
+) {
   const newSecret = () => `whsec_${Buffer.from(randomBytes(SECRET_BYTES)).toString('base64')}`
   const find = (client: PostgresTransaction, id: string) =>
     client.webhookEndpoint.findUnique({ where: { id }, select: PUBLIC })
 
   return {
-    async create(accountId, url, eventTypes) {
+    /** Adds an endpoint. The secret is returned here and never again. Throws when the account has its fill. */
+    async create(
+      accountId: string,
+      url: string,
+      eventTypes: readonly SubscribedEventType[],
+    ): Promise<{ endpoint: WebhookEndpoint; secret: string }> {
       const id = newId('hook')
       const secret = newSecret()
       const endpoint = await postgres.$transaction(async (transaction) => {
@@ -82,7 +67,8 @@ export function createEndpointStore(
       return { endpoint, secret }
     },
 
-    async list(accountId) {
+    /** Oldest first; of one account, or all. */
+    async list(accountId?: string): Promise<WebhookEndpoint[]> {
       return postgres.webhookEndpoint.findMany({
         ...(accountId !== undefined && { where: { accountId } }),
         orderBy: [{ createdAt: 'asc' }, { id: 'asc' }],
@@ -90,11 +76,16 @@ export function createEndpointStore(
       })
     },
 
-    async remove(id) {
+    /** Deletes an endpoint and the log of its deliveries; false when there is none. */
+    async remove(id: string): Promise<boolean> {
       return (await postgres.webhookEndpoint.deleteMany({ where: { id } })).count > 0
     },
 
-    async rotateSecret(id, overlapMs) {
+    /**
+     * Gives it a new secret. The old one signs beside it for `overlapMs`, so that the receiver can change over
+     * without losing an event. Null when there is no such endpoint.
+     */
+    async rotateSecret(id: string, overlapMs: number): Promise<string | null> {
       const secret = newSecret()
       const rows = await postgres.$queryRawUnsafe<unknown[]>(
         ROTATE,
@@ -105,7 +96,8 @@ export function createEndpointStore(
       return rows.length > 0 ? secret : null
     },
 
-    async enable(id) {
+    /** Ends a disabling; what was given up stays so. Null when there is no such endpoint. */
+    async enable(id: string): Promise<WebhookEndpoint | null> {
       await postgres.webhookEndpoint.updateMany({
         where: { id },
         data: { enabled: true, disabledReason: null, failingSince: null },
@@ -113,7 +105,8 @@ export function createEndpointStore(
       return find(postgres, id)
     },
 
-    async test(id) {
+    /** Sends this endpoint alone a `webhook.test`. Returns the event's id; null when there is no such endpoint. */
+    async test(id: string): Promise<string | null> {
       return postgres.$transaction(async (transaction) => {
         const endpoint = await find(transaction, id)
         if (!endpoint) return null

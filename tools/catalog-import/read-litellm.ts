@@ -22,14 +22,10 @@ const LITELLM_NAMES: Record<string, string> = {
 /** Much that it lists of these has to be rented by the hour, or is gone. */
 const PRICES_ONLY = new Set(['fireworks', 'perplexity'])
 
-export interface Litellm {
-  read(provider: ImportedProvider): Listing[]
-  /** Every name in the table with its window. */
-  windows: Array<{ name: string; window: number }>
-}
+export type Litellm = ReturnType<typeof openLitellm>
 
 /** litellm's table of prices and windows, as of a day: models that are switched off by then are left out. */
-export function openLitellm(folder: string, day: string): Litellm {
+export function openLitellm(folder: string, day: string) {
   const path = join(folder, 'model_prices_and_context_window_backup.json')
   const table = JSON.parse(readFileSync(path, 'utf8')) as Record<string, LitellmModel>
   const byProvider = Map.groupBy(
@@ -44,8 +40,9 @@ export function openLitellm(folder: string, day: string): Litellm {
     ),
   )
   return {
+    /** Every name in the table with its window. */
     windows,
-    read(provider) {
+    read(provider: ImportedProvider): Listing[] {
       const { id } = provider.provider
       const name = LITELLM_NAMES[id] ?? id
       return (byProvider.get(name) ?? [])

@@ -24,14 +24,6 @@ const CONNECT_TIMEOUT_MS = 10_000
 /** Marks a cluster that was made to its end; initdb's own files are there from its beginning. */
 const COMPLETE = 'switchyard.complete'
 
-export interface EmbeddedPostgresOptions {
-  /** Keeps the password, and the data where no other user is needed. Must exist. */
-  dataDir: string
-  /** False for throwaway data: faster, and a crash of the machine may lose it. */
-  durable: boolean
-  log: (line: string) => void
-}
-
 export interface EmbeddedPostgres {
   plan: ProcessPlan
   /** The address of the gateway's database; made when the server is up, by `createDatabase`. */
@@ -42,7 +34,13 @@ export interface EmbeddedPostgres {
 }
 
 /** Makes a database cluster ready to run on a free loopback port: a new one, or the one already there. */
-export async function prepareEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
+export async function prepareEmbeddedPostgres(options: {
+  /** Keeps the password, and the data where no other user is needed. Must exist. */
+  dataDir: string
+  /** False for throwaway data: faster, and a crash of the machine may lose it. */
+  durable: boolean
+  log: (line: string) => void
+}): Promise<EmbeddedPostgres> {
   const identity = postgresIdentity()
   const binaries = await postgresBinaries(identity !== null)
   const folder = await postgresDataFolder(options.dataDir, identity, options.log)

@@ -18,26 +18,10 @@ export interface RecordedRequest {
 
 type Predicate = (request: RecordedRequest) => boolean
 
-export interface RequestLog {
-  /** The newest requests, oldest first, at most `limit`. */
-  readonly requests: readonly RecordedRequest[]
-  /** Requests seen since the start or the last clear. */
-  readonly received: number
-  /** Requests whose client went away before the answer was whole. */
-  readonly aborted: number
-  add(request: RecordedRequest): void
-  settle(request: RecordedRequest, ending: Ending): void
-  /** Resolves with the first matching request, recorded already or still to come. Rejects after `timeoutMs`. */
-  arrived(matches?: Predicate, timeoutMs?: number): Promise<RecordedRequest>
-  /** The same for a request whose client went away. */
-  abortedBy(matches?: Predicate, timeoutMs?: number): Promise<RecordedRequest>
-  clear(): void
-}
-
 const DEFAULT_WAIT_MS = 60_000
 
 /** Keeps the newest requests and lets a test await what it expects of them. */
-export function createRequestLog(limit: number): RequestLog {
+export function createRequestLog(limit: number) {
   const events = new EventEmitter().setMaxListeners(0)
   const requests: RecordedRequest[] = []
   let received = 0
@@ -62,28 +46,39 @@ export function createRequestLog(limit: number): RequestLog {
   }
 
   return {
+    /** The newest requests, oldest first, at most `limit`. */
     requests,
+    /** Requests seen since the start or the last clear. */
     get received() {
       return received
     },
+    /** Requests whose client went away before the answer was whole. */
     get aborted() {
       return aborted
     },
-    add(request) {
+    add(request: RecordedRequest): void {
       received++
       if (limit > 0) requests.push(request)
       if (requests.length > limit) requests.shift()
       events.emit('change', request)
     },
-    settle(request, ending) {
+    settle(request: RecordedRequest, ending: Ending): void {
       request.state = ending
       if (ending === 'aborted') aborted++
       events.emit('change', request)
     },
-    arrived: (matches = () => true, timeoutMs = DEFAULT_WAIT_MS) => until(matches, timeoutMs, 'arrived'),
-    abortedBy: (matches = () => true, timeoutMs = DEFAULT_WAIT_MS) =>
+    /** Resolves with the first matching request, recorded already or still to come. Rejects after `timeoutMs`. */
+    arrived: (
+      matches: Predicate = () => true,
+      timeoutMs: number = DEFAULT_WAIT_MS,
+    ): Promise<RecordedRequest> => until(matches, timeoutMs, 'arrived'),
+    /** The same for a request whose client went away. */
+    abortedBy: (
+      matches: Predicate = () => true,
+      timeoutMs: number = DEFAULT_WAIT_MS,
+    ): Promise<RecordedRequest> =>
       until((request) => request.state === 'aborted' && matches(request), timeoutMs, 'was aborted'),
-    clear() {
+    clear(): void {
       requests.length = 0
       received = 0
       aborted = 0

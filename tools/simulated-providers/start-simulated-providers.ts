@@ -4,34 +4,14 @@ import { composeAnswer } from './answer.ts'
 import { activeFault, type Behaviour, parseBehaviour } from './behaviour.ts'
 import { readJsonBody, sendError, sendJson, sendModels } from './http-messages.ts'
 import { playResponse } from './play-response.ts'
-import { createRequestLog, type RecordedRequest, type RequestLog } from './request-log.ts'
+import { createRequestLog, type RecordedRequest } from './request-log.ts'
 import { planResponse } from './response-plan.ts'
 import { type Route, routeOf } from './route.ts'
 import type { SimulatedRequest } from './simulated-request.ts'
 import type { Refusal } from './simulated-wire.ts'
 import { CHAT_COMPLETIONS } from './wires/chat-completions.ts'
 
-export interface SimulatedProvidersOptions {
-  /** 0 picks a free port. */
-  port?: number
-  host?: string
-  /** How many requests are kept, with bodies and headers; 0 keeps none. */
-  recordedRequests?: number
-}
-
-export interface SimulatedProviders {
-  /** `http://127.0.0.1:port`; a provider's base URL is `${url}/alpha/v1`. */
-  readonly url: string
-  readonly log: RequestLog
-  /** Counters of this moment and since the start. */
-  counters(): { openConnections: number; totalConnections: number; received: number; aborted: number }
-  /** Lets the held answers (`held`, `held-N`) of every request go on that has arrived by now. */
-  release(): void
-  /** Forgets the recorded requests and the call counts behind `flaky` and `every`. */
-  reset(): void
-  /** Closes at once, breaking off whatever is open. */
-  close(): Promise<void>
-}
+export type SimulatedProviders = Awaited<ReturnType<typeof startSimulatedProviders>>
 
 const DEFAULT_RECORDED_REQUESTS = 1_000
 const MAX_COUNTED_MODELS = 10_000
@@ -42,8 +22,14 @@ const MAX_COUNTED_MODELS = 10_000
  * name how it behaves. Their text and usage are a pure function of the prompt.
  */
 export async function startSimulatedProviders(
-  options: SimulatedProvidersOptions = {},
-): Promise<SimulatedProviders> {
+  options: {
+    /** 0 picks a free port. */
+    port?: number
+    host?: string
+    /** How many requests are kept, with bodies and headers; 0 keeps none. */
+    recordedRequests?: number
+  } = {},
+) {
   const log = createRequestLog(options.recordedRequests ?? DEFAULT_RECORDED_REQUESTS)
   /** How often each model name was called, which `flaky` and `every` depend on. */
   const calls = new Map<string, number>()
@@ -86,7 +72,12 @@ export async function startSimulatedProviders(
     log.settle(recorded, await playResponse(steps, response, { ...behaviour, released }))
   }
 
-  const counters = () => ({
+  const counters = (): {
+    openConnections: number
+    totalConnections: number
+    received: number
+    aborted: number
+  } => ({
     openConnections: connections.size,
     totalConnections,
     received: log.received,
@@ -136,18 +127,23 @@ export async function startSimulatedProviders(
   const { port } = server.address() as AddressInfo
 
   return {
+    /** `http://127.0.0.1:port`; a provider's base URL is `${url}/alpha/v1`. */
     url: `http://127.0.0.1:${port}`,
     log,
+    /** Counters of this moment and since the start. */
     counters,
-    release: () => {
+    /** Lets the held answers (`held`, `held-N`) of every request go on that has arrived by now. */
+    release: (): void => {
       release.resolve()
       release = Promise.withResolvers()
     },
-    reset: () => {
+    /** Forgets the recorded requests and the call counts behind `flaky` and `every`. */
+    reset: (): void => {
       log.clear()
       calls.clear()
     },
-    close: () =>
+    /** Closes at once, breaking off whatever is open. */
+    close: (): Promise<void> =>
       new Promise((resolve, reject) => {
         server.close((error) => (error ? reject(error) : resolve()))
         for (const socket of connections) socket.destroy()

@@ -3,14 +3,6 @@ import { pollEvery } from '../../src/platform/process/poll-every.ts'
 import type { DeliveryAttempt } from '../../src/platform/queues/queues.ts'
 import type { ClaimBounds, DeliveryStore } from '../../src/webhooks/delivery-store.ts'
 
-/**
- * Moves events on: from the outbox to deliveries, and deliveries that are due to the queue. PostgreSQL alone
- * has what is still to be done, so a queue that lost its jobs loses no event. Any number may run at once.
- */
-export interface EventRelay {
-  stop(): Promise<void>
-}
-
 export interface EventRelayOptions {
   deliveries: DeliveryStore
   /** Puts deliveries into the queue; one that is there already stays one. */
@@ -38,8 +30,11 @@ const LEASE_MS = 60_000
 const PURGE_EVERY_MS = 10 * 60_000
 const PURGE_AT_ONCE = 1_000
 
-/** Starts at once. */
-export function startEventRelay(options: EventRelayOptions): EventRelay {
+/**
+ * Moves events on: from the outbox to deliveries, and deliveries that are due to the queue. PostgreSQL alone
+ * has what is still to be done, so a queue that lost its jobs loses no event. Any number may run at once.
+ */
+export function startEventRelay(options: EventRelayOptions) {
   const { deliveries, logger, everyMs = EVERY_MS, leaseMs = LEASE_MS } = options
   const stopping = new AbortController()
   let purgedAt = Number.NEGATIVE_INFINITY
@@ -60,7 +55,7 @@ export function startEventRelay(options: EventRelayOptions): EventRelay {
     { firstAfterMs: 0, onRecovery: () => logger.info('event relay resumed') },
   )
   return {
-    async stop() {
+    async stop(): Promise<void> {
       stopping.abort()
       await stopPolling()
     },

@@ -3,12 +3,6 @@ import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { AllowanceStore } from '../holds/allowance-store.ts'
 import type { CheckResult, Discrepancy } from './ledger-audit.ts'
 
-export interface AllowanceAuditDependencies {
-  postgres: Postgres
-  allowances: Pick<AllowanceStore, 'check'>
-  clock: () => number
-}
-
 const SAMPLES = 20
 const KEYS_AT_ONCE = 500
 const EXACT = "every key's allowance in Redis is its limit less what it spent and its open holds"
@@ -17,7 +11,11 @@ const EXACT = "every key's allowance in Redis is its limit less what it spent an
  * Compares what Redis lets keys with a spending limit still spend with the ledger. Exact while calls run. A
  * wrong allowance may simply be deleted: it is loaded again on its next use.
  */
-export async function auditAllowances(deps: AllowanceAuditDependencies): Promise<CheckResult> {
+export async function auditAllowances(deps: {
+  postgres: Postgres
+  allowances: Pick<AllowanceStore, 'check'>
+  clock: () => number
+}): Promise<CheckResult> {
   const { postgres, allowances, clock } = deps
   const found: Discrepancy[] = []
   for (let after = ''; ; ) {

@@ -13,15 +13,6 @@ import { auditAllowances } from './allowance-audit.ts'
 import { auditGates } from './gate-audit.ts'
 import { auditLedger, type Discrepancy } from './ledger-audit.ts'
 
-export interface AuditDependencies {
-  /** Without a statement timeout: it reads whole tables. */
-  postgres: Postgres
-  redis: Redis
-  dispatchQueue: DispatchQueue
-  settlementQueue: SettlementQueue
-  clock: () => number
-}
-
 /** The outcome of an audit as it is printed and kept: amounts as decimal strings of USD, counts as numbers. */
 export interface AuditReport {
   ok: boolean
@@ -38,7 +29,14 @@ const COUNTED_STATES = ['waiting', 'active', 'delayed', 'prioritized'] as const
  * Audits everything that is about money: the ledger, call records and payments in PostgreSQL, the gates and
  * allowances in Redis against them. Exact while calls run.
  */
-export async function auditBooks(deps: AuditDependencies): Promise<AuditReport> {
+export async function auditBooks(deps: {
+  /** Without a statement timeout: it reads whole tables. */
+  postgres: Postgres
+  redis: Redis
+  dispatchQueue: DispatchQueue
+  settlementQueue: SettlementQueue
+  clock: () => number
+}): Promise<AuditReport> {
   const { postgres, redis, dispatchQueue, settlementQueue, clock } = deps
   const gate = createHoldStore(redis)
   const ledger = await auditLedger(postgres)

@@ -14,18 +14,10 @@ export interface NewAuditRun {
   report: AuditReport
 }
 
-export interface AuditRunStore {
-  record(run: NewAuditRun): Promise<void>
-  /** Null when there was none. */
-  latest(): Promise<AuditRun | null>
-  /** Newest first, after a run's id. */
-  page(query: { after: string | null; limit: number }): Promise<AuditRun[]>
-  /** Removes runs before a time that found no discrepancy; the others stay. */
-  prune(before: Date): Promise<void>
-}
+export type AuditRunStore = ReturnType<typeof createAuditRunStore>
 
-export function createAuditRunStore(postgres: Postgres): AuditRunStore {
-  const page: AuditRunStore['page'] = async ({ after, limit }) => {
+export function createAuditRunStore(postgres: Postgres) {
+  const page = async ({ after, limit }: { after: string | null; limit: number }): Promise<AuditRun[]> => {
     const rows = await postgres.auditRun.findMany({
       ...(after !== null && { where: { id: { lt: after } } }),
       orderBy: { id: 'desc' },
@@ -34,18 +26,21 @@ export function createAuditRunStore(postgres: Postgres): AuditRunStore {
     return rows.map(toRun)
   }
   return {
+    /** Newest first, after a run's id. */
     page,
-    async record({ at, durationMs, cause, report }) {
+    async record({ at, durationMs, cause, report }: NewAuditRun): Promise<void> {
       const { ok, figures, checks } = report
       const discrepancies = report.discrepancies.map((found) => ({ ...found }))
       await postgres.auditRun.create({
         data: { id: newId('audit'), at, durationMs, ok, cause, figures, checks, discrepancies },
       })
     },
-    async latest() {
+    /** Null when there was none. */
+    async latest(): Promise<AuditRun | null> {
       return (await page({ after: null, limit: 1 }))[0] ?? null
     },
-    async prune(before) {
+    /** Removes runs before a time that found no discrepancy; the others stay. */
+    async prune(before: Date): Promise<void> {
       await postgres.auditRun.deleteMany({ where: { ok: true, at: { lt: before } } })
     },
   }

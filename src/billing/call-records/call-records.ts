@@ -34,26 +34,7 @@ export interface CallSearch extends CallFilter {
 }
 
 /** Settled calls, read from PostgreSQL. All methods reject while it is away. */
-export interface CallRecords {
-  find(callId: string): Promise<CallRecord | null>
-  /** The latest calls that carried this request id, at most ten. Clients may send one twice. Reads the whole table. */
-  findByRequestId(requestId: string): Promise<CallRecord[]>
-  /** Calls of an account admitted in a span of time, newest first, after a cursor; at most `limit`. */
-  page(
-    accountId: string,
-    range: TimeRange,
-    after: CallCursor | null,
-    limit: number,
-    filter?: CallFilter,
-  ): Promise<ListedCall[]>
-  /** Calls of any account admitted in a span of time, newest first, after a call's id. */
-  search(search: CallSearch, range: TimeRange, after: string | null, limit: number): Promise<ListedCall[]>
-  /**
-   * Calls of some accounts that were settled after a moment, oldest first: of each account's latest, so that one
-   * with very many costs no more than another.
-   */
-  settledSince(accountIds: readonly string[], settledAfterMs: number): Promise<ListedCall[]>
-}
+export type CallRecords = ReturnType<typeof createCallRecords>
 
 /** Of each account. */
 const LATEST_MAX = 100
@@ -66,7 +47,7 @@ CROSS JOIN LATERAL (
 ) AS latest
 WHERE latest.settled_at_ms > $2`
 
-export function createCallRecords(postgres: Postgres): CallRecords {
+export function createCallRecords(postgres: Postgres) {
   /** The calls that a statement names. */
   const listed = async (
     sql: string,
@@ -80,12 +61,13 @@ export function createCallRecords(postgres: Postgres): CallRecords {
     return rows.map(toListedCall)
   }
   return {
-    async find(callId) {
+    async find(callId: string): Promise<CallRecord | null> {
       const row = await postgres.callRecord.findUnique({ where: { id: callId } })
       return row && toRecord(row)
     },
 
-    async findByRequestId(requestId) {
+    /** The latest calls that carried this request id, at most ten. Clients may send one twice. Reads the whole table. */
+    async findByRequestId(requestId: string): Promise<CallRecord[]> {
       const rows = await postgres.callRecord.findMany({
         where: { requestId },
         orderBy: { admittedAtMs: 'desc' },
@@ -94,7 +76,14 @@ export function createCallRecords(postgres: Postgres): CallRecords {
       return rows.map(toRecord)
     },
 
-    async page(accountId, { fromMs, toMs }, after, limit, { model, keyId, status } = {}) {
+    /** Calls of an account admitted in a span of time, newest first, after a cursor; at most `limit`. */
+    async page(
+      accountId: string,
+      { fromMs, toMs }: TimeRange,
+      after: CallCursor | null,
+      limit: number,
+      { model, keyId, status }: CallFilter = {},
+    ): Promise<ListedCall[]> {
       // Nothing sorts before the empty id, so without a cursor just the end of the span is left out.
       const start = { admittedAtMs: toMs, callId: '' }
       const { admittedAtMs, callId } = after && after.admittedAtMs < toMs ? after : start
@@ -116,7 +105,13 @@ export function createCallRecords(postgres: Postgres): CallRecords {
 
     // Walks the primary key: ids begin with their time, so no index of its own is needed on the table that every call
     // writes to. Only the conditions that are asked for are in the statement, for the planner's sake.
-    async search(search, range, after, limit) {
+    /** Calls of any account admitted in a span of time, newest first, after a call's id. */
+    async search(
+      search: CallSearch,
+      range: TimeRange,
+      after: string | null,
+      limit: number,
+    ): Promise<ListedCall[]> {
       const ids = callIdRange(range)
       const values: unknown[] = []
       const value = (some: unknown): string => `$${values.push(some)}`
@@ -142,7 +137,11 @@ export function createCallRecords(postgres: Postgres): CallRecords {
       return listed(sql, values, [{ id: 'desc' }])
     },
 
-    settledSince: (accountIds, settledAfterMs) =>
+    /**
+     * Calls of some accounts that were settled after a moment, oldest first: of each account's latest, so that one
+     * with very many costs no more than another.
+     */
+    settledSince: (accountIds: readonly string[], settledAfterMs: number): Promise<ListedCall[]> =>
       listed(SETTLED_IDS, [accountIds, BigInt(settledAfterMs)], [{ settledAtMs: 'asc' }, { id: 'asc' }]),
   }
 }

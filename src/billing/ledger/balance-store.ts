@@ -1,15 +1,13 @@
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { LedgerBalance } from '../holds/hold-store.ts'
 
-export interface BalanceStore {
-  /** The ledger's balances of accounts; unknown ids are left out. */
-  balances(accountIds: readonly string[]): Promise<Map<string, LedgerBalance>>
-}
+export type BalanceStore = ReturnType<typeof createBalanceStore>
 
 /** Reads balances from PostgreSQL, to compare the gate in Redis with. */
-export function createBalanceStore(postgres: Postgres): BalanceStore {
+export function createBalanceStore(postgres: Postgres) {
   return {
-    async balances(accountIds) {
+    /** The ledger's balances of accounts; unknown ids are left out. */
+    async balances(accountIds: readonly string[]): Promise<Map<string, LedgerBalance>> {
       const rows = await postgres.account.findMany({
         where: { id: { in: [...accountIds] } },
         select: { id: true, balancePico: true, version: true },

@@ -11,10 +11,7 @@ export interface AccountCredits {
   availablePico: bigint
 }
 
-export interface CreditStore {
-  /** Null where there is no such account. Rejects while PostgreSQL is away. */
-  find(accountId: string): Promise<AccountCredits | null>
-}
+export type CreditStore = ReturnType<typeof createCreditStore>
 
 /**
  * One statement, so that both are of one snapshot. What is no charge has an index of its own, and charges are what
@@ -31,9 +28,10 @@ SELECT account.balance_pico::text AS "balance", (
 FROM accounts AS account WHERE account.id = $1`
 
 /** Credits and usage from the ledger, and what the gate lets be spent of them. */
-export function createCreditStore(postgres: Postgres, gate: Pick<HoldStore, 'balance'>): CreditStore {
+export function createCreditStore(postgres: Postgres, gate: Pick<HoldStore, 'balance'>) {
   return {
-    async find(accountId) {
+    /** Null where there is no such account. Rejects while PostgreSQL is away. */
+    async find(accountId: string): Promise<AccountCredits | null> {
       const [row] = await postgres.$queryRawUnsafe<Array<{ balance: string; credits: string }>>(
         CREDITS,
         accountId,

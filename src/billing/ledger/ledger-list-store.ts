@@ -28,12 +28,7 @@ export interface DayOfCharges {
 
 export type LedgerLine = ListedMovement | DayOfCharges
 
-export interface LedgerListStore {
-  /** The lines after a place, newest first, at most `limit`; their sum over all pages is the balance. */
-  page(accountId: string, after: LedgerPosition, limit: number): Promise<LedgerLine[]>
-  /** What the account started with, as a gift; null for nothing. */
-  freeCredit(accountId: string): Promise<bigint | null>
-}
+export type LedgerListStore = ReturnType<typeof createLedgerListStore>
 
 const MOVEMENTS = `
 SELECT transaction.id AS "id", transaction.kind::text AS "kind", entry.amount_pico::text AS "amount",
@@ -74,7 +69,7 @@ const FREE_CREDIT = `
 SELECT amount_pico::text AS "amount" FROM ledger_entries
 WHERE transaction_id = $1 AND kind = 'free_credit' AND ledger_account = 'customer:' || $1`
 
-export function createLedgerListStore(postgres: Postgres): LedgerListStore {
+export function createLedgerListStore(postgres: Postgres) {
   const movements = async (accountId: string, { movement }: LedgerPosition, limit: number) => {
     const rows = await postgres.$queryRawUnsafe<
       Array<{ id: string; kind: ListedMovement['kind']; amount: string; at: string; note: string | null }>
@@ -96,7 +91,8 @@ export function createLedgerListStore(postgres: Postgres): LedgerListStore {
     })
   }
   return {
-    async page(accountId, after, limit) {
+    /** The lines after a place, newest first, at most `limit`; their sum over all pages is the balance. */
+    async page(accountId: string, after: LedgerPosition, limit: number): Promise<LedgerLine[]> {
       const [moved, charged] = await Promise.all([
         movements(accountId, after, limit),
         charges(accountId, after, limit),
@@ -104,7 +100,8 @@ export function createLedgerListStore(postgres: Postgres): LedgerListStore {
       return [...moved, ...charged].sort((a, b) => b.at - a.at).slice(0, limit)
     },
 
-    async freeCredit(accountId) {
+    /** What the account started with, as a gift; null for nothing. */
+    async freeCredit(accountId: string): Promise<bigint | null> {
       const [row] = await postgres.$queryRawUnsafe<Array<{ amount: string }>>(FREE_CREDIT, accountId)
       return row ? BigInt(row.amount) : null
     },

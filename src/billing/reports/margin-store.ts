@@ -22,11 +22,6 @@ export interface Margin {
   total: MarginSums
 }
 
-export interface MarginStore {
-  /** Of the calls admitted in a span of time. Null when there are more groups than `rowsMax`. */
-  margin(range: TimeRange, group: MarginGroup, rowsMax: number): Promise<Margin | null>
-}
-
 const GROUPS: Record<MarginGroup, string> = {
   model: "coalesce(served_model_id, '-')",
   provider: "coalesce(split_part(served_offer_id, '/', 1), '-')",
@@ -71,9 +66,10 @@ ORDER BY "isTotal" DESC, ${group === 'day' ? '"group"' : 'revenue DESC, "group"'
 
 type Row = Record<keyof MarginSums, string> & { group: string | null }
 
-export function createMarginStore(postgres: Postgres): MarginStore {
+export function createMarginStore(postgres: Postgres) {
   return {
-    async margin(range, group, rowsMax) {
+    /** Of the calls admitted in a span of time. Null when there are more groups than `rowsMax`. */
+    async margin(range: TimeRange, group: MarginGroup, rowsMax: number): Promise<Margin | null> {
       const ids = callIdRange(range)
       const [total, ...rows] = await postgres.$queryRawUnsafe<Row[]>(
         marginSql(group),

@@ -15,15 +15,6 @@ export interface LiveListener {
   ended(): void
 }
 
-export interface LiveFeed {
-  /** Starts telling; the returned function stops it. */
-  listen(listener: LiveListener): () => void
-  listenersOf(accountId: string): number
-  /** How many listen in all. */
-  readonly size: number
-  stop(): void
-}
-
 export interface LiveFeedOptions {
   gate: Pick<HoldStore, 'balance'>
   recentCalls: Pick<CallRecords, 'settledSince'>
@@ -42,7 +33,7 @@ const CALLS_REMEMBERED = 20_000
  * Watches the accounts that somebody looks at, all of them at once: what the gate in Redis says of each, and only
  * where that moved, which calls were settled. Costs nothing while nobody looks.
  */
-export function createLiveFeed(options: LiveFeedOptions): LiveFeed {
+export function createLiveFeed(options: LiveFeedOptions) {
   const { gate, recentCalls, sessions, logger, clock, everyMs = EVERY_MS } = options
   const listeners = new Set<LiveListener>()
   const seen = new Map<string, string>()
@@ -82,13 +73,16 @@ export function createLiveFeed(options: LiveFeedOptions): LiveFeed {
 
   const stop = pollEvery(everyMs, look, (error) => logger.warn({ err: error }, 'live figures are not read'))
   return {
-    listen(listener) {
+    /** Starts telling; the returned function stops it. */
+    listen(listener: LiveListener): () => void {
       listeners.add(listener)
       // Its first look tells it where things stand.
       seen.delete(listener.accountId)
       return () => void listeners.delete(listener)
     },
-    listenersOf: (accountId) => [...listeners].filter((listener) => listener.accountId === accountId).length,
+    listenersOf: (accountId: string): number =>
+      [...listeners].filter((listener) => listener.accountId === accountId).length,
+    /** How many listen in all. */
     get size() {
       return listeners.size
     },

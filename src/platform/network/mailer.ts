@@ -9,19 +9,13 @@ export interface MailMessage {
 }
 
 /** Sends mail over SMTP, a connection a message. */
-export interface Mailer {
-  /**
-   * `sent`: the server took it. `refused`: it will never take mail for this recipient (a 5xx answer to RCPT). Throws
-   * on everything that may pass, or is ours to mend.
-   */
-  send(message: MailMessage): Promise<'sent' | 'refused'>
-}
+export type Mailer = ReturnType<typeof createMailer>
 
 const CONNECT_TIMEOUT_MS = 10_000
 /** Of silence, once connected. */
 const IDLE_TIMEOUT_MS = 30_000
 
-export function createMailer({ smtpUrl, from }: Pick<MailSettings, 'smtpUrl' | 'from'>): Mailer {
+export function createMailer({ smtpUrl, from }: Pick<MailSettings, 'smtpUrl' | 'from'>) {
   const transport = createTransport({
     url: smtpUrl,
     connectionTimeout: CONNECT_TIMEOUT_MS,
@@ -32,7 +26,11 @@ export function createMailer({ smtpUrl, from }: Pick<MailSettings, 'smtpUrl' | '
     disableUrlAccess: true,
   })
   return {
-    async send({ to, subject, text }) {
+    /**
+     * `sent`: the server took it. `refused`: it will never take mail for this recipient (a 5xx answer to RCPT). Throws
+     * on everything that may pass, or is ours to mend.
+     */
+    async send({ to, subject, text }: MailMessage): Promise<'sent' | 'refused'> {
       try {
         await transport.sendMail({
           from,

@@ -10,16 +10,11 @@ const STREAM_MAX = 10_000
 
 type Pipeline = ReturnType<Redis['pipeline']>
 
-/** Alarms of one process, counted in memory until the next report. Never blocks or fails who raises one. */
-export interface AlarmOutbox {
-  /** Takes the alarm in a log line's fields, if it raises one. */
-  add(logged: unknown, message: string): void
-  /** Adds to the pipeline what was raised; `done` says whether Redis has it. */
-  flush(pipeline: Pipeline): { done(written: boolean): void }
-}
-
-/** `raised` is called with each alarm's kind, for a metric. */
-export function createAlarmOutbox(clock: () => number, raised: (kind: string) => void): AlarmOutbox {
+/**
+ * Alarms of one process, counted in memory until the next report. Never blocks or fails who raises one. `raised` is
+ * called with each alarm's kind, for a metric.
+ */
+export function createAlarmOutbox(clock: () => number, raised: (kind: string) => void) {
   let waiting = new Map<string, AlarmCount>()
   const add = (alarm: AlarmCount) => {
     const isRoom = waiting.size < WAITING_MAX || waiting.has(nameOf(alarm))
@@ -27,14 +22,16 @@ export function createAlarmOutbox(clock: () => number, raised: (kind: string) =>
     waiting.set(nameOf(kept), addAlarms(waiting.get(nameOf(kept)), kept))
   }
   return {
-    add(logged, message) {
+    /** Takes the alarm in a log line's fields, if it raises one. */
+    add(logged: unknown, message: string): void {
       const alarm = alarmOf(logged, message)
       if (alarm === null) return
       const now = clock()
       add({ ...alarm, count: 1, firstAt: now, lastAt: now })
       raised(alarm.kind)
     },
-    flush(pipeline) {
+    /** Adds to the pipeline what was raised; `done` says whether Redis has it. */
+    flush(pipeline: Pipeline): { done(written: boolean): void } {
       const flushed = [...waiting.values()]
       waiting = new Map()
       for (const alarm of flushed)

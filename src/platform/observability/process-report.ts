@@ -12,7 +12,7 @@ import { isRefusedWrite, type Redis } from '../redis/redis.ts'
 import { PROCESSES, processKey } from '../redis/redis-keys.ts'
 import { createAlarmOutbox } from './alarm-outbox.ts'
 import type { Logger } from './logger.ts'
-import { createTrafficCounter, type TrafficCounter } from './traffic.ts'
+import { createTrafficCounter } from './traffic.ts'
 
 const EVERY_MS = 1_000
 /** A process that says nothing for so long is gone. */
@@ -38,24 +38,14 @@ export interface ProcessFigures {
  * is kept in memory and leaves in one pipeline a second, whatever the load. A report that fails is dropped; counts
  * and alarms stay for the next, and may count twice where Redis had them and could not say so.
  */
-export interface ProcessReport {
-  /** The logger to use: it also notes the last error and raises alarms. */
-  logger: Logger
-  traffic: TrafficCounter
-  /** Counts what this process has finished, by outcome. */
-  finished(outcome: string): void
-  /** Begins to report over a client of the caller's. */
-  start(redis: Redis, figures: () => ProcessFigures): void
-  /** Reports a last time, that nothing counted is lost, and takes the process off the board. */
-  stop(): Promise<void>
-}
+export type ProcessReport = ReturnType<typeof createProcessReport>
 
 export function createProcessReport(
   role: ProcessView['role'],
   given: Logger,
   registry: Registry,
   clock: () => number = Date.now,
-): ProcessReport {
+) {
   const id = newId('proc')
   const startedAt = clock()
   const finished: Record<string, number> = {}
@@ -96,12 +86,15 @@ export function createProcessReport(
   })
 
   return {
+    /** The logger to use: it also notes the last error and raises alarms. */
     logger,
     traffic,
-    finished(outcome) {
+    /** Counts what this process has finished, by outcome. */
+    finished(outcome: string): void {
       finished[outcome] = (finished[outcome] ?? 0) + 1
     },
-    start(redis, figures) {
+    /** Begins to report over a client of the caller's. */
+    start(redis: Redis, figures: () => ProcessFigures): void {
       loopDelay.enable()
       report = async () => {
         const now = clock()
@@ -123,7 +116,8 @@ export function createProcessReport(
         else given.warn({ err: error }, 'this process could not report')
       })
     },
-    async stop() {
+    /** Reports a last time, that nothing counted is lost, and takes the process off the board. */
+    async stop(): Promise<void> {
       stopPolling()
       loopDelay.disable()
       const reported = Promise.resolve(report?.().then(() => deregister?.()))

@@ -11,14 +11,6 @@ export type Readiness =
   | { status: 'degraded'; away: ['postgresql'] }
   | { status: 'not-ready'; reason: 'redis-away' | 'redis-refuses-writes' }
 
-export interface ReadinessOptions {
-  apiId: string
-  redis: Pick<Redis, 'set'>
-  askPostgres: () => Promise<unknown>
-  /** A service that has not answered by then is away. */
-  withinMs?: number
-}
-
 const WITHIN_MS = 2_500
 const MARK_LIFETIME_MS = 60_000
 
@@ -26,7 +18,13 @@ const MARK_LIFETIME_MS = 60_000
  * Returns how to ask. Never rejects, and answers in time whatever hangs. However often it is asked, each service is
  * asked by one command at a time: probes that hang must not take the connections that calls need.
  */
-export function createReadiness(options: ReadinessOptions): () => Promise<Readiness> {
+export function createReadiness(options: {
+  apiId: string
+  redis: Pick<Redis, 'set'>
+  askPostgres: () => Promise<unknown>
+  /** A service that has not answered by then is away. */
+  withinMs?: number
+}): () => Promise<Readiness> {
   const { apiId, redis, askPostgres, withinMs = WITHIN_MS } = options
   // A write, since a Redis that only reads admits nothing.
   const redisProbe = createProbe(withinMs, () => redis.set(readinessKey(apiId), '1', 'PX', MARK_LIFETIME_MS))

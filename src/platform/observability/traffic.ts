@@ -16,14 +16,7 @@ const SECONDS_WAITING_MAX = 120
 type Pipeline = ReturnType<Redis['pipeline']>
 
 /** Counts of one process, in memory until the next report. */
-export interface TrafficCounter {
-  /** Adds to figures of this second; see core/traffic.ts for their names. */
-  add(counts: Iterable<readonly [figure: string, count: bigint]>): void
-  /** Adds to the pipeline what was counted; `done` says whether Redis has it. */
-  flush(pipeline: Pipeline): { done(written: boolean): void }
-}
-
-export function createTrafficCounter(clock: () => number): TrafficCounter {
+export function createTrafficCounter(clock: () => number) {
   /** By second, unix ms. */
   let waiting = new Map<number, TrafficCounts>()
   const add = (second: number, counts: Iterable<readonly [string, bigint]>) => {
@@ -33,8 +26,11 @@ export function createTrafficCounter(clock: () => number): TrafficCounter {
     waiting.set(second, new Map(counts))
   }
   return {
-    add: (counts) => add(Math.floor(clock() / 1000) * 1000, counts),
-    flush(pipeline) {
+    /** Adds to figures of this second; see core/traffic.ts for their names. */
+    add: (counts: Iterable<readonly [figure: string, count: bigint]>): void =>
+      add(Math.floor(clock() / 1000) * 1000, counts),
+    /** Adds to the pipeline what was counted; `done` says whether Redis has it. */
+    flush(pipeline: Pipeline): { done(written: boolean): void } {
       const flushed = waiting
       waiting = new Map()
       for (const [second, counts] of flushed) {

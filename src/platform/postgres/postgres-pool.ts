@@ -4,16 +4,12 @@ import type { PostgresOptions } from './postgres.ts'
 import { ANSWER_SLACK_MS } from './postgres-client.ts'
 
 /** Plain connections, for values that are too large to go through the query compiler of the other client. */
-export interface PostgresPool {
-  /** Runs one statement. `bytea` values are Buffers; they go as they are, and come as text twice as long. */
-  query<Row extends object>(text: string, values: unknown[]): Promise<Row[]>
-  close(): Promise<void>
-}
+export type PostgresPool = ReturnType<typeof createPostgresPool>
 
 /** Opens a pool. Nothing connects until the first query. */
 export function createPostgresPool(
   options: PostgresOptions & { poolSize: number; statementTimeoutMs: number; connectTimeoutMs: number },
-): PostgresPool {
+) {
   const pool = new Pool({
     connectionString: options.databaseUrl,
     application_name: options.name,
@@ -25,10 +21,11 @@ export function createPostgresPool(
   })
   pool.on('error', (error) => warn(options.logger, error))
   return {
-    async query<Row extends object>(text: string, values: unknown[]) {
+    /** Runs one statement. `bytea` values are Buffers; they go as they are, and come as text twice as long. */
+    async query<Row extends object>(text: string, values: unknown[]): Promise<Row[]> {
       return (await pool.query<Row>(text, values)).rows
     },
-    close: () => pool.end(),
+    close: (): Promise<void> => pool.end(),
   }
 }
 

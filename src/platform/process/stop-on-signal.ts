@@ -1,6 +1,13 @@
 import type { Logger } from '../observability/logger.ts'
 
-export interface StopOptions {
+/** After the grace for calls: to close every client. */
+const CLOSING_MS = 5_000
+
+/**
+ * Stops the process on SIGTERM or SIGINT, once. It ends within the grace and five seconds, whatever is away: exit code
+ * 0 when everything was closed, 1 when not. A second signal ends it at once.
+ */
+export function stopOnSignal(options: {
   /** What is stopping, for the log. */
   name: string
   /** How long calls may run on. */
@@ -10,16 +17,7 @@ export interface StopOptions {
   left?: () => Record<string, unknown>
   logger: Logger
   process?: Pick<NodeJS.Process, 'on' | 'exit'>
-}
-
-/** After the grace for calls: to close every client. */
-const CLOSING_MS = 5_000
-
-/**
- * Stops the process on SIGTERM or SIGINT, once. It ends within the grace and five seconds, whatever is away: exit code
- * 0 when everything was closed, 1 when not. A second signal ends it at once.
- */
-export function stopOnSignal(options: StopOptions): void {
+}): void {
   const { name, graceMs, stop, left = () => ({}), logger, process: target = process } = options
   let stopping = false
   const onSignal = (signal: string): void => {

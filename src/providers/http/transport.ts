@@ -2,15 +2,7 @@ import { Pool } from 'undici'
 import { type Exchange, PooledExchange, type ResponseReceiver, type TransportRequest } from './exchange.ts'
 import { ReadingTurns } from './reading-turns.ts'
 
-export interface Transport {
-  /** `receive` makes the receiver of the response; it is called at once. */
-  post(request: TransportRequest, receive: (exchange: Exchange) => ResponseReceiver): void
-  close(): Promise<void>
-}
-
-export interface TransportOptions {
-  connectTimeoutMs: number
-}
+export type Transport = ReturnType<typeof createTransport>
 
 const MAX_POOLS = 512
 
@@ -21,7 +13,7 @@ const MAX_POOLS = 512
  * A pool has no limit of its own: the worker's concurrency bounds its requests. A request is dialled or sent at once,
  * so its connect limit measures the provider and never a queue of ours.
  */
-export function createTransport({ connectTimeoutMs }: TransportOptions): Transport {
+export function createTransport({ connectTimeoutMs }: { connectTimeoutMs: number }) {
   const pools = new Map<string, Pool>()
   const targets = new Map<string, { pool: Pool; path: string }>()
   const turns = new ReadingTurns()
@@ -60,14 +52,15 @@ export function createTransport({ connectTimeoutMs }: TransportOptions): Transpo
   }
 
   return {
-    post(request, receive) {
+    /** `receive` makes the receiver of the response; it is called at once. */
+    post(request: TransportRequest, receive: (exchange: Exchange) => ResponseReceiver): void {
       const { pool, path } = targetOf(request.url)
       const exchange = new PooledExchange(request, receive, turns)
       if (exchange.isOpen) {
         pool.dispatch({ path, method: 'POST', headers: request.headers, body: request.body }, exchange)
       }
     },
-    async close() {
+    async close(): Promise<void> {
       await Promise.all([...pools.values()].map((pool) => pool.destroy()))
       pools.clear()
       targets.clear()

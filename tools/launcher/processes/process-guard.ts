@@ -4,12 +4,7 @@ import { spawn } from 'node:child_process'
 export type GuardRank = 'sessions' | 'services'
 
 /** Ends the processes that this one has started when it is killed by SIGKILL. */
-export interface ProcessGuard {
-  add(pid: number, rank: GuardRank): void
-  remove(pid: number): void
-  /** Ends the guard itself and leaves the processes alone. */
-  close(): void
-}
+export type ProcessGuard = ReturnType<typeof startProcessGuard>
 
 /**
  * Reads two lists of pids, as they are at the moment, until its input closes: then we are gone. The sessions
@@ -28,7 +23,7 @@ const SCRIPT = `
 `
 
 /** Starts a guard for this process. */
-export function startProcessGuard(): ProcessGuard {
+export function startProcessGuard() {
   const guarded = new Map<number, GuardRank>()
   const shell = spawn('sh', ['-c', SCRIPT], { cwd: '/', detached: true, stdio: ['pipe', 'ignore', 'ignore'] })
   // It must not keep us alive, nor end us: without it only the unclean end is less tidy.
@@ -43,14 +38,15 @@ export function startProcessGuard(): ProcessGuard {
       .join(',') || '-'
   const update = () => shell.stdin.write(`${pidsOf('sessions')} ${pidsOf('services')}\n`)
   return {
-    add(pid, rank) {
+    add(pid: number, rank: GuardRank): void {
       guarded.set(pid, rank)
       update()
     },
-    remove(pid) {
+    remove(pid: number): void {
       if (guarded.delete(pid)) update()
     },
-    close() {
+    /** Ends the guard itself and leaves the processes alone. */
+    close(): void {
       guarded.clear()
       update()
       shell.stdin.end()

@@ -52,11 +52,6 @@ export function createLineSplitter(onLine: (line: string) => void): (chunk: Buff
   }
 }
 
-export interface TerminalLines {
-  /** Takes a line a process wrote and shows it if a person should see it. */
-  show(line: string, stream: 'stdout' | 'stderr'): void
-}
-
 /**
  * What of a process's output reaches the terminal: its log lines from `warn` on, in readable form, and what it
  * writes to standard error outside its log, such as a stack trace. Past a dozen lines in ten seconds
@@ -68,12 +63,13 @@ export function createTerminalLines(options: {
   write: (text: string) => void
   routineOutput?: RegExp | undefined
   now?: () => number
-}): TerminalLines {
+}) {
   const { name, logPath, write, routineOutput, now = () => performance.now() } = options
   let windowStart = Number.NEGATIVE_INFINITY
   let shown = 0
   return {
-    show(line, stream) {
+    /** Takes a line a process wrote and shows it if a person should see it. */
+    show(line: string, stream: 'stdout' | 'stderr'): void {
       const level = LEVEL.exec(line)?.[1]
       const interesting = level ? Number(level) >= WARN_LEVEL : stream === 'stderr' && line.trim() !== ''
       if (!interesting || routineOutput?.test(line)) return

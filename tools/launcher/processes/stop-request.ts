@@ -2,17 +2,11 @@
 const SAME_REQUEST_MS = 1000
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
-export interface StopRequests {
-  /** Aborted at the first request to stop; the reason names it. */
-  signal: AbortSignal
-  dispose(): void
-}
-
 /**
  * Listens for requests to stop: SIGINT, SIGTERM, SIGHUP, and the end of the launcher that started us.
  * A second request, made later, means "at once" and calls `onForce`.
  */
-export function listenForStop(onForce: () => void): StopRequests {
+export function listenForStop(onForce: () => void) {
   const controller = new AbortController()
   let firstAt = 0
   const request = (reason: string) => {
@@ -29,8 +23,9 @@ export function listenForStop(onForce: () => void): StopRequests {
   for (const name of SIGNALS) process.on(name, request)
   process.on('disconnect', disconnected)
   return {
+    /** Aborted at the first request to stop; the reason names it. */
     signal: controller.signal,
-    dispose() {
+    dispose(): void {
       for (const name of SIGNALS) process.off(name, request)
       process.off('disconnect', disconnected)
     },

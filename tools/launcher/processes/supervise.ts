@@ -16,16 +16,10 @@ export interface SuperviseOptions {
 }
 
 /** A process that is started again whenever it ends, until it is stopped. */
-export interface Supervised {
-  readonly name: string
-  /** Resolves when it serves for the first time; rejects when it can't: then something is set up wrong. */
-  readonly ready: Promise<void>
-  /** Stops it within its plan's limit, also in the middle of a start. */
-  stop(): Promise<void>
-}
+export type Supervised = ReturnType<typeof supervise>
 
 /** Starts a process and keeps it running. */
-export function supervise(plan: ProcessPlan, { guard, rank, onOutput, log }: SuperviseOptions): Supervised {
+export function supervise(plan: ProcessPlan, { guard, rank, onOutput, log }: SuperviseOptions) {
   const stopping = new AbortController()
   const { signal } = stopping
   let current: RunningProcess | null = null
@@ -64,8 +58,10 @@ export function supervise(plan: ProcessPlan, { guard, rank, onOutput, log }: Sup
 
   return {
     name: plan.name,
+    /** Resolves when it serves for the first time; rejects when it can't: then something is set up wrong. */
     ready: first.then(() => undefined),
-    async stop() {
+    /** Stops it within its plan's limit, also in the middle of a start. */
+    async stop(): Promise<void> {
       stopping.abort()
       await current?.stop()
       await loop

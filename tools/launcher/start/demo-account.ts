@@ -11,15 +11,6 @@ export interface DemoKeys {
   adminKey: string
 }
 
-export interface DemoAccountOptions {
-  root: string
-  dataDir: string
-  /** For the commands: DATABASE_URL, REDIS_URL, MASTER_KEY. */
-  environment: Record<string, string | undefined>
-  /** Null while the database is the embedded one. */
-  externalDatabaseUrl: string | null
-}
-
 /** What is kept in demo.json, as far as an interrupted first start got. */
 interface DemoFile {
   /** Which database the account is in, since DATABASE_URL may name another one tomorrow. */
@@ -39,7 +30,14 @@ export async function ensureDemoAccount({
   dataDir,
   environment,
   externalDatabaseUrl,
-}: DemoAccountOptions): Promise<DemoKeys> {
+}: {
+  root: string
+  dataDir: string
+  /** For the commands: DATABASE_URL, REDIS_URL, MASTER_KEY. */
+  environment: Record<string, string | undefined>
+  /** Null while the database is the embedded one. */
+  externalDatabaseUrl: string | null
+}): Promise<DemoKeys> {
   const path = join(dataDir, 'demo.json')
   const file = readDemoFile(path, databaseName(externalDatabaseUrl))
   const admin = (...args: string[]) => runAdmin(root, environment, args)

@@ -11,18 +11,7 @@ import { cacheFolders } from '../services/debian-package.ts'
 import { findRedisProgram } from '../services/redis-program.ts'
 
 /** What every step of the all-in-one start needs. */
-export interface StartContext {
-  root: string
-  dataDir: string
-  logsFolder: string
-  environment: Record<string, string | undefined>
-  /** Prints a line for a person. */
-  log: (line: string) => void
-  /** Starts a process, keeps it running, and keeps its output in `logs/<name>.log`. */
-  run: (plan: ProcessPlan, rank: GuardRank) => Promise<void>
-  /** Everything that runs, in the order it was started. */
-  running: Supervised[]
-}
+export type StartContext = ReturnType<typeof createStartContext>
 
 /** Builds the context. `signal` aborted means that nothing more may be started. */
 export function createStartContext(options: {
@@ -31,20 +20,28 @@ export function createStartContext(options: {
   environment: Record<string, string | undefined>
   guard: ProcessGuard
   signal: AbortSignal
-}): StartContext {
+}) {
   const { root, dataDir, environment, guard, signal } = options
   const logsFolder = join(dataDir, 'logs')
   mkdirSync(logsFolder, { recursive: true, mode: 0o700 })
-  const log = (line: string) => void process.stdout.write(`  ${line}\n`)
+  const log = (line: string): void => void process.stdout.write(`  ${line}\n`)
   const running: Supervised[] = []
-  const run = async (plan: ProcessPlan, rank: GuardRank) => {
+  const run = async (plan: ProcessPlan, rank: GuardRank): Promise<void> => {
     signal.throwIfAborted()
     const onOutput = keepOutput(plan, logsFolder)
     const supervised = supervise(plan, { guard, rank, onOutput, log })
     running.push(supervised)
     await supervised.ready
   }
-  return { root, dataDir, logsFolder, environment, log, run, running }
+  return {
+    root,
+    dataDir,
+    logsFolder,
+    environment /** Prints a line for a person. */,
+    log /** Starts a process, keeps it running, and keeps its output in `logs/<name>.log`. */,
+    run /** Everything that runs, in the order it was started. */,
+    running,
+  }
 }
 
 /** Where the database is: the one DATABASE_URL names, else an embedded one, started and kept running. */
