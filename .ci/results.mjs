@@ -29,7 +29,9 @@ function sum() {
   for (const test of failedAtFirst)
     if (!stillFailing.has(test)) console.log(`flaky, passed when run again alone: ${test}`)
 
-  const passed = files.flatMap((file) => file.assertionResults).filter(({ status }) => status === 'passed').length
+  const passed = files
+    .flatMap((file) => file.assertionResults)
+    .filter(({ status }) => status === 'passed').length
   let failed = stillFailing.size
   // The checks count as one more test when they fail, as does a run that broke off.
   if (process.env.CHECK_CODE !== '0') failed += 1
