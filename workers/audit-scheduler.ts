@@ -1,5 +1,5 @@
-import type { AuditReport } from '../src/billing/audit/audit-books.ts'
 import type { AuditRunStore, NewAuditRun } from '../src/billing/audit/audit-run-store.ts'
+import type { AuditReport } from '../src/billing/audit/run-audit.ts'
 import { DAY_MS } from '../src/core/kernel/time.ts'
 import type { Logger } from '../src/platform/observability/logger.ts'
 import { type FleetJob, runOnOneProcess } from '../src/platform/redis/fleet-job.ts'

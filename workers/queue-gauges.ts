@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from 'prom-client'
 import { withTimeout } from '../src/platform/process/with-timeout.ts'
-import { type Queues, readQueues } from '../src/platform/queues/queue-figures.ts'
+import { type Queues, readQueues } from '../src/platform/queues/queue-stats.ts'
 import type { Redis } from '../src/platform/redis/redis.ts'
 
 const STATES = ['waiting', 'active', 'delayed', 'failed'] as const

@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client'
 import { createEmailTokenStore } from '../src/accounts/email-token-store.ts'
-import { auditBooks } from '../src/billing/audit/audit-books.ts'
 import { createAuditRunStore } from '../src/billing/audit/audit-run-store.ts'
+import { runAudit } from '../src/billing/audit/run-audit.ts'
 import { createHoldStore } from '../src/billing/holds/hold-store.ts'
 import { createBalanceStore } from '../src/billing/ledger/balance-store.ts'
 import { createBillingMetrics } from '../src/billing/reports/billing-metrics.ts'
@@ -153,7 +153,7 @@ async function composeSettlement(
   const audits = startAuditScheduler({
     redis,
     audit: () =>
-      auditBooks({ postgres: clients.auditPostgres, redis, dispatchQueue, settlementQueue, clock: Date.now }),
+      runAudit({ postgres: clients.auditPostgres, redis, dispatchQueue, settlementQueue, clock: Date.now }),
     runs: createAuditRunStore(postgres),
     everyMs: config.auditEveryMinutes * 60_000,
     logger,

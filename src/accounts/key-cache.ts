@@ -4,7 +4,7 @@ import type { Logger } from 'pino'
 import { type KeyKind, parseApiKey } from '../core/accounts/api-key.ts'
 import type { LimitSettings } from '../core/accounts/rate-limits.ts'
 import type { LimitReset } from '../core/billing/allowance-period.ts'
-import type { OwnProviderKey } from '../core/routing/byok.ts'
+import type { ByokKey } from '../core/routing/byok.ts'
 import { clientNetworks } from '../platform/network/client-networks.ts'
 import { type KeyChange, watchKeyChanges } from '../platform/redis/key-changes.ts'
 import type { Redis } from '../platform/redis/redis.ts'
@@ -23,7 +23,7 @@ export interface KeyRecord extends LimitSettings {
   /** Unix milliseconds; null: never. */
   expiresAt: number | null
   /** The account's BYOK keys without their secrets, for planning a call. */
-  providerKeys: readonly OwnProviderKey[]
+  providerKeys: readonly ByokKey[]
 }
 
 export type KeyLookup =

@@ -3,7 +3,7 @@ import type { RateLimits } from '../core/accounts/rate-limits.ts'
 import type { LimitReset } from '../core/billing/allowance-period.ts'
 import { newId } from '../core/kernel/ids.ts'
 import type { PicoUsd } from '../core/kernel/money.ts'
-import type { OwnProviderKey } from '../core/routing/byok.ts'
+import type { ByokKey } from '../core/routing/byok.ts'
 import type { Postgres, PostgresTransaction } from '../platform/postgres/postgres.ts'
 import type { AccountState } from './account-store.ts'
 import type { KeyHasher } from './key-hash.ts'
@@ -38,7 +38,7 @@ export interface KeyWithAccount extends StoredKey {
   /** Limits over all keys of the account. */
   accountLimits: RateLimits
   /** The account's active BYOK keys, oldest first. */
-  providerKeys: OwnProviderKey[]
+  providerKeys: ByokKey[]
 }
 
 export interface NewKey {
@@ -193,7 +193,7 @@ export function createKeyStore(
   }
 }
 
-type AccountOfKey = RateLimits & { state: AccountState; providerKeys: OwnProviderKey[] }
+type AccountOfKey = RateLimits & { state: AccountState; providerKeys: ByokKey[] }
 
 const ofAccount = (account: AccountOfKey | null) => ({
   accountState: account?.state ?? null,

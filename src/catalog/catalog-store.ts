@@ -153,7 +153,7 @@ export async function createCatalogStore(options: CatalogStoreOptions) {
   const refresh =
     ollamaUrl === null ? undefined : setInterval(() => void refreshOllama(ollamaUrl), OLLAMA_REFRESH_MS)
   refresh?.unref()
-  logger.info(figuresOf(current), 'catalog loaded')
+  logger.info(countsOf(current), 'catalog loaded')
 
   return {
     /** The current catalog. Costs nothing. */
@@ -177,7 +177,7 @@ export async function createCatalogStore(options: CatalogStoreOptions) {
 }
 
 /** Warnings about a catalog; assumed costs are an unconfirmed share of list prices. */
-function figuresOf({ version, models, offers }: CatalogSnapshot) {
+function countsOf({ version, models, offers }: CatalogSnapshot) {
   const shared = [...offers.values()].filter((offer) => offer.shared)
   const assumedCosts = shared.filter((offer) => !offer.costStated).length
   const losses = [...offers.values()].filter((offer) => offer.withheld === 'loss').length

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { type AuditReport, auditBooks } from '../billing/audit/audit-books.ts'
+import { type AuditReport, runAudit } from '../billing/audit/run-audit.ts'
 import { readConfig } from '../config.ts'
 import { createDispatchQueue, createSettlementQueue } from '../platform/queues/queues.ts'
 import { withClients } from './clients.ts'
@@ -21,7 +21,7 @@ export async function audit(args: string[], environment: NodeJS.ProcessEnv): Pro
       const dispatchQueue = createDispatchQueue(redis)
       const settlementQueue = createSettlementQueue(redis)
       try {
-        return await auditBooks({ postgres, redis, dispatchQueue, settlementQueue, clock: Date.now })
+        return await runAudit({ postgres, redis, dispatchQueue, settlementQueue, clock: Date.now })
       } finally {
         await Promise.all([dispatchQueue.close(), settlementQueue.close()])
       }
@@ -39,7 +39,7 @@ function output({ broken, ...report }: AuditReport): CommandOutput {
       lines(figures),
       checks.map(({ name, broken }) => `${broken === 0 ? 'ok    ' : 'BROKEN'}  ${name}`).join('\n'),
       ...discrepancies.map(({ subject, detail, check }) => `${subject}: ${detail}\n  breaks: ${check}`),
-      ok ? 'The books are in order.' : `${broken} DISCREPANCIES`,
+      ok ? 'The ledger and Redis are in order.' : `${broken} DISCREPANCIES`,
     ].join('\n\n'),
     failed: !ok,
   }

@@ -92,7 +92,7 @@ async function refuseOtherAccount(request: FastifyRequest): Promise<void> {
   const { accountId } = askingKey(request)
   const { account_id: named } = request.query as Record<string, unknown>
   if (accountId !== null && typeof named === 'string' && named !== '' && named !== accountId)
-    throw new ApiError('not_permitted', 'This key reads the books of its own account only.')
+    throw new ApiError('not_permitted', 'This key reads its own account only.')
 }
 
 /** The account a key reads: its own; for an admin key the one it names. Throws ApiError where it names none. */

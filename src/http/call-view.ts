@@ -1,11 +1,11 @@
 import { type CallRecord, callTimes, type ListedCall, ratesOf } from '../billing/call-records/call-records.ts'
-import type { Generation, OwnKeyFailureView } from '../core/api/calls.ts'
+import type { ByokFailureView, Generation } from '../core/api/calls.ts'
 import { isAutoModel } from '../core/auto/auto-bounds.ts'
 import { formatRates } from '../core/catalog/token-rates.ts'
 import type { CsvCell } from '../core/kernel/csv.ts'
 import { formatUsd } from '../core/kernel/money.ts'
 import { isoTime } from '../core/kernel/time.ts'
-import { ownKeyFailure } from '../core/routing/own-key-state.ts'
+import { byokFailure } from '../core/routing/byok-key-state.ts'
 
 /** Who reads a call: its owner, or an operator, from whom nothing is hidden. */
 export type CallReader = 'owner' | 'operator'
@@ -59,10 +59,10 @@ export const isRescued = ({ attempts }: CallRecord): boolean =>
   attempts.some(({ rescued }) => rescued === true)
 
 /** The client's own keys that were tried for a call and did not work, in order. */
-export function ownKeyFailures(call: CallRecord, reader: CallReader): OwnKeyFailureView[] {
+export function byokFailures(call: CallRecord, reader: CallReader): ByokFailureView[] {
   const isHidden = reader === 'owner' && isAutoModel(call.requestedModel)
   return call.attempts.flatMap(({ providerKeyId, outcome, httpStatus }) => {
-    const reason = providerKeyId === undefined ? null : ownKeyFailure(outcome, httpStatus)
+    const reason = providerKeyId === undefined ? null : byokFailure(outcome, httpStatus)
     if (providerKeyId === undefined || reason === null) return []
     return [{ provider_key_id: isHidden ? null : providerKeyId, reason, http_status: httpStatus }]
   })

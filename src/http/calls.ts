@@ -18,7 +18,7 @@ import {
   callReader,
   noStore,
 } from './asking-account.ts'
-import { type CallReader, callView, isRescued, ownKeyFailures } from './call-view.ts'
+import { byokFailures, type CallReader, callView, isRescued } from './call-view.ts'
 import { CSV_PAGE, cursorOf, streamCallsCsv } from './calls-csv.ts'
 import { holdReportSlot } from './hold-report-slot.ts'
 import { OfId } from './of-id.ts'
@@ -85,7 +85,7 @@ export const generationsRoute =
       return {
         ...callView(call, reader),
         rescued: isRescued(call),
-        provider_key_failures: ownKeyFailures(call, reader),
+        provider_key_failures: byokFailures(call, reader),
       }
     })
   }
@@ -223,6 +223,6 @@ function callDetail(call: CallRecord): CallDetail {
     queued_ms: timings.queued_ms,
     finished_at: timings.finished_at,
     settled_at: timings.settled_at,
-    provider_key_failures: ownKeyFailures(call, 'owner'),
+    provider_key_failures: byokFailures(call, 'owner'),
   }
 }

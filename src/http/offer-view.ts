@@ -24,7 +24,7 @@ function offerView(
   withheld: OfferView['withheld'],
   { health, measures }: OfferKnowledge,
 ): OfferView {
-  const figures = measures.figures(offer.id)
+  const stats = measures.stats(offer.id)
   return {
     id: offer.id,
     model: model.id,
@@ -34,10 +34,10 @@ function offerView(
     withheld,
     priority: offer.priority,
     health: healthView(offer.id, health),
-    last_minute: callCounts(figures.lastMinute),
-    last_ten_minutes: callCounts(figures.lastTenMinutes),
-    first_token_ms: figures.firstTokenMs,
-    tokens_per_second: figures.tokensPerSecond,
+    last_minute: callCounts(stats.lastMinute),
+    last_ten_minutes: callCounts(stats.lastTenMinutes),
+    first_token_ms: stats.firstTokenMs,
+    tokens_per_second: stats.tokensPerSecond,
     cost: priceView(offer.cost),
     rate: priceView(model.rate),
     margin: priceView({
@@ -55,7 +55,7 @@ export function providerView(
 ): ProviderView {
   const states = { ready: 0, probe: 0, 'rate-limited': 0, down: 0 }
   for (const offer of offers) states[healthView(offer.id, known.health).state]++
-  const figures = offers.map((offer) => known.measures.figures(offer.id))
+  const stats = offers.map((offer) => known.measures.stats(offer.id))
   const { breaker, reason, until } = healthView(provider.id, known.health)
   return {
     id: provider.id,
@@ -67,8 +67,8 @@ export function providerView(
     shared_offers: offers.filter((offer) => offer.shared).length,
     health: states,
     breaker: { breaker, reason, until },
-    last_minute: callCounts(sumEndings(figures.map(({ lastMinute }) => lastMinute))),
-    last_ten_minutes: callCounts(sumEndings(figures.map(({ lastTenMinutes }) => lastTenMinutes))),
+    last_minute: callCounts(sumEndings(stats.map(({ lastMinute }) => lastMinute))),
+    last_ten_minutes: callCounts(sumEndings(stats.map(({ lastTenMinutes }) => lastTenMinutes))),
   }
 }
 

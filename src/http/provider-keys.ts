@@ -20,8 +20,8 @@ import {
 import type { CatalogSnapshot, Provider } from '../core/catalog/catalog.ts'
 import { ApiError } from '../core/kernel/errors.ts'
 import { isoTime, isoTimeOrNull } from '../core/kernel/time.ts'
-import { takesOwnKeys } from '../core/routing/byok.ts'
-import { providerKeyStatus } from '../core/routing/own-key-state.ts'
+import { takesByokKeys } from '../core/routing/byok.ts'
+import { providerKeyStatus } from '../core/routing/byok-key-state.ts'
 import { type AccountAccess, byKey, bySession } from './asking-account.ts'
 import { OfId } from './of-id.ts'
 import { createSlots } from './slots.ts'
@@ -180,7 +180,7 @@ const unknownKey = () => new ApiError('not_found', 'This account has no provider
 function providersTakingKeys(catalog: CatalogSnapshot): Map<string, Provider> {
   const offers = [...catalog.offers.values()]
   return new Map(
-    offers.flatMap(({ provider }) => (takesOwnKeys(provider) ? [[provider.id, provider] as const] : [])),
+    offers.flatMap(({ provider }) => (takesByokKeys(provider) ? [[provider.id, provider] as const] : [])),
   )
 }
 

@@ -46,7 +46,7 @@ export async function serveCall(
     body: { ...body, ...exactJson },
     bodyBytes,
   }
-  const call = await startCall(chat, key, incoming, (figures) => request.noteRate(figures), deps)
+  const call = await startCall(chat, key, incoming, (rate) => request.noteRate(rate), deps)
   started?.(call.envelope.id)
   // Nothing is awaited here from now on, so that the text of the request is freed while its response is sent.
   if (chat.stream) {

@@ -6,7 +6,7 @@ import { formatUsd, picoUsd } from '../core/kernel/money.ts'
 import type { Postgres, PostgresTransaction } from '../platform/postgres/postgres.ts'
 import { recordEvent } from '../webhooks/event-outbox.ts'
 import { readFacts } from './payment-event-store.ts'
-import { type Payment, postedFigures } from './payment-store.ts'
+import { type Payment, postedAmounts } from './payment-store.ts'
 import { type PostedMovements, postMovements } from './post-movements.ts'
 import { suspendFor } from './suspend-for-payment.ts'
 
@@ -65,7 +65,7 @@ async function advanceOnce(
   const basis = { amountPico: picoUsd(payment.amountPico), opened: payment.checkoutId !== null }
   const { facts, freshIds } = await readFacts(transaction, paymentId)
   const outcome = paymentOutcome(basis, facts)
-  const due = paymentMovements(postedFigures(payment), outcome)
+  const due = paymentMovements(postedAmounts(payment), outcome)
   const giving = due.filter((movement) => movementDirection(movement) !== 'takes')
   const now = giving.length > 0 ? giving : due
   const done = now.length === due.length
@@ -78,7 +78,7 @@ async function advanceOnce(
   const advanced = await transaction.payment.update({
     where: { id: paymentId },
     data: {
-      ...(posted && { ...posted.figures, movements: posted.movements }),
+      ...(posted && { ...posted.amounts, movements: posted.movements }),
       state: outcome.state,
       failureReason: outcome.failureReason,
       ...(outcome.settledPico > 0n && payment.settledAt === null && { settledAt: new Date(deps.clock()) }),

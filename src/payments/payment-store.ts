@@ -1,4 +1,4 @@
-import type { PaymentFigures, PaymentState } from '../core/billing/payment.ts'
+import type { PaymentAmounts, PaymentState } from '../core/billing/payment.ts'
 import type { PaymentRailName } from '../core/billing/payment-movements.ts'
 import { newId } from '../core/kernel/ids.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
@@ -36,8 +36,8 @@ UPDATE payments SET charge_id = $2 WHERE id = $1 AND charge_id IS NULL
 AND NOT EXISTS (SELECT 1 FROM payments AS other WHERE other.rail = payments.rail AND other.charge_id = $2)`
 
 /** What the ledger has posted of a payment. */
-export const postedFigures = ({ settledPico, returnedPico, disputedPico }: Payment): PaymentFigures =>
-  ({ settledPico, returnedPico, disputedPico }) as PaymentFigures
+export const postedAmounts = ({ settledPico, returnedPico, disputedPico }: Payment): PaymentAmounts =>
+  ({ settledPico, returnedPico, disputedPico }) as PaymentAmounts
 
 /** Payments in PostgreSQL. Their state and figures are moved by advancePayment alone. */
 export function createPaymentStore(postgres: Postgres): PaymentStore {

@@ -10,11 +10,11 @@ import {
 } from '../core/billing/payment-movements.ts'
 import { balanceChange } from '../core/billing/postings.ts'
 import type { PostgresTransaction } from '../platform/postgres/postgres.ts'
-import { type Payment, postedFigures } from './payment-store.ts'
+import { type Payment, postedAmounts } from './payment-store.ts'
 
 export interface PostedMovements {
   ledger: LedgerBalance
-  figures: ReturnType<typeof postedFigures>
+  amounts: ReturnType<typeof postedAmounts>
   movements: number
   /** What the balance did not hold, by ledger transaction. */
   shortfalls: Array<{ transactionId: string; shortfallPico: bigint }>
@@ -34,7 +34,7 @@ export async function postMovements(
     .reduce((sum, { amountPico }) => sum + amountPico, 0n)
   const hold = wantedPico > 0n ? await gate.reserveTakeback(payment.accountId, wantedPico, account) : null
   let ledger: LedgerBalance = account
-  let figures = postedFigures(payment)
+  let amounts = postedAmounts(payment)
   let { owedPico } = account
   let spendablePico = hold?.amountPico ?? 0n
   let number = payment.movements
@@ -51,7 +51,7 @@ export async function postMovements(
     if (movementDirection(movement) === 'takes') spendablePico += balanceChange(posting)
     owedPico += debt
     ledger = balance
-    figures = afterMovement(figures, movement)
+    amounts = afterMovement(amounts, movement)
   }
-  return { ledger, figures, movements: number, shortfalls, hold }
+  return { ledger, amounts, movements: number, shortfalls, hold }
 }

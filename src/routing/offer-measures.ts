@@ -2,13 +2,13 @@ import type { CatalogLogger } from '../catalog/catalog-store.ts'
 import {
   addCount,
   emptyCounts,
-  figuresOf,
-  type OfferFigures,
+  type OfferStats,
   parseCounter,
   SLOT_MS,
   SLOTS_KEPT,
   type SlotCounts,
   slotOf,
+  statsOf,
 } from '../core/routing/measures.ts'
 import { pollEvery } from '../platform/process/poll-every.ts'
 import type { Redis } from '../platform/redis/redis.ts'
@@ -19,7 +19,7 @@ const LATE_MS = 5_000
 
 /** What the fleet measured of offers, as one process follows it. Reading costs no round trip. */
 export interface OfferMeasures {
-  figures(offerId: string): OfferFigures
+  stats(offerId: string): OfferStats
   stop(): void
 }
 
@@ -40,14 +40,14 @@ export async function followOfferMeasures(options: OfferMeasuresOptions): Promis
   const { redis, now, logger, pollMs = 2_000 } = options
   const slots = new Map<number, Slot>()
   /** Summed up on demand, once between two readings. */
-  const figures = new Map<string, OfferFigures>()
+  const stats = new Map<string, OfferStats>()
 
   const read = async (first: number, last: number): Promise<void> => {
     const numbers = Array.from({ length: last - first + 1 }, (_, index) => first + index)
     const hashes = await Promise.all(numbers.map((slot) => redis.hgetall(healthMeasures(slot))))
     for (const [index, slot] of numbers.entries()) slots.set(slot, parseSlot(hashes[index]!))
     for (const slot of slots.keys()) if (slot <= last - SLOTS_KEPT) slots.delete(slot)
-    figures.clear()
+    stats.clear()
   }
   let readUntil = slotOf(now()) - SLOTS_KEPT
   const readOn = async (): Promise<void> => {
@@ -62,11 +62,11 @@ export async function followOfferMeasures(options: OfferMeasuresOptions): Promis
     logger.warn({ err: error }, 'the measures of offers cannot be read'),
   )
   return {
-    figures(offerId) {
-      const known = figures.get(offerId)
+    stats(offerId) {
+      const known = stats.get(offerId)
       if (known) return known
-      const found = figuresOf(slotsOf(offerId, slots), now())
-      figures.set(offerId, found)
+      const found = statsOf(slotsOf(offerId, slots), now())
+      stats.set(offerId, found)
       return found
     },
     stop,

@@ -6,7 +6,7 @@ import type { OfferMeasures } from './offer-measures.ts'
 export const createOfferStates =
   (
     health: Pick<OfferHealth, 'health' | 'excludes'>,
-    measures: Pick<OfferMeasures, 'figures'>,
+    measures: Pick<OfferMeasures, 'stats'>,
   ): ((accountId: string) => OfferStates) =>
   (accountId) =>
   (offerId) => {
@@ -16,7 +16,7 @@ export const createOfferStates =
       health: kind === 'gone' ? UNKNOWN_OFFER_STATE.health : kind,
       excludes: (kinds) => health.excludes(offerId, kinds),
       measures() {
-        const { firstTokenMs, tokensPerSecond } = measures.figures(offerId)
+        const { firstTokenMs, tokensPerSecond } = measures.stats(offerId)
         return { firstTokenMs: firstTokenMs?.p50, tokensPerSecond: tokensPerSecond?.p50 }
       },
     }

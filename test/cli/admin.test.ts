@@ -241,8 +241,8 @@ describe("the operator's commands", () => {
         "an account's balance is the sum of its entries",
         'a charge is tokens times rates, and a failed call or a duplicate costs nothing',
         'no settlement is in quarantine',
-        'every gate in Redis is the ledger balance less its open holds, and not below zero',
-        'every settlement has reached the gate',
+        'every balance cache is the ledger balance less its open holds, and not below zero',
+        'every settlement has reached the balance cache',
         'every hold belongs to a call that is queued, running or settling',
       ]),
     )

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { ImageDetail, MediaPart } from '../../src/core/calls/content-part.ts'
 import { audioLength } from '../../src/core/media/audio-length.ts'
 import { imageSize } from '../../src/core/media/image-size.ts'
-import { mediaFigures } from '../../src/core/media/media-figures.ts'
+import { mediaRules } from '../../src/core/media/media-rules.ts'
 import { mediaTokens, sumOfTokens } from '../../src/core/media/media-tokens.ts'
 import { contentParts, pngUrl } from '../helpers/content-parts.ts'
 
@@ -12,7 +12,7 @@ const WINDOW = 1_000_000
 const PART = 12
 
 const bound = (id: string, vendor: string, parts: MediaPart[], window = WINDOW) =>
-  sumOfTokens(mediaTokens(parts, mediaFigures(id, vendor), window).bound)
+  sumOfTokens(mediaTokens(parts, mediaRules(id, vendor), window).bound)
 
 const media = (...parts: unknown[]) => contentParts(...parts) as MediaPart[]
 const png = (width: number, height: number, detail?: ImageDetail) =>
@@ -145,10 +145,10 @@ describe('documents, audio and video', () => {
     media({ type: 'input_audio', input_audio: { data: data.toString('base64'), format } })
 
   test('a document and a video may fill the window, where no figure says less', () => {
-    expect(mediaTokens(file, mediaFigures('gpt-4o', 'openai'), 128_000).bound).toEqual({ file: 128_000 })
+    expect(mediaTokens(file, mediaRules('gpt-4o', 'openai'), 128_000).bound).toEqual({ file: 128_000 })
     expect(bound('anthropic/claude-sonnet-5', 'anthropic', video)).toBe(WINDOW)
     expect(bound('google/gemini-2.5-flash', 'google', file)).toBe(258_000 + PART)
-    const stated = mediaFigures('x/y', 'x', { document_tokens: 5_000, video_tokens: 7_000 })
+    const stated = mediaRules('x/y', 'x', { document_tokens: 5_000, video_tokens: 7_000 })
     expect(mediaTokens([...file, ...video], stated, WINDOW).bound).toEqual({
       file: 5_000 + PART,
       video: 7_000 + PART,
@@ -158,7 +158,7 @@ describe('documents, audio and video', () => {
   test('an estimate never exceeds its bound', () => {
     const parts = [...file, ...video, ...remote, ...audio(Buffer.alloc(9_000))]
     for (const window of [10, 1_000, WINDOW]) {
-      const tokens = mediaTokens(parts, mediaFigures('gpt-4o', 'openai'), window)
+      const tokens = mediaTokens(parts, mediaRules('gpt-4o', 'openai'), window)
       expect(Object.keys(tokens.likely)).toEqual(Object.keys(tokens.bound))
       for (const type of ['file', 'video', 'audio'] as const) {
         expect(tokens.likely[type]).toBeLessThanOrEqual(tokens.bound[type]!)

@@ -4,7 +4,7 @@ import { parseChatRequest } from '../../src/core/calls/chat-request.ts'
 import { promptTokensBound } from '../../src/core/calls/prompt-tokens.ts'
 import type { Model, Offer } from '../../src/core/catalog/catalog.ts'
 import { ApiError } from '../../src/core/kernel/errors.ts'
-import { mediaFigures } from '../../src/core/media/media-figures.ts'
+import { mediaRules } from '../../src/core/media/media-rules.ts'
 import { planRoute } from '../../src/core/routing/routing-plan.ts'
 import { pngUrl } from '../helpers/content-parts.ts'
 import { model, offer, provider, snapshot } from '../helpers/planned-catalog.ts'
@@ -13,7 +13,7 @@ const ALL = ['text', 'image', 'file', 'audio', 'video']
 const at = (id: string, vendor: string, more: Partial<Model> = {}, offerMore: Partial<Offer> = {}): Model =>
   model(id, [offer(provider('acme'), 1, offerMore, id)], {
     inputModalities: ALL,
-    media: mediaFigures(id, vendor),
+    media: mediaRules(id, vendor),
     contextLength: 128_000,
     ...more,
   })
@@ -107,7 +107,7 @@ describe('a plan for media', () => {
 
   test('takes a video by address only where its figure is stated, also for auto', () => {
     const unknown = at('x/y', 'x')
-    const stated = at('x/z', 'x', { media: mediaFigures('x/z', 'x', { video_tokens: 5_000 }) })
+    const stated = at('x/z', 'x', { media: mediaRules('x/z', 'x', { video_tokens: 5_000 }) })
     const refused = refusal([unknown], [video])
     expect(refused).toMatchObject({ code: 'unsupported_shape', details: { param: 'messages' } })
     expect(refused.message).toContain('videos by address')

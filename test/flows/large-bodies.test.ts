@@ -46,7 +46,7 @@ async function post(key: string, body: string | Uint8Array<ArrayBuffer>) {
 
 const keptBodies = () => stack.postgres.callBody.count()
 
-async function redisFigures() {
+async function redisStats() {
   const info = await stack.redis.info()
   const figure = (name: string) => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1])
   return { peakBytes: figure('used_memory_peak'), fileBytes: figure('aof_current_size') }
@@ -93,7 +93,7 @@ test('many large calls of one key at once cost neither memory of the API nor of 
   // From here on no call has to wait for PostgreSQL, before which this busy process stands, to know its key.
   expect((await post(key, bodyOf(1_000, 'test/sees'))).status).toBe(200)
   const body = new TextEncoder().encode(bodyOf(BODY_BYTES, 'test/held'))
-  const before = await redisFigures()
+  const before = await redisStats()
   const memoryBefore = await apiPeakBytes()
   await stack.apis[0]!.longestTurnMs()
   const answers = await allAtOnce(stack.providers, CALLS, () => post(key, body))
@@ -105,7 +105,7 @@ test('many large calls of one key at once cost neither memory of the API nor of 
   expect(refused).toHaveLength(CALLS - taken)
   for (const { code, retryAfter } of refused)
     expect({ code, retryAfter }).toEqual({ code: 'concurrency_limit_exceeded', retryAfter: '1' })
-  const after = await redisFigures()
+  const after = await redisStats()
   const grown = (await apiPeakBytes()) - memoryBefore
   expect(after.peakBytes - before.peakBytes).toBeLessThan(4 * MEGABYTE)
   expect(after.fileBytes - before.fileBytes).toBeLessThan(MEGABYTE)

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import pino from 'pino'
 import { Registry } from 'prom-client'
 import { expect } from 'vitest'
-import { auditBooks } from '../../src/billing/audit/audit-books.ts'
+import { runAudit } from '../../src/billing/audit/run-audit.ts'
 import { createHoldStore } from '../../src/billing/holds/hold-store.ts'
 import { createBalanceStore } from '../../src/billing/ledger/balance-store.ts'
 import { createBillingMetrics } from '../../src/billing/reports/billing-metrics.ts'
@@ -82,6 +82,6 @@ export async function expectBooksInOrder(stack: TestStack): Promise<void> {
     dispatchQueue: createDispatchQueue(redis),
     settlementQueue: createSettlementQueue(redis),
   }
-  const audit = await auditBooks({ postgres, redis, ...queues, clock: Date.now })
+  const audit = await runAudit({ postgres, redis, ...queues, clock: Date.now })
   expect(audit).toMatchObject({ ok: true, discrepancies: [] })
 }

@@ -6,7 +6,7 @@ import {
   type Provider,
 } from '../../src/core/catalog/catalog.ts'
 import { picoUsdPerToken } from '../../src/core/kernel/money.ts'
-import { mediaFigures } from '../../src/core/media/media-figures.ts'
+import { mediaRules } from '../../src/core/media/media-rules.ts'
 
 /** Builders of catalogs for tests of planning: everything that a test does not name is plain. */
 
@@ -53,7 +53,7 @@ export const model = (id: string, offers: Offer[], more: Partial<Model> = {}): M
   contextLength: 100_000,
   maxOutputTokens: 500,
   inputModalities: ['text'],
-  media: mediaFigures(id, 'v'),
+  media: mediaRules(id, 'v'),
   supportedParameters: ['tools'],
   reasoning: false,
   openWeights: false,

@@ -201,8 +201,8 @@ describe('advancePayment', () => {
   })
 
   test('the ledger is in order after all payments', async () => {
-    const { checks, figures } = await auditLedger(kit.postgres)
+    const { checks, metrics } = await auditLedger(kit.postgres)
     expect(checks.filter((check) => check.broken > 0)).toEqual([])
-    expect(figures.railsPico).toBeLessThan(0n)
+    expect(metrics.railsPico).toBeLessThan(0n)
   })
 })

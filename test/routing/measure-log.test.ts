@@ -58,11 +58,11 @@ describe('measures', () => {
     two.ending(OFFER, 'failure')
     two.ending(OTHER, 'rate-limited')
     await reads(() =>
-      expect(measures.figures(OFFER).lastMinute).toEqual({ success: 20, failure: 1, 'rate-limited': 0 }),
+      expect(measures.stats(OFFER).lastMinute).toEqual({ success: 20, failure: 1, 'rate-limited': 0 }),
     )
-    expect(measures.figures(OFFER).firstTokenMs!.p50 / 250).toBeCloseTo(1, 1)
-    expect(measures.figures(OFFER).tokensPerSecond!.p99 / 80).toBeCloseTo(1, 1)
-    expect(measures.figures(OTHER)).toMatchObject({ firstTokenMs: null, lastMinute: { 'rate-limited': 1 } })
+    expect(measures.stats(OFFER).firstTokenMs!.p50 / 250).toBeCloseTo(1, 1)
+    expect(measures.stats(OFFER).tokensPerSecond!.p99 / 80).toBeCloseTo(1, 1)
+    expect(measures.stats(OTHER)).toMatchObject({ firstTokenMs: null, lastMinute: { 'rate-limited': 1 } })
   })
 
   test('are known to who starts later, fade, and are forgotten by Redis itself', async () => {
@@ -71,21 +71,21 @@ describe('measures', () => {
     await log.close()
     const key = healthMeasures(slotOf(nowMs))
     expect(await redis.pttl(key)).toBeGreaterThan(15 * 60_000)
-    expect((await follow()).figures(OFFER).firstTokenMs).not.toBeNull()
+    expect((await follow()).stats(OFFER).firstTokenMs).not.toBeNull()
     nowMs += HALF_LIFE_MS + SLOT_MS
-    expect((await follow()).figures(OFFER).firstTokenMs).toBeNull()
+    expect((await follow()).stats(OFFER).firstTokenMs).toBeNull()
   })
 
   test('go on from one slot of time to the next without counting twice', async () => {
     const [log, measures] = [openLog(), await follow()]
     log.ending(OFFER, 'success')
-    await reads(() => expect(measures.figures(OFFER).lastMinute.success).toBe(1))
+    await reads(() => expect(measures.stats(OFFER).lastMinute.success).toBe(1))
     nowMs += SLOT_MS
     log.ending(OFFER, 'success')
-    await reads(() => expect(measures.figures(OFFER).lastMinute.success).toBe(2))
+    await reads(() => expect(measures.stats(OFFER).lastMinute.success).toBe(2))
     nowMs += 5 * SLOT_MS
-    await reads(() => expect(measures.figures(OFFER).lastMinute.success).toBe(0))
-    expect(measures.figures(OFFER).lastTenMinutes.success).toBe(2)
+    await reads(() => expect(measures.stats(OFFER).lastMinute.success).toBe(0))
+    expect(measures.stats(OFFER).lastTenMinutes.success).toBe(2)
   })
 
   test('that cannot be read are passed over', async () => {
@@ -95,7 +95,7 @@ describe('measures', () => {
       [`f ${OFFER}`]: '-3',
       [`s ${OFFER}`]: '4',
     })
-    expect((await follow()).figures(OFFER).lastMinute).toEqual({ success: 4, failure: 0, 'rate-limited': 0 })
+    expect((await follow()).stats(OFFER).lastMinute).toEqual({ success: 4, failure: 0, 'rate-limited': 0 })
   })
 
   test('take a bounded place, in a worker and in Redis', async () => {

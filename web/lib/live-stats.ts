@@ -1,5 +1,5 @@
 import type { OfferView, ProviderView } from '../../src/core/api/offers.ts'
-import type { LiveTraffic, LiveView, ProcessView, TrafficFigures } from '../../src/core/api/operations.ts'
+import type { LiveTraffic, LiveView, ProcessView, TrafficMetrics } from '../../src/core/api/operations.ts'
 
 /** A rate a second: `0`, `0.3`, `12.4`, `1,250`. */
 export const formatPerSecond = (rate: number): string =>
@@ -55,11 +55,11 @@ export const ROLE_NAMES: Record<ProcessView['role'], string> = {
 }
 
 /** Calls that ended, in whichever way. */
-export const endedCalls = ({ calls }: Pick<TrafficFigures, 'calls'>): number =>
+export const endedCalls = ({ calls }: Pick<TrafficMetrics, 'calls'>): number =>
   Object.values(calls).reduce((sum, count) => sum + (count ?? 0), 0)
 
 /** Requests that failed with a 5xx. */
-export const serverErrors = ({ requests }: Pick<TrafficFigures, 'requests'>): number => requests['5xx'] ?? 0
+export const serverErrors = ({ requests }: Pick<TrafficMetrics, 'requests'>): number => requests['5xx'] ?? 0
 
 const STALE_AFTER_MS = 4_000
 /** A connection that was open for so long without a message hangs. */

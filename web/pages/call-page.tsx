@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
-import type { CallDetail, OwnKeyFailureView } from '../../src/core/api/calls.ts'
+import type { ByokFailureView, CallDetail } from '../../src/core/api/calls.ts'
 import { callQuery, keysQuery } from '../api/queries.ts'
 import { QueryView } from '../components/feedback/messages.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
@@ -101,7 +101,7 @@ function KeyFailures({ failures }: { failures: CallDetail['provider_key_failures
   )
 }
 
-const BYOK_FAILURES: Record<OwnKeyFailureView['reason'], string> = {
+const BYOK_FAILURES: Record<ByokFailureView['reason'], string> = {
   unauthorized: 'was refused: the provider does not accept it',
   payment_required: 'was refused: the provider asks for payment',
   forbidden: 'was refused: the provider does not permit it to do this',

@@ -1,7 +1,7 @@
 import { newId } from '../../core/kernel/ids.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { AuditRun as AuditRunRow } from '../../platform/prisma-client/client.ts'
-import type { AuditReport } from './audit-books.ts'
+import type { AuditReport } from './run-audit.ts'
 
 /** One recorded audit. */
 export type AuditRun = Omit<AuditRunRow, 'figures' | 'checks' | 'discrepancies'> &

@@ -3,7 +3,7 @@ import type { Postgres } from '../../platform/postgres/postgres.ts'
 import { findCharges } from '../call-records/known-calls.ts'
 import type { HoldStore, LedgerBalance } from '../holds/hold-store.ts'
 import type { BalanceStore } from '../ledger/balance-store.ts'
-import { judgeGate } from './judge-gate.ts'
+import { compareWithLedger } from './compare-with-ledger.ts'
 
 export interface DriftCheckDependencies {
   gate: HoldStore
@@ -13,21 +13,21 @@ export interface DriftCheckDependencies {
 }
 
 export interface DriftReport {
-  /** Gates that had drifted. */
+  /** Accounts whose balance cache had drifted. */
   drifted: number
   openHolds: number
 }
 
 /**
- * Compares the gates of some accounts with the ledger and repairs those that drifted, with a warning each.
- * A gate that is merely behind is brought up to date.
+ * Compares the balance caches of some accounts with the ledger and repairs those that drifted, with a warning each.
+ * One that is merely behind is brought up to date.
  */
 export async function repairDrift(
   accountIds: readonly string[],
   deps: DriftCheckDependencies,
 ): Promise<DriftReport> {
   const { gate, balances, logger } = deps
-  // The gates first, then the ledger: see judgeGate.
+  // Redis first, then the ledger: see compareWithLedger.
   const readings = await Promise.all(accountIds.map((accountId) => gate.inspect(accountId)))
   const ledgers = await balances.balances(accountIds)
   const openHolds = readings.reduce((sum, reading) => sum + reading.openHolds, 0)
@@ -39,7 +39,7 @@ export async function repairDrift(
       logger.warn({ accountId }, 'redis has an account that the ledger does not have')
       continue
     }
-    const verdict = judgeGate(reading, ledger)
+    const verdict = compareWithLedger(reading, ledger)
     switch (verdict.kind) {
       case 'unloaded':
       case 'sound':
@@ -54,7 +54,7 @@ export async function repairDrift(
         const repaired = await gate.rebuild(accountId, ledger, verdict.ledgerWentBack)
         logger.warn(
           { alarm: 'gate-drifted', accountId, problems: verdict.problems, repaired },
-          'the gate drifted from the ledger',
+          'the balance cache drifted from the ledger',
         )
         drifted += 1
         break
@@ -67,7 +67,7 @@ export async function repairDrift(
 }
 
 /**
- * Closes the holds whose charges are inside the balance already: they count twice. Should the gate stay below
+ * Closes the holds whose charges are inside the balance already: they count twice. Should available stay below
  * zero, calls were admitted that the balance does not afford.
  */
 async function closeSettledHolds(

@@ -18,7 +18,7 @@ export interface CheckResult {
 
 export interface LedgerAudit {
   /** Sums over the ledger by their names in SUMS; amounts in pico-USD. */
-  figures: Record<string, bigint>
+  metrics: Record<string, bigint>
   checks: CheckResult[]
 }
 
@@ -73,7 +73,7 @@ export async function auditLedger(postgres: Postgres): Promise<LedgerAudit> {
       await transaction.$executeRawUnsafe('SET TRANSACTION READ ONLY')
       const [sums] = await transaction.$queryRawUnsafe<Array<Record<string, bigint | string>>>(SUMS)
       if (!sums) throw new Error('the ledger could not be summed')
-      const figures = Object.fromEntries(Object.entries(sums).map(([name, value]) => [name, BigInt(value)]))
+      const metrics = Object.fromEntries(Object.entries(sums).map(([name, value]) => [name, BigInt(value)]))
       const checks: CheckResult[] = []
       for (const { name, sql } of AUDIT_CHECKS) {
         const rows = await transaction.$queryRawUnsafe<
@@ -85,7 +85,7 @@ export async function auditLedger(postgres: Postgres): Promise<LedgerAudit> {
           discrepancies: rows.map(({ subject, detail }) => ({ check: name, subject, detail })),
         })
       }
-      return { figures, checks }
+      return { metrics, checks }
     },
     { isolationLevel: 'RepeatableRead', timeout: AUDIT_TIMEOUT_MS },
   )

@@ -35,7 +35,7 @@ export interface AdmissionRequest {
 }
 
 /** What is left of the rate limits of a key and its account, for the response headers. */
-export interface RateFigures {
+export interface RateState {
   /** The limit of requests that leaves fewer, the key's or its account's. */
   limitRequests: number
   remainingRequests: number
@@ -59,7 +59,7 @@ export type AdmissionOutcome =
   | { kind: 'insufficient-balance' | 'allowance-spent'; availablePico: bigint; affordableTokens: number }
   | { kind: 'balance-unknown' | 'allowance-unknown' | 'too-late' }
 
-export type AdmissionAnswer = AdmissionOutcome & { rate: RateFigures }
+export type AdmissionAnswer = AdmissionOutcome & { rate: RateState }
 
 export type AdmitToRedis = (request: AdmissionRequest) => Promise<AdmissionAnswer>
 

@@ -39,8 +39,8 @@ export function createCreditStore(postgres: Postgres, gate: Pick<HoldStore, 'bal
       if (!row) return null
       const [balancePico, totalCreditsPico] = [BigInt(row.balance), BigInt(row.credits)]
       // Where Redis does not have the account, or is away, no call holds any of it.
-      const figures = await gate.balance(accountId).catch(() => null)
-      const availablePico = figures?.availPico ?? balancePico
+      const balance = await gate.balance(accountId).catch(() => null)
+      const availablePico = balance?.availPico ?? balancePico
       return {
         totalCreditsPico,
         totalUsagePico: totalCreditsPico - balancePico,

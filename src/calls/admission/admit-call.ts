@@ -1,5 +1,5 @@
 import type { KeyRecord } from '../../accounts/key-cache.ts'
-import type { AdmissionAnswer, AdmitToRedis, RateFigures } from '../../billing/holds/admission.ts'
+import type { AdmissionAnswer, AdmitToRedis, RateState } from '../../billing/holds/admission.ts'
 import { HOLD_SLACK_MS } from '../../billing/holds/hold-store.ts'
 import { effectiveLimits, type LimitDefaults } from '../../core/accounts/rate-limits.ts'
 import { type AllowancePeriod, allowancePeriod } from '../../core/billing/allowance-period.ts'
@@ -69,7 +69,7 @@ export interface AdmittedCall {
   envelope: CallEnvelope
   /** Its turn in the dispatch queue. */
   priority: number
-  rate: RateFigures
+  rate: RateState
 }
 
 /** How long a call may wait for Redis and PostgreSQL to admit it. Redis itself admits none later. */
@@ -179,9 +179,9 @@ export async function admitCall(
 
 /** A refusal by the gate, with the rate figures that every authenticated response carries. */
 export class AdmissionRefused extends ApiError {
-  readonly rate: RateFigures
+  readonly rate: RateState
 
-  constructor(error: ApiError, rate: RateFigures) {
+  constructor(error: ApiError, rate: RateState) {
     super(error.code, error.message, error.details)
     this.rate = rate
   }

@@ -1,5 +1,5 @@
 import type { KeyRecord } from '../../accounts/key-cache.ts'
-import type { RateFigures } from '../../billing/holds/admission.ts'
+import type { RateState } from '../../billing/holds/admission.ts'
 import { effectiveLimits } from '../../core/accounts/rate-limits.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import type { CallId } from '../../core/kernel/ids.ts'
@@ -13,7 +13,7 @@ export async function admitRepeat(
   key: KeyRecord & { accountId: string },
   callId: CallId,
   { gate, limits }: Pick<AdmissionDependencies, 'gate' | 'limits'>,
-): Promise<RateFigures> {
+): Promise<RateState> {
   const answer = await gate({
     callId,
     accountId: key.accountId,

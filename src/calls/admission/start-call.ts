@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { KeyRecord } from '../../accounts/key-cache.ts'
-import type { RateFigures } from '../../billing/holds/admission.ts'
+import type { RateState } from '../../billing/holds/admission.ts'
 import type { CallEnvelope, ResponseEnvelope } from '../../core/calls/call-job.ts'
 import type { ChatRequest } from '../../core/calls/chat-request.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
@@ -66,7 +66,7 @@ type CallToAdmit = [
   chat: ChatRequest,
   key: KeyRecord & { accountId: string },
   incoming: IncomingCall,
-  noteRate: (figures: RateFigures) => void,
+  noteRate: (rate: RateState) => void,
   deps: StartCallDependencies,
 ]
 
@@ -133,7 +133,7 @@ async function confirmed(
 async function countRepeat(
   key: KeyRecord & { accountId: string },
   callId: CallId,
-  noteRate: (figures: RateFigures) => void,
+  noteRate: (rate: RateState) => void,
   deps: StartCallDependencies,
 ): Promise<void> {
   try {

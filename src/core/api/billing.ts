@@ -152,7 +152,7 @@ export const LedgerView = Type.Object({
 })
 export type LedgerView = Static<typeof LedgerView>
 
-export const MarginFigures = Type.Object({
+export const MarginMetrics = Type.Object({
   calls: Type.Number(),
   prompt_tokens: Type.Number(),
   completion_tokens: Type.Number(),
@@ -166,7 +166,7 @@ export const MarginFigures = Type.Object({
   /** Margin over revenue, 0 to 1; null without revenue. */
   margin_rate: nullable(Type.Number()),
 })
-export type MarginFigures = Static<typeof MarginFigures>
+export type MarginMetrics = Static<typeof MarginMetrics>
 
 /** GET /admin/api/margin?from&to&group_by=model|provider|day. */
 export const MarginView = Type.Object({
@@ -177,12 +177,12 @@ export const MarginView = Type.Object({
   /** The greatest revenue first, or by day. */
   data: Type.Array(
     Type.Object({
-      ...MarginFigures.properties,
+      ...MarginMetrics.properties,
 
       group: Type.String(),
     }),
   ),
-  total: MarginFigures,
+  total: MarginMetrics,
 })
 export type MarginView = Static<typeof MarginView>
 

@@ -21,7 +21,7 @@ const Rates = nullable(
   }),
 )
 
-export const OwnKeyFailureView = Type.Object({
+export const ByokFailureView = Type.Object({
   /** Null for `auto`, whose target is not told. */
   provider_key_id: nullable(Type.String()),
   reason: Type.Enum([
@@ -36,7 +36,7 @@ export const OwnKeyFailureView = Type.Object({
   ]),
   http_status: nullable(Type.Number()),
 })
-export type OwnKeyFailureView = Static<typeof OwnKeyFailureView>
+export type ByokFailureView = Static<typeof ByokFailureView>
 
 /** A settled call, in the lists of GET /v1/usage/calls; docs/api.md says what its fields mean. */
 export const Generation = Type.Object({
@@ -79,7 +79,7 @@ export const GenerationDetail = Type.Interface([Generation], {
   /** The answer broke off, and another attempt finished it without a seam. */
   rescued: Type.Boolean(),
   /** Of the account's own provider keys that were tried: those that did not work, in order. */
-  provider_key_failures: Type.Array(OwnKeyFailureView),
+  provider_key_failures: Type.Array(ByokFailureView),
 })
 
 /**
@@ -119,7 +119,7 @@ export const CallDetail = Type.Object({
   finished_at: IsoTime,
   settled_at: IsoTime,
   /** Of the account's own provider keys that were tried for this call: those that did not work, in order. */
-  provider_key_failures: Type.Array(OwnKeyFailureView),
+  provider_key_failures: Type.Array(ByokFailureView),
 })
 export type CallDetail = Static<typeof CallDetail>
 

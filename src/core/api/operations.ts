@@ -63,7 +63,7 @@ export const QueuesView = Type.Object({
 })
 export type QueuesView = Static<typeof QueuesView>
 
-export const TrafficFigures = Type.Object({
+export const TrafficMetrics = Type.Object({
   /** Answered requests for completions by status class (`2xx`, …), all API instances. */
   requests: Type.Record(Type.String(), Type.Number()),
   /** Errors clients got, by code, including those that ended a stream. */
@@ -79,10 +79,10 @@ export const TrafficFigures = Type.Object({
   /** 5xx among requests, 0 to 1; null without requests. */
   server_error_rate: nullable(Type.Number()),
 })
-export type TrafficFigures = Static<typeof TrafficFigures>
+export type TrafficMetrics = Static<typeof TrafficMetrics>
 
 export const TrafficPoint = Type.Object({
-  ...TrafficFigures.properties,
+  ...TrafficMetrics.properties,
 
   at: IsoTime,
 })
@@ -96,7 +96,7 @@ export const TrafficView = Type.Object({
   step_seconds: Type.Number(),
   /** Oldest first, one for each step, also where nothing happened. */
   data: Type.Array(TrafficPoint),
-  total: TrafficFigures,
+  total: TrafficMetrics,
 })
 export type TrafficView = Static<typeof TrafficView>
 

@@ -1,5 +1,5 @@
 import { lesserOf, type PicoUsd, picoUsd } from '../kernel/money.ts'
-import type { PaymentFigures } from './payment.ts'
+import type { PaymentAmounts } from './payment.ts'
 import { customerAccount, type LedgerEntry, type Posting, receivableAccount } from './postings.ts'
 
 /** The rails money comes in by; each has an account in the ledger. */
@@ -36,7 +36,7 @@ const DIRECTIONS: Record<MovementKind, MovementDirection> = {
 export const movementDirection = ({ kind }: Movement): MovementDirection => DIRECTIONS[kind]
 
 /** The movements that bring the ledger from what it has posted of a payment to what the payment has come to. */
-export function paymentMovements(posted: PaymentFigures, target: PaymentFigures): Movement[] {
+export function paymentMovements(posted: PaymentAmounts, target: PaymentAmounts): Movement[] {
   const movements: Movement[] = []
   const move = (kind: MovementKind, amount: bigint) => {
     if (amount > 0n) movements.push({ kind, amountPico: picoUsd(amount) })
@@ -131,9 +131,9 @@ export function debtChange(posting: Posting): bigint {
 }
 
 /** The figures of a payment once a movement is posted. */
-export function afterMovement(figures: PaymentFigures, { kind, amountPico }: Movement): PaymentFigures {
-  const { settledPico, returnedPico, disputedPico } = figures
-  const moved = (settled: bigint, returned: bigint, disputed: bigint): PaymentFigures => ({
+export function afterMovement(amounts: PaymentAmounts, { kind, amountPico }: Movement): PaymentAmounts {
+  const { settledPico, returnedPico, disputedPico } = amounts
+  const moved = (settled: bigint, returned: bigint, disputed: bigint): PaymentAmounts => ({
     settledPico: picoUsd(settledPico + settled),
     returnedPico: picoUsd(returnedPico + returned),
     disputedPico: picoUsd(disputedPico + disputed),

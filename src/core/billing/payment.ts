@@ -39,7 +39,7 @@ export const DISPUTE_OUTCOMES = ['open', 'won', 'lost'] as const
 export type DisputeOutcome = (typeof DISPUTE_OUTCOMES)[number]
 
 /** Where the money of a payment is. Never below zero; returned and disputed together are at most settled. */
-export interface PaymentFigures {
+export interface PaymentAmounts {
   /** Came in. */
   settledPico: PicoUsd
   /** Went back: refunds, lost disputes, reversals. */
@@ -48,7 +48,7 @@ export interface PaymentFigures {
   disputedPico: PicoUsd
 }
 
-export interface PaymentOutcome extends PaymentFigures {
+export interface PaymentOutcome extends PaymentAmounts {
   state: PaymentState
   /** There is or was a dispute or reversal, however it ended. */
   contested: boolean
@@ -61,7 +61,7 @@ export interface PaymentBasis {
   opened: boolean
 }
 
-export const NOTHING_MOVED: PaymentFigures = {
+export const NOTHING_MOVED: PaymentAmounts = {
   settledPico: picoUsd(0n),
   returnedPico: picoUsd(0n),
   disputedPico: picoUsd(0n),

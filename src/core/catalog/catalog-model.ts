@@ -1,7 +1,7 @@
 import { listedRate } from '../billing/pricing.ts'
 import { formatRate, parseRate } from '../kernel/money.ts'
 import { shortHash } from '../kernel/short-hash.ts'
-import { mediaFigures } from '../media/media-figures.ts'
+import { mediaRules } from '../media/media-rules.ts'
 import {
   DEFAULT_PRIORITY,
   type Model,
@@ -78,7 +78,7 @@ export function toModel(
     contextLength,
     maxOutputTokens: Math.min(model.max_output_tokens ?? contextLength, contextLength),
     inputModalities: model.input_modalities ?? ['text'],
-    media: mediaFigures(model.id, model.vendor, model.media),
+    media: mediaRules(model.id, model.vendor, model.media),
     supportedParameters: model.supported_parameters ?? [],
     reasoning: model.reasoning ?? false,
     openWeights,

@@ -1,7 +1,7 @@
 import type { AutoBounds } from '../auto/auto-bounds.ts'
 import type { Tier } from '../auto/auto-tiers.ts'
 import type { PicoUsdPerToken } from '../kernel/money.ts'
-import type { MediaFigures } from '../media/media-figures.ts'
+import type { MediaRules } from '../media/media-rules.ts'
 
 /** The wires a provider can speak; each has a folder of pure mappings under src/providers. */
 export const WIRES = ['chat-completions', 'anthropic-messages', 'google-generate-content'] as const
@@ -134,7 +134,7 @@ export interface Model {
   maxOutputTokens: number
   inputModalities: readonly string[]
   /** Token counts of images, audio, video and documents. */
-  media: MediaFigures
+  media: MediaRules
   supportedParameters: readonly string[]
   reasoning: boolean
   openWeights: boolean

@@ -65,7 +65,10 @@ export function giveUpError(progress: CallProgress): FrameError {
     return allUnavailable(progress)
   return {
     code: 'all_providers_failed',
-    message: withOwnKeys('Every provider that was tried for this call failed. Retry with backoff.', progress),
+    message: withByokFailures(
+      'Every provider that was tried for this call failed. Retry with backoff.',
+      progress,
+    ),
   }
 }
 
@@ -75,13 +78,13 @@ function allUnavailable(progress: CallProgress): FrameError {
   const message = `Every provider for this model is unavailable at the moment. Retry in ${seconds} s.`
   return {
     code: 'no_provider_available',
-    message: withOwnKeys(message, progress),
+    message: withByokFailures(message, progress),
     retryAfterSeconds: seconds,
   }
 }
 
 /** What went wrong with the client's own keys is theirs to mend, so it is said by the key's id. */
-function withOwnKeys(message: string, { failures }: CallProgress): string {
+function withByokFailures(message: string, { failures }: CallProgress): string {
   const said = new Set<string>()
   for (const { failure, providerKeyId } of failures) {
     if (providerKeyId === undefined) continue

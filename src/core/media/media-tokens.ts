@@ -9,7 +9,7 @@ import {
   type VideoPart,
 } from '../calls/content-part.ts'
 import type { ImageSize } from './image-size.ts'
-import type { ImageFigures, MediaFigures } from './media-figures.ts'
+import type { ImageRule, MediaRules } from './media-rules.ts'
 
 /** Tokens of media in a prompt, by modality; absent modalities have none. */
 export type ModalityTokens = Partial<Record<MediaPart['type'], number>>
@@ -33,11 +33,11 @@ const USUAL_VIDEO_BYTES_PER_SECOND = 100_000
  * Computes a model's media tokens. Pure.
  * @param window the provider's context window, an upper bound of everything
  */
-export function mediaTokens(parts: readonly MediaPart[], figures: MediaFigures, window: number): MediaTokens {
+export function mediaTokens(parts: readonly MediaPart[], rules: MediaRules, window: number): MediaTokens {
   const bound: ModalityTokens = {}
   const likely: ModalityTokens = {}
   for (const part of parts) {
-    const tokens = partTokens(part, figures, window)
+    const tokens = partTokens(part, rules, window)
     bound[part.type] = Math.min(window, (bound[part.type] ?? 0) + tokens.most + TOKENS_PER_PART)
     likely[part.type] = Math.min(window, (likely[part.type] ?? 0) + Math.min(tokens.most, tokens.likely))
   }
@@ -62,40 +62,40 @@ interface PartTokens {
   likely: number
 }
 
-function partTokens(part: MediaPart, figures: MediaFigures, window: number): PartTokens {
+function partTokens(part: MediaPart, rules: MediaRules, window: number): PartTokens {
   switch (part.type) {
     case 'image':
-      return imagePartTokens(part, figures)
+      return imagePartTokens(part, rules)
     case 'audio':
-      return audioTokens(part, figures)
+      return audioTokens(part, rules)
     case 'video':
-      return videoTokens(part, figures, window)
+      return videoTokens(part, rules, window)
     case 'file':
-      return documentTokens(part, figures, window)
+      return documentTokens(part, rules, window)
     default:
       return part satisfies never
   }
 }
 
-function imagePartTokens({ size, detail }: ImagePart, { image }: MediaFigures): PartTokens {
+function imagePartTokens({ size, detail }: ImagePart, { image }: MediaRules): PartTokens {
   const most = size ? imageTokens(size, detail, image) : mostImageTokens(detail, image)
   return { most, likely: size ? most : imageTokens(USUAL_SIZE, detail, image) }
 }
 
-function audioTokens({ length }: AudioPart, { audioTokensPerSecond: rate }: MediaFigures): PartTokens {
+function audioTokens({ length }: AudioPart, { audioTokensPerSecond: rate }: MediaRules): PartTokens {
   return { most: Math.ceil(length.most * rate), likely: Math.ceil(length.likely * rate) }
 }
 
 /** A still video has almost no bytes, so only a stated value or the window bounds it. */
-function videoTokens(part: VideoPart, figures: MediaFigures, window: number): PartTokens {
+function videoTokens(part: VideoPart, rules: MediaRules, window: number): PartTokens {
   const seconds = Math.ceil(inlineBytes(part) / USUAL_VIDEO_BYTES_PER_SECOND)
-  const most = figures.videoTokens ?? window
-  return { most, likely: isAddress(part.source) ? most : seconds * figures.videoTokensPerSecond }
+  const most = rules.videoTokens ?? window
+  return { most, likely: isAddress(part.source) ? most : seconds * rules.videoTokensPerSecond }
 }
 
-function documentTokens(part: DocumentPart, figures: MediaFigures, window: number): PartTokens {
-  const most = figures.documentTokens ?? window
-  return { most, likely: isAddress(part.source) ? most : part.likelyPages * figures.pageTokens }
+function documentTokens(part: DocumentPart, rules: MediaRules, window: number): PartTokens {
+  const most = rules.documentTokens ?? window
+  return { most, likely: isAddress(part.source) ? most : part.likelyPages * rules.pageTokens }
 }
 
 const TILE = 512
@@ -110,37 +110,37 @@ const TILES_MOST = 8
 const CROPS_MOST = 24
 
 /** Tokens of an image whose size is known. */
-export function imageTokens(size: ImageSize, detail: ImageDetail | undefined, figures: ImageFigures): number {
-  switch (figures.by) {
+export function imageTokens(size: ImageSize, detail: ImageDetail | undefined, rule: ImageRule): number {
+  switch (rule.by) {
     case 'image':
-      return figures.tokens
+      return rule.tokens
     case 'tile':
-      return detail === 'low' ? figures.base : figures.base + figures.tile * tilesOf(size)
+      return detail === 'low' ? rule.base : rule.base + rule.tile * tilesOf(size)
     case 'patch': {
-      const squares = across(size.width, figures.side) * across(size.height, figures.side)
-      const counted = Math.min(figures.most, Math.max(figures.least, squares))
-      return Math.ceil((counted * figures.hundredths) / 100)
+      const squares = across(size.width, rule.side) * across(size.height, rule.side)
+      const counted = Math.min(rule.most, Math.max(rule.least, squares))
+      return Math.ceil((counted * rule.hundredths) / 100)
     }
     case 'crop':
-      return figures.crop * cropsOf(size)
+      return rule.crop * cropsOf(size)
     default:
-      return figures satisfies never
+      return rule satisfies never
   }
 }
 
 /** Tokens of the most expensive image. */
-function mostImageTokens(detail: ImageDetail | undefined, figures: ImageFigures): number {
-  switch (figures.by) {
+function mostImageTokens(detail: ImageDetail | undefined, rule: ImageRule): number {
+  switch (rule.by) {
     case 'image':
-      return figures.tokens
+      return rule.tokens
     case 'tile':
-      return detail === 'low' ? figures.base : figures.base + figures.tile * TILES_MOST
+      return detail === 'low' ? rule.base : rule.base + rule.tile * TILES_MOST
     case 'patch':
-      return Math.ceil((figures.most * figures.hundredths) / 100)
+      return Math.ceil((rule.most * rule.hundredths) / 100)
     case 'crop':
-      return figures.crop * CROPS_MOST
+      return rule.crop * CROPS_MOST
     default:
-      return figures satisfies never
+      return rule satisfies never
   }
 }
 

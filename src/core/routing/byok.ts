@@ -2,7 +2,7 @@ import type { Model, Offer, Provider, TokenRates } from '../catalog/catalog.ts'
 import { mapRates } from '../catalog/token-rates.ts'
 
 /** A client's own key at a provider, as planning knows it: never its secret. */
-export interface OwnProviderKey {
+export interface ByokKey {
   id: string
   providerId: string
   /** Whether its owner lets calls go on to shared capacity when it fails. */
@@ -22,7 +22,7 @@ export const feeRateVersion = (model: Pick<Model, 'rateVersion'>, feePercent: nu
   `${model.rateVersion}-byok-${feePercent}`
 
 /** Whether clients may bring keys for a provider: one that asks for none has nothing to bill them by. */
-export const takesOwnKeys = ({ apiKeyEnv }: Pick<Provider, 'apiKeyEnv'>): boolean => apiKeyEnv !== null
+export const takesByokKeys = ({ apiKeyEnv }: Pick<Provider, 'apiKeyEnv'>): boolean => apiKeyEnv !== null
 
 /** The offers of a model that a client may use. */
 export interface ModelCapacity {
@@ -40,13 +40,13 @@ export interface ModelCapacity {
  * provider, and no failure may turn that into a charge of ours; nor may a list from which the provider left the
  * model out, so an offer that is withdrawn closes it as well.
  */
-export function capacityFor(model: Model, keys: readonly OwnProviderKey[]): ModelCapacity {
+export function capacityFor(model: Model, keys: readonly ByokKey[]): ModelCapacity {
   const shared = model.offers.filter((offer) => offer.shared)
   if (keys.length === 0) return { own: new Map(), shared, ownOnly: false }
   const own = new Map<Offer, string[]>()
   let ownOnly = false
   const keysFor = ({ provider }: Offer) => {
-    const fitting = keys.filter((key) => key.providerId === provider.id && takesOwnKeys(provider))
+    const fitting = keys.filter((key) => key.providerId === provider.id && takesByokKeys(provider))
     ownOnly ||= fitting.some((key) => !key.allowFallback)
     return fitting.map((key) => key.id)
   }

@@ -94,7 +94,7 @@ export interface Percentiles {
 export type Endings = Record<AttemptEnding, number>
 
 /** What is known of one offer now. */
-export interface OfferFigures {
+export interface OfferStats {
   /** Of the slots that reach into the last minute and the last ten. */
   lastMinute: Endings
   lastTenMinutes: Endings
@@ -104,7 +104,7 @@ export interface OfferFigures {
 }
 
 /** Sums an offer's slots up. `slots` holds its counts by slot number; those of the future count as of now. */
-export function figuresOf(slots: Iterable<readonly [number, SlotCounts]>, nowMs: number): OfferFigures {
+export function statsOf(slots: Iterable<readonly [number, SlotCounts]>, nowMs: number): OfferStats {
   const now = slotOf(nowMs)
   const lastMinute = emptyCounts().endings
   const lastTenMinutes = emptyCounts().endings

@@ -2,7 +2,7 @@ import type { Candidate } from '../calls/call-job.ts'
 import type { ChatRequest } from '../calls/chat-request.ts'
 import type { Offer } from '../catalog/catalog.ts'
 import { putsReferencesInPlace, tooLargeSchema } from '../json/schema-limits.ts'
-import { capacityFor, type OwnProviderKey } from './byok.ts'
+import { type ByokKey, capacityFor } from './byok.ts'
 import { isAllowed, type OfferFilter } from './offer-filter.ts'
 import { isHealthy, type OfferStates, orderOffers, UNKNOWN_OFFER_STATE } from './offer-order.ts'
 import { fits, type PromptSize, promptTokensAt, toCandidate } from './plan-candidate.ts'
@@ -16,7 +16,7 @@ export interface PlanOptions {
   defaultCompletionLimit: number
   maxCandidates: number
   /** The client's own keys at providers. Absent: it has none. */
-  providerKeys?: readonly OwnProviderKey[] | undefined
+  providerKeys?: readonly ByokKey[] | undefined
   /** Of the listed rate: what is charged where one of them is used. */
   byokFeePercent: number
   /** What is known of an offer. Absent: every one is taken for healthy and unmeasured. */

@@ -42,12 +42,12 @@ export async function sessionView(account: Account, services: SessionViewService
  * nothing is known to be held.
  */
 export async function balanceView(account: Account, gate: BalanceReader): Promise<BalanceView> {
-  const figures = await gate.balance(account.id).catch(() => null)
-  const availPico = figures?.availPico ?? account.balancePico
+  const balance = await gate.balance(account.id).catch(() => null)
+  const availPico = balance?.availPico ?? account.balancePico
   return {
     balance_usd: formatUsd(account.balancePico),
     available_usd: formatUsd(availPico < 0n ? 0n : availPico),
-    held_usd: formatUsd(figures?.heldPico ?? 0n),
+    held_usd: formatUsd(balance?.heldPico ?? 0n),
     owed_usd: formatUsd(account.owedPico),
     low_balance_usd: account.lowBalancePico === null ? null : formatUsd(account.lowBalancePico),
   }

@@ -42,7 +42,7 @@ export const auditRoutes: FastifyPluginAsyncTypebox<
   )
 
   app.post('/audit/run', { schema: { response: { 202: AuditView } } }, async (request, reply) => {
-    const action = { action: 'audit.run', target: 'books', details: {} }
+    const action = { action: 'audit.run', target: 'ledger', details: {} }
     await auditLog.auditedAction(askingOperator(request), action, () =>
       redis.set(AUDIT_ASKED, request.id, 'EX', ASKED_SECONDS),
     )

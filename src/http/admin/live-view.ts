@@ -5,8 +5,8 @@ import { trafficSlots } from '../../core/operations/traffic.ts'
 import { readProcesses } from '../../platform/observability/process-report.ts'
 import { readTraffic } from '../../platform/observability/traffic.ts'
 import { withTimeout } from '../../platform/process/with-timeout.ts'
-import type { Queues } from '../../platform/queues/queue-figures.ts'
-import { isSettlementBehind, readQueues } from '../../platform/queues/queue-figures.ts'
+import type { Queues } from '../../platform/queues/queue-stats.ts'
+import { isSettlementBehind, readQueues } from '../../platform/queues/queue-stats.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
 import type { OfferHealth } from '../../routing/circuit-breaker/offer-health.ts'
 import type { Services } from '../../services.ts'
@@ -31,7 +31,7 @@ export async function liveView(services: LiveServices): Promise<LiveView> {
   const now = clock()
   const toMs = Math.floor((now - REPORTED_AFTER_MS) / 1000) * 1000
   const fromMs = toMs - WINDOW_MS
-  const [processes, figures, traffic, openAlarms] = await Promise.all([
+  const [processes, stats, traffic, openAlarms] = await Promise.all([
     orNull(readProcesses(redis)),
     orNull(readQueues(redis, queues, now)),
     orNull(readTraffic(redis, fromMs, toMs)),
@@ -42,8 +42,8 @@ export async function liveView(services: LiveServices): Promise<LiveView> {
     object: 'live',
     at: isoTime(now),
     processes,
-    queues: figures,
-    settlement_behind: figures && isSettlementBehind(figures),
+    queues: stats,
+    settlement_behind: stats && isSettlementBehind(stats),
     traffic: slot ? liveTraffic(slot, WINDOW_MS) : null,
     open_alarms: openAlarms,
     breakers: breakerViews(offers.health),

@@ -4,7 +4,7 @@ import { List } from '../../core/api/shared.ts'
 import { createSingleFlight } from '../../core/kernel/single-flight.ts'
 import { isoTime } from '../../core/kernel/time.ts'
 import { readProcesses } from '../../platform/observability/process-report.ts'
-import { isSettlementBehind, type Queues, readQueues } from '../../platform/queues/queue-figures.ts'
+import { isSettlementBehind, type Queues, readQueues } from '../../platform/queues/queue-stats.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
 import type { Services } from '../../services.ts'
 

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import type { MarginSums } from '../../billing/reports/margin-store.ts'
-import { LedgerView, type MarginFigures, MarginView } from '../../core/api/billing.ts'
+import { LedgerView, type MarginMetrics, MarginView } from '../../core/api/billing.ts'
 import { CLOSED } from '../../core/api/request-fields.ts'
 import { TIME_RANGE, timeRange } from '../../core/billing/usage-query.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
@@ -42,8 +42,8 @@ export const reportRoutes: FastifyPluginAsyncTypebox<
         from: isoTime(range.fromMs),
         to: isoTime(range.toMs),
         group_by: groupBy,
-        data: found.rows.map(({ group, ...sums }) => ({ group, ...marginFigures(sums) })),
-        total: marginFigures(found.total),
+        data: found.rows.map(({ group, ...sums }) => ({ group, ...marginMetrics(sums) })),
+        total: marginMetrics(found.total),
       }
     })
   })
@@ -66,7 +66,7 @@ export const reportRoutes: FastifyPluginAsyncTypebox<
 
 const RATE_GRAIN = 10_000n
 
-function marginFigures(sums: MarginSums): MarginFigures {
+function marginMetrics(sums: MarginSums): MarginMetrics {
   const { revenuePico, costPico, brokenPico } = sums
   const marginPico = revenuePico - costPico - brokenPico
   return {

@@ -1,4 +1,4 @@
-import type { LiveTraffic, TrafficFigures, TrafficView } from '../../core/api/operations.ts'
+import type { LiveTraffic, TrafficMetrics, TrafficView } from '../../core/api/operations.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
 import { isoTime } from '../../core/kernel/time.ts'
 import { addCounts, countsOf, type TrafficCounts, type TrafficSlot } from '../../core/operations/traffic.ts'
@@ -12,12 +12,12 @@ export function trafficView(slots: readonly TrafficSlot[], stepMs: number, toMs:
     from: isoTime(slots[0]?.atMs ?? toMs),
     to: isoTime(toMs),
     step_seconds: stepMs / 1000,
-    data: slots.map(({ atMs, counts }) => ({ at: isoTime(atMs), ...figuresOf(counts) })),
-    total: figuresOf(total),
+    data: slots.map(({ atMs, counts }) => ({ at: isoTime(atMs), ...metricsOf(counts) })),
+    total: metricsOf(total),
   }
 }
 
-function figuresOf(counts: TrafficCounts): TrafficFigures {
+function metricsOf(counts: TrafficCounts): TrafficMetrics {
   const requests = countsOf(counts, 'requests')
   const all = sum(requests)
   return {
@@ -34,7 +34,7 @@ function figuresOf(counts: TrafficCounts): TrafficFigures {
 /** Rates over one slot. */
 export function liveTraffic({ counts }: TrafficSlot, stepMs: number): LiveTraffic {
   const seconds = stepMs / 1000
-  const { requests, calls, prompt_tokens, completion_tokens } = figuresOf(counts)
+  const { requests, calls, prompt_tokens, completion_tokens } = metricsOf(counts)
   const spendPico = ((counts.get('spend_pico') ?? 0n) * 60_000n) / BigInt(stepMs)
   return {
     requests_per_second: sum(requests) / seconds,

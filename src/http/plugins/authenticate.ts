@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import plugin from 'fastify-plugin'
 import { LRUCache } from 'lru-cache'
 import type { KeyCache, KeyLookup, KeyRecord } from '../../accounts/key-cache.ts'
-import type { RateFigures } from '../../billing/holds/admission.ts'
+import type { RateState } from '../../billing/holds/admission.ts'
 import { effectiveLimits, type LimitDefaults } from '../../core/accounts/rate-limits.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { createRefusedRequests, type RefusedRequestsOptions } from '../refused-requests.ts'
@@ -22,7 +22,7 @@ declare module 'fastify' {
     /** The key that authenticated this request; null before, and on routes that need none. */
     key: KeyRecord | null
     /** Notes what the gate said of the key's rate limits, for the response headers. */
-    noteRate(figures: RateFigures): void
+    noteRate(rate: RateState): void
     /** The rate-limit headers of the key; empty before authentication. */
     rateHeaders(): Record<string, string>
   }
@@ -44,17 +44,17 @@ const adminChallenge = ({ headers }: FastifyRequest): string =>
 const KEYS_REMEMBERED = 10_000
 
 /** What the gate said of a key's rate limits, and when (unix ms). */
-type SeenFigures = RateFigures & { seenAt: number }
+type SeenRate = RateState & { seenAt: number }
 
 /** Key authentication, and the rate-limit headers that every authenticated response carries. */
 export const authenticate = plugin<AuthenticateOptions>(
   async (app, { keys, limits, clock, operatorKey, publicUrl }) => {
     const refused = createRefusedRequests({ ...limits, clock })
-    const lastSeen = new LRUCache<string, SeenFigures>({ max: KEYS_REMEMBERED })
+    const lastSeen = new LRUCache<string, SeenRate>({ max: KEYS_REMEMBERED })
 
     app.decorateRequest('key', null)
-    app.decorateRequest('noteRate', function (this: FastifyRequest, figures: RateFigures) {
-      if (this.key) lastSeen.set(this.key.keyId, { ...figures, seenAt: clock() })
+    app.decorateRequest('noteRate', function (this: FastifyRequest, rate: RateState) {
+      if (this.key) lastSeen.set(this.key.keyId, { ...rate, seenAt: clock() })
     })
 
     app.decorateRequest('rateHeaders', function (this: FastifyRequest) {
@@ -96,19 +96,19 @@ export const authenticate = plugin<AuthenticateOptions>(
 function rateHeaders(
   key: KeyRecord,
   limits: AuthenticateOptions['limits'],
-  seen: SeenFigures | undefined,
+  seen: SeenRate | undefined,
   nowMs: number,
 ): Record<string, string> {
   const resetMs = seen === undefined ? 0 : seen.seenAt + seen.resetMs - nowMs
-  const figures = resetMs > 0 ? seen : undefined
+  const rate = resetMs > 0 ? seen : undefined
   const { requestsPerMinute, accountRequestsPerMinute } = effectiveLimits(key, limits)
-  const requests = figures?.limitRequests ?? Math.min(requestsPerMinute, accountRequestsPerMinute)
+  const requests = rate?.limitRequests ?? Math.min(requestsPerMinute, accountRequestsPerMinute)
   const reset = String(Math.ceil(Math.max(0, resetMs) / 1000))
   return {
     'x-ratelimit-limit-requests': String(requests),
     'x-ratelimit-limit-tokens': String(limits.tokensPerMinute),
-    'x-ratelimit-remaining-requests': String(figures?.remainingRequests ?? requests),
-    'x-ratelimit-remaining-tokens': String(figures?.remainingTokens ?? limits.tokensPerMinute),
+    'x-ratelimit-remaining-requests': String(rate?.remainingRequests ?? requests),
+    'x-ratelimit-remaining-tokens': String(rate?.remainingTokens ?? limits.tokensPerMinute),
     'x-ratelimit-reset-requests': reset,
     'x-ratelimit-reset-tokens': reset,
   }

@@ -75,7 +75,7 @@ async function leftOf(
   { allowance }: Pick<Reports, 'allowance'>,
 ): Promise<bigint | null> {
   if (accountId === null || limitPico === null) return null
-  // Without Redis no call is admitted; the books still say what is left.
+  // Without Redis no call is admitted; the ledger still says what is left.
   const known = await allowance({ keyId, accountId }, period).catch(() => null)
   const left = known ?? limitPico - spentPico
   return left < 0n ? 0n : left

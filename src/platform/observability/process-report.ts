@@ -28,7 +28,7 @@ const { version } = JSON.parse(readFileSync(new URL('../../../package.json', imp
 }
 
 /** What only the process itself can report, read for each report. */
-export interface ProcessFigures {
+export interface ProcessStats {
   inFlightCalls: number
   concurrency: number | null
 }
@@ -69,7 +69,7 @@ export function createProcessReport(
     if (level !== 'warn') lastError = { at: isoTime(clock()), message: message.slice(0, 200) }
   })
 
-  const view = ({ inFlightCalls, concurrency }: ProcessFigures): ProcessView => ({
+  const view = ({ inFlightCalls, concurrency }: ProcessStats): ProcessView => ({
     id,
     role,
     host: hostname(),
@@ -94,12 +94,12 @@ export function createProcessReport(
       finished[outcome] = (finished[outcome] ?? 0) + 1
     },
     /** Begins to report over a client of the caller's. */
-    start(redis: Redis, figures: () => ProcessFigures): void {
+    start(redis: Redis, stats: () => ProcessStats): void {
       loopDelay.enable()
       report = async () => {
         const now = clock()
         const pipeline = redis.pipeline()
-        pipeline.set(processKey(id), JSON.stringify(view(figures())), 'PX', LIFETIME_MS)
+        pipeline.set(processKey(id), JSON.stringify(view(stats())), 'PX', LIFETIME_MS)
         pipeline.zadd(PROCESSES, now, id)
         pipeline.zremrangebyscore(PROCESSES, '-inf', now - FORGOTTEN_AFTER_MS)
         const parts = [traffic.flush(pipeline), alarms.flush(pipeline)]

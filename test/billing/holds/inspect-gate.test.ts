@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { judgeGate } from '../../../src/billing/audit/judge-gate.ts'
+import { compareWithLedger } from '../../../src/billing/audit/compare-with-ledger.ts'
 import { createHoldStore, type HoldStore } from '../../../src/billing/holds/hold-store.ts'
 import { newCallId, newId } from '../../../src/core/kernel/ids.ts'
 import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'
@@ -73,6 +73,6 @@ describe('gate inspection', () => {
 
   test('an account Redis has never heard of is unloaded, not drifted', async () => {
     const reading = await gate.inspect(newId('acct'))
-    expect(judgeGate(reading, { balancePico: 5n, version: 1n })).toEqual({ kind: 'unloaded' })
+    expect(compareWithLedger(reading, { balancePico: 5n, version: 1n })).toEqual({ kind: 'unloaded' })
   })
 })

@@ -82,9 +82,9 @@ describe('the settlement store', () => {
       [call.id]: [false, null],
       [onOwnKey.id]: [true, 'pkey_1'],
     })
-    const { figures, checks } = await auditLedger(books.postgres)
+    const { metrics, checks } = await auditLedger(books.postgres)
     expect(checks.filter(({ broken }) => broken > 0)).toEqual([])
-    expect(figures).toMatchObject({ byokFeesPico: 50n, byokCalls: 1n })
+    expect(metrics).toMatchObject({ byokFeesPico: 50n, byokCalls: 1n })
   })
 
   test('the audit tells a fee that was booked as revenue, and a call of the customer that cost us', async () => {

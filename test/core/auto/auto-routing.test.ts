@@ -6,7 +6,7 @@ import { explainAuto } from '../../../src/core/auto/explain-auto.ts'
 import { parseChatRequest } from '../../../src/core/calls/chat-request.ts'
 import { type CatalogSnapshot, compareByPrice, type Model } from '../../../src/core/catalog/catalog.ts'
 import { picoUsdPerToken } from '../../../src/core/kernel/money.ts'
-import { mediaFigures } from '../../../src/core/media/media-figures.ts'
+import { mediaRules } from '../../../src/core/media/media-rules.ts'
 import { requestShape } from '../../../src/core/routing/request-shape.ts'
 
 const HARD =
@@ -25,7 +25,7 @@ function model(id: string, usd: number, more: Partial<Model> = {}): Model {
     contextLength: 128_000,
     maxOutputTokens: 8_000,
     inputModalities: ['text'],
-    media: mediaFigures(id, id.split('/')[0]!),
+    media: mediaRules(id, id.split('/')[0]!),
     supportedParameters: ['tools'],
     reasoning: false,
     openWeights: false,

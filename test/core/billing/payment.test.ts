@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest'
 import {
   DISPUTE_OUTCOMES,
   NOTHING_MOVED,
+  type PaymentAmounts,
   type PaymentFact,
-  type PaymentFigures,
   paymentOutcome,
 } from '../../../src/core/billing/payment.ts'
 import {
@@ -116,7 +116,7 @@ const anyFact: fc.Arbitrary<PaymentFact> = fc.oneof(
 class Books {
   readonly accounts = new Map<string, bigint>()
   funds: AccountFunds = { spendablePico: 0n, owedPico: 0n }
-  posted: PaymentFigures = NOTHING_MOVED
+  posted: PaymentAmounts = NOTHING_MOVED
 
   follow(facts: readonly PaymentFact[]): void {
     for (const movement of paymentMovements(this.posted, paymentOutcome(basis, facts))) this.post(movement)

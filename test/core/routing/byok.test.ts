@@ -5,8 +5,8 @@ import { parseChatRequest } from '../../../src/core/calls/chat-request.ts'
 import type { CatalogSnapshot, Model, Offer, Provider } from '../../../src/core/catalog/catalog.ts'
 import { ApiError } from '../../../src/core/kernel/errors.ts'
 import { parseUsd, picoUsdPerToken } from '../../../src/core/kernel/money.ts'
-import { mediaFigures } from '../../../src/core/media/media-figures.ts'
-import { capacityFor, feeRate, feeRateVersion, type OwnProviderKey } from '../../../src/core/routing/byok.ts'
+import { mediaRules } from '../../../src/core/media/media-rules.ts'
+import { type ByokKey, capacityFor, feeRate, feeRateVersion } from '../../../src/core/routing/byok.ts'
 import type { PlanOptions } from '../../../src/core/routing/plan-choices.ts'
 import { planRoute } from '../../../src/core/routing/routing-plan.ts'
 
@@ -43,7 +43,7 @@ const model = (id: string, offers: Offer[]): Model => ({
   contextLength: 1_000,
   maxOutputTokens: 500,
   inputModalities: ['text'],
-  media: mediaFigures(id, 'v'),
+  media: mediaRules(id, 'v'),
   supportedParameters: ['tools'],
   reasoning: false,
   openWeights: false,
@@ -54,7 +54,7 @@ const model = (id: string, offers: Offer[]): Model => ({
   auto: true,
   offers,
 })
-const key = (id: string, providerId: string, allowFallback = false): OwnProviderKey => ({
+const key = (id: string, providerId: string, allowFallback = false): ByokKey => ({
   id,
   providerId,
   allowFallback,
@@ -73,18 +73,14 @@ const catalog: CatalogSnapshot = {
   autoLadder: models,
 }
 
-function plan(
-  body: Record<string, unknown>,
-  providerKeys: OwnProviderKey[],
-  more: Partial<PlanOptions> = {},
-) {
+function plan(body: Record<string, unknown>, providerKeys: ByokKey[], more: Partial<PlanOptions> = {}) {
   const request = parseChatRequest({ messages: [{ role: 'user', content: 'Hi' }], max_tokens: 100, ...body })
   const options = { defaultCompletionLimit: 100, byokFeePercent: 5, maxCandidates: 8, random: () => 0.5 }
   return planRoute(request, 10, catalog, { ...options, providerKeys, ...more })
 }
-const targets = (body: Record<string, unknown>, keys: OwnProviderKey[], more: Partial<PlanOptions> = {}) =>
+const targets = (body: Record<string, unknown>, keys: ByokKey[], more: Partial<PlanOptions> = {}) =>
   plan(body, keys, more).candidates.map(({ offerId, providerKeyId }) => [offerId, providerKeyId ?? 'ours'])
-function refusal(body: Record<string, unknown>, keys: OwnProviderKey[]) {
+function refusal(body: Record<string, unknown>, keys: ByokKey[]) {
   try {
     plan(body, keys)
   } catch (error) {

@@ -4,13 +4,13 @@ import {
   bucketOf,
   type Counter,
   emptyCounts,
-  figuresOf,
   formatCounter,
   HALF_LIFE_MS,
   parseCounter,
   SLOT_MS,
   type SlotCounts,
   slotOf,
+  statsOf,
   tokensPerSecond,
 } from '../../../src/core/routing/measures.ts'
 
@@ -33,7 +33,7 @@ const times = (count: number, value: number): number[] => Array.from({ length: c
 describe('percentiles', () => {
   test('are read off to within five percent', () => {
     const values = Array.from({ length: 1_000 }, (_, index) => 50 + index * 3)
-    const { firstTokenMs } = figuresOf([slot(0, values)], NOW)
+    const { firstTokenMs } = statsOf([slot(0, values)], NOW)
     for (const [share, read] of [
       [0.5, firstTokenMs!.p50],
       [0.9, firstTokenMs!.p90],
@@ -47,16 +47,16 @@ describe('percentiles', () => {
   test('lean to what is recent: an old measurement weighs half as much for every half-life', () => {
     const slots = [slot(2 * HALF_LIFE_MS, times(30, 1_000)), slot(0, times(10, 100))]
     // 30 a quarter each against 10: the recent ones have the median.
-    expect(figuresOf(slots, NOW).firstTokenMs!.p50).toBeLessThan(110)
+    expect(statsOf(slots, NOW).firstTokenMs!.p50).toBeLessThan(110)
     expect(
-      figuresOf([slot(HALF_LIFE_MS / 2, times(30, 1_000)), slots[1]!], NOW).firstTokenMs!.p50,
+      statsOf([slot(HALF_LIFE_MS / 2, times(30, 1_000)), slots[1]!], NOW).firstTokenMs!.p50,
     ).toBeGreaterThan(900)
   })
 
   test('are not known of an offer that was hardly or long ago measured', () => {
-    expect(figuresOf([], NOW).firstTokenMs).toBeNull()
-    expect(figuresOf([slot(0, [100])], NOW).firstTokenMs).not.toBeNull()
-    expect(figuresOf([slot(HALF_LIFE_MS + SLOT_MS, [100])], NOW).firstTokenMs).toBeNull()
+    expect(statsOf([], NOW).firstTokenMs).toBeNull()
+    expect(statsOf([slot(0, [100])], NOW).firstTokenMs).not.toBeNull()
+    expect(statsOf([slot(HALF_LIFE_MS + SLOT_MS, [100])], NOW).firstTokenMs).toBeNull()
   })
 
   test('stay within the buckets there are, whatever was measured', () => {
@@ -68,7 +68,7 @@ describe('percentiles', () => {
 
 describe('endings', () => {
   test('are summed over the last minute and the last ten', () => {
-    const figures = figuresOf(
+    const stats = statsOf(
       [
         slot(0, [], { success: 5 }),
         slot(50_000, [], { failure: 2 }),
@@ -77,8 +77,8 @@ describe('endings', () => {
       ],
       NOW,
     )
-    expect(figures.lastMinute).toEqual({ success: 5, failure: 2, 'rate-limited': 0 })
-    expect(figures.lastTenMinutes).toEqual({ success: 15, failure: 2, 'rate-limited': 1 })
+    expect(stats.lastMinute).toEqual({ success: 5, failure: 2, 'rate-limited': 0 })
+    expect(stats.lastTenMinutes).toEqual({ success: 15, failure: 2, 'rate-limited': 1 })
   })
 })
 

@@ -9,7 +9,7 @@ import {
 } from '../../../src/core/catalog/catalog.ts'
 import { ApiError } from '../../../src/core/kernel/errors.ts'
 import { picoUsdPerToken } from '../../../src/core/kernel/money.ts'
-import { mediaFigures } from '../../../src/core/media/media-figures.ts'
+import { mediaRules } from '../../../src/core/media/media-rules.ts'
 import { planRoute } from '../../../src/core/routing/routing-plan.ts'
 
 const rates = (prompt: number, completion: number) => ({
@@ -45,7 +45,7 @@ const model = (id: string, offers: Offer[], more: Partial<Model> = {}): Model =>
   contextLength: 1_000,
   maxOutputTokens: 500,
   inputModalities: ['text'],
-  media: mediaFigures(id, 'v'),
+  media: mediaRules(id, 'v'),
   supportedParameters: ['tools'],
   reasoning: false,
   openWeights: false,

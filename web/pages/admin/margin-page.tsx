@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { Percent } from 'lucide-react'
 import { useMemo } from 'react'
-import type { MarginFigures, MarginView } from '../../../src/core/api/billing.ts'
+import type { MarginMetrics, MarginView } from '../../../src/core/api/billing.ts'
 import { marginQuery } from '../../api/operator-queries.ts'
 import { pricingQuery } from '../../api/queries.ts'
 import { EmptyState, QueryView } from '../../components/feedback/messages.tsx'
@@ -118,4 +118,4 @@ function GroupName({ by, group }: { by: Group; group: string }) {
   return by === 'model' ? <ModelLink id={group} /> : <ProviderLink id={group} />
 }
 
-const rate = ({ margin_rate: share }: MarginFigures): string => (share === null ? '–' : formatShare(share))
+const rate = ({ margin_rate: share }: MarginMetrics): string => (share === null ? '–' : formatShare(share))

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { TrafficFigures, TrafficView } from '../../../src/core/api/operations.ts'
+import type { TrafficMetrics, TrafficView } from '../../../src/core/api/operations.ts'
 import { trafficQuery } from '../../api/operator-queries.ts'
 import { ChartFigure } from '../../components/chart/chart-figure.tsx'
 import { QueryView } from '../../components/feedback/messages.tsx'
@@ -89,5 +89,5 @@ const countsText = (counts: Readonly<Record<string, number>>): string =>
     .map(([name, count]) => `${formatCount(count)} × ${name}`)
     .join(', ') || '–'
 
-const errorsText = ({ errors }: TrafficFigures): string =>
+const errorsText = ({ errors }: TrafficMetrics): string =>
   Object.keys(errors).length === 0 ? '' : `Errors returned to clients: ${countsText(errors)}.`

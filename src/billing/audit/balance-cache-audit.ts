@@ -3,11 +3,11 @@ import { callCreatedAt } from '../../core/kernel/ids.ts'
 import type { FindQueuedCalls } from '../../platform/queues/queued-calls.ts'
 import type { HoldStore, HoldSummary, LedgerBalance } from '../holds/hold-store.ts'
 import type { BalanceStore } from '../ledger/balance-store.ts'
-import { judgeGate } from './judge-gate.ts'
+import { compareWithLedger } from './compare-with-ledger.ts'
 import type { CheckResult, Discrepancy } from './ledger-audit.ts'
 
-/** Sums over the gates in Redis; amounts in pico-USD. */
-export interface GateTotals {
+/** Sums over the balance caches in Redis; amounts in pico-USD. */
+export interface BalanceCacheTotals {
   gates: number
   availablePico: bigint
   heldPico: bigint
@@ -19,7 +19,7 @@ export interface GateTotals {
   settlementJobs: number
 }
 
-export interface GateAuditDependencies {
+export interface BalanceCacheAuditDependencies {
   gate: HoldStore
   balances: BalanceStore
   /** Jobs in the queues: calls waiting or running, settlements waiting. */
@@ -31,47 +31,47 @@ export interface GateAuditDependencies {
   clock: () => number
 }
 
-export interface GateAudit {
-  figures: GateTotals
+export interface BalanceCacheAudit {
+  metrics: BalanceCacheTotals
   checks: CheckResult[]
 }
 
 const ACCOUNTS_AT_ONCE = 100
 const SAMPLES = 20
-/** A settlement that committed reaches the gate within this, unless its worker died. */
+/** A settlement that committed reaches Redis within this, unless its worker died. */
 const CATCH_UP_MS = 5_000
 const CATCH_UP_POLL_MS = 100
 /** Lost holds are swept after a minute, by a run every half minute; one older than this was missed. */
 const SWEEP_OVERDUE_MS = 180_000
 
-const SOUND = 'every gate in Redis is the ledger balance less its open holds, and not below zero'
-const CAUGHT_UP = 'every settlement has reached the gate'
+const SOUND = 'every balance cache is the ledger balance less its open holds, and not below zero'
+const CAUGHT_UP = 'every settlement has reached the balance cache'
 const NOTHING_LOST = 'every hold belongs to a call that is queued, running or settling'
 
 /**
- * Compares every gate in Redis with the ledger. Exact while calls run: a gate is compared with the ledger
+ * Compares every balance cache with the ledger. Exact while calls run: one is compared with the ledger
  * only at the version it has, and one that is behind gets a few seconds to catch up. The hold of a call that
- * was lost is a figure while the sweep has yet to come by, and a discrepancy once it should have.
+ * was lost counts as a metric while the sweep has yet to come by, and a discrepancy once it should have.
  */
-export async function auditGates(deps: GateAuditDependencies): Promise<GateAudit> {
+export async function auditBalanceCaches(deps: BalanceCacheAuditDependencies): Promise<BalanceCacheAudit> {
   const jobs = await deps.countJobs()
-  const figures = { gates: 0, availablePico: 0n, heldPico: 0n, openHolds: 0, lostHolds: 0, ...jobs }
+  const metrics = { gates: 0, availablePico: 0n, heldPico: 0n, openHolds: 0, lostHolds: 0, ...jobs }
   const found: Discrepancy[] = []
-  const behind: BehindGate[] = []
+  const behind: BehindCache[] = []
   const accountIds = await deps.gate.accounts()
   const withHolds: string[] = []
   for (let start = 0; start < accountIds.length; start += ACCOUNTS_AT_ONCE) {
     const some = accountIds.slice(start, start + ACCOUNTS_AT_ONCE)
-    // The gates first, then the ledger: see judgeGate.
+    // Redis first, then the ledger: see compareWithLedger.
     const readings = await Promise.all(some.map((accountId) => deps.gate.inspect(accountId)))
     const ledgers = await deps.balances.balances(some)
     for (const [index, accountId] of some.entries()) {
       const reading = readings[index]
       if (!reading) continue
-      figures.gates += 1
-      figures.availablePico += reading.availPico ?? 0n
-      figures.heldPico += reading.heldPico
-      figures.openHolds += reading.openHolds
+      metrics.gates += 1
+      metrics.availablePico += reading.availPico ?? 0n
+      metrics.heldPico += reading.heldPico
+      metrics.openHolds += reading.openHolds
       const balance = auditBalance(accountId, reading, ledgers.get(accountId))
       found.push(...balance.found)
       if (balance.behind) behind.push(balance.behind)
@@ -79,14 +79,14 @@ export async function auditGates(deps: GateAuditDependencies): Promise<GateAudit
     }
   }
   const lost = await lostHolds(withHolds, deps)
-  figures.lostHolds = lost.length
+  metrics.lostHolds = lost.length
   found.push(...lost.filter((hold) => hold.ageMs > SWEEP_OVERDUE_MS).map(overdue))
   found.push(...(await stillBehind(behind, deps)))
-  return { figures, checks: [SOUND, CAUGHT_UP, NOTHING_LOST].map((name) => summarize(name, found)) }
+  return { metrics, checks: [SOUND, CAUGHT_UP, NOTHING_LOST].map((name) => summarize(name, found)) }
 }
 
-/** A gate that is not as it should be, and may be so only for a moment. */
-interface BehindGate {
+/** A balance cache that is not as it should be, and may be so only for a moment. */
+interface BehindCache {
   accountId: string
   isCaughtUp: (reading: HoldSummary) => boolean
   /** What it is, should it stay so. */
@@ -97,10 +97,10 @@ function auditBalance(
   accountId: string,
   reading: HoldSummary,
   ledger: LedgerBalance | undefined,
-): { found: Discrepancy[]; behind?: BehindGate } {
+): { found: Discrepancy[]; behind?: BehindCache } {
   const subject = accountId
   if (!ledger) return { found: [{ check: SOUND, subject, detail: 'the ledger knows no such account' }] }
-  const verdict = judgeGate(reading, ledger)
+  const verdict = compareWithLedger(reading, ledger)
   switch (verdict.kind) {
     case 'unloaded':
     case 'sound':
@@ -125,13 +125,13 @@ function auditBalance(
   }
 }
 
-/** Waits for gates that were behind, all together, and reports those that stay so. */
+/** Waits for those that were behind, all together, and reports those that stay so. */
 async function stillBehind(
-  gates: BehindGate[],
-  { gate, clock }: GateAuditDependencies,
+  found: BehindCache[],
+  { gate, clock }: BalanceCacheAuditDependencies,
 ): Promise<Discrepancy[]> {
   const giveUpAt = clock() + CATCH_UP_MS
-  let behind = gates
+  let behind = found
   while (behind.length > 0 && clock() < giveUpAt) {
     await delay(CATCH_UP_POLL_MS)
     const readings = await Promise.all(behind.map(({ accountId }) => gate.inspect(accountId)))
@@ -150,7 +150,7 @@ interface LostHold {
 }
 
 /** Open holds of calls that have no job and are neither settled nor in quarantine; in that order, as the sweep. */
-async function lostHolds(accountIds: string[], deps: GateAuditDependencies): Promise<LostHold[]> {
+async function lostHolds(accountIds: string[], deps: BalanceCacheAuditDependencies): Promise<LostHold[]> {
   const accountOf = new Map<string, string>()
   for (const accountId of accountIds)
     for (const { callId } of await deps.gate.openHolds(accountId)) accountOf.set(callId, accountId)

@@ -5,15 +5,15 @@
  * - `crop`: an amount per crop, whose side is two thirds of the short side, from 256 to 768; at most 24 crops.
  * - `image`: the same for every image.
  */
-export type ImageFigures =
+export type ImageRule =
   | { by: 'tile'; base: number; tile: number }
   | { by: 'patch'; side: number; hundredths: number; least: number; most: number }
   | { by: 'crop'; crop: number }
   | { by: 'image'; tokens: number }
 
 /** Upper bounds of a model's media tokens. */
-export interface MediaFigures {
-  image: ImageFigures
+export interface MediaRules {
+  image: ImageRule
   audioTokensPerSecond: number
   /** Per document of any length; absent: the context window. */
   documentTokens?: number
@@ -35,16 +35,16 @@ export interface DocumentMedia {
   video_tokens?: number
 }
 
-type Line = Pick<MediaFigures, 'image'> & Partial<MediaFigures>
+type Line = Pick<MediaRules, 'image'> & Partial<MediaRules>
 
-const patches = (side: number, hundredths: number, most: number, least = 1): ImageFigures => ({
+const patches = (side: number, hundredths: number, most: number, least = 1): ImageRule => ({
   by: 'patch',
   side,
   hundredths,
   least,
   most,
 })
-const tiles = (base: number, tile: number): ImageFigures => ({ by: 'tile', base, tile })
+const tiles = (base: number, tile: number): ImageRule => ({ by: 'tile', base, tile })
 
 /**
  * Values by maker and model line; the first line whose pattern matches the model's name applies. The sources and
@@ -103,7 +103,7 @@ const LINES: Readonly<Record<string, ReadonlyArray<readonly [RegExp, Line]>>> = 
 }
 
 /** Default for unpublished values: squares of 14 pixels without merging, up to the maximum of any known encoder. */
-const OTHERS: MediaFigures = {
+const OTHERS: MediaRules = {
   image: patches(14, 100, 16_384, 3_400),
   audioTokensPerSecond: 50,
   pageTokens: 3_000,
@@ -112,7 +112,7 @@ const OTHERS: MediaFigures = {
 }
 
 /** The values of a model, by its maker's line, overridden by those of its catalog document. */
-export function mediaFigures(id: string, vendor: string, stated: DocumentMedia = {}): MediaFigures {
+export function mediaRules(id: string, vendor: string, stated: DocumentMedia = {}): MediaRules {
   const name = id.slice(id.lastIndexOf('/') + 1)
   const lines = Object.hasOwn(LINES, vendor) ? LINES[vendor]! : []
   const line = lines.find(([pattern]) => pattern.test(name))?.[1]

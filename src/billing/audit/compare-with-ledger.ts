@@ -1,6 +1,6 @@
 import type { HoldSummary, LedgerBalance } from '../holds/hold-store.ts'
 
-export type GateVerdict =
+export type LedgerComparison =
   /** Redis does not have the account yet; it loads on first use. */
   | { kind: 'unloaded' }
   | { kind: 'sound' }
@@ -14,14 +14,14 @@ export type GateVerdict =
   | { kind: 'drifted'; problems: string[]; ledgerWentBack: boolean }
 
 /**
- * Compares a gate with the ledger. The gate must have been read before the ledger: a balance at a version
+ * Compares a balance cache with the ledger. The cache must have been read before the ledger: a balance at a version
  * never changes, so equal versions compare exactly whatever happens between the readings, and the ledger can only be
  * ahead. Invariants: avail = balance − held, sum of the holds = held, avail ≥ 0.
  */
-export function judgeGate(gate: HoldSummary, ledger: LedgerBalance): GateVerdict {
-  const { availPico, heldPico, holdsPico, version } = gate
+export function compareWithLedger(cache: HoldSummary, ledger: LedgerBalance): LedgerComparison {
+  const { availPico, heldPico, holdsPico, version } = cache
   const ledgerWentBack = version !== null && version > ledger.version
-  // A gate that waits for a version the ledger no longer has would never load.
+  // A cache that waits for a version the ledger no longer has would never load.
   if (version === null || (availPico === null && !ledgerWentBack)) return { kind: 'unloaded' }
   const problems: string[] = []
   if (ledgerWentBack) problems.push(`redis knows version ${version}, the ledger only ${ledger.version}`)

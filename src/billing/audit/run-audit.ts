@@ -10,7 +10,7 @@ import { createHoldStore } from '../holds/hold-store.ts'
 import { createBalanceStore } from '../ledger/balance-store.ts'
 import { createSpendStore } from '../reports/spend-store.ts'
 import { auditAllowances } from './allowance-audit.ts'
-import { auditGates } from './gate-audit.ts'
+import { auditBalanceCaches } from './balance-cache-audit.ts'
 import { auditLedger, type Discrepancy } from './ledger-audit.ts'
 
 /** The outcome of an audit as it is printed and kept: amounts as decimal strings of USD, counts as numbers. */
@@ -26,10 +26,10 @@ export interface AuditReport {
 const COUNTED_STATES = ['waiting', 'active', 'delayed', 'prioritized'] as const
 
 /**
- * Audits everything that is about money: the ledger, call records and payments in PostgreSQL, the gates and
+ * Audits everything that is about money: the ledger, call records and payments in PostgreSQL, the balance caches and
  * allowances in Redis against them. Exact while calls run.
  */
-export async function auditBooks(deps: {
+export async function runAudit(deps: {
   /** Without a statement timeout: it reads whole tables. */
   postgres: Postgres
   redis: Redis
@@ -40,7 +40,7 @@ export async function auditBooks(deps: {
   const { postgres, redis, dispatchQueue, settlementQueue, clock } = deps
   const gate = createHoldStore(redis)
   const ledger = await auditLedger(postgres)
-  const gates = await auditGates({
+  const caches = await auditBalanceCaches({
     gate,
     balances: createBalanceStore(postgres),
     countJobs: async () => ({
@@ -59,21 +59,21 @@ export async function auditBooks(deps: {
     allowances: createAllowanceStore(gate, createSpendStore(postgres)),
     clock,
   })
-  const checks = [...ledger.checks, ...gates.checks, allowances]
+  const checks = [...ledger.checks, ...caches.checks, allowances]
   const broken = checks.reduce((sum, check) => sum + check.broken, 0)
   return {
     ok: broken === 0,
     broken,
-    figures: { ...figuresView(ledger.figures), ...figuresView(gates.figures) },
+    figures: { ...metricsView(ledger.metrics), ...metricsView(caches.metrics) },
     checks: checks.map(({ name, broken }) => ({ name, broken })),
     discrepancies: checks.flatMap((check) => check.discrepancies),
   }
 }
 
 /** `revenuePico: 1500000000000n` becomes `revenue_usd: "1.50"`; counts stay counts. */
-function figuresView(figures: object): Record<string, string | number> {
+function metricsView(metrics: object): Record<string, string | number> {
   return Object.fromEntries(
-    Object.entries(figures).map(([name, value]: [string, bigint | number]) => {
+    Object.entries(metrics).map(([name, value]: [string, bigint | number]) => {
       const words = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
       return words.endsWith('_pico')
         ? [words.replace(/_pico$/, '_usd'), formatUsd(picoUsd(BigInt(value)))]

@@ -16,7 +16,7 @@ export function providerKeyStatus(key: {
   return key.acceptedAt === null ? 'unchecked' : 'active'
 }
 
-const REFUSALS: Record<number, OwnKeyFailure> = {
+const REFUSALS: Record<number, ByokFailure> = {
   400: 'unauthorized',
   401: 'unauthorized',
   402: 'payment_required',
@@ -25,7 +25,7 @@ const REFUSALS: Record<number, OwnKeyFailure> = {
 }
 
 /** Why an attempt on a client's own key did not work, as its owner is told. */
-export type OwnKeyFailure =
+export type ByokFailure =
   | 'unauthorized'
   | 'payment_required'
   | 'forbidden'
@@ -36,7 +36,7 @@ export type OwnKeyFailure =
   | 'provider_failed'
 
 /** Reads it off an attempt's record; null for one that worked, was cancelled, or failed for the request's own sake. */
-export function ownKeyFailure(outcome: string, httpStatus: number | null): OwnKeyFailure | null {
+export function byokFailure(outcome: string, httpStatus: number | null): ByokFailure | null {
   switch (outcome) {
     case 'ok':
     case 'cancelled':

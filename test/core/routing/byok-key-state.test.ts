@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ownKeyFailure, providerKeyStatus } from '../../../src/core/routing/own-key-state.ts'
+import { byokFailure, providerKeyStatus } from '../../../src/core/routing/byok-key-state.ts'
 
 test('a key is what its provider said of it last, and unchecked until it said anything', () => {
   const now = new Date()
@@ -25,5 +25,5 @@ test.each([
   ['key-unavailable', null, 'unavailable'],
   ['server-error', 500, 'provider_failed'],
 ])('an attempt that ended as %s with %s fails by reason of %s', (outcome, status, reason) => {
-  expect(ownKeyFailure(outcome, status)).toBe(reason)
+  expect(byokFailure(outcome, status)).toBe(reason)
 })
