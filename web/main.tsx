@@ -5,10 +5,7 @@ import { createRoot } from 'react-dom/client'
 import { createConsoleQueryClient } from './app/query-client.ts'
 import { createConsoleRouter } from './app/router.tsx'
 import { applyTheme } from './app/theme.tsx'
-import './styles/tokens.css'
-import './styles/base.css'
-import './styles/layout.css'
-import './styles/components.css'
+import './styles/console.css'
 
 applyTheme()
 

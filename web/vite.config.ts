@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
+import tailwind from '@tailwindcss/vite'
 import react from '@vitejs/plugin-react'
 import { defineConfig, type Plugin } from 'vite'
 
@@ -15,7 +16,7 @@ const dist = join(import.meta.dirname, 'dist')
 export default defineConfig({
   root: import.meta.dirname,
   base: '/',
-  plugins: [react(), precompress()],
+  plugins: [react(), tailwind(), precompress()],
   build: {
     outDir: dist,
     emptyOutDir: true,
@@ -37,11 +38,13 @@ export default defineConfig({
               test: /node_modules\/(react|react-dom|scheduler|use-sync-external-store|@tanstack)\//,
               priority: 1,
             },
-            { name: 'icons', test: /node_modules\/lucide-react\// },
+            // Icons of nearly every page, and those that the landing page need not load.
+            { name: 'icons', test: /node_modules\/lucide-react\//, minShareCount: 12 },
+            { name: 'more-icons', test: /node_modules\/lucide-react\//, minShareCount: 2 },
             { name: 'aria', test: /node_modules\/(react-aria|react-stately|@internationalized|@react-)/ },
             {
               name: 'parts',
-              test: /\/web\/(lib|components\/(layout|table|text\/(?!snippets)|feedback\/messages|form\/(button|fields)))/,
+              test: /\/web\/(lib|api\/re|components\/(layout|table|text\/(?!snippets)|feedback\/messages|form\/(button|fields)))/,
               minShareCount: 4,
             },
           ],

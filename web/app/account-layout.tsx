@@ -54,9 +54,13 @@ export function AccountLayout() {
       banner={<VerificationBanner />}
       foot={(onNavigate) =>
         session && (
-          <Link to="/billing" className="balance-chip stack-tight" onClick={onNavigate}>
-            <span className="caption">Available</span>
-            <span className="balance-chip-amount">
+          <Link
+            to="/billing"
+            className="stack-tight rounded-md border border-line p-3 text-inherit no-underline hover:border-line-strong"
+            onClick={onNavigate}
+          >
+            <span className="text-xs text-muted">Available</span>
+            <span className="font-bold wrap-anywhere [&_*]:whitespace-normal">
               <Money usd={session.balance.available_usd} />
             </span>
           </Link>

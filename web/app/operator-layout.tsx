@@ -20,7 +20,6 @@ import { Badge } from '../components/text/values.tsx'
 import { formatCount } from '../lib/format.ts'
 import { SideFrame } from './side-frame.tsx'
 import { ThemeMenu } from './theme.tsx'
-import '../styles/operator.css'
 
 const PAGES = [
   { to: '/admin', name: 'Overview', icon: Activity },
@@ -63,7 +62,7 @@ function Frame() {
         '/admin/alarms': openAlarms > 0 && (
           <Badge tone="bad">
             {formatCount(openAlarms)}
-            <span className="visually-hidden"> open</span>
+            <span className="sr-only"> open</span>
           </Badge>
         ),
       }}

@@ -31,7 +31,10 @@ function RootLayout() {
   )
   return (
     <>
-      <a href="#main" className="skip-link">
+      <a
+        href="#main"
+        className="fixed top-2 left-2 z-50 rounded-md bg-primary px-4 py-2 text-on-primary not-focus:-top-20"
+      >
         Skip to the content
       </a>
       <Outlet />

@@ -36,26 +36,34 @@ export function SideFrame(props: SideFrameProps) {
   }, [hasSessionEnded, router])
   return (
     <>
-      <div className="account-frame">
-        <header className="account-side">
+      <div className="grid flex-1 grid-cols-1 content-start lg:grid-cols-[15rem_minmax(0,1fr)] lg:content-stretch">
+        <header className="sticky top-0 hidden h-dvh flex-col gap-4 overflow-y-auto border-r border-line bg-surface p-3 lg:flex [&>a]:mx-3">
           <Brand />
           <Navigation {...props} />
         </header>
-        <header className="account-top">
+        <header className="top-bar flex items-center justify-between px-4 py-2 lg:hidden">
           <Brand />
           <Button kind="quiet" icon about="Open the menu" onClick={() => setMenuOpen(true)}>
             <Menu size={20} aria-hidden="true" />
           </Button>
         </header>
-        <main id="main" className="account-main" tabIndex={-1}>
-          <div className={wide ? 'stack account-page operator-page' : 'stack account-page'}>
+        <main
+          id="main"
+          className="min-w-0 px-4 pt-6 pb-12 lg:px-[clamp(1rem,3vw,3rem)] lg:pt-8 lg:pb-20"
+          tabIndex={-1}
+        >
+          <div className={`stack mx-auto gap-8 ${wide ? 'operator-page max-w-352' : 'max-w-272'}`}>
             {banner}
             <Outlet />
           </div>
         </main>
       </div>
       {menuOpen && (
-        <DialogBox title="Menu" className="drawer" onClose={() => setMenuOpen(false)}>
+        <DialogBox
+          title="Menu"
+          className="drawer -m-4 mr-0 max-h-none w-[min(20rem,86vw)] self-stretch justify-self-start rounded-none"
+          onClose={() => setMenuOpen(false)}
+        >
           <Navigation {...props} onNavigate={() => setMenuOpen(false)} />
         </DialogBox>
       )}
@@ -68,8 +76,8 @@ function Navigation(props: SideFrameProps & { onNavigate?: () => void }) {
   const { label, pages, badges = {}, extraPage, foot, user, signOut, onNavigate } = props
   return (
     <>
-      <nav className="account-nav" aria-label={label}>
-        <ul>
+      <nav className="side-nav" aria-label={label}>
+        <ul className="grid gap-0.5">
           {pages.map(({ to, name, icon: Icon }) => (
             <li key={to}>
               <Link
@@ -87,11 +95,11 @@ function Navigation(props: SideFrameProps & { onNavigate?: () => void }) {
           {extraPage && <li>{extraPage}</li>}
         </ul>
       </nav>
-      <div className="account-foot stack gap-3">
+      <div className="stack mt-auto gap-3">
         {foot?.(onNavigate)}
         {user && (
-          <div className="account-who line small">
-            <span className="grow nowrap" title={user.title}>
+          <div className="line pl-3 text-sm">
+            <span className="min-w-0 flex-1 truncate" title={user.title}>
               {user.name}
             </span>
             <Button

@@ -10,24 +10,24 @@ export function SiteLayout({ children }: { children?: ReactNode }) {
   const { data: session } = useQuery(sessionQuery)
   return (
     <>
-      <header className="site-header">
-        <div className="site-header-inner line">
+      <header className="top-bar site-header">
+        <div className="site-width flex items-center gap-1 py-2 sm:gap-6">
           <Brand />
-          <nav className="line gap-1 grow" aria-label="Site">
+          <nav className="flex min-w-0 flex-1 items-center gap-1" aria-label="Site">
             <Link to="/models" className="nav-link">
               Models
             </Link>
             <Link to="/docs" className="nav-link">
               Docs
             </Link>
-            <div className="line push">
+            <div className="line ml-auto">
               {session ? (
                 <Link to="/dashboard" className="button button-primary">
                   Dashboard
                 </Link>
               ) : (
                 <>
-                  <Link to="/sign-in" className="nav-link nowrap">
+                  <Link to="/sign-in" className="nav-link whitespace-nowrap">
                     Sign in
                   </Link>
                   <Link to="/sign-up" className="button button-primary">
@@ -39,15 +39,15 @@ export function SiteLayout({ children }: { children?: ReactNode }) {
           </nav>
         </div>
       </header>
-      <main id="main" className="site-main" tabIndex={-1}>
+      <main id="main" className="w-full flex-1" tabIndex={-1}>
         {children ?? <Outlet />}
       </main>
-      <footer className="site-footer">
-        <div className="site-footer-inner spread">
+      <footer className="border-t border-line text-sm text-muted">
+        <div className="site-width spread gap-x-6 py-6">
           <p>Switchyard, a routing gateway for chat completions. In beta.</p>
           <ThemeMenu />
           <nav aria-label="More">
-            <ul className="row">
+            <ul className="row gap-x-4 gap-y-1 [&_a]:inline-block [&_a]:py-1 [&_a]:text-soft">
               <li>
                 <Link to="/models">Models and prices</Link>
               </li>

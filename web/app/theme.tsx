@@ -45,9 +45,14 @@ export function ThemeMenu() {
   const id = useId()
   const [theme, choose] = useTheme()
   return (
-    <div className="theme-menu line">
+    <div className="line">
       <label htmlFor={id}>Theme</label>
-      <select id={id} className="input" value={theme} onChange={(event) => choose(event.target.value)}>
+      <select
+        id={id}
+        className="input min-h-8 w-auto px-2 py-0"
+        value={theme}
+        onChange={(event) => choose(event.target.value)}
+      >
         {THEMES.map(({ value, name }) => (
           <option key={value} value={value}>
             {name}

@@ -38,7 +38,7 @@ function CallView({ call }: { call: CallDetail }) {
           Duration: formatDuration(call.duration_ms),
         }}
       />
-      <div className="grid-2">
+      <div className="columns">
         <Panel title="The call" padded>
           <Facts
             rows={{
@@ -80,9 +80,9 @@ function CallView({ call }: { call: CallDetail }) {
 
 function Tokens({ count, rate }: { count: number; rate: string | null | undefined }) {
   return (
-    <span className="number">
+    <span className="tabular-nums">
       {formatCount(count)}
-      {rate && <span className="muted"> × ${rate} per million</span>}
+      {rate && <span className="text-muted"> × ${rate} per million</span>}
     </span>
   )
 }

@@ -64,7 +64,7 @@ export function DashboardPage() {
       )}
       <FirstSteps hasCalls={latest !== undefined && latest.length > 0} />
       <Panel title={`Spend, last ${DAYS} days`} actions={<Link to="/usage">All usage</Link>} padded>
-        <QueryView query={usage} loading={<span className="skeleton skeleton-block" />}>
+        <QueryView query={usage} loading={<span className="skeleton h-56" />}>
           {(view) => <SpendByDay usage={view} />}
         </QueryView>
       </Panel>
@@ -112,14 +112,14 @@ function FirstSteps({ hasCalls }: { hasCalls: boolean }) {
   const hasKey = keys.data.length > 0
   return (
     <Panel title="First steps">
-      <ol className="steps panel-body">
-        <Step done={hasKey}>
+      <ol className="stack px-inset py-4">
+        <Step number={1} done={hasKey}>
           <Link to="/keys">Create an API key.</Link> It is shown once, with a call ready to paste.
         </Step>
-        <Step done={false}>
+        <Step number={2}>
           Make a call: paste that line into a terminal, or use <Link to="/playground">the playground</Link>.
         </Step>
-        <Step done={false}>
+        <Step number={3}>
           See what it cost, <Link to="/usage">to the last digit</Link>.
         </Step>
       </ol>
@@ -127,15 +127,18 @@ function FirstSteps({ hasCalls }: { hasCalls: boolean }) {
   )
 }
 
-function Step({ done, children }: { done: boolean; children: ReactNode }) {
+function Step({ number, done = false, children }: { number: number; done?: boolean; children: ReactNode }) {
   return (
-    <li className="step" data-done={done}>
-      <span className="step-mark" aria-hidden="true">
-        {done && <Check size={14} />}
+    <li className={`flex gap-3 ${done ? 'text-muted' : ''}`}>
+      <span
+        className={`grid size-6.5 flex-none place-items-center rounded-full text-sm ${done ? 'bg-good-soft text-good' : 'border border-line-strong'}`}
+        aria-hidden="true"
+      >
+        {done ? <Check size={14} /> : number}
       </span>
       <span>
         {children}
-        {done && <span className="visually-hidden"> Done.</span>}
+        {done && <span className="sr-only"> Done.</span>}
       </span>
     </li>
   )

@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router'
-import { Panel, usePageTitle } from '../components/layout/page.tsx'
+import { Panel, SitePage } from '../components/layout/page.tsx'
 import { Snippets } from '../components/text/snippets.tsx'
 import { Facts } from '../components/text/values.tsx'
 
@@ -28,18 +28,16 @@ const ERRORS = {
 
 /** How to call the gateway, on one page. */
 export function DocsPage() {
-  const heading = usePageTitle('Docs')
   return (
-    <div className="site-page stack">
-      <div className="page-head-text stack gap-1">
-        <h1 ref={heading} tabIndex={-1}>
-          Docs
-        </h1>
-        <p className="muted">
+    <SitePage
+      title="Docs"
+      description={
+        <>
           The chat-completions wire format, at another address: <code>{window.location.origin}/v1</code>.
           Client libraries for it work as they are.
-        </p>
-      </div>
+        </>
+      }
+    >
       <Panel title="1. A key and a call" padded>
         <p>
           <Link to="/sign-up">Create an account</Link>. Then <Link to="/keys">create a key</Link> and keep it
@@ -71,6 +69,6 @@ export function DocsPage() {
           machines, in <a href="/pricing.json">pricing.json</a>.
         </p>
       </Panel>
-    </div>
+    </SitePage>
   )
 }

@@ -79,7 +79,7 @@ function Keys({ list, onRevoke }: { list: KeyList; onRevoke: (key: KeyView) => v
       {active.length > 0 && (
         <Panel title="Active keys">
           <KeyTable keys={active} onRevoke={onRevoke} />
-          <p className="panel-body small muted">
+          <p className="panel-body text-sm text-muted">
             All keys of the account together:{' '}
             {rateLimitsText(defaults.account_requests_per_minute, defaults.account_concurrent_calls)}.
           </p>

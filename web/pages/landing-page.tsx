@@ -6,7 +6,6 @@ import { usePageTitle } from '../components/layout/page.tsx'
 import { CodeBlock } from '../components/text/copy.tsx'
 import { plural } from '../lib/format.ts'
 import { snippet } from '../lib/snippets.ts'
-import '../styles/landing.css'
 import { YardDrawing } from './yard-drawing.tsx'
 
 /** What the service is, the one line that tries it, and why to believe it. */
@@ -16,16 +15,16 @@ export function LandingPage() {
   const { origin } = window.location
   return (
     <>
-      <section className="hero">
-        <div className="stack gap-5">
-          <h1 ref={heading} tabIndex={-1}>
+      <section className="site-width grid items-center gap-8 py-[clamp(2rem,5vw,4rem)] min-[56rem]:grid-cols-2">
+        <div className="stack gap-6">
+          <h1 className="text-hero leading-[1.04] tracking-[-0.04em]" ref={heading} tabIndex={-1}>
             One address for every model.
           </h1>
-          <p className="hero-lead">
+          <p className="max-w-136 text-[clamp(1.05rem,0.95rem+0.5vw,1.25rem)] text-pretty text-soft">
             Point the chat-completions library you already use at Switchyard. It routes each call to a healthy
             provider, fails over when one breaks, and charges the exact cost, to the last digit.
           </p>
-          <p className="button-row">
+          <p className="row max-sm:[&>*]:basis-full">
             {session ? (
               <Link to="/dashboard" className="button button-primary button-large">
                 Open the dashboard
@@ -39,15 +38,17 @@ export function LandingPage() {
               Models and prices
             </Link>
           </p>
-          <p className="muted small">No card for the free credit. No subscription, no minimum.</p>
+          <p className="text-sm text-muted">No card for the free credit. No subscription, no minimum.</p>
         </div>
         <YardDrawing />
       </section>
 
-      <section className="landing-band" aria-labelledby="first-call">
-        <div className="landing-inner landing-call">
+      <section className="border-y border-line bg-surface" aria-labelledby="first-call">
+        <div className="site-width grid items-center gap-8 py-[clamp(2rem,5vw,4rem)] min-[56rem]:grid-cols-[1fr_1.6fr]">
           <div className="stack-small">
-            <h2 id="first-call">The first call</h2>
+            <h2 className="text-xl" id="first-call">
+              The first call
+            </h2>
             <p>
               The same wire format, another base address. <code>auto</code> picks a model by the difficulty of
               the prompt; any id of the catalog pins one.
@@ -55,15 +56,18 @@ export function LandingPage() {
             <CatalogCount />
           </div>
           <CodeBlock
+            wraps
             code={snippet('curl', { origin, apiKey: 'sk-sy-…', model: 'auto' })}
             of="a first call with curl"
           />
         </div>
       </section>
 
-      <section className="landing-inner landing-promises" aria-labelledby="promises">
-        <h2 id="promises">Three promises, and how to check them</h2>
-        <ol className="grid-2 promises">
+      <section className="site-width py-[clamp(2rem,5vw,4rem)]" aria-labelledby="promises">
+        <h2 className="text-xl" id="promises">
+          Three promises, and how to check them
+        </h2>
+        <ol className="columns mt-6 gap-8 [--column:18rem]">
           <Promised
             title="A charge is never lost or doubled"
             proof={
@@ -107,11 +111,11 @@ export function LandingPage() {
 
 function Promised(props: { title: string; proof: ReactNode; children: ReactNode }) {
   return (
-    <li className="promise stack gap-3">
-      <h3>{props.title}</h3>
-      <p className="soft">{props.children}</p>
-      <p className="small muted">
-        <strong>Check it.</strong> {props.proof}
+    <li className="stack content-start gap-3 border-t-2 border-accent-fill pt-4 text-pretty">
+      <h3 className="text-lg">{props.title}</h3>
+      <p className="text-soft">{props.children}</p>
+      <p className="text-sm text-muted">
+        <strong className="text-ink">Check it.</strong> {props.proof}
       </p>
     </li>
   )
@@ -120,11 +124,11 @@ function Promised(props: { title: string; proof: ReactNode; children: ReactNode 
 /** How many models can be called here at this moment; nothing while that is not known. */
 function CatalogCount() {
   const { data: feed } = useQuery(pricingQuery)
-  if (!feed) return <p className="muted small catalog-count"> </p>
+  if (!feed) return <p className="min-h-[1.5em] text-sm text-muted"> </p>
   const available = feed.data.filter(({ status }) => status === 'available')
   const vendors = new Set(available.map(({ vendor }) => vendor))
   return (
-    <p className="muted small catalog-count">
+    <p className="min-h-[1.5em] text-sm text-muted">
       At this moment: {plural(available.length, 'model')} from {plural(vendors.size, 'maker')}.
     </p>
   )

@@ -3,12 +3,11 @@ import { Link, useParams } from '@tanstack/react-router'
 import type { PricingFeedEntry } from '../../src/core/catalog/pricing-feed-view.ts'
 import { pricingQuery } from '../api/queries.ts'
 import { Note, QueryView } from '../components/feedback/messages.tsx'
-import { Panel, usePageTitle } from '../components/layout/page.tsx'
+import { Panel, SitePage } from '../components/layout/page.tsx'
 import { Identifier } from '../components/text/copy.tsx'
 import { Snippets } from '../components/text/snippets.tsx'
 import { Facts, Stats } from '../components/text/values.tsx'
 import { formatCount, formatDate, formatDiscount } from '../lib/format.ts'
-import '../styles/models.css'
 import { ModelTags } from './models/model-list.tsx'
 import { NotFoundPage } from './not-found-page.tsx'
 
@@ -26,21 +25,17 @@ export function ModelPage() {
 }
 
 function ModelView({ model }: { model: PricingFeedEntry }) {
-  const heading = usePageTitle(model.name)
   return (
-    <div className="site-page stack gap-5">
-      <div className="stack-small">
-        <nav className="breadcrumb" aria-label="Breadcrumb">
-          <Link to="/models">← All models</Link>
-        </nav>
-        <h1 ref={heading} tabIndex={-1}>
-          {model.name}
-        </h1>
-        <div className="row">
+    <SitePage
+      back={<Link to="/models">← All models</Link>}
+      title={model.name}
+      description={
+        <span className="row">
           <Identifier id={model.id} of="the model id" />
           <ModelTags model={model} />
-        </div>
-      </div>
+        </span>
+      }
+    >
       {model.status === 'unavailable' && (
         <Note tone="warn">
           No provider serves this model with the gateway's own key at present. It can be called with{' '}
@@ -61,7 +56,7 @@ function ModelView({ model }: { model: PricingFeedEntry }) {
           'Longest completion': <Tokens count={model.max_output_tokens} />,
         }}
       />
-      <div className="grid-2">
+      <div className="columns">
         <Panel title="About" padded>
           <Facts
             rows={{
@@ -87,7 +82,7 @@ function ModelView({ model }: { model: PricingFeedEntry }) {
           <Snippets apiKey="sk-sy-…" model={model.id} />
         </Panel>
       </div>
-    </div>
+    </SitePage>
   )
 }
 

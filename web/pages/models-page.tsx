@@ -6,10 +6,9 @@ import type { PricingFeedEntry } from '../../src/core/catalog/pricing-feed-view.
 import { pricingQuery } from '../api/queries.ts'
 import { EmptyState, QueryView } from '../components/feedback/messages.tsx'
 import { SelectField } from '../components/form/fields.tsx'
-import { usePageTitle } from '../components/layout/page.tsx'
+import { SitePage } from '../components/layout/page.tsx'
 import { plural } from '../lib/format.ts'
 import { filterModels, type ModelFilters } from '../lib/model-filters.ts'
-import '../styles/models.css'
 import { ModelFilterForm, SearchField } from './models/model-filter-form.tsx'
 import { ModelList } from './models/model-list.tsx'
 
@@ -23,7 +22,6 @@ const ORDERS = [
 
 /** The catalog with its prices: searched, filtered and sorted as the address says. */
 export function ModelsPage() {
-  const heading = usePageTitle('Models and prices')
   const filters = useSearch({ from: '/site/models/' })
   const navigate = useNavigate({ from: '/models/' })
   const change = (changed: ModelFilters) =>
@@ -33,22 +31,21 @@ export function ModelsPage() {
       resetScroll: false,
     })
   return (
-    <div className="site-page">
-      <div className="models-title stack gap-1">
-        <h1 ref={heading} tabIndex={-1}>
-          Models and prices
-        </h1>
-        <p className="muted">
+    <SitePage
+      title="Models and prices"
+      description={
+        <>
           USD per million tokens, as charged. The maker's own list price is struck through. For machines:{' '}
           <a href="/pricing.json">pricing.json</a>.
-        </p>
-      </div>
+        </>
+      }
+    >
       <QueryView query={useQuery(pricingQuery)}>
         {({ data }) => (
-          <div className="models-layout">
+          <div className="grid grid-cols-1 items-start gap-4 lg:grid-cols-[15rem_minmax(0,1fr)] lg:gap-8">
             <ModelFilterForm models={data} filters={filters} onChange={change} />
             <div className="stack">
-              <div className="models-search toolbar">
+              <div className="toolbar max-sm:[&_.field]:basis-full">
                 <SearchField
                   value={filters.q ?? ''}
                   onChange={(q) => change({ q: q === '' ? undefined : q })}
@@ -67,7 +64,7 @@ export function ModelsPage() {
           </div>
         )}
       </QueryView>
-    </div>
+    </SitePage>
   )
 }
 
@@ -77,7 +74,7 @@ function Found({ models, filters }: { models: PricingFeedEntry[]; filters: Model
   const found = useMemo(() => filterModels(models, deferred), [models, deferred])
   return (
     <>
-      <p className="muted small" role="status">
+      <p className="text-sm text-muted" role="status">
         {plural(found.length, 'model')}
       </p>
       {found.length === 0 ? (

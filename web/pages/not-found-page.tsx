@@ -8,7 +8,7 @@ export function NotFoundPage() {
   return (
     <CenterPage title="There is no page here" name="Not found">
       <p>The address may be mistyped, or the page was moved.</p>
-      <p className="button-row">
+      <p className="row">
         <Link to="/" className="button button-primary">
           Go home
         </Link>
@@ -25,7 +25,7 @@ export function CrashPage({ error }: { error: unknown }) {
   return (
     <CenterPage title="This page could not be shown" name="Something went wrong">
       <p>{messageOf(error)}</p>
-      <p className="button-row">
+      <p className="row">
         <Button kind="primary" onClick={() => window.location.reload()}>
           Reload
         </Button>

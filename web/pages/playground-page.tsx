@@ -8,10 +8,9 @@ import { Button } from '../components/form/button.tsx'
 import { SelectField, TextField } from '../components/form/fields.tsx'
 import { Form, useForm } from '../components/form/form.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
-import { wholeNumberProblem } from '../lib/checks.ts'
-import '../styles/playground.css'
 import { CopyButton } from '../components/text/copy.tsx'
 import { Money, Stats } from '../components/text/values.tsx'
+import { wholeNumberProblem } from '../lib/checks.ts'
 import { formatCount, formatDuration } from '../lib/format.ts'
 import { type PlaygroundState, usePlaygroundCall } from './playground/use-playground-call.ts'
 
@@ -79,7 +78,7 @@ function Playground({ keys }: { keys: KeyView[] }) {
   const models = feed?.data ?? []
   const known = models.find(({ id }) => id === form.values.model.trim())
   return (
-    <div className="playground">
+    <div className="grid grid-cols-1 items-start gap-6 xl:grid-cols-[1fr_1.3fr]">
       <section className="panel" aria-label="Request">
         <div className="panel-body">
           <Form form={form}>
@@ -118,7 +117,7 @@ function Playground({ keys }: { keys: KeyView[] }) {
               inputMode="numeric"
               placeholder="the model's own limit"
             />
-            <div className="button-row">
+            <div className="row">
               <Button kind="primary" size="large" disabled={isRunning}>
                 {isRunning ? 'Running …' : 'Send'}
               </Button>
@@ -153,13 +152,16 @@ function Completion({ state }: { state: PlaygroundState }) {
       padded
       actions={state.phase === 'done' && <CopyButton text={state.text} of="the completion" label="Copy" />}
     >
-      <p className="visually-hidden" role="status">
+      <p className="sr-only" role="status">
         {ANNOUNCED[state.phase]}
       </p>
-      {state.phase === 'idle' && <p className="muted">The completion appears here, token by token.</p>}
-      {state.phase === 'waiting' && <span className="skeleton skeleton-line" />}
+      {state.phase === 'idle' && <p className="text-muted">The completion appears here, token by token.</p>}
+      {state.phase === 'waiting' && <span className="skeleton h-[1.1rem]" />}
       {state.text !== '' && (
-        <div className="completion-text" data-streaming={state.phase === 'streaming'}>
+        <div
+          className="completion-text leading-[1.6] wrap-anywhere whitespace-pre-wrap"
+          data-streaming={state.phase === 'streaming'}
+        >
           {state.text}
         </div>
       )}
@@ -186,7 +188,7 @@ function CallStats({ state }: { state: PlaygroundState }) {
   return (
     <>
       <Stats
-        className="completion-stats"
+        className="[&_.stat]:basis-30 [&_.stat]:px-4 [&_.stat]:py-3"
         rows={{
           'First token': formatDuration(state.firstTokenMs),
           Duration: state.durationMs === null ? '…' : formatDuration(state.durationMs),
@@ -196,7 +198,7 @@ function CallStats({ state }: { state: PlaygroundState }) {
         }}
       />
       {call && (
-        <p className="small">
+        <p className="text-sm">
           <Link to="/calls/$id" params={{ id: call.id }}>
             Details of this call
           </Link>

@@ -70,11 +70,11 @@ export function UsagePage() {
         )}
       </QueryView>
       <Panel title="Cost by day" padded>
-        <QueryView query={byDay} loading={<span className="skeleton skeleton-block" />}>
+        <QueryView query={byDay} loading={<span className="skeleton h-56" />}>
           {(usage) => <SpendByDay usage={usage} />}
         </QueryView>
       </Panel>
-      <div className="grid-2">
+      <div className="columns">
         <Panel title="Cost by model">
           <QueryView query={byModel}>
             {(usage) => <SpendBars usage={usage} name={(row) => row.model ?? ''} label="Cost by model" />}
@@ -153,15 +153,18 @@ function SpendBars(props: { usage: UsageView; name: (row: UsageRowView) => strin
   const { usage, name, label } = props
   const rows = usage.data.toSorted((a, b) => approximateAmount(b.cost_usd) - approximateAmount(a.cost_usd))
   const largest = approximateAmount(rows[0]?.cost_usd ?? '0') || 1
-  if (rows.length === 0) return <p className="panel-body muted">No calls in this span.</p>
+  if (rows.length === 0) return <p className="panel-body text-muted">No calls in this span.</p>
   const bars = rows.map((row) => (
-    <li key={name(row)} className="chart-row">
-      <span className="anywhere">
-        {name(row)} <span className="muted small">{plural(row.calls, 'call')}</span>
+    <li key={name(row)} className="grid grid-cols-[minmax(0,1fr)_max-content] gap-x-4 gap-y-1">
+      <span className="wrap-anywhere">
+        {name(row)} <span className="text-sm text-muted">{plural(row.calls, 'call')}</span>
       </span>
       <Money usd={row.cost_usd} />
-      <span className="chart-row-track" aria-hidden="true">
-        <span style={{ width: `${(approximateAmount(row.cost_usd) / largest) * 100}%` }} />
+      <span className="col-span-full h-2 overflow-hidden rounded-full bg-sunken" aria-hidden="true">
+        <span
+          className="block h-full min-w-0.5 rounded-full bg-accent-fill"
+          style={{ width: `${(approximateAmount(row.cost_usd) / largest) * 100}%` }}
+        />
       </span>
     </li>
   ))

@@ -107,9 +107,9 @@ function NewWebhookDialog(props: {
             placeholder="https://example.com/hooks"
             required
           />
-          <fieldset className="field stack gap-1">
-            <legend className="field-label">Events</legend>
-            <p className="small muted">None chosen: all events, including types added later.</p>
+          <fieldset className="field stack content-start gap-1">
+            <legend className="text-sm font-medium">Events</legend>
+            <p className="text-sm text-muted">None chosen: all events, including types added later.</p>
             {eventTypes.map((type) => (
               <CheckField
                 key={type}

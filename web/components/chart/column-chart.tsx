@@ -29,7 +29,7 @@ const HEIGHT = 220
 const MARGIN = { top: 10, right: 18, bottom: 26, left: 58 }
 const BOTTOM = HEIGHT - MARGIN.bottom
 const BAR_RADIUS = 3
-const LABEL = { className: 'chart-label' }
+const LABEL = { className: 'fill-muted text-[11px] tabular-nums' }
 
 /** Values over time as columns. A drawing only: the exact values are in the table beside it. */
 export function ColumnChart(props: ColumnChartProps) {
@@ -38,10 +38,10 @@ export function ColumnChart(props: ColumnChartProps) {
   const text = props.columns.find(({ at }) => at === active)?.text
   return (
     <div className="stack-small">
-      <p className="chart-note small soft number" aria-hidden="true">
+      <p className="min-h-[1.5em] text-sm text-soft tabular-nums" aria-hidden="true">
         {text ?? props.idle}
       </p>
-      <div className="chart" ref={parentRef}>
+      <div className="relative min-h-[220px] contain-inline-size" ref={parentRef}>
         {width > 0 && <Drawing {...props} width={width} active={active} onActive={setActive} />}
       </div>
     </div>
@@ -76,25 +76,19 @@ function Drawing(
       y={top}
       width={x.bandwidth()}
       height={BOTTOM - top}
-      rx={className === 'chart-hit' ? 0 : BAR_RADIUS}
+      rx={BAR_RADIUS}
     />
   )
   return (
     <svg width={width} height={HEIGHT} aria-hidden="true">
       {ticks.map((tick) => (
-        <line key={tick} className="chart-grid" x1={MARGIN.left} x2={width} y1={y(tick)} y2={y(tick)} />
+        <line key={tick} className="stroke-line" x1={MARGIN.left} x2={width} y1={y(tick)} y2={y(tick)} />
       ))}
       {columns.map(({ at, value, errors = 0 }) => (
-        <g
-          key={at}
-          className="chart-column"
-          data-active={active === at}
-          onPointerEnter={() => onActive(at)}
-          onPointerLeave={() => onActive(null)}
-        >
-          {bar(at, 'chart-hit', MARGIN.top)}
-          {bar(at, 'chart-bar', y(value))}
-          {errors > 0 && bar(at, 'chart-bar chart-bar-bad', y(errors))}
+        <g key={at} onPointerEnter={() => onActive(at)} onPointerLeave={() => onActive(null)}>
+          {bar(at, active === at ? 'fill-sunken' : 'fill-transparent', MARGIN.top)}
+          {bar(at, active === at ? 'fill-accent' : 'fill-accent-fill', y(value))}
+          {errors > 0 && bar(at, 'fill-bad-fill', y(errors))}
         </g>
       ))}
       <AxisLeft
@@ -112,7 +106,7 @@ function Drawing(
         tickValues={labelled.map(({ at }) => at)}
         tickFormat={formatLabel}
         hideTicks
-        axisLineClassName="chart-grid"
+        axisLineClassName="stroke-line"
         tickLabelProps={{ ...LABEL, textAnchor: 'middle', dy: 2 }}
       />
     </svg>

@@ -23,15 +23,15 @@ export function DialogBox(props: {
   useFocusAfterwards()
   return (
     <ModalOverlay
-      className="dialog-veil"
+      className="fixed inset-0 z-40 grid place-items-center overflow-y-auto bg-veil p-4"
       isOpen
       isDismissable={!sticky}
       isKeyboardDismissDisabled={sticky}
       onOpenChange={(open) => !open && onClose()}
     >
       <Modal className={`dialog ${className}`}>
-        <Dialog role={role} className="stack">
-          <div className="dialog-head">
+        <Dialog role={role} className="stack p-6 outline-none">
+          <div className="flex items-start justify-between gap-3">
             <Heading slot="title" level={2}>
               {title}
             </Heading>
@@ -51,7 +51,7 @@ export function DialogBox(props: {
 /** The buttons at the end of a dialog. */
 function DialogFoot({ onClose, children }: { onClose: () => void; children: ReactNode }) {
   return (
-    <div className="dialog-foot">
+    <div className="row justify-end">
       <Button onClick={onClose}>Cancel</Button>
       {children}
     </div>
@@ -129,7 +129,12 @@ export function ConfirmDialog<Result>(props: ConfirmDialogProps<Result>) {
     },
   })
   return (
-    <DialogBox title={title} onClose={onClose} role="alertdialog" className={wide ? 'dialog-wide' : ''}>
+    <DialogBox
+      title={title}
+      onClose={onClose}
+      role="alertdialog"
+      className={wide ? 'w-[min(100%,42rem)]' : ''}
+    >
       {children}
       <ErrorNote error={error} />
       <DialogFoot onClose={onClose}>
@@ -154,14 +159,14 @@ export function SecretDialog(props: {
 }) {
   const { title, secret, of, copy, warning, onClose, children, wide = false } = props
   return (
-    <DialogBox title={title} onClose={onClose} sticky className={wide ? 'dialog-wide' : ''}>
+    <DialogBox title={title} onClose={onClose} sticky className={wide ? 'w-[min(100%,42rem)]' : ''}>
       <Note tone="warn">{warning}</Note>
-      <div className="secret row">
-        <code>{secret}</code>
+      <div className="secret row rounded-md border border-dashed border-line-strong bg-page px-4 py-3">
+        <code className="flex-[1_1_14rem] wrap-anywhere">{secret}</code>
         <CopyButton text={secret} of={of} label={copy} />
       </div>
       {children}
-      <div className="dialog-foot">
+      <div className="row justify-end">
         <Button kind="primary" onClick={onClose}>
           I have copied it
         </Button>

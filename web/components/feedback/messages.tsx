@@ -2,6 +2,7 @@ import { CircleAlert, CircleCheck, Info, type LucideIcon, TriangleAlert } from '
 import type { ReactNode } from 'react'
 import { messageOf } from '../../api/request.ts'
 import { Button } from '../form/button.tsx'
+import { TONES } from '../text/values.tsx'
 
 const ICONS = { plain: Info, good: CircleCheck, warn: TriangleAlert, bad: CircleAlert }
 
@@ -10,9 +11,9 @@ export function Note(props: { tone?: keyof typeof ICONS; announce?: boolean; chi
   const { tone = 'plain', announce = false, children } = props
   const Icon = ICONS[tone]
   return (
-    <div className={tone === 'plain' ? 'note' : `note tone-${tone}`} role={announce ? 'alert' : undefined}>
-      <Icon size={18} aria-hidden="true" />
-      <div className="grow">{children}</div>
+    <div className={`flex gap-3 rounded-md px-4 py-3 ${TONES[tone]}`} role={announce ? 'alert' : undefined}>
+      <Icon className="mt-[0.2em]" size={18} aria-hidden="true" />
+      <div className="min-w-0 flex-1 text-ink">{children}</div>
     </div>
   )
 }
@@ -22,7 +23,7 @@ export function ErrorNote({ error }: { error: Error | null }) {
   return (
     error && (
       <Note tone="bad" announce>
-        <span className="pre-line">{messageOf(error)}</span>
+        <span className="whitespace-pre-line">{messageOf(error)}</span>
       </Note>
     )
   )
@@ -32,8 +33,8 @@ export function ErrorNote({ error }: { error: Error | null }) {
 export function EmptyState(props: { icon: LucideIcon; children: ReactNode; action?: ReactNode }) {
   const { icon: Icon, children, action } = props
   return (
-    <div className="empty stack gap-3 soft">
-      <Icon className="muted" size={28} strokeWidth={1.5} aria-hidden="true" />
+    <div className="stack justify-items-center gap-3 px-4 py-8 text-center text-soft [&_p]:max-w-120">
+      <Icon className="text-muted" size={28} strokeWidth={1.5} aria-hidden="true" />
       <p>{children}</p>
       {action}
     </div>
@@ -74,10 +75,10 @@ export function QueryView<T>(props: {
 export function SkeletonLines({ lines = 4 }: { lines?: number }) {
   return (
     <div className="panel-body" role="status">
-      <span className="visually-hidden">Loading …</span>
+      <span className="sr-only">Loading …</span>
       {Array.from({ length: lines }, (_, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: the lines are all the same
-        <span key={index} className="skeleton skeleton-line" />
+        <span key={index} className="skeleton h-[1.1rem]" />
       ))}
     </div>
   )

@@ -19,10 +19,13 @@ export const showToast = (message: string): void => void queue.add({ message }, 
 /** Where toasts appear; once a page. */
 export function Toasts() {
   return (
-    <ToastRegion queue={queue} className="toasts stack-small">
+    <ToastRegion
+      queue={queue}
+      className="stack-small fixed right-4 bottom-4 z-60 w-[min(24rem,calc(100vw-2rem))]"
+    >
       {({ toast }) => (
-        <Toast toast={toast} className="toast line gap-3">
-          <ToastContent className="grow">
+        <Toast toast={toast} className="toast">
+          <ToastContent className="min-w-0 flex-1">
             <Text slot="title">{toast.content.message}</Text>
           </ToastContent>
           <Button slot="close" className="button button-icon button-small" aria-label="Dismiss">

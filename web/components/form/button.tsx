@@ -23,7 +23,7 @@ export function Button(props: {
       onClick={onClick}
     >
       {children}
-      {about && <span className="visually-hidden">{icon ? about : ` ${about}`}</span>}
+      {about && <span className="sr-only">{icon ? about : ` ${about}`}</span>}
     </button>
   )
 }

@@ -14,8 +14,8 @@ function Field(props: {
   const id = useId()
   const describedBy = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(' ')
   return (
-    <div className={`field stack gap-1 ${className}`}>
-      <label className="field-label" htmlFor={id}>
+    <div className={`field stack content-start gap-1 ${className}`}>
+      <label className="text-sm font-medium" htmlFor={id}>
         {label}
       </label>
       {children({
@@ -25,12 +25,12 @@ function Field(props: {
         'aria-invalid': error ? true : undefined,
       })}
       {hint && (
-        <span className="small muted" id={`${id}-hint`}>
+        <span className="text-sm text-muted" id={`${id}-hint`}>
           {hint}
         </span>
       )}
       {error && (
-        <span className="small bad" id={`${id}-error`}>
+        <span className="text-sm text-bad" id={`${id}-error`}>
           {error}
         </span>
       )}
@@ -132,19 +132,20 @@ export function ChoiceField(props: {
 }) {
   const id = useId()
   return (
-    <fieldset className="field stack gap-1">
-      <legend className="field-label">{props.label}</legend>
-      <div className="button-row">
+    <fieldset className="field stack content-start gap-1">
+      <legend className="text-sm font-medium">{props.label}</legend>
+      <div className="row">
         {props.options.map(({ value, name }) => (
-          <label key={value} className="choice">
+          <label key={value} className="relative inline-flex">
             <input
+              className="absolute inset-0 cursor-pointer opacity-0"
               type="radio"
               name={id}
               value={value}
               checked={props.value === value}
               onChange={() => props.onChange(value)}
             />
-            <span>{name}</span>
+            <span className="choice">{name}</span>
           </label>
         ))}
       </div>
@@ -161,10 +162,11 @@ export function CheckField(props: {
 }) {
   const id = useId()
   return (
-    <div className="check">
+    <div className="flex min-h-7 items-start gap-2 py-0.5 [&_input]:mt-[3px]">
       <input
         id={id}
         type="checkbox"
+        className="size-4.5 flex-none accent-accent-fill"
         checked={props.checked}
         aria-describedby={props.hint ? `${id}-hint` : undefined}
         onChange={(event) => props.onChange(event.target.checked)}
@@ -172,7 +174,7 @@ export function CheckField(props: {
       <div>
         <label htmlFor={id}>{props.label}</label>
         {props.hint && (
-          <div className="small muted" id={`${id}-hint`}>
+          <div className="text-sm text-muted" id={`${id}-hint`}>
             {props.hint}
           </div>
         )}

@@ -1,4 +1,4 @@
-import { type ReactNode, type RefObject, useEffect, useId, useRef } from 'react'
+import { type ComponentProps, type ReactNode, type RefObject, useEffect, useId, useRef } from 'react'
 
 /** The heading of a page, a sentence on what it is for, and what can be done there. `back` links to its parent. */
 export function PageHead(props: {
@@ -12,20 +12,30 @@ export function PageHead(props: {
   return (
     <>
       {back && (
-        <nav className="breadcrumb" aria-label="Breadcrumb">
+        <nav className="text-sm [&_a]:inline-block [&_a]:py-1" aria-label="Breadcrumb">
           {back}
         </nav>
       )}
-      <header className="page-head spread">
-        <div className="page-head-text stack gap-1">
+      <header className="spread items-start gap-x-6 gap-y-3">
+        <div className="stack max-w-176 gap-1">
           <h1 ref={heading} tabIndex={-1}>
             {title}
           </h1>
-          {description && <p className="muted">{description}</p>}
+          {description && <p className="text-muted">{description}</p>}
         </div>
-        {actions && <div className="button-row">{actions}</div>}
+        {actions && <div className="row">{actions}</div>}
       </header>
     </>
+  )
+}
+
+/** A page that everyone may see, with its heading. */
+export function SitePage({ children, ...head }: ComponentProps<typeof PageHead> & { children: ReactNode }) {
+  return (
+    <div className="site-width stack pt-6 pb-12 sm:pt-8 sm:pb-20">
+      <PageHead {...head} />
+      {children}
+    </div>
   )
 }
 
@@ -34,12 +44,12 @@ export function CenterPage(props: { title: string; name?: string; lead?: ReactNo
   const { title, name = title, lead, children } = props
   const heading = usePageTitle(name)
   return (
-    <div className="center-page stack gap-5">
+    <div className="stack mx-auto mt-[clamp(1.5rem,7vh,5rem)] mb-20 max-w-108 gap-6 px-4">
       <div className="stack-small">
         <h1 ref={heading} tabIndex={-1}>
           {title}
         </h1>
-        {lead && <p className="muted">{lead}</p>}
+        {lead && <p className="text-muted">{lead}</p>}
       </div>
       {children}
     </div>
@@ -58,7 +68,7 @@ export function Panel(props: {
   const id = useId()
   return (
     <section className={`panel ${className}`} aria-labelledby={id}>
-      <div className="panel-head spread">
+      <div className="spread px-inset pt-4">
         <h2 id={id}>{title}</h2>
         {actions}
       </div>

@@ -19,7 +19,7 @@ export function CallStatus({ call }: { call: Pick<CallSummary, 'status' | 'error
   return (
     <span className="row">
       <StateBadge state={call.status} />
-      {call.error_code && <code className="small">{call.error_code}</code>}
+      {call.error_code && <code className="text-sm">{call.error_code}</code>}
     </span>
   )
 }
@@ -40,19 +40,19 @@ export function CallTable({
         Model: (call) => (
           <Link to="/calls/$id" params={{ id: call.id }}>
             {call.model}
-            <span className="visually-hidden">, details of the call of {formatMoment(call.created_at)}</span>
+            <span className="sr-only">, details of the call of {formatMoment(call.created_at)}</span>
           </Link>
         ),
-        When: (call) => <span className="nowrap">{formatMoment(call.created_at)}</span>,
+        When: (call) => <span className="whitespace-nowrap">{formatMoment(call.created_at)}</span>,
         Status: (call) => <CallStatus call={call} />,
         Key: keyNames !== undefined && ((call) => keyNames.get(call.key_id) ?? <code>{call.key_id}</code>),
         'Tokens in / out': (call) => <TokensInOut of={call} />,
         'First token': (call) => formatDuration(call.first_token_ms),
         Duration: (call) => formatDuration(call.duration_ms),
         Cost: (call) => (
-          <span className="nowrap">
+          <span className="whitespace-nowrap">
             <Money usd={call.cost_usd} />
-            {call.byok && <span className="muted"> fee</span>}
+            {call.byok && <span className="text-muted"> fee</span>}
           </span>
         ),
       }}
@@ -64,7 +64,7 @@ export function CallTable({
 /** Tokens of the prompt and of the completion. */
 export function TokensInOut({ of }: { of: { prompt_tokens: number; completion_tokens: number } }) {
   return (
-    <span className="nowrap">
+    <span className="whitespace-nowrap">
       {formatCount(of.prompt_tokens)} / {formatCount(of.completion_tokens)}
     </span>
   )

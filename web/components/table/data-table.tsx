@@ -32,12 +32,12 @@ export function DataTable<T, Header extends string>(props: DataTableProps<T, Hea
   const title = props.title ?? headers[0]
   const keyOf = props.rowKey ?? ((row: T) => (row as { id: string }).id)
   const align = (header: Header) => (numeric.includes(header) ? 'numeric' : undefined)
-  if (rows.length === 0 && empty) return <p className="panel-body muted">{empty}</p>
+  if (rows.length === 0 && empty) return <p className="panel-body text-muted">{empty}</p>
   return (
-    <div className="table-region">
+    <div className="table-region relative overflow-x-auto">
       {/* biome-ignore-start lint/a11y/noRedundantRoles: see above */}
-      <table className="table" role="table">
-        <caption className="visually-hidden">{caption}</caption>
+      <table className="data-table" role="table">
+        <caption className="sr-only">{caption}</caption>
         <thead role="rowgroup">
           <tr role="row">
             {headers.map((header) => (
@@ -69,12 +69,13 @@ export function DataTable<T, Header extends string>(props: DataTableProps<T, Hea
   )
 }
 
-/** A cell of two lines, the second in small type. */
-export function TwoLines({ children, second }: { children: ReactNode; second: ReactNode }) {
+/** A cell of two lines, the second in small type; without one it is a line. */
+export function TwoLines(props: { children: ReactNode; second?: ReactNode; nowrap?: boolean }) {
+  const { children, second, nowrap = false } = props
   return (
-    <span className="stack-tight">
-      {children}
-      <span className="small muted">{second}</span>
+    <span className={nowrap ? 'stack-tight whitespace-nowrap' : 'stack-tight'}>
+      <span>{children}</span>
+      {second && <span className="text-sm text-muted">{second}</span>}
     </span>
   )
 }
@@ -105,7 +106,7 @@ export function ListPanel<T>(props: {
             <>
               {children(rows)}
               {query.hasNextPage && (
-                <div className="table-foot">
+                <div className="flex justify-center border-t border-line p-3">
                   <Button size="small" disabled={isFetching} onClick={() => void query.fetchNextPage()}>
                     {isFetching ? 'Loading …' : 'Show more'}
                   </Button>

@@ -21,8 +21,8 @@ export function CopyButton({ text, of, label }: { text: string; of: string; labe
       onClick={() => void copy()}
     >
       <Icon size={16} aria-hidden="true" />
-      {label ? state === 'copied' ? 'Copied' : label : <span className="visually-hidden">Copy {of}</span>}
-      <span className="visually-hidden" role="status">
+      {label ? state === 'copied' ? 'Copied' : label : <span className="sr-only">Copy {of}</span>}
+      <span className="sr-only" role="status">
         {state === 'copied' && `Copied ${of}.`}
         {state === 'failed' && 'Copying failed. Select the text and copy it by hand.'}
       </span>
@@ -60,20 +60,20 @@ function copyBySelection(text: string): boolean {
 /** An id to read, compare and copy. */
 export function Identifier({ id, of }: { id: string; of: string }) {
   return (
-    <span className="identifier">
-      <code className="anywhere">{id}</code>
+    <span className="inline-flex max-w-full items-center gap-1">
+      <code className="wrap-anywhere">{id}</code>
       <CopyButton text={id} of={of} />
     </span>
   )
 }
 
 /** Code to read and to copy. It scrolls sideways, so it takes the focus for keyboards. */
-export function CodeBlock({ code, of }: { code: string; of: string }) {
+export function CodeBlock({ code, of, wraps = false }: { code: string; of: string; wraps?: boolean }) {
   return (
     <div className="code">
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
-      <section className="code-scroll" tabIndex={0} aria-label={`Code: ${of}`}>
-        <pre>
+      <section className="overflow-x-auto -outline-offset-3" tabIndex={0} aria-label={`Code: ${of}`}>
+        <pre className={wraps ? 'w-auto wrap-anywhere whitespace-pre-wrap' : 'w-max'}>
           <code>{code}</code>
         </pre>
       </section>

@@ -7,7 +7,7 @@ export function Snippets({ apiKey, model = 'auto' }: { apiKey: string; model?: s
   const facts = { origin: window.location.origin, apiKey, model }
   return (
     <Tabs className="stack-small">
-      <TabList className="tab-list" aria-label="Language of the example">
+      <TabList className="flex gap-1" aria-label="Language of the example">
         {SNIPPET_LANGUAGES.map(({ id, name }) => (
           <Tab key={id} id={id} className="tab">
             {name}

@@ -10,18 +10,25 @@ export function Money({ usd, signed = false }: { usd: string | null | undefined;
   const { rest } = amountParts(usd)
   const text = signed ? formatChange(usd) : formatAmount(usd)
   return (
-    <span className="money">
+    <span className="money whitespace-nowrap tabular-nums [.stat_&]:whitespace-normal">
       {rest === '' ? text : text.slice(0, -rest.length)}
-      {rest !== '' && <span className="money-rest">{rest}</span>}
+      {rest !== '' && <span className="font-normal text-muted [.stat_&]:text-[0.75em]">{rest}</span>}
     </span>
   )
 }
 
-export type Tone = 'plain' | 'good' | 'warn' | 'bad' | 'accent'
+/** The colours of a state. */
+export const TONES = {
+  plain: 'bg-sunken text-soft',
+  good: 'bg-good-soft text-good',
+  warn: 'bg-warn-soft text-warn',
+  bad: 'bg-bad-soft text-bad',
+  accent: 'bg-accent-soft text-accent',
+}
 
 /** A state in a word; its colour only repeats the word. */
-export function Badge({ tone = 'plain', children }: { tone?: Tone; children: ReactNode }) {
-  return <span className={tone === 'plain' ? 'badge' : `badge tone-${tone}`}>{children}</span>
+export function Badge({ tone = 'plain', children }: { tone?: keyof typeof TONES; children: ReactNode }) {
+  return <span className={`badge ${TONES[tone]}`}>{children}</span>
 }
 
 /** The states that have a colour, whatever they are of. */
@@ -49,7 +56,7 @@ export function Stats(props: { rows: Rows; notes?: Rows; className?: string; sta
     <dl className={`stats ${className}`} data-stale={stale}>
       {shown(rows).map(([name, value]) => (
         <div key={name} className="stat">
-          <dt className="small muted">{name}</dt>
+          <dt className="text-sm text-muted">{name}</dt>
           <dd>{value}</dd>
           {notes[name] && <dd className="stat-note">{notes[name]}</dd>}
         </div>
@@ -58,15 +65,20 @@ export function Stats(props: { rows: Rows; notes?: Rows; className?: string; sta
   )
 }
 
+/** On a phone the names stand above their values. */
+const WIDE = 'max-sm:gap-y-1 max-sm:[&_dd]:mb-3 sm:grid-cols-[minmax(12rem,max-content)_minmax(0,1fr)]'
+
 /** Names and values in two columns. `wide`: with room for long names. `isCode`: the names are code. */
 export function Facts(props: { rows: Rows; wide?: boolean; isCode?: boolean }) {
   const { rows, wide = false, isCode = false } = props
   return (
-    <dl className={wide ? 'facts facts-wide' : 'facts'}>
+    <dl
+      className={`grid gap-x-6 gap-y-2 ${wide ? WIDE : 'grid-cols-[minmax(8rem,max-content)_minmax(0,1fr)]'}`}
+    >
       {shown(rows).map(([name, value]) => (
         <Fragment key={name}>
-          <dt className="muted">{isCode ? <code>{name}</code> : name}</dt>
-          <dd>{value}</dd>
+          <dt className="text-muted">{isCode ? <code>{name}</code> : name}</dt>
+          <dd className="wrap-anywhere tabular-nums">{value}</dd>
         </Fragment>
       ))}
     </dl>

@@ -33,7 +33,7 @@ function Account({ account }: { account: OperatorAccountDetail }) {
   const close = () => setOpen(null)
   return (
     <>
-      <div className="button-row">
+      <div className="row">
         <Button onClick={() => setOpen('credit')}>Credit</Button>
         <Button onClick={() => setOpen('adjust')}>Adjust the balance</Button>
         <Button onClick={() => setOpen('limits')}>Limits</Button>
@@ -67,7 +67,7 @@ function Account({ account }: { account: OperatorAccountDetail }) {
         }
       >
         {account.actions.length === 0 ? (
-          <p className="panel-body muted">None yet.</p>
+          <p className="panel-body text-muted">None yet.</p>
         ) : (
           <ActionTable actions={account.actions} />
         )}

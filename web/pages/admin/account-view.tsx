@@ -4,7 +4,7 @@ import type { OperatorAccount, OperatorAccountDetail } from '../../../src/core/a
 import type { OperatorKey } from '../../../src/core/api/keys.ts'
 import { EmptyState } from '../../components/feedback/messages.tsx'
 import { Button } from '../../components/form/button.tsx'
-import { DataTable } from '../../components/table/data-table.tsx'
+import { DataTable, TwoLines } from '../../components/table/data-table.tsx'
 import { Badge, Money, StateBadge, Stats } from '../../components/text/values.tsx'
 import { formatCount, formatDate, formatDay, formatMoment, plural, rateLimitsText } from '../../lib/format.ts'
 import { RevokeKeyDialog } from '../keys/key-dialogs.tsx'
@@ -72,7 +72,7 @@ export function AccountTopUps(props: { topUps: Detail['top_ups']; suspensions: D
         rows={topUps}
         empty="No top-ups yet."
         columns={{
-          Payment: ({ id }) => <code className="anywhere">{id}</code>,
+          Payment: ({ id }) => <code className="wrap-anywhere">{id}</code>,
           Rail: ({ rail }) => rail,
           State: ({ state }) => <Badge>{state}</Badge>,
           Requested: ({ amount_usd: usd }) => <Money usd={usd} />,
@@ -88,7 +88,7 @@ export function AccountTopUps(props: { topUps: Detail['top_ups']; suspensions: D
           columns={{
             'Suspended for': ({ reason }) => reason,
             When: ({ at }) => formatMoment(at),
-            Payment: (row) => <code className="anywhere">{row.payment_id}</code>,
+            Payment: (row) => <code className="wrap-anywhere">{row.payment_id}</code>,
             'Short by': ({ shortfall_usd: usd }) => <Money usd={usd} />,
           }}
           numeric={['Short by']}
@@ -116,13 +116,13 @@ export function AccountKeys({ accountId, keys }: { accountId: string; keys: read
         rows={keys}
         columns={{
           Key: (key) => <KeyName apiKey={key} />,
-          Id: ({ id }) => <code className="small anywhere">{id}</code>,
+          Id: ({ id }) => <code className="text-sm wrap-anywhere">{id}</code>,
           Limit: (key) => <SpendingLimit apiKey={key} />,
           'Rate limits': (key) => <RateLimits apiKey={key} />,
           Created: (key) => formatDate(key.created_at),
           Actions: (key) =>
             key.state === 'active' && (
-              <span className="table-actions">
+              <span className="table-actions flex justify-end gap-1">
                 <Button size="small" about={`of the key ${key.name}`} onClick={() => setLimiting(key)}>
                   Limits
                 </Button>
@@ -143,11 +143,8 @@ export function AccountKeys({ accountId, keys }: { accountId: string; keys: read
 function RateLimits({ apiKey }: { apiKey: OperatorKey }) {
   const { customer_requests_per_minute: requests, customer_concurrent_calls: calls } = apiKey
   return (
-    <span className="stack-small">
-      <span className="nowrap">{rateLimitsText(apiKey.requests_per_minute, apiKey.concurrent_calls)}</span>
-      {(requests ?? calls) !== null && (
-        <span className="small muted">the customer set {rateLimitsText(requests, calls)}</span>
-      )}
-    </span>
+    <TwoLines second={(requests ?? calls) !== null && `the customer set ${rateLimitsText(requests, calls)}`}>
+      {rateLimitsText(apiKey.requests_per_minute, apiKey.concurrent_calls)}
+    </TwoLines>
   )
 }

@@ -16,10 +16,10 @@ export function ActionTable({ actions }: { actions: readonly OperatorActionView[
             {action} {outcome === 'failed' && <Badge tone="bad">failed</Badge>}
           </>
         ),
-        When: ({ at }) => <span className="nowrap">{formatMoment(at)}</span>,
+        When: ({ at }) => <span className="whitespace-nowrap">{formatMoment(at)}</span>,
         On: ({ target }) => <Target target={target} />,
         With: ({ details }) => <Details details={details} />,
-        By: ({ actor }) => <code className="small anywhere">{actor}</code>,
+        By: ({ actor }) => <code className="text-sm wrap-anywhere">{actor}</code>,
       }}
     />
   )
@@ -27,7 +27,7 @@ export function ActionTable({ actions }: { actions: readonly OperatorActionView[
 
 function Target({ target }: { target: string }) {
   return (
-    <code className="small anywhere">
+    <code className="text-sm wrap-anywhere">
       {target.startsWith('acct_') ? <AccountLink id={target} /> : target}
     </code>
   )
@@ -35,9 +35,9 @@ function Target({ target }: { target: string }) {
 
 function Details({ details }: { details: Record<string, unknown> }) {
   const entries = Object.entries(details)
-  if (entries.length === 0) return <span className="muted">–</span>
+  if (entries.length === 0) return <span className="text-muted">–</span>
   return (
-    <span className="anywhere">
+    <span className="wrap-anywhere">
       {entries
         .map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`)
         .join('; ')}

@@ -7,7 +7,7 @@ import { useAction } from '../../api/use-change.ts'
 import { Button } from '../../components/form/button.tsx'
 import { ChoiceField } from '../../components/form/fields.tsx'
 import { PageHead } from '../../components/layout/page.tsx'
-import { DataTable, ListPanel } from '../../components/table/data-table.tsx'
+import { DataTable, ListPanel, TwoLines } from '../../components/table/data-table.tsx'
 import { formatCount, formatMoment } from '../../lib/format.ts'
 
 const WHICH = [
@@ -63,16 +63,15 @@ function AlarmTable({ alarms }: { alarms: readonly AlarmView[] }) {
             <span>{message}</span>
           </span>
         ),
-        About: ({ subject }) => <code className="small anywhere">{subject}</code>,
+        About: ({ subject }) => <code className="text-sm wrap-anywhere">{subject}</code>,
         Times: ({ count }) => formatCount(count),
         'Last, and first': (alarm) => (
-          <span className="stack-tight nowrap">
+          <TwoLines nowrap second={formatMoment(alarm.first_at)}>
             {formatMoment(alarm.last_at)}
-            <span className="small muted">{formatMoment(alarm.first_at)}</span>
-          </span>
+          </TwoLines>
         ),
         More: ({ fields }) => (
-          <span className="small anywhere">
+          <span className="text-sm wrap-anywhere">
             {Object.entries(fields)
               .map(([name, value]) => `${name}: ${value}`)
               .join('; ') || '–'}
@@ -89,9 +88,9 @@ function AlarmTable({ alarms }: { alarms: readonly AlarmView[] }) {
               Acknowledge
             </Button>
           ) : (
-            <span className="stack-tight small muted">
+            <span className="stack-tight text-sm text-muted">
               acknowledged {formatMoment(alarm.acknowledged_at)}
-              <code className="anywhere">{alarm.acknowledged_by}</code>
+              <code className="wrap-anywhere">{alarm.acknowledged_by}</code>
             </span>
           ),
       }}

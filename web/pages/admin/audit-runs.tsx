@@ -57,8 +57,8 @@ function Discrepancies({ run }: { run: AuditRunView }) {
       rowKey={({ index }) => String(index)}
       columns={{
         Check: ({ check }) => check,
-        About: ({ subject }) => <code className="anywhere">{subject}</code>,
-        What: ({ detail }) => <span className="anywhere">{detail}</span>,
+        About: ({ subject }) => <code className="wrap-anywhere">{subject}</code>,
+        What: ({ detail }) => <span className="wrap-anywhere">{detail}</span>,
       }}
     />
   )

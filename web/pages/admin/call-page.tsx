@@ -61,10 +61,10 @@ function InFlightCall({ call }: { call: InFlightTimeline }) {
 
 function Candidates({ of }: { of: InFlightTimeline['candidates'] }) {
   return (
-    <ol className="plain-list">
+    <ol className="pl-[1.2em]">
       {of.map(({ offer, model }) => (
         <li key={`${offer} ${model}`}>
-          <code>{offer}</code> <span className="muted">for {model}</span>
+          <code>{offer}</code> <span className="text-muted">for {model}</span>
         </li>
       ))}
     </ol>
@@ -92,7 +92,7 @@ function SettledCall({ call }: { call: SettledTimeline }) {
           <EventTable events={call.timeline} />
         </details>
       </Panel>
-      <div className="grid-2">
+      <div className="columns">
         <Panel title="The call" padded>
           <Facts
             rows={{
@@ -160,7 +160,7 @@ function SettledCall({ call }: { call: SettledTimeline }) {
 function MediaRates({ rate, cost }: { rate: string | null; cost: string | null }) {
   if (rate === null && cost === null) return null
   return (
-    <span className="muted">
+    <span className="text-muted">
       {' '}
       at {rate ?? 'the rate in'}, cost {cost ?? 'as the cost in'}
     </span>
@@ -171,7 +171,7 @@ function RatePair({ prompt, completion }: { prompt: string | null; completion: s
   if (prompt === null || completion === null) return '–'
   return (
     <>
-      {prompt} / {completion} <span className="muted">USD per million</span>
+      {prompt} / {completion} <span className="text-muted">USD per million</span>
     </>
   )
 }

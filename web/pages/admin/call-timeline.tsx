@@ -1,7 +1,14 @@
 import type { SettledTimeline, TimelineEvent } from '../../../src/core/api/calls.ts'
+import { ChartKey } from '../../components/chart/chart-figure.tsx'
 import { DataTable } from '../../components/table/data-table.tsx'
 import { type TimelineSpan, timelineMarks, timelineOf } from '../../lib/call-timeline.ts'
 import { formatCount, formatDuration, formatMoment } from '../../lib/format.ts'
+
+const COLOURS: Record<TimelineSpan['kind'], string> = {
+  queue: 'bg-line-strong',
+  attempt: 'bg-accent-line',
+  settlement: 'bg-focus',
+}
 
 /** Share of the width; the label of a later mark would not fit. */
 const LAST_MARK = 0.94
@@ -15,18 +22,18 @@ export function TimelineChart({ call }: { call: SettledTimeline }) {
       <ol className="stack gap-3">
         {spans.map((span) => (
           <li key={`${span.kind} ${span.name}`} className="stack gap-1">
-            <p className="timeline-name spread">
-              <span className="anywhere">{span.name}</span>
+            <p className="spread items-baseline gap-y-0">
+              <span className="wrap-anywhere">{span.name}</span>
               <SpanTimes span={span} />
             </p>
-            <div className="timeline-track" aria-hidden="true">
+            <div className="relative h-3.5 overflow-hidden rounded-sm bg-sunken" aria-hidden="true">
               <span
-                className={`timeline-bar timeline-${span.isFailed ? 'failed' : span.kind}`}
+                className={`absolute inset-y-0 min-w-[3px] ${span.isFailed ? 'bg-bad-fill' : COLOURS[span.kind]}`}
                 style={{ left: share(span.startMs), width: share(span.endMs - span.startMs) }}
               />
               {span.firstTokenMs !== null && (
                 <span
-                  className="timeline-stream"
+                  className="absolute inset-y-0 min-w-[3px] bg-good"
                   style={{ left: share(span.firstTokenMs), width: share(span.endMs - span.firstTokenMs) }}
                 />
               )}
@@ -34,19 +41,23 @@ export function TimelineChart({ call }: { call: SettledTimeline }) {
           </li>
         ))}
       </ol>
-      <div className="timeline-axis caption number" aria-hidden="true">
+      <div className="relative h-6 border-t border-line text-xs text-muted tabular-nums" aria-hidden="true">
         {timelineMarks(totalMs * LAST_MARK).map((mark) => (
-          <span key={mark} style={{ left: share(mark) }}>
+          <span
+            key={mark}
+            className="absolute border-l border-line-strong pl-[3px] whitespace-nowrap"
+            style={{ left: share(mark) }}
+          >
             {formatDuration(mark)}
           </span>
         ))}
       </div>
-      <p className="row small" aria-hidden="true">
-        <span className="chart-key timeline-key-queue">queue</span>
-        <span className="chart-key timeline-key-attempt">waiting for the first token</span>
-        <span className="chart-key timeline-key-stream">tokens coming</span>
-        <span className="chart-key chart-key-bad">failed</span>
-        <span className="chart-key timeline-key-settlement">settlement</span>
+      <p className="row text-sm" aria-hidden="true">
+        <ChartKey colour={COLOURS.queue}>queue</ChartKey>
+        <ChartKey colour={COLOURS.attempt}>waiting for the first token</ChartKey>
+        <ChartKey colour="bg-good">tokens coming</ChartKey>
+        <ChartKey colour="bg-bad-fill">failed</ChartKey>
+        <ChartKey colour={COLOURS.settlement}>settlement</ChartKey>
       </p>
     </div>
   )
@@ -55,8 +66,8 @@ export function TimelineChart({ call }: { call: SettledTimeline }) {
 function SpanTimes({ span }: { span: TimelineSpan }) {
   const { outcome, isFailed, startMs, endMs, firstTokenMs } = span
   return (
-    <span className="soft number">
-      {outcome && <span className={isFailed ? 'bad-text' : undefined}>{outcome} · </span>}
+    <span className="text-soft tabular-nums">
+      {outcome && <span className={isFailed ? 'font-medium text-bad' : undefined}>{outcome} · </span>}
       <strong>{formatDuration(endMs - startMs)}</strong>
       {startMs > 0 && <> from {formatDuration(startMs)}</>}
       {firstTokenMs !== null && <>, first token after {formatDuration(firstTokenMs - startMs)}</>}
@@ -73,8 +84,8 @@ export function EventTable({ events }: { events: readonly TimelineEvent[] }) {
       rowKey={({ index }) => String(index)}
       columns={{
         After: ({ after_ms: ms }) => `${formatCount(ms)} ms`,
-        What: ({ event }) => <span className="anywhere">{event}</span>,
-        At: ({ at }) => <span className="nowrap">{formatMoment(at)}</span>,
+        What: ({ event }) => <span className="wrap-anywhere">{event}</span>,
+        At: ({ at }) => <span className="whitespace-nowrap">{formatMoment(at)}</span>,
       }}
       title="What"
       numeric={['After']}

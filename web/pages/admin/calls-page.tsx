@@ -8,7 +8,7 @@ import { SelectField, TextField } from '../../components/form/fields.tsx'
 import { Form, useForm } from '../../components/form/form.tsx'
 import { PageHead } from '../../components/layout/page.tsx'
 import { CallStatus, TokensInOut } from '../../components/table/call-table.tsx'
-import { DataTable, ListPanel } from '../../components/table/data-table.tsx'
+import { DataTable, ListPanel, TwoLines } from '../../components/table/data-table.tsx'
 import { Money } from '../../components/text/values.tsx'
 import {
   CALL_SPANS,
@@ -61,39 +61,42 @@ function OperatorCallTable({ calls }: { calls: readonly OperatorCall[] }) {
       rows={calls}
       columns={{
         'Model and offer': (call) => (
-          <span className="stack-tight">
+          <TwoLines second={<code className="wrap-anywhere">{call.served_offer ?? 'not served'}</code>}>
             <Link to="/admin/calls/$id" params={{ id: call.id }}>
               {call.requested_model}
               {call.served_model !== null && call.served_model !== call.requested_model && (
                 <> → {call.served_model}</>
               )}
-              <span className="visually-hidden">, the call of {formatMoment(call.admitted_at)}</span>
+              <span className="sr-only">, the call of {formatMoment(call.admitted_at)}</span>
             </Link>
-            <code className="small muted anywhere">{call.served_offer ?? 'not served'}</code>
-          </span>
+          </TwoLines>
         ),
         When: (call) => formatMoment(call.admitted_at),
         Status: (call) => <CallStatus call={call} />,
         Account: ({ account_id: id }) => (
-          <Link to="/admin/accounts/$id" params={{ id }} title={id} className="nowrap">
+          <Link to="/admin/accounts/$id" params={{ id }} title={id} className="whitespace-nowrap">
             …{id.slice(-8)}
           </Link>
         ),
         'Tokens in / out': (call) => <TokensInOut of={call} />,
         Duration: (call) => (
-          <span className="stack-tight nowrap">
+          <span className="stack-tight whitespace-nowrap">
             {formatDuration(call.duration_ms)}
-            <span className="small muted">queue {formatDuration(call.queued_ms)}</span>
-            <span className="small muted">first token {formatDuration(call.first_token_ms)}</span>
+            <span className="text-sm text-muted">queue {formatDuration(call.queued_ms)}</span>
+            <span className="text-sm text-muted">first token {formatDuration(call.first_token_ms)}</span>
           </span>
         ),
         'Charged, and margin': (call) => (
-          <span className="stack-tight nowrap">
+          <TwoLines
+            nowrap
+            second={
+              <>
+                margin <Money usd={call.margin_usd} />
+              </>
+            }
+          >
             <Money usd={call.charged_usd} />
-            <span className="small muted">
-              margin <Money usd={call.margin_usd} />
-            </span>
-          </span>
+          </TwoLines>
         ),
       }}
       numeric={['Tokens in / out', 'Duration', 'Charged, and margin']}
@@ -140,7 +143,7 @@ function CallFilterForm(props: {
         <TextField className="field-wide" label="Id of a call" {...field('id')} placeholder="chatcmpl_…" />
         <SelectField label="Status" options={STATUSES} {...field('status')} />
         <SelectField label="Span" options={SPANS} {...field('days')} value={form.values.days || '30'} />
-        <div className="button-row">
+        <div className="row">
           <Button kind="primary">Search</Button>
           <Button onClick={() => onFilter({})}>Clear</Button>
         </div>

@@ -54,7 +54,7 @@ export function EditsEditor({ current }: { current: CatalogEditsView | null }) {
   return (
     <>
       <TextField
-        className="editor"
+        className="[&_textarea]:font-mono [&_textarea]:text-sm"
         label="Document of edits, JSON"
         rows={18}
         value={text}
@@ -90,7 +90,7 @@ export function EditsEditor({ current }: { current: CatalogEditsView | null }) {
           <DiffView before={before} after={text} of="Differences from the current document" />
         </details>
       )}
-      <div className="button-row">
+      <div className="row">
         <Button disabled={check.isPending} onClick={() => checkThen()}>
           Check
         </Button>
@@ -128,7 +128,7 @@ function CheckResult({ view, error }: { view: CatalogCheckView | undefined; erro
   return (
     <Note tone="bad" announce>
       <p>The catalog would not be valid:</p>
-      <ul className="plain-list">
+      <ul className="pl-[1.2em]">
         {view.problems.map((problem) => (
           <li key={problem}>{problem}</li>
         ))}

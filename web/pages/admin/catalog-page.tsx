@@ -38,7 +38,7 @@ export function CatalogPage() {
                 Models: formatCount(view.models),
                 Offers: formatCount(view.offers),
                 'Version of the edits': view.edits?.version ?? 'none yet',
-                'Version of the catalog': <code>{view.version}</code>,
+                'Version of the catalog': <code className="text-xs">{view.version}</code>,
               }}
               notes={{
                 Models: `${formatCount(view.available_models)} served here`,
@@ -79,7 +79,7 @@ function EditsHistory(props: { versions: readonly CatalogEditsView[]; current: C
             </>
           ),
           When: (edits) => formatMoment(edits.created_at),
-          By: ({ author }) => <code className="small anywhere">{author}</code>,
+          By: ({ author }) => <code className="text-sm wrap-anywhere">{author}</code>,
           Actions: (edits) =>
             edits.version !== current?.version && (
               <Button size="small" about={`to version ${edits.version}`} onClick={() => setChosen(edits)}>

@@ -1,4 +1,5 @@
 import type { CallCounts, OfferView, ProviderView } from '../../../src/core/api/offers.ts'
+import { TwoLines } from '../../components/table/data-table.tsx'
 import { Badge, StateBadge } from '../../components/text/values.tsx'
 import { formatCount, formatMoment, plural } from '../../lib/format.ts'
 import { formatShare } from '../../lib/live-stats.ts'
@@ -27,14 +28,14 @@ export function OfferHealth({ offer }: { offer: OfferView }) {
       <span className="row">
         <StateBadge state={health.state} name={STATES[health.state]} />
         {health.breaker !== 'closed' && (
-          <span className="small">
+          <span className="text-sm">
             breaker {health.breaker}
             {health.level === 'provider' && ' at the provider'}
             {health.reason && `, ${health.reason}`}
           </span>
         )}
       </span>
-      {until !== null && <span className="small muted">retried {formatMoment(until)}</span>}
+      {until !== null && <span className="text-sm text-muted">retried {formatMoment(until)}</span>}
     </span>
   )
 }
@@ -55,15 +56,11 @@ export function OffersHealth({ health }: { health: ProviderView['health'] }) {
 /** The share of attempts that succeeded, and their number. */
 export function SuccessShare({ counts }: { counts: CallCounts }) {
   const { success, failure, rate_limited: limited, success_share: share } = counts
-  if (share === null && limited === 0) return <span className="muted">no calls</span>
+  if (share === null && limited === 0) return <span className="text-muted">no calls</span>
   return (
-    <span className="stack-tight">
-      <span>{share === null ? '–' : formatShare(share)}</span>
-      <span className="small muted nowrap">
-        {plural(success + failure, 'call')}
-        {limited > 0 && `, ${limited} limited`}
-      </span>
-    </span>
+    <TwoLines nowrap second={plural(success + failure, 'call') + (limited > 0 ? `, ${limited} limited` : '')}>
+      {share === null ? '–' : formatShare(share)}
+    </TwoLines>
   )
 }
 
@@ -71,14 +68,14 @@ export function SuccessShare({ counts }: { counts: CallCounts }) {
 export function RecentSuccess({ minute, tenMinutes }: { minute: CallCounts; tenMinutes: CallCounts }) {
   const spans = [minute, tenMinutes]
   const attempts = spans.map(({ success, failure, rate_limited: limited }) => success + failure + limited)
-  if (attempts.every((count) => count === 0)) return <span className="muted">no calls</span>
+  if (attempts.every((count) => count === 0)) return <span className="text-muted">no calls</span>
   const shares = spans.map(({ success_share: share }) => (share === null ? '–' : formatShare(share)))
   return (
-    <span className="stack-tight nowrap">
+    <span className="stack-tight whitespace-nowrap">
       {shares.join(' / ')}
-      <span className="small muted">{attempts.map(formatCount).join(' / ')} calls</span>
+      <span className="text-sm text-muted">{attempts.map(formatCount).join(' / ')} calls</span>
       {tenMinutes.rate_limited > 0 && (
-        <span className="small muted">{formatCount(tenMinutes.rate_limited)} rate-limited</span>
+        <span className="text-sm text-muted">{formatCount(tenMinutes.rate_limited)} rate-limited</span>
       )}
     </span>
   )

@@ -114,7 +114,7 @@ function Margin({ margin }: { margin: MarginView }) {
 function GroupName({ by, group }: { by: Group; group: string }) {
   if (by === 'day') return formatDay(group)
   // No provider served these calls.
-  if (group === '' || group === '-') return <span className="muted">not served</span>
+  if (group === '' || group === '-') return <span className="text-muted">not served</span>
   return by === 'model' ? <ModelLink id={group} /> : <ProviderLink id={group} />
 }
 

@@ -65,7 +65,7 @@ export function OverviewPage() {
         }
       >
         {view === null ? <SkeletonLines /> : view.queues ? <QueueTable queues={view.queues} /> : <Unknown />}
-        <p className="panel-note small muted">
+        <p className="px-inset pt-2 pb-4 text-sm text-muted">
           Bull Board shows each job, read-only. Prompts are encrypted before they are queued and never shown.
         </p>
       </Panel>
@@ -83,7 +83,7 @@ const Unknown = () => (
 function LiveState() {
   const { view, isStale } = useLiveBoard()
   return (
-    <p className="live-state line small" role="status">
+    <p className="row min-h-8 text-sm" role="status">
       {isStale ? (
         <>
           <Badge tone="warn">Stale</Badge>{' '}
@@ -111,7 +111,7 @@ function LiveTiles() {
   const errors = traffic && serverErrorShare(traffic)
   return (
     <Stats
-      className="live-tiles"
+      className="grid grid-cols-2 lg:grid-cols-4 [&_.stat]:max-lg:p-3"
       stale={isStale}
       rows={{
         'Calls in flight': calls ? formatCount(calls.running) : '–',
@@ -159,7 +159,7 @@ function BreakerPanel() {
           <Note tone="warn">Unknown at the moment.</Note>
         </div>
       ) : breakers.length === 0 ? (
-        <p className="panel-body row">
+        <p className="row px-inset pt-4 pb-inset">
           <CircleCheck size={18} aria-hidden="true" />
           Every breaker is closed: calls may go to every offer.
         </p>
@@ -176,7 +176,7 @@ function BreakerPanel() {
               state === 'half-open' ? 'with the next call' : formatMoment(until),
             Actions: ({ subject: id, state }) =>
               state === 'rate-limited' ? (
-                <span className="muted">automatic</span>
+                <span className="text-muted">automatic</span>
               ) : (
                 <Button size="small" about={id} onClick={() => setSubject(id)}>
                   Re-enable
@@ -203,7 +203,7 @@ function BusyProviders() {
             [success, failure, rate_limited].some((count) => count > 0),
           )
           return busy.length === 0 ? (
-            <p className="panel-body muted">
+            <p className="panel-body text-muted">
               No calls in the last ten minutes. Providers appear here as calls go to them.
             </p>
           ) : (

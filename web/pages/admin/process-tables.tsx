@@ -23,13 +23,13 @@ export function ProcessTable({ processes }: { processes: readonly ProcessView[] 
         'Event loop, p99': (process) => formatDuration(process.event_loop_delay_p99_ms),
         Memory: (process) => formatMemory(process.rss_bytes),
         'Up for': (process) => (
-          <span className="nowrap" title={`since ${formatMoment(process.started_at)}`}>
+          <span className="whitespace-nowrap" title={`since ${formatMoment(process.started_at)}`}>
             {formatUptime(now.getTime() - Date.parse(process.started_at))}
           </span>
         ),
         'Last error': ({ last_error: error }) =>
           error === null ? (
-            <span className="muted">none</span>
+            <span className="text-muted">none</span>
           ) : (
             <TwoLines second={formatMoment(error.at)}>{error.message}</TwoLines>
           ),
@@ -41,16 +41,16 @@ export function ProcessTable({ processes }: { processes: readonly ProcessView[] 
 
 function InFlight({ calls, most }: { calls: number; most: number | null }) {
   return (
-    <span className="nowrap">
+    <span className="whitespace-nowrap">
       {formatCount(calls)}
-      {most !== null && <span className="muted"> / {formatCount(most)}</span>}
+      {most !== null && <span className="text-muted"> / {formatCount(most)}</span>}
     </span>
   )
 }
 
 function Finished({ counts }: { counts: Readonly<Record<string, number>> }) {
   const entries = Object.entries(counts)
-  if (entries.length === 0) return <span className="muted">nothing yet</span>
+  if (entries.length === 0) return <span className="text-muted">nothing yet</span>
   return <>{entries.map(([name, count]) => `${formatCount(count)} ${name}`).join(', ')}</>
 }
 
@@ -70,7 +70,7 @@ export function QueueTable({ queues }: { queues: readonly QueueView[] }) {
       columns={{
         Queue: ({ name }) => (
           <>
-            {name} <span className="small muted">{WHAT[name]}</span>
+            {name} <span className="text-sm text-muted">{WHAT[name]}</span>
           </>
         ),
         Waiting: ({ waiting }) => formatCount(waiting),

@@ -69,7 +69,7 @@ export function ProviderPage() {
               <>
                 <OfferTable offers={found.slice(0, shown)} titledBy="model" />
                 {found.length > shown && (
-                  <div className="table-foot">
+                  <div className="flex justify-center border-t border-line p-3">
                     <Button size="small" onClick={() => setShown(shown + SHOWN)}>
                       Show more of {plural(found.length, 'offer')} ({formatCount(found.length - shown)} left)
                     </Button>

@@ -28,7 +28,7 @@ export function ProviderTable({ providers }: { providers: readonly ProviderView[
           ),
           Offers: ({ health }) => <OffersHealth health={health} />,
           'Shared / all': ({ shared_offers: shared, offers }) => (
-            <span className="nowrap">
+            <span className="whitespace-nowrap">
               {formatCount(shared)} / {formatCount(offers)}
             </span>
           ),
@@ -53,14 +53,13 @@ export function ProviderTable({ providers }: { providers: readonly ProviderView[
 
 function OwnBreaker({ provider: { breaker } }: { provider: ProviderView }) {
   if (breaker.breaker === 'closed') return <StateBadge state="closed" />
+  const why = breaker.reason === 'refused' ? 'it refuses our key' : breaker.reason
   return (
-    <span className="stack-tight">
+    <TwoLines
+      second={[why, breaker.until && `retried ${formatMoment(breaker.until)}`].filter(Boolean).join('; ')}
+    >
       <StateBadge state={breaker.breaker} />
-      <span className="small muted">
-        {breaker.reason === 'refused' ? 'it refuses our key' : breaker.reason}
-        {breaker.until && `; retried ${formatMoment(breaker.until)}`}
-      </span>
-    </span>
+    </TwoLines>
   )
 }
 
@@ -85,8 +84,8 @@ export function OfferTable(props: {
           [titledBy === 'model' ? 'Model' : 'Provider']: (offer: OfferView) => (
             <span className="stack-tight">
               {titledBy === 'model' ? <ModelLink id={offer.model} /> : <ProviderLink id={offer.provider} />}
-              <code className="small muted">{offer.upstream_model}</code>
-              {isRanked && <span className="small muted">priority {offer.priority}</span>}
+              <code className="text-sm text-muted">{offer.upstream_model}</code>
+              {isRanked && <span className="text-sm text-muted">priority {offer.priority}</span>}
             </span>
           ),
           Health: (offer) => <OfferHealth offer={offer} />,
@@ -98,15 +97,12 @@ export function OfferTable(props: {
             <Spread of={rate} format={(value) => String(Math.round(value))} />
           ),
           'Cost and margin': ({ cost, margin }) => (
-            <span className="stack-tight">
-              <Price price={cost} />
-              <span className="small muted nowrap">
-                margin <Price price={margin} />
-              </span>
-            </span>
+            <TwoLines nowrap second={`margin ${priceText(margin)}`}>
+              {priceText(cost)}
+            </TwoLines>
           ),
           Actions: (offer) => (
-            <span className="table-actions">
+            <span className="table-actions flex justify-end gap-1">
               {offer.health.breaker !== 'closed' && offer.health.level === 'offer' && (
                 <Button size="small" about={offer.id} onClick={() => setEnabling(offer.id)}>
                   Re-enable
@@ -118,7 +114,9 @@ export function OfferTable(props: {
         }}
         numeric={['Success 1 / 10 min', 'First token p50', 'Tokens/s p50', 'Cost and margin', 'Actions']}
       />
-      <p className="panel-note small muted">Prices in USD per million tokens of prompt / completion.</p>
+      <p className="px-inset pt-2 pb-4 text-sm text-muted">
+        Prices in USD per million tokens of prompt / completion.
+      </p>
       {enabling && <EnableDialog subject={enabling} onClose={() => setEnabling(null)} />}
     </>
   )
@@ -129,22 +127,13 @@ function Spread(props: { of: OfferView['first_token_ms']; format: (value: number
   const { of, format } = props
   if (!of) return '–'
   return (
-    <span className="stack-tight nowrap">
+    <TwoLines nowrap second={`p90 ${format(of.p90)}, p99 ${format(of.p99)}`}>
       {format(of.p50)}
-      <span className="small muted">
-        p90 {format(of.p90)}, p99 {format(of.p99)}
-      </span>
-    </span>
+    </TwoLines>
   )
 }
 
-function Price({ price: { prompt, completion } }: { price: PriceView }) {
-  return (
-    <span className="nowrap">
-      {prompt} / {completion}
-    </span>
-  )
-}
+const priceText = ({ prompt, completion }: PriceView) => `${prompt} / ${completion}`
 
 /** Closes a breaker by hand, after asking. `subject` is the id of an offer, which holds a slash, or of a provider. */
 export function EnableDialog({ subject, onClose }: { subject: string; onClose: () => void }) {

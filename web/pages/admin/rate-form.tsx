@@ -53,11 +53,11 @@ export function RateForm(props: {
     })
   return (
     <Form form={form}>
-      <p className="muted">
+      <p className="text-muted">
         USD per million tokens, as clients pay it. Now {rate.prompt} in and {rate.completion} out,{' '}
         {isSetByHand ? 'set by hand' : 'the list price less the discount'}.
       </p>
-      <div className="grid-2-tight">
+      <div className="columns gap-4 [--column:12rem]">
         <TextField label="Tokens in" {...form.field('prompt')} inputMode="decimal" required />
         <TextField label="Tokens out" {...form.field('completion')} inputMode="decimal" required />
       </div>
@@ -67,7 +67,7 @@ export function RateForm(props: {
           us more. Offers that cost more than they bring in receive no calls.
         </Note>
       )}
-      <div className="button-row">
+      <div className="row">
         <Button kind="primary">Change the rate …</Button>
         {isSetByHand && <Button onClick={undo}>Back to the list price …</Button>}
       </div>

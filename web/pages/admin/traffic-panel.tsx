@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { TrafficMetrics, TrafficView } from '../../../src/core/api/operations.ts'
 import { trafficQuery } from '../../api/operator-queries.ts'
-import { ChartFigure } from '../../components/chart/chart-figure.tsx'
+import { ChartFigure, ChartKey } from '../../components/chart/chart-figure.tsx'
 import { QueryView } from '../../components/feedback/messages.tsx'
 import { ChoiceField } from '../../components/form/fields.tsx'
 import { Panel } from '../../components/layout/page.tsx'
@@ -23,10 +23,7 @@ export function TrafficPanel() {
   return (
     <Panel title="Traffic" padded>
       <ChoiceField label="Span" value={minutes} options={SPANS} onChange={setMinutes} />
-      <QueryView
-        query={useQuery(trafficQuery(Number(minutes)))}
-        loading={<span className="skeleton skeleton-block" />}
-      >
+      <QueryView query={useQuery(trafficQuery(Number(minutes)))} loading={<span className="skeleton h-56" />}>
         {(traffic) => <Traffic traffic={traffic} />}
       </QueryView>
     </Panel>
@@ -48,8 +45,8 @@ function Traffic({ traffic }: { traffic: TrafficView }) {
         })),
         idle: (
           <span className="row">
-            <span className="chart-key">calls ended</span>
-            <span className="chart-key chart-key-bad">responses of 5xx</span>
+            <ChartKey colour="bg-accent-fill">calls ended</ChartKey>
+            <ChartKey colour="bg-bad-fill">responses of 5xx</ChartKey>
           </span>
         ),
         formatValue: formatCount,
@@ -74,7 +71,7 @@ function Traffic({ traffic }: { traffic: TrafficView }) {
         />
       }
     >
-      <p className="small">
+      <p className="text-sm">
         In this span: {formatCount(endedCalls(total))} calls ended, {formatCount(serverErrors(total))}{' '}
         requests failed with a 5xx (
         {total.server_error_rate === null ? '–' : formatShare(total.server_error_rate)}), clients spent{' '}

@@ -39,11 +39,11 @@ function StateOf({ topUp }: { topUp: TopUpView }) {
       <StateBadge state={topUp.state} />
       {topUp.test && <Badge>test</Badge>}
       {topUp.refunded_usd !== '0.00' && (
-        <span className="small">
+        <span className="text-sm">
           <Money usd={topUp.refunded_usd} /> refunded
         </span>
       )}
-      {topUp.failure_reason && <span className="small muted">{topUp.failure_reason}</span>}
+      {topUp.failure_reason && <span className="text-sm text-muted">{topUp.failure_reason}</span>}
     </span>
   )
 }
@@ -52,7 +52,7 @@ function Next({ topUp }: { topUp: TopUpView }) {
   if (topUp.receipt) {
     return (
       <Link to="/billing/receipts/$id" params={{ id: topUp.id }}>
-        Receipt<span className="visually-hidden"> of {formatMoment(topUp.created_at)}</span>
+        Receipt<span className="sr-only"> of {formatMoment(topUp.created_at)}</span>
       </Link>
     )
   }
@@ -84,7 +84,7 @@ export function Statement() {
     >
       {(rows) => (
         <>
-          <p className="panel-body small muted">
+          <p className="panel-body text-sm text-muted">
             The sum of all lines is your balance, exactly. Days are UTC.
           </p>
           <DataTable
@@ -107,8 +107,8 @@ function What({ row }: { row: LedgerRow }) {
   return (
     <span>
       {NAMES[row.kind]}
-      {row.calls !== null && <span className="muted"> · {plural(row.calls, 'call')}</span>}
-      {row.note && <span className="muted"> · {row.note}</span>}
+      {row.calls !== null && <span className="text-muted"> · {plural(row.calls, 'call')}</span>}
+      {row.note && <span className="text-muted"> · {row.note}</span>}
       {row.top_up_id && (
         <>
           {' · '}

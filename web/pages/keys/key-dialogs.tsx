@@ -57,7 +57,7 @@ export function NewKeyDialog(props: {
                 {...field('expires_at')}
                 hint="The last day on which the key works. Empty: never."
               />
-              <p className="small muted">
+              <p className="text-sm text-muted">
                 Lower limits for this key. Empty: the limits of the account's keys.
               </p>
               <RateLimitFields field={field} defaults={defaults} />
@@ -113,7 +113,7 @@ export function SpendingLimitFields({
 }) {
   const limit = field('limit_usd')
   return (
-    <div className="grid-2-tight">
+    <div className="columns gap-4 [--column:12rem]">
       <TextField label="Spending limit, USD" {...limit} inputMode="decimal" placeholder="none" hint={hint} />
       <SelectField
         label="The limit counts"
@@ -132,7 +132,7 @@ export function RateLimitFields(props: {
 }) {
   const { field, defaults } = props
   return (
-    <div className="grid-2-tight">
+    <div className="columns gap-4 [--column:12rem]">
       <TextField
         label="Requests a minute"
         {...field('requests_per_minute')}

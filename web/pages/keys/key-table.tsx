@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react'
 import type { KeyView, OperatorKey } from '../../../src/core/api/keys.ts'
 import { Button } from '../../components/form/button.tsx'
-import { DataTable } from '../../components/table/data-table.tsx'
+import { DataTable, TwoLines } from '../../components/table/data-table.tsx'
 import { Badge, Money } from '../../components/text/values.tsx'
 import { formatAgo, formatDate, formatMoment, rateLimitsText } from '../../lib/format.ts'
 
@@ -16,26 +16,27 @@ export function KeyTable(props: { keys: readonly KeyView[]; onRevoke?: (key: Key
         Name: (key) => (
           <KeyName apiKey={key}>
             {key.state === 'active' && key.expires_at && (
-              <span className="small muted">expires {formatMoment(key.expires_at)}</span>
+              <span className="text-sm text-muted">expires {formatMoment(key.expires_at)}</span>
             )}
           </KeyName>
         ),
         Spent: (key) => <Money usd={key.spent_usd} />,
         Limit: (key) => (
-          <span className="stack-small">
+          <TwoLines
+            second={
+              key.remaining_usd !== null && (
+                <>
+                  <Money usd={key.remaining_usd} /> left
+                </>
+              )
+            }
+          >
             <SpendingLimit apiKey={key} />
-            {key.remaining_usd !== null && (
-              <span className="small muted">
-                <Money usd={key.remaining_usd} /> left
-              </span>
-            )}
-          </span>
+          </TwoLines>
         ),
-        'Rate limits': (key) => (
-          <span className="nowrap">{rateLimitsText(key.requests_per_minute, key.concurrent_calls)}</span>
-        ),
+        'Rate limits': (key) => rateLimitsText(key.requests_per_minute, key.concurrent_calls),
         'Last used': ({ last_used_at: at }) => (at === null ? 'never' : <Ago at={at} />),
-        Created: (key) => <span className="nowrap">{formatDate(key.created_at)}</span>,
+        Created: (key) => <span className="whitespace-nowrap">{formatDate(key.created_at)}</span>,
         Actions:
           onRevoke !== undefined &&
           ((key) => (
@@ -51,7 +52,7 @@ export function KeyTable(props: { keys: readonly KeyView[]; onRevoke?: (key: Key
 
 function Ago({ at }: { at: string }) {
   return (
-    <time dateTime={at} title={formatMoment(at)} className="nowrap">
+    <time dateTime={at} title={formatMoment(at)} className="whitespace-nowrap">
       {formatAgo(at, new Date())}
     </time>
   )
@@ -73,7 +74,7 @@ export function KeyName({ apiKey, children }: { apiKey: KeyView | OperatorKey; c
         {name} {state === 'revoked' && <Badge tone="bad">revoked</Badge>}
         {state === 'expired' && <Badge tone="warn">expired</Badge>}
       </span>
-      <code className="small muted">{hint}</code>
+      <code className="text-sm text-muted">{hint}</code>
       {children}
     </span>
   )
@@ -82,7 +83,7 @@ export function KeyName({ apiKey, children }: { apiKey: KeyView | OperatorKey; c
 export function SpendingLimit({ apiKey }: { apiKey: KeyView | OperatorKey }) {
   if (apiKey.limit_usd === null) return 'none'
   return (
-    <span className="nowrap">
+    <span className="whitespace-nowrap">
       <Money usd={apiKey.limit_usd} /> {PERIODS[apiKey.limit_reset]}
     </span>
   )

@@ -34,17 +34,17 @@ export function ModelFilterForm(props: {
   const set = Object.keys(filters).filter((name) => name !== 'q' && name !== 'sort')
   const number = (text: string) => (text === '' ? undefined : Number(text))
   return (
-    <search className="models-filters stack" data-open={isOpen} aria-label="Filters">
+    <search className="stack lg:sticky lg:top-20" data-open={isOpen} aria-label="Filters">
       <button
         type="button"
-        className="button filter-toggle"
+        className="button lg:hidden"
         aria-expanded={isOpen}
         onClick={() => setIsOpen(!isOpen)}
       >
         <SlidersHorizontal size={16} aria-hidden="true" />
         Filters{set.length > 0 && ` (${set.length})`}
       </button>
-      <div className="filter-body stack">
+      <div className="stack max-lg:[[data-open=false]_&]:hidden">
         <SelectField
           label="Maker"
           value={filters.vendor ?? ''}

@@ -13,13 +13,13 @@ export function ModelList({ models }: { models: PricingFeedEntry[] }) {
   const left = models.length - shown
   return (
     <div>
-      <ul className="panel model-list">
+      <ul className="panel overflow-hidden">
         {models.slice(0, shown).map((model) => (
           <ModelRow key={model.id} model={model} />
         ))}
       </ul>
       {left > 0 && (
-        <div className="model-more">
+        <div className="flex justify-center pt-4">
           <Button onClick={() => setShown(shown + PAGE)}>Show {Math.min(PAGE, left)} more</Button>
         </div>
       )}
@@ -30,17 +30,17 @@ export function ModelList({ models }: { models: PricingFeedEntry[] }) {
 function ModelRow({ model }: { model: PricingFeedEntry }) {
   return (
     <li className="model-row">
-      <div className="model-name stack-tight">
-        <Link to="/models/$" params={{ _splat: model.id }} className="anywhere">
+      <div className="stack-tight max-sm:col-span-full">
+        <Link to="/models/$" params={{ _splat: model.id }} className="wrap-anywhere">
           {model.name}
         </Link>
-        <code className="caption anywhere">{model.id}</code>
+        <code className="text-xs wrap-anywhere text-muted">{model.id}</code>
         <ModelTags model={model} />
       </div>
       <Price label="Input" rate={model.prompt} list={model.list_prompt} />
       <Price label="Output" rate={model.completion} list={model.list_completion} />
-      <div className="model-number number">
-        <span className="caption">Context</span>
+      <div className="grid tabular-nums max-sm:pt-1 sm:text-right">
+        <span className="text-xs text-muted">Context</span>
         <span>{formatTokens(model.context_length)}</span>
       </div>
     </li>
@@ -49,12 +49,12 @@ function ModelRow({ model }: { model: PricingFeedEntry }) {
 
 function Price({ label, rate, list }: { label: string; rate: string; list: string }) {
   return (
-    <div className="model-number number">
-      <span className="caption">{label}</span>
+    <div className="grid tabular-nums max-sm:pt-1 sm:text-right">
+      <span className="text-xs text-muted">{label}</span>
       <span>${rate}</span>
       {list !== rate && (
-        <s className="caption">
-          <span className="visually-hidden">list price </span>${list}
+        <s className="text-xs text-muted">
+          <span className="sr-only">list price </span>${list}
         </s>
       )}
     </div>

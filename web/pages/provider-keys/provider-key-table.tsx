@@ -32,7 +32,7 @@ export function ProviderKeyTable(props: {
               </>
             }
           >
-            <span>{key.provider_name}</span>
+            {key.provider_name}
           </TwoLines>
         ),
         Status: (key) => <Status providerKey={key} />,
@@ -45,7 +45,7 @@ export function ProviderKeyTable(props: {
           />
         ),
         Actions: (key) => (
-          <span className="table-actions">
+          <span className="table-actions flex justify-end gap-1">
             <Button
               size="small"
               about={`the key for ${key.provider_name}`}
@@ -77,7 +77,7 @@ function FallbackSwitch(props: { providerKey: ProviderKeyView; onChange: (checke
     <CheckField
       label={
         <>
-          use shared capacity<span className="visually-hidden"> for {providerKey.provider_name}</span>
+          use shared capacity<span className="sr-only"> for {providerKey.provider_name}</span>
         </>
       }
       checked={isChecked}
@@ -97,10 +97,10 @@ function Status({ providerKey }: { providerKey: ProviderKeyView }) {
         <StateBadge state={status} />
       </span>
       {error && (
-        <span className="small">
+        <span className="text-sm">
           {error}
           {at && (
-            <span className="muted">
+            <span className="text-muted">
               {' '}
               (refused {formatAgo(at, new Date())}, at {formatMoment(at)})
             </span>

@@ -39,11 +39,11 @@ export function WebhookPanel({
   const enable = useAction({ send: () => requestJson('POST', `${endpoint}/enable`), stale })
   return (
     <section className="panel" aria-label={`Endpoint ${url}`}>
-      <div className="panel-head spread">
-        <h2 className="identifier">
-          <code className="anywhere">{url}</code>
+      <div className="spread px-inset pt-4">
+        <h2 className="inline-flex max-w-full items-center gap-1">
+          <code className="wrap-anywhere">{url}</code>
         </h2>
-        <span className="button-row">
+        <span className="row">
           <Button size="small" disabled={test.isPending} onClick={() => test.run()}>
             Send a test
           </Button>
@@ -164,7 +164,7 @@ function Attempts({ delivery }: { delivery: DeliveryView }) {
       {plural(delivery.attempts.length, 'attempt')}, last: {deliveryOutcome(last)}
       {last.status_code !== null && ` in ${formatDuration(last.duration_ms)}`}
       {delivery.next_attempt_at && (
-        <span className="muted"> · next {formatMoment(delivery.next_attempt_at)}</span>
+        <span className="text-muted"> · next {formatMoment(delivery.next_attempt_at)}</span>
       )}
     </span>
   )
