@@ -76,16 +76,10 @@ export function UsagePage() {
       </Panel>
       <div className="columns">
         <Panel title="Cost by model">
-          <QueryView query={byModel}>
-            {(usage) => <SpendBars usage={usage} name={(row) => row.model ?? ''} label="Cost by model" />}
-          </QueryView>
+          <QueryView query={byModel}>{(usage) => <SpendBars usage={usage} />}</QueryView>
         </Panel>
         <Panel title="Cost by key">
-          <QueryView query={byKey}>
-            {(usage) => (
-              <SpendBars usage={usage} name={(row) => row.key_name ?? row.key_id ?? ''} label="Cost by key" />
-            )}
-          </QueryView>
+          <QueryView query={byKey}>{(usage) => <SpendBars usage={usage} />}</QueryView>
         </Panel>
       </div>
       <Calls
@@ -149,8 +143,9 @@ function Calls(props: {
 }
 
 /** Spend by model or key, dearest first: a list that is also a chart. */
-function SpendBars(props: { usage: UsageView; name: (row: UsageRowView) => string; label: string }) {
-  const { usage, name, label } = props
+function SpendBars({ usage }: { usage: UsageView }) {
+  const label = `Cost by ${usage.group_by}`
+  const name = (row: UsageRowView) => row.model ?? row.key_name ?? row.key_id ?? ''
   const rows = usage.data.toSorted((a, b) => approximateAmount(b.cost_usd) - approximateAmount(a.cost_usd))
   const largest = approximateAmount(rows[0]?.cost_usd ?? '0') || 1
   if (rows.length === 0) return <p className="panel-body text-muted">No calls in this span.</p>

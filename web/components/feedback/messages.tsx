@@ -72,11 +72,11 @@ export function QueryView<T>(props: {
 }
 
 /** A placeholder for lines of content; screen readers read one word. */
-export function SkeletonLines({ lines = 4 }: { lines?: number }) {
+export function SkeletonLines() {
   return (
     <div className="panel-body" role="status">
       <span className="sr-only">Loading …</span>
-      {Array.from({ length: lines }, (_, index) => (
+      {Array.from({ length: 4 }, (_, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: the lines are all the same
         <span key={index} className="skeleton h-[1.1rem]" />
       ))}

@@ -16,7 +16,7 @@ type DataTableProps<T, Header extends string> = {
   columns: Record<Header, ((row: T) => ReactNode) | false>
   /** The column that names the row, else the first: the head of its card on a phone. */
   title?: NoInfer<Header>
-  /** Columns aligned to the right. */
+  /** Columns aligned to the right, as the one of actions is. */
   numeric?: ReadonlyArray<NoInfer<Header>>
   /** Shown instead of the table while there are no rows. */
   empty?: ReactNode
@@ -31,7 +31,8 @@ export function DataTable<T, Header extends string>(props: DataTableProps<T, Hea
   const headers = (Object.keys(columns) as Header[]).filter((header) => columns[header])
   const title = props.title ?? headers[0]
   const keyOf = props.rowKey ?? ((row: T) => (row as { id: string }).id)
-  const align = (header: Header) => (numeric.includes(header) ? 'numeric' : undefined)
+  const isRight = (header: Header) => numeric.includes(header) || header === 'Actions'
+  const align = (header: Header) => (isRight(header) ? 'numeric' : undefined)
   if (rows.length === 0 && empty) return <p className="panel-body text-muted">{empty}</p>
   return (
     <div className="table-region relative overflow-x-auto">

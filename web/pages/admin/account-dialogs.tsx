@@ -1,11 +1,6 @@
 import { useState } from 'react'
-import type {
-  AccountLimitsRequest,
-  BalanceChanged,
-  OperatorAccountDetail,
-  SuspendRequest,
-} from '../../../src/core/api/accounts.ts'
-import type { KeyLimitsRequest, OperatorKey } from '../../../src/core/api/keys.ts'
+import type { BalanceChanged, OperatorAccountDetail, SuspendRequest } from '../../../src/core/api/accounts.ts'
+import type { KeyLimitsRequest, LimitResetName, OperatorKey } from '../../../src/core/api/keys.ts'
 import { newReference, path, requestJson } from '../../api/request.ts'
 import { FormDialog } from '../../components/feedback/dialogs.tsx'
 import { TextField } from '../../components/form/fields.tsx'
@@ -122,93 +117,55 @@ export function SuspendDialog(props: AccountDialogProps & { verb: keyof typeof S
   )
 }
 
-/** Sets the limits of all keys of an account together. */
-export function AccountLimitsDialog({ account, onClose }: AccountDialogProps) {
+/** Sets the limits of a key, or of all keys of an account together. */
+export function LimitsDialog({
+  of,
+  onClose,
+}: {
+  of: OperatorAccountDetail | OperatorKey
+  onClose: () => void
+}) {
+  const key = 'hint' in of ? of : null
+  const [owner, whose] = 'hint' in of ? ['keys', `“${of.name}”`] : ['accounts', of.email]
+  const numberOf = (text: string) => (text === '' ? null : Number(text))
   return (
     <FormDialog
-      title="Limits of this account"
+      title={`Limits of ${key ? whose : 'this account'}`}
       submit="Save the limits"
       pending="Saving …"
-      initial={rateLimitTexts(account)}
-      check={rateLimitProblems}
-      send={(values) =>
-        requestJson(
-          'POST',
-          path`/admin/api/accounts/${account.id}/limits`,
-          rateLimitBody(values) satisfies AccountLimitsRequest,
-        )
+      initial={{
+        limit_usd: key?.limit_usd ?? '',
+        limit_reset: key?.limit_reset ?? 'none',
+        requests_per_minute: String(of.requests_per_minute ?? ''),
+        concurrent_calls: String(of.concurrent_calls ?? ''),
+      }}
+      check={(values) => ({
+        limit_usd: values.limit_usd === key?.limit_usd ? null : spendingLimitProblem(values.limit_usd),
+        requests_per_minute: wholeNumberProblem(values.requests_per_minute),
+        concurrent_calls: wholeNumberProblem(values.concurrent_calls),
+      })}
+      send={({ limit_usd: limit, limit_reset: reset, requests_per_minute, concurrent_calls }) =>
+        requestJson('POST', path`/admin/api/${owner}/${of.id}/limits`, {
+          ...(key && { limit_usd: limit === '' ? null : limit, limit_reset: reset as LimitResetName }),
+          requests_per_minute: numberOf(requests_per_minute),
+          concurrent_calls: numberOf(concurrent_calls),
+        } satisfies KeyLimitsRequest)
       }
       stale={['/admin/api/accounts/']}
-      done={`The limits of ${account.email} were set.`}
+      done={`The limits of ${whose} were set.`}
       onClose={onClose}
     >
       {(field) => (
         <>
           <p>
-            They apply to all keys of the account together, from the next second on. Each key has limits of
-            its own.
+            {key
+              ? 'They apply to calls from the next second on, at every instance.'
+              : 'They apply to all keys of the account together, from the next second on. Each key has limits of its own.'}
           </p>
+          {key && <SpendingLimitFields field={field} />}
           <RateLimitFields field={field} />
         </>
       )}
     </FormDialog>
   )
 }
-
-/** Changes the limits of a key. */
-export function KeyLimitsDialog({ apiKey, onClose }: { apiKey: OperatorKey; onClose: () => void }) {
-  return (
-    <FormDialog
-      title={`Limits of “${apiKey.name}”`}
-      submit="Save the limits"
-      pending="Saving …"
-      initial={{
-        limit_usd: apiKey.limit_usd ?? '',
-        limit_reset: apiKey.limit_reset as string,
-        ...rateLimitTexts(apiKey),
-      }}
-      check={(values) => ({
-        ...rateLimitProblems(values),
-        limit_usd: values.limit_usd === apiKey.limit_usd ? null : spendingLimitProblem(values.limit_usd),
-      })}
-      send={({ limit_usd: limit, limit_reset: reset, ...rates }) =>
-        requestJson('POST', path`/admin/api/keys/${apiKey.id}/limits`, {
-          limit_usd: limit === '' ? null : limit,
-          limit_reset: reset as OperatorKey['limit_reset'],
-          ...rateLimitBody(rates),
-        } satisfies KeyLimitsRequest)
-      }
-      stale={['/admin/api/accounts/']}
-      done={`The limits of “${apiKey.name}” were set.`}
-      onClose={onClose}
-    >
-      {(field) => (
-        <>
-          <p>They apply to calls from the next second on, at every instance.</p>
-          <SpendingLimitFields field={field} />
-          <RateLimitFields field={field} />
-        </>
-      )}
-    </FormDialog>
-  )
-}
-
-type RateLimitTexts = { requests_per_minute: string; concurrent_calls: string }
-
-/** What is wrong with typed rate limits. */
-const rateLimitProblems = (values: RateLimitTexts) => ({
-  requests_per_minute: wholeNumberProblem(values.requests_per_minute),
-  concurrent_calls: wholeNumberProblem(values.concurrent_calls),
-})
-
-/** Typed rate limits as the API takes them; null: the default. */
-const rateLimitBody = ({ requests_per_minute, concurrent_calls }: RateLimitTexts) => ({
-  requests_per_minute: requests_per_minute === '' ? null : Number(requests_per_minute),
-  concurrent_calls: concurrent_calls === '' ? null : Number(concurrent_calls),
-})
-
-/** Rate limits as they are typed. */
-const rateLimitTexts = (limits: { [name in keyof RateLimitTexts]: number | null }): RateLimitTexts => ({
-  requests_per_minute: String(limits.requests_per_minute ?? ''),
-  concurrent_calls: String(limits.concurrent_calls ?? ''),
-})

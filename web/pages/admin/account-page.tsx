@@ -7,7 +7,7 @@ import { QueryView } from '../../components/feedback/messages.tsx'
 import { Button } from '../../components/form/button.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { Identifier } from '../../components/text/copy.tsx'
-import { AccountLimitsDialog, BalanceDialog, SuspendDialog } from './account-dialogs.tsx'
+import { BalanceDialog, LimitsDialog, SuspendDialog } from './account-dialogs.tsx'
 import { AccountKeys, AccountSpend, AccountStats, AccountTopUps } from './account-view.tsx'
 import { ActionTable } from './action-table.tsx'
 
@@ -75,7 +75,7 @@ function Account({ account }: { account: OperatorAccountDetail }) {
       {(open === 'suspend' || open === 'resume') && (
         <SuspendDialog account={account} verb={open} onClose={close} />
       )}
-      {open === 'limits' && <AccountLimitsDialog account={account} onClose={close} />}
+      {open === 'limits' && <LimitsDialog of={account} onClose={close} />}
       {(open === 'credit' || open === 'adjust') && (
         <BalanceDialog account={account} kind={open} onClose={close} />
       )}

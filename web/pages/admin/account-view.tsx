@@ -9,7 +9,7 @@ import { Badge, Money, StateBadge, Stats } from '../../components/text/values.ts
 import { formatCount, formatDate, formatDay, formatMoment, plural, rateLimitsText } from '../../lib/format.ts'
 import { RevokeKeyDialog } from '../keys/key-dialogs.tsx'
 import { KeyName, SpendingLimit } from '../keys/key-table.tsx'
-import { KeyLimitsDialog } from './account-dialogs.tsx'
+import { LimitsDialog } from './account-dialogs.tsx'
 
 /** The balance in the ledger, beside what the holds in Redis leave to spend. */
 export function AccountStats({ account }: { account: OperatorAccountDetail }) {
@@ -132,10 +132,9 @@ export function AccountKeys({ accountId, keys }: { accountId: string; keys: read
               </span>
             ),
         }}
-        numeric={['Actions']}
       />
       {revoking && <RevokeKeyDialog isCustomers apiKey={revoking} onClose={() => setRevoking(null)} />}
-      {limiting && <KeyLimitsDialog apiKey={limiting} onClose={() => setLimiting(null)} />}
+      {limiting && <LimitsDialog of={limiting} onClose={() => setLimiting(null)} />}
     </>
   )
 }

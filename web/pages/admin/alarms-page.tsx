@@ -94,7 +94,7 @@ function AlarmTable({ alarms }: { alarms: readonly AlarmView[] }) {
             </span>
           ),
       }}
-      numeric={['Times', 'Actions']}
+      numeric={['Times']}
     />
   )
 }

@@ -87,7 +87,6 @@ function EditsHistory(props: { versions: readonly CatalogEditsView[]; current: C
               </Button>
             ),
         }}
-        numeric={['Actions']}
       />
       {chosen && <RevertDialog chosen={chosen} current={current} onClose={() => setChosen(null)} />}
     </>

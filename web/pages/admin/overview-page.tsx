@@ -153,11 +153,9 @@ function BreakerPanel() {
   return (
     <Panel title="Held back">
       {view === null ? (
-        <SkeletonLines lines={2} />
+        <SkeletonLines />
       ) : breakers == null ? (
-        <div className="panel-body">
-          <Note tone="warn">Unknown at the moment.</Note>
-        </div>
+        <Unknown />
       ) : breakers.length === 0 ? (
         <p className="row px-inset pt-4 pb-inset">
           <CircleCheck size={18} aria-hidden="true" />
@@ -183,7 +181,6 @@ function BreakerPanel() {
                 </Button>
               ),
           }}
-          numeric={['Actions']}
         />
       )}
       {subject && <EnableDialog subject={subject} onClose={() => setSubject(null)} />}

@@ -44,7 +44,7 @@ export function ProviderTable({ providers }: { providers: readonly ProviderView[
               </Button>
             ),
         }}
-        numeric={['Shared / all', 'Success, 1 min', 'Success, 10 min', 'Actions']}
+        numeric={['Shared / all', 'Success, 1 min', 'Success, 10 min']}
       />
       {enabling && <EnableDialog subject={enabling} onClose={() => setEnabling(null)} />}
     </>
@@ -112,7 +112,7 @@ export function OfferTable(props: {
             </span>
           ),
         }}
-        numeric={['Success 1 / 10 min', 'First token p50', 'Tokens/s p50', 'Cost and margin', 'Actions']}
+        numeric={['Success 1 / 10 min', 'First token p50', 'Tokens/s p50', 'Cost and margin']}
       />
       <p className="px-inset pt-2 pb-4 text-sm text-muted">
         Prices in USD per million tokens of prompt / completion.

@@ -45,7 +45,6 @@ export function KeyTable(props: { keys: readonly KeyView[]; onRevoke?: (key: Key
             </Button>
           )),
       }}
-      numeric={['Actions']}
     />
   )
 }

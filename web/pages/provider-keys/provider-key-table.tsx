@@ -64,7 +64,6 @@ export function ProviderKeyTable(props: {
           </span>
         ),
       }}
-      numeric={['Actions']}
     />
   )
 }

@@ -149,7 +149,6 @@ function DeliveryTable({ webhookId }: { webhookId: string }) {
                 </Button>
               ),
           }}
-          numeric={['Actions']}
         />
       )}
     </QueryView>
