@@ -89,7 +89,7 @@ function Tokens({ count, rate }: { count: number; rate: string | null | undefine
 
 function KeyFailures({ failures }: { failures: CallDetail['provider_key_failures'] }) {
   return (
-    <span className="stack-small">
+    <span className="stack gap-2">
       {failures.map((failure, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: attempts of a settled call never change.
         <span key={index}>

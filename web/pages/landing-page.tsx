@@ -45,7 +45,7 @@ export function LandingPage() {
 
       <section className="border-y border-line bg-surface" aria-labelledby="first-call">
         <div className="site-width grid items-center gap-8 py-[clamp(2rem,5vw,4rem)] min-[56rem]:grid-cols-[1fr_1.6fr]">
-          <div className="stack-small">
+          <div className="stack gap-2">
             <h2 className="text-xl" id="first-call">
               The first call
             </h2>

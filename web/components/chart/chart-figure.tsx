@@ -19,7 +19,7 @@ export function ChartFigure(props: {
   children?: ReactNode
 }) {
   return (
-    <figure className="stack-small">
+    <figure className="stack gap-2">
       <figcaption className="sr-only">
         {props.caption} The same values follow as a table under “Show as a table”.
       </figcaption>

@@ -37,7 +37,7 @@ export function ColumnChart(props: ColumnChartProps) {
   const [active, setActive] = useState<string | null>(null)
   const text = props.columns.find(({ at }) => at === active)?.text
   return (
-    <div className="stack-small">
+    <div className="stack gap-2">
       <p className="min-h-[1.5em] text-sm text-soft tabular-nums" aria-hidden="true">
         {text ?? props.idle}
       </p>

@@ -21,7 +21,7 @@ export function Toasts() {
   return (
     <ToastRegion
       queue={queue}
-      className="stack-small fixed right-4 bottom-4 z-60 w-[min(24rem,calc(100vw-2rem))]"
+      className="stack gap-2 fixed right-4 bottom-4 z-60 w-[min(24rem,calc(100vw-2rem))]"
     >
       {({ toast }) => (
         <Toast toast={toast} className="toast">

@@ -45,7 +45,7 @@ export function CenterPage(props: { title: string; name?: string; lead?: ReactNo
   const heading = usePageTitle(name)
   return (
     <div className="stack mx-auto mt-[clamp(1.5rem,7vh,5rem)] mb-20 max-w-108 gap-6 px-4">
-      <div className="stack-small">
+      <div className="stack gap-2">
         <h1 ref={heading} tabIndex={-1}>
           {title}
         </h1>
@@ -57,17 +57,11 @@ export function CenterPage(props: { title: string; name?: string; lead?: ReactNo
 }
 
 /** A part of a page with a heading of its own. `padded`: for anything but a table. */
-export function Panel(props: {
-  title: string
-  actions?: ReactNode
-  children: ReactNode
-  padded?: boolean
-  className?: string
-}) {
-  const { title, actions, children, padded = false, className = '' } = props
+export function Panel(props: { title: string; actions?: ReactNode; children: ReactNode; padded?: boolean }) {
+  const { title, actions, children, padded = false } = props
   const id = useId()
   return (
-    <section className={`panel ${className}`} aria-labelledby={id}>
+    <section className="panel" aria-labelledby={id}>
       <div className="spread px-inset pt-4">
         <h2 id={id}>{title}</h2>
         {actions}

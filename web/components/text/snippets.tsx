@@ -6,7 +6,7 @@ import { CodeBlock } from './copy.tsx'
 export function Snippets({ apiKey, model = 'auto' }: { apiKey: string; model?: string }) {
   const facts = { origin: window.location.origin, apiKey, model }
   return (
-    <Tabs className="stack-small">
+    <Tabs className="stack gap-2">
       <TabList className="flex gap-1" aria-label="Language of the example">
         {SNIPPET_LANGUAGES.map(({ id, name }) => (
           <Tab key={id} id={id} className="tab">

@@ -24,7 +24,7 @@ export function OfferHealth({ offer }: { offer: OfferView }) {
   if (withheld !== null) return <Badge>{WITHHELD[withheld]}</Badge>
   const until = health.state === 'probe' ? null : (health.until ?? health.rate_limited_until)
   return (
-    <span className="stack-small">
+    <span className="stack gap-2">
       <span className="row">
         <StateBadge state={health.state} name={STATES[health.state]} />
         {health.breaker !== 'closed' && (

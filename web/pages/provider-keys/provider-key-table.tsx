@@ -91,7 +91,7 @@ function FallbackSwitch(props: { providerKey: ProviderKeyView; onChange: (checke
 function Status({ providerKey }: { providerKey: ProviderKeyView }) {
   const { status, last_error: error, last_error_at: at } = providerKey
   return (
-    <span className="stack-small">
+    <span className="stack gap-2">
       <span>
         <StateBadge state={status} />
       </span>
