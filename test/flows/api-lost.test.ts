@@ -13,7 +13,7 @@ let whole: string
 
 beforeAll(async () => {
   stack = await startStack({
-    processes: true,
+    processes: ['api'],
     apis: 3,
     models: {
       'test/plain': [{ at: 'alpha', model: 'words-60' }],

@@ -16,7 +16,7 @@ let second: string
 
 beforeAll(async () => {
   stack = await startStack({
-    processes: true,
+    processes: ['dispatch'],
     apis: 2,
     databaseProxy: true,
     environment: { JOB_LOCK_MS: '2000', KEPT_REPLY_BYTES_MAX: '20000' },

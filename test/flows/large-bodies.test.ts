@@ -19,7 +19,13 @@ beforeAll(async () => {
     'test/held': { input_modalities: ['text', 'image'], offers: [{ at: 'alpha', model: 'words-4.held' }] },
   }
   const environment = { BODY_BYTES_PER_KEY: String(KEY_BYTES) }
-  stack = await startStack({ models, environment, processes: true, durableRedis: true, databaseProxy: true })
+  stack = await startStack({
+    models,
+    environment,
+    processes: ['api', 'dispatch'],
+    durableRedis: true,
+    databaseProxy: true,
+  })
 })
 afterAll(() => stack?.close())
 

@@ -15,7 +15,7 @@ beforeAll(async () => {
     },
     providerKeyNames: { alpha: 'ROTATION_TEST_ALPHA_KEY' },
     environment: { ROTATION_TEST_ALPHA_KEY: 'sk-ours', QUEUE_WAIT_MS: '170000' },
-    processes: true,
+    processes: ['api', 'dispatch'],
   })
 })
 afterAll(() => stack?.close())

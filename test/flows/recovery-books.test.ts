@@ -20,7 +20,7 @@ let settlement: Part
 
 beforeAll(async () => {
   stack = await startStack({
-    processes: true,
+    processes: ['dispatch', 'settlement'],
     databaseProxy: true,
     dispatchWorkers: 2,
     models: { 'test/plain': [{ at: 'alpha', model: `words-${WORDS}.latency-50` }] },

@@ -19,7 +19,7 @@ let workers: Part[]
 
 beforeAll(async () => {
   stack = await startStack({
-    processes: true,
+    processes: ['dispatch'],
     databaseProxy: true,
     dispatchWorkers: 2,
     environment: {

@@ -17,7 +17,7 @@ let settlement: Part
 
 beforeAll(async () => {
   stack = await startStack({
-    processes: true,
+    processes: ['settlement'],
     databaseProxy: true,
     models: { 'test/plain': [{ at: 'alpha', model: `words-${WORDS}` }] },
   })
@@ -66,9 +66,9 @@ async function expectSettledOnce(ids: string[]): Promise<void> {
 
 describe('a settlement worker', () => {
   test('killed under load, twice, and started again: every call is settled once', async () => {
-    const loading = load(600)
+    const loading = load(300)
     for (let round = 0; round < 2; round++) {
-      await expect.poll(() => stack.postgres.callRecord.count()).toBeGreaterThan(100 * (round + 1))
+      await expect.poll(() => stack.postgres.callRecord.count()).toBeGreaterThan(50 * (round + 1))
       await settlement.kill()
       settlement = await stack.startSettlement()
     }
@@ -80,7 +80,7 @@ describe('a settlement worker', () => {
 
   test('beside another: every call is settled once', async () => {
     const other = await stack.startSettlement()
-    const ids = await load(400)
+    const ids = await load(200)
     await untilIdle(stack)
     await expectSettledOnce(ids)
     await other.stop()
@@ -146,7 +146,7 @@ describe('PostgreSQL away', () => {
   ] as const)('%s: calls go on, settlements wait and land', async (_, how) => {
     const before = await stack.postgres.callRecord.count()
     stack.databaseProxy![how]()
-    const ids = await load(100)
+    const ids = await load(60)
     expect(await stack.postgres.callRecord.count()).toBe(before)
     expect(await stack.redis.llen(WAITING)).toBeGreaterThan(0)
     stack.databaseProxy!.restore()

@@ -13,7 +13,7 @@ beforeAll(async () => {
   stack = await startStack({
     models: { 'test/short': [{ at: 'alpha', model: 'words-20' }] },
     environment: { WEBHOOKS_ALLOW_PRIVATE: 'true' },
-    processes: true,
+    processes: ['settlement'],
     apis: 2,
   })
 })

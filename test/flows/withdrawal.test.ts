@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { expectBooksInOrder, untilIdle } from '../helpers/books.ts'
 import { ask, type Caller, stream } from '../helpers/chat-client.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { type StackOptions, startStack, type TestStack } from '../helpers/stack.ts'
 
 const LOCK_MS = 2_000
 const QUEUE_WAIT_MS = 4_000
@@ -20,7 +20,7 @@ const models = {
 }
 
 async function start(
-  options: { processes?: boolean; dispatchWorkers?: number },
+  options: Pick<StackOptions, 'processes' | 'dispatchWorkers'>,
   queueWaitMs = QUEUE_WAIT_MS,
 ): Promise<void> {
   stack = await startStack({
@@ -91,7 +91,7 @@ describe('a dispatch worker that hangs for longer than its claim', () => {
   const CALLS = 24
   const EVERY_MS = 100
   // Some calls are looked after for the first time between the end of their lock and their takeover.
-  beforeAll(() => start({ processes: true, dispatchWorkers: 2 }, LOCK_MS + 1_000))
+  beforeAll(() => start({ processes: ['dispatch'], dispatchWorkers: 2 }, LOCK_MS + 1_000))
   afterAll(() => stack?.close())
 
   test('has its calls taken over by the other, also those older than a call may wait in the queue', async () => {

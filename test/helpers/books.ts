@@ -12,6 +12,7 @@ import { createDispatchQueue, createSettlementQueue } from '../../src/platform/q
 import type { Redis } from '../../src/platform/redis/redis.ts'
 import { accountKeys, KNOWN_ACCOUNTS, QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
 import { runMaintenance } from '../../workers/maintenance-scheduler.ts'
+import { eventually } from './eventually.ts'
 import type { TestStack } from './stack.ts'
 
 const IDLE_WITHIN_MS = 60_000
@@ -68,7 +69,7 @@ export async function expectBooksInOrder(stack: TestStack): Promise<void> {
   await untilIdle(stack)
   const { redis, postgres } = stack
   for (const accountId of await redis.smembers(KNOWN_ACCOUNTS)) {
-    await expect.poll(() => redis.hlen(accountKeys(accountId).holds)).toBe(0)
+    await eventually(async () => expect(await redis.hlen(accountKeys(accountId).holds)).toBe(0))
     const { balancePico } = await postgres.account.findUniqueOrThrow({ where: { id: accountId } })
     const [held, available] = await redis.mget(accountKeys(accountId).held, accountKeys(accountId).avail)
     // An account that was not used since Redis lost its data is not loaded, and has no holds.

@@ -59,7 +59,7 @@ export function inlinePart(running: { stop(): Promise<void> }): Part {
 }
 
 /** A part as a process of its own. */
-export function spawnPart(entry: string, args: string[], environment: Record<string, string>): Part {
+export function spawnPart(entry: string, args: readonly string[], environment: Record<string, string>): Part {
   const child = spawn(process.execPath, ['--import', WATCH_TURNS, join(ROOT, entry), ...args], {
     env: { ...ofRunner(), ...environment },
     stdio: ['ignore', process.env.TEST_LOG_LEVEL ? 'inherit' : 'ignore', 'inherit', 'ipc'],

@@ -32,6 +32,11 @@ import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts'
 import { catalogDocument, type TestModels } from './test-catalog.ts'
 
 const COMMANDS = { admin, audit, catalog }
+const ENTRIES = {
+  api: ['src/main.ts', []],
+  dispatch: ['workers/main.ts', ['dispatch']],
+  settlement: ['workers/main.ts', ['settlement']],
+} as const
 /** What a process may take to start, or its work to be settled, on a machine that is busy with others. */
 const UP_WITHIN_MS = 150_000
 
@@ -45,14 +50,19 @@ const PATIENCE = {
   BODY_TIMEOUT_MS: '120000',
 }
 
+type Role = 'api' | 'dispatch' | 'settlement'
+
 export interface StackOptions {
   models: TestModels
   /** Of providers that ask for a key: the environment variable with ours. */
   providerKeyNames?: Record<string, string>
   /** Over the defaults of the contract. */
   environment?: Record<string, string>
-  /** Which parts run as processes of their own, so that they can be killed. */
-  processes?: boolean
+  /**
+   * Which parts run as processes of their own, so that they can be killed; true: all. The others share the test's
+   * process, which has loaded their code already.
+   */
+  processes?: boolean | readonly Role[]
   dispatchWorkers?: number
   apis?: number
   durableRedis?: boolean
@@ -156,13 +166,11 @@ async function startWith(resources: AsyncDisposableStack, options: StackOptions)
 
   const started: Part[] = []
   resources.defer(async () => void (await waitForAll(started.map((running) => running.stop()))))
-  const part = async (
-    entry: string,
-    args: string[],
-    inline: () => Promise<{ stop(): Promise<void> }>,
-    more = {},
-  ) => {
-    const running = options.processes
+  const { processes = false } = options
+  const isProcess = (role: Role) => (typeof processes === 'boolean' ? processes : processes.includes(role))
+  const part = async (role: Role, inline: () => Promise<{ stop(): Promise<void> }>, more = {}) => {
+    const [entry, args] = ENTRIES[role]
+    const running = isProcess(role)
       ? spawnPart(entry, args, { ...environment, ...more })
       : inlinePart(await inline())
     started.unshift(running)
@@ -171,11 +179,9 @@ async function startWith(resources: AsyncDisposableStack, options: StackOptions)
   const startDispatchWorkers = async (count: number) => {
     const known = await dispatchConnections(redis)
     const workers = await waitForAll(
-      Array.from({ length: count }, () =>
-        part('workers/main.ts', ['dispatch'], () => startDispatchRole(config, logger)),
-      ),
+      Array.from({ length: count }, () => part('dispatch', () => startDispatchRole(config, logger))),
     )
-    if (options.processes) {
+    if (isProcess('dispatch')) {
       await untilUp('the dispatch workers', workers, async () => {
         const fresh = (await dispatchConnections(redis)).filter((id) => !known.includes(id))
         return fresh.length >= count
@@ -184,14 +190,12 @@ async function startWith(resources: AsyncDisposableStack, options: StackOptions)
     return workers
   }
   const startDispatch = async () => (await startDispatchWorkers(1))[0]!
-  const startSettlement = () =>
-    part('workers/main.ts', ['settlement'], () => startSettlementRole(config, logger))
+  const startSettlement = () => part('settlement', () => startSettlementRole(config, logger))
   const urls: string[] = []
   const apis: Part[] = []
   const startApi = async (port: number): Promise<Part> => {
     const running = await part(
-      'src/main.ts',
-      [],
+      'api',
       async () => {
         const api = await createApiRuntime(readConfig({ ...environment, PORT: String(port) }), logger)
         await api.app.listen({ port, host: '127.0.0.1' })
