@@ -1,41 +1,30 @@
-import type { Postgres } from '../platform/postgres/postgres.ts'
+import { type IdPage, newestFirst, type Postgres } from '../platform/postgres/postgres.ts'
+import type { AccountSuspension } from '../platform/prisma-client/client.ts'
 import type { Account } from './account-store.ts'
 
-/** A suspension because of a refund or dispute; amounts in pico-USD. */
-export interface ListedSuspension {
-  id: string
-  paymentId: string
-  reason: string
-  shortfallPico: bigint
-  createdAt: Date
-}
+export type ListedSuspension = AccountSuspension
 
-export interface AccountDirectory {
-  /** Newest first, after an account's id; filtered by a part of the email or by id, or all. */
-  page(query: { search: string | null; after: string | null; limit: number }): Promise<Account[]>
-  /** By id or email; null if there is none. */
-  find(idOrEmail: string): Promise<Account | null>
-  /** Newest first, at most `limit`. */
-  suspensions(accountId: string, limit: number): Promise<ListedSuspension[]>
-}
+export type AccountDirectory = ReturnType<typeof createAccountDirectory>
 
 /** Accounts for operators, over PostgreSQL. A search by email reads the whole table. */
-export function createAccountDirectory(postgres: Postgres): AccountDirectory {
+export function createAccountDirectory(postgres: Postgres) {
   return {
-    page: ({ search, after, limit }) =>
-      postgres.account.findMany({
-        where: {
-          ...(after !== null && { id: { lt: after } }),
+    /** Newest first, after an account's id; filtered by a part of the email or by id, or all. */
+    page: ({ search, ...page }: { search: string | null } & IdPage): Promise<Account[]> =>
+      postgres.account.findMany(
+        newestFirst(page, {
           ...(search !== null && {
-            OR: [{ id: search }, { email: { contains: escapeLike(search), mode: 'insensitive' } }],
+            OR: [{ id: search }, { email: { contains: escapeLike(search), mode: 'insensitive' as const } }],
           }),
-        },
-        orderBy: { id: 'desc' },
-        take: limit,
-      }),
-    find: (idOrEmail) =>
+        }),
+      ),
+
+    /** By id or email; null if there is none. */
+    find: (idOrEmail: string): Promise<Account | null> =>
       postgres.account.findFirst({ where: { OR: [{ id: idOrEmail }, { email: idOrEmail }] } }),
-    suspensions: (accountId, limit) =>
+
+    /** Because of refunds and disputes; newest first. */
+    suspensions: (accountId: string, limit: number): Promise<ListedSuspension[]> =>
       postgres.accountSuspension.findMany({
         where: { accountId },
         orderBy: [{ createdAt: 'desc' }, { id: 'desc' }],

@@ -4,6 +4,7 @@ import { RefusedPosting } from '../core/billing/refused-posting.ts'
 import { newId } from '../core/kernel/ids.ts'
 import { type PicoUsd, parseUsd, picoUsd } from '../core/kernel/money.ts'
 import type { Postgres, PostgresTransaction } from '../platform/postgres/postgres.ts'
+import type { Account as AccountRow } from '../platform/prisma-client/client.ts'
 
 /**
  * `free_credit`: has had only free credit. `active`: was credited. `exhausted`: its balance
@@ -12,22 +13,7 @@ import type { Postgres, PostgresTransaction } from '../platform/postgres/postgre
  */
 export type AccountState = 'free_credit' | 'active' | 'exhausted' | 'suspended'
 
-export interface Account {
-  id: string
-  email: string
-  state: AccountState
-  balancePico: bigint
-  /** Number of ledger transactions; the balance cache in Redis orders balances by it. */
-  version: bigint
-  createdAt: Date
-  /** Threshold of the event `balance.low`; null: never. */
-  lowBalancePico: bigint | null
-  /** Debt from refunds and disputes that the balance did not cover. */
-  owedPico: bigint
-  /** Limits over all its keys, set by the operator; null: the gateway's default. */
-  requestsPerMinute: number | null
-  concurrentCalls: number | null
-}
+export type Account = AccountRow
 
 /** What a new account starts with. */
 export type OpeningCredit = { kind: 'free_credit' | 'credit'; amountPico: PicoUsd }

@@ -1,36 +1,14 @@
 import { formatApiKey, type KeyKind, keyHint } from '../core/accounts/api-key.ts'
 import type { RateLimits } from '../core/accounts/rate-limits.ts'
-import type { LimitReset } from '../core/billing/allowance-period.ts'
 import { newId } from '../core/kernel/ids.ts'
-import type { PicoUsd } from '../core/kernel/money.ts'
 import type { ByokKey } from '../core/routing/byok.ts'
 import type { Postgres, PostgresTransaction } from '../platform/postgres/postgres.ts'
+import type { ApiKey as ApiKeyRow } from '../platform/prisma-client/client.ts'
 import type { AccountState } from './account-store.ts'
 import type { KeyHasher } from './key-hash.ts'
 
-/** A key as stored: everything but the secret. */
-export interface StoredKey {
-  id: string
-  /** Null for admin keys. */
-  accountId: string | null
-  kind: KeyKind
-  /** First 10 and last 4 characters of the secret. */
-  prefix: string
-  suffix: string
-  name: string
-  limitPico: bigint | null
-  limitReset: LimitReset
-  expiresAt: Date | null
-  /** Set by the operator; null: the gateway's default. */
-  requestsPerMinute: number | null
-  concurrentCalls: number | null
-  /** Set by the customer: lowers the two above. */
-  customerRequestsPerMinute: number | null
-  customerConcurrentCalls: number | null
-  state: 'active' | 'revoked'
-  createdAt: Date
-  revokedAt: Date | null
-}
+/** A key as stored: everything but the secret and its hash. */
+export type StoredKey = Omit<ApiKeyRow, keyof typeof HIDDEN>
 
 /** A key with the state of its account, null for admin keys. */
 export interface KeyWithAccount extends StoredKey {
@@ -41,18 +19,11 @@ export interface KeyWithAccount extends StoredKey {
   providerKeys: ByokKey[]
 }
 
-export interface NewKey {
-  name: string
-  limitPico: PicoUsd | null
-  limitReset: LimitReset
-  expiresAt: Date | null
-  /** Set by the operator; null: the gateway's default. */
-  requestsPerMinute: number | null
-  concurrentCalls: number | null
-  /** Set by the customer: lowers the two above. */
-  customerRequestsPerMinute?: number | null
-  customerConcurrentCalls?: number | null
-}
+export type NewKey = Pick<
+  StoredKey,
+  'name' | 'limitPico' | 'limitReset' | 'expiresAt' | 'requestsPerMinute' | 'concurrentCalls'
+> &
+  Partial<Pick<StoredKey, 'customerRequestsPerMinute' | 'customerConcurrentCalls'>>
 
 /** Maximum number of keys per account. */
 export interface KeyBounds {
@@ -68,25 +39,8 @@ export type KeyCreation =
 
 export type KeyStore = ReturnType<typeof createKeyStore>
 
-/** Every column except the hash, which only the lookup needs. */
-const STORED = {
-  id: true,
-  accountId: true,
-  kind: true,
-  prefix: true,
-  suffix: true,
-  name: true,
-  limitPico: true,
-  limitReset: true,
-  expiresAt: true,
-  requestsPerMinute: true,
-  concurrentCalls: true,
-  customerRequestsPerMinute: true,
-  customerConcurrentCalls: true,
-  state: true,
-  createdAt: true,
-  revokedAt: true,
-} as const
+/** Only the lookup needs the hash. */
+const HIDDEN = { hash: true, hashMasterKeyId: true } as const
 
 /** The account columns that a key lookup reads. */
 const ACCOUNT = {
@@ -128,7 +82,7 @@ export function createKeyStore(
         ...keyHint(secret),
         ...settings,
       },
-      select: STORED,
+      omit: HIDDEN,
     })
     return { key, secret }
   }
@@ -154,7 +108,7 @@ export function createKeyStore(
       return postgres.apiKey.findMany({
         ...(accountId !== undefined && { where: { accountId } }),
         orderBy: [{ createdAt: 'desc' }, { id: 'desc' }],
-        select: STORED,
+        omit: HIDDEN,
       })
     },
 
@@ -164,7 +118,7 @@ export function createKeyStore(
         where: { id: keyId, state: 'active' },
         data: { state: 'revoked', revokedAt: now },
       })
-      return postgres.apiKey.findUnique({ where: { id: keyId }, select: STORED })
+      return postgres.apiKey.findUnique({ where: { id: keyId }, omit: HIDDEN })
     },
 
     async findBySecret(secret: string): Promise<KeyWithAccount | null> {
@@ -173,7 +127,8 @@ export function createKeyStore(
       if (!named) return null
       const found = await postgres.apiKey.findUnique({
         where: { id: named.id },
-        select: { ...STORED, hashMasterKeyId: true, account: { select: ACCOUNT } },
+        omit: { hash: true },
+        include: { account: { select: ACCOUNT } },
       })
       if (!found) return null
       const { account, hashMasterKeyId, ...key } = found
@@ -184,7 +139,8 @@ export function createKeyStore(
     async find(keyId: string): Promise<KeyWithAccount | null> {
       const found = await postgres.apiKey.findUnique({
         where: { id: keyId },
-        select: { ...STORED, account: { select: ACCOUNT } },
+        omit: HIDDEN,
+        include: { account: { select: ACCOUNT } },
       })
       if (!found) return null
       const { account, ...key } = found

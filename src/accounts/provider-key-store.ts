@@ -1,36 +1,13 @@
 import { newId } from '../core/kernel/ids.ts'
 import { PROVIDER_KEY_PURPOSE, providerKeyContext } from '../core/routing/byok.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
+import type { ProviderKey as ProviderKeyRow } from '../platform/prisma-client/client.ts'
 import { createSealer, type MasterKeys } from '../platform/sealing.ts'
 
 /** A BYOK key as stored, without the secret. */
-export interface ProviderKey {
-  id: string
-  accountId: string
-  providerId: string
-  name: string
-  /** The last four characters of the secret; empty if it is too short to show them. */
-  last4: string
-  allowFallback: boolean
-  disabled: boolean
-  /** Consecutive refusals by its provider. */
-  refusals: number
-  /** When its provider first accepted it, or accepted it again after a refusal; null: not known. */
-  acceptedAt: Date | null
-  /** Since when it counts as failing; null: it does not. */
-  failingSince: Date | null
-  /** Reason of the last refusal: `unauthorized`, `payment_required` or `forbidden`. */
-  lastError: string | null
-  lastErrorAt: Date | null
-  createdAt: Date
-}
+export type ProviderKey = Omit<ProviderKeyRow, keyof typeof HIDDEN>
 
-export interface NewProviderKey {
-  providerId: string
-  secret: string
-  name: string
-  allowFallback: boolean
-}
+export type NewProviderKey = Pick<ProviderKey, 'providerId' | 'name' | 'allowFallback'> & { secret: string }
 
 export type ProviderKeyChange = Partial<Pick<ProviderKey, 'name' | 'allowFallback' | 'disabled'>>
 
@@ -42,21 +19,7 @@ export const PROVIDER_KEYS_PER_ACCOUNT_MAX = 100
 const LAST_CHARS = 4
 const SHOWN_FROM_CHARS = 16
 
-const PUBLIC = {
-  id: true,
-  accountId: true,
-  providerId: true,
-  name: true,
-  last4: true,
-  allowFallback: true,
-  disabled: true,
-  refusals: true,
-  acceptedAt: true,
-  failingSince: true,
-  lastError: true,
-  lastErrorAt: true,
-  createdAt: true,
-} as const
+const HIDDEN = { secretSealed: true } as const
 
 /** The provider key store over PostgreSQL; secrets are encrypted under the master key, bound to account and key. */
 export function createProviderKeyStore(options: {
@@ -79,7 +42,7 @@ export function createProviderKeyStore(options: {
         if (count >= PROVIDER_KEYS_PER_ACCOUNT_MAX) return null
         return transaction.providerKey.create({
           data: { id, accountId, secretSealed, last4: lastOf(secret), ...settings },
-          select: PUBLIC,
+          omit: HIDDEN,
         })
       })
       if (created) await announceAccount(accountId)
@@ -91,13 +54,13 @@ export function createProviderKeyStore(options: {
       return postgres.providerKey.findMany({
         ...(accountId !== undefined && { where: { accountId } }),
         orderBy: { id: 'asc' },
-        select: PUBLIC,
+        omit: HIDDEN,
       })
     },
 
     /** Null if the account has no such key. */
     async find(accountId: string, keyId: string): Promise<ProviderKey | null> {
-      return postgres.providerKey.findFirst({ where: { id: keyId, accountId }, select: PUBLIC })
+      return postgres.providerKey.findFirst({ where: { id: keyId, accountId }, omit: HIDDEN })
     },
 
     /** Changes the non-secret fields; null if the account has no such key. */
@@ -105,7 +68,7 @@ export function createProviderKeyStore(options: {
       const [changed] = await postgres.providerKey.updateManyAndReturn({
         where: { id: keyId, accountId },
         data: change,
-        select: PUBLIC,
+        omit: HIDDEN,
       })
       if (changed) await announceAccount(accountId)
       return changed ?? null
@@ -115,7 +78,7 @@ export function createProviderKeyStore(options: {
     async remove(keyId: string, accountId?: string): Promise<ProviderKey | null> {
       const removed = await postgres.$transaction(async (transaction) => {
         const where = { id: keyId, ...(accountId !== undefined && { accountId }) }
-        const found = await transaction.providerKey.findFirst({ where, select: PUBLIC })
+        const found = await transaction.providerKey.findFirst({ where, omit: HIDDEN })
         await transaction.providerKey.deleteMany({ where })
         return found
       })

@@ -118,7 +118,8 @@ function missingKeys(catalog: CatalogSnapshot, environment: NodeJS.ProcessEnv): 
   return [...new Set(names)].filter((name) => !environment[name]).sort()
 }
 
-async function loadSnapshot(environment: NodeJS.ProcessEnv): Promise<CatalogSnapshot> {
+/** The catalog of this environment, with what the fleet adds to it where REDIS_URL is set. */
+export async function loadSnapshot(environment: NodeJS.ProcessEnv): Promise<CatalogSnapshot> {
   const config = catalogConfig(environment)
   const toStderr = ({ err }: { err: unknown }, message: string) => {
     process.stderr.write(`${message}: ${(err as Error).message}\n`)

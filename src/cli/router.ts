@@ -9,8 +9,6 @@
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { createCatalogStore } from '../catalog/catalog-store.ts'
-import { readConfig, UNUSED_SERVICES } from '../config.ts'
 import {
   boundsFitting,
   DEFAULT_BOUNDS,
@@ -22,6 +20,7 @@ import { SHIPPED_MODEL, scoreTurns } from '../core/auto/difficulty/score-turns.t
 import { explainAuto } from '../core/auto/explain-auto.ts'
 import { type ChatRequest, parseChatRequest } from '../core/calls/chat-request.ts'
 import { type CatalogSnapshot, compareByPrice } from '../core/catalog/catalog.ts'
+import { loadSnapshot } from './catalog.ts'
 import { type CommandOutput, runAsProcess, UsageError } from './run-command.ts'
 
 const USAGE = `usage: router score FILE.jsonl [--profile auto] [--json]
@@ -100,7 +99,7 @@ function readLine(
 }
 
 async function explain(prompt: string, environment: NodeJS.ProcessEnv, all: boolean): Promise<CommandOutput> {
-  const catalog = await loadCatalog(environment)
+  const catalog = await loadSnapshot(environment)
   const request = parseChatRequest({ messages: [{ role: 'user', content: prompt }] })
   const explanation = explainAuto(request, all ? withEveryKey(catalog) : catalog)
   const { score, features, profiles } = explanation
@@ -120,18 +119,6 @@ async function explain(prompt: string, environment: NodeJS.ProcessEnv, all: bool
 }
 
 const NO_MODELS = 'no model: no provider key is in the environment (--all shows the whole catalog)'
-
-/** The catalog of this environment. It works before there is a database, so what others need is made up. */
-async function loadCatalog(environment: NodeJS.ProcessEnv): Promise<CatalogSnapshot> {
-  const config = readConfig({ ...UNUSED_SERVICES, ...environment })
-  const report = ({ err }: { err: unknown }, message: string) => {
-    process.stderr.write(`${message}: ${(err as Error).message}\n`)
-  }
-  const logger = { info: () => undefined, warn: report, error: report }
-  const store = await createCatalogStore({ ...config, environment, logger })
-  store.close()
-  return store.snapshot()
-}
 
 /** The catalog as if every offer could be used. */
 function withEveryKey(catalog: CatalogSnapshot): CatalogSnapshot {

@@ -1,6 +1,6 @@
 import { newId } from '../core/kernel/ids.ts'
 import { type AlarmCount, type AlarmFields, addAlarms, parseAlarmCount } from '../core/operations/alarm.ts'
-import type { Postgres } from '../platform/postgres/postgres.ts'
+import { type IdPage, newestFirst, type Postgres } from '../platform/postgres/postgres.ts'
 import type { Alarm as AlarmRow } from '../platform/prisma-client/client.ts'
 import type { Redis } from '../platform/redis/redis.ts'
 import { ALARMS } from '../platform/redis/redis-keys.ts'
@@ -8,21 +8,9 @@ import { ALARMS } from '../platform/redis/redis-keys.ts'
 /** An alarm as stored: open until somebody acknowledges it; what comes after that opens a new one. */
 export type StoredAlarm = Omit<AlarmRow, 'fields'> & { fields: AlarmFields }
 
-export interface AlarmStore {
-  /**
-   * Takes alarms over from the stream in Redis, each once whoever else does so too. Returns how many entries;
-   * as many as `batchMax` means that there may be more.
-   */
-  takeOver(redis: Redis, batchMax: number): Promise<number>
-  /** The latest raised first, after an alarm's id. */
-  page(query: { openOnly: boolean; after: string | null; limit: number }): Promise<StoredAlarm[]>
-  countOpen(): Promise<number>
-  /** Acknowledging again changes nothing. Null when there is no such alarm. */
-  acknowledge(alarmId: string, actor: string, now: Date): Promise<StoredAlarm | null>
-  /** Removes alarms that were acknowledged before a time. */
-  prune(before: Date): Promise<void>
-}
+export type AlarmStore = ReturnType<typeof createAlarmStore>
 
+const OPEN = { acknowledgedAt: null }
 /** PostgreSQL's `integer`. */
 const COUNT_MAX = 2_147_483_647
 
@@ -44,9 +32,13 @@ ON CONFLICT (kind, subject) WHERE acknowledged_at IS NULL DO UPDATE SET
   message = excluded.message, fields = excluded.fields, last_at = greatest(known.last_at, excluded.last_at),
   count = least(known.count::bigint + excluded.count, ${COUNT_MAX})::integer`
 
-export function createAlarmStore(postgres: Postgres): AlarmStore {
+export function createAlarmStore(postgres: Postgres) {
   return {
-    async takeOver(redis, batchMax) {
+    /**
+     * Takes alarms over from the stream in Redis, each once whoever else does so too. Returns how many entries;
+     * as many as `batchMax` means that there may be more.
+     */
+    async takeOver(redis: Redis, batchMax: number): Promise<number> {
       const cursor = await postgres.alarmCursor.findUniqueOrThrow({ where: { id: 1 } })
       const entries = await redis.xrange(ALARMS, `(${cursor.entryId}`, '+', 'COUNT', batchMax)
       const last = entries.at(-1)
@@ -56,30 +48,26 @@ export function createAlarmStore(postgres: Postgres): AlarmStore {
       return entries.length
     },
 
-    async page({ openOnly, after, limit }) {
-      const rows = await postgres.alarm.findMany({
-        where: {
-          ...(openOnly && { acknowledgedAt: null }),
-          ...(after !== null && { id: { lt: after } }),
-        },
-        orderBy: { id: 'desc' },
-        take: limit,
-      })
+    /** The latest raised first, after an alarm's id. */
+    async page({ openOnly, ...page }: { openOnly: boolean } & IdPage): Promise<StoredAlarm[]> {
+      const rows = await postgres.alarm.findMany(newestFirst(page, openOnly ? OPEN : {}))
       return rows.map(toAlarm)
     },
 
-    countOpen: () => postgres.alarm.count({ where: { acknowledgedAt: null } }),
+    countOpen: (): Promise<number> => postgres.alarm.count({ where: OPEN }),
 
-    async acknowledge(alarmId, actor, now) {
+    /** Acknowledging again changes nothing. Null when there is no such alarm. */
+    async acknowledge(alarmId: string, actor: string, now: Date): Promise<StoredAlarm | null> {
       await postgres.alarm.updateMany({
-        where: { id: alarmId, acknowledgedAt: null },
+        where: { id: alarmId, ...OPEN },
         data: { acknowledgedAt: now, acknowledgedBy: actor },
       })
       const row = await postgres.alarm.findUnique({ where: { id: alarmId } })
       return row && toAlarm(row)
     },
 
-    async prune(before) {
+    /** Removes alarms that were acknowledged before a time. */
+    async prune(before: Date): Promise<void> {
       await postgres.alarm.deleteMany({ where: { acknowledgedAt: { lt: before } } })
     },
   }

@@ -2,7 +2,7 @@ import { ApiError } from '../core/kernel/errors.ts'
 import { newId } from '../core/kernel/ids.ts'
 import { infrastructureError } from '../platform/infrastructure-error.ts'
 import type { Logger } from '../platform/observability/logger.ts'
-import type { Postgres } from '../platform/postgres/postgres.ts'
+import { type IdPage, newestFirst, type Postgres } from '../platform/postgres/postgres.ts'
 import type { OperatorAction as ActionRow } from '../platform/prisma-client/client.ts'
 
 /** Who asks for an action. */
@@ -24,17 +24,11 @@ export interface AuditedAction {
 /** `outcome`: `asked` is recorded before the action, `failed` after one that was refused or failed. */
 export type OperatorAction = ActionRow
 
-/** Runs an action of an operator and records it first. Throws 503 when it cannot be recorded, and what `work` throws. */
-export type RunAudited = <T>(operator: Operator, action: AuditedAction, work: () => Promise<T>) => Promise<T>
-
 /** What operators did: append-only, written before the action, so that nothing is done without its row. */
-export interface AuditLog {
-  auditedAction: RunAudited
-  /** Newest first, after an action's id; of one target, or all. */
-  page(query: { target: string | null; after: string | null; limit: number }): Promise<OperatorAction[]>
-}
+export type AuditLog = ReturnType<typeof createAuditLog>
+export type RunAudited = AuditLog['auditedAction']
 
-export function createAuditLog(postgres: Postgres, logger: Logger): AuditLog {
+export function createAuditLog(postgres: Postgres, logger: Logger) {
   const record = (
     { actor, requestId }: Operator,
     { action, target, details }: AuditedAction,
@@ -45,7 +39,8 @@ export function createAuditLog(postgres: Postgres, logger: Logger): AuditLog {
     })
 
   return {
-    async auditedAction(operator, action, work) {
+    /** Runs an action of an operator and records it first. Throws 503 when it cannot be recorded, and what `work` throws. */
+    async auditedAction<T>(operator: Operator, action: AuditedAction, work: () => Promise<T>): Promise<T> {
       try {
         await record(operator, action, 'asked')
       } catch (cause) {
@@ -69,11 +64,8 @@ export function createAuditLog(postgres: Postgres, logger: Logger): AuditLog {
       }
     },
 
-    page: ({ target, after, limit }) =>
-      postgres.operatorAction.findMany({
-        where: { ...(target !== null && { target }), ...(after !== null && { id: { lt: after } }) },
-        orderBy: { id: 'desc' },
-        take: limit,
-      }),
+    /** Newest first, after an action's id; of one target, or all. */
+    page: ({ target, ...page }: { target: string | null } & IdPage): Promise<OperatorAction[]> =>
+      postgres.operatorAction.findMany(newestFirst(page, target === null ? {} : { target })),
   }
 }

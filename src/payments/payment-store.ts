@@ -1,33 +1,22 @@
 import type { PaymentAmounts, PaymentState } from '../core/billing/payment.ts'
 import type { PaymentRailName } from '../core/billing/payment-movements.ts'
 import { newId } from '../core/kernel/ids.ts'
-import type { Postgres } from '../platform/postgres/postgres.ts'
+import { newestFirst, type Postgres } from '../platform/postgres/postgres.ts'
 import type { Payment as PaymentRow } from '../platform/prisma-client/client.ts'
 import type { OpenedCheckout, RailNotice } from './payment-rail.ts'
 
 /** A top-up as stored. Amounts in pico-USD. */
 export type Payment = PaymentRow
 
-export interface PaymentStore {
-  /** Records a payment in state `created`, before its rail has it. */
-  create(accountId: string, rail: PaymentRailName, amountPico: bigint): Promise<Payment>
-  find(paymentId: string): Promise<Payment | null>
-  /** The payment that a notice of its rail is about: named by our id, or by the rail's of its checkout or charge. */
-  findNamed(notice: Pick<RailNotice, 'rail' | 'paymentId' | 'reference'>): Promise<Payment | null>
-  /** What came in by a rail since a moment, in order of id, after the id that ended the page before. */
-  settledSince(rail: PaymentRailName, since: Date, after: string, limit: number): Promise<Payment[]>
-  /** Newest first; of one account, or all. `before`: the id that ended the page before. */
-  list(query: { accountId?: string; before?: string; limit: number }): Promise<Payment[]>
-  /** How many of an account's payments can still be paid. */
-  countOpen(accountId: string): Promise<number>
-  /** Notes the checkout of a payment. Returns null when there is no such payment. */
-  attachCheckout(paymentId: string, checkout: OpenedCheckout): Promise<void>
-  /** Notes the rail's charge of a payment, unless another has it. */
-  attachCharge(paymentId: string, chargeId: string): Promise<void>
-  /** Open payments that were made and last checked before these moments, the longest unchecked first. */
-  dueForCheck(query: { madeBefore: Date; checkedBefore: Date; limit: number }): Promise<Payment[]>
-  noteChecked(paymentId: string, now: Date): Promise<void>
+type NamedPayment = Pick<RailNotice, 'rail' | 'paymentId' | 'reference'>
+
+interface PaymentQuery {
+  accountId?: string
+  before?: string | null
+  limit: number
 }
+
+export type PaymentStore = ReturnType<typeof createPaymentStore>
 
 const OPEN: PaymentState[] = ['created', 'pending']
 
@@ -40,14 +29,17 @@ export const postedAmounts = ({ settledPico, returnedPico, disputedPico }: Payme
   ({ settledPico, returnedPico, disputedPico }) as PaymentAmounts
 
 /** Payments in PostgreSQL. Their state and figures are moved by advancePayment alone. */
-export function createPaymentStore(postgres: Postgres): PaymentStore {
+export function createPaymentStore(postgres: Postgres) {
   return {
-    create: (accountId, rail, amountPico) =>
+    /** Records a payment in state `created`, before its rail has it. */
+    create: (accountId: string, rail: PaymentRailName, amountPico: bigint): Promise<Payment> =>
       postgres.payment.create({ data: { id: newId('pay'), accountId, rail, amountPico } }),
 
-    find: (paymentId) => postgres.payment.findUnique({ where: { id: paymentId } }),
+    find: (paymentId: string): Promise<Payment | null> =>
+      postgres.payment.findUnique({ where: { id: paymentId } }),
 
-    findNamed: ({ rail, paymentId, reference }) =>
+    /** The payment that a notice of its rail is about: named by our id, or by the rail's of its checkout or charge. */
+    findNamed: ({ rail, paymentId, reference }: NamedPayment): Promise<Payment | null> =>
       postgres.payment.findFirst({
         where: {
           rail,
@@ -58,37 +50,39 @@ export function createPaymentStore(postgres: Postgres): PaymentStore {
         },
       }),
 
-    settledSince: (rail, since, after, limit) =>
+    /** What came in by a rail since a moment, in order of id, after the id that ended the page before. */
+    settledSince: (rail: PaymentRailName, since: Date, after: string, limit: number): Promise<Payment[]> =>
       postgres.payment.findMany({
         where: { rail, settledAt: { gte: since }, id: { gt: after } },
         orderBy: { id: 'asc' },
         take: limit,
       }),
 
-    list: ({ accountId, before, limit }) =>
-      postgres.payment.findMany({
-        where: {
-          ...(accountId !== undefined && { accountId }),
-          ...(before !== undefined && { id: { lt: before } }),
-        },
-        orderBy: { id: 'desc' },
-        take: limit,
-      }),
+    /** Newest first; of one account, or all. `before`: the id that ended the page before. */
+    list: ({ accountId, before = null, limit }: PaymentQuery): Promise<Payment[]> =>
+      postgres.payment.findMany(
+        newestFirst({ after: before, limit }, accountId === undefined ? {} : { accountId }),
+      ),
 
-    countOpen: (accountId) => postgres.payment.count({ where: { accountId, state: { in: OPEN } } }),
+    /** How many of an account's payments can still be paid. */
+    countOpen: (accountId: string): Promise<number> =>
+      postgres.payment.count({ where: { accountId, state: { in: OPEN } } }),
 
-    async attachCheckout(paymentId, { checkoutId, checkoutUrl }) {
+    /** Notes the checkout of a payment, unless it has one. */
+    async attachCheckout(paymentId: string, { checkoutId, checkoutUrl }: OpenedCheckout): Promise<void> {
       await postgres.payment.updateMany({
         where: { id: paymentId, checkoutId: null },
         data: { checkoutId, checkoutUrl },
       })
     },
 
-    async attachCharge(paymentId, chargeId) {
+    /** Notes the rail's charge of a payment, unless another has it. */
+    async attachCharge(paymentId: string, chargeId: string): Promise<void> {
       await postgres.$executeRawUnsafe(ATTACH_CHARGE, paymentId, chargeId)
     },
 
-    dueForCheck: ({ madeBefore, checkedBefore, limit }) =>
+    /** Open payments that were made and last checked before these moments, the longest unchecked first. */
+    dueForCheck: (madeBefore: Date, checkedBefore: Date, limit: number): Promise<Payment[]> =>
       postgres.payment.findMany({
         where: {
           state: { in: OPEN },
@@ -99,7 +93,7 @@ export function createPaymentStore(postgres: Postgres): PaymentStore {
         take: limit,
       }),
 
-    async noteChecked(paymentId, now) {
+    async noteChecked(paymentId: string, now: Date): Promise<void> {
       await postgres.payment.updateMany({ where: { id: paymentId }, data: { checkedAt: now } })
     },
   }

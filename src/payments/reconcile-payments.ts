@@ -66,11 +66,7 @@ export async function reconcilePayments(deps: ReconcileDependencies): Promise<Re
       report.resumed += 1
     })
   }
-  const due = await payments.dueForCheck({
-    madeBefore: before(CHECK_AFTER_MS),
-    checkedBefore: before(CHECK_EVERY_MS),
-    limit: AT_ONCE_MAX,
-  })
+  const due = await payments.dueForCheck(before(CHECK_AFTER_MS), before(CHECK_EVERY_MS), AT_ONCE_MAX)
   // What came in by a rail that was taken away since waits for a person.
   for (const payment of due.filter(({ rail }) => rails.has(rail))) {
     await attempt(payment.id, async () => {

@@ -2,8 +2,8 @@ import { join, resolve } from 'node:path'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { waitForLock } from '../../tools/launcher/bootstrap/process-lock.mjs'
 import { ensureConsole } from '../../tools/launcher/build-console.ts'
-import { findChromium } from '../../tools/launcher/services/chromium-program.ts'
 import { cacheFolders } from '../../tools/launcher/services/debian-package.ts'
+import { findChromium } from './chromium-program.ts'
 import { type PageWatch, watchPage } from './page-watch.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')

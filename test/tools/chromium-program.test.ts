@@ -2,7 +2,7 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { findChromium } from '../../tools/launcher/services/chromium-program.ts'
+import { findChromium } from '../browser/chromium-program.ts'
 
 let folder: string
 

@@ -38,10 +38,6 @@ if (!piAiFolder || !litellmFolder || !litellmVersion || !day || !/^\d{4}-\d{2}-\
   process.exit(1)
 }
 
-/** Tiers of service that makers or resellers list under names and prices of their own. */
-const TIER_OF_SERVICE =
-  /-(ultra)?fast$|-prime$|-legal$|-(sol|luna|terra|astra)-pro$|-highspeed$|-lightning$|-turbo$|-ultra$/
-
 const versionOf = (path: string | URL): string => JSON.parse(readFileSync(path, 'utf8')).version
 const litellm = openLitellm(litellmFolder, day)
 const offers = readOffers({ piAiFolder, litellm, day })
@@ -61,7 +57,7 @@ const document: CatalogDocument = {
   models,
 }
 writeFileSync(OUTPUT, printDocument(document))
-console.log(JSON.stringify({ ...summary(document), leftOut }, null, 2))
+console.log(JSON.stringify({ models: models.length, leftOut }, null, 2))
 
 /** One provider and one model a line, so that a change of one price is a change of one line. */
 function printDocument({ providers = [], models: all = [], ...head }: CatalogDocument): string {
@@ -69,26 +65,4 @@ function printDocument({ providers = [], models: all = [], ...head }: CatalogDoc
     entries.map((entry) => `  ${JSON.stringify(entry)}`).join(',\n')
   const fields = Object.entries(head).map(([name, value]) => ` "${name}": ${JSON.stringify(value)},\n`)
   return `{\n${fields.join('')} "providers": [\n${lines(providers)}\n ],\n "models": [\n${lines(all)}\n ]\n}\n`
-}
-
-/** The count by kind. */
-function summary({ models: all = [], providers = [] }: CatalogDocument) {
-  const count = (test: (model: (typeof all)[number]) => boolean) => all.filter(test).length
-  const byVendor = [...Map.groupBy(all, ({ vendor }) => vendor)]
-    .map(([vendor, some]) => [vendor, some.length] as const)
-    .sort((a, b) => b[1] - a[1])
-  return {
-    models: all.length,
-    providers: providers.length,
-    offers: all.reduce((sum, { offers: some }) => sum + some.length, 0),
-    open_weights: count(({ open_weights }) => open_weights === true),
-    image_input: count(({ input_modalities }) => input_modalities?.includes('image') === true),
-    reasoning: count(({ reasoning }) => reasoning === true),
-    dated_variants: count(({ id }) => /-(20\d{2}-?\d{2}-?\d{2}|\d{4})$/.test(id)),
-    makers_aliases: count(({ id }) => /-latest$/.test(id)),
-    tiers_of_service: count(({ id }) => TIER_OF_SERVICE.test(id)),
-    several_offers: count(({ offers: some }) => some.length > 1),
-    vendors: byVendor.length,
-    by_vendor: Object.fromEntries(byVendor),
-  }
 }

@@ -1,4 +1,4 @@
-import { splitOptions, withoutPassages } from '../../src/core/auto/difficulty/prompt-parts.ts'
+import { withoutPassages } from '../../src/core/auto/difficulty/prompt-parts.ts'
 import {
   equalParts,
   evenlyDrawn,
@@ -28,19 +28,14 @@ export interface DatasetResult {
   /** Share of strong calls for half and for four fifths of the gap. */
   cpt50: Interval
   cpt80: Interval
-  /** APGR of the length of the whole prompt, and of the question without its options. */
+  /** APGR of the length of the whole prompt. */
   promptLength: number
-  questionLength: number
-  /** Cost of four fifths of the gap, where sending every call to the strong tier costs 1. */
-  costAt80: { router: number; promptLength: number; random: number }
   /** At the default bounds. */
   byTier: SpendByTier
 }
 
 export type Evaluation = Record<Protocol, DatasetResult[]>
 
-/** Weak calls at the cost of one strong call: 5.25 to 0.26 USD per million tokens, for example. */
-const STRONG_TO_WEAK_PRICE = 20
 /** Fewer rows in a part of a data set are not significant. */
 const LEAST_ROWS = 100
 
@@ -90,7 +85,6 @@ function datasetResult(dataset: string, rows: readonly ScoredRow[], resamples?: 
     rows.map((scored) => ({ score: scoreOf(scored), gain: scored.row.strong - scored.row.weak }))
   const router = by(({ score }) => score)
   const promptLength = by(({ row }) => row.prompt.length)
-  const questionLength = by(({ row }) => splitOptions(row.prompt).question.length)
   const cpt = (share: number) => (scored: readonly ScoredGain[]) => callPerformanceThreshold(scored, share)
   return {
     dataset,
@@ -99,15 +93,6 @@ function datasetResult(dataset: string, rows: readonly ScoredRow[], resamples?: 
     cpt50: withInterval(router, cpt(0.5), resamples),
     cpt80: withInterval(router, cpt(0.8), resamples),
     promptLength: apgr(promptLength),
-    questionLength: apgr(questionLength),
-    costAt80: {
-      router: costOfShare(callPerformanceThreshold(router, 0.8)),
-      promptLength: costOfShare(callPerformanceThreshold(promptLength, 0.8)),
-      random: costOfShare(0.8),
-    },
     byTier: spendByTier(rows.map(({ row, score }) => ({ prompt: row.prompt, score }))),
   }
 }
-
-/** Cost of sending a share of the calls to the strong tier, where all of them would cost 1. */
-const costOfShare = (share: number): number => share + (1 - share) / STRONG_TO_WEAK_PRICE

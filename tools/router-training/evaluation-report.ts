@@ -30,10 +30,8 @@ const HEADER = [
   'CPT(50%)',
   'CPT(80%)',
   'prompt length',
-  'question length',
   'random',
   'published',
-  'cost of 80%: router / length / random',
   'light / standard / strong / frontier',
   'frontier of spend',
   'USD per 1,000 calls',
@@ -46,11 +44,9 @@ function section(protocol: Protocol, results: readonly DatasetResult[]): string 
     interval(result.apgr),
     interval(result.cpt50),
     interval(result.cpt80),
-    figure(result.promptLength),
-    figure(result.questionLength),
+    decimal(result.promptLength),
     '.500',
     PUBLISHED[result.dataset] ?? '',
-    [result.costAt80.router, result.costAt80.promptLength, result.costAt80.random].map(figure).join(' / '),
     TIERS.map((tier) => percent(result.byTier.shares[tier])).join(' / '),
     percent(result.byTier.frontierSpend),
     (1000 * result.byTier.usdPerCall).toFixed(2),
@@ -61,9 +57,9 @@ function section(protocol: Protocol, results: readonly DatasetResult[]): string 
 
 const sentence = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1)
 
-const figure = (value: number): string => value.toFixed(3).replace(/^0/, '')
+const decimal = (value: number): string => value.toFixed(3).replace(/^0/, '')
 
 const percent = (share: number): string => `${(100 * share).toFixed(1)}%`
 
 const interval = ({ value, low, high }: Interval): string =>
-  `${figure(value)} (${figure(low)}–${figure(high)})`
+  `${decimal(value)} (${decimal(low)}–${decimal(high)})`

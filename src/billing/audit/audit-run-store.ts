@@ -1,9 +1,8 @@
 import { newId } from '../../core/kernel/ids.ts'
-import type { Postgres } from '../../platform/postgres/postgres.ts'
+import { type IdPage, newestFirst, type Postgres } from '../../platform/postgres/postgres.ts'
 import type { AuditRun as AuditRunRow } from '../../platform/prisma-client/client.ts'
 import type { AuditReport } from './run-audit.ts'
 
-/** One recorded audit. */
 export type AuditRun = Omit<AuditRunRow, 'figures' | 'checks' | 'discrepancies'> &
   Pick<AuditReport, 'figures' | 'checks' | 'discrepancies'>
 
@@ -17,14 +16,8 @@ export interface NewAuditRun {
 export type AuditRunStore = ReturnType<typeof createAuditRunStore>
 
 export function createAuditRunStore(postgres: Postgres) {
-  const page = async ({ after, limit }: { after: string | null; limit: number }): Promise<AuditRun[]> => {
-    const rows = await postgres.auditRun.findMany({
-      ...(after !== null && { where: { id: { lt: after } } }),
-      orderBy: { id: 'desc' },
-      take: limit,
-    })
-    return rows.map(toRun)
-  }
+  const page = async (query: IdPage): Promise<AuditRun[]> =>
+    (await postgres.auditRun.findMany(newestFirst(query, {}))).map(toRun)
   return {
     /** Newest first, after a run's id. */
     page,

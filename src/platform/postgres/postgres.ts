@@ -11,6 +11,19 @@ export type Postgres = PrismaClient
 /** A client inside one transaction; also what a statement that does not care is given. */
 export type PostgresTransaction = Prisma.TransactionClient
 
+/** Rows that are listed by their ids, newest first: those after an id, or the first ones. */
+export interface IdPage {
+  after: string | null
+  limit: number
+}
+
+/** Finds such rows, of those that `where` names. */
+export const newestFirst = <Where extends object>({ after, limit }: IdPage, where: Where) => ({
+  where: { ...where, ...(after !== null && { id: { lt: after } }) },
+  orderBy: { id: 'desc' } as const,
+  take: limit,
+})
+
 export interface PostgresOptions {
   databaseUrl: string
   /** Shown in pg_stat_activity. */

@@ -1,7 +1,12 @@
 import { existsSync } from 'node:fs'
 import { delimiter, isAbsolute, join } from 'node:path'
-import { runProcess, withProgress } from '../bootstrap/run-process.mjs'
-import { type DebianPackage, firstError, runPackageTool, unpackDebianPackage } from './debian-package.ts'
+import { runProcess, withProgress } from '../../tools/launcher/bootstrap/run-process.mjs'
+import {
+  type DebianPackage,
+  firstError,
+  runPackageTool,
+  unpackDebianPackage,
+} from '../../tools/launcher/services/debian-package.ts'
 
 /** How to run a headless Chromium on this machine. */
 export interface ChromiumProgram {
