@@ -7,15 +7,15 @@ import { SettlementOutbox } from '../src/calls/dispatch/settlement-outbox.ts'
 import type { HeldBodies } from '../src/calls/relay/call-bodies.ts'
 import type { CompletionArchive } from '../src/calls/relay/completion-archive.ts'
 import { FramePublisher } from '../src/calls/relay/frame-publisher.ts'
-import type { CallEnvelope, SettlementRecord } from '../src/core/calls/call-job.ts'
+import type { CallEnvelope, CallJob, SettlementRecord } from '../src/core/calls/call-job.ts'
 import type { CatalogSnapshot } from '../src/core/catalog/catalog.ts'
 import type { Logger } from '../src/platform/observability/logger.ts'
 import { pollEvery } from '../src/platform/process/poll-every.ts'
 import type { CallJobs } from '../src/platform/queues/call-jobs.ts'
+import type { ClaimedJobs } from '../src/platform/queues/claimed-jobs.ts'
 import type { DispatchQueue } from '../src/platform/queues/queues.ts'
 import type { Redis } from '../src/platform/redis/redis.ts'
 import type { EpochWatch } from '../src/platform/redis/redis-epoch.ts'
-import type { DispatchJobs } from './dispatch-jobs.ts'
 import { DispatchWorker } from './dispatch-worker.ts'
 
 /** The clients of one dispatch worker, and its settings. */
@@ -26,7 +26,7 @@ export interface DispatchParts {
   /** A connection in subscriber mode. */
   subscriber: Redis
   epoch: EpochWatch
-  jobs: DispatchJobs
+  jobs: ClaimedJobs<CallJob>
   callJobs: CallJobs
   dispatchQueue: DispatchQueue
   enqueueSettlements: (records: SettlementRecord[]) => Promise<string>

@@ -15,9 +15,11 @@ import { openConnections } from '../src/platform/connections.ts'
 import type { Logger } from '../src/platform/observability/logger.ts'
 import { createProcessReport } from '../src/platform/observability/process-report.ts'
 import { createCallJobs } from '../src/platform/queues/call-jobs.ts'
+import { openClaimedJobs } from '../src/platform/queues/claimed-jobs.ts'
 import {
   createDispatchQueue,
   createSettlementQueue,
+  DISPATCH_QUEUE,
   enqueueSettlements,
   settlementJobsLeft,
 } from '../src/platform/queues/queues.ts'
@@ -33,7 +35,6 @@ import { exportBreakers } from '../src/routing/circuit-breaker/breaker-metrics.t
 import { createMeasureLog } from '../src/routing/measure-log.ts'
 import { createRetryBudget } from '../src/routing/retry-budget.ts'
 import { composeDispatch } from './compose-dispatch.ts'
-import { openDispatchJobs } from './dispatch-jobs.ts'
 
 /** A call waits for its key, so PostgreSQL is not waited for long. */
 const KEYS_POSTGRES = {
@@ -41,6 +42,9 @@ const KEYS_POSTGRES = {
   connectTimeoutMs: 1_500,
   statementTimeoutMs: 1_500,
 }
+
+/** An idle worker looks for calls this often. */
+const WAIT_SECONDS = 1
 
 /** The dispatch process, composed: claims calls, runs the failover chain, publishes frames. */
 export async function startDispatchRole(
@@ -97,10 +101,11 @@ export async function startDispatchRole(
     redis,
     subscriber,
     epoch,
-    jobs: openDispatchJobs({
+    jobs: openClaimedJobs(DISPATCH_QUEUE, {
       redis: queueRedis,
       blocking: redisFor('wake'),
       lockMs: config.jobLockMs,
+      waitSeconds: WAIT_SECONDS,
       logger,
       clock: Date.now,
     }),

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { HoldStore } from '../src/billing/holds/hold-store.ts'
 import { type HeldLease, Leases } from '../src/calls/dispatch/leases.ts'
 import { type CallRunnerDependencies, type Lease, runCall } from '../src/calls/dispatch/run-call.ts'
@@ -8,14 +7,14 @@ import type { HeldBodies } from '../src/calls/relay/call-bodies.ts'
 import type { CallEnvelope, CallJob } from '../src/core/calls/call-job.ts'
 import type { CallId } from '../src/core/kernel/ids.ts'
 import type { Logger } from '../src/platform/observability/logger.ts'
-import type { CallJobs, ClaimedCall, ClaimKind } from '../src/platform/queues/call-jobs.ts'
+import type { CallJobs } from '../src/platform/queues/call-jobs.ts'
+import type { ClaimedJob, ClaimedJobs, ClaimKind } from '../src/platform/queues/claimed-jobs.ts'
 import { type DispatchQueue, keepRevived, reviveCall } from '../src/platform/queues/queues.ts'
 import type { EpochWatch } from '../src/platform/redis/redis-epoch.ts'
-import type { DispatchJobs } from './dispatch-jobs.ts'
 
 export interface DispatchWorkerOptions extends CallRunnerDependencies {
   bodies: HeldBodies
-  jobs: DispatchJobs
+  jobs: ClaimedJobs<CallJob>
   /** The same queue, for calls whose job Redis lost. */
   dispatchQueue: DispatchQueue
   callJobs: CallJobs
@@ -33,7 +32,7 @@ export interface DispatchWorkerOptions extends CallRunnerDependencies {
 
 /** A claim counts from when it was asked for. */
 interface ClaimedAt {
-  job: ClaimedCall
+  job: ClaimedJob<CallJob>
   claimedAt: number
 }
 
@@ -42,10 +41,9 @@ interface ClaimedAt {
  * loop fetches one job after another until the queue is empty before it starts the first.
  */
 export class DispatchWorker {
-  private readonly jobs: DispatchJobs
+  private readonly jobs: ClaimedJobs<CallJob>
   private readonly options: DispatchWorkerOptions
   private readonly runner: CallRunnerDependencies
-  private readonly token = randomUUID()
   /** The calls this worker has. */
   readonly leases: Leases
   private readonly renewal: NodeJS.Timeout
@@ -64,16 +62,12 @@ export class DispatchWorker {
     this.jobs = options.jobs
     this.leases = new Leases({
       ...options,
-      extend: (callIds) =>
-        this.jobs.extendLocks(
-          callIds,
-          callIds.map(() => this.token),
-        ),
+      extend: (callIds) => this.jobs.extendLocks(callIds),
       revive: (job) => reviveCall(options.dispatchQueue, job, options.lockMs),
       keepRevived: (callId) => keepRevived(options.dispatchQueue, callId, options.lockMs),
       removeRevived: (callId) => options.callJobs.removeRevived(callId),
       retake: (callId, number) =>
-        options.callJobs.retake(callId, { token: this.token, number, lockMs: options.lockMs }),
+        options.callJobs.retake(callId, { token: options.jobs.token, number, lockMs: options.lockMs }),
     })
     this.renewal = setInterval(() => void this.leases.renew(), options.lockMs / 3)
   }
@@ -97,7 +91,7 @@ export class DispatchWorker {
 
   private async claim(most: number, kind: ClaimKind): Promise<ClaimedAt[]> {
     const claimedAt = this.options.clock()
-    const jobs = await this.jobs.claim(this.token, most, kind)
+    const jobs = await this.jobs.claim(most, kind)
     return jobs.map((job) => ({ job, claimedAt }))
   }
 
@@ -121,7 +115,7 @@ export class DispatchWorker {
       if (result === 'hand-back') return await this.handBack(callId, held)
       // Also one that was revived while the call was finished without a job.
       if (held.isRevived) await callJobs.removeRevived(callId)
-      else if (result === 'delivered') await this.jobs.complete(callId, this.token)
+      else if (result === 'delivered') await this.complete(callId)
       this.dropBody(job.data)
     } catch (error) {
       // The job keeps its claim until the lock runs out, then another worker takes it over.
@@ -132,11 +126,17 @@ export class DispatchWorker {
     }
   }
 
+  /** Takes a call off the queue that settles nothing; finish-calls.ts completes the others. */
+  private async complete(callId: CallId): Promise<void> {
+    const [kept] = await this.jobs.complete([callId])
+    if (kept !== undefined) throw new Error("its lock is another worker's")
+  }
+
   private async handBack(callId: CallId, held: HeldLease): Promise<void> {
     if (held.isRevived) return void (await (await this.options.dispatchQueue.getJob(callId))?.promote())
     // First: a renewal would take the claim again.
     this.leases.remove(held)
-    await this.jobs.handBack(callId, this.token)
+    await this.jobs.handBack(callId)
   }
 
   /** Once the job is gone: another worker might have taken the call over until then. Maintenance deletes what is missed. */

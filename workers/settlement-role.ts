@@ -17,10 +17,12 @@ import type { Logger } from '../src/platform/observability/logger.ts'
 import { createProcessReport, type ProcessReport } from '../src/platform/observability/process-report.ts'
 import type { Postgres } from '../src/platform/postgres/postgres.ts'
 import { createCallJobs } from '../src/platform/queues/call-jobs.ts'
+import { openClaimedJobs } from '../src/platform/queues/claimed-jobs.ts'
 import {
   createDispatchQueue,
   createEventsQueue,
   createSettlementQueue,
+  SETTLEMENT_QUEUE,
 } from '../src/platform/queues/queues.ts'
 import { startFleetClock } from '../src/platform/redis/fleet-clock.ts'
 import { announceKeyChange } from '../src/platform/redis/key-changes.ts'
@@ -40,10 +42,15 @@ import { startSettlementWorker } from './settlement-worker.ts'
 /** Beyond the deadlines of a call: it may be taken over at its end. */
 const BODY_SLACK_MS = 300_000
 
+/** An idle worker looks for finished calls this often. */
+const WAIT_SECONDS = 5
+
 /** What the settlement process is composed over; the caller owns the connections and closes them. */
 export interface SettlementClients {
   redis: Redis
   queueRedis: Redis
+  /** Blocks while nothing is to be settled. */
+  wakeRedis: Redis
   catalogSubscriber: Redis
   postgres: Postgres
   /** Apart, without a statement timeout: an audit reads whole tables. */
@@ -54,6 +61,7 @@ export interface SettlementClients {
 const openSettlementClients = (connections: Connections): SettlementClients => ({
   redis: connections.redis('switchyard-settlement', 'wait'),
   queueRedis: connections.redis('switchyard-settlement-queue', 'wait'),
+  wakeRedis: connections.redis('switchyard-settlement-wake', 'wait'),
   catalogSubscriber: connections.redis('switchyard-settlement-catalog', 'wait'),
   postgres: connections.postgres('switchyard-settlement'),
   auditPostgres: connections.postgres('switchyard-audit', { poolSize: 2, statementTimeoutMs: 0 }),
@@ -92,7 +100,21 @@ async function composeSettlement(
   const gate = createHoldStore(redis)
   const dispatchQueue = createDispatchQueue(redis)
   const settlementQueue = createSettlementQueue(redis)
-  const settlement = startSettlementWorker({ ...config, redis: queueRedis, store, gate, logger, metrics })
+  const settlement = startSettlementWorker({
+    ...config,
+    jobs: openClaimedJobs(SETTLEMENT_QUEUE, {
+      redis: queueRedis,
+      blocking: clients.wakeRedis,
+      lockMs: config.jobLockMs,
+      waitSeconds: WAIT_SECONDS,
+      logger,
+      clock: Date.now,
+    }),
+    store,
+    gate,
+    logger,
+    metrics,
+  })
   const maintenance = startMaintenanceScheduler({
     redis,
     callJobs: createCallJobs(redis),

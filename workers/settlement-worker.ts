@@ -5,9 +5,8 @@ import type { SettlementStore } from '../src/billing/settlement/settlement-store
 import { inSettlementSpan } from '../src/calls/dispatch/call-telemetry.ts'
 import type { SettlementRecord } from '../src/core/calls/call-job.ts'
 import type { Logger } from '../src/platform/observability/logger.ts'
-import { SETTLEMENT_QUEUE, type SettlementJob } from '../src/platform/queues/queues.ts'
-import type { Redis } from '../src/platform/redis/redis.ts'
-import { type BatchJob, type BatchWorker, createBatchWorker } from './batch-worker.ts'
+import type { ClaimedJob, ClaimedJobs } from '../src/platform/queues/claimed-jobs.ts'
+import type { SettlementJob } from '../src/platform/queues/queues.ts'
 
 /**
  * Settles finished calls in batches. Per batch: one PostgreSQL transaction, then the gate of each account,
@@ -21,10 +20,7 @@ export interface SettlementWorker {
 }
 
 export interface SettlementWorkerOptions {
-  /** A client in mode `wait`. BullMQ makes a second connection of it for blocking. */
-  redis: Redis
-  /** The settlement queue; over `redis` when absent. */
-  batches?: BatchWorker<SettlementJob>
+  jobs: ClaimedJobs<SettlementJob>
   store: SettlementStore
   gate: HoldStore
   logger: Logger
@@ -34,12 +30,14 @@ export interface SettlementWorkerOptions {
   jobLockMs: number
 }
 
-type Batch = Array<BatchJob<SettlementJob>>
+type Batch = Array<ClaimedJob<SettlementJob>>
 
 const RETRY_MIN_MS = 100
 const RETRY_MAX_MS = 5_000
 /** Batches that are not full follow each other no faster than this, so that they are worth their transaction. */
 const PACE_MS = 100
+/** Jobs claimed by one script at the most. */
+const CLAIMED_AT_ONCE = 64
 
 /** A job that carries no list of records is taken for one malformed record: it is quarantined, and delays no other. */
 const recordsIn = (data: SettlementJob): SettlementRecord[] =>
@@ -49,17 +47,9 @@ const recordsOf = (jobs: Batch): SettlementRecord[] => jobs.flatMap((job) => rec
 
 /** Starts settling at once. */
 export function startSettlementWorker(options: SettlementWorkerOptions): SettlementWorker {
-  const { redis, logger, settlementBatchMax: batchMax } = options
-  const worker =
-    options.batches ??
-    createBatchWorker<SettlementJob>(SETTLEMENT_QUEUE, {
-      redis,
-      batchMax,
-      sizeOf: (data) => recordsIn(data).length,
-      lockMs: options.jobLockMs,
-      logger,
-    })
+  const { jobs, logger, settlementBatchMax: batchMax } = options
   const stopping = new AbortController()
+  const pause = (ms: number) => delay(ms, undefined, { signal: stopping.signal }).catch(() => undefined)
 
   const settleRecords = async (records: SettlementRecord[]): Promise<void> => {
     const { accounts, quarantined, superseded } = await inSettlementSpan(records, () =>
@@ -82,52 +72,83 @@ export function startSettlementWorker(options: SettlementWorkerOptions): Settlem
       )
   }
 
-  const settleBatch = async (jobs: Batch): Promise<void> => {
-    const records = recordsOf(jobs)
+  const settleBatch = async (batch: Batch): Promise<void> => {
+    const records = recordsOf(batch)
     for (let start = 0; start < records.length; start += batchMax)
       await settleRecords(records.slice(start, start + batchMax))
   }
 
   /** True once settled; false when stopped while it cannot be. */
-  const settleUntilDone = async (jobs: Batch): Promise<boolean> => {
+  const settleUntilDone = async (batch: Batch): Promise<boolean> => {
     for (let waitMs = RETRY_MIN_MS; ; waitMs = Math.min(waitMs * 2, RETRY_MAX_MS)) {
       try {
-        await settleBatch(jobs)
+        await settleBatch(batch)
         if (waitMs > RETRY_MIN_MS) logger.info('settlement resumed')
         return true
       } catch (error) {
         if (waitMs === RETRY_MIN_MS)
           logger.error(
-            { alarm: 'settlement-waits', err: error, jobs: jobs.length },
+            { alarm: 'settlement-waits', err: error, jobs: batch.length },
             'settlement blocked, retrying',
           )
         if (stopping.signal.aborted) return false
-        await delay(waitMs, undefined, { signal: stopping.signal }).catch(() => undefined)
+        await pause(waitMs)
       }
     }
   }
 
-  const run = async (): Promise<void> => {
-    await worker.start()
-    let next: Batch = []
-    let pace: Promise<void> = Promise.resolve()
-    while (!stopping.signal.aborted || next.length > 0) {
-      let jobs = await worker.fill(next)
-      if (jobs.length === 0) continue
-      // Not full: nothing else waits, and what comes until the next beat joins the batch.
-      if (recordsOf(jobs).length < batchMax) {
-        await pace
-        jobs = await worker.fill(jobs)
+  /** What waits, until it is a batch. */
+  const claimBatch = async (): Promise<Batch> => {
+    const batch: Batch = []
+    for (let isMore = true; isMore && recordsOf(batch).length < batchMax; ) {
+      const some = await jobs.claim(CLAIMED_AT_ONCE)
+      batch.push(...some)
+      isMore = some.length === CLAIMED_AT_ONCE
+    }
+    return batch
+  }
+
+  const settleClaimed = async (batch: Batch): Promise<void> => {
+    const ids = batch.map(({ id }) => id)
+    const renewal = setInterval(() => {
+      jobs.extendLocks(ids).catch((error: unknown) => {
+        logger.warn({ err: error, jobs: ids.length }, 'job locks could not be renewed')
+      })
+    }, options.jobLockMs / 3)
+    try {
+      if (await settleUntilDone(batch)) {
+        // Another worker has those by now. What was done to them is idempotent.
+        const kept = await jobs.complete(ids)
+        if (kept.length > 0) logger.warn({ jobs: kept.length }, 'settled jobs could not be completed')
+      } else {
+        await Promise.all(ids.map((id) => jobs.handBack(id)))
       }
-      pace = delay(PACE_MS, undefined, { signal: stopping.signal }).catch(() => undefined)
-      const stopKeeping = worker.keepLocks(jobs)
+    } finally {
+      clearInterval(renewal)
+    }
+  }
+
+  const run = async (): Promise<void> => {
+    await jobs.start()
+    let isDrained = false
+    let pace: Promise<void> = Promise.resolve()
+    while (!stopping.signal.aborted) {
       try {
-        const settled = await settleUntilDone(jobs)
-        next = settled
-          ? await worker.complete(jobs, () => !stopping.signal.aborted)
-          : await worker.handBack(jobs)
-      } finally {
-        stopKeeping()
+        if (isDrained) {
+          await jobs.wait()
+          await pace
+          if (stopping.signal.aborted) return
+        }
+        const batch = await claimBatch()
+        isDrained = recordsOf(batch).length < batchMax
+        if (batch.length === 0) continue
+        pace = pause(PACE_MS)
+        await settleClaimed(batch)
+      } catch (error) {
+        if (stopping.signal.aborted) return
+        // What was claimed is claimed again when its locks end.
+        logger.warn({ err: error }, 'settlement queue cannot be reached')
+        await pause(RETRY_MIN_MS)
       }
     }
   }
@@ -136,9 +157,9 @@ export function startSettlementWorker(options: SettlementWorkerOptions): Settlem
   return {
     async stop() {
       stopping.abort()
-      worker.wake()
+      jobs.stopWaiting()
       await running
-      await worker.close()
+      await jobs.close()
     },
   }
 }

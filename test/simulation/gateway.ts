@@ -35,9 +35,8 @@ import { ModelRedis } from './model-redis.ts'
 import type { SeededRandom } from './seeded-random.ts'
 import {
   connectRedis,
-  openBatches,
   openCallJobs,
-  openDispatchJobs,
+  openClaimedJobs,
   openQueue,
   PubSub,
   type RedisServices,
@@ -93,6 +92,7 @@ const NO_ARCHIVE: CompletionArchive = {
   forget: async () => undefined,
 }
 const BODIES_IN_JOBS = {
+  seal: (_: string, body: string) => body,
   put: async (_: string, body: string) => body,
   read: async (_: string, body: string | null) => body,
   drop: async () => undefined,
@@ -130,7 +130,11 @@ export class Gateway {
     this.random = random
     this.bug = bug
     const server = new SimulatedServer('redis', time, random)
-    this.redis = { server, data: new ModelRedis(() => time.nowMs), pubSub: new PubSub(server) }
+    const data = new ModelRedis(
+      () => time.nowMs,
+      (callId, job) => this.dispatchQueue.add(callId, job, 0, 'call'),
+    )
+    this.redis = { server, data, pubSub: new PubSub(server) }
     this.postgresServer = new SimulatedServer('postgres', time, random)
     this.dispatchQueue = new ModelQueue(() => time.nowMs, random)
     this.settlementQueue = new ModelQueue(() => time.nowMs, random)
@@ -199,7 +203,7 @@ export class Gateway {
         redis,
         subscriber: connectRedis(this.redis, this.connect(process, 'wait')),
         epoch: this.bug === 'no-resync' ? withoutListeners(epoch) : epoch,
-        jobs: openDispatchJobs(this.dispatchQueue, this.redis, process, LOCK_MS),
+        jobs: openClaimedJobs(this.dispatchQueue, this.redis, process, LOCK_MS),
         callJobs: this.callJobs(connection),
         dispatchQueue: openQueue(this.dispatchQueue, connection).dispatch,
         enqueueSettlements: (records) => enqueueSettlements(settlement, records),
@@ -240,8 +244,7 @@ export class Gateway {
     const store = this.store(process)
     await this.time.runAs(process, () => {
       startSettlementWorker({
-        redis,
-        batches: openBatches(this.settlementQueue, this.redis, process, LOCK_MS),
+        jobs: openClaimedJobs(this.settlementQueue, this.redis, process, LOCK_MS),
         store:
           this.bug === 'release-before-commit'
             ? {

@@ -72,7 +72,7 @@ export class ModelQueue<Data> {
     return { ...job }
   }
 
-  /** As src/platform/queues/claim-calls.lua. */
+  /** As src/platform/queues/claim-jobs.lua. */
   claimSome(token: string, lockMs: number, most: number): Array<ModelJob<Data>> {
     const claimed: Array<ModelJob<Data>> = []
     while (claimed.length < most) {
@@ -83,9 +83,15 @@ export class ModelQueue<Data> {
     return claimed
   }
 
-  complete(id: string, token: string): void {
-    this.unlock(id, token)
-    this.jobs.delete(id)
+  /** As src/platform/queues/complete-jobs.lua. */
+  completeSome(ids: readonly string[], token: string): string[] {
+    return ids.filter((id) => {
+      const job = this.jobs.get(id)
+      if (!job || this.holder(job) !== token) return true
+      this.suspects.delete(id)
+      this.jobs.delete(id)
+      return false
+    })
   }
 
   handBack(id: string, token: string): void {

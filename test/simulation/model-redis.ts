@@ -1,3 +1,4 @@
+import type { CallJob } from '../../src/core/calls/call-job.ts'
 import { SCRIPTS } from './model-scripts.ts'
 
 /** The data of a Redis server: what the gateway's commands need of it. Amounts are text, as there. */
@@ -6,11 +7,14 @@ export class ModelRedis {
   readonly hashes = new Map<string, Map<string, string>>()
   readonly sortedSets = new Map<string, Map<string, number>>()
   readonly sets = new Map<string, Set<string>>()
+  /** Hears of calls that are enqueued with their admission. */
+  readonly enqueueCall: (callId: string, job: CallJob) => void
   private readonly clock: () => number
   private epochs = 0
 
-  constructor(clock: () => number) {
+  constructor(clock: () => number, enqueueCall: (callId: string, job: CallJob) => void = () => undefined) {
     this.clock = clock
+    this.enqueueCall = enqueueCall
   }
 
   get nowMs(): number {

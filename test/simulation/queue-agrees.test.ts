@@ -4,6 +4,7 @@ import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { CallEnvelope, CallJob } from '../../src/core/calls/call-job.ts'
 import { createCallJobs } from '../../src/platform/queues/call-jobs.ts'
+import { type ClaimedJobs, openClaimedJobs } from '../../src/platform/queues/claimed-jobs.ts'
 import {
   createDispatchQueue,
   DISPATCH_QUEUE,
@@ -13,7 +14,6 @@ import {
 } from '../../src/platform/queues/queues.ts'
 import { createRedis, type Redis } from '../../src/platform/redis/redis.ts'
 import { QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
-import { type DispatchJobs, openDispatchJobs } from '../../workers/dispatch-jobs.ts'
 import { createTestRedis, type TestRedis } from '../helpers/services.ts'
 import { ModelQueue } from './model-queue.ts'
 import type { SeededRandom } from './seeded-random.ts'
@@ -24,7 +24,8 @@ const LONG_MS = 600_000
 
 const id = fc.constantFrom(...IDS)
 const priority = fc.constantFrom(0, 1, 7)
-const token = fc.constantFrom('worker-a', 'worker-b')
+const WORKERS = ['worker-a', 'worker-b'] as const
+const token = fc.constantFrom(...WORKERS)
 const step = fc.oneof(
   { weight: 3, arbitrary: fc.record({ do: fc.constant('add' as const), id, priority }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('claim' as const), token }) },
@@ -71,23 +72,28 @@ describe('the model of the queue answers what BullMQ and our scripts answer', ()
   let redis: Redis
   let queue: DispatchQueue
   let worker: Worker<CallJob>
-  let jobs: DispatchJobs
+  /** By the tokens of their workers. */
+  let jobs: Record<(typeof WORKERS)[number], ClaimedJobs<CallJob>>
   beforeAll(async () => {
     server = await createTestRedis()
     redis = createRedis({ url: server.url, name: 'test', mode: 'wait' })
     queue = createDispatchQueue(redis)
     worker = new Worker(DISPATCH_QUEUE, null, { connection: redis, prefix: QUEUE_PREFIX })
-    jobs = openDispatchJobs({
-      redis,
-      blocking: createRedis({ url: server.url, name: 'test-wake', mode: 'wait' }),
-      lockMs: LONG_MS,
-      logger: pino({ level: 'silent' }),
-      clock: Date.now,
-    })
+    const open = (token: string) =>
+      openClaimedJobs<CallJob>(DISPATCH_QUEUE, {
+        redis,
+        blocking: createRedis({ url: server.url, name: 'test-wake', mode: 'wait' }),
+        lockMs: LONG_MS,
+        waitSeconds: 1,
+        logger: pino({ level: 'silent' }),
+        clock: Date.now,
+        token,
+      })
+    jobs = { 'worker-a': open('worker-a'), 'worker-b': open('worker-b') }
     await worker.waitUntilReady()
   })
   afterAll(async () => {
-    await Promise.all([jobs.close(), worker.close(true), queue.close()])
+    await Promise.all([...WORKERS.map((token) => jobs[token].close()), worker.close(true), queue.close()])
     redis.disconnect()
     await server.close()
   })
@@ -105,9 +111,9 @@ describe('the model of the queue answers what BullMQ and our scripts answer', ()
       case 'revive':
         return reviveCall(queue, dataOf(one.id), LONG_MS)
       case 'claim':
-        return claimed((await jobs.claim(one.token, 1, 'any'))[0])
+        return claimed((await jobs[one.token].claim(1))[0])
       case 'complete':
-        return jobs.complete(one.id, one.token)
+        return jobs[one.token].complete([one.id])
       case 'lapse':
         return void (await redis.del(key(`${one.id}:lock`)))
       case 'come due':
@@ -118,11 +124,9 @@ describe('the model of the queue answers what BullMQ and our scripts answer', ()
           worker as unknown as { moveStalledJobsToWait(): Promise<void> }
         ).moveStalledJobsToWait())
       case 'hand back':
-        return jobs.handBack(one.id, one.token)
-      case 'extend': {
-        const tokens = one.ids.map(() => one.token)
-        return one.ids.length === 0 ? [] : jobs.extendLocks(one.ids, tokens)
-      }
+        return jobs[one.token].handBack(one.id)
+      case 'extend':
+        return one.ids.length === 0 ? [] : jobs[one.token].extendLocks(one.ids)
       case 'remove':
         return queue.remove(one.id)
       case 'withdraw':
@@ -148,7 +152,7 @@ describe('the model of the queue answers what BullMQ and our scripts answer', ()
       case 'claim':
         return claimed(model.claim(one.token, LONG_MS))
       case 'complete':
-        return model.complete(one.id, one.token)
+        return model.completeSome([one.id], one.token)
       case 'lapse':
       case 'come due': {
         const job = model.jobs.get(one.id)
@@ -234,10 +238,8 @@ describe('the model of the queue answers what BullMQ and our scripts answer', ()
         'remove revived: {"answer":"withdrawn"}',
         'retake: {"answer":true}',
         'retake: {"answer":false}',
-        'complete: {"refusal":-1}',
-        'complete: {"refusal":-2}',
-        'complete: {"refusal":-6}',
-        'complete: {"answer":null}',
+        'complete: {"answer":["call"]}',
+        'complete: {"answer":[]}',
         'promote: {"refusal":-3}',
         'claim: {"answer":null}',
       ]),
@@ -249,7 +251,7 @@ describe('the model of the queue answers what BullMQ and our scripts answer', ()
     const callJobs = createCallJobs(redis)
     expect(await queue.remove('call-0')).toBe(1)
     await enqueueCall(queue, dataOf('call-0').envelope, '', 0)
-    await jobs.claim('worker-a', 1, 'any')
+    await jobs['worker-a'].claim(1)
     await redis.del(key('call-0:lock'))
     expect(await callJobs.withdraw('call-0')).toBe('claimed')
     expect(await callJobs.exists('call-0')).toBe(true)
@@ -261,9 +263,9 @@ describe('the model of the queue answers what BullMQ and our scripts answer', ()
   test('a slot reserved for quiet accounts takes no call beyond a share', async () => {
     await redis.flushall()
     await enqueueCall(queue, dataOf('call-0').envelope, '', 7)
-    expect(await jobs.claim('worker-a', 2, 'within-share')).toEqual([])
+    expect(await jobs['worker-a'].claim(2, 'within-share')).toEqual([])
     await enqueueCall(queue, dataOf('call-1').envelope, '', 0)
-    expect(await jobs.claim('worker-a', 2, 'within-share')).toMatchObject([{ id: 'call-1' }])
-    expect(await jobs.claim('worker-a', 2, 'any')).toMatchObject([{ id: 'call-0' }])
+    expect(await jobs['worker-a'].claim(2, 'within-share')).toMatchObject([{ id: 'call-1' }])
+    expect(await jobs['worker-a'].claim(2, 'any')).toMatchObject([{ id: 'call-0' }])
   })
 })

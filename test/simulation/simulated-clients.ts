@@ -1,9 +1,8 @@
 import type { CallJob } from '../../src/core/calls/call-job.ts'
 import type { CallJobs } from '../../src/platform/queues/call-jobs.ts'
+import type { ClaimedJobs } from '../../src/platform/queues/claimed-jobs.ts'
 import type { DispatchQueue, SettlementJob, SettlementQueue } from '../../src/platform/queues/queues.ts'
 import type { Redis } from '../../src/platform/redis/redis.ts'
-import type { BatchJob, BatchWorker } from '../../workers/batch-worker.ts'
-import type { DispatchJobs } from '../../workers/dispatch-jobs.ts'
 import type { ModelQueue } from './model-queue.ts'
 import type { ModelRedis } from './model-redis.ts'
 import type { Connection, SimulatedServer } from './simulated-server.ts'
@@ -90,6 +89,7 @@ export function connectRedis({ data, pubSub }: RedisServices, connection: Connec
       }),
     publish: (channel: string, message: string) => send(() => pubSub.publish(channel, message)),
     get: (key: string) => send(() => data.get(key)),
+    exists: (key: string) => send(() => (data.get(key) === null ? 0 : 1)),
     mget: (...keys: string[]) => send(() => keys.map((key) => data.get(key))),
     set: (key: string, value: string, ...options: unknown[]) =>
       send(() => {
@@ -149,23 +149,23 @@ export function openCallJobs(queue: ModelQueue<CallJob>, connection: Connection)
 
 const BLOCK_MS = 1_000
 
-/** Fetching by hand, as workers do. */
-function openFetch<Data>(
+/** src/platform/queues/claimed-jobs.ts over the model. */
+export function openClaimedJobs<Data>(
   model: ModelQueue<Data>,
   { server }: RedisServices,
   process: SimulatedProcess,
   lockMs: number,
-) {
+): ClaimedJobs<Data> {
   const connection = server.connect(process, 'wait')
   const send = <T>(perform: () => T): Promise<T> => connection.send(perform)
+  const token = process.name
   let stalledChecks: NodeJS.Timeout | undefined
   return {
-    send,
-    start() {
+    token,
+    async start() {
       stalledChecks = setInterval(() => void send(() => model.checkStalled(lockMs / 2)), lockMs / 2)
     },
-    stop: () => clearInterval(stalledChecks),
-    /** Waits a while for a job to come. */
+    claim: (most) => send(() => model.claimSome(token, lockMs, most)),
     wait: () =>
       new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, BLOCK_MS)
@@ -176,76 +176,17 @@ function openFetch<Data>(
           }),
         )
       }),
-    claim: (token: string) => send(() => model.claim(token, lockMs)),
-  }
-}
-
-export function openDispatchJobs(
-  model: ModelQueue<CallJob>,
-  services: RedisServices,
-  process: SimulatedProcess,
-  lockMs: number,
-): DispatchJobs {
-  const fetch = openFetch(model, services, process, lockMs)
-  return {
-    start: async () => fetch.start(),
-    claim: (token, most) => fetch.send(() => model.claimSome(token, lockMs, most)),
-    wait: fetch.wait,
-    complete: (id, token) => fetch.send(() => model.complete(id, token)),
-    handBack: (id, token) => fetch.send(() => model.handBack(id, token)),
-    extendLocks: (ids, tokens) => fetch.send(() => model.extend(ids, tokens, lockMs)),
-    close: async () => fetch.stop(),
-  }
-}
-
-/** The settlement queue by the batch, as workers/batch-worker.ts serves it. */
-export function openBatches(
-  model: ModelQueue<SettlementJob>,
-  services: RedisServices,
-  process: SimulatedProcess,
-  lockMs: number,
-): BatchWorker<SettlementJob> {
-  type Job = BatchJob<SettlementJob>
-  const fetch = openFetch(model, services, process, lockMs)
-  const token = process.name
-  return {
-    start: async () => fetch.start(),
-    async fill(atHand) {
-      const jobs = [...atHand]
-      for (let mayWait = jobs.length === 0; ; mayWait = false) {
-        let job = await fetch.claim(token)
-        if (!job && mayWait) {
-          await fetch.wait()
-          job = await fetch.claim(token)
-        }
-        if (!job) return jobs
-        jobs.push(job as unknown as Job)
-      }
-    },
-    async complete(jobs) {
-      await Promise.allSettled(jobs.map((job) => fetch.send(() => model.complete(job.id!, token))))
-      return []
-    },
-    async handBack(jobs) {
-      await Promise.allSettled(jobs.map((job) => fetch.send(() => model.handBack(job.id!, token))))
-      return []
-    },
-    keepLocks(jobs) {
-      const ids = jobs.map((job) => job.id!)
-      const timer = setInterval(
-        () =>
-          void fetch.send(() =>
-            model.extend(
-              ids,
-              ids.map(() => token),
-              lockMs,
-            ),
-          ),
-        lockMs / 3,
-      )
-      return () => clearInterval(timer)
-    },
-    wake: () => undefined,
-    close: async () => fetch.stop(),
+    complete: (ids) => send(() => model.completeSome(ids, token)),
+    handBack: (id) => send(() => model.handBack(id, token)),
+    extendLocks: (ids) =>
+      send(() =>
+        model.extend(
+          ids,
+          ids.map(() => token),
+          lockMs,
+        ),
+      ),
+    stopWaiting: () => undefined,
+    close: async () => clearInterval(stalledChecks),
   }
 }

@@ -5,15 +5,17 @@ import { createHoldStore, type HoldStore } from '../../src/billing/holds/hold-st
 import { createBillingMetrics } from '../../src/billing/reports/billing-metrics.ts'
 import { createSettlementStore, type SettlementStore } from '../../src/billing/settlement/settlement-store.ts'
 import type { SettlementRecord } from '../../src/core/calls/call-job.ts'
+import { newId } from '../../src/core/kernel/ids.ts'
+import { type ClaimedJob, openClaimedJobs } from '../../src/platform/queues/claimed-jobs.ts'
 import {
   createSettlementQueue,
   enqueueSettlement,
   enqueueSettlements,
+  SETTLEMENT_QUEUE,
   type SettlementJob,
   type SettlementQueue,
 } from '../../src/platform/queues/queues.ts'
 import { createRedis, type Redis } from '../../src/platform/redis/redis.ts'
-import type { BatchJob } from '../../workers/batch-worker.ts'
 import {
   type SettlementWorker,
   type SettlementWorkerOptions,
@@ -24,7 +26,7 @@ import { eventually, onBusyMachine } from '../helpers/eventually.ts'
 import { openHold } from '../helpers/open-hold.ts'
 import { createTestRedis, type TestRedis } from '../helpers/services.ts'
 
-type SettlementBatch = Array<BatchJob<SettlementJob>>
+const LOCK_MS = 2_000
 
 describe('the settlement worker', () => {
   let books: TestBooks
@@ -60,17 +62,25 @@ describe('the settlement worker', () => {
   })
 
   const start = (options: Partial<SettlementWorkerOptions> = {}) => {
-    const connection = createRedis({ url: server.url, name: 'test-settlement', mode: 'wait' })
+    const open = (name: string) => createRedis({ url: server.url, name, mode: 'wait' })
+    const connection = open('test-settlement')
     const logger = pino({ level: 'silent' })
     const metrics = createBillingMetrics(new Registry())
     const worker = startSettlementWorker({
-      redis: connection,
+      jobs: openClaimedJobs(SETTLEMENT_QUEUE, {
+        redis: connection,
+        blocking: open('test-settlement-wake'),
+        lockMs: options.jobLockMs ?? LOCK_MS,
+        waitSeconds: 1,
+        logger,
+        clock: Date.now,
+      }),
       store,
       gate,
       logger,
       metrics,
       settlementBatchMax: 50,
-      jobLockMs: 2_000,
+      jobLockMs: LOCK_MS,
       ...options,
     })
     workers.push({ worker, connection })
@@ -243,37 +253,38 @@ describe('the pace of settlement', () => {
   const BATCH_MAX = 4
   const PACE_MS = 100
 
+  const aJob = (): ClaimedJob<SettlementJob> => ({
+    id: newId('settle'),
+    data: { records: [settlementOf('acct_1')] },
+    attemptsStarted: 1,
+  })
+
   /** Settles what waits from a queue without a server; resolves to the time that took, when all is settled. */
   async function drain(waiting: number, arrivals: () => number): Promise<number> {
     const idle = Promise.withResolvers<void>()
     const isSettled = Promise.withResolvers<void>()
     let jobsLeft = waiting
-    const take = (max: number) => {
-      const count = Math.min(max, jobsLeft)
-      jobsLeft -= count
-      return Array.from(
-        { length: count },
-        () => ({ data: { records: [settlementOf('acct_1')] } }) as SettlementBatch[0],
-      )
-    }
     const worker = startSettlementWorker({
-      redis: {} as Redis,
-      batches: {
+      jobs: {
+        token: 'worker',
         start: async () => undefined,
-        async fill(atHand) {
-          const jobs = [...atHand, ...take(BATCH_MAX - atHand.length)]
-          if (jobs.length > 0) return jobs
+        async claim(most) {
+          const count = Math.min(most, jobsLeft)
+          jobsLeft -= count
+          return Array.from({ length: count }, aJob)
+        },
+        async wait() {
+          if (jobsLeft > 0) return
           isSettled.resolve()
           await idle.promise
+        },
+        async complete() {
+          jobsLeft += arrivals()
           return []
         },
-        async complete(jobs) {
-          jobsLeft += arrivals()
-          return take(jobs.length)
-        },
-        handBack: async () => [],
-        keepLocks: () => () => undefined,
-        wake: () => idle.resolve(),
+        handBack: async () => undefined,
+        extendLocks: async () => [],
+        stopWaiting: () => idle.resolve(),
         close: async () => undefined,
       },
       store: { settle: async () => ({ accounts: [], quarantined: [], superseded: [] }) },

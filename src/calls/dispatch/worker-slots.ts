@@ -1,7 +1,7 @@
 import { EventEmitter, once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from '../../platform/observability/logger.ts'
-import type { ClaimKind } from '../../platform/queues/call-jobs.ts'
+import type { ClaimKind } from '../../platform/queues/claimed-jobs.ts'
 
 export interface WorkerSlotsOptions<Job> {
   /** Calls that run at once at the most. */

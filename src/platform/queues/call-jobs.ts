@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs'
-import type { CallJob } from '../../core/calls/call-job.ts'
 import { defineScript, type Redis } from '../redis/redis.ts'
 import { QUEUE_PREFIX } from '../redis/redis-keys.ts'
 import { DISPATCH_QUEUE } from './queues.ts'
@@ -9,14 +8,6 @@ import { DISPATCH_QUEUE } from './queues.ts'
  * none will; `claimed`: a worker has it or had it; `delayed`: it stands for a call that a worker runs.
  */
 export type Withdrawal = 'withdrawn' | 'missing' | 'claimed' | 'delayed'
-
-/** A call that a worker claimed. */
-export interface ClaimedCall {
-  id: string
-  data: CallJob
-  /** How often its job was claimed, with this claim. */
-  attemptsStarted: number
-}
 
 /** Steps on the jobs of the dispatch queue that BullMQ does not offer, each one atomic. */
 export interface CallJobs {
@@ -30,7 +21,6 @@ export interface CallJobs {
   exists(callId: string): Promise<boolean>
 }
 
-const CLAIM = readFileSync(new URL('./claim-calls.lua', import.meta.url), 'utf8')
 const WITHDRAW = readFileSync(new URL('./withdraw-call.lua', import.meta.url), 'utf8')
 const RETAKE = readFileSync(new URL('./retake-call.lua', import.meta.url), 'utf8')
 
@@ -52,34 +42,5 @@ export function createCallJobs(redis: Redis): CallJobs {
       return (await retake(keys, [callId, token, lockMs, number])) === 1
     },
     exists: async (callId) => (await redis.exists(key(callId))) === 1,
-  }
-}
-
-/** `within-share`: only calls of accounts within their share of the queue, which have no priority. */
-export type ClaimKind = 'any' | 'within-share'
-
-/** Claims calls that wait; `due` when delayed ones are to be moved first, which BullMQ's own claim does. */
-export type ClaimCalls = (claim: {
-  token: string
-  lockMs: number
-  nowMs: number
-  most: number
-  kind: ClaimKind
-}) => Promise<ClaimedCall[] | 'due'>
-
-/** The claim over one client. */
-export function createClaimScript(redis: Redis): ClaimCalls {
-  const claim = defineScript(redis, 'syClaimCalls', CLAIM)
-  const queue = `${QUEUE_PREFIX}:${DISPATCH_QUEUE}`
-  return async ({ token, lockMs, nowMs, most, kind }) => {
-    const claimed = (await claim([queue], [token, lockMs, nowMs, most, kind])) as
-      | Array<[id: string, data: string, attemptsStarted: number]>
-      | 'due'
-    if (claimed === 'due') return claimed
-    return claimed.map(([id, data, attemptsStarted]) => ({
-      id,
-      data: JSON.parse(data) as CallJob,
-      attemptsStarted,
-    }))
   }
 }

@@ -96,6 +96,9 @@ export async function enqueueCall(
   await queue.add('call', { envelope, sealedBody }, { ...jobOptions(envelope.id), priority })
 }
 
+/** The options of a call's job, as BullMQ stores them, but for its priority. */
+export const callJobOptions = (callId: string) => ({ ...jobOptions(callId), attempts: 0 })
+
 /**
  * Enqueues the settlement of some calls as one job and returns its id. Settling a call twice charges it once:
  * the ledger sees to that.

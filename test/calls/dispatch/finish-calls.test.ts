@@ -1,3 +1,4 @@
+import { Job, Worker } from 'bullmq'
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createHoldStore } from '../../../src/billing/holds/hold-store.ts'
@@ -6,10 +7,11 @@ import {
   type EndedCall,
   type RunFinish,
 } from '../../../src/calls/dispatch/finish-calls.ts'
-import type { CallEnvelope } from '../../../src/core/calls/call-job.ts'
+import type { CallEnvelope, CallJob } from '../../../src/core/calls/call-job.ts'
 import { encodeFrames } from '../../../src/core/calls/frames.ts'
 import { type CallId, newCallId } from '../../../src/core/kernel/ids.ts'
 import { createCallJobs } from '../../../src/platform/queues/call-jobs.ts'
+import { type ClaimedJobs, openClaimedJobs } from '../../../src/platform/queues/claimed-jobs.ts'
 import {
   createDispatchQueue,
   createSettlementQueue,
@@ -23,7 +25,6 @@ import {
 } from '../../../src/platform/queues/queues.ts'
 import { createRedis, isRefusedWrite, type Redis } from '../../../src/platform/redis/redis.ts'
 import { QUEUE_PREFIX, replyChannel } from '../../../src/platform/redis/redis-keys.ts'
-import { type DispatchJobs, openDispatchJobs } from '../../../workers/dispatch-jobs.ts'
 import { settlementOf } from '../../helpers/billing.ts'
 import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
 
@@ -37,7 +38,8 @@ describe('the step that finishes calls', () => {
   let subscriber: Redis
   let dispatch: DispatchQueue
   let settlement: SettlementQueue
-  let jobs: DispatchJobs
+  let jobs: ClaimedJobs<CallJob>
+  let bullmq: Worker
   let finish: RunFinish
   let heard: string[]
 
@@ -49,13 +51,15 @@ describe('the step that finishes calls', () => {
     subscriber.on('message', (_, message: string) => heard.push(message))
     dispatch = createDispatchQueue(redis)
     settlement = createSettlementQueue(redis)
-    jobs = openDispatchJobs({
+    jobs = openClaimedJobs(DISPATCH_QUEUE, {
       redis,
       blocking: open('test-wake'),
       lockMs: LOCK_MS,
+      waitSeconds: 1,
       logger: pino({ level: 'silent' }),
       clock: Date.now,
     })
+    bullmq = new Worker(DISPATCH_QUEUE, null, { connection: redis, prefix: QUEUE_PREFIX })
     finish = createFinishScript(redis, 'worker-a', () => 1_700_000_000_000)
   })
   beforeEach(async () => {
@@ -64,7 +68,7 @@ describe('the step that finishes calls', () => {
     await subscriber.subscribe(CHANNEL)
   })
   afterAll(async () => {
-    await Promise.all([jobs.close(), dispatch.close(), settlement.close()])
+    await Promise.all([jobs.close(), bullmq.close(true), dispatch.close(), settlement.close()])
     redis.disconnect()
     subscriber.disconnect()
     await server.close()
@@ -86,7 +90,7 @@ describe('the step that finishes calls', () => {
       isOpen: true,
     })
     await enqueueCall(dispatch, { id } as unknown as CallEnvelope, '', priority)
-    await jobs.claim('worker-a', 1, 'any')
+    await jobs.claim(1)
     return id
   }
 
@@ -122,10 +126,32 @@ describe('the step that finishes calls', () => {
     return read
   }
 
+  const completeByBullMq = (id: CallId) =>
+    new Job(bullmq, 'call', {}, { removeOnComplete: true }, id).moveToCompleted(null, jobs.token, false)
+
+  test('completing jobs leaves the queue as BullMQ does', async () => {
+    const ids = [await claimedCall(), await claimedCall(7), await claimedCall()] as const
+    await redis.sadd(callKey(DISPATCH_QUEUE, 'stalled'), ...ids)
+    await completeByBullMq(ids[0])
+    await completeByBullMq(ids[1])
+    const theirs = JSON.stringify(await keysOf(DISPATCH_QUEUE))
+
+    await redis.flushall()
+    const again = [await claimedCall(), await claimedCall(7), await claimedCall()] as const
+    await redis.sadd(callKey(DISPATCH_QUEUE, 'stalled'), ...again)
+    await redis.set(callKey(DISPATCH_QUEUE, `${again[2]}:lock`), jobs.token.replace(/^./, 'x'))
+    expect(await jobs.complete(again)).toEqual([again[2]])
+    await redis.set(callKey(DISPATCH_QUEUE, `${again[2]}:lock`), jobs.token)
+    const ours = JSON.stringify(await keysOf(DISPATCH_QUEUE)).replaceAll(again[2], ids[2])
+    const untimed = (keys: string) =>
+      JSON.parse(keys.replaceAll(/"(timestamp|processedOn)":"\d+"/g, '"$1":"0"'))
+    expect(untimed(ours)).toEqual(untimed(theirs))
+  })
+
   test('leaves both queues as BullMQ does when it completes the calls and adds a settlement job', async () => {
     const [one, other] = [await claimedCall(), await claimedCall(7)]
     const records = [one, other].map((id) => ended(id).record)
-    for (const id of [one, other]) await jobs.complete(id, 'worker-a')
+    for (const id of [one, other]) await completeByBullMq(id)
     const theirJob = await enqueueSettlements(settlement, records)
     const theirs = [await keysOf(DISPATCH_QUEUE), await keysOf(SETTLEMENT_QUEUE)]
 
@@ -267,15 +293,16 @@ describe('the step that claims calls', () => {
   let server: TestRedis
   let redis: Redis
   let dispatch: DispatchQueue
-  let jobs: DispatchJobs
+  let jobs: ClaimedJobs<CallJob>
   beforeAll(async () => {
     server = await createTestRedis()
     redis = createRedis({ url: server.url, name: 'test', mode: 'wait' })
     dispatch = createDispatchQueue(redis)
-    jobs = openDispatchJobs({
+    jobs = openClaimedJobs(DISPATCH_QUEUE, {
       redis,
       blocking: createRedis({ url: server.url, name: 'test-wake', mode: 'wait' }),
       lockMs: LOCK_MS,
+      waitSeconds: 1,
       logger: pino({ level: 'silent' }),
       clock: Date.now,
     })
@@ -297,13 +324,13 @@ describe('the step that claims calls', () => {
     const [first, second] = [await add(0), await add(0)]
     const marker = `${QUEUE_PREFIX}:${DISPATCH_QUEUE}:marker`
     await jobs.wait()
-    const claimed = await jobs.claim('worker-a', 3, 'any')
+    const claimed = await jobs.claim(3)
     expect(claimed.map(({ id }) => id)).toEqual([first, second, soon])
     expect(claimed.map(({ attemptsStarted }) => attemptsStarted)).toEqual([1, 1, 1])
     expect(claimed[0]?.data.envelope.id).toBe(first)
     expect(await redis.exists(marker)).toBe(1)
     await jobs.wait()
-    expect((await jobs.claim('worker-a', 3, 'any')).map(({ id }) => id)).toEqual([late])
+    expect((await jobs.claim(3)).map(({ id }) => id)).toEqual([late])
     expect(await redis.exists(marker)).toBe(0)
   })
 
@@ -311,8 +338,8 @@ describe('the step that claims calls', () => {
     await dispatch.pause()
     const id = newCallId()
     await enqueueCall(dispatch, { id } as unknown as CallEnvelope, '', 0)
-    expect(await jobs.claim('worker-a', 3, 'any')).toEqual([])
+    expect(await jobs.claim(3)).toEqual([])
     await dispatch.resume()
-    expect((await jobs.claim('worker-a', 3, 'any')).map((call) => call.id)).toEqual([id])
+    expect((await jobs.claim(3)).map((call) => call.id)).toEqual([id])
   })
 })

@@ -1,11 +1,11 @@
--- Claims some of the calls that wait, in the order in which BullMQ's moveToActive claims one: those without a
+-- Claims some of the jobs that wait, in the order in which BullMQ's moveToActive claims one: those without a
 -- priority, the oldest first, then by priority. No event is written, since nobody reads them; the marker that wakes
 -- workers is set again only if something still waits.
 --
 -- Jobs have the layout of BullMQ 6.7: `<prefix>:<queue>:<list, or job id>`.
 --
--- KEYS  1 dispatch queue (without a list)
--- ARGV  1 token of the locks  2 how long they stand, ms  3 now, unix ms  4 calls to claim at the most
+-- KEYS  1 queue (without a list)
+-- ARGV  1 token of the locks  2 how long they stand, ms  3 now, unix ms  4 jobs to claim at the most
 --       5 'any', or 'within-share' for those without a priority alone
 -- Returns a list of {id, data, number of claims of this job}; or 'due' when delayed jobs are to be moved first
 local queue = KEYS[1] .. ':'
