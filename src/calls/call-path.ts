@@ -4,7 +4,7 @@ import type { SpendStore } from '../billing/reports/spend-store.ts'
 import type { Redis } from '../platform/redis/redis.ts'
 import { type EpochWatch, type ReadEpoch, untilResynced } from '../platform/redis/redis-epoch.ts'
 import type { AdmissionDependencies } from './admission/admit-call.ts'
-import type { DispatchDependencies } from './admission/dispatch-call.ts'
+import { bodyText, type DispatchDependencies, undoAdmission } from './admission/dispatch-call.ts'
 import { createBalanceLoaders, type Recovery } from './admission/load-balances.ts'
 import { CallHub } from './relay/call-hub.ts'
 
@@ -49,15 +49,20 @@ export function composeCallPath(parts: CallPathParts): CallPath {
     resynced: () => untilResynced(readEpoch, recoveryGraceMs),
     charges: parts.charges,
   })
+  const dispatch = { ...parts, hub, gate, logger, clock }
   return {
     hub,
     admission: {
       ...parts,
       ...loaders,
+      hub,
       gate: gate.admit,
+      releaseHold: gate.release,
+      sealBody: (callId, request) => parts.bodies.seal(callId, bodyText(request)),
+      undoAdmission: (envelope) => undoAdmission(envelope, dispatch),
       replyChannel: hub.channel,
       epoch: () => epoch.current(),
     },
-    dispatch: { ...parts, hub, gate, logger, clock },
+    dispatch,
   }
 }

@@ -62,8 +62,8 @@ async function start(
 ): Promise<void> {
   const key = { ...KEY, accountId: call.accountId, keyId: `key_${call.accountId}` }
   try {
-    const identity = { callId: call.id, requestId: call.id, idempotencyRecord: null }
-    const admitted = await admitCall(chat, key, identity, admission)
+    const identity = { callId: call.id, requestId: `req_${call.id}`, idempotencyRecord: null }
+    const { call: admitted } = await admitCall(chat, key, identity, admission)
     note(call, `admitted, ${admitted.envelope.holdPico} held`)
     const sink = {
       frame: (body: FrameBody) => hear(call, body, note),

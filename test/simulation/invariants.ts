@@ -179,9 +179,18 @@ export function brokenRest(world: World): string | null {
   }
   for (const call of world.calls) {
     if (call.status === 'waiting') return `${call.id}: its client still waits`
+    if (wasChargedRefused(world, call)) return `${call.id}: was refused, is charged, and nobody says so`
     if (call.status !== 'whole' || mayGiveAway(world) || gateway.books.quarantined.has(call.id)) continue
     const record = gateway.books.calls.get(call.id)
     if (record?.status !== 'completed') return `${call.id}: given away, its record is ${record?.status}`
   }
   return null
+}
+
+/** Whether a call was charged although its caller was refused, and the instance that refused it does not say so. */
+function wasChargedRefused({ gateway, mayLoseCharges }: World, { id, status, api }: ClientCall): boolean {
+  const { books } = gateway
+  const chargePico = books.calls.get(id)?.chargePico ?? '0'
+  const isExcused = mayLoseCharges || !api.process.isAlive || books.toldFailures.has(id)
+  return status === 'refused' && chargePico !== '0' && !isExcused
 }

@@ -15,6 +15,8 @@ export class ModelPostgres {
   readonly calls = new Map<string, SettlementRecord>()
   readonly postings: Posting[] = []
   readonly quarantined = new Map<string, string>()
+  /** Calls that an API instance says it told a failure of; should one be charged, that is credited. */
+  readonly toldFailures = new Set<string>()
   /** What calls were charged, and the first version of their account's balance that is less by it. */
   readonly chargedAt = new Map<string, { chargePico: bigint; version: bigint }>()
 
@@ -32,6 +34,7 @@ export class ModelPostgres {
     const first = new Map<string, SettlementRecord>()
     for (const record of records) {
       if (outranks(record, first.get(record.id))) first.set(record.id, record)
+      if (isToldFailure(record)) this.toldFailures.add(record.id)
     }
     const superseded: SettlementOutcome['superseded'] = []
     const settled: SettlementRecord[] = []
@@ -111,3 +114,7 @@ export class ModelPostgres {
 
 const outranks = (record: SettlementRecord, known: SettlementRecord | undefined): boolean =>
   !known || (isUnserved(known) && !isUnserved(record))
+
+/** As src/billing/settlement/credit-told-failures.ts knows it. */
+const isToldFailure = ({ id, requestId, status, claimedAt }: SettlementRecord): boolean =>
+  status === 'failed' && claimedAt === null && requestId !== id

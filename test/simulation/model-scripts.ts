@@ -2,21 +2,16 @@ import type { ModelRedis } from './model-redis.ts'
 
 type Script = (redis: ModelRedis, keys: string[], args: string[]) => unknown
 
+/** So many strings. */
+type Names<Count extends number, So extends string[] = []> = So['length'] extends Count
+  ? So
+  : Names<Count, [...So, string]>
+
 const WINDOW_MS = 60_000
 
 /** src/billing/holds/admit.lua, for keys without a spending limit. */
 const admit: Script = (redis, keys, args) => {
-  const [avail, held, holds, expiry, rate, open, , accountRate, accountOpen] = keys as [
-    string,
-    string,
-    string,
-    string,
-    string,
-    string,
-    string,
-    string,
-    string,
-  ]
+  const [avail, held, holds, expiry, rate, open, , accountRate, accountOpen, , , , mark] = keys as Names<13>
   const [id, lifetime, amountText, flexible, promptCost, completionRate, limitText] = args as string[]
   const [maxRequests, maxTokens, tokens, maxOpen] = args.slice(7, 11).map(Number) as [
     number,
@@ -42,10 +37,13 @@ const admit: Script = (redis, keys, args) => {
       ...more,
     ]
   }
+  const job = args[21]!
+  if (job !== '' && redis.get(mark) !== null)
+    return answer('ok', amountText, limitText, redis.sortedSet(accountOpen).size, 1)
   const previous = redis.hash(holds).get(id!)
   if (previous !== undefined) {
     const [amount, granted] = previous.split(':')
-    return answer('ok', amount, granted, redis.sortedSet(accountOpen).size)
+    return answer('ok', amount, granted, redis.sortedSet(accountOpen).size, 0)
   }
   if (args[17] !== '' && redis.nowMs > Number(args[17])) return answer('late')
   if (ofKey.left < 1) return answer('rate', WINDOW_MS, 'key')
@@ -86,7 +84,12 @@ const admit: Script = (redis, keys, args) => {
   for (const calls of [openOfKey, openOfAccount]) calls.set(id!, redis.nowMs + Number(lifetime))
   for (const counts of [ofKey, ofAccount]) countCall(counts, tokens)
   tokensLeft -= tokens
-  return answer('ok', String(amount), limit, openOfAccount.size)
+  const isEnqueued = job !== '' && String(amount) === amountText && limit === limitText
+  if (isEnqueued) {
+    redis.strings.set(mark, '1')
+    redis.enqueueCall(id!, JSON.parse(job))
+  }
+  return answer('ok', String(amount), limit, openOfAccount.size, isEnqueued ? 1 : 0)
 }
 
 /** The counts of a sliding window, as admit.lua reads them. */
@@ -131,15 +134,7 @@ function countCall(counts: WindowCounts, tokens: number): void {
 
 /** src/billing/holds/apply.lua, for keys without a spending limit. */
 const apply: Script = (redis, keys, args) => {
-  const [avail, held, holds, expiry, ver, loading, accountOpen] = keys as [
-    string,
-    string,
-    string,
-    string,
-    string,
-    string,
-    string,
-  ]
+  const [avail, held, holds, expiry, ver, loading, accountOpen] = keys as Names<7>
   const [prefix, balance, version, epoch, ...settled] = args as [string, string, string, string, ...string[]]
   const load = epoch === '*' || (epoch !== '' && redis.get(loading) === epoch)
   const released: bigint[] = []
@@ -171,24 +166,8 @@ const apply: Script = (redis, keys, args) => {
 
 /** src/billing/holds/restore-hold.lua, for keys without a spending limit. */
 const restoreHold: Script = (redis, keys, args) => {
-  const [avail, held, holds, expiry, open, , accountOpen] = keys as [
-    string,
-    string,
-    string,
-    string,
-    string,
-    string,
-    string,
-  ]
-  const [id, amount, limit, key, period, deadline, isOpen] = args as [
-    string,
-    string,
-    string,
-    string,
-    string,
-    string,
-    string,
-  ]
+  const [avail, held, holds, expiry, open, , accountOpen] = keys as Names<7>
+  const [id, amount, limit, key, period, deadline, isOpen] = args as Names<7>
   if (redis.hash(holds).has(id)) return 0
   redis.hash(holds).set(id, `${amount}:${limit}:${key}:${period}`)
   redis.add(held, BigInt(amount))

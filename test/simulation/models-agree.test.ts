@@ -4,6 +4,7 @@ import { createHoldStore } from '../../src/billing/holds/hold-store.ts'
 import { createSettlementStore } from '../../src/billing/settlement/settlement-store.ts'
 import type { SettlementRecord } from '../../src/core/calls/call-job.ts'
 import { type CallId, newCallId, newId } from '../../src/core/kernel/ids.ts'
+import { createCallJobs } from '../../src/platform/queues/call-jobs.ts'
 import { createRedis, type Redis } from '../../src/platform/redis/redis.ts'
 import { openTestAccount, openTestBooks, settlementOf, type TestBooks } from '../helpers/billing.ts'
 import { createTestRedis, type TestRedis } from '../helpers/services.ts'
@@ -25,6 +26,7 @@ const step = fc.oneof(
     flexible: fc.boolean(),
     places: fc.integer({ min: 1, max: 4 }),
     ofAccount: fc.integer({ min: 1, max: 4 }),
+    hasJob: fc.boolean(),
   }),
   fc.record({ do: fc.constant('load' as const), ledger: figure, epoch: fc.constantFrom('*', 'a', 'b') }),
   fc.record({ do: fc.constant('announce' as const), epoch: fc.constantFrom('a', 'b') }),
@@ -39,6 +41,8 @@ const step = fc.oneof(
   fc.record({ do: fc.constant('rebuild' as const), ledger: figure, force: fc.boolean() }),
 )
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
+
+const TURN = { share: 2, step: 5, lastStep: 6 }
 
 /** The gate's own code, whatever it talks to. */
 function gateOver(redis: Redis, accountId: string, callIds: CallId[]) {
@@ -68,6 +72,7 @@ function gateOver(redis: Redis, accountId: string, callIds: CallId[]) {
             completionLimit: 100,
             concurrentCalls: one.places,
             accountConcurrentCalls: one.ofAccount,
+            ...(one.hasJob && { job: { data: '{}', turn: TURN, nowMs: 1 } }),
           })
           return answer
         }
@@ -101,7 +106,8 @@ function gateOver(redis: Redis, accountId: string, callIds: CallId[]) {
     async state() {
       const holds = await gate.openHolds(accountId)
       holds.sort((a, b) => (a.callId < b.callId ? -1 : 1))
-      return { holds, reading: await gate.inspect(accountId), accounts: await gate.accounts() }
+      const enqueued = await Promise.all(callIds.map((callId) => gate.wasEnqueued(callId)))
+      return { holds, enqueued, reading: await gate.inspect(accountId), accounts: await gate.accounts() }
     },
   }
 }
@@ -130,13 +136,18 @@ describe('the models of the simulation do as the real services', () => {
         await redis.flushall()
         const accountId = newId('acct')
         const callIds = Array.from({ length: HOLDS }, () => newCallId())
-        const data = new ModelRedis(Date.now)
+        const jobs = new Set<string>()
+        const data = new ModelRedis(Date.now, (callId) => void jobs.add(callId))
         const model = gateOver(connectRedis({ data } as never, AT_ONCE), accountId, callIds)
         const real = gateOver(redis, accountId, callIds)
         for (const one of steps) {
           expect(await model.take(one)).toEqual(await real.take(one))
           expect(await model.state()).toEqual(await real.state())
         }
+        const exist = await Promise.all(callIds.map((callId) => createCallJobs(redis).exists(callId)))
+        expect(callIds.filter((_, index) => exist[index])).toEqual(
+          callIds.filter((callId) => jobs.has(callId)),
+        )
       }),
       { numRuns: 150 },
     )

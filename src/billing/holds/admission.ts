@@ -1,7 +1,13 @@
+import { PRIORITY_MAX, type QueueTurn } from '../../core/calls/queue-turn.ts'
 import type { CallId } from '../../core/kernel/ids.ts'
+import { callJobOptions, DISPATCH_QUEUE } from '../../platform/queues/queues.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
-import { accountKeys, apiKeyKeys } from '../../platform/redis/redis-keys.ts'
+import { accountKeys, admittedKey, apiKeyKeys, QUEUE_PREFIX } from '../../platform/redis/redis-keys.ts'
 import { defineHoldScript } from './hold-scripts.ts'
+
+const DISPATCH = `${QUEUE_PREFIX}:${DISPATCH_QUEUE}`
+/** Longer than a call may wait to be admitted, in which it may be sent to Redis twice. */
+export const MARK_MS = 20_000
 
 /** What one call asks of the gate. */
 export interface AdmissionRequest {
@@ -32,6 +38,17 @@ export interface AdmissionRequest {
   body?: { bytes: number; keyMax: number; accountMax: number }
   /** A repeat of a call: it counts as one request, and holds nothing. */
   isRepeat?: boolean
+  /** Its job, enqueued in the same step if the call is granted all it asks for. Absent: its caller enqueues it. */
+  job?: JobToEnqueue
+}
+
+/** The job of a call in the dispatch queue. */
+export interface JobToEnqueue {
+  /** A CallJob, JSON. */
+  data: string
+  turn: QueueTurn
+  /** Unix ms. */
+  nowMs: number
 }
 
 /** What is left of the rate limits of a key and its account, for the response headers. */
@@ -54,6 +71,7 @@ export type AdmissionOutcome =
       completionLimit: number
       /** With this one. */
       accountOpenCalls: number
+      isEnqueued: boolean
     }
   | { kind: 'rate-limited' | 'too-many-open' | 'too-heavy'; retryAfterMs: number; scope: LimitScope }
   | { kind: 'insufficient-balance' | 'allowance-spent'; availablePico: bigint; affordableTokens: number }
@@ -83,6 +101,8 @@ export function createAdmission(redis: Redis): AdmitToRedis {
         account.open,
         key.bodies,
         account.bodies,
+        DISPATCH,
+        admittedKey(request.callId),
       ],
       [
         request.callId,
@@ -106,10 +126,18 @@ export function createAdmission(redis: Redis): AdmitToRedis {
         request.body?.bytes ?? 0,
         request.body?.keyMax ?? 0,
         request.body?.accountMax ?? 0,
+        ...jobArguments(request),
       ],
     )
     return readAnswer(reply as unknown[])
   }
+}
+
+function jobArguments({ callId, job }: AdmissionRequest): Array<string | number> {
+  if (!job) return ['']
+  const { share, step, lastStep } = job.turn
+  const options = JSON.stringify(callJobOptions(callId)).slice(0, -1)
+  return [job.data, options, job.nowMs, share, step, lastStep, PRIORITY_MAX, MARK_MS]
 }
 
 function readAnswer([
@@ -121,6 +149,7 @@ function readAnswer([
   first,
   second,
   third,
+  fourth,
 ]: unknown[]): AdmissionAnswer {
   const rate = {
     limitRequests: Number(limit),
@@ -135,6 +164,7 @@ function readAnswer([
         holdPico: BigInt(first as string),
         completionLimit: Number(second),
         accountOpenCalls: Number(third),
+        isEnqueued: fourth === 1,
         rate,
       }
     case 'rate':

@@ -1,11 +1,12 @@
 -- Admits one call: the rate and concurrency limits of its key and of its account, the key's allowance, and the
--- balance, all or nothing, in that order.
+-- balance, all or nothing, in that order. A job that comes with it is enqueued in the same step, if the call is granted
+-- what it asked for; it is enqueued as BullMQ 6.7 does (`<prefix>:<queue>:<list, or job id>`), without an event.
 --
 -- The one sum of amounts done in Lua, what a short balance affords, stays below the amount asked for, which callers
 -- keep under 2^53.
 --
 -- KEYS  1 avail  2 held  3 holds  4 expiry  5 key rate  6 key open  7 key left  8 account rate  9 account open
---       10 key bodies  11 account bodies
+--       10 key bodies  11 account bodies  12 dispatch queue (without a list)  13 mark of the admitted call
 -- ARGV  1 hold id  2 hold lifetime ms  3 amount  4 '1' when the completion limit may shrink
 --       5 prompt cost  6 completion rate  7 completion limit
 --       8 requests per minute  9 tokens per minute  10 tokens of this call  11 concurrent calls
@@ -14,18 +15,23 @@
 --       17 '1' for a repeat of a call: it takes one request of the limits, and holds nothing
 --       18 until when it may be admitted, unix ms, or ''
 --       19 bytes of its body, 0 for a light one  20 bytes of the open calls of the key  21 of the account, at the most
+--       22 data of its job, or ''  23 options of the job, JSON without its end  24 now, unix ms, by its caller
+--       25 share of the account in the queue  26 step of time  27 the last it may be put off to (see queue-turn.ts)
+--       28 priorities there are  29 how long the mark of the admitted call stands, ms
 -- Returns {outcome, limit of requests, remaining requests, remaining tokens, window reset ms, ...}; of requests, the
 -- limit that leaves fewer: the key's or its account's
---   'ok', …, amount held, completion limit granted, open calls of the account with this one
+--   'ok', …, amount held, completion limit granted, open calls of the account with this one, 1 when it is enqueued
 --   'rate' | 'concurrency' | 'bytes', …, retry after ms, 'key' | 'account'
 --   'balance' | 'allowance', …, what is available, completion tokens that affords
 --   'late', … when its caller has given up: Redis stood still
 --   'load-balance' | 'load-allowance', … when Redis does not have the amount yet
-local avail, held, holds, expiry, rate, open, left, account_rate, account_open, bodies, account_bodies = unpack(KEYS)
+local avail, held, holds, expiry, rate, open, left, account_rate, account_open, bodies, account_bodies, queue, mark =
+  unpack(KEYS)
 local id, lifetime, amount, flexible = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4] == '1'
 local prompt_cost, completion_rate, limit = ARGV[5], ARGV[6], ARGV[7]
 local max_tokens, tokens = tonumber(ARGV[9]), tonumber(ARGV[10])
 local limited, key, period = ARGV[12] == '1', ARGV[13], ARGV[14]
+local job = ARGV[22]
 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -65,8 +71,12 @@ local function answer(outcome, ...)
   }
 end
 
+-- Sent again, since the first answer was lost: the call may even have ended meanwhile.
+if job ~= '' and redis.call('EXISTS', mark) == 1 then
+  return answer('ok', amount, limit, redis.call('ZCARD', account_open), 1)
+end
 local held_amount, granted = read_hold(holds, id)
-if held_amount then return answer('ok', held_amount, granted, redis.call('ZCARD', account_open)) end
+if held_amount then return answer('ok', held_amount, granted, redis.call('ZCARD', account_open), 0) end
 
 if ARGV[18] ~= '' and now > tonumber(ARGV[18]) then return answer('late') end
 
@@ -107,7 +117,7 @@ end
 
 if ARGV[17] == '1' then
   take_rate()
-  return answer('ok', 0, 0, redis.call('ZCARD', account_open))
+  return answer('ok', 0, 0, redis.call('ZCARD', account_open), 0)
 end
 
 local function has_slot(calls, max)
@@ -173,4 +183,22 @@ if body_bytes > 0 then
   end
 end
 take_rate()
-return answer('ok', amount, limit, redis.call('ZCARD', account_open))
+local open_calls = redis.call('ZCARD', account_open)
+if job == '' or amount ~= ARGV[3] or limit ~= ARGV[7] then return answer('ok', amount, limit, open_calls, 0) end
+
+local beyond = open_calls - tonumber(ARGV[25])
+local priority = 0
+if beyond > 0 then
+  priority = 1 + math.min(tonumber(ARGV[26]) + beyond, tonumber(ARGV[27])) % tonumber(ARGV[28])
+end
+redis.call('HSET', queue .. ':' .. id, 'name', 'call', 'data', job, 'opts', ARGV[23] .. ',"priority":' .. priority .. '}',
+  'timestamp', ARGV[24], 'delay', 0, 'priority', priority)
+if priority == 0 then
+  redis.call('LPUSH', queue .. ':wait', id)
+else
+  local order = redis.call('INCR', queue .. ':pc') % 0x100000000
+  redis.call('ZADD', queue .. ':prioritized', priority * 0x100000000 + order, id)
+end
+if redis.call('HEXISTS', queue .. ':meta', 'paused') == 0 then redis.call('ZADD', queue .. ':marker', 0, '0') end
+redis.call('SET', mark, 1, 'PX', ARGV[29])
+return answer('ok', amount, limit, open_calls, 1)

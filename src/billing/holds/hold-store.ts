@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { type AllowancePeriod, allowancePeriod, LIMIT_RESETS } from '../../core/billing/allowance-period.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
-import { accountKeys, apiKeyKeys, KNOWN_ACCOUNTS } from '../../platform/redis/redis-keys.ts'
+import { accountKeys, admittedKey, apiKeyKeys, KNOWN_ACCOUNTS } from '../../platform/redis/redis-keys.ts'
 import { type AdmitToRedis, createAdmission } from './admission.ts'
 import { defineHoldScript, type OpenHold, parseHold } from './hold-scripts.ts'
 
@@ -92,6 +92,10 @@ export interface HoldStore {
     ledger: LedgerBalance,
     released: readonly ReleasedHold[],
   ): Promise<SpendableBalance>
+  /** Closes a hold that may stand or not, and charges nothing. */
+  release(accountId: string, callId: string): Promise<void>
+  /** Whether a call was admitted and enqueued in one step in the last MARK_MS. */
+  wasEnqueued(callId: string): Promise<boolean>
   /**
    * Loads the gate of an account on its first use, from a ledger balance less the open holds. False when the
    * gate has a newer balance than this one: read the ledger again. With an epoch, also false when
@@ -144,6 +148,8 @@ export interface HoldStore {
   forgetAllowances(accountId: string, keyId: string, admittedAt: number): Promise<void>
 }
 
+/** Older than every balance there is: it closes holds and changes nothing else. */
+const NO_NEWS = { balancePico: 0n, version: 0n }
 const LISTED_REMEMBERED = 10_000
 /** Far longer than a load takes. */
 const LOADING_MS = 60_000
@@ -203,6 +209,12 @@ export function createHoldStore(redis: Redis): HoldStore {
     admit: createAdmission(redis),
 
     apply: (accountId, ledger, released) => apply(accountId, ledger, released, ''),
+
+    async release(accountId, callId) {
+      await apply(accountId, NO_NEWS, [{ callId, chargePico: 0n }], '')
+    },
+
+    wasEnqueued: async (callId) => (await redis.exists(admittedKey(callId))) === 1,
 
     async load(accountId, ledger, epoch = '*') {
       return (await apply(accountId, ledger, [], epoch)).availPico !== null

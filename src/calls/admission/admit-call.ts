@@ -1,12 +1,17 @@
 import type { KeyRecord } from '../../accounts/key-cache.ts'
-import type { AdmissionAnswer, AdmitToRedis, RateState } from '../../billing/holds/admission.ts'
+import type {
+  AdmissionAnswer,
+  AdmissionRequest,
+  AdmitToRedis,
+  RateState,
+} from '../../billing/holds/admission.ts'
 import { HOLD_SLACK_MS } from '../../billing/holds/hold-store.ts'
 import { effectiveLimits, type LimitDefaults } from '../../core/accounts/rate-limits.ts'
 import { type AllowancePeriod, allowancePeriod } from '../../core/billing/allowance-period.ts'
 import type { CallEnvelope, Candidate } from '../../core/calls/call-job.ts'
 import type { ChatRequest } from '../../core/calls/chat-request.ts'
 import { promptTokensBound } from '../../core/calls/prompt-tokens.ts'
-import { type QueueTurnSettings, queuePriority } from '../../core/calls/queue-turn.ts'
+import { type QueueTurnSettings, queuePriority, queueTurn } from '../../core/calls/queue-turn.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import type { CallId } from '../../core/kernel/ids.ts'
@@ -15,8 +20,11 @@ import { leastCallCost } from '../../core/routing/least-call.ts'
 import type { OfferStates } from '../../core/routing/offer-order.ts'
 import { planRoute, type RoutingPlan } from '../../core/routing/routing-plan.ts'
 import { currentTraceparent } from '../../platform/observability/tracing.ts'
+import { wasNotSent } from '../../platform/redis/redis-deadlines.ts'
+import type { CallHub } from '../relay/call-hub.ts'
 import { type BodyBudgetLimits, bodyIsFull } from './body-budget.ts'
 import type { CleanupTasks } from './cleanup-tasks.ts'
+import { type AdmittedCall, jobData } from './dispatch-call.ts'
 import type { NoteLimitReached } from './limit-notice.ts'
 
 /** Limits of keys and accounts where nothing is set for them, and the bounds of a call. */
@@ -42,6 +50,11 @@ export interface AdmissionDependencies {
   releaseHold: (accountId: string, callId: CallId) => Promise<void>
   /** Hears that a call was refused by its key's spending limit. */
   noteLimitReached: NoteLimitReached
+  /** Seals what a call asks for its job; null where it is too long for one. */
+  sealBody: (callId: CallId, request: ChatRequest) => string | null
+  hub: Pick<CallHub, 'expect' | 'forget'>
+  /** Takes back a call that may have been admitted and enqueued in one step. Repeatable. */
+  undoAdmission: (envelope: CallEnvelope) => Promise<void>
   cleanup: CleanupTasks
   limits: AdmissionLimits
   replyChannel: string
@@ -64,11 +77,9 @@ export interface CallIdentity {
   bodyBytes?: number
 }
 
-/** An admitted call: its hold stands, and it may be enqueued. */
-export interface AdmittedCall {
-  envelope: CallEnvelope
-  /** Its turn in the dispatch queue. */
-  priority: number
+/** What admission says of a call that it admitted. */
+export interface Admission {
+  call: AdmittedCall
   rate: RateState
 }
 
@@ -82,15 +93,16 @@ const LIGHT_BODY_BYTES = 64 * 1024
 const CANDIDATES_PER_ATTEMPT = 2
 
 /**
- * Admits one call: plan the route, bound its cost, then one script for rate limit, concurrency, key
- * allowance and balance. Throws the ApiError to answer with; nothing is held then.
+ * Admits one call: plan the route, bound its cost, then one script for rate limit, concurrency, key allowance and
+ * balance, which also enqueues it where that can be: it has no Idempotency-Key, which must be confirmed first, its body
+ * fits into a job, and it is granted all it asks for. Throws the ApiError to answer with; nothing is held then.
  */
 export async function admitCall(
   request: ChatRequest,
   key: KeyRecord & { accountId: string },
   { callId, requestId, idempotencyRecord, bodyBytes = 0 }: CallIdentity,
   { catalog, limits, ...deps }: AdmissionDependencies,
-): Promise<AdmittedCall> {
+): Promise<Admission> {
   const textTokens = promptTokensBound(request.messages, request.parameters, request.exactJson)
   const snapshot = catalog()
   const plan = planRoute(request, textTokens, snapshot, {
@@ -101,60 +113,13 @@ export async function admitCall(
     offerState: deps.offerStates?.(key.accountId),
     random: deps.random,
   })
-  const askGate: AdmitToRedis = async (admission) => {
-    try {
-      return await deps.gate(admission)
-    } catch (error) {
-      // Redis can go away between taking the hold and saying so.
-      deps.cleanup.add(() => deps.releaseHold(key.accountId, callId))
-      throw error
-    }
-  }
   const now = deps.clock()
   // Before the hold is taken: a call with an older epoch than it was held in does no harm, a newer would.
   const epoch = deps.epoch?.()
   const callTimeoutMs = request.stream ? limits.callTimeoutMs : limits.nonStreamingCallTimeoutMs
   const period = key.limitPico === null ? null : allowancePeriod(key.limitReset, now)
-  const ask = () =>
-    askGate({
-      callId,
-      accountId: key.accountId,
-      keyId: key.keyId,
-      holdLifetimeMs: limits.queueWaitMs + callTimeoutMs + HOLD_SLACK_MS,
-      amountPico: plan.worstCase,
-      flexible: request.completionLimit === undefined,
-      promptPico: plan.dearestPrompt,
-      completionRate: plan.dearestCompletionRate,
-      completionLimit: plan.completionLimit,
-      ...effectiveLimits(key, limits),
-      tokensPerMinute: limits.tokensPerMinute,
-      tokens: Math.min(plan.promptTokens + plan.completionLimit, limits.tokensPerMinute),
-      allowancePeriod: period?.id ?? null,
-      ...(bodyBytes > LIGHT_BODY_BYTES && {
-        body: {
-          bytes: bodyBytes,
-          keyMax: limits.bodyBytesPerKey,
-          accountMax: limits.bodyBytesPerAccount,
-        },
-      }),
-      admitBy: now + ADMISSION_WAIT_MS,
-    })
-
-  let answer = await ask()
-  if (answer.kind === 'balance-unknown') {
-    await deps.loadBalance(key.accountId)
-    answer = await ask()
-  }
-  if (answer.kind === 'allowance-unknown' && period) {
-    await deps.loadAllowance(key, period)
-    answer = await ask()
-  }
-  if (answer.kind === 'allowance-spent' && period) deps.noteLimitReached(key, period)
-  if (answer.kind !== 'admitted')
-    throw new AdmissionRefused(refusal(answer, plan, deps.topUpUrl), answer.rate)
-
   const traceparent = currentTraceparent()
-  const envelope: CallEnvelope = {
+  const asked: CallEnvelope = {
     id: callId,
     accountId: key.accountId,
     keyId: key.keyId,
@@ -162,9 +127,9 @@ export async function admitCall(
     requestedModel: request.models[0]!,
     stream: request.stream,
     replyChannel: deps.replyChannel,
-    candidates: plan.candidates.map((candidate) => limited(candidate, answer.completionLimit)),
+    candidates: plan.candidates,
     ...(plan.auto && { auto: plan.auto }),
-    holdPico: String(answer.holdPico),
+    holdPico: String(plan.worstCase),
     leastCallPico: String(leastCallCost(snapshot)),
     idempotencyRecord,
     ...(period && { allowancePeriod: period.id }),
@@ -174,7 +139,72 @@ export async function admitCall(
     queueDeadlineAt: now + limits.queueWaitMs,
     callDeadlineAt: now + callTimeoutMs,
   }
-  return { envelope, priority: queuePriority(answer.accountOpenCalls, now, limits), rate: answer.rate }
+  const turn = queueTurn(now, limits)
+  const sealedBody = idempotencyRecord === null ? deps.sealBody(callId, request) : null
+  const job = sealedBody === null ? undefined : { data: jobData(asked, sealedBody), turn, nowMs: now }
+  const admission: AdmissionRequest = {
+    callId,
+    accountId: key.accountId,
+    keyId: key.keyId,
+    holdLifetimeMs: limits.queueWaitMs + callTimeoutMs + HOLD_SLACK_MS,
+    amountPico: plan.worstCase,
+    flexible: request.completionLimit === undefined,
+    promptPico: plan.dearestPrompt,
+    completionRate: plan.dearestCompletionRate,
+    completionLimit: plan.completionLimit,
+    ...effectiveLimits(key, limits),
+    tokensPerMinute: limits.tokensPerMinute,
+    tokens: Math.min(plan.promptTokens + plan.completionLimit, limits.tokensPerMinute),
+    allowancePeriod: period?.id ?? null,
+    ...(bodyBytes > LIGHT_BODY_BYTES && {
+      body: {
+        bytes: bodyBytes,
+        keyMax: limits.bodyBytesPerKey,
+        accountMax: limits.bodyBytesPerAccount,
+      },
+    }),
+    admitBy: now + ADMISSION_WAIT_MS,
+    ...(job && { job }),
+  }
+  const ask = async () => {
+    try {
+      return await deps.gate(admission)
+    } catch (error) {
+      // Redis can go away between doing it and saying so.
+      const undo = () => (job ? deps.undoAdmission(asked) : deps.releaseHold(key.accountId, callId))
+      if (!wasNotSent(error)) deps.cleanup.add(undo)
+      throw error
+    }
+  }
+
+  if (job) deps.hub.expect(callId)
+  let answer: AdmissionAnswer | null = null
+  try {
+    answer = await ask()
+    if (answer.kind === 'balance-unknown') {
+      await deps.loadBalance(key.accountId)
+      answer = await ask()
+    }
+    if (answer.kind === 'allowance-unknown' && period) {
+      await deps.loadAllowance(key, period)
+      answer = await ask()
+    }
+  } finally {
+    if (answer?.kind !== 'admitted') deps.hub.forget(callId)
+  }
+  if (answer.kind === 'allowance-spent' && period) deps.noteLimitReached(key, period)
+  if (answer.kind !== 'admitted')
+    throw new AdmissionRefused(refusal(answer, plan, deps.topUpUrl), answer.rate)
+
+  const { isEnqueued, holdPico, completionLimit, accountOpenCalls, rate } = answer
+  const envelope = isEnqueued
+    ? asked
+    : {
+        ...asked,
+        holdPico: String(holdPico),
+        candidates: plan.candidates.map((candidate) => limited(candidate, completionLimit)),
+      }
+  return { call: { envelope, isEnqueued, priority: queuePriority(accountOpenCalls, turn) }, rate }
 }
 
 /** A refusal by the gate, with the rate figures that every authenticated response carries. */

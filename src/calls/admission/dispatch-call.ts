@@ -1,3 +1,4 @@
+import { MARK_MS } from '../../billing/holds/admission.ts'
 import type { HoldStore } from '../../billing/holds/hold-store.ts'
 import type { CallEnvelope, CallStatus } from '../../core/calls/call-job.ts'
 import type { ChatRequest } from '../../core/calls/chat-request.ts'
@@ -17,7 +18,6 @@ import type { CallBodies } from '../relay/call-bodies.ts'
 import type { CallHub } from '../relay/call-hub.ts'
 import type { CompletionArchive } from '../relay/completion-archive.ts'
 import type { CallSink } from '../relay/pending-call.ts'
-import type { AdmittedCall } from './admit-call.ts'
 import type { CleanupTasks } from './cleanup-tasks.ts'
 
 export interface DispatchDependencies {
@@ -25,12 +25,21 @@ export interface DispatchDependencies {
   dispatchQueue: DispatchQueue
   callJobs: CallJobs
   settlementQueue: SettlementQueue
-  gate: Pick<HoldStore, 'endCall'>
-  bodies: Pick<CallBodies, 'put' | 'drop'>
+  gate: Pick<HoldStore, 'endCall' | 'release' | 'wasEnqueued'>
+  bodies: Pick<CallBodies, 'seal' | 'put' | 'drop'>
   archive: CompletionArchive
   cleanup: CleanupTasks
   logger: Logger
   clock: () => number
+}
+
+/** An admitted call: its hold stands. */
+export interface AdmittedCall {
+  envelope: CallEnvelope
+  /** Its job was enqueued with its admission, and the hub expects it. */
+  isEnqueued: boolean
+  /** Its turn in the dispatch queue. */
+  priority: number
 }
 
 /** A call on its way. */
@@ -63,20 +72,21 @@ const LOST: FrameError = {
  * takes it over. `over` is called once it has ended for its client and its worker.
  */
 export function dispatchCall(
-  { envelope, priority }: Pick<AdmittedCall, 'envelope' | 'priority'>,
+  admitted: AdmittedCall,
   request: ChatRequest,
   sink: CallSink,
   deps: DispatchDependencies,
   over?: () => void,
 ): DispatchedCall {
   const { hub, callJobs, bodies, cleanup, logger } = deps
+  const { envelope } = admitted
   const { id, idempotencyRecord } = envelope
   let leftByClient = false
   let timesGone = 0
   // Nothing may throw from here on: a call that waits has a job, or hears that it has none.
   const call = hub.register(envelope, sink, () => void checkLiveness(), over && { over })
   // Nothing here may refer to the request any more: it may be long, and what follows lives as long as the call.
-  const queued = enqueue(envelope, priority, request, deps).catch(async (error) => {
+  const queued = enqueue(admitted, request, deps).catch(async (error) => {
     // A worker has it: the job came to be, and only the word of it was lost.
     if (call.isHeard) return
     logger.warn({ code: NOT_QUEUED.code, cause: causeOf(error), callId: id }, 'call not enqueued')
@@ -86,9 +96,7 @@ export function dispatchCall(
 
   /** The job may exist all the same: Redis can go away between doing a thing and saying so. */
   async function undoEnqueue(): Promise<void> {
-    const ending = { by: 'gateway', code: NOT_QUEUED.code, deliveredChars: 0 } as const
-    hub.tellWorkers({ kind: 'cancel', callId: id, ending })
-    const withdrawal = await callJobs.withdraw(id)
+    const withdrawal = await giveUp(envelope, deps)
     // Should the job be gone because it was served, its own settlement outranks this one.
     if (withdrawal === 'withdrawn' || withdrawal === 'missing') await settleUnrun('failed', NOT_QUEUED)
   }
@@ -146,10 +154,7 @@ export function dispatchCall(
 
   /** Records a call that no worker served, which releases its hold. Repeatable. */
   function settleUnserved(status: CallStatus, error: FrameError): Promise<void> {
-    return enqueueSettlement(
-      deps.settlementQueue,
-      unservedSettlement(envelope, status, error.code, deps.clock()),
-    )
+    return settleUnservedCall(envelope, status, error, deps)
   }
 
   /** The same for one that no worker can have an answer to: a repeat shall run anew. */
@@ -172,19 +177,65 @@ export function dispatchCall(
   }
 }
 
+/**
+ * Takes back a call that was refused because Redis went away: it may have been admitted and enqueued in one step, and
+ * may even have run. Repeatable.
+ */
+export async function undoAdmission(envelope: CallEnvelope, deps: DispatchDependencies): Promise<void> {
+  const { id, accountId } = envelope
+  const withdrawal = await giveUp(envelope, deps)
+  const neverRan =
+    withdrawal === 'withdrawn' ||
+    (withdrawal === 'missing' &&
+      deps.clock() < envelope.admittedAt + MARK_MS &&
+      !(await deps.gate.wasEnqueued(id)))
+  // Of one that ran this is the evidence that its caller was told a failure.
+  if (neverRan) await deps.gate.release(accountId, id)
+  else await settleUnservedCall(envelope, 'failed', NOT_QUEUED, deps)
+}
+
+/** Tells whoever runs the call that its caller was told a failure, and takes it off the queue if nobody does. */
+function giveUp({ id }: CallEnvelope, { hub, callJobs }: DispatchDependencies): Promise<Withdrawal> {
+  hub.tellWorkers({
+    kind: 'cancel',
+    callId: id,
+    ending: { by: 'gateway', code: NOT_QUEUED.code, deliveredChars: 0 },
+  })
+  return callJobs.withdraw(id)
+}
+
+function settleUnservedCall(
+  envelope: CallEnvelope,
+  status: CallStatus,
+  error: FrameError,
+  { settlementQueue, clock }: DispatchDependencies,
+): Promise<void> {
+  return enqueueSettlement(settlementQueue, unservedSettlement(envelope, status, error.code, clock()))
+}
+
+/** Where the body of a call waits. */
+type Place = 'in the job' | 'beside it'
+
 /** Seals what a call asks, and puts its job into the queue. Returns where its body waits. */
 async function enqueue(
-  envelope: CallEnvelope,
-  priority: number,
+  { envelope, isEnqueued, priority }: AdmittedCall,
   request: ChatRequest,
   { bodies, dispatchQueue }: DispatchDependencies,
-): Promise<'in the job' | 'beside it'> {
+): Promise<Place> {
+  if (isEnqueued) return 'in the job'
   const { id } = envelope
   const attributes = queueAttributes(DISPATCH_QUEUE, 'send', id)
   return inSpan(`send ${DISPATCH_QUEUE}`, { kind: 'PRODUCER', attributes }, async () => {
-    const { messages, parameters, exactJson } = request
-    const sealedBody = await bodies.put(id, JSON.stringify({ messages, parameters, exactJson }))
+    const sealedBody = await bodies.put(id, bodyText(request))
     await enqueueCall(dispatchQueue, envelope, sealedBody, priority)
     return sealedBody === null ? 'beside it' : 'in the job'
   })
 }
+
+/** A CallBody, JSON. */
+export const bodyText = ({ messages, parameters, exactJson }: ChatRequest): string =>
+  JSON.stringify({ messages, parameters, exactJson })
+
+/** A CallJob, JSON. */
+export const jobData = (envelope: CallEnvelope, sealedBody: string): string =>
+  JSON.stringify({ envelope, sealedBody })

@@ -8,9 +8,6 @@ import type { AdmissionDependencies } from './admit-call.ts'
 /** Reads of a balance that Redis knows a newer one of. */
 const LOADS_MAX = 5
 
-/** Older than every balance there is: it closes holds and changes nothing else. */
-const NO_NEWS = { balancePico: 0n, version: 0n }
-
 /** What loading has to know of a Redis that lost its data. */
 export interface Recovery {
   /** Resolves to the epoch of Redis's data, once workers have had time to tell it what they hold. */
@@ -25,7 +22,7 @@ export function createBalanceLoaders(
   spend: SpendStore,
   gate: HoldStore,
   recovery: Recovery,
-): Pick<AdmissionDependencies, 'loadBalance' | 'loadAllowance' | 'releaseHold'> {
+): Pick<AdmissionDependencies, 'loadBalance' | 'loadAllowance'> {
   const balanceOf = async (accountId: string) => {
     const account = await accounts.find(accountId)
     if (!account) throw new Error(`account ${accountId} of a live key does not exist`)
@@ -50,10 +47,6 @@ export function createBalanceLoaders(
           if (await gate.load(accountId, ledger, epoch)) return
         }
       }),
-
-    async releaseHold(accountId, callId) {
-      await gate.apply(accountId, NO_NEWS, [{ callId, chargePico: 0n }])
-    },
 
     async loadAllowance({ keyId, accountId, limitPico }, period) {
       if (accountId === null || limitPico === null) throw new Error(`key ${keyId} has no allowance`)

@@ -10,13 +10,13 @@ import { isRedisAway } from '../../platform/redis/redis-deadlines.ts'
 import type { KeyedCall } from '../relay/completion-archive.ts'
 import {
   ADMISSION_WAIT_MS,
+  type Admission,
   type AdmissionDependencies,
   AdmissionRefused,
-  type AdmittedCall,
   admitCall,
 } from './admit-call.ts'
 import { admitRepeat } from './admit-repeat.ts'
-import type { DispatchDependencies } from './dispatch-call.ts'
+import type { AdmittedCall, DispatchDependencies } from './dispatch-call.ts'
 import {
   answerNotKept,
   type Idempotency,
@@ -82,7 +82,7 @@ async function admitted(...[chat, key, incoming, noteRate, deps]: CallToAdmit): 
   }
 
   try {
-    const call = await asked(
+    const { call, rate } = await asked(
       admitCall(
         chat,
         key,
@@ -90,10 +90,9 @@ async function admitted(...[chat, key, incoming, noteRate, deps]: CallToAdmit): 
         admission,
       ),
       deps,
-      // Its caller was refused meanwhile.
-      () => admission.cleanup.add(() => admission.releaseHold(key.accountId, callId)),
+      (late) => undoLate(late, admission),
     )
-    noteRate(call.rate)
+    noteRate(rate)
     const other = use && (await confirmed(use, call.envelope, deps))
     if (use && other) return await repeatOf(other, use, deps)
     return { kind: 'admitted', ...call }
@@ -106,6 +105,15 @@ async function admitted(...[chat, key, incoming, noteRate, deps]: CallToAdmit): 
     }
     throw error
   }
+}
+
+/** Its caller was refused meanwhile. */
+function undoLate(
+  { call: { envelope, isEnqueued } }: Admission,
+  { hub, cleanup, undoAdmission, releaseHold }: AdmissionDependencies,
+): void {
+  hub.forget(envelope.id)
+  cleanup.add(() => (isEnqueued ? undoAdmission(envelope) : releaseHold(envelope.accountId, envelope.id)))
 }
 
 /**
@@ -175,7 +183,7 @@ async function repeatOf(
 async function asked<T>(
   answer: Promise<T>,
   { dispatch }: StartCallDependencies,
-  undo: () => void = () => undefined,
+  undo: (late: T) => void = () => undefined,
 ): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const overdue = new Promise<never>((_, reject) => {
@@ -184,7 +192,7 @@ async function asked<T>(
   })
   let isLate = false
   answer.then(
-    () => isLate && undo(),
+    (late) => isLate && undo(late),
     () => undefined,
   )
   try {

@@ -11,6 +11,8 @@ import type { ByteSealer } from '../../platform/sealing.ts'
  * PostgreSQL, so that Redis holds and writes down no large values. Gone when the call has ended.
  */
 export interface CallBodies {
+  /** Seals a body for its job; null where it is to be kept beside it. */
+  seal(callId: CallId, body: string): CallJob['sealedBody']
   /** Seals a body. Returns what goes into the job: null where it is kept beside it. Rejects while PostgreSQL is away. */
   put(callId: CallId, body: string): Promise<CallJob['sealedBody']>
   /** The body of a job; null where it was kept and is gone. Rejects while PostgreSQL is away. */
@@ -42,9 +44,13 @@ const DROP = 'DELETE FROM call_bodies WHERE call_id = $1'
 export function createCallBodies(options: CallBodiesOptions): CallBodies {
   const { sealer, largeBodyBytes } = options
   const pool = createPostgresPool({ ...options, ...POOL })
+  const seal: CallBodies['seal'] = (callId, body) =>
+    body.length <= largeBodyBytes ? sealer.seal(body, callId) : null
   return {
+    seal,
     async put(callId, body) {
-      if (body.length <= largeBodyBytes) return sealer.seal(body, callId)
+      const sealedBody = seal(callId, body)
+      if (sealedBody !== null) return sealedBody
       // Each step takes tens of milliseconds for the longest body; others have their turn between.
       await nextTurn()
       const sealed = sealer.sealBytes(body, callId)

@@ -19,6 +19,8 @@ import { WorkerHeartbeats } from './worker-heartbeats.ts'
 const TICK_MS = 100
 /** After a reconnect workers get this long to say which calls they have. */
 const RECONNECTED_GRACE_MS = 2_000
+type EarlyFrame = [worker: string | undefined, frame: Frame]
+
 /** Ids of calls delivered to their end: those of the last half minute at 1,500 calls a second. */
 const ENDED_REMEMBERED = 50_000
 
@@ -65,6 +67,8 @@ export interface RegisterOptions {
 export class CallHub {
   readonly channel: string
   private readonly calls = new Map<string, PendingCall>()
+  /** What came of calls that are expected, before they were registered. */
+  private readonly early = new Map<string, EarlyFrame[]>()
   /** Calls that were delivered to their end here, the oldest first. */
   private readonly ended = new LRUCache<string, true>({ max: ENDED_REMEMBERED })
   private readonly options: CallHubOptions
@@ -104,13 +108,22 @@ export class CallHub {
     return this.calls.size
   }
 
-  /** Waits for a call. To be called before its job is enqueued. */
+  /**
+   * Keeps what comes of a call until it is registered or forgotten. To be called before its job is enqueued, unless
+   * it is registered by then.
+   */
+  expect(callId: string): void {
+    this.early.set(callId, [])
+  }
+
+  /** Waits for a call, and hears what has come of it since it was expected. */
   register(
     envelope: ResponseEnvelope,
     sink: CallSink,
     overdue: () => void,
     { control, over }: RegisterOptions = {},
   ): PendingCall {
+    const nowMs = this.options.clock()
     const call: PendingCall = new PendingCall({
       envelope,
       sink,
@@ -118,14 +131,19 @@ export class CallHub {
       control: control ?? ((message) => this.tellWorkers(message, call.worker)),
       wantsResend: () => this.resends.want(call, this.options.clock()),
       over,
-      nowMs: this.options.clock(),
+      nowMs,
     })
     this.calls.set(envelope.id, call)
+    const early = this.early.get(envelope.id)
+    this.early.delete(envelope.id)
+    for (const [worker, frame] of early ?? []) this.accept(call, frame, worker, nowMs)
+    if (early?.length) this.written(call)
     return call
   }
 
   /** Forgets a call that has ended, or that no worker will hear of. */
   forget(callId: string): void {
+    this.early.delete(callId)
     this.calls.get(callId)?.forgotten()
     this.calls.delete(callId)
   }
@@ -172,20 +190,33 @@ export class CallHub {
     if (from === this.options.apiId) return this.signs.echoed(number, nowMs)
     if (from) this.signs.heard(from)
     const touched = new Set<PendingCall>()
-    for (const [callId, generation, sequence, body] of frames) {
-      const call = this.calls.get(callId)
+    for (const frame of frames) {
+      const call = this.calls.get(frame[0])
       if (call) {
-        call.accept(generation, sequence, body, nowMs, from)
-        if (body[0] === 'caught-up') this.resends.answered(call, nowMs)
+        this.accept(call, frame, from, nowMs)
         touched.add(call)
-      } else this.answerForUnknown(callId, generation, body, from)
+      } else if (this.early.has(frame[0])) this.early.get(frame[0])!.push([from, frame])
+      else this.answerForUnknown(frame, from)
     }
-    for (const call of touched) {
-      call.flush()
-      if (!call.ended) continue
-      this.ended.set(call.envelope.id, true)
-      this.forget(call.envelope.id)
-    }
+    for (const call of touched) this.written(call)
+  }
+
+  private accept(
+    call: PendingCall,
+    [, generation, sequence, body]: Frame,
+    worker: string | undefined,
+    nowMs: number,
+  ): void {
+    call.accept(generation, sequence, body, nowMs, worker)
+    if (body[0] === 'caught-up') this.resends.answered(call, nowMs)
+  }
+
+  /** After the last frame that has come of a call: the moment to write, and to forget one that has ended. */
+  private written(call: PendingCall): void {
+    call.flush()
+    if (!call.ended) return
+    this.ended.set(call.envelope.id, true)
+    this.forget(call.envelope.id)
   }
 
   /** Nothing was heard of a worker for a while. The end of its calls may be all that was lost. */
@@ -204,12 +235,7 @@ export class CallHub {
     for (const call of delivered) call.fail(BROKE_OFF)
   }
 
-  private answerForUnknown(
-    callId: Frame[0],
-    generation: number,
-    body: Frame[3],
-    worker: string | undefined,
-  ): void {
+  private answerForUnknown([callId, generation, , body]: Frame, worker: string | undefined): void {
     if (body[0] === 'takeover') {
       // Not finished, and not known: nobody waits for it, and its worker settles it.
       const delivered = this.ended.has(callId)

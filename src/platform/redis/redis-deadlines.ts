@@ -86,7 +86,11 @@ export class RedisAwayError extends Error {
 }
 
 /** What ioredis says of a command while its client lets none wait, and once its client was closed. */
-const REFUSALS = ["Stream isn't writeable and enableOfflineQueue options is false", 'Connection is closed.']
+const NOT_SENT = "Stream isn't writeable and enableOfflineQueue options is false"
+const REFUSALS = [NOT_SENT, 'Connection is closed.']
+
+/** Whether a command failed without having been sent: nobody need ask whether it was done. */
+export const wasNotSent = (error: unknown): boolean => error instanceof Error && error.message === NOT_SENT
 
 /** Whether a command failed because Redis cannot be reached or does not answer. */
 export const isRedisAway = (error: unknown): boolean =>

@@ -58,6 +58,9 @@ export const limitNoticeKey = (accountId: string, keyId: string, spendPeriod: st
 /** Set of account ids whose balance Redis holds. */
 export const KNOWN_ACCOUNTS = `${PREFIX}:accounts`
 
+/** Set for a while after a call was admitted and enqueued in one step: it is not admitted twice. */
+export const admittedKey = (callId: string): string => `${PREFIX}:admitted:${callId}`
+
 /** The channel of one API instance for frames. */
 export const replyChannel = (apiId: string): string => `${PREFIX}:reply:${apiId}`
 

@@ -2,9 +2,13 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { AdmissionRequest, AdmitToRedis } from '../../../src/billing/holds/admission.ts'
 import { createHoldStore } from '../../../src/billing/holds/hold-store.ts'
+import type { CallEnvelope } from '../../../src/core/calls/call-job.ts'
+import { queuePriority, queueTurn } from '../../../src/core/calls/queue-turn.ts'
 import { type CallId, newId } from '../../../src/core/kernel/ids.ts'
+import { createCallJobs } from '../../../src/platform/queues/call-jobs.ts'
+import { createDispatchQueue, DISPATCH_QUEUE, enqueueCall } from '../../../src/platform/queues/queues.ts'
 import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'
-import { accountKeys, apiKeyKeys } from '../../../src/platform/redis/redis-keys.ts'
+import { accountKeys, apiKeyKeys, QUEUE_PREFIX } from '../../../src/platform/redis/redis-keys.ts'
 import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
 
 let server: TestRedis
@@ -348,5 +352,96 @@ describe('the admission gate', () => {
       { callId: first.callId, chargePico: 50n },
     ])
     expect(await gate.balance(accountId)).toMatchObject({ availPico: 900n, heldPico: 0n })
+  })
+})
+
+describe('a job that comes with its call', () => {
+  const SETTINGS = { accountQueueShare: 2, queueWaitMs: 15_000 }
+  const NOW = 1_800_000_000_000
+  const turn = queueTurn(NOW, SETTINGS)
+  const sealed = (callId: string) => ({ envelope: { id: callId } as CallEnvelope, sealedBody: 'sealed' })
+  const withJob = (accountId: string, more: Partial<AdmissionRequest> = {}) => {
+    const call = request(accountId, more)
+    return { ...call, job: { data: JSON.stringify(sealed(call.callId)), turn, nowMs: NOW } }
+  }
+
+  /** Every key of the dispatch queue but its events, which nobody reads, and what they are counted by. */
+  async function keysOfQueue(): Promise<unknown> {
+    const prefix = `${QUEUE_PREFIX}:${DISPATCH_QUEUE}:`
+    const read: Record<string, unknown> = {}
+    for (const key of (await redis.keys(`${prefix}*`)).sort()) {
+      const name = key.slice(prefix.length)
+      const type = await redis.type(key)
+      if (['events', 'id', 'meta'].includes(name)) continue
+      if (type === 'hash') {
+        const { opts, timestamp: _, ...fields } = await redis.hgetall(key)
+        read[name] = { ...fields, opts: JSON.parse(opts!) }
+      } else if (type === 'list') read[name] = await redis.lrange(key, 0, -1)
+      else if (type === 'zset') read[name] = await redis.zrange(key, '0', '-1', 'WITHSCORES')
+      else read[name] = await redis.get(key)
+    }
+    return read
+  }
+
+  test('leaves the queue as BullMQ does when it is added by itself, with the priority of its turn', async () => {
+    await redis.flushall()
+    const accountId = await funded(10_000n)
+    const queue = createDispatchQueue(redis)
+    const asked = Array.from({ length: 5 }, () => withJob(accountId))
+    const priorities: number[] = []
+    for (const call of asked) {
+      const answer = await admit(call)
+      if (answer.kind !== 'admitted') throw new Error(answer.kind)
+      expect(answer.isEnqueued).toBe(true)
+      priorities.push(queuePriority(answer.accountOpenCalls, turn))
+    }
+    const ours = await keysOfQueue()
+    expect(priorities.slice(0, 2)).toEqual([0, 0])
+    expect(new Set(priorities.slice(2)).size).toBe(3)
+
+    await redis.flushall()
+    for (const [index, { callId }] of asked.entries()) {
+      const { envelope, sealedBody } = sealed(callId)
+      await enqueueCall(queue, envelope, sealedBody, priorities[index]!)
+    }
+    expect(ours).toEqual(await keysOfQueue())
+    await queue.close()
+  })
+
+  test('is enqueued once, however often the step is sent, also after the call has ended', async () => {
+    await redis.flushall()
+    const accountId = await funded(10_000n)
+    const call = withJob(accountId)
+    expect(await admit(call)).toMatchObject({ kind: 'admitted', isEnqueued: true, holdPico: 100n })
+    expect(await admit(call)).toMatchObject({ kind: 'admitted', isEnqueued: true, holdPico: 100n })
+    const jobs = createCallJobs(redis)
+    expect(await jobs.withdraw(call.callId)).toBe('withdrawn')
+    await gate.release(accountId, call.callId)
+    expect(await admit(call)).toMatchObject({ kind: 'admitted', isEnqueued: true, holdPico: 100n })
+    expect(await jobs.exists(call.callId)).toBe(false)
+    expect(await gate.balance(accountId)).toMatchObject({ availPico: 10_000n, heldPico: 0n })
+    expect(await gate.wasEnqueued(call.callId)).toBe(true)
+  })
+
+  test('is not enqueued for a call that is refused, or granted less than it asks for', async () => {
+    const accountId = await funded(60n)
+    const refused = withJob(accountId)
+    expect(await admit(refused)).toMatchObject({ kind: 'insufficient-balance' })
+    const shortened = withJob(accountId, { flexible: true })
+    expect(await admit(shortened)).toMatchObject({ kind: 'admitted', isEnqueued: false, completionLimit: 5 })
+    for (const { callId } of [refused, shortened]) {
+      expect(await createCallJobs(redis).exists(callId)).toBe(false)
+      expect(await gate.wasEnqueued(callId)).toBe(false)
+    }
+  })
+
+  test('wakes nobody while the queue is paused', async () => {
+    await redis.flushall()
+    const queue = createDispatchQueue(redis)
+    await queue.pause()
+    expect(await admit(withJob(await funded(1_000n)))).toMatchObject({ isEnqueued: true })
+    expect(await redis.exists(`${QUEUE_PREFIX}:${DISPATCH_QUEUE}:marker`)).toBe(0)
+    expect(await queue.getWaitingCount()).toBe(1)
+    await queue.close()
   })
 })

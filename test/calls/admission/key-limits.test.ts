@@ -63,6 +63,10 @@ beforeAll(async () => {
       resynced: async () => 'epoch',
       charges: async () => new Map(),
     }),
+    releaseHold: gate.release,
+    sealBody: () => null,
+    hub: { expect: () => undefined, forget: () => undefined },
+    undoAdmission: async () => undefined,
     noteLimitReached: () => undefined,
     cleanup: createCleanupTasks(pino({ level: 'silent' })),
     limits: config,
@@ -104,12 +108,9 @@ async function limitedKey(limitReset: LimitReset, limitPico: bigint): Promise<Ke
 /** Asks for a call now; its id and what it holds, or the code it is refused with. */
 async function ask(key: Key, callId: CallId = newCallId()) {
   try {
-    const { envelope } = await admitCall(
-      REQUEST,
-      key,
-      { callId, requestId: 'r', idempotencyRecord: null },
-      deps,
-    )
+    const {
+      call: { envelope },
+    } = await admitCall(REQUEST, key, { callId, requestId: 'r', idempotencyRecord: null }, deps)
     return { kind: 'admitted' as const, callId, holdPico: BigInt(envelope.holdPico), admittedAt: nowMs }
   } catch (error) {
     if (!(error instanceof ApiError)) throw error

@@ -1,15 +1,17 @@
 import { describe, expect, test } from 'vitest'
-import { queuePriority } from '../../../src/core/calls/queue-turn.ts'
+import { queuePriority, queueTurn } from '../../../src/core/calls/queue-turn.ts'
 
 const SETTINGS = { accountQueueShare: 8, queueWaitMs: 15_000 }
 const NOW = 1_800_000_000_000
+
+const priorityAt = (openCalls: number, nowMs: number) => queuePriority(openCalls, queueTurn(nowMs, SETTINGS))
 
 /** Calls in the order in which the queue serves them. */
 function served(calls: ReadonlyArray<{ name: string; openCalls: number; atMs: number }>): string[] {
   const queued = calls.map(({ name, openCalls, atMs }, index) => ({
     name,
     index,
-    priority: queuePriority(openCalls, NOW + atMs, SETTINGS),
+    priority: priorityAt(openCalls, NOW + atMs),
   }))
   return queued.sort((a, b) => a.priority - b.priority || a.index - b.index).map(({ name }) => name)
 }
@@ -20,9 +22,8 @@ const flood = (name: string, calls: number, atMs: number) =>
 
 describe('the turn of a call in the queue', () => {
   test('is in order of arrival, before all others, for an account with few open calls', () => {
-    for (let openCalls = 1; openCalls <= 8; openCalls++)
-      expect(queuePriority(openCalls, NOW, SETTINGS)).toBe(0)
-    expect(queuePriority(9, NOW, SETTINGS)).toBeGreaterThan(0)
+    for (let openCalls = 1; openCalls <= 8; openCalls++) expect(priorityAt(openCalls, NOW)).toBe(0)
+    expect(priorityAt(9, NOW)).toBeGreaterThan(0)
   })
 
   test('comes after the share of a flood, however many of its calls wait', () => {
@@ -36,14 +37,14 @@ describe('the turn of a call in the queue', () => {
   })
 
   test('is passed by none that comes half the queue wait later, so that no call of a flood starves', () => {
-    const late = queuePriority(100_000, NOW, SETTINGS)
-    expect(queuePriority(9, NOW + 7_500, SETTINGS)).toBeGreaterThanOrEqual(late)
-    expect(queuePriority(9, NOW + 7_000, SETTINGS)).toBeLessThan(late)
+    const late = priorityAt(100_000, NOW)
+    expect(priorityAt(9, NOW + 7_500)).toBeGreaterThanOrEqual(late)
+    expect(priorityAt(9, NOW + 7_000)).toBeLessThan(late)
   })
 
   test('stays within what BullMQ takes', () => {
     for (let hour = 0; hour < 100; hour++) {
-      const priority = queuePriority(50, NOW + hour * 3_600_000, SETTINGS)
+      const priority = priorityAt(50, NOW + hour * 3_600_000)
       expect(Number.isInteger(priority) && priority >= 1 && priority < 2 ** 21).toBe(true)
     }
   })
