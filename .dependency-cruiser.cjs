@@ -107,7 +107,7 @@ module.exports = {
       severity: 'error',
       from: {
         path: '^(src|workers)/',
-        pathNot: '^(src/platform/queues/queues\\.ts|workers/(?:dispatch-jobs|[\\w-]+-worker)\\.ts)$',
+        pathNot: '^(src/platform/queues/(?:queues|claimed-jobs)\\.ts|workers/[\\w-]+-worker\\.ts)$',
       },
       to: { path: 'node_modules/bullmq/' },
     },

@@ -5,15 +5,23 @@ import { startTracing } from '../src/platform/observability/tracing.ts'
 import { checkNamedStatements } from '../src/platform/postgres/check-named-statements.ts'
 import { explainFailedStart } from '../src/platform/process/explain-failed-start.ts'
 import { stopOnSignal } from '../src/platform/process/stop-on-signal.ts'
+import { startAllRoles } from './all-roles.ts'
 import { startDispatchRole } from './dispatch-role.ts'
 import { startSettlementRole } from './settlement-role.ts'
 
-/** The workers' entry: `node workers/main.ts dispatch` or `… settlement`. Runs until SIGTERM or SIGINT, then drains. */
-const ROLES = { dispatch: startDispatchRole, settlement: startSettlementRole }
+/**
+ * The workers' entry: `node workers/main.ts dispatch` or `… settlement`, or `… all` for the whole gateway in one
+ * process. Runs until SIGTERM or SIGINT, then drains.
+ */
+const ROLES = {
+  dispatch: () => startDispatchRole(config, logger, metrics.of('dispatch')),
+  settlement: () => startSettlementRole(config, logger, metrics.of('settlement')),
+  all: () => startAllRoles(config, logger, metrics),
+}
 
-const role = process.argv[2]
-if (role !== 'dispatch' && role !== 'settlement') {
-  process.stderr.write('usage: node workers/main.ts dispatch|settlement\n')
+const role = process.argv[2] as keyof typeof ROLES
+if (!Object.hasOwn(ROLES, role)) {
+  process.stderr.write(`usage: node workers/main.ts ${Object.keys(ROLES).join('|')}\n`)
   process.exit(2)
 }
 process.title = `switchyard-${role}`
@@ -23,7 +31,7 @@ await checkNamedStatements(config.databaseUrl)
 const tracing = await startTracing(role, process.env)
 const logger = createLogger(config.logLevel, role)
 const metrics = createMetrics(role)
-const worker = await ROLES[role](config, logger, metrics)
+const worker = await ROLES[role]()
 serveMetrics(metrics, config.metricsPort, config.metricsHost, logger)
 logger.info('worker runs')
 started()

@@ -17,6 +17,7 @@ test.each(['docs/observability/alerts.yml', 'docs/observability/grafana/switchya
   (file) => {
     const known = new Set(
       createMetrics('test')
+        .of('test')
         .getMetricsAsArray()
         .map(({ name }) => name),
     )

@@ -14,6 +14,8 @@ export interface BenchOptions {
   peers: Peer[]
   /** Another checkout of this project; null: none. */
   against: string | null
+  /** This checkout once more, with API and workers in one process. */
+  isAllInOne: boolean
   /** Where the simulated provider listens; null: anywhere. */
   providerPort: number | null
   quick: boolean
@@ -35,13 +37,14 @@ const MAX_TURNS = 20
 const USUAL_TURNS = 3
 /** With start, warm-up and the end, a run of the usual turns takes less than ten minutes. */
 const TIME_LIMIT_MS = 8 * 60_000
-const RESERVED_NAMES = ['direct', 'relay', 'switchyard', 'against']
+const RESERVED_NAMES = ['direct', 'relay', 'switchyard', 'all in one', 'against']
 
 export const USAGE = `npm run bench -- [options]
   --quick                   one short turn instead of three
   --turns N                 N turns (at most ${MAX_TURNS}), however long they take
   --only NAME[,NAME]        only some measures: calls, steady, streams, tokens, fairness, stalls, redis, idle
   --against DIR             beside another checkout of this project, its packages installed
+  --all-in-one              beside itself with API and workers in one process
   --peer NAME=URL           beside a gateway whose chat completions are at URL, on this machine; repeatable.
                             It reaches the simulated provider at http://127.0.0.1:${PEER_PROVIDER_PORT}/alpha/v1
   --peer-header K=V         a header for the --peer before it; repeatable
@@ -54,6 +57,7 @@ const OPTIONS = {
   turns: { type: 'string' },
   only: { type: 'string' },
   against: { type: 'string' },
+  'all-in-one': { type: 'boolean', default: false },
   peer: { type: 'string', multiple: true },
   'peer-header': { type: 'string', multiple: true },
   'peer-pid': { type: 'string', multiple: true },
@@ -81,6 +85,7 @@ export function readBenchOptions(args: string[]): BenchOptions {
   return {
     peers,
     against: values.against ?? null,
+    isAllInOne: values['all-in-one'],
     providerPort: numberOr('provider-port', peers.length > 0 ? PEER_PROVIDER_PORT : null, 65_535),
     quick: values.quick,
     turns: numberOr('turns', values.quick ? 1 : USUAL_TURNS, MAX_TURNS),

@@ -1,26 +1,56 @@
 import { createServer, type Server } from 'node:http'
-import { collectDefaultMetrics, Registry } from 'prom-client'
+import { AggregatorRegistry, collectDefaultMetrics, Registry } from 'prom-client'
 import type { Logger } from './logger.ts'
 
-const LOOP_RESOLUTION_MS = 20
+/** Every look wakes the process, also an idle one. */
+const LOOP_RESOLUTION_MS = 200
 
-/** A process's Prometheus registry with the usual process metrics in it. */
-export function createMetrics(role: string): Registry {
-  const registry = new Registry()
-  registry.setDefaultLabels({ role })
-  // Finer, the measuring of the event loop is most of what an idle process does.
-  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LOOP_RESOLUTION_MS })
-  return registry
+/** What one process counts for Prometheus: the usual process metrics, and those of its role, or of each of its roles. */
+export interface ProcessMetrics {
+  /** The registry of a role. */
+  of(role: string): Registry
+  /** In Prometheus's text format. */
+  text(): Promise<string>
+}
+
+export function createMetrics(role: string): ProcessMetrics {
+  const labelled = (name: string) => {
+    const registry = new Registry()
+    registry.setDefaultLabels({ role: name })
+    return registry
+  }
+  const own = labelled(role)
+  collectDefaultMetrics({ register: own, eventLoopMonitoringPrecision: LOOP_RESOLUTION_MS })
+  const others: Registry[] = []
+  return {
+    of(name) {
+      if (name === role) return own
+      const registry = labelled(name)
+      others.push(registry)
+      return registry
+    },
+    async text() {
+      if (others.length === 0) return own.metrics()
+      // Roles share names of metrics, and differ in their label.
+      const ofRoles = await Promise.all(others.map((registry) => registry.getMetricsAsJSON()))
+      return `${await own.metrics()}\n${await AggregatorRegistry.aggregate(ofRoles).metrics()}`
+    },
+  }
 }
 
 /** Serves GET /metrics (and /healthz, for workers) on a port of its own, never the public one. Port 0: not served. */
-export function serveMetrics(registry: Registry, port: number, host: string, logger: Logger): Server | null {
+export function serveMetrics(
+  metrics: ProcessMetrics,
+  port: number,
+  host: string,
+  logger: Logger,
+): Server | null {
   if (port === 0) return null
   const server = createServer(async (request, response) => {
     if (request.url === '/healthz') return response.end('ok\n')
     if (request.url !== '/metrics') return response.writeHead(404).end()
-    response.setHeader('content-type', registry.contentType)
-    response.end(await registry.metrics())
+    response.setHeader('content-type', Registry.PROMETHEUS_CONTENT_TYPE)
+    response.end(await metrics.text())
   })
   server.on('error', (error) => logger.error({ err: error, port }, 'metrics are not served'))
   server.listen(port, host)

@@ -21,7 +21,7 @@ const LIFETIME_MS = 5_000
 const FORGOTTEN_AFTER_MS = 600_000
 const PROCESSES_MAX = 1_000
 /** Every look wakes the process, also an idle one. */
-const LOOP_RESOLUTION_MS = 50
+const LOOP_RESOLUTION_MS = 200
 
 const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
   version: string

@@ -11,7 +11,7 @@ import type { ProcessPlan } from '../../../tools/launcher/processes/spawn-plan.t
 import { type RunningProcess, spawnPlan } from '../../../tools/launcher/processes/spawn-plan.ts'
 import { cacheFolders } from '../../../tools/launcher/services/debian-package.ts'
 import { findRedisProgram } from '../../../tools/launcher/services/redis-program.ts'
-import { apiPlan, workerPlan } from '../../../tools/launcher/start/gateway-plans.ts'
+import { apiPlan, gatewayPlan, workerPlan } from '../../../tools/launcher/start/gateway-plans.ts'
 import { benchCatalog } from '../bench-catalog.ts'
 import type { GatewayAccess, GatewayTarget } from './target.ts'
 
@@ -25,16 +25,19 @@ export interface GatewayOptions {
   /** The checkout that is started, by its own entry points and with its own packages. */
   root: string
   providerPort: number
+  /** API and workers in one process. */
+  isOneProcess: boolean
   guard: ProcessGuard
   log: (line: string) => void
 }
 
 /**
- * Starts a whole gateway on throwaway data that is synced to disk, each part in a process of its own: PostgreSQL,
- * Redis, settlement worker, dispatch worker, API, and two accounts with a key and a balance. Several run side by side.
+ * Starts a whole gateway on throwaway data that is synced to disk: PostgreSQL, Redis, settlement worker, dispatch worker,
+ * API, each in a process of its own or the last three in one, and two accounts with a key and a balance. Several run
+ * side by side.
  */
 export async function startGateway(options: GatewayOptions): Promise<GatewayTarget> {
-  const { name, root, providerPort, guard, log } = options
+  const { name, root, providerPort, isOneProcess, guard, log } = options
   await access(join(root, 'node_modules')).catch(() => {
     throw new Error(`the packages of ${root} are not installed: run "npm ci" there`)
   })
@@ -93,17 +96,24 @@ export async function startGateway(options: GatewayOptions): Promise<GatewayTarg
     }
     await command('migrate')
     const metrics = (port: number) => ({ host: '127.0.0.1', port })
-    await start(workerPlan(root, environment, 'settlement', metrics(ports.settlementMetrics)), 'sessions')
-    await start(workerPlan(root, environment, 'dispatch', metrics(ports.dispatchMetrics)), 'sessions')
-    await start(apiPlan(root, environment, `http://127.0.0.1:${ports.api}`), 'sessions')
+    const baseUrl = `http://127.0.0.1:${ports.api}`
+    if (isOneProcess) await start(gatewayPlan(root, environment, baseUrl), 'sessions')
+    else {
+      await start(workerPlan(root, environment, 'settlement', metrics(ports.settlementMetrics)), 'sessions')
+      await start(workerPlan(root, environment, 'dispatch', metrics(ports.dispatchMetrics)), 'sessions')
+      await start(apiPlan(root, environment, baseUrl), 'sessions')
+    }
     return {
       name,
-      url: `http://127.0.0.1:${ports.api}${COMPLETIONS}`,
+      url: `${baseUrl}${COMPLETIONS}`,
       headers: await createKey(command, 'bench'),
       processes: new Map(running.map(({ name, process }) => [name, process.pid])),
       gateway: {
         quietHeaders: await createKey(command, 'quiet'),
-        metricsPorts: { api: ports.apiMetrics, dispatch: ports.dispatchMetrics },
+        metricsPorts: {
+          api: ports.apiMetrics,
+          dispatch: isOneProcess ? ports.apiMetrics : ports.dispatchMetrics,
+        },
         databaseUrl: postgres.url,
         redisTcpUrl: redis.tcpUrl ?? redis.url,
         operate: command,

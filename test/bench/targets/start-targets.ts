@@ -23,7 +23,7 @@ export interface StartedTargets {
 
 /** Starts the provider and everything that stands in front of it. */
 export async function startTargets(
-  options: Pick<BenchOptions, 'peers' | 'against' | 'providerPort'>,
+  options: Pick<BenchOptions, 'peers' | 'against' | 'isAllInOne' | 'providerPort'>,
   guard: ProcessGuard,
   log: (line: string) => void,
 ): Promise<StartedTargets> {
@@ -46,13 +46,14 @@ export async function startTargets(
     targets.push(await target)
     return targets.at(-1)!
   }
-  const gateway = (name: string, root: string) => {
+  const gateway = (name: string, root: string, isOneProcess = false) => {
     log(`starting ${name} of ${root} …`)
-    return startGateway({ name, root, providerPort, guard, log })
+    return startGateway({ name, root, providerPort, isOneProcess, guard, log })
   }
   try {
     await start(startRelay(origin))
     const subject = await start(gateway('switchyard', ROOT))
+    if (options.isAllInOne) await start(gateway('all in one', ROOT, true))
     if (options.against !== null) await start(gateway('against', options.against))
     targets.push(...options.peers.map(peerTarget))
     return { direct, subject, targets, providerPid: provider.pid, stop }

@@ -23,11 +23,15 @@ export function simulatedProvidersPlan(root: string, environment: Environment, p
 export function apiPlan(root: string, environment: Environment, baseUrl: string): ProcessPlan {
   return {
     ...nodePlan(root, 'api', ['src/main.ts'], environment),
-    probe: async (signal) => {
-      const response = await fetch(`${baseUrl}/readyz`, { signal })
-      await response.body?.cancel()
-      if (!response.ok) throw new Error(`/readyz answers ${response.status}`)
-    },
+    probe: (signal) => isReady(baseUrl, signal),
+  }
+}
+
+/** API tier and workers in one process. */
+export function gatewayPlan(root: string, environment: Environment, baseUrl: string): ProcessPlan {
+  return {
+    ...nodePlan(root, 'gateway', ['workers/main.ts', 'all'], environment),
+    probe: (signal) => isReady(baseUrl, signal),
   }
 }
 
@@ -60,6 +64,12 @@ function nodePlan(root: string, name: string, args: string[], env: Environment):
     readyTimeoutMs: READY_TIMEOUT_MS,
     probe: async () => undefined,
   }
+}
+
+async function isReady(baseUrl: string, signal: AbortSignal): Promise<void> {
+  const response = await fetch(`${baseUrl}/readyz`, { signal })
+  await response.body?.cancel()
+  if (!response.ok) throw new Error(`/readyz answers ${response.status}`)
 }
 
 function listens(address: { host: string; port: number }, signal: AbortSignal): Promise<void> {

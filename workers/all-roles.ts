@@ -1,0 +1,28 @@
+import type { Config } from '../src/config.ts'
+import type { Logger } from '../src/platform/observability/logger.ts'
+import type { ProcessMetrics } from '../src/platform/observability/metrics.ts'
+import { createApiRuntime } from '../src/runtime.ts'
+import { startDispatchRole } from './dispatch-role.ts'
+import { startSettlementRole } from './settlement-role.ts'
+
+/**
+ * The whole gateway in one process, for a small machine: API, dispatch and settlement with connections of their own, as if
+ * they were apart. They share one event loop and one fate.
+ */
+export async function startAllRoles(
+  config: Readonly<Config>,
+  logger: Logger,
+  metrics: ProcessMetrics,
+): Promise<{ stop(): Promise<void> }> {
+  // Who serves calls is there before they come, and stays until the last has ended.
+  const settlement = await startSettlementRole(config, logger, metrics.of('settlement'))
+  const dispatch = await startDispatchRole(config, logger, metrics.of('dispatch'))
+  const api = await createApiRuntime(config, logger, metrics.of('api'))
+  const address = await api.app.listen({ port: config.port, host: config.host, backlog: 4096 })
+  logger.info({ address }, 'api listens')
+  return {
+    async stop() {
+      for (const role of [api, dispatch, settlement]) await role.stop()
+    },
+  }
+}
