@@ -9,6 +9,8 @@ export default defineConfig({
   test: {
     // Files share a worker and what it has imported, which is half the work of most: leave nothing else behind.
     isolate: false,
+    // Node loads what is tested as it does in production, which takes no transformation.
+    experimental: { viteModuleRunner: false },
     // Flow tests start whole stacks and wait half of their time: three keep two processors busy.
     maxWorkers: 3,
     // A guarantee is that a thing comes about, not how soon it does on a busy machine.
@@ -18,7 +20,10 @@ export default defineConfig({
     projects: [
       // Projects run in the order of their names: nothing that takes long is left to the end.
       { extends: true, test: { name: 'flows', include: FLOWS } },
-      { extends: true, test: { name: 'mocked', include: MOCKED, isolate: true } },
+      {
+        extends: true,
+        test: { name: 'mocked', include: MOCKED, isolate: true, experimental: { viteModuleRunner: true } },
+      },
       {
         extends: true,
         test: {
