@@ -19,8 +19,6 @@ import { type RegisteredRoute, registeredRoutes } from './registered-routes.ts'
 
 const SEED = Number(process.env.FUZZ_SEED ?? 20_261_122)
 const RUNS = Number(process.env.FUZZ_RUNS ?? 250)
-/** Of each caller; what is not tried by then is left out. */
-const TIME_LIMIT_MS = process.env.FUZZ_RUNS ? 600_000 : 12_000
 
 /** Who asks: their header lines, and what they know of. */
 interface Asker {
@@ -130,16 +128,11 @@ test(
         expectSound(answer, request)
         if (isOut(answer)) asker = await create()
       })
-      await fc.assert(property, {
-        seed: SEED + index,
-        numRuns: RUNS,
-        interruptAfterTimeLimit: TIME_LIMIT_MS,
-        markInterruptAsFailure: false,
-      })
+      await fc.assert(property, { seed: SEED + index, numRuns: RUNS })
     })
     await quiet.isServedWhile(Promise.all(fuzz))
     for (const part of [...stack.apis, ...stack.dispatch, stack.settlement])
       expect(part.isRunning()).toBe(true)
   },
-  process.env.FUZZ_RUNS ? 900_000 : 60_000,
+  process.env.FUZZ_RUNS ? 900_000 : undefined,
 )

@@ -15,7 +15,7 @@ export const QUIET_MODELS = {
  */
 const TURN_BOUND_MS = 1_500
 
-const PAUSE_MS = 50
+const PAUSE_MS = 100
 /** Only a caller who is not served at all waits so long, on a machine however busy. */
 const ASK_TIMEOUT_MS = 90_000
 
