@@ -87,9 +87,22 @@ interface FeedEntry {
   prompt: string
 }
 
+const feedsRead = new Map<string, { etag: string; data: FeedEntry[] }>()
+
+/** The feed of an instance. It is that of the whole catalog, so it is read only where it has changed. */
+async function feedOf(url: string): Promise<FeedEntry[]> {
+  const before = feedsRead.get(url)
+  const response = await fetch(`${url}/pricing.json`, {
+    headers: before ? { 'if-none-match': before.etag } : {},
+  })
+  if (before && response.status === 304) return before.data
+  const { data } = (await response.json()) as { data: FeedEntry[] }
+  feedsRead.set(url, { etag: response.headers.get('etag') ?? '', data })
+  return data
+}
+
 async function feedEntry(model: string, url: string): Promise<FeedEntry> {
-  const feed = (await (await fetch(`${url}/pricing.json`)).json()) as { data: FeedEntry[] }
-  return feed.data.find(({ id }) => id === model)!
+  return (await feedOf(url)).find(({ id }) => id === model)!
 }
 
 /** Resolves when all API instances show something of a model; returns after how many milliseconds. */

@@ -3,7 +3,7 @@ import { expectBooksInOrder, waitingCalls } from '../helpers/books.ts'
 import { ask } from '../helpers/chat-client.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 
-const FLOOD = 300
+const FLOOD = 100
 const SHARE = 8
 
 let stack: TestStack
@@ -12,7 +12,7 @@ beforeAll(async () => {
   stack = await startStack({
     dispatchWorkers: 0,
     environment: {
-      QUEUE_WAIT_MS: '60000',
+      QUEUE_WAIT_MS: '170000',
       WORKER_CONCURRENCY: '4',
       ACCOUNT_QUEUE_SHARE: String(SHARE),
     },
@@ -21,7 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => stack?.close())
 
-test('a call of a quiet account behind 300 of a flooding one is among the first to be claimed', async () => {
+test('a call of a quiet account behind a hundred of a flooding one is among the first to be claimed', async () => {
   const [flooding, quiet] = await Promise.all([stack.account('50.00'), stack.account('5.00')])
   const call = (key: string) => ask({ url: stack.url, key }, { model: 'test/plain', max_tokens: 4 })
   const flood = Array.from({ length: FLOOD }, () => call(flooding.key))
