@@ -150,7 +150,10 @@ function SpendBars({ usage }: { usage: UsageView }) {
   const largest = approximateAmount(rows[0]?.cost_usd ?? '0') || 1
   if (rows.length === 0) return <p className="panel-body text-muted">No calls in this span.</p>
   const bars = rows.map((row) => (
-    <li key={name(row)} className="grid grid-cols-[minmax(0,1fr)_max-content] gap-x-4 gap-y-1">
+    <li
+      key={name(row)}
+      className="grid grid-cols-[minmax(0,1fr)_max-content] gap-x-4 gap-y-1 text-[0.875rem]"
+    >
       <span className="wrap-anywhere">
         {name(row)} <span className="text-sm text-muted">{plural(row.calls, 'call')}</span>
       </span>

@@ -28,7 +28,11 @@ export function Toasts() {
           <ToastContent className="min-w-0 flex-1">
             <Text slot="title">{toast.content.message}</Text>
           </ToastContent>
-          <Button slot="close" className="button button-icon button-small" aria-label="Dismiss">
+          <Button
+            slot="close"
+            className="button button-quiet button-icon button-small text-inherit"
+            aria-label="Dismiss"
+          >
             <X size={16} aria-hidden="true" />
           </Button>
         </Toast>

@@ -134,7 +134,7 @@ export function ChoiceField(props: {
   return (
     <fieldset className="field stack content-start gap-1">
       <legend className="text-sm font-medium">{props.label}</legend>
-      <div className="row">
+      <div className="row gap-2">
         {props.options.map(({ value, name }) => (
           <label key={value} className="relative inline-flex">
             <input

@@ -43,7 +43,7 @@ export function WebhookPanel({
         <h2 className="inline-flex max-w-full items-center gap-1">
           <code className="wrap-anywhere">{url}</code>
         </h2>
-        <span className="row">
+        <span className="row gap-2">
           <Button size="small" disabled={test.isPending} onClick={() => test.run()}>
             Send a test
           </Button>
