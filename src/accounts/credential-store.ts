@@ -1,6 +1,5 @@
 import type { Postgres, PostgresTransaction } from '../platform/postgres/postgres.ts'
 
-/** An account with its credentials. */
 export interface Credentials {
   accountId: string
   isSuspended: boolean

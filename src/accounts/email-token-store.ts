@@ -45,7 +45,6 @@ export function createEmailTokenStore(postgres: Postgres) {
       return row ?? null
     },
 
-    /** Invalidates all tokens of an account. */
     async end(transaction: PostgresTransaction, accountId: string): Promise<void> {
       await transaction.emailToken.deleteMany({ where: { accountId } })
     },

@@ -25,7 +25,6 @@ export type NewKey = Pick<
 > &
   Partial<Pick<StoredKey, 'customerRequestsPerMinute' | 'customerConcurrentCalls'>>
 
-/** Maximum number of keys per account. */
 export interface KeyBounds {
   active: number
   /** Including revoked ones, which stay in the list. */

@@ -4,7 +4,6 @@ import { hashOfToken, isToken, newToken } from './secret-token.ts'
 /** The signed-in user: an account holder with this password hash, or an operator with an admin key. */
 export type SessionOwner = { accountId: string; passwordHash: string } | { keyId: string }
 
-/** An active session. */
 export interface StoredSession {
   /** Identifies the session without granting access. */
   id: string

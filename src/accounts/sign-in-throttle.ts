@@ -71,9 +71,7 @@ export function createSignInThrottle(redis: Redis, limits: ThrottleLimits) {
       ])
     },
     signUp: (networkAddress: string): Promise<void> => signUps.consume(networkAddress),
-    /** Signing in with an admin key. */
     operator: (networkAddress: string): Promise<void> => signIns.consume(networkAddress, () => 'later'),
-    /** Use of a verification link. */
     verification: (networkAddress: string): Promise<void> => signIns.consume(networkAddress),
     /** Messages to one mailbox, for any account. */
     verificationMail: (email: string): Promise<void> => consume(mails, emailKey(mailboxOf(email))),

@@ -25,7 +25,6 @@ export function createWebhookThrottle(redis: Redis) {
   return {
     /** Events of type `webhook.test`. */
     test: (accountId: string): Promise<void> => consume(tests, accountId),
-    /** Retries of deliveries that were given up. */
     retry: (accountId: string): Promise<void> => consume(retries, accountId),
   }
 }

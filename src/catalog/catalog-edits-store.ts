@@ -3,7 +3,6 @@ import type { Redis } from '../platform/redis/redis.ts'
 import type { CheckedCatalog } from './catalog-check.ts'
 import { writeOverlay } from './catalog-overlay.ts'
 
-/** One version of the operator's edits. */
 export interface StoredDocument {
   /** Counts up. */
   version: string

@@ -28,7 +28,6 @@ export interface CatalogStoreOptions extends Omit<ModelOptions, 'isUsable' | 'un
   logger: CatalogLogger
 }
 
-/** The logger methods that the catalog uses. */
 export interface CatalogLogger {
   info(fields: object, message: string): void
   warn(fields: object, message: string): void

@@ -92,7 +92,6 @@ export const accountCommands: AdminCommands = {
     return one(view(await context.accountManagement.setLowBalance(context.operator, id, lowBalancePico)))
   },
 
-  /** Limits over all keys of the account. */
   async 'account limits'(context) {
     const requestsPerMinute = context.input.countOrDefault('rpm')
     const concurrentCalls = context.input.countOrDefault('concurrency')

@@ -35,7 +35,6 @@ export class CommandInput<Option extends string = string> {
     return typeof value === 'string' ? value : undefined
   }
 
-  /** The first argument. */
   subject(hint: string): string {
     return present(this.arguments[0], hint)
   }

@@ -11,7 +11,6 @@ export const withSecret = (
   view: Record<string, unknown>,
 ): CommandOutput => ({ data: { ...view, [field]: secret }, text: `${secret}\n\n${note}\n\n${lines(view)}` })
 
-/** A list under its name. */
 export const list = (
   name: string,
   views: ReadonlyArray<Record<string, unknown>>,

@@ -19,10 +19,10 @@ import {
 } from '../core/api/provider-keys.ts'
 import type { CatalogSnapshot, Provider } from '../core/catalog/catalog.ts'
 import { ApiError } from '../core/kernel/errors.ts'
-import { isoTime, isoTimeOrNull } from '../core/kernel/time.ts'
 import { takesByokKeys } from '../core/routing/byok.ts'
 import { providerKeyStatus } from '../core/routing/byok-key-state.ts'
 import { type AccountAccess, byKey, bySession } from './asking-account.ts'
+import { jsonView } from './json-view.ts'
 import { OfId } from './of-id.ts'
 import { createSlots } from './slots.ts'
 
@@ -185,20 +185,13 @@ function providersTakingKeys(catalog: CatalogSnapshot): Map<string, Provider> {
 }
 
 /** A client's own provider key as its owner sees it; of the secret only its last characters. */
-export const providerKeyView = (key: ProviderKey): ProviderKeyBody => ({
-  id: key.id,
-  object: 'provider_key',
-  provider: key.providerId,
-  name: key.name,
-  last4: key.last4,
-  allow_fallback: key.allowFallback,
-  status: providerKeyStatus(key),
-  accepted_at: isoTimeOrNull(key.acceptedAt),
-  failing_since: isoTimeOrNull(key.failingSince),
-  last_error: key.lastError,
-  last_error_at: isoTimeOrNull(key.lastErrorAt),
-  created_at: isoTime(key.createdAt),
-})
+export const providerKeyView = (key: ProviderKey): ProviderKeyBody =>
+  jsonView(ProviderKeyBody, {
+    ...key,
+    object: 'provider_key' as const,
+    provider: key.providerId,
+    status: providerKeyStatus(key),
+  })
 
 /** What a provider refused a key with, in words. */
 const REFUSALS: Record<string, string> = {
@@ -209,15 +202,11 @@ const REFUSALS: Record<string, string> = {
 
 function consoleView(key: ProviderKey, providers: Providers): ProviderKeyView {
   const { lastError, providerId } = key
-  const {
-    object: _object,
-    accepted_at: _acceptedAt,
-    failing_since: _failingSince,
-    ...view
-  } = providerKeyView(key)
-  return {
-    ...view,
-    provider_name: providers.get(providerId)?.name ?? providerId,
-    last_error: lastError === null ? null : (REFUSALS[lastError] ?? 'The provider refused this key.'),
-  }
+  return jsonView(ProviderKeyView, {
+    ...key,
+    provider: providerId,
+    providerName: providers.get(providerId)?.name ?? providerId,
+    status: providerKeyStatus(key),
+    lastError: lastError === null ? null : (REFUSALS[lastError] ?? 'The provider refused this key.'),
+  })
 }

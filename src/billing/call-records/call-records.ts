@@ -15,7 +15,6 @@ export type ListedCall = Omit<CallRow, 'attempts' | `${string}AtMs`> & {
   settledAt: number
 }
 
-/** A settled call. */
 export type CallRecord = ListedCall & { attempts: AttemptRecord[] }
 
 /** Which calls; null or absent: any. */
@@ -48,7 +47,6 @@ CROSS JOIN LATERAL (
 WHERE latest.settled_at_ms > $2`
 
 export function createCallRecords(postgres: Postgres) {
-  /** The calls that a statement names. */
   const listed = async (
     sql: string,
     values: unknown[],

@@ -10,13 +10,11 @@ interface KeySettings extends RateLimits {
   customerConcurrentCalls: number | null
 }
 
-/** What limits the calls of a key. */
 export interface LimitSettings extends KeySettings {
   /** Set by the operator for all keys of the account together. */
   accountLimits: RateLimits
 }
 
-/** The defaults. */
 export interface LimitDefaults {
   requestsPerMinute: number
   concurrentCalls: number

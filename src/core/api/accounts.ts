@@ -21,6 +21,16 @@ export const OperatorAccount = Type.Object({
 })
 export type OperatorAccount = Static<typeof OperatorAccount>
 
+/** By money that went back; an operator's are among the actions. */
+export const OperatorSuspension = Type.Object({
+  id: Type.String(),
+  at: IsoTime,
+  payment_id: Type.String(),
+  reason: Type.String(),
+  shortfall_usd: DecimalUsd,
+})
+export type OperatorSuspension = Static<typeof OperatorSuspension>
+
 /** GET /admin/api/accounts/:id (its id or its e-mail). */
 export const OperatorAccountDetail = Type.Object({
   ...OperatorAccount.properties,
@@ -41,16 +51,7 @@ export const OperatorAccountDetail = Type.Object({
   ),
   /** The latest 20. */
   top_ups: Type.Array(OperatorTopUp),
-  /** Suspensions by money that went back; an operator's are among the actions. */
-  suspensions: Type.Array(
-    Type.Object({
-      id: Type.String(),
-      at: IsoTime,
-      payment_id: Type.String(),
-      reason: Type.String(),
-      shortfall_usd: DecimalUsd,
-    }),
-  ),
+  suspensions: Type.Array(OperatorSuspension),
   /** Of operators on this account, the latest 20. */
   actions: Type.Array(OperatorActionView),
 })

@@ -7,7 +7,6 @@ import { DecimalUsd, IsoTime, List } from './shared.ts'
 export const RailName = Type.Enum(['card', 'paypal', 'development'])
 export type RailName = Static<typeof RailName>
 
-/** What a top-up may be. */
 export const TopUpOptions = Type.Object({
   presets_usd: Type.Array(DecimalUsd),
   min_usd: DecimalUsd,
@@ -65,7 +64,6 @@ export type TopUp = Static<typeof TopUp>
 export const TopUpPage = Type.Interface([List(TopUp)], { has_more: Type.Boolean(), options: TopUpOptions })
 
 export const ReceiptView = Type.Object({
-  /** The top-up's id. */
   number: Type.String(),
   issued_at: IsoTime,
   email: Type.String(),

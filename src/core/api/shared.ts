@@ -32,7 +32,6 @@ export type DecimalUsd = Static<typeof DecimalUsd>
 export const IsoTime = Type.String({ format: 'date-time' })
 export type IsoTime = Static<typeof IsoTime>
 
-/** A whole list. */
 export interface List<T> {
   object: 'list'
   data: T[]

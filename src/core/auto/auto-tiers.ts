@@ -166,7 +166,6 @@ function usd({ listPrice }: Model): number {
   return Number(listPrice.prompt * 3n + listPrice.completion) / 4 / PICO_PER_USD_PER_MILLION
 }
 
-/** How many models each vendor has. */
 function vendorSizes(models: readonly Model[]): Map<string, number> {
   const sizes = new Map<string, number>()
   for (const { vendor } of models) sizes.set(vendor, (sizes.get(vendor) ?? 0) + 1)

@@ -52,7 +52,6 @@ export const creditPosting = (eventId: string, accountId: string, amountPico: Pi
 export const adjustmentPosting = (eventId: string, accountId: string, amountPico: PicoUsd): Posting =>
   transfer(eventId, 'adjustment', accountId, 'adjustments', amountPico)
 
-/** The ledger account of a customer. */
 export const customerAccount = (accountId: string): LedgerAccount => `customer:${accountId}`
 
 /** What a customer owes beyond their balance; negative while they owe. */

@@ -2,7 +2,6 @@ import type { TokenRates } from '../catalog/catalog.ts'
 import { mapRates, mediaRate } from '../catalog/token-rates.ts'
 import { type PicoUsd, picoUsd } from '../kernel/money.ts'
 
-/** Tokens of one call as metered. */
 export interface Usage {
   promptTokens: number
   completionTokens: number

@@ -24,7 +24,6 @@ import { mapRates, mediaRate, PRICED_MEDIA, withMediaOf } from './token-rates.ts
 export const COST_PERCENT = 90
 export const OPEN_WEIGHTS_COST_PERCENT = 75
 
-/** Options for building the catalog's models, besides the documents. */
 export interface ModelOptions {
   discountPercent: number
   openWeightsDiscountPercent: number

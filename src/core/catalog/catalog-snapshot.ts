@@ -16,7 +16,6 @@ import { type ModelOptions, type ProviderEntry, type RateDate, toModel } from '.
 import { parseCatalogDocument } from './parse-catalog-document.ts'
 import { rateProblems } from './rate-ceiling.ts'
 
-/** A document with its metadata. */
 export interface CatalogSource {
   /** Name for problem messages: a path or a description. */
   name: string
@@ -110,7 +109,6 @@ const once = <Value>(compute: (content: unknown) => Value) => {
 const parseOnce = once(parseCatalogDocument)
 const hashOf = once((content) => shortHash(JSON.stringify(content)))
 
-/** A model with its source. */
 interface CatalogEntry extends RateDate {
   model: DocumentModel
   source: CatalogSource

@@ -65,7 +65,6 @@ export interface ProviderQuirks {
 export const SAMPLING_PARAMETERS = ['temperature', 'top_p'] as const
 export type SamplingParameter = (typeof SAMPLING_PARAMETERS)[number]
 
-/** One model at one provider. */
 export interface Offer {
   /** `<provider>/<upstream model>`, unique in the catalog. Never leaves the gateway. */
   id: string
@@ -100,7 +99,6 @@ export interface Offer {
   assistantPrefill: boolean
 }
 
-/** Default priority of an offer. */
 export const DEFAULT_PRIORITY = 100
 
 export type WithheldReason = 'no_key' | 'loss'
@@ -138,7 +136,6 @@ export interface Model {
   supportedParameters: readonly string[]
   reasoning: boolean
   openWeights: boolean
-  /** The maker's list price. */
   listPrice: TokenRates
   /** The listed (retail) rate that we charge. */
   rate: TokenRates

@@ -1,4 +1,3 @@
-/** The state of a provider's model list. */
 export interface ListingState {
   /** Upstream models we offer and it does not list → number of consecutive lists without them. */
   missing: Record<string, number>

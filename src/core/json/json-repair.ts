@@ -68,7 +68,6 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Required type of the outermost value. */
 export type JsonRoot = 'object' | 'array' | 'either'
 
 const CLOSER_OF: Readonly<Record<string, string>> = { '{': '}', '[': ']' }

@@ -1,6 +1,5 @@
 import { hasControlCharacters } from './email-address.ts'
 
-/** Mail settings, if mail is configured. */
 export interface MailSettings {
   /** `smtp://user:password@host:port`, or `smtps://` for TLS from the first byte. */
   smtpUrl: string

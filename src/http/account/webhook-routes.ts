@@ -12,7 +12,7 @@ import {
   WebhookView,
 } from '../../core/api/webhooks.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
-import { DAY_MS, isoTime, isoTimeOrNull } from '../../core/kernel/time.ts'
+import { DAY_MS, isoTime } from '../../core/kernel/time.ts'
 import { EVENT_TYPES, type SubscribedEventType } from '../../core/operations/event.ts'
 import { checkWebhookUrl } from '../../platform/network/webhook-url.ts'
 import type { DeliveryEntry, ReadDeliveries, RetryDelivery } from '../../webhooks/delivery-log.ts'
@@ -21,6 +21,7 @@ import {
   type EndpointStore,
   type WebhookEndpoint,
 } from '../../webhooks/endpoint-store.ts'
+import { jsonView } from '../json-view.ts'
 import { OfId } from '../of-id.ts'
 import { signedIn } from '../plugins/session.ts'
 
@@ -143,22 +144,6 @@ function readEventTypes(given: unknown = []): SubscribedEventType[] {
 const unknownEndpoint = (): ApiError =>
   new ApiError('not_found', 'This account has no webhook endpoint of that id.')
 
-export const endpointView = (endpoint: WebhookEndpoint): WebhookView => ({
-  id: endpoint.id,
-  url: endpoint.url,
-  event_types: endpoint.eventTypes,
-  enabled: endpoint.enabled,
-  disabled_reason: endpoint.disabledReason,
-  failing_since: isoTimeOrNull(endpoint.failingSince),
-  created_at: isoTime(endpoint.createdAt),
-})
+export const endpointView = (endpoint: WebhookEndpoint): WebhookView => jsonView(WebhookView, endpoint)
 
-export const deliveryView = (delivery: DeliveryEntry): DeliveryView => ({
-  id: delivery.id,
-  event_id: delivery.eventId,
-  type: delivery.type,
-  state: delivery.state,
-  attempts: delivery.attempts,
-  next_attempt_at: isoTimeOrNull(delivery.nextAttemptAt),
-  created_at: isoTime(delivery.createdAt),
-})
+export const deliveryView = (delivery: DeliveryEntry): DeliveryView => jsonView(DeliveryView, delivery)

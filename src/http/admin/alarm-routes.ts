@@ -4,10 +4,10 @@ import { AlarmView, OperatorActionView } from '../../core/api/operations.ts'
 import { CLOSED } from '../../core/api/request-fields.ts'
 import { Page } from '../../core/api/shared.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
-import { isoTime, isoTimeOrNull } from '../../core/kernel/time.ts'
 import type { StoredAlarm } from '../../operations/alarm-store.ts'
 import type { OperatorAction } from '../../operations/audit-log.ts'
 import type { Services } from '../../services.ts'
+import { jsonView } from '../json-view.ts'
 import { OfId } from '../of-id.ts'
 import { ID_PAGE, idPage } from '../page.ts'
 import { askingOperator } from './asking-operator.ts'
@@ -52,26 +52,11 @@ export const alarmRoutes: FastifyPluginAsyncTypebox<
   )
 }
 
-const alarmView = (alarm: StoredAlarm): AlarmView => ({
-  id: alarm.id,
-  kind: alarm.kind,
-  subject: alarm.subject,
-  message: alarm.message,
-  first_at: isoTime(alarm.firstAt),
-  last_at: isoTime(alarm.lastAt),
-  count: alarm.count,
-  fields: alarm.fields,
-  acknowledged_at: isoTimeOrNull(alarm.acknowledgedAt),
-  acknowledged_by: alarm.acknowledgedBy,
-})
+const alarmView = (alarm: StoredAlarm): AlarmView => jsonView(AlarmView, alarm)
 
-export const actionView = (action: OperatorAction): OperatorActionView => ({
-  id: action.id,
-  at: isoTime(action.at),
-  actor: action.actor,
-  action: action.action,
-  target: action.target,
-  outcome: action.outcome === 'failed' ? 'failed' : 'asked',
-  details: (action.details ?? {}) as Record<string, unknown>,
-  request_id: action.requestId,
-})
+export const actionView = (action: OperatorAction): OperatorActionView =>
+  jsonView(OperatorActionView, {
+    ...action,
+    outcome: action.outcome === 'failed' ? ('failed' as const) : ('asked' as const),
+    details: (action.details ?? {}) as Record<string, unknown>,
+  })

@@ -4,11 +4,11 @@ import type { AuditRun } from '../../billing/audit/audit-run-store.ts'
 import { AuditRunView, AuditView } from '../../core/api/operations.ts'
 import { CLOSED } from '../../core/api/request-fields.ts'
 import { Page } from '../../core/api/shared.ts'
-import { isoTime } from '../../core/kernel/time.ts'
 import { isRunning as isJobRunning } from '../../platform/redis/fleet-job.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
 import { AUDIT_ASKED, AUDIT_JOB } from '../../platform/redis/redis-keys.ts'
 import type { Services } from '../../services.ts'
+import { jsonView } from '../json-view.ts'
 import { ID_PAGE, idPage } from '../page.ts'
 import { askingOperator } from './asking-operator.ts'
 
@@ -50,13 +50,8 @@ export const auditRoutes: FastifyPluginAsyncTypebox<
   })
 }
 
-const runView = ({ id, at, durationMs, ok, cause, ...found }: AuditRun): AuditRunView => ({
-  id,
-  at: isoTime(at),
-  duration_ms: durationMs,
-  ok,
-  cause: cause === 'operator' ? 'operator' : 'schedule',
-  figures: found.figures,
-  checks: found.checks,
-  discrepancies: found.discrepancies,
-})
+const runView = (run: AuditRun): AuditRunView =>
+  jsonView(AuditRunView, {
+    ...run,
+    cause: run.cause === 'operator' ? ('operator' as const) : ('schedule' as const),
+  })

@@ -20,6 +20,7 @@ import { formatRate, picoUsdPerToken } from '../../core/kernel/money.ts'
 import { isoTime } from '../../core/kernel/time.ts'
 import type { AnnouncedEdits, CatalogManagement } from '../../operations/catalog-management.ts'
 import type { Services } from '../../services.ts'
+import { jsonView } from '../json-view.ts'
 import { OfId } from '../of-id.ts'
 import { askingOperator } from './asking-operator.ts'
 
@@ -111,12 +112,7 @@ const appliedView = ({ document, announced }: AnnouncedEdits): CatalogEditsAppli
   announced,
 })
 
-export const editsView = ({ version, author, createdAt, content }: StoredDocument): CatalogEditsView => ({
-  version,
-  author,
-  created_at: isoTime(createdAt),
-  content,
-})
+export const editsView = (edits: StoredDocument): CatalogEditsView => jsonView(CatalogEditsView, edits)
 
 const rateView = (entry: RateEntry): RateHistoryView => ({
   rate_version: entry.rateVersion,

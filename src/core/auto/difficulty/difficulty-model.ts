@@ -111,7 +111,6 @@ export interface WeightsDocument {
   deviation: number
 }
 
-/** Weights, decoded. */
 export interface DifficultyModel {
   rarity: Uint8Array
   means: Float64Array

@@ -9,7 +9,6 @@ interface ScannedPrompt extends PromptParts {
   optionLines: string[]
 }
 
-/** What is known of a prompt. */
 export interface PromptFeatures {
   /** In the order of FEATURES; NaN where a feature says nothing about this prompt. */
   values: Float64Array

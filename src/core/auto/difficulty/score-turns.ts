@@ -76,7 +76,6 @@ export function lastQuestion(messages: readonly ChatMessage[]): string {
   return last ? textOf(last) : ''
 }
 
-/** A message's text. */
 function textOf({ content }: ChatMessage): string {
   if (typeof content === 'string') return content
   return content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n')
