@@ -49,11 +49,12 @@ const admit: Script = (redis, keys, args) => {
   if (ofKey.left < 1) return answer('rate', WINDOW_MS, 'key')
   if (ofAccount.left < 1) return answer('rate', WINDOW_MS, 'account')
   if (tokensLeft < tokens) return answer('rate', WINDOW_MS, 'key')
+  const [openOfKey, openOfAccount] = [redis.sortedSet(open), redis.sortedSet(accountOpen)]
   const hasSlot = (calls: Map<string, number>, max: number) => {
+    if (calls.size < max) return true
     for (const [member, deadline] of calls) if (deadline <= redis.nowMs) calls.delete(member)
     return calls.size < max
   }
-  const [openOfKey, openOfAccount] = [redis.sortedSet(open), redis.sortedSet(accountOpen)]
   if (!hasSlot(openOfKey, maxOpen)) return answer('concurrency', 1000, 'key')
   if (!hasSlot(openOfAccount, accountMaxOpen)) return answer('concurrency', 1000, 'account')
   if (redis.get(avail) === null) return answer('load-balance')

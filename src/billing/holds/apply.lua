@@ -13,17 +13,29 @@ local avail, held, holds, expiry, ver = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS
 local prefix, balance, version = ARGV[1], ARGV[2], ARGV[3]
 local load = ARGV[4] == '*' or (ARGV[4] ~= '' and redis.call('GET', KEYS[6]) == ARGV[4])
 
-local released = {}
+local ids, charged = {}, {}
 for i = 5, #ARGV, 2 do
-  local id, charged = ARGV[i], ARGV[i + 1]
-  local amount, _, key, period = read_hold(holds, id)
-  if amount then
-    close_hold(held, holds, expiry, id, amount)
-    redis.call('ZREM', prefix .. key .. ':open', id)
-    redis.call('ZREM', KEYS[7], id)
-    return_allowance(prefix, key, period, amount, charged)
+  ids[#ids + 1], charged[#charged + 1] = ARGV[i], ARGV[i + 1]
+end
+local released, closed, of_key = {}, {}, {}
+for i, hold in ipairs(#ids > 0 and redis.call('HMGET', holds, unpack(ids)) or {}) do
+  local id = ids[i]
+  -- The same call twice is one hold.
+  if hold and not closed[id] then
+    local amount, _, key, period = parse_hold(hold)
+    closed[id] = true
+    redis.call('DECRBY', held, amount)
+    return_allowance(prefix, key, period, amount, charged[i])
+    of_key[key] = of_key[key] or {}
+    table.insert(of_key[key], id)
     released[#released + 1] = amount
   end
+end
+for key, of_this in pairs(of_key) do
+  redis.call('HDEL', holds, unpack(of_this))
+  redis.call('ZREM', expiry, unpack(of_this))
+  redis.call('ZREM', prefix .. key .. ':open', unpack(of_this))
+  redis.call('ZREM', KEYS[7], unpack(of_this))
 end
 
 local known = tonumber(redis.call('GET', ver) or '-1')

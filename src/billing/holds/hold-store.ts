@@ -151,6 +151,8 @@ export interface HoldStore {
 /** Older than every balance there is: it closes holds and changes nothing else. */
 const NO_NEWS = { balancePico: 0n, version: 0n }
 const LISTED_REMEMBERED = 10_000
+/** Holds closed by one script: Lua takes some thousands of arguments. */
+const RELEASED_AT_ONCE = 1_000
 /** Far longer than a load takes. */
 const LOADING_MS = 60_000
 /** Longer than any transaction that takes money back. */
@@ -182,6 +184,10 @@ export function createHoldStore(redis: Redis): HoldStore {
     released: readonly ReleasedHold[],
     load: string,
   ): Promise<SpendableBalance> => {
+    if (released.length > RELEASED_AT_ONCE) {
+      await apply(accountId, ledger, released.slice(RELEASED_AT_ONCE), load)
+      return apply(accountId, ledger, released.slice(0, RELEASED_AT_ONCE), load)
+    }
     const keys = accountKeys(accountId)
     // Known accounts are what sweeps and audits go through; listed before there is a gate, so that none is out
     // of their sight should we fail in between. Each process lists an account once.

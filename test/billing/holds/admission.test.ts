@@ -96,6 +96,18 @@ describe('the admission gate', () => {
     expect(await gate.balance(accountId)).toEqual({ availPico: 0n, heldPico: 1_000n, version: 1n })
   })
 
+  test('closes thousands of holds of one account at once, each once', async () => {
+    const accountId = await funded(1_000_000n)
+    const calls = Array.from({ length: 2_500 }, () => request(accountId))
+    await Promise.all(calls.map((call) => admit(call)))
+    const released = calls.map(({ callId }) => ({ callId, chargePico: 40n }))
+    const ledger = { balancePico: 900_000n, version: 2n }
+    await gate.apply(accountId, ledger, [...released, ...released.slice(0, 5)])
+    expect(await gate.inspect(accountId)).toMatchObject({ availPico: 900_000n, heldPico: 0n, openHolds: 0 })
+    await gate.apply(accountId, ledger, released)
+    expect(await gate.balance(accountId)).toEqual({ availPico: 900_000n, heldPico: 0n, version: 2n })
+  })
+
   test('says what is available and how many completion tokens it affords', async () => {
     const accountId = await funded(60n)
     expect(await admit(request(accountId))).toMatchObject({
