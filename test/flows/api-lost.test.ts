@@ -20,7 +20,7 @@ beforeAll(async () => {
       'test/slow': [{ at: 'alpha', model: 'words-400.rate-20' }],
       'test/hangs': [{ at: 'alpha', model: 'hang' }],
       'test/quick': [{ at: 'alpha', model: 'words-60.rate-60' }],
-      'test/soon': [{ at: 'alpha', model: 'words-60.latency-1500' }],
+      'test/held': [{ at: 'alpha', model: 'words-60.held' }],
     },
   })
   key = (await stack.account('5.00')).key
@@ -101,13 +101,14 @@ describe('an API instance that is killed', () => {
   test('costs the callers of whole answers nothing, also where the answer came while its loss was noticed', async () => {
     stack.providers.reset()
     const callers = Array.from({ length: 20 }, () =>
-      expect(ask(at(2), { model: 'test/soon' })).rejects.toThrow(),
+      expect(ask(at(2), { model: 'test/held' })).rejects.toThrow(),
     )
     await stack.providers.log.arrived(() => stack.providers.log.requests.length === callers.length)
     await stack.apis[2]!.kill()
+    stack.providers.release()
     await Promise.all(callers)
     await untilIdle(stack)
-    const records = await stack.postgres.callRecord.findMany({ where: { requestedModel: 'test/soon' } })
+    const records = await stack.postgres.callRecord.findMany({ where: { requestedModel: 'test/held' } })
     expect(records).toHaveLength(callers.length)
     for (const record of records) expect(record).toMatchObject({ status: 'failed', chargePico: 0n })
     await expectBooksInOrder(stack)

@@ -12,7 +12,7 @@ beforeAll(async () => {
     apis: 2,
     models: {
       'test/plain': [{ at: 'alpha', model: 'words-12' }],
-      'test/late': [{ at: 'alpha', model: 'words-12.latency-1500' }],
+      'test/held': [{ at: 'alpha', model: 'words-12.held' }],
     },
   })
   const account = await stack.account('5.00')
@@ -50,19 +50,22 @@ test('repeats of a call that was charged before Redis lost its data do not run a
 
 test('a call and its repeats are charged once in all, when Redis loses its data while it runs', async () => {
   const before = (await captures()).length
-  const body = { model: 'test/late', messages: [{ role: 'user', content: 'Emptied in the middle.' }] }
+  const body = { model: 'test/held', messages: [{ role: 'user', content: 'Emptied in the middle.' }] }
   const received = stack.providers.log.received
   const original = call(body, { headers: { 'idempotency-key': 'running' } })
-  await stack.providers.log.arrived(({ model, state }) => state === 'open' && model!.includes('latency'))
+  await stack.providers.log.arrived(({ model, state }) => state === 'open' && model!.includes('held'))
   await stack.redis.flushall()
-  const repeats = await tenRepeats(body, 'running')
+  const repeating = tenRepeats(body, 'running')
+  // Redis did not know of the first any more: it runs twice, and one of the two is free.
+  await expect.poll(() => stack.providers.log.received).toBe(received + 2)
+  stack.providers.release()
+  const repeats = await repeating
   const texts = await Promise.all(
     [await original, ...repeats].map(
       async (response) => (await completionOf(response)).choices[0]!.message.content,
     ),
   )
   expect(new Set(texts).size).toBe(1)
-  // Redis did not know of the first any more: it ran twice, and one of the two is free.
   expect(stack.providers.log.received).toBe(received + 2)
   await expectBooksInOrder(stack)
   const charged = await captures()

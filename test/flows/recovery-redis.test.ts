@@ -8,7 +8,7 @@ import type { Part } from '../helpers/stack-part.ts'
 
 const WORDS = 100
 const GRACE_MS = 1_500
-const QUEUE_WAIT_MS = 4_000
+const QUEUE_WAIT_MS = 8_000
 const EMPTIED_FOR_MS = 6_000
 const EMPTIED_EVERY_MS = 1_700
 

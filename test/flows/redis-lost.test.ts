@@ -51,14 +51,10 @@ async function answeredAfterMs(since: number): Promise<number> {
   return Date.now() - since
 }
 
-/** This many of the late calls are with the provider. */
+/** This many late calls have reached the provider since its log was cleared. */
 const withProvider = (calls: number) =>
   expect
-    .poll(() =>
-      stack.providers.log.requests.filter(
-        ({ model, state }) => model?.includes('latency') && state === 'open',
-      ),
-    )
+    .poll(() => stack.providers.log.requests.filter(({ model }) => model?.includes('latency')))
     .toHaveLength(calls)
 
 function expectTruth(answer: WholeAnswer | StreamSoFar): void {
@@ -92,6 +88,7 @@ describe('Redis killed and started again', () => {
   })
 
   test('under streams and calls: nothing hangs, every cut is reported, the ledger is in order', async () => {
+    stack.providers.log.clear()
     const streams = await Promise.all(
       Array.from({ length: 30 }, () => stream(caller, { model: 'test/steady' })),
     )
@@ -119,6 +116,7 @@ describe('Redis killed and started again', () => {
   })
 
   test('for longer than a claim: streams that had begun end with an error, calls run again', async () => {
+    stack.providers.log.clear()
     const streams = await Promise.all(
       Array.from({ length: 10 }, () => stream(caller, { model: 'test/steady' })),
     )

@@ -166,7 +166,8 @@ describe('a quiet caller is served as usual beside', () => {
       for (let index = 0; index < 50; index++) {
         const headers = { authorization: `Bearer ${formatApiKey('standard', randomBytes(32))}` }
         const answer = await send(`${stack.url}/v1/key`, { headers, address: '127.0.0.67' })
-        expect([401, 429]).toContain(await statusOf(answer))
+        // 503 where a machine is too busy to look the key up in time.
+        expect([401, 429, 503]).toContain(await statusOf(answer))
       }
     })
     await quiet.isServedWhile(attack)
