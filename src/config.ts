@@ -104,6 +104,10 @@ const Settings = Type.Object({
   ),
   publicUrl: textOrNull('PUBLIC_URL', 'used in the `top_up_url` of a 402, and in links of emails'),
   dataDir: text('DATA_DIR', '.data', 'where `npm start` stores its data'),
+  oneProcess: flag(
+    'ONE_PROCESS',
+    'API and workers of `npm start` share one process, see [Processes](#processes)',
+  ),
   catalogFile: textOrNull('CATALOG_FILE', 'see [catalog.md](catalog.md)'),
   catalogKeyNames: list(
     'CATALOG_KEY_NAMES',

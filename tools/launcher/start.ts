@@ -17,7 +17,7 @@ import {
   paymentEnvironment,
   simulateAllEnvironment,
 } from './start/gateway-environment.ts'
-import { apiPlan, simulatedProvidersPlan, workerPlan } from './start/gateway-plans.ts'
+import { apiPlan, gatewayPlan, simulatedProvidersPlan, workerPlan } from './start/gateway-plans.ts'
 import {
   createStartContext,
   type StartContext,
@@ -29,7 +29,8 @@ import {
 const ROOT = resolve(import.meta.dirname, '../..')
 
 /**
- * `npm start`: everything on one machine, each part a process of its own, until a request to stop.
+ * `npm start`: everything on one machine, each part a process of its own (API and workers share one with
+ * ONE_PROCESS=true), until a request to stop.
  * Resolves to the exit code.
  */
 async function main(): Promise<number> {
@@ -122,16 +123,23 @@ async function startAll(context: StartContext): Promise<void> {
 
   log('starting the gateway …')
   await run(simulatedProvidersPlan(ROOT, gateway, ports.simulatedProviders), 'sessions')
-  // One after another in this order: they stop in the opposite one, the API first.
-  await run(workerPlan(ROOT, gateway, 'settlement', metrics('settlement')), 'sessions')
-  await run(workerPlan(ROOT, gateway, 'dispatch', metrics('dispatch')), 'sessions')
+  const isOneProcess = environment.ONE_PROCESS === 'true'
+  if (!isOneProcess) {
+    // One after another in this order: they stop in the opposite one, the API first.
+    await run(workerPlan(ROOT, gateway, 'settlement', metrics('settlement')), 'sessions')
+    await run(workerPlan(ROOT, gateway, 'dispatch', metrics('dispatch')), 'sessions')
+  }
   const demo = {
     root: ROOT,
     dataDir,
     environment: gateway,
     externalDatabaseUrl: environment.DATABASE_URL || null,
   }
-  const api = apiPlan(ROOT, { ...gateway, METRICS_PORT: String(ports.metrics.api) }, baseUrl)
+  const api = (isOneProcess ? gatewayPlan : apiPlan)(
+    ROOT,
+    { ...gateway, METRICS_PORT: String(ports.metrics.api) },
+    baseUrl,
+  )
   const [keys] = await Promise.all([ensureDemoAccount(demo), run(api, 'sessions')])
   const metricsUrl = `http://${hostInUrl(addressFor(metricsHost))}:${ports.metrics.api}/metrics`
   const simulated =
