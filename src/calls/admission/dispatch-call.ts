@@ -222,10 +222,10 @@ async function enqueue(
   request: ChatRequest,
   { bodies, dispatchQueue }: DispatchDependencies,
 ): Promise<Place> {
-  if (isEnqueued) return 'in the job'
   const { id } = envelope
   const attributes = queueAttributes(DISPATCH_QUEUE, 'send', id)
   return inSpan(`send ${DISPATCH_QUEUE}`, { kind: 'PRODUCER', attributes }, async () => {
+    if (isEnqueued) return 'in the job'
     const sealedBody = await bodies.put(id, bodyText(request))
     await enqueueCall(dispatchQueue, envelope, sealedBody, priority)
     return sealedBody === null ? 'beside it' : 'in the job'
