@@ -13,12 +13,12 @@ beforeAll(async () => {
     dispatchWorkers: 2,
     environment: { BREAKER_FAILURES: '3', BREAKER_COOLDOWN_MS: '60000', RETRY_BUDGET_FLOOR: '10000' },
     models: {
-      // alpha begins at once and dawdles, beta begins late and hurries, gamma is neither, and the cheapest: each so
-      // far from the next that a busy machine does not make them change places.
+      // alpha begins at once and dawdles, beta begins late and hurries, gamma is neither, and the cheapest. An answer
+      // whose words all come at once, as after a stall, is measured with the time to its first: beta is the fastest even so.
       [MEASURED]: [
-        { at: 'alpha', model: 'words-30.rate-15', cost: '0.50' },
-        { at: 'beta', model: 'words-30.first-token-3000.rate-1000', cost: '0.50' },
-        { at: 'gamma', model: 'words-30.first-token-1500.rate-30', cost: '0.10' },
+        { at: 'alpha', model: 'words-16.rate-4', cost: '0.50' },
+        { at: 'beta', model: 'words-16.first-token-1200.rate-300', cost: '0.50' },
+        { at: 'gamma', model: 'words-16.first-token-600.rate-8', cost: '0.10' },
       ],
       'test/half-down': [
         { at: 'delta', model: 'status-503.tag-half', cost: '0.01' },
