@@ -89,13 +89,16 @@ export const ADMISSION_WAIT_MS = 5_000
 /** Bodies up to this length are bounded by the number of open calls. */
 const LIGHT_BODY_BYTES = 64 * 1024
 
+/** A longer body is sealed and sent to Redis only once its call is admitted: a refused one shall cost little. */
+const SENT_ALONG_BYTES = 16 * 1024
+
 /** The most candidates a plan carries: more than the attempts, since an unhealthy one is skipped for free. */
 const CANDIDATES_PER_ATTEMPT = 2
 
 /**
  * Admits one call: plan the route, bound its cost, then one script for rate limit, concurrency, key allowance and
  * balance, which also enqueues it where that can be: it has no Idempotency-Key, which must be confirmed first, its body
- * fits into a job, and it is granted all it asks for. Throws the ApiError to answer with; nothing is held then.
+ * is short, and it is granted all it asks for. Throws the ApiError to answer with; nothing is held then.
  */
 export async function admitCall(
   request: ChatRequest,
@@ -140,7 +143,8 @@ export async function admitCall(
     callDeadlineAt: now + callTimeoutMs,
   }
   const turn = queueTurn(now, limits)
-  const sealedBody = idempotencyRecord === null ? deps.sealBody(callId, request) : null
+  const isSentAlong = idempotencyRecord === null && bodyBytes <= SENT_ALONG_BYTES
+  const sealedBody = isSentAlong ? deps.sealBody(callId, request) : null
   const job = sealedBody === null ? undefined : { data: jobData(asked, sealedBody), turn, nowMs: now }
   const admission: AdmissionRequest = {
     callId,

@@ -202,3 +202,14 @@ describe('the spending limit of a key', () => {
     expect(await ask(await limitedKey('none', 0n))).toEqual(REFUSED)
   })
 })
+
+test.each([
+  ['a short body', { bodyBytes: 16 * 1024 }, true],
+  ['a long body, which a refused call shall not send to Redis', { bodyBytes: 16 * 1024 + 1 }, false],
+  ['an Idempotency-Key, which is to be confirmed first', { idempotencyRecord: 'digest' }, false],
+])('is enqueued with its admission, or not: a call with %s', async (_, more, isEnqueued) => {
+  const identity = { callId: newCallId(), requestId: 'r', idempotencyRecord: null, ...more }
+  const key = await limitedKey('none', BALANCE)
+  const { call } = await admitCall(REQUEST, key, identity, { ...deps, sealBody: () => 'sealed' })
+  expect(call.isEnqueued).toBe(isEnqueued)
+})
