@@ -1,7 +1,4 @@
-/**
- * Every Redis key and channel of the gateway, in one place. What a script touches together shares a hash
- * tag, so that it runs on one node of a cluster.
- */
+/** Every Redis key and channel of the gateway, in one place. Scripts touch those of accounts and of queues together: one server. */
 const PREFIX = 'sy'
 
 /** BullMQ's key prefix; the braces keep both queues in one slot. */
