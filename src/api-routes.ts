@@ -87,7 +87,7 @@ const CONSOLE_REPORTS_PER_ACCOUNT_MAX = 6
 export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<void> {
   const { config, services, signIn, operators, calls, keyCache, isSecure, logger, clock } = parts
   const { topUps, reports, keyChecker, redis, queues, offers, rateTimes } = parts
-  const { gate, keys, providerKeys, auditLog, usage, payments, directory } = services
+  const { holds, keys, providerKeys, auditLog, usage, payments, directory } = services
   const { publicUrl, webhooksAllowPrivate } = config
   const { freeCredits, verification } = signIn
   const catalog = parts.catalog.snapshot
@@ -102,7 +102,7 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
     await app.register(callRoutes, { calls: services.calls, queues, clock: now })
     await app.register(accountRoutes, {
       accountManagement: services.accountManagement,
-      ...{ directory, gate, keys, usage, payments, auditLog, clock: now },
+      ...{ directory, holds, keys, usage, payments, auditLog, clock: now },
     })
     await app.register(operatorKeyRoutes, { keyManagement: services.keyManagement })
     await app.register(reportRoutes, { margin: services.margin, sumLedger: services.sumLedger, clock: now })
@@ -132,11 +132,11 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
       signIn: signIn.signIn,
       cookies: operators.cookies,
       signUpClosed: config.signUpClosed,
-      ...{ accounts, sessions, sessionMs, gate, ledger, freeCredits, publicUrl },
+      ...{ accounts, sessions, sessionMs, holds, ledger, freeCredits, publicUrl },
     })
     await app.register(verificationRoutes, { freeCredits, verification, publicUrl })
     await app.register(keyRoutes, { keys, keyActivity, announce: parts.announce, limits, clock })
-    await app.register(billingRoutes, { topUps, limits, gate, ledger, consoleSlots })
+    await app.register(billingRoutes, { topUps, limits, holds, ledger, consoleSlots })
     await app.register(consoleTopUpRoutes, { topUps, limits })
     await app.register(consoleUsageRoute, { reports, clock, consoleSlots })
     await app.register(consoleCallRoutes, { reports, clock, consoleSlots })
@@ -148,7 +148,7 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
     await app.register(playgroundRoute, { ...calls, keys, limits, clock })
     await app.register(liveRoute, {
       recentCalls: parts.recentCalls,
-      ...{ accounts, gate, sessions, logger, clock },
+      ...{ accounts, holds, sessions, logger, clock },
     })
   }
 

@@ -84,7 +84,7 @@ function openApiClients(connections: Connections): ApiClients {
     connections.redis(`switchyard-api-${name}`, mode)
   const connectTimeoutMs = 2_000
   return {
-    redis: redis('gate', 'fail-fast'),
+    redis: redis('holds', 'fail-fast'),
     queueRedis: redis('queues', 'fail-fast'),
     replySubscriber: redis('replies', 'wait'),
     keySubscriber: redis('keys', 'wait'),
@@ -152,7 +152,7 @@ async function composeApi(
   const serviceClients = { postgres, reportsPostgres, redis, announce, logger, clock: Date.now }
   const services = createServices(config, serviceClients)
   const signIn = createSignIn(config, { ...serviceClients, mailQueue: queues.mail }, services)
-  const { accounts, gate, keys } = services
+  const { accounts, holds, keys } = services
 
   const overlay = await watchOverlay({ redis, subscriber: keySubscriber, logger })
   const catalog = await createCatalogStore({ ...config, environment: process.env, overlay, logger })
@@ -234,7 +234,7 @@ async function composeApi(
     recentCalls: createCallRecords(postgres),
     topUps: await createTopUps(config, {
       postgres,
-      gate,
+      holds,
       announceAccount: (accountId) => announceKeyChange(redis, { accountId }),
       developmentRefusal: () => developmentRailRefusal(config, catalog.snapshot()),
       logger,

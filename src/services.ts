@@ -76,7 +76,7 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
     masterKeys,
     announceAccount: (accountId) => announce({ accountId }),
   })
-  const gate = createHoldStore(redis)
+  const holds = createHoldStore(redis)
   const quarantine = createQuarantineStore(postgres)
   const conflicts = createConflictStore(postgres)
   const deliveries = createDeliveryLog(postgres)
@@ -89,7 +89,7 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
     passwords,
     keys,
     providerKeys,
-    gate,
+    holds,
     quarantine,
     conflicts,
     endpoints: createEndpointStore(postgres, createSealer(masterKeys, WEBHOOK_SECRET_PURPOSE), randomBytes),
@@ -113,15 +113,15 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
       directory,
       credentials,
       passwords,
-      gate,
-      adjustBalance: (adjustment) => adjustBalance(adjustment, { postgres, gate }),
+      holds,
+      adjustBalance: (adjustment) => adjustBalance(adjustment, { postgres, holds }),
       announce,
       auditedAction,
     }),
     keyManagement: createKeyManagement({
       keys,
       setKeyLimits: (keyId, limits) => setKeyLimits(postgres, keyId, limits),
-      forgetAllowance: gate.forgetAllowance,
+      forgetAllowance: holds.forgetAllowance,
       announce,
       auditedAction,
       clock,
@@ -131,7 +131,7 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
       quarantine,
       conflicts,
       settlements: createSettlementStore(postgres),
-      gate,
+      holds,
       auditedAction,
     }),
   }
@@ -141,7 +141,7 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
 export function createSignIn(
   config: Readonly<Config>,
   { postgres, redis, logger, mailQueue }: ServiceClients & { mailQueue: MailQueue },
-  { accounts, credentials, passwords, gate }: Services,
+  { accounts, credentials, passwords, holds }: Services,
 ) {
   const sessions = createSessionStore(postgres)
   const throttle = createSignInThrottle(redis, config)
@@ -163,7 +163,7 @@ export function createSignIn(
       freeCredits,
       throttle,
       enqueue: (accountId) => enqueueVerificationMail(mailQueue, accountId),
-      loadBalance: (account) => gate.apply(account.id, account, []),
+      loadBalance: (account) => holds.apply(account.id, account, []),
       logger,
     })
   const sessionMs = config.sessionDays * DAY_MS

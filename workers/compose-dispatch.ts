@@ -67,7 +67,7 @@ const CONFIRM_MS = 1_000
 /** Composes and starts the worker of one dispatch process: everything between the queue and the providers. */
 export async function composeDispatch(parts: DispatchParts): Promise<ComposedDispatch> {
   const { redis, subscriber, epoch, calls, workerId, countCall, settings, logger, clock } = parts
-  const gate = createHoldStore(redis)
+  const holds = createHoldStore(redis)
   const publisher = new FramePublisher({
     worker: workerId,
     redis,
@@ -90,7 +90,7 @@ export async function composeDispatch(parts: DispatchParts): Promise<ComposedDis
     ...parts,
     ...settings,
     publisher,
-    gate,
+    holds,
     keepUnsent(call) {
       countCall?.(call.record)
       outbox.keepUnsent(call)
@@ -101,7 +101,7 @@ export async function composeDispatch(parts: DispatchParts): Promise<ComposedDis
       return result
     },
   })
-  const { resync, confirm } = createRedisResync({ leases: worker.leases, outbox, gate, logger })
+  const { resync, confirm } = createRedisResync({ leases: worker.leases, outbox, holds, logger })
   epoch.onEmptied(() => void resync('emptied'))
   epoch.onReconnected(() => void resync('reconnected'))
   const stopConfirming = pollEvery(CONFIRM_MS, confirm, () => undefined)

@@ -19,7 +19,7 @@ export interface DispatchWorkerOptions extends CallRunnerDependencies {
   dispatchQueue: DispatchQueue
   callJobs: CallJobs
   epoch: EpochWatch
-  gate: Pick<HoldStore, 'restore'>
+  holds: Pick<HoldStore, 'restore'>
   concurrency: number
   /** How long a claim stands without renewal. */
   lockMs: number
@@ -139,7 +139,9 @@ export class DispatchWorker {
     await this.jobs.handBack(callId)
   }
 
-  /** Once the job is gone: another worker might have taken the call over until then. Maintenance deletes what is missed. */
+  /**
+   * Once the job is gone: another worker might have taken the call over until then. Maintenance deletes what is missed.
+   */
   private dropBody({ envelope: { id }, sealedBody }: CallJob): void {
     if (sealedBody !== null) return
     const { bodies, logger } = this.options
@@ -148,9 +150,9 @@ export class DispatchWorker {
 
   /** Redis may have lost a call's hold after it was taken and before its job was enqueued. */
   private restoreHold(envelope: CallEnvelope): void {
-    const { epoch, gate, logger } = this.options
+    const { epoch, holds, logger } = this.options
     if (envelope.epoch === undefined || envelope.epoch === epoch.current()) return
-    gate.restore(runningHold(envelope)).catch((error: unknown) => {
+    holds.restore(runningHold(envelope)).catch((error: unknown) => {
       logger.warn({ err: error, callId: envelope.id }, 'hold not restored')
     })
   }

@@ -24,7 +24,7 @@ export interface MaintenanceOptions
 export interface MaintenanceReport {
   accounts: number
   lostCalls: number
-  driftedGates: number
+  driftedBalances: number
   openHolds: number
 }
 
@@ -46,15 +46,15 @@ export function startMaintenanceScheduler(options: MaintenanceOptions & { redis:
 }
 
 /**
- * Sweeps expired holds and compares the gate of every account that Redis has with the ledger. Both repair what they
- * find and report it. Can be repeated, and can run beside live traffic and other runs.
+ * Sweeps expired holds and compares the balance cache of every account that Redis has with the ledger. Both repair what
+ * they find and report it. Can be repeated, and can run beside live traffic and other runs.
  */
 export async function runMaintenance(
   options: MaintenanceOptions,
   stopping?: AbortSignal,
 ): Promise<MaintenanceReport> {
-  const report: MaintenanceReport = { accounts: 0, lostCalls: 0, driftedGates: 0, openHolds: 0 }
-  const accountIds = await options.gate.accounts()
+  const report: MaintenanceReport = { accounts: 0, lostCalls: 0, driftedBalances: 0, openHolds: 0 }
+  const accountIds = await options.holds.accounts()
   report.lostCalls = await sweepHolds(accountIds, options.clock(), {
     ...options,
     findQueued: findQueuedBy(options),
@@ -63,9 +63,9 @@ export async function runMaintenance(
   for (let start = 0; start < accountIds.length && !stopping?.aborted; start += ACCOUNTS_AT_ONCE) {
     const some = accountIds.slice(start, start + ACCOUNTS_AT_ONCE)
     const { drifted, openHolds } = await repairDrift(some, options)
-    options.metrics.driftedGates.inc(drifted)
+    options.metrics.driftedBalances.inc(drifted)
     report.accounts += some.length
-    report.driftedGates += drifted
+    report.driftedBalances += drifted
     report.openHolds += openHolds
   }
   if (stopping?.aborted) return report

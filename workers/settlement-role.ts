@@ -85,7 +85,10 @@ export async function startSettlementRole(
   }
 }
 
-/** The settlement process, composed: settles finished calls, keeps the gate in line with the ledger, sends events and mail out. */
+/**
+ * The settlement process, composed: settles finished calls, keeps the balance cache in line with the ledger, sends
+ * events and mail out.
+ */
 async function composeSettlement(
   config: Readonly<Config>,
   clients: SettlementClients,
@@ -97,7 +100,7 @@ async function composeSettlement(
   const fleetClock = await startFleetClock({ redis, logger })
   const metrics = createBillingMetrics(registry)
   const store = createSettlementStore(postgres)
-  const gate = createHoldStore(redis)
+  const holds = createHoldStore(redis)
   const dispatchQueue = createDispatchQueue(redis)
   const settlementQueue = createSettlementQueue(redis)
   const settlement = startSettlementWorker({
@@ -111,7 +114,7 @@ async function composeSettlement(
       clock: Date.now,
     }),
     store,
-    gate,
+    holds,
     logger,
     metrics,
   })
@@ -121,7 +124,7 @@ async function composeSettlement(
     settlementQueue,
     settlements: store,
     postgres,
-    gate,
+    holds,
     balances: createBalanceStore(postgres),
     metrics,
     readEpoch: createEpochReader(redis),
@@ -133,7 +136,7 @@ async function composeSettlement(
     clock: fleetClock.now,
   })
   const events = startEvents(config, clients.events, logger, registry)
-  const deps = { postgres, redis, gate, logger, clock: Date.now }
+  const deps = { postgres, redis, holds, logger, clock: Date.now }
   const announceAccount = (accountId: string) => announceKeyChange(redis, { accountId })
   const topUps = await createTopUps(config, { ...deps, announceAccount })
   const payments = startPaymentScheduler({ ...deps, ...topUps, topUps: topUps.service })

@@ -9,7 +9,7 @@ import type { ClaimedJob, ClaimedJobs } from '../src/platform/queues/claimed-job
 import type { SettlementJob } from '../src/platform/queues/queues.ts'
 
 /**
- * Settles finished calls in batches. Per batch: one PostgreSQL transaction, then the gate of each account,
+ * Settles finished calls in batches. Per batch: one PostgreSQL transaction, then the balance cache of each account,
  * then the jobs are completed. Every step can be repeated, so a crash between any two, or the same job at
  * two workers, changes nothing. A batch that cannot be settled (PostgreSQL or Redis away) is kept and tried
  * again for as long as it takes: a job never ends in `failed`, because a failed job is a lost charge.
@@ -22,7 +22,7 @@ export interface SettlementWorker {
 export interface SettlementWorkerOptions {
   jobs: ClaimedJobs<SettlementJob>
   store: SettlementStore
-  gate: HoldStore
+  holds: HoldStore
   logger: Logger
   metrics: BillingMetrics
   /** Calls settled in one transaction at the most. */
@@ -56,11 +56,11 @@ export function startSettlementWorker(options: SettlementWorkerOptions): Settlem
       options.store.settle(records),
     )
     await Promise.all(
-      accounts.map(({ accountId, released, ...ledger }) => options.gate.apply(accountId, ledger, released)),
+      accounts.map(({ accountId, released, ...ledger }) => options.holds.apply(accountId, ledger, released)),
     )
     await Promise.all(
       superseded.map(({ accountId, keyId, admittedAt }) =>
-        options.gate.forgetAllowances(accountId, keyId, admittedAt),
+        options.holds.forgetAllowances(accountId, keyId, admittedAt),
       ),
     )
     options.metrics.settledCalls.inc(records.length - quarantined.length)

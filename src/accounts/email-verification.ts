@@ -29,7 +29,10 @@ export function createEmailVerification(deps: {
       const account = await deps.accounts.find(accountId)
       if (account) await deps.loadBalance(account)
     } catch (error) {
-      logger.warn({ err: error, accountId }, 'a free credit is in the ledger and not in the gate yet')
+      logger.warn(
+        { err: error, accountId },
+        'a free credit is in the ledger and not in the balance cache yet',
+      )
     }
   }
 

@@ -42,22 +42,22 @@ export interface CallPath {
 export function composeCallPath(parts: CallPathParts): CallPath {
   const { redis, epoch, readEpoch, recoveryGraceMs, logger, clock } = parts
   const hub = new CallHub({ ...parts, publisher: redis })
-  const gate = createHoldStore(redis)
+  const holds = createHoldStore(redis)
   // By then workers have reported which calls they have.
   epoch.onEmptied(() => void setTimeout(() => hub.checkLivenessOfAll(), recoveryGraceMs).unref())
-  const loaders = createBalanceLoaders(parts.accounts, parts.spend, gate, {
+  const loaders = createBalanceLoaders(parts.accounts, parts.spend, holds, {
     resynced: () => untilResynced(readEpoch, recoveryGraceMs),
     charges: parts.charges,
   })
-  const dispatch = { ...parts, hub, gate, logger, clock }
+  const dispatch = { ...parts, hub, holds, logger, clock }
   return {
     hub,
     admission: {
       ...parts,
       ...loaders,
       hub,
-      gate: gate.admit,
-      releaseHold: gate.release,
+      admit: holds.admit,
+      releaseHold: holds.release,
       sealBody: (callId, request) => parts.bodies.seal(callId, bodyText(request)),
       undoAdmission: (envelope) => undoAdmission(envelope, dispatch),
       replyChannel: hub.channel,

@@ -51,7 +51,7 @@ export const accountCommands: AdminCommands = {
   async 'account show'(context) {
     const account = await find(context)
     // The ledger is shown while Redis is unavailable.
-    const held = await context.gate.balance(account.id).catch(() => null)
+    const held = await context.holds.balance(account.id).catch(() => null)
     return one({
       ...view(account),
       available_usd: held && formatUsd(held.availPico ?? account.balancePico),

@@ -7,8 +7,8 @@ import { lines } from './output.ts'
 import { type CommandOutput, runAsProcess } from './run-command.ts'
 
 /**
- * `npm run audit [-- --json]`: sums the ledger against balances, call records, the gates and allowances in Redis, and
- * prints every figure and every discrepancy. Exits 1 if there is a discrepancy, or if it could not look.
+ * `npm run audit [-- --json]`: sums the ledger against balances, call records, the balance caches and allowances in
+ * Redis, and prints every figure and every discrepancy. Exits 1 if there is a discrepancy, or if it could not look.
  * Safe and exact while calls run.
  */
 export async function audit(args: string[], environment: NodeJS.ProcessEnv): Promise<CommandOutput> {

@@ -19,7 +19,10 @@ interface Counted {
   endsAtMs: number
 }
 
-/** Counts requests that were refused for what they say, in the memory of this instance: the gate never hears of them. */
+/**
+ * Counts requests that were refused for what they say, in the memory of this instance: the balance cache never hears of
+ * them.
+ */
 export function createRefusedRequests(options: RefusedRequestsOptions) {
   const { refusedRequestsPerMinute, refusedBytesPerMinute, clock } = options
   const counted = new LRUCache<string, Counted>({ max: KEYS_REMEMBERED })

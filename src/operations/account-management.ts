@@ -30,12 +30,12 @@ export function createAccountManagement(options: {
   directory: AccountDirectory
   credentials: Pick<CredentialStore, 'setPassword'>
   passwords: Pick<PasswordHasher, 'hash'>
-  gate: Pick<HoldStore, 'apply'>
+  holds: Pick<HoldStore, 'apply'>
   adjustBalance: (adjustment: Adjustment) => Promise<AdjustedBalance>
   announce: (change: KeyChange) => Promise<void>
   auditedAction: RunAudited
 }) {
-  const { accounts, directory, gate, announce, auditedAction } = options
+  const { accounts, directory, holds, announce, auditedAction } = options
 
   /** A change of the account that every instance has to know of. */
   const change = (
@@ -78,7 +78,7 @@ export function createAccountManagement(options: {
       return auditedAction(operator, { action: 'account.credit', target: accountId, details }, async () => {
         const account = await posting(accounts.credit(accountId, reference, amountPico))
         // The credit stands while Redis is away: repeating it would credit twice.
-        const isSpendable = await gate.apply(accountId, account, []).then(
+        const isSpendable = await holds.apply(accountId, account, []).then(
           () => true,
           () => false,
         )

@@ -11,10 +11,10 @@ export function createSettlementDecisions(options: {
   quarantine: QuarantineStore
   conflicts: ConflictStore
   settlements: Pick<SettlementStore, 'settle'>
-  gate: Pick<HoldStore, 'apply' | 'forgetAllowances'>
+  holds: Pick<HoldStore, 'apply' | 'forgetAllowances'>
   auditedAction: RunAudited
 }) {
-  const { quarantine, conflicts, settlements, gate, auditedAction } = options
+  const { quarantine, conflicts, settlements, holds, auditedAction } = options
 
   const find = async (callId: string): Promise<SettlementRecord> => {
     const found = (await quarantine.open()).find(({ id }) => id === callId)
@@ -26,8 +26,8 @@ export function createSettlementDecisions(options: {
     const { accounts, quarantined, superseded } = await settlements.settle([record])
     const [refused] = quarantined
     if (refused) throw new ApiError('invalid_request', `Still refused: ${refused.reason}`)
-    for (const { accountId, released, ...ledger } of accounts) await gate.apply(accountId, ledger, released)
-    for (const call of superseded) await gate.forgetAllowances(call.accountId, call.keyId, call.admittedAt)
+    for (const { accountId, released, ...ledger } of accounts) await holds.apply(accountId, ledger, released)
+    for (const call of superseded) await holds.forgetAllowances(call.accountId, call.keyId, call.admittedAt)
   }
 
   return {

@@ -12,14 +12,14 @@ import { suspendFor } from './suspend-for-payment.ts'
 
 export interface AdvanceDependencies {
   postgres: Postgres
-  gate: HoldStore
+  holds: HoldStore
   /** Announces to every API instance that an account was suspended. */
   announceAccount: (accountId: string) => Promise<void>
   logger: Logger
   clock: () => number
 }
 
-/** Brings a payment to the state its facts say: ledger, balance, gate, events. */
+/** Brings a payment to the state its facts say: ledger, balance, balance cache, events. */
 export type AdvancePayment = (paymentId: string) => Promise<Payment>
 
 /** Given money, then taken money; a third pass finds nothing. More passes mean that more facts came in between. */
@@ -37,7 +37,7 @@ interface Pass {
  * Computes what a payment has come to, from every fact known of it, and posts the difference to what the
  * ledger has of it. Doing so twice, at two places at once, or with facts in another order ends the same: the
  * payment's row is locked, and the difference is computed each time. What gives money is committed before
- * anything is taken, since only what the gate has can be held. Throws while PostgreSQL is away, or Redis
+ * anything is taken, since only what the balance cache has can be held. Throws while PostgreSQL is away, or Redis
  * when money is to be taken; nothing is posted then, and calling again is safe.
  */
 export function createAdvancePayment(deps: AdvanceDependencies): AdvancePayment {
@@ -70,7 +70,7 @@ async function advanceOnce(
   const now = giving.length > 0 ? giving : due
   const done = now.length === due.length
 
-  const posted = now.length > 0 ? await postMovements(transaction, payment, now, deps.gate) : null
+  const posted = now.length > 0 ? await postMovements(transaction, payment, now, deps.holds) : null
   const suspended = await suspendFor(transaction, payment, {
     contested: outcome.contested && done,
     shortfalls: posted?.shortfalls ?? [],
@@ -138,11 +138,11 @@ async function noteActed(
 async function reachGate(
   { id, accountId }: Payment,
   { ledger, hold }: PostedMovements,
-  { gate, logger }: AdvanceDependencies,
+  { holds, logger }: AdvanceDependencies,
 ): Promise<void> {
   const released = hold ? [{ callId: hold.holdId, chargePico: hold.amountPico }] : []
-  await gate.apply(accountId, ledger, released).catch((error: unknown) => {
-    logger.warn({ err: error, paymentId: id }, 'a payment is in the ledger and not yet in the gate')
+  await holds.apply(accountId, ledger, released).catch((error: unknown) => {
+    logger.warn({ err: error, paymentId: id }, 'a payment is in the ledger and not yet in the holds')
   })
 }
 

@@ -8,7 +8,7 @@ import type { Postgres } from '../platform/postgres/postgres.ts'
 
 export interface CollectDependencies {
   postgres: Postgres
-  gate: HoldStore
+  holds: HoldStore
 }
 
 const OWING = `
@@ -28,12 +28,12 @@ export async function collectDebts(deps: CollectDependencies, limit: number): Pr
 }
 
 async function collectDebt(accountId: string, deps: CollectDependencies): Promise<boolean> {
-  const { postgres, gate } = deps
+  const { postgres, holds } = deps
   const outcome = await postgres.$transaction(async (transaction) => {
     const account = await lockAccount(transaction, accountId)
     const wantedPico = lesserOf(account.owedPico, account.balancePico)
     if (wantedPico === 0n) return null
-    const hold = await gate.reserveTakeback(accountId, wantedPico, account)
+    const hold = await holds.reserveTakeback(accountId, wantedPico, account)
     if (hold.amountPico === 0n) return null
     const posting = collectionPosting(newId('evt'), accountId, lesserOf(wantedPico, hold.amountPico))
     const ledger = await postLedger(transaction, posting)
@@ -42,6 +42,6 @@ async function collectDebt(accountId: string, deps: CollectDependencies): Promis
   }, TRANSACTION)
   if (!outcome) return false
   const { holdId, amountPico } = outcome.hold
-  await gate.apply(accountId, outcome.ledger, [{ callId: holdId, chargePico: amountPico }])
+  await holds.apply(accountId, outcome.ledger, [{ callId: holdId, chargePico: amountPico }])
   return true
 }

@@ -21,7 +21,7 @@ export interface TopUps {
 
 export interface TopUpsDependencies {
   postgres: Postgres
-  gate: HoldStore
+  holds: HoldStore
   announceAccount: (accountId: string) => Promise<void>
   /** Why customers may not use the development rail now; absent: only an operator reaches these top-ups. */
   developmentRefusal?: () => string | null

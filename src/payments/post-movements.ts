@@ -26,13 +26,13 @@ export async function postMovements(
   transaction: PostgresTransaction,
   payment: Payment,
   movements: readonly Movement[],
-  gate: Pick<HoldStore, 'reserveTakeback'>,
+  holds: Pick<HoldStore, 'reserveTakeback'>,
 ): Promise<PostedMovements> {
   const account = await lockAccount(transaction, payment.accountId)
   const wantedPico = movements
     .filter((movement) => movementDirection(movement) === 'takes')
     .reduce((sum, { amountPico }) => sum + amountPico, 0n)
-  const hold = wantedPico > 0n ? await gate.reserveTakeback(payment.accountId, wantedPico, account) : null
+  const hold = wantedPico > 0n ? await holds.reserveTakeback(payment.accountId, wantedPico, account) : null
   let ledger: LedgerBalance = account
   let amounts = postedAmounts(payment)
   let { owedPico } = account

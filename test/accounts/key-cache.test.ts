@@ -186,11 +186,11 @@ describe('the key cache', () => {
   })
 
   test('an answer read before a change is not kept after it', async () => {
-    const gate = Promise.withResolvers<void>()
+    const holds = Promise.withResolvers<void>()
     const [target, marker] = [await keys.create(account, PLAIN), await keys.create(account, PLAIN)]
     const findBySecret: KeyStore['findBySecret'] = async (secret) => {
       const found = await keys.findBySecret(secret)
-      if (secret === target.secret) await gate.promise
+      if (secret === target.secret) await holds.promise
       return found
     }
     const { cache } = await open({ keys: { findBySecret } })
@@ -201,7 +201,7 @@ describe('the key cache', () => {
     // Messages come in order: once the marker is dropped, the first one was heard too.
     await announceKeyChange(redis, { keyId: marker.key.id })
     await eventually(() => expect(cache.lookup(marker.secret, HERE)).toBeInstanceOf(Promise))
-    gate.resolve()
+    holds.resolve()
     await early
     expect(await kindOf(cache, target.secret)).toBe('revoked')
   })
@@ -254,11 +254,11 @@ describe('the key cache', () => {
   })
 
   test('the number of queries in flight is bounded', async () => {
-    const gate = Promise.withResolvers<null>()
-    const { cache } = await open({ keys: { findBySecret: () => gate.promise }, maxMisses: 2 })
+    const holds = Promise.withResolvers<null>()
+    const { cache } = await open({ keys: { findBySecret: () => holds.promise }, maxMisses: 2 })
     const secrets = Array.from({ length: 3 }, () => formatApiKey('standard', randomBytes(32)))
     const [, , third] = secrets.map((secret) => cache.lookup(secret, HERE))
     expect(await third).toEqual({ kind: 'unavailable' })
-    gate.resolve(null)
+    holds.resolve(null)
   })
 })

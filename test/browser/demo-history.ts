@@ -37,8 +37,8 @@ export async function writeDemoHistory(
   }
   const { accounts, quarantined } = await createSettlementStore(postgres).settle(records)
   if (quarantined.length > 0) throw new Error(`not settled: ${quarantined[0]?.reason}`)
-  const gate = createHoldStore(redis)
-  for (const { released, ...ledger } of accounts) await gate.apply(accountId, ledger, released)
+  const holds = createHoldStore(redis)
+  for (const { released, ...ledger } of accounts) await holds.apply(accountId, ledger, released)
 }
 
 function recordOf(options: {

@@ -73,12 +73,12 @@ describe('PostgreSQL away under load', () => {
 })
 
 describe('maintenance', () => {
-  const gate = (field: 'avail' | 'held' | 'holds') => accountKeys(accountId)[field]
+  const holds = (field: 'avail' | 'held' | 'holds') => accountKeys(accountId)[field]
 
   test('finds a hold whose call is gone, gives it back, and settles the call as failed', async () => {
     const callId: CallId = `chatcmpl_${ulid(Date.now() - 120_000)}`
     await openHold(stack.redis, accountId, callId, 1_000_000n)
-    expect(await stack.redis.hget(gate('holds'), callId)).not.toBeNull()
+    expect(await stack.redis.hget(holds('holds'), callId)).not.toBeNull()
     expect(await sweepNow(stack)).toBe(1)
     expect(await stack.postgres.callRecord.findUnique({ where: { id: callId } })).toMatchObject({
       status: 'failed',
@@ -91,7 +91,7 @@ describe('maintenance', () => {
     ['available is too low', 'avail', 'DECRBY', '5000000'],
     ['held is not the sum of the holds', 'held', 'INCRBY', '77'],
   ] as const)('finds and repairs drift: %s', async (_, field, command, by) => {
-    await stack.redis.call(command, gate(field), by)
+    await stack.redis.call(command, holds(field), by)
     const red = await stack.command('audit')
     expect(red.code).toBe(1)
     expect(red.json.ok).toBe(false)
@@ -120,7 +120,7 @@ describe('maintenance', () => {
     expect(adjusted).toMatchObject({ code: 0, json: { adjusted_usd: '-1.00', spendable_now: true } })
     const after = await stack.postgres.account.findUniqueOrThrow({ where: { id: accountId } })
     expect(after.balancePico).toBe(before.balancePico - 1_000_000_000_000n)
-    expect(await stack.redis.get(gate('avail'))).toBe(String(after.balancePico))
+    expect(await stack.redis.get(holds('avail'))).toBe(String(after.balancePico))
     const refused = await stack.command(
       'admin',
       'account',

@@ -52,7 +52,7 @@ export async function sweepNow(stack: TestStack): Promise<number> {
     callJobs: createCallJobs(redis),
     settlementQueue: createSettlementQueue(redis),
     settlements: createSettlementStore(postgres),
-    gate: createHoldStore(redis),
+    holds: createHoldStore(redis),
     balances: createBalanceStore(postgres),
     metrics: createBillingMetrics(new Registry()),
     logger: pino({ level: 'silent' }),

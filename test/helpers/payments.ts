@@ -29,7 +29,7 @@ export interface TestPayments extends ReconcileDependencies {
   books: TestBooks
   topUps: TopUpService
   redis: Redis
-  gate: HoldStore
+  holds: HoldStore
   rail: ScriptedRail
   announced: string[]
   /** Shifts the clock of everything here, ms. */
@@ -50,14 +50,14 @@ let eventNumber = 0
 export async function startTestPayments(): Promise<TestPayments> {
   const [books, server] = await Promise.all([openTestBooks(), createTestRedis()])
   const redis = createRedis({ url: server.url, name: 'test', mode: 'wait' })
-  const gate = createHoldStore(redis)
+  const holds = createHoldStore(redis)
   let shiftMs = 0
   const clock = () => Date.now() + shiftMs
   const logger = pino({ level: 'silent' })
   const announced: string[] = []
   const announceAccount = async (accountId: string) => void announced.push(accountId)
   const { postgres } = books
-  const advance = createAdvancePayment({ postgres, gate, announceAccount, logger, clock })
+  const advance = createAdvancePayment({ postgres, holds, announceAccount, logger, clock })
   const payments = createPaymentStore(postgres)
   const events = createPaymentEventStore(postgres)
   const rail = scriptedRail()
@@ -69,7 +69,7 @@ export async function startTestPayments(): Promise<TestPayments> {
   return {
     books,
     redis,
-    gate,
+    holds,
     rail,
     announced,
     postgres,
@@ -95,7 +95,7 @@ export async function startTestPayments(): Promise<TestPayments> {
     keep,
     async load(accountId) {
       const ledger = (await createBalanceStore(postgres).balances([accountId])).get(accountId)
-      if (ledger) await gate.load(accountId, ledger)
+      if (ledger) await holds.load(accountId, ledger)
     },
     async close() {
       redis.disconnect()

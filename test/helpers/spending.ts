@@ -3,7 +3,7 @@ import { createSettlementStore } from '../../src/billing/settlement/settlement-s
 import { settlementOf } from './billing.ts'
 import type { TestStack } from './stack.ts'
 
-/** Settles a call that cost so much, in the books and in the gate, as if it had run. */
+/** Settles a call that cost so much, in the books and in the balance cache, as if it had run. */
 export async function settleSpending(
   { postgres, redis }: Pick<TestStack, 'postgres' | 'redis'>,
   accountId: string,
@@ -24,6 +24,6 @@ export async function settleSpending(
   })
   const { accounts, quarantined } = await createSettlementStore(postgres).settle([record])
   if (quarantined.length > 0) throw new Error(`not settled: ${quarantined[0]?.reason}`)
-  const gate = createHoldStore(redis)
-  for (const { released, ...ledger } of accounts) await gate.apply(accountId, ledger, released)
+  const holds = createHoldStore(redis)
+  for (const { released, ...ledger } of accounts) await holds.apply(accountId, ledger, released)
 }

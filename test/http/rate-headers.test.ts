@@ -22,7 +22,7 @@ const KEY: KeyRecord = {
   providerKeys: [],
 }
 
-test('rate-limit headers tell what the gate last said, until that has reset', async () => {
+test('rate-limit headers tell what the balance cache last said, until that has reset', async () => {
   let nowMs = 1_000_000
   const app = Fastify()
   await app.register(answerErrors, { logger: pino({ level: 'silent' }) })
@@ -56,7 +56,7 @@ test('rate-limit headers tell what the gate last said, until that has reset', as
   }
   const limits = ['60', '9000']
   expect(await figures('/other')).toEqual([limits, limits, ['0', '0']])
-  // What the gate named is the account's limit, since it left fewer.
+  // What the balance cache named is the account's limit, since it left fewer.
   const tighter = ['40', '9000']
   expect(await figures('/call')).toEqual([tighter, ['3', '70'], ['90', '90']])
   nowMs += 89_500

@@ -121,7 +121,7 @@ describe('headers', () => {
       }
     }
     const remaining = answers.map(({ headers }) => Number(headers.get('x-ratelimit-remaining-requests')))
-    // Only the first two were admitted; what is refused before the gate does not count.
+    // Only the first two were admitted; what is refused before the balance cache does not count.
     expect(remaining).toEqual([49, 48, 48, 48, 48, 48, 48])
     expect(Number(answers[1]!.headers.get('x-ratelimit-remaining-tokens'))).toBeLessThan(10_000_000 - 4_096)
   })

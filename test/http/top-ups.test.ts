@@ -213,7 +213,7 @@ describe('top-ups', () => {
       const { accountId, key } = await stack.account(startUsd)
       const payment = await open(key, 'card')
       await ok(stripe.deliver(stack.url, stripe.pay(payment.checkout_url)))
-      // Loads the gate, as a first call does.
+      // Loads the balance cache, as a first call does.
       await request(key, '/v1/chat/completions', {
         model: 'test/large',
         messages: [{ role: 'user', content: 'x' }],

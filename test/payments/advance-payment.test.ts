@@ -36,10 +36,10 @@ describe('advancePayment', () => {
     return { accountId, payment }
   }
 
-  test('money that is in is in the ledger and in the gate', async () => {
+  test('money that is in is in the ledger and in the holds', async () => {
     const { accountId, payment } = await settledAccount()
     expect(payment).toMatchObject({ state: 'settled', settledPico: AMOUNT_PICO, movements: 0 })
-    expect(await kit.gate.balance(accountId)).toMatchObject({
+    expect(await kit.holds.balance(accountId)).toMatchObject({
       availPico: OPENING_PICO + AMOUNT_PICO,
       heldPico: 0n,
     })
@@ -67,18 +67,18 @@ describe('advancePayment', () => {
       balancePico: heldPico,
       owedPico: AMOUNT_PICO - free,
     })
-    expect(await kit.gate.balance(accountId)).toMatchObject({ availPico: 0n, heldPico })
+    expect(await kit.holds.balance(accountId)).toMatchObject({ availPico: 0n, heldPico })
     expect(kit.announced).toContain(accountId)
 
     // The call costs far less than it held; its settlement is not refused.
     const call = settlementOf(accountId, { id: callId, holdPico: String(heldPico) })
     const { accounts, quarantined } = await createSettlementStore(kit.postgres).settle([call])
     expect(quarantined).toEqual([])
-    for (const { released, ...ledger } of accounts) await kit.gate.apply(accountId, ledger, released)
+    for (const { released, ...ledger } of accounts) await kit.holds.apply(accountId, ledger, released)
     expect(await collectDebts(kit, 10)).toBe(1)
     const after = await accountOf(accountId)
     expect(after).toMatchObject({ owedPico: 0n, balancePico: OPENING_PICO - 50n })
-    expect(await kit.gate.balance(accountId)).toMatchObject({ availPico: after.balancePico, heldPico: 0n })
+    expect(await kit.holds.balance(accountId)).toMatchObject({ availPico: after.balancePico, heldPico: 0n })
   })
 
   test('a top-up pays what is owed first', async () => {
@@ -109,41 +109,41 @@ describe('advancePayment', () => {
     const dying = createAdvancePayment({
       ...kit,
       announceAccount: async () => undefined,
-      gate: {
-        ...kit.gate,
+      holds: {
+        ...kit.holds,
         async reserveTakeback(...args) {
-          await kit.gate.reserveTakeback(...args)
+          await kit.holds.reserveTakeback(...args)
           throw new Error('killed')
         },
       },
     })
     await expect(dying(payment.id)).rejects.toThrow('killed')
-    expect(await kit.gate.balance(accountId)).toMatchObject({ heldPico: AMOUNT_PICO })
+    expect(await kit.holds.balance(accountId)).toMatchObject({ heldPico: AMOUNT_PICO })
     await kit.advance(payment.id)
     expect(await accountOf(accountId)).toMatchObject({ balancePico: OPENING_PICO, owedPico: 0n })
-    expect(await kit.gate.balance(accountId)).toMatchObject({ availPico: OPENING_PICO, heldPico: 0n })
+    expect(await kit.holds.balance(accountId)).toMatchObject({ availPico: OPENING_PICO, heldPico: 0n })
   })
 
   test('a hold that an attempt left behind is given back by the sweep', async () => {
     const { accountId } = await settledAccount()
     const ledger = await accountOf(accountId)
-    await kit.gate.reserveTakeback(accountId, 1_000n, ledger)
+    await kit.holds.reserveTakeback(accountId, 1_000n, ledger)
     const settlements = createSettlementStore(kit.postgres)
     const balances = createBalanceStore(kit.postgres)
     const deps = { ...kit, settlements, balances, findQueued: async () => new Set<string>() }
     await sweepHolds([accountId], Date.now(), deps)
-    expect(await kit.gate.balance(accountId)).toMatchObject({ heldPico: 1_000n })
+    expect(await kit.holds.balance(accountId)).toMatchObject({ heldPico: 1_000n })
     expect(await sweepHolds([accountId], Date.now() + 61_000, deps)).toBe(0)
-    expect(await kit.gate.balance(accountId)).toMatchObject({ heldPico: 0n, availPico: ledger.balancePico })
+    expect(await kit.holds.balance(accountId)).toMatchObject({ heldPico: 0n, availPico: ledger.balancePico })
     expect(await kit.postgres.callRecord.count({ where: { accountId } })).toBe(0)
   })
 
-  test('money is taken back from an account whose gate is not loaded, and the gate loads right', async () => {
+  test('money is taken back from an account whose balance cache is not loaded, and the balance cache loads right', async () => {
     const accountId = await openTestAccount(kit.postgres, OPENING_PICO)
     const payment = await kit.tell(await kit.open(accountId), settledFact, refundFact('re_6', AMOUNT_PICO))
     expect(payment.state).toBe('refunded')
     await kit.load(accountId)
-    expect(await kit.gate.balance(accountId)).toMatchObject({ availPico: OPENING_PICO, heldPico: 0n })
+    expect(await kit.holds.balance(accountId)).toMatchObject({ availPico: OPENING_PICO, heldPico: 0n })
   })
 
   test('a suspension that an operator ended is not begun again by the same dispute', async () => {
@@ -191,7 +191,7 @@ describe('advancePayment', () => {
           owedPico: 0n,
           state: 'suspended',
         })
-        expect(await kit.gate.balance(accountId)).toMatchObject({
+        expect(await kit.holds.balance(accountId)).toMatchObject({
           availPico: account.balancePico,
           heldPico: 0n,
         })

@@ -240,7 +240,7 @@ export class Gateway {
   async startSettlement(): Promise<SimulatedProcess> {
     const process = this.newProcess('settlement')
     const redis = connectRedis(this.redis, this.connect(process, 'wait'))
-    const gate = createHoldStore(redis)
+    const holds = createHoldStore(redis)
     const store = this.store(process)
     await this.time.runAs(process, () => {
       startSettlementWorker({
@@ -251,13 +251,13 @@ export class Gateway {
                 settle: async (records) => {
                   for (const { id, accountId } of records) {
                     const ledger = this.books.balance(accountId)!
-                    await gate.apply(accountId, ledger, [{ callId: id, chargePico: 0n }])
+                    await holds.apply(accountId, ledger, [{ callId: id, chargePico: 0n }])
                   }
                   return store.settle(records)
                 },
               }
             : store,
-        gate,
+        holds,
         logger: LOGGER,
         metrics: METRICS,
         settlementBatchMax: 50,
@@ -290,7 +290,7 @@ export class Gateway {
         postgres: {
           $queryRawUnsafe: (sql: string, ids: string[]) => postgres.send(() => known(sql, ids)),
         } as unknown as Postgres,
-        gate: createHoldStore(redis),
+        holds: createHoldStore(redis),
         balances,
         metrics: METRICS,
         readEpoch: createEpochReader(redis),

@@ -21,7 +21,9 @@ export interface World {
    * has shrunk its hold, also where the other charges more.
    */
   maySettleStale: boolean
-  /** An answer may have been settled and its last frame lost: with its worker, or to an instance that gave up meanwhile. */
+  /**
+   * An answer may have been settled and its last frame lost: with its worker, or to an instance that gave up meanwhile.
+   */
   maySettleUnheard: boolean
 }
 
@@ -49,7 +51,7 @@ function brokenGate(world: World, accountId: string): string | null {
   const [avail, ver] = [data.get(keys.avail), data.get(keys.ver)]
   if (avail === null) return null
   const base = gateway.books.accounts.get(accountId)?.history.get(BigInt(ver ?? '-1'))
-  if (base === undefined) return `the gate is at version ${ver}, which the ledger never had`
+  if (base === undefined) return `the holds is at version ${ver}, which the ledger never had`
   if (BigInt(avail) !== base - held)
     return `available is ${avail}, but ${base} less ${held} are ${base - held}`
   // A charge can be in the balance before its hold is closed. It counts twice then, on the safe side.
@@ -118,7 +120,7 @@ function brokenPromise(world: World, call: ClientCall): string | null {
   if (tooMuch || world.mayOverspend || world.maySettleStale) return tooMuch
   // Settled twice, by the worker that was lost and by the one that took over: the hold is down to the lesser charge.
   if (call.status !== 'whole' && world.maySettleUnheard) return null
-  // A gate that is not loaded admits nothing that the hold would have to be kept from.
+  // A balance cache that is not loaded admits nothing that the hold would have to be kept from.
   const keys = accountKeys(call.accountId)
   if (gateway.redis.data.get(keys.avail) === null) return null
   const hold = gateway.redis.data.hashes.get(keys.holds)?.get(call.id)

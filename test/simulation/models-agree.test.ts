@@ -44,9 +44,9 @@ type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
 
 const TURN = { share: 2, step: 5, lastStep: 6 }
 
-/** The gate's own code, whatever it talks to. */
+/** The balance cache's own code, whatever it talks to. */
 function gateOver(redis: Redis, accountId: string, callIds: CallId[]) {
-  const gate = createHoldStore(redis)
+  const holds = createHoldStore(redis)
   const keyId = 'key_test'
   const limits = {
     requestsPerMinute: 1e6,
@@ -59,7 +59,7 @@ function gateOver(redis: Redis, accountId: string, callIds: CallId[]) {
     async take(one: Step): Promise<unknown> {
       switch (one.do) {
         case 'admit': {
-          const { rate, ...answer } = await gate.admit({
+          const { rate, ...answer } = await holds.admit({
             ...limits,
             callId: callIds[one.call]!,
             accountId,
@@ -77,17 +77,17 @@ function gateOver(redis: Redis, accountId: string, callIds: CallId[]) {
           return answer
         }
         case 'load':
-          return gate.load(accountId, one.ledger, one.epoch)
+          return holds.load(accountId, one.ledger, one.epoch)
         case 'announce':
-          return gate.announceLoad(accountId, one.epoch)
+          return holds.announceLoad(accountId, one.epoch)
         case 'apply':
-          return gate.apply(
+          return holds.apply(
             accountId,
             one.ledger,
             one.calls.map((call) => ({ callId: callIds[call]!, chargePico: 0n })),
           )
         case 'restore':
-          return gate.restore({
+          return holds.restore({
             callId: callIds[one.call]!,
             accountId,
             keyId,
@@ -98,16 +98,21 @@ function gateOver(redis: Redis, accountId: string, callIds: CallId[]) {
             isOpen: one.isOpen,
           })
         case 'end':
-          return gate.endCall({ accountId, keyId, callId: callIds[one.call]!, chargePico: one.charge })
+          return holds.endCall({ accountId, keyId, callId: callIds[one.call]!, chargePico: one.charge })
         case 'rebuild':
-          return gate.rebuild(accountId, one.ledger, one.force)
+          return holds.rebuild(accountId, one.ledger, one.force)
       }
     },
     async state() {
-      const holds = await gate.openHolds(accountId)
-      holds.sort((a, b) => (a.callId < b.callId ? -1 : 1))
-      const enqueued = await Promise.all(callIds.map((callId) => gate.wasEnqueued(callId)))
-      return { holds, enqueued, reading: await gate.inspect(accountId), accounts: await gate.accounts() }
+      const open = await holds.openHolds(accountId)
+      open.sort((a, b) => (a.callId < b.callId ? -1 : 1))
+      const enqueued = await Promise.all(callIds.map((callId) => holds.wasEnqueued(callId)))
+      return {
+        holds: open,
+        enqueued,
+        reading: await holds.inspect(accountId),
+        accounts: await holds.accounts(),
+      }
     },
   }
 }
@@ -130,7 +135,7 @@ describe('the models of the simulation do as the real services', () => {
     await books.close()
   })
 
-  test('the scripts of the gate: the same answers and the same state after every step', async () => {
+  test('the scripts of the balance cache: the same answers and the same state after every step', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
         await redis.flushall()

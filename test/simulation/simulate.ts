@@ -227,7 +227,7 @@ class Run implements World {
     await this.time.runAs(api.process, cancel)
   }
 
-  /** As a top-up does: the ledger first, then the gate. */
+  /** As a top-up does: the ledger first, then the balance cache. */
   private credit(index: number, amountPico: bigint): void {
     const accountId = this.accountIds[index]!
     const account = this.gateway.books.accounts.get(accountId)!

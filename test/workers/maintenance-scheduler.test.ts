@@ -44,7 +44,7 @@ describe('maintenance', () => {
       settlementQueue,
       postgres: books.postgres,
       settlements: createSettlementStore(books.postgres),
-      gate: createHoldStore(redis),
+      holds: createHoldStore(redis),
       balances: createBalanceStore(books.postgres),
       metrics: createBillingMetrics(new Registry()),
       logger: pino({ level: 'silent' }),
@@ -62,7 +62,7 @@ describe('maintenance', () => {
   const callMadeAgo = (ms: number): CallId => `chatcmpl_${ulid(Date.now() - ms)}`
   const loadedAccount = async () => {
     const account = await openTestAccount(books.postgres, OPENING_PICO)
-    await options.gate.load(account, { balancePico: OPENING_PICO, version: 1n })
+    await options.holds.load(account, { balancePico: OPENING_PICO, version: 1n })
     return account
   }
 
@@ -70,8 +70,8 @@ describe('maintenance', () => {
     const account = await loadedAccount()
     const callId = callMadeAgo(2 * MINUTE_MS)
     await openHold(redis, account, callId, 300n)
-    expect(await runMaintenance(options)).toMatchObject({ lostCalls: 1, driftedGates: 0 })
-    expect(await options.gate.balance(account)).toEqual({
+    expect(await runMaintenance(options)).toMatchObject({ lostCalls: 1, driftedBalances: 0 })
+    expect(await options.holds.balance(account)).toEqual({
       availPico: OPENING_PICO,
       heldPico: 0n,
       version: 1n,
@@ -96,7 +96,7 @@ describe('maintenance', () => {
     const account = await loadedAccount()
     await openHold(redis, account, callMadeAgo(0), 300n)
     expect(await runMaintenance(options)).toMatchObject({ lostCalls: 0 })
-    expect(await options.gate.balance(account)).toMatchObject({ heldPico: 300n })
+    expect(await options.holds.balance(account)).toMatchObject({ heldPico: 300n })
   })
 
   test('the hold of a call with a job is left alone, in either queue', async () => {
@@ -107,7 +107,7 @@ describe('maintenance', () => {
     await dispatchQueue.add('call', {} as never, { jobId: waiting })
     await enqueueSettlement(settlementQueue, settlementOf(account, { id: settling }))
     expect(await runMaintenance(options)).toMatchObject({ lostCalls: 0 })
-    expect(await options.gate.balance(account)).toMatchObject({ heldPico: 500n })
+    expect(await options.holds.balance(account)).toMatchObject({ heldPico: 500n })
     await dispatchQueue.obliterate({ force: true })
     await settlementQueue.obliterate({ force: true })
     await runMaintenance(options)
@@ -133,8 +133,8 @@ describe('maintenance', () => {
     const call = settlementOf(account, { id: callMadeAgo(2 * MINUTE_MS) })
     await openHold(redis, account, call.id, 100n)
     await options.settlements.settle([call])
-    expect(await runMaintenance(options)).toMatchObject({ lostCalls: 0, driftedGates: 0 })
-    expect(await options.gate.balance(account)).toEqual({ availPico: 950n, heldPico: 0n, version: 2n })
+    expect(await runMaintenance(options)).toMatchObject({ lostCalls: 0, driftedBalances: 0 })
+    expect(await options.holds.balance(account)).toEqual({ availPico: 950n, heldPico: 0n, version: 2n })
   })
 
   test('a quarantined call keeps its hold', async () => {
@@ -143,7 +143,7 @@ describe('maintenance', () => {
     await openHold(redis, account, call.id, 100n)
     await options.settlements.settle([call])
     expect(await runMaintenance(options)).toMatchObject({ lostCalls: 0 })
-    expect(await options.gate.balance(account)).toMatchObject({ heldPico: 100n })
+    expect(await options.holds.balance(account)).toMatchObject({ heldPico: 100n })
   })
 
   test.each([
@@ -151,19 +151,19 @@ describe('maintenance', () => {
     ['available is below zero', 'avail', '-1'],
     ['held is not the sum of the holds', 'held', '7'],
     ['the ledger went back to an older version', 'ver', '9'],
-  ] as const)('a gate in which %s is repaired', async (_name, key, value) => {
+  ] as const)('a balance cache in which %s is repaired', async (_name, key, value) => {
     const account = await loadedAccount()
     await openHold(redis, account, callMadeAgo(0), 300n)
     await redis.set(accountKeys(account)[key], value)
-    expect(await runMaintenance(options)).toMatchObject({ driftedGates: 1 })
-    expect(await options.gate.balance(account)).toEqual({ availPico: 700n, heldPico: 300n, version: 1n })
-    expect(await runMaintenance(options)).toMatchObject({ driftedGates: 0 })
+    expect(await runMaintenance(options)).toMatchObject({ driftedBalances: 1 })
+    expect(await options.holds.balance(account)).toEqual({ availPico: 700n, heldPico: 300n, version: 1n })
+    expect(await runMaintenance(options)).toMatchObject({ driftedBalances: 0 })
   })
 
-  test('a gate that is behind the ledger is brought up to date, and is no drift', async () => {
+  test('a balance cache that is behind the ledger is brought up to date, and is no drift', async () => {
     const account = await loadedAccount()
     await options.settlements.settle([settlementOf(account)])
-    expect(await runMaintenance(options)).toMatchObject({ driftedGates: 0 })
-    expect(await options.gate.balance(account)).toEqual({ availPico: 950n, heldPico: 0n, version: 2n })
+    expect(await runMaintenance(options)).toMatchObject({ driftedBalances: 0 })
+    expect(await options.holds.balance(account)).toEqual({ availPico: 950n, heldPico: 0n, version: 2n })
   })
 })

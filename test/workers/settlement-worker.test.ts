@@ -33,7 +33,7 @@ describe('the settlement worker', () => {
   let server: TestRedis
   let redis: Redis
   let queue: SettlementQueue
-  let gate: HoldStore
+  let holds: HoldStore
   let store: SettlementStore
   const workers: Array<{ worker: SettlementWorker; connection: Redis }> = []
 
@@ -41,7 +41,7 @@ describe('the settlement worker', () => {
     books = await openTestBooks()
     server = await createTestRedis()
     redis = createRedis({ url: server.url, name: 'test', mode: 'wait' })
-    gate = createHoldStore(redis)
+    holds = createHoldStore(redis)
     store = createSettlementStore(books.postgres)
   })
   beforeEach(() => {
@@ -76,7 +76,7 @@ describe('the settlement worker', () => {
         clock: Date.now,
       }),
       store,
-      gate,
+      holds,
       logger,
       metrics,
       settlementBatchMax: 50,
@@ -92,7 +92,7 @@ describe('the settlement worker', () => {
   /** An account with open holds for calls that are about to settle, 50 pico-USD charged of 100 held each. */
   const heldCalls = async (count: number) => {
     const account = await openTestAccount(books.postgres, 1_000_000n)
-    await gate.load(account, { balancePico: 1_000_000n, version: 1n })
+    await holds.load(account, { balancePico: 1_000_000n, version: 1n })
     const calls = Array.from({ length: count }, () => settlementOf(account))
     for (const call of calls) await openHold(redis, account, call.id, 100n)
     return { account, calls }
@@ -101,7 +101,7 @@ describe('the settlement worker', () => {
     const balance = 1_000_000n - charged
     const row = await books.postgres.account.findUniqueOrThrow({ where: { id: account } })
     expect(row.balancePico).toBe(balance)
-    expect(await gate.balance(account)).toEqual({ availPico: balance, heldPico: 0n, version: row.version })
+    expect(await holds.balance(account)).toEqual({ availPico: balance, heldPico: 0n, version: row.version })
   }
 
   test('charges every call, releases every hold and leaves no job', async () => {
@@ -242,10 +242,10 @@ describe('the settlement worker', () => {
     await enqueueSettlement(queue, bad)
     await enqueueSettlement(queue, good)
     await allSettled()
-    expect(await gate.openHolds(account)).toMatchObject([
+    expect(await holds.openHolds(account)).toMatchObject([
       { callId: bad.id, amountPico: 100n, keyId: 'key_test' },
     ])
-    expect(await gate.balance(account)).toMatchObject({ availPico: 1_000_000n - 50n - 100n, heldPico: 100n })
+    expect(await holds.balance(account)).toMatchObject({ availPico: 1_000_000n - 50n - 100n, heldPico: 100n })
   })
 })
 
@@ -288,7 +288,7 @@ describe('the pace of settlement', () => {
         close: async () => undefined,
       },
       store: { settle: async () => ({ accounts: [], quarantined: [], superseded: [] }) },
-      gate: {} as HoldStore,
+      holds: {} as HoldStore,
       logger: pino({ level: 'silent' }),
       metrics: createBillingMetrics(new Registry()),
       settlementBatchMax: BATCH_MAX,

@@ -8,7 +8,7 @@ import type { CheckResult, Discrepancy } from './ledger-audit.ts'
 
 /** Sums over the balance caches in Redis; amounts in pico-USD. */
 export interface BalanceCacheTotals {
-  gates: number
+  balanceCaches: number
   availablePico: bigint
   heldPico: bigint
   openHolds: number
@@ -20,7 +20,7 @@ export interface BalanceCacheTotals {
 }
 
 export interface BalanceCacheAuditDependencies {
-  gate: HoldStore
+  holds: HoldStore
   balances: BalanceStore
   /** Jobs in the queues: calls waiting or running, settlements waiting. */
   countJobs: () => Promise<{ dispatchJobs: number; settlementJobs: number }>
@@ -55,20 +55,20 @@ const NOTHING_LOST = 'every hold belongs to a call that is queued, running or se
  */
 export async function auditBalanceCaches(deps: BalanceCacheAuditDependencies): Promise<BalanceCacheAudit> {
   const jobs = await deps.countJobs()
-  const metrics = { gates: 0, availablePico: 0n, heldPico: 0n, openHolds: 0, lostHolds: 0, ...jobs }
+  const metrics = { balanceCaches: 0, availablePico: 0n, heldPico: 0n, openHolds: 0, lostHolds: 0, ...jobs }
   const found: Discrepancy[] = []
   const behind: BehindCache[] = []
-  const accountIds = await deps.gate.accounts()
+  const accountIds = await deps.holds.accounts()
   const withHolds: string[] = []
   for (let start = 0; start < accountIds.length; start += ACCOUNTS_AT_ONCE) {
     const some = accountIds.slice(start, start + ACCOUNTS_AT_ONCE)
     // Redis first, then the ledger: see compareWithLedger.
-    const readings = await Promise.all(some.map((accountId) => deps.gate.inspect(accountId)))
+    const readings = await Promise.all(some.map((accountId) => deps.holds.inspect(accountId)))
     const ledgers = await deps.balances.balances(some)
     for (const [index, accountId] of some.entries()) {
       const reading = readings[index]
       if (!reading) continue
-      metrics.gates += 1
+      metrics.balanceCaches += 1
       metrics.availablePico += reading.availPico ?? 0n
       metrics.heldPico += reading.heldPico
       metrics.openHolds += reading.openHolds
@@ -128,13 +128,13 @@ function auditBalance(
 /** Waits for those that were behind, all together, and reports those that stay so. */
 async function stillBehind(
   found: BehindCache[],
-  { gate, clock }: BalanceCacheAuditDependencies,
+  { holds, clock }: BalanceCacheAuditDependencies,
 ): Promise<Discrepancy[]> {
   const giveUpAt = clock() + CATCH_UP_MS
   let behind = found
   while (behind.length > 0 && clock() < giveUpAt) {
     await delay(CATCH_UP_POLL_MS)
-    const readings = await Promise.all(behind.map(({ accountId }) => gate.inspect(accountId)))
+    const readings = await Promise.all(behind.map(({ accountId }) => holds.inspect(accountId)))
     behind = behind.filter(({ isCaughtUp }, index) => {
       const reading = readings[index]
       return reading === undefined || !isCaughtUp(reading)
@@ -153,7 +153,7 @@ interface LostHold {
 async function lostHolds(accountIds: string[], deps: BalanceCacheAuditDependencies): Promise<LostHold[]> {
   const accountOf = new Map<string, string>()
   for (const accountId of accountIds)
-    for (const { callId } of await deps.gate.openHolds(accountId)) accountOf.set(callId, accountId)
+    for (const { callId } of await deps.holds.openHolds(accountId)) accountOf.set(callId, accountId)
   if (accountOf.size === 0) return []
   const queued = await deps.findQueued([...accountOf.keys()])
   const jobless = [...accountOf.keys()].filter((callId) => !queued.has(callId))

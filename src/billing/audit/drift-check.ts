@@ -6,7 +6,7 @@ import type { BalanceStore } from '../ledger/balance-store.ts'
 import { compareWithLedger } from './compare-with-ledger.ts'
 
 export interface DriftCheckDependencies {
-  gate: HoldStore
+  holds: HoldStore
   balances: BalanceStore
   postgres: Postgres
   logger: Logger
@@ -26,9 +26,9 @@ export async function repairDrift(
   accountIds: readonly string[],
   deps: DriftCheckDependencies,
 ): Promise<DriftReport> {
-  const { gate, balances, logger } = deps
+  const { holds, balances, logger } = deps
   // Redis first, then the ledger: see compareWithLedger.
-  const readings = await Promise.all(accountIds.map((accountId) => gate.inspect(accountId)))
+  const readings = await Promise.all(accountIds.map((accountId) => holds.inspect(accountId)))
   const ledgers = await balances.balances(accountIds)
   const openHolds = readings.reduce((sum, reading) => sum + reading.openHolds, 0)
   let drifted = 0
@@ -45,15 +45,15 @@ export async function repairDrift(
       case 'sound':
         break
       case 'behind':
-        await gate.apply(accountId, ledger, [])
+        await holds.apply(accountId, ledger, [])
         break
       case 'overdrawn':
         await closeSettledHolds(accountId, ledger, deps)
         break
       case 'drifted': {
-        const repaired = await gate.rebuild(accountId, ledger, verdict.ledgerWentBack)
+        const repaired = await holds.rebuild(accountId, ledger, verdict.ledgerWentBack)
         logger.warn(
-          { alarm: 'gate-drifted', accountId, problems: verdict.problems, repaired },
+          { alarm: 'balance-drifted', accountId, problems: verdict.problems, repaired },
           'the balance cache drifted from the ledger',
         )
         drifted += 1
@@ -73,15 +73,15 @@ export async function repairDrift(
 async function closeSettledHolds(
   accountId: string,
   ledger: LedgerBalance,
-  { gate, postgres, logger }: DriftCheckDependencies,
+  { holds, postgres, logger }: DriftCheckDependencies,
 ): Promise<void> {
-  const open = await gate.openHolds(accountId)
+  const open = await holds.openHolds(accountId)
   const charges = await findCharges(
     postgres,
     open.map((hold) => hold.callId),
   )
   const settled = [...charges].map(([callId, chargePico]) => ({ callId, chargePico }))
-  const { availPico } = await gate.apply(accountId, ledger, settled)
+  const { availPico } = await holds.apply(accountId, ledger, settled)
   if (availPico === null || availPico >= 0n) return
   logger.error({ alarm: 'overspent', accountId, availPico: String(availPico) }, 'holds exceed the balance')
 }

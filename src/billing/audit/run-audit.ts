@@ -38,10 +38,10 @@ export async function runAudit(deps: {
   clock: () => number
 }): Promise<AuditReport> {
   const { postgres, redis, dispatchQueue, settlementQueue, clock } = deps
-  const gate = createHoldStore(redis)
+  const holds = createHoldStore(redis)
   const ledger = await auditLedger(postgres)
   const caches = await auditBalanceCaches({
-    gate,
+    holds,
     balances: createBalanceStore(postgres),
     countJobs: async () => ({
       dispatchJobs: await dispatchQueue.getJobCountByTypes(...COUNTED_STATES),
@@ -56,7 +56,7 @@ export async function runAudit(deps: {
   })
   const allowances = await auditAllowances({
     postgres,
-    allowances: createAllowanceStore(gate, createSpendStore(postgres)),
+    allowances: createAllowanceStore(holds, createSpendStore(postgres)),
     clock,
   })
   const checks = [...ledger.checks, ...caches.checks, allowances]

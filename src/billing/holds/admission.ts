@@ -9,7 +9,7 @@ const DISPATCH = `${QUEUE_PREFIX}:${DISPATCH_QUEUE}`
 /** Longer than a call may wait to be admitted, in which it may be sent to Redis twice. */
 export const MARK_MS = 20_000
 
-/** What one call asks of the gate. */
+/** What one call asks of the balance cache. */
 export interface AdmissionRequest {
   callId: CallId
   accountId: string

@@ -1,12 +1,12 @@
--- Brings one account's gate in line with the ledger and closes holds. Idempotent, and right in any order.
+-- Brings one account's balance cache in line with the ledger and closes holds. Idempotent, and right in any order.
 --
--- A gate without `avail` is not loaded: Redis lost it, or never had it. Settlements and repairs leave it so,
+-- A balance cache without `avail` is not loaded: Redis lost it, or never had it. Settlements and repairs leave it so,
 -- and note the version that it must not be loaded below; only admission loads it, once the holds of calls
 -- that run have been restored.
 --
 -- KEYS  1 avail  2 held  3 holds  4 expiry  5 ver  6 loading  7 account open
 -- ARGV  1 prefix of the account's API-key keys  2 ledger balance  3 ledger version
---       4 '' or, to load the gate, '*' or the epoch it must still be: the data may be lost while a load is on
+--       4 '' or, to load the balance cache, '*' or the epoch it must still be: the data may be lost while a load is on
 --       its way. Then per settled call: hold id, amount charged
 -- Returns {avail or false, held, 1 when Redis knew nothing of the account before}
 local avail, held, holds, expiry, ver = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]

@@ -76,15 +76,15 @@ export interface AllowanceReading {
 }
 
 /**
- * The gate in Redis: what each account may still spend, and what open calls hold of it. `avail = balance at version −
- * held` holds after every step. Admission opens holds; settlement, the sweep and repairs close them. Each method can be
- * repeated, and called in any order with the others. All of them reject while Redis is away.
+ * The balance cache in Redis: what each account may still spend, and what open calls hold of it. `avail = balance at
+ * version − held` holds after every step. Admission opens holds; settlement, the sweep and repairs close them. Each
+ * method can be repeated, and called in any order with the others. All of them reject while Redis is away.
  */
 export interface HoldStore {
   /** Admits a call within all its limits, and holds what it may cost. */
   admit: AdmitToRedis
   /**
-   * Takes over a ledger balance unless a newer one is known, and closes the holds of settled calls. A gate
+   * Takes over a ledger balance unless a newer one is known, and closes the holds of settled calls. A balance cache
    * that Redis does not have stays unloaded.
    */
   apply(
@@ -97,12 +97,12 @@ export interface HoldStore {
   /** Whether a call was admitted and enqueued in one step in the last MARK_MS. */
   wasEnqueued(callId: string): Promise<boolean>
   /**
-   * Loads the gate of an account on its first use, from a ledger balance less the open holds. False when the
-   * gate has a newer balance than this one: read the ledger again. With an epoch, also false when
+   * Loads the balance cache of an account on its first use, from a ledger balance less the open holds. False when the
+   * balance cache has a newer balance than this one: read the ledger again. With an epoch, also false when
    * Redis lost its data since `announceLoad`.
    */
   load(accountId: string, ledger: LedgerBalance, epoch?: string): Promise<boolean>
-  /** Marks that the gate of an account will be loaded within this epoch of Redis's data. */
+  /** Marks that the balance cache of an account will be loaded within this epoch of Redis's data. */
   announceLoad(accountId: string, epoch: string): Promise<void>
   /** Takes the hold of an admitted call again, after Redis lost it. False when it was there. */
   restore(hold: RestoredHold): Promise<boolean>
@@ -126,8 +126,8 @@ export interface HoldStore {
   /** Accounts whose balance Redis holds. */
   accounts(): Promise<string[]>
   /**
-   * Sets the gate to what the ledger and the open holds say. False when it has a newer balance by now; `force` is for
-   * a ledger that went back to an older state.
+   * Sets the balance cache to what the ledger and the open holds say. False when it has a newer balance by now; `force`
+   * is for a ledger that went back to an older state.
    */
   rebuild(accountId: string, ledger: LedgerBalance, force: boolean): Promise<boolean>
   /** What is left of a key's limit, less open holds; null when Redis does not have it. Below zero never to be spent. */
@@ -189,7 +189,7 @@ export function createHoldStore(redis: Redis): HoldStore {
       return apply(accountId, ledger, released.slice(0, RELEASED_AT_ONCE), load)
     }
     const keys = accountKeys(accountId)
-    // Known accounts are what sweeps and audits go through; listed before there is a gate, so that none is out
+    // Known accounts are what sweeps and audits go through; listed before there is a balance cache, so that none is out
     // of their sight should we fail in between. Each process lists an account once.
     const wasListed = listed.has(accountId)
     if (!wasListed) {
@@ -255,7 +255,7 @@ export function createHoldStore(redis: Redis): HoldStore {
     },
 
     async reserveTakeback(accountId, wantedPico, ledger) {
-      // A credit that was posted just now may not have reached the gate.
+      // A credit that was posted just now may not have reached the balance cache.
       await apply(accountId, ledger, [], '')
       const holdId = `${TAKEBACK_PREFIX}${ledger.version}`
       const { avail, held, holds, expiry } = accountKeys(accountId)

@@ -10,7 +10,7 @@ import type { OpenHold } from './hold-scripts.ts'
 import { type HoldStore, isTakebackHold } from './hold-store.ts'
 
 export interface HoldSweepDependencies {
-  gate: HoldStore
+  holds: HoldStore
   settlements: SettlementStore
   postgres: Postgres
   balances: BalanceStore
@@ -72,8 +72,8 @@ async function findSuspects(
   nowMs: number,
   deps: HoldSweepDependencies,
 ): Promise<Suspects> {
-  const holds = await deps.gate.openHolds(accountId)
-  const expired = new Set(await deps.gate.expiredHolds(accountId, nowMs))
+  const holds = await deps.holds.openHolds(accountId)
+  const expired = new Set(await deps.holds.expiredHolds(accountId, nowMs))
   const isOld = (callId: string) => (callCreatedAt(callId) ?? nowMs) + LOST_AFTER_MS <= nowMs
   const takebacks = [...expired].filter(isTakebackHold)
   await closeTakebacks(accountId, takebacks, deps)
@@ -87,13 +87,13 @@ async function findSuspects(
 async function closeTakebacks(
   accountId: string,
   holdIds: string[],
-  { balances, gate }: HoldSweepDependencies,
+  { balances, holds }: HoldSweepDependencies,
 ): Promise<void> {
   if (holdIds.length === 0) return
   const ledger = (await balances.balances([accountId])).get(accountId)
   if (!ledger) return
   const released = holdIds.map((callId) => ({ callId, chargePico: 0n }))
-  await gate.apply(accountId, ledger, released)
+  await holds.apply(accountId, ledger, released)
 }
 
 /** Closes the holds of calls that have no job. Returns how many of them had been lost. */
@@ -110,7 +110,7 @@ async function closeGone(
   const isLost = (hold: OpenHold) => !settled.has(hold.callId) && !quarantined.has(hold.callId)
   const records = gone.filter(isLost).map((hold) => lostSettlement(accountId, hold, nowMs))
   const { accounts } = await deps.settlements.settle(records)
-  for (const { released, ...ledger } of accounts) await deps.gate.apply(accountId, ledger, released)
+  for (const { released, ...ledger } of accounts) await deps.holds.apply(accountId, ledger, released)
   await closeSettled(
     accountId,
     gone.flatMap(({ callId }) => (settled.has(callId) ? [callId] : [])),
@@ -130,7 +130,7 @@ async function closeGone(
 async function closeSettled(
   accountId: string,
   callIds: string[],
-  { postgres, balances, gate }: HoldSweepDependencies,
+  { postgres, balances, holds }: HoldSweepDependencies,
 ): Promise<void> {
   if (callIds.length === 0) return
   // The charges first: the balance then contains them.
@@ -138,5 +138,5 @@ async function closeSettled(
   const ledger = (await balances.balances([accountId])).get(accountId)
   if (!ledger) return
   const released = [...charges].map(([callId, chargePico]) => ({ callId, chargePico }))
-  await gate.apply(accountId, ledger, released)
+  await holds.apply(accountId, ledger, released)
 }

@@ -1,4 +1,4 @@
--- Reads one account's gate at one instant.
+-- Reads one account's balance cache at one instant.
 --
 -- Lua numbers lose digits above 2^53, so the holds are summed in two halves of nine digits and the rest.
 --

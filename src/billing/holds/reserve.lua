@@ -1,8 +1,8 @@
 -- Holds money that is about to be taken back: as much of it as is free, so that running calls keep theirs.
 -- A hold of the same id was left by an attempt that failed; it is given back first.
 --
--- A gate without `avail` is not loaded. The hold is taken from the ledger balance less the open holds then, and
--- the process that loads the gate finds it among them.
+-- A balance cache without `avail` is not loaded. The hold is taken from the ledger balance less the open holds then,
+-- and the process that loads the balance cache finds it among them.
 --
 -- KEYS  1 avail  2 held  3 holds  4 expiry
 -- ARGV  1 hold id  2 amount wanted  3 hold lifetime ms  4 ledger balance

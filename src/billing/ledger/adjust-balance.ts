@@ -17,7 +17,7 @@ export interface Adjustment {
 
 export interface AdjustmentDependencies {
   postgres: Postgres
-  gate: HoldStore
+  holds: HoldStore
 }
 
 export interface AdjustedBalance extends LedgerBalance {
@@ -37,13 +37,13 @@ const NOTE = 'INSERT INTO ledger_notes (id, kind, reason) VALUES ($1, $2::ledger
  */
 export async function adjustBalance(
   { accountId, eventId, amountPico, reason }: Adjustment,
-  { postgres, gate }: AdjustmentDependencies,
+  { postgres, holds }: AdjustmentDependencies,
 ): Promise<AdjustedBalance> {
   const posting = adjustmentPosting(eventId, accountId, amountPico)
   let holdId: string | null = null
   const closeHold = async (ledger: LedgerBalance) => {
     const released = holdId === null ? [] : [{ callId: holdId, chargePico: 0n }]
-    await gate.apply(accountId, ledger, released)
+    await holds.apply(accountId, ledger, released)
   }
   let result: LedgerBalance & { posted: boolean }
   try {
@@ -51,7 +51,7 @@ export async function adjustBalance(
       const ledger = await lockAccount(transaction, accountId)
       if (await isPosted(transaction, eventId, accountId, amountPico)) return { ...ledger, posted: false }
       if (amountPico < 0n) {
-        const hold = await gate.reserveTakeback(accountId, -amountPico, ledger)
+        const hold = await holds.reserveTakeback(accountId, -amountPico, ledger)
         holdId = hold.holdId
         if (hold.amountPico < -amountPico)
           throw new RefusedPosting('too-little-free', tooLittle(hold.amountPico))

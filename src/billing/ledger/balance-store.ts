@@ -3,7 +3,7 @@ import type { LedgerBalance } from '../holds/hold-store.ts'
 
 export type BalanceStore = ReturnType<typeof createBalanceStore>
 
-/** Reads balances from PostgreSQL, to compare the gate in Redis with. */
+/** Reads balances from PostgreSQL, to compare the balance cache in Redis with. */
 export function createBalanceStore(postgres: Postgres) {
   return {
     /** The ledger's balances of accounts; unknown ids are left out. */

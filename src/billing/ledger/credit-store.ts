@@ -27,8 +27,8 @@ SELECT account.balance_pico::text AS "balance", (
 ) AS "credits"
 FROM accounts AS account WHERE account.id = $1`
 
-/** Credits and usage from the ledger, and what the gate lets be spent of them. */
-export function createCreditStore(postgres: Postgres, gate: Pick<HoldStore, 'balance'>) {
+/** Credits and usage from the ledger, and what the balance cache lets be spent of them. */
+export function createCreditStore(postgres: Postgres, holds: Pick<HoldStore, 'balance'>) {
   return {
     /** Null where there is no such account. Rejects while PostgreSQL is away. */
     async find(accountId: string): Promise<AccountCredits | null> {
@@ -39,7 +39,7 @@ export function createCreditStore(postgres: Postgres, gate: Pick<HoldStore, 'bal
       if (!row) return null
       const [balancePico, totalCreditsPico] = [BigInt(row.balance), BigInt(row.credits)]
       // Where Redis does not have the account, or is away, no call holds any of it.
-      const balance = await gate.balance(accountId).catch(() => null)
+      const balance = await holds.balance(accountId).catch(() => null)
       const availablePico = balance?.availPico ?? balancePico
       return {
         totalCreditsPico,

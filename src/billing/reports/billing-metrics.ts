@@ -4,9 +4,9 @@ import { Counter, Gauge, type Registry } from 'prom-client'
 export interface BillingMetrics {
   settledCalls: Counter
   quarantinedCalls: Counter
-  driftedGates: Counter
+  driftedBalances: Counter
   lostCalls: Counter
-  /** As of the last time that this process compared the gates. */
+  /** As of the last time that this process compared the balance caches. */
   openHolds: Gauge
 }
 
@@ -16,13 +16,13 @@ export function createBillingMetrics(registry: Registry): BillingMetrics {
   return {
     settledCalls: counter('switchyard_settled_calls_total', 'Calls settled, replays included.'),
     quarantinedCalls: counter('switchyard_quarantined_calls_total', 'Settlements the database refused.'),
-    driftedGates: counter(
-      'switchyard_drifted_gates_total',
+    driftedBalances: counter(
+      'switchyard_drifted_balances_total',
       'Accounts whose balance in Redis had drifted and was repaired.',
     ),
     openHolds: new Gauge({
       name: 'switchyard_holds_open',
-      help: 'Open holds of all accounts when this process last compared the gates.',
+      help: 'Open holds of all accounts when this process last compared the balance caches.',
       registers: [registry],
     }),
     lostCalls: counter('switchyard_lost_calls_total', 'Expired holds of lost calls that were released.'),

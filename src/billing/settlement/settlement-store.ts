@@ -14,7 +14,7 @@ import {
   settlementRows,
 } from './settlement-statements.ts'
 
-/** One account after a batch, and the holds of its calls, ready for the gate. */
+/** One account after a batch, and the holds of its calls, ready for the balance cache. */
 export interface AccountSettlement extends LedgerBalance {
   accountId: string
   released: ReleasedHold[]

@@ -41,7 +41,7 @@ export interface AdmissionDependencies {
   catalog: () => CatalogSnapshot
   /** What is known of offers, for calls of an account. Absent: every one is taken for healthy. */
   offerStates?: (accountId: string) => OfferStates
-  gate: AdmitToRedis
+  admit: AdmitToRedis
   /** Brings the ledger's balance of an account into Redis. */
   loadBalance: (accountId: string) => Promise<void>
   /** Brings what a key may still spend in a period into Redis. */
@@ -172,7 +172,7 @@ export async function admitCall(
   }
   const ask = async () => {
     try {
-      return await deps.gate(admission)
+      return await deps.admit(admission)
     } catch (error) {
       // Redis can go away between doing it and saying so.
       const undo = () => (job ? deps.undoAdmission(asked) : deps.releaseHold(key.accountId, callId))
@@ -211,7 +211,7 @@ export async function admitCall(
   return { call: { envelope, isEnqueued, priority: queuePriority(accountOpenCalls, turn) }, rate }
 }
 
-/** A refusal by the gate, with the rate figures that every authenticated response carries. */
+/** A refusal by the balance cache, with the rate figures that every authenticated response carries. */
 export class AdmissionRefused extends ApiError {
   readonly rate: RateState
 

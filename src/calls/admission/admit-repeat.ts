@@ -12,9 +12,9 @@ import { type AdmissionDependencies, AdmissionRefused } from './admit-call.ts'
 export async function admitRepeat(
   key: KeyRecord & { accountId: string },
   callId: CallId,
-  { gate, limits }: Pick<AdmissionDependencies, 'gate' | 'limits'>,
+  { admit, limits }: Pick<AdmissionDependencies, 'admit' | 'limits'>,
 ): Promise<RateState> {
-  const answer = await gate({
+  const answer = await admit({
     callId,
     accountId: key.accountId,
     keyId: key.keyId,

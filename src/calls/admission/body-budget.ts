@@ -32,7 +32,7 @@ const RETRY_AFTER_SECONDS = 1
 /**
  * The weight of calls, beside their number: bytes from the moment a request announces its body until its call has
  * ended. Every call in the queue is held here by the instance that enqueued it, so the queue carries at the most
- * what all instances may hold. What a key or account has open at all instances together is counted by the gate
+ * what all instances may hold. What a key or account has open at all instances together is counted by the balance cache
  * (admit.lua), once a body has been read.
  */
 export function createBodyBudget(limits: BodyBudgetLimits): BodyBudget {

@@ -25,7 +25,7 @@ export interface DispatchDependencies {
   dispatchQueue: DispatchQueue
   callJobs: CallJobs
   settlementQueue: SettlementQueue
-  gate: Pick<HoldStore, 'endCall' | 'release' | 'wasEnqueued'>
+  holds: Pick<HoldStore, 'endCall' | 'release' | 'wasEnqueued'>
   bodies: Pick<CallBodies, 'seal' | 'put' | 'drop'>
   archive: CompletionArchive
   cleanup: CleanupTasks
@@ -143,10 +143,10 @@ export function dispatchCall(
   /** Ends a call that no worker serves. What it held can be spent again by the time its client reads the error. */
   async function fail(error: FrameError): Promise<void> {
     hub.forget(id)
-    await deps.gate.endCall({ ...envelope, callId: id, chargePico: 0n }).catch((cause) => {
+    await deps.holds.endCall({ ...envelope, callId: id, chargePico: 0n }).catch((cause) => {
       logger.warn(
         { cause: causeOf(cause), callId: id },
-        'the call was not ended in the gate; its settlement will',
+        'the call was not ended in the balance cache; its settlement will',
       )
     })
     call.end(error)
@@ -188,9 +188,9 @@ export async function undoAdmission(envelope: CallEnvelope, deps: DispatchDepend
     withdrawal === 'withdrawn' ||
     (withdrawal === 'missing' &&
       deps.clock() < envelope.admittedAt + MARK_MS &&
-      !(await deps.gate.wasEnqueued(id)))
+      !(await deps.holds.wasEnqueued(id)))
   // Of one that ran this is the evidence that its caller was told a failure.
-  if (neverRan) await deps.gate.release(accountId, id)
+  if (neverRan) await deps.holds.release(accountId, id)
   else await settleUnservedCall(envelope, 'failed', NOT_QUEUED, deps)
 }
 

@@ -20,7 +20,7 @@ export interface Recovery {
 export function createBalanceLoaders(
   accounts: Pick<AccountStore, 'find'>,
   spend: SpendStore,
-  gate: HoldStore,
+  holds: HoldStore,
   recovery: Recovery,
 ): Pick<AdmissionDependencies, 'loadBalance' | 'loadAllowance'> {
   const balanceOf = async (accountId: string) => {
@@ -28,23 +28,23 @@ export function createBalanceLoaders(
     if (!account) throw new Error(`account ${accountId} of a live key does not exist`)
     return account
   }
-  const allowances = createAllowanceStore(gate, spend)
+  const allowances = createAllowanceStore(holds, spend)
   const once = createSingleFlight()
   return {
     loadBalance: (accountId) =>
       once(accountId, async () => {
         for (let load = 0; load < LOADS_MAX; load++) {
           const epoch = await recovery.resynced()
-          await gate.announceLoad(accountId, epoch)
+          await holds.announceLoad(accountId, epoch)
           // Asked again: the announcement itself must have been made within the epoch.
           if ((await recovery.resynced()) !== epoch) continue
           // Workers resync more than was lost: charges of settled calls are inside the balance already.
-          const open = (await gate.openHolds(accountId)).map((hold) => hold.callId)
+          const open = (await holds.openHolds(accountId)).map((hold) => hold.callId)
           const charges = open.length > 0 ? await recovery.charges(open) : new Map<string, bigint>()
           const settled = [...charges].map(([callId, chargePico]) => ({ callId, chargePico }))
           const ledger = await balanceOf(accountId)
-          if (settled.length > 0) await gate.apply(accountId, ledger, settled)
-          if (await gate.load(accountId, ledger, epoch)) return
+          if (settled.length > 0) await holds.apply(accountId, ledger, settled)
+          if (await holds.load(accountId, ledger, epoch)) return
         }
       }),
 

@@ -1,6 +1,6 @@
 -- Finishes calls that ended at about the same time, each whole or not at all: checks that the claim of this worker
--- still stands, ends the calls in the gate, removes their dispatch jobs, enqueues one settlement job with all their
--- records, and publishes the last frames. It begins with holds.lua.
+-- still stands, ends the calls in the balance cache, removes their dispatch jobs, enqueues one settlement job with all
+-- their records, and publishes the last frames. It begins with holds.lua.
 --
 -- Jobs have the layout of BullMQ 6.7: `<prefix>:<queue>:<list, or job id>`. `ats` counts the claims of a job, so one
 -- that reads as it did for this worker was claimed by nobody since, wherever the stalled check put it. A job named

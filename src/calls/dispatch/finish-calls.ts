@@ -32,8 +32,8 @@ export interface EndedCall extends FinishedCall {
 export type FinishResult = 'finished' | 'unheard' | 'lost' | 'gone' | 'refused'
 
 /**
- * Finishes some calls in one atomic step: last frames, gate, settlement job, dispatch jobs. Repeated after the first
- * run was done, it answers `gone` and does nothing.
+ * Finishes some calls in one atomic step: last frames, balance cache, settlement job, dispatch jobs. Repeated after the
+ * first run was done, it answers `gone` and does nothing.
  */
 export type RunFinish = (settlementJobId: string, calls: readonly EndedCall[]) => Promise<FinishResult[]>
 

@@ -9,7 +9,7 @@ export type ResyncReason = 'emptied' | 'reconnected'
 export interface RedisResyncDependencies {
   leases: Pick<Leases, 'running' | 'renew'>
   outbox: Pick<SettlementOutbox, 'confirm' | 'holds' | 'resync'>
-  gate: Pick<HoldStore, 'restore'>
+  holds: Pick<HoldStore, 'restore'>
   logger: Logger
 }
 
@@ -31,7 +31,7 @@ const RESTORED_AT_ONCE = 500
  * nothing was lost.
  */
 export function createRedisResync(deps: RedisResyncDependencies): RedisResync {
-  const { leases, outbox, gate, logger } = deps
+  const { leases, outbox, holds, logger } = deps
   let running: Promise<void> = Promise.resolve()
   let waiting = 0
   let confirming: Promise<void> = Promise.resolve()
@@ -40,10 +40,10 @@ export function createRedisResync(deps: RedisResyncDependencies): RedisResync {
     try {
       await confirming
       await leases.renew()
-      let holds = await restoreAll(runningHolds(doubt, deps), gate)
-      if (doubt === 'emptied') holds += await restoreAll(outbox.holds(), gate)
+      let restored = await restoreAll(runningHolds(doubt, deps), holds)
+      if (doubt === 'emptied') restored += await restoreAll(outbox.holds(), holds)
       const settlements = await outbox.resync()
-      logger.warn({ doubt, holds, settlements }, 'what redis may have lost was told to it again')
+      logger.warn({ doubt, holds: restored, settlements }, 'what redis may have lost was told to it again')
     } catch (error) {
       logger.error({ err: error, doubt }, 'what redis may have lost could not be told to it again')
     } finally {
@@ -84,7 +84,7 @@ function* runningHolds(
 }
 
 /** Takes some holds at a time; returns how many Redis had lost. */
-async function restoreAll(holds: Iterable<RestoredHold>, gate: Pick<HoldStore, 'restore'>): Promise<number> {
+async function restoreAll(lost: Iterable<RestoredHold>, holds: Pick<HoldStore, 'restore'>): Promise<number> {
   let restored = 0
   let sent: Array<Promise<boolean>> = []
   const arrived = async () => {
@@ -92,8 +92,8 @@ async function restoreAll(holds: Iterable<RestoredHold>, gate: Pick<HoldStore, '
     restored += taken.filter(Boolean).length
     sent = []
   }
-  for (const hold of holds) {
-    sent.push(gate.restore(hold))
+  for (const hold of lost) {
+    sent.push(holds.restore(hold))
     if (sent.length === RESTORED_AT_ONCE) await arrived()
   }
   await arrived()

@@ -10,7 +10,7 @@ import { notSignedIn } from '../plugins/session.ts'
 type BalanceReader = Pick<HoldStore, 'balance'>
 
 export interface SessionViewServices {
-  gate: BalanceReader
+  holds: BalanceReader
   ledger: Pick<LedgerListStore, 'freeCredit'>
   freeCredits: Pick<FreeCredits, 'find'>
 }
@@ -18,7 +18,7 @@ export interface SessionViewServices {
 /** An account and its money, as its holder sees them. Throws ApiError where it was suspended just now. */
 export async function sessionView(account: Account, services: SessionViewServices): Promise<SessionView> {
   const [balance, freeCreditPico, freeCredit] = await Promise.all([
-    balanceView(account, services.gate),
+    balanceView(account, services.holds),
     services.ledger.freeCredit(account.id),
     services.freeCredits.find(account.id),
   ])
@@ -38,11 +38,11 @@ export async function sessionView(account: Account, services: SessionViewService
 }
 
 /**
- * The balance of the ledger, and what of it the gate lets be spent. Where Redis does not have the gate, or is away,
- * nothing is known to be held.
+ * The balance of the ledger, and what of it the balance cache lets be spent. Where Redis does not have the balance
+ * cache, or is away, nothing is known to be held.
  */
-export async function balanceView(account: Account, gate: BalanceReader): Promise<BalanceView> {
-  const balance = await gate.balance(account.id).catch(() => null)
+export async function balanceView(account: Account, holds: BalanceReader): Promise<BalanceView> {
+  const balance = await holds.balance(account.id).catch(() => null)
   const availPico = balance?.availPico ?? account.balancePico
   return {
     balance_usd: formatUsd(account.balancePico),

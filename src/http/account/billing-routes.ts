@@ -27,19 +27,19 @@ const PageQuery = Type.Object(
   CLOSED,
 )
 export interface BillingServices extends TopUpServices {
-  gate: Pick<HoldStore, 'balance'>
+  holds: Pick<HoldStore, 'balance'>
   ledger: Pick<LedgerListStore, 'page'>
   consoleSlots: Slots
 }
 
 /** The balance, what a top-up may be, and the ledger as the account's holder reads it. */
 export const billingRoutes: FastifyPluginAsyncTypebox<BillingServices> = async (app, services) => {
-  const { gate, ledger, consoleSlots } = services
+  const { holds, ledger, consoleSlots } = services
   const { asker, hooks } = bySession(app)
   const options = topUpOptions(services)
 
   app.get('/billing', { ...hooks, schema: { response: { 200: BillingView } } }, async (request) => ({
-    ...(await balanceView(signedIn(request).account, gate)),
+    ...(await balanceView(signedIn(request).account, holds)),
     ...options,
   }))
 

@@ -9,14 +9,14 @@ import { pollEvery } from '../../platform/process/poll-every.ts'
 export interface LiveListener {
   accountId: string
   sessionId: string
-  /** The gate moved: money was held, given back, charged or came in. */
+  /** The balance cache moved: money was held, given back, charged or came in. */
   moved(figures: SpendableBalance): void
   settled(call: ListedCall): void
   ended(): void
 }
 
 export interface LiveFeedOptions {
-  gate: Pick<HoldStore, 'balance'>
+  holds: Pick<HoldStore, 'balance'>
   recentCalls: Pick<CallRecords, 'settledSince'>
   sessions: Pick<SessionStore, 'running'>
   logger: Logger
@@ -30,11 +30,11 @@ const LOOK_BACK_MS = 5_000
 const CALLS_REMEMBERED = 20_000
 
 /**
- * Watches the accounts that somebody looks at, all of them at once: what the gate in Redis says of each, and only
- * where that moved, which calls were settled. Costs nothing while nobody looks.
+ * Watches the accounts that somebody looks at, all of them at once: what the balance cache in Redis says of each, and
+ * only where that moved, which calls were settled. Costs nothing while nobody looks.
  */
 export function createLiveFeed(options: LiveFeedOptions) {
-  const { gate, recentCalls, sessions, logger, clock, everyMs = EVERY_MS } = options
+  const { holds, recentCalls, sessions, logger, clock, everyMs = EVERY_MS } = options
   const listeners = new Set<LiveListener>()
   const seen = new Map<string, string>()
   const told = new LRUCache<string, true>({ max: CALLS_REMEMBERED })
@@ -60,7 +60,7 @@ export function createLiveFeed(options: LiveFeedOptions) {
   const movedAccounts = async (): Promise<string[]> => {
     const ids = [...new Set([...listeners].map(({ accountId }) => accountId))]
     for (const known of seen.keys()) if (!ids.includes(known)) seen.delete(known)
-    const figures = await Promise.all(ids.map((id) => gate.balance(id)))
+    const figures = await Promise.all(ids.map((id) => holds.balance(id)))
     return ids.filter((id, index) => {
       const now = figures[index]!
       const text = `${now.availPico}/${now.heldPico}/${now.version}`

@@ -25,7 +25,7 @@ const UNREAD_MAX_BYTES = 256 * 1024
 
 /** GET /live: an account's balance and settled calls as they happen, as server-sent events. */
 export const liveRoute: FastifyPluginAsync<LiveServices> = async (app, services) => {
-  const { accounts, gate, logger } = services
+  const { accounts, holds, logger } = services
   const feed = createLiveFeed(services)
   const open = new Set<ServerResponse>()
   // Before the server waits for answers to end: these never would.
@@ -57,7 +57,7 @@ export const liveRoute: FastifyPluginAsync<LiveServices> = async (app, services)
     const sendBalance = async () => {
       const now = await accounts.find(account.id)
       if (!now || now.state === 'suspended') return
-      const { balance_usd, available_usd, held_usd } = await balanceView(now, gate)
+      const { balance_usd, available_usd, held_usd } = await balanceView(now, holds)
       send('balance', { balance_usd, available_usd, held_usd, state: now.state } satisfies LiveBalance)
     }
 

@@ -11,7 +11,7 @@ const LISTED = 20
 
 export type AccountDetailServices = Pick<
   Services,
-  'gate' | 'keys' | 'usage' | 'payments' | 'directory' | 'auditLog'
+  'holds' | 'keys' | 'usage' | 'payments' | 'directory' | 'auditLog'
 > & { clock: () => number }
 
 /** All that operators see of one account. Redis being away does not hide what the ledger knows. */
@@ -23,8 +23,8 @@ export async function accountDetail(
   const { id } = account
   const now = clock()
   const lastDays = { fromMs: now - SPEND_DAYS * DAY_MS, toMs: now + 1 }
-  const [gate, byokKeys, spend, topUps, suspensions, done] = await Promise.all([
-    services.gate.inspect(id).catch(() => null),
+  const [holds, byokKeys, spend, topUps, suspensions, done] = await Promise.all([
+    services.holds.inspect(id).catch(() => null),
     keys.list(id),
     usage.usage(id, lastDays, 'day', SPEND_DAYS + 1),
     payments.list({ accountId: id, limit: LISTED }),
@@ -34,9 +34,9 @@ export async function accountDetail(
   return {
     object: 'account',
     ...accountView(account),
-    available_usd: gate && formatUsd(gate.availPico ?? account.balancePico),
-    held_usd: gate && formatUsd(gate.heldPico),
-    open_holds: gate?.openHolds ?? null,
+    available_usd: holds && formatUsd(holds.availPico ?? account.balancePico),
+    held_usd: holds && formatUsd(holds.heldPico),
+    open_holds: holds?.openHolds ?? null,
     keys: byokKeys.map(keyView),
     spend: (spend?.rows ?? []).map(spendView),
     top_ups: topUps.map(topUpView),

@@ -21,7 +21,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The key that authenticated this request; null before, and on routes that need none. */
     key: KeyRecord | null
-    /** Notes what the gate said of the key's rate limits, for the response headers. */
+    /** Notes what the balance cache said of the key's rate limits, for the response headers. */
     noteRate(rate: RateState): void
     /** The rate-limit headers of the key; empty before authentication. */
     rateHeaders(): Record<string, string>
@@ -43,7 +43,7 @@ const adminChallenge = ({ headers }: FastifyRequest): string =>
 
 const KEYS_REMEMBERED = 10_000
 
-/** What the gate said of a key's rate limits, and when (unix ms). */
+/** What the balance cache said of a key's rate limits, and when (unix ms). */
 type SeenRate = RateState & { seenAt: number }
 
 /** Key authentication, and the rate-limit headers that every authenticated response carries. */
@@ -68,7 +68,8 @@ export const authenticate = plugin<AuthenticateOptions>(
     app.decorate('requireAdminKey', async (request: FastifyRequest) => {
       const { authorization } = request.headers
       const password = basicPassword(authorization)
-      // A browser that was given the password sends it for any site's page; programs say nothing of where they are from.
+      // A browser that was given the password sends it for any site's page; programs say nothing of where they are
+      // from.
       if (password !== null && isFromBrowser(request)) requireSameOrigin(request, publicUrl)
       request.key =
         (authorization === undefined ? await operatorKey(request) : null) ??
@@ -91,7 +92,7 @@ export const authenticate = plugin<AuthenticateOptions>(
 
 /**
  * The rate-limit headers of a key: its limits, or its account's where those leave fewer requests, and what was left of
- * them when this instance last asked the gate; everything, once that has reset since. Resets in seconds.
+ * them when this instance last asked the balance cache; everything, once that has reset since. Resets in seconds.
  */
 function rateHeaders(
   key: KeyRecord,

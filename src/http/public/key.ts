@@ -65,7 +65,7 @@ export const keyRoute =
   }
 
 /**
- * What the next call may cost: the gate's own figure, which leaves out what open calls hold, or where it has
+ * What the next call may cost: the balance cache's own figure, which leaves out what open calls hold, or where it has
  * none the limit less what was spent. Null without a limit.
  */
 async function leftOf(

@@ -14,13 +14,13 @@ import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
 let server: TestRedis
 let redis: Redis
 let admit: AdmitToRedis
-let gate: ReturnType<typeof createHoldStore>
+let holds: ReturnType<typeof createHoldStore>
 
 beforeAll(async () => {
   server = await createTestRedis()
   redis = createRedis({ url: server.url, name: 'test', mode: 'fail-fast' })
-  gate = createHoldStore(redis)
-  admit = gate.admit
+  holds = createHoldStore(redis)
+  admit = holds.admit
 })
 afterAll(async () => {
   redis.disconnect()
@@ -52,11 +52,11 @@ function request(accountId: string, more: Partial<AdmissionRequest> = {}): Admis
 
 async function funded(balancePico: bigint): Promise<string> {
   const accountId = newId('acct')
-  await gate.load(accountId, { balancePico, version: 1n })
+  await holds.load(accountId, { balancePico, version: 1n })
   return accountId
 }
 
-describe('the admission gate', () => {
+describe('the admission holds', () => {
   test('asks for the balance when Redis does not know it', async () => {
     expect(await admit(request(newId('acct')))).toMatchObject({ kind: 'balance-unknown' })
   })
@@ -65,7 +65,7 @@ describe('the admission gate', () => {
     const accountId = await funded(1_000n)
     const late = request(accountId, { admitBy: Date.now() - 1_000 })
     expect(await admit(late)).toMatchObject({ kind: 'too-late' })
-    expect(await gate.balance(accountId)).toMatchObject({ availPico: 1_000n, heldPico: 0n })
+    expect(await holds.balance(accountId)).toMatchObject({ availPico: 1_000n, heldPico: 0n })
     const inTime = request(accountId, { admitBy: Date.now() + 60_000 })
     expect(await admit(inTime)).toMatchObject({ kind: 'admitted' })
     expect(await admit({ ...inTime, admitBy: Date.now() - 1_000 })).toMatchObject({ kind: 'admitted' })
@@ -83,7 +83,7 @@ describe('the admission gate', () => {
     // A repeat of the first is the same call, and a light one weighs nothing.
     expect(await admit(first)).toMatchObject({ kind: 'admitted' })
     expect(await admit(request(accountId))).toMatchObject({ kind: 'admitted' })
-    await gate.endCall({ accountId, keyId: 'key_1', callId: first.callId, chargePico: 1n })
+    await holds.endCall({ accountId, keyId: 'key_1', callId: first.callId, chargePico: 1n })
     expect(await admit(heavy('key_1', 60))).toMatchObject({ kind: 'admitted' })
   })
 
@@ -93,7 +93,7 @@ describe('the admission gate', () => {
     const kinds = answers.map(({ kind }) => kind)
     expect(kinds.filter((kind) => kind === 'admitted')).toHaveLength(10)
     expect(kinds.filter((kind) => kind === 'insufficient-balance')).toHaveLength(990)
-    expect(await gate.balance(accountId)).toEqual({ availPico: 0n, heldPico: 1_000n, version: 1n })
+    expect(await holds.balance(accountId)).toEqual({ availPico: 0n, heldPico: 1_000n, version: 1n })
   })
 
   test('closes thousands of holds of one account at once, each once', async () => {
@@ -102,10 +102,10 @@ describe('the admission gate', () => {
     await Promise.all(calls.map((call) => admit(call)))
     const released = calls.map(({ callId }) => ({ callId, chargePico: 40n }))
     const ledger = { balancePico: 900_000n, version: 2n }
-    await gate.apply(accountId, ledger, [...released, ...released.slice(0, 5)])
-    expect(await gate.inspect(accountId)).toMatchObject({ availPico: 900_000n, heldPico: 0n, openHolds: 0 })
-    await gate.apply(accountId, ledger, released)
-    expect(await gate.balance(accountId)).toEqual({ availPico: 900_000n, heldPico: 0n, version: 2n })
+    await holds.apply(accountId, ledger, [...released, ...released.slice(0, 5)])
+    expect(await holds.inspect(accountId)).toMatchObject({ availPico: 900_000n, heldPico: 0n, openHolds: 0 })
+    await holds.apply(accountId, ledger, released)
+    expect(await holds.balance(accountId)).toEqual({ availPico: 900_000n, heldPico: 0n, version: 2n })
   })
 
   test('says what is available and how many completion tokens it affords', async () => {
@@ -135,7 +135,7 @@ describe('the admission gate', () => {
     const balance = 9_007_199_254_740_993n * 1_000n
     const accountId = await funded(balance)
     await admit(request(accountId, { amountPico: 1n }))
-    expect((await gate.balance(accountId)).availPico).toBe(balance - 1n)
+    expect((await holds.balance(accountId)).availPico).toBe(balance - 1n)
   })
 
   test('answers a repeated hold id the same and holds once', async () => {
@@ -145,7 +145,7 @@ describe('the admission gate', () => {
     const second = await admit(ask)
     expect(second).toMatchObject({ kind: 'admitted', holdPico: 100n, completionLimit: 10 })
     expect(first.kind).toBe('admitted')
-    expect((await gate.balance(accountId)).heldPico).toBe(100n)
+    expect((await holds.balance(accountId)).heldPico).toBe(100n)
   })
 
   test('limits requests per minute, counting admitted calls only', async () => {
@@ -154,7 +154,7 @@ describe('the admission gate', () => {
     expect((await ask()).kind).toBe('admitted')
     expect((await ask()).kind).toBe('admitted')
     for (let refused = 0; refused < 5; refused++) expect((await ask()).kind).toBe('insufficient-balance')
-    await gate.apply(accountId, { balancePico: 1_000n, version: 2n }, [])
+    await holds.apply(accountId, { balancePico: 1_000n, version: 2n }, [])
     expect((await ask()).kind).toBe('admitted')
     expect((await ask()).rate.remainingRequests).toBe(0)
     const limited = await ask()
@@ -177,7 +177,7 @@ describe('the admission gate', () => {
     const first = request(accountId, { concurrentCalls: 1 })
     expect((await admit(first)).kind).toBe('admitted')
     expect((await admit(request(accountId, { concurrentCalls: 1 }))).kind).toBe('too-many-open')
-    await gate.endCall({ accountId, keyId: 'key_1', callId: first.callId, chargePico: 0n })
+    await holds.endCall({ accountId, keyId: 'key_1', callId: first.callId, chargePico: 0n })
     expect((await admit(request(accountId, { concurrentCalls: 1 }))).kind).toBe('admitted')
   })
 
@@ -188,10 +188,10 @@ describe('the admission gate', () => {
     expect((await admit(first)).kind).toBe('admitted')
     expect((await admit(second)).kind).toBe('admitted')
     expect(await admit(ask('key_2'))).toMatchObject({ kind: 'too-many-open', scope: 'account' })
-    await gate.endCall({ accountId, keyId: 'key_1', callId: first.callId, chargePico: 10n })
+    await holds.endCall({ accountId, keyId: 'key_1', callId: first.callId, chargePico: 10n })
     expect((await admit(ask('key_3'))).kind).toBe('admitted')
     expect(await admit(ask('key_1'))).toMatchObject({ kind: 'too-many-open', scope: 'account' })
-    await gate.apply(accountId, { balancePico: 990n, version: 2n }, [
+    await holds.apply(accountId, { balancePico: 990n, version: 2n }, [
       { callId: second.callId, chargePico: 10n },
     ])
     expect((await admit(ask('key_1'))).kind).toBe('admitted')
@@ -200,7 +200,7 @@ describe('the admission gate', () => {
   test('takes the slots of a call again that Redis lost', async () => {
     const accountId = await funded(1_000n)
     const call = request(accountId, { accountConcurrentCalls: 1 })
-    await gate.restore({
+    await holds.restore({
       ...call,
       allowancePeriod: null,
       completionLimit: 10,
@@ -209,7 +209,7 @@ describe('the admission gate', () => {
     })
     const another = () => admit(request(accountId, { keyId: 'key_2', accountConcurrentCalls: 1 }))
     expect(await another()).toMatchObject({ kind: 'too-many-open', scope: 'account' })
-    await gate.endCall({ accountId, keyId: 'key_1', callId: call.callId, chargePico: 0n })
+    await holds.endCall({ accountId, keyId: 'key_1', callId: call.callId, chargePico: 0n })
     expect((await another()).kind).toBe('admitted')
   })
 
@@ -236,12 +236,12 @@ describe('the admission gate', () => {
     const first = limited()
     expect((await admit(first)).kind).toBe('admitted')
     expect(await admit(limited())).toMatchObject({ kind: 'allowance-spent', availablePico: 50n })
-    await gate.apply(accountId, { balancePico: 9_970n, version: 2n }, [
+    await holds.apply(accountId, { balancePico: 9_970n, version: 2n }, [
       { callId: first.callId, chargePico: 30n },
     ])
     expect(await redis.get(apiKeyKeys(accountId, 'key_1', 'total').left)).toBe('120')
     expect((await admit(limited())).kind).toBe('admitted')
-    expect((await gate.balance(accountId)).availPico).toBe(9_870n)
+    expect((await holds.balance(accountId)).availPico).toBe(9_870n)
   })
 
   test('gives back what a call held beyond its charge as soon as it ends, once, and never raises a hold', async () => {
@@ -251,8 +251,8 @@ describe('the admission gate', () => {
     const call = request(accountId, { allowancePeriod: 'total' })
     await admit(call)
     const end = (chargePico: bigint) =>
-      gate.endCall({ accountId, keyId: 'key_1', callId: call.callId, chargePico })
-    const state = async () => ({ ...(await gate.balance(accountId)), left: await redis.get(left) })
+      holds.endCall({ accountId, keyId: 'key_1', callId: call.callId, chargePico })
+    const state = async () => ({ ...(await holds.balance(accountId)), left: await redis.get(left) })
     const ended = { availPico: 970n, heldPico: 30n, version: 1n, left: '470' }
     await end(30n)
     expect(await state()).toEqual(ended)
@@ -262,7 +262,7 @@ describe('the admission gate', () => {
     }
     const settled = { availPico: 970n, heldPico: 0n, version: 2n, left: '470' }
     for (let time = 0; time < 2; time++) {
-      await gate.apply(accountId, { balancePico: 970n, version: 2n }, [
+      await holds.apply(accountId, { balancePico: 970n, version: 2n }, [
         { callId: call.callId, chargePico: 30n },
       ])
       expect(await state()).toEqual(settled)
@@ -278,11 +278,11 @@ describe('the admission gate', () => {
     await admit(free!)
     await admit(paid!)
     const end = (callId: CallId, chargePico: bigint) =>
-      gate.endCall({ accountId, keyId: 'key_1', callId, chargePico })
+      holds.endCall({ accountId, keyId: 'key_1', callId, chargePico })
     await end(free!.callId, 0n)
     await end(paid!.callId, 2n ** 53n + 1n)
     const heldPico = 2n ** 53n + 1n
-    expect(await gate.balance(accountId)).toEqual({ availPico: balance - heldPico, heldPico, version: 1n })
+    expect(await holds.balance(accountId)).toEqual({ availPico: balance - heldPico, heldPico, version: 1n })
   })
 
   test('ends a call of an account that Redis has no balance of without making one up', async () => {
@@ -290,10 +290,10 @@ describe('the admission gate', () => {
     const call = request(accountId)
     await admit(call)
     await redis.del(accountKeys(accountId).avail)
-    await gate.endCall({ accountId, keyId: 'key_1', callId: call.callId, chargePico: 10n })
-    expect(await gate.balance(accountId)).toEqual({ availPico: null, heldPico: 10n, version: 1n })
-    await gate.load(accountId, { balancePico: 1_000n, version: 1n })
-    expect(await gate.balance(accountId)).toMatchObject({ availPico: 990n, heldPico: 10n })
+    await holds.endCall({ accountId, keyId: 'key_1', callId: call.callId, chargePico: 10n })
+    expect(await holds.balance(accountId)).toEqual({ availPico: null, heldPico: 10n, version: 1n })
+    await holds.load(accountId, { balancePico: 1_000n, version: 1n })
+    expect(await holds.balance(accountId)).toMatchObject({ availPico: 990n, heldPico: 10n })
   })
 
   test('keeps avail = base − held through any order of holds, ends, settlements, duplicates and late messages', async () => {
@@ -308,7 +308,7 @@ describe('the admission gate', () => {
       fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
         const accountId = await funded(1_000n)
         const open: Array<{ callId: CallId; amount: bigint }> = []
-        const messages: Array<Parameters<typeof gate.apply>> = []
+        const messages: Array<Parameters<typeof holds.apply>> = []
         let ledger = { balancePico: 1_000n, version: 1n }
         let heldPico = 0n
         for (const one of steps) {
@@ -324,7 +324,7 @@ describe('the admission gate', () => {
           } else if (one.do === 'end' && open.length > 0) {
             const hold = open[one.pick % open.length]!
             const chargePico = BigInt(one.charge)
-            await gate.endCall({ accountId, keyId: 'key_1', callId: hold.callId, chargePico })
+            await holds.endCall({ accountId, keyId: 'key_1', callId: hold.callId, chargePico })
             if (chargePico >= hold.amount) continue
             heldPico -= hold.amount - chargePico
             hold.amount = chargePico
@@ -334,14 +334,14 @@ describe('the admission gate', () => {
             ledger = { balancePico: ledger.balancePico - charge, version: ledger.version + 1n }
             heldPico -= hold!.amount
             messages.push([accountId, ledger, [{ callId: hold!.callId, chargePico: charge }]])
-            await gate.apply(...messages.at(-1)!)
+            await holds.apply(...messages.at(-1)!)
           } else if (one.do === 'replay' && messages.length > 0) {
-            await gate.apply(...messages[one.pick % messages.length]!)
+            await holds.apply(...messages[one.pick % messages.length]!)
           } else if (one.do === 'credit') {
             ledger = { balancePico: ledger.balancePico + BigInt(one.amount), version: ledger.version + 1n }
-            await gate.apply(accountId, ledger, [])
+            await holds.apply(accountId, ledger, [])
           }
-          expect(await gate.balance(accountId)).toEqual({
+          expect(await holds.balance(accountId)).toEqual({
             availPico: ledger.balancePico - heldPico,
             heldPico,
             version: ledger.version,
@@ -357,13 +357,13 @@ describe('the admission gate', () => {
     const [first, second] = [request(accountId), request(accountId)]
     await admit(first)
     await admit(second)
-    await gate.apply(accountId, { balancePico: 900n, version: 3n }, [
+    await holds.apply(accountId, { balancePico: 900n, version: 3n }, [
       { callId: second.callId, chargePico: 50n },
     ])
-    await gate.apply(accountId, { balancePico: 950n, version: 2n }, [
+    await holds.apply(accountId, { balancePico: 950n, version: 2n }, [
       { callId: first.callId, chargePico: 50n },
     ])
-    expect(await gate.balance(accountId)).toMatchObject({ availPico: 900n, heldPico: 0n })
+    expect(await holds.balance(accountId)).toMatchObject({ availPico: 900n, heldPico: 0n })
   })
 })
 
@@ -428,11 +428,11 @@ describe('a job that comes with its call', () => {
     expect(await admit(call)).toMatchObject({ kind: 'admitted', isEnqueued: true, holdPico: 100n })
     const jobs = createCallJobs(redis)
     expect(await jobs.withdraw(call.callId)).toBe('withdrawn')
-    await gate.release(accountId, call.callId)
+    await holds.release(accountId, call.callId)
     expect(await admit(call)).toMatchObject({ kind: 'admitted', isEnqueued: true, holdPico: 100n })
     expect(await jobs.exists(call.callId)).toBe(false)
-    expect(await gate.balance(accountId)).toMatchObject({ availPico: 10_000n, heldPico: 0n })
-    expect(await gate.wasEnqueued(call.callId)).toBe(true)
+    expect(await holds.balance(accountId)).toMatchObject({ availPico: 10_000n, heldPico: 0n })
+    expect(await holds.wasEnqueued(call.callId)).toBe(true)
   })
 
   test('is not enqueued for a call that is refused, or granted less than it asks for', async () => {
@@ -443,7 +443,7 @@ describe('a job that comes with its call', () => {
     expect(await admit(shortened)).toMatchObject({ kind: 'admitted', isEnqueued: false, completionLimit: 5 })
     for (const { callId } of [refused, shortened]) {
       expect(await createCallJobs(redis).exists(callId)).toBe(false)
-      expect(await gate.wasEnqueued(callId)).toBe(false)
+      expect(await holds.wasEnqueued(callId)).toBe(false)
     }
   })
 

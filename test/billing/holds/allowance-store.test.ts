@@ -32,7 +32,7 @@ const BALANCE = 1_000_000n
 let books: TestBooks
 let server: TestRedis
 let redis: Redis
-let gate: HoldStore
+let holds: HoldStore
 let settlements: SettlementStore
 let spend: SpendStore
 let allowances: AllowanceStore
@@ -41,10 +41,10 @@ beforeAll(async () => {
   books = await openTestBooks()
   server = await createTestRedis()
   redis = createRedis({ url: server.url, name: 'test', mode: 'fail-fast' })
-  gate = createHoldStore(redis)
+  holds = createHoldStore(redis)
   settlements = createSettlementStore(books.postgres)
   spend = createSpendStore(books.postgres)
-  allowances = createAllowanceStore(gate, spend)
+  allowances = createAllowanceStore(holds, spend)
 })
 afterAll(async () => {
   redis.disconnect()
@@ -55,16 +55,16 @@ afterAll(async () => {
 /** A key of its own account with a limit, and what happens to it. */
 async function limitedKey(limitPico: bigint, period: AllowancePeriod = TOTAL) {
   const accountId = await openTestAccount(books.postgres, BALANCE)
-  await gate.load(accountId, { balancePico: BALANCE, version: 1n })
+  await holds.load(accountId, { balancePico: BALANCE, version: 1n })
   const key = { keyId: newId('key'), accountId, limitPico }
   const leftKey = apiKeyKeys(accountId, key.keyId, period.id).left
   return {
     key,
     leftKey,
-    left: () => gate.allowance(key, period),
+    left: () => holds.allowance(key, period),
     lose: () => redis.del(leftKey),
     hold: (callId: CallId, amountPico = 100n) =>
-      gate.admit({
+      holds.admit({
         callId,
         accountId,
         keyId: key.keyId,
@@ -82,13 +82,13 @@ async function limitedKey(limitPico: bigint, period: AllowancePeriod = TOTAL) {
         accountConcurrentCalls: 1_000_000,
         allowancePeriod: period.id,
       }),
-    /** Settles a call of 50 pico-USD in the books, and returns how the gate is told. */
+    /** Settles a call of 50 pico-USD in the books, and returns how the balance cache is told. */
     async settle(id: CallId, admittedAt = 999) {
       const { accounts } = await settlements.settle([
         settlementOf(accountId, { id, keyId: key.keyId, admittedAt }),
       ])
       return async () => {
-        for (const { released, ...ledger } of accounts) await gate.apply(accountId, ledger, released)
+        for (const { released, ...ledger } of accounts) await holds.apply(accountId, ledger, released)
       }
     },
   }
@@ -117,17 +117,18 @@ describe('the allowance of a key', () => {
     await hold(id)
     const record = { id, keyId: key.keyId, admittedAt: 999 }
     const tell = async ({ accounts }: SettlementOutcome) => {
-      for (const { accountId, released, ...ledger } of accounts) await gate.apply(accountId, ledger, released)
+      for (const { accountId, released, ...ledger } of accounts)
+        await holds.apply(accountId, ledger, released)
     }
     await tell(await settlements.settle([lostSettlementOf(key.accountId, record)]))
     expect(await left()).toBe(1_000n)
     const { superseded, ...outcome } = await settlements.settle([settlementOf(key.accountId, record)])
     await tell({ superseded, ...outcome })
-    for (const call of superseded) await gate.forgetAllowances(call.accountId, call.keyId, call.admittedAt)
+    for (const call of superseded) await holds.forgetAllowances(call.accountId, call.keyId, call.admittedAt)
     await allowances.load(key, TOTAL)
     expect(await left()).toBe(950n)
     await (await settle(newCallId()))()
-    expect(await gate.balance(key.accountId)).toMatchObject({ availPico: BALANCE - 100n, heldPico: 0n })
+    expect(await holds.balance(key.accountId)).toMatchObject({ availPico: BALANCE - 100n, heldPico: 0n })
   })
 
   test('is its limit less what it spent in the period, and expires after it', async () => {
@@ -170,7 +171,7 @@ describe('the allowance of a key', () => {
   test('is loaded once for a thousand callers', async () => {
     const { key, left } = await limitedKey(1_000n)
     let readings = 0
-    const counted = createAllowanceStore(gate, {
+    const counted = createAllowanceStore(holds, {
       spending: (...args) => {
         readings += 1
         return spend.spending(...args)
@@ -223,7 +224,7 @@ describe('an allowance that Redis lost', () => {
     expect(await left()).toBe(950n)
   })
 
-  test('counts a call once that is settled in the books and still held at the gate', async () => {
+  test('counts a call once that is settled in the books and still held at the holds', async () => {
     const { key, hold, settle, left, lose } = await limitedKey(1_000n)
     await allowances.load(key, TOTAL)
     const call = newCallId()
@@ -243,7 +244,7 @@ describe('an allowance that Redis lost', () => {
     await hold(call)
     await lose()
     const readings: bigint[] = []
-    const overtaken = createAllowanceStore(gate, {
+    const overtaken = createAllowanceStore(holds, {
       async spending(...args) {
         const seen = await spend.spending(...args)
         if (readings.push(seen.spentPico) === 1) await (await settle(call))()
@@ -257,7 +258,7 @@ describe('an allowance that Redis lost', () => {
   test('is read again when a hold comes in between', async () => {
     const { key, hold, left, lose } = await limitedKey(1_000n)
     let readings = 0
-    const overtaken = createAllowanceStore(gate, {
+    const overtaken = createAllowanceStore(holds, {
       async spending(...args) {
         const seen = await spend.spending(...args)
         readings += 1
@@ -281,10 +282,10 @@ describe('an allowance that Redis lost', () => {
     await lose()
     const daily = allowancePeriod('daily', Date.UTC(2035, 0, 1))
     await allowances.load(key, daily)
-    expect(await gate.allowance(key, daily)).toBe(1_000n)
+    expect(await holds.allowance(key, daily)).toBe(1_000n)
     const other = { ...key, keyId: newId('key') }
     await allowances.load(other, TOTAL)
-    expect(await gate.allowance(other, TOTAL)).toBe(1_000n)
+    expect(await holds.allowance(other, TOTAL)).toBe(1_000n)
     expect(await left()).toBeNull()
   })
 

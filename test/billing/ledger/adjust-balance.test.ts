@@ -21,8 +21,8 @@ describe('an adjustment', () => {
     books = await openTestBooks()
     server = await createTestRedis()
     redis = createRedis({ url: server.url, name: 'test', mode: 'wait' })
-    const gate = createHoldStore(redis)
-    deps = { postgres: books.postgres, gate }
+    const holds = createHoldStore(redis)
+    deps = { postgres: books.postgres, holds }
   })
   afterAll(async () => {
     redis.disconnect()
@@ -32,7 +32,7 @@ describe('an adjustment', () => {
 
   const loadedAccount = async () => {
     const accountId = await openTestAccount(books.postgres, OPENING_PICO)
-    await deps.gate.load(accountId, { balancePico: OPENING_PICO, version: 1n })
+    await deps.holds.load(accountId, { balancePico: OPENING_PICO, version: 1n })
     return accountId
   }
   const adjust = (accountId: string, amountPico: bigint, eventId = newId('evt')) =>
@@ -46,7 +46,7 @@ describe('an adjustment', () => {
       version: 3n,
       isSpendable: true,
     })
-    expect(await deps.gate.balance(accountId)).toEqual({ availPico: 800n, heldPico: 0n, version: 3n })
+    expect(await deps.holds.balance(accountId)).toEqual({ availPico: 800n, heldPico: 0n, version: 3n })
     const entries = await books.postgres.ledgerEntry.findMany({
       where: { kind: 'adjustment', ledgerAccount: `customer:${accountId}` },
     })
@@ -61,16 +61,16 @@ describe('an adjustment', () => {
     await adjust(accountId, -300n, eventId)
     expect(await adjust(accountId, -300n, eventId)).toMatchObject({ balancePico: 700n, posted: false })
     await expect(adjust(accountId, -200n, eventId)).rejects.toThrow('reference of another adjustment')
-    expect(await deps.gate.balance(accountId)).toMatchObject({ availPico: 700n, heldPico: 0n })
+    expect(await deps.holds.balance(accountId)).toMatchObject({ availPico: 700n, heldPico: 0n })
   })
 
   test('takes nothing that a running call holds, and nothing that is not there', async () => {
     const accountId = await loadedAccount()
     await openHold(redis, accountId, newCallId(), 600n)
     await expect(adjust(accountId, -401n)).rejects.toThrow('only 0.0000000004 USD is free')
-    expect(await deps.gate.balance(accountId)).toEqual({ availPico: 400n, heldPico: 600n, version: 1n })
+    expect(await deps.holds.balance(accountId)).toEqual({ availPico: 400n, heldPico: 600n, version: 1n })
     expect(await adjust(accountId, -400n)).toMatchObject({ balancePico: 600n })
-    expect(await deps.gate.balance(accountId)).toEqual({ availPico: 0n, heldPico: 600n, version: 2n })
+    expect(await deps.holds.balance(accountId)).toEqual({ availPico: 0n, heldPico: 600n, version: 2n })
   })
 
   test('the recorded reason of an adjustment cannot be changed', async () => {

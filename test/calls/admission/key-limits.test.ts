@@ -32,7 +32,7 @@ const REQUEST = parseChatRequest({
 let books: TestBooks
 let server: TestRedis
 let redis: Redis
-let gate: HoldStore
+let holds: HoldStore
 let settlements: SettlementStore
 let deps: AdmissionDependencies
 let nowMs = 0
@@ -41,7 +41,7 @@ beforeAll(async () => {
   books = await openTestBooks()
   server = await createTestRedis()
   redis = createRedis({ url: server.url, name: 'test', mode: 'fail-fast' })
-  gate = createHoldStore(redis)
+  holds = createHoldStore(redis)
   settlements = createSettlementStore(books.postgres)
   const config = readConfig({
     DATABASE_URL: books.url,
@@ -58,12 +58,12 @@ beforeAll(async () => {
   const accounts = createAccountStore(books.postgres, postLedger)
   deps = {
     catalog: () => built.snapshot,
-    gate: gate.admit,
-    ...createBalanceLoaders(accounts, createSpendStore(books.postgres), gate, {
+    admit: holds.admit,
+    ...createBalanceLoaders(accounts, createSpendStore(books.postgres), holds, {
       resynced: async () => 'epoch',
       charges: async () => new Map(),
     }),
-    releaseHold: gate.release,
+    releaseHold: holds.release,
     sealBody: () => null,
     hub: { expect: () => undefined, forget: () => undefined },
     undoAdmission: async () => undefined,
@@ -124,7 +124,7 @@ async function admitted(key: Key) {
   return call
 }
 
-/** Settles an admitted call at what it held, in the books and at the gate. */
+/** Settles an admitted call at what it held, in the books and at the balance cache. */
 async function settle(key: Key, { callId, holdPico, admittedAt }: Awaited<ReturnType<typeof admitted>>) {
   const { accounts } = await settlements.settle([
     settlementOf(key.accountId, {
@@ -135,7 +135,7 @@ async function settle(key: Key, { callId, holdPico, admittedAt }: Awaited<Return
       admittedAt,
     }),
   ])
-  for (const { released, ...ledger } of accounts) await gate.apply(key.accountId, ledger, released)
+  for (const { released, ...ledger } of accounts) await holds.apply(key.accountId, ledger, released)
 }
 
 const REFUSED = { kind: 'refused', code: 'key_limit_exceeded' }

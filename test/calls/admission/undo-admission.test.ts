@@ -20,7 +20,7 @@ import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
 describe('taking back a call whose admission is in doubt', () => {
   let server: TestRedis
   let redis: Redis
-  let gate: HoldStore
+  let holds: HoldStore
   let jobs: ClaimedJobs<CallJob>
   let settlements: SettlementQueue
   let told: ControlMessage[]
@@ -31,7 +31,7 @@ describe('taking back a call whose admission is in doubt', () => {
     server = await createTestRedis()
     const open = (name: string) => createRedis({ url: server.url, name, mode: 'wait' })
     redis = open('test')
-    gate = createHoldStore(redis)
+    holds = createHoldStore(redis)
     settlements = createSettlementQueue(redis)
     jobs = openClaimedJobs<CallJob>(DISPATCH_QUEUE, {
       redis,
@@ -45,7 +45,7 @@ describe('taking back a call whose admission is in doubt', () => {
       hub: { tellWorkers: (message: ControlMessage) => void told.push(message) },
       callJobs: createCallJobs(redis),
       settlementQueue: settlements,
-      gate,
+      holds,
       clock: () => nowMs,
     } as unknown as DispatchDependencies
   })
@@ -76,7 +76,7 @@ describe('taking back a call whose admission is in doubt', () => {
 
   async function admitted() {
     const { accountId, envelope } = call()
-    await gate.load(accountId, { balancePico: 1_000n, version: 1n })
+    await holds.load(accountId, { balancePico: 1_000n, version: 1n })
     const request: AdmissionRequest = {
       callId: envelope.id,
       accountId,
@@ -100,7 +100,7 @@ describe('taking back a call whose admission is in doubt', () => {
         nowMs,
       },
     }
-    expect(await gate.admit(request)).toMatchObject({ kind: 'admitted', isEnqueued: true })
+    expect(await holds.admit(request)).toMatchObject({ kind: 'admitted', isEnqueued: true })
     return { accountId, envelope }
   }
 
@@ -110,7 +110,7 @@ describe('taking back a call whose admission is in doubt', () => {
     const { accountId, envelope } = await admitted()
     await undoAdmission(envelope, deps)
     expect(await createCallJobs(redis).exists(envelope.id)).toBe(false)
-    expect(await gate.balance(accountId)).toMatchObject({ availPico: 1_000n, heldPico: 0n })
+    expect(await holds.balance(accountId)).toMatchObject({ availPico: 1_000n, heldPico: 0n })
     expect(await settled()).toEqual([])
   })
 
@@ -123,7 +123,7 @@ describe('taking back a call whose admission is in doubt', () => {
       { id: envelope.id, requestId: 'req_1', status: 'failed', chargePico: '0', claimedAt: null },
     ])
     // Its worker settles it, or this record does.
-    expect(await gate.balance(accountId)).toMatchObject({ heldPico: 100n })
+    expect(await holds.balance(accountId)).toMatchObject({ heldPico: 100n })
   })
 
   test('one that was served meanwhile has such a record beside its own', async () => {

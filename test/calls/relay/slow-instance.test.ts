@@ -55,7 +55,7 @@ async function startWorker() {
 describe('an API instance that falls so far behind that Redis cuts it off', () => {
   test('loses no frame of any stream, although Redis keeps less for it than it missed', async () => {
     const subscriber = connect('replies')
-    const redis = connect('gate')
+    const redis = connect('holds')
     await redis.config('SET', 'client-output-buffer-limit', `pubsub ${LIMIT_BYTES} 0 0`)
     const hub = new CallHub({
       apiId: 'api-1',

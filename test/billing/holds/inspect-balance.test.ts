@@ -8,14 +8,14 @@ import { accountKeys } from '../../../src/platform/redis/redis-keys.ts'
 import { openHold } from '../../helpers/open-hold.ts'
 import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
 
-describe('gate inspection', () => {
+describe('balance cache inspection', () => {
   let server: TestRedis
   let redis: Redis
-  let gate: HoldStore
+  let holds: HoldStore
   beforeAll(async () => {
     server = await createTestRedis()
     redis = createRedis({ url: server.url, name: 'test', mode: 'fail-fast' })
-    gate = createHoldStore(redis)
+    holds = createHoldStore(redis)
   })
   afterAll(async () => {
     redis.disconnect()
@@ -29,10 +29,10 @@ describe('gate inspection', () => {
       fc.asyncProperty(amounts, async (amounts) => {
         const account = newId('acct')
         const balancePico = 2n ** 63n - 1n
-        await gate.load(account, { balancePico, version: 1n })
+        await holds.load(account, { balancePico, version: 1n })
         for (const amount of amounts) await openHold(redis, account, newCallId(), amount)
         const total = amounts.reduce((sum, amount) => sum + amount, 0n)
-        expect(await gate.inspect(account)).toEqual({
+        expect(await holds.inspect(account)).toEqual({
           availPico: balancePico - total,
           heldPico: total,
           version: 1n,
@@ -44,35 +44,35 @@ describe('gate inspection', () => {
     )
   })
 
-  test('rebuilds any broken gate from the ledger and the open holds', async () => {
+  test('rebuilds any broken balance cache from the ledger and the open holds', async () => {
     const text = fc.bigInt({ min: -(2n ** 62n), max: 2n ** 62n }).map(String)
     await fc.assert(
       fc.asyncProperty(amounts, text, text, async (amounts, avail, held) => {
         const account = newId('acct')
         const ledger = { balancePico: 2n ** 63n - 1n, version: 4n }
-        await gate.load(account, ledger)
+        await holds.load(account, ledger)
         for (const amount of amounts) await openHold(redis, account, newCallId(), amount)
-        const sound = await gate.inspect(account)
+        const sound = await holds.inspect(account)
         await redis.mset(accountKeys(account).avail, avail, accountKeys(account).held, held)
-        expect(await gate.rebuild(account, ledger, false)).toBe(true)
-        expect(await gate.inspect(account)).toEqual(sound)
+        expect(await holds.rebuild(account, ledger, false)).toBe(true)
+        expect(await holds.inspect(account)).toEqual(sound)
       }),
       { numRuns: 40 },
     )
   })
 
-  test('never rebuilds from a balance older than the one the gate knows, unless forced', async () => {
+  test('never rebuilds from a balance older than the one the balance cache knows, unless forced', async () => {
     const account = newId('acct')
-    await gate.load(account, { balancePico: 500n, version: 5n })
+    await holds.load(account, { balancePico: 500n, version: 5n })
     const older = { balancePico: 900n, version: 4n }
-    expect(await gate.rebuild(account, older, false)).toBe(false)
-    expect(await gate.balance(account)).toEqual({ availPico: 500n, heldPico: 0n, version: 5n })
-    expect(await gate.rebuild(account, older, true)).toBe(true)
-    expect(await gate.balance(account)).toEqual({ availPico: 900n, heldPico: 0n, version: 4n })
+    expect(await holds.rebuild(account, older, false)).toBe(false)
+    expect(await holds.balance(account)).toEqual({ availPico: 500n, heldPico: 0n, version: 5n })
+    expect(await holds.rebuild(account, older, true)).toBe(true)
+    expect(await holds.balance(account)).toEqual({ availPico: 900n, heldPico: 0n, version: 4n })
   })
 
   test('an account Redis has never heard of is unloaded, not drifted', async () => {
-    const reading = await gate.inspect(newId('acct'))
+    const reading = await holds.inspect(newId('acct'))
     expect(compareWithLedger(reading, { balancePico: 5n, version: 1n })).toEqual({ kind: 'unloaded' })
   })
 })
