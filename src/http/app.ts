@@ -8,15 +8,16 @@ import type { Readiness } from '../platform/observability/readiness.ts'
 import { answerErrors, answerUnroutable } from './plugins/answer-errors.ts'
 import { type AuthenticateOptions, authenticate } from './plugins/authenticate.ts'
 import { boundConnections } from './plugins/bound-connections.ts'
-import { closeConnections } from './plugins/close-connections.ts'
-import { guardRequests } from './plugins/guard-requests.ts'
-import { measureRequests } from './plugins/measure-requests.ts'
+import { observeRequests } from './plugins/observe-requests.ts'
 import { openapi } from './plugins/openapi.ts'
-import { parseJson } from './plugins/parse-json.ts'
+import {
+  guardRequests,
+  parseJson,
+  validateRequests,
+  type WeighBodiesOptions,
+  weighBodies,
+} from './plugins/read-requests.ts'
 import { accountSessions, type SessionOptions } from './plugins/session.ts'
-import { traceRequests } from './plugins/trace-requests.ts'
-import { validateRequests } from './plugins/validate-requests.ts'
-import { type WeighBodiesOptions, weighBodies } from './plugins/weigh-bodies.ts'
 import { healthRoutes } from './public/health.ts'
 
 /** What the server itself needs; routes bring what is theirs. */
@@ -84,13 +85,12 @@ export async function buildApp(
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id)
   })
-  await app.register(traceRequests)
+  await app.register(observeRequests, deps)
   await app.register(boundConnections, {
     perAddress: deps.limits.connectionsPerAddress,
     trustedProxies: deps.limits.trustedProxies,
+    graceMs: deps.limits.shutdownGraceMs,
   })
-  await app.register(closeConnections, { graceMs: deps.limits.shutdownGraceMs })
-  await app.register(measureRequests, deps)
   await app.register(guardRequests)
   await app.register(answerErrors, deps)
   await app.register(parseJson)

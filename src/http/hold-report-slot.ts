@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { ReadPage } from './calls-csv.ts'
-import { whenResponseCloses } from './when-response-closes.ts'
+import { whenResponseCloses } from './event-stream.ts'
 
 /**
  * Holds a slot for a report until its response is over and no page is being read for it: a query runs on without its

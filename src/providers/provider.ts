@@ -3,7 +3,7 @@ import type { ChatMessage, SamplingParameters } from '../core/calls/chat-request
 import type { CompletionEvent, FinishReason, OnProgress } from '../core/calls/completion.ts'
 import type { Offer } from '../core/catalog/catalog.ts'
 import type { AttemptFailure } from '../core/failover/attempt-failure.ts'
-import type { ExactJson } from '../core/json/exact-json.ts'
+import type { ExactJson } from '../core/json/json-text.ts'
 
 /** One try at one offer. */
 export interface AttemptRequest {

@@ -3,7 +3,7 @@ import { SHIPPED_MODEL, scoreTurns } from '../../src/core/auto/difficulty/score-
 import { parseChatRequest } from '../../src/core/calls/chat-request.ts'
 import { parseContentPart } from '../../src/core/calls/content-part.ts'
 import { promptTokensBound } from '../../src/core/calls/prompt-tokens.ts'
-import { scanJson } from '../../src/core/json/json-scan.ts'
+import { scanJson } from '../../src/core/json/json-text.ts'
 import { tooLargeSchema } from '../../src/core/json/schema-limits.ts'
 import { sampleTexts } from '../../src/core/kernel/text-pieces.ts'
 import { requestShape } from '../../src/core/routing/request-shape.ts'

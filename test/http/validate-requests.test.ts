@@ -1,9 +1,9 @@
 import Fastify, { type FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { nullable } from '../../src/core/api/nullable.ts'
+import { nullable } from '../../src/core/api/request-fields.ts'
 import { errorObject } from '../../src/core/kernel/errors.ts'
-import { validateRequests } from '../../src/http/plugins/validate-requests.ts'
+import { validateRequests } from '../../src/http/plugins/read-requests.ts'
 
 const Body = Type.Object(
   {

@@ -1,9 +1,8 @@
 import { type Static, Type } from 'typebox'
 import { OperatorTopUp } from './billing.ts'
 import { OperatorKey } from './keys.ts'
-import { nullable } from './nullable.ts'
 import { OperatorActionView } from './operations.ts'
-import { amount, CLOSED, line, RATE_LIMIT_FIELDS } from './request-fields.ts'
+import { amount, CLOSED, line, nullable, RATE_LIMIT_FIELDS } from './request-fields.ts'
 import { DecimalUsd, IsoTime } from './shared.ts'
 
 /** GET /admin/api/accounts?search&limit&cursor: `Page<OperatorAccount>`. */

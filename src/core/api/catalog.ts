@@ -1,6 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { nullable } from './nullable.ts'
-import { CLOSED, line } from './request-fields.ts'
+import { CLOSED, line, nullable } from './request-fields.ts'
 import { DecimalUsd, IsoTime, List } from './shared.ts'
 
 const VERSION_LENGTH_MAX = 20

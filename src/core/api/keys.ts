@@ -1,6 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { nullable } from './nullable.ts'
-import { CLOSED, count, line, RATE_LIMIT_FIELDS, usd } from './request-fields.ts'
+import { CLOSED, count, line, nullable, RATE_LIMIT_FIELDS, usd } from './request-fields.ts'
 import { DecimalUsd, IsoTime } from './shared.ts'
 
 export const LimitResetName = Type.Enum(['none', 'daily', 'weekly', 'monthly'])

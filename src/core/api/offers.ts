@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { nullable } from './nullable.ts'
+import { nullable } from './request-fields.ts'
 
 const Withheld = Type.Enum(['no_key', 'loss', 'disabled', 'unlisted'])
 

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { nullable } from './nullable.ts'
+import { nullable } from './request-fields.ts'
 import { DecimalUsd, IsoTime } from './shared.ts'
 
 /** GET /admin/api/processes: `List<ProcessView>`. A process that said nothing for 5 s is not in it. */

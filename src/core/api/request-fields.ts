@@ -1,5 +1,16 @@
-import { Type } from 'typebox'
-import { nullable } from './nullable.ts'
+import { type Static, type TSchema, type TUnsafe, Type } from 'typebox'
+
+/** The schema of a value that may also be null, of the same wording. */
+export function nullable<S extends TSchema & { type?: string; enum?: unknown[] }>(
+  schema: S,
+): TUnsafe<Static<S> | null> {
+  const { type, enum: words } = schema
+  return Type.Unsafe<Static<S> | null>({
+    ...schema,
+    ...(type && { type: [type, 'null'] }),
+    ...(words && { enum: [...words, null] }),
+  })
+}
 
 /** Refuses unknown fields: a mistyped one would pass silently. */
 export const CLOSED = { additionalProperties: false } as const

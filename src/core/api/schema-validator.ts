@@ -1,7 +1,42 @@
 import { Ajv, type ErrorObject } from 'ajv'
 import type { TSchema } from 'typebox'
+import { parseCursor, parseMoment } from '../billing/usage-query.ts'
+import { hasControlCharacters, isEmailShaped, isPlainEmail, normalizeEmail } from '../kernel/email-address.ts'
 import { ApiError } from '../kernel/errors.ts'
-import { SCHEMA_FORMATS } from './schema-formats.ts'
+import { parseUsd, plainDecimal } from '../kernel/money.ts'
+
+const AMOUNT_MAX = parseUsd('1000000.00')
+const USD_DECIMALS = 12
+
+/** Whether a text is a decimal amount within a million, and not zero. */
+function isAmount(text: string, isSigned: boolean): boolean {
+  try {
+    const amountPico = parseUsd(text)
+    const size = isSigned && amountPico < 0n ? -amountPico : amountPico
+    return size > 0n && size <= AMOUNT_MAX
+  } catch (error) {
+    if (error instanceof RangeError) return false
+    throw error
+  }
+}
+
+function isUsd(text: string): boolean {
+  const decimal = plainDecimal(text, USD_DECIMALS)
+  return decimal !== null && parseUsd(decimal) <= AMOUNT_MAX
+}
+
+/** The formats that schemas name: whether a text is of the format. */
+const SCHEMA_FORMATS = {
+  line: (text: string) => !hasControlCharacters(text),
+  moment: (text: string) => parseMoment(text) !== null,
+  cursor: (text: string) => parseCursor(text) !== null,
+  email: (text: string) => isEmailShaped(normalizeEmail(text)),
+  /** Without quotes, and with nothing in it that is not shown. */
+  'new-email': (text: string) => isPlainEmail(normalizeEmail(text)),
+  usd: isUsd,
+  'positive-amount': (text: string) => isAmount(text, false),
+  'signed-amount': (text: string) => isAmount(text, true),
+}
 
 /** What of a schema decides about order and wording. */
 interface SchemaNode {

@@ -1,6 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { nullable } from './nullable.ts'
-import { CLOSED, line, usd } from './request-fields.ts'
+import { CLOSED, line, nullable, usd } from './request-fields.ts'
 
 const email = (format: 'email' | 'new-email') =>
   Type.String({ format, errorMessage: 'Send an email address such as you@example.com.' })

@@ -1,6 +1,6 @@
 import type { AutoDecision } from '../auto/auto-routing.ts'
 import type { Usage } from '../billing/pricing.ts'
-import type { ExactJson } from '../json/exact-json.ts'
+import type { ExactJson } from '../json/json-text.ts'
 import type { ErrorCode } from '../kernel/errors.ts'
 import type { CallId } from '../kernel/ids.ts'
 import type { MediaTokens } from '../media/media-tokens.ts'

@@ -1,12 +1,11 @@
 import { type Static, Type } from 'typebox'
-import { nullable } from '../api/nullable.ts'
+import { nullable } from '../api/request-fields.ts'
 import { createValidator } from '../api/schema-validator.ts'
 import { ROUTING_PROFILES, type RoutingProfile } from '../auto/auto-bounds.ts'
-import type { ExactJson } from '../json/exact-json.ts'
-import { isNestedDeeperThan, MAX_NESTING } from '../json/nesting.ts'
+import { type ExactJson, isNestedDeeperThan, MAX_NESTING } from '../json/json-text.ts'
 import { ApiError } from '../kernel/errors.ts'
 import { type PicoUsd, type PicoUsdPerToken, parseRate, parseUsd, plainDecimal } from '../kernel/money.ts'
-import { type ContentPart, parseContentPart } from './content-part.ts'
+import { type ContentPart, inlineChars, mediaParts, parseContentPart } from './content-part.ts'
 
 export const ROLES = ['system', 'user', 'assistant', 'tool'] as const
 export type Role = (typeof ROLES)[number]
@@ -206,6 +205,20 @@ export function normalizeChatRequest(body: ChatBody, exactJson?: ExactJson): Cha
     parameters,
     exactJson,
   }
+}
+
+/**
+ * Refuses a request of too much text, which is held, counted and scored: what is left of a body without its media.
+ * Throws ApiError `request_too_large`.
+ */
+export function refuseLongText({ messages }: ChatRequest, bodyBytes: number, limitBytes: number): void {
+  if (bodyBytes <= limitBytes) return
+  const mediaBytes = mediaParts(messages).reduce((sum, part) => sum + inlineChars(part), 0)
+  if (bodyBytes - mediaBytes <= limitBytes) return
+  throw new ApiError(
+    'request_too_large',
+    `The request body may take ${limitBytes} bytes beside its media. Shorten the messages.`,
+  )
 }
 
 /** The refusal of a body that is nested beyond MAX_NESTING. */

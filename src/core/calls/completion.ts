@@ -1,7 +1,7 @@
 /**
  * A completion as it goes from a provider's wire to the client's stream, after everything that could name a provider
  * has been stripped. To add a kind of content, extend `Delta` and what is beside it here, emit it where a wire reads
- * it, and render it in render-reply.ts; every stage between passes deltas on as they are.
+ * it, and render it in src/http/completion-writer.ts; every stage between passes deltas on as they are.
  */
 import type { Usage } from '../billing/pricing.ts'
 

@@ -1,10 +1,9 @@
 import type { PromptBound, Usage } from '../billing/pricing.ts'
-import type { ExactJson } from '../json/exact-json.ts'
+import type { ExactJson } from '../json/json-text.ts'
 import { asAudioAndImages } from '../media/media-tokens.ts'
 import { textTokensBound, UNIT_BOUND_MAX } from '../text-tokens/text-tokens-bound.ts'
 import type { Candidate } from './call-job.ts'
 import type { ChatMessage, SamplingParameters } from './chat-request.ts'
-import type { MediaPart } from './content-part.ts'
 
 const TOKENS_PER_MESSAGE = 8
 const TOKENS_PER_CALL = 16
@@ -60,12 +59,6 @@ export function promptTokensBound(
 /** Of two texts, of which a wire sends one or the other, the one of the larger bound. */
 const dearest = (text: string, other: string | undefined): string =>
   other !== undefined && textTokensBound(other) > textTokensBound(text) ? other : text
-
-/** The parts of a prompt that are not text, in their order. */
-export const mediaParts = (messages: readonly ChatMessage[]): MediaPart[] =>
-  messages.flatMap(({ content }) =>
-    typeof content === 'string' ? [] : content.filter((part) => part.type !== 'text'),
-  )
 
 /** The bounds that a candidate's prompt is held at, and that its usage is clamped to. */
 export function promptBoundOf({

@@ -7,7 +7,7 @@ import { ApiError } from '../../core/kernel/errors.ts'
 import type { StandardKey } from '../asking-account.ts'
 import { liveKey } from '../plugins/authenticate.ts'
 import { signedIn } from '../plugins/session.ts'
-import { type CallServices, serveCall } from '../serve-call.ts'
+import { type CallServices, serveCall } from '../public/chat-completions.ts'
 
 /** The rest is the body of the call, which is validated once the key is known to be usable. */
 const PlaygroundBody = Type.Object(

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { LiveView } from '../../core/api/operations.ts'
-import { whenResponseCloses } from '../when-response-closes.ts'
+import { whenResponseCloses } from '../event-stream.ts'
 
 const EVERY_MS = 1_000
 const LISTENERS_MAX = 50

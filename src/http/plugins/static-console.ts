@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import files from '@fastify/static'
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { unavailable } from './answer-errors.ts'
-import { isOperatorApi } from './guard-requests.ts'
+import { isOperatorApi } from './read-requests.ts'
 import { secureHeaders } from './security-headers.ts'
 
 export interface StaticConsoleOptions {

@@ -1,8 +1,19 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyRequest } from 'fastify'
-import { ChatBody } from '../../core/calls/chat-request.ts'
-import { standardKey } from '../asking-account.ts'
-import { type CallServices, serveCall } from '../serve-call.ts'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { attachCall } from '../../calls/admission/attach-call.ts'
+import type { BodyReservation } from '../../calls/admission/body-budget.ts'
+import { type DispatchedCall, dispatchCall } from '../../calls/admission/dispatch-call.ts'
+import { type StartCallDependencies, type StartedCall, startCall } from '../../calls/admission/start-call.ts'
+import {
+  ChatBody,
+  type ChatRequest,
+  normalizeChatRequest,
+  refuseLongText,
+} from '../../core/calls/chat-request.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
+import { type StandardKey, standardKey } from '../asking-account.ts'
+import { CompletionCollector, type CompletionWriter, StreamWriter } from '../completion-writer.ts'
+import { startEventStream, whenResponseCloses } from '../event-stream.ts'
 
 const callingKey = (request: FastifyRequest) =>
   standardKey(request, 'Admin keys cannot call models. Use a standard key.')
@@ -23,3 +34,108 @@ export const chatCompletionsRoute =
       async (request, reply) => serveCall(callingKey(request), request.body, request, reply, deps),
     )
   }
+
+export interface CallServices extends StartCallDependencies {
+  clock: () => number
+  limits: { textBodyLimitBytes: number; keepAliveMs: number; slowClientBufferBytes: number }
+}
+
+/**
+ * The one way a call is made, whoever asks: validate, start it with this key, relay its response. `started` is called with
+ * the call's id before anything is sent. Throws ApiError.
+ */
+export async function serveCall(
+  key: StandardKey,
+  body: ChatBody,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  deps: CallServices,
+  started?: (callId: string) => void,
+): Promise<FastifyReply> {
+  const { bodyReservation: reservation, bodyBytes, exactJson } = request
+  // One that came in chunks was taken for the longest until now.
+  reservation?.shrink(bodyBytes)
+  const chat = normalizeChatRequest(body, exactJson)
+  // The request outlives the response; its text shall not.
+  request.body = undefined
+  request.exactJson = undefined
+  refuseLongText(chat, bodyBytes, deps.limits.textBodyLimitBytes)
+  const incoming = {
+    requestId: request.id,
+    idempotencyKey: idempotencyKey(request),
+    // Requests whose schemas differ in what parsing loses are not the same.
+    body: { ...body, ...exactJson },
+    bodyBytes,
+  }
+  const call = await startCall(chat, key, incoming, (rate) => request.noteRate(rate), deps)
+  started?.(call.envelope.id)
+  // Nothing is awaited here from now on, so that the text of the request is freed while its response is sent.
+  const writer = chat.stream ? streamTo(call, request, reply, deps) : new CompletionCollector(call.envelope)
+  return send(writer, relay(call, chat, writer, reservation, deps), reply)
+}
+
+/** Enqueues an admitted call, or attaches to the original of a repeat. Its frames go to the writer. */
+function relay(
+  call: StartedCall,
+  chat: ChatRequest,
+  writer: CompletionWriter,
+  reservation: BodyReservation | null,
+  { dispatch, idempotency }: CallServices,
+): DispatchedCall {
+  if (call.kind === 'repeat') return attachCall(call.envelope, writer, { ...dispatch, idempotency })
+  reservation?.hold()
+  return dispatchCall(call, chat, writer, dispatch, () => reservation?.release())
+}
+
+const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,255}$/
+
+function idempotencyKey({ headers }: FastifyRequest): string | null {
+  const given = headers['idempotency-key']
+  if (given === undefined) return null
+  if (typeof given === 'string' && IDEMPOTENCY_KEY.test(given)) return given
+  throw new ApiError('invalid_request', '`Idempotency-Key` takes 1 to 255 printable ASCII characters.', {
+    param: 'Idempotency-Key',
+  })
+}
+
+async function send(
+  writer: CompletionWriter,
+  call: DispatchedCall,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const body = await Promise.race([writer.body, clientGone(reply, call)])
+  // From here on the writer of a stream owns the connection.
+  return body === null ? reply.hijack() : reply.type('application/json; charset=utf-8').send(body)
+}
+
+function streamTo(
+  { envelope }: StartedCall,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { clock, limits }: CallServices,
+): StreamWriter {
+  return new StreamWriter({
+    envelope,
+    response: reply.raw,
+    requestId: request.id,
+    commit: () =>
+      startEventStream(reply, { ...request.rateHeaders(), 'cache-control': 'no-cache, no-transform' }),
+    keepAliveMs: limits.keepAliveMs,
+    maxBufferedBytes: limits.slowClientBufferBytes,
+    failed: (code) => {
+      request.errorCode = code
+    },
+    nowMs: clock(),
+  })
+}
+
+/** Resolves, and cancels the call, when the client leaves before the response is complete. */
+function clientGone({ raw }: FastifyReply, call: DispatchedCall): Promise<null> {
+  return new Promise((resolve) => {
+    whenResponseCloses(raw, () => {
+      if (raw.writableFinished) return
+      call.cancel()
+      resolve(null)
+    })
+  })
+}

@@ -1,7 +1,12 @@
 import { parse } from 'secure-json-parse'
-import { type ExactJson, exactJsonOf } from '../../core/json/exact-json.ts'
 import { repairJson } from '../../core/json/json-repair.ts'
-import { type JsonLimits, type JsonScan, scanJson } from '../../core/json/json-scan.ts'
+import {
+  type ExactJson,
+  exactJsonOf,
+  type JsonLimits,
+  type JsonScan,
+  scanJson,
+} from '../../core/json/json-text.ts'
 import { textPieces } from '../../core/kernel/text-pieces.ts'
 
 /** What the threads of a ThreadPool can do. Every task is a pure function of its input. */

@@ -1,7 +1,7 @@
 import type { ChatMessage, SamplingParameters } from '../../core/calls/chat-request.ts'
 import { type Address, type ContentPart, type InlineData, isAddress } from '../../core/calls/content-part.ts'
 import type { ProviderQuirks } from '../../core/catalog/catalog.ts'
-import { stringifyExactly } from '../../core/json/exact-json.ts'
+import { stringifyExactly } from '../../core/json/json-text.ts'
 import type { AttemptRequest } from '../provider.ts'
 import { jsonInstruction, samplingFor } from '../request-parts.ts'
 import { toConversation } from '../turns.ts'

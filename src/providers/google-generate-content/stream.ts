@@ -1,5 +1,5 @@
 import type { FinishReason, ToolCallDelta } from '../../core/calls/completion.ts'
-import { isNestedDeeperThan, MAX_NESTING } from '../../core/json/nesting.ts'
+import { isNestedDeeperThan, MAX_NESTING } from '../../core/json/json-text.ts'
 import type { CompletionReader, Emit, StreamSignal, WholeReading } from '../provider.ts'
 import { type Fields, isObject, mediaTokens, toolCallId } from '../response-parts.ts'
 

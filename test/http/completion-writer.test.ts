@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { ChunkRenderer, renderCompletion } from '../../../src/core/calls/render-completion.ts'
+import { ChunkRenderer, renderCompletion } from '../../src/http/completion-writer.ts'
 
 const head = { id: 'chatcmpl_1', created: 7, model: 'auto' } as const
 const events = (text: string) => text.split('\n\n').filter(Boolean)

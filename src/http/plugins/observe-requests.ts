@@ -1,0 +1,119 @@
+import type { FastifyInstance } from 'fastify'
+import plugin from 'fastify-plugin'
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+import type { ErrorCode } from '../../core/kernel/errors.ts'
+import type { ProcessReport } from '../../platform/observability/process-report.ts'
+import { type OpenSpan, openSpan, tracesAreOn } from '../../platform/observability/tracing.ts'
+import { whenResponseCloses } from '../event-stream.ts'
+
+export interface ObserveRequestsOptions {
+  registry: Registry
+  report: Pick<ProcessReport, 'finished' | 'traffic'>
+  /** Calls in flight. */
+  pendingCalls: () => number
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The code of the error this request was answered with, also within a stream; null so far. */
+    errorCode: ErrorCode | null
+    /** The span of this request, where traces are on. */
+    span: OpenSpan | null
+  }
+}
+
+/** Traces requests, where traces are on, and counts them. */
+export const observeRequests = plugin<ObserveRequestsOptions>(
+  async (app, options) => {
+    traceRequests(app)
+    measureRequests(app, options)
+  },
+  { name: 'observe-requests' },
+)
+
+const TRACEPARENT = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/
+
+/** A server span for every request under /v1, part of the client's trace where it sent one. Off: no hook at all. */
+function traceRequests(app: FastifyInstance): void {
+  if (!tracesAreOn()) return
+  app.decorateRequest('span', null)
+  app.addHook('onRequest', (request, _reply, done) => {
+    if (!request.url.startsWith('/v1/')) return done()
+    const route = request.routeOptions.url ?? '/v1/*'
+    const { traceparent } = request.headers
+    request.span = openSpan(`${request.method} ${route}`, {
+      kind: 'SERVER',
+      parent: typeof traceparent === 'string' && TRACEPARENT.test(traceparent) ? traceparent : undefined,
+      attributes: {
+        'http.request.method': request.method,
+        'http.route': route,
+        'url.path': request.url.split('?', 1)[0]!,
+        'url.scheme': request.protocol,
+        'switchyard.request.id': request.id,
+      },
+    })
+    done()
+  })
+  // Here, since the events of a body that is read run outside of what ran before them.
+  app.addHook('preValidation', (request, _reply, done) => {
+    if (request.span) request.span.run(done)
+    else done()
+  })
+  app.addHook('onResponse', async ({ span }, { statusCode }) => {
+    if (!span) return
+    span.set({ 'http.response.status_code': statusCode })
+    if (statusCode >= 500) span.fail(String(statusCode))
+    span.end()
+  })
+}
+
+const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
+/** What clients pay for: the operators' traffic is these alone, without pages and look-ups. */
+const CALL_ROUTE = /^\/v1\//
+
+/** Counts answered requests and how long they took, by route, in memory. */
+function measureRequests(
+  app: FastifyInstance,
+  { registry, report, pendingCalls }: ObserveRequestsOptions,
+): void {
+  const requests = new Counter({
+    name: 'switchyard_http_requests_total',
+    help: 'Answered HTTP requests; aborted: the client left before.',
+    labelNames: ['route', 'status_class'],
+    registers: [registry],
+  })
+  const duration = new Histogram({
+    name: 'switchyard_http_request_duration_seconds',
+    help: 'From the head of a request to the end of its answer.',
+    labelNames: ['route', 'status_class'],
+    buckets: SECONDS,
+    registers: [registry],
+  })
+  new Gauge({
+    name: 'switchyard_pending_calls',
+    help: 'Calls this instance waits for.',
+    registers: [registry],
+    collect() {
+      this.set(pendingCalls())
+    },
+  })
+  app.decorateRequest('errorCode', null)
+
+  app.addHook('onRequest', async (request, reply) => {
+    const startedAt = performance.now()
+    const count = () => {
+      const route = request.routeOptions.url ?? 'none'
+      const isWhole = reply.raw.writableFinished
+      const statusClass = isWhole ? `${Math.floor(reply.raw.statusCode / 100)}xx` : 'aborted'
+      const labels = { route, status_class: statusClass }
+      requests.inc(labels)
+      duration.observe(labels, (performance.now() - startedAt) / 1000)
+      report.finished(statusClass)
+      if (request.method !== 'POST' || !CALL_ROUTE.test(route)) return
+      report.traffic.add([[`requests:${statusClass}`, 1n]])
+      if (request.errorCode !== null) report.traffic.add([[`errors:${request.errorCode}`, 1n]])
+    }
+    // Also of a stream that its writer took over, and of one whose client left: Fastify hooks miss those.
+    whenResponseCloses(reply.raw, count)
+  })
+}
