@@ -1,5 +1,5 @@
 import { createHoldStore, type RestoredHold } from '../src/billing/holds/hold-store.ts'
-import type { AttemptChain } from '../src/calls/attempts/chain-outcome.ts'
+import type { AttemptChain } from '../src/calls/attempts/attempt-history.ts'
 import { createFinisher, type RunFinish } from '../src/calls/dispatch/finish-calls.ts'
 import { createRedisResync } from '../src/calls/dispatch/redis-resync.ts'
 import { listenForControl, type RunningCalls } from '../src/calls/dispatch/running-calls.ts'

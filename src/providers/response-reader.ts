@@ -1,7 +1,11 @@
 import type { Usage } from '../core/billing/pricing.ts'
 import type { CompletionEvent, OnProgress } from '../core/calls/completion.ts'
-import { type AttemptFailure, attemptFailure, type FailureKind } from '../core/failover/attempt-failure.ts'
-import { parseRetryAfter } from '../core/failover/retry-after.ts'
+import {
+  type AttemptFailure,
+  attemptFailure,
+  type FailureKind,
+  parseRetryAfter,
+} from '../core/failover/attempt-failure.ts'
 import { MAX_NESTING, scanJson } from '../core/json/json-text.ts'
 import { CompletionEnd } from './completion-end.ts'
 import type { Exchange, ResponseReceiver, TransportFailure, TransportFailureKind } from './http/exchange.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { createAttemptChain } from '../../src/calls/attempts/attempt-chain.ts'
-import type { ChainOutcome } from '../../src/calls/attempts/chain-outcome.ts'
+import type { ChainOutcome } from '../../src/calls/attempts/attempt-history.ts'
 import type { Usage } from '../../src/core/billing/pricing.ts'
 import type { CallBody, CallEnvelope, Candidate } from '../../src/core/calls/call-job.ts'
 import type { FinishReason, OnProgress } from '../../src/core/calls/completion.ts'
@@ -10,7 +10,7 @@ import {
   attemptFailure,
   type FailureKind,
 } from '../../src/core/failover/attempt-failure.ts'
-import type { RouteHealth } from '../../src/core/failover/failover-state.ts'
+import type { RouteHealth } from '../../src/core/failover/failover.ts'
 import { newCallId } from '../../src/core/kernel/ids.ts'
 import { createLogger } from '../../src/platform/observability/logger.ts'
 import {

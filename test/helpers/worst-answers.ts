@@ -1,5 +1,4 @@
-import { CompletionRelay } from '../../src/calls/attempts/completion-relay.ts'
-import { PrefixGuard } from '../../src/calls/attempts/prefix-guard.ts'
+import { CompletionRelay, PrefixGuard } from '../../src/calls/attempts/completion-relay.ts'
 import { parseChatRequest } from '../../src/core/calls/chat-request.ts'
 import { assembleToolCalls } from '../../src/core/calls/completion.ts'
 import { ChunkRenderer, renderCompletion } from '../../src/http/completion-writer.ts'

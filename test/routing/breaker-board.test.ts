@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import type { HealthEffect } from '../../src/core/failover/attempt-failure.ts'
+import type { HealthEffect } from '../../src/core/failover/breaker.ts'
 import { createLogger } from '../../src/platform/observability/logger.ts'
 import { createRedis, type Redis } from '../../src/platform/redis/redis.ts'
 import {

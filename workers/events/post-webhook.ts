@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns'
 import { request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
-import { parseRetryAfter } from '../../src/core/failover/retry-after.ts'
+import { parseRetryAfter } from '../../src/core/failover/attempt-failure.ts'
 import type { AttemptResult } from '../../src/core/operations/webhook-retry.ts'
 import {
   AddressRefused,

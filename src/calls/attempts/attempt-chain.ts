@@ -1,9 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Candidate } from '../../core/calls/call-job.ts'
-import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
+import type { CallEnvelope, Candidate } from '../../core/calls/call-job.ts'
+import type { CatalogSnapshot, Offer } from '../../core/catalog/catalog.ts'
 import { attemptFailure } from '../../core/failover/attempt-failure.ts'
-import { giveUpNow, type NextStep, nextStep } from '../../core/failover/failover.ts'
-import type { FailoverState } from '../../core/failover/failover-state.ts'
+import {
+  type FailoverState,
+  giveUpNow,
+  type NextStep,
+  nextStep,
+  type Route,
+  type RouteHealth,
+} from '../../core/failover/failover.ts'
+import { keepsPrivate } from '../../core/routing/offer-filter.ts'
 import type { ProviderClients } from '../../providers/provider-clients.ts'
 import type { BreakerBoard, Probe } from '../../routing/circuit-breaker/breaker-board.ts'
 import type { RetryBudget } from '../../routing/retry-budget.ts'
@@ -15,11 +22,17 @@ import {
   firstTokenLimitMs,
   runAttempt,
 } from './attempt.ts'
-import { AttemptHistory } from './attempt-history.ts'
+import {
+  type AttemptChain,
+  AttemptHistory,
+  type ChainCall,
+  type ChainEnd,
+  type ChainOutcome,
+  cancelled,
+  completed,
+  gaveUp,
+} from './attempt-history.ts'
 import { type ReportDependencies, reportAttempt } from './attempt-report.ts'
-import { CallRoutes } from './call-routes.ts'
-import type { AttemptChain, ChainCall, ChainOutcome } from './chain-outcome.ts'
-import { type ChainEnd, cancelled, completed, gaveUp } from './chain-outcome.ts'
 import { CompletionRelay } from './completion-relay.ts'
 import { planRescue } from './rescue.ts'
 
@@ -215,5 +228,65 @@ class ChainRun {
 
   #end(): ChainEnd {
     return { call: this.#call, relay: this.#relay, history: this.#history, began: this.#began }
+  }
+}
+
+/** The candidates of a call, as catalog and board have them now. */
+class CallRoutes {
+  readonly #envelope: CallEnvelope
+  readonly #catalog: () => CatalogSnapshot
+  readonly #board: Pick<BreakerBoard, 'health'>
+
+  constructor(envelope: CallEnvelope, catalog: () => CatalogSnapshot, board: Pick<BreakerBoard, 'health'>) {
+    this.#envelope = envelope
+    this.#catalog = catalog
+    this.#board = board
+  }
+
+  get modelCount(): number {
+    return new Set(this.#envelope.candidates.map(({ modelId }) => modelId)).size
+  }
+
+  /** The candidates as the decision sees them, in their order. */
+  routes(): Route[] {
+    return this.#envelope.candidates.map((candidate) => ({
+      modelId: candidate.modelId,
+      contextLength: candidate.contextLength,
+      providerKeyId: candidate.providerKeyId,
+      health: this.health(candidate),
+    }))
+  }
+
+  candidate(index: number): Candidate {
+    const candidate = this.#envelope.candidates[index]
+    if (!candidate) throw new Error(`the plan of ${this.#envelope.id} has no candidate ${index}`)
+    return candidate
+  }
+
+  /** Undefined where it left the catalog. */
+  offer({ offerId }: Candidate): Offer | undefined {
+    return this.#catalog().offers.get(offerId)
+  }
+
+  /** How an offer fares with our key says nothing of another key's standing there. */
+  health(candidate: Candidate): RouteHealth {
+    const { offerId, providerKeyId, privacy } = candidate
+    const offer = this.offer(candidate)
+    if (!offer || (privacy && !keepsPrivate(offer.provider, privacy))) return { kind: 'gone' }
+    return providerKeyId === undefined
+      ? this.#board.health(offerId, this.#envelope.accountId)
+      : { kind: 'ready' }
+  }
+
+  /** Whether any of these routes uses our capacity. */
+  areShared(indexes: readonly number[]): boolean {
+    return indexes.some((index) => this.candidate(index).providerKeyId === undefined)
+  }
+
+  /** Whether a route is healthy, and at another provider than one that failed. */
+  isHealthyElsewhere(index: number, failed: number): boolean {
+    const [candidate, other] = [this.candidate(index), this.candidate(failed)]
+    const isElsewhere = this.offer(candidate)?.provider.id !== this.offer(other)?.provider.id
+    return isElsewhere && this.health(candidate).kind === 'ready'
   }
 }

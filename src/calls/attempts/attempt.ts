@@ -5,6 +5,7 @@ import type { FinishReason, OnProgress } from '../../core/calls/completion.ts'
 import type { Offer } from '../../core/catalog/catalog.ts'
 import { type AttemptFailure, attemptFailure } from '../../core/failover/attempt-failure.ts'
 import { withTimeout } from '../../platform/process/with-timeout.ts'
+import { countPromptTokens } from '../../providers/count-tokens.ts'
 import {
   type AttemptEnd,
   type AttemptRequest,
@@ -12,10 +13,7 @@ import {
   type ProviderClient,
 } from '../../providers/provider.ts'
 import type { ProviderClients } from '../../providers/provider-clients.ts'
-import type { CompletionRelay } from './completion-relay.ts'
-import { type DripRule, DripWatch } from './drip-watch.ts'
-import { fittingWindow } from './fitted-limit.ts'
-import { EchoGuard } from './prefix-guard.ts'
+import { type CompletionRelay, type DripRule, DripWatch, EchoGuard } from './completion-relay.ts'
 import { continueAnswer, repeatAnswer } from './rescue.ts'
 
 interface AttemptCall {
@@ -238,3 +236,56 @@ export function noteReception(keyId: string, outcome: AttemptOutcome, vault: Pro
   if (httpStatus === 402) vault.note(keyId, 'payment_required')
   if (httpStatus === 403) vault.note(keyId, 'forbidden')
 }
+
+/** Tokenizers of today's models make up to so many times the tokens that ours counts: of most text, and of any. */
+const TIMES_COUNTED = [1.1, 1.4]
+/** What templates of chats and tools put around a prompt. */
+const TOKENS_AROUND = 32
+/** With less room than this a prompt is taken for as long as the window. */
+const LEAST_LIMIT = 16
+
+/**
+ * A client for one candidate whose completion limits leave the prompt its place in the window. The bound of a prompt
+ * is up to twice its tokens; where that and the limit fill the window or would exceed it the prompt is counted, roughly,
+ * since each model counts differently and some providers add words of their own. A provider that finds it longer is asked again with a shorter limit, so that a
+ * prompt is called too long only where it is.
+ */
+export function fittingWindow(
+  client: ProviderClient,
+  { candidate, offer }: { candidate: Candidate; offer: Offer },
+  body: CallBody,
+): ProviderClient {
+  const window = offer.providerContextLength ?? candidate.contextLength
+  if (candidate.promptTokensBound + candidate.completionLimit < window) return client
+  return {
+    async attempt(request, onProgress) {
+      const startedAt = performance.now()
+      // What a continued text takes of the limit it takes of the window.
+      const continued = candidate.completionLimit - request.completionLimit
+      const room = window - TOKENS_AROUND - continued
+      const counted = await countPromptTokens(body, candidate.media)
+      let end: AttemptEnd | undefined
+      for (const completionLimit of limitsToTry(room, counted, request.completionLimit)) {
+        end = await client.attempt({ ...within(request, startedAt), completionLimit }, onProgress)
+        if (!isTooLong(end)) break
+      }
+      return end!
+    },
+  }
+}
+
+/** Ever shorter; at least one. */
+function limitsToTry(room: number, counted: number, wanted: number): number[] {
+  const rooms = TIMES_COUNTED.map((times) => room - Math.ceil(counted * times))
+  const limits = [...rooms, LEAST_LIMIT].map((limit) => Math.min(wanted, Math.max(LEAST_LIMIT, limit)))
+  return [...new Set(limits)]
+}
+
+/** The request with what is left of its time. */
+function within(request: AttemptRequest, startedAt: number): AttemptRequest {
+  const totalMs = Math.max(1, request.limits.totalMs - (performance.now() - startedAt))
+  return { ...request, limits: { ...request.limits, totalMs } }
+}
+
+const isTooLong = ({ result }: AttemptEnd): boolean =>
+  result.kind === 'failed' && result.failure.kind === 'context-length'

@@ -1,12 +1,11 @@
 import type { CallBody, Candidate } from '../../core/calls/call-job.ts'
 import type { Offer } from '../../core/catalog/catalog.ts'
 import { type AttemptFailure, attemptFailure } from '../../core/failover/attempt-failure.ts'
-import type { PastAttempt } from '../../core/failover/failover-state.ts'
+import type { PastAttempt } from '../../core/failover/failover.ts'
 import { countTextTokens } from '../../providers/count-tokens.ts'
 import type { AttemptRequest } from '../../providers/provider.ts'
 import type { Ask, AttemptOutcome, AttemptPlan } from './attempt.ts'
-import type { CompletionRelay } from './completion-relay.ts'
-import { EchoGuard, PrefixGuard } from './prefix-guard.ts'
+import { type CompletionRelay, EchoGuard, PrefixGuard } from './completion-relay.ts'
 
 /**
  * How a route may take over an answer that the client has seen the beginning of: by prefill on the same model where

@@ -2,8 +2,8 @@ import type { CallBody, CallEnvelope, CallStatus } from '../../core/calls/call-j
 import type { DeliveredPrefix, FrameBody, FrameError } from '../../core/calls/frames.ts'
 import { type CallEnd, NOTHING_USED } from '../../core/calls/settlement.ts'
 import type { ErrorCode } from '../../core/kernel/errors.ts'
+import type { ChainOutcome } from '../attempts/attempt-history.ts'
 import { countedUsage, textOf } from '../attempts/call-usage.ts'
-import type { ChainOutcome } from '../attempts/chain-outcome.ts'
 import type { AbortReason, GatewayFailure, RunningCall } from './running-calls.ts'
 
 /** How a call ended: what to settle, and the last frame its client gets. */

@@ -1,3 +1,6 @@
+import type { FrameError } from '../calls/frames.ts'
+import type { FailoverState, PastAttempt } from './failover.ts'
+
 /**
  * Why one try at one provider did not work. The set is closed: the transport and each wire map whatever
  * happens onto it, and the failover decision is a table over it.
@@ -60,53 +63,156 @@ export function attemptFailure(
   return { kind, httpStatus: null, retryAfterMs: null, hint: null, ...parts, internal }
 }
 
-/** What the end of an attempt says about the health of the offer it happened at. */
-export type HealthEffect =
-  /** The provider answered as it should, if only to say that the request is at fault. */
-  | { kind: 'success' }
-  | { kind: 'failure' }
-  /**
-   * Credentials, balance or model name rejected; permanent until an operator acts. By the provider: our key or balance
-   * there, which concerns every offer of it. By the offer: this model, or the permission to use it.
-   */
-  | { kind: 'refused'; by: 'provider' | 'offer' }
-  | { kind: 'rate-limited'; retryAfterMs: number }
-  /** Nothing: the clock or the client ended it. */
-  | { kind: 'none' }
+/**
+ * Whether a provider has taken the request of this call for a good one, if it did not finish its answer. A 400 of
+ * another is then not the client's fault.
+ */
+export const wasAccepted = (attempts: readonly Pick<PastAttempt, 'failure'>[]): boolean =>
+  attempts.some(({ failure: { kind } }) => ANSWERING.has(kind))
 
-/** 401: the key is wrong. 402: the balance behind it is spent. No status: there is no key. 403 and 404 may be about one model only. */
-const isKeyRefused = (httpStatus: number | null): boolean =>
-  httpStatus === null || httpStatus === 401 || httpStatus === 402
+const ANSWERING: ReadonlySet<FailureKind> = new Set([
+  'stalled',
+  'broken-stream',
+  'empty-answer',
+  'rescue-mismatch',
+])
 
-/** Reads the health effect off a failure. */
-export function healthEffect(failure: AttemptFailure): HealthEffect {
-  switch (failure.kind) {
-    case 'refused':
-      return { kind: 'refused', by: isKeyRefused(failure.httpStatus) ? 'provider' : 'offer' }
-    case 'rate-limited':
-      return failure.retryAfterMs === null
-        ? { kind: 'failure' }
-        : { kind: 'rate-limited', retryAfterMs: failure.retryAfterMs }
-    case 'connect':
-    case 'reset':
-    case 'server-error':
-    case 'silent':
-    case 'stalled':
-    case 'broken-stream':
-    case 'unreadable':
-      return { kind: 'failure' }
-    case 'context-length':
-    case 'content-policy':
-    case 'bad-request':
-    case 'prefill-refused':
-    case 'rescue-mismatch':
-      return { kind: 'success' }
-    // A prompt can ask for nothing, so this is no word against the offer.
-    case 'empty-answer':
-    case 'call-timeout':
-    case 'key-unavailable':
-      return { kind: 'none' }
-    default:
-      return failure.kind satisfies never
+const DEFAULT_RETRY_AFTER_SECONDS = 5
+const MAX_RETRY_AFTER_SECONDS = 60
+
+const TIMEOUTS: readonly FailureKind[] = ['silent', 'stalled', 'call-timeout']
+
+/**
+ * The public error of a call that ends without an answer, or in the middle of one. It never repeats what a
+ * provider said: hints come from our own vocabulary.
+ * @param isBackLater a route that could still be tried is back later than the call may wait
+ */
+export function giveUpError(state: FailoverState, isBackLater: boolean): FrameError {
+  const { attempts, nowMs, deadlineMs } = state
+  const last = attempts.at(-1)?.failure
+  if (last?.kind === 'content-policy') return contentPolicy(last.hint)
+  if (state.relayed.kind !== 'nothing') return brokeOff(state)
+  if (last?.kind === 'bad-request' && !wasAccepted(attempts)) return badRequest(last.hint)
+  if (last?.kind === 'context-length') {
+    return {
+      code: 'context_length_exceeded',
+      message:
+        'The messages are longer than the context window of the model. Shorten them or choose a model with a larger window.',
+    }
   }
+  if (attempts.length === 0 && nowMs >= deadlineMs) {
+    return {
+      code: 'request_timeout',
+      message: 'The call ran out of time before a provider was tried. Retry it.',
+    }
+  }
+  if (isBackLater) return allUnavailable(state)
+  if (ranOutOfTime(state)) {
+    return { code: 'upstream_timeout', message: 'No provider answered in time. Retry with backoff.' }
+  }
+  if (last !== undefined && attempts.every(({ failure }) => failure.kind === 'key-unavailable')) {
+    return {
+      code: 'overloaded',
+      message: 'Your own provider key cannot be looked up right now. Retry shortly.',
+      retryAfterSeconds: 1,
+    }
+  }
+  if (attempts.every(({ failure }) => failure.kind === 'rate-limited')) return allUnavailable(state)
+  return {
+    code: 'all_providers_failed',
+    message: withByokFailures(
+      'Every provider that was tried for this call failed. Retry with backoff.',
+      state,
+    ),
+  }
+}
+
+/** The time stands in the text as well: an error within a stream has no headers. */
+function allUnavailable(state: FailoverState): FrameError {
+  const seconds = retryAfterSeconds(state)
+  const message = `Every provider for this model is unavailable at the moment. Retry in ${seconds} s.`
+  return {
+    code: 'no_provider_available',
+    message: withByokFailures(message, state),
+    retryAfterSeconds: seconds,
+  }
+}
+
+/** What went wrong with the client's own keys is theirs to mend, so it is said by the key's id. */
+function withByokFailures(message: string, { attempts, routes }: FailoverState): string {
+  const said = new Set<string>()
+  for (const { failure, routeIndex } of attempts) {
+    const { providerKeyId } = routes[routeIndex]!
+    if (providerKeyId === undefined) continue
+    if (failure.kind === 'refused') said.add(`Your provider key ${providerKeyId} was refused.`)
+    if (failure.kind === 'rate-limited') said.add(`Your provider key ${providerKeyId} is rate limited.`)
+  }
+  return [message, ...said].join(' ')
+}
+
+function contentPolicy(hint: string | null): FrameError {
+  return {
+    code: 'content_policy_violation',
+    message: `The content policy of the model refuses this request${hint === null ? '' : ` (${hint})`}. Change the messages.`,
+  }
+}
+
+function badRequest(hint: string | null): FrameError {
+  return {
+    code: 'invalid_request',
+    message:
+      hint === null
+        ? 'The model refuses this request as invalid. Check the parameters and the shape of the messages.'
+        : `The model refuses \`${hint}\` of this request as invalid. Check its value.`,
+  }
+}
+
+function brokeOff(state: FailoverState): FrameError {
+  return {
+    code: ranOutOfTime(state) ? 'upstream_timeout' : 'all_providers_failed',
+    message:
+      'The answer broke off and could not be continued. What came before this is incomplete. Retry the call.',
+  }
+}
+
+/** True when time was what ran out: the deadline passed, or every attempt waited in vain. */
+function ranOutOfTime({ attempts, nowMs, deadlineMs }: FailoverState): boolean {
+  if (attempts.length === 0) return false
+  return (
+    nowMs >= deadlineMs ||
+    attempts.at(-1)!.failure.kind === 'call-timeout' ||
+    attempts.every(({ failure }) => TIMEOUTS.includes(failure.kind))
+  )
+}
+
+/** Seconds until the first route is back. */
+function retryAfterSeconds({ attempts, routes, nowMs }: FailoverState): number {
+  const untils = [
+    ...routes.flatMap(({ health }) =>
+      health.kind === 'down' || health.kind === 'rate-limited' ? [health.untilMs] : [],
+    ),
+    ...attempts.flatMap(({ failure, endedAt }) =>
+      failure.retryAfterMs === null ? [] : [endedAt + failure.retryAfterMs],
+    ),
+  ]
+  const ahead = untils.filter((until) => until > nowMs)
+  if (ahead.length === 0) return DEFAULT_RETRY_AFTER_SECONDS
+  const seconds = Math.ceil((Math.min(...ahead) - nowMs) / 1000)
+  return Math.min(MAX_RETRY_AFTER_SECONDS, Math.max(1, seconds))
+}
+
+const LONGEST_MS = 24 * 60 * 60 * 1000
+
+/**
+ * Milliseconds a Retry-After header asks to wait: whole or decimal seconds, or an HTTP date.
+ * Null when the header is absent or says neither. Never negative, never above a day. Source: RFC 9110, 10.2.3.
+ */
+export function parseRetryAfter(value: string | undefined, nowMs: number): number | null {
+  if (value === undefined) return null
+  const text = value.trim()
+  if (/^\d{1,9}(\.\d{1,6})?$/.test(text)) return Math.min(LONGEST_MS, Math.ceil(Number(text) * 1000))
+  // Date.parse takes much more than HTTP dates; those start with the name of a day.
+  if (!/^[A-Za-z]{3,9},? /.test(text)) return null
+  const at = Date.parse(text)
+  return Number.isNaN(at) ? null : Math.min(LONGEST_MS, Math.max(0, at - nowMs))
 }

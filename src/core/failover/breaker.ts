@@ -1,4 +1,4 @@
-import type { HealthEffect } from './attempt-failure.ts'
+import type { AttemptFailure } from './attempt-failure.ts'
 
 /**
  * The circuit breaker of one subject, an offer or a whole provider, shared by the fleet. States:
@@ -100,6 +100,57 @@ export function parseBreakerEntry(text: string): BreakerEntry | null {
     reason: match[1] as BreakerEntry['reason'],
     untilMs: Number(match[2]),
     cooldownMs: Number(match[3]),
+  }
+}
+
+/** What the end of an attempt says about the health of the offer it happened at. */
+export type HealthEffect =
+  /** The provider answered as it should, if only to say that the request is at fault. */
+  | { kind: 'success' }
+  | { kind: 'failure' }
+  /**
+   * Credentials, balance or model name rejected; permanent until an operator acts. By the provider: our key or balance
+   * there, which concerns every offer of it. By the offer: this model, or the permission to use it.
+   */
+  | { kind: 'refused'; by: 'provider' | 'offer' }
+  | { kind: 'rate-limited'; retryAfterMs: number }
+  /** Nothing: the clock or the client ended it. */
+  | { kind: 'none' }
+
+/** 401: the key is wrong. 402: the balance behind it is spent. No status: there is no key. 403 and 404 may be about one model only. */
+const isKeyRefused = (httpStatus: number | null): boolean =>
+  httpStatus === null || httpStatus === 401 || httpStatus === 402
+
+/** Reads the health effect off a failure. */
+export function healthEffect(failure: AttemptFailure): HealthEffect {
+  switch (failure.kind) {
+    case 'refused':
+      return { kind: 'refused', by: isKeyRefused(failure.httpStatus) ? 'provider' : 'offer' }
+    case 'rate-limited':
+      return failure.retryAfterMs === null
+        ? { kind: 'failure' }
+        : { kind: 'rate-limited', retryAfterMs: failure.retryAfterMs }
+    case 'connect':
+    case 'reset':
+    case 'server-error':
+    case 'silent':
+    case 'stalled':
+    case 'broken-stream':
+    case 'unreadable':
+      return { kind: 'failure' }
+    case 'context-length':
+    case 'content-policy':
+    case 'bad-request':
+    case 'prefill-refused':
+    case 'rescue-mismatch':
+      return { kind: 'success' }
+    // A prompt can ask for nothing, so this is no word against the offer.
+    case 'empty-answer':
+    case 'call-timeout':
+    case 'key-unavailable':
+      return { kind: 'none' }
+    default:
+      return failure.kind satisfies never
   }
 }
 

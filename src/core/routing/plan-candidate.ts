@@ -105,7 +105,7 @@ export function toCandidate(
 /**
  * The completion limit that leaves the prompt its place in the window, or most of it: providers refuse a call whose
  * prompt and limit exceed it together. Where the prompt's bound leaves less than half of what is wanted the prompt is
- * likely to leave more, and the limit that is sent is found when it is counted (src/calls/attempts/fitted-limit.ts).
+ * likely to leave more, and the limit that is sent is found when it is counted (src/calls/attempts/attempt.ts).
  */
 function limitBeside({ bound, atLeast, window }: PromptTokens, wanted: number): number {
   const sure = window - bound

@@ -1,6 +1,6 @@
 import { AttemptDeadline, type AttemptLimits, type Expiry } from './attempt-deadline.ts'
 import { type ContentDecoder, createContentDecoder } from './content-decoding.ts'
-import type { ReadingTurns } from './reading-turns.ts'
+import type { ReadingTurns } from './transport.ts'
 
 /** What can happen to an exchange short of its proper end. */
 export type TransportFailureKind =

@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto'
-import type { HealthEffect } from '../../core/failover/attempt-failure.ts'
 import {
   type BreakerEntry,
   type BreakerState,
   breakerState,
   contentSubject,
   formatBreakerEntry,
+  type HealthEffect,
   probeVerdict,
   providerOfOffer,
   reopened,
 } from '../../core/failover/breaker.ts'
-import type { RouteHealth } from '../../core/failover/failover-state.ts'
+import type { RouteHealth } from '../../core/failover/failover.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import { withTimeout } from '../../platform/process/with-timeout.ts'
 import type { Redis } from '../../platform/redis/redis.ts'

@@ -8,7 +8,7 @@ import {
   parseBreakerEntry,
   providerOfOffer,
 } from '../../core/failover/breaker.ts'
-import type { RouteHealth } from '../../core/failover/failover-state.ts'
+import type { RouteHealth } from '../../core/failover/failover.ts'
 import { followRedis } from '../../platform/redis/follow-redis.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
 import { HEALTH_BREAKERS, HEALTH_CHANNEL, HEALTH_RATE_LIMITED } from '../../platform/redis/redis-keys.ts'

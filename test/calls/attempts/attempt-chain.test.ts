@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type ChainDependencies, createAttemptChain } from '../../../src/calls/attempts/attempt-chain.ts'
-import type { ChainOutcome } from '../../../src/calls/attempts/chain-outcome.ts'
+import type { ChainOutcome } from '../../../src/calls/attempts/attempt-history.ts'
 import type { CallBody, CallEnvelope, Candidate } from '../../../src/core/calls/call-job.ts'
 import type { CatalogSnapshot, Offer } from '../../../src/core/catalog/catalog.ts'
 import { contentSubject, formatBreakerEntry } from '../../../src/core/failover/breaker.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { parseRetryAfter } from '../../../src/core/failover/retry-after.ts'
+import { parseRetryAfter } from '../../../src/core/failover/attempt-failure.ts'
 
 const NOW = Date.parse('2026-01-05T09:00:00Z')
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { PrefixGuard } from '../../../src/calls/attempts/prefix-guard.ts'
-import type { Progress } from '../../../src/core/calls/completion.ts'
+import { EchoGuard, PrefixGuard } from '../../../src/calls/attempts/completion-relay.ts'
+import type { FinishReason, Progress } from '../../../src/core/calls/completion.ts'
 
 function guarded(expected: string, pieces: string[]) {
   let passed = ''
@@ -54,5 +54,47 @@ describe('PrefixGuard', () => {
     const { guard } = guarded('abc', ['ab'])
     guard.push(['tool-calls', [{ index: 0 }]])
     expect(guard.differs).toBe(true)
+  })
+})
+
+function echoGuarded(prefill: string, pieces: string[], reason: FinishReason = 'stop') {
+  let passed = ''
+  const guard = new EchoGuard(prefill, ([, content]) => {
+    passed += content
+  })
+  for (const piece of pieces) guard.push(['text', piece])
+  return { passed: () => passed, guard, isWhole: guard.finish(reason) }
+}
+
+describe('EchoGuard', () => {
+  test('takes a repeated prefill off, however it is cut', () => {
+    fc.assert(
+      fc.property(pieces, fc.nat(), (said, cut) => {
+        const whole = said.join('')
+        const prefill = whole.slice(0, cut % (whole.length + 1))
+        expect(prefill + echoGuarded(prefill, said).passed()).toBe(whole)
+      }),
+    )
+  })
+
+  test('passes on a continuation as it is, however it is cut', () => {
+    fc.assert(
+      fc.property(pieces, pieces, (before, said) => {
+        const prefill = before.join('')
+        fc.pre(!said.join('').startsWith(prefill))
+        expect(echoGuarded(prefill, said).passed()).toBe(said.join(''))
+      }),
+    )
+  })
+
+  test('passes on nothing of what was cut in the middle of a repetition', () => {
+    const { passed, isWhole } = echoGuarded('abc', ['a', 'b'], 'length')
+    expect({ passed: passed(), isWhole }).toEqual({ passed: '', isWhole: false })
+  })
+
+  test('passes on what it held back before a refusal', () => {
+    const { passed, guard } = echoGuarded('abc', [])
+    guard.push(['refusal', 'no'])
+    expect(passed()).toBe('no')
   })
 })

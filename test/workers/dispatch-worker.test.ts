@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
-import { WorkerSlots } from '../../../src/calls/dispatch/worker-slots.ts'
-import { eventually } from '../../helpers/eventually.ts'
+import { WorkerSlots } from '../../workers/dispatch-worker.ts'
+import { eventually } from '../helpers/eventually.ts'
 
 type Account = 'flood' | 'quiet'
 

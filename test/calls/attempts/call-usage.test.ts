@@ -4,7 +4,7 @@ import {
   promptFault,
   type UsageLimits,
   withinHold,
-} from '../../../src/core/calls/usage-check.ts'
+} from '../../../src/calls/attempts/call-usage.ts'
 
 const LIMITS: UsageLimits = {
   promptTokensBound: 100,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { fittingWindow } from '../../../src/calls/attempts/fitted-limit.ts'
+import { fittingWindow } from '../../../src/calls/attempts/attempt.ts'
 import type { Candidate } from '../../../src/core/calls/call-job.ts'
 import { promptTokensBound } from '../../../src/core/calls/prompt-tokens.ts'
 import { attemptFailure } from '../../../src/core/failover/attempt-failure.ts'
