@@ -1,31 +1,44 @@
 import { Registry } from 'prom-client'
+import { createHoldStore, type RestoredHold } from '../src/billing/holds/hold-store.ts'
 import { createAttemptChain } from '../src/calls/attempts/attempt-chain.ts'
+import type { AttemptChain } from '../src/calls/attempts/attempt-history.ts'
 import { createAttemptMeter } from '../src/calls/attempts/attempt-report.ts'
-import { createCallMetrics } from '../src/calls/dispatch/call-telemetry.ts'
-import { createFinishScript } from '../src/calls/dispatch/finish-calls.ts'
-import { RunningCalls } from '../src/calls/dispatch/running-calls.ts'
-import { createCallBodies, createHeldBodies } from '../src/calls/relay/call-bodies.ts'
-import { createCompletionArchive } from '../src/calls/relay/completion-archive.ts'
+import {
+  createFinisher,
+  createFinishScript,
+  type RunFinish,
+  SettlementOutbox,
+} from '../src/calls/dispatch/finish-calls.ts'
+import { createRedisResync } from '../src/calls/dispatch/redis-resync.ts'
+import { createCallMetrics } from '../src/calls/dispatch/run-call.ts'
+import { listenForControl, RunningCalls } from '../src/calls/dispatch/running-calls.ts'
+import { createCallBodies, createHeldBodies, type HeldBodies } from '../src/calls/relay/call-bodies.ts'
+import { type CompletionArchive, createCompletionArchive } from '../src/calls/relay/completion-archive.ts'
+import { FramePublisher } from '../src/calls/relay/frame-publisher.ts'
 import { watchOverlay } from '../src/catalog/catalog-overlay.ts'
 import { createCatalogStore } from '../src/catalog/catalog-store.ts'
 import { openProviderKeyVault } from '../src/catalog/provider-key-vault.ts'
 import type { Config } from '../src/config.ts'
+import type { CallEnvelope, CallJob, SettlementRecord } from '../src/core/calls/call-job.ts'
+import type { CatalogSnapshot } from '../src/core/catalog/catalog.ts'
 import { newId } from '../src/core/kernel/ids.ts'
 import { openConnections } from '../src/platform/connections.ts'
 import type { Logger } from '../src/platform/observability/logger.ts'
 import { createProcessReport } from '../src/platform/observability/process-report.ts'
-import { createCallJobs } from '../src/platform/queues/call-jobs.ts'
-import { openClaimedJobs } from '../src/platform/queues/claimed-jobs.ts'
+import { pollEvery } from '../src/platform/process/poll-every.ts'
+import { type CallJobs, createCallJobs } from '../src/platform/queues/call-jobs.ts'
+import { type ClaimedJobs, openClaimedJobs } from '../src/platform/queues/claimed-jobs.ts'
 import {
   createDispatchQueue,
   createSettlementQueue,
   DISPATCH_QUEUE,
+  type DispatchQueue,
   enqueueSettlements,
   settlementJobsLeft,
 } from '../src/platform/queues/queues.ts'
 import { startFleetClock } from '../src/platform/redis/fleet-clock.ts'
-import { checkRedisSettings } from '../src/platform/redis/redis.ts'
-import { createEpochReader, watchEpoch } from '../src/platform/redis/redis-epoch.ts'
+import { checkRedisSettings, type Redis } from '../src/platform/redis/redis.ts'
+import { createEpochReader, type EpochWatch, watchEpoch } from '../src/platform/redis/redis-epoch.ts'
 import { createSealer } from '../src/platform/sealing.ts'
 import { warmTokenizer } from '../src/providers/count-tokens.ts'
 import { createTransport } from '../src/providers/http/transport.ts'
@@ -34,7 +47,7 @@ import { createBreakerBoard } from '../src/routing/circuit-breaker/breaker-board
 import { exportBreakers } from '../src/routing/circuit-breaker/breaker-metrics.ts'
 import { createMeasureLog } from '../src/routing/measure-log.ts'
 import { createRetryBudget } from '../src/routing/retry-budget.ts'
-import { composeDispatch } from './compose-dispatch.ts'
+import { DispatchWorker } from './dispatch-worker.ts'
 
 /** A call waits for its key, so PostgreSQL is not waited for long. */
 const KEYS_POSTGRES = {
@@ -166,6 +179,106 @@ export async function startDispatchRole(
       // QUIT, not disconnect: the last frames are still on their way.
       await redis.quit()
       await Promise.all([connections.close(), bodies.close()])
+    },
+  }
+}
+
+/** The clients of one dispatch worker, and its settings. */
+interface DispatchParts {
+  workerId: string
+  /** Frames, holds and queues go over one connection, so that what is sent first is done first. */
+  redis: Redis
+  /** A connection in subscriber mode. */
+  subscriber: Redis
+  epoch: EpochWatch
+  jobs: ClaimedJobs<CallJob>
+  callJobs: CallJobs
+  dispatchQueue: DispatchQueue
+  enqueueSettlements: (records: SettlementRecord[]) => Promise<string>
+  settlementJobsLeft: (jobIds: string[]) => Promise<boolean[]>
+  runFinish: RunFinish
+  calls: RunningCalls
+  chain: AttemptChain
+  catalog: () => CatalogSnapshot
+  bodies: HeldBodies
+  archive: CompletionArchive
+  /** Called with each call that ended here. */
+  countCall?: (record: SettlementRecord) => void
+  settings: {
+    concurrency: number
+    lockMs: number
+    graceMs: number
+    unconfirmedSettlementsMax: number
+    wholeAnswerBytesMax: number
+  }
+  logger: Logger
+  clock: () => number
+  /** The clock that the deadlines of calls are set by. */
+  fleetClock: () => number
+}
+
+/** A dispatch worker that runs. */
+export interface ComposedDispatch {
+  /** The calls that run here. */
+  running(): Iterable<{ envelope: CallEnvelope }>
+  /** The holds of ended calls whose settlement is not confirmed. */
+  unsettled(): Iterable<RestoredHold>
+  stop(): Promise<void>
+}
+
+/** How often settlements are confirmed. */
+const CONFIRM_MS = 1_000
+
+/** Composes and starts the worker of one dispatch process: everything between the queue and the providers. */
+export async function composeDispatch(parts: DispatchParts): Promise<ComposedDispatch> {
+  const { redis, subscriber, epoch, calls, workerId, countCall, settings, logger, clock } = parts
+  const holds = createHoldStore(redis)
+  const publisher = new FramePublisher({
+    worker: workerId,
+    redis,
+    logger,
+    onLost: (frames) => calls.noteLost(frames),
+    onUnheard: (channel, heardAt) => calls.abortChannel(channel, heardAt),
+    openChannels: () => calls.channels(),
+    onRound: () => calls.markSent(clock()),
+    clock,
+  })
+  const outbox = new SettlementOutbox({
+    enqueue: parts.enqueueSettlements,
+    jobsLeft: parts.settlementJobsLeft,
+    durabilityToken: epoch.durabilityToken,
+    logger,
+    max: settings.unconfirmedSettlementsMax,
+  })
+  const finish = createFinisher({ run: parts.runFinish, flush: () => publisher.flush(), outbox })
+  const worker = new DispatchWorker({
+    ...parts,
+    ...settings,
+    publisher,
+    holds,
+    keepUnsent(call) {
+      countCall?.(call.record)
+      outbox.keepUnsent(call)
+    },
+    async finish(call) {
+      const result = await finish(call)
+      if (result === 'finished') countCall?.(call.record)
+      return result
+    },
+  })
+  const { resync, confirm } = createRedisResync({ leases: worker.leases, outbox, holds, logger })
+  epoch.onEmptied(() => void resync('emptied'))
+  epoch.onReconnected(() => void resync('reconnected'))
+  const stopConfirming = pollEvery(CONFIRM_MS, confirm, () => undefined)
+  await listenForControl(subscriber, workerId, (message) => calls.control(message))
+  await worker.start()
+  return {
+    running: () => worker.leases.running(),
+    unsettled: () => outbox.holds(),
+    async stop() {
+      await worker.stop()
+      stopConfirming()
+      publisher.stop()
     },
   }
 }

@@ -2,11 +2,11 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { HoldStore } from '../src/billing/holds/hold-store.ts'
 import type { BillingMetrics } from '../src/billing/reports/billing-metrics.ts'
 import type { SettlementStore } from '../src/billing/settlement/settlement-store.ts'
-import { inSettlementSpan } from '../src/calls/dispatch/call-telemetry.ts'
 import type { SettlementRecord } from '../src/core/calls/call-job.ts'
 import type { Logger } from '../src/platform/observability/logger.ts'
+import { inSpan, queueAttributes, tracesAreOn } from '../src/platform/observability/tracing.ts'
 import type { ClaimedJob, ClaimedJobs } from '../src/platform/queues/claimed-jobs.ts'
-import type { SettlementJob } from '../src/platform/queues/queues.ts'
+import { SETTLEMENT_QUEUE, type SettlementJob } from '../src/platform/queues/queues.ts'
 
 /**
  * Settles finished calls in batches. Per batch: one PostgreSQL transaction, then the balance cache of each account,
@@ -162,4 +162,18 @@ export function startSettlementWorker(options: SettlementWorkerOptions): Settlem
       await jobs.close()
     },
   }
+}
+
+/** A batch links to this many of its calls' traces at the most. */
+const MAX_LINKS = 128
+
+/** The settling of a batch, linked to the traces of its calls. */
+function inSettlementSpan<T>(records: readonly SettlementRecord[], run: () => Promise<T>): Promise<T> {
+  if (!tracesAreOn()) return run()
+  const links = records.flatMap((record) => record?.traceparent ?? []).slice(0, MAX_LINKS)
+  const attributes = {
+    ...queueAttributes(SETTLEMENT_QUEUE, 'process'),
+    'messaging.batch.message_count': records.length,
+  }
+  return inSpan(`process ${SETTLEMENT_QUEUE}`, { kind: 'CONSUMER', attributes, links }, run)
 }

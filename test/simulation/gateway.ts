@@ -15,17 +15,20 @@ import type { RunFinish } from '../../src/calls/dispatch/finish-calls.ts'
 import { RunningCalls } from '../../src/calls/dispatch/running-calls.ts'
 import type { CompletionArchive } from '../../src/calls/relay/completion-archive.ts'
 import type { CallJob } from '../../src/core/calls/call-job.ts'
-import type { ControlMessage } from '../../src/core/calls/frames.ts'
-import { encodeFrames, type Frame } from '../../src/core/calls/frames.ts'
+import { type ControlMessage, encodeFrames, type Frame } from '../../src/core/calls/frames.ts'
 import type { CatalogSnapshot } from '../../src/core/catalog/catalog.ts'
 import { buildCatalogSnapshot } from '../../src/core/catalog/catalog-snapshot.ts'
 import type { Postgres } from '../../src/platform/postgres/postgres.ts'
 import type { CallJobs } from '../../src/platform/queues/call-jobs.ts'
 import { enqueueSettlements, type SettlementJob } from '../../src/platform/queues/queues.ts'
 import type { Redis } from '../../src/platform/redis/redis.ts'
-import type { EpochWatch, ReadEpoch } from '../../src/platform/redis/redis-epoch.ts'
-import { createEpochReader, watchEpoch } from '../../src/platform/redis/redis-epoch.ts'
-import { type ComposedDispatch, composeDispatch } from '../../workers/compose-dispatch.ts'
+import {
+  createEpochReader,
+  type EpochWatch,
+  type ReadEpoch,
+  watchEpoch,
+} from '../../src/platform/redis/redis-epoch.ts'
+import { type ComposedDispatch, composeDispatch } from '../../workers/dispatch-role.ts'
 import { runMaintenance } from '../../workers/maintenance-scheduler.ts'
 import { startSettlementWorker } from '../../workers/settlement-worker.ts'
 import { finishCalls } from './model-finish.ts'

@@ -14,7 +14,6 @@ import { keepsPrivate } from '../../core/routing/offer-filter.ts'
 import type { ProviderClients } from '../../providers/provider-clients.ts'
 import type { BreakerBoard, Probe } from '../../routing/circuit-breaker/breaker-board.ts'
 import type { RetryBudget } from '../../routing/retry-budget.ts'
-import { inAttemptSpan } from '../dispatch/call-telemetry.ts'
 import {
   type AttemptOutcome,
   type AttemptPlan,
@@ -32,7 +31,7 @@ import {
   completed,
   gaveUp,
 } from './attempt-history.ts'
-import { type ReportDependencies, reportAttempt } from './attempt-report.ts'
+import { inAttemptSpan, type ReportDependencies, reportAttempt } from './attempt-report.ts'
 import { CompletionRelay } from './completion-relay.ts'
 import { planRescue } from './rescue.ts'
 

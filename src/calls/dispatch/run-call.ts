@@ -1,8 +1,12 @@
+import { Counter, Histogram, type Registry } from 'prom-client'
 import type { CallBody, CallEnvelope, CallJob, SettlementRecord } from '../../core/calls/call-job.ts'
 import type { FrameBody, FrameError } from '../../core/calls/frames.ts'
 import { settlementOf } from '../../core/calls/settlement.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
+import type { ProcessReport } from '../../platform/observability/process-report.ts'
+import { inSpan, queueAttributes, tracesAreOn } from '../../platform/observability/tracing.ts'
+import { DISPATCH_QUEUE } from '../../platform/queues/queues.ts'
 import type { AttemptChain } from '../attempts/attempt-history.ts'
 import type { CallBodies } from '../relay/call-bodies.ts'
 import { CallOutbox } from '../relay/call-outbox.ts'
@@ -18,10 +22,8 @@ import {
   stoppedMidStream,
   type Takeover,
 } from './call-ending.ts'
-import { inCallSpan } from './call-telemetry.ts'
-import type { ClaimOfJob, FinishCall } from './finish-calls.ts'
+import { type ClaimOfJob, endedHold, type FinishCall, type FinishedCall } from './finish-calls.ts'
 import type { AbortReason, RunningCall, RunningCalls } from './running-calls.ts'
-import { endedHold, type FinishedCall } from './settlement-outbox.ts'
 
 export interface CallRunnerDependencies {
   calls: RunningCalls
@@ -243,4 +245,51 @@ async function closeKey(
     logger.warn({ err: error, callId: id }, 'what an Idempotency-Key stands for was not kept')
   }
   return runsAnew ? {} : { idempotencyDigest: idempotencyRecord }
+}
+
+/** One claim of a call by this worker, as a part of the trace of its request. */
+function inCallSpan<T>(envelope: CallEnvelope, claim: number, run: () => Promise<T>): Promise<T> {
+  if (!tracesAreOn()) return run()
+  const attributes = {
+    ...queueAttributes(DISPATCH_QUEUE, 'process', envelope.id),
+    'switchyard.call.claim': claim,
+    'switchyard.call.candidates': envelope.candidates.length,
+  }
+  const options = { kind: 'CONSUMER', attributes, parent: envelope.traceparent } as const
+  return inSpan(`process ${DISPATCH_QUEUE}`, options, run)
+}
+
+/** Notes a call that ended here, for metrics and for the operators' figures. In memory only. */
+type CallMetrics = (record: SettlementRecord) => void
+
+/** From no wait at all to the longest that is allowed by default. */
+const WAIT_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15]
+
+export function createCallMetrics(
+  registry: Registry,
+  report: Pick<ProcessReport, 'finished' | 'traffic'>,
+): CallMetrics {
+  const calls = new Counter({
+    name: 'switchyard_calls_total',
+    help: 'Calls that ended at this worker.',
+    labelNames: ['status', 'error_code'],
+    registers: [registry],
+  })
+  const queueWait = new Histogram({
+    name: 'switchyard_call_queue_wait_seconds',
+    help: 'From the admission of a call to its claim by a worker.',
+    buckets: WAIT_BUCKETS_SECONDS,
+    registers: [registry],
+  })
+  return ({ status, errorCode, admittedAt, claimedAt, usage, chargePico }) => {
+    calls.inc({ status, error_code: errorCode ?? 'none' })
+    if (claimedAt !== null) queueWait.observe(Math.max(0, claimedAt - admittedAt) / 1000)
+    report.finished(status)
+    report.traffic.add([
+      [`calls:${status}`, 1n],
+      ['prompt_tokens', BigInt(usage.promptTokens)],
+      ['completion_tokens', BigInt(usage.completionTokens)],
+      ['spend_pico', BigInt(chargePico)],
+    ])
+  }
 }
