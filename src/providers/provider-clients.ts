@@ -1,18 +1,10 @@
 import { WIRES, type Wire } from '../core/catalog/catalog.ts'
 import { attemptFailure } from '../core/failover/attempt-failure.ts'
-import * as anthropicErrors from './anthropic-messages/error-map.ts'
-import * as anthropicRequest from './anthropic-messages/request.ts'
-import { MessagesReader } from './anthropic-messages/stream.ts'
-import * as chatErrors from './chat-completions/error-map.ts'
-import * as chatRequest from './chat-completions/request.ts'
-import { readStreamEvent, readWholeReply } from './chat-completions/stream.ts'
-import * as googleErrors from './google-generate-content/error-map.ts'
-import * as googleRequest from './google-generate-content/request.ts'
-import { GenerateContentReader } from './google-generate-content/stream.ts'
+import { anthropicMessages } from './anthropic-messages.ts'
+import { chatCompletions } from './chat-completions.ts'
+import { googleGenerateContent } from './google-generate-content.ts'
 import type { Transport } from './http/transport.ts'
-import type { CompletionReader, WireMapping } from './provider.ts'
-import { type AttemptEnd, NOTHING_PRODUCED, type ProviderClient } from './provider.ts'
-import { requestHeaders } from './request-parts.ts'
+import { type AttemptEnd, NOTHING_PRODUCED, type ProviderClient, type WireMapping } from './provider.ts'
 import { ResponseReader } from './response-reader.ts'
 
 /** The client for each wire a provider can speak. */
@@ -27,44 +19,10 @@ export interface ProviderClientOptions {
   now: () => number
 }
 
-/** Events of this wire stand for themselves, so that one reader serves every completion. */
-const CHAT_COMPLETIONS_READER: CompletionReader = { event: readStreamEvent, whole: readWholeReply }
-
 const MAPPINGS: Record<Wire, WireMapping> = {
-  'chat-completions': {
-    request: (request, apiKey) => ({
-      url: chatRequest.requestUrl(request),
-      headers: requestHeaders(request.offer.provider, apiKey, 'authorization'),
-      body: chatRequest.requestBody(request),
-    }),
-    openReader: () => CHAT_COMPLETIONS_READER,
-    failureOfStatus: chatErrors.failureOfStatus,
-    failureOfErrorObject: chatErrors.failureOfErrorObject,
-  },
-  'anthropic-messages': {
-    request: (request, apiKey) => ({
-      url: anthropicRequest.requestUrl(request),
-      headers: [
-        ...requestHeaders(request.offer.provider, apiKey, 'x-api-key'),
-        'anthropic-version',
-        anthropicRequest.ANTHROPIC_VERSION,
-      ],
-      body: anthropicRequest.requestBody(request),
-    }),
-    openReader: (request) => new MessagesReader(anthropicRequest.prefillSpace(request)),
-    failureOfStatus: anthropicErrors.failureOfStatus,
-    failureOfErrorObject: anthropicErrors.failureOfErrorObject,
-  },
-  'google-generate-content': {
-    request: (request, apiKey) => ({
-      url: googleRequest.requestUrl(request),
-      headers: requestHeaders(request.offer.provider, apiKey, 'x-goog-api-key'),
-      body: googleRequest.requestBody(request),
-    }),
-    openReader: () => new GenerateContentReader(),
-    failureOfStatus: googleErrors.failureOfStatus,
-    failureOfErrorObject: googleErrors.failureOfErrorObject,
-  },
+  'chat-completions': chatCompletions,
+  'anthropic-messages': anthropicMessages,
+  'google-generate-content': googleGenerateContent,
 }
 
 export function createProviderClients(options: ProviderClientOptions): ProviderClients {

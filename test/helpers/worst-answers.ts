@@ -2,10 +2,9 @@ import { CompletionRelay, PrefixGuard } from '../../src/calls/attempts/completio
 import { parseChatRequest } from '../../src/core/calls/chat-request.ts'
 import { assembleToolCalls } from '../../src/core/calls/completion.ts'
 import { ChunkRenderer, renderCompletion } from '../../src/http/completion-writer.ts'
-import * as anthropic from '../../src/providers/anthropic-messages/request.ts'
-import * as chat from '../../src/providers/chat-completions/request.ts'
-import { readStreamEvent, readWholeReply } from '../../src/providers/chat-completions/stream.ts'
-import * as google from '../../src/providers/google-generate-content/request.ts'
+import * as anthropic from '../../src/providers/anthropic-messages.ts'
+import * as chat from '../../src/providers/chat-completions.ts'
+import * as google from '../../src/providers/google-generate-content.ts'
 import { SseDecoder } from '../../src/providers/http/sse-decoder.ts'
 import type { Transformation } from './linear-time.ts'
 import { offerAt } from './scripted-provider.ts'
@@ -81,7 +80,7 @@ export const ANSWERS: Transformation[] = [
     name: 'event: names',
     size: 512 * 1024,
     input: (size) => `{${many(Math.floor(size / 11), (i) => `"k${i}":1`).join(',')}}`,
-    run: (data: never) => readStreamEvent(data, () => undefined),
+    run: (data: never) => chat.readStreamEvent(data, () => undefined),
   },
   {
     name: 'reply: parts of content',
@@ -90,7 +89,7 @@ export const ANSWERS: Transformation[] = [
       JSON.stringify({
         choices: [{ message: { content: many(size, () => ({ type: 'text', text: 'a' })) } }],
       }),
-    run: (body: never) => readWholeReply(body, () => undefined),
+    run: (body: never) => chat.readWholeReply(body, () => undefined),
   },
   {
     name: 'tool calls: deltas of one call',

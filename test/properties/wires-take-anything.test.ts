@@ -5,38 +5,23 @@ import { type ChatMessage, parseChatRequest } from '../../src/core/calls/chat-re
 import { type CompletionEvent, FINISH_REASONS } from '../../src/core/calls/completion.ts'
 import { WIRES, type Wire } from '../../src/core/catalog/catalog.ts'
 import { FAILURE_KINDS } from '../../src/core/failover/attempt-failure.ts'
-import * as anthropicErrors from '../../src/providers/anthropic-messages/error-map.ts'
-import * as anthropic from '../../src/providers/anthropic-messages/request.ts'
-import { MessagesReader } from '../../src/providers/anthropic-messages/stream.ts'
-import * as chatErrors from '../../src/providers/chat-completions/error-map.ts'
-import * as chat from '../../src/providers/chat-completions/request.ts'
-import { readStreamEvent, readWholeReply } from '../../src/providers/chat-completions/stream.ts'
-import * as googleErrors from '../../src/providers/google-generate-content/error-map.ts'
-import * as google from '../../src/providers/google-generate-content/request.ts'
-import { GenerateContentReader } from '../../src/providers/google-generate-content/stream.ts'
+import * as anthropic from '../../src/providers/anthropic-messages.ts'
+import * as chat from '../../src/providers/chat-completions.ts'
+import * as google from '../../src/providers/google-generate-content.ts'
 import type { CompletionReader } from '../../src/providers/provider.ts'
 import { damaged } from '../helpers/damaged.ts'
 import { offerAt } from '../helpers/scripted-provider.ts'
 
 const WIRE: Record<
   Wire,
-  { open: () => CompletionReader } & typeof chatErrors & Pick<typeof chat, 'requestBody'>
+  { open: () => CompletionReader } & Pick<
+    typeof chat,
+    'requestBody' | 'failureOfStatus' | 'failureOfErrorObject'
+  >
 > = {
-  'chat-completions': {
-    open: () => ({ event: readStreamEvent, whole: readWholeReply }),
-    ...chatErrors,
-    requestBody: chat.requestBody,
-  },
-  'anthropic-messages': {
-    open: () => new MessagesReader(),
-    ...anthropicErrors,
-    requestBody: anthropic.requestBody,
-  },
-  'google-generate-content': {
-    open: () => new GenerateContentReader(),
-    ...googleErrors,
-    requestBody: google.requestBody,
-  },
+  'chat-completions': { open: () => ({ event: chat.readStreamEvent, whole: chat.readWholeReply }), ...chat },
+  'anthropic-messages': { open: () => new anthropic.MessagesReader(), ...anthropic },
+  'google-generate-content': { open: () => new google.GenerateContentReader(), ...google },
 }
 
 describe.each(WIRES)('%s', (wire) => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { failureOfErrorObject, failureOfStatus } from '../../src/providers/chat-completions/error-map.ts'
+import { failureOfErrorObject, failureOfStatus } from '../../src/providers/chat-completions.ts'
 
 const body = (error: unknown) => JSON.stringify({ error })
 

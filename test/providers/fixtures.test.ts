@@ -3,12 +3,9 @@ import { describe, expect, test } from 'vitest'
 import type { CompletionEvent } from '../../src/core/calls/completion.ts'
 import { WIRES, type Wire } from '../../src/core/catalog/catalog.ts'
 import type { AttemptFailure } from '../../src/core/failover/attempt-failure.ts'
-import * as anthropicErrors from '../../src/providers/anthropic-messages/error-map.ts'
-import { MessagesReader } from '../../src/providers/anthropic-messages/stream.ts'
-import * as chatErrors from '../../src/providers/chat-completions/error-map.ts'
-import { readStreamEvent, readWholeReply } from '../../src/providers/chat-completions/stream.ts'
-import * as googleErrors from '../../src/providers/google-generate-content/error-map.ts'
-import { GenerateContentReader } from '../../src/providers/google-generate-content/stream.ts'
+import * as anthropic from '../../src/providers/anthropic-messages.ts'
+import * as chat from '../../src/providers/chat-completions.ts'
+import * as google from '../../src/providers/google-generate-content.ts'
 import { SseDecoder } from '../../src/providers/http/sse-decoder.ts'
 import type { CompletionReader, StreamSignal } from '../../src/providers/provider.ts'
 
@@ -19,9 +16,9 @@ interface WireUnderTest {
 }
 
 const WIRE: Record<Wire, WireUnderTest> = {
-  'chat-completions': { open: () => ({ event: readStreamEvent, whole: readWholeReply }), ...chatErrors },
-  'anthropic-messages': { open: () => new MessagesReader(), ...anthropicErrors },
-  'google-generate-content': { open: () => new GenerateContentReader(), ...googleErrors },
+  'chat-completions': { open: () => ({ event: chat.readStreamEvent, whole: chat.readWholeReply }), ...chat },
+  'anthropic-messages': { open: () => new anthropic.MessagesReader(), ...anthropic },
+  'google-generate-content': { open: () => new google.GenerateContentReader(), ...google },
 }
 
 interface RecordedError {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { readStreamEvent, readWholeReply } from '../../src/providers/chat-completions/stream.ts'
+import { readStreamEvent, readWholeReply } from '../../src/providers/chat-completions.ts'
 import type { TransportFailureKind } from '../../src/providers/http/exchange.ts'
 import type { AttemptEnd } from '../../src/providers/provider.ts'
 import { ResponseReader } from '../../src/providers/response-reader.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { CompletionEvent } from '../../src/core/calls/completion.ts'
-import { readStreamEvent, readWholeReply } from '../../src/providers/chat-completions/stream.ts'
+import { readStreamEvent, readWholeReply } from '../../src/providers/chat-completions.ts'
 
 function read(value: unknown) {
   const events: CompletionEvent[] = []

@@ -1,7 +1,131 @@
-import type { FinishReason } from '../../core/calls/completion.ts'
-import { isNestedDeeperThan, MAX_NESTING } from '../../core/json/json-text.ts'
-import type { CompletionReader, Emit, StreamSignal, WholeReading } from '../provider.ts'
-import { type Fields, isObject, parseObject, toolCallId } from '../response-parts.ts'
+import type { SamplingParameters } from '../core/calls/chat-request.ts'
+import type { FinishReason } from '../core/calls/completion.ts'
+import { type Address, type ContentPart, type InlineData, isAddress } from '../core/calls/content-part.ts'
+import type { AttemptFailure, FailureKind } from '../core/failover/attempt-failure.ts'
+import { isNestedDeeperThan, MAX_NESTING } from '../core/json/json-text.ts'
+import {
+  type ErrorWords,
+  errorOf,
+  errorWords,
+  failureOfWords,
+  kindOfStatus,
+  kindOfWords,
+  unwrapped,
+} from './error-words.ts'
+import type {
+  AttemptRequest,
+  CompletionReader,
+  Emit,
+  StreamSignal,
+  WholeReading,
+  WireMapping,
+} from './provider.ts'
+import { functionTools, jsonInstruction, requestHeaders, samplingFor } from './request-parts.ts'
+import { type Fields, isObject, parseObject, toolCallId } from './response-parts.ts'
+import { type Conversation, SAYS_NOTHING, toConversation } from './turns.ts'
+
+/** The wire of Anthropic's messages API. */
+export const anthropicMessages: WireMapping = {
+  request: (request, apiKey) => ({
+    url: requestUrl(request),
+    headers: [
+      ...requestHeaders(request.offer.provider, apiKey, 'x-api-key'),
+      'anthropic-version',
+      ANTHROPIC_VERSION,
+    ],
+    body: requestBody(request),
+  }),
+  openReader: (request) => new MessagesReader(prefillSpace(request)),
+  failureOfStatus,
+  failureOfErrorObject,
+}
+
+/** The newest version of the wire; its features since are asked for one by one, and none is. */
+const ANTHROPIC_VERSION = '2023-06-01'
+const TEMPERATURE_MAX = 1
+
+/**
+ * The body of a request on the messages wire, always streamed. JSON is asked for in words: not every model
+ * takes a field for it.
+ */
+export function requestBody(request: AttemptRequest): string {
+  const { offer, messages, parameters, completionLimit } = request
+  const { quirks = {} } = offer.provider
+  const { system, turns } = toConversation(messages)
+  const instruction = jsonInstruction(parameters.response_format)
+  if (instruction !== null) system.push(instruction)
+  const { temperature, topP } = samplingFor(request, { temperatureMax: TEMPERATURE_MAX })
+  const body: Record<string, unknown> = {
+    ...quirks.fixedFields,
+    model: offer.upstreamModel,
+    max_tokens: completionLimit,
+    stream: true,
+    system: system.length > 0 ? system.join('\n\n') : undefined,
+    messages: toMessages(turns),
+    temperature,
+    top_p: topP,
+    tools: toTools(parameters),
+  }
+  for (const field of quirks.omit ?? []) delete body[field]
+  return JSON.stringify(body)
+}
+
+export const requestUrl = ({ offer: { provider } }: AttemptRequest): string =>
+  provider.baseUrl + (provider.quirks?.path ?? '/messages')
+
+/** The white space at the end of a prefill, which the wire refuses and is left out of the request. */
+export function prefillSpace({ messages }: AttemptRequest): string {
+  const last = messages.at(-1)
+  if (last?.role !== 'assistant' || typeof last.content !== 'string') return ''
+  return last.content.slice(last.content.trimEnd().length)
+}
+
+function toMessages(turns: Conversation['turns']): unknown[] {
+  const messages = turns.map(({ role, parts }) => {
+    const content = parts.flatMap(toBlock)
+    // Of media alone that this wire does not know.
+    if (content.length === 0) content.push({ type: 'text', text: SAYS_NOTHING })
+    return { role, content }
+  })
+  const last = messages.at(-1)
+  const end = last?.content.at(-1)
+  if (last?.role === 'assistant' && end?.type === 'text') end.text = end.text.trimEnd()
+  return messages
+}
+
+type Block = { type: 'text'; text: string } | { type: 'image' | 'document'; source: object }
+
+/** The wire has no audio and no video; routing sends none to its models. */
+function toBlock(part: ContentPart): Block[] {
+  switch (part.type) {
+    case 'text':
+      return [{ type: 'text', text: part.text }]
+    case 'image':
+      return [{ type: 'image', source: toSource(part.source) }]
+    case 'file':
+      return [{ type: 'document', source: toSource(part.source) }]
+    case 'audio':
+    case 'video':
+      return []
+    default:
+      return part satisfies never
+  }
+}
+
+const toSource = (source: InlineData | Address): object =>
+  isAddress(source)
+    ? { type: 'url', url: source.url }
+    : { type: 'base64', media_type: source.mediaType, data: source.base64 }
+
+function toTools({ tools }: SamplingParameters): unknown[] | undefined {
+  const functions = functionTools(tools)
+  if (functions.length === 0) return undefined
+  return functions.map(({ name, description, parameters }) => ({
+    name,
+    description,
+    input_schema: { ...(parameters ?? { properties: {} }), type: 'object' },
+  }))
+}
 
 const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
   end_turn: 'stop',
@@ -178,3 +302,45 @@ const count = (value: unknown): number => (typeof value === 'number' ? value : 0
 
 const finishReason = (reason: string): FinishReason =>
   Object.hasOwn(FINISH_REASONS, reason) ? FINISH_REASONS[reason]! : 'stop'
+
+/** Refusals of our account that come as a 400. */
+const STANDING_TEXT = /credit balance|spend(ing)? limit|usage limits?\b|billing/i
+
+const KIND_OF_TYPE: Readonly<Record<string, FailureKind>> = {
+  authentication_error: 'refused',
+  billing_error: 'refused',
+  permission_error: 'refused',
+  not_found_error: 'refused',
+  rate_limit_error: 'rate-limited',
+  request_too_large: 'context-length',
+  invalid_request_error: 'bad-request',
+}
+
+/** Maps a refusal on the messages wire. */
+export function failureOfStatus(
+  httpStatus: number,
+  body: string,
+  retryAfterMs: number | null,
+): AttemptFailure {
+  const words = wordsOf(errorOf(body))
+  const kind = kindOfStatus(httpStatus, words)
+  return failureOfWords(withStanding(kind, words), words, httpStatus, retryAfterMs)
+}
+
+/** Maps the error of a stream, which is told by its type. */
+export function failureOfErrorObject(error: unknown, httpStatus: number): AttemptFailure {
+  const words = wordsOf(unwrapped(error))
+  const ofType = Object.hasOwn(KIND_OF_TYPE, words.codes) ? KIND_OF_TYPE[words.codes]! : 'server-error'
+  const kind = ofType === 'bad-request' ? (kindOfWords(words) ?? ofType) : ofType
+  return failureOfWords(withStanding(kind, words), words, httpStatus)
+}
+
+const withStanding = (kind: FailureKind, { message }: ErrorWords): FailureKind =>
+  kind === 'bad-request' && STANDING_TEXT.test(message) ? 'refused' : kind
+
+/** The wire names the field in its text: `max_tokens: 100000 > 64000, …`, `messages.0.content: …`. */
+function wordsOf(error: unknown): ErrorWords {
+  const words = errorWords(error)
+  const field = /^`?([a-z_]+)[`.:[]/.exec(words.message)?.[1] ?? null
+  return { ...words, param: words.param ?? (field === 'system' ? 'messages' : field) }
+}
