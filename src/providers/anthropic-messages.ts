@@ -19,15 +19,27 @@ import type {
   StreamSignal,
   WholeReading,
   WireMapping,
-} from './provider.ts'
-import { functionTools, jsonInstruction, requestHeaders, samplingFor } from './request-parts.ts'
-import { type Fields, isObject, parseObject, toolCallId } from './response-parts.ts'
-import { type Conversation, SAYS_NOTHING, toConversation } from './turns.ts'
+} from './provider-clients.ts'
+import {
+  type Conversation,
+  count,
+  type Fields,
+  functionTools,
+  isObject,
+  jsonInstruction,
+  MAX_TOOL_CALLS,
+  parseObject,
+  requestHeaders,
+  SAYS_NOTHING,
+  samplingFor,
+  toConversation,
+  toolCallId,
+} from './wire-parts.ts'
 
 /** The wire of Anthropic's messages API. */
 export const anthropicMessages: WireMapping = {
   request: (request, apiKey) => ({
-    url: requestUrl(request),
+    url: request.offer.provider.baseUrl + (request.offer.provider.quirks?.path ?? '/messages'),
     headers: [
       ...requestHeaders(request.offer.provider, apiKey, 'x-api-key'),
       'anthropic-version',
@@ -69,9 +81,6 @@ export function requestBody(request: AttemptRequest): string {
   for (const field of quirks.omit ?? []) delete body[field]
   return JSON.stringify(body)
 }
-
-export const requestUrl = ({ offer: { provider } }: AttemptRequest): string =>
-  provider.baseUrl + (provider.quirks?.path ?? '/messages')
 
 /** The white space at the end of a prefill, which the wire refuses and is left out of the request. */
 export function prefillSpace({ messages }: AttemptRequest): string {
@@ -137,8 +146,6 @@ const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
   // The provider paused a long turn: what is there is not all there would be.
   pause_turn: 'length',
 }
-
-const MAX_TOOL_CALLS = 256
 
 /**
  * Reads one answer on the messages wire. Its prompt tokens come first and its completion tokens last, and
@@ -298,8 +305,6 @@ export class MessagesReader implements CompletionReader {
   }
 }
 
-const count = (value: unknown): number => (typeof value === 'number' ? value : 0)
-
 const finishReason = (reason: string): FinishReason =>
   Object.hasOwn(FINISH_REASONS, reason) ? FINISH_REASONS[reason]! : 'stop'
 
@@ -316,7 +321,6 @@ const KIND_OF_TYPE: Readonly<Record<string, FailureKind>> = {
   invalid_request_error: 'bad-request',
 }
 
-/** Maps a refusal on the messages wire. */
 export function failureOfStatus(
   httpStatus: number,
   body: string,

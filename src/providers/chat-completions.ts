@@ -21,15 +21,24 @@ import type {
   StreamSignal,
   WholeReading,
   WireMapping,
-} from './provider.ts'
-import { jsonInstruction, requestHeaders, samplingFor } from './request-parts.ts'
-import { type Fields, isObject, mediaTokens, parseObject, toolCallId } from './response-parts.ts'
-import { toConversation } from './turns.ts'
+} from './provider-clients.ts'
+import {
+  type Fields,
+  isObject,
+  jsonInstruction,
+  MAX_TOOL_CALLS,
+  mediaTokens,
+  parseObject,
+  requestHeaders,
+  samplingFor,
+  toConversation,
+  toolCallId,
+} from './wire-parts.ts'
 
 /** The wire that most providers speak. */
 export const chatCompletions: WireMapping = {
   request: (request, apiKey) => ({
-    url: requestUrl(request),
+    url: request.offer.provider.baseUrl + (request.offer.provider.quirks?.path ?? '/chat/completions'),
     headers: requestHeaders(request.offer.provider, apiKey, 'authorization'),
     body: requestBody(request),
   }),
@@ -38,8 +47,6 @@ export const chatCompletions: WireMapping = {
   failureOfErrorObject,
 }
 
-const NO_QUIRKS: ProviderQuirks = {}
-
 /**
  * The body of a request on the chat-completions wire. The answer is always streamed, for callers that do
  * not stream as well: silence is noticed early then, and a provider stops when the connection breaks.
@@ -47,7 +54,7 @@ const NO_QUIRKS: ProviderQuirks = {}
  */
 export function requestBody(request: AttemptRequest): string {
   const { offer, messages, parameters, exactJson, completionLimit } = request
-  const { limitParameter, quirks = NO_QUIRKS } = offer.provider
+  const { limitParameter, quirks = {} } = offer.provider
   const { temperature, topP } = samplingFor(request)
   const isTold = losesSchema(parameters, quirks)
   const body: Record<string, unknown> = {
@@ -140,12 +147,6 @@ function toWirePart(part: ContentPart): object {
 const urlOf = (source: InlineData | Address): string =>
   isAddress(source) ? source.url : `data:${source.mediaType};base64,${source.base64}`
 
-/** The address of the wire's one call at a provider. */
-export const requestUrl = ({ offer: { provider } }: AttemptRequest): string =>
-  provider.baseUrl + (provider.quirks?.path ?? '/chat/completions')
-
-const MAX_TOOL_CALLS = 256
-
 /** Words of other dialects for the finish reasons of this wire. */
 const FINISH_ALIASES: Readonly<Record<string, FinishReason>> = {
   max_tokens: 'length',
@@ -173,9 +174,7 @@ export function readStreamEvent(data: string, emit: Emit): StreamSignal {
     if (choice.error != null) return { error: choice.error }
     if (choice.finish_reason === 'error') return { error: { code: 'finish_reason_error' } }
     if (isObject(choice.delta)) signal = readMessage(choice.delta, emit)
-  }
-  if (choice !== null && typeof choice.finish_reason === 'string') {
-    emit(['finish', finishReason(choice.finish_reason)])
+    if (typeof choice.finish_reason === 'string') emit(['finish', finishReason(choice.finish_reason)])
   }
   emitUsage(usageOf(chunk, choice), emit)
   return signal
@@ -264,9 +263,7 @@ function thoughtText({ thinking }: Fields): string {
 function textOf(content: unknown): string {
   if (typeof content === 'string') return content
   if (!Array.isArray(content)) return ''
-  return content
-    .map((part) => (isObject(part) && part.type === 'text' && typeof part.text === 'string' ? part.text : ''))
-    .join('')
+  return content.map((part) => (isObject(part) && part.type === 'text' ? textIn(part.text) : '')).join('')
 }
 
 function toolCallDelta(value: unknown, position: number): ToolCallDelta[] {
@@ -327,10 +324,6 @@ function reasoningBeside(usage: Fields, counted: number): number {
   return reasoning > 0 && usage.total_tokens === counted + reasoning ? reasoning : 0
 }
 
-/**
- * Maps a provider's refusal on the chat-completions wire: an HTTP status of 400 and above with its body.
- * `retryAfterMs` as its header asked.
- */
 export function failureOfStatus(
   httpStatus: number,
   body: string,
@@ -340,7 +333,7 @@ export function failureOfStatus(
   return failureOfWords(kindOfStatus(httpStatus, words), words, httpStatus, retryAfterMs)
 }
 
-/** Maps an error object found in an answer whose status said 200. Its own `code` or `status` may be an HTTP status. */
+/** The object's own `code` or `status` may be an HTTP status. */
 export function failureOfErrorObject(reported: unknown, httpStatus: number): AttemptFailure {
   const error = unwrapped(reported)
   const words = errorWords(error)

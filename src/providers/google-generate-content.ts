@@ -22,10 +22,21 @@ import type {
   StreamSignal,
   WholeReading,
   WireMapping,
-} from './provider.ts'
-import { functionTools, jsonInstruction, jsonSchemaOf, requestHeaders, samplingFor } from './request-parts.ts'
-import { type Fields, isObject, mediaTokens, toolCallId } from './response-parts.ts'
-import { toConversation } from './turns.ts'
+} from './provider-clients.ts'
+import {
+  count,
+  type Fields,
+  functionTools,
+  isObject,
+  jsonInstruction,
+  jsonSchemaOf,
+  MAX_TOOL_CALLS,
+  mediaTokens,
+  requestHeaders,
+  samplingFor,
+  toConversation,
+  toolCallId,
+} from './wire-parts.ts'
 
 /** The wire of Google's generateContent API. */
 export const googleGenerateContent: WireMapping = {
@@ -127,8 +138,6 @@ const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
   IMAGE_SAFETY: 'content_filter',
 }
 const UNFINISHED = 'FINISH_REASON_UNSPECIFIED'
-const MAX_TOOL_CALLS = 256
-
 /**
  * Reads one answer on the generate-content wire. Function calls come whole, often without an id, and are
  * numbered here. Any end that is not in the table, such as a malformed call, is a failure of the model.
@@ -240,8 +249,6 @@ function tokensOf(details: unknown, modality: string): unknown {
   if (!Array.isArray(details)) return undefined
   return details.find((detail) => isObject(detail) && detail.modality === modality)?.tokenCount
 }
-
-const count = (value: unknown): number => (typeof value === 'number' ? value : 0)
 
 function parseJson(text: string): unknown {
   try {

@@ -1,5 +1,5 @@
 import type { Usage } from '../core/billing/pricing.ts'
-import type { CompletionEvent, OnProgress } from '../core/calls/completion.ts'
+import type { CompletionEvent, FinishReason, OnProgress } from '../core/calls/completion.ts'
 import {
   type AttemptFailure,
   attemptFailure,
@@ -7,15 +7,20 @@ import {
   parseRetryAfter,
 } from '../core/failover/attempt-failure.ts'
 import { MAX_NESTING, scanJson } from '../core/json/json-text.ts'
-import { CompletionEnd } from './completion-end.ts'
 import type { Exchange, ResponseReceiver, TransportFailure, TransportFailureKind } from './http/exchange.ts'
 import { SseDecoder } from './http/sse-decoder.ts'
-import type { AttemptEnd, AttemptResult, CompletionReader, WireMapping } from './provider.ts'
+import type {
+  AttemptEnd,
+  AttemptResult,
+  CompletionReader,
+  StreamSignal,
+  WireMapping,
+} from './provider-clients.ts'
 
 interface ReaderOptions {
   wire: WireMapping
   answer: CompletionReader
-  exchange: Exchange
+  exchange: Pick<Exchange, 'silentMs' | 'token' | 'cutShort' | 'endAfter' | 'drain' | 'abort'>
   onProgress: OnProgress
   /** Unix milliseconds. */
   now: () => number
@@ -81,11 +86,8 @@ export class ResponseReader implements ResponseReceiver {
     this.#httpStatus = status
     if (status >= 200 && status < 300) return
     this.#mode = 'refusal'
-    const retryAfter = headers['retry-after']
-    this.#retryAfterMs = parseRetryAfter(
-      Array.isArray(retryAfter) ? retryAfter[0] : retryAfter,
-      this.#options.now(),
-    )
+    const [retryAfter] = [headers['retry-after']].flat()
+    this.#retryAfterMs = parseRetryAfter(retryAfter, this.#options.now())
     this.#options.exchange.cutShort(ERROR_BODY_WAIT_MS)
   }
 
@@ -166,10 +168,7 @@ export class ResponseReader implements ResponseReceiver {
   #events(chunk: Buffer): void {
     const fits = this.#decoder.push(chunk)
     if (this.#settled) return
-    if (!fits) {
-      this.#giveUp('an event is too large')
-      return
-    }
+    if (!fits) return this.#giveUp('an event is too large')
     const { exchange } = this.#options
     switch (this.#end.state) {
       case 'perhaps':
@@ -255,10 +254,8 @@ export class ResponseReader implements ResponseReceiver {
 
   #wholeReply(): void {
     const body = Buffer.concat(this.#pieces)
-    if (scanJson(body, WHOLE_REPLY_LIMITS) !== 'ok') {
-      this.#fail(attemptFailure('unreadable', 'the body is too intricate for a completion'))
-      return
-    }
+    if (scanJson(body, WHOLE_REPLY_LIMITS) !== 'ok')
+      return this.#fail(attemptFailure('unreadable', 'the body is too intricate for a completion'))
     const reading = this.#options.answer.whole(body.toString('utf8'), this.#emit)
     if (reading === 'malformed') this.#fail(attemptFailure('unreadable', 'the body is no completion'))
     else if (reading === 'ok') this.#finished()
@@ -266,11 +263,8 @@ export class ResponseReader implements ResponseReceiver {
   }
 
   #refused(): void {
-    this.#fail(this.#options.wire.failureOfStatus(this.#httpStatus ?? 0, this.#body(), this.#retryAfterMs))
-  }
-
-  #body(): string {
-    return Buffer.concat(this.#pieces).toString('utf8')
+    const body = Buffer.concat(this.#pieces).toString('utf8')
+    this.#fail(this.#options.wire.failureOfStatus(this.#httpStatus ?? 0, body, this.#retryAfterMs))
   }
 
   #finished(): void {
@@ -299,5 +293,56 @@ export class ResponseReader implements ResponseReceiver {
         reasoningTokens: this.#reasoningTokens,
       },
     })
+  }
+}
+
+/**
+ * Whether a streamed completion is over, by its finish reasons. Some servers put one into every chunk: it ends the
+ * completion only if it comes alone, or if others of its chunks had none. A completion of one chunk may be over: its end
+ * is waited for.
+ */
+class CompletionEnd {
+  /** The finish reason; null before there was one. */
+  reason: FinishReason | null = null
+  /** The finish reason ends the completion, and does not just stand beside a part of it. */
+  isOver = false
+  /** The finish reason of the event that is being read. */
+  #reasonNow: FinishReason | null = null
+  /** A finish reason may stand in every chunk: such is the wire, or more of the completion came after one. */
+  #repeats: boolean
+  /** Pieces of the completion came without a finish reason, and none after one. */
+  #hasOpenPieces = false
+
+  constructor(repeats: boolean) {
+    this.#repeats = repeats
+  }
+
+  /** Notes a finish reason, in the event that is being read or in a whole reply. */
+  note(reason: FinishReason): void {
+    this.#reasonNow = reason
+    this.reason = this.#repeats ? reason : (this.reason ?? reason)
+  }
+
+  /** Reads one event, which may note finish reasons, and judges by it whether the completion is over. */
+  read(readEvent: () => StreamSignal): StreamSignal {
+    const finishedBefore = this.reason !== null
+    this.#reasonNow = null
+    const signal = readEvent()
+    const hasPiece = signal === 'content' || signal === 'thinking'
+    if (hasPiece && finishedBefore) {
+      this.#repeats = true
+      this.#hasOpenPieces = false
+      this.reason = this.#reasonNow ?? this.reason
+    } else if (signal === 'content' && this.#reasonNow === null) this.#hasOpenPieces = true
+    if (this.#reasonNow !== null) this.isOver = !hasPiece || this.#hasOpenPieces
+    else if (hasPiece) this.isOver = false
+    return signal
+  }
+
+  /** `over`: no more is to come but usage. `perhaps`: the end of the stream decides. `no`: more is expected. */
+  get state(): 'over' | 'perhaps' | 'no' | 'unfinished' {
+    if (this.reason === null) return 'unfinished'
+    if (this.isOver) return this.#repeats ? 'perhaps' : 'over'
+    return this.#repeats ? 'no' : 'perhaps'
   }
 }

@@ -18,7 +18,7 @@ import {
   type AttemptRequest,
   NOTHING_PRODUCED,
   type ProviderClient,
-} from '../../src/providers/provider.ts'
+} from '../../src/providers/provider-clients.ts'
 import { offerAt } from './scripted-provider.ts'
 
 /** A text, bytes of thinking, or a silence. */

@@ -11,7 +11,7 @@ import { ApiError } from '../../src/core/kernel/errors.ts'
 import { parseUsd, picoUsd } from '../../src/core/kernel/money.ts'
 import type { PlanOptions } from '../../src/core/routing/plan-choices.ts'
 import { planRoute, type RoutingPlan } from '../../src/core/routing/routing-plan.ts'
-import { NOTHING_PRODUCED } from '../../src/providers/provider.ts'
+import { NOTHING_PRODUCED } from '../../src/providers/provider-clients.ts'
 
 const price = fc.tuple(fc.nat(400), fc.nat(999_999)).map(([whole, decimals]) => `${whole}.${decimals}`)
 const model = fc.record({

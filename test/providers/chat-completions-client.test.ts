@@ -1,8 +1,11 @@
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createTransport, type Transport } from '../../src/providers/http/transport.ts'
-import type { AttemptEnd, AttemptRequest } from '../../src/providers/provider.ts'
-import { createProviderClients } from '../../src/providers/provider-clients.ts'
+import {
+  type AttemptEnd,
+  type AttemptRequest,
+  createProviderClients,
+} from '../../src/providers/provider-clients.ts'
 import {
   DONE,
   event,

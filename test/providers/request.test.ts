@@ -4,8 +4,8 @@ import type { Offer, Provider, ProviderQuirks } from '../../src/core/catalog/cat
 import * as anthropic from '../../src/providers/anthropic-messages.ts'
 import * as chat from '../../src/providers/chat-completions.ts'
 import * as google from '../../src/providers/google-generate-content.ts'
-import type { AttemptRequest } from '../../src/providers/provider.ts'
-import { requestHeaders } from '../../src/providers/request-parts.ts'
+import type { AttemptRequest } from '../../src/providers/provider-clients.ts'
+import { requestHeaders } from '../../src/providers/wire-parts.ts'
 import { contentParts } from '../helpers/content-parts.ts'
 import { offerAt } from '../helpers/scripted-provider.ts'
 
@@ -194,7 +194,9 @@ describe('quirks of the chat-completions wire', () => {
       authHeader: 'api-key',
     }
     const request = attempt({ quirks })
-    expect(chat.requestUrl(request)).toBe('https://api.example/v1/chat/completions?api-version=2025-01-01')
+    expect(chat.chatCompletions.request(request, null).url).toBe(
+      'https://api.example/v1/chat/completions?api-version=2025-01-01',
+    )
     const headers = requestHeaders(request.offer.provider, 'secret', 'authorization')
     expect(headers.slice(-4)).toEqual(['x-github-api-version', '2022-11-28', 'api-key', 'secret'])
     expect(requestHeaders(attempt().offer.provider, 'secret', 'authorization').slice(-2)).toEqual([

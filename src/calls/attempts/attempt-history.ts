@@ -10,7 +10,7 @@ import { jsonRootOf, mayBeRepaired, wantsJson } from '../../core/json/json-repai
 import type { Logger } from '../../platform/observability/logger.ts'
 import { threads } from '../../platform/process/thread-pool.ts'
 import { countPromptTokens, countTextTokens } from '../../providers/count-tokens.ts'
-import { NOTHING_PRODUCED } from '../../providers/provider.ts'
+import { NOTHING_PRODUCED } from '../../providers/provider-clients.ts'
 import type { BreakerBoard } from '../../routing/circuit-breaker/breaker-board.ts'
 import type { AttemptOutcome, AttemptPlan } from './attempt.ts'
 import type { AttemptMeter } from './attempt-report.ts'

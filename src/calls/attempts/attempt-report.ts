@@ -5,7 +5,7 @@ import { type HealthEffect, healthEffect, providerOfOffer } from '../../core/fai
 import { tokensPerSecond } from '../../core/routing/measures.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import { inSpan, tracesAreOn } from '../../platform/observability/tracing.ts'
-import type { AttemptRequest } from '../../providers/provider.ts'
+import type { AttemptRequest } from '../../providers/provider-clients.ts'
 import type { BreakerBoard, Probe } from '../../routing/circuit-breaker/breaker-board.ts'
 import type { MeasureLog } from '../../routing/measure-log.ts'
 import { type AttemptOutcome, type AttemptPlan, noteReception } from './attempt.ts'

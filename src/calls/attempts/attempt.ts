@@ -11,8 +11,8 @@ import {
   type AttemptRequest,
   NOTHING_PRODUCED,
   type ProviderClient,
-} from '../../providers/provider.ts'
-import type { ProviderClients } from '../../providers/provider-clients.ts'
+  type ProviderClients,
+} from '../../providers/provider-clients.ts'
 import { type CompletionRelay, type DripRule, DripWatch, EchoGuard } from './completion-relay.ts'
 import { continueAnswer, repeatAnswer } from './rescue.ts'
 

@@ -6,7 +6,7 @@ import { sumOfTokens } from '../../core/media/media-tokens.ts'
 import { contentKindsOf, textLength } from '../../core/routing/request-shape.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import { countPromptTokens, countTextTokens } from '../../providers/count-tokens.ts'
-import { type AttemptEnd, NOTHING_PRODUCED, type Production } from '../../providers/provider.ts'
+import { type AttemptEnd, NOTHING_PRODUCED, type Production } from '../../providers/provider-clients.ts'
 import type { BreakerBoard } from '../../routing/circuit-breaker/breaker-board.ts'
 
 /** What a call is charged for. */

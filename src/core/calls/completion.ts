@@ -34,7 +34,7 @@ export type OnProgress = (progress: Progress) => void
 export const FINISH_REASONS = ['stop', 'length', 'tool_calls', 'content_filter', 'function_call'] as const
 export type FinishReason = (typeof FINISH_REASONS)[number]
 
-/** What a provider's stream contains, in its order. Emitted by a wire's `stream.ts`. */
+/** What a provider's stream contains, in its order. Emitted by a wire's `CompletionReader`. */
 export type CompletionEvent =
   | Progress
   | readonly ['finish', reason: FinishReason]

@@ -1,17 +1,8 @@
-import { AttemptDeadline, type AttemptLimits, type Expiry } from './attempt-deadline.ts'
-import { type ContentDecoder, createContentDecoder } from './content-decoding.ts'
+import { type ContentDecoder, createContentDecoder } from './sse-decoder.ts'
 import type { ReadingTurns } from './transport.ts'
 
 /** What can happen to an exchange short of its proper end. */
-export type TransportFailureKind =
-  | 'connect'
-  | 'reset'
-  | 'first-token'
-  | 'idle'
-  | 'total'
-  | 'cut-short'
-  | 'unreadable'
-  | 'cancelled'
+export type TransportFailureKind = Expiry | 'reset' | 'unreadable' | 'cancelled'
 
 export interface TransportFailure {
   kind: TransportFailureKind
@@ -40,22 +31,6 @@ export interface TransportRequest {
   accountId: string
 }
 
-/** A request under way. */
-export interface Exchange {
-  /** Since the last token, ms; 0 before the first. */
-  readonly silentMs: number
-  /** A token arrived: from now on the limit between tokens applies. */
-  token(): void
-  /** Ends with `cut-short` after `ms` at the latest. */
-  cutShort(ms: number): void
-  /** Ends with `cut-short` after `ms`, unless it is told so again. */
-  endAfter(ms: number): void
-  /** Nothing more is wanted. The connection is kept if the rest of the answer comes soon. */
-  drain(): void
-  /** Nothing more is wanted and the provider should stop. No receiver method is called after this. */
-  abort(): void
-}
-
 /** The HTTP client's hold on a request. */
 interface DispatchController {
   abort(reason: Error): void
@@ -72,7 +47,7 @@ const DRAIN_MAX_BYTES = 64 * 1024
  * One request and its answer. States: open (the receiver is called), draining (it is not, but the connection
  * is read to its end), closed.
  */
-export class PooledExchange implements Exchange {
+export class Exchange {
   #state: 'open' | 'draining' | 'closed' = 'open'
   #controller: DispatchController | undefined
   #decoder: ContentDecoder | undefined
@@ -93,7 +68,7 @@ export class PooledExchange implements Exchange {
     this.#accountId = accountId
     this.#turns = turns
     this.#signal = signal
-    this.#deadline = new AttemptDeadline(limits, (what) => this.#expire(what))
+    this.#deadline = new AttemptDeadline(limits, (what) => this.#fail(what, `limit passed: ${what}`))
     this.#receiver = receive(this)
     if (signal.aborted) queueMicrotask(this.#cancel)
     else signal.addEventListener('abort', this.#cancel, { once: true })
@@ -103,22 +78,27 @@ export class PooledExchange implements Exchange {
     return this.#state === 'open' && !this.#signal.aborted
   }
 
+  /** Since the last token, ms; 0 before the first. */
   get silentMs(): number {
     return this.#deadline.silentMs
   }
 
+  /** A token arrived: from now on the limit between tokens applies. */
   token(): void {
     this.#deadline.token()
   }
 
+  /** Ends with `cut-short` after `ms` at the latest. */
   cutShort(ms: number): void {
     if (this.#state === 'open') this.#deadline.cutShort(ms)
   }
 
+  /** Ends with `cut-short` after `ms`, unless it is told so again. */
   endAfter(ms: number): void {
     if (this.#state === 'open') this.#deadline.endAfter(ms)
   }
 
+  /** Nothing more is wanted. The connection is kept if the rest of the answer comes soon. */
   drain(): void {
     if (this.#state !== 'open') return
     this.#state = 'draining'
@@ -128,6 +108,7 @@ export class PooledExchange implements Exchange {
     this.#deadline.cutShort(DRAIN_MS)
   }
 
+  /** Nothing more is wanted and the provider should stop. No receiver method is called after this. */
   abort(): void {
     this.#close()
     this.#stop()
@@ -199,10 +180,6 @@ export class PooledExchange implements Exchange {
     if (wasOpen) this.#call(() => this.#receiver.end())
   }
 
-  #expire(what: Expiry): void {
-    this.#fail(what, `limit passed: ${what}`)
-  }
-
   #fail(kind: TransportFailureKind, internal: string): void {
     const wasOpen = this.#state === 'open'
     this.#close()
@@ -238,7 +215,7 @@ export class PooledExchange implements Exchange {
 }
 
 /** Maps an error of the HTTP client onto the closed set; `sent` when the request had a connection. */
-export function transportErrorKind(error: Error, sent: boolean): TransportFailureKind {
+function transportErrorKind(error: Error, sent: boolean): TransportFailureKind {
   const code = errorCode(error)
   if (
     code.startsWith('HPE_') ||
@@ -251,7 +228,7 @@ export function transportErrorKind(error: Error, sent: boolean): TransportFailur
 }
 
 /** A line for logs: the code, which names no prompt and no key. */
-export function describeTransportError(error: Error): string {
+function describeTransportError(error: Error): string {
   return errorCode(error) || error.name
 }
 
@@ -259,4 +236,104 @@ function errorCode(error: Error): string {
   const { code, cause } = error as Error & { code?: unknown }
   if (typeof code === 'string') return code
   return cause instanceof Error ? errorCode(cause) : ''
+}
+
+/** How long an attempt may be silent, in ms. All of it runs from the moment the attempt starts. */
+interface AttemptLimits {
+  connectMs: number
+  /** Until the first token. */
+  firstTokenMs: number
+  /** Between tokens. */
+  idleMs: number
+  /** The rest of the whole call's time. */
+  totalMs: number
+}
+
+type Expiry = 'connect' | 'first-token' | 'idle' | 'total' | 'cut-short'
+
+/**
+ * Every limit of one attempt on one timer. A token only notes the time; the timer finds out when it fires
+ * whether something is due, and arms itself for what comes next.
+ */
+class AttemptDeadline {
+  readonly #limits: AttemptLimits
+  readonly #expired: (what: Expiry) => void
+  readonly #startedAt: number
+  #connected = false
+  /** Monotonic ms of the last token; 0 before the first. */
+  #lastTokenAt = 0
+  #cutShortAt = Number.POSITIVE_INFINITY
+  #firesAt = 0
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(limits: AttemptLimits, expired: (what: Expiry) => void) {
+    this.#limits = limits
+    this.#expired = expired
+    this.#startedAt = performance.now()
+    this.#arm(this.#startedAt)
+  }
+
+  get silentMs(): number {
+    return this.#lastTokenAt === 0 ? 0 : performance.now() - this.#lastTokenAt
+  }
+
+  connected(): void {
+    this.#connected = true
+  }
+
+  token(): void {
+    const isFirst = this.#lastTokenAt === 0
+    this.#lastTokenAt = performance.now()
+    if (isFirst && this.#lastTokenAt + this.#limits.idleMs < this.#firesAt) this.#rearm(this.#lastTokenAt)
+  }
+
+  cutShort(ms: number): void {
+    const now = performance.now()
+    this.#cutShortAt = Math.min(this.#cutShortAt, now + ms)
+    this.#rearm(now)
+  }
+
+  endAfter(ms: number): void {
+    const now = performance.now()
+    this.#cutShortAt = now + ms
+    this.#rearm(now)
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer)
+  }
+
+  #rearm(now: number): void {
+    clearTimeout(this.#timer)
+    this.#arm(now)
+  }
+
+  #arm(now: number): void {
+    const { at } = this.#next()
+    this.#firesAt = at
+    // Timers of Node round down; a millisecond more spares a second round.
+    this.#timer = setTimeout(() => this.#fire(), Math.max(1, Math.ceil(at - now) + 1))
+  }
+
+  #fire(): void {
+    const now = performance.now()
+    const next = this.#next()
+    if (now >= next.at) this.#expired(next.what)
+    else this.#arm(now)
+  }
+
+  /** What is due next if nothing more arrives. */
+  #next(): { what: Expiry; at: number } {
+    const { connectMs, firstTokenMs, idleMs, totalMs } = this.#limits
+    let what: Expiry = 'total'
+    let at = this.#startedAt + totalMs
+    const sooner = (other: Expiry, otherAt: number) => {
+      if (otherAt < at) [what, at] = [other, otherAt]
+    }
+    if (this.#lastTokenAt > 0) sooner('idle', this.#lastTokenAt + idleMs)
+    else sooner('first-token', this.#startedAt + firstTokenMs)
+    if (!this.#connected) sooner('connect', this.#startedAt + connectMs)
+    sooner('cut-short', this.#cutShortAt)
+    return { what, at }
+  }
 }

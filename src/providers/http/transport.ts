@@ -1,5 +1,5 @@
 import { Pool } from 'undici'
-import { type Exchange, PooledExchange, type ResponseReceiver, type TransportRequest } from './exchange.ts'
+import { Exchange, type ResponseReceiver, type TransportRequest } from './exchange.ts'
 
 export type Transport = ReturnType<typeof createTransport>
 
@@ -54,7 +54,7 @@ export function createTransport({ connectTimeoutMs }: { connectTimeoutMs: number
     /** `receive` makes the receiver of the response; it is called at once. */
     post(request: TransportRequest, receive: (exchange: Exchange) => ResponseReceiver): void {
       const { pool, path } = targetOf(request.url)
-      const exchange = new PooledExchange(request, receive, turns)
+      const exchange = new Exchange(request, receive, turns)
       if (exchange.isOpen) {
         pool.dispatch({ path, method: 'POST', headers: request.headers, body: request.body }, exchange)
       }

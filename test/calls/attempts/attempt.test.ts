@@ -4,7 +4,11 @@ import type { Candidate } from '../../../src/core/calls/call-job.ts'
 import { promptTokensBound } from '../../../src/core/calls/prompt-tokens.ts'
 import { attemptFailure } from '../../../src/core/failover/attempt-failure.ts'
 import { countPromptTokens } from '../../../src/providers/count-tokens.ts'
-import { type AttemptResult, NOTHING_PRODUCED, type ProviderClient } from '../../../src/providers/provider.ts'
+import {
+  type AttemptResult,
+  NOTHING_PRODUCED,
+  type ProviderClient,
+} from '../../../src/providers/provider-clients.ts'
 import { offerAt } from '../../helpers/scripted-provider.ts'
 
 const WINDOW = 8_192

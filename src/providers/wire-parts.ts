@@ -1,0 +1,195 @@
+import { createHash } from 'node:crypto'
+import type { Usage } from '../core/billing/pricing.ts'
+import type { ChatMessage } from '../core/calls/chat-request.ts'
+import type { ContentPart } from '../core/calls/content-part.ts'
+import type { Provider, ProviderQuirks, SamplingParameter } from '../core/catalog/catalog.ts'
+import type { AttemptRequest } from './provider-clients.ts'
+
+/**
+ * Header names and values in turn, as every wire sends them.
+ * @param authHeader where the wire has the key, unless the provider wants it elsewhere
+ * @param apiKey null where the provider needs none
+ */
+export function requestHeaders(
+  { quirks }: Provider,
+  apiKey: string | null,
+  authHeader: NonNullable<ProviderQuirks['authHeader']>,
+): string[] {
+  const headers = [
+    'content-type',
+    'application/json',
+    'accept',
+    'text/event-stream, application/json',
+    // A compressed stream is held back by the compressor; tokens should come as they are made.
+    'accept-encoding',
+    'identity',
+  ]
+  for (const [name, value] of Object.entries(quirks?.headers ?? {})) headers.push(name, value)
+  if (apiKey === null) return headers
+  const name = quirks?.authHeader ?? authHeader
+  headers.push(name, name === 'authorization' ? `Bearer ${apiKey}` : apiKey)
+  return headers
+}
+
+/**
+ * The sampling parameters as model and provider take them: none that the model refuses, within the provider's
+ * range, and one of them where it takes one.
+ * @param wire how every provider of the wire differs, unless it says otherwise
+ */
+export function samplingFor(
+  { offer, parameters }: AttemptRequest,
+  wire: ProviderQuirks = {},
+): { temperature: number | undefined; topP: number | undefined } {
+  const { temperatureMax = Number.POSITIVE_INFINITY, oneSamplingParameter } = {
+    ...wire,
+    ...offer.provider.quirks,
+  }
+  const given = (name: SamplingParameter) =>
+    offer.refusedSampling?.includes(name) ? undefined : parameters[name]
+  const temperature = given('temperature')
+  return {
+    temperature: temperature === undefined ? undefined : Math.min(temperature, temperatureMax),
+    topP: oneSamplingParameter && temperature !== undefined ? undefined : given('top_p'),
+  }
+}
+
+interface FunctionTool {
+  name: string
+  description: string | undefined
+  /** JSON Schema of the arguments; null where the function takes none. */
+  parameters: Record<string, unknown> | null
+}
+
+/** The functions among a request's tools. */
+export function functionTools(tools: ReadonlyArray<Record<string, unknown>> | undefined): FunctionTool[] {
+  return (tools ?? []).flatMap((tool) => {
+    const definition = tool.function
+    if (!isObject(definition) || typeof definition.name !== 'string') return []
+    const { name, description, parameters } = definition
+    return [
+      {
+        name,
+        description: typeof description === 'string' ? description : undefined,
+        parameters: isObject(parameters) ? parameters : null,
+      },
+    ]
+  })
+}
+
+/**
+ * Asks for JSON in words, for providers that have no field for it, or none for a schema.
+ * @param responseFormat the request's `response_format`; null for one that asks for plain text
+ */
+export function jsonInstruction(responseFormat: Record<string, unknown> | undefined): string | null {
+  if (responseFormat?.type !== 'json_object' && responseFormat?.type !== 'json_schema') return null
+  const schema = jsonSchemaOf(responseFormat)
+  const asked = 'Answer with one JSON value and nothing else: no explanation, no code fence.'
+  return schema === undefined ? asked : `${asked} It must fit this JSON Schema: ${JSON.stringify(schema)}`
+}
+
+/** The schema that a `response_format` holds, or undefined. */
+export function jsonSchemaOf(responseFormat: Record<string, unknown>): unknown {
+  const { json_schema: named } = responseFormat
+  return typeof named === 'object' && named !== null && 'schema' in named ? named.schema : undefined
+}
+
+export type Fields = Record<string, unknown>
+
+export const isObject = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** The object that a text is as JSON, or null for anything else. */
+export function parseObject(text: string): Fields | null {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isObject(value) ? value : null
+  } catch {
+    // The caller counts it as malformed.
+    return null
+  }
+}
+
+/** Of a count that a provider should have sent. */
+export const count = (value: unknown): number => (typeof value === 'number' ? value : 0)
+
+/** Tool calls that are read of one completion. */
+export const MAX_TOOL_CALLS = 256
+const ID_CHARACTERS = 24
+const NEUTRAL_ID = /^call_[A-Za-z0-9]{1,40}$/
+
+/**
+ * The id of a tool call as clients see it. A provider's own may name its maker by its form, so any but the
+ * usual one of this wire is replaced, the same by the same.
+ */
+export const toolCallId = (upstreamId: string): string =>
+  NEUTRAL_ID.test(upstreamId)
+    ? upstreamId
+    : `call_${createHash('sha256').update(upstreamId).digest('hex').slice(0, ID_CHARACTERS)}`
+
+/** What a provider says of a prompt's audio and images; what is no number above zero is left out. */
+export function mediaTokens(audio: unknown, image: unknown): Pick<Usage, 'audioTokens' | 'imageTokens'> {
+  return {
+    ...(typeof audio === 'number' && audio > 0 && { audioTokens: audio }),
+    ...(typeof image === 'number' && image > 0 && { imageTokens: image }),
+  }
+}
+
+interface Turn {
+  role: 'user' | 'assistant'
+  parts: ContentPart[]
+}
+
+export interface Conversation {
+  /** The system messages, wherever they stood, in order; empty where there are none. */
+  system: string[]
+  /** Never empty; user and assistant take turns, and the user begins. */
+  turns: Turn[]
+}
+
+/** What stands for a turn that said nothing; wires refuse empty ones. */
+export const SAYS_NOTHING = '.'
+
+/**
+ * The messages as wires want them that know two roles which take turns: messages of one side in a row become
+ * one turn, and system messages are apart. A tool's result is told by the user in words, since the call that
+ * it answers is not kept.
+ */
+export function toConversation(messages: readonly ChatMessage[]): Conversation {
+  const system: string[] = []
+  const turns: Turn[] = []
+  for (const message of messages) {
+    const parts = partsOf(message)
+    if (message.role === 'system') {
+      const text = parts.flatMap((part) => (part.type === 'text' ? part.text : [])).join('\n')
+      if (text !== '') system.push(text)
+      continue
+    }
+    const role = message.role === 'assistant' ? 'assistant' : 'user'
+    const last = turns.at(-1)
+    if (last?.role === role) last.parts.push(...parts)
+    else if (parts.length > 0) turns.push({ role, parts: [...parts] })
+  }
+  if (turns[0]?.role !== 'user')
+    turns.unshift({ role: 'user', parts: [{ type: 'text', text: SAYS_NOTHING }] })
+  return { system, turns }
+}
+
+function partsOf(message: ChatMessage): ContentPart[] {
+  const { content, role } = message
+  const parts =
+    typeof content === 'string'
+      ? textPart(content)
+      : content.flatMap((part) => (part.type === 'text' ? textPart(part.text) : [part]))
+  if (role === 'tool') return [{ type: 'text', text: toolResultHeading(message) }, ...parts]
+  if (role === 'user' && message.name !== undefined && parts.length > 0) {
+    return [{ type: 'text', text: `${message.name}:` }, ...parts]
+  }
+  return parts
+}
+
+function toolResultHeading({ name, tool_call_id: id }: ChatMessage): string {
+  const which = [name, id].filter((word) => word !== undefined && word !== '')
+  return which.length > 0 ? `Result of the tool call (${which.join(', ')}):` : 'Result of the tool call:'
+}
+
+const textPart = (text: string): ContentPart[] => (text.trim() === '' ? [] : [{ type: 'text', text }])
