@@ -1,8 +1,7 @@
 import { Registry } from 'prom-client'
 import { createHoldStore, type RestoredHold } from '../src/billing/holds/hold-store.ts'
-import { createAttemptChain } from '../src/calls/attempts/attempt-chain.ts'
-import type { AttemptChain } from '../src/calls/attempts/attempt-history.ts'
-import { createAttemptMeter } from '../src/calls/attempts/attempt-report.ts'
+import { type AttemptChain, createAttemptChain } from '../src/calls/attempts/attempt-chain.ts'
+import { createAttemptMeter } from '../src/calls/attempts/attempt-history.ts'
 import {
   createFinisher,
   createFinishScript,
@@ -43,8 +42,7 @@ import { createSealer } from '../src/platform/sealing.ts'
 import { warmTokenizer } from '../src/providers/count-tokens.ts'
 import { createTransport } from '../src/providers/http/transport.ts'
 import { createProviderClients } from '../src/providers/provider-clients.ts'
-import { createBreakerBoard } from '../src/routing/circuit-breaker/breaker-board.ts'
-import { exportBreakers } from '../src/routing/circuit-breaker/breaker-metrics.ts'
+import { createBreakerBoard, exportBreakers } from '../src/routing/circuit-breaker/breaker-board.ts'
 import { createMeasureLog } from '../src/routing/measure-log.ts'
 import { createRetryBudget } from '../src/routing/retry-budget.ts'
 import { DispatchWorker } from './dispatch-worker.ts'

@@ -3,7 +3,7 @@ import type { Provider } from '../core/catalog/catalog.ts'
 import type { Logger } from '../platform/observability/logger.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
 import { openListing } from '../providers/listings/read-listing.ts'
-import { type KeyReception, writeReception } from './key-reception.ts'
+import { type KeyReception, writeReception } from './provider-key-vault.ts'
 
 /** The result of a check; `unknown`: inconclusive. */
 export type KeyCheck = KeyReception | 'unknown'

@@ -5,10 +5,9 @@ import type { Postgres } from '../platform/postgres/postgres.ts'
 import { type KeyChange, watchKeyChanges } from '../platform/redis/key-changes.ts'
 import type { Redis } from '../platform/redis/redis.ts'
 import { createSealer, type MasterKeys } from '../platform/sealing.ts'
-import { type KeyReception, writeReception } from './key-reception.ts'
 
 /** The requested BYOK key and the provider it is for. */
-export interface ProviderKeyUse {
+interface ProviderKeyUse {
   keyId: string
   accountId: string
   providerId: string
@@ -178,4 +177,30 @@ export async function openProviderKeyVault(options: {
       await Promise.all([...reads.values(), ...notes])
     },
   }
+}
+
+/** A provider's verdict on a BYOK key; a refusal has the reason that its owner sees. */
+export type KeyReception = 'accepted' | 'unauthorized' | 'payment_required' | 'forbidden'
+
+/** Consecutive refusals after which a key counts as failing. */
+const REFUSALS_TO_FAIL = 3
+
+const NOTE_REFUSAL = `
+UPDATE provider_keys SET
+  refusals = refusals + 1, last_error = $2, last_error_at = now(),
+  failing_since = CASE WHEN refusals + 1 >= $3::int THEN coalesce(failing_since, now()) ELSE failing_since END
+WHERE id = $1`
+
+const NOTE_ACCEPTED = `
+UPDATE provider_keys SET refusals = 0, failing_since = NULL, accepted_at = now()
+WHERE id = $1 AND (refusals > 0 OR accepted_at IS NULL)`
+
+/** Stores a provider's verdict on a key. Rejects while PostgreSQL is unavailable. */
+export async function writeReception(
+  postgres: Pick<Postgres, '$executeRawUnsafe'>,
+  keyId: string,
+  reception: KeyReception,
+): Promise<void> {
+  if (reception === 'accepted') await postgres.$executeRawUnsafe(NOTE_ACCEPTED, keyId)
+  else await postgres.$executeRawUnsafe(NOTE_REFUSAL, keyId, reception, REFUSALS_TO_FAIL)
 }

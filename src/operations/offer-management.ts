@@ -1,5 +1,5 @@
 import type { Redis } from '../platform/redis/redis.ts'
-import { enableOffer, enableProvider } from '../routing/circuit-breaker/enable-offers.ts'
+import { enableOffer, enableProvider } from '../routing/circuit-breaker/health-store.ts'
 import type { Operator, RunAudited } from './audit-log.ts'
 
 /** Closes breakers by hand, recorded in the audit log. Returns the offers and providers whose breaker was open. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { auditLedger } from '../../src/billing/audit/ledger-audit.ts'
-import { findSettledKey, pruneSettledKeys } from '../../src/billing/settlement/settled-keys.ts'
+import { findSettledKey, pruneSettledKeys } from '../../src/billing/settlement/settlement-statements.ts'
 import { createSettlementStore, type SettlementStore } from '../../src/billing/settlement/settlement-store.ts'
 import { createPostgres } from '../../src/platform/postgres/postgres.ts'
 import { openTestAccount, openTestBooks, settlementOf, type TestBooks } from '../helpers/billing.ts'

@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { createAttemptChain } from '../../src/calls/attempts/attempt-chain.ts'
-import type { ChainOutcome } from '../../src/calls/attempts/attempt-history.ts'
+import { type ChainOutcome, createAttemptChain } from '../../src/calls/attempts/attempt-chain.ts'
 import type { Usage } from '../../src/core/billing/pricing.ts'
 import type { CallBody, CallEnvelope, Candidate } from '../../src/core/calls/call-job.ts'
 import type { FinishReason, OnProgress } from '../../src/core/calls/completion.ts'

@@ -1,5 +1,5 @@
-import { PROMPT_SUM_SQL } from '../settlement/prompt-sum.ts'
 import { OPEN_QUARANTINE } from '../settlement/quarantine-store.ts'
+import { PROMPT_SUM_SQL } from '../settlement/settlement-statements.ts'
 import { PAYMENT_AUDIT_CHECKS } from './payment-audit-checks.ts'
 
 /**

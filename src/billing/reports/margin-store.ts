@@ -2,7 +2,7 @@ import type { MarginView } from '../../core/api/billing.ts'
 import type { TimeRange } from '../../core/billing/usage-query.ts'
 import { callIdRange } from '../../core/kernel/ids.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
-import { PROMPT_SUM_SQL } from '../settlement/prompt-sum.ts'
+import { PROMPT_SUM_SQL } from '../settlement/settlement-statements.ts'
 
 export type MarginGroup = MarginView['group_by']
 

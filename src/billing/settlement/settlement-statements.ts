@@ -1,57 +1,63 @@
 import { capturePosting } from '../../core/billing/postings.ts'
 import type { SettlementRecord } from '../../core/calls/call-job.ts'
+import type { CallId } from '../../core/kernel/ids.ts'
 import { picoUsd } from '../../core/kernel/money.ts'
-import { KEY_RETENTION_MS } from './settled-keys.ts'
+import type { Postgres } from '../../platform/postgres/postgres.ts'
 
 /**
- * The columns of a call record with their PostgreSQL types. Rows travel as one JSON array that
- * `json_to_recordset` reads by these names; 64-bit amounts travel as text.
+ * The columns of a call record: their PostgreSQL types, and what a settlement says of them. Rows travel as one JSON
+ * array that `json_to_recordset` reads by these names; 64-bit amounts travel as text.
  */
 const CALL_COLUMNS = {
-  id: 'text',
-  account_id: 'text',
-  key_id: 'text',
-  request_id: 'text',
-  status: 'call_status',
-  error_code: 'text',
-  finish_reason: 'text',
-  requested_model: 'text',
-  stream: 'boolean',
-  served_offer_id: 'text',
-  served_model_id: 'text',
-  prompt_rate_pico: 'bigint',
-  completion_rate_pico: 'bigint',
-  rate_version: 'text',
-  prompt_audio_rate_pico: 'bigint',
-  prompt_image_rate_pico: 'bigint',
-  prompt_cost_pico: 'bigint',
-  completion_cost_pico: 'bigint',
-  prompt_audio_cost_pico: 'bigint',
-  prompt_image_cost_pico: 'bigint',
-  prompt_tokens: 'integer',
-  completion_tokens: 'integer',
-  audio_tokens: 'integer',
-  image_tokens: 'integer',
-  usage_source: 'usage_source',
-  usage_clamped: 'boolean',
-  hold_pico: 'bigint',
-  charge_pico: 'bigint',
-  is_byok: 'boolean',
-  auto_score: 'real',
-  auto_tier: 'text',
-  auto_profile: 'text',
-  provider_key_id: 'text',
-  attempts: 'jsonb',
-  admitted_at_ms: 'bigint',
-  claimed_at_ms: 'bigint',
-  first_token_at_ms: 'bigint',
-  finished_at_ms: 'bigint',
-} as const
+  id: ['text', ({ id }) => id],
+  account_id: ['text', ({ accountId }) => accountId],
+  key_id: ['text', ({ keyId }) => keyId],
+  request_id: ['text', ({ requestId }) => requestId],
+  status: ['call_status', ({ status }) => status],
+  error_code: ['text', ({ errorCode }) => errorCode],
+  finish_reason: ['text', ({ finishReason }) => finishReason],
+  requested_model: ['text', ({ requestedModel }) => requestedModel],
+  stream: ['boolean', ({ stream }) => stream],
+  served_offer_id: ['text', ({ served }) => served?.offerId],
+  served_model_id: ['text', ({ served }) => served?.modelId],
+  prompt_rate_pico: ['bigint', ({ served }) => served?.rate.prompt],
+  completion_rate_pico: ['bigint', ({ served }) => served?.rate.completion],
+  rate_version: ['text', ({ served }) => served?.rateVersion],
+  prompt_audio_rate_pico: ['bigint', ({ served }) => served?.rate.promptAudio],
+  prompt_image_rate_pico: ['bigint', ({ served }) => served?.rate.promptImage],
+  prompt_cost_pico: ['bigint', ({ served }) => served?.cost.prompt],
+  completion_cost_pico: ['bigint', ({ served }) => served?.cost.completion],
+  prompt_audio_cost_pico: ['bigint', ({ served }) => served?.cost.promptAudio],
+  prompt_image_cost_pico: ['bigint', ({ served }) => served?.cost.promptImage],
+  prompt_tokens: ['integer', ({ usage }) => usage.promptTokens],
+  completion_tokens: ['integer', ({ usage }) => usage.completionTokens],
+  audio_tokens: ['integer', ({ usage }) => usage.audioTokens ?? 0],
+  image_tokens: ['integer', ({ usage }) => usage.imageTokens ?? 0],
+  usage_source: ['usage_source', ({ usageSource }) => usageSource],
+  usage_clamped: ['boolean', ({ usageClamped }) => usageClamped],
+  hold_pico: ['bigint', ({ holdPico }) => holdPico],
+  charge_pico: ['bigint', ({ chargePico }) => chargePico],
+  is_byok: ['boolean', isByok],
+  auto_score: ['real', ({ auto }) => auto?.score],
+  auto_tier: ['text', ({ auto }) => auto?.tier],
+  auto_profile: ['text', ({ auto }) => auto?.profile],
+  provider_key_id: ['text', ({ served }) => served?.providerKeyId],
+  attempts: ['jsonb', ({ attempts }) => attempts],
+  admitted_at_ms: ['bigint', ({ admittedAt }) => admittedAt],
+  claimed_at_ms: ['bigint', ({ claimedAt }) => claimedAt],
+  first_token_at_ms: ['bigint', ({ firstTokenAt }) => firstTokenAt],
+  finished_at_ms: ['bigint', ({ finishedAt }) => finishedAt],
+} as const satisfies Columns
 
-/** What else of a settlement travels in its row. */
-const KEY_COLUMNS = { idempotency_digest: 'text' } as const
+/** With what else of a settlement travels in its row. */
+const ROW_COLUMNS = {
+  ...CALL_COLUMNS,
+  idempotency_digest: ['text', ({ idempotencyDigest }) => idempotencyDigest],
+} as const satisfies Columns
 
-type CallRow = Record<keyof typeof CALL_COLUMNS | keyof typeof KEY_COLUMNS, unknown>
+type Columns = Record<string, readonly [type: string, of: (record: SettlementRecord) => unknown]>
+
+type CallRow = Record<keyof typeof ROW_COLUMNS, unknown>
 
 interface EntryRow {
   transaction_id: string
@@ -69,56 +75,17 @@ export interface SettlementRows {
 /** Maps a settlement onto its rows. Throws on a record that is not shaped like one: it came over a queue. */
 export function settlementRows(record: SettlementRecord): SettlementRows {
   if (!isCallName(record?.id)) throw new Error('it names no call')
-  const { served } = record
-  const call: CallRow = {
-    id: record.id,
-    account_id: record.accountId,
-    key_id: record.keyId,
-    request_id: record.requestId,
-    status: record.status,
-    error_code: record.errorCode,
-    finish_reason: record.finishReason,
-    requested_model: record.requestedModel,
-    stream: record.stream,
-    served_offer_id: served?.offerId,
-    served_model_id: served?.modelId,
-    prompt_rate_pico: served?.rate.prompt,
-    completion_rate_pico: served?.rate.completion,
-    prompt_audio_rate_pico: served?.rate.promptAudio,
-    prompt_image_rate_pico: served?.rate.promptImage,
-    rate_version: served?.rateVersion,
-    prompt_cost_pico: served?.cost.prompt,
-    completion_cost_pico: served?.cost.completion,
-    prompt_audio_cost_pico: served?.cost.promptAudio,
-    prompt_image_cost_pico: served?.cost.promptImage,
-    prompt_tokens: record.usage.promptTokens,
-    completion_tokens: record.usage.completionTokens,
-    audio_tokens: record.usage.audioTokens ?? 0,
-    image_tokens: record.usage.imageTokens ?? 0,
-    usage_source: record.usageSource,
-    usage_clamped: record.usageClamped,
-    hold_pico: record.holdPico,
-    charge_pico: record.chargePico,
-    is_byok: isByok(record),
-    auto_score: record.auto?.score,
-    auto_tier: record.auto?.tier,
-    auto_profile: record.auto?.profile,
-    provider_key_id: served?.providerKeyId,
-    attempts: record.attempts,
-    admitted_at_ms: record.admittedAt,
-    claimed_at_ms: record.claimedAt,
-    first_token_at_ms: record.firstTokenAt,
-    finished_at_ms: record.finishedAt,
-    idempotency_digest: record.idempotencyDigest,
-  }
-  return { record, call, entries: captureEntries(record) }
+  const call = Object.entries(ROW_COLUMNS).map(([name, [, of]]) => [name, of(record)])
+  return { record, call: Object.fromEntries(call), entries: captureEntries(record) }
 }
 
 /** What may stand as the id of a call: no id of ours is longer, and PostgreSQL holds it as it is. */
 export const isCallName = (id: unknown): id is string =>
   typeof id === 'string' && /^[\x20-\x7e]{1,200}$/.test(id)
 
-const isByok = ({ served }: SettlementRecord): boolean => served?.providerKeyId !== undefined
+function isByok({ served }: SettlementRecord): boolean {
+  return served?.providerKeyId !== undefined
+}
 
 function captureEntries(record: SettlementRecord): EntryRow[] {
   const charge = BigInt(record.chargePico)
@@ -134,9 +101,7 @@ function captureEntries(record: SettlementRecord): EntryRow[] {
 
 const names = Object.keys(CALL_COLUMNS)
 const columns = names.join(', ')
-const typedColumns = Object.entries({ ...CALL_COLUMNS, ...KEY_COLUMNS }).map(
-  ([name, type]) => `${name} ${type}`,
-)
+const typedColumns = Object.entries(ROW_COLUMNS).map(([name, [type]]) => `${name} ${type}`)
 const replaced = [...names.filter((name) => name !== 'id'), 'duplicate_of', 'settled_at_ms'].map(
   (name) => `${name} = EXCLUDED.${name}`,
 )
@@ -157,6 +122,9 @@ export const SAID = [
 ] as const satisfies Array<keyof typeof CALL_COLUMNS>
 /** `isUnserved` over a row. */
 const unserved = (row: string) => `${row}.served_offer_id IS NULL`
+
+/** How long an Idempotency-Key stands for the call that was charged by it, from when that was admitted. */
+const KEY_RETENTION_MS = 86_400_000
 
 /** A key that is no longer kept stands for the call that came after. */
 const replacesKey = `EXCLUDED.admitted_at_ms - known.admitted_at_ms >= ${KEY_RETENTION_MS}`
@@ -243,3 +211,40 @@ WHERE (${SAID.map((name) => `call.${name}`).join(', ')})
   AND NOT (${unserved('call')} AND ${unserved('known')})
   AND known.duplicate_of IS NULL
 ON CONFLICT DO NOTHING`
+
+const FIND = `
+SELECT call_id AS "callId" FROM idempotency_keys
+WHERE account_id = $1 AND key_digest = $2 AND admitted_at_ms > extract(epoch FROM now()) * 1000 - ${KEY_RETENTION_MS}`
+
+/** The settled call of an account that an Idempotency-Key stands for, by the digest of the key. */
+export async function findSettledKey(
+  postgres: Postgres,
+  accountId: string,
+  digest: string,
+): Promise<CallId | null> {
+  const [row] = await postgres.$queryRawUnsafe<Array<{ callId: CallId }>>(FIND, accountId, digest)
+  return row?.callId ?? null
+}
+
+/** Keys that are deleted in one run. */
+const PRUNED_AT_ONCE = 10_000
+
+const PRUNE = `
+DELETE FROM idempotency_keys WHERE (account_id, key_digest) IN (
+  SELECT account_id, key_digest FROM idempotency_keys
+  WHERE admitted_at_ms < extract(epoch FROM now()) * 1000 - 2 * ${KEY_RETENTION_MS}
+  ORDER BY admitted_at_ms LIMIT ${PRUNED_AT_ONCE}
+)`
+
+/** Deletes keys that stand for nothing any more. They stay twice as long as they do: settlements may come late. */
+export async function pruneSettledKeys(postgres: Postgres): Promise<void> {
+  await postgres.$executeRawUnsafe(PRUNE)
+}
+
+/** SQL for what a call's prompt comes to in pico-USD, by our rates or by what we pay; see `costOf` in core/pricing.ts. */
+const promptSum = (price: 'rate' | 'cost') =>
+  `((prompt_tokens - audio_tokens - image_tokens) * prompt_${price}_pico::numeric
+    + audio_tokens * coalesce(prompt_audio_${price}_pico, prompt_${price}_pico)::numeric
+    + image_tokens * coalesce(prompt_image_${price}_pico, prompt_${price}_pico)::numeric)`
+
+export const PROMPT_SUM_SQL = { rate: promptSum('rate'), cost: promptSum('cost') } as const

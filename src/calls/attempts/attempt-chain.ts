@@ -1,5 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { CallEnvelope, Candidate } from '../../core/calls/call-job.ts'
+import type { AttemptRecord, CallBody, CallEnvelope, Candidate } from '../../core/calls/call-job.ts'
+import type { CompletionMessage, FinishReason } from '../../core/calls/completion.ts'
+import type { FrameBody, FrameError } from '../../core/calls/frames.ts'
 import type { CatalogSnapshot, Offer } from '../../core/catalog/catalog.ts'
 import { attemptFailure } from '../../core/failover/attempt-failure.ts'
 import {
@@ -14,6 +16,7 @@ import { keepsPrivate } from '../../core/routing/offer-filter.ts'
 import type { ProviderClients } from '../../providers/provider-clients.ts'
 import type { BreakerBoard, Probe } from '../../routing/circuit-breaker/breaker-board.ts'
 import type { RetryBudget } from '../../routing/retry-budget.ts'
+import { type ChainEnd, cancelled, completed, gaveUp } from '../dispatch/call-ending.ts'
 import {
   type AttemptOutcome,
   type AttemptPlan,
@@ -21,17 +24,8 @@ import {
   firstTokenLimitMs,
   runAttempt,
 } from './attempt.ts'
-import {
-  type AttemptChain,
-  AttemptHistory,
-  type ChainCall,
-  type ChainEnd,
-  type ChainOutcome,
-  cancelled,
-  completed,
-  gaveUp,
-} from './attempt-history.ts'
-import { inAttemptSpan, type ReportDependencies, reportAttempt } from './attempt-report.ts'
+import { AttemptHistory, inAttemptSpan, type ReportDependencies, reportAttempt } from './attempt-history.ts'
+import type { CallUsage } from './call-usage.ts'
 import { CompletionRelay } from './completion-relay.ts'
 import { planRescue } from './rescue.ts'
 
@@ -289,3 +283,35 @@ class CallRoutes {
     return isElsewhere && this.health(candidate).kind === 'ready'
   }
 }
+
+/** A claimed call to be answered. */
+export interface ChainCall {
+  envelope: CallEnvelope
+  body: CallBody
+  /** Aborted when nobody wants the answer any more. */
+  signal: AbortSignal
+  /** Called with a streamed completion as it comes: `open`, then its deltas. Not called for a call that does not stream. */
+  send: (frame: FrameBody) => void
+}
+
+interface Answered extends CallUsage {
+  /** Of the envelope's candidates: whose name the answer has, and whose rates are charged. */
+  served: Candidate
+  /** Of another model, which finished what the one that served had begun; absent otherwise. */
+  rescuedBy?: Candidate
+  message: CompletionMessage
+  /** Unix milliseconds. */
+  firstTokenAt: number | null
+  attempts: AttemptRecord[]
+}
+
+export type ChainOutcome =
+  | (Answered & { status: 'completed'; finishReason: FinishReason })
+  /** Nothing was delivered. */
+  | { status: 'failed'; error: FrameError; attempts: AttemptRecord[] }
+  /** A stream broke after content and could not be rescued. */
+  | (Answered & { status: 'interrupted'; error: FrameError })
+  /** The signal was aborted; `served` is null when nothing had been produced. */
+  | (Omit<Answered, 'served'> & { status: 'cancelled'; served: Candidate | null })
+
+export type AttemptChain = (call: ChainCall) => Promise<ChainOutcome>

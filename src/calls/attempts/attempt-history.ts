@@ -1,30 +1,20 @@
+import { Counter, Histogram, type Registry } from 'prom-client'
+import type { ProviderKeyVault } from '../../catalog/provider-key-vault.ts'
 import { costOf, type Usage } from '../../core/billing/pricing.ts'
 import type { AttemptRecord, CallBody, CallEnvelope, Candidate } from '../../core/calls/call-job.ts'
-import type { CompletionMessage, FinishReason } from '../../core/calls/completion.ts'
-import type { FrameBody, FrameError } from '../../core/calls/frames.ts'
 import { likelyMedia } from '../../core/calls/prompt-tokens.ts'
-import { NOTHING_USED } from '../../core/calls/settlement.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
+import { type HealthEffect, healthEffect, providerOfOffer } from '../../core/failover/breaker.ts'
 import type { PastAttempt } from '../../core/failover/failover.ts'
-import { jsonRootOf, mayBeRepaired, wantsJson } from '../../core/json/json-repair.ts'
+import { tokensPerSecond } from '../../core/routing/measures.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
-import { threads } from '../../platform/process/thread-pool.ts'
+import { inSpan, tracesAreOn } from '../../platform/observability/tracing.ts'
 import { countPromptTokens, countTextTokens } from '../../providers/count-tokens.ts'
-import { NOTHING_PRODUCED } from '../../providers/provider-clients.ts'
-import type { BreakerBoard } from '../../routing/circuit-breaker/breaker-board.ts'
-import type { AttemptOutcome, AttemptPlan } from './attempt.ts'
-import type { AttemptMeter } from './attempt-report.ts'
-import {
-  type Answer,
-  type CallUsage,
-  doubtUsage,
-  ROUGH_COUNTS,
-  type ServedCall,
-  textOf,
-  type UnfinishedAttempt,
-  unfinishedAttempt,
-  usageOf,
-} from './call-usage.ts'
+import type { AttemptRequest } from '../../providers/provider-clients.ts'
+import type { BreakerBoard, Probe } from '../../routing/circuit-breaker/breaker-board.ts'
+import type { MeasureLog } from '../../routing/measure-log.ts'
+import { type AttemptOutcome, type AttemptPlan, noteReception } from './attempt.ts'
+import { textOf, type UnfinishedAttempt, unfinishedAttempt } from './call-usage.ts'
 import type { CompletionRelay } from './completion-relay.ts'
 
 /** An attempt that is over. */
@@ -151,150 +141,183 @@ async function noteSpent(
   }
 }
 
-/** A claimed call to be answered. */
-export interface ChainCall {
-  envelope: CallEnvelope
-  body: CallBody
-  /** Aborted when nobody wants the answer any more. */
-  signal: AbortSignal
-  /** Called with a streamed completion as it comes: `open`, then its deltas. Not called for a call that does not stream. */
-  send: (frame: FrameBody) => void
-}
-
-interface Answered extends CallUsage {
-  /** Of the envelope's candidates: whose name the answer has, and whose rates are charged. */
-  served: Candidate
-  /** Of another model, which finished what the one that served had begun; absent otherwise. */
-  rescuedBy?: Candidate
-  message: CompletionMessage
-  /** Unix milliseconds. */
-  firstTokenAt: number | null
-  attempts: AttemptRecord[]
-}
-
-export type ChainOutcome =
-  | (Answered & { status: 'completed'; finishReason: FinishReason })
-  /** Nothing was delivered. */
-  | { status: 'failed'; error: FrameError; attempts: AttemptRecord[] }
-  /** A stream broke after content and could not be rescued. */
-  | (Answered & { status: 'interrupted'; error: FrameError })
-  /** The signal was aborted; `served` is null when nothing had been produced. */
-  | (Omit<Answered, 'served'> & { status: 'cancelled'; served: Candidate | null })
-
-export type AttemptChain = (call: ChainCall) => Promise<ChainOutcome>
-
-/** A call whose attempts are over. */
-export interface ChainEnd {
-  call: ChainCall
-  relay: CompletionRelay
-  history: AttemptHistory
-  /** The candidate that the answer came from first. */
-  began: Candidate
-}
-
-interface OutcomeDependencies {
-  board: Pick<BreakerBoard, 'exclude'>
+export interface ReportDependencies {
+  board: Pick<BreakerBoard, 'report'>
+  /** Hears what every attempt took. Absent: nobody measures. */
   meter?: AttemptMeter
+  /** Clients' own keys. Absent: none can be had. */
+  byokKeys?: ProviderKeyVault
   logger: Logger
 }
 
 /**
- * The call was answered to the end. Where another model than the one it began with took over, the answer keeps the
- * name and the price of that one.
+ * Tells everybody who learns from attempts how one ended, and logs what went wrong. What an attempt on the client's
+ * own key shows is about that key: shared health and measures never hear of it.
  */
-export async function completed(
-  { candidate, rescue }: AttemptPlan,
-  { reason, usage, end }: Extract<AttemptOutcome, { kind: 'finished' }>,
-  { call, relay, history, began }: ChainEnd,
-  deps: OutcomeDependencies,
-): Promise<ChainOutcome> {
-  const { envelope, body } = call
-  relay.open()
-  const message = relay.message()
-  // The attempt of a rescue did not produce the whole answer.
-  const produced = rescue === null ? end.produced : (history.unfinished?.produced ?? NOTHING_PRODUCED)
-  const answer: Answer = { text: textOf(message), finalUsage: usage, produced }
-  const isOtherModel = rescue !== null && candidate.modelId !== began.modelId
-  const served: ServedCall = { envelope, body, served: candidate, ...(isOtherModel && { charged: began }) }
-  const { used, faults } = await countedSomehow(answer, served, deps)
-  if (usage !== null) doubtUsage(usage, { used, faults }, served, deps)
-  if (rescue === null && !used.usageClamped && candidate.providerKeyId === undefined) {
-    deps.meter?.answer(candidate, history.records.at(-1)!, used.usage.completionTokens)
+export function reportAttempt(
+  plan: AttemptPlan,
+  outcome: AttemptOutcome,
+  record: AttemptRecord,
+  probe: Probe | null,
+  envelope: Pick<CallEnvelope, 'id' | 'requestId' | 'accountId'>,
+  { board, meter, byokKeys, logger }: ReportDependencies,
+): void {
+  const { offerId, providerKeyId } = plan.candidate
+  if (providerKeyId === undefined) {
+    const effect = effectOf(outcome)
+    board.report(offerId, effect, probe, envelope.accountId)
+    meter?.attempt(plan, record, effect)
+  } else if (byokKeys) {
+    noteReception(providerKeyId, outcome, byokKeys)
   }
-  // An answer cut at its limit stays as it is: closing its brackets would make it look whole.
-  const format = body.parameters.response_format
-  const isRepairable = !envelope.stream && reason !== 'length' && wantsJson(format)
-  if (isRepairable && message.content) message.content = await repairedAnswer(message.content, format)
+  logAttempt(plan, outcome, envelope, logger)
+}
+
+/** What an attempt says of the health of its offer; nothing, when nobody waited for its end. */
+function effectOf(outcome: AttemptOutcome): HealthEffect {
+  switch (outcome.kind) {
+    case 'finished':
+      return { kind: 'success' }
+    case 'failed':
+      return healthEffect(outcome.failure)
+    case 'cancelled':
+      return { kind: 'none' }
+    default:
+      return outcome satisfies never
+  }
+}
+
+function logAttempt(
+  { candidate: { offerId, providerKeyId } }: AttemptPlan,
+  outcome: AttemptOutcome,
+  { id, requestId }: Pick<CallEnvelope, 'id' | 'requestId'>,
+  logger: Logger,
+): void {
+  const names = { callId: id, requestId, offerId }
+  const { malformedEvents } = outcome.end
+  if (malformedEvents > 0) {
+    logger.warn({ ...names, malformedEvents }, 'events of a stream were unreadable and skipped')
+  }
+  if (outcome.kind !== 'failed') return
+  const { kind, httpStatus, internal } = outcome.failure
+  if (providerKeyId !== undefined) {
+    // Nothing that the provider said: it may repeat the client's key.
+    logger.info({ ...names, kind, httpStatus, providerKeyId }, "an attempt on a client's own key failed")
+    return
+  }
+  // Of a provider that refuses us the breaker board raises the alarm, once.
+  logger.warn({ ...names, kind, httpStatus, internal }, 'an attempt failed')
+}
+
+/**
+ * One attempt at a provider, with the attributes of the GenAI semantic conventions. Never text of the call.
+ * Source: OpenTelemetry semantic conventions, "Semantic conventions for generative client AI spans".
+ */
+export function inAttemptSpan(
+  { candidate, offer }: AttemptPlan,
+  parameters: AttemptRequest['parameters'],
+  run: () => Promise<AttemptOutcome>,
+): Promise<AttemptOutcome> {
+  if (!tracesAreOn()) return run()
+  const { hostname, port, protocol } = new URL(offer.provider.baseUrl)
+  const attributes = {
+    'gen_ai.operation.name': 'chat',
+    'gen_ai.provider.name': PROVIDER_NAMES[offer.provider.id] ?? offer.provider.id,
+    'gen_ai.request.model': offer.upstreamModel,
+    'gen_ai.request.max_tokens': candidate.completionLimit,
+    'gen_ai.request.temperature': parameters.temperature,
+    'gen_ai.request.top_p': parameters.top_p,
+    'gen_ai.request.stream': true,
+    'server.address': hostname,
+    'server.port': Number(port) || (protocol === 'https:' ? 443 : 80),
+    'switchyard.offer.id': offer.id,
+  }
+  const startedAt = Date.now()
+  return inSpan(`chat ${offer.upstreamModel}`, { kind: 'CLIENT', attributes }, async (span) => {
+    const outcome = await run()
+    const { httpStatus, firstTokenAt } = outcome.end
+    span.set({
+      'http.response.status_code': httpStatus ?? undefined,
+      'gen_ai.response.time_to_first_chunk':
+        firstTokenAt === null ? undefined : Math.max(0, firstTokenAt - startedAt) / 1000,
+    })
+    if (outcome.kind === 'failed') span.fail(outcome.failure.kind)
+    if (outcome.kind === 'cancelled') span.fail('cancelled')
+    if (outcome.kind === 'finished') {
+      span.set({
+        'gen_ai.response.finish_reasons': [outcome.reason],
+        'gen_ai.usage.input_tokens': outcome.usage?.promptTokens,
+        'gen_ai.usage.output_tokens': outcome.usage?.completionTokens,
+      })
+    }
+    return outcome
+  })
+}
+
+/** Providers that the conventions know by another name than the catalog. */
+const PROVIDER_NAMES: Record<string, string> = {
+  google: 'gcp.gemini',
+  mistral: 'mistral_ai',
+  xai: 'x_ai',
+}
+
+/** Hears what attempts took, for the plans of calls to come and for Prometheus. */
+export interface AttemptMeter {
+  /** An attempt is over. */
+  attempt(plan: AttemptPlan, record: AttemptRecord, effect: HealthEffect): void
+  /** The attempt of this record gave a whole answer of so many tokens. */
+  answer(served: Candidate, record: AttemptRecord, completionTokens: number): void
+}
+
+const FIRST_TOKEN_SECONDS = [0.05, 0.1, 0.2, 0.4, 0.8, 1.5, 3, 6, 12, 30, 60, 180]
+const TOKENS_PER_SECOND = [1, 5, 10, 20, 40, 60, 80, 100, 150, 200, 400, 800, 1_600]
+
+/** The meter of one worker. Labels are providers and outcomes: as many as the catalog has, not as calls come. */
+export function createAttemptMeter(log: MeasureLog, registry: Registry): AttemptMeter {
+  const attempts = new Counter({
+    name: 'switchyard_attempts_total',
+    help: 'Attempts at providers, by how they ended: ok, cancelled, or the kind of failure.',
+    labelNames: ['provider', 'outcome'],
+    registers: [registry],
+  })
+  const firstToken = new Histogram({
+    name: 'switchyard_first_token_seconds',
+    help: 'Time from the start of an attempt that succeeded to its first content.',
+    labelNames: ['provider'],
+    buckets: FIRST_TOKEN_SECONDS,
+    registers: [registry],
+  })
+  const speed = new Histogram({
+    name: 'switchyard_tokens_per_second',
+    help: 'Completion tokens a second of whole answers, from the first token on.',
+    labelNames: ['provider'],
+    buckets: TOKENS_PER_SECOND,
+    registers: [registry],
+  })
+
   return {
-    status: 'completed',
-    finishReason: reason,
-    served: isOtherModel ? began : candidate,
-    ...(isOtherModel && { rescuedBy: candidate }),
-    message,
-    ...used,
-    ...timesOf(history),
+    attempt({ offer }, { offerId, outcome, firstTokenMs }, effect) {
+      const provider = offer.provider.id
+      attempts.inc({ provider, outcome })
+      // A call that its client or its deadline ended says nothing of the offer.
+      if (effect.kind === 'none') return
+      log.ending(offerId, effect.kind === 'refused' ? 'failure' : effect.kind)
+      if (effect.kind !== 'success' || firstTokenMs === null) return
+      log.firstToken(offerId, firstTokenMs)
+      firstToken.observe({ provider }, firstTokenMs / 1_000)
+    },
+    answer({ offerId, reasoning }, { startedAt, firstTokenMs, durationMs }, completionTokens) {
+      if (firstTokenMs === null) return
+      const perSecond = tokensPerSecond({
+        completionTokens,
+        startedAt,
+        firstTokenAt: startedAt + firstTokenMs,
+        endedAt: startedAt + durationMs,
+        reasoning,
+      })
+      if (perSecond === null) return
+      log.speed(offerId, perSecond)
+      speed.observe({ provider: providerOfOffer(offerId) }, perSecond)
+    },
   }
-}
-
-/** No attempt is left that could answer the call. */
-export async function gaveUp(
-  error: FrameError,
-  chain: ChainEnd,
-  deps: OutcomeDependencies,
-): Promise<ChainOutcome> {
-  const { relay, history } = chain
-  if (!relay.isDelivered) return { status: 'failed', error, attempts: history.records }
-  return { status: 'interrupted', error, ...(await cutOff(chain, deps)), ...timesOf(history) }
-}
-
-/** Nobody wants the answer any more. */
-export async function cancelled(chain: ChainEnd, deps: OutcomeDependencies): Promise<ChainOutcome> {
-  const { relay, history } = chain
-  const times = timesOf(history)
-  if (relay.isEmpty && history.unfinished === null) {
-    return { status: 'cancelled', served: null, message: relay.message(), ...NOTHING_USED, ...times }
-  }
-  const answer = await cutOff(chain, deps)
-  if (answer.usage.completionTokens > 0) return { status: 'cancelled', ...answer, ...times }
-  return { status: 'cancelled', ...answer, ...NOTHING_USED, served: null, ...times }
-}
-
-/** An answer that did not finish: all that was produced of it, seen or not. */
-async function cutOff({ call, relay, history, began }: ChainEnd, deps: OutcomeDependencies) {
-  const { envelope, body } = call
-  const message = relay.message()
-  const { produced = NOTHING_PRODUCED, hidden } = history.unfinished ?? {}
-  const answer = { text: textOf(message), finalUsage: null, produced, ...(hidden && { hidden }) }
-  const { used } = await countedSomehow(answer, { envelope, body, served: began }, deps)
-  return { served: began, message, ...used }
-}
-
-async function countedSomehow(
-  answer: Answer,
-  call: ServedCall,
-  { logger }: OutcomeDependencies,
-): ReturnType<typeof usageOf> {
-  try {
-    return await usageOf(answer, call)
-  } catch (error) {
-    // What was produced is owed, whatever becomes of our tokenizer.
-    logger.error({ err: error, callId: call.envelope.id }, 'tokens estimated by bytes')
-    return usageOf(answer, call, ROUGH_COUNTS)
-  }
-}
-
-const timesOf = ({ records, firstTokenAt }: AttemptHistory) => ({ attempts: records, firstTokenAt })
-
-/** An answer of the longest repairable length takes under a tenth of a second on an idle machine. */
-const REPAIR_LIMIT_MS = 250
-
-/** An answer that was asked to be JSON, repaired where it is none and can be; as it came where that takes too long. */
-async function repairedAnswer(
-  content: string,
-  responseFormat: Record<string, unknown> | undefined,
-): Promise<string> {
-  if (!mayBeRepaired(content)) return content
-  const options = { weight: content.length, limitMs: REPAIR_LIMIT_MS }
-  const outcome = await threads.run('repairJson', { content, root: jsonRootOf(responseFormat) }, options)
-  return outcome.kind === 'done' ? outcome.value : content
 }

@@ -1,9 +1,25 @@
-import type { CallBody, CallEnvelope, CallStatus } from '../../core/calls/call-job.ts'
+import type { CallBody, CallEnvelope, CallStatus, Candidate } from '../../core/calls/call-job.ts'
 import type { DeliveredPrefix, FrameBody, FrameError } from '../../core/calls/frames.ts'
 import { type CallEnd, NOTHING_USED } from '../../core/calls/settlement.ts'
+import { jsonRootOf, mayBeRepaired, wantsJson } from '../../core/json/json-repair.ts'
 import type { ErrorCode } from '../../core/kernel/errors.ts'
-import type { ChainOutcome } from '../attempts/attempt-history.ts'
-import { countedUsage, textOf } from '../attempts/call-usage.ts'
+import type { Logger } from '../../platform/observability/logger.ts'
+import { threads } from '../../platform/process/thread-pool.ts'
+import { NOTHING_PRODUCED } from '../../providers/provider-clients.ts'
+import type { BreakerBoard } from '../../routing/circuit-breaker/breaker-board.ts'
+import type { AttemptOutcome, AttemptPlan } from '../attempts/attempt.ts'
+import type { ChainCall, ChainOutcome } from '../attempts/attempt-chain.ts'
+import type { AttemptHistory, AttemptMeter } from '../attempts/attempt-history.ts'
+import {
+  type Answer,
+  countedUsage,
+  doubtUsage,
+  ROUGH_COUNTS,
+  type ServedCall,
+  textOf,
+  usageOf,
+} from '../attempts/call-usage.ts'
+import type { CompletionRelay } from '../attempts/completion-relay.ts'
 import type { AbortReason, GatewayFailure, RunningCall } from './running-calls.ts'
 
 /** How a call ended: what to settle, and the last frame its client gets. */
@@ -182,22 +198,16 @@ function askDelivered(call: RunningCall): Promise<DeliveredPrefix | null> {
 }
 
 /** How to settle a call that its client left: what is known to have been delivered is what was produced. */
-const endOfLeft = (delivered: DeliveredPrefix, call: CallJobText): Promise<CallEnd> =>
+const endOfLeft = (delivered: DeliveredPrefix, call: CallWithBody): Promise<CallEnd> =>
   endOfDelivered(delivered, call, { status: 'cancelled', nothingDelivered: 'cancelled', errorCode: null })
 
 /** How to settle a call that the gateway failed: for what was delivered, and for nothing if that is nothing. */
-const endOfFailed = (delivered: DeliveredPrefix, code: ErrorCode, call: CallJobText): Promise<CallEnd> =>
+const endOfFailed = (delivered: DeliveredPrefix, code: ErrorCode, call: CallWithBody): Promise<CallEnd> =>
   endOfDelivered(delivered, call, { status: 'interrupted', nothingDelivered: 'failed', errorCode: code })
-
-/** A call with its text. */
-interface CallJobText {
-  envelope: CallEnvelope
-  body: CallBody
-}
 
 async function endOfDelivered(
   delivered: DeliveredPrefix,
-  { envelope, body }: CallJobText,
+  { envelope, body }: CallWithBody,
   as: { status: CallStatus; nothingDelivered: CallStatus; errorCode: ErrorCode | null },
 ): Promise<CallEnd> {
   const { candidate, text } = delivered
@@ -211,4 +221,120 @@ async function endOfDelivered(
     attempts: [],
     firstTokenAt: null,
   }
+}
+
+/** A call whose attempts are over. */
+export interface ChainEnd {
+  call: ChainCall
+  relay: CompletionRelay
+  history: AttemptHistory
+  /** The candidate that the answer came from first. */
+  began: Candidate
+}
+
+interface OutcomeDependencies {
+  board: Pick<BreakerBoard, 'exclude'>
+  meter?: AttemptMeter
+  logger: Logger
+}
+
+/**
+ * The call was answered to the end. Where another model than the one it began with took over, the answer keeps the
+ * name and the price of that one.
+ */
+export async function completed(
+  { candidate, rescue }: AttemptPlan,
+  { reason, usage, end }: Extract<AttemptOutcome, { kind: 'finished' }>,
+  { call, relay, history, began }: ChainEnd,
+  deps: OutcomeDependencies,
+): Promise<ChainOutcome> {
+  const { envelope, body } = call
+  relay.open()
+  const message = relay.message()
+  // The attempt of a rescue did not produce the whole answer.
+  const produced = rescue === null ? end.produced : (history.unfinished?.produced ?? NOTHING_PRODUCED)
+  const answer: Answer = { text: textOf(message), finalUsage: usage, produced }
+  const isOtherModel = rescue !== null && candidate.modelId !== began.modelId
+  const served: ServedCall = { envelope, body, served: candidate, ...(isOtherModel && { charged: began }) }
+  const { used, faults } = await countedSomehow(answer, served, deps)
+  if (usage !== null) doubtUsage(usage, { used, faults }, served, deps)
+  if (rescue === null && !used.usageClamped && candidate.providerKeyId === undefined) {
+    deps.meter?.answer(candidate, history.records.at(-1)!, used.usage.completionTokens)
+  }
+  // An answer cut at its limit stays as it is: closing its brackets would make it look whole.
+  const format = body.parameters.response_format
+  const isRepairable = !envelope.stream && reason !== 'length' && wantsJson(format)
+  if (isRepairable && message.content) message.content = await repairedAnswer(message.content, format)
+  return {
+    status: 'completed',
+    finishReason: reason,
+    served: isOtherModel ? began : candidate,
+    ...(isOtherModel && { rescuedBy: candidate }),
+    message,
+    ...used,
+    ...timesOf(history),
+  }
+}
+
+/** No attempt is left that could answer the call. */
+export async function gaveUp(
+  error: FrameError,
+  chain: ChainEnd,
+  deps: OutcomeDependencies,
+): Promise<ChainOutcome> {
+  const { relay, history } = chain
+  if (!relay.isDelivered) return { status: 'failed', error, attempts: history.records }
+  return { status: 'interrupted', error, ...(await cutOff(chain, deps)), ...timesOf(history) }
+}
+
+/** Nobody wants the answer any more. */
+export async function cancelled(chain: ChainEnd, deps: OutcomeDependencies): Promise<ChainOutcome> {
+  const { relay, history } = chain
+  const times = timesOf(history)
+  if (relay.isEmpty && history.unfinished === null) {
+    return { status: 'cancelled', served: null, message: relay.message(), ...NOTHING_USED, ...times }
+  }
+  const answer = await cutOff(chain, deps)
+  if (answer.usage.completionTokens > 0) return { status: 'cancelled', ...answer, ...times }
+  return { status: 'cancelled', ...answer, ...NOTHING_USED, served: null, ...times }
+}
+
+/** An answer that did not finish: all that was produced of it, seen or not. */
+async function cutOff({ call, relay, history, began }: ChainEnd, deps: OutcomeDependencies) {
+  const { envelope, body } = call
+  const message = relay.message()
+  const { produced = NOTHING_PRODUCED, hidden } = history.unfinished ?? {}
+  const answer = { text: textOf(message), finalUsage: null, produced, ...(hidden && { hidden }) }
+  const { used } = await countedSomehow(answer, { envelope, body, served: began }, deps)
+  return { served: began, message, ...used }
+}
+
+async function countedSomehow(
+  answer: Answer,
+  call: ServedCall,
+  { logger }: OutcomeDependencies,
+): ReturnType<typeof usageOf> {
+  try {
+    return await usageOf(answer, call)
+  } catch (error) {
+    // What was produced is owed, whatever becomes of our tokenizer.
+    logger.error({ err: error, callId: call.envelope.id }, 'tokens estimated by bytes')
+    return usageOf(answer, call, ROUGH_COUNTS)
+  }
+}
+
+const timesOf = ({ records, firstTokenAt }: AttemptHistory) => ({ attempts: records, firstTokenAt })
+
+/** An answer of the longest repairable length takes under a tenth of a second on an idle machine. */
+const REPAIR_LIMIT_MS = 250
+
+/** An answer that was asked to be JSON, repaired where it is none and can be; as it came where that takes too long. */
+async function repairedAnswer(
+  content: string,
+  responseFormat: Record<string, unknown> | undefined,
+): Promise<string> {
+  if (!mayBeRepaired(content)) return content
+  const options = { weight: content.length, limitMs: REPAIR_LIMIT_MS }
+  const outcome = await threads.run('repairJson', { content, root: jsonRootOf(responseFormat) }, options)
+  return outcome.kind === 'done' ? outcome.value : content
 }

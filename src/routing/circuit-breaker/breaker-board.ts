@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { Gauge, type Registry } from 'prom-client'
 import {
   type BreakerEntry,
   type BreakerState,
@@ -6,6 +7,7 @@ import {
   contentSubject,
   formatBreakerEntry,
   type HealthEffect,
+  offerOfAccountSubject,
   probeVerdict,
   providerOfOffer,
   reopened,
@@ -63,13 +65,13 @@ export interface BreakerBoard {
 }
 
 /** What is known against an offer or a provider. */
-export interface SubjectState {
+interface SubjectState {
   subject: string
   breaker: BreakerState
   reason: BreakerEntry['reason'] | null
 }
 
-export interface BreakerBoardOptions {
+interface BreakerBoardOptions {
   redis: Redis
   /** A connection in subscriber mode; it may carry other channels as well. */
   subscriber: Redis
@@ -244,4 +246,32 @@ class SharedBoard implements BreakerBoard {
     if (outcome !== 'abandon') view.setBreaker(subject, outcome === 'close' ? '' : entry)
     this.#logger.info({ subject, outcome }, 'a probe of a half-open breaker ended')
   }
+}
+
+const VALUES: Record<BreakerState, number> = { closed: 0, 'half-open': 1, open: 2 }
+
+/** Exports the breakers that are not closed; one that is has no series. */
+export function exportBreakers(board: BreakerBoard, registry: Registry): void {
+  new Gauge({
+    name: 'switchyard_offer_breaker_state',
+    help: 'Breakers that are not closed: 1 half-open, 2 open. Without a model: of all offers of the provider.',
+    labelNames: ['provider', 'model', 'reason'],
+    registers: [registry],
+    collect() {
+      this.reset()
+      // Of the breakers before one account each, whose number is theirs, one series an offer tells that there are some.
+      const ofAccounts = new Set<string>()
+      for (const { subject, breaker, reason } of board.state()) {
+        const offerId = offerOfAccountSubject(subject)
+        if (offerId !== null) ofAccounts.add(offerId)
+        else if (reason !== null) this.set({ ...labels(subject), reason }, VALUES[breaker])
+      }
+      for (const offerId of ofAccounts) this.set({ ...labels(offerId), reason: 'failing-for-account' }, 2)
+    },
+  })
+}
+
+function labels(subject: string): { provider: string; model: string } {
+  const provider = providerOfOffer(subject)
+  return { provider, model: subject.slice(provider.length + 1) }
 }

@@ -1,6 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { type ChainDependencies, createAttemptChain } from '../../../src/calls/attempts/attempt-chain.ts'
-import type { ChainOutcome } from '../../../src/calls/attempts/attempt-history.ts'
+import {
+  type ChainDependencies,
+  type ChainOutcome,
+  createAttemptChain,
+} from '../../../src/calls/attempts/attempt-chain.ts'
 import type { CallBody, CallEnvelope, Candidate } from '../../../src/core/calls/call-job.ts'
 import type { CatalogSnapshot, Offer } from '../../../src/core/catalog/catalog.ts'
 import { contentSubject, formatBreakerEntry } from '../../../src/core/failover/breaker.ts'
@@ -11,7 +14,7 @@ import { HEALTH_BREAKERS, HEALTH_CHANNEL } from '../../../src/platform/redis/red
 import { createTransport, type Transport } from '../../../src/providers/http/transport.ts'
 import { createProviderClients } from '../../../src/providers/provider-clients.ts'
 import { type BreakerBoard, createBreakerBoard } from '../../../src/routing/circuit-breaker/breaker-board.ts'
-import { enableOffer } from '../../../src/routing/circuit-breaker/enable-offers.ts'
+import { enableOffer } from '../../../src/routing/circuit-breaker/health-store.ts'
 import { createRetryBudget, type RetryBudget } from '../../../src/routing/retry-budget.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import {

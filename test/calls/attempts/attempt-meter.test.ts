@@ -1,9 +1,9 @@
 import { Registry } from 'prom-client'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { type AttemptMeter, createAttemptMeter } from '../../../src/calls/attempts/attempt-report.ts'
+import { type AttemptMeter, createAttemptMeter } from '../../../src/calls/attempts/attempt-history.ts'
 import type { AttemptRecord, Candidate } from '../../../src/core/calls/call-job.ts'
 import type { HealthEffect } from '../../../src/core/failover/breaker.ts'
-import { exportBreakers } from '../../../src/routing/circuit-breaker/breaker-metrics.ts'
+import { exportBreakers } from '../../../src/routing/circuit-breaker/breaker-board.ts'
 import { offer, provider } from '../../helpers/planned-catalog.ts'
 
 const OFFER = offer(provider('acme'), 1, {}, 'org/large-1')

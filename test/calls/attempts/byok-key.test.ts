@@ -1,7 +1,6 @@
 import pino from 'pino'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { createAttemptChain } from '../../../src/calls/attempts/attempt-chain.ts'
-import type { ChainOutcome } from '../../../src/calls/attempts/attempt-history.ts'
+import { type ChainOutcome, createAttemptChain } from '../../../src/calls/attempts/attempt-chain.ts'
 import type { ProviderKeyVault, VaultAnswer } from '../../../src/catalog/provider-key-vault.ts'
 import type { CallEnvelope, Candidate } from '../../../src/core/calls/call-job.ts'
 import type { CatalogSnapshot, Offer } from '../../../src/core/catalog/catalog.ts'
