@@ -51,9 +51,8 @@ import { checkRedisSettings, type Redis } from './platform/redis/redis.ts'
 import { createEpochReader, watchEpoch } from './platform/redis/redis-epoch.ts'
 import { keepSubscriberLimit } from './platform/redis/redis-subscriber-limit.ts'
 import { createSealer } from './platform/sealing.ts'
-import { followOfferHealth } from './routing/circuit-breaker/offer-health.ts'
+import { createOfferStates, followOfferHealth } from './routing/circuit-breaker/offer-health.ts'
 import { followOfferMeasures } from './routing/offer-measures.ts'
-import { createOfferStates } from './routing/offer-states.ts'
 import { createServices, createSignIn } from './services.ts'
 
 /** The API tier, composed. */

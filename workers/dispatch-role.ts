@@ -43,7 +43,7 @@ import { warmTokenizer } from '../src/providers/count-tokens.ts'
 import { createTransport } from '../src/providers/http/transport.ts'
 import { createProviderClients } from '../src/providers/provider-clients.ts'
 import { createBreakerBoard, exportBreakers } from '../src/routing/circuit-breaker/breaker-board.ts'
-import { createMeasureLog } from '../src/routing/measure-log.ts'
+import { createMeasureLog } from '../src/routing/offer-measures.ts'
 import { createRetryBudget } from '../src/routing/retry-budget.ts'
 import { DispatchWorker } from './dispatch-worker.ts'
 

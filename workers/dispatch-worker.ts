@@ -181,7 +181,7 @@ const CLAIMED_AT_ONCE = 32
 
 /**
  * The slots of one worker, and the loop that fills them. The last tenth of them is reserved for calls within their
- * account's share of the queue (src/core/calls/queue-turn.ts): however many long calls floods have running, a quiet
+ * account's share of the queue (src/billing/holds/admission.ts): however many long calls floods have running, a quiet
  * account's call finds a slot.
  */
 export class WorkerSlots<Job> {

@@ -15,7 +15,7 @@ import {
   ROUTING_PROFILES,
   type RoutingProfile,
   tierOf,
-} from '../core/auto/auto-bounds.ts'
+} from '../core/auto/auto-routing.ts'
 import { SHIPPED_MODEL, scoreTurns } from '../core/auto/difficulty/score-turns.ts'
 import { explainAuto } from '../core/auto/explain-auto.ts'
 import { type ChatRequest, parseChatRequest } from '../core/calls/chat-request.ts'

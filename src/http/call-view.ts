@@ -1,11 +1,11 @@
 import { type CallRecord, callTimes, type ListedCall, ratesOf } from '../billing/call-records/call-records.ts'
 import type { ByokFailureView, Generation } from '../core/api/calls.ts'
-import { isAutoModel } from '../core/auto/auto-bounds.ts'
+import { isAutoModel } from '../core/auto/auto-routing.ts'
 import { formatRates } from '../core/catalog/token-rates.ts'
 import type { CsvCell } from '../core/kernel/csv.ts'
 import { formatUsd } from '../core/kernel/money.ts'
 import { isoTime } from '../core/kernel/time.ts'
-import { byokFailure } from '../core/routing/byok-key-state.ts'
+import { byokFailure } from '../core/routing/byok.ts'
 
 /** Who reads a call: its owner, or an operator, from whom nothing is hidden. */
 export type CallReader = 'owner' | 'operator'

@@ -2,7 +2,7 @@ import type { CallBody } from '../core/calls/call-job.ts'
 import type { ChatMessage } from '../core/calls/chat-request.ts'
 import { sampleTexts } from '../core/kernel/text-pieces.ts'
 import { type MediaTokens, sumOfTokens } from '../core/media/media-tokens.ts'
-import { textTokensBound } from '../core/text-tokens/text-tokens-bound.ts'
+import { textTokensBound } from '../core/text-tokens/prompt-tokens.ts'
 import { threads } from '../platform/process/thread-pool.ts'
 
 const TOKENS_PER_MESSAGE = 4

@@ -4,13 +4,12 @@ import { mediaFault, type UsageLimits, withinHold } from '../../src/calls/attemp
 import { pricingFeed } from '../../src/catalog/pricing-feed.ts'
 import { costOf, mostPromptCost } from '../../src/core/billing/pricing.ts'
 import type { ChatMessage, ChatRequest } from '../../src/core/calls/chat-request.ts'
-import { promptBoundOf } from '../../src/core/calls/prompt-tokens.ts'
 import type { CatalogSnapshot } from '../../src/core/catalog/catalog.ts'
 import { buildCatalogSnapshot } from '../../src/core/catalog/catalog-snapshot.ts'
 import { picoUsdPerToken } from '../../src/core/kernel/money.ts'
-import { feeRate } from '../../src/core/routing/byok.ts'
-import type { PlanOptions } from '../../src/core/routing/plan-choices.ts'
-import { planRoute } from '../../src/core/routing/routing-plan.ts'
+import { feeRate } from '../../src/core/routing/plan-candidate.ts'
+import { type PlanOptions, planRoute } from '../../src/core/routing/routing-plan.ts'
+import { promptBoundOf } from '../../src/core/text-tokens/prompt-tokens.ts'
 import { contentParts } from '../helpers/content-parts.ts'
 
 const LIST = { prompt: '0.30', completion: '2.50', prompt_audio: '1.00' }

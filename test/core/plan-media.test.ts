@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parseChatRequest } from '../../src/core/calls/chat-request.ts'
-import { promptTokensBound } from '../../src/core/calls/prompt-tokens.ts'
 import type { Model, Offer } from '../../src/core/catalog/catalog.ts'
 import { ApiError } from '../../src/core/kernel/errors.ts'
 import { mediaRules } from '../../src/core/media/media-rules.ts'
 import { planRoute } from '../../src/core/routing/routing-plan.ts'
+import { promptTokensBound } from '../../src/core/text-tokens/prompt-tokens.ts'
 import { pngUrl } from '../helpers/content-parts.ts'
 import { model, offer, provider, snapshot } from '../helpers/planned-catalog.ts'
 

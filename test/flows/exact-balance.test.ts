@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { promptTokensBound } from '../../src/core/calls/prompt-tokens.ts'
 import { formatUsd, picoUsd } from '../../src/core/kernel/money.ts'
+import { promptTokensBound } from '../../src/core/text-tokens/prompt-tokens.ts'
 import { allAtOnce } from '../helpers/all-at-once.ts'
 import { expectBooksInOrder } from '../helpers/books.ts'
 import { ask } from '../helpers/chat-client.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { promptTokensBound } from '../../src/core/calls/prompt-tokens.ts'
 import { picoUsd } from '../../src/core/kernel/money.ts'
+import { promptTokensBound } from '../../src/core/text-tokens/prompt-tokens.ts'
 import { apiKeyKeys } from '../../src/platform/redis/redis-keys.ts'
 import { expectBooksInOrder } from '../helpers/books.ts'
 import { ask, stream } from '../helpers/chat-client.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { promptTokensBound } from '../../src/core/calls/prompt-tokens.ts'
 import { formatUsd, parseUsd, picoUsd } from '../../src/core/kernel/money.ts'
+import { promptTokensBound } from '../../src/core/text-tokens/prompt-tokens.ts'
 import { ask, stream } from '../helpers/chat-client.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import { adminClient } from './admin/admin-client.ts'

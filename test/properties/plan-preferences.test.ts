@@ -4,7 +4,7 @@ import type { Candidate } from '../../src/core/calls/call-job.ts'
 import { parseChatRequest } from '../../src/core/calls/chat-request.ts'
 import type { CatalogSnapshot, Model, Offer } from '../../src/core/catalog/catalog.ts'
 import { ApiError } from '../../src/core/kernel/errors.ts'
-import type { OfferMedians, OfferState } from '../../src/core/routing/offer-order.ts'
+import type { OfferMedians, OfferState } from '../../src/core/routing/offer-preferences.ts'
 import { planRoute, type RoutingPlan } from '../../src/core/routing/routing-plan.ts'
 import { model, offer, provider, rates, seeded, snapshot } from '../helpers/planned-catalog.ts'
 

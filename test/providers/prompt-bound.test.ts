@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { ChatMessage, SamplingParameters } from '../../src/core/calls/chat-request.ts'
-import { promptTokensBound } from '../../src/core/calls/prompt-tokens.ts'
+import { promptTokensBound } from '../../src/core/text-tokens/prompt-tokens.ts'
 import * as anthropic from '../../src/providers/anthropic-messages.ts'
 import * as chat from '../../src/providers/chat-completions.ts'
 import { countTextTokens } from '../../src/providers/count-tokens.ts'

@@ -1,4 +1,4 @@
-import { withoutPassages } from '../../src/core/auto/difficulty/prompt-parts.ts'
+import { withoutPassages } from '../../src/core/auto/difficulty/prompt-features.ts'
 import {
   equalParts,
   evenlyDrawn,

@@ -1,5 +1,5 @@
-import { wordSlots, wordSum, wordValue } from '../../src/core/auto/difficulty/difficulty-model.ts'
 import { FEATURES, type PromptFeatures } from '../../src/core/auto/difficulty/prompt-features.ts'
+import { wordSlots, wordSum, wordValue } from '../../src/core/auto/difficulty/score-turns.ts'
 import { deviation, fitSparse, fitWithinGroups, mean, sparseDot } from './linear-fit.ts'
 import type { Example } from './router-rows.ts'
 

@@ -1,4 +1,4 @@
-import { decodeModel, scoreFeatures } from '../../src/core/auto/difficulty/difficulty-model.ts'
+import { decodeModel, scoreFeatures } from '../../src/core/auto/difficulty/score-turns.ts'
 import { seededRandom } from './router-measures.ts'
 import type { Example, RouterRow } from './router-rows.ts'
 import { trainModel } from './train-model.ts'

@@ -1,7 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { gunzipSync } from 'node:zlib'
-import { type PromptFeatures, promptFeatures } from '../../src/core/auto/difficulty/prompt-features.ts'
-import { clipped, splitOptions } from '../../src/core/auto/difficulty/prompt-parts.ts'
+import {
+  clipped,
+  type PromptFeatures,
+  promptFeatures,
+  splitOptions,
+} from '../../src/core/auto/difficulty/prompt-features.ts'
 import { rarityTable } from './rarity-table.ts'
 
 /** One prompt with how well a weak and a strong tier of models answered it. */

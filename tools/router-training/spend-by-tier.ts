@@ -1,5 +1,5 @@
 import builtin from '../../src/catalog/data/builtin.json' with { type: 'json' }
-import { DEFAULT_BOUNDS, tierOf } from '../../src/core/auto/auto-bounds.ts'
+import { DEFAULT_BOUNDS, tierOf } from '../../src/core/auto/auto-routing.ts'
 import { autoTiers, TIERS, type Tier } from '../../src/core/auto/auto-tiers.ts'
 import type { TokenRates } from '../../src/core/catalog/catalog.ts'
 import { buildCatalogSnapshot } from '../../src/core/catalog/catalog-snapshot.ts'

@@ -1,11 +1,11 @@
-import type { WeightsDocument } from '../../src/core/auto/difficulty/difficulty-model.ts'
+import { FEATURES } from '../../src/core/auto/difficulty/prompt-features.ts'
 import {
   INPUTS_OF,
   modelInputs,
   standardized,
+  type WeightsDocument,
   withoutOptions,
-} from '../../src/core/auto/difficulty/difficulty-model.ts'
-import { FEATURES } from '../../src/core/auto/difficulty/prompt-features.ts'
+} from '../../src/core/auto/difficulty/score-turns.ts'
 import { consensusHead, failing, gaining, namedHead, pooledHead, wordHead } from './heads.ts'
 import { deviation, dot, mean } from './linear-fit.ts'
 import { encodeRarity, rarityTable } from './rarity-table.ts'

@@ -1,9 +1,8 @@
-import { PRIORITY_MAX, type QueueTurn } from '../../core/calls/queue-turn.ts'
+import { readFileSync } from 'node:fs'
 import type { CallId } from '../../core/kernel/ids.ts'
 import { callJobOptions, DISPATCH_QUEUE } from '../../platform/queues/queues.ts'
-import type { Redis } from '../../platform/redis/redis.ts'
+import { defineScript, type Redis, type RedisScript } from '../../platform/redis/redis.ts'
 import { accountKeys, admittedKey, apiKeyKeys, QUEUE_PREFIX } from '../../platform/redis/redis-keys.ts'
-import { defineHoldScript } from './hold-scripts.ts'
 
 const DISPATCH = `${QUEUE_PREFIX}:${DISPATCH_QUEUE}`
 /** Longer than a call may wait to be admitted, in which it may be sent to Redis twice. */
@@ -187,4 +186,73 @@ function readAnswer([
     default:
       throw new Error(`admit.lua answered ${String(outcome)}`)
   }
+}
+
+/** BullMQ's priorities: 0 goes before all others, 1 before 2, up to this one. */
+export const PRIORITY_MAX = 2 ** 21 - 1
+
+/** What each open call beyond the share counts as: a call that came so much later. */
+const STEP_MS = 50
+
+export interface QueueTurnSettings {
+  /** Open calls of an account that wait in order of arrival. */
+  accountQueueShare: number
+  /** How long a call may wait for a worker. */
+  queueWaitMs: number
+}
+
+/** When a call that comes now would have its turn. The script that admits it reckons its priority by this. */
+export interface QueueTurn {
+  /** Open calls of an account that wait in order of arrival. */
+  share: number
+  /** Its step of time, and the last one that it may be put off to. */
+  step: number
+  lastStep: number
+}
+
+/** The turn of a call that comes at `nowMs`. */
+export const queueTurn = (nowMs: number, settings: QueueTurnSettings): QueueTurn => ({
+  share: settings.accountQueueShare,
+  step: Math.floor(nowMs / STEP_MS),
+  lastStep: Math.floor((nowMs + settings.queueWaitMs / 2) / STEP_MS),
+})
+
+/**
+ * A call's priority in the dispatch queue, so that one account's flood delays no other account. Calls of an account
+ * with few open calls have none (0): they are served first, in order of arrival. Each one beyond the share is
+ * queued as if it had come later, by a step for every open call too many; so several floods take turns. The step
+ * ends at half the queue wait: however many calls its account has open, a call is overtaken only by calls that
+ * come within that time. `openCalls` counts this call too. admit.lua does the same.
+ *
+ * Priorities come round every 29 hours (PRIORITY_MAX steps); calls beyond a share that wait at that moment are
+ * overtaken by later ones, for as long as any are allowed to wait.
+ */
+export function queuePriority(openCalls: number, { share, step, lastStep }: QueueTurn): number {
+  const beyond = openCalls - share
+  return beyond <= 0 ? 0 : 1 + (Math.min(step + beyond, lastStep) % PRIORITY_MAX)
+}
+
+const read = (file: string | URL): string => readFileSync(new URL(file, import.meta.url), 'utf8')
+
+/** The Lua functions over holds, which begin every script that opens, changes or closes one. */
+const HOLDS = read('./holds.lua')
+
+/** Defines a script over holds on a client; `file` is its URL. */
+export const defineHoldScript = (redis: Redis, name: string, file: URL): RedisScript =>
+  defineScript(redis, name, HOLDS + read(file))
+
+export interface OpenHold {
+  callId: string
+  amountPico: bigint
+  keyId: string
+  /** The period of the key's allowance that it was taken from; empty where the key has none. */
+  allowancePeriod: string
+}
+
+/** Parses a field of the hash `holds`; see holds.lua for the format. */
+export function parseHold(callId: string, hold: string): OpenHold {
+  const [amount, , keyId, allowancePeriod] = hold.split(':')
+  if (amount === undefined || keyId === undefined || allowancePeriod === undefined)
+    throw new Error(`malformed hold ${callId}`)
+  return { callId, amountPico: BigInt(amount), keyId, allowancePeriod }
 }

@@ -16,7 +16,7 @@
 --       18 until when it may be admitted, unix ms, or ''
 --       19 bytes of its body, 0 for a light one  20 bytes of the open calls of the key  21 of the account, at the most
 --       22 data of its job, or ''  23 options of the job, JSON without its end  24 now, unix ms, by its caller
---       25 share of the account in the queue  26 step of time  27 the last it may be put off to (see queue-turn.ts)
+--       25 share of the account in the queue  26 step of time  27 the last it may be put off to (see admission.ts)
 --       28 priorities there are  29 how long the mark of the admitted call stands, ms
 -- Returns {outcome, limit of requests, remaining requests, remaining tokens, window reset ms, ...}; of requests, the
 -- limit that leaves fewer: the key's or its account's

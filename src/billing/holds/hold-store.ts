@@ -2,8 +2,13 @@ import { LRUCache } from 'lru-cache'
 import { type AllowancePeriod, allowancePeriod, LIMIT_RESETS } from '../../core/billing/allowance-period.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
 import { accountKeys, admittedKey, apiKeyKeys, KNOWN_ACCOUNTS } from '../../platform/redis/redis-keys.ts'
-import { type AdmitToRedis, createAdmission } from './admission.ts'
-import { defineHoldScript, type OpenHold, parseHold } from './hold-scripts.ts'
+import {
+  type AdmitToRedis,
+  createAdmission,
+  defineHoldScript,
+  type OpenHold,
+  parseHold,
+} from './admission.ts'
 
 /** From the last deadline of a call until a sweep may close its hold. */
 export const HOLD_SLACK_MS = 60_000

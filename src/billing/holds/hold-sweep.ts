@@ -6,7 +6,7 @@ import type { FindQueuedCalls } from '../../platform/queues/queued-calls.ts'
 import { findCharges, findKnownCalls } from '../call-records/known-calls.ts'
 import type { BalanceStore } from '../ledger/balance-store.ts'
 import type { SettlementStore } from '../settlement/settlement-store.ts'
-import type { OpenHold } from './hold-scripts.ts'
+import type { OpenHold } from './admission.ts'
 import { type HoldStore, isTakebackHold } from './hold-store.ts'
 
 export interface HoldSweepDependencies {

@@ -1,6 +1,6 @@
 -- The open holds of an account; every script over them begins with this file. A hold is a field of the hash `holds`:
 -- hold id → 'amount:completion limit:key id:allowance period or empty'. `held` is the sum of the amounts, `expiry` has
--- the deadlines. Nothing else writes or parses a hold, except for `parseHold` in hold-scripts.ts.
+-- the deadlines. Nothing else writes or parses a hold, except for `parseHold` in admission.ts.
 --
 -- Amounts are 64-bit integers as text. Lua numbers lose digits above 2^53, so INCRBY and DECRBY do the sums.
 

@@ -1,24 +1,26 @@
 import type { KeyRecord } from '../../accounts/key-cache.ts'
-import type {
-  AdmissionAnswer,
-  AdmissionRequest,
-  AdmitToRedis,
-  RateState,
+import {
+  type AdmissionAnswer,
+  type AdmissionRequest,
+  type AdmitToRedis,
+  type QueueTurnSettings,
+  queuePriority,
+  queueTurn,
+  type RateState,
 } from '../../billing/holds/admission.ts'
 import { HOLD_SLACK_MS } from '../../billing/holds/hold-store.ts'
 import { effectiveLimits, type LimitDefaults } from '../../core/accounts/rate-limits.ts'
 import { type AllowancePeriod, allowancePeriod } from '../../core/billing/allowance-period.ts'
 import type { CallEnvelope, Candidate } from '../../core/calls/call-job.ts'
 import type { ChatRequest } from '../../core/calls/chat-request.ts'
-import { promptTokensBound } from '../../core/calls/prompt-tokens.ts'
-import { type QueueTurnSettings, queuePriority, queueTurn } from '../../core/calls/queue-turn.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import type { CallId } from '../../core/kernel/ids.ts'
 import { formatUsd, picoUsd } from '../../core/kernel/money.ts'
-import { leastCallCost } from '../../core/routing/least-call.ts'
-import type { OfferStates } from '../../core/routing/offer-order.ts'
+import type { OfferStates } from '../../core/routing/offer-preferences.ts'
+import { leastCallCost } from '../../core/routing/plan-candidate.ts'
 import { planRoute, type RoutingPlan } from '../../core/routing/routing-plan.ts'
+import { promptTokensBound } from '../../core/text-tokens/prompt-tokens.ts'
 import { currentTraceparent } from '../../platform/observability/tracing.ts'
 import { wasNotSent } from '../../platform/redis/redis-deadlines.ts'
 import type { CallHub } from '../relay/call-hub.ts'

@@ -12,7 +12,7 @@ import {
   type Route,
   type RouteHealth,
 } from '../../core/failover/failover.ts'
-import { keepsPrivate } from '../../core/routing/offer-filter.ts'
+import { keepsPrivate } from '../../core/routing/offer-preferences.ts'
 import type { ProviderClients } from '../../providers/provider-clients.ts'
 import type { BreakerBoard, Probe } from '../../routing/circuit-breaker/breaker-board.ts'
 import type { RetryBudget } from '../../routing/retry-budget.ts'

@@ -1,4 +1,4 @@
-import { defineHoldScript } from '../../billing/holds/hold-scripts.ts'
+import { defineHoldScript } from '../../billing/holds/admission.ts'
 import { HOLD_SLACK_MS, type RestoredHold } from '../../billing/holds/hold-store.ts'
 import type { CallEnvelope, SettlementRecord } from '../../core/calls/call-job.ts'
 import { type Frame, openingFrame, sizeOf } from '../../core/calls/frames.ts'

@@ -1,6 +1,5 @@
 import type { Model } from '../catalog/catalog.ts'
 import { oncePer } from '../kernel/once-per.ts'
-import { compareVersions, type ModelLine, modelLine } from './model-line.ts'
 
 /** Strength of models, weakest first. */
 export const TIERS = ['light', 'standard', 'strong', 'frontier'] as const
@@ -186,4 +185,100 @@ function meritsOf(model: Model, modelsOfVendor: number): number {
     providers.size > 1,
   ].filter(Boolean).length
   return signs + (modelsOfVendor >= ESTABLISHED_VENDOR_MODELS ? ESTABLISHED_VENDOR_MERITS : 0)
+}
+
+/**
+ * What a model's id tells of its place in its vendor's line-up. Catalogs hold no release dates, but makers number
+ * their models: of two whose names differ in the number only, the higher is the newer.
+ */
+export interface ModelLine {
+  /** The name without version, date and words that say nothing: the same for every generation of one product. */
+  line: string
+  /** The first word: what the generations of a vendor are numbered under. */
+  root: string
+  /** The version's parts, the first with its decimals; empty where the name has none. */
+  version: readonly number[]
+  /** A preview, an alias, a dated copy, a faster edition, a fine-tune, or made for one kind of work. */
+  isVariant: boolean
+  /** Its maker calls it small, or it has few parameters. */
+  isSmall: boolean
+  /** Named by how many parameters it has, not as a product. */
+  isSized: boolean
+}
+
+const words = (text: string): ReadonlySet<string> => new Set(text.split(' '))
+
+const UNFINISHED = 'preview exp experimental alpha beta nightly labs'
+const ALIASES = 'latest default'
+const EDITIONS =
+  'fast turbo highspeed lightning ultraspeed prime x airx flashx instant free extended fp8 non nonreasoning'
+const SPECIALIZED =
+  'code coder codex codestral devstral build search research deep agent multi vision vl omni audio voxtral pixtral ocr speech tts mt translate math prover law legal fin finance sante med medical cyber security guard safety rp her character distill robotics cosmos phone computer'
+const VARIANT_WORDS = words(`${UNFINISHED} ${ALIASES} ${EDITIONS} ${SPECIALIZED}`)
+const SILENT_WORDS = words('instruct chat it base thinking reasoning hybrid')
+const SMALL_WORDS = words('nano micro tiny lite mini small flash air edge')
+
+/** Open models that others tune, and who makes them. */
+const TUNED_BASES = Object.entries({
+  llama: 'meta-llama',
+  l3: 'meta-llama',
+  qwen: 'qwen',
+  mistral: 'mistralai',
+  mixtral: 'mistralai',
+  gemma: 'google',
+})
+
+const DATE =
+  /[-_@](?:20\d\d-[01]\d-[0-3]\d|[01]\d-20\d\d|20[2-9]\d{5}|2[3-9][01]\d[0-3]\d|[0-3]\d-[0-3]\d|[0-3]\d{3})(?=[-_:@]|$)/
+const PARAMETERS = /^[ae]?(\d+(?:\.\d+)?)([bt])$/
+const VERSION = /^([a-z]*?)(\d{1,2}(?:\.\d+)*)o?$/
+const SMALL_BILLIONS = 40
+
+/** Reads an id, with or without its vendor. Never fails: a name that says nothing is a line of its own. */
+export function modelLine(id: string, vendor: string): ModelLine {
+  const name = id.slice(id.lastIndexOf('/') + 1).toLowerCase()
+  const undated = name.replace(DATE, '')
+  const kept: string[] = []
+  const version: number[] = []
+  let isVariant = undated !== name
+  let isSmall = false
+  let isSized = false
+  for (const token of undated.split(/[-_:@]/)) {
+    const parameters = PARAMETERS.exec(token)
+    const numbered = VERSION.exec(token)
+    if (parameters) {
+      isSized = true
+      // How many parameters are active is told beside how many there are, or not at all.
+      if (token.startsWith('a')) continue
+      isSmall ||= billions(parameters) < SMALL_BILLIONS
+      kept.push(token)
+      continue
+    }
+    if (numbered) version.push(...versionOf(numbered[2]!))
+    const word = numbered ? numbered[1]! : token
+    if (word === '' || word === 'v' || SILENT_WORDS.has(word)) continue
+    kept.push(word)
+    isVariant ||= VARIANT_WORDS.has(word)
+    isSmall ||= SMALL_WORDS.has(word)
+  }
+  isVariant ||= TUNED_BASES.some(([base, maker]) => maker !== vendor && name.includes(base))
+  return { line: kept.join(' '), root: kept[0] ?? '', version, isVariant, isSmall, isSized }
+}
+
+const billions = (parameters: RegExpExecArray): number =>
+  Number(parameters[1]) * (parameters[2] === 't' ? 1_000 : 1)
+
+/** "4.20" is 4.2 and older than 4.3: makers count in decimals. */
+function versionOf(text: string): number[] {
+  const [major, minor, ...rest] = text.split('.')
+  return [Number(minor === undefined ? major : `${major}.${minor}`), ...rest.map(Number)]
+}
+
+/** Below 0 where the first version is the older; one without parts is older than any. */
+export function compareVersions(a: readonly number[], b: readonly number[]): number {
+  for (let index = 0; index < Math.max(a.length, b.length); index++) {
+    const difference = (a[index] ?? -1) - (b[index] ?? -1)
+    if (difference !== 0) return difference
+  }
+  return 0
 }

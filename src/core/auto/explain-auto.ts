@@ -1,12 +1,16 @@
 import type { ChatRequest } from '../calls/chat-request.ts'
 import type { CatalogSnapshot } from '../catalog/catalog.ts'
-import { requestShape } from '../routing/request-shape.ts'
-import { ROUTING_PROFILES, type RoutingProfile } from './auto-bounds.ts'
-import { chooseAutoModels } from './auto-routing.ts'
+import { requestShape } from '../routing/plan-candidate.ts'
+import { chooseAutoModels, ROUTING_PROFILES, type RoutingProfile } from './auto-routing.ts'
 import type { Tier } from './auto-tiers.ts'
-import { INPUTS_OF, modelInputs, standardized } from './difficulty/difficulty-model.ts'
 import { FEATURES, promptFeatures } from './difficulty/prompt-features.ts'
-import { lastQuestion, SHIPPED_MODEL } from './difficulty/score-turns.ts'
+import {
+  INPUTS_OF,
+  lastQuestion,
+  modelInputs,
+  SHIPPED_MODEL,
+  standardized,
+} from './difficulty/score-turns.ts'
 
 /** Why `auto` does with a request what it does. For operators only: it names the targets. */
 export interface AutoExplanation {

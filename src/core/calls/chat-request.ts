@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { nullable } from '../api/request-fields.ts'
 import { createValidator } from '../api/schema-validator.ts'
-import { ROUTING_PROFILES, type RoutingProfile } from '../auto/auto-bounds.ts'
+import { ROUTING_PROFILES, type RoutingProfile } from '../auto/auto-routing.ts'
 import { type ExactJson, isNestedDeeperThan, MAX_NESTING } from '../json/json-text.ts'
 import { ApiError } from '../kernel/errors.ts'
 import { type PicoUsd, type PicoUsdPerToken, parseRate, parseUsd, plainDecimal } from '../kernel/money.ts'

@@ -48,15 +48,6 @@ export function mediaTokens(parts: readonly MediaPart[], rules: MediaRules, wind
 export const sumOfTokens = (tokens: ModalityTokens = {}): number =>
   Object.values(tokens).reduce((sum, one) => sum + one, 0)
 
-/**
- * Upper bounds of the tokens that providers may report as audio and as images: a video has both, and some report pages
- * of a document as images.
- */
-export const asAudioAndImages = ({ audio = 0, image = 0, video = 0, file = 0 }: ModalityTokens = {}) => ({
-  audioTokens: audio + video,
-  imageTokens: image + video + file,
-})
-
 interface PartTokens {
   most: number
   likely: number

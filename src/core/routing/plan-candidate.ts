@@ -1,14 +1,89 @@
-import { mostPromptCost } from '../billing/pricing.ts'
+import { costOf, mostPromptCost } from '../billing/pricing.ts'
 import type { Candidate } from '../calls/call-job.ts'
-import type { ChatRequest, ProviderPreferences } from '../calls/chat-request.ts'
-import type { MediaPart } from '../calls/content-part.ts'
-import { promptBoundOf } from '../calls/prompt-tokens.ts'
-import type { Model, Offer } from '../catalog/catalog.ts'
-import { rateTexts } from '../catalog/token-rates.ts'
-import type { PicoUsd } from '../kernel/money.ts'
+import type { ChatMessage, ChatRequest, ProviderPreferences } from '../calls/chat-request.ts'
+import { isAddress, type MediaPart } from '../calls/content-part.ts'
+import {
+  type CatalogSnapshot,
+  isAvailable,
+  type Model,
+  type Offer,
+  type PricedMedia,
+  type TokenRates,
+} from '../catalog/catalog.ts'
+import { mapRates, rateTexts } from '../catalog/token-rates.ts'
+import { type PicoUsd, ZERO_USD } from '../kernel/money.ts'
+import { oncePer } from '../kernel/once-per.ts'
 import { type MediaTokens, mediaTokens, sumOfTokens } from '../media/media-tokens.ts'
-import { feeRate, feeRateVersion } from './byok.ts'
-import { pricedMediaOf, type RequestShape } from './request-shape.ts'
+import { PROMPT_TOKENS_LEAST, promptBoundOf } from '../text-tokens/prompt-tokens.ts'
+import { type ByokKey, takesByokKeys } from './byok.ts'
+
+/** What a request demands of a model, what it comes to at an offer, and the candidate that this makes. */
+
+/** What a request demands of a model, apart from what it says. */
+export interface RequestShape {
+  /** Input modalities that occur in the messages, always with `text`. */
+  modalities: string[]
+  /** Modalities of media that is sent by address and has no size that is known before it is fetched. */
+  byAddress: Array<'file' | 'video'>
+  /** Parameters in use that a model may or may not support, named as in the catalog. */
+  parameters: string[]
+  /** No tokenizer makes fewer tokens of the text than this. */
+  promptTokensAtLeast: number
+}
+
+/** Even repetitive text takes a token every so many characters in today's vocabularies. */
+const MAX_CHARS_PER_TOKEN = 16
+
+/** Reads the demands of a request off its messages and parameters. */
+export function requestShape(request: ChatRequest): RequestShape {
+  const parts = request.messages.flatMap(({ content }) => (typeof content === 'string' ? [] : content))
+  const byAddress = new Set<'file' | 'video'>()
+  for (const part of parts) {
+    if ((part.type === 'file' || part.type === 'video') && isAddress(part.source)) byAddress.add(part.type)
+  }
+  return {
+    modalities: modalitiesOf(request),
+    byAddress: [...byAddress],
+    parameters: Object.keys(request.parameters),
+    promptTokensAtLeast: Math.floor(charactersIn(request) / MAX_CHARS_PER_TOKEN),
+  }
+}
+
+const charactersIn = ({ messages }: ChatRequest): number =>
+  messages.reduce((sum, message) => sum + textLength(message), 0)
+
+function modalitiesOf({ messages }: Pick<ChatRequest, 'messages'>): string[] {
+  const modalities = new Set(['text'])
+  for (const { content } of messages) {
+    if (typeof content === 'string') continue
+    for (const part of content) modalities.add(part.type)
+  }
+  return [...modalities]
+}
+
+/** The kinds of content in a prompt as one word: `text`, or `image+text`. */
+export const contentKindsOf = (request: Pick<ChatRequest, 'messages'>): string =>
+  modalitiesOf(request).sort().join('+')
+
+/** Characters of text in a message. */
+export function textLength({ content }: ChatMessage): number {
+  if (typeof content === 'string') return content.length
+  return content.reduce((sum, part) => sum + (part.type === 'text' ? part.text.length : 0), 0)
+}
+
+/** What of the input may have a price of its own: a video has sound and pictures, a document may have pictures. */
+export function pricedMediaOf({ modalities }: RequestShape): PricedMedia[] {
+  const among = (...names: string[]) => names.some((name) => modalities.includes(name))
+  return [
+    ...(among('audio', 'video') ? (['audio'] as const) : []),
+    ...(among('image', 'video', 'file') ? (['image'] as const) : []),
+  ]
+}
+
+/** Whether a model takes every kind of input of a request, and each in the way it is sent. */
+export const takesInput = (model: Model, { modalities, byAddress }: RequestShape): boolean =>
+  modalities.every((modality) => model.inputModalities.includes(modality)) &&
+  byAddress.every((modality) => model.media.byAddress.includes(modality))
 
 /** The bound of a prompt's tokens comes out at about so many times their count: 1.8 for prose, 2.2 for code. */
 const BOUND_PER_TOKEN = 2
@@ -56,6 +131,40 @@ export function fits(offer: Offer, shape: RequestShape, paid: PromptTokens | nul
   if (paid === null) return true
   if (offer.lossMedia && pricedMediaOf(shape).some((media) => offer.lossMedia?.includes(media))) return false
   return paid.text <= (coveredTokens - sumOfTokens(paid.media?.likely)) * BOUND_PER_TOKEN
+}
+
+/** The offers of a model that a client may use. */
+export interface ModelCapacity {
+  /** At providers the client has keys for: with those keys, oldest first. */
+  own: ReadonlyMap<Offer, readonly string[]>
+  /** With our keys. */
+  shared: readonly Offer[]
+  /** One of the client's keys forbids to go on to shared capacity. */
+  ownOnly: boolean
+}
+
+/**
+ * Splits a model's offers into those on the client's own keys and those on shared capacity. A key that does not
+ * allow to fall back closes shared capacity to every model it could serve: its owner counts on paying the
+ * provider, and no failure may turn that into a charge of ours; nor may a list from which the provider left the
+ * model out, so an offer that is withdrawn closes it as well.
+ */
+export function capacityFor(model: Model, keys: readonly ByokKey[]): ModelCapacity {
+  const shared = model.offers.filter((offer) => offer.shared)
+  if (keys.length === 0) return { own: new Map(), shared, ownOnly: false }
+  const own = new Map<Offer, string[]>()
+  let ownOnly = false
+  const keysFor = ({ provider }: Offer) => {
+    const fitting = keys.filter((key) => key.providerId === provider.id && takesByokKeys(provider))
+    ownOnly ||= fitting.some((key) => !key.allowFallback)
+    return fitting.map((key) => key.id)
+  }
+  for (const offer of model.offers) {
+    const ids = keysFor(offer)
+    if (ids.length > 0) own.set(offer, ids)
+  }
+  for (const { offer } of model.withdrawn ?? []) keysFor(offer)
+  return { own, shared: ownOnly ? [] : shared, ownOnly }
 }
 
 /** An offer, and the client's own key that it is to be used with; null: with ours. */
@@ -132,3 +241,29 @@ function limitUnderCap(
   const affordable = left / model.rate.completion
   return affordable < BigInt(limit) ? Number(affordable) : limit
 }
+
+/**
+ * What we charge for a call on the client's own key: a percentage of the listed rate, cut down (never up) to
+ * whole pico-USD per token, so that every fee is exact. The provider bills its client for the tokens themselves.
+ */
+export function feeRate(rate: TokenRates, feePercent: number): TokenRates {
+  return mapRates(rate, (listed) => (listed * BigInt(feePercent)) / 100n)
+}
+
+/** The version of a fee rate: it changes with the listed rate and with the percentage. */
+export const feeRateVersion = (model: Pick<Model, 'rateVersion'>, feePercent: number): string =>
+  `${model.rateVersion}-byok-${feePercent}`
+
+/**
+ * What the cheapest call of a catalog holds: the shortest prompt and one token of answer at the lowest rate
+ * above zero. A balance below it pays for nothing. Zero where nothing has a price. Computed once a snapshot.
+ */
+export const leastCallCost = oncePer(({ models }: CatalogSnapshot): PicoUsd => {
+  let least: PicoUsd | null = null
+  for (const model of models.values()) {
+    if (!isAvailable(model)) continue
+    const cost = costOf({ promptTokens: PROMPT_TOKENS_LEAST, completionTokens: 1 }, model.rate)
+    if (cost > 0n && (least === null || cost < least)) least = cost
+  }
+  return least ?? ZERO_USD
+})

@@ -1,8 +1,8 @@
-import { AUTO_MODEL } from '../auto/auto-bounds.ts'
+import { AUTO_MODEL } from '../auto/auto-routing.ts'
 import { type CatalogSnapshot, findModel } from '../catalog/catalog.ts'
 import { ApiError, type ErrorCode, type ErrorDetails } from '../kernel/errors.ts'
 import { nearModelIds } from './near-models.ts'
-import type { RequestShape } from './request-shape.ts'
+import type { RequestShape } from './plan-candidate.ts'
 
 /** Why a model or an offer is no candidate; the most telling reason decides the refusal. */
 export type Obstacle = 'schema' | 'shape' | 'context' | 'unserved' | 'preferences' | 'byok-keys'

@@ -1,20 +1,38 @@
-import type { AutoDecision } from '../auto/auto-routing.ts'
+import { AUTO_MODEL, type AutoDecision, chooseAutoModels } from '../auto/auto-routing.ts'
 import { mostPromptCost } from '../billing/pricing.ts'
 import type { Candidate } from '../calls/call-job.ts'
-import type { ChatRequest } from '../calls/chat-request.ts'
+import type { ChatRequest, Sort } from '../calls/chat-request.ts'
 import { mediaParts } from '../calls/content-part.ts'
-import { promptBoundOf } from '../calls/prompt-tokens.ts'
-import type { CatalogSnapshot } from '../catalog/catalog.ts'
+import { type CatalogSnapshot, findModel, type Model, type Offer } from '../catalog/catalog.ts'
 import { readRates } from '../catalog/token-rates.ts'
-import { schemaTooLarge, tooLargeSchema } from '../json/schema-limits.ts'
+import { putsReferencesInPlace, schemaTooLarge, tooLargeSchema } from '../json/schema-limits.ts'
 import { greaterOf, type PicoUsd, picoUsd } from '../kernel/money.ts'
 import { sumOfTokens } from '../media/media-tokens.ts'
-import { offerFilter } from './offer-filter.ts'
-import { type AskedCall, type Choice, choicesOf, type PlanOptions } from './plan-choices.ts'
-import { resolveEntry, SUFFIXES } from './plan-entry.ts'
+import { promptBoundOf } from '../text-tokens/prompt-tokens.ts'
+import type { ByokKey } from './byok.ts'
+import {
+  isAllowed,
+  isHealthy,
+  type OfferFilter,
+  type OfferStates,
+  offerFilter,
+  orderOffers,
+  type ProviderIds,
+  providersChosenBy,
+  UNKNOWN_OFFER_STATE,
+} from './offer-preferences.ts'
+import {
+  capacityFor,
+  contentKindsOf,
+  fits,
+  type PromptSize,
+  promptTokensAt,
+  type RequestShape,
+  requestShape,
+  takesInput,
+  toCandidate,
+} from './plan-candidate.ts'
 import { modelNotFound, type Obstacle, planRefusal } from './plan-refusal.ts'
-import { providersChosenBy } from './provider-names.ts'
-import { requestShape } from './request-shape.ts'
 
 /** Where a call may go, in order, and what it can cost at most. */
 export interface RoutingPlan {
@@ -30,6 +48,20 @@ export interface RoutingPlan {
   promptTokens: number
   /** What `auto` chose by; absent where the request does not ask for it. */
   auto?: AutoDecision
+}
+
+export interface PlanOptions {
+  /** Completion limit where the client sets none. */
+  defaultCompletionLimit: number
+  maxCandidates: number
+  /** The client's own keys at providers. Absent: it has none. */
+  providerKeys?: readonly ByokKey[] | undefined
+  /** Of the listed rate: what is charged where one of them is used. */
+  byokFeePercent: number
+  /** What is known of an offer. Absent: every one is taken for healthy and unmeasured. */
+  offerState?: OfferStates | undefined
+  /** Uniform in [0, 1). */
+  random: () => number
 }
 
 /**
@@ -78,6 +110,132 @@ export function planRoute(
     ),
   )
   return { ...priced(candidates), promptTokens: textTokens + mediaLikely, ...(auto && { auto }) }
+}
+
+/** One model to try: an entry of the request, resolved. */
+interface PlanEntry {
+  asked: string
+  model: Model
+  sort: Sort | undefined
+  exactTools: boolean
+}
+
+const SUFFIXES: Record<string, Pick<PlanEntry, 'sort' | 'exactTools'>> = {
+  nitro: { sort: 'throughput', exactTools: false },
+  floor: { sort: 'price', exactTools: false },
+  exacto: { sort: undefined, exactTools: true },
+}
+
+/** What one asked name stands for: a model, or those that `auto` chooses. No entries: nothing of that name. */
+function resolveEntry(
+  asked: string,
+  request: ChatRequest,
+  shape: RequestShape,
+  filter: OfferFilter,
+  catalog: CatalogSnapshot,
+): { entries: PlanEntry[]; auto?: AutoDecision } {
+  const whole = findModel(catalog, asked)
+  if (whole) return { entries: [{ asked, model: whole, sort: undefined, exactTools: false }] }
+  const colon = asked.lastIndexOf(':')
+  const suffix = colon < 0 ? null : asked.slice(colon + 1)
+  const base = colon < 0 ? asked : asked.slice(0, colon)
+  if (suffix !== null && !Object.hasOwn(SUFFIXES, suffix)) return { entries: [] }
+  const preference = (suffix !== null && SUFFIXES[suffix]) || { sort: undefined, exactTools: false }
+  if (base !== AUTO_MODEL) {
+    const model = findModel(catalog, base)
+    return { entries: model ? [{ asked, model, ...preference }] : [] }
+  }
+  const { models, ...auto } = chooseAutoModels(request, shape, catalog, (model) =>
+    model.offers.some((offer) => offer.shared && isAllowed(offer, model, filter, preference.exactTools)),
+  )
+  return { entries: models.map((model) => ({ asked, model, ...preference })), auto }
+}
+
+/** What a request asks of every model, read off it once. */
+interface AskedCall {
+  request: ChatRequest
+  shape: RequestShape
+  prompt: PromptSize
+  filter: OfferFilter
+  pinned: readonly ProviderIds[]
+}
+
+/** A candidate with what is known of it now. */
+interface Choice {
+  candidate: Candidate
+  isHealthy: boolean
+}
+
+/** What an entry of the request leads to, in the order in which to try it. Notes why where it leads nowhere. */
+function choicesOf(
+  entry: PlanEntry,
+  { request, shape, prompt, filter, pinned }: AskedCall,
+  obstacles: Set<Obstacle>,
+  options: PlanOptions,
+): Choice[] {
+  const { model } = entry
+  if (!takesInput(model, shape)) {
+    obstacles.add('shape')
+    return []
+  }
+  if (shape.promptTokensAtLeast >= model.contextLength) {
+    obstacles.add('context')
+    return []
+  }
+  const { sort, allowFallbacks } = request.preferences
+  const { offerState: stateOf = () => UNKNOWN_OFFER_STATE, random, providerKeys = [] } = options
+  const order = { pinned, sort: entry.sort ?? sort, allowFallbacks }
+  const capacity = capacityFor(model, providerKeys)
+  const kinds = contentKindsOf(request)
+  const shared = capacity.shared.filter(({ id }) => !stateOf(id).excludes?.(kinds))
+  // On the client's own key the tokens cost us nothing, so no prompt is dearer than its rate.
+  const fitsIn = (offer: Offer) =>
+    fits(offer, shape, capacity.own.has(offer) ? null : promptTokensAt(offer, model, prompt))
+  const allowed = (offers: Iterable<Offer>, isFit: (offer: Offer) => boolean) =>
+    [...offers].filter(
+      (offer) => isFit(offer) && isAllowed(offer, model, filter, entry.exactTools) && takesSchemas(offer),
+    )
+  const takesSchemas = ({ provider }: Offer): boolean => {
+    if (!putsReferencesInPlace(provider.wire) || tooLargeSchema(request.parameters) === null) return true
+    obstacles.add('schema')
+    return false
+  }
+
+  // How an offer fares with our key says nothing of another key's standing there.
+  const ownStateOf: OfferStates = (offerId) => ({ ...stateOf(offerId), health: 'ready' })
+  const own = orderOffers(allowed(capacity.own.keys(), fitsIn), order, ownStateOf, random).flatMap((offer) =>
+    capacity.own.get(offer)!.map((providerKeyId) => ({ offer, providerKeyId, isHealthy: true })),
+  )
+  const isChosen = own.length > 0 && !allowFallbacks && pinned.length === 0
+  const sharedFirst = isChosen
+    ? []
+    : orderOffers(
+        allowed(shared, (offer) => fits(offer, shape, promptTokensAt(offer, model, prompt))),
+        order,
+        stateOf,
+        random,
+      )
+  const targets = [
+    ...own,
+    ...sharedFirst.map((offer) => ({ offer, providerKeyId: null, isHealthy: isHealthy(stateOf(offer.id)) })),
+  ]
+  const choices = targets.flatMap(({ isHealthy, ...target }) => {
+    const candidate = toCandidate(
+      entry,
+      target,
+      request,
+      promptTokensAt(target.offer, model, prompt),
+      options,
+    )
+    return candidate ? [{ candidate, isHealthy }] : []
+  })
+  if (choices.length === 0) {
+    const isTooLong = model.offers.length > 0 && !model.offers.some(fitsIn)
+    const isServed = capacity.own.size + shared.length > 0
+    const elsewise = capacity.ownOnly ? 'byok-keys' : isServed ? 'preferences' : 'unserved'
+    obstacles.add(isTooLong ? 'context' : elsewise)
+  }
+  return choices
 }
 
 /**

@@ -13,7 +13,7 @@ export interface ClaimedJob<Data> {
   attemptsStarted: number
 }
 
-/** `within-share`: only jobs without a priority (see src/core/calls/queue-turn.ts). */
+/** `within-share`: only jobs without a priority (see src/billing/holds/admission.ts). */
 export type ClaimKind = 'any' | 'within-share'
 
 /** A queue as a worker sees it that claims many jobs at once. */

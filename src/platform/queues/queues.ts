@@ -86,7 +86,7 @@ function ignoreQueueErrors<T extends Queue>(queue: T): T {
   return queue
 }
 
-/** Enqueues a call under its own id; a repeated id is one job. `priority`: see src/core/calls/queue-turn.ts. */
+/** Enqueues a call under its own id; a repeated id is one job. `priority`: see src/billing/holds/admission.ts. */
 export async function enqueueCall(
   queue: DispatchQueue,
   envelope: CallEnvelope,

@@ -9,9 +9,11 @@ import {
   providerOfOffer,
 } from '../../core/failover/breaker.ts'
 import type { RouteHealth } from '../../core/failover/failover.ts'
+import { type OfferStates, UNKNOWN_OFFER_STATE } from '../../core/routing/offer-preferences.ts'
 import { followRedis } from '../../platform/redis/follow-redis.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
 import { HEALTH_BREAKERS, HEALTH_CHANNEL, HEALTH_RATE_LIMITED } from '../../platform/redis/redis-keys.ts'
+import type { OfferMeasures } from '../offer-measures.ts'
 
 const POLL_MS = 1_000
 
@@ -242,3 +244,23 @@ function parseTuple(message: string): unknown[] {
     return []
   }
 }
+
+/** What the plans of an account need to know of offers, from what this process follows. */
+export const createOfferStates =
+  (
+    health: Pick<OfferHealth, 'health' | 'excludes'>,
+    measures: Pick<OfferMeasures, 'stats'>,
+  ): ((accountId: string) => OfferStates) =>
+  (accountId) =>
+  (offerId) => {
+    const { kind } = health.health(offerId, accountId)
+    return {
+      // Of what is gone from the catalog a plan does not ask.
+      health: kind === 'gone' ? UNKNOWN_OFFER_STATE.health : kind,
+      excludes: (kinds) => health.excludes(offerId, kinds),
+      measures() {
+        const { firstTokenMs, tokensPerSecond } = measures.stats(offerId)
+        return { firstTokenMs: firstTokenMs?.p50, tokensPerSecond: tokensPerSecond?.p50 }
+      },
+    }
+  }

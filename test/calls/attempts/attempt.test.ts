@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { fittingWindow } from '../../../src/calls/attempts/attempt.ts'
 import type { Candidate } from '../../../src/core/calls/call-job.ts'
-import { promptTokensBound } from '../../../src/core/calls/prompt-tokens.ts'
 import { attemptFailure } from '../../../src/core/failover/attempt-failure.ts'
+import { promptTokensBound } from '../../../src/core/text-tokens/prompt-tokens.ts'
 import { countPromptTokens } from '../../../src/providers/count-tokens.ts'
 import {
   type AttemptResult,

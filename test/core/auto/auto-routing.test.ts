@@ -1,13 +1,17 @@
 import { describe, expect, test } from 'vitest'
-import { boundsFitting, DEFAULT_BOUNDS, tierOf } from '../../../src/core/auto/auto-bounds.ts'
-import { chooseAutoModels } from '../../../src/core/auto/auto-routing.ts'
+import {
+  boundsFitting,
+  chooseAutoModels,
+  DEFAULT_BOUNDS,
+  tierOf,
+} from '../../../src/core/auto/auto-routing.ts'
 import { autoTiers, TIERS } from '../../../src/core/auto/auto-tiers.ts'
 import { explainAuto } from '../../../src/core/auto/explain-auto.ts'
 import { parseChatRequest } from '../../../src/core/calls/chat-request.ts'
 import { type CatalogSnapshot, compareByPrice, type Model } from '../../../src/core/catalog/catalog.ts'
 import { picoUsdPerToken } from '../../../src/core/kernel/money.ts'
 import { mediaRules } from '../../../src/core/media/media-rules.ts'
-import { requestShape } from '../../../src/core/routing/request-shape.ts'
+import { requestShape } from '../../../src/core/routing/plan-candidate.ts'
 
 const HARD =
   'Given a directed acyclic graph with weighted edges, design an algorithm that finds, for every vertex, the number of distinct longest paths starting at it; analyze its complexity, then adapt it so that up to k edges may be reversed.'

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { parseChatRequest } from '../../../src/core/calls/chat-request.ts'
 import type { ContentPart } from '../../../src/core/calls/content-part.ts'
 import { ApiError } from '../../../src/core/kernel/errors.ts'
-import { requestShape } from '../../../src/core/routing/request-shape.ts'
+import { requestShape } from '../../../src/core/routing/plan-candidate.ts'
 import { pngUrl } from '../../helpers/content-parts.ts'
 
 const base64 = (text: string) => Buffer.from(text).toString('base64')

@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parseChatRequest } from '../../../src/core/calls/chat-request.ts'
-import { promptTokensBound } from '../../../src/core/calls/prompt-tokens.ts'
 import {
   isNestedDeeperThan,
   type JsonLimits,
   scanJson,
   stringifyExactly,
 } from '../../../src/core/json/json-text.ts'
+import { promptTokensBound } from '../../../src/core/text-tokens/prompt-tokens.ts'
 import { threadTasks } from '../../../src/platform/process/thread-tasks.ts'
 
 const LIMITS = { depth: 300, values: 100_000 }

@@ -6,9 +6,9 @@ import type { CatalogSnapshot, Model, Offer, Provider } from '../../../src/core/
 import { ApiError } from '../../../src/core/kernel/errors.ts'
 import { parseUsd, picoUsdPerToken } from '../../../src/core/kernel/money.ts'
 import { mediaRules } from '../../../src/core/media/media-rules.ts'
-import { type ByokKey, capacityFor, feeRate, feeRateVersion } from '../../../src/core/routing/byok.ts'
-import type { PlanOptions } from '../../../src/core/routing/plan-choices.ts'
-import { planRoute } from '../../../src/core/routing/routing-plan.ts'
+import { type ByokKey, byokFailure, providerKeyStatus } from '../../../src/core/routing/byok.ts'
+import { capacityFor, feeRate, feeRateVersion } from '../../../src/core/routing/plan-candidate.ts'
+import { type PlanOptions, planRoute } from '../../../src/core/routing/routing-plan.ts'
 
 const rates = (prompt: bigint, completion: bigint) => ({
   prompt: picoUsdPerToken(prompt),
@@ -239,4 +239,31 @@ describe('the routing fee', () => {
     ]
     expect(new Set(versions).size).toBe(3)
   })
+})
+
+test('a key is what its provider said of it last, and unchecked until it said anything', () => {
+  const now = new Date()
+  const fresh = { disabled: false, refusals: 0, failingSince: null, acceptedAt: null }
+  expect(providerKeyStatus(fresh)).toBe('unchecked')
+  expect(providerKeyStatus({ ...fresh, acceptedAt: now })).toBe('active')
+  expect(providerKeyStatus({ ...fresh, acceptedAt: now, refusals: 1 })).toBe('refused')
+  expect(providerKeyStatus({ ...fresh, refusals: 3, failingSince: now })).toBe('failing')
+  expect(providerKeyStatus({ ...fresh, acceptedAt: now, disabled: true })).toBe('disabled')
+})
+
+test.each([
+  ['ok', 200, null],
+  ['cancelled', null, null],
+  ['bad-request', 400, null],
+  ['refused', 401, 'unauthorized'],
+  ['refused', 400, 'unauthorized'],
+  ['refused', 402, 'payment_required'],
+  ['refused', 403, 'forbidden'],
+  ['refused', 404, 'model_not_found'],
+  ['refused', null, 'not_in_use'],
+  ['rate-limited', 429, 'rate_limited'],
+  ['key-unavailable', null, 'unavailable'],
+  ['server-error', 500, 'provider_failed'],
+])('an attempt that ended as %s with %s fails by reason of %s', (outcome, status, reason) => {
+  expect(byokFailure(outcome, status)).toBe(reason)
 })

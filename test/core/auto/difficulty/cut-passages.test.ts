@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { scorePrompt } from '../../../../src/core/auto/difficulty/difficulty-model.ts'
-import { withoutPassages } from '../../../../src/core/auto/difficulty/prompt-parts.ts'
-import { SHIPPED_MODEL } from '../../../../src/core/auto/difficulty/score-turns.ts'
+import { withoutPassages } from '../../../../src/core/auto/difficulty/prompt-features.ts'
+import { SHIPPED_MODEL, scorePrompt } from '../../../../src/core/auto/difficulty/score-turns.ts'
 
 const QUESTION = 'In which year was the northern bridge opened?'
 const PARAGRAPH =

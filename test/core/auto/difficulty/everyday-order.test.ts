@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { scorePrompt } from '../../../../src/core/auto/difficulty/difficulty-model.ts'
-import { SHIPPED_MODEL } from '../../../../src/core/auto/difficulty/score-turns.ts'
+import { SHIPPED_MODEL, scorePrompt } from '../../../../src/core/auto/difficulty/score-turns.ts'
 import { EVERYDAY_PAIRS } from './everyday-pairs.ts'
 
 const LEAST_RIGHT = 0.85

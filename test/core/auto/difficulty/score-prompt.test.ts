@@ -1,10 +1,9 @@
 import { statSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { DEFAULT_BOUNDS, tierOf } from '../../../../src/core/auto/auto-bounds.ts'
-import { decodeModel, scorePrompt } from '../../../../src/core/auto/difficulty/difficulty-model.ts'
+import { DEFAULT_BOUNDS, tierOf } from '../../../../src/core/auto/auto-routing.ts'
 import weights from '../../../../src/core/auto/difficulty/difficulty-weights.json' with { type: 'json' }
-import { SHIPPED_MODEL } from '../../../../src/core/auto/difficulty/score-turns.ts'
+import { decodeModel, SHIPPED_MODEL, scorePrompt } from '../../../../src/core/auto/difficulty/score-turns.ts'
 
 const score = (prompt: string) => scorePrompt(prompt, SHIPPED_MODEL)
 

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { scorePrompt } from '../../../../src/core/auto/difficulty/difficulty-model.ts'
-import { SHIPPED_MODEL, scoreTurns } from '../../../../src/core/auto/difficulty/score-turns.ts'
+import { SHIPPED_MODEL, scorePrompt, scoreTurns } from '../../../../src/core/auto/difficulty/score-turns.ts'
 import type { ChatMessage } from '../../../../src/core/calls/chat-request.ts'
 import { contentParts } from '../../../helpers/content-parts.ts'
 

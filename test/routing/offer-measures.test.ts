@@ -3,8 +3,12 @@ import { HALF_LIFE_MS, SLOT_MS, slotOf } from '../../src/core/routing/measures.t
 import { createLogger } from '../../src/platform/observability/logger.ts'
 import { createRedis, type Redis } from '../../src/platform/redis/redis.ts'
 import { healthMeasures } from '../../src/platform/redis/redis-keys.ts'
-import { createMeasureLog, type MeasureLog } from '../../src/routing/measure-log.ts'
-import { followOfferMeasures, type OfferMeasures } from '../../src/routing/offer-measures.ts'
+import {
+  createMeasureLog,
+  followOfferMeasures,
+  type MeasureLog,
+  type OfferMeasures,
+} from '../../src/routing/offer-measures.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { createTestRedis, type TestRedis } from '../helpers/services.ts'
 

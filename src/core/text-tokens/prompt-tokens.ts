@@ -1,4 +1,85 @@
-import { COMMON_CHARACTERS, isCommonWord, SPLITS } from './vocabulary-facts.ts'
+import type { PromptBound, Usage } from '../billing/pricing.ts'
+import type { Candidate } from '../calls/call-job.ts'
+import type { ChatMessage, SamplingParameters } from '../calls/chat-request.ts'
+import type { ExactJson } from '../json/json-text.ts'
+import facts from './vocabulary-facts.json' with { type: 'json' }
+
+const TOKENS_PER_MESSAGE = 8
+const TOKENS_PER_CALL = 16
+/** What providers put before a prompt that comes with tools; the largest that is published is 530. */
+const TOKENS_WITH_TOOLS = 700
+/** The words that ask for JSON, or that tell a tool's result, where a wire has no field for them. */
+const TOKENS_OF_WORDING = 40
+
+/** No call is bounded by fewer prompt tokens: one message that says nothing. */
+export const PROMPT_TOKENS_LEAST = TOKENS_PER_CALL + TOKENS_PER_MESSAGE
+
+/** Characters that are looked at. A longer prompt fills the window of all but a few models anyway. */
+const READ_CHARS_MAX = 2_000_000
+
+/**
+ * An upper bound of the tokens of a prompt's text for every chat model, with what wires and providers put around the
+ * messages. What a model makes of media is another matter: media/media-tokens.ts. Reads two million characters; what
+ * is beyond counts as the dearest there is, so a prompt of that length is held to the window it is sent to.
+ * English prose comes out at about 1.8 times its count, code at about 2.2 times; the unused part of a hold is
+ * released at settlement.
+ */
+export function promptTokensBound(
+  messages: readonly ChatMessage[],
+  parameters: SamplingParameters,
+  exactJson?: ExactJson,
+): number {
+  let tokens = TOKENS_PER_CALL
+  let charsLeft = READ_CHARS_MAX
+  const count = (text: string): void => {
+    const read = text.slice(0, charsLeft)
+    charsLeft -= read.length
+    tokens += textTokensBound(read) + (text.length - read.length) * UNIT_BOUND_MAX
+  }
+  for (const message of messages) {
+    tokens += TOKENS_PER_MESSAGE + (message.role === 'tool' ? TOKENS_OF_WORDING : 0)
+    if (message.name !== undefined) count(message.name)
+    if (message.tool_call_id !== undefined) count(message.tool_call_id)
+    if (typeof message.content === 'string') count(message.content)
+    else for (const part of message.content) if (part.type === 'text') count(part.text)
+  }
+  const { tools, response_format: format } = parameters
+  if (tools) {
+    tokens += TOKENS_WITH_TOOLS
+    count(dearest(JSON.stringify(tools), exactJson?.tools))
+  }
+  if (format) {
+    tokens += TOKENS_OF_WORDING
+    count(dearest(JSON.stringify(format), exactJson?.response_format))
+  }
+  return tokens
+}
+
+/** Of two texts, of which a wire sends one or the other, the one of the larger bound. */
+const dearest = (text: string, other: string | undefined): string =>
+  other !== undefined && textTokensBound(other) > textTokensBound(text) ? other : text
+
+/**
+ * The bounds that a candidate's prompt is held at, and that its usage is clamped to. Of what providers may report as
+ * audio and as images: a video has both, and some report pages of a document as images.
+ */
+export function promptBoundOf({
+  promptTokensBound: promptTokens,
+  media,
+}: Pick<Candidate, 'promptTokensBound' | 'media'>): PromptBound {
+  const { audio = 0, image = 0, video = 0, file = 0 } = media?.bound ?? {}
+  return {
+    promptTokens,
+    audioTokens: Math.min(audio + video, promptTokens),
+    imageTokens: Math.min(image + video + file, promptTokens),
+  }
+}
+
+/** What of a prompt is likely to be audio and images. */
+export const likelyMedia = (media: Candidate['media']): Pick<Usage, 'audioTokens' | 'imageTokens'> => ({
+  audioTokens: media?.likely.audio ?? 0,
+  imageTokens: media?.likely.image ?? 0,
+})
 
 const SPACE = 32
 /** Number of spaces in a longer run that every vocabulary merges into one token. */
@@ -44,6 +125,21 @@ function lettersEnd(text: string, start: number): number {
   while (isLowerCase(text.charCodeAt(end))) end++
   return end
 }
+
+/**
+ * Common properties of the vocabularies of chat models, as computed from them (decision 34).
+ *
+ * For every three characters of a word (0: a space, or none; 1 to 26: the letters), at `(a * 27 + b) * 27 + c`,
+ * which neighbours some vocabulary leaves: 1: `b|c`, 2: `ab|c`, 4: `a|bc`.
+ */
+const SPLITS: Uint8Array = unpackNibbles(facts.splits)
+
+/** Non-ASCII UTF-16 code units that every vocabulary has as one token, or as two for three bytes. */
+const COMMON_CHARACTERS: ReadonlySet<number> = new Set(
+  Array.from(facts.characters, (character) => character.charCodeAt(0)),
+)
+
+const WORDS = wordTree(facts.words.split(' '))
 
 /** The replacement of a lone surrogate has three bytes. */
 const REPLACEMENT_BYTES = 3
@@ -158,4 +254,40 @@ function longestCut(text: string, start: number, end: number, afterSpace: boolea
     previous = letter
   }
   return longest
+}
+
+/** Whether a run of lower-case letters is one token in every vocabulary, together with the space before it. */
+function isCommonWord(text: string, start: number, end: number): boolean {
+  let node = 27
+  for (let index = start; index < end && node > 0; index++) node = WORDS[node + text.charCodeAt(index) - 96]!
+  return WORDS[node] === 1
+}
+
+/** Nodes of 27 entries: whether a word ends here, then the offset of the next node by letter. Node 0 is empty. */
+function wordTree(words: readonly string[]): Int32Array {
+  const tree = new Int32Array(27 * (2 + words.join('').length))
+  let size = 2 * 27
+  for (const word of words) {
+    let node = 27
+    for (let index = 0; index < word.length; index++) {
+      const place = node + word.charCodeAt(index) - 96
+      if (tree[place] === 0) {
+        tree[place] = size
+        size += 27
+      }
+      node = tree[place]!
+    }
+    tree[node] = 1
+  }
+  return tree.slice(0, size)
+}
+
+function unpackNibbles(base64: string): Uint8Array {
+  const bytes = Buffer.from(base64, 'base64')
+  const table = new Uint8Array(2 * bytes.length)
+  for (const [index, byte] of bytes.entries()) {
+    table[2 * index] = byte & 15
+    table[2 * index + 1] = byte >> 4
+  }
+  return table
 }

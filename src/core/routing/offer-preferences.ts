@@ -1,6 +1,74 @@
-import type { Sort } from '../calls/chat-request.ts'
-import type { Offer } from '../catalog/catalog.ts'
-import type { ProviderIds } from './provider-names.ts'
+import type { Privacy } from '../calls/call-job.ts'
+import type { ProviderPreferences, Sort } from '../calls/chat-request.ts'
+import type { CatalogSnapshot, Model, Offer, PricedMedia, Provider, TokenRates } from '../catalog/catalog.ts'
+import { mediaRate } from '../catalog/token-rates.ts'
+import { oncePer } from '../kernel/once-per.ts'
+import { pricedMediaOf, type RequestShape } from './plan-candidate.ts'
+
+/** What a request's `provider` preferences make of the offers of a model: which of them it may use, and in which order. */
+
+/** The ids of providers. */
+export type ProviderIds = ReadonlySet<string>
+
+/** The preferences of a request that exclude offers, with the names of providers looked up. */
+export interface OfferFilter extends Privacy {
+  /** Undefined: every provider. */
+  only: ProviderIds | undefined
+  ignore: ProviderIds
+  /** Parameters that a model has to support; none unless the request demands it. */
+  parameters: readonly string[]
+  maxPrice: ProviderPreferences['maxPrice']
+  /** What of the prompt may have a price of its own. */
+  media: readonly PricedMedia[]
+}
+
+/** Reads the filter off a request's preferences. Names that nobody has choose nobody, and exclude nobody. */
+export function offerFilter(
+  preferences: ProviderPreferences,
+  shape: RequestShape,
+  catalog: CatalogSnapshot,
+): OfferFilter {
+  const { only } = preferences
+  return {
+    only: only && new Set(only.flatMap((name) => [...providersChosenBy(name, catalog)])),
+    ignore: providersExcludedBy(preferences.ignore, catalog),
+    zdr: preferences.zdr,
+    denyDataCollection: preferences.dataCollection === 'deny',
+    parameters: preferences.requireParameters ? shape.parameters : [],
+    maxPrice: preferences.maxPrice,
+    media: pricedMediaOf(shape),
+  }
+}
+
+/** Whether a provider keeps to what a client demands of whoever sees its prompt. */
+export const keepsPrivate = (
+  { zdr, dataCollection }: Pick<Provider, 'zdr' | 'dataCollection'>,
+  privacy: Privacy,
+): boolean => (!privacy.zdr || zdr) && (!privacy.denyDataCollection || dataCollection === 'deny')
+
+/**
+ * Whether a request may use an offer of a model. Fails closed: what is not known to meet a preference does not
+ * meet it. Prices are compared with the listed rate, which is the same at every offer of a model, whoever bills.
+ */
+export function isAllowed(offer: Offer, model: Model, filter: OfferFilter, exactTools: boolean): boolean {
+  const { provider } = offer
+  return (
+    (filter.only === undefined || filter.only.has(provider.id)) &&
+    !filter.ignore.has(provider.id) &&
+    keepsPrivate(provider, filter) &&
+    (!exactTools || offer.exactTools) &&
+    filter.parameters.every((name) => model.supportedParameters.includes(name)) &&
+    isPromptWithin(filter, model.rate) &&
+    (filter.maxPrice.completion === undefined || model.rate.completion <= filter.maxPrice.completion)
+  )
+}
+
+function isPromptWithin({ maxPrice: { prompt: most }, media }: OfferFilter, rate: TokenRates): boolean {
+  return (
+    most === undefined ||
+    [rate.prompt, ...media.map((each) => mediaRate(rate, each))].every((price) => price <= most)
+  )
+}
 
 /** What the fleet knows of one offer when a call is planned. */
 export interface OfferState {
@@ -131,4 +199,45 @@ const compare = (a: number, b: number): number => (a < b ? -1 : a > b ? 1 : 0)
 function median(values: readonly number[]): number {
   const sorted = [...values].sort(compare)
   return sorted[Math.floor((sorted.length - 1) / 2)]!
+}
+
+/** How requests may name the providers of one catalog. All names as `comparable` has them. */
+interface ProviderNames {
+  ids: ProviderIds
+  /** Display name → the providers that have it. */
+  byName: ReadonlyMap<string, ProviderIds>
+}
+
+/** Names that look alike are alike: case, form of accents, and white space around and within do not matter. */
+const comparable = (name: string): string => name.normalize('NFC').trim().replace(/\s+/g, ' ').toLowerCase()
+
+const NOBODY: ProviderIds = new Set()
+
+const namesOf = oncePer((catalog: CatalogSnapshot): ProviderNames => {
+  const ids = new Set<string>()
+  const byName = new Map<string, Set<string>>()
+  for (const { provider } of catalog.offers.values()) {
+    ids.add(provider.id)
+    const name = comparable(provider.name)
+    byName.set(name, (byName.get(name) ?? new Set()).add(provider.id))
+  }
+  return { ids, byName }
+})
+
+/**
+ * The providers that a name chooses: the one of that id, or else those of that display name. So
+ * a provider cannot be chosen by calling itself what another's id is. Nobody for an unknown name.
+ */
+export function providersChosenBy(name: string, catalog: CatalogSnapshot): ProviderIds {
+  const { ids, byName } = namesOf(catalog)
+  const wanted = comparable(name)
+  return ids.has(wanted) ? new Set([wanted]) : (byName.get(wanted) ?? NOBODY)
+}
+
+/** The providers that names exclude: in doubt all of them, by id and by display name. */
+export function providersExcludedBy(names: readonly string[], catalog: CatalogSnapshot): ProviderIds {
+  if (names.length === 0) return NOBODY
+  const { byName } = namesOf(catalog)
+  const wanted = names.map(comparable)
+  return new Set(wanted.flatMap((name) => [name, ...(byName.get(name) ?? NOBODY)]))
 }

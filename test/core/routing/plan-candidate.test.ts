@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { PROMPT_TOKENS_LEAST, promptTokensBound } from '../../../src/core/calls/prompt-tokens.ts'
 import type { CatalogSnapshot, Model } from '../../../src/core/catalog/catalog.ts'
 import { parseRate } from '../../../src/core/kernel/money.ts'
-import { leastCallCost } from '../../../src/core/routing/least-call.ts'
+import { leastCallCost } from '../../../src/core/routing/plan-candidate.ts'
+import { PROMPT_TOKENS_LEAST, promptTokensBound } from '../../../src/core/text-tokens/prompt-tokens.ts'
 
 const snapshot = (...rates: Array<[prompt: string, completion: string]>) =>
   ({
