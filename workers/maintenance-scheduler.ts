@@ -1,8 +1,11 @@
 import { type DriftCheckDependencies, repairDrift } from '../src/billing/audit/drift-check.ts'
 import { type HoldSweepDependencies, sweepHolds } from '../src/billing/holds/hold-sweep.ts'
 import type { BillingMetrics } from '../src/billing/reports/billing-metrics.ts'
-import type { CallJobs } from '../src/platform/queues/call-jobs.ts'
-import { createFindQueuedCalls, type FindQueuedCalls } from '../src/platform/queues/queued-calls.ts'
+import {
+  type CallJobs,
+  createFindQueuedCalls,
+  type FindQueuedCalls,
+} from '../src/platform/queues/call-jobs.ts'
 import type { SettlementQueue } from '../src/platform/queues/queues.ts'
 import { type FleetJob, runOnOneProcess } from '../src/platform/redis/fleet-job.ts'
 import type { Redis } from '../src/platform/redis/redis.ts'

@@ -1,4 +1,4 @@
-import type { RateLimits } from '../core/accounts/rate-limits.ts'
+import type { RateLimits } from '../core/accounts/api-key.ts'
 import { creditPosting, customerAccount, freeCreditPosting, type Posting } from '../core/billing/postings.ts'
 import { RefusedPosting } from '../core/billing/refused-posting.ts'
 import { newId } from '../core/kernel/ids.ts'

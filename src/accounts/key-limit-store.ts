@@ -1,4 +1,4 @@
-import type { RateLimits } from '../core/accounts/rate-limits.ts'
+import type { RateLimits } from '../core/accounts/api-key.ts'
 import type { LimitReset } from '../core/billing/allowance-period.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
 

@@ -1,5 +1,4 @@
-import { formatApiKey, type KeyKind, keyHint } from '../core/accounts/api-key.ts'
-import type { RateLimits } from '../core/accounts/rate-limits.ts'
+import { formatApiKey, type KeyKind, keyHint, type RateLimits } from '../core/accounts/api-key.ts'
 import { newId } from '../core/kernel/ids.ts'
 import type { ByokKey } from '../core/routing/byok.ts'
 import type { Postgres, PostgresTransaction } from '../platform/postgres/postgres.ts'

@@ -1,11 +1,12 @@
 import type { AccountStore } from '../accounts/account-store.ts'
-import { createHoldStore } from '../billing/holds/hold-store.ts'
+import { createAllowanceStore } from '../billing/holds/allowance-store.ts'
+import { createHoldStore, type HoldStore } from '../billing/holds/hold-store.ts'
 import type { SpendStore } from '../billing/reports/spend-store.ts'
+import { createSingleFlight } from '../core/kernel/single-flight.ts'
 import type { Redis } from '../platform/redis/redis.ts'
 import { type EpochWatch, type ReadEpoch, untilResynced } from '../platform/redis/redis-epoch.ts'
 import type { AdmissionDependencies } from './admission/admit-call.ts'
 import { bodyText, type DispatchDependencies, undoAdmission } from './admission/dispatch-call.ts'
-import { createBalanceLoaders, type Recovery } from './admission/load-balances.ts'
 import { CallHub } from './relay/call-hub.ts'
 
 /** The clients that the way of a call needs in one API process, and its settings. */
@@ -64,5 +65,55 @@ export function composeCallPath(parts: CallPathParts): CallPath {
       epoch: () => epoch.current(),
     },
     dispatch,
+  }
+}
+
+/** Reads of a balance that Redis knows a newer one of. */
+const LOADS_MAX = 5
+
+/** What loading has to know of a Redis that lost its data. */
+export interface Recovery {
+  /** Resolves to the epoch of Redis's data, once workers have had time to tell it what they hold. */
+  resynced: () => Promise<string>
+  /** What PostgreSQL charged for some calls, of those that are settled. */
+  charges: (callIds: string[]) => Promise<Map<string, bigint>>
+}
+
+/** How admission brings figures that Redis does not know (yet, or any more) over from PostgreSQL. */
+export function createBalanceLoaders(
+  accounts: Pick<AccountStore, 'find'>,
+  spend: SpendStore,
+  holds: HoldStore,
+  recovery: Recovery,
+): Pick<AdmissionDependencies, 'loadBalance' | 'loadAllowance'> {
+  const balanceOf = async (accountId: string) => {
+    const account = await accounts.find(accountId)
+    if (!account) throw new Error(`account ${accountId} of a live key does not exist`)
+    return account
+  }
+  const allowances = createAllowanceStore(holds, spend)
+  const once = createSingleFlight()
+  return {
+    loadBalance: (accountId) =>
+      once(accountId, async () => {
+        for (let load = 0; load < LOADS_MAX; load++) {
+          const epoch = await recovery.resynced()
+          await holds.announceLoad(accountId, epoch)
+          // Asked again: the announcement itself must have been made within the epoch.
+          if ((await recovery.resynced()) !== epoch) continue
+          // Workers resync more than was lost: charges of settled calls are inside the balance already.
+          const open = (await holds.openHolds(accountId)).map((hold) => hold.callId)
+          const charges = open.length > 0 ? await recovery.charges(open) : new Map<string, bigint>()
+          const settled = [...charges].map(([callId, chargePico]) => ({ callId, chargePico }))
+          const ledger = await balanceOf(accountId)
+          if (settled.length > 0) await holds.apply(accountId, ledger, settled)
+          if (await holds.load(accountId, ledger, epoch)) return
+        }
+      }),
+
+    async loadAllowance({ keyId, accountId, limitPico }, period) {
+      if (accountId === null || limitPico === null) throw new Error(`key ${keyId} has no allowance`)
+      await allowances.load({ keyId, accountId, limitPico }, period)
+    },
   }
 }

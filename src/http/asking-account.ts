@@ -3,10 +3,8 @@ import { Type } from 'typebox'
 import type { KeyRecord } from '../accounts/key-cache.ts'
 import { ApiError } from '../core/kernel/errors.ts'
 import type { CallReader } from './call-view.ts'
+import { askingKey, standardKey } from './plugins/authenticate.ts'
 import { signedIn } from './plugins/session.ts'
-
-/** A key that may call models: it belongs to an account. */
-export type StandardKey = KeyRecord & { accountId: string }
 
 /** Who asks for something of an account. */
 export interface Asker {
@@ -67,19 +65,6 @@ export const bySession = (app: FastifyInstance): AccountAccess => ({
   },
   holder: 'account',
 })
-
-/** The key of a request that `requireKey` let through. */
-export function askingKey({ key }: FastifyRequest): KeyRecord {
-  if (key === null) throw new Error('this route does not ask for a key')
-  return key
-}
-
-/** The key of a request if it is an account's. Throws ApiError 403 with the message given. */
-export function standardKey(request: FastifyRequest, refusal: string): StandardKey {
-  const key = askingKey(request)
-  if (key.kind === 'standard' && key.accountId !== null) return key as StandardKey
-  throw new ApiError('not_permitted', refusal)
-}
 
 /** As whom a key reads calls. */
 export const callReader = (key: KeyRecord): CallReader => (key.kind === 'admin' ? 'operator' : 'owner')

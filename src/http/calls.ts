@@ -12,7 +12,6 @@ import { callCreatedAt } from '../core/kernel/ids.ts'
 import {
   ACCOUNT_ID,
   type AccountAccess,
-  askingKey,
   byReadingKey,
   bySession,
   callReader,
@@ -23,6 +22,7 @@ import { CSV_PAGE, cursorOf, streamCallsCsv } from './calls-csv.ts'
 import { holdReportSlot } from './hold-report-slot.ts'
 import { OfId } from './of-id.ts'
 import { pageOf } from './page.ts'
+import { askingKey } from './plugins/authenticate.ts'
 import { REPORT_FORMAT, reportFormat } from './report-format.ts'
 import { createSlots, reportSlots, type Slots } from './slots.ts'
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { callCreatedAt } from '../../core/kernel/ids.ts'
-import type { FindQueuedCalls } from '../../platform/queues/queued-calls.ts'
+import type { FindQueuedCalls } from '../../platform/queues/call-jobs.ts'
 import type { HoldStore, HoldSummary, LedgerBalance } from '../holds/hold-store.ts'
 import type { BalanceStore } from '../ledger/balance-store.ts'
 import { compareWithLedger } from './compare-with-ledger.ts'

@@ -1,7 +1,6 @@
 import { formatUsd, picoUsd } from '../../core/kernel/money.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
-import { createCallJobs } from '../../platform/queues/call-jobs.ts'
-import { createFindQueuedCalls } from '../../platform/queues/queued-calls.ts'
+import { createCallJobs, createFindQueuedCalls } from '../../platform/queues/call-jobs.ts'
 import type { DispatchQueue, SettlementQueue } from '../../platform/queues/queues.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
 import { findKnownCalls } from '../call-records/known-calls.ts'

@@ -1,6 +1,6 @@
 import type { InFlightTimeline } from '../../core/api/calls.ts'
 import { formatUsd, picoUsd } from '../../core/kernel/money.ts'
-import { readSettlingCalls } from '../../platform/queues/queued-calls.ts'
+import { readSettlingCalls } from '../../platform/queues/call-jobs.ts'
 import type { DispatchQueue, SettlementQueue } from '../../platform/queues/queues.ts'
 import { type CallEvent, timelineOf } from './operator-call.ts'
 

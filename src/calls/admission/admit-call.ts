@@ -9,7 +9,7 @@ import {
   type RateState,
 } from '../../billing/holds/admission.ts'
 import { HOLD_SLACK_MS } from '../../billing/holds/hold-store.ts'
-import { effectiveLimits, type LimitDefaults } from '../../core/accounts/rate-limits.ts'
+import { effectiveLimits, type LimitDefaults } from '../../core/accounts/api-key.ts'
 import { type AllowancePeriod, allowancePeriod } from '../../core/billing/allowance-period.ts'
 import type { CallEnvelope, Candidate } from '../../core/calls/call-job.ts'
 import type { ChatRequest } from '../../core/calls/chat-request.ts'
@@ -24,13 +24,15 @@ import { promptTokensBound } from '../../core/text-tokens/prompt-tokens.ts'
 import { currentTraceparent } from '../../platform/observability/tracing.ts'
 import { wasNotSent } from '../../platform/redis/redis-deadlines.ts'
 import type { CallHub } from '../relay/call-hub.ts'
-import { type BodyBudgetLimits, bodyIsFull } from './body-budget.ts'
 import type { CleanupTasks } from './cleanup-tasks.ts'
 import { type AdmittedCall, jobData } from './dispatch-call.ts'
 import type { NoteLimitReached } from './limit-notice.ts'
 
 /** Limits of keys and accounts where nothing is set for them, and the bounds of a call. */
-export interface AdmissionLimits extends LimitDefaults, QueueTurnSettings, BodyLimits {
+export interface AdmissionLimits extends LimitDefaults, QueueTurnSettings {
+  /** Bytes of the bodies of open calls. */
+  bodyBytesPerKey: number
+  bodyBytesPerAccount: number
   tokensPerMinute: number
   defaultCompletionLimit: number
   byokFeePercent: number
@@ -66,8 +68,6 @@ export interface AdmissionDependencies {
   clock: () => number
   random: () => number
 }
-
-type BodyLimits = Pick<BodyBudgetLimits, 'bodyBytesPerKey' | 'bodyBytesPerAccount'>
 
 /** What tells one call from another, apart from what it asks. */
 export interface CallIdentity {
@@ -279,5 +279,56 @@ function refusal(
       return new ApiError('overloaded', 'The balance is not available right now. Retry shortly.', {
         retryAfterSeconds: 1,
       })
+  }
+}
+
+/** The refusal of a call whose body is one too many for the open calls of its key or account. */
+export const bodyIsFull = (scope: 'key' | 'account') =>
+  new ApiError(
+    'concurrency_limit_exceeded',
+    `This ${scope} has as many bytes of requests in flight as it may. Wait for a call to end.`,
+    { retryAfterSeconds: 1 },
+  )
+
+/**
+ * Admits a repeat of a call that runs or ran: it counts as one request of the rate limits of its key and account,
+ * and holds nothing. Throws `rate_limit_exceeded`.
+ */
+export async function admitRepeat(
+  key: KeyRecord & { accountId: string },
+  callId: CallId,
+  { admit, limits }: Pick<AdmissionDependencies, 'admit' | 'limits'>,
+): Promise<RateState> {
+  const answer = await admit({
+    callId,
+    accountId: key.accountId,
+    keyId: key.keyId,
+    isRepeat: true,
+    holdLifetimeMs: 0,
+    amountPico: 0n,
+    flexible: false,
+    promptPico: 0n,
+    completionRate: 0n,
+    completionLimit: 0,
+    ...effectiveLimits(key, limits),
+    tokensPerMinute: limits.tokensPerMinute,
+    tokens: 0,
+    allowancePeriod: null,
+  })
+  switch (answer.kind) {
+    case 'admitted':
+      return answer.rate
+    case 'rate-limited': {
+      const refusal = new ApiError(
+        'rate_limit_exceeded',
+        answer.scope === 'key'
+          ? 'This key sends more than its limit per minute, repeats included. Wait, then retry.'
+          : 'The keys of this account together send more than its limit per minute, repeats included. Wait, then retry.',
+        { retryAfterSeconds: answer.retryAfterMs / 1000 },
+      )
+      throw new AdmissionRefused(refusal, answer.rate)
+    }
+    default:
+      throw new Error(`a repeat was answered ${answer.kind}`)
   }
 }

@@ -4,10 +4,15 @@ import { newCallId } from '../../core/kernel/ids.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import type { CallJobs } from '../../platform/queues/call-jobs.ts'
 import type { CallHub } from '../relay/call-hub.ts'
-import type { CompletionArchive, KeyedCall } from '../relay/completion-archive.ts'
+import {
+  answerNotKept,
+  type CompletionArchive,
+  type Idempotency,
+  type IdempotencyRecord,
+  type KeyedCall,
+} from '../relay/idempotency.ts'
 import type { CallSink } from '../relay/pending-call.ts'
 import type { DispatchedCall } from './dispatch-call.ts'
-import { answerNotKept, type Idempotency, type IdempotencyRecord } from './idempotency.ts'
 
 export interface AttachDependencies {
   hub: CallHub

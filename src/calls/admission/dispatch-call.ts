@@ -16,7 +16,7 @@ import {
 } from '../../platform/queues/queues.ts'
 import type { CallBodies } from '../relay/call-bodies.ts'
 import type { CallHub } from '../relay/call-hub.ts'
-import type { CompletionArchive } from '../relay/completion-archive.ts'
+import type { CompletionArchive } from '../relay/idempotency.ts'
 import type { CallSink } from '../relay/pending-call.ts'
 import type { CleanupTasks } from './cleanup-tasks.ts'
 

@@ -7,24 +7,23 @@ import { ApiError } from '../../core/kernel/errors.ts'
 import { type CallId, newCallId } from '../../core/kernel/ids.ts'
 import { causeOf } from '../../platform/observability/logger.ts'
 import { isRedisAway } from '../../platform/redis/redis-deadlines.ts'
-import type { KeyedCall } from '../relay/completion-archive.ts'
+import {
+  answerNotKept,
+  type Idempotency,
+  type IdempotencyRecord,
+  type KeyedCall,
+  type KeyUse,
+  keyUse,
+} from '../relay/idempotency.ts'
 import {
   ADMISSION_WAIT_MS,
   type Admission,
   type AdmissionDependencies,
   AdmissionRefused,
   admitCall,
+  admitRepeat,
 } from './admit-call.ts'
-import { admitRepeat } from './admit-repeat.ts'
 import type { AdmittedCall, DispatchDependencies } from './dispatch-call.ts'
-import {
-  answerNotKept,
-  type Idempotency,
-  type IdempotencyRecord,
-  type KeyUse,
-  keyUse,
-} from './idempotency.ts'
-import type { LoadBound } from './load-bound.ts'
 
 export interface StartCallDependencies {
   admission: AdmissionDependencies
@@ -35,7 +34,7 @@ export interface StartCallDependencies {
 }
 
 /** A request as it came in: what of it is not in the ChatRequest. */
-export interface IncomingCall {
+interface IncomingCall {
   requestId: string
   /** The `Idempotency-Key` header, or null. */
   idempotencyKey: string | null
@@ -57,54 +56,49 @@ const LOOK_AGAIN_MS = 50
  * answer with; whatever fails here leaves no trace in the queue and holds nothing. `noteRate` is called with what is
  * left of the key's rate limits, whether the call is admitted or refused.
  */
-export function startCall(...call: CallToAdmit): Promise<StartedCall> {
-  const [, { accountId }, , , { load }] = call
-  return load.enter(accountId, () => admitted(...call))
-}
-
-type CallToAdmit = [
+export function startCall(
   chat: ChatRequest,
   key: KeyRecord & { accountId: string },
   incoming: IncomingCall,
   noteRate: (rate: RateState) => void,
   deps: StartCallDependencies,
-]
-
-async function admitted(...[chat, key, incoming, noteRate, deps]: CallToAdmit): Promise<StartedCall> {
-  const { admission, dispatch, idempotency } = deps
-  const callId = newCallId(dispatch.clock())
-  const { idempotencyKey, requestId, body, bodyBytes } = incoming
-  const use = idempotencyKey === null ? null : keyUse(key.accountId, idempotencyKey, body, callId)
-  const known = use && (await asked(idempotency.claim(use), deps))
-  if (use && known) {
-    await countRepeat(key, callId, noteRate, deps)
-    return repeatOf(known, use, deps)
-  }
-
-  try {
-    const { call, rate } = await asked(
-      admitCall(
-        chat,
-        key,
-        { callId, requestId, idempotencyRecord: use?.digest ?? null, bodyBytes },
-        admission,
-      ),
-      deps,
-      (late) => undoLate(late, admission),
-    )
-    noteRate(rate)
-    const other = use && (await confirmed(use, call.envelope, deps))
-    if (use && other) return await repeatOf(other, use, deps)
-    return { kind: 'admitted', ...call }
-  } catch (error) {
-    if (error instanceof AdmissionRefused) noteRate(error.rate)
-    // A refused call stands for nothing: its key is free again, unless another call has it by now.
-    if (use) {
-      const { digest: idempotencyRecord, accountId } = use
-      await asked(dispatch.archive.forget({ id: callId, accountId, idempotencyRecord }), deps)
+): Promise<StartedCall> {
+  return deps.load.enter(key.accountId, async () => {
+    const { admission, dispatch, idempotency } = deps
+    const callId = newCallId(dispatch.clock())
+    const { idempotencyKey, requestId, body, bodyBytes } = incoming
+    const use = idempotencyKey === null ? null : keyUse(key.accountId, idempotencyKey, body, callId)
+    const known = use && (await asked(idempotency.claim(use), deps))
+    if (use && known) {
+      await countRepeat(key, callId, noteRate, deps)
+      return repeatOf(known, use, deps)
     }
-    throw error
-  }
+
+    try {
+      const { call, rate } = await asked(
+        admitCall(
+          chat,
+          key,
+          { callId, requestId, idempotencyRecord: use?.digest ?? null, bodyBytes },
+          admission,
+        ),
+        deps,
+        (late) => undoLate(late, admission),
+      )
+      noteRate(rate)
+      const other = use && (await confirmed(use, call.envelope, deps))
+      if (use && other) return await repeatOf(other, use, deps)
+      return { kind: 'admitted', ...call }
+    } catch (error) {
+      if (error instanceof AdmissionRefused) noteRate(error.rate)
+      // A refused call stands for nothing: its key is free again, unless another call has it by now.
+      if (use) {
+        const { digest: idempotencyRecord, accountId } = use
+        await asked(dispatch.archive.forget({ id: callId, accountId, idempotencyRecord }), deps)
+      }
+      throw error
+    }
+  })
 }
 
 /** Its caller was refused meanwhile. */
@@ -210,3 +204,132 @@ async function asked<T>(
 
 const overloaded = (message: string): ApiError =>
   new ApiError('overloaded', `${message} Retry shortly.`, { retryAfterSeconds: 1 })
+
+/** Bounds the calls one API instance has: those that are being admitted, and those that wait for their answer. */
+export interface LoadBound {
+  /** Calls that are being admitted, or wait for their turn to be. */
+  readonly entering: number
+  /**
+   * Runs an admission in its account's turn; it counts from now until it is done. Throws `overloaded` when there is
+   * no room for it, or no turn comes in time.
+   */
+  enter<T>(accountId: string, admission: () => Promise<T>): Promise<T>
+}
+
+/** Enough to keep Redis busy, and few enough that whoever comes next waits for a few milliseconds of work. */
+const TURNS = { atOnce: 64, perAccount: 16 }
+const TURN_WAIT_MS = 5_000
+
+/** `waiting` says how many calls wait for their answer. */
+export function createLoadBound(
+  waiting: () => number,
+  max: number,
+  turns = createAccountTurns(TURNS),
+  turnWaitMs = TURN_WAIT_MS,
+): LoadBound {
+  let entering = 0
+  const turnOf = async (accountId: string): Promise<() => void> => {
+    const tooLong = new AbortController()
+    const timer = setTimeout(() => tooLong.abort(tooManyCalls()), turnWaitMs)
+    try {
+      return await turns.take(accountId, tooLong.signal)
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+  return {
+    get entering() {
+      return entering
+    },
+    async enter(accountId, admission) {
+      if (waiting() + entering >= max) throw tooManyCalls()
+      entering += 1
+      try {
+        const endTurn = await turnOf(accountId)
+        try {
+          return await admission()
+        } finally {
+          endTurn()
+        }
+      } finally {
+        entering -= 1
+      }
+    },
+  }
+}
+
+const tooManyCalls = () =>
+  new ApiError('overloaded', 'This gateway serves as many calls as it can. Retry shortly.', {
+    retryAfterSeconds: 1,
+  })
+
+/** How much is worked on at the same time. */
+interface TurnLimits {
+  atOnce: number
+  perAccount: number
+}
+
+interface Account {
+  running: number
+  /** Those that wait, in order of arrival. */
+  waiting: Array<() => void>
+}
+
+/**
+ * Lets accounts in by turns, so that the many calls of one do not stand before another's single one. One that finds
+ * room has its turn at once. Those that wait are let in account by account, within an
+ * account in order of arrival; no account has more than its part at once, whether or not others wait.
+ */
+export function createAccountTurns({ atOnce, perAccount }: TurnLimits) {
+  /** In the order of their turns: an account that had one goes to the end. */
+  const accounts = new Map<string, Account>()
+  let running = 0
+
+  const start = (accountId: string, account: Account) => {
+    running++
+    account.running++
+    accounts.delete(accountId)
+    accounts.set(accountId, account)
+  }
+  const end = (accountId: string, account: Account) => {
+    running--
+    account.running--
+    forgetIdle(accountId, account)
+    startNext()
+  }
+  const forgetIdle = (accountId: string, { running: its, waiting }: Account) => {
+    if (its === 0 && waiting.length === 0) accounts.delete(accountId)
+  }
+  const startNext = () => {
+    if (running >= atOnce) return
+    for (const account of accounts.values()) {
+      if (account.running < perAccount && account.waiting.length > 0) return account.waiting.shift()!()
+    }
+  }
+
+  return {
+    /** Waits for a turn; the returned function gives it back. Rejects with the signal's reason when it aborts first. */
+    take(accountId: string, signal: AbortSignal): Promise<() => void> {
+      const account = accounts.get(accountId) ?? { running: 0, waiting: [] }
+      accounts.set(accountId, account)
+      const started = () => {
+        start(accountId, account)
+        return () => end(accountId, account)
+      }
+      if (running < atOnce && account.running < perAccount) return Promise.resolve(started())
+      return new Promise((resolve, reject) => {
+        const turn = () => {
+          signal.removeEventListener('abort', leave)
+          resolve(started())
+        }
+        const leave = () => {
+          account.waiting.splice(account.waiting.indexOf(turn), 1)
+          forgetIdle(accountId, account)
+          reject(signal.reason)
+        }
+        account.waiting.push(turn)
+        signal.addEventListener('abort', leave, { once: true })
+      })
+    },
+  }
+}

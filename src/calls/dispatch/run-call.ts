@@ -10,8 +10,8 @@ import { DISPATCH_QUEUE } from '../../platform/queues/queues.ts'
 import type { AttemptChain } from '../attempts/attempt-chain.ts'
 import type { CallBodies } from '../relay/call-bodies.ts'
 import { CallOutbox } from '../relay/call-outbox.ts'
-import type { CompletionArchive } from '../relay/completion-archive.ts'
 import type { FramePublisher } from '../relay/frame-publisher.ts'
+import type { CompletionArchive } from '../relay/idempotency.ts'
 import {
   askTakeover,
   type CallEnding,

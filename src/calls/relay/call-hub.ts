@@ -14,7 +14,6 @@ import type { Redis } from '../../platform/redis/redis.ts'
 import { CONTROL_CHANNEL, controlChannel, replyChannel } from '../../platform/redis/redis-keys.ts'
 import { type CallSink, PendingCall } from './pending-call.ts'
 import { ResendQueue } from './resend-queue.ts'
-import { WorkerHeartbeats } from './worker-heartbeats.ts'
 
 const TICK_MS = 100
 /** After a reconnect workers get this long to say which calls they have. */
@@ -265,5 +264,83 @@ export class CallHub {
     this.options.publisher.publish(channel, message).catch((error) => {
       this.options.logger.warn({ err: error, ...what }, 'message to workers not sent')
     })
+  }
+}
+
+/** How often an API instance sends itself a message through Redis. */
+const ECHO_EVERY_MS = 1_000
+/** An echo that has not come by then was lost with its connection. */
+const ECHO_LOST_MS = 5_000
+/** Echoes without a sign of a worker until its calls ask whether it is there. */
+const DOUBTFUL_AFTER = 2
+/** Echoes without a sign until it is taken for lost: 4 to 5 s. A worker gives a sign every second. */
+const LOST_AFTER = 5
+/** As many more after a reconnect: a worker may be slower to notice that its connection is gone, by up to 10 s. */
+const RECONNECT_ECHOES = 10
+
+interface WorkerHeartbeatsOptions {
+  /** Sends an echo through Redis, to the channel on which workers are heard. */
+  sendEcho: (number: number) => void
+  /** Nothing has been heard of a worker for a while: should it live, let it say so. */
+  onDoubtful: (worker: string) => void
+  /** Nothing at all has been heard of a worker for 4 to 5 s. */
+  onLost: (worker: string) => void
+}
+
+/**
+ * Which workers are alive, from what is heard of them: each says something every second on the channel of an API
+ * instance while it has calls of that instance.
+ *
+ * Silence is measured in echoes, messages that the instance sends itself on the same channel, the next one only when
+ * the last has come. So a Redis that stands still, a connection that is gone or an instance that was frozen itself makes no worker
+ * look dead: no echo comes then either.
+ */
+class WorkerHeartbeats {
+  private readonly options: WorkerHeartbeatsOptions
+  /** Echoes heard so far. */
+  private echoes = 0
+  private awaited: { number: number; sentAtMs: number } | null = null
+  private sent = 0
+  private sendAtMs = 0
+  /** Echoes heard when a worker last gave a sign. */
+  private readonly signs = new Map<string, number>()
+
+  constructor(options: WorkerHeartbeatsOptions) {
+    this.options = options
+  }
+
+  /** The connection was gone and is back: an echo that was on its way is lost, and workers may need a while. */
+  reconnected(): void {
+    this.awaited = null
+    for (const worker of this.signs.keys()) this.signs.set(worker, this.echoes + RECONNECT_ECHOES)
+  }
+
+  /** A worker was heard. */
+  heard(worker: string): void {
+    this.signs.set(worker, this.echoes)
+  }
+
+  /** An echo came. */
+  echoed(number: number, nowMs: number): void {
+    if (number !== this.awaited?.number) return
+    this.awaited = null
+    this.sendAtMs = nowMs + ECHO_EVERY_MS
+    this.echoes++
+    for (const [worker, at] of this.signs) {
+      const silence = this.echoes - at
+      if (silence >= LOST_AFTER) {
+        this.signs.delete(worker)
+        this.options.onLost(worker)
+      } else if (silence >= DOUBTFUL_AFTER) this.options.onDoubtful(worker)
+    }
+  }
+
+  /** To be called some times a second. */
+  tick(nowMs: number): void {
+    const isDue =
+      this.awaited === null ? nowMs >= this.sendAtMs : nowMs > this.awaited.sentAtMs + ECHO_LOST_MS
+    if (!isDue) return
+    this.awaited = { number: ++this.sent, sentAtMs: nowMs }
+    this.options.sendEcho(this.sent)
   }
 }

@@ -5,7 +5,7 @@ import { ROUTING_PROFILES, type RoutingProfile } from '../auto/auto-routing.ts'
 import { type ExactJson, isNestedDeeperThan, MAX_NESTING } from '../json/json-text.ts'
 import { ApiError } from '../kernel/errors.ts'
 import { type PicoUsd, type PicoUsdPerToken, parseRate, parseUsd, plainDecimal } from '../kernel/money.ts'
-import { type ContentPart, inlineChars, mediaParts, parseContentPart } from './content-part.ts'
+import { type ContentPart, inlineChars, type MediaPart, parseContentPart } from './content-part.ts'
 
 export const ROLES = ['system', 'user', 'assistant', 'tool'] as const
 export type Role = (typeof ROLES)[number]
@@ -220,6 +220,12 @@ export function refuseLongText({ messages }: ChatRequest, bodyBytes: number, lim
     `The request body may take ${limitBytes} bytes beside its media. Shorten the messages.`,
   )
 }
+
+/** The parts of a prompt that are not text, in their order. */
+export const mediaParts = (messages: readonly ChatMessage[]): MediaPart[] =>
+  messages.flatMap(({ content }) =>
+    typeof content === 'string' ? [] : content.filter((part) => part.type !== 'text'),
+  )
 
 /** The refusal of a body that is nested beyond MAX_NESTING. */
 export const nestedTooDeep = (): ApiError =>

@@ -4,7 +4,6 @@ import { type DataUrl, decodedLength, decodeText, isBase64, parseDataUrl } from 
 import { likelyPages } from '../media/document-pages.ts'
 import { type ImageSize, imageSize } from '../media/image-size.ts'
 import { audioFormat, type Modality, modalityOfAddress, readMediaType } from '../media/media-type.ts'
-import type { ChatMessage } from './chat-request.ts'
 
 /** Media inside the request. */
 export interface InlineData {
@@ -192,12 +191,6 @@ const audioPart = (format: string, base64: string): AudioPart => ({
   format,
   length: audioLength(base64),
 })
-
-/** The parts of a prompt that are not text, in their order. */
-export const mediaParts = (messages: readonly ChatMessage[]): MediaPart[] =>
-  messages.flatMap(({ content }) =>
-    typeof content === 'string' ? [] : content.filter((part) => part.type !== 'text'),
-  )
 
 /** Characters that inline media take in the request; 0 for an address. */
 export const inlineChars = ({ source }: MediaPart): number => (isAddress(source) ? 0 : source.base64.length)

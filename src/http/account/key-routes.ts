@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { KeyBounds, KeyStore, NewKey, StoredKey } from '../../accounts/key-store.ts'
 import type { KeyActivity, KeyActivityStore } from '../../billing/reports/key-activity-store.ts'
-import { keyLimits, type LimitDefaults } from '../../core/accounts/rate-limits.ts'
+import { keyLimits, type LimitDefaults } from '../../core/accounts/api-key.ts'
 import {
   CreatedKey,
   EXPIRY_WORDING,

@@ -12,9 +12,9 @@ import { callCreatedAt } from '../../core/kernel/ids.ts'
 import { DAY_MS } from '../../core/kernel/time.ts'
 import type { Queues } from '../../platform/queues/queue-stats.ts'
 import type { Services } from '../../services.ts'
-import { askingKey } from '../asking-account.ts'
 import { OfId } from '../of-id.ts'
 import { ID_PAGE, idPage } from '../page.ts'
+import { askingKey } from '../plugins/authenticate.ts'
 import { reportSlots } from '../slots.ts'
 
 const CallQuery = Type.Object(

@@ -1,4 +1,4 @@
-import type { RateLimits } from '../../core/accounts/rate-limits.ts'
+import type { RateLimits } from '../../core/accounts/api-key.ts'
 import type { AccountLimitsRequest } from '../../core/api/accounts.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 

@@ -9,7 +9,7 @@ import { formatUsd } from '../../core/kernel/money.ts'
 import { createSingleFlight } from '../../core/kernel/single-flight.ts'
 import { isoTime } from '../../core/kernel/time.ts'
 import type { Services } from '../../services.ts'
-import { askingKey } from '../asking-account.ts'
+import { askingKey } from '../plugins/authenticate.ts'
 import { reportSlots } from '../slots.ts'
 
 const MarginQuery = Type.Object(

@@ -3,7 +3,7 @@ import plugin from 'fastify-plugin'
 import { LRUCache } from 'lru-cache'
 import type { KeyCache, KeyLookup, KeyRecord } from '../../accounts/key-cache.ts'
 import type { RateState } from '../../billing/holds/admission.ts'
-import { effectiveLimits, type LimitDefaults } from '../../core/accounts/rate-limits.ts'
+import { effectiveLimits, type LimitDefaults } from '../../core/accounts/api-key.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { requireSameOrigin } from '../same-origin.ts'
 
@@ -160,6 +160,22 @@ export function liveKey(found: KeyLookup, challenge?: string): KeyRecord {
     default:
       return found satisfies never
   }
+}
+
+/** A key that may call models: it belongs to an account. */
+export type StandardKey = KeyRecord & { accountId: string }
+
+/** The key of a request that `requireKey` let through. */
+export function askingKey({ key }: FastifyRequest): KeyRecord {
+  if (key === null) throw new Error('this route does not ask for a key')
+  return key
+}
+
+/** The key of a request if it is an account's. Throws ApiError 403 with the message given. */
+export function standardKey(request: FastifyRequest, refusal: string): StandardKey {
+  const key = askingKey(request)
+  if (key.kind === 'standard' && key.accountId !== null) return key as StandardKey
+  throw new ApiError('not_permitted', refusal)
 }
 
 function bearerToken(header: string | undefined): string | null {

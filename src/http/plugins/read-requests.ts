@@ -4,12 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import plugin from 'fastify-plugin'
 import type { TSchema } from 'typebox'
-import {
-  type BodyBudgetLimits,
-  type BodyOwner,
-  type BodyReservation,
-  createBodyBudget,
-} from '../../calls/admission/body-budget.ts'
+import { bodyIsFull } from '../../calls/admission/admit-call.ts'
 import { createValidator } from '../../core/api/schema-validator.ts'
 import { nestedTooDeep, tooManyValues } from '../../core/calls/chat-request.ts'
 import {
@@ -138,6 +133,87 @@ function ownerOf({ key, accountSession }: FastifyRequest): BodyOwner {
   if (accountId === undefined) throw new Error('the body of a request is weighed before anybody is known')
   return { accountId, keyId: key?.keyId ?? null }
 }
+
+/** Bytes of request bodies in flight through one API instance. */
+interface BodyBudgetLimits {
+  bodyBytesPerKey: number
+  bodyBytesPerAccount: number
+  bodyBytesPerInstance: number
+}
+
+/** Who sends a body. A call from the console names its key in the body: the account alone is known before. */
+interface BodyOwner {
+  accountId: string
+  keyId: string | null
+}
+
+/** A part of the budget. Given back when everybody who holds it has released it. */
+export interface BodyReservation {
+  /** The body was shorter than what was reserved for it. */
+  shrink(bytes: number): void
+  /** One more holder, who releases it too. */
+  hold(): void
+  release(): void
+}
+
+/**
+ * The weight of calls, beside their number: bytes from the moment a request announces its body until its call has
+ * ended. Every call in the queue is held here by the instance that enqueued it, so the queue carries at the most
+ * what all instances may hold. What a key or account has open at all instances together is counted by the balance cache
+ * (admit.lua), once a body has been read.
+ */
+export function createBodyBudget(limits: BodyBudgetLimits) {
+  const taken = new Map<string, number>()
+  const scopesOf = ({ accountId, keyId }: BodyOwner): Scope[] => [
+    ...(keyId === null
+      ? []
+      : [{ name: keyId, max: limits.bodyBytesPerKey, refusal: () => bodyIsFull('key') }]),
+    { name: accountId, max: limits.bodyBytesPerAccount, refusal: () => bodyIsFull('account') },
+    { name: '', max: limits.bodyBytesPerInstance, refusal: instanceIsFull },
+  ]
+  const add = (scopes: readonly Scope[], bytes: number) => {
+    for (const { name } of scopes) {
+      const sum = (taken.get(name) ?? 0) + bytes
+      if (sum === 0) taken.delete(name)
+      else taken.set(name, sum)
+    }
+  }
+  return {
+    /** Takes so many bytes. Throws ApiError 429 where the key or its account, 503 where this instance, has none left. */
+    reserve(owner: BodyOwner, bytes: number): BodyReservation {
+      const scopes = scopesOf(owner)
+      const full = scopes.find(({ name, max }) => (taken.get(name) ?? 0) + bytes > max)
+      if (full) throw full.refusal()
+      add(scopes, bytes)
+      let reserved = bytes
+      let holders = 1
+      const shrink = (to: number) => {
+        if (to >= reserved) return
+        add(scopes, to - reserved)
+        reserved = to
+      }
+      return {
+        shrink,
+        hold: () => void holders++,
+        release() {
+          holders--
+          if (holders === 0) shrink(0)
+        },
+      }
+    },
+  }
+}
+
+interface Scope {
+  name: string
+  max: number
+  refusal: () => ApiError
+}
+
+const instanceIsFull = () =>
+  new ApiError('overloaded', 'This gateway holds as many bytes of requests as it can. Retry shortly.', {
+    retryAfterSeconds: 1,
+  })
 
 /** A shorter body parses in milliseconds whatever it says; the check of its nesting can wait until then. */
 const LONG_BODY_BYTES = 64 * 1024

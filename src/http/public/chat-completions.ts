@@ -1,7 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { attachCall } from '../../calls/admission/attach-call.ts'
-import type { BodyReservation } from '../../calls/admission/body-budget.ts'
 import { type DispatchedCall, dispatchCall } from '../../calls/admission/dispatch-call.ts'
 import { type StartCallDependencies, type StartedCall, startCall } from '../../calls/admission/start-call.ts'
 import {
@@ -11,9 +10,9 @@ import {
   refuseLongText,
 } from '../../core/calls/chat-request.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
-import { type StandardKey, standardKey } from '../asking-account.ts'
 import { CompletionCollector, type CompletionWriter, StreamWriter } from '../completion-writer.ts'
 import { startEventStream, whenResponseCloses } from '../event-stream.ts'
+import { type StandardKey, standardKey } from '../plugins/authenticate.ts'
 
 const callingKey = (request: FastifyRequest) =>
   standardKey(request, 'Admin keys cannot call models. Use a standard key.')
@@ -79,7 +78,7 @@ function relay(
   call: StartedCall,
   chat: ChatRequest,
   writer: CompletionWriter,
-  reservation: BodyReservation | null,
+  reservation: FastifyRequest['bodyReservation'],
   { dispatch, idempotency }: CallServices,
 ): DispatchedCall {
   if (call.kind === 'repeat') return attachCall(call.envelope, writer, { ...dispatch, idempotency })

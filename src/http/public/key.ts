@@ -1,12 +1,13 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { KeyRecord } from '../../accounts/key-cache.ts'
 import type { Reports } from '../../billing/reports/reports.ts'
-import { effectiveLimits, type LimitDefaults } from '../../core/accounts/rate-limits.ts'
+import { effectiveLimits, type LimitDefaults } from '../../core/accounts/api-key.ts'
 import { KeyInfo } from '../../core/api/keys.ts'
 import { type AllowancePeriod, allowancePeriod } from '../../core/billing/allowance-period.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
 import { isoTimeOrNull } from '../../core/kernel/time.ts'
-import { askingKey, noStore } from '../asking-account.ts'
+import { noStore } from '../asking-account.ts'
+import { askingKey } from '../plugins/authenticate.ts'
 import { createSlots } from '../slots.ts'
 
 const READS_MAX = 100

@@ -110,7 +110,7 @@ export const RETRY_BUDGET = `${PREFIX}:retry-budget`
 
 /** Everything about Idempotency-Keys has one hash tag, since one script bounds what is kept for all accounts. */
 const IDEMPOTENCY = `${PREFIX}:{idem}`
-/** Hash: what an account's Idempotency-Key stands for, see src/calls/admission/idempotency.ts. */
+/** Hash: what an account's Idempotency-Key stands for, see src/calls/relay/idempotency.ts. */
 export const idempotencyKey = (accountId: string, digest: string): string =>
   `${IDEMPOTENCY}:record:${accountId}:${digest}`
 /** The sealed answer of a call that carried an Idempotency-Key. */
@@ -119,7 +119,7 @@ export const keptReplyKey = (callId: string): string => `${IDEMPOTENCY}:answer:$
 export const IDEMPOTENCY_SINCE = `${IDEMPOTENCY}:since`
 /** Prefix of marks, one an account: records of it were dropped before their time. */
 export const IDEMPOTENCY_DROPPED = `${IDEMPOTENCY}:dropped:`
-/** Prefixes of the keys that count what is kept, see src/calls/relay/completion-archive.ts. */
+/** Prefixes of the keys that count what is kept, see src/calls/relay/idempotency.ts. */
 export const IDEMPOTENCY_RECORDS = `${IDEMPOTENCY}:records`
 export const IDEMPOTENCY_ANSWERS = `${IDEMPOTENCY}:answers`
 

@@ -11,7 +11,7 @@ import {
 } from '../../../src/billing/settlement/settlement-store.ts'
 import { type AdmissionDependencies, admitCall } from '../../../src/calls/admission/admit-call.ts'
 import { createCleanupTasks } from '../../../src/calls/admission/cleanup-tasks.ts'
-import { createBalanceLoaders } from '../../../src/calls/admission/load-balances.ts'
+import { createBalanceLoaders } from '../../../src/calls/call-path.ts'
 import { readConfig } from '../../../src/config.ts'
 import type { LimitReset } from '../../../src/core/billing/allowance-period.ts'
 import { parseChatRequest } from '../../../src/core/calls/chat-request.ts'

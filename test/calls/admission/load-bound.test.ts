@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createLoadBound } from '../../../src/calls/admission/load-bound.ts'
+import { createAccountTurns, createLoadBound } from '../../../src/calls/admission/start-call.ts'
 
 test('calls that are being admitted count: while Redis hangs, no more come in than an instance may have', async () => {
   let waiting = 1
@@ -39,4 +39,64 @@ test('a call whose turn does not come in time is refused, and counts no more', a
   const load = createLoadBound(() => 0, 1, never, 1)
   await expect(load.enter('account', async () => 'admitted')).rejects.toMatchObject({ code: 'overloaded' })
   expect(load.entering).toBe(0)
+})
+
+const PATIENT = new AbortController().signal
+
+/** Turns whose order is noted. */
+function startTurns(limits: { atOnce: number; perAccount: number }) {
+  const turns = createAccountTurns(limits)
+  const order: string[] = []
+  const ends: Array<() => void> = []
+  return {
+    order,
+    take: (accountId: string, signal = PATIENT) =>
+      turns.take(accountId, signal).then((end) => {
+        order.push(accountId)
+        ends.push(end)
+      }),
+    async endOne() {
+      // Whoever may come in has by then.
+      await new Promise(setImmediate)
+      ends.shift()?.()
+      await new Promise(setImmediate)
+    },
+  }
+}
+
+test("a single call is let in by the next turn but one, however many of another account's wait before it", async () => {
+  const { take, order, endOne } = startTurns({ atOnce: 2, perAccount: 2 })
+  for (let call = 0; call < 100; call++) void take('flood')
+  void take('quiet')
+  await endOne()
+  await endOne()
+  expect(order).toEqual(['flood', 'flood', 'flood', 'quiet'])
+})
+
+test('an account has no more than its part at once, and others find room beside it', async () => {
+  const { take, order, endOne } = startTurns({ atOnce: 3, perAccount: 2 })
+  for (let call = 0; call < 4; call++) void take('flood')
+  await take('quiet')
+  expect(order).toEqual(['flood', 'flood', 'quiet'])
+  await endOne()
+  expect(order).toEqual(['flood', 'flood', 'quiet', 'flood'])
+})
+
+test('two floods take turns, each in order of arrival, and all are let in', async () => {
+  const { take, order, endOne } = startTurns({ atOnce: 1, perAccount: 1 })
+  for (const account of ['a', 'a', 'a', 'b', 'b', 'b']) void take(account)
+  for (let call = 0; call < 6; call++) await endOne()
+  expect(order).toEqual(['a', 'a', 'b', 'a', 'b', 'b'])
+})
+
+test('one that gives up waiting leaves its place to the next', async () => {
+  const { take, order, endOne } = startTurns({ atOnce: 1, perAccount: 1 })
+  const impatient = new AbortController()
+  await take('first')
+  const gone = take('gone', impatient.signal)
+  void take('last')
+  impatient.abort(new Error('waited too long'))
+  await expect(gone).rejects.toThrow('waited too long')
+  await endOne()
+  expect(order).toEqual(['first', 'last'])
 })

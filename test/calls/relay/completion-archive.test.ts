@@ -3,7 +3,7 @@ import {
   type CompletionArchive,
   createCompletionArchive,
   type KeyedCall,
-} from '../../../src/calls/relay/completion-archive.ts'
+} from '../../../src/calls/relay/idempotency.ts'
 import type { CallId } from '../../../src/core/kernel/ids.ts'
 import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'
 import { IDEMPOTENCY_ANSWERS, idempotencyKey, keptReplyKey } from '../../../src/platform/redis/redis-keys.ts'

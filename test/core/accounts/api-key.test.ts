@@ -1,6 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { formatApiKey, keyHint, parseApiKey } from '../../../src/core/accounts/api-key.ts'
+import {
+  effectiveLimits,
+  formatApiKey,
+  keyHint,
+  type LimitSettings,
+  parseApiKey,
+} from '../../../src/core/accounts/api-key.ts'
 
 const random = fc.uint8Array({ minLength: 32, maxLength: 32 })
 const kind = fc.constantFrom('standard' as const, 'admin' as const)
@@ -60,5 +66,59 @@ describe('API keys', () => {
 
   test('take exactly 256 random bits', () => {
     expect(() => formatApiKey('standard', new Uint8Array(31))).toThrow(RangeError)
+  })
+})
+
+const DEFAULTS = {
+  requestsPerMinute: 600,
+  concurrentCalls: 100,
+  accountRequestsPerMinute: 1_200,
+  accountConcurrentCalls: 200,
+}
+const limits = (settings: Partial<LimitSettings>) =>
+  effectiveLimits(
+    {
+      requestsPerMinute: null,
+      concurrentCalls: null,
+      customerRequestsPerMinute: null,
+      customerConcurrentCalls: null,
+      accountLimits: { requestsPerMinute: null, concurrentCalls: null },
+      ...settings,
+    },
+    DEFAULTS,
+  )
+
+describe('the limits a call is admitted by', () => {
+  test('are the defaults where nothing is set', () => {
+    expect(limits({})).toEqual(DEFAULTS)
+  })
+
+  test('are lowered by the customer, never raised', () => {
+    expect(limits({ customerRequestsPerMinute: 5, customerConcurrentCalls: 2 })).toMatchObject({
+      requestsPerMinute: 5,
+      concurrentCalls: 2,
+    })
+    expect(limits({ customerRequestsPerMinute: 1_000_000, customerConcurrentCalls: 100_000 })).toEqual(
+      DEFAULTS,
+    )
+  })
+
+  test('are raised by the operator for one key, and lowered from there by the customer', () => {
+    expect(limits({ concurrentCalls: 150, customerConcurrentCalls: 120 })).toMatchObject({
+      concurrentCalls: 120,
+      accountConcurrentCalls: 200,
+    })
+  })
+
+  test('let an account do what the operator granted one of its keys, unless the operator limits the account', () => {
+    expect(limits({ requestsPerMinute: 5_000 })).toMatchObject({
+      requestsPerMinute: 5_000,
+      accountRequestsPerMinute: 5_000,
+    })
+    const accountLimits = { requestsPerMinute: 50, concurrentCalls: 300 }
+    expect(limits({ requestsPerMinute: 5_000, accountLimits })).toMatchObject({
+      accountRequestsPerMinute: 50,
+      accountConcurrentCalls: 300,
+    })
   })
 })

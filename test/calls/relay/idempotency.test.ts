@@ -1,15 +1,13 @@
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import {
+  type CompletionArchive,
+  createCompletionArchive,
   createIdempotency,
   type Idempotency,
   type KeyUse,
   keyUse,
-} from '../../../src/calls/admission/idempotency.ts'
-import {
-  type CompletionArchive,
-  createCompletionArchive,
-} from '../../../src/calls/relay/completion-archive.ts'
+} from '../../../src/calls/relay/idempotency.ts'
 import type { CallEnvelope } from '../../../src/core/calls/call-job.ts'
 import { type CallId, newCallId } from '../../../src/core/kernel/ids.ts'
 import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { createBodyBudget } from '../../../src/calls/admission/body-budget.ts'
-import { ApiError } from '../../../src/core/kernel/errors.ts'
+import { ApiError } from '../../src/core/kernel/errors.ts'
+import { createBodyBudget } from '../../src/http/plugins/read-requests.ts'
 
 const LIMITS = { bodyBytesPerKey: 100, bodyBytesPerAccount: 150, bodyBytesPerInstance: 250 }
 
