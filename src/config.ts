@@ -2,8 +2,12 @@ import { isIP } from 'node:net'
 import { type Static, Type } from 'typebox'
 import { type PaymentSettings, readPaymentSettings } from './core/billing/payment-settings.ts'
 import { COST_PERCENT, OPEN_WEIGHTS_COST_PERCENT } from './core/catalog/catalog-model.ts'
-import { type MailSettings, readMailSettings } from './core/kernel/mail-settings.ts'
-import { readServiceAddresses, type ServiceAddresses } from './core/kernel/service-addresses.ts'
+import {
+  type MailSettings,
+  readMailSettings,
+  readServiceAddresses,
+  type ServiceAddresses,
+} from './core/kernel/service-addresses.ts'
 import { StartError } from './core/kernel/start-error.ts'
 import type { MasterKeys } from './platform/sealing.ts'
 

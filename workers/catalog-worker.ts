@@ -1,6 +1,7 @@
 import { Worker } from 'bullmq'
 import type { Registry } from 'prom-client'
 import { announceEdits, latestEditsVersion } from '../src/catalog/catalog-edits-store.ts'
+import { readPriceFile } from '../src/catalog/catalog-file.ts'
 import {
   hasOverlay,
   type OverlayDocument,
@@ -10,7 +11,6 @@ import {
 } from '../src/catalog/catalog-overlay.ts'
 import { type CatalogStore, createCatalogStore } from '../src/catalog/catalog-store.ts'
 import { recordRates } from '../src/catalog/rate-history-store.ts'
-import { readPriceFile } from '../src/catalog/read-price-files.ts'
 import { syncListings } from '../src/catalog/sync-listings.ts'
 import type { Config } from '../src/config.ts'
 import type { Logger } from '../src/platform/observability/logger.ts'

@@ -34,9 +34,8 @@ import { startCatalogWorker } from './catalog-worker.ts'
 import { type EventsClients, openEventsClients, startEvents } from './events/events-part.ts'
 import { startMailWorker } from './mail-worker.ts'
 import { startMaintenanceScheduler } from './maintenance-scheduler.ts'
-import { startPaymentScheduler } from './payment-scheduler.ts'
+import { startPaymentScheduler, startReturnsScheduler } from './payment-scheduler.ts'
 import { createQueueGauges } from './queue-gauges.ts'
-import { startReturnsScheduler } from './returns-scheduler.ts'
 import { startSettlementWorker } from './settlement-worker.ts'
 
 /** Beyond the deadlines of a call: it may be taken over at its end. */

@@ -3,8 +3,13 @@ import { creditPosting, customerAccount, freeCreditPosting, type Posting } from 
 import { RefusedPosting } from '../core/billing/refused-posting.ts'
 import { newId } from '../core/kernel/ids.ts'
 import { type PicoUsd, parseUsd, picoUsd } from '../core/kernel/money.ts'
-import type { Postgres, PostgresTransaction } from '../platform/postgres/postgres.ts'
-import type { Account as AccountRow } from '../platform/prisma-client/client.ts'
+import {
+  type IdPage,
+  newestFirst,
+  type Postgres,
+  type PostgresTransaction,
+} from '../platform/postgres/postgres.ts'
+import type { Account as AccountRow, AccountSuspension } from '../platform/prisma-client/client.ts'
 
 /**
  * `free_credit`: has had only free credit. `active`: was credited. `exhausted`: its balance
@@ -138,3 +143,37 @@ async function assertSameCredit(
   })
   if (!entry) throw new RefusedPosting('reference-taken', `${eventId} is the reference of another credit`)
 }
+
+export type ListedSuspension = AccountSuspension
+
+export type AccountDirectory = ReturnType<typeof createAccountDirectory>
+
+/** Accounts for operators, over PostgreSQL. A search by email reads the whole table. */
+export function createAccountDirectory(postgres: Postgres) {
+  return {
+    /** Newest first, after an account's id; filtered by a part of the email or by id, or all. */
+    page: ({ search, ...page }: { search: string | null } & IdPage): Promise<Account[]> =>
+      postgres.account.findMany(
+        newestFirst(page, {
+          ...(search !== null && {
+            OR: [{ id: search }, { email: { contains: escapeLike(search), mode: 'insensitive' as const } }],
+          }),
+        }),
+      ),
+
+    /** By id or email; null if there is none. */
+    find: (idOrEmail: string): Promise<Account | null> =>
+      postgres.account.findFirst({ where: { OR: [{ id: idOrEmail }, { email: idOrEmail }] } }),
+
+    /** Because of refunds and disputes; newest first. */
+    suspensions: (accountId: string, limit: number): Promise<ListedSuspension[]> =>
+      postgres.accountSuspension.findMany({
+        where: { accountId },
+        orderBy: [{ createdAt: 'desc' }, { id: 'desc' }],
+        take: limit,
+      }),
+  }
+}
+
+/** Prisma does not escape the wildcards of LIKE. */
+const escapeLike = (text: string): string => text.replace(/[\\%_]/g, '\\$&')

@@ -1,13 +1,16 @@
+import { readFileSync } from 'node:fs'
 import type { FreeCreditState } from '../core/billing/free-credit-state.ts'
 import { freeCreditPosting } from '../core/billing/postings.ts'
 import { mailboxOf } from '../core/kernel/email-address.ts'
 import type { PicoUsd } from '../core/kernel/money.ts'
+import { clientNetworks } from '../platform/network/client-networks.ts'
 import type { Logger } from '../platform/observability/logger.ts'
 import type { Postgres, PostgresTransaction } from '../platform/postgres/postgres.ts'
+import { defineScript, type Redis } from '../platform/redis/redis.ts'
+import { freeCreditBudgetKey, freeCreditNetworkKey } from '../platform/redis/redis-keys.ts'
 import type { PostLedger } from './account-store.ts'
-import type { FreeCreditBudget } from './free-credit-budget.ts'
 
-export interface FreeCreditApplicant {
+interface FreeCreditApplicant {
   accountId: string
   /** Normalized, as stored with the account. */
   email: string
@@ -85,6 +88,51 @@ export function createFreeCredits(deps: {
     async find(accountId: string): Promise<FreeCreditState | null> {
       const row = await postgres.freeCredit.findUnique({ where: { accountId }, select: { state: true } })
       return row?.state ?? null
+    },
+  }
+}
+
+const SCRIPT = readFileSync(new URL('./reserve-free-credit.lua', import.meta.url), 'utf8')
+const HOUR_SECONDS = 3_600
+const DAY_SECONDS = 86_400
+
+interface FreeCreditLimits {
+  /** Of the whole gateway, per clock hour (UTC). */
+  budgetPico: PicoUsd
+  /** Credits a day (UTC) for an IPv4 address or an IPv6 /64, and for an IPv6 /48. */
+  freeCreditsPerAddress: number
+  freeCreditsPerSite: number
+}
+
+type FreeCreditReservation = 'reserved' | 'network_used' | 'budget_used'
+
+/**
+ * Limits the free credit that the gateway gives: an amount per hour in total, and a number per day and network.
+ * Counted in Redis for the whole fleet. Reservations are never returned, so that the limit holds even
+ * if a posting fails halfway. Rejects if Redis is unavailable.
+ */
+type FreeCreditBudget = ReturnType<typeof createFreeCreditBudget>
+
+export function createFreeCreditBudget(redis: Redis, limits: FreeCreditLimits, clock: () => number) {
+  const reserve = defineScript(redis, 'syReserveFreeCredit', SCRIPT)
+  return {
+    async reserve(networkAddress: string, amountPico: PicoUsd): Promise<FreeCreditReservation> {
+      const seconds = Math.floor(clock() / 1_000)
+      const day = Math.floor(seconds / DAY_SECONDS)
+      const { subnet, site } = clientNetworks(networkAddress)
+      const keys = [
+        freeCreditBudgetKey(Math.floor(seconds / HOUR_SECONDS)),
+        freeCreditNetworkKey(day, subnet),
+        ...(site === null ? [] : [freeCreditNetworkKey(day, site)]),
+      ]
+      return reserve(keys, [
+        String(amountPico),
+        String(limits.budgetPico),
+        HOUR_SECONDS * 2,
+        DAY_SECONDS * 2,
+        limits.freeCreditsPerAddress,
+        ...(site === null ? [] : [limits.freeCreditsPerSite]),
+      ]) as Promise<FreeCreditReservation>
     },
   }
 }

@@ -1,4 +1,5 @@
 import { formatApiKey, type KeyKind, keyHint, type RateLimits } from '../core/accounts/api-key.ts'
+import type { LimitReset } from '../core/billing/allowance-period.ts'
 import { newId } from '../core/kernel/ids.ts'
 import type { ByokKey } from '../core/routing/byok.ts'
 import type { Postgres, PostgresTransaction } from '../platform/postgres/postgres.ts'
@@ -30,7 +31,7 @@ export interface KeyBounds {
   inAll: number
 }
 
-export type KeyCreation =
+type KeyCreation =
   | { kind: 'created'; key: StoredKey; secret: string }
   | { kind: 'too-many-active' }
   | { kind: 'too-many' }
@@ -162,4 +163,19 @@ const ofAccount = (account: AccountOfKey | null) => ({
 async function moveHash(postgres: Postgres, id: string, secret: string, hasher: KeyHasher): Promise<void> {
   const data = { hash: hasher.hash(secret), hashMasterKeyId: hasher.masterKeyId }
   await postgres.apiKey.update({ where: { id }, data })
+}
+
+/** An operator's limits for a key; absent: unchanged, null: no limit. Amounts in pico-USD. */
+export interface KeyLimits extends Partial<RateLimits> {
+  limitPico?: bigint | null
+  limitReset?: LimitReset
+}
+
+/** Changes the limits of a key. False if there is no such active key. */
+export async function setKeyLimits(postgres: Postgres, keyId: string, limits: KeyLimits): Promise<boolean> {
+  const { count } = await postgres.apiKey.updateMany({
+    where: { id: keyId, state: 'active' },
+    data: limits,
+  })
+  return count === 1
 }

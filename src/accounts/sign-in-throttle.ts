@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
-import { RateLimiterRedis } from 'rate-limiter-flexible'
+import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
 import { mailboxOf } from '../core/kernel/email-address.ts'
+import { ApiError } from '../core/kernel/errors.ts'
 import { clientNetworks } from '../platform/network/client-networks.ts'
 import type { Redis } from '../platform/redis/redis.ts'
 import { throttlePrefix } from '../platform/redis/redis-keys.ts'
-import { consume } from './throttle.ts'
 
 /**
  * Limits guessing: sign-in attempts count by network address and by email, sign-ups by network address.
@@ -14,7 +14,7 @@ import { consume } from './throttle.ts'
  */
 export type SignInThrottle = ReturnType<typeof createSignInThrottle>
 
-export interface ThrottleLimits {
+interface ThrottleLimits {
   /** Per 15 minutes: on one email from one address; from all addresses ten times as many. */
   signInsPerEmail: number
   signInsPerAddress: number
@@ -100,4 +100,22 @@ function networkLimiter(bySubnet: RateLimiterRedis, bySite: RateLimiterRedis) {
       if (site !== null) await bySite.reward(site, 1)
     },
   }
+}
+
+/** Increments the count of a key. Throws ApiError 429 above its limit; rejects if Redis is unavailable. */
+export async function consume(limiter: RateLimiterRedis, key: string, again = inMinutes): Promise<void> {
+  try {
+    await limiter.consume(key)
+  } catch (refusal) {
+    if (!(refusal instanceof RateLimiterRes)) throw refusal
+    const retryAfterSeconds = Math.ceil(refusal.msBeforeNext / 1000)
+    throw new ApiError('rate_limit_exceeded', `Too many attempts. Try again ${again(retryAfterSeconds)}.`, {
+      retryAfterSeconds,
+    })
+  }
+}
+
+function inMinutes(seconds: number): string {
+  const minutes = Math.ceil(seconds / 60)
+  return `in ${minutes} minute${minutes === 1 ? '' : 's'}`
 }

@@ -1,11 +1,15 @@
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { open, readFile, rename, rm, stat } from 'node:fs/promises'
 import type { CatalogSnapshot } from '../core/catalog/catalog.ts'
 import type { CatalogDocument } from '../core/catalog/catalog-document.ts'
-import type { CatalogSource } from '../core/catalog/catalog-snapshot.ts'
-import { buildCatalogSnapshot, type SnapshotOptions } from '../core/catalog/catalog-snapshot.ts'
+import {
+  buildCatalogSnapshot,
+  type CatalogSource,
+  type SnapshotOptions,
+} from '../core/catalog/catalog-snapshot.ts'
 import { simulatedCatalog, withStandIns } from '../core/catalog/simulated-catalog.ts'
 import { StartError } from '../core/kernel/start-error.ts'
+import type { OverlayDocument } from './catalog-overlay.ts'
 
 const BUILT_IN = new URL('./data/builtin.json', import.meta.url)
 
@@ -51,7 +55,7 @@ export async function readCatalogFile(path: string): Promise<CatalogSource> {
   }
 }
 
-export type CheckedFile =
+type CheckedFile =
   | { kind: 'valid'; snapshot: CatalogSnapshot; content: unknown }
   | { kind: 'problems'; problems: string[] }
 
@@ -89,4 +93,37 @@ export async function installCatalogFile(content: unknown, target: string): Prom
     await rm(temporary, { force: true })
     throw error
   }
+}
+
+const DEADLINE_MS = 15_000
+const BODY_MAX_BYTES = 8 * 1024 * 1024
+
+/** Reads a catalog document with prices from a path or http(s) URL. Rejects with a readable Error. */
+export async function readPriceFile(location: string): Promise<OverlayDocument> {
+  if (!/^https?:\/\//.test(location)) {
+    const { content, updatedAt } = await readCatalogFile(location)
+    return { name: location, content, updatedAt }
+  }
+  const response = await fetch(location, { signal: AbortSignal.timeout(DEADLINE_MS) })
+  if (!response.ok) {
+    await response.body?.cancel()
+    throw new Error(`${nameOf(location)} answered ${response.status}`)
+  }
+  const text = await response.text()
+  if (text.length > BODY_MAX_BYTES)
+    throw new Error(`${nameOf(location)} is larger than ${BODY_MAX_BYTES} bytes`)
+  const modified = Date.parse(response.headers.get('last-modified') ?? '')
+  const updatedAt = Number.isNaN(modified) ? 0 : Math.floor(modified / 1000)
+  try {
+    return { name: nameOf(location), content: JSON.parse(text), updatedAt }
+  } catch (cause) {
+    throw new Error(`${nameOf(location)} is not JSON`, { cause })
+  }
+}
+
+/** Without the query, which may contain a secret; a hash of the whole URL distinguishes them. */
+function nameOf(location: string): string {
+  const { origin, pathname, search } = new URL(location)
+  const mark = search ? `#${createHash('sha256').update(location).digest('hex').slice(0, 8)}` : ''
+  return `${origin}${pathname}${mark}`
 }

@@ -1,10 +1,9 @@
 import { isEmailShaped } from '../core/kernel/email-address.ts'
 import { formatUsd } from '../core/kernel/money.ts'
-import { accountView } from '../http/admin/account-views.ts'
+import { accountView } from '../http/admin/account-routes.ts'
 import type { AdminCommands, AdminContext } from './admin-command.ts'
 import { readUsd } from './command-input.ts'
-import { named, one, withSecret } from './output.ts'
-import { UsageError } from './run-command.ts'
+import { named, one, UsageError, withSecret } from './run-command.ts'
 
 const LISTED_ACCOUNTS = 100
 

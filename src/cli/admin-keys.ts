@@ -1,12 +1,11 @@
 import type { NewKey } from '../accounts/key-store.ts'
 import type { ProviderKey } from '../accounts/provider-key-store.ts'
 import { ApiError } from '../core/kernel/errors.ts'
-import { keyView } from '../http/admin/account-views.ts'
+import { keyView } from '../http/admin/account-routes.ts'
 import { providerKeyView } from '../http/provider-keys.ts'
 import { type AdminCommands, type AdminContext, accountIdOf } from './admin-command.ts'
 import { readUsd } from './command-input.ts'
-import { list, named, one, withSecret } from './output.ts'
-import { UsageError } from './run-command.ts'
+import { list, named, one, UsageError, withSecret } from './run-command.ts'
 
 const view = (key: Parameters<typeof keyView>[0]) => named('key_id', keyView(key))
 

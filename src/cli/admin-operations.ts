@@ -3,8 +3,7 @@ import { isoTime } from '../core/kernel/time.ts'
 import { resealAll } from '../operations/reseal-secrets.ts'
 import { masterKeyId } from '../platform/sealing.ts'
 import type { AdminCommands } from './admin-command.ts'
-import { lines, list, one } from './output.ts'
-import type { CommandOutput } from './run-command.ts'
+import { type CommandOutput, lines, list, one } from './run-command.ts'
 
 const CALL = 'name the call: its id, as in'
 

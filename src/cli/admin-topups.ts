@@ -10,8 +10,7 @@ import { reconcileReturns } from '../payments/reconcile-returns.ts'
 import { announceKeyChange } from '../platform/redis/key-changes.ts'
 import { type AdminCommands, type AdminContext, accountIdOf } from './admin-command.ts'
 import { readUsd } from './command-input.ts'
-import { lines, list, one } from './output.ts'
-import { UsageError } from './run-command.ts'
+import { lines, list, one, UsageError } from './run-command.ts'
 
 const LISTED = 50
 

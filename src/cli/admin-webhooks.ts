@@ -8,12 +8,11 @@ import {
   endpointView,
   ROTATION_OVERLAP_MS,
 } from '../http/account/webhook-routes.ts'
-import { checkWebhookUrl } from '../platform/network/webhook-url.ts'
+import { checkWebhookUrl } from '../platform/network/public-address.ts'
 import type { DeliveryEntry } from '../webhooks/delivery-log.ts'
 import type { WebhookEndpoint } from '../webhooks/endpoint-store.ts'
 import { type AdminCommands, type AdminContext, accountIdOf } from './admin-command.ts'
-import { lines, list, named, one, withSecret } from './output.ts'
-import { UsageError } from './run-command.ts'
+import { lines, list, named, one, UsageError, withSecret } from './run-command.ts'
 
 const TEST_WAIT_MS = 20_000
 const POLL_MS = 200

@@ -3,8 +3,7 @@ import { type AuditReport, runAudit } from '../billing/audit/run-audit.ts'
 import { readConfig } from '../config.ts'
 import { createDispatchQueue, createSettlementQueue } from '../platform/queues/queues.ts'
 import { withClients } from './clients.ts'
-import { lines } from './output.ts'
-import { type CommandOutput, runAsProcess } from './run-command.ts'
+import { type CommandOutput, lines, runAsProcess } from './run-command.ts'
 
 /**
  * `npm run audit [-- --json]`: sums the ledger against balances, call records, the balance caches and allowances in

@@ -7,8 +7,7 @@ import type { SettledTimeline, TimelineEvent } from '../core/api/calls.ts'
 import { createDispatchQueue, createSettlementQueue } from '../platform/queues/queues.ts'
 import type { Redis } from '../platform/redis/redis.ts'
 import { withClients } from './clients.ts'
-import { lines } from './output.ts'
-import { type CommandOutput, runAsProcess, UsageError } from './run-command.ts'
+import { type CommandOutput, lines, runAsProcess, UsageError } from './run-command.ts'
 
 const USAGE = `Usage: npm run trace -- ID [--json]
 

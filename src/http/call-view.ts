@@ -2,10 +2,10 @@ import { type CallRecord, callTimes, type ListedCall, ratesOf } from '../billing
 import type { ByokFailureView, Generation } from '../core/api/calls.ts'
 import { isAutoModel } from '../core/auto/auto-routing.ts'
 import { formatRates } from '../core/catalog/token-rates.ts'
-import type { CsvCell } from '../core/kernel/csv.ts'
 import { formatUsd } from '../core/kernel/money.ts'
 import { isoTime } from '../core/kernel/time.ts'
 import { byokFailure } from '../core/routing/byok.ts'
+import type { CsvCell } from './report-format.ts'
 
 /** Who reads a call: its owner, or an operator, from whom nothing is hidden. */
 export type CallReader = 'owner' | 'operator'

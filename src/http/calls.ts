@@ -18,13 +18,10 @@ import {
   noStore,
 } from './asking-account.ts'
 import { byokFailures, type CallReader, callView, isRescued } from './call-view.ts'
-import { CSV_PAGE, cursorOf, streamCallsCsv } from './calls-csv.ts'
-import { holdReportSlot } from './hold-report-slot.ts'
-import { OfId } from './of-id.ts'
-import { pageOf } from './page.ts'
+import { OfId, pageOf } from './page.ts'
 import { askingKey } from './plugins/authenticate.ts'
-import { REPORT_FORMAT, reportFormat } from './report-format.ts'
-import { createSlots, reportSlots, type Slots } from './slots.ts'
+import { CSV_PAGE, cursorOf, REPORT_FORMAT, reportFormat, streamCallsCsv } from './report-format.ts'
+import { createSlots, holdReportSlot, reportSlots, type Slots } from './slots.ts'
 
 interface CallServices {
   reports: Pick<Reports, 'calls' | 'findCall'>

@@ -39,3 +39,6 @@ export async function idPage<Row extends { id: string }, T>(
   const rows = await read({ after: cursor ?? null, limit: limit + 1 })
   return pageOf(rows, limit, view, (shown) => shown.at(-1)!.id)
 }
+
+/** The parameters of a route that names a resource: `/things/:id`. */
+export const OfId = Type.Object({ id: Type.String() })

@@ -22,7 +22,7 @@ import { ApiError } from '../core/kernel/errors.ts'
 import { providerKeyStatus, takesByokKeys } from '../core/routing/byok.ts'
 import { type AccountAccess, byKey, bySession } from './asking-account.ts'
 import { jsonView } from './json-view.ts'
-import { OfId } from './of-id.ts'
+import { OfId } from './page.ts'
 import { createSlots } from './slots.ts'
 
 export interface ProviderKeyServices {

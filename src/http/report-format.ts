@@ -1,5 +1,9 @@
+import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import type { ListedCall } from '../billing/call-records/call-records.ts'
+import type { CallCursor } from '../core/billing/usage-query.ts'
+import { CALL_CSV_HEAD, type CallReader, callCsvCells, callView } from './call-view.ts'
 
 /** The parameter of the format of a report. */
 export const REPORT_FORMAT = { format: Type.Optional(Type.Enum(['json', 'csv'])) }
@@ -18,4 +22,56 @@ export function asCsv(reply: FastifyReply, name: string): FastifyReply {
     'content-type': 'text/csv; charset=utf-8; header=present',
     'content-disposition': `attachment; filename="${name}.csv"`,
   })
+}
+
+/** Calls read at a time. */
+export const CSV_PAGE = 1_000
+/** A client that takes nothing of its export for so long is cut off, and its slot is free again. */
+const SILENCE_MAX_MS = 60_000
+
+/** Reads the page after a cursor. */
+export type ReadPage = (after: CallCursor | null, limit: number) => Promise<ListedCall[]>
+
+/**
+ * Streams every call from the first page on, a page at a time and as fast as the client reads. When a page
+ * cannot be read the connection breaks off, so that half an export does not look like a whole one.
+ */
+export function streamCallsCsv(
+  first: ListedCall[],
+  readPage: ReadPage,
+  reply: FastifyReply,
+  reader: CallReader,
+): FastifyReply {
+  async function* lines(): AsyncGenerator<string> {
+    yield csvLine(CALL_CSV_HEAD)
+    for (let page = first; ; ) {
+      yield page.map((call) => csvLine(callCsvCells(callView(call, reader)))).join('')
+      const last = page.at(-1)
+      if (page.length < CSV_PAGE || !last) return
+      page = await readPage(cursorOf(last), CSV_PAGE)
+    }
+  }
+  reply.raw.setTimeout(SILENCE_MAX_MS, () => reply.raw.destroy())
+  return asCsv(reply, 'calls').send(Readable.from(lines(), { objectMode: false }))
+}
+
+export const cursorOf = ({ id, admittedAt }: ListedCall): CallCursor => ({
+  admittedAtMs: admittedAt,
+  callId: id,
+})
+
+export type CsvCell = string | number | boolean | null
+
+/** One record of a CSV file (RFC 4180) with its line end. Null is an empty field. */
+export const csvLine = (cells: readonly CsvCell[]): string => `${cells.map(csvField).join(',')}\r\n`
+
+/**
+ * One field. Text that a spreadsheet would interpret as a formula is prefixed with an apostrophe, because names in
+ * an export are untrusted. Amounts are safe unchanged, and none is negative.
+ */
+function csvField(cell: CsvCell): string {
+  if (cell === null) return ''
+  if (typeof cell !== 'string') return String(cell)
+  const text = /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }

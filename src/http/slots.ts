@@ -1,4 +1,7 @@
+import type { ServerResponse } from 'node:http'
 import { ApiError } from '../core/kernel/errors.ts'
+import { whenResponseCloses } from './event-stream.ts'
+import type { ReadPage } from './report-format.ts'
 
 /** Bounds how much of one kind of work runs at once, in all and for one holder. */
 export interface Slots {
@@ -72,3 +75,30 @@ export const reportSlots = (
     holderIsFull: `This ${holder} has reports running. Wait for one to end.`,
     allTaken: 'This gateway runs as many reports as it can. Retry shortly.',
   })
+
+/**
+ * Holds a slot for a report until its response is over and no page is being read for it: a query runs on without its
+ * client, so clients that leave at once could otherwise have more of them running than there are slots. Reads pages
+ * for the report; once its response is over, none.
+ */
+export function holdReportSlot(response: ServerResponse, giveBack: () => void, readPage: ReadPage): ReadPage {
+  let reading = 0
+  let isOver = false
+  const ended = () => {
+    if (isOver && reading === 0) giveBack()
+  }
+  whenResponseCloses(response, () => {
+    isOver = true
+    ended()
+  })
+  return async (after, limit) => {
+    if (isOver) return []
+    reading += 1
+    try {
+      return await readPage(after, limit)
+    } finally {
+      reading -= 1
+      ended()
+    }
+  }
+}

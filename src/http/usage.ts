@@ -5,12 +5,11 @@ import type { Usage as StoredUsage, UsageRow, UsageSums } from '../billing/repor
 import { CLOSED } from '../core/api/request-fields.ts'
 import { USAGE_GROUPS, Usage, type UsageGroup, UsageView } from '../core/api/usage.ts'
 import { TIME_RANGE, type TimeRange, timeRange } from '../core/billing/usage-query.ts'
-import { csvLine } from '../core/kernel/csv.ts'
 import { ApiError } from '../core/kernel/errors.ts'
 import { formatUsd } from '../core/kernel/money.ts'
 import { isoTime } from '../core/kernel/time.ts'
 import { ACCOUNT_ID, type AccountAccess, byReadingKey, bySession } from './asking-account.ts'
-import { asCsv, REPORT_FORMAT, reportFormat } from './report-format.ts'
+import { asCsv, csvLine, REPORT_FORMAT, reportFormat } from './report-format.ts'
 import { reportSlots, type Slots } from './slots.ts'
 
 interface UsageServices {

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { AccountDirectory } from '../accounts/account-directory.ts'
-import type { Account, AccountStore, OpeningCredit } from '../accounts/account-store.ts'
+import type { Account, AccountDirectory, AccountStore, OpeningCredit } from '../accounts/account-store.ts'
 import type { CredentialStore } from '../accounts/credential-store.ts'
 import type { PasswordHasher } from '../accounts/password-hash.ts'
 import type { HoldStore } from '../billing/holds/hold-store.ts'

@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { KeyLimits } from '../accounts/key-limit-store.ts'
-import type { KeyStore, NewKey, StoredKey } from '../accounts/key-store.ts'
+import type { KeyLimits, KeyStore, NewKey, StoredKey } from '../accounts/key-store.ts'
 import type { HoldStore } from '../billing/holds/hold-store.ts'
 import { allowancePeriod } from '../core/billing/allowance-period.ts'
 import { ApiError } from '../core/kernel/errors.ts'

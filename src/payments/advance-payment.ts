@@ -1,16 +1,23 @@
 import type { Logger } from 'pino'
-import type { HoldStore } from '../billing/holds/hold-store.ts'
+import type { HoldStore, LedgerBalance, TakebackHold } from '../billing/holds/hold-store.ts'
+import { changeDebt, lockAccount, postLedger } from '../billing/ledger/ledger-store.ts'
 import { type PaymentOutcome, paymentOutcome } from '../core/billing/payment.ts'
-import { movementDirection, paymentMovements } from '../core/billing/payment-movements.ts'
+import {
+  afterMovement,
+  debtChange,
+  type Movement,
+  movementDirection,
+  movementPosting,
+  paymentMovements,
+} from '../core/billing/payment-movements.ts'
+import { balanceChange } from '../core/billing/postings.ts'
 import { formatUsd, picoUsd } from '../core/kernel/money.ts'
 import type { Postgres, PostgresTransaction } from '../platform/postgres/postgres.ts'
 import { recordEvent } from '../webhooks/event-outbox.ts'
 import { readFacts } from './payment-event-store.ts'
 import { type Payment, postedAmounts } from './payment-store.ts'
-import { type PostedMovements, postMovements } from './post-movements.ts'
-import { suspendFor } from './suspend-for-payment.ts'
 
-export interface AdvanceDependencies {
+interface AdvanceDependencies {
   postgres: Postgres
   holds: HoldStore
   /** Announces to every API instance that an account was suspended. */
@@ -151,4 +158,91 @@ async function announce(accountId: string, { announceAccount, logger }: AdvanceD
     // Key caches read again within a minute by themselves.
     logger.error({ err: error, accountId }, 'a suspension could not be announced')
   })
+}
+
+interface PostedMovements {
+  ledger: LedgerBalance
+  amounts: ReturnType<typeof postedAmounts>
+  movements: number
+  /** What the balance did not hold, by ledger transaction. */
+  shortfalls: Array<{ transactionId: string; shortfallPico: bigint }>
+  hold: TakebackHold | null
+}
+
+/** Posts movements of a payment whose row is locked: ledger, balance and debt together. */
+async function postMovements(
+  transaction: PostgresTransaction,
+  payment: Payment,
+  movements: readonly Movement[],
+  holds: Pick<HoldStore, 'reserveTakeback'>,
+): Promise<PostedMovements> {
+  const account = await lockAccount(transaction, payment.accountId)
+  const wantedPico = movements
+    .filter((movement) => movementDirection(movement) === 'takes')
+    .reduce((sum, { amountPico }) => sum + amountPico, 0n)
+  const hold = wantedPico > 0n ? await holds.reserveTakeback(payment.accountId, wantedPico, account) : null
+  let ledger: LedgerBalance = account
+  let amounts = postedAmounts(payment)
+  let { owedPico } = account
+  let spendablePico = hold?.amountPico ?? 0n
+  let number = payment.movements
+  const shortfalls: PostedMovements['shortfalls'] = []
+  for (const movement of movements) {
+    // The top-up bears the payment's own id, so that the ledger itself refuses a second one.
+    const id = movement.kind === 'topup' ? payment.id : `${payment.id}/${++number}`
+    const posting = movementPosting(movement, { ...payment, id }, { spendablePico, owedPico })
+    const { posted, ...balance } = await postLedger(transaction, posting)
+    if (!posted) throw new Error(`${id} (${movement.kind}) is in the ledger already`)
+    const debt = debtChange(posting)
+    await changeDebt(transaction, payment.accountId, debt)
+    if (debt > 0n) shortfalls.push({ transactionId: id, shortfallPico: debt })
+    if (movementDirection(movement) === 'takes') spendablePico += balanceChange(posting)
+    owedPico += debt
+    ledger = balance
+    amounts = afterMovement(amounts, movement)
+  }
+  return { ledger, amounts, movements: number, shortfalls, hold }
+}
+
+interface SuspensionCauses {
+  /** There is or was a dispute. */
+  contested: boolean
+  shortfalls: ReadonlyArray<{ transactionId: string; shortfallPico: bigint }>
+}
+
+const RECORD = `
+INSERT INTO account_suspensions (id, account_id, payment_id, reason, shortfall_pico)
+VALUES ($1, $2, $3, $4, $5) ON CONFLICT (id) DO NOTHING`
+
+const SUSPEND = `UPDATE accounts SET state = 'suspended' WHERE id = $1`
+const END_SESSIONS = 'DELETE FROM console_sessions WHERE account_id = $1'
+
+/**
+ * Suspends an account whose money went back in a way that needs a person: a dispute, or more than the balance
+ * held. Each cause suspends once and leaves a record, so an operator's `resume` stands. Returns whether it did.
+ */
+async function suspendFor(
+  transaction: PostgresTransaction,
+  { id, accountId }: Payment,
+  { contested, shortfalls }: SuspensionCauses,
+): Promise<boolean> {
+  let recorded = 0
+  if (contested)
+    recorded += await transaction.$executeRawUnsafe(RECORD, `${id}/dispute`, accountId, id, 'dispute', 0n)
+  for (const { transactionId, shortfallPico } of shortfalls) {
+    const causeId = `${transactionId}/shortfall`
+    recorded += await transaction.$executeRawUnsafe(
+      RECORD,
+      causeId,
+      accountId,
+      id,
+      'shortfall',
+      shortfallPico,
+    )
+  }
+  if (recorded > 0) {
+    await transaction.$executeRawUnsafe(SUSPEND, accountId)
+    await transaction.$executeRawUnsafe(END_SESSIONS, accountId)
+  }
+  return recorded > 0
 }

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { ListedCall } from '../../src/billing/call-records/call-records.ts'
-import { holdReportSlot } from '../../src/http/hold-report-slot.ts'
+import { holdReportSlot } from '../../src/http/slots.ts'
 
 describe('the slot of a report', () => {
   let response: EventEmitter & { closed: boolean; destroyed: boolean }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createWebhookBound } from '../../src/http/webhook-bound.ts'
+import { createWebhookBound } from '../../src/http/public/payment-webhooks.ts'
 
 describe('webhooks whose rail has to be asked', () => {
   test('are not asked about for a network that has sent many forgeries', () => {

@@ -8,7 +8,7 @@ import type { PaymentFact } from '../../src/core/billing/payment.ts'
 import { newCallId } from '../../src/core/kernel/ids.ts'
 import { picoUsd } from '../../src/core/kernel/money.ts'
 import { createAdvancePayment } from '../../src/payments/advance-payment.ts'
-import { collectDebts } from '../../src/payments/collect-debts.ts'
+import { collectDebts } from '../../src/payments/reconcile-payments.ts'
 import { openTestAccount, settlementOf } from '../helpers/billing.ts'
 import { openHold } from '../helpers/open-hold.ts'
 import {

@@ -20,9 +20,8 @@ import {
   WEBHOOK_SECRET_PURPOSE,
 } from '../../src/webhooks/endpoint-store.ts'
 import { recordEvent } from '../../src/webhooks/event-outbox.ts'
-import type { DeliverEventDependencies } from '../../workers/events/deliver-event.ts'
-import { type EventRelayOptions, startEventRelay } from '../../workers/events/event-relay.ts'
-import { createPostWebhook } from '../../workers/events/post-webhook.ts'
+import { createPostWebhook, type DeliverEventDependencies } from '../../workers/events/deliver-event.ts'
+import { type EventRelayOptions, startEventRelay } from '../../workers/events/events-part.ts'
 import { startEventsWorker } from '../../workers/events-worker.ts'
 import { openTestAccount, openTestBooks, type TestBooks } from '../helpers/billing.ts'
 import { eventually, onBusyMachine } from '../helpers/eventually.ts'

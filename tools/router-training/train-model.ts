@@ -8,8 +8,7 @@ import {
 } from '../../src/core/auto/difficulty/score-turns.ts'
 import { consensusHead, failing, gaining, namedHead, pooledHead, wordHead } from './heads.ts'
 import { deviation, dot, mean } from './linear-fit.ts'
-import { encodeRarity, rarityTable } from './rarity-table.ts'
-import type { Example, RouterRow } from './router-rows.ts'
+import { type Example, encodeRarity, type RouterRow, rarityTable } from './router-rows.ts'
 
 /** How much each head counts; each is scaled to deviation 1 over the training data first. */
 export interface HeadMix {

@@ -1,15 +1,16 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import { SIMULATED_UPSTREAM_MODELS } from '../../src/core/catalog/simulated-catalog.ts'
 import { composeAnswer } from './answer.ts'
 import { activeFault, type Behaviour, parseBehaviour } from './behaviour.ts'
-import { readJsonBody, sendError, sendJson, sendModels } from './http-messages.ts'
 import { playResponse } from './play-response.ts'
 import { createRequestLog, type RecordedRequest } from './request-log.ts'
 import { planResponse } from './response-plan.ts'
-import { type Route, routeOf } from './route.ts'
 import type { SimulatedRequest } from './simulated-request.ts'
-import type { Refusal } from './simulated-wire.ts'
+import type { Addressed, Refusal, SimulatedWire } from './simulated-wire.ts'
+import { ANTHROPIC_MESSAGES } from './wires/anthropic-messages.ts'
 import { CHAT_COMPLETIONS } from './wires/chat-completions.ts'
+import { GOOGLE_GENERATE_CONTENT } from './wires/google-generate-content.ts'
 
 export type SimulatedProviders = Awaited<ReturnType<typeof startSimulatedProviders>>
 
@@ -187,4 +188,95 @@ function newRecord(
     receivedAt: Date.now(),
     state: 'open',
   }
+}
+
+const MAX_BODY_BYTES = 64 * 1024 * 1024
+
+/** Reads a whole JSON body and calls back with it, or with null when it is not JSON, and with its text. */
+function readJsonBody(request: IncomingMessage, done: (body: unknown, text: string) => void): void {
+  const parts: Buffer[] = []
+  let size = 0
+  request.on('data', (part: Buffer) => {
+    size += part.length
+    if (size > MAX_BODY_BYTES) request.destroy()
+    else parts.push(part)
+  })
+  request.on('end', () => {
+    const text = (parts.length === 1 ? parts[0]! : Buffer.concat(parts)).toString()
+    done(parseJson(text), text)
+  })
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    // Recorded as null and answered with a 400, like any body that is no request.
+    return null
+  }
+}
+
+/** Answers with the models that the catalog offers. Any other name of the table of behaviours works as well. */
+function sendModels(response: ServerResponse, wire: SimulatedWire, provider: string): void {
+  sendJson(response, 200, JSON.stringify(wire.modelList(SIMULATED_UPSTREAM_MODELS, provider)))
+}
+
+/** Answers with an error body in the wire's form. */
+function sendError(
+  response: ServerResponse,
+  wire: SimulatedWire,
+  refusal: Refusal,
+  provider: string,
+  model: string,
+): void {
+  sendJson(response, refusal.status, wire.error(refusal, provider, model))
+}
+
+/** Answers with a JSON text. */
+function sendJson(response: ServerResponse, status: number, text: string): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(text)
+}
+
+type Route =
+  | { kind: 'state' }
+  | { kind: 'models'; wire: SimulatedWire; provider: string }
+  | { kind: 'completions'; wire: SimulatedWire; provider: string; addressed: Addressed }
+  | { kind: 'refused'; status: number }
+
+const IN_BODY: Addressed = { model: null, streams: false }
+
+/** Which wire of which provider a request is for. Two wires list their models at one path; a header tells them apart. */
+function routeOf(request: IncomingMessage): Route {
+  const path = (request.url ?? '').split('?')[0]!
+  if (path === '/state') return { kind: 'state' }
+  const match = /^\/([a-z0-9]+)\/(v1|v1beta)\/(.+)$/.exec(path)
+  if (!match) return { kind: 'refused', status: 404 }
+  const [, provider, version, rest] = match as unknown as [string, string, string, string]
+  const route = version === 'v1' ? routeOfVersion1(request, provider, rest) : routeOfGoogle(provider, rest)
+  const method = route.kind === 'models' ? 'GET' : 'POST'
+  return route.kind === 'refused' || request.method === method ? route : { kind: 'refused', status: 405 }
+}
+
+function routeOfVersion1({ headers }: IncomingMessage, provider: string, rest: string): Route {
+  switch (rest) {
+    case 'chat/completions':
+      return { kind: 'completions', wire: CHAT_COMPLETIONS, provider, addressed: IN_BODY }
+    case 'messages':
+      return { kind: 'completions', wire: ANTHROPIC_MESSAGES, provider, addressed: IN_BODY }
+    case 'models': {
+      const wire = headers['anthropic-version'] === undefined ? CHAT_COMPLETIONS : ANTHROPIC_MESSAGES
+      return { kind: 'models', wire, provider }
+    }
+    default:
+      return { kind: 'refused', status: 404 }
+  }
+}
+
+function routeOfGoogle(provider: string, rest: string): Route {
+  const wire = GOOGLE_GENERATE_CONTENT
+  if (rest === 'models') return { kind: 'models', wire, provider }
+  const call = /^models\/([^/:]+):(streamGenerateContent|generateContent)$/.exec(rest)
+  if (!call) return { kind: 'refused', status: 404 }
+  const addressed = { model: decodeURIComponent(call[1]!), streams: call[2] === 'streamGenerateContent' }
+  return { kind: 'completions', wire, provider, addressed }
 }

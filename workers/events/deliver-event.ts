@@ -1,10 +1,25 @@
+import { lookup } from 'node:dns'
+import { request as requestHttp } from 'node:http'
+import { request as requestHttps } from 'node:https'
 import { Webhook } from 'standardwebhooks'
+import { parseRetryAfter } from '../../src/core/failover/attempt-failure.ts'
 import { eventBody } from '../../src/core/operations/event.ts'
-import { type AfterAttempt, afterAttempt } from '../../src/core/operations/webhook-retry.ts'
+import {
+  type AfterAttempt,
+  type AttemptResult,
+  afterAttempt,
+} from '../../src/core/operations/webhook-retry.ts'
+import {
+  AddressRefused,
+  checkWebhookUrl,
+  createGuardedLookup,
+  createResolveName,
+  isPublicAddress,
+  type ResolveName,
+} from '../../src/platform/network/public-address.ts'
 import type { Logger } from '../../src/platform/observability/logger.ts'
 import type { Sealer } from '../../src/platform/sealing.ts'
 import type { DeliveryStore, DueDelivery } from '../../src/webhooks/delivery-store.ts'
-import type { PostWebhook } from './post-webhook.ts'
 
 export interface DeliverEventDependencies {
   deliveries: DeliveryStore
@@ -58,4 +73,88 @@ function signedHeaders(
     'webhook-timestamp': String(Math.floor(now.getTime() / 1000)),
     'webhook-signature': signatures.join(' '),
   }
+}
+
+/** Posts one body to an endpoint. Never rejects: whatever goes wrong is a result. */
+type PostWebhook = (url: string, body: string, headers: Record<string, string>) => Promise<AttemptResult>
+
+export interface PostWebhookOptions {
+  /** Lets events go to private addresses, any port, and plain http. */
+  allowPrivate: boolean
+  /** From start to end of the answer. */
+  timeoutMs: number
+  /** How names are resolved. By default by DNS alone, and the system's way where private addresses are allowed. */
+  resolve?: ResolveName
+}
+
+/** An answer is read this far, out of politeness, and then cut off. Nothing of it is kept. */
+const ANSWER_BYTES_MAX = 64 * 1024
+const ERROR_LENGTH_MAX = 200
+
+/**
+ * An HTTP client for addresses that strangers chose: public addresses only, checked where the socket connects;
+ * no redirect followed, no proxy, no connection reused, no answer kept, and a deadline over all of it.
+ */
+export function createPostWebhook({
+  allowPrivate,
+  timeoutMs,
+  resolve = allowPrivate ? lookup : createResolveName(),
+}: PostWebhookOptions): PostWebhook {
+  const guardedLookup = createGuardedLookup(resolve, (address) => allowPrivate || isPublicAddress(address))
+  return async (text, body, headers) => {
+    const startedAt = performance.now()
+    const unanswered = (error: string): AttemptResult => ({
+      kind: 'unanswered',
+      error: error.slice(0, ERROR_LENGTH_MAX),
+      durationMs: performance.now() - startedAt,
+    })
+    // The rules may have become stricter since the endpoint was created.
+    const check = checkWebhookUrl(text, allowPrivate)
+    if (check.kind === 'refused') return unanswered(`the address ${check.reason}`)
+    const { url } = check
+    const signal = AbortSignal.timeout(timeoutMs)
+    return new Promise((settle) => {
+      const send = url.protocol === 'https:' ? requestHttps : requestHttp
+      const request = send(url, {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          'content-length': String(Buffer.byteLength(body)),
+          'user-agent': 'Switchyard-Webhooks/1',
+          ...headers,
+        },
+        agent: false,
+        lookup: guardedLookup,
+        signal,
+      })
+      let answered: AttemptResult | null = null
+      request.on('error', (error) =>
+        settle(answered ?? unanswered(signal.aborted ? `no answer within ${timeoutMs} ms` : describe(error))),
+      )
+      request.on('response', (response) => {
+        const answer: AttemptResult = {
+          kind: 'answered',
+          statusCode: response.statusCode ?? 0,
+          retryAfterMs: parseRetryAfter(response.headers['retry-after'], Date.now()),
+          durationMs: performance.now() - startedAt,
+        }
+        answered = answer
+        let bytes = 0
+        response.on('data', (chunk: Buffer) => {
+          bytes += chunk.length
+          if (bytes > ANSWER_BYTES_MAX) response.destroy()
+        })
+        // The status has said everything; how the rest of the answer ends, or breaks, changes nothing.
+        response.on('error', () => undefined)
+        response.on('close', () => settle(answer))
+      })
+      request.end(body)
+    })
+  }
+}
+
+/** Does not leak the address that a name resolved to. */
+function describe(error: Error): string {
+  if (error instanceof AddressRefused) return error.message
+  return 'code' in error && typeof error.code === 'string' ? error.code : error.message
 }

@@ -3,11 +3,10 @@ import { callCreatedAt } from '../../core/kernel/ids.ts'
 import type { FindQueuedCalls } from '../../platform/queues/call-jobs.ts'
 import type { HoldStore, HoldSummary, LedgerBalance } from '../holds/hold-store.ts'
 import type { BalanceStore } from '../ledger/balance-store.ts'
-import { compareWithLedger } from './compare-with-ledger.ts'
 import type { CheckResult, Discrepancy } from './ledger-audit.ts'
 
 /** Sums over the balance caches in Redis; amounts in pico-USD. */
-export interface BalanceCacheTotals {
+interface BalanceCacheTotals {
   balanceCaches: number
   availablePico: bigint
   heldPico: bigint
@@ -19,7 +18,7 @@ export interface BalanceCacheTotals {
   settlementJobs: number
 }
 
-export interface BalanceCacheAuditDependencies {
+interface BalanceCacheAuditDependencies {
   holds: HoldStore
   balances: BalanceStore
   /** Jobs in the queues: calls waiting or running, settlements waiting. */
@@ -31,7 +30,7 @@ export interface BalanceCacheAuditDependencies {
   clock: () => number
 }
 
-export interface BalanceCacheAudit {
+interface BalanceCacheAudit {
   metrics: BalanceCacheTotals
   checks: CheckResult[]
 }
@@ -177,4 +176,38 @@ const overdue = ({ accountId, callId, ageMs }: LostHold): Discrepancy => ({
 function summarize(name: string, found: Discrepancy[]): CheckResult {
   const own = found.filter((discrepancy) => discrepancy.check === name)
   return { name, broken: own.length, discrepancies: own.slice(0, SAMPLES) }
+}
+
+type LedgerComparison =
+  /** Redis does not have the account yet; it loads on first use. */
+  | { kind: 'unloaded' }
+  | { kind: 'sound' }
+  /** The ledger is ahead: a settlement committed and is about to be applied, or its worker died. */
+  | { kind: 'behind' }
+  /**
+   * Available is below zero. A settlement may be inside the balance while its hold is yet to be closed, and
+   * counts twice for a moment; else more was admitted than the balance affords.
+   */
+  | { kind: 'overdrawn' }
+  | { kind: 'drifted'; problems: string[]; ledgerWentBack: boolean }
+
+/**
+ * Compares a balance cache with the ledger. The cache must have been read before the ledger: a balance at a version
+ * never changes, so equal versions compare exactly whatever happens between the readings, and the ledger can only be
+ * ahead. Invariants: avail = balance − held, sum of the holds = held, avail ≥ 0.
+ */
+export function compareWithLedger(cache: HoldSummary, ledger: LedgerBalance): LedgerComparison {
+  const { availPico, heldPico, holdsPico, version } = cache
+  const ledgerWentBack = version !== null && version > ledger.version
+  // A cache that waits for a version the ledger no longer has would never load.
+  if (version === null || (availPico === null && !ledgerWentBack)) return { kind: 'unloaded' }
+  const problems: string[] = []
+  if (ledgerWentBack) problems.push(`redis knows version ${version}, the ledger only ${ledger.version}`)
+  if (version === ledger.version && availPico !== ledger.balancePico - heldPico) {
+    problems.push(`available ${availPico} is not balance ${ledger.balancePico} less held ${heldPico}`)
+  }
+  if (holdsPico !== heldPico) problems.push(`open holds sum to ${holdsPico}, held says ${heldPico}`)
+  if (problems.length > 0) return { kind: 'drifted', problems, ledgerWentBack }
+  if (version < ledger.version) return { kind: 'behind' }
+  return availPico !== null && availPico < 0n ? { kind: 'overdrawn' } : { kind: 'sound' }
 }

@@ -3,7 +3,7 @@ import type { Postgres } from '../../platform/postgres/postgres.ts'
 import { findCharges } from '../call-records/known-calls.ts'
 import type { HoldStore, LedgerBalance } from '../holds/hold-store.ts'
 import type { BalanceStore } from '../ledger/balance-store.ts'
-import { compareWithLedger } from './compare-with-ledger.ts'
+import { compareWithLedger } from './balance-cache-audit.ts'
 
 export interface DriftCheckDependencies {
   holds: HoldStore

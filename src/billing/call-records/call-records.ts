@@ -1,3 +1,5 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { ClaimWaitView } from '../../core/api/operations.ts'
 import type { CallCursor, TimeRange } from '../../core/billing/usage-query.ts'
 import type { AttemptRecord, CallStatus } from '../../core/calls/call-job.ts'
 import type { TokenRates } from '../../core/catalog/catalog.ts'
@@ -200,3 +202,80 @@ export const callTimes = (call: ListedCall) => ({
   first_token_ms: call.firstTokenAt === null ? null : sinceAdmission(call, call.firstTokenAt),
   duration_ms: sinceAdmission(call, call.finishedAt),
 })
+
+type FoundCall =
+  | { kind: 'settled'; call: CallRecord }
+  /** It runs, or waits for its settlement. */
+  | { kind: 'unsettled' }
+  /** There is no such call of this account. */
+  | { kind: 'unknown' }
+
+/** Finds one call for its owner. Rejects when PostgreSQL or Redis is away. */
+export type CallLookup = (callId: string, accountId: string | null) => Promise<FoundCall>
+
+export interface CallLookupOptions {
+  calls: Pick<CallRecords, 'find'>
+  /** Whether a call's hold is among an account's open ones. */
+  isHeld: (accountId: string, callId: string) => Promise<boolean>
+  clock: () => number
+  /** How long a call whose settlement is on its way is waited for. */
+  waitMs?: number
+}
+
+const WAIT_MS = 2_000
+const LOOK_AGAIN_MIN_MS = 10
+const LOOK_AGAIN_MAX_MS = 160
+
+/**
+ * Looks a call up right after its answer, too: while its hold is open it is not settled yet, and is waited for a
+ * while. The hold is among the account's own, so another account's call is as unknown as one that never was.
+ * Without an account any call is found, once it is settled.
+ */
+export function createCallLookup({ calls, isHeld, clock, waitMs = WAIT_MS }: CallLookupOptions): CallLookup {
+  const find = async (callId: string, accountId: string | null): Promise<FoundCall | null> => {
+    const call = await calls.find(callId)
+    if (!call) return null
+    return accountId === null || call.accountId === accountId
+      ? { kind: 'settled', call }
+      : { kind: 'unknown' }
+  }
+  return async (callId, accountId) => {
+    const found = await find(callId, accountId)
+    if (found) return found
+    if (accountId === null) return { kind: 'unknown' }
+    const deadline = clock() + waitMs
+    for (let pauseMs = LOOK_AGAIN_MIN_MS; ; pauseMs = Math.min(pauseMs * 2, LOOK_AGAIN_MAX_MS)) {
+      // A hold closes after its settlement has committed, so the hold is looked at first.
+      const held = await isHeld(accountId, callId)
+      const settled = await find(callId, accountId)
+      if (settled) return settled
+      if (!held) return { kind: 'unknown' }
+      if (clock() >= deadline) return { kind: 'unsettled' }
+      await delay(pauseMs)
+    }
+  }
+}
+
+const WINDOW_MS = 300_000
+/** Of more calls the latest; their order of magnitude does not change with more. */
+const CALLS_MAX = 20_000
+
+const WAITS = `
+SELECT count(*)::integer AS "calls", percentile_disc(ARRAY[0.5, 0.95, 0.99, 1]) WITHIN GROUP (ORDER BY wait) AS "waits"
+FROM (
+  SELECT greatest(0, claimed_at_ms - admitted_at_ms)::double precision AS wait FROM call_records
+  WHERE id >= $1 AND admitted_at_ms >= $2::bigint AND claimed_at_ms IS NOT NULL
+  ORDER BY id DESC LIMIT ${CALLS_MAX}
+) AS latest`
+
+/** How long calls of the last five minutes waited for a worker; those that are settled. */
+export async function readClaimWait(postgres: Postgres, nowMs: number): Promise<ClaimWaitView> {
+  const range = { fromMs: nowMs - WINDOW_MS, toMs: nowMs }
+  const [row] = await postgres.$queryRawUnsafe<Array<{ calls: number; waits: number[] | null }>>(
+    WAITS,
+    callIdRange(range).from,
+    BigInt(range.fromMs),
+  )
+  const [p50 = null, p95 = null, p99 = null, max = null] = row?.waits ?? []
+  return { window_ms: WINDOW_MS, calls: row?.calls ?? 0, p50_ms: p50, p95_ms: p95, p99_ms: p99, max_ms: max }
+}

@@ -1,6 +1,6 @@
 import type { AllowancePeriod } from '../../core/billing/allowance-period.ts'
 import { createSingleFlight } from '../../core/kernel/single-flight.ts'
-import type { SpendStore } from '../reports/spend-store.ts'
+import type { SpendStore } from '../reports/usage-store.ts'
 import type { HoldStore, LimitedKey } from './hold-store.ts'
 
 /** What keys with a spending limit may still spend. Admission and settlement keep the amounts up to date. */

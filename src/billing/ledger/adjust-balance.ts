@@ -3,8 +3,7 @@ import { RefusedPosting } from '../../core/billing/refused-posting.ts'
 import { formatUsd, type PicoUsd, picoUsd } from '../../core/kernel/money.ts'
 import type { Postgres, PostgresTransaction } from '../../platform/postgres/postgres.ts'
 import type { HoldStore, LedgerBalance } from '../holds/hold-store.ts'
-import { postLedger } from './ledger-store.ts'
-import { lockAccount } from './locked-account.ts'
+import { lockAccount, postLedger } from './ledger-store.ts'
 
 export interface Adjustment {
   accountId: string

@@ -1,9 +1,9 @@
-import type { LedgerPosition } from '../../core/billing/ledger-cursor.ts'
 import type { LedgerKind } from '../../core/billing/postings.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 
 /** A movement of an account's balance that was no call. */
-export interface ListedMovement {
+interface ListedMovement {
   type: 'movement'
   id: string
   kind: Exclude<LedgerKind, 'capture'>
@@ -15,7 +15,7 @@ export interface ListedMovement {
 }
 
 /** What an account's calls of one day (UTC, by admission) were charged. */
-export interface DayOfCharges {
+interface DayOfCharges {
   type: 'charges'
   /** Days since 1970. */
   day: number
@@ -117,3 +117,59 @@ export function positionAfter(lines: readonly LedgerLine[], before: LedgerPositi
     day: day?.day ?? before.day,
   }
 }
+
+/** The sum of one ledger account, or of all that are customers' or receivables. Pico-USD. */
+interface LedgerSum {
+  ledgerAccount: string
+  accounts: number
+  entries: number
+  balancePico: bigint
+}
+
+const SUMS = `
+WITH sums AS (
+  SELECT ledger_account, count(*) AS entries, sum(amount_pico) AS balance FROM ledger_entries GROUP BY ledger_account
+)
+SELECT CASE WHEN ledger_account LIKE 'customer:%' THEN 'customers'
+            WHEN ledger_account LIKE 'receivable:%' THEN 'receivables'
+            ELSE ledger_account END AS "ledgerAccount",
+       count(*)::integer AS "accounts", sum(entries)::text AS "entries", sum(balance)::text AS "balancePico"
+FROM sums GROUP BY 1 ORDER BY 1`
+
+/** Sums the ledger by account. Reads all of it. */
+export async function sumLedger(postgres: Postgres): Promise<LedgerSum[]> {
+  const rows =
+    await postgres.$queryRawUnsafe<
+      Array<{ ledgerAccount: string; accounts: number; entries: string; balancePico: string }>
+    >(SUMS)
+  return rows.map(({ ledgerAccount, accounts, entries, balancePico }) => ({
+    ledgerAccount,
+    accounts,
+    entries: Number(entries),
+    balancePico: BigInt(balancePico),
+  }))
+}
+
+/**
+ * A place in an account's ledger, newest first: after this movement (unix ms and id) and after this day of charges
+ * (days since 1970). Null: from the newest on.
+ */
+interface LedgerPosition {
+  movement: { at: number; id: string } | null
+  day: number | null
+}
+
+const CURSOR = /^(\d{0,6})\|(?:(\d{1,15})\.([\w./:-]{1,200}))?$/
+
+/** Reads a cursor as `formatLedgerCursor` printed it; the newest without one. Throws ApiError `invalid_request`. */
+export function readLedgerCursor(text: string | undefined): LedgerPosition {
+  if (text === undefined) return { movement: null, day: null }
+  const match = CURSOR.exec(Buffer.from(text, 'base64url').toString('latin1'))
+  if (!match)
+    throw new ApiError('invalid_request', 'Send `cursor` just as `next_cursor` had it.', { param: 'cursor' })
+  const [, day, at, id] = match
+  return { movement: at && id ? { at: Number(at), id } : null, day: day ? Number(day) : null }
+}
+
+export const formatLedgerCursor = ({ movement, day }: LedgerPosition): string =>
+  Buffer.from(`${day ?? ''}|${movement ? `${movement.at}.${movement.id}` : ''}`).toString('base64url')

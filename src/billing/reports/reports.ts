@@ -1,12 +1,15 @@
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
 import { accountKeys } from '../../platform/redis/redis-keys.ts'
-import { type CallLookup, createCallLookup } from '../call-records/call-lookup.ts'
-import { type CallRecords, createCallRecords } from '../call-records/call-records.ts'
+import {
+  type CallLookup,
+  type CallRecords,
+  createCallLookup,
+  createCallRecords,
+} from '../call-records/call-records.ts'
 import { createHoldStore, type HoldStore } from '../holds/hold-store.ts'
 import { type CreditStore, createCreditStore } from '../ledger/credit-store.ts'
-import { createSpendStore, type SpendStore } from './spend-store.ts'
-import { createUsageStore, type UsageStore } from './usage-store.ts'
+import { createSpendStore, createUsageStore, type SpendStore, type UsageStore } from './usage-store.ts'
 
 /** What customers may read of their calls and charges. */
 export interface Reports {

@@ -1,4 +1,5 @@
 import type { UsageGroup } from '../../core/api/usage.ts'
+import type { AllowancePeriod } from '../../core/billing/allowance-period.ts'
 import type { TimeRange } from '../../core/billing/usage-query.ts'
 import { DAY_MS, isoTime } from '../../core/kernel/time.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
@@ -89,3 +90,81 @@ const toSums = (row: Row): UsageSums => ({
   completionTokens: BigInt(row.completionTokens),
   chargePico: BigInt(row.chargePico),
 })
+
+/** What a key has spent in a period, and which of some calls that sum may contain. */
+interface KeySpending {
+  spentPico: bigint
+  /** The charges of those calls that are settled; at the same instant as the sum. */
+  charges: Map<string, bigint>
+}
+
+/** What keys have spent, from the call records. A call belongs to the period it was admitted in. */
+export interface SpendStore {
+  spending(keyId: string, period: AllowancePeriod, callIds: readonly string[]): Promise<KeySpending>
+}
+
+/** One statement, so that both answers are of one snapshot. The sum is read from an index alone. */
+const SPENDING = `
+SELECT (
+  SELECT coalesce(sum(charge_pico), 0)::text FROM call_records
+  WHERE key_id = $1 AND admitted_at_ms >= $2::bigint AND ($3::bigint IS NULL OR admitted_at_ms < $3::bigint)
+) AS "spent", (
+  SELECT coalesce(json_object_agg(id, charge_pico::text), '{}') FROM call_records WHERE id = ANY ($4::text[])
+) AS "charges"`
+
+export function createSpendStore(postgres: Postgres): SpendStore {
+  return {
+    async spending(keyId, { startsAt, endsAt }, callIds) {
+      const [row] = await postgres.$queryRawUnsafe<Array<{ spent: string; charges: Record<string, string> }>>(
+        SPENDING,
+        keyId,
+        BigInt(startsAt),
+        endsAt === null ? null : BigInt(endsAt),
+        callIds,
+      )
+      if (!row) throw new Error('what a key spent could not be read')
+      const charges = Object.entries(row.charges).map(([id, charge]) => [id, BigInt(charge)] as const)
+      return { spentPico: BigInt(row.spent), charges: new Map(charges) }
+    },
+  }
+}
+
+export interface KeyActivity {
+  /** Settled in the key's period. */
+  spentPico: bigint
+  /** When its latest settled call was admitted, unix ms. */
+  lastUsedAt: number | null
+}
+
+/** What some keys were used for, each within a period of its own; of one snapshot. */
+export interface KeyActivityStore {
+  activity(keys: ReadonlyArray<{ keyId: string; period: AllowancePeriod }>): Promise<Map<string, KeyActivity>>
+}
+
+/** Read from an index alone, one range a key. */
+const ACTIVITY = `
+SELECT key.id AS "keyId",
+  (SELECT coalesce(sum(charge_pico), 0)::text FROM call_records
+   WHERE key_id = key.id AND admitted_at_ms >= key.starts_at) AS "spent",
+  (SELECT max(admitted_at_ms)::text FROM call_records WHERE key_id = key.id) AS "lastUsedAt"
+FROM unnest($1::text[], $2::bigint[]) AS key (id, starts_at)`
+
+export function createKeyActivityStore(postgres: Postgres): KeyActivityStore {
+  return {
+    async activity(keys) {
+      const rows = await postgres.$queryRawUnsafe<
+        Array<{ keyId: string; spent: string; lastUsedAt: string | null }>
+      >(
+        ACTIVITY,
+        keys.map(({ keyId }) => keyId),
+        keys.map(({ period }) => BigInt(period.startsAt)),
+      )
+      return new Map(
+        rows.map(({ keyId, spent, lastUsedAt }) => [
+          keyId,
+          { spentPico: BigInt(spent), lastUsedAt: lastUsedAt === null ? null : Number(lastUsedAt) },
+        ]),
+      )
+    },
+  }
+}

@@ -2,8 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { CallJob } from '../../core/calls/call-job.ts'
 import type { CallId } from '../../core/kernel/ids.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
-import type { Postgres } from '../../platform/postgres/postgres.ts'
-import { createPostgresPool, type PostgresPool } from '../../platform/postgres/postgres-pool.ts'
+import { createPostgresPool, type Postgres, type PostgresPool } from '../../platform/postgres/postgres.ts'
 import type { ByteSealer } from '../../platform/sealing.ts'
 
 /**

@@ -10,8 +10,13 @@ import {
   type Provider,
   type ProviderQuirks,
 } from './catalog.ts'
-import { applyChanges } from './catalog-changes.ts'
-import type { CatalogDocument, DocumentModel, DocumentProvider, DocumentQuirks } from './catalog-document.ts'
+import type {
+  CatalogDocument,
+  DocumentChanges,
+  DocumentModel,
+  DocumentProvider,
+  DocumentQuirks,
+} from './catalog-document.ts'
 import { type ModelOptions, type ProviderEntry, type RateDate, toModel } from './catalog-model.ts'
 import { parseCatalogDocument } from './parse-catalog-document.ts'
 import { rateProblems } from './rate-ceiling.ts'
@@ -32,12 +37,12 @@ export interface SnapshotOptions extends ModelOptions {
 }
 
 /** A rate that an operator set above the ceiling. */
-export interface HeldRate {
+interface HeldRate {
   modelId: string
   problem: string
 }
 
-export type SnapshotResult =
+type SnapshotResult =
   /**
    * `unknown`: names in changes that no document defines. `held`: rates of one document above the ceiling of another
    * document's list price, lowered to the ceiling.
@@ -202,4 +207,54 @@ function versionOf(
       options.allowLossOffers,
     ]),
   )
+}
+
+/** The merged entries of earlier documents, which changes modify in place. */
+interface ChangedCatalog {
+  providers: Map<string, DocumentProvider>
+  models: Map<string, RateDate & { model: DocumentModel }>
+}
+
+/**
+ * Applies a document's changes to the earlier documents. Returns the names that do not exist: an edit may outlive
+ * its model, so this is not a catalog error.
+ */
+function applyChanges(
+  { providers = [], models = [], offers = [] }: DocumentChanges,
+  catalog: ChangedCatalog,
+  date: RateDate,
+): string[] {
+  const unknown: string[] = []
+  for (const { id, ...fields } of providers) {
+    const provider = catalog.providers.get(id)
+    if (provider) catalog.providers.set(id, { ...provider, ...fields })
+    else unknown.push(`changes.providers: there is no provider ${JSON.stringify(id)}`)
+  }
+  for (const { id, ...fields } of models) {
+    const entry = catalog.models.get(id)
+    const changesRate = fields.rate !== undefined || fields.list_price !== undefined
+    const model = entry && { ...entry.model, ...fields }
+    if (entry && model) catalog.models.set(id, { ...entry, ...(changesRate && date), model })
+    else unknown.push(`changes.models: there is no model ${JSON.stringify(id)}`)
+  }
+  return [...unknown, ...changeOffers(offers, catalog)]
+}
+
+function changeOffers(changes: NonNullable<DocumentChanges['offers']>, { models }: ChangedCatalog): string[] {
+  if (changes.length === 0) return []
+  const name = (offer: { provider: string; upstream_model: string }) =>
+    `${offer.provider}/${offer.upstream_model}`
+  const byName = new Map(changes.map((change) => [name(change), change]))
+  const used = new Set<string>()
+  for (const [id, entry] of models) {
+    if (!entry.model.offers.some((offer) => byName.has(name(offer)))) continue
+    const offers = entry.model.offers.map((offer) => {
+      used.add(name(offer))
+      return { ...offer, ...byName.get(name(offer)) }
+    })
+    models.set(id, { ...entry, model: { ...entry.model, offers } })
+  }
+  return [...byName.keys()]
+    .filter((offer) => !used.has(offer))
+    .map((offer) => `changes.offers: there is no offer ${JSON.stringify(offer)}`)
 }

@@ -2,14 +2,15 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import type { HoldStore } from '../../billing/holds/hold-store.ts'
 import {
+  formatLedgerCursor,
   type LedgerLine,
   type LedgerListStore,
   positionAfter,
+  readLedgerCursor,
 } from '../../billing/ledger/ledger-list-store.ts'
 import { BillingView, LedgerRow } from '../../core/api/billing.ts'
 import { CLOSED } from '../../core/api/request-fields.ts'
 import { Page } from '../../core/api/shared.ts'
-import { formatLedgerCursor, readLedgerCursor } from '../../core/billing/ledger-cursor.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
 import { DAY_MS, isoTime } from '../../core/kernel/time.ts'
 import { bySession } from '../asking-account.ts'

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { KeyBounds, KeyStore, NewKey, StoredKey } from '../../accounts/key-store.ts'
-import type { KeyActivity, KeyActivityStore } from '../../billing/reports/key-activity-store.ts'
+import type { KeyActivity, KeyActivityStore } from '../../billing/reports/usage-store.ts'
 import { keyLimits, type LimitDefaults } from '../../core/accounts/api-key.ts'
 import {
   CreatedKey,
@@ -15,7 +15,7 @@ import { ApiError } from '../../core/kernel/errors.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
 import { isoTime, isoTimeOrNull } from '../../core/kernel/time.ts'
 import type { KeyChange } from '../../platform/redis/key-changes.ts'
-import { OfId } from '../of-id.ts'
+import { OfId } from '../page.ts'
 import { signedIn } from '../plugins/session.ts'
 import { readUsd } from '../read-usd.ts'
 

@@ -1,6 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply } from 'fastify'
 import type { AccountStore } from '../../accounts/account-store.ts'
+import { type EmailVerification, noSuchLink } from '../../accounts/email-verification.ts'
+import type { FreeCredits } from '../../accounts/free-credit.ts'
 import type { SessionStore } from '../../accounts/session-store.ts'
 import type { BegunSession, SignInService } from '../../accounts/sign-in-service.ts'
 import {
@@ -9,6 +11,8 @@ import {
   PasswordBody,
   SessionView,
   SignUpBody,
+  VerifiedView,
+  VerifyBody,
   VisitorView,
 } from '../../core/api/sessions.ts'
 import { normalizeEmail } from '../../core/kernel/email-address.ts'
@@ -19,7 +23,7 @@ import { fromOwnPages } from '../same-origin.ts'
 import type { SessionCookies } from '../session-cookie.ts'
 import { type SessionViewServices, sessionView } from './account-view.ts'
 
-export interface SessionServices extends SessionViewServices {
+interface SessionServices extends SessionViewServices {
   accounts: Pick<AccountStore, 'find' | 'setLowBalance'>
   cookies: SessionCookies
   sessions: SessionStore
@@ -114,4 +118,36 @@ function refuseGuessable(password: string, param: string, email: string): void {
     throw new ApiError('invalid_request', 'This password is too easy to guess. Choose another one.', {
       param,
     })
+}
+
+interface VerificationServices {
+  freeCredits: Pick<FreeCredits, 'find'>
+  /** Null where mail is not set up. */
+  verification: EmailVerification | null
+  publicUrl: string | null
+}
+
+/** Verifying the email of an account: the link of a message, and another message. */
+export const verificationRoutes: FastifyPluginAsyncTypebox<VerificationServices> = async (
+  app,
+  { freeCredits, verification, publicUrl },
+) => {
+  // Without a session: the link proves the mailbox, which may be read on another device.
+  const verifying = {
+    ...fromOwnPages(publicUrl),
+    schema: { body: VerifyBody, response: { 200: VerifiedView } },
+  }
+  app.post('/verify', verifying, async (request) => {
+    if (!verification) throw noSuchLink()
+    return { free_credit: await verification.verify(request.body.token, request.ip) }
+  })
+
+  app.post('/verification-mails', { onRequest: [app.requireSession] }, async (request, reply) => {
+    const { account } = signedIn(request)
+    const freeCredit = await freeCredits.find(account.id)
+    if (!verification || freeCredit !== 'unverified')
+      throw new ApiError('conflict', 'There is nothing to verify: this account waits for no message.')
+    await verification.send(account.id, account.email)
+    return reply.code(204).send()
+  })
 }

@@ -14,7 +14,7 @@ import {
 import { ApiError } from '../../core/kernel/errors.ts'
 import { DAY_MS, isoTime } from '../../core/kernel/time.ts'
 import { EVENT_TYPES, type SubscribedEventType } from '../../core/operations/event.ts'
-import { checkWebhookUrl } from '../../platform/network/webhook-url.ts'
+import { checkWebhookUrl } from '../../platform/network/public-address.ts'
 import type { DeliveryEntry, ReadDeliveries, RetryDelivery } from '../../webhooks/delivery-log.ts'
 import {
   ENDPOINTS_PER_ACCOUNT_MAX,
@@ -22,7 +22,7 @@ import {
   type WebhookEndpoint,
 } from '../../webhooks/endpoint-store.ts'
 import { jsonView } from '../json-view.ts'
-import { OfId } from '../of-id.ts'
+import { OfId } from '../page.ts'
 import { signedIn } from '../plugins/session.ts'
 
 export interface WebhookServices {

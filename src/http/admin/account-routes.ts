@@ -1,5 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
+import type { Account, ListedSuspension } from '../../accounts/account-store.ts'
+import type { StoredKey } from '../../accounts/key-store.ts'
+import type { UsageRow } from '../../billing/reports/usage-store.ts'
+import type { RateLimits } from '../../core/accounts/api-key.ts'
 import {
   AccountLimitsRequest,
   AdjustRequest,
@@ -7,18 +11,22 @@ import {
   CreditRequest,
   OperatorAccount,
   OperatorAccountDetail,
+  OperatorSuspension,
   SuspendRequest,
 } from '../../core/api/accounts.ts'
+import { OperatorTopUp } from '../../core/api/billing.ts'
+import { OperatorKey } from '../../core/api/keys.ts'
 import { CLOSED } from '../../core/api/request-fields.ts'
 import { Page } from '../../core/api/shared.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
 import { formatUsd, parseUsd } from '../../core/kernel/money.ts'
+import { DAY_MS } from '../../core/kernel/time.ts'
+import type { Payment } from '../../payments/payment-store.ts'
 import type { Services } from '../../services.ts'
-import { OfId } from '../of-id.ts'
-import { ID_PAGE, idPage } from '../page.ts'
-import { type AccountDetailServices, accountDetail } from './account-detail.ts'
-import { accountView } from './account-views.ts'
+import { jsonView } from '../json-view.ts'
+import { ID_PAGE, idPage, OfId } from '../page.ts'
+import { actionView } from './alarm-routes.ts'
 import { askingOperator } from './asking-operator.ts'
-import { readRateLimits } from './read-rate-limits.ts'
 
 const AccountSearch = Type.Object({ search: Type.Optional(Type.String()), ...ID_PAGE }, CLOSED)
 
@@ -105,3 +113,71 @@ const balanceChanged = (
   posted: changed.posted,
   spendable_now: changed.isSpendable,
 })
+
+const SPEND_DAYS = 30
+const LISTED = 20
+
+type AccountDetailServices = Pick<
+  Services,
+  'holds' | 'keys' | 'usage' | 'payments' | 'directory' | 'auditLog'
+> & { clock: () => number }
+
+/** All that operators see of one account. Redis being away does not hide what the ledger knows. */
+async function accountDetail(
+  account: Account,
+  services: AccountDetailServices,
+): Promise<OperatorAccountDetail> {
+  const { keys, usage, payments, directory, auditLog, clock } = services
+  const { id } = account
+  const now = clock()
+  const lastDays = { fromMs: now - SPEND_DAYS * DAY_MS, toMs: now + 1 }
+  const [holds, byokKeys, spend, topUps, suspensions, done] = await Promise.all([
+    services.holds.inspect(id).catch(() => null),
+    keys.list(id),
+    usage.usage(id, lastDays, 'day', SPEND_DAYS + 1),
+    payments.list({ accountId: id, limit: LISTED }),
+    directory.suspensions(id, LISTED),
+    auditLog.page({ target: id, after: null, limit: LISTED }),
+  ])
+  return {
+    object: 'account',
+    ...accountView(account),
+    available_usd: holds && formatUsd(holds.availPico ?? account.balancePico),
+    held_usd: holds && formatUsd(holds.heldPico),
+    open_holds: holds?.openHolds ?? null,
+    keys: byokKeys.map(keyView),
+    spend: (spend?.rows ?? []).map(spendView),
+    top_ups: topUps.map(topUpView),
+    suspensions: suspensions.map(suspensionView),
+    actions: done.map(actionView),
+  }
+}
+
+export const accountView = (account: Account): OperatorAccount => jsonView(OperatorAccount, account)
+
+/** A key without its secret. */
+export const keyView = (key: StoredKey): OperatorKey =>
+  jsonView(OperatorKey, { ...key, hint: `${key.prefix}…${key.suffix}` })
+
+const topUpView = (payment: Payment): OperatorTopUp => jsonView(OperatorTopUp, payment)
+
+const suspensionView = (suspension: ListedSuspension): OperatorSuspension =>
+  jsonView(OperatorSuspension, { ...suspension, at: suspension.createdAt })
+
+const spendView = (row: UsageRow): OperatorAccountDetail['spend'][number] => ({
+  day: row.group,
+  calls: Number(row.calls),
+  total_tokens: Number(row.promptTokens + row.completionTokens),
+  cost_usd: formatUsd(row.chargePico),
+})
+
+/** Reads rate limits; what is absent stays absent. Throws ApiError `invalid_request` for a body without a field. */
+export function readRateLimits(body: AccountLimitsRequest, known: readonly string[]): Partial<RateLimits> {
+  if (Object.keys(body).length === 0)
+    throw new ApiError('invalid_request', `Send at least one of ${known.join(', ')}.`)
+  const { requests_per_minute: requestsPerMinute, concurrent_calls: concurrentCalls } = body
+  return {
+    ...(requestsPerMinute !== undefined && { requestsPerMinute }),
+    ...(concurrentCalls !== undefined && { concurrentCalls }),
+  }
+}

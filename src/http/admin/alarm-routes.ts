@@ -8,8 +8,7 @@ import type { StoredAlarm } from '../../operations/alarm-store.ts'
 import type { OperatorAction } from '../../operations/audit-log.ts'
 import type { Services } from '../../services.ts'
 import { jsonView } from '../json-view.ts'
-import { OfId } from '../of-id.ts'
-import { ID_PAGE, idPage } from '../page.ts'
+import { ID_PAGE, idPage, OfId } from '../page.ts'
 import { askingOperator } from './asking-operator.ts'
 
 const AlarmSearch = Type.Object(

@@ -21,7 +21,7 @@ import { isoTime } from '../../core/kernel/time.ts'
 import type { AnnouncedEdits, CatalogManagement } from '../../operations/catalog-management.ts'
 import type { Services } from '../../services.ts'
 import { jsonView } from '../json-view.ts'
-import { OfId } from '../of-id.ts'
+import { OfId } from '../page.ts'
 import { askingOperator } from './asking-operator.ts'
 
 const Listed = Type.Object({ limit: Type.Integer({ minimum: 1, maximum: 100, default: 20 }) }, CLOSED)

@@ -1,12 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { KeyLimits } from '../../accounts/key-limit-store.ts'
+import type { KeyLimits } from '../../accounts/key-store.ts'
 import { KeyLimitsRequest, OperatorKey } from '../../core/api/keys.ts'
 import type { Services } from '../../services.ts'
-import { OfId } from '../of-id.ts'
+import { OfId } from '../page.ts'
 import { readUsd } from '../read-usd.ts'
-import { keyView } from './account-views.ts'
+import { keyView, readRateLimits } from './account-routes.ts'
 import { askingOperator } from './asking-operator.ts'
-import { readRateLimits } from './read-rate-limits.ts'
 
 /** Keys: revoked, and given other limits. */
 export const keyRoutes: FastifyPluginAsyncTypebox<Pick<Services, 'keyManagement'>> = async (

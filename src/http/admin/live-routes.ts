@@ -1,9 +1,19 @@
+import type { ServerResponse } from 'node:http'
 import type { FastifyPluginAsync } from 'fastify'
-import { LiveView } from '../../core/api/operations.ts'
+import { type BreakerView, LiveView } from '../../core/api/operations.ts'
+import { breakerState } from '../../core/failover/breaker.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
-import { eventsOf, startEventStream } from '../event-stream.ts'
-import { LiveBoard } from './live-board.ts'
-import { type LiveServices, liveView } from './live-view.ts'
+import { isoTime } from '../../core/kernel/time.ts'
+import { trafficSlots } from '../../core/operations/traffic.ts'
+import { readProcesses } from '../../platform/observability/process-report.ts'
+import { readTraffic } from '../../platform/observability/traffic.ts'
+import { withTimeout } from '../../platform/process/with-timeout.ts'
+import { isSettlementBehind, type Queues, readQueues } from '../../platform/queues/queue-stats.ts'
+import type { Redis } from '../../platform/redis/redis.ts'
+import type { OfferHealth } from '../../routing/circuit-breaker/offer-health.ts'
+import type { Services } from '../../services.ts'
+import { eventsOf, startEventStream, whenResponseCloses } from '../event-stream.ts'
+import { liveTraffic } from './traffic-routes.ts'
 
 /** GET /live: the figures of this moment, every second, as server-sent events. */
 export const liveRoutes: FastifyPluginAsync<LiveServices> = async (app, services) => {
@@ -22,3 +32,116 @@ export const liveRoutes: FastifyPluginAsync<LiveServices> = async (app, services
     board.add(response)
   })
 }
+
+const EVERY_MS = 1_000
+const LISTENERS_MAX = 50
+/** Unread by a listener, then it is cut off. */
+const UNREAD_MAX_BYTES = 512 * 1024
+
+/**
+ * The live board of one instance: one message a second, computed once for all who listen, and not at all while
+ * nobody does.
+ */
+class LiveBoard {
+  readonly #compute: () => Promise<LiveView>
+  readonly #listeners = new Set<ServerResponse>()
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(compute: () => Promise<LiveView>) {
+    this.#compute = compute
+  }
+
+  /** Whether one more may listen. */
+  get hasRoom(): boolean {
+    return this.#listeners.size < LISTENERS_MAX
+  }
+
+  /** Writes messages to a response whose head is sent, until it closes. */
+  add(response: ServerResponse): void {
+    this.#listeners.add(response)
+    whenResponseCloses(response, () => {
+      this.#listeners.delete(response)
+      if (this.#listeners.size > 0) return
+      clearTimeout(this.#timer)
+      this.#timer = undefined
+    })
+    if (this.#listeners.size > 0 && this.#timer === undefined) this.#schedule(0)
+  }
+
+  /** Ends every listener's stream. */
+  close(): void {
+    clearTimeout(this.#timer)
+    for (const response of this.#listeners) response.end()
+  }
+
+  #schedule(afterMs: number): void {
+    this.#timer = setTimeout(() => void this.#beat(), afterMs)
+  }
+
+  async #beat(): Promise<void> {
+    const startedAt = performance.now()
+    const message = `data: ${JSON.stringify(await this.#compute())}\n\n`
+    for (const response of this.#listeners) {
+      if (response.writableLength > UNREAD_MAX_BYTES) response.destroy()
+      else response.write(message)
+    }
+    if (this.#listeners.size > 0) this.#schedule(Math.max(0, EVERY_MS - (performance.now() - startedAt)))
+  }
+}
+
+/** What cannot be read within this is null in the message. */
+const TIMEOUT_MS = 900
+const WINDOW_MS = 10_000
+/** By then every process has reported a second. */
+const REPORTED_AFTER_MS = 2_000
+
+interface LiveServices extends Pick<Services, 'alarms'> {
+  redis: Redis
+  queues: Queues
+  offers: { health: Pick<OfferHealth, 'view' | 'fleetNow'> }
+  clock: () => number
+}
+
+/** The message of one moment. Never rejects: what cannot be read is null. */
+async function liveView(services: LiveServices): Promise<LiveView> {
+  const { redis, queues, alarms, offers, clock } = services
+  const now = clock()
+  const toMs = Math.floor((now - REPORTED_AFTER_MS) / 1000) * 1000
+  const fromMs = toMs - WINDOW_MS
+  const [processes, stats, traffic, openAlarms] = await Promise.all([
+    orNull(readProcesses(redis)),
+    orNull(readQueues(redis, queues, now)),
+    orNull(readTraffic(redis, fromMs, toMs)),
+    orNull(alarms.countOpen()),
+  ])
+  const [slot] = traffic ? trafficSlots(traffic, { fromMs, toMs, stepMs: WINDOW_MS }) : []
+  return {
+    object: 'live',
+    at: isoTime(now),
+    processes,
+    queues: stats,
+    settlement_behind: stats && isSettlementBehind(stats),
+    traffic: slot ? liveTraffic(slot, WINDOW_MS) : null,
+    open_alarms: openAlarms,
+    breakers: breakerViews(offers.health),
+  }
+}
+
+/** The breakers that are not closed; times in the clock of the fleet. */
+function breakerViews({ view, fleetNow }: Pick<OfferHealth, 'view' | 'fleetNow'>): BreakerView[] {
+  const now = fleetNow()
+  return view.subjects().flatMap((subject): BreakerView[] => {
+    const entry = view.breaker(subject)
+    const limitedUntil = view.rateLimitedUntil(subject, now)
+    const state = breakerState(entry, now)
+    const views: BreakerView[] = []
+    if (entry && state !== 'closed')
+      views.push({ subject, state, reason: entry.reason, until: isoTime(entry.untilMs) })
+    if (limitedUntil !== null)
+      views.push({ subject, state: 'rate-limited', reason: 'rate-limited', until: isoTime(limitedUntil) })
+    return views
+  })
+}
+
+/** A reading that fails is null here; a route of its own reports the error. */
+const orNull = <T>(reading: Promise<T>): Promise<T | null> => withTimeout<T | null>(reading, TIMEOUT_MS, null)

@@ -6,8 +6,8 @@ import { List } from '../../core/api/shared.ts'
 import type { CatalogSnapshot, Offer } from '../../core/catalog/catalog.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import type { Services } from '../../services.ts'
-import { OfId } from '../of-id.ts'
 import { type OfferKnowledge, offerViews, providerView } from '../offer-view.ts'
+import { OfId } from '../page.ts'
 import { askingOperator } from './asking-operator.ts'
 
 export interface OfferRouteServices extends Pick<Services, 'offerManagement'> {

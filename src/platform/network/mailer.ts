@@ -1,5 +1,5 @@
 import { createTransport } from 'nodemailer'
-import type { MailSettings } from '../../core/kernel/mail-settings.ts'
+import type { MailSettings } from '../../core/kernel/service-addresses.ts'
 
 export interface MailMessage {
   to: string

@@ -6,11 +6,11 @@ import { Counter, type Registry } from 'prom-client'
 import type { ProcessView } from '../../core/api/operations.ts'
 import { newId } from '../../core/kernel/ids.ts'
 import { isoTime } from '../../core/kernel/time.ts'
+import { type AlarmCount, addAlarms, alarmOf } from '../../core/operations/alarm.ts'
 import { pollEvery } from '../process/poll-every.ts'
 import { withTimeout } from '../process/with-timeout.ts'
 import { isRefusedWrite, type Redis } from '../redis/redis.ts'
-import { PROCESSES, processKey } from '../redis/redis-keys.ts'
-import { createAlarmOutbox } from './alarm-outbox.ts'
+import { ALARMS, PROCESSES, processKey } from '../redis/redis-keys.ts'
 import type { Logger } from './logger.ts'
 import { createTrafficCounter } from './traffic.ts'
 
@@ -28,7 +28,7 @@ const { version } = JSON.parse(readFileSync(new URL('../../../package.json', imp
 }
 
 /** What only the process itself can report, read for each report. */
-export interface ProcessStats {
+interface ProcessStats {
   inFlightCalls: number
   concurrency: number | null
 }
@@ -147,16 +147,16 @@ const lateness = (measuredNs: number): number =>
 
 const WATCHED = ['warn', 'error', 'fatal'] as const
 
-export type WatchedLevel = (typeof WATCHED)[number]
+type WatchedLevel = (typeof WATCHED)[number]
 
 /** Called with one log line: the object logged with it, and its message. Must not throw. */
-export type LogListener = (level: WatchedLevel, logged: unknown, message: string) => void
+type LogListener = (level: WatchedLevel, logged: unknown, message: string) => void
 
 /**
  * The same logger, whose warnings and errors also reach a listener, whatever level is written out. An alarm is thus
  * raised by its log line, and none can be logged without being recorded.
  */
-export function watchLogger(logger: Logger, listener: LogListener): Logger {
+function watchLogger(logger: Logger, listener: LogListener): Logger {
   const watched: Logger = Object.create(logger)
   for (const level of WATCHED) {
     const write = logger[level].bind(logger) as (...args: unknown[]) => void
@@ -169,3 +169,48 @@ export function watchLogger(logger: Logger, listener: LogListener): Logger {
   }
   return watched
 }
+
+/** Kinds and subjects a process keeps until its next report; of more, only the kinds are kept apart. */
+const WAITING_MAX = 200
+const OTHERS = 'others'
+/** The stream keeps about this many until PostgreSQL has them. */
+const STREAM_MAX = 10_000
+
+type Pipeline = ReturnType<Redis['pipeline']>
+
+/**
+ * Alarms of one process, counted in memory until the next report. Never blocks or fails who raises one. `raised` is
+ * called with each alarm's kind, for a metric.
+ */
+function createAlarmOutbox(clock: () => number, raised: (kind: string) => void) {
+  let waiting = new Map<string, AlarmCount>()
+  const add = (alarm: AlarmCount) => {
+    const isRoom = waiting.size < WAITING_MAX || waiting.has(nameOf(alarm))
+    const kept = isRoom ? alarm : { ...alarm, subject: OTHERS }
+    waiting.set(nameOf(kept), addAlarms(waiting.get(nameOf(kept)), kept))
+  }
+  return {
+    /** Takes the alarm in a log line's fields, if it raises one. */
+    add(logged: unknown, message: string): void {
+      const alarm = alarmOf(logged, message)
+      if (alarm === null) return
+      const now = clock()
+      add({ ...alarm, count: 1, firstAt: now, lastAt: now })
+      raised(alarm.kind)
+    },
+    /** Adds to the pipeline what was raised; `done` says whether Redis has it. */
+    flush(pipeline: Pipeline): { done(written: boolean): void } {
+      const flushed = [...waiting.values()]
+      waiting = new Map()
+      for (const alarm of flushed)
+        pipeline.xadd(ALARMS, 'MAXLEN', '~', STREAM_MAX, '*', 'alarm', JSON.stringify(alarm))
+      return {
+        done(written) {
+          if (!written) for (const alarm of flushed) add(alarm)
+        },
+      }
+    },
+  }
+}
+
+const nameOf = ({ kind, subject }: AlarmCount): string => `${kind} ${subject}`

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto'
 import { PrismaPg } from '@prisma/adapter-pg'
-import { Pool } from 'pg'
+import { Client, type ClientConfig, Pool } from 'pg'
 import type { Logger } from 'pino'
 import { Prisma, PrismaClient } from '../prisma-client/client.ts'
-import { ANSWER_SLACK_MS, BoundedClient } from './postgres-client.ts'
 
 /** A pooled client of the gateway's database. The owner ends it with `$disconnect()`. */
 export type Postgres = PrismaClient
@@ -122,3 +121,60 @@ function driverCause(error: unknown): { originalCode?: unknown; originalMessage?
   const meta = error.meta as { driverAdapterError?: { cause?: Record<string, unknown> } } | undefined
   return meta?.driverAdapterError?.cause
 }
+
+/** Beyond the statement timeout, which the server keeps: it may be gone without a word, and its timeout with it. */
+const ANSWER_SLACK_MS = 1_000
+
+/** What pg says when `query_timeout` is over. */
+const OVERDUE = 'Query read timeout'
+
+/**
+ * A connection that is given up once a statement was not answered in time. pg would use it further, and everything
+ * that is sent over it later, a rollback too, would wait behind that statement.
+ */
+class BoundedClient extends Client {
+  constructor(config?: string | ClientConfig) {
+    super(config)
+    const query = this.query.bind(this) as (...args: unknown[]) => unknown
+    this.query = ((...args: unknown[]) => {
+      const answer = query(...args)
+      if (answer instanceof Promise) answer.catch((error: unknown) => this.#giveUpOn(error))
+      return answer
+    }) as typeof this.query
+  }
+
+  #giveUpOn(error: unknown): void {
+    if (!(error instanceof Error) || error.message !== OVERDUE) return
+    const { connection } = this as unknown as { connection: { stream: { destroy(): void } } }
+    connection.stream.destroy()
+  }
+}
+
+/** Plain connections, for values that are too large to go through the query compiler of the other client. */
+export type PostgresPool = ReturnType<typeof createPostgresPool>
+
+/** Opens a pool. Nothing connects until the first query. */
+export function createPostgresPool(
+  options: PostgresOptions & { poolSize: number; statementTimeoutMs: number; connectTimeoutMs: number },
+) {
+  const pool = new Pool({
+    connectionString: options.databaseUrl,
+    application_name: options.name,
+    max: options.poolSize,
+    connectionTimeoutMillis: options.connectTimeoutMs,
+    keepAlive: true,
+    statement_timeout: options.statementTimeoutMs,
+    query_timeout: options.statementTimeoutMs + ANSWER_SLACK_MS,
+  })
+  pool.on('error', (error) => warn(options.logger, error))
+  return {
+    /** Runs one statement. `bytea` values are Buffers; they go as they are, and come as text twice as long. */
+    async query<Row extends object>(text: string, values: unknown[]): Promise<Row[]> {
+      return (await pool.query<Row>(text, values)).rows
+    },
+    close: (): Promise<void> => pool.end(),
+  }
+}
+
+const warn = (logger: Logger | undefined, error: Error) =>
+  logger?.warn({ err: error }, 'an idle postgres connection broke')

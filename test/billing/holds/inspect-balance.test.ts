@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { compareWithLedger } from '../../../src/billing/audit/compare-with-ledger.ts'
+import { compareWithLedger } from '../../../src/billing/audit/balance-cache-audit.ts'
 import { createHoldStore, type HoldStore } from '../../../src/billing/holds/hold-store.ts'
 import { newCallId, newId } from '../../../src/core/kernel/ids.ts'
 import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'

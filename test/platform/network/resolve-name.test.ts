@@ -2,7 +2,7 @@ import { createSocket, type Socket } from 'node:dgram'
 import { type LookupAddress, lookup } from 'node:dns'
 import { once } from 'node:events'
 import { afterEach, expect, test } from 'vitest'
-import { createResolveName } from '../../../src/platform/network/resolve-name.ts'
+import { createResolveName } from '../../../src/platform/network/public-address.ts'
 
 const A = 1
 const AAAA = 28

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { checkWebhookUrl } from '../../../src/platform/network/webhook-url.ts'
+import { checkWebhookUrl } from '../../../src/platform/network/public-address.ts'
 
 describe('the address of a webhook', () => {
   test.each([

@@ -2,7 +2,7 @@ import pino from 'pino'
 import { Registry } from 'prom-client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { RETURNS_NEXT_AT } from '../../src/platform/redis/redis-keys.ts'
-import { startReturnsScheduler } from '../../workers/returns-scheduler.ts'
+import { startReturnsScheduler } from '../../workers/payment-scheduler.ts'
 import { openTestAccount } from '../helpers/billing.ts'
 import { eventually } from '../helpers/eventually.ts'
 import {
