@@ -97,9 +97,9 @@ module.exports = {
       to: { path: '^(tools|test)/' },
     },
     {
-      name: 'undici-only-in-transport',
+      name: 'undici-only-in-provider-clients',
       severity: 'error',
-      from: { path: '^(src|workers)/', pathNot: '^src/providers/http/transport\\.ts$' },
+      from: { path: '^(src|workers)/', pathNot: '^src/providers/provider-clients\\.ts$' },
       to: { path: 'node_modules/undici/' },
     },
     {

@@ -12,17 +12,12 @@ import {
   kindOfWords,
   unwrapped,
 } from './error-words.ts'
-import type {
-  AttemptRequest,
-  CompletionReader,
-  Emit,
-  StreamSignal,
-  WholeReading,
-  WireMapping,
-} from './provider-clients.ts'
 import {
+  type AttemptRequest,
+  type CompletionReader,
   type Conversation,
   count,
+  type Emit,
   type Fields,
   functionTools,
   isObject,
@@ -31,10 +26,13 @@ import {
   parseObject,
   requestHeaders,
   SAYS_NOTHING,
+  type StreamSignal,
   samplingFor,
   toConversation,
   toolCallId,
-} from './wire-parts.ts'
+  type WholeReading,
+  type WireMapping,
+} from './wire.ts'
 
 /** The wire of Anthropic's messages API. */
 export const anthropicMessages: WireMapping = {

@@ -14,15 +14,10 @@ import {
   kindOfWords,
   unwrapped,
 } from './error-words.ts'
-import type {
-  AttemptRequest,
-  CompletionReader,
-  Emit,
-  StreamSignal,
-  WholeReading,
-  WireMapping,
-} from './provider-clients.ts'
 import {
+  type AttemptRequest,
+  type CompletionReader,
+  type Emit,
   type Fields,
   isObject,
   jsonInstruction,
@@ -30,10 +25,13 @@ import {
   mediaTokens,
   parseObject,
   requestHeaders,
+  type StreamSignal,
   samplingFor,
   toConversation,
   toolCallId,
-} from './wire-parts.ts'
+  type WholeReading,
+  type WireMapping,
+} from './wire.ts'
 
 /** The wire that most providers speak. */
 export const chatCompletions: WireMapping = {

@@ -1,6 +1,6 @@
 import { type AttemptFailure, attemptFailure, type FailureKind } from '../core/failover/attempt-failure.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../core/json/json-text.ts'
-import { isObject } from './wire-parts.ts'
+import { isObject } from './wire.ts'
 
 /** What an error object says, in the spellings of today's providers. */
 export interface ErrorWords {

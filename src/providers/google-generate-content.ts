@@ -15,16 +15,11 @@ import {
   kindOfWords,
   unwrapped,
 } from './error-words.ts'
-import type {
-  AttemptRequest,
-  CompletionReader,
-  Emit,
-  StreamSignal,
-  WholeReading,
-  WireMapping,
-} from './provider-clients.ts'
 import {
+  type AttemptRequest,
+  type CompletionReader,
   count,
+  type Emit,
   type Fields,
   functionTools,
   isObject,
@@ -33,10 +28,13 @@ import {
   MAX_TOOL_CALLS,
   mediaTokens,
   requestHeaders,
+  type StreamSignal,
   samplingFor,
   toConversation,
   toolCallId,
-} from './wire-parts.ts'
+  type WholeReading,
+  type WireMapping,
+} from './wire.ts'
 
 /** The wire of Google's generateContent API. */
 export const googleGenerateContent: WireMapping = {

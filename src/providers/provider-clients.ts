@@ -1,14 +1,12 @@
-import type { Usage } from '../core/billing/pricing.ts'
-import type { ChatMessage, SamplingParameters } from '../core/calls/chat-request.ts'
-import type { CompletionEvent, FinishReason, OnProgress } from '../core/calls/completion.ts'
-import { type Offer, WIRES, type Wire } from '../core/catalog/catalog.ts'
-import { type AttemptFailure, attemptFailure } from '../core/failover/attempt-failure.ts'
-import type { ExactJson } from '../core/json/json-text.ts'
+import { Pool } from 'undici'
+import { WIRES, type Wire } from '../core/catalog/catalog.ts'
+import { attemptFailure } from '../core/failover/attempt-failure.ts'
 import { anthropicMessages } from './anthropic-messages.ts'
 import { chatCompletions } from './chat-completions.ts'
 import { googleGenerateContent } from './google-generate-content.ts'
-import type { Transport } from './http/transport.ts'
+import { Exchange, type ResponseReceiver, type TransportRequest } from './http/exchange.ts'
 import { ResponseReader } from './response-reader.ts'
+import { type AttemptEnd, NOTHING_PRODUCED, type ProviderClient, type WireMapping } from './wire.ts'
 
 /** The client for each wire a provider can speak. */
 export type ProviderClients = (wire: Wire) => ProviderClient
@@ -57,62 +55,6 @@ function createClient(wire: WireMapping, options: ProviderClientOptions): Provid
   }
 }
 
-/** One try at one offer. */
-export interface AttemptRequest {
-  /** Whose call it is. */
-  accountId: string
-  offer: Offer
-  /** The client's own key at the provider; absent: ours, from the environment. Never logged. */
-  apiKey?: string
-  messages: readonly ChatMessage[]
-  parameters: SamplingParameters
-  /** See ChatRequest; for wires that forward these fields as they are. */
-  exactJson?: ExactJson | undefined
-  /** Tokens; sent upstream, so that the hold is a true bound. */
-  completionLimit: number
-  /** Milliseconds of patience, from now. */
-  limits: {
-    firstTokenMs: number
-    idleMs: number
-    totalMs: number
-  }
-  signal: AbortSignal
-}
-
-export type AttemptResult =
-  /** `usage` is as the provider said it with the end of its answer or after, believed or not; null when it said nothing. */
-  | { kind: 'finished'; reason: FinishReason; usage: Usage | null }
-  | { kind: 'failed'; failure: AttemptFailure }
-  /** The signal was aborted. */
-  | { kind: 'cancelled' }
-
-/** What a provider let on of its work on an answer, besides the content. */
-export interface Production {
-  /** The last usage that it reported before the answer's end; null when it did not. */
-  usage: Usage | null
-  /** Bytes of reasoning that it streamed. */
-  thinkingBytes: number
-  /** Tokens of reasoning that it reported. */
-  reasoningTokens: number
-}
-
-export const NOTHING_PRODUCED: Production = Object.freeze({
-  usage: null,
-  thinkingBytes: 0,
-  reasoningTokens: 0,
-})
-
-export interface AttemptEnd {
-  result: AttemptResult
-  produced: Production
-  /** The provider's status, where there was one. */
-  httpStatus: number | null
-  /** Unix milliseconds of the first content. */
-  firstTokenAt: number | null
-  /** Events of the stream that could not be read and were skipped. */
-  malformedEvents: number
-}
-
 const WITHOUT_KEY: AttemptEnd = {
   result: {
     kind: 'failed',
@@ -124,55 +66,122 @@ const WITHOUT_KEY: AttemptEnd = {
   produced: NOTHING_PRODUCED,
 }
 
-/** What every wire offers. The one interface between the failover chain and the providers. */
-export interface ProviderClient {
-  /**
-   * Asks an offer for an answer, which is always streamed. Resolves once, when the answer is over; whatever
-   * the provider does is a result. Rejects only when `onProgress` throws.
-   */
-  attempt(request: AttemptRequest, onProgress: OnProgress): Promise<AttemptEnd>
+export type Transport = ReturnType<typeof createTransport>
+
+const MAX_POOLS = 512
+
+/**
+ * HTTP to the providers: a pool of kept connections per origin. What happens to one request, its deadlines,
+ * bounds and failures, is in exchange.ts. The only file that knows undici.
+ *
+ * A pool has no limit of its own: the worker's concurrency bounds its requests. A request is dialled or sent at once,
+ * so its connect limit measures the provider and never a queue of ours.
+ */
+export function createTransport({ connectTimeoutMs }: { connectTimeoutMs: number }) {
+  const pools = new Map<string, Pool>()
+  const targets = new Map<string, { pool: Pool; path: string }>()
+  const turns = new ReadingTurns()
+
+  const poolOf = (origin: string): Pool => {
+    let pool = pools.get(origin)
+    if (!pool) {
+      if (pools.size >= MAX_POOLS) retireOldest()
+      pool = new Pool(origin, {
+        connections: null,
+        connectTimeout: connectTimeoutMs,
+        // Our own deadlines, one timer an attempt, are finer than the parser's.
+        headersTimeout: 0,
+        bodyTimeout: 0,
+        allowH2: false,
+      })
+      pools.set(origin, pool)
+    }
+    return pool
+  }
+  const retireOldest = (): void => {
+    const [origin, pool] = pools.entries().next().value!
+    pools.delete(origin)
+    for (const [url, target] of targets) if (target.pool === pool) targets.delete(url)
+    // A closing pool finishes what it has; whatever goes wrong then is reported to those requests.
+    pool.close().catch(() => pool.destroy())
+  }
+  const targetOf = (url: string) => {
+    let target = targets.get(url)
+    if (!target) {
+      const { origin, pathname, search } = new URL(url)
+      target = { pool: poolOf(origin), path: pathname + search }
+      targets.set(url, target)
+    }
+    return target
+  }
+
+  return {
+    /** `receive` makes the receiver of the response; it is called at once. */
+    post(request: TransportRequest, receive: (exchange: Exchange) => ResponseReceiver): void {
+      const { pool, path } = targetOf(request.url)
+      const exchange = new Exchange(request, receive, turns)
+      if (exchange.isOpen) {
+        pool.dispatch({ path, method: 'POST', headers: request.headers, body: request.body }, exchange)
+      }
+    },
+    async close(): Promise<void> {
+      await Promise.all([...pools.values()].map((pool) => pool.destroy()))
+      pools.clear()
+      targets.clear()
+    },
+  }
 }
 
-/** What one event of a provider's stream amounts to, besides the completion events it emitted. */
-export type StreamSignal =
-  | 'content'
-  /** The model thinks: not content, but no silence either. */
-  | 'thinking'
-  /** Nothing of use: a role, an empty delta, usage, a finish reason. */
-  | 'other'
-  /** The provider says that the stream is over. */
-  | 'done'
-  | 'malformed'
-  | { error: unknown }
+/** What may be read of one account's answers in one turn of the event loop, in bytes: a few milliseconds of work. */
+const BYTES_PER_TURN = 32 * 1024
 
-export type WholeReading = 'ok' | 'malformed' | { error: unknown }
-
-export type Emit = (event: CompletionEvent) => void
-
-/** Reads one answer. It may remember what it has read, so each answer has one of its own. */
-export interface CompletionReader {
-  /** A finish reason may stand in every chunk: the last one holds, and by itself it is no end. */
-  readonly endsWithStream?: boolean
-  /** One event of a stream. An error object anywhere in it is the provider's failure, whatever the status said. */
-  event(data: string, emit: Emit): StreamSignal
-  /** A whole reply, which some providers send although a stream was asked for. */
-  whole(body: string, emit: Emit): WholeReading
+interface Reader {
+  /** Read in this turn. */
+  bytes: number
+  /** Answers that stand still, the longest first. */
+  readonly waiting: Array<() => void>
 }
 
-interface OutgoingRequest {
-  url: string
-  /** Names and values in turn. */
-  headers: string[]
-  body: string
-}
+/**
+ * Shares an event loop among the accounts whose answers are read on it. A provider may send faster than answers can be
+ * read; what an account's answers bring beyond its share of a turn stays in their connections until later turns,
+ * one answer a turn, so that others wait for a few milliseconds whatever comes.
+ */
+export class ReadingTurns {
+  readonly #readers = new Map<string, Reader>()
+  #scheduled = false
 
-/** A wire: pure mappings, without I/O, between the gateway's own shapes and a provider's. */
-export interface WireMapping {
-  /** `apiKey` is null where the provider needs none. */
-  request(request: AttemptRequest, apiKey: string | null): OutgoingRequest
-  openReader(request: AttemptRequest): CompletionReader
-  /** A refusal: an HTTP status other than 2xx with its body. `retryAfterMs` as its header asked. */
-  failureOfStatus(httpStatus: number, body: string, retryAfterMs: number | null): AttemptFailure
-  /** An error found in an answer whose status said 200. */
-  failureOfErrorObject(error: unknown, httpStatus: number): AttemptFailure
+  /** Notes what was read. False when the account's share is used up: the answer is to stop until `resume` is called. */
+  read(accountId: string, bytes: number, resume: () => void): boolean {
+    let reader = this.#readers.get(accountId)
+    if (!reader) {
+      reader = { bytes: 0, waiting: [] }
+      this.#readers.set(accountId, reader)
+    }
+    this.#schedule()
+    reader.bytes += bytes
+    if (reader.bytes <= BYTES_PER_TURN) return true
+    reader.waiting.push(resume)
+    return false
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) return
+    this.#scheduled = true
+    setImmediate(() => this.#turn())
+  }
+
+  #turn(): void {
+    this.#scheduled = false
+    for (const [accountId, reader] of [...this.#readers]) {
+      const resume = reader.waiting.shift()
+      if (!resume) {
+        this.#readers.delete(accountId)
+        continue
+      }
+      reader.bytes = 0
+      this.#schedule()
+      resume()
+    }
+  }
 }

@@ -9,13 +9,7 @@ import {
 import { MAX_NESTING, scanJson } from '../core/json/json-text.ts'
 import type { Exchange, ResponseReceiver, TransportFailure, TransportFailureKind } from './http/exchange.ts'
 import { SseDecoder } from './http/sse-decoder.ts'
-import type {
-  AttemptEnd,
-  AttemptResult,
-  CompletionReader,
-  StreamSignal,
-  WireMapping,
-} from './provider-clients.ts'
+import type { AttemptEnd, AttemptResult, CompletionReader, StreamSignal, WireMapping } from './wire.ts'
 
 interface ReaderOptions {
   wire: WireMapping

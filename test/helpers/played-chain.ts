@@ -17,7 +17,7 @@ import {
   type AttemptRequest,
   NOTHING_PRODUCED,
   type ProviderClient,
-} from '../../src/providers/provider-clients.ts'
+} from '../../src/providers/wire.ts'
 import { offerAt } from './scripted-provider.ts'
 
 /** A text, bytes of thinking, or a silence. */

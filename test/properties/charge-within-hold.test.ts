@@ -10,7 +10,7 @@ import { ApiError } from '../../src/core/kernel/errors.ts'
 import { parseUsd, picoUsd } from '../../src/core/kernel/money.ts'
 import { type PlanOptions, planRoute, type RoutingPlan } from '../../src/core/routing/routing-plan.ts'
 import { promptTokensBound } from '../../src/core/text-tokens/prompt-tokens.ts'
-import { NOTHING_PRODUCED } from '../../src/providers/provider-clients.ts'
+import { NOTHING_PRODUCED } from '../../src/providers/wire.ts'
 
 const price = fc.tuple(fc.nat(400), fc.nat(999_999)).map(([whole, decimals]) => `${whole}.${decimals}`)
 const model = fc.record({

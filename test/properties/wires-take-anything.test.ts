@@ -8,7 +8,7 @@ import { FAILURE_KINDS } from '../../src/core/failover/attempt-failure.ts'
 import * as anthropic from '../../src/providers/anthropic-messages.ts'
 import * as chat from '../../src/providers/chat-completions.ts'
 import * as google from '../../src/providers/google-generate-content.ts'
-import type { CompletionReader } from '../../src/providers/provider-clients.ts'
+import type { CompletionReader } from '../../src/providers/wire.ts'
 import { damaged } from '../helpers/damaged.ts'
 import { offerAt } from '../helpers/scripted-provider.ts'
 

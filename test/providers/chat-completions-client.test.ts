@@ -1,11 +1,11 @@
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createTransport, type Transport } from '../../src/providers/http/transport.ts'
 import {
-  type AttemptEnd,
-  type AttemptRequest,
   createProviderClients,
+  createTransport,
+  type Transport,
 } from '../../src/providers/provider-clients.ts'
+import type { AttemptEnd, AttemptRequest } from '../../src/providers/wire.ts'
 import {
   DONE,
   event,

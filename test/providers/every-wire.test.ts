@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parseChatRequest } from '../../src/core/calls/chat-request.ts'
 import { WIRES } from '../../src/core/catalog/catalog.ts'
-import { createTransport, type Transport } from '../../src/providers/http/transport.ts'
 import {
-  type AttemptEnd,
-  type AttemptRequest,
   createProviderClients,
+  createTransport,
+  type Transport,
 } from '../../src/providers/provider-clients.ts'
+import type { AttemptEnd, AttemptRequest } from '../../src/providers/wire.ts'
 import {
   type SimulatedProviders,
   startSimulatedProviders,

@@ -7,7 +7,7 @@ import * as anthropic from '../../src/providers/anthropic-messages.ts'
 import * as chat from '../../src/providers/chat-completions.ts'
 import * as google from '../../src/providers/google-generate-content.ts'
 import { SseDecoder } from '../../src/providers/http/sse-decoder.ts'
-import type { CompletionReader, StreamSignal } from '../../src/providers/provider-clients.ts'
+import type { CompletionReader, StreamSignal } from '../../src/providers/wire.ts'
 
 interface WireUnderTest {
   open: () => CompletionReader

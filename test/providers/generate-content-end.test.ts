@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createTransport, type Transport } from '../../src/providers/http/transport.ts'
-import { createProviderClients } from '../../src/providers/provider-clients.ts'
+import {
+  createProviderClients,
+  createTransport,
+  type Transport,
+} from '../../src/providers/provider-clients.ts'
 import {
   event,
   offerAt,

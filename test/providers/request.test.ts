@@ -4,8 +4,7 @@ import type { Offer, Provider, ProviderQuirks } from '../../src/core/catalog/cat
 import * as anthropic from '../../src/providers/anthropic-messages.ts'
 import * as chat from '../../src/providers/chat-completions.ts'
 import * as google from '../../src/providers/google-generate-content.ts'
-import type { AttemptRequest } from '../../src/providers/provider-clients.ts'
-import { requestHeaders } from '../../src/providers/wire-parts.ts'
+import { type AttemptRequest, requestHeaders } from '../../src/providers/wire.ts'
 import { contentParts } from '../helpers/content-parts.ts'
 import { offerAt } from '../helpers/scripted-provider.ts'
 

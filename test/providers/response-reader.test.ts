@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { readStreamEvent, readWholeReply } from '../../src/providers/chat-completions.ts'
 import type { TransportFailureKind } from '../../src/providers/http/exchange.ts'
-import type { AttemptEnd } from '../../src/providers/provider-clients.ts'
 import { ResponseReader } from '../../src/providers/response-reader.ts'
+import type { AttemptEnd } from '../../src/providers/wire.ts'
 import { textEvent } from '../helpers/scripted-provider.ts'
 
 /** How an attempt ends whose provider says something, is silent for so long, and closes. */

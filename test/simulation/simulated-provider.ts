@@ -5,7 +5,7 @@ import {
   type AttemptResult,
   NOTHING_PRODUCED,
   type ProviderClient,
-} from '../../src/providers/provider-clients.ts'
+} from '../../src/providers/wire.ts'
 import type { SeededRandom } from './seeded-random.ts'
 
 /** What a provider does with one attempt. */

@@ -6,13 +6,13 @@ import type { Offer } from '../../core/catalog/catalog.ts'
 import { type AttemptFailure, attemptFailure } from '../../core/failover/attempt-failure.ts'
 import { withTimeout } from '../../platform/process/with-timeout.ts'
 import { countPromptTokens } from '../../providers/count-tokens.ts'
+import type { ProviderClients } from '../../providers/provider-clients.ts'
 import {
   type AttemptEnd,
   type AttemptRequest,
   NOTHING_PRODUCED,
   type ProviderClient,
-  type ProviderClients,
-} from '../../providers/provider-clients.ts'
+} from '../../providers/wire.ts'
 import { type CompletionRelay, type DripRule, DripWatch, EchoGuard } from './completion-relay.ts'
 import { continueAnswer, repeatAnswer } from './rescue.ts'
 

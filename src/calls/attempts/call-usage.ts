@@ -6,7 +6,7 @@ import { contentKindsOf, textLength } from '../../core/routing/plan-candidate.ts
 import { likelyMedia, promptBoundOf } from '../../core/text-tokens/prompt-tokens.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import { countPromptTokens, countTextTokens } from '../../providers/count-tokens.ts'
-import { type AttemptEnd, NOTHING_PRODUCED, type Production } from '../../providers/provider-clients.ts'
+import { type AttemptEnd, NOTHING_PRODUCED, type Production } from '../../providers/wire.ts'
 import type { BreakerBoard } from '../../routing/circuit-breaker/breaker-board.ts'
 
 /** What a call is charged for. */

@@ -3,7 +3,7 @@ import type { Offer } from '../../core/catalog/catalog.ts'
 import { type AttemptFailure, attemptFailure } from '../../core/failover/attempt-failure.ts'
 import type { PastAttempt } from '../../core/failover/failover.ts'
 import { countTextTokens } from '../../providers/count-tokens.ts'
-import type { AttemptRequest } from '../../providers/provider-clients.ts'
+import type { AttemptRequest } from '../../providers/wire.ts'
 import type { Ask, AttemptOutcome, AttemptPlan } from './attempt.ts'
 import { type CompletionRelay, EchoGuard, PrefixGuard } from './completion-relay.ts'
 

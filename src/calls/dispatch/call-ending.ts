@@ -5,7 +5,7 @@ import { jsonRootOf, mayBeRepaired, wantsJson } from '../../core/json/json-repai
 import type { ErrorCode } from '../../core/kernel/errors.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import { threads } from '../../platform/process/thread-pool.ts'
-import { NOTHING_PRODUCED } from '../../providers/provider-clients.ts'
+import { NOTHING_PRODUCED } from '../../providers/wire.ts'
 import type { BreakerBoard } from '../../routing/circuit-breaker/breaker-board.ts'
 import type { AttemptOutcome, AttemptPlan } from '../attempts/attempt.ts'
 import type { ChainCall, ChainOutcome } from '../attempts/attempt-chain.ts'

@@ -1,5 +1,5 @@
+import type { ReadingTurns } from '../provider-clients.ts'
 import { type ContentDecoder, createContentDecoder } from './sse-decoder.ts'
-import type { ReadingTurns } from './transport.ts'
 
 /** What can happen to an exchange short of its proper end. */
 export type TransportFailureKind = Expiry | 'reset' | 'unreadable' | 'cancelled'

@@ -11,8 +11,11 @@ import { newCallId } from '../../../src/core/kernel/ids.ts'
 import { createLogger } from '../../../src/platform/observability/logger.ts'
 import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'
 import { HEALTH_BREAKERS, HEALTH_CHANNEL } from '../../../src/platform/redis/redis-keys.ts'
-import { createTransport, type Transport } from '../../../src/providers/http/transport.ts'
-import { createProviderClients } from '../../../src/providers/provider-clients.ts'
+import {
+  createProviderClients,
+  createTransport,
+  type Transport,
+} from '../../../src/providers/provider-clients.ts'
 import { type BreakerBoard, createBreakerBoard } from '../../../src/routing/circuit-breaker/breaker-board.ts'
 import { enableOffer } from '../../../src/routing/circuit-breaker/health-store.ts'
 import { createRetryBudget, type RetryBudget } from '../../../src/routing/retry-budget.ts'

@@ -4,11 +4,7 @@ import type { Candidate } from '../../../src/core/calls/call-job.ts'
 import { attemptFailure } from '../../../src/core/failover/attempt-failure.ts'
 import { promptTokensBound } from '../../../src/core/text-tokens/prompt-tokens.ts'
 import { countPromptTokens } from '../../../src/providers/count-tokens.ts'
-import {
-  type AttemptResult,
-  NOTHING_PRODUCED,
-  type ProviderClient,
-} from '../../../src/providers/provider-clients.ts'
+import { type AttemptResult, NOTHING_PRODUCED, type ProviderClient } from '../../../src/providers/wire.ts'
 import { offerAt } from '../../helpers/scripted-provider.ts'
 
 const WINDOW = 8_192

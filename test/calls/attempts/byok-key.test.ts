@@ -5,8 +5,11 @@ import type { ProviderKeyVault, VaultAnswer } from '../../../src/catalog/provide
 import type { CallEnvelope, Candidate } from '../../../src/core/calls/call-job.ts'
 import type { CatalogSnapshot, Offer } from '../../../src/core/catalog/catalog.ts'
 import { newCallId } from '../../../src/core/kernel/ids.ts'
-import { createTransport, type Transport } from '../../../src/providers/http/transport.ts'
-import { createProviderClients } from '../../../src/providers/provider-clients.ts'
+import {
+  createProviderClients,
+  createTransport,
+  type Transport,
+} from '../../../src/providers/provider-clients.ts'
 import type { BreakerBoard } from '../../../src/routing/circuit-breaker/breaker-board.ts'
 import {
   offerAt,
