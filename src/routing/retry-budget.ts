@@ -58,15 +58,6 @@ const FLUSH_MS = 1_000
 const ANSWER_WITHIN_MS = 1_000
 const CLOSE_WITHIN_MS = 250
 
-/** The fleet's budget of attempts beyond the first. */
-export interface RetryBudget {
-  /** Notes a call; told to the fleet in batches. */
-  countCall(): void
-  /** Whether one more retry is within the budget; if so it is spent. Never rejects. */
-  ask(): Promise<boolean>
-  close(): Promise<void>
-}
-
 export interface RetryBudgetOptions {
   redis: Redis
   limits: RetryBudgetLimits
@@ -75,8 +66,13 @@ export interface RetryBudgetOptions {
   logger: Logger
 }
 
-/** The budget kept in Redis. Without Redis, retries stay within this process's own share of calls. */
-export function createRetryBudget({ redis, limits, now, logger }: RetryBudgetOptions): RetryBudget {
+export type RetryBudget = ReturnType<typeof createRetryBudget>
+
+/**
+ * The fleet's budget of attempts beyond the first, kept in Redis. Without Redis, retries stay within this process's own
+ * share of calls.
+ */
+export function createRetryBudget({ redis, limits, now, logger }: RetryBudgetOptions) {
   const script = defineScript(redis, 'syRetryBudget', SCRIPT)
   const ownCalls = new RollingCount(RETRY_BUDGET_WINDOW_MS)
   const ownRetries = new RollingCount(RETRY_BUDGET_WINDOW_MS)
@@ -102,17 +98,19 @@ export function createRetryBudget({ redis, limits, now, logger }: RetryBudgetOpt
   const stopFlushing = pollEvery(FLUSH_MS, flush, report)
 
   return {
-    countCall() {
+    /** Notes a call; told to the fleet in batches. */
+    countCall(): void {
       uncounted++
       ownCalls.add(now())
     },
-    async ask() {
+    /** Whether one more retry is within the budget; if so it is spent. Never rejects. */
+    async ask(): Promise<boolean> {
       const granted =
         (await withTimeout<boolean | null>(run(true), ANSWER_WITHIN_MS, null, report)) ?? ownEstimate()
       if (granted) ownRetries.add(now())
       return granted
     },
-    async close() {
+    async close(): Promise<void> {
       // Counts that Redis is not there to take are lost with the process.
       await withTimeout(stopFlushing(), CLOSE_WITHIN_MS, undefined)
     },

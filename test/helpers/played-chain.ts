@@ -90,8 +90,6 @@ export async function playCall(call: PlayedCall): Promise<Played> {
       probeAnswers: () => undefined,
       report: () => undefined,
       exclude: () => undefined,
-      state: () => [],
-      close: async () => undefined,
     },
     budget: { countCall: () => undefined, ask: async () => true, close: async () => undefined },
     settings: {

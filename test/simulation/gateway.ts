@@ -374,8 +374,6 @@ export class Gateway {
         probeAnswers: () => undefined,
         report: () => undefined,
         exclude: () => undefined,
-        state: () => [],
-        close: async () => undefined,
       },
       budget: { countCall: () => undefined, ask: async () => true, close: async () => undefined },
       settings: {

@@ -32,7 +32,7 @@ import { planRescue } from './rescue.ts'
 export interface ChainDependencies extends ReportDependencies {
   catalog: () => CatalogSnapshot
   providers: ProviderClients
-  board: BreakerBoard
+  board: Pick<BreakerBoard, 'health' | 'claimProbe' | 'probeAnswers' | 'report' | 'exclude'>
   budget: RetryBudget
   settings: AttemptSettings & { attemptsPerCall: number }
   /** Unix milliseconds. */

@@ -261,19 +261,16 @@ const PROVIDER_NAMES: Record<string, string> = {
   xai: 'x_ai',
 }
 
-/** Hears what attempts took, for the plans of calls to come and for Prometheus. */
-export interface AttemptMeter {
-  /** An attempt is over. */
-  attempt(plan: AttemptPlan, record: AttemptRecord, effect: HealthEffect): void
-  /** The attempt of this record gave a whole answer of so many tokens. */
-  answer(served: Candidate, record: AttemptRecord, completionTokens: number): void
-}
-
 const FIRST_TOKEN_SECONDS = [0.05, 0.1, 0.2, 0.4, 0.8, 1.5, 3, 6, 12, 30, 60, 180]
 const TOKENS_PER_SECOND = [1, 5, 10, 20, 40, 60, 80, 100, 150, 200, 400, 800, 1_600]
 
-/** The meter of one worker. Labels are providers and outcomes: as many as the catalog has, not as calls come. */
-export function createAttemptMeter(log: MeasureLog, registry: Registry): AttemptMeter {
+export type AttemptMeter = ReturnType<typeof createAttemptMeter>
+
+/**
+ * Hears what attempts took at one worker, for the plans of calls to come and for Prometheus. Labels are providers and
+ * outcomes: as many as the catalog has, not as calls come.
+ */
+export function createAttemptMeter(log: MeasureLog, registry: Registry) {
   const attempts = new Counter({
     name: 'switchyard_attempts_total',
     help: 'Attempts at providers, by how they ended: ok, cancelled, or the kind of failure.',
@@ -296,7 +293,12 @@ export function createAttemptMeter(log: MeasureLog, registry: Registry): Attempt
   })
 
   return {
-    attempt({ offer }, { offerId, outcome, firstTokenMs }, effect) {
+    /** An attempt is over. */
+    attempt(
+      { offer }: AttemptPlan,
+      { offerId, outcome, firstTokenMs }: AttemptRecord,
+      effect: HealthEffect,
+    ): void {
       const provider = offer.provider.id
       attempts.inc({ provider, outcome })
       // A call that its client or its deadline ended says nothing of the offer.
@@ -306,7 +308,12 @@ export function createAttemptMeter(log: MeasureLog, registry: Registry): Attempt
       log.firstToken(offerId, firstTokenMs)
       firstToken.observe({ provider }, firstTokenMs / 1_000)
     },
-    answer({ offerId, reasoning }, { startedAt, firstTokenMs, durationMs }, completionTokens) {
+    /** The attempt of this record gave a whole answer of so many tokens. */
+    answer(
+      { offerId, reasoning }: Candidate,
+      { startedAt, firstTokenMs, durationMs }: AttemptRecord,
+      completionTokens: number,
+    ): void {
       if (firstTokenMs === null) return
       const perSecond = tokensPerSecond({
         completionTokens,

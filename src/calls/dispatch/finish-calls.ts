@@ -1,13 +1,12 @@
 import { defineHoldScript } from '../../billing/holds/admission.ts'
 import { HOLD_SLACK_MS, type RestoredHold } from '../../billing/holds/hold-store.ts'
 import type { CallEnvelope, SettlementRecord } from '../../core/calls/call-job.ts'
-import { type Frame, openingFrame, sizeOf } from '../../core/calls/frames.ts'
+import { type Frame, MESSAGE_CHARS, openingFrame, sizeOf } from '../../core/calls/frames.ts'
 import { newId } from '../../core/kernel/ids.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import { DISPATCH_QUEUE, SETTLEMENT_QUEUE, settlementJobOptions } from '../../platform/queues/queues.ts'
 import { isRefusedWrite, type Redis } from '../../platform/redis/redis.ts'
 import { accountKeys, apiKeyKeys, QUEUE_PREFIX } from '../../platform/redis/redis-keys.ts'
-import { MESSAGE_CHARS } from '../relay/frame-publisher.ts'
 
 /** A finished call: what to settle, and the hold that closes. */
 export interface FinishedCall {

@@ -13,24 +13,16 @@ export interface RedisResyncDependencies {
   logger: Logger
 }
 
-/** One worker's part in bringing a Redis back that lost data. */
-export interface RedisResync {
-  /** Tells Redis again what this worker knows. Runs one after another; never rejects. */
-  resync(doubt: ResyncReason): Promise<void>
-  /** Looks which settlements need to be kept no longer. Does nothing while something is resynced. Never rejects. */
-  confirm(): Promise<void>
-}
-
 const RESTORED_AT_ONCE = 500
 
 /**
- * Resyncs leases, then holds, then settlements. Leases first: a call that another worker has taken over by now
+ * One worker's part in bringing a Redis back that lost data. Resyncs leases, then holds, then settlements. Leases first: a call that another worker has taken over by now
  * may be settled, and its hold must not come back. Settlements last: they close holds. No balance is loaded from
  * the ledger until holds had time to be there (RECOVERY_GRACE_MS). Where little was lost the holds of ended calls
  * are left alone, since most are settled already and would be held twice. All of it changes nothing where
  * nothing was lost.
  */
-export function createRedisResync(deps: RedisResyncDependencies): RedisResync {
+export function createRedisResync(deps: RedisResyncDependencies) {
   const { leases, outbox, holds, logger } = deps
   let running: Promise<void> = Promise.resolve()
   let waiting = 0
@@ -52,13 +44,15 @@ export function createRedisResync(deps: RedisResyncDependencies): RedisResync {
   }
 
   return {
-    resync(doubt) {
+    /** Tells Redis again what this worker knows. Runs one after another; never rejects. */
+    resync(doubt: ResyncReason): Promise<void> {
       waiting += 1
       running = running.then(() => run(doubt))
       return running
     },
 
-    async confirm() {
+    /** Looks which settlements need to be kept no longer. Does nothing while something is resynced. Never rejects. */
+    async confirm(): Promise<void> {
       if (waiting > 0) return
       confirming = outbox
         .confirm()

@@ -1,7 +1,7 @@
 import { Counter, Histogram, type Registry } from 'prom-client'
+import { settlementOf } from '../../core/billing/pricing.ts'
 import type { CallBody, CallEnvelope, CallJob, SettlementRecord } from '../../core/calls/call-job.ts'
 import type { FrameBody, FrameError } from '../../core/calls/frames.ts'
-import { settlementOf } from '../../core/calls/settlement.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import type { ProcessReport } from '../../platform/observability/process-report.ts'
@@ -9,8 +9,7 @@ import { inSpan, queueAttributes, tracesAreOn } from '../../platform/observabili
 import { DISPATCH_QUEUE } from '../../platform/queues/queues.ts'
 import type { AttemptChain } from '../attempts/attempt-chain.ts'
 import type { CallBodies } from '../relay/call-bodies.ts'
-import { CallOutbox } from '../relay/call-outbox.ts'
-import type { FramePublisher } from '../relay/frame-publisher.ts'
+import { CallOutbox, type FramePublisher } from '../relay/call-outbox.ts'
 import type { CompletionArchive } from '../relay/idempotency.ts'
 import {
   askTakeover,

@@ -61,6 +61,26 @@ export function decodeFrames(message: string): { from?: string; number: number; 
   return { from, number, frames }
 }
 
+/** A message carries no more, unless it is one frame: of text a quarter of a megabyte at the most. */
+export const MESSAGE_CHARS = 64 * 1024
+/** What the numbers of a frame take there. */
+const NUMBERS_CHARS = 48
+
+/** Frames of one channel, in their order, as messages of bounded length. */
+export function* inPieces(frames: readonly Frame[]): Iterable<readonly Frame[]> {
+  let [from, chars] = [0, 0]
+  for (const [index, [, , , body]] of frames.entries()) {
+    const size = sizeOf(body) + NUMBERS_CHARS
+    if (chars > 0 && chars + size > MESSAGE_CHARS) {
+      yield frames.slice(from, index)
+      from = index
+      chars = 0
+    }
+    chars += size
+  }
+  yield from === 0 ? frames : frames.slice(from)
+}
+
 const FIELDS_CHARS = 16
 
 /** About the characters of a frame as JSON. Cheap, since most frames are a token. */

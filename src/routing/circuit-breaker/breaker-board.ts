@@ -44,26 +44,6 @@ export interface Probe {
   claimedAtMs: number
 }
 
-/** The fleet's shared knowledge of which offers work. Reading it costs nothing; no method ever rejects. */
-export interface BreakerBoard {
-  /** For a call of an account. */
-  health(offerId: string, accountId: string): RouteHealth
-  /**
-   * Claims the one probe of a half-open offer; null when another call has it. It is free again when nothing
-   * was reported of it `withinMs` after: the patience of its attempt.
-   */
-  claimProbe(offerId: string, withinMs: number, accountId: string): Promise<Probe | null>
-  /** The answer of a probe has begun. */
-  probeAnswers(offerId: string, probe: Probe): void
-  /** What an attempt of an account's call showed. `probe` when the attempt was one. */
-  report(offerId: string, effect: HealthEffect, probe: Probe | null, accountId: string): void
-  /** Prompts of these kinds of content take more tokens at the offer than they are held for. */
-  exclude(offerId: string, kinds: string): void
-  /** Every offer and provider that is not simply healthy. */
-  state(): SubjectState[]
-  close(): Promise<void>
-}
-
 /** What is known against an offer or a provider. */
 interface SubjectState {
   subject: string
@@ -92,10 +72,11 @@ export async function createBreakerBoard(options: BreakerBoardOptions): Promise<
   const health = await followOfferHealth(options)
   const store = createHealthStore(redis, settings, health.fleetNow)
   health.onPassed((passed) => store.forget(passed))
-  return new SharedBoard(health, store, logger, unreachable)
+  return new BreakerBoard(health, store, logger, unreachable)
 }
 
-class SharedBoard implements BreakerBoard {
+/** The fleet's shared knowledge of which offers work. Reading it costs nothing; no method ever rejects. */
+export class BreakerBoard {
   readonly #followed: OfferHealth
   readonly #store: HealthStore
   readonly #logger: Logger
@@ -123,6 +104,7 @@ class SharedBoard implements BreakerBoard {
     this.#flushing = setInterval(() => this.#counts.flush(), FLUSH_MS).unref()
   }
 
+  /** For a call of an account. */
   health(offerId: string, accountId: string): RouteHealth {
     const health = this.#followed.health(offerId, accountId)
     if (health.kind !== 'probe') return health
@@ -131,6 +113,10 @@ class SharedBoard implements BreakerBoard {
     return lostUntil > this.#followed.now() ? { kind: 'down', untilMs: lostUntil } : health
   }
 
+  /**
+   * Claims the one probe of a half-open offer; null when another call has it. It is free again when nothing
+   * was reported of it `withinMs` after: the patience of its attempt.
+   */
   async claimProbe(offerId: string, withinMs: number, accountId: string): Promise<Probe | null> {
     const subject = this.#followed.view.blocking(offerId, accountId)?.subject ?? offerId
     const token = randomUUID()
@@ -143,6 +129,7 @@ class SharedBoard implements BreakerBoard {
     return null
   }
 
+  /** The answer of a probe has begun. */
   probeAnswers(offerId: string, probe: Probe): void {
     this.#store.keepProbe(probe.subject, PROBE_PROVEN_MS + PROBE_SLACK_MS).catch(this.#unreachable)
     const prove = () => {
@@ -152,6 +139,7 @@ class SharedBoard implements BreakerBoard {
     this.#answering.set(probe.token, setTimeout(prove, PROBE_PROVEN_MS).unref())
   }
 
+  /** What an attempt of an account's call showed. `probe` when the attempt was one. */
   report(offerId: string, effect: HealthEffect, probe: Probe | null, accountId: string): void {
     if (effect.kind === 'rate-limited') this.#limitRate(offerId, effect.retryAfterMs)
     if (effect.kind !== 'refused' && effect.kind !== 'none')
@@ -163,6 +151,7 @@ class SharedBoard implements BreakerBoard {
     }
   }
 
+  /** Prompts of these kinds of content take more tokens at the offer than they are held for. */
   exclude(offerId: string, kinds: string): void {
     const subject = contentSubject(offerId, kinds)
     const { view, fleetNow } = this.#followed
@@ -170,6 +159,7 @@ class SharedBoard implements BreakerBoard {
       this.#store.exclude(subject).then((entry) => view.setBreaker(subject, entry), this.#unreachable)
   }
 
+  /** Every offer and provider that is not simply healthy. */
   state(): SubjectState[] {
     const { view, fleetNow } = this.#followed
     return view.subjects().map((subject) => {

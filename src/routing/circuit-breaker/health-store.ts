@@ -113,33 +113,13 @@ export interface OpenedBreaker {
   entry: string
 }
 
-/** Offer health as Redis keeps it for the fleet. Every method is one round trip and may reject. */
-export interface HealthStore {
-  /** Adds to the offer's window. Returns the breaker that this opened: the offer's, the account's, or null. */
-  count(batch: HealthBatch): Promise<OpenedBreaker | null>
-  /** Opens the breaker of an offer that refuses us. Returns it when that opened it, else null. */
-  refuse(offerId: string): Promise<OpenedBreaker | null>
-  /** Notes that our key was refused at an offer. Returns the provider's breaker when that opened it. */
-  refuseKey(offerId: string): Promise<OpenedBreaker | null>
-  /** Opens the breaker of an offer for some kinds of content. Returns its entry. */
-  exclude(subject: string): Promise<string>
-  limitRate(offerId: string, untilMs: number): Promise<void>
-  forget(passed: Passed): Promise<void>
-  /** False when another call holds the probe. It is free again after `lifetimeMs`, should its worker die. */
-  claimProbe(subject: string, token: string, lifetimeMs: number): Promise<boolean>
-  /** The probe is held for `lifetimeMs` from now. */
-  keepProbe(subject: string, lifetimeMs: number): Promise<void>
-  /** `entry` is what a reopened breaker gets. False when the token is not the holder's. */
-  settleProbe(
-    subject: string,
-    token: string,
-    outcome: ProbeVerdict['outcome'],
-    entry: string,
-  ): Promise<boolean>
-}
+export type HealthStore = ReturnType<typeof createHealthStore>
 
-/** The store over one Redis client. `now` is the fleet's clock, unix ms. */
-export function createHealthStore(redis: Redis, settings: BreakerSettings, now: () => number): HealthStore {
+/**
+ * Offer health as Redis keeps it for the fleet. Every method is one round trip and may reject. `now` is the fleet's
+ * clock, unix ms.
+ */
+export function createHealthStore(redis: Redis, settings: BreakerSettings, now: () => number) {
   const reportScript = defineScript(redis, 'syReportHealth', REPORT)
   const probeScript = defineScript(redis, 'sySettleProbe', SETTLE_PROBE)
 
@@ -184,10 +164,13 @@ export function createHealthStore(redis: Redis, settings: BreakerSettings, now: 
   }
 
   return {
-    count: (batch) => report(batch, 'failing'),
-    refuse: (offerId) => report({ offerId, accountId: null, failures: 0, successes: 0 }, 'refused'),
+    /** Adds to the offer's window. Returns the breaker that this opened: the offer's, the account's, or null. */
+    count: (batch: HealthBatch) => report(batch, 'failing'),
+    /** Opens the breaker of an offer that refuses us. Returns it when that opened it, else null. */
+    refuse: (offerId: string) => report({ offerId, accountId: null, failures: 0, successes: 0 }, 'refused'),
 
-    async refuseKey(offerId) {
+    /** Notes that our key was refused at an offer. Returns the provider's breaker when that opened it. */
+    async refuseKey(offerId: string): Promise<OpenedBreaker | null> {
       const provider = providerOfOffer(offerId)
       const entry = newEntry('refused')
       const opened = await refuseScript(
@@ -197,7 +180,8 @@ export function createHealthStore(redis: Redis, settings: BreakerSettings, now: 
       return opened === 1 ? { subject: provider, entry } : null
     },
 
-    async exclude(subject) {
+    /** Opens the breaker of an offer for some kinds of content. Returns its entry. */
+    async exclude(subject: string): Promise<string> {
       const entry = newEntry('underestimated')
       await redis
         .multi()
@@ -207,7 +191,7 @@ export function createHealthStore(redis: Redis, settings: BreakerSettings, now: 
       return entry
     },
 
-    async limitRate(offerId, untilMs) {
+    async limitRate(offerId: string, untilMs: number): Promise<void> {
       await redis
         .pipeline()
         .hset(HEALTH_RATE_LIMITED, offerId, untilMs)
@@ -216,20 +200,28 @@ export function createHealthStore(redis: Redis, settings: BreakerSettings, now: 
         .exec()
     },
 
-    async forget({ limited, unprobed }) {
+    async forget({ limited, unprobed }: Passed): Promise<void> {
       if (limited.length > 0) await redis.hdel(HEALTH_RATE_LIMITED, ...limited)
       if (unprobed.length > 0) await redis.hdel(HEALTH_BREAKERS, ...unprobed)
     },
 
-    async claimProbe(subject, token, lifetimeMs) {
+    /** False when another call holds the probe. It is free again after `lifetimeMs`, should its worker die. */
+    async claimProbe(subject: string, token: string, lifetimeMs: number): Promise<boolean> {
       return (await redis.set(healthProbe(subject), token, 'PX', Math.ceil(lifetimeMs), 'NX')) === 'OK'
     },
 
-    async keepProbe(subject, lifetimeMs) {
+    /** The probe is held for `lifetimeMs` from now. */
+    async keepProbe(subject: string, lifetimeMs: number): Promise<void> {
       await redis.pexpire(healthProbe(subject), lifetimeMs)
     },
 
-    async settleProbe(subject, token, outcome, entry) {
+    /** `entry` is what a reopened breaker gets. False when the token is not the holder's. */
+    async settleProbe(
+      subject: string,
+      token: string,
+      outcome: ProbeVerdict['outcome'],
+      entry: string,
+    ): Promise<boolean> {
       const held = await probeScript(
         [healthProbe(subject), HEALTH_BREAKERS, healthWindow(subject)],
         [subject, token, outcome, entry, HEALTH_CHANNEL],

@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { CallOutbox } from '../../../src/calls/relay/call-outbox.ts'
-import type { FramePublisher } from '../../../src/calls/relay/frame-publisher.ts'
+import { CallOutbox, type FramePublisher } from '../../../src/calls/relay/call-outbox.ts'
 import type { Frame, FrameBody } from '../../../src/core/calls/frames.ts'
 import type { CallId } from '../../../src/core/kernel/ids.ts'
 
