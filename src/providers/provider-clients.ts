@@ -6,7 +6,7 @@ import { chatCompletions } from './chat-completions.ts'
 import { googleGenerateContent } from './google-generate-content.ts'
 import { Exchange, type ResponseReceiver, type TransportRequest } from './http/exchange.ts'
 import { ResponseReader } from './response-reader.ts'
-import { type AttemptEnd, NOTHING_PRODUCED, type ProviderClient, type WireMapping } from './wire.ts'
+import { type ProviderClient, unsent, type WireMapping } from './wire.ts'
 
 /** The client for each wire a provider can speak. */
 export type ProviderClients = (wire: Wire) => ProviderClient
@@ -55,16 +55,7 @@ function createClient(wire: WireMapping, options: ProviderClientOptions): Provid
   }
 }
 
-const WITHOUT_KEY: AttemptEnd = {
-  result: {
-    kind: 'failed',
-    failure: attemptFailure('refused', 'no key for this provider in the environment'),
-  },
-  httpStatus: null,
-  firstTokenAt: null,
-  malformedEvents: 0,
-  produced: NOTHING_PRODUCED,
-}
+const WITHOUT_KEY = unsent(attemptFailure('refused', 'no key for this provider in the environment'))
 
 export type Transport = ReturnType<typeof createTransport>
 

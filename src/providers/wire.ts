@@ -6,6 +6,7 @@ import type { ContentPart } from '../core/calls/content-part.ts'
 import type { Offer, Provider, ProviderQuirks, SamplingParameter } from '../core/catalog/catalog.ts'
 import type { AttemptFailure } from '../core/failover/attempt-failure.ts'
 import type { ExactJson } from '../core/json/json-text.ts'
+import type { TransportRequest } from './http/exchange.ts'
 
 /** One try at one offer. */
 export interface AttemptRequest {
@@ -63,6 +64,15 @@ export interface AttemptEnd {
   malformedEvents: number
 }
 
+/** The end of an attempt that never reached its provider. */
+export const unsent = (failure: AttemptFailure): AttemptEnd => ({
+  result: { kind: 'failed', failure },
+  httpStatus: null,
+  firstTokenAt: null,
+  malformedEvents: 0,
+  produced: NOTHING_PRODUCED,
+})
+
 /** What every wire offers. The one interface between the failover chain and the providers. */
 export interface ProviderClient {
   /**
@@ -98,17 +108,10 @@ export interface CompletionReader {
   whole(body: string, emit: Emit): WholeReading
 }
 
-interface OutgoingRequest {
-  url: string
-  /** Names and values in turn. */
-  headers: string[]
-  body: string
-}
-
 /** A wire: pure mappings, without I/O, between the gateway's own shapes and a provider's. */
 export interface WireMapping {
-  /** `apiKey` is null where the provider needs none. */
-  request(request: AttemptRequest, apiKey: string | null): OutgoingRequest
+  /** `apiKey` is null where the provider needs none. Headers are names and values in turn. */
+  request(request: AttemptRequest, apiKey: string | null): Pick<TransportRequest, 'url' | 'headers' | 'body'>
   openReader(request: AttemptRequest): CompletionReader
   /** A refusal: an HTTP status other than 2xx with its body. `retryAfterMs` as its header asked. */
   failureOfStatus(httpStatus: number, body: string, retryAfterMs: number | null): AttemptFailure

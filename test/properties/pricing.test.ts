@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { costOf, listedRate } from '../../src/core/billing/pricing.ts'
+import { costOf } from '../../src/core/billing/pricing.ts'
+import { listedRate } from '../../src/core/catalog/token-rates.ts'
 import { formatRate, formatUsd, parseRate, parseUsd, picoUsdPerToken } from '../../src/core/kernel/money.ts'
 
 /** A fraction of whole numbers: exact arithmetic that shares nothing with the code under test. */

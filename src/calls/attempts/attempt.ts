@@ -7,12 +7,7 @@ import { type AttemptFailure, attemptFailure } from '../../core/failover/attempt
 import { withTimeout } from '../../platform/process/with-timeout.ts'
 import { countPromptTokens } from '../../providers/count-tokens.ts'
 import type { ProviderClients } from '../../providers/provider-clients.ts'
-import {
-  type AttemptEnd,
-  type AttemptRequest,
-  NOTHING_PRODUCED,
-  type ProviderClient,
-} from '../../providers/wire.ts'
+import { type AttemptEnd, type AttemptRequest, type ProviderClient, unsent } from '../../providers/wire.ts'
 import { type CompletionRelay, type DripRule, DripWatch, EchoGuard } from './completion-relay.ts'
 import { continueAnswer, repeatAnswer } from './rescue.ts'
 
@@ -40,7 +35,7 @@ export async function runAttempt(
 ): Promise<AttemptOutcome> {
   const client = fittingWindow(deps.providers(plan.offer.provider.wire), plan, call.body)
   const key = await keyOfAttempt(plan, call.envelope.accountId, deps.byokKeys)
-  if (key.kind === 'failed') return untried(key.failure)
+  if (key.kind === 'failed') return { ...key, end: unsent(key.failure) }
   const request: AttemptRequest = {
     accountId: call.envelope.accountId,
     offer: plan.offer,
@@ -127,12 +122,6 @@ async function watched(
   } finally {
     watch.end()
   }
-}
-
-/** The outcome of an attempt that never reached its provider. */
-function untried(failure: AttemptFailure): AttemptOutcome {
-  const end = { httpStatus: null, firstTokenAt: null, malformedEvents: 0, produced: NOTHING_PRODUCED }
-  return { kind: 'failed', failure, end: { ...end, result: { kind: 'failed', failure } } }
 }
 
 /**

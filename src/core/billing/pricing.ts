@@ -1,5 +1,15 @@
-import type { TokenRates } from '../catalog/catalog.ts'
-import { mapRates, mediaRate } from '../catalog/token-rates.ts'
+import type {
+  AttemptRecord,
+  CallEnvelope,
+  CallStatus,
+  Candidate,
+  ServedBy,
+  SettlementRecord,
+} from '../calls/call-job.ts'
+import type { CatalogSnapshot, TokenRates } from '../catalog/catalog.ts'
+import { mediaRate, rateTexts, readRates } from '../catalog/token-rates.ts'
+import type { ErrorCode } from '../kernel/errors.ts'
+import { type CallId, callCreatedAt } from '../kernel/ids.ts'
 import { type PicoUsd, picoUsd } from '../kernel/money.ts'
 
 export interface Usage {
@@ -44,20 +54,139 @@ export function mostPromptCost(bound: PromptBound, rate: TokenRates): PicoUsd {
 /** Upper bounds of a prompt's tokens: of all of them, and of those of audio and of images. */
 export type PromptBound = Required<Omit<Usage, 'completionTokens'>>
 
-/** Below list prices; rates never give less. Source: specification 1.5. */
-export const SMALLEST_DISCOUNT_PERCENT = 5
+/** What the settlement of a call depends on, once it has ended. */
+export interface CallEnd {
+  status: CallStatus
+  errorCode: ErrorCode | null
+  finishReason: string | null
+  /** Whose rates are charged. */
+  served: Candidate | null
+  /** Of another model, which finished what the one that served had begun; absent otherwise. */
+  rescuedBy?: Candidate
+  usage: Usage
+  usageSource: SettlementRecord['usageSource']
+  usageClamped: boolean
+  attempts: AttemptRecord[]
+  firstTokenAt: number | null
+}
 
-/**
- * The listed rate: the maker's list rate less a discount, cut down (never up) to six decimals of USD per
- * million tokens. Throws RangeError on a discount under 5 %, which the service promises never to give.
- */
-export function listedRate(listPrice: TokenRates, discountPercent: number): TokenRates {
-  if (
-    !Number.isInteger(discountPercent) ||
-    discountPercent < SMALLEST_DISCOUNT_PERCENT ||
-    discountPercent > 100
-  ) {
-    throw new RangeError(`discount must be a whole percentage from 5 to 100, not ${discountPercent}`)
+/** Of a call that is charged nothing. */
+export const NOTHING_USED = {
+  usage: { promptTokens: 0, completionTokens: 0 },
+  usageSource: 'none',
+  usageClamped: false,
+} as const satisfies Partial<SettlementRecord>
+
+const NOTHING_SERVED = {
+  ...NOTHING_USED,
+  finishReason: null,
+  served: null,
+  chargePico: '0',
+  claimedAt: null,
+  firstTokenAt: null,
+} as const satisfies Partial<SettlementRecord>
+
+/** The settlement of one call: its exact cost at the rate it was held at, never above the hold. */
+export function settlementOf(
+  envelope: CallEnvelope,
+  end: CallEnd,
+  catalog: CatalogSnapshot,
+  times: { claimedAt: number; finishedAt: number },
+): SettlementRecord {
+  const { served } = end
+  const cost = served ? costOf(end.usage, readRates(served.rate)) : 0n
+  const hold = BigInt(envelope.holdPico)
+  return {
+    id: envelope.id,
+    accountId: envelope.accountId,
+    keyId: envelope.keyId,
+    requestId: envelope.requestId,
+    status: end.status,
+    errorCode: end.errorCode,
+    finishReason: end.finishReason,
+    requestedModel: served?.requestedModel ?? envelope.requestedModel,
+    stream: envelope.stream,
+    served: served && servedBy(served, end.rescuedBy ?? served, catalog),
+    usage: end.usage,
+    usageSource: end.usageSource,
+    usageClamped: end.usageClamped,
+    // Usage is clamped to what was held for, so this bound never bites; it is the last line of defence.
+    chargePico: String(cost < hold ? cost : hold),
+    holdPico: envelope.holdPico,
+    ...(envelope.leastCallPico !== undefined && { leastCallPico: envelope.leastCallPico }),
+    attempts: end.attempts,
+    ...(envelope.auto && { auto: envelope.auto }),
+    ...(envelope.traceparent !== undefined && { traceparent: envelope.traceparent }),
+    admittedAt: envelope.admittedAt,
+    firstTokenAt: end.firstTokenAt,
+    ...times,
   }
-  return mapRates(listPrice, (price) => (price * BigInt(100 - discountPercent)) / 100n)
+}
+
+/** The settlement of a call that no worker served: it releases the hold and charges nothing. */
+export function unservedSettlement(
+  envelope: CallEnvelope,
+  status: CallStatus,
+  errorCode: ErrorCode,
+  finishedAt: number,
+): SettlementRecord {
+  const { id, accountId, keyId, requestId, requestedModel, stream, holdPico, admittedAt } = envelope
+  return {
+    ...NOTHING_SERVED,
+    id,
+    accountId,
+    keyId,
+    requestId,
+    requestedModel,
+    stream,
+    status,
+    errorCode: status === 'cancelled' ? null : errorCode,
+    holdPico,
+    attempts: [],
+    admittedAt,
+    finishedAt,
+  }
+}
+
+/** The settlement of a call of which only the hold is left. */
+export function lostSettlement(
+  accountId: string,
+  hold: { callId: string; keyId: string; amountPico: bigint },
+  finishedAt: number,
+): SettlementRecord {
+  return {
+    ...NOTHING_SERVED,
+    id: hold.callId as CallId,
+    accountId,
+    keyId: hold.keyId,
+    requestId: hold.callId,
+    requestedModel: 'unknown',
+    stream: false,
+    status: 'failed',
+    errorCode: 'internal_error',
+    holdPico: String(hold.amountPico),
+    attempts: [],
+    admittedAt: callCreatedAt(hold.callId) ?? finishedAt,
+    finishedAt,
+  }
+}
+
+/** Charged as the one, at the cost of the other that finished the answer. */
+function servedBy(
+  charged: Candidate,
+  { offerId, providerKeyId }: Candidate,
+  catalog: CatalogSnapshot,
+): ServedBy {
+  const { modelId, rate, rateVersion } = charged
+  // On the client's own key the provider bills its client.
+  const cost = providerKeyId === undefined ? catalog.offers.get(offerId)?.cost : undefined
+  return {
+    offerId,
+    modelId,
+    rate,
+    rateVersion,
+    // An offer that left the catalog while the call ran has no cost of ours to note.
+    cost: cost ? rateTexts(cost) : { prompt: '0', completion: '0' },
+    ...(providerKeyId !== undefined && { providerKeyId }),
+  }
 }

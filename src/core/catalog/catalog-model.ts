@@ -1,4 +1,3 @@
-import { listedRate } from '../billing/pricing.ts'
 import { formatRate, parseRate } from '../kernel/money.ts'
 import { shortHash } from '../kernel/short-hash.ts'
 import { mediaRules } from '../media/media-rules.ts'
@@ -15,7 +14,7 @@ import {
 } from './catalog.ts'
 import type { DocumentModel, DocumentOffer, DocumentPrices, DocumentProvider } from './catalog-document.ts'
 import { heldToCeiling } from './rate-ceiling.ts'
-import { mapRates, mediaRate, PRICED_MEDIA, withMediaOf } from './token-rates.ts'
+import { listedRate, mapRates, mediaRate, PRICED_MEDIA, withMediaOf } from './token-rates.ts'
 
 /**
  * Assumed share of a list price that we pay if no document states a cost: slightly below what we charge. The

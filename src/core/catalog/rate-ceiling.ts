@@ -1,8 +1,7 @@
-import { listedRate, SMALLEST_DISCOUNT_PERCENT } from '../billing/pricing.ts'
 import { formatRate, lesserOf, parseRate, picoUsdPerToken } from '../kernel/money.ts'
 import type { TokenRates } from './catalog.ts'
 import type { DocumentPrices } from './catalog-document.ts'
-import { mapRates, rateOf } from './token-rates.ts'
+import { listedRate, mapRates, rateOf, SMALLEST_DISCOUNT_PERCENT } from './token-rates.ts'
 
 /** A rate limited to the ceiling: the list price less the smallest discount. Source: specification 1.5. */
 export function heldToCeiling(rate: TokenRates, listPrice: TokenRates): TokenRates {

@@ -19,6 +19,24 @@ export function mapRates(
   return Object.fromEntries(changed) as unknown as TokenRates
 }
 
+/** Below list prices; rates never give less. Source: specification 1.5. */
+export const SMALLEST_DISCOUNT_PERCENT = 5
+
+/**
+ * The listed rate: the maker's list rate less a discount, cut down (never up) to six decimals of USD per
+ * million tokens. Throws RangeError on a discount under 5 %, which the service promises never to give.
+ */
+export function listedRate(listPrice: TokenRates, discountPercent: number): TokenRates {
+  if (
+    !Number.isInteger(discountPercent) ||
+    discountPercent < SMALLEST_DISCOUNT_PERCENT ||
+    discountPercent > 100
+  ) {
+    throw new RangeError(`discount must be a whole percentage from 5 to 100, not ${discountPercent}`)
+  }
+  return mapRates(listPrice, (price) => (price * BigInt(100 - discountPercent)) / 100n)
+}
+
 /** The price of a token of the prompt's media: its own, or that of the prompt. */
 export const mediaRate = (rates: TokenRates, media: PricedMedia): PicoUsdPerToken =>
   rates[MEDIA_RATES[media]] ?? rates.prompt

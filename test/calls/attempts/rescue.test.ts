@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { costOf } from '../../../src/core/billing/pricing.ts'
-import { settlementOf } from '../../../src/core/calls/settlement.ts'
+import { costOf, settlementOf } from '../../../src/core/billing/pricing.ts'
 import { readRates } from '../../../src/core/catalog/token-rates.ts'
 import { attemptFailure } from '../../../src/core/failover/attempt-failure.ts'
 import { type Play, type Played, type PlayedRoute, playCall } from '../../helpers/played-chain.ts'
