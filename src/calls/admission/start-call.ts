@@ -33,8 +33,10 @@ export interface StartCallDependencies {
   load: LoadBound
 }
 
-/** A request as it came in: what of it is not in the ChatRequest. */
+/** A call as it came in. */
 interface IncomingCall {
+  chat: ChatRequest
+  key: KeyRecord & { accountId: string }
   requestId: string
   /** The `Idempotency-Key` header, or null. */
   idempotencyKey: string | null
@@ -42,6 +44,8 @@ interface IncomingCall {
   body: unknown
   /** The length of its body. */
   bodyBytes: number
+  /** Called with what is left of the key's rate limits, whether the call is admitted or refused. */
+  noteRate: (rate: RateState) => void
 }
 
 /** A call to be relayed: one that was admitted and is to be enqueued, or the original of a repeat. */
@@ -53,20 +57,13 @@ const LOOK_AGAIN_MS = 50
 
 /**
  * The pipeline before the queue, top to bottom: bound the load, find repeats, admit. Throws the ApiError to
- * answer with; whatever fails here leaves no trace in the queue and holds nothing. `noteRate` is called with what is
- * left of the key's rate limits, whether the call is admitted or refused.
+ * answer with; whatever fails here leaves no trace in the queue and holds nothing.
  */
-export function startCall(
-  chat: ChatRequest,
-  key: KeyRecord & { accountId: string },
-  incoming: IncomingCall,
-  noteRate: (rate: RateState) => void,
-  deps: StartCallDependencies,
-): Promise<StartedCall> {
+export function startCall(incoming: IncomingCall, deps: StartCallDependencies): Promise<StartedCall> {
+  const { chat, key, requestId, idempotencyKey, body, bodyBytes, noteRate } = incoming
   return deps.load.enter(key.accountId, async () => {
     const { admission, dispatch, idempotency } = deps
     const callId = newCallId(dispatch.clock())
-    const { idempotencyKey, requestId, body, bodyBytes } = incoming
     const use = idempotencyKey === null ? null : keyUse(key.accountId, idempotencyKey, body, callId)
     const known = use && (await asked(idempotency.claim(use), deps))
     if (use && known) {

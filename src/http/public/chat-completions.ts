@@ -60,13 +60,16 @@ export async function serveCall(
   request.exactJson = undefined
   refuseLongText(chat, bodyBytes, deps.limits.textBodyLimitBytes)
   const incoming = {
+    chat,
+    key,
     requestId: request.id,
     idempotencyKey: idempotencyKey(request),
     // Requests whose schemas differ in what parsing loses are not the same.
     body: { ...body, ...exactJson },
     bodyBytes,
+    noteRate: request.noteRate.bind(request),
   }
-  const call = await startCall(chat, key, incoming, (rate) => request.noteRate(rate), deps)
+  const call = await startCall(incoming, deps)
   started?.(call.envelope.id)
   // Nothing is awaited here from now on, so that the text of the request is freed while its response is sent.
   const writer = chat.stream ? streamTo(call, request, reply, deps) : new CompletionCollector(call.envelope)
