@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { CallId } from '../../core/kernel/ids.ts'
-import { callJobOptions, DISPATCH_QUEUE } from '../../platform/queues/queues.ts'
+import { DISPATCH_QUEUE, storedJobOptions } from '../../platform/queues/queues.ts'
 import { defineScript, type Redis, type RedisScript } from '../../platform/redis/redis.ts'
 import { accountKeys, admittedKey, apiKeyKeys, QUEUE_PREFIX } from '../../platform/redis/redis-keys.ts'
 
@@ -135,7 +135,7 @@ export function createAdmission(redis: Redis): AdmitToRedis {
 function jobArguments({ callId, job }: AdmissionRequest): Array<string | number> {
   if (!job) return ['']
   const { share, step, lastStep } = job.turn
-  const options = JSON.stringify(callJobOptions(callId)).slice(0, -1)
+  const options = JSON.stringify(storedJobOptions(callId)).slice(0, -1)
   return [job.data, options, job.nowMs, share, step, lastStep, PRIORITY_MAX, MARK_MS]
 }
 

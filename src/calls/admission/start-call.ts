@@ -202,28 +202,22 @@ async function asked<T>(
 const overloaded = (message: string): ApiError =>
   new ApiError('overloaded', `${message} Retry shortly.`, { retryAfterSeconds: 1 })
 
-/** Bounds the calls one API instance has: those that are being admitted, and those that wait for their answer. */
-export interface LoadBound {
-  /** Calls that are being admitted, or wait for their turn to be. */
-  readonly entering: number
-  /**
-   * Runs an admission in its account's turn; it counts from now until it is done. Throws `overloaded` when there is
-   * no room for it, or no turn comes in time.
-   */
-  enter<T>(accountId: string, admission: () => Promise<T>): Promise<T>
-}
+export type LoadBound = ReturnType<typeof createLoadBound>
 
 /** Enough to keep Redis busy, and few enough that whoever comes next waits for a few milliseconds of work. */
 const TURNS = { atOnce: 64, perAccount: 16 }
 const TURN_WAIT_MS = 5_000
 
-/** `waiting` says how many calls wait for their answer. */
+/**
+ * Bounds the calls one API instance has: those that are being admitted, and those that wait for their answer, of which
+ * `waiting` says how many there are.
+ */
 export function createLoadBound(
   waiting: () => number,
   max: number,
   turns = createAccountTurns(TURNS),
   turnWaitMs = TURN_WAIT_MS,
-): LoadBound {
+) {
   let entering = 0
   const turnOf = async (accountId: string): Promise<() => void> => {
     const tooLong = new AbortController()
@@ -235,10 +229,15 @@ export function createLoadBound(
     }
   }
   return {
+    /** Calls that are being admitted, or wait for their turn to be. */
     get entering() {
       return entering
     },
-    async enter(accountId, admission) {
+    /**
+     * Runs an admission in its account's turn; it counts from now until it is done. Throws `overloaded` when there is
+     * no room for it, or no turn comes in time.
+     */
+    async enter<T>(accountId: string, admission: () => Promise<T>): Promise<T> {
       if (waiting() + entering >= max) throw tooManyCalls()
       entering += 1
       try {
@@ -260,12 +259,6 @@ const tooManyCalls = () =>
     retryAfterSeconds: 1,
   })
 
-/** How much is worked on at the same time. */
-interface TurnLimits {
-  atOnce: number
-  perAccount: number
-}
-
 interface Account {
   running: number
   /** Those that wait, in order of arrival. */
@@ -274,10 +267,10 @@ interface Account {
 
 /**
  * Lets accounts in by turns, so that the many calls of one do not stand before another's single one. One that finds
- * room has its turn at once. Those that wait are let in account by account, within an
- * account in order of arrival; no account has more than its part at once, whether or not others wait.
+ * room has its turn at once. Those that wait are let in account by account, within an account in order of arrival; no
+ * account has more than its part at once, whether or not others wait.
  */
-export function createAccountTurns({ atOnce, perAccount }: TurnLimits) {
+export function createAccountTurns({ atOnce, perAccount }: typeof TURNS) {
   /** In the order of their turns: an account that had one goes to the end. */
   const accounts = new Map<string, Account>()
   let running = 0

@@ -4,7 +4,7 @@ import type { CallEnvelope, SettlementRecord } from '../../core/calls/call-job.t
 import { type Frame, MESSAGE_CHARS, openingFrame, sizeOf } from '../../core/calls/frames.ts'
 import { newId } from '../../core/kernel/ids.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
-import { DISPATCH_QUEUE, SETTLEMENT_QUEUE, settlementJobOptions } from '../../platform/queues/queues.ts'
+import { DISPATCH_QUEUE, SETTLEMENT_QUEUE, storedJobOptions } from '../../platform/queues/queues.ts'
 import { isRefusedWrite, type Redis } from '../../platform/redis/redis.ts'
 import { accountKeys, apiKeyKeys, QUEUE_PREFIX } from '../../platform/redis/redis-keys.ts'
 
@@ -50,7 +50,7 @@ export function createFinishScript(redis: Redis, worker: string, clock: () => nu
   const opening = JSON.stringify(openingFrame(worker))
   const queues = [DISPATCH_QUEUE, SETTLEMENT_QUEUE].map((queue) => `${QUEUE_PREFIX}:${queue}`)
   return async (settlementJobId, calls) => {
-    const options = JSON.stringify(settlementJobOptions(settlementJobId))
+    const options = JSON.stringify(storedJobOptions(settlementJobId))
     return (await finish(
       [...queues, ...calls.flatMap(keysOf)],
       [settlementJobId, options, clock(), opening, ...calls.flatMap(argumentsOf)],

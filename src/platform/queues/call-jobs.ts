@@ -9,23 +9,16 @@ import { DISPATCH_QUEUE, type SettlementQueue } from './queues.ts'
  */
 export type Withdrawal = 'withdrawn' | 'missing' | 'claimed' | 'delayed'
 
-/** Steps on the jobs of the dispatch queue that BullMQ does not offer, each one atomic. */
-export interface CallJobs {
-  /** Takes a call off the queue if it waits for its first claim. */
-  withdraw(callId: string): Promise<Withdrawal>
-  /** Takes a revived call off the queue (see reviveCall), unless a worker has claimed it since. */
-  removeRevived(callId: string): Promise<Withdrawal>
-  /** Renews a claim whose lock has lapsed; false when somebody else claimed the call since. */
-  retake(callId: string, claim: { token: string; number: number; lockMs: number }): Promise<boolean>
-  /** Whether a call has a job, in whatever state. */
-  exists(callId: string): Promise<boolean>
-}
+export type CallJobs = ReturnType<typeof createCallJobs>
 
 const WITHDRAW = readFileSync(new URL('./withdraw-call.lua', import.meta.url), 'utf8')
 const RETAKE = readFileSync(new URL('./retake-call.lua', import.meta.url), 'utf8')
 
-/** The steps over one client. BullMQ's key layout: `<prefix>:<queue>:<list, or job id>`. */
-export function createCallJobs(redis: Redis): CallJobs {
+/**
+ * Steps on the jobs of the dispatch queue that BullMQ does not offer, each one atomic. BullMQ's key layout:
+ * `<prefix>:<queue>:<list, or job id>`.
+ */
+export function createCallJobs(redis: Redis) {
   const withdraw = defineScript(redis, 'syWithdrawCall', WITHDRAW)
   const retake = defineScript(redis, 'syRetakeCall', RETAKE)
   const key = (name: string) => `${QUEUE_PREFIX}:${DISPATCH_QUEUE}:${name}`
@@ -34,14 +27,21 @@ export function createCallJobs(redis: Redis): CallJobs {
     return (await withdraw(keys, [callId, takesRevived])) as Withdrawal
   }
   return {
-    withdraw: (callId) => takeOff(callId, '0'),
-    removeRevived: (callId) => takeOff(callId, '1'),
-    async retake(callId, { token, number, lockMs }) {
+    /** Takes a call off the queue if it waits for its first claim. */
+    withdraw: (callId: string) => takeOff(callId, '0'),
+    /** Takes a revived call off the queue (see reviveCall), unless a worker has claimed it since. */
+    removeRevived: (callId: string) => takeOff(callId, '1'),
+    /** Renews a claim whose lock has lapsed; false when somebody else claimed the call since. */
+    async retake(
+      callId: string,
+      { token, number, lockMs }: { token: string; number: number; lockMs: number },
+    ): Promise<boolean> {
       const lists = ['active', 'wait', 'stalled', 'prioritized'].map(key)
       const keys = [key(callId), key(`${callId}:lock`), ...lists]
       return (await retake(keys, [callId, token, lockMs, number])) === 1
     },
-    exists: async (callId) => (await redis.exists(key(callId))) === 1,
+    /** Whether a call has a job, in whatever state. */
+    exists: async (callId: string) => (await redis.exists(key(callId))) === 1,
   }
 }
 

@@ -17,49 +17,37 @@ export type DispatchQueue = Queue<CallJob>
 export interface SettlementJob {
   records: SettlementRecord[]
 }
-
 export type SettlementQueue = Queue<SettlementJob>
-
 /** A delivery to make. Only its id: what is sent, and to whom, stands in PostgreSQL. */
 export interface EventJob {
   deliveryId: string
 }
-
 export type EventsQueue = Queue<EventJob>
-
-/** The queue of calls waiting for a dispatch worker. Jobs vanish on completion: a prompt rests nowhere. */
-export function createDispatchQueue(connection: Redis): DispatchQueue {
-  return ignoreQueueErrors(new Queue(DISPATCH_QUEUE, { connection, prefix: QUEUE_PREFIX }))
-}
-
-/** The queue of finished calls waiting to be charged. */
-export function createSettlementQueue(connection: Redis): SettlementQueue {
-  return ignoreQueueErrors(new Queue(SETTLEMENT_QUEUE, { connection, prefix: QUEUE_PREFIX }))
-}
-
-/** The queue of webhook deliveries that are due. */
-export function createEventsQueue(connection: Redis): EventsQueue {
-  return ignoreQueueErrors(new Queue(EVENTS_QUEUE, { connection, prefix: QUEUE_PREFIX }))
-}
-
 /** Jobs of the catalog, which carry no data: the name says what to do. */
 export type CatalogQueue = Queue<Record<string, never>>
-
-/** The queue of the catalog's scheduled jobs. */
-export function createCatalogQueue(connection: Redis): CatalogQueue {
-  return ignoreQueueErrors(new Queue(CATALOG_QUEUE, { connection, prefix: QUEUE_PREFIX }))
-}
-
 /** A message that verifies an account's email. Only the account's id: the link is made when the message is sent. */
 export interface MailJob {
   accountId: string
 }
-
 export type MailQueue = Queue<MailJob>
 
+/** The queue of calls waiting for a dispatch worker. Jobs vanish on completion: a prompt rests nowhere. */
+export const createDispatchQueue = (connection: Redis): DispatchQueue => open(DISPATCH_QUEUE, connection)
+/** The queue of finished calls waiting to be charged. */
+export const createSettlementQueue = (connection: Redis): SettlementQueue =>
+  open(SETTLEMENT_QUEUE, connection)
+/** The queue of webhook deliveries that are due. */
+export const createEventsQueue = (connection: Redis): EventsQueue => open(EVENTS_QUEUE, connection)
+/** The queue of the catalog's scheduled jobs. */
+export const createCatalogQueue = (connection: Redis): CatalogQueue => open(CATALOG_QUEUE, connection)
 /** The queue of messages to send. */
-export function createMailQueue(connection: Redis): MailQueue {
-  return ignoreQueueErrors(new Queue(MAIL_QUEUE, { connection, prefix: QUEUE_PREFIX }))
+export const createMailQueue = (connection: Redis): MailQueue => open(MAIL_QUEUE, connection)
+
+function open<T extends Queue>(name: string, connection: Redis): T {
+  const queue = new Queue(name, { connection, prefix: QUEUE_PREFIX })
+  // BullMQ repeats every error of the client on the console; the client's own listener has logged it once.
+  queue.on('error', () => undefined)
+  return queue as T
 }
 
 /** A message is tried this often, after 1, 2, 4 … seconds: for half an hour in all. */
@@ -80,12 +68,6 @@ export async function scheduleCatalogJob(queue: CatalogQueue, name: string, ever
   await queue.upsertJobScheduler(name, { every: everyMs, startDate: Date.now() + everyMs }, { name, opts })
 }
 
-/** BullMQ repeats every error of the client on the console; the client's own listener has logged it once. */
-function ignoreQueueErrors<T extends Queue>(queue: T): T {
-  queue.on('error', () => undefined)
-  return queue
-}
-
 /** Enqueues a call under its own id; a repeated id is one job. `priority`: see src/billing/holds/admission.ts. */
 export async function enqueueCall(
   queue: DispatchQueue,
@@ -96,8 +78,8 @@ export async function enqueueCall(
   await queue.add('call', { envelope, sealedBody }, { ...jobOptions(envelope.id), priority })
 }
 
-/** The options of a call's job, as BullMQ stores them, but for its priority. */
-export const callJobOptions = (callId: string) => ({ ...jobOptions(callId), attempts: 0 })
+/** The options of a call's job (but for its priority) or a settlement job, as BullMQ stores them. */
+export const storedJobOptions = (jobId: string) => ({ ...jobOptions(jobId), attempts: 0 })
 
 /**
  * Enqueues the settlement of some calls as one job and returns its id. Settling a call twice charges it once:
@@ -108,12 +90,9 @@ export async function enqueueSettlements(
   records: SettlementRecord[],
 ): Promise<string> {
   const jobId = newId('settle')
-  await queue.add('settle', { records }, settlementJobOptions(jobId))
+  await queue.add('settle', { records }, storedJobOptions(jobId))
   return jobId
 }
-
-/** The options of a settlement job, as BullMQ stores them. */
-export const settlementJobOptions = (jobId: string) => ({ ...jobOptions(jobId), attempts: 0 })
 
 /** Enqueues the settlement of one call. */
 export async function enqueueSettlement(queue: SettlementQueue, record: SettlementRecord): Promise<void> {
