@@ -8,17 +8,6 @@ import { inSpan, queueAttributes, tracesAreOn } from '../src/platform/observabil
 import type { ClaimedJob, ClaimedJobs } from '../src/platform/queues/claimed-jobs.ts'
 import { SETTLEMENT_QUEUE, type SettlementJob } from '../src/platform/queues/queues.ts'
 
-/**
- * Settles finished calls in batches. Per batch: one PostgreSQL transaction, then the balance cache of each account,
- * then the jobs are completed. Every step can be repeated, so a crash between any two, or the same job at
- * two workers, changes nothing. A batch that cannot be settled (PostgreSQL or Redis away) is kept and tried
- * again for as long as it takes: a job never ends in `failed`, because a failed job is a lost charge.
- */
-export interface SettlementWorker {
-  /** Finishes the running batch, or hands it back when it cannot be settled right now, and closes. */
-  stop(): Promise<void>
-}
-
 export interface SettlementWorkerOptions {
   jobs: ClaimedJobs<SettlementJob>
   store: SettlementStore
@@ -45,8 +34,16 @@ const recordsIn = (data: SettlementJob): SettlementRecord[] =>
 
 const recordsOf = (jobs: Batch): SettlementRecord[] => jobs.flatMap((job) => recordsIn(job.data))
 
-/** Starts settling at once. */
-export function startSettlementWorker(options: SettlementWorkerOptions): SettlementWorker {
+export type SettlementWorker = ReturnType<typeof startSettlementWorker>
+
+/**
+ * Settles finished calls in batches. Per batch: one PostgreSQL transaction, then the balance cache of each account,
+ * then the jobs are completed. Every step can be repeated, so a crash between any two, or the same job at
+ * two workers, changes nothing. A batch that cannot be settled (PostgreSQL or Redis away) is kept and tried
+ * again for as long as it takes: a job never ends in `failed`, because a failed job is a lost charge. Starts
+ * at once.
+ */
+export function startSettlementWorker(options: SettlementWorkerOptions) {
   const { jobs, logger, settlementBatchMax: batchMax } = options
   const stopping = new AbortController()
   const pause = (ms: number) => delay(ms, undefined, { signal: stopping.signal }).catch(() => undefined)
@@ -155,7 +152,8 @@ export function startSettlementWorker(options: SettlementWorkerOptions): Settlem
 
   const running = run()
   return {
-    async stop() {
+    /** Finishes the running batch, or hands it back when it cannot be settled right now, and closes. */
+    async stop(): Promise<void> {
       stopping.abort()
       jobs.stopWaiting()
       await running

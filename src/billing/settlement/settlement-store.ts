@@ -42,21 +42,6 @@ export interface SettlementOutcome {
   superseded: SupersededCall[]
 }
 
-export interface SettlementStore {
-  /**
-   * Settles a batch in one transaction: call records, ledger and balances together, or nothing. Of several records
-   * of one call the first counts, but one that names who served outranks one that does not (see isUnserved),
-   * whichever comes first. What does not count and says something else is kept in `settlement_conflicts`; where it
-   * says that the caller was told of a failure, the charge is credited.
-   * A record that breaks an invariant (charge above hold, balance below zero, unknown account, malformed)
-   * is set aside in `quarantined_settlements` and never fails its neighbours.
-   * A call whose Idempotency-Key stands for another call that was settled before is recorded as its duplicate and
-   * charged nothing.
-   * Throws when PostgreSQL is away; the batch may then be settled or not, and running it again is safe.
-   */
-  settle(records: readonly SettlementRecord[]): Promise<SettlementOutcome>
-}
-
 const QUARANTINE = `
 INSERT INTO quarantined_settlements (id, reason, record) VALUES ($1, $2, $3) ON CONFLICT (id) DO NOTHING`
 
@@ -67,10 +52,23 @@ type SettledRow = LedgerBalance & {
   supersededCalls: string[] | null
 }
 
+export type SettlementStore = ReturnType<typeof createSettlementStore>
+
 /** The settlement store over PostgreSQL. */
-export function createSettlementStore(postgres: Postgres): SettlementStore {
+export function createSettlementStore(postgres: Postgres) {
   return {
-    async settle(records) {
+    /**
+     * Settles a batch in one transaction: call records, ledger and balances together, or nothing. Of several records
+     * of one call the first counts, but one that names who served outranks one that does not (see isUnserved),
+     * whichever comes first. What does not count and says something else is kept in `settlement_conflicts`; where it
+     * says that the caller was told of a failure, the charge is credited.
+     * A record that breaks an invariant (charge above hold, balance below zero, unknown account, malformed)
+     * is set aside in `quarantined_settlements` and never fails its neighbours.
+     * A call whose Idempotency-Key stands for another call that was settled before is recorded as its duplicate and
+     * charged nothing.
+     * Throws when PostgreSQL is away; the batch may then be settled or not, and running it again is safe.
+     */
+    async settle(records: readonly SettlementRecord[]): Promise<SettlementOutcome> {
       const accounts = new Map<string, AccountSettlement>()
       const quarantined: QuarantinedCall[] = []
       const superseded: SupersededCall[] = []
