@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import builtin from '../../src/catalog/data/builtin.json' with { type: 'json' }
-import { chooseAutoModels, ROUTING_PROFILES } from '../../src/core/auto/auto-routing.ts'
+import { chooseAutoModels } from '../../src/core/auto/auto-routing.ts'
 import { TIERS } from '../../src/core/auto/auto-tiers.ts'
-import { parseChatRequest } from '../../src/core/calls/chat-request.ts'
+import { parseChatRequest, ROUTING_PROFILES } from '../../src/core/calls/chat-request.ts'
 import { type CatalogSnapshot, compareByPrice, type Model } from '../../src/core/catalog/catalog.ts'
 import { buildCatalogSnapshot } from '../../src/core/catalog/catalog-snapshot.ts'
 import { picoUsdPerToken } from '../../src/core/kernel/money.ts'

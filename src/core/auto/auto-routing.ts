@@ -1,4 +1,4 @@
-import type { ChatRequest } from '../calls/chat-request.ts'
+import type { ChatRequest, RoutingProfile } from '../calls/chat-request.ts'
 import type { CatalogSnapshot, Model } from '../catalog/catalog.ts'
 import { type RequestShape, takesInput } from '../routing/plan-candidate.ts'
 import { type AutoTiers, autoTiers, TIERS, type Tier } from './auto-tiers.ts'
@@ -109,10 +109,6 @@ function canTake(model: Model, shape: RequestShape, needsTools: boolean): boolea
     (!needsTools || model.supportedParameters.includes('tools'))
   )
 }
-
-/** What a client may bias `auto` towards: cost, balance, quality or tool use. */
-export const ROUTING_PROFILES = ['eco', 'auto', 'premium', 'agentic'] as const
-export type RoutingProfile = (typeof ROUTING_PROFILES)[number]
 
 /** The name that leaves the choice of a model to us. */
 export const AUTO_MODEL = 'auto'

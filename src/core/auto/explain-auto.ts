@@ -1,7 +1,7 @@
-import type { ChatRequest } from '../calls/chat-request.ts'
+import { type ChatRequest, ROUTING_PROFILES, type RoutingProfile } from '../calls/chat-request.ts'
 import type { CatalogSnapshot } from '../catalog/catalog.ts'
 import { requestShape } from '../routing/plan-candidate.ts'
-import { chooseAutoModels, ROUTING_PROFILES, type RoutingProfile } from './auto-routing.ts'
+import { chooseAutoModels } from './auto-routing.ts'
 import type { Tier } from './auto-tiers.ts'
 import { FEATURES, promptFeatures } from './difficulty/prompt-features.ts'
 import {

@@ -1,7 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { nullable } from '../api/request-fields.ts'
 import { createValidator } from '../api/schema-validator.ts'
-import { ROUTING_PROFILES, type RoutingProfile } from '../auto/auto-routing.ts'
 import { type ExactJson, isNestedDeeperThan, MAX_NESTING } from '../json/json-text.ts'
 import { ApiError } from '../kernel/errors.ts'
 import { type PicoUsd, type PicoUsdPerToken, parseRate, parseUsd, plainDecimal } from '../kernel/money.ts'
@@ -20,6 +19,10 @@ export interface ChatMessage {
 
 export const SORTS = ['price', 'throughput', 'latency'] as const
 export type Sort = (typeof SORTS)[number]
+
+/** What a client may bias `auto` towards: cost, balance, quality or tool use. */
+export const ROUTING_PROFILES = ['eco', 'auto', 'premium', 'agentic'] as const
+export type RoutingProfile = (typeof ROUTING_PROFILES)[number]
 
 /** The request's `provider` object. */
 export interface ProviderPreferences {
