@@ -5,18 +5,17 @@ import { startTracing } from '../src/platform/observability/tracing.ts'
 import { checkNamedStatements } from '../src/platform/postgres/check-named-statements.ts'
 import { explainFailedStart } from '../src/platform/process/explain-failed-start.ts'
 import { stopOnSignal } from '../src/platform/process/stop-on-signal.ts'
-import { startAllRoles } from './all-roles.ts'
-import { startDispatchRole } from './dispatch-role.ts'
-import { startSettlementRole } from './settlement-role.ts'
 
 /**
  * The workers' entry: `node workers/main.ts dispatch` or `… settlement`, or `… all` for the whole gateway in one
- * process. Runs until SIGTERM or SIGINT, then drains.
+ * process. Runs until SIGTERM or SIGINT, then drains. A process loads the code of its own role only.
  */
 const ROLES = {
-  dispatch: () => startDispatchRole(config, logger, metrics.of('dispatch')),
-  settlement: () => startSettlementRole(config, logger, metrics.of('settlement')),
-  all: () => startAllRoles(config, logger, metrics),
+  dispatch: async () =>
+    (await import('./dispatch-role.ts')).startDispatchRole(config, logger, metrics.of('dispatch')),
+  settlement: async () =>
+    (await import('./settlement-role.ts')).startSettlementRole(config, logger, metrics.of('settlement')),
+  all: async () => (await import('./all-roles.ts')).startAllRoles(config, logger, metrics),
 }
 
 const role = process.argv[2] as keyof typeof ROLES

@@ -64,13 +64,15 @@ const ajv = new Ajv({
 })
 
 /**
- * Compiles a schema. The validator returns the refusal of a value that does not fit, or null; of a query string it
- * drops empty parameters and reads digits as numbers where the schema says integer, in place.
+ * The validator returns the refusal of a value that does not fit, or null; of a query string it drops empty
+ * parameters and reads digits as numbers where the schema says integer, in place. The schema is compiled at the first
+ * value, since a process that has just started has other things to do first.
  */
 export function createValidator(given: TSchema, isQuery = false): (value: unknown) => ApiError | null {
   const schema = given as SchemaNode
-  const validate = ajv.compile(schema)
+  let validate: ReturnType<typeof ajv.compile> | undefined
   return (value) => {
+    validate ??= ajv.compile(schema)
     if (isQuery) readQuery(value as Record<string, unknown>, schema)
     if (validate(value)) return null
     return toApiError(firstError(validate.errors!, value, schema), value, schema, isQuery)

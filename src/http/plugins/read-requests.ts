@@ -297,7 +297,7 @@ async function parseInThread(body: Buffer): Promise<{ value: unknown; exact: Exa
 }
 
 /**
- * Request validation. A route declares TypeBox schemas; Ajv compiles each once, when the route is registered:
+ * Request validation. A route declares TypeBox schemas; Ajv compiles each once, at its first request:
  *
  *     export const things: FastifyPluginAsyncTypebox<Dependencies> = async (app, { store }) => {
  *       app.post(PATH, { onRequest: [app.requireKey], schema: { body: NewThing, response: { 201: Thing } } },
