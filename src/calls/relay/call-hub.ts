@@ -275,7 +275,9 @@ const ECHO_LOST_MS = 5_000
 const DOUBTFUL_AFTER = 2
 /** Echoes without a sign until it is taken for lost: 4 to 5 s. A worker gives a sign every second. */
 const LOST_AFTER = 5
-/** As many more after a reconnect: a worker may be slower to notice that its connection is gone, by up to 10 s. */
+/** An echo takes so long only where Redis, or this machine, stood still. */
+const ECHO_LATE_MS = 2_000
+/** As many more after that and after a reconnect: a worker may be slower to notice that its connection is gone, by up to 10 s. */
 const RECONNECT_ECHOES = 10
 
 interface WorkerHeartbeatsOptions {
@@ -299,7 +301,8 @@ class WorkerHeartbeats {
   private readonly options: WorkerHeartbeatsOptions
   /** Echoes heard so far. */
   private echoes = 0
-  private awaited: { number: number; sentAtMs: number } | null = null
+  /** The echo on its way; `sinceMs` is when the first was sent of those that did not come. */
+  private awaited: { number: number; sentAtMs: number; sinceMs: number } | null = null
   private sent = 0
   private sendAtMs = 0
   /** Echoes heard when a worker last gave a sign. */
@@ -312,7 +315,7 @@ class WorkerHeartbeats {
   /** The connection was gone and is back: an echo that was on its way is lost, and workers may need a while. */
   reconnected(): void {
     this.awaited = null
-    for (const worker of this.signs.keys()) this.signs.set(worker, this.echoes + RECONNECT_ECHOES)
+    this.waitLonger()
   }
 
   /** A worker was heard. */
@@ -323,9 +326,11 @@ class WorkerHeartbeats {
   /** An echo came. */
   echoed(number: number, nowMs: number): void {
     if (number !== this.awaited?.number) return
+    const { sinceMs } = this.awaited
     this.awaited = null
     this.sendAtMs = nowMs + ECHO_EVERY_MS
     this.echoes++
+    if (nowMs - sinceMs > ECHO_LATE_MS) this.waitLonger()
     for (const [worker, at] of this.signs) {
       const silence = this.echoes - at
       if (silence >= LOST_AFTER) {
@@ -340,7 +345,12 @@ class WorkerHeartbeats {
     const isDue =
       this.awaited === null ? nowMs >= this.sendAtMs : nowMs > this.awaited.sentAtMs + ECHO_LOST_MS
     if (!isDue) return
-    this.awaited = { number: ++this.sent, sentAtMs: nowMs }
+    this.awaited = { number: ++this.sent, sentAtMs: nowMs, sinceMs: this.awaited?.sinceMs ?? nowMs }
     this.options.sendEcho(this.sent)
+  }
+
+  /** Workers may need a while to be heard again. */
+  private waitLonger(): void {
+    for (const worker of this.signs.keys()) this.signs.set(worker, this.echoes + RECONNECT_ECHOES)
   }
 }
