@@ -1,6 +1,7 @@
 import { EventEmitter, once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { HoldStore } from '../src/billing/holds/hold-store.ts'
+import { type CleanupTasks, createCleanupTasks } from '../src/calls/admission/cleanup-tasks.ts'
 import { runningHold } from '../src/calls/dispatch/finish-calls.ts'
 import { type CallRunnerDependencies, type Lease, runCall } from '../src/calls/dispatch/run-call.ts'
 import { type HeldLease, Leases } from '../src/calls/dispatch/running-calls.ts'
@@ -49,10 +50,13 @@ export class DispatchWorker {
   readonly leases: Leases
   private readonly renewal: NodeJS.Timeout
   private readonly slots: WorkerSlots<ClaimedAt>
+  private readonly cleanup: CleanupTasks
   private stopping = false
+  private hasStopped = false
 
   constructor(options: DispatchWorkerOptions) {
     this.options = options
+    this.cleanup = createCleanupTasks(options.logger)
     this.runner = { ...options, clock: options.fleetClock ?? options.clock }
     this.slots = new WorkerSlots({
       ...options,
@@ -88,6 +92,7 @@ export class DispatchWorker {
     clearInterval(this.renewal)
     await this.jobs.close()
     await this.slots.ended()
+    this.hasStopped = true
   }
 
   private async claim(most: number, kind: ClaimKind): Promise<ClaimedAt[]> {
@@ -141,12 +146,12 @@ export class DispatchWorker {
   }
 
   /**
-   * Once the job is gone: another worker might have taken the call over until then. Maintenance deletes what is missed.
+   * Once the job is gone: another worker might have taken the call over until then. Maintenance deletes what is left
+   * when the process ends.
    */
   private dropBody({ envelope: { id }, sealedBody }: CallJob): void {
-    if (sealedBody !== null) return
-    const { bodies, logger } = this.options
-    bodies.drop(id).catch((error: unknown) => logger.warn({ err: error, callId: id }, 'body not deleted'))
+    if (sealedBody === null)
+      this.cleanup.add(async () => this.hasStopped || (await this.options.bodies.drop(id)))
   }
 
   /** Redis may have lost a call's hold after it was taken and before its job was enqueued. */

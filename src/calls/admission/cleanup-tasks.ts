@@ -14,9 +14,8 @@ const AT_ONCE = 50
 const RETRY_MS = 100
 
 /**
- * Releases and withdrawals owed by calls that Redis went away under. Their clients were answered; their
- * holds and jobs, if those came to be at all, must not stay. Bounded: what does not fit, and what is left
- * when the process ends, the sweep of lost holds finds.
+ * What calls still owe whose clients were answered: releases and withdrawals that Redis went away under, bodies that
+ * PostgreSQL did not delete. Bounded: what does not fit, and what is left when the process ends, maintenance finds.
  */
 export function createCleanupTasks(logger: Logger): CleanupTasks {
   const waiting: CleanupTask[] = []
@@ -38,7 +37,7 @@ export function createCleanupTasks(logger: Logger): CleanupTasks {
   return {
     add(task) {
       if (waiting.length >= WAITING_MAX) {
-        logger.error('too many calls wait to be cleaned up after; the sweep will find their holds')
+        logger.error('too many calls wait to be cleaned up after; maintenance will find what they left')
         return
       }
       waiting.push(task)
