@@ -23,6 +23,12 @@ beforeAll(async () => {
 })
 afterAll(() => stack?.close())
 
+/** A machine that is busy with others sheds the calls for which it has no turn in time: they come again. */
+async function served(...call: Parameters<typeof ask>): ReturnType<typeof ask> {
+  const answer = await ask(...call)
+  return answer.errorCode === 'overloaded' ? served(...call) : answer
+}
+
 test.each([
   ['with a key without limits', {}],
   ['with a key of default limits', { requestsPerMinute: null, concurrentCalls: null }],
@@ -38,19 +44,16 @@ test.each([
         expect(response.status).toBe(200)
       })
     const answers = await allAtOnce(stack.providers, CALLS, (index) =>
-      ask(
+      served(
         { url: stack.urls[index % 2]!, key },
         { model: 'test/held', max_tokens: WORDS, messages: MESSAGES },
       ),
     )
     const count = (code: string | null) => answers.filter(({ errorCode }) => errorCode === code).length
-    // A machine that is busy with others sheds the calls for which it has no turn in time.
-    const shed = count('overloaded')
     expect({ succeeded: count(null), refused: count('insufficient_balance') }).toEqual({
       succeeded: AFFORDABLE,
-      refused: CALLS - AFFORDABLE - shed,
+      refused: CALLS - AFFORDABLE,
     })
-    expect(shed).toBeLessThan(CALLS - AFFORDABLE)
     await expectBooksInOrder(stack)
     expect(await stack.postgres.callRecord.count({ where: { accountId } })).toBe(AFFORDABLE)
   },

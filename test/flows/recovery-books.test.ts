@@ -23,6 +23,7 @@ beforeAll(async () => {
     processes: ['dispatch', 'settlement'],
     databaseProxy: true,
     dispatchWorkers: 2,
+    environment: { JOB_LOCK_MS: '2000' },
     models: { 'test/plain': [{ at: 'alpha', model: `words-${WORDS}.latency-50` }] },
   })
   settlement = stack.settlement

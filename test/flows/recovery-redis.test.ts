@@ -23,6 +23,7 @@ beforeAll(async () => {
     databaseProxy: true,
     dispatchWorkers: 2,
     environment: {
+      JOB_LOCK_MS: '2000',
       RECOVERY_GRACE_MS: String(GRACE_MS),
       QUEUE_WAIT_MS: String(QUEUE_WAIT_MS),
     },

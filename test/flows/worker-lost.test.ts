@@ -29,7 +29,7 @@ let whole: string
 beforeAll(async () => {
   stack = await startStack({
     processes: ['dispatch'],
-    environment: { SHUTDOWN_GRACE_MS: '5000' },
+    environment: { SHUTDOWN_GRACE_MS: '5000', JOB_LOCK_MS: '2000' },
     models: {
       'test/plain': [{ at: 'alpha', model: `words-${WORDS}` }],
       'test/hangs-once': [{ at: 'alpha', model: `words-${WORDS}.flaky-1-hang` }],

@@ -20,7 +20,10 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   const name = `test_${randomBytes(8).toString('hex')}`
   const url = new URL(adminUrl)
   url.pathname = `/${name}`
-  await runAsAdmin(adminUrl, `CREATE DATABASE ${name} TEMPLATE ${fromRunner('TEST_DATABASE_TEMPLATE')} STRATEGY FILE_COPY`)
+  await runAsAdmin(
+    adminUrl,
+    `CREATE DATABASE ${name} TEMPLATE ${fromRunner('TEST_DATABASE_TEMPLATE')} STRATEGY FILE_COPY`,
+  )
   return { url: url.href, drop: () => runAsAdmin(adminUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) }
 }
 

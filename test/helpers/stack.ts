@@ -149,7 +149,6 @@ async function startWith(resources: AsyncDisposableStack, options: StackOptions)
     HOST: '127.0.0.1',
     METRICS_PORT: '0',
     LOG_LEVEL: process.env.TEST_LOG_LEVEL ?? 'silent',
-    JOB_LOCK_MS: '2000',
     RECOVERY_GRACE_MS: '0',
     ...PATIENCE,
     // Every account that a test signs up comes from one address.

@@ -62,9 +62,14 @@ describe('a pool of threads', () => {
 
   test('takes no more tasks than a thousand at a time', async () => {
     const pool = new ThreadPool()
-    const tasks = Array.from({ length: 1_100 }, () => parsed(pool, '1'))
-    const kinds = (await Promise.all(tasks)).map(({ kind }) => kind)
-    expect(kinds.filter((kind) => kind === 'done').length).toBeGreaterThanOrEqual(1_000)
-    expect(kinds.at(-1)).toBe('refused')
+    const ended: string[] = []
+    const tasks = Array.from({ length: 1_100 }, () => parsed(pool, '1').then(({ kind }) => ended.push(kind)))
+    // At once: before any can have run.
+    await Promise.resolve()
+    const refused = ended.length
+    expect(new Set(ended)).toEqual(new Set(['refused']))
+    await Promise.all(tasks)
+    expect(refused).toBeGreaterThan(90)
+    expect(refused).toBeLessThan(100)
   })
 })
