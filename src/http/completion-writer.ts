@@ -2,8 +2,13 @@ import type { ServerResponse } from 'node:http'
 import type { CallSink } from '../calls/relay/pending-call.ts'
 import type { Usage } from '../core/billing/pricing.ts'
 import type { ResponseEnvelope } from '../core/calls/call-job.ts'
-import type { CompletionMessage, Delta, FinishReason } from '../core/calls/completion.ts'
-import { endsCall, type FrameBody } from '../core/calls/frames.ts'
+import {
+  type CompletionMessage,
+  type Delta,
+  endsCall,
+  type FinishReason,
+  type FrameBody,
+} from '../core/calls/completion.ts'
 import { ApiError, type ErrorCode, type ErrorObject, errorObject } from '../core/kernel/errors.ts'
 import type { CallId } from '../core/kernel/ids.ts'
 

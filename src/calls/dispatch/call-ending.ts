@@ -1,6 +1,6 @@
 import { type CallEnd, NOTHING_USED } from '../../core/billing/pricing.ts'
 import type { CallBody, CallEnvelope, CallStatus, Candidate } from '../../core/calls/call-job.ts'
-import type { DeliveredPrefix, FrameBody, FrameError } from '../../core/calls/frames.ts'
+import type { DeliveredPrefix, FrameBody, FrameError } from '../../core/calls/completion.ts'
 import { jsonRootOf, mayBeRepaired, wantsJson } from '../../core/json/json-repair.ts'
 import type { ErrorCode } from '../../core/kernel/errors.ts'
 import type { Logger } from '../../platform/observability/logger.ts'

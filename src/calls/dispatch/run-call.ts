@@ -1,7 +1,7 @@
 import { Counter, Histogram, type Registry } from 'prom-client'
 import { settlementOf } from '../../core/billing/pricing.ts'
 import type { CallBody, CallEnvelope, CallJob, SettlementRecord } from '../../core/calls/call-job.ts'
-import type { FrameBody, FrameError } from '../../core/calls/frames.ts'
+import type { FrameBody, FrameError } from '../../core/calls/completion.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import type { ProcessReport } from '../../platform/observability/process-report.ts'

@@ -1,13 +1,14 @@
 import type { ResponseEnvelope } from '../../core/calls/call-job.ts'
-import { deltaText, isDelta } from '../../core/calls/completion.ts'
 import {
   type ControlMessage,
   type DeliveredPrefix,
+  deltaText,
   type EarlyEnd,
   endsCall,
   type FrameBody,
   type FrameError,
-} from '../../core/calls/frames.ts'
+  isDelta,
+} from '../../core/calls/completion.ts'
 
 /** Who waits for a call: writes what arrives to a client. Each frame comes once and in order. */
 export interface CallSink {
