@@ -12,13 +12,12 @@ import {
 import type { Logger } from '../../platform/observability/logger.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
 import { CONTROL_CHANNEL, controlChannel, replyChannel } from '../../platform/redis/redis-keys.ts'
-import { type CallSink, PendingCall } from './pending-call.ts'
+import { type CallSink, PendingCall, type PendingCallOptions } from './pending-call.ts'
 import { ResendQueue } from './resend-queue.ts'
 
 const TICK_MS = 100
 /** After a reconnect workers get this long to say which calls they have. */
 const RECONNECTED_GRACE_MS = 2_000
-type EarlyFrame = [worker: string | undefined, frame: Frame]
 
 /** Ids of calls delivered to their end: those of the last half minute at 1,500 calls a second. */
 const ENDED_REMEMBERED = 50_000
@@ -51,13 +50,6 @@ export interface CallHubOptions {
   clock: () => number
 }
 
-export interface RegisterOptions {
-  /** Carries what the call has to say to workers; its own, if it is known, hears it as it is by default. */
-  control?: (message: ControlMessage) => void
-  /** Called once when the call has ended for everybody: its client, and the worker as far as it is heard of. */
-  over?: () => void
-}
-
 /**
  * The calls one API instance waits for. Its one channel is subscribed at boot, before any job can name it,
  * and every frame of every call arrives there. A worker of which nothing is heard any more is lost: what its clients
@@ -67,7 +59,7 @@ export class CallHub {
   readonly channel: string
   private readonly calls = new Map<string, PendingCall>()
   /** What came of calls that are expected, before they were registered. */
-  private readonly early = new Map<string, EarlyFrame[]>()
+  private readonly early = new Map<string, Array<[worker: string | undefined, frame: Frame]>>()
   /** Calls that were delivered to their end here, the oldest first. */
   private readonly ended = new LRUCache<string, true>({ max: ENDED_REMEMBERED })
   private readonly options: CallHubOptions
@@ -115,12 +107,15 @@ export class CallHub {
     this.early.set(callId, [])
   }
 
-  /** Waits for a call, and hears what has come of it since it was expected. */
+  /**
+   * Waits for a call, and hears what has come of it since it was expected. What it has to say to workers goes to its
+   * own, if that is known, unless `control` carries it. `over`: see PendingCallOptions.
+   */
   register(
     envelope: ResponseEnvelope,
     sink: CallSink,
     overdue: () => void,
-    { control, over }: RegisterOptions = {},
+    { control, over }: Partial<Pick<PendingCallOptions, 'control' | 'over'>> = {},
   ): PendingCall {
     const nowMs = this.options.clock()
     const call: PendingCall = new PendingCall({

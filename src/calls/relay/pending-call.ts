@@ -27,7 +27,7 @@ export interface PendingCallOptions {
   wantsResend: () => void
   /** Called when nothing was heard of the call for long: is it still there? May be called again. */
   overdue: () => void
-  /** Called once when the call is waited for no more. */
+  /** Called once when the call has ended for everybody: its client, and the worker as far as it is heard of. */
   over?: (() => void) | undefined
   nowMs: number
 }
