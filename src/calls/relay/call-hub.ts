@@ -107,10 +107,7 @@ export class CallHub {
     this.early.set(callId, [])
   }
 
-  /**
-   * Waits for a call, and hears what has come of it since it was expected. What it has to say to workers goes to its
-   * own, if that is known, unless `control` carries it. `over`: see PendingCallOptions.
-   */
+  /** Waits for a call, and hears what came since it was expected. Without `control` it speaks to its own worker. */
   register(
     envelope: ResponseEnvelope,
     sink: CallSink,
