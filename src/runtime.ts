@@ -24,7 +24,9 @@ import { createCatalogStore } from './catalog/catalog-store.ts'
 import { createProviderKeyChecker } from './catalog/check-provider-key.ts'
 import { readRateChangeTimes } from './catalog/rate-history-store.ts'
 import type { Config } from './config.ts'
+import { autoTiers } from './core/auto/auto-tiers.ts'
 import { developmentRailRefusal } from './core/billing/development-rail-refusal.ts'
+import type { CatalogSnapshot } from './core/catalog/catalog.ts'
 import { newId } from './core/kernel/ids.ts'
 import { operatorKeyReader } from './http/account/operator-session-routes.ts'
 import { buildApp } from './http/app.ts'
@@ -154,6 +156,10 @@ async function composeApi(
 
   const overlay = await watchOverlay({ redis, subscriber: keySubscriber, logger })
   const catalog = await createCatalogStore({ ...config, environment: process.env, overlay, logger })
+  // Sorted with the catalog, so that no call waits for it.
+  const sortForAuto = ({ autoLadder }: CatalogSnapshot) => void autoTiers(autoLadder)
+  sortForAuto(catalog.snapshot())
+  catalog.onChange(sortForAuto)
   const catalogEdits = createCatalogEdits({ postgres, redis, check: catalog.check })
   const health = await followOfferHealth({
     redis,

@@ -1,4 +1,3 @@
-import { autoTiers } from '../auto/auto-tiers.ts'
 import { oncePer } from '../kernel/once-per.ts'
 import { shortHash } from '../kernel/short-hash.ts'
 import {
@@ -142,8 +141,6 @@ function assemble(
     .sort(compareByPrice)
   const preferred = automatic.filter((model) => !lastResorts.has(model))
   const autoLadder = preferred.length > 0 ? preferred : automatic
-  // Computed now, so that no call waits for it.
-  autoTiers(autoLadder)
   return { version, generatedAt: options.generatedAt, models, offers, autoLadder }
 }
 
