@@ -61,12 +61,6 @@ export interface PaymentBasis {
   opened: boolean
 }
 
-export const NOTHING_MOVED: PaymentAmounts = {
-  settledPico: picoUsd(0n),
-  returnedPico: picoUsd(0n),
-  disputedPico: picoUsd(0n),
-}
-
 /** How many refunds were tried that gave nothing back. */
 export const failedRefunds = (facts: readonly PaymentFact[]): number =>
   new Set(facts.flatMap((fact) => (fact.kind === 'refund' && fact.failed ? [fact.refundId] : []))).size

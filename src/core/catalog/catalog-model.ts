@@ -27,7 +27,7 @@ export interface ModelOptions {
   discountPercent: number
   openWeightsDiscountPercent: number
   /** Assumed share of a provider's list price that we pay, in percent. */
-  costPercent?: number
+  providerCostPercent?: number
   openWeightsCostPercent?: number
   /** Whether offers that cost more than they earn may be used. */
   allowLossOffers?: boolean
@@ -203,8 +203,8 @@ const isLoss = (cost: TokenRates, rate: TokenRates): boolean =>
 
 /** The share of a list price that we pay, in percent. */
 function shareOf(provider: DocumentProvider, model: DocumentModel, options: ModelOptions): bigint {
-  const { costPercent = COST_PERCENT, openWeightsCostPercent = OPEN_WEIGHTS_COST_PERCENT } = options
-  return BigInt(provider.cost_percent ?? (model.open_weights ? openWeightsCostPercent : costPercent))
+  const { providerCostPercent = COST_PERCENT, openWeightsCostPercent = OPEN_WEIGHTS_COST_PERCENT } = options
+  return BigInt(provider.cost_percent ?? (model.open_weights ? openWeightsCostPercent : providerCostPercent))
 }
 
 /**

@@ -199,7 +199,7 @@ function versionOf(
       [...(options.unlisted ?? [])].sort(),
       options.discountPercent,
       options.openWeightsDiscountPercent,
-      options.costPercent,
+      options.providerCostPercent,
       options.openWeightsCostPercent,
       options.allowLossOffers,
     ]),

@@ -2,7 +2,6 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   DISPUTE_OUTCOMES,
-  NOTHING_MOVED,
   type PaymentAmounts,
   type PaymentFact,
   paymentOutcome,
@@ -17,6 +16,12 @@ import {
 } from '../../../src/core/billing/payment-movements.ts'
 import { assertBalanced, balanceChange } from '../../../src/core/billing/postings.ts'
 import { picoUsd } from '../../../src/core/kernel/money.ts'
+
+const NOTHING_MOVED: PaymentAmounts = {
+  settledPico: picoUsd(0n),
+  returnedPico: picoUsd(0n),
+  disputedPico: picoUsd(0n),
+}
 
 const AMOUNT = picoUsd(100n)
 const basis = { amountPico: AMOUNT, opened: true }

@@ -63,13 +63,16 @@ describe('costs and the loss guard', () => {
   })
 
   test('who pays the whole list price sells nothing below it', () => {
-    expect(statesOf(build([DOCUMENT], { costPercent: 100 }).model)).toEqual({ maker: 'loss', host: 'loss' })
+    expect(statesOf(build([DOCUMENT], { providerCostPercent: 100 }).model)).toEqual({
+      maker: 'loss',
+      host: 'loss',
+    })
   })
 
   test('a stated cost is taken as it is', () => {
     const document = structuredClone(DOCUMENT)
     document.models![0]!.offers[1]!.cost = { prompt: '0.95', completion: '9.5' }
-    const { model } = build([document], { costPercent: 200 })
+    const { model } = build([document], { providerCostPercent: 200 })
     expect(statesOf(model)).toEqual({ maker: 'loss', host: 'shared' })
     expect(model.offers[1]).toMatchObject({ costStated: true })
   })
