@@ -2,12 +2,8 @@ import { Gauge, type Registry } from 'prom-client'
 import type { SyncReport } from '../src/catalog/sync-listings.ts'
 import { type CatalogSnapshot, isAvailable } from '../src/core/catalog/catalog.ts'
 
-export interface CatalogMetrics {
-  noteSync(report: SyncReport, nowMs: number): void
-}
-
 /** Registers the gauges of the catalog; models and offers are counted when they are asked for. */
-export function createCatalogMetrics(registry: Registry, snapshot: () => CatalogSnapshot): CatalogMetrics {
+export function createCatalogMetrics(registry: Registry, snapshot: () => CatalogSnapshot) {
   const registers = [registry]
   new Gauge({
     name: 'switchyard_catalog_models',
@@ -42,7 +38,7 @@ export function createCatalogMetrics(registry: Registry, snapshot: () => Catalog
     registers,
   })
   return {
-    noteSync({ noted, failed, implausible }, nowMs) {
+    noteSync({ noted, failed, implausible }: SyncReport, nowMs: number) {
       providers.set({ outcome: 'noted' }, noted)
       providers.set({ outcome: 'failed' }, failed)
       providers.set({ outcome: 'implausible' }, implausible)

@@ -26,15 +26,6 @@ import type { Redis } from '../src/platform/redis/redis.ts'
 import { QUEUE_PREFIX } from '../src/platform/redis/redis-keys.ts'
 import { createCatalogMetrics } from './catalog-metrics.ts'
 
-/**
- * Keeps the catalog up to date. On a schedule that the fleet shares it reads the model lists of providers and the price
- * files. Every second it checks that Redis has the operator's edits, also after it lost its data, and that every rate a
- * model ever had is in PostgreSQL. All of it can be repeated, and runs beside other processes that do the same.
- */
-export interface CatalogWorker {
-  stop(): Promise<void>
-}
-
 export interface CatalogWorkerOptions {
   config: Readonly<Config>
   redis: Redis
@@ -61,8 +52,13 @@ interface CatalogJobs extends CatalogWorkerOptions {
   catalog: CatalogStore
 }
 
-/** Opens the catalog and begins to keep it. Waits for Redis. */
-export async function startCatalogWorker(options: CatalogWorkerOptions): Promise<CatalogWorker> {
+/**
+ * Opens the catalog and keeps it up to date. On a schedule that the fleet shares it reads the model lists of providers
+ * and the price files. Every second it checks that Redis has the operator's edits, also after it lost its data, and
+ * that every rate a model ever had is in PostgreSQL. All of it can be repeated, and runs beside other processes that do
+ * the same. Waits for Redis.
+ */
+export async function startCatalogWorker(options: CatalogWorkerOptions) {
   const { config, redis, queueRedis, subscriber, environment, logger } = options
   const overlay = await watchOverlay({ redis, subscriber, logger })
   const catalog = await createCatalogStore({ ...config, environment, overlay, logger })

@@ -1,5 +1,5 @@
 import { Registry } from 'prom-client'
-import { createHoldStore, type RestoredHold } from '../src/billing/holds/hold-store.ts'
+import { createHoldStore } from '../src/billing/holds/hold-store.ts'
 import { type AttemptChain, createAttemptChain } from '../src/calls/attempts/attempt-chain.ts'
 import { createAttemptMeter } from '../src/calls/attempts/attempt-history.ts'
 import {
@@ -18,7 +18,7 @@ import { watchOverlay } from '../src/catalog/catalog-overlay.ts'
 import { createCatalogStore } from '../src/catalog/catalog-store.ts'
 import { openProviderKeyVault } from '../src/catalog/provider-key-vault.ts'
 import type { Config } from '../src/config.ts'
-import type { CallEnvelope, CallJob, SettlementRecord } from '../src/core/calls/call-job.ts'
+import type { CallJob, SettlementRecord } from '../src/core/calls/call-job.ts'
 import type { CatalogSnapshot } from '../src/core/catalog/catalog.ts'
 import { newId } from '../src/core/kernel/ids.ts'
 import { openConnections } from '../src/platform/connections.ts'
@@ -214,20 +214,14 @@ interface DispatchParts {
   fleetClock: () => number
 }
 
-/** A dispatch worker that runs. */
-export interface ComposedDispatch {
-  /** The calls that run here. */
-  running(): Iterable<{ envelope: CallEnvelope }>
-  /** The holds of ended calls whose settlement is not confirmed. */
-  unsettled(): Iterable<RestoredHold>
-  stop(): Promise<void>
-}
-
 /** How often settlements are confirmed. */
 const CONFIRM_MS = 1_000
 
+/** A dispatch worker that runs. */
+export type ComposedDispatch = Awaited<ReturnType<typeof composeDispatch>>
+
 /** Composes and starts the worker of one dispatch process: everything between the queue and the providers. */
-export async function composeDispatch(parts: DispatchParts): Promise<ComposedDispatch> {
+export async function composeDispatch(parts: DispatchParts) {
   const { redis, subscriber, epoch, calls, workerId, countCall, settings, logger, clock } = parts
   const holds = createHoldStore(redis)
   const publisher = new FramePublisher({
@@ -270,7 +264,9 @@ export async function composeDispatch(parts: DispatchParts): Promise<ComposedDis
   await listenForControl(subscriber, workerId, (message) => calls.control(message))
   await worker.start()
   return {
+    /** The calls that run here. */
     running: () => worker.leases.running(),
+    /** The holds of ended calls whose settlement is not confirmed. */
     unsettled: () => outbox.holds(),
     async stop() {
       await worker.stop()

@@ -6,15 +6,6 @@ import type { Redis } from '../src/platform/redis/redis.ts'
 import { QUEUE_PREFIX } from '../src/platform/redis/redis-keys.ts'
 import { type DeliverEventDependencies, deliverEvent } from './events/deliver-event.ts'
 
-/**
- * Makes the deliveries that the queue hands it. A job is one attempt and ends with it: PostgreSQL says when
- * the next is due. A job that fails because PostgreSQL is away, or is lost, comes again when its lease ends.
- */
-export interface EventsWorker {
-  /** Lets running attempts finish, which their deadline bounds. */
-  stop(): Promise<void>
-}
-
 export interface EventsWorkerOptions extends DeliverEventDependencies {
   /** A client in mode `wait`. BullMQ makes a second connection of it for blocking. The caller closes it. */
   redis: Redis
@@ -28,8 +19,12 @@ export interface EventsWorkerOptions extends DeliverEventDependencies {
 /** A worker that died may have swallowed the queue's wake-up, so an idle one looks for itself this often. */
 const IDLE_LOOK_SECONDS = 1
 
-/** Starts delivering at once. */
-export function startEventsWorker(options: EventsWorkerOptions): EventsWorker {
+/**
+ * Makes the deliveries that the queue hands it. A job is one attempt and ends with it: PostgreSQL says when the next is
+ * due. A job that fails because PostgreSQL is away, or is lost, comes again when its lease ends. Its `stop` lets running
+ * attempts finish, which their deadline bounds.
+ */
+export function startEventsWorker(options: EventsWorkerOptions) {
   const { logger, attempts } = options
   const worker = new Worker<EventJob>(
     EVENTS_QUEUE,

@@ -7,15 +7,6 @@ import { MAIL_QUEUE, type MailJob } from '../src/platform/queues/queues.ts'
 import type { Redis } from '../src/platform/redis/redis.ts'
 import { QUEUE_PREFIX } from '../src/platform/redis/redis-keys.ts'
 
-/**
- * Sends the messages that the queue hands it. Each attempt makes a link of its own, so no secret waits in Redis; when
- * an answer of the mail server was lost, two messages with a link each arrive, and either is good.
- */
-export interface MailWorker {
-  /** Lets running attempts finish, which their deadlines bound. */
-  stop(): Promise<void>
-}
-
 export interface MailWorkerOptions {
   /** A client in mode `wait`. BullMQ makes a second connection of it for blocking. The caller closes it. */
   redis: Redis
@@ -31,8 +22,12 @@ const CONCURRENCY = 4
 /** A worker that died may have swallowed the queue's wake-up, so an idle one looks for itself this often. */
 const IDLE_LOOK_SECONDS = 1
 
-/** Starts sending at once. */
-export function startMailWorker(options: MailWorkerOptions): MailWorker {
+/**
+ * Sends the messages that the queue hands it. Each attempt makes a link of its own, so no secret waits in Redis; when
+ * an answer of the mail server was lost, two messages with a link each arrive, and either is good. Its `stop` lets
+ * running attempts finish, which their deadlines bound.
+ */
+export function startMailWorker(options: MailWorkerOptions) {
   const { tokens, mailer, publicUrl, logger } = options
   const worker = new Worker<MailJob>(
     MAIL_QUEUE,

@@ -8,14 +8,6 @@ import { type KeyReception, writeReception } from './provider-key-vault.ts'
 /** The result of a check; `unknown`: inconclusive. */
 export type KeyCheck = KeyReception | 'unknown'
 
-export interface ProviderKeyChecker {
-  /**
-   * Tries a new key once at its provider, and stores the result. Resolves to whether there was one: a key stays
-   * unchecked if its provider is unreachable or publishes its model list without a key. Never rejects.
-   */
-  check(key: { id: string; accountId: string; secret: string }, provider: Provider): Promise<boolean>
-}
-
 const DEADLINE_MS = 4_000
 const RUNNING_MAX = 20
 /** Checks per account, hour and API instance, so that the route cannot be used to validate stolen keys. */
@@ -27,12 +19,14 @@ const REFUSAL_MAX_BYTES = 64 * 1024
 /** The generate-content wire's error for a wrong key; its status is less specific. */
 const INVALID_KEY = /API_KEY_INVALID|API_KEY_EXPIRED|api key (not valid|expired|not found)/i
 
+export type ProviderKeyChecker = ReturnType<typeof createProviderKeyChecker>
+
 export function createProviderKeyChecker(options: {
   postgres: Pick<Postgres, '$executeRawUnsafe'>
   logger: Logger
   clock: () => number
   deadlineMs?: number
-}): ProviderKeyChecker {
+}) {
   const { postgres, logger, clock, deadlineMs = DEADLINE_MS } = options
   const checks = new LRUCache<string, { count: number; endsAtMs: number }>({ max: ACCOUNTS_REMEMBERED })
   let running = 0
@@ -46,7 +40,14 @@ export function createProviderKeyChecker(options: {
   }
 
   return {
-    async check({ id, accountId, secret }, provider) {
+    /**
+     * Tries a new key once at its provider, and stores the result. Resolves to whether there was one: a key stays
+     * unchecked if its provider is unreachable or publishes its model list without a key. Never rejects.
+     */
+    async check(
+      { id, accountId, secret }: { id: string; accountId: string; secret: string },
+      provider: Provider,
+    ) {
       if (!mayCheck(accountId)) return false
       running += 1
       try {

@@ -3,14 +3,6 @@ import { ApiError } from '../core/kernel/errors.ts'
 import { whenResponseCloses } from './event-stream.ts'
 import type { ReadPage } from './report-format.ts'
 
-/** Bounds how much of one kind of work runs at once, in all and for one holder. */
-export interface Slots {
-  /** Takes a slot; the returned function gives it back. Throws 429 or 503 when none is free. */
-  take(holder: string): () => void
-  /** Runs work in a slot. Throws as `take` does. */
-  run<T>(holder: string, work: () => Promise<T>): Promise<T>
-}
-
 export interface SlotsOptions {
   max: number
   /** The message when all slots are taken: 503. */
@@ -21,13 +13,16 @@ export interface SlotsOptions {
   holderIsFull?: string
 }
 
+/** Bounds how much of one kind of work runs at once, in all and for one holder. */
+export type Slots = ReturnType<typeof createSlots>
+
 /** Slots of one instance. */
 export function createSlots({
   max,
   allTaken,
   maxPerHolder = Number.POSITIVE_INFINITY,
   holderIsFull = allTaken,
-}: SlotsOptions): Slots {
+}: SlotsOptions) {
   const taken = new Map<string, number>()
   let total = 0
   const take = (holder: string) => {
@@ -48,8 +43,10 @@ export function createSlots({
     }
   }
   return {
+    /** Takes a slot; the returned function gives it back. Throws 429 or 503 when none is free. */
     take,
-    async run(holder, work) {
+    /** Runs work in a slot. Throws as `take` does. */
+    async run<T>(holder: string, work: () => Promise<T>) {
       const giveBack = take(holder)
       try {
         return await work()

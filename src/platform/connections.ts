@@ -6,26 +6,22 @@ import { createRedis, type Redis, type RedisClientOptions } from './redis/redis.
 const CLOSE_MS = 2_000
 
 /** Opens the connections of one process, each under its name, and closes them together. */
-export interface Connections {
-  redis(name: string, mode: RedisClientOptions['mode']): Redis
-  postgres(name: string, options?: Omit<PostgresOptions, 'databaseUrl' | 'name' | 'logger'>): Postgres
-  close(): Promise<void>
-}
+export type Connections = ReturnType<typeof openConnections>
 
 export function openConnections(
   { redisUrl, databaseUrl }: { redisUrl: string; databaseUrl: string },
   logger?: Logger,
-): Connections {
+) {
   const clients: Redis[] = []
   const pools: Postgres[] = []
   const withLogger = logger && { logger }
   return {
-    redis(name, mode) {
+    redis(name: string, mode: RedisClientOptions['mode']) {
       const client = createRedis({ url: redisUrl, name, mode, ...withLogger })
       clients.push(client)
       return client
     },
-    postgres(name, options) {
+    postgres(name: string, options?: Omit<PostgresOptions, 'databaseUrl' | 'name' | 'logger'>) {
       const pool = createPostgres({ databaseUrl, name, ...options, ...withLogger })
       pools.push(pool)
       return pool

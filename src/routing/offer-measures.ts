@@ -23,12 +23,6 @@ import { healthMeasures } from '../platform/redis/redis-keys.ts'
 /** How long after its end a slot is still read: its last counts are on their way. */
 const LATE_MS = 5_000
 
-/** What the fleet measured of offers, as one process follows it. Reading costs no round trip. */
-export interface OfferMeasures {
-  stats(offerId: string): OfferStats
-  stop(): void
-}
-
 export interface OfferMeasuresOptions {
   redis: Redis
   /** Unix milliseconds. */
@@ -41,8 +35,11 @@ export interface OfferMeasuresOptions {
 /** Counts of one slot by offer id. */
 type Slot = Map<string, SlotCounts>
 
+/** What the fleet measured of offers, as one process follows it. Reading costs no round trip. */
+export type OfferMeasures = Awaited<ReturnType<typeof followOfferMeasures>>
+
 /** Starts following: reads what is remembered, then the present slot again and again. Rejects when Redis does. */
-export async function followOfferMeasures(options: OfferMeasuresOptions): Promise<OfferMeasures> {
+export async function followOfferMeasures(options: OfferMeasuresOptions) {
   const { redis, now, logger, pollMs = 2_000 } = options
   const slots = new Map<number, Slot>()
   /** Summed up on demand, once between two readings. */
@@ -68,7 +65,7 @@ export async function followOfferMeasures(options: OfferMeasuresOptions): Promis
     logger.warn({ err: error }, 'the measures of offers cannot be read'),
   )
   return {
-    stats(offerId) {
+    stats(offerId: string) {
       const known = stats.get(offerId)
       if (known) return known
       const found = statsOf(slotsOf(offerId, slots), now())
@@ -113,15 +110,6 @@ const CLOSE_WITHIN_MS = 500
 const WAITING_MAX = 10_000
 const COUNTERS_MAX = 50_000
 
-/** Gathers what attempts showed and tells the fleet once a second. No method ever rejects. */
-export interface MeasureLog {
-  ending(offerId: string, kind: 'success' | 'failure' | 'rate-limited'): void
-  /** Milliseconds. */
-  firstToken(offerId: string, firstTokenMs: number): void
-  speed(offerId: string, tokensPerSecond: number): void
-  close(): Promise<void>
-}
-
 export interface MeasureLogOptions {
   redis: Redis
   /** Unix milliseconds. */
@@ -129,8 +117,11 @@ export interface MeasureLogOptions {
   logger: Logger
 }
 
+/** Gathers what attempts showed and tells the fleet once a second. No method ever rejects. */
+export type MeasureLog = ReturnType<typeof createMeasureLog>
+
 /** Opens the log of one worker. Measures are advice: a batch that Redis is not there to take is lost. */
-export function createMeasureLog({ redis, now, logger }: MeasureLogOptions): MeasureLog {
+export function createMeasureLog({ redis, now, logger }: MeasureLogOptions) {
   const script = defineScript(redis, 'syAddMeasures', SCRIPT)
   let waiting = new Map<string, number>()
 
@@ -153,10 +144,12 @@ export function createMeasureLog({ redis, now, logger }: MeasureLogOptions): Mea
   const stop = pollEvery(FLUSH_MS, flush, onFailure)
 
   return {
-    ending: (offerId, kind) => add(offerId, { kind }),
-    firstToken: (offerId, firstTokenMs) =>
+    ending: (offerId: string, kind: 'success' | 'failure' | 'rate-limited') => add(offerId, { kind }),
+    /** Milliseconds. */
+    firstToken: (offerId: string, firstTokenMs: number) =>
       add(offerId, { kind: 'first-token', bucket: bucketOf(firstTokenMs) }),
-    speed: (offerId, perSecond) => add(offerId, { kind: 'speed', bucket: bucketOf(perSecond) }),
+    speed: (offerId: string, perSecond: number) =>
+      add(offerId, { kind: 'speed', bucket: bucketOf(perSecond) }),
     async close() {
       stop()
       await withTimeout(flush(), CLOSE_WITHIN_MS, undefined, onFailure)

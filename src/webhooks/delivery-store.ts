@@ -38,29 +38,6 @@ export interface ClaimBounds {
   leaseMs: number
 }
 
-/** Deliveries, the work and the log of webhooks. Every time is the database's. */
-export interface DeliveryStore {
-  /** Makes a delivery of each waiting event for each enabled endpoint that asks for it. Returns the events done. */
-  fanOut(limit: number): Promise<number>
-  /** Deliveries whose time has come, each to one caller only; accounts take turns in each lane. */
-  claimDue(bounds: ClaimBounds): Promise<DeliveryAttempt[]>
-  /** A delivery to make now; null when it is done, not due again yet, or gone with its endpoint. */
-  findDue(deliveryId: string): Promise<DueDelivery | null>
-  /**
-   * Writes an attempt into the log and sets what follows. An endpoint that said it is gone, or that has failed
-   * for `disableAfterMs` without a success between, is disabled and its deliveries given up; `disabled` then
-   * says why, else it is null. A delivery that is done already stays as it is.
-   */
-  record(
-    delivery: DueDelivery,
-    result: AttemptResult,
-    next: AfterAttempt,
-    disableAfterMs: number,
-  ): Promise<{ disabled: string | null }>
-  /** Deletes events older than this with their deliveries, except what is still to be delivered. Returns how many. */
-  purge(olderThanMs: number, limit: number): Promise<number>
-}
-
 const FAN_OUT = `
 WITH event AS MATERIALIZED (
   SELECT id, type, account_id, endpoint_id FROM events
@@ -141,20 +118,26 @@ interface DueRow {
   previousSecret: string | null
 }
 
+/** Deliveries, the work and the log of webhooks. Every time is the database's. */
+export type DeliveryStore = ReturnType<typeof createDeliveryStore>
+
 /** The delivery store over PostgreSQL. */
-export function createDeliveryStore(postgres: Postgres): DeliveryStore {
+export function createDeliveryStore(postgres: Postgres) {
   return {
-    async fanOut(limit) {
+    /** Makes a delivery of each waiting event for each enabled endpoint that asks for it. Returns the events done. */
+    async fanOut(limit: number) {
       const [row] = await postgres.$queryRawUnsafe<Array<{ events: number }>>(FAN_OUT, limit)
       return row?.events ?? 0
     },
 
-    async claimDue({ perEndpoint, leaseMs, lanes }) {
+    /** Deliveries whose time has come, each to one caller only; accounts take turns in each lane. */
+    async claimDue({ perEndpoint, leaseMs, lanes }: ClaimBounds) {
       const ofLanes = [lanes.quick, lanes.new, lanes.slow].flatMap((lane) => [lane.perAccount, lane.inAll])
       return postgres.$queryRawUnsafe<DeliveryAttempt[]>(CLAIM_DUE, perEndpoint, leaseMs, ...ofLanes)
     },
 
-    async findDue(deliveryId) {
+    /** A delivery to make now; null when it is done, not due again yet, or gone with its endpoint. */
+    async findDue(deliveryId: string) {
       const [row] = await postgres.$queryRawUnsafe<DueRow[]>(FIND_DUE, deliveryId)
       if (!row) return null
       const { id, attempts, eventId, type, accountId, data, createdAt, endpointId, url } = row
@@ -170,9 +153,16 @@ export function createDeliveryStore(postgres: Postgres): DeliveryStore {
       }
     },
 
-    record: (...attempt) => recordAttempt(postgres, ...attempt),
+    /**
+     * Writes an attempt into the log and sets what follows. An endpoint that said it is gone, or that has failed
+     * for `disableAfterMs` without a success between, is disabled and its deliveries given up; `disabled` then
+     * says why, else it is null. A delivery that is done already stays as it is.
+     */
+    record: (delivery: DueDelivery, result: AttemptResult, next: AfterAttempt, disableAfterMs: number) =>
+      recordAttempt(postgres, delivery, result, next, disableAfterMs),
 
-    async purge(olderThanMs, limit) {
+    /** Deletes events older than this with their deliveries, except what is still to be delivered. Returns how many. */
+    async purge(olderThanMs: number, limit: number) {
       return postgres.$executeRawUnsafe(PURGE, BigInt(olderThanMs), limit)
     },
   }

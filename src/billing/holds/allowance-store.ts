@@ -3,23 +3,15 @@ import { createSingleFlight } from '../../core/kernel/single-flight.ts'
 import type { SpendStore } from '../reports/usage-store.ts'
 import type { HoldStore, LimitedKey } from './hold-store.ts'
 
-/** What keys with a spending limit may still spend. Admission and settlement keep the amounts up to date. */
-export interface AllowanceStore {
-  /**
-   * Brings a key's allowance for a period into Redis, from PostgreSQL and the open holds; changes nothing when it
-   * is there. Throws when calls keep settling so fast that no reading holds, and when a service is away.
-   */
-  load(key: LimitedKey, period: AllowancePeriod): Promise<void>
-  /** The allowance beside what it should be by the ledger; null when Redis does not have it. Throws as `load`. */
-  check(key: LimitedKey, period: AllowancePeriod): Promise<{ left: bigint; shouldBe: bigint } | null>
-}
-
 const READINGS_MAX = 10
+
+/** What keys with a spending limit may still spend. Admission and settlement keep the amounts up to date. */
+export type AllowanceStore = ReturnType<typeof createAllowanceStore>
 
 export function createAllowanceStore(
   holds: Pick<HoldStore, 'openHolds' | 'allowance' | 'computeAllowance'>,
   spend: SpendStore,
-): AllowanceStore {
+) {
   const once = createSingleFlight()
 
   const compute = async (mode: 'load' | 'check', key: LimitedKey, period: AllowancePeriod) => {
@@ -37,10 +29,15 @@ export function createAllowanceStore(
   }
 
   return {
-    load: (key, period) =>
+    /**
+     * Brings a key's allowance for a period into Redis, from PostgreSQL and the open holds; changes nothing when it
+     * is there. Throws when calls keep settling so fast that no reading holds, and when a service is away.
+     */
+    load: (key: LimitedKey, period: AllowancePeriod) =>
       once(`${key.keyId} ${period.id}`, async () => void (await compute('load', key, period))),
 
-    async check(key, period) {
+    /** The allowance beside what it should be by the ledger; null when Redis does not have it. Throws as `load`. */
+    async check(key: LimitedKey, period: AllowancePeriod) {
       // Most keys sleep; the ledger need not be read for them.
       if ((await holds.allowance(key, period)) === null) return null
       const { left, shouldBe } = await compute('check', key, period)

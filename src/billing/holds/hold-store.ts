@@ -2,13 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { type AllowancePeriod, allowancePeriod, LIMIT_RESETS } from '../../core/billing/allowance-period.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
 import { accountKeys, admittedKey, apiKeyKeys, KNOWN_ACCOUNTS } from '../../platform/redis/redis-keys.ts'
-import {
-  type AdmitToRedis,
-  createAdmission,
-  defineHoldScript,
-  type OpenHold,
-  parseHold,
-} from './admission.ts'
+import { createAdmission, defineHoldScript, parseHold } from './admission.ts'
 
 /** From the last deadline of a call until a sweep may close its hold. */
 export const HOLD_SLACK_MS = 60_000
@@ -80,79 +74,6 @@ export interface AllowanceReading {
   charges: ReadonlyMap<string, bigint | null>
 }
 
-/**
- * The balance cache in Redis: what each account may still spend, and what open calls hold of it. `avail = balance at
- * version − held` holds after every step. Admission opens holds; settlement, the sweep and repairs close them. Each
- * method can be repeated, and called in any order with the others. All of them reject while Redis is away.
- */
-export interface HoldStore {
-  /** Admits a call within all its limits, and holds what it may cost. */
-  admit: AdmitToRedis
-  /**
-   * Takes over a ledger balance unless a newer one is known, and closes the holds of settled calls. A balance cache
-   * that Redis does not have stays unloaded.
-   */
-  apply(
-    accountId: string,
-    ledger: LedgerBalance,
-    released: readonly ReleasedHold[],
-  ): Promise<SpendableBalance>
-  /** Closes a hold that may stand or not, and charges nothing. */
-  release(accountId: string, callId: string): Promise<void>
-  /** Whether a call was admitted and enqueued in one step in the last MARK_MS. */
-  wasEnqueued(callId: string): Promise<boolean>
-  /**
-   * Loads the balance cache of an account on its first use, from a ledger balance less the open holds. False when the
-   * balance cache has a newer balance than this one: read the ledger again. With an epoch, also false when
-   * Redis lost its data since `announceLoad`.
-   */
-  load(accountId: string, ledger: LedgerBalance, epoch?: string): Promise<boolean>
-  /** Marks that the balance cache of an account will be loaded within this epoch of Redis's data. */
-  announceLoad(accountId: string, epoch: string): Promise<void>
-  /** Takes the hold of an admitted call again, after Redis lost it. False when it was there. */
-  restore(hold: RestoredHold): Promise<boolean>
-  /**
-   * Frees the call's slots in the concurrency limits of its key and account, and shrinks its hold to the charge;
-   * settlement closes it. For a call that no worker finishes (see src/calls/dispatch/finish-calls.ts).
-   */
-  endCall(call: EndedCall): Promise<void>
-  /**
-   * Holds money that is about to be taken back, as much as is free. Taking it runs like a call: hold it here, post it
-   * in PostgreSQL, close the hold. So it never takes what a running call holds, and no call is admitted on money that
-   * is on its way out. The caller has locked the account's row, so `ledger` is the newest there is, and its version
-   * names the hold: the same posting tried again, after a failure or a crash, takes the same hold.
-   */
-  reserveTakeback(accountId: string, wantedPico: bigint, ledger: LedgerBalance): Promise<TakebackHold>
-  balance(accountId: string): Promise<SpendableBalance>
-  inspect(accountId: string): Promise<HoldSummary>
-  openHolds(accountId: string): Promise<OpenHold[]>
-  /** Ids of holds whose deadline has passed. */
-  expiredHolds(accountId: string, nowMs: number): Promise<string[]>
-  /** Accounts whose balance Redis holds. */
-  accounts(): Promise<string[]>
-  /**
-   * Sets the balance cache to what the ledger and the open holds say. False when it has a newer balance by now; `force`
-   * is for a ledger that went back to an older state.
-   */
-  rebuild(accountId: string, ledger: LedgerBalance, force: boolean): Promise<boolean>
-  /** What is left of a key's limit, less open holds; null when Redis does not have it. Below zero never to be spent. */
-  allowance(key: Pick<LimitedKey, 'keyId' | 'accountId'>, period: AllowancePeriod): Promise<bigint | null>
-  /**
-   * Loads a key's allowance where there is none, or computes what it should be. Null when calls overtook the reading:
-   * read again.
-   */
-  computeAllowance(
-    mode: 'load' | 'check',
-    key: LimitedKey,
-    period: AllowancePeriod,
-    reading: AllowanceReading,
-  ): Promise<{ left: bigint | null; shouldBe: bigint | null } | null>
-  /** Deletes a key's allowance; its next call loads it. */
-  forgetAllowance(key: Pick<LimitedKey, 'keyId' | 'accountId'>, period: AllowancePeriod): Promise<void>
-  /** The same for every period, after a call was charged whose hold had been given back. */
-  forgetAllowances(accountId: string, keyId: string, admittedAt: number): Promise<void>
-}
-
 /** Older than every balance there is: it closes holds and changes nothing else. */
 const NO_NEWS = { balancePico: 0n, version: 0n }
 const LISTED_REMEMBERED = 10_000
@@ -171,8 +92,15 @@ const TAKEBACK_PREFIX = 'takeback_'
 
 export const isTakebackHold = (holdId: string): boolean => holdId.startsWith(TAKEBACK_PREFIX)
 
+/**
+ * The balance cache in Redis: what each account may still spend, and what open calls hold of it. `avail = balance at
+ * version − held` holds after every step. Admission opens holds; settlement, the sweep and repairs close them. Each
+ * method can be repeated, and called in any order with the others. All of them reject while Redis is away.
+ */
+export type HoldStore = ReturnType<typeof createHoldStore>
+
 /** The hold store over one Redis client. */
-export function createHoldStore(redis: Redis): HoldStore {
+export function createHoldStore(redis: Redis) {
   const script = (name: string, file: string) => defineHoldScript(redis, name, new URL(file, import.meta.url))
   const applyScript = script('syApply', './apply.lua')
   const restore = script('syRestoreHold', './restore-hold.lua')
@@ -217,25 +145,40 @@ export function createHoldStore(redis: Redis): HoldStore {
   }
 
   return {
+    /** Admits a call within all its limits, and holds what it may cost. */
     admit: createAdmission(redis),
 
-    apply: (accountId, ledger, released) => apply(accountId, ledger, released, ''),
+    /**
+     * Takes over a ledger balance unless a newer one is known, and closes the holds of settled calls. A balance cache
+     * that Redis does not have stays unloaded.
+     */
+    apply: (accountId: string, ledger: LedgerBalance, released: readonly ReleasedHold[]) =>
+      apply(accountId, ledger, released, ''),
 
-    async release(accountId, callId) {
+    /** Closes a hold that may stand or not, and charges nothing. */
+    async release(accountId: string, callId: string) {
       await apply(accountId, NO_NEWS, [{ callId, chargePico: 0n }], '')
     },
 
-    wasEnqueued: async (callId) => (await redis.exists(admittedKey(callId))) === 1,
+    /** Whether a call was admitted and enqueued in one step in the last MARK_MS. */
+    wasEnqueued: async (callId: string) => (await redis.exists(admittedKey(callId))) === 1,
 
-    async load(accountId, ledger, epoch = '*') {
+    /**
+     * Loads the balance cache of an account on its first use, from a ledger balance less the open holds. False when the
+     * balance cache has a newer balance than this one: read the ledger again. With an epoch, also false when
+     * Redis lost its data since `announceLoad`.
+     */
+    async load(accountId: string, ledger: LedgerBalance, epoch = '*') {
       return (await apply(accountId, ledger, [], epoch)).availPico !== null
     },
 
-    async announceLoad(accountId, epoch) {
+    /** Marks that the balance cache of an account will be loaded within this epoch of Redis's data. */
+    async announceLoad(accountId: string, epoch: string) {
       await redis.set(accountKeys(accountId).loading, epoch, 'PX', LOADING_MS)
     },
 
-    async restore({ callId, accountId, keyId, ...hold }) {
+    /** Takes the hold of an admitted call again, after Redis lost it. False when it was there. */
+    async restore({ callId, accountId, keyId, ...hold }: RestoredHold) {
       const keys = accountKeys(accountId)
       const period = hold.allowancePeriod ?? ''
       const key = apiKeyKeys(accountId, keyId, period)
@@ -250,7 +193,11 @@ export function createHoldStore(redis: Redis): HoldStore {
       return taken === 1
     },
 
-    async endCall({ accountId, keyId, callId, chargePico }) {
+    /**
+     * Frees the call's slots in the concurrency limits of its key and account, and shrinks its hold to the charge;
+     * settlement closes it. For a call that no worker finishes (see src/calls/dispatch/finish-calls.ts).
+     */
+    async endCall({ accountId, keyId, callId, chargePico }: EndedCall) {
       const keys = accountKeys(accountId)
       const { open } = apiKeyKeys(accountId, keyId, '')
       await end(
@@ -259,7 +206,13 @@ export function createHoldStore(redis: Redis): HoldStore {
       )
     },
 
-    async reserveTakeback(accountId, wantedPico, ledger) {
+    /**
+     * Holds money that is about to be taken back, as much as is free. Taking it runs like a call: hold it here, post it
+     * in PostgreSQL, close the hold. So it never takes what a running call holds, and no call is admitted on money that
+     * is on its way out. The caller has locked the account's row, so `ledger` is the newest there is, and its version
+     * names the hold: the same posting tried again, after a failure or a crash, takes the same hold.
+     */
+    async reserveTakeback(accountId: string, wantedPico: bigint, ledger: LedgerBalance) {
       // A credit that was posted just now may not have reached the balance cache.
       await apply(accountId, ledger, [], '')
       const holdId = `${TAKEBACK_PREFIX}${ledger.version}`
@@ -271,13 +224,13 @@ export function createHoldStore(redis: Redis): HoldStore {
       return { holdId, amountPico: BigInt(String(amount)) }
     },
 
-    async balance(accountId) {
+    async balance(accountId: string) {
       const keys = accountKeys(accountId)
       const [avail, held, version] = await redis.mget(keys.avail, keys.held, keys.ver)
       return { availPico: amountOf(avail), heldPico: BigInt(held ?? '0'), version: amountOf(version) }
     },
 
-    async inspect(accountId) {
+    async inspect(accountId: string) {
       const { avail, held, holds, ver } = accountKeys(accountId)
       const [availText, heldText, version, openHolds, high, low] = (await inspect(
         [avail, held, holds, ver],
@@ -292,30 +245,46 @@ export function createHoldStore(redis: Redis): HoldStore {
       }
     },
 
-    async openHolds(accountId) {
+    async openHolds(accountId: string) {
       const holds = await redis.hgetall(accountKeys(accountId).holds)
       return Object.entries(holds).map(([callId, hold]) => parseHold(callId, hold))
     },
 
-    async expiredHolds(accountId, nowMs) {
+    /** Ids of holds whose deadline has passed. */
+    async expiredHolds(accountId: string, nowMs: number) {
       return redis.zrangebyscore(accountKeys(accountId).expiry, '-inf', nowMs)
     },
 
+    /** Accounts whose balance Redis holds. */
     async accounts() {
       return redis.smembers(KNOWN_ACCOUNTS)
     },
 
-    async rebuild(accountId, { balancePico, version }, force) {
+    /**
+     * Sets the balance cache to what the ledger and the open holds say. False when it has a newer balance by now; `force`
+     * is for a ledger that went back to an older state.
+     */
+    async rebuild(accountId: string, { balancePico, version }: LedgerBalance, force: boolean) {
       const { avail, held, holds, ver } = accountKeys(accountId)
       const args = [String(balancePico), String(version), force ? '1' : '0']
       return (await rebuild([avail, held, holds, ver], args)) === 1
     },
 
-    async allowance({ keyId, accountId }, { id }) {
+    /** What is left of a key's limit, less open holds; null when Redis does not have it. Below zero never to be spent. */
+    async allowance({ keyId, accountId }: Pick<LimitedKey, 'keyId' | 'accountId'>, { id }: AllowancePeriod) {
       return amountOf(await redis.get(apiKeyKeys(accountId, keyId, id).left))
     },
 
-    async computeAllowance(mode, { keyId, accountId, limitPico }, period, { spentPico, charges }) {
+    /**
+     * Loads a key's allowance where there is none, or computes what it should be. Null when calls overtook the reading:
+     * read again.
+     */
+    async computeAllowance(
+      mode: 'load' | 'check',
+      { keyId, accountId, limitPico }: LimitedKey,
+      period: AllowancePeriod,
+      { spentPico, charges }: AllowanceReading,
+    ) {
       const { left } = apiKeyKeys(accountId, keyId, period.id)
       const expiresAt = period.endsAt === null ? '' : String(period.endsAt + PERIOD_SLACK_MS)
       const [outcome, known, shouldBe] = (await allowance(
@@ -333,11 +302,16 @@ export function createHoldStore(redis: Redis): HoldStore {
       return outcome === 'again' ? null : { left: amountOf(known), shouldBe: amountOf(shouldBe) }
     },
 
-    async forgetAllowance({ keyId, accountId }, { id }) {
+    /** Deletes a key's allowance; its next call loads it. */
+    async forgetAllowance(
+      { keyId, accountId }: Pick<LimitedKey, 'keyId' | 'accountId'>,
+      { id }: AllowancePeriod,
+    ) {
       await redis.del(apiKeyKeys(accountId, keyId, id).left)
     },
 
-    async forgetAllowances(accountId, keyId, admittedAt) {
+    /** The same for every period, after a call was charged whose hold had been given back. */
+    async forgetAllowances(accountId: string, keyId: string, admittedAt: number) {
       const periods = LIMIT_RESETS.map((reset) => allowancePeriod(reset, admittedAt))
       await redis.del(...periods.map(({ id }) => apiKeyKeys(accountId, keyId, id).left))
     },

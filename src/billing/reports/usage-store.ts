@@ -25,14 +25,6 @@ export interface Usage {
   total: UsageSums
 }
 
-export interface UsageStore {
-  /**
-   * Sums the settled calls of an account that were admitted in a span of time. Null when there are more groups
-   * than `rowsMax`.
-   */
-  usage(accountId: string, range: TimeRange, group: UsageGroup, rowsMax: number): Promise<Usage | null>
-}
-
 const GROUPS: Record<UsageGroup, string> = {
   day: 'c.admitted_at_ms / 86400000',
   model: 'c.requested_model',
@@ -58,9 +50,15 @@ ORDER BY "isTotal" DESC, summed."group" LIMIT $4::integer`
 
 type Row = Record<keyof UsageSums, string> & { group: string | null; keyName: string | null }
 
-export function createUsageStore(postgres: Postgres): UsageStore {
+export type UsageStore = ReturnType<typeof createUsageStore>
+
+export function createUsageStore(postgres: Postgres) {
   return {
-    async usage(accountId, { fromMs, toMs }, group, rowsMax) {
+    /**
+     * Sums the settled calls of an account that were admitted in a span of time. Null when there are more groups
+     * than `rowsMax`.
+     */
+    async usage(accountId: string, { fromMs, toMs }: TimeRange, group: UsageGroup, rowsMax: number) {
       const [total, ...rows] = await postgres.$queryRawUnsafe<Row[]>(
         usageSql(GROUPS[group]),
         accountId,
@@ -91,18 +89,6 @@ const toSums = (row: Row): UsageSums => ({
   chargePico: BigInt(row.chargePico),
 })
 
-/** What a key has spent in a period, and which of some calls that sum may contain. */
-interface KeySpending {
-  spentPico: bigint
-  /** The charges of those calls that are settled; at the same instant as the sum. */
-  charges: Map<string, bigint>
-}
-
-/** What keys have spent, from the call records. A call belongs to the period it was admitted in. */
-export interface SpendStore {
-  spending(keyId: string, period: AllowancePeriod, callIds: readonly string[]): Promise<KeySpending>
-}
-
 /** One statement, so that both answers are of one snapshot. The sum is read from an index alone. */
 const SPENDING = `
 SELECT (
@@ -112,9 +98,12 @@ SELECT (
   SELECT coalesce(json_object_agg(id, charge_pico::text), '{}') FROM call_records WHERE id = ANY ($4::text[])
 ) AS "charges"`
 
-export function createSpendStore(postgres: Postgres): SpendStore {
+/** What keys have spent, from the call records. A call belongs to the period it was admitted in. */
+export type SpendStore = ReturnType<typeof createSpendStore>
+
+export function createSpendStore(postgres: Postgres) {
   return {
-    async spending(keyId, { startsAt, endsAt }, callIds) {
+    async spending(keyId: string, { startsAt, endsAt }: AllowancePeriod, callIds: readonly string[]) {
       const [row] = await postgres.$queryRawUnsafe<Array<{ spent: string; charges: Record<string, string> }>>(
         SPENDING,
         keyId,
@@ -136,11 +125,6 @@ export interface KeyActivity {
   lastUsedAt: number | null
 }
 
-/** What some keys were used for, each within a period of its own; of one snapshot. */
-export interface KeyActivityStore {
-  activity(keys: ReadonlyArray<{ keyId: string; period: AllowancePeriod }>): Promise<Map<string, KeyActivity>>
-}
-
 /** Read from an index alone, one range a key. */
 const ACTIVITY = `
 SELECT key.id AS "keyId",
@@ -149,9 +133,12 @@ SELECT key.id AS "keyId",
   (SELECT max(admitted_at_ms)::text FROM call_records WHERE key_id = key.id) AS "lastUsedAt"
 FROM unnest($1::text[], $2::bigint[]) AS key (id, starts_at)`
 
-export function createKeyActivityStore(postgres: Postgres): KeyActivityStore {
+/** What some keys were used for, each within a period of its own; of one snapshot. */
+export type KeyActivityStore = ReturnType<typeof createKeyActivityStore>
+
+export function createKeyActivityStore(postgres: Postgres) {
   return {
-    async activity(keys) {
+    async activity(keys: ReadonlyArray<{ keyId: string; period: AllowancePeriod }>) {
       const rows = await postgres.$queryRawUnsafe<
         Array<{ keyId: string; spent: string; lastUsedAt: string | null }>
       >(

@@ -10,21 +10,17 @@ export interface ConflictingCall {
   aside: SettlementConflict[]
 }
 
-export interface ConflictStore {
-  /** Calls that no operator has decided about, by id; the first thousand. */
-  open(): Promise<ConflictingCall[]>
-  /** Notes what was decided about a call; false when it was noted before. Throws for a call that is not known. */
-  review(callId: string, note: string): Promise<boolean>
-}
-
 const OPEN = `
 SELECT id AS "callId", account_id AS "accountId", status::text, charge_pico AS "chargePico" FROM call_records
 WHERE id IN (SELECT call_id FROM settlement_conflicts EXCEPT SELECT call_id FROM call_reviews)
 ORDER BY id LIMIT 1000`
 
+export type ConflictStore = ReturnType<typeof createConflictStore>
+
 /** Records that contradict the ones that count, for a person to decide about. */
-export function createConflictStore(postgres: Postgres): ConflictStore {
+export function createConflictStore(postgres: Postgres) {
   return {
+    /** Calls that no operator has decided about, by id; the first thousand. */
     async open() {
       const calls = await postgres.$queryRawUnsafe<Array<Omit<ConflictingCall, 'aside'>>>(OPEN)
       const conflicts = await postgres.settlementConflict.findMany({
@@ -35,7 +31,8 @@ export function createConflictStore(postgres: Postgres): ConflictStore {
       return calls.map((call) => ({ ...call, aside: aside.get(call.callId) ?? [] }))
     },
 
-    async review(callId, note) {
+    /** Notes what was decided about a call; false when it was noted before. Throws for a call that is not known. */
+    async review(callId: string, note: string) {
       await postgres.callRecord.findUniqueOrThrow({ where: { id: callId }, select: { id: true } })
       const { count } = await postgres.callReview.createMany({
         data: [{ callId, note }],

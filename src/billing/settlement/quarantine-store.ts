@@ -9,13 +9,6 @@ export interface QuarantinedSettlement {
   createdAt: Date
 }
 
-export interface QuarantineStore {
-  /** Those that have not been settled or closed since, oldest first. */
-  open(): Promise<QuarantinedSettlement[]>
-  /** Closes one that names no call: there is nothing to charge and no hold to release. */
-  closeUnnamed(id: string): Promise<void>
-}
-
 /** Begins the ids of those whose record names no call. */
 export const UNNAMED = 'unnamed_'
 
@@ -38,11 +31,15 @@ SELECT id, reason, record, created_at AS "createdAt" FROM quarantined_settlement
 WHERE ${OPEN_QUARANTINE}
 ORDER BY created_at, id LIMIT 1000`
 
+export type QuarantineStore = ReturnType<typeof createQuarantineStore>
+
 /** Settlements set aside for a person to decide about. */
-export function createQuarantineStore(postgres: Postgres): QuarantineStore {
+export function createQuarantineStore(postgres: Postgres) {
   return {
+    /** Those that have not been settled or closed since, oldest first. */
     open: () => postgres.$queryRawUnsafe<QuarantinedSettlement[]>(OPEN),
-    async closeUnnamed(id) {
+    /** Closes one that names no call: there is nothing to charge and no hold to release. */
+    async closeUnnamed(id: string) {
       const data = [{ callId: id, note: 'waived: it names no call' }]
       await postgres.callReview.createMany({ data, skipDuplicates: true })
     },

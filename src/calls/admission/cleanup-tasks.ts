@@ -4,20 +4,18 @@ import type { Logger } from '../../platform/observability/logger.ts'
 /** What is still to be done about a call that was answered already. Must be repeatable. */
 export type CleanupTask = () => Promise<unknown>
 
-/** Runs cleanup tasks at once, and those that fail again until they succeed. */
-export interface CleanupTasks {
-  add(task: CleanupTask): void
-}
-
 const WAITING_MAX = 20_000
 const AT_ONCE = 50
 const RETRY_MS = 100
+
+/** Runs cleanup tasks at once, and those that fail again until they succeed. */
+export type CleanupTasks = ReturnType<typeof createCleanupTasks>
 
 /**
  * What calls still owe whose clients were answered: releases and withdrawals that Redis went away under, bodies that
  * PostgreSQL did not delete. Bounded: what does not fit, and what is left when the process ends, maintenance finds.
  */
-export function createCleanupTasks(logger: Logger): CleanupTasks {
+export function createCleanupTasks(logger: Logger) {
   const waiting: CleanupTask[] = []
   let running = false
 
@@ -35,7 +33,7 @@ export function createCleanupTasks(logger: Logger): CleanupTasks {
   }
 
   return {
-    add(task) {
+    add(task: CleanupTask) {
       if (waiting.length >= WAITING_MAX) {
         logger.error('too many calls wait to be cleaned up after; maintenance will find what they left')
         return

@@ -5,22 +5,6 @@ import type { Logger } from '../../platform/observability/logger.ts'
 import { createPostgresPool, type Postgres, type PostgresPool } from '../../platform/postgres/postgres.ts'
 import type { ByteSealer } from '../../platform/sealing.ts'
 
-/**
- * Where the text of a call waits for its worker: sealed in its job, or, where it is long, beside the queue in
- * PostgreSQL, so that Redis holds and writes down no large values. Gone when the call has ended.
- */
-export interface CallBodies {
-  /** Seals a body for its job; null where it is to be kept beside it. */
-  seal(callId: CallId, body: string): CallJob['sealedBody']
-  /** Seals a body. Returns what goes into the job: null where it is kept beside it. Rejects while PostgreSQL is away. */
-  put(callId: CallId, body: string): Promise<CallJob['sealedBody']>
-  /** The body of a job; null where it was kept and is gone. Rejects while PostgreSQL is away. */
-  read(callId: CallId, sealedBody: CallJob['sealedBody']): Promise<string | null>
-  /** Deletes a body that was kept beside the queue, if it was. */
-  drop(callId: CallId): Promise<void>
-  close(): Promise<void>
-}
-
 interface CallBodiesOptions {
   databaseUrl: string
   /** Shown in pg_stat_activity. */
@@ -40,14 +24,22 @@ const READ = 'SELECT substring(sealed FROM $2 FOR $3) AS slice FROM call_bodies 
 const SLICE_BYTES = 4 * 1024 * 1024
 const DROP = 'DELETE FROM call_bodies WHERE call_id = $1'
 
-export function createCallBodies(options: CallBodiesOptions): CallBodies {
+/**
+ * Where the text of a call waits for its worker: sealed in its job, or, where it is long, beside the queue in
+ * PostgreSQL, so that Redis holds and writes down no large values. Gone when the call has ended.
+ */
+export type CallBodies = ReturnType<typeof createCallBodies>
+
+export function createCallBodies(options: CallBodiesOptions) {
   const { sealer, largeBodyBytes } = options
   const pool = createPostgresPool({ ...options, ...POOL })
-  const seal: CallBodies['seal'] = (callId, body) =>
+  const seal = (callId: CallId, body: string): string | null =>
     body.length <= largeBodyBytes ? sealer.seal(body, callId) : null
   return {
+    /** Seals a body for its job; null where it is to be kept beside it. */
     seal,
-    async put(callId, body) {
+    /** Seals a body. Returns what goes into the job: null where it is kept beside it. Rejects while PostgreSQL is away. */
+    async put(callId: CallId, body: string) {
       const sealedBody = seal(callId, body)
       if (sealedBody !== null) return sealedBody
       // Each step takes tens of milliseconds for the longest body; others have their turn between.
@@ -58,13 +50,15 @@ export function createCallBodies(options: CallBodiesOptions): CallBodies {
       return null
     },
 
-    async read(callId, sealedBody) {
+    /** The body of a job; null where it was kept and is gone. Rejects while PostgreSQL is away. */
+    async read(callId: CallId, sealedBody: CallJob['sealedBody']) {
       if (sealedBody !== null) return sealer.open(sealedBody, callId)
       const sealed = await readSlices(pool, callId)
       return sealed && sealer.openBytes(sealed, callId)
     },
 
-    async drop(callId) {
+    /** Deletes a body that was kept beside the queue, if it was. */
+    async drop(callId: CallId) {
       await pool.query(DROP, [callId])
     },
 

@@ -50,22 +50,6 @@ export interface KeyUse {
   callId: CallId
 }
 
-/** The Idempotency-Keys of accounts: which call each stands for. */
-export interface Idempotency {
-  /**
-   * Claims a key for a call; null when it is claimed, else what it stands for. Sent twice, it is the same claim.
-   * Throws `idempotency_conflict` for another body.
-   */
-  claim(use: KeyUse): Promise<IdempotencyRecord | null>
-  /**
-   * The call is admitted: a repeat may wait for it from now on, and finds it for a day. Where the claim lapsed and
-   * another call has the key by now, nothing changes and that is returned. Throws `idempotency_conflict` as `claim`.
-   */
-  confirm(use: KeyUse, envelope: CallEnvelope): Promise<IdempotencyRecord | null>
-  /** What a key stands for now; null when it is free. */
-  find(accountId: string, digest: string): Promise<IdempotencyRecord | null>
-}
-
 export interface IdempotencyDependencies {
   redis: Redis
   /** The call that PostgreSQL knows a key to stand for, if any. Asked only when Redis may have forgotten. */
@@ -119,7 +103,10 @@ return nil`
 
 type Found = [fingerprint: string, callId: CallId, envelope: string | null, ended: string | null]
 
-export function createIdempotency(deps: IdempotencyDependencies): Idempotency {
+/** The Idempotency-Keys of accounts: which call each stands for. */
+export type Idempotency = ReturnType<typeof createIdempotency>
+
+export function createIdempotency(deps: IdempotencyDependencies) {
   const { redis, findSettled, logger, records = RECORDS } = deps
   const claim = defineScript(redis, 'syClaimIdempotency', CLAIM)
   const write = defineScript(redis, 'syWriteIdempotency', WRITE)
@@ -151,7 +138,11 @@ export function createIdempotency(deps: IdempotencyDependencies): Idempotency {
     })
 
   return {
-    async claim(use) {
+    /**
+     * Claims a key for a call; null when it is claimed, else what it stands for. Sent twice, it is the same claim.
+     * Throws `idempotency_conflict` for another body.
+     */
+    async claim(use: KeyUse) {
       const answer = await claim(
         [
           idempotencyKey(use.accountId, use.digest),
@@ -167,8 +158,14 @@ export function createIdempotency(deps: IdempotencyDependencies): Idempotency {
       await writeRecord(use, settled, '')
       return { callId: settled, envelope: null, hasEnded: true }
     },
-    confirm: (use, envelope) => writeRecord(use, envelope.id, JSON.stringify(responseEnvelope(envelope))),
-    async find(accountId, digest) {
+    /**
+     * The call is admitted: a repeat may wait for it from now on, and finds it for a day. Where the claim lapsed and
+     * another call has the key by now, nothing changes and that is returned. Throws `idempotency_conflict` as `claim`.
+     */
+    confirm: (use: KeyUse, envelope: CallEnvelope) =>
+      writeRecord(use, envelope.id, JSON.stringify(responseEnvelope(envelope))),
+    /** What a key stands for now; null when it is free. */
+    async find(accountId: string, digest: string) {
       const [callId, envelope, ended] = await redis.hmget(
         idempotencyKey(accountId, digest),
         'call',
@@ -243,24 +240,6 @@ interface CompletionArchiveLimits extends KeptBounds {
   perAnswer: number
 }
 
-/**
- * Answers of calls that carried an Idempotency-Key, kept sealed for a day so that a repeat gets the same
- * one. The only text of a call that rests anywhere. Bounded: beyond a limit the oldest answers make room.
- */
-export interface CompletionArchive {
-  /**
-   * Notes that a call has ended and its key stands for it, and keeps its answer. The answer is null where it
-   * is too long to be kept whole; one that finds no room is not kept either.
-   */
-  end(call: KeyedCall, answer: KeptCompletion | null): Promise<void>
-  read(callId: CallId): Promise<KeptCompletion | null>
-  /**
-   * Frees the key of a call that did not complete: a repeat runs anew. A key that stands for another call, or
-   * for one that has ended with an answer, stays.
-   */
-  forget(call: KeyedCall): Promise<void>
-}
-
 // Ends a call of an Idempotency-Key.
 // KEYS 1 record, 2 answer   ARGV 1 call id, 2 account id, 3 sealed answer or '', 4 lifetime ms,
 // 5 bytes an account, 6 bytes in all, 7 prefix of the counts of answers, 8 of records
@@ -285,16 +264,22 @@ if call == ARGV[1] and not ended then
   redis.call('DEL', KEYS[1])
 end`
 
-export function createCompletionArchive(
-  redis: Redis,
-  sealer: Sealer,
-  limits: CompletionArchiveLimits,
-): CompletionArchive {
+/**
+ * Answers of calls that carried an Idempotency-Key, kept sealed for a day so that a repeat gets the same
+ * one. The only text of a call that rests anywhere. Bounded: beyond a limit the oldest answers make room.
+ */
+export type CompletionArchive = ReturnType<typeof createCompletionArchive>
+
+export function createCompletionArchive(redis: Redis, sealer: Sealer, limits: CompletionArchiveLimits) {
   const end = defineScript(redis, 'syEndIdempotency', END)
   const forget = defineScript(redis, 'syForgetIdempotency', FORGET)
   const recordKey = (call: KeyedCall) => idempotencyKey(call.accountId, call.idempotencyRecord)
   return {
-    async end(call, answer) {
+    /**
+     * Notes that a call has ended and its key stands for it, and keeps its answer. The answer is null where it
+     * is too long to be kept whole; one that finds no room is not kept either.
+     */
+    async end(call: KeyedCall, answer: KeptCompletion | null) {
       const sealed = answer ? sealer.seal(JSON.stringify(answer), call.id) : ''
       const kept = sealed.length <= limits.perAnswer ? sealed : ''
       await end(
@@ -311,11 +296,15 @@ export function createCompletionArchive(
         ],
       )
     },
-    async read(callId) {
+    async read(callId: CallId) {
       const sealed = await redis.get(keptReplyKey(callId))
       return sealed === null ? null : (JSON.parse(sealer.open(sealed, callId)) as KeptCompletion)
     },
-    async forget(call) {
+    /**
+     * Frees the key of a call that did not complete: a repeat runs anew. A key that stands for another call, or
+     * for one that has ended with an answer, stays.
+     */
+    async forget(call: KeyedCall) {
       await forget([recordKey(call)], [call.id, IDEMPOTENCY_RECORDS])
     },
   }

@@ -6,14 +6,9 @@ import type { Logger } from './logger.ts'
 const LOOP_RESOLUTION_MS = 200
 
 /** What one process counts for Prometheus: the usual process metrics, and those of its role, or of each of its roles. */
-export interface ProcessMetrics {
-  /** The registry of a role. */
-  of(role: string): Registry
-  /** In Prometheus's text format. */
-  text(): Promise<string>
-}
+export type ProcessMetrics = ReturnType<typeof createMetrics>
 
-export function createMetrics(role: string): ProcessMetrics {
+export function createMetrics(role: string) {
   const labelled = (name: string) => {
     const registry = new Registry()
     registry.setDefaultLabels({ role: name })
@@ -23,12 +18,14 @@ export function createMetrics(role: string): ProcessMetrics {
   collectDefaultMetrics({ register: own, eventLoopMonitoringPrecision: LOOP_RESOLUTION_MS })
   const others: Registry[] = []
   return {
-    of(name) {
+    /** The registry of a role. */
+    of(name: string) {
       if (name === role) return own
       const registry = labelled(name)
       others.push(registry)
       return registry
     },
+    /** In Prometheus's text format. */
     async text() {
       if (others.length === 0) return own.metrics()
       // Roles share names of metrics, and differ in their label.

@@ -2,16 +2,6 @@ import type { Logger } from '../observability/logger.ts'
 import { pollEvery } from '../process/poll-every.ts'
 import type { Redis } from './redis.ts'
 
-/**
- * The time by Redis's clock, which every process of a fleet shares: what one process sets a deadline by, another
- * judges by. Hosts whose clocks are right see their own time.
- */
-export interface FleetClock {
-  /** Unix ms. */
-  now(): number
-  stop(): void
-}
-
 export interface FleetClockOptions {
   redis: Pick<Redis, 'time'>
   logger: Logger
@@ -24,8 +14,12 @@ const POLL_MS = 5_000
 const TOLERATED_MS = 500
 const ALARMING_MS = 5_000
 
-/** Compares the clocks, now and repeatedly. Rejects when Redis is away. */
-export async function startFleetClock(options: FleetClockOptions): Promise<FleetClock> {
+/**
+ * The time by Redis's clock, which every process of a fleet shares: what one process sets a deadline by, another
+ * judges by. Hosts whose clocks are right see their own time.
+ * Compares the clocks, now and repeatedly. Rejects when Redis is away.
+ */
+export async function startFleetClock(options: FleetClockOptions) {
   const { redis, logger, clock = Date.now, pollMs = POLL_MS } = options
   let aheadMs = 0
   const compare = async () => {

@@ -23,10 +23,6 @@ export interface FleetJobOptions {
   stopWithinMs?: number
 }
 
-export interface FleetJob {
-  stop(): Promise<void>
-}
-
 const LOCK_MS = 60_000
 
 /** Renews or releases a lock if it is still ours. KEYS 1 lock; ARGV 1 token, 2 ms, or 0 to release; returns 1 if it was. */
@@ -34,8 +30,10 @@ const KEEP = `if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 if ARGV[2] == '0' then return redis.call('DEL', KEYS[1]) end
 return redis.call('PEXPIRE', KEYS[1], ARGV[2])`
 
+export type FleetJob = ReturnType<typeof runOnOneProcess>
+
 /** Runs a job repeatedly, in one process of the fleet at a time, however long a run takes. */
-export function runOnOneProcess(options: FleetJobOptions): FleetJob {
+export function runOnOneProcess(options: FleetJobOptions) {
   const { redis, name, everyMs, firstAfterMs = 0, isDue = async () => true, run, stopWithinMs } = options
   const stopping = new AbortController()
   const look = async () => {

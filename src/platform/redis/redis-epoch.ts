@@ -51,24 +51,6 @@ export async function untilResynced(readEpoch: ReadEpoch, graceMs: number): Prom
   }
 }
 
-/** What one process knows of the epoch. */
-export interface EpochWatch {
-  /** The epoch as last read. */
-  current(): string
-  /** Reads the epoch now; listeners have been called for a new one when this resolves. Rejects when Redis is away. */
-  check(): Promise<string>
-  /**
-   * Changes with the epoch and with each reconnect: while it stays the same, nothing this process wrote can have been
-   * lost. Asks Redis.
-   */
-  durabilityToken(): Promise<string>
-  /** Registers what is called when Redis lost its data: what this process wrote has to be written again. Must not throw. */
-  onEmptied(listener: () => void): void
-  /** Registers what is called when the connection is back: what was written last may be lost. Must not throw. */
-  onReconnected(listener: () => void): void
-  stop(): void
-}
-
 export interface EpochWatchOptions {
   redis: Redis
   readEpoch: ReadEpoch
@@ -78,8 +60,11 @@ export interface EpochWatchOptions {
 
 const POLL_MS = 500
 
+/** What one process knows of the epoch. */
+export type EpochWatch = Awaited<ReturnType<typeof watchEpoch>>
+
 /** Reads the epoch and keeps an eye on it. Waits for Redis. */
-export async function watchEpoch(options: EpochWatchOptions): Promise<EpochWatch> {
+export async function watchEpoch(options: EpochWatchOptions) {
   const { redis, readEpoch, logger } = options
   const emptied: Array<() => void> = []
   const reconnected: Array<() => void> = []
@@ -110,11 +95,19 @@ export async function watchEpoch(options: EpochWatchOptions): Promise<EpochWatch
     (error) => logger.warn({ err: error }, 'the epoch of redis cannot be polled'),
   )
   return {
+    /** The epoch as last read. */
     current: () => current,
+    /** Reads the epoch now; listeners have been called for a new one when this resolves. Rejects when Redis is away. */
     check,
+    /**
+     * Changes with the epoch and with each reconnect: while it stays the same, nothing this process wrote can have been
+     * lost. Asks Redis.
+     */
     durabilityToken: async () => `${await check()}/${connections}`,
-    onEmptied: (listener) => void emptied.push(listener),
-    onReconnected: (listener) => void reconnected.push(listener),
+    /** Registers what is called when Redis lost its data: what this process wrote has to be written again. Must not throw. */
+    onEmptied: (listener: () => void) => void emptied.push(listener),
+    /** Registers what is called when the connection is back: what was written last may be lost. Must not throw. */
+    onReconnected: (listener: () => void) => void reconnected.push(listener),
     stop() {
       stopPolling()
       redis.off('ready', onReady)

@@ -18,31 +18,13 @@ import type { OfferMeasures } from '../offer-measures.ts'
 const POLL_MS = 1_000
 
 /** What is known against an offer. Times in unix ms of this process's clock; null where one does not apply. */
-export interface OfferHealthState {
+interface OfferHealthState {
   breaker: BreakerState
   reason: BreakerEntry['reason'] | null
   /** Whose breaker it is: a provider that refuses our key takes all its offers down. */
   level: Blocking['level'] | null
   untilMs: number | null
   rateLimitedUntilMs: number | null
-}
-
-/** The fleet's knowledge of which offers work, as one process follows it. Reading it costs nothing. */
-export interface OfferHealth {
-  /** The copy itself, in the fleet's time. */
-  view: HealthView
-  /** This process's time, unix ms. */
-  now(): number
-  /** The fleet's time, unix ms: Redis's clock, so that processes whose clocks differ agree. */
-  fleetNow(): number
-  /** Of one offer, in this process's time. `accountId`: whose call asks; absent where none does. */
-  health(offerId: string, accountId?: string): RouteHealth
-  /** Whether the offer gets no prompts of these kinds of content, since their tokens cannot be bounded there. */
-  excludes(offerId: string, kinds: string): boolean
-  state(offerId: string): OfferHealthState
-  /** Registers what is called after each poll with the rate limits and breakers that have passed. */
-  onPassed(listener: (passed: Passed) => Promise<void>): void
-  stop(): void
 }
 
 export interface OfferHealthOptions {
@@ -61,8 +43,11 @@ interface HealthLogger {
   error(fields: { channel: string }, message: string): void
 }
 
+/** The fleet's knowledge of which offers work, as one process follows it. Reading it costs nothing. */
+export type OfferHealth = Awaited<ReturnType<typeof followOfferHealth>>
+
 /** Starts following: subscribes to changes, reads the present state, and polls it as a safety net. */
-export async function followOfferHealth(options: OfferHealthOptions): Promise<OfferHealth> {
+export async function followOfferHealth(options: OfferHealthOptions) {
   const { redis, subscriber, now, logger, serverNow = () => redisNow(redis) } = options
   const view = new HealthView()
   const listeners: Array<(passed: Passed) => Promise<void>> = []
@@ -93,16 +78,21 @@ export async function followOfferHealth(options: OfferHealthOptions): Promise<Of
   })
 
   return {
+    /** The copy itself, in the fleet's time. */
     view,
+    /** This process's time, unix ms. */
     now,
+    /** The fleet's time, unix ms: Redis's clock, so that processes whose clocks differ agree. */
     fleetNow,
-    health(offerId, accountId) {
+    /** Of one offer, in this process's time. `accountId`: whose call asks; absent where none does. */
+    health(offerId: string, accountId?: string) {
       const health = view.health(offerId, fleetNow(), accountId)
       return 'untilMs' in health ? { ...health, untilMs: health.untilMs - aheadMs } : health
     },
-    excludes: (offerId, kinds) =>
+    /** Whether the offer gets no prompts of these kinds of content, since their tokens cannot be bounded there. */
+    excludes: (offerId: string, kinds: string) =>
       breakerState(view.breaker(contentSubject(offerId, kinds)), fleetNow()) === 'open',
-    state(offerId) {
+    state(offerId: string): OfferHealthState {
       const blocking = view.blocking(offerId)
       const limitedUntil = view.rateLimitedUntil(offerId, fleetNow())
       return {
@@ -113,7 +103,8 @@ export async function followOfferHealth(options: OfferHealthOptions): Promise<Of
         rateLimitedUntilMs: limitedUntil === null ? null : limitedUntil - aheadMs,
       }
     },
-    onPassed: (listener) => void listeners.push(listener),
+    /** Registers what is called after each poll with the rate limits and breakers that have passed. */
+    onPassed: (listener: (passed: Passed) => Promise<void>) => void listeners.push(listener),
     stop,
   }
 }
