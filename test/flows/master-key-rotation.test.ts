@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
 import { expectBooksInOrder } from '../helpers/books.ts'
 import { eventually } from '../helpers/eventually.ts'
@@ -8,17 +8,20 @@ import { caller, completionOf } from '../http/wire.ts'
 
 let stack: TestStack
 beforeAll(async () => {
+  vi.stubEnv('ROTATION_TEST_ALPHA_KEY', 'sk-ours')
   stack = await startStack({
     models: {
       'own/plain': [{ at: 'alpha', model: 'words-12.auth' }],
       'test/plain': [{ at: 'beta', model: 'words-12' }],
     },
     providerKeyNames: { alpha: 'ROTATION_TEST_ALPHA_KEY' },
-    environment: { ROTATION_TEST_ALPHA_KEY: 'sk-ours', QUEUE_WAIT_MS: '170000' },
-    processes: ['api', 'dispatch'],
+    environment: { QUEUE_WAIT_MS: '170000' },
   })
 })
-afterAll(() => stack?.close())
+afterAll(async () => {
+  vi.unstubAllEnvs()
+  await stack?.close()
+})
 
 test('a changed master key loses no call in the queue, no API key and no provider key', async () => {
   const { key, accountId } = await stack.account('1.00')

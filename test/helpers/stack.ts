@@ -178,7 +178,9 @@ async function startWith(resources: AsyncDisposableStack, options: StackOptions)
   const startDispatchWorkers = async (count: number) => {
     const known = await dispatchConnections(redis)
     const workers = await waitForAll(
-      Array.from({ length: count }, () => part('dispatch', () => startDispatchRole(config, logger))),
+      Array.from({ length: count }, () =>
+        part('dispatch', () => startDispatchRole(readConfig(environment), logger)),
+      ),
     )
     if (isProcess('dispatch')) {
       await untilUp('the dispatch workers', workers, async () => {
