@@ -77,7 +77,7 @@ export async function startDispatchRole(
   const calls = new RunningCalls()
   const workerId = newId('worker')
   const transport = createTransport(config)
-  // Connects when the first call on a client's own key comes.
+  // Connects when the first call on a BYOK key comes.
   const keysPostgres = connections.postgres('switchyard-dispatch-keys', KEYS_POSTGRES)
   const byokKeys = await openProviderKeyVault({
     postgres: keysPostgres,

@@ -38,7 +38,7 @@ const USAGE = `Usage: npm run admin -- COMMAND [--json]
   webhook list [--account ACCOUNT]
   webhook test | enable | delete | rotate-secret WEBHOOK_ID
   webhook deliveries [WEBHOOK_ID] [--account ACCOUNT] [--limit N]
-  provider-key list [--account ACCOUNT]           clients' own keys at providers, never their secrets
+  provider-key list [--account ACCOUNT]           clients' BYOK keys at providers, never their secrets
   provider-key revoke PROVIDER_KEY_ID
   rotate-sealed                                   seals stored secrets under the present MASTER_KEY
   provider enable PROVIDER | offer enable OFFER   closes a breaker: what refused us is tried again at once

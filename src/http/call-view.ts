@@ -58,7 +58,7 @@ export function callView(call: ListedCall, reader: CallReader): Generation {
 export const isRescued = ({ attempts }: CallRecord): boolean =>
   attempts.some(({ rescued }) => rescued === true)
 
-/** The client's own keys that were tried for a call and did not work, in order. */
+/** The client's BYOK keys that were tried for a call and did not work, in order. */
 export function byokFailures(call: CallRecord, reader: CallReader): ByokFailureView[] {
   const isHidden = reader === 'owner' && isAutoModel(call.requestedModel)
   return call.attempts.flatMap(({ providerKeyId, outcome, httpStatus }) => {

@@ -50,7 +50,7 @@ const RUNNING_MAX = 100
 const RUNNING_PER_HOLDER_MAX = 10
 const BODY_LIMIT_BYTES = 16 * 1024
 
-/** GET and POST /v1/provider-keys, PATCH and DELETE /v1/provider-keys/{id}: an account's own keys at providers. */
+/** GET and POST /v1/provider-keys, PATCH and DELETE /v1/provider-keys/{id}: an account's BYOK keys at providers. */
 export const providerKeysRoute = (path: string): FastifyPluginAsyncTypebox<ProviderKeyServices> =>
   providerKeyRoutes(path, (app) => ({
     ...byKey(app, 'Admin keys belong to no account. Use a standard key.'),
@@ -116,7 +116,7 @@ function providerKeyRoutes(
       return (await providerKeys.find(accountId, id)) ?? created
     }
 
-    const listing = { summary: "The account's own keys at providers", response: { 200: audience.list } }
+    const listing = { summary: "The account's BYOK keys at providers", response: { 200: audience.list } }
     app.get(path, { ...options, schema: listing }, async (request) => {
       const { accountId, holder } = asker(request)
       const found = await slots.run(holder, () => providerKeys.list(accountId))

@@ -13,7 +13,7 @@ export interface AttemptRequest {
   /** Whose call it is. */
   accountId: string
   offer: Offer
-  /** The client's own key at the provider; absent: ours, from the environment. Never logged. */
+  /** The client's BYOK key at the provider; absent: ours, from the environment. Never logged. */
   apiKey?: string
   messages: readonly ChatMessage[]
   parameters: SamplingParameters

@@ -3,16 +3,16 @@ import { type AccountStore, createAccountStore } from '../../src/accounts/accoun
 import { postLedger } from '../../src/billing/ledger/ledger-store.ts'
 import { picoUsd } from '../../src/core/kernel/money.ts'
 import { isDuplicate } from '../../src/platform/postgres/postgres.ts'
-import { openTestBooks, type TestBooks } from '../helpers/billing.ts'
+import { openTestLedger, type TestLedger } from '../helpers/billing.ts'
 
 describe('the account store', () => {
-  let books: TestBooks
+  let ledger: TestLedger
   let accounts: AccountStore
   beforeAll(async () => {
-    books = await openTestBooks()
-    accounts = createAccountStore(books.postgres, postLedger)
+    ledger = await openTestLedger()
+    accounts = createAccountStore(ledger.postgres, postLedger)
   })
-  afterAll(() => books.close())
+  afterAll(() => ledger.close())
 
   const free = { kind: 'free_credit' as const, amountPico: picoUsd(500n) }
   const paid = { kind: 'credit' as const, amountPico: picoUsd(900n) }
@@ -20,7 +20,7 @@ describe('the account store', () => {
   test('a new account has its free credit, as a ledger transaction', async () => {
     const account = await accounts.create('free@example.test', free)
     expect(account).toMatchObject({ state: 'free_credit', balancePico: 500n, version: 1n })
-    const entries = await books.postgres.ledgerEntry.findMany({ where: { transactionId: account.id } })
+    const entries = await ledger.postgres.ledgerEntry.findMany({ where: { transactionId: account.id } })
     expect(entries.map((entry) => [entry.ledgerAccount, entry.amountPico]).sort()).toEqual([
       [`customer:${account.id}`, 500n],
       ['promotional_credit', -500n],
@@ -94,7 +94,7 @@ describe('the account store', () => {
   test('a credit revives an exhausted account, and its replay does not', async () => {
     const { id } = await accounts.create('revived@example.test', { ...paid, amountPico: picoUsd(0n) })
     expect(await accounts.credit(id, 'evt_5', picoUsd(100n))).toMatchObject({ state: 'active' })
-    await books.postgres.account.update({ where: { id }, data: { state: 'exhausted' } })
+    await ledger.postgres.account.update({ where: { id }, data: { state: 'exhausted' } })
     expect(await accounts.credit(id, 'evt_5', picoUsd(100n))).toMatchObject({ state: 'exhausted' })
   })
 

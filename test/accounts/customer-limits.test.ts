@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createKeyHasher } from '../../src/accounts/key-hash.ts'
 import { createKeyStore, type KeyStore } from '../../src/accounts/key-store.ts'
-import { openTestAccount, openTestBooks, type TestBooks } from '../helpers/billing.ts'
+import { openTestAccount, openTestLedger, type TestLedger } from '../helpers/billing.ts'
 
 const MIGRATION = new URL(
   '../../prisma/migrations/20260117090000_account_limits/migration.sql',
@@ -11,20 +11,20 @@ const MIGRATION = new URL(
 )
 const KEY = { name: '', limitPico: null, limitReset: 'none', expiresAt: null } as const
 
-let books: TestBooks
+let ledger: TestLedger
 let keys: KeyStore
 
 beforeAll(async () => {
-  books = await openTestBooks()
-  keys = createKeyStore(books.postgres, createKeyHasher([randomBytes(32)]), randomBytes)
+  ledger = await openTestLedger()
+  keys = createKeyStore(ledger.postgres, createKeyHasher([randomBytes(32)]), randomBytes)
 })
-afterAll(() => books.close())
+afterAll(() => ledger.close())
 
 /** Moves figures of before, as the migration did. */
 async function migrate(): Promise<void> {
   const sql = readFileSync(MIGRATION, 'utf8')
   for (const update of sql.slice(sql.indexOf('UPDATE')).split(';'))
-    if (update.trim() !== '') await books.postgres.$executeRawUnsafe(update)
+    if (update.trim() !== '') await ledger.postgres.$executeRawUnsafe(update)
 }
 
 async function keyOf(accountId: string) {
@@ -44,10 +44,10 @@ const figures = async (keyId: string) => {
 
 describe('limits that were stored before the customer and the operator were told apart', () => {
   test('are the customer’s where the account can sign in, but for those that an operator set', async () => {
-    const accountId = await openTestAccount(books.postgres, 1n)
-    await books.postgres.accountCredential.create({ data: { accountId, passwordHash: 'x' } })
+    const accountId = await openTestAccount(ledger.postgres, 1n)
+    await ledger.postgres.accountCredential.create({ data: { accountId, passwordHash: 'x' } })
     const [made, granted] = [await keyOf(accountId), await keyOf(accountId)]
-    await books.postgres.operatorAction.create({
+    await ledger.postgres.operatorAction.create({
       data: {
         id: 'action_1',
         actor: 'key_admin',
@@ -64,7 +64,7 @@ describe('limits that were stored before the customer and the operator were told
   })
 
   test('are the operator’s where nobody else can have made the key', async () => {
-    const made = await keyOf(await openTestAccount(books.postgres, 1n))
+    const made = await keyOf(await openTestAccount(ledger.postgres, 1n))
     await migrate()
     expect(await figures(made)).toEqual([5_000, 9_000, null, null])
   })

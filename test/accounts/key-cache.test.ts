@@ -10,7 +10,7 @@ import { formatApiKey } from '../../src/core/accounts/api-key.ts'
 import { announceKeyChange } from '../../src/platform/redis/key-changes.ts'
 import { createRedis, type Redis } from '../../src/platform/redis/redis.ts'
 import { KEYS_VERSION } from '../../src/platform/redis/redis-keys.ts'
-import { openTestAccount, openTestBooks, type TestBooks } from '../helpers/billing.ts'
+import { openTestAccount, openTestLedger, type TestLedger } from '../helpers/billing.ts'
 import { eventually, onBusyMachine } from '../helpers/eventually.ts'
 import { createTestRedis, type TestRedis } from '../helpers/services.ts'
 
@@ -27,7 +27,7 @@ const PLAIN: NewKey = {
 const REVOKED_WITHIN_MS = onBusyMachine(1_000)
 
 describe('the key cache', () => {
-  let books: TestBooks
+  let ledger: TestLedger
   let server: TestRedis
   let redis: Redis
   let keys: KeyStore
@@ -35,11 +35,11 @@ describe('the key cache', () => {
   const opened: Array<{ cache: KeyCache; subscriber: Redis }> = []
 
   beforeAll(async () => {
-    books = await openTestBooks()
+    ledger = await openTestLedger()
     server = await createTestRedis()
     redis = createRedis({ url: server.url, name: 'test', mode: 'fail-fast' })
-    keys = createKeyStore(books.postgres, createKeyHasher([Buffer.alloc(32, 1)]), randomBytes)
-    account = await openTestAccount(books.postgres, 1_000n)
+    keys = createKeyStore(ledger.postgres, createKeyHasher([Buffer.alloc(32, 1)]), randomBytes)
+    account = await openTestAccount(ledger.postgres, 1_000n)
   })
   afterEach(async () => {
     for (const { cache, subscriber } of opened.splice(0)) {
@@ -50,7 +50,7 @@ describe('the key cache', () => {
   afterAll(async () => {
     redis.disconnect()
     await server.close()
-    await books.close()
+    await ledger.close()
   })
 
   /** A cache of its own, as another API instance has it; `queries` counts what reaches PostgreSQL. */
@@ -136,8 +136,8 @@ describe('the key cache', () => {
 
   test('suspending an account stops its keys, resuming it brings them back', async () => {
     const { cache } = await open()
-    const accounts = createAccountStore(books.postgres, postLedger)
-    const suspended = await openTestAccount(books.postgres, 1_000n)
+    const accounts = createAccountStore(ledger.postgres, postLedger)
+    const suspended = await openTestAccount(ledger.postgres, 1_000n)
     const { secret } = await keys.create(suspended, PLAIN)
     expect(await kindOf(cache, secret)).toBe('active')
     await accounts.suspend(suspended)

@@ -4,7 +4,7 @@ import { createKeyHasher } from '../../src/accounts/key-hash.ts'
 import { createKeyStore, type KeyBounds, type KeyStore, type NewKey } from '../../src/accounts/key-store.ts'
 import { picoUsd } from '../../src/core/kernel/money.ts'
 import type { MasterKeys } from '../../src/platform/sealing.ts'
-import { openTestAccount, openTestBooks, type TestBooks } from '../helpers/billing.ts'
+import { openTestAccount, openTestLedger, type TestLedger } from '../helpers/billing.ts'
 
 const PLAIN: NewKey = {
   name: '',
@@ -16,15 +16,15 @@ const PLAIN: NewKey = {
 }
 
 describe('the key store', () => {
-  let books: TestBooks
+  let ledger: TestLedger
   let keys: KeyStore
   let account: string
   beforeAll(async () => {
-    books = await openTestBooks()
-    keys = createKeyStore(books.postgres, createKeyHasher([Buffer.alloc(32, 1)]), randomBytes)
-    account = await openTestAccount(books.postgres, 1_000n)
+    ledger = await openTestLedger()
+    keys = createKeyStore(ledger.postgres, createKeyHasher([Buffer.alloc(32, 1)]), randomBytes)
+    account = await openTestAccount(ledger.postgres, 1_000n)
   })
-  afterAll(() => books.close())
+  afterAll(() => ledger.close())
 
   test('finds a key by its secret, with the state of its account', async () => {
     const { key, secret } = await keys.create(account, { ...PLAIN, name: 'backend', limitPico: picoUsd(5n) })
@@ -46,19 +46,19 @@ describe('the key store', () => {
 
   test('keeps no secret: neither in clear nor as a hash that one could test without the pepper', async () => {
     const { key, secret } = await keys.create(account, PLAIN)
-    const [row] = await books.postgres.$queryRawUnsafe<Array<{ text: string }>>(
+    const [row] = await ledger.postgres.$queryRawUnsafe<Array<{ text: string }>>(
       'SELECT api_keys::text AS text FROM api_keys WHERE id = $1',
       key.id,
     )
     expect(row?.text).not.toContain(secret.slice(10, -4))
-    const elsewhere = createKeyStore(books.postgres, createKeyHasher([Buffer.alloc(32, 2)]), randomBytes)
+    const elsewhere = createKeyStore(ledger.postgres, createKeyHasher([Buffer.alloc(32, 2)]), randomBytes)
     expect(await elsewhere.findBySecret(secret)).toBeNull()
   })
 
   test('a key outlives a change of the master key, and stands under the new one from its first use', async () => {
     const [before, after] = [Buffer.alloc(32, 1), Buffer.alloc(32, 3)] as const
     const storeUnder = (...masterKeys: MasterKeys) =>
-      createKeyStore(books.postgres, createKeyHasher(masterKeys), randomBytes)
+      createKeyStore(ledger.postgres, createKeyHasher(masterKeys), randomBytes)
     const used = await keys.create(account, PLAIN)
     const unused = await keys.create(account, PLAIN)
     expect(await storeUnder(after).findBySecret(used.secret)).toBeNull()
@@ -68,7 +68,7 @@ describe('the key store', () => {
   })
 
   test('creations at the same time leave an account no more keys than it may have', async () => {
-    const busy = await openTestAccount(books.postgres, 1n)
+    const busy = await openTestAccount(ledger.postgres, 1n)
     const create = (bounds: KeyBounds) =>
       Promise.all(Array.from({ length: 20 }, () => keys.createWithin(busy, PLAIN, bounds)))
     const made = await create({ active: 5, inAll: 9 })
@@ -95,7 +95,7 @@ describe('the key store', () => {
   })
 
   test('lists the keys of one account, newest first, or all', async () => {
-    const other = await openTestAccount(books.postgres, 1_000n)
+    const other = await openTestAccount(ledger.postgres, 1_000n)
     const { key: older } = await keys.create(other, PLAIN)
     const { key: newer } = await keys.create(other, PLAIN)
     expect((await keys.list(other)).map((key) => key.id)).toEqual([newer.id, older.id])

@@ -5,7 +5,7 @@ const CHECK_EVERY_MS = 200
 const LONGEST_MS = 60_000
 
 export interface SettlementDrain {
-  /** Calls in the books at the end. */
+  /** Calls in the ledger at the end. */
   settled: number
   /** Seconds from the end of the load until nothing new was settled. */
   seconds: number

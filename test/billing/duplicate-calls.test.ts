@@ -3,29 +3,29 @@ import { auditLedger } from '../../src/billing/audit/ledger-audit.ts'
 import { findSettledKey, pruneSettledKeys } from '../../src/billing/settlement/settlement-statements.ts'
 import { createSettlementStore, type SettlementStore } from '../../src/billing/settlement/settlement-store.ts'
 import { createPostgres } from '../../src/platform/postgres/postgres.ts'
-import { openTestAccount, openTestBooks, settlementOf, type TestBooks } from '../helpers/billing.ts'
+import { openTestAccount, openTestLedger, settlementOf, type TestLedger } from '../helpers/billing.ts'
 
 const DAY_MS = 86_400_000
 
 describe('calls with one Idempotency-Key', () => {
-  let books: TestBooks
+  let ledger: TestLedger
   let store: SettlementStore
   beforeAll(async () => {
-    books = await openTestBooks()
-    store = createSettlementStore(books.postgres)
+    ledger = await openTestLedger()
+    store = createSettlementStore(ledger.postgres)
   })
-  afterAll(() => books.close())
+  afterAll(() => ledger.close())
 
   const balanceOf = async (id: string) =>
-    (await books.postgres.account.findUniqueOrThrow({ where: { id } })).balancePico
-  const recordOf = (id: string) => books.postgres.callRecord.findUniqueOrThrow({ where: { id } })
+    (await ledger.postgres.account.findUniqueOrThrow({ where: { id } })).balancePico
+  const recordOf = (id: string) => ledger.postgres.callRecord.findUniqueOrThrow({ where: { id } })
   const expectGreenAudit = async () => {
-    const { checks } = await auditLedger(books.postgres)
+    const { checks } = await auditLedger(ledger.postgres)
     expect(checks.filter(({ broken }) => broken > 0)).toEqual([])
   }
 
   test('are charged once: the second is recorded as a duplicate, and its hold is released', async () => {
-    const account = await openTestAccount(books.postgres, 1_000n)
+    const account = await openTestAccount(ledger.postgres, 1_000n)
     const [first, second] = [1, 2].map(() => settlementOf(account, { idempotencyDigest: 'k' }))
     await store.settle([first!])
     const { accounts, quarantined } = await store.settle([second!])
@@ -44,12 +44,12 @@ describe('calls with one Idempotency-Key', () => {
       duplicateOf: first!.id,
       completionTokens: 20,
     })
-    expect(await books.postgres.ledgerEntry.count({ where: { transactionId: second!.id } })).toBe(0)
+    expect(await ledger.postgres.ledgerEntry.count({ where: { transactionId: second!.id } })).toBe(0)
     await expectGreenAudit()
   })
 
   test('are charged once when one batch settles them, and when that runs again', async () => {
-    const account = await openTestAccount(books.postgres, 1_000n)
+    const account = await openTestAccount(ledger.postgres, 1_000n)
     const calls = [3, 1, 2].map((admittedAt) => settlementOf(account, { idempotencyDigest: 'k', admittedAt }))
     for (const round of [1, 2]) {
       const { accounts } = await store.settle(calls)
@@ -58,16 +58,16 @@ describe('calls with one Idempotency-Key', () => {
     }
     const records = await Promise.all(calls.map(({ id }) => recordOf(id)))
     expect(records.map(({ duplicateOf }) => duplicateOf)).toEqual([calls[1]!.id, null, calls[1]!.id])
-    expect(await books.postgres.settlementConflict.count()).toBe(0)
+    expect(await ledger.postgres.settlementConflict.count()).toBe(0)
     await expectGreenAudit()
   })
 
   test('are charged once when two processes settle them at the same time', async () => {
-    const other = createPostgres({ databaseUrl: books.url, name: 'test-other' })
+    const other = createPostgres({ databaseUrl: ledger.url, name: 'test-other' })
     try {
       const stores = [store, createSettlementStore(other)]
       for (let round = 0; round < 20; round++) {
-        const account = await openTestAccount(books.postgres, 1_000n)
+        const account = await openTestAccount(ledger.postgres, 1_000n)
         const calls = stores.map(() => settlementOf(account, { idempotencyDigest: 'k' }))
         await Promise.all(stores.map((one, index) => one.settle([calls[index]!])))
         expect(await balanceOf(account)).toBe(950n)
@@ -81,8 +81,8 @@ describe('calls with one Idempotency-Key', () => {
   })
 
   test('of other accounts, of other keys, and a day apart are calls of their own', async () => {
-    const account = await openTestAccount(books.postgres, 1_000n)
-    const another = await openTestAccount(books.postgres, 1_000n)
+    const account = await openTestAccount(ledger.postgres, 1_000n)
+    const another = await openTestAccount(ledger.postgres, 1_000n)
     const admittedAt = 10 * DAY_MS
     await store.settle([
       settlementOf(account, { idempotencyDigest: 'k', admittedAt }),
@@ -100,34 +100,34 @@ describe('calls with one Idempotency-Key', () => {
   })
 
   test('the call that a key stands for is found for a day, and pruned after two', async () => {
-    const account = await openTestAccount(books.postgres, 1_000n)
+    const account = await openTestAccount(ledger.postgres, 1_000n)
     const call = (digest: string, ageMs: number) =>
       settlementOf(account, { idempotencyDigest: digest, admittedAt: Date.now() - ageMs })
     const [fresh, stale, old] = [call('fresh', 1_000), call('stale', 1.5 * DAY_MS), call('old', 3 * DAY_MS)]
     await store.settle([fresh, stale, old])
-    const find = (digest: string) => findSettledKey(books.postgres, account, digest)
+    const find = (digest: string) => findSettledKey(ledger.postgres, account, digest)
     expect(await Promise.all(['fresh', 'stale', 'old', 'unknown'].map(find))).toEqual([
       fresh.id,
       null,
       null,
       null,
     ])
-    await pruneSettledKeys(books.postgres)
-    const left = await books.postgres.idempotencyKey.findMany({ where: { accountId: account } })
+    await pruneSettledKeys(ledger.postgres)
+    const left = await ledger.postgres.idempotencyKey.findMany({ where: { accountId: account } })
     expect(left.map(({ keyDigest }) => keyDigest).toSorted()).toEqual(['fresh', 'stale'])
   })
 
   test('a charge that is missing without a call to stand for it is a discrepancy', async () => {
-    const account = await openTestAccount(books.postgres, 1_000n)
+    const account = await openTestAccount(ledger.postgres, 1_000n)
     const lost = settlementOf(account, { idempotencyDigest: 'lost' })
     await store.settle([lost])
     const duplicate = settlementOf(account, { idempotencyDigest: 'lost' })
     await store.settle([duplicate])
-    await books.postgres.callRecord.update({
+    await ledger.postgres.callRecord.update({
       where: { id: duplicate.id },
       data: { duplicateOf: 'chatcmpl_nobody' },
     })
-    const { checks } = await auditLedger(books.postgres)
+    const { checks } = await auditLedger(ledger.postgres)
     const broken = checks.filter((check) => check.broken > 0)
     expect(broken).toMatchObject([
       {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { sqlStateOf } from '../../src/platform/postgres/postgres.ts'
-import { openTestAccount, openTestBooks, type TestBooks } from '../helpers/billing.ts'
+import { openTestAccount, openTestLedger, type TestLedger } from '../helpers/billing.ts'
 
 const CHECK_VIOLATION = '23514'
 const FOREIGN_KEY_VIOLATION = '23503'
@@ -8,19 +8,19 @@ const RESTRICT_VIOLATION = '23001'
 const UNIQUE_VIOLATION = '23505'
 
 describe('the database itself keeps the ledger', () => {
-  let books: TestBooks
+  let ledger: TestLedger
   let accountId: string
 
   beforeAll(async () => {
-    books = await openTestBooks()
-    accountId = await openTestAccount(books.postgres, 1_000n)
+    ledger = await openTestLedger()
+    accountId = await openTestAccount(ledger.postgres, 1_000n)
   })
-  afterAll(() => books.close())
+  afterAll(() => ledger.close())
 
   /** The SQLSTATE a statement is refused with, or null when it is not. */
   const refusal = async (sql: string, ...values: unknown[]): Promise<string | null> => {
     try {
-      await books.postgres.$executeRawUnsafe(sql, ...values)
+      await ledger.postgres.$executeRawUnsafe(sql, ...values)
       return null
     } catch (error) {
       return sqlStateOf(error)

@@ -12,37 +12,37 @@ import {
   failedSettlementOf,
   lostSettlementOf,
   openTestAccount,
-  openTestBooks,
+  openTestLedger,
   settlementOf,
-  type TestBooks,
+  type TestLedger,
   unservedSettlementOf,
 } from '../helpers/billing.ts'
 
 const NOTHING = { promptTokens: 0, completionTokens: 0 }
 
 describe('two settlements of one call', () => {
-  let books: TestBooks
+  let ledger: TestLedger
   let store: SettlementStore
   beforeAll(async () => {
-    books = await openTestBooks()
-    store = createSettlementStore(books.postgres)
+    ledger = await openTestLedger()
+    store = createSettlementStore(ledger.postgres)
   })
-  afterAll(() => books.close())
+  afterAll(() => ledger.close())
 
   const accountOf = async (id: string) => {
-    const { balancePico, version } = await books.postgres.account.findUniqueOrThrow({ where: { id } })
+    const { balancePico, version } = await ledger.postgres.account.findUniqueOrThrow({ where: { id } })
     return { balancePico, version }
   }
   const conflictsOf = (callId: string) =>
-    books.postgres.settlementConflict.findMany({ where: { callId }, orderBy: { id: 'asc' } })
+    ledger.postgres.settlementConflict.findMany({ where: { callId }, orderBy: { id: 'asc' } })
   const statusOf = async (id: string) =>
-    (await books.postgres.callRecord.findUniqueOrThrow({ where: { id } })).status
+    (await ledger.postgres.callRecord.findUniqueOrThrow({ where: { id } })).status
 
   /** The names of the audit's checks that name a call. */
   const findingsOn = async (callId: string) => {
     const found: string[] = []
     for (const { name, sql } of AUDIT_CHECKS) {
-      const rows = await books.postgres.$queryRawUnsafe<unknown[]>(
+      const rows = await ledger.postgres.$queryRawUnsafe<unknown[]>(
         `SELECT 1 FROM (${sql}) AS found WHERE subject = $1`,
         callId,
       )
@@ -52,7 +52,7 @@ describe('two settlements of one call', () => {
   }
 
   test('a served record that comes second charges, and replaces the record that no worker made', async () => {
-    const account = await openTestAccount(books.postgres, 1_000n)
+    const account = await openTestAccount(ledger.postgres, 1_000n)
     const served = settlementOf(account)
     const unserved = lostSettlementOf(account, { id: served.id })
     await store.settle([unserved])
@@ -69,21 +69,21 @@ describe('two settlements of one call', () => {
     expect(superseded).toEqual([
       { callId: served.id, accountId: account, keyId: served.keyId, admittedAt: served.admittedAt },
     ])
-    expect(await books.postgres.callRecord.findUnique({ where: { id: served.id } })).toMatchObject({
+    expect(await ledger.postgres.callRecord.findUnique({ where: { id: served.id } })).toMatchObject({
       status: 'completed',
       errorCode: null,
       chargePico: 50n,
       servedOfferId: 'acme/large-1',
       attempts: served.attempts,
     })
-    expect(await books.postgres.ledgerEntry.count({ where: { transactionId: served.id } })).toBe(2)
+    expect(await ledger.postgres.ledgerEntry.count({ where: { transactionId: served.id } })).toBe(2)
     expect(await conflictsOf(served.id)).toMatchObject([
       { outcome: 'superseded', unserved: true, errorCode: 'internal_error', chargePico: 0n },
     ])
   })
 
   test('a served record that comes first stays, and the other is kept as evidence', async () => {
-    const account = await openTestAccount(books.postgres, 1_000n)
+    const account = await openTestAccount(ledger.postgres, 1_000n)
     const served = settlementOf(account)
     await store.settle([served])
     const { accounts, superseded } = await store.settle([lostSettlementOf(account, { id: served.id })])
@@ -96,7 +96,7 @@ describe('two settlements of one call', () => {
   test.each(['unserved first', 'served first'])(
     'within a batch the served record counts, %s',
     async (order) => {
-      const account = await openTestAccount(books.postgres, 1_000n)
+      const account = await openTestAccount(ledger.postgres, 1_000n)
       const served = settlementOf(account)
       const both = [lostSettlementOf(account, { id: served.id }), served]
       const { accounts } = await store.settle(order === 'served first' ? both.reverse() : both)
@@ -114,7 +114,7 @@ describe('two settlements of one call', () => {
   )
 
   test('of two records of a served call the first counts, also when it charged nothing', async () => {
-    const account = await openTestAccount(books.postgres, 1_000n)
+    const account = await openTestAccount(ledger.postgres, 1_000n)
     const free = settlementOf(account, { usage: NOTHING, chargePico: '0' })
     await store.settle([free])
     await store.settle([settlementOf(account, { id: free.id })])
@@ -125,7 +125,7 @@ describe('two settlements of one call', () => {
   })
 
   test('a worker that found no provider gives way to its successor that did', async () => {
-    const account = await openTestAccount(books.postgres, 1_000n)
+    const account = await openTestAccount(ledger.postgres, 1_000n)
     const failed = failedSettlementOf(account)
     await store.settle([failed])
     await store.settle([settlementOf(account, { id: failed.id })])
@@ -135,7 +135,7 @@ describe('two settlements of one call', () => {
   })
 
   test('records that are settled again, in any order, charge once and leave one conflict each', async () => {
-    const account = await openTestAccount(books.postgres, 1_000n)
+    const account = await openTestAccount(ledger.postgres, 1_000n)
     const served = settlementOf(account)
     const unserved = lostSettlementOf(account, { id: served.id })
     for (const batch of [[unserved], [unserved, served], [served], [unserved], [served, unserved, served]])
@@ -145,7 +145,7 @@ describe('two settlements of one call', () => {
   })
 
   test('the same record again is no conflict, nor are two records that no worker made', async () => {
-    const account = await openTestAccount(books.postgres, 1_000n)
+    const account = await openTestAccount(ledger.postgres, 1_000n)
     const [served, lost] = [settlementOf(account), lostSettlementOf(account)]
     await store.settle([served, lost])
     await store.settle([
@@ -156,9 +156,9 @@ describe('two settlements of one call', () => {
   })
 
   test('two settlement workers at once: the served record counts in every interleaving', async () => {
-    const other = createPostgres({ databaseUrl: books.url, name: 'test-other', poolSize: 2 })
+    const other = createPostgres({ databaseUrl: ledger.url, name: 'test-other', poolSize: 2 })
     const stores = [store, createSettlementStore(other)] as const
-    const account = await openTestAccount(books.postgres, 100_000n)
+    const account = await openTestAccount(ledger.postgres, 100_000n)
     const calls = 300
     for (let index = 0; index < calls; index++) {
       const served = settlementOf(account)
@@ -171,23 +171,23 @@ describe('two settlements of one call', () => {
       version: 1n + BigInt(calls),
     })
     expect(
-      await books.postgres.callRecord.count({ where: { accountId: account, status: 'completed' } }),
+      await ledger.postgres.callRecord.count({ where: { accountId: account, status: 'completed' } }),
     ).toBe(calls)
     await other.$disconnect()
   })
 
   test('a writer that waits for another decides by what that one committed', async () => {
-    const account = await openTestAccount(books.postgres, 1_000n)
+    const account = await openTestAccount(ledger.postgres, 1_000n)
     const served = settlementOf(account)
     const unserved = lostSettlementOf(account, { id: served.id })
     const settling: Array<Promise<unknown>> = []
-    await books.postgres.$transaction(async (transaction) => {
+    await ledger.postgres.$transaction(async (transaction) => {
       await transaction.$queryRawUnsafe('SELECT id FROM accounts WHERE id = $1 FOR UPDATE', account)
       // Both take their snapshot now and wait for the account; neither can see the other's record.
       settling.push(store.settle([unserved]), store.settle([served]))
       await expect
         .poll(async () => {
-          const rows = await books.postgres.$queryRawUnsafe<Array<{ waiting: bigint }>>(
+          const rows = await ledger.postgres.$queryRawUnsafe<Array<{ waiting: bigint }>>(
             `SELECT count(*) AS waiting FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`,
           )
           return Number(rows[0]?.waiting)
@@ -201,7 +201,7 @@ describe('two settlements of one call', () => {
   })
 
   test('a served record that is refused stays in quarantine, whatever was settled before it', async () => {
-    const account = await openTestAccount(books.postgres, 20n)
+    const account = await openTestAccount(ledger.postgres, 20n)
     const served = settlementOf(account)
     await store.settle([lostSettlementOf(account, { id: served.id })])
     const { quarantined } = await store.settle([served])
@@ -224,7 +224,7 @@ describe('two settlements of one call', () => {
   ])(
     'a charge is credited once where the caller was told that the call failed: %s',
     async (_name, batchesOf) => {
-      const account = await openTestAccount(books.postgres, 1_000n)
+      const account = await openTestAccount(ledger.postgres, 1_000n)
       const served = settlementOf(account)
       const { id } = served
       for (const batch of batchesOf(unservedSettlementOf(account, { id }), served)) {
@@ -232,8 +232,10 @@ describe('two settlements of one call', () => {
         expect(accounts).toMatchObject([await accountOf(account)])
       }
       expect(await accountOf(account)).toEqual({ balancePico: 1_000n, version: 3n })
-      expect(await books.postgres.callRecord.findUnique({ where: { id } })).toMatchObject({ chargePico: 50n })
-      expect(await books.postgres.ledgerNote.findMany({ where: { id } })).toMatchObject([
+      expect(await ledger.postgres.callRecord.findUnique({ where: { id } })).toMatchObject({
+        chargePico: 50n,
+      })
+      expect(await ledger.postgres.ledgerNote.findMany({ where: { id } })).toMatchObject([
         { kind: 'adjustment', reason: 'The call was charged, and its caller was told that it failed.' },
       ])
       expect(await findingsOn(id)).toEqual([])
@@ -241,7 +243,7 @@ describe('two settlements of one call', () => {
   )
 
   test('a retry of a credited call with its Idempotency-Key is charged, not its duplicate', async () => {
-    const account = await openTestAccount(books.postgres, 1_000n)
+    const account = await openTestAccount(ledger.postgres, 1_000n)
     const key = { idempotencyDigest: 'digest-of-a-retry' }
     const served = settlementOf(account, key)
     await store.settle([served])
@@ -249,23 +251,23 @@ describe('two settlements of one call', () => {
     const retry = settlementOf(account, key)
     await store.settle([retry])
     expect(await accountOf(account)).toEqual({ balancePico: 950n, version: 4n })
-    expect(await books.postgres.callRecord.findUnique({ where: { id: retry.id } })).toMatchObject({
+    expect(await ledger.postgres.callRecord.findUnique({ where: { id: retry.id } })).toMatchObject({
       chargePico: 50n,
       duplicateOf: null,
     })
   })
 
   test('what an operator has credited by the id of the call is not credited again', async () => {
-    const account = await openTestAccount(books.postgres, 1_000n)
+    const account = await openTestAccount(ledger.postgres, 1_000n)
     const served = settlementOf(account)
     await store.settle([served])
-    await postLedger(books.postgres, adjustmentPosting(served.id, account, picoUsd(50n)))
+    await postLedger(ledger.postgres, adjustmentPosting(served.id, account, picoUsd(50n)))
     await store.settle([unservedSettlementOf(account, { id: served.id })])
     expect(await accountOf(account)).toEqual({ balancePico: 1_000n, version: 3n })
   })
 
   test('a call that was cancelled before it was claimed and served all the same stays charged', async () => {
-    const account = await openTestAccount(books.postgres, 1_000n)
+    const account = await openTestAccount(ledger.postgres, 1_000n)
     const served = settlementOf(account)
     const left = unservedSettlementOf(account, { id: served.id, status: 'cancelled', errorCode: null })
     await store.settle([left])
@@ -290,14 +292,14 @@ describe('two settlements of one call', () => {
       ],
     ],
   ])('the audit names a charged call whose caller was told a failure: %s', async (_name, records) => {
-    const accountId = await openTestAccount(books.postgres, 1_000n)
+    const accountId = await openTestAccount(ledger.postgres, 1_000n)
     const { id } = settlementOf(accountId)
     for (const record of records(id)) await store.settle([{ ...record, accountId }])
     expect(await findingsOn(id)).toEqual([TOLD_A_FAILURE, CONTRADICTED])
   })
 
   test('the audit names a call that a worker served and nobody is charged for', async () => {
-    const account = await openTestAccount(books.postgres, 1_000n)
+    const account = await openTestAccount(ledger.postgres, 1_000n)
     const free = settlementOf(account, { usage: NOTHING, chargePico: '0' })
     await store.settle([free])
     await store.settle([settlementOf(account, { id: free.id })])
@@ -305,7 +307,7 @@ describe('two settlements of one call', () => {
   })
 
   test('the audit names no call that rightly costs nothing', async () => {
-    const account = await openTestAccount(books.postgres, 1_000n)
+    const account = await openTestAccount(ledger.postgres, 1_000n)
     const served = settlementOf(account)
     const calls = [
       failedSettlementOf(account),
@@ -330,11 +332,11 @@ describe('two settlements of one call', () => {
   })
 
   test('a call that a person has decided about is named no more', async () => {
-    const account = await openTestAccount(books.postgres, 1_000n)
+    const account = await openTestAccount(ledger.postgres, 1_000n)
     const served = settlementOf(account)
     await store.settle([lostSettlementOf(account, { id: served.id })])
     await store.settle([served])
-    const conflicts = createConflictStore(books.postgres)
+    const conflicts = createConflictStore(ledger.postgres)
     const named = async () => (await conflicts.open()).filter(({ callId }) => callId === served.id)
     expect(await named()).toMatchObject([{ chargePico: 50n, aside: [{ errorCode: 'internal_error' }] }])
     expect(await conflicts.review(served.id, 'credited by adjustment refund-1')).toBe(true)
@@ -344,7 +346,7 @@ describe('two settlements of one call', () => {
   })
 
   test('what was set aside can be neither changed nor removed', async () => {
-    const account = await openTestAccount(books.postgres, 1_000n)
+    const account = await openTestAccount(ledger.postgres, 1_000n)
     const served = settlementOf(account)
     await store.settle([lostSettlementOf(account, { id: served.id })])
     await store.settle([served])
@@ -352,6 +354,6 @@ describe('two settlements of one call', () => {
       'DELETE FROM settlement_conflicts',
       'UPDATE settlement_conflicts SET charge_pico = 0',
     ])
-      await expect(books.postgres.$executeRawUnsafe(change)).rejects.toThrow(/append-only/)
+      await expect(ledger.postgres.$executeRawUnsafe(change)).rejects.toThrow(/append-only/)
   })
 })

@@ -6,14 +6,14 @@ import { createProviderKeyStore, type ProviderKeyStore } from '../../src/account
 import { openProviderKeyVault, type ProviderKeyVault } from '../../src/catalog/provider-key-vault.ts'
 import { announceKeyChange } from '../../src/platform/redis/key-changes.ts'
 import { createRedis, type Redis } from '../../src/platform/redis/redis.ts'
-import { openTestAccount, openTestBooks, type TestBooks } from '../helpers/billing.ts'
+import { openTestAccount, openTestLedger, type TestLedger } from '../helpers/billing.ts'
 import { eventually, onBusyMachine } from '../helpers/eventually.ts'
 import { createTestRedis, type TestRedis } from '../helpers/services.ts'
 
 const MASTER_KEYS = [randomBytes(32)] as const
 const WITHIN_A_SECOND = { timeout: onBusyMachine(1_000), interval: 20 }
 
-let books: TestBooks
+let ledger: TestLedger
 let server: TestRedis
 let redis: Redis
 let subscriber: Redis
@@ -26,21 +26,21 @@ let isAway = false
 let nowMs = 0
 
 beforeAll(async () => {
-  books = await openTestBooks()
+  ledger = await openTestLedger()
   server = await createTestRedis()
   redis = createRedis({ url: server.url, name: 'test', mode: 'wait' })
   store = createProviderKeyStore({
-    postgres: books.postgres,
+    postgres: ledger.postgres,
     masterKeys: MASTER_KEYS,
     announceAccount: (id) => announceKeyChange(redis, { accountId: id }),
   })
 })
 beforeEach(async () => {
-  accountId = await openTestAccount(books.postgres, 1_000n)
+  accountId = await openTestAccount(ledger.postgres, 1_000n)
   isAway = false
   nowMs = 1_000_000
   reads = vi.fn<() => void>()
-  const findFirst = books.postgres.providerKey.findFirst.bind(books.postgres.providerKey)
+  const findFirst = ledger.postgres.providerKey.findFirst.bind(ledger.postgres.providerKey)
   const providerKey = {
     findFirst: async (query: Parameters<typeof findFirst>[0]) => {
       reads()
@@ -50,7 +50,7 @@ beforeEach(async () => {
   }
   subscriber = createRedis({ url: server.url, name: 'test', mode: 'wait' })
   vault = await openProviderKeyVault({
-    postgres: new Proxy(books.postgres, {
+    postgres: new Proxy(ledger.postgres, {
       get: (target, name) => (name === 'providerKey' ? providerKey : Reflect.get(target, name)),
     }),
     redis,
@@ -68,7 +68,7 @@ afterEach(async () => {
 afterAll(async () => {
   redis.disconnect()
   await server.close()
-  await books.close()
+  await ledger.close()
 })
 
 async function stored(secret = `sk-${randomBytes(12).toString('hex')}`) {
@@ -78,7 +78,7 @@ async function stored(secret = `sk-${randomBytes(12).toString('hex')}`) {
   await announced
   return { keyId: key!.id, secret, use: { keyId: key!.id, accountId, providerId: 'acme' } }
 }
-const rowOf = (id: string) => books.postgres.providerKey.findUniqueOrThrow({ where: { id } })
+const rowOf = (id: string) => ledger.postgres.providerKey.findUniqueOrThrow({ where: { id } })
 
 describe('the vault of provider keys', () => {
   test('asks PostgreSQL once for many calls at once, and then no more', async () => {
@@ -109,7 +109,7 @@ describe('the vault of provider keys', () => {
   test('notices in time what nobody announced', async () => {
     const { use, keyId } = await stored()
     await vault.open(use)
-    await books.postgres.providerKey.update({ where: { id: keyId }, data: { disabled: true } })
+    await ledger.postgres.providerKey.update({ where: { id: keyId }, data: { disabled: true } })
     expect(await vault.open(use)).toMatchObject({ kind: 'opened' })
     nowMs += 60_000
     await vi.waitFor(async () => expect(await vault.open(use)).toEqual({ kind: 'gone' }), WITHIN_A_SECOND)

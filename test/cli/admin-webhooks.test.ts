@@ -7,12 +7,12 @@ import { runCommand } from '../../src/cli/run-command.ts'
 import { readConfig } from '../../src/config.ts'
 import { type Connections, openConnections } from '../../src/platform/connections.ts'
 import { openEventsClients, startEvents } from '../../workers/events/events-part.ts'
-import { openTestAccount, openTestBooks, type TestBooks } from '../helpers/billing.ts'
+import { openTestAccount, openTestLedger, type TestLedger } from '../helpers/billing.ts'
 import { createTestRedis, type TestRedis } from '../helpers/services.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.ts'
 
 describe("the operator's webhook commands", () => {
-  let books: TestBooks
+  let ledger: TestLedger
   let server: TestRedis
   let receiver: WebhookReceiver
   let events: { stop(): Promise<void> }
@@ -21,12 +21,12 @@ describe("the operator's webhook commands", () => {
   let accountId: string
 
   beforeAll(async () => {
-    books = await openTestBooks()
+    ledger = await openTestLedger()
     server = await createTestRedis()
     receiver = await startWebhookReceiver()
-    accountId = await openTestAccount(books.postgres, 1_000n)
+    accountId = await openTestAccount(ledger.postgres, 1_000n)
     environment = {
-      DATABASE_URL: books.url,
+      DATABASE_URL: ledger.url,
       REDIS_URL: server.url,
       MASTER_KEY: '11'.repeat(32),
       WEBHOOKS_ALLOW_PRIVATE: 'true',
@@ -40,7 +40,7 @@ describe("the operator's webhook commands", () => {
     await connections.close()
     await receiver.close()
     await server.close()
-    await books.close()
+    await ledger.close()
   })
 
   const admin = async (
@@ -74,7 +74,7 @@ describe("the operator's webhook commands", () => {
 
     const tested = await admin(['webhook', 'test', created.webhook_id])
     expect(tested).toMatchObject({ code: 0, json: { type: 'webhook.test', state: 'delivered' } })
-    const recorded = await books.postgres.operatorAction.findMany({ where: { action: 'webhook.test' } })
+    const recorded = await ledger.postgres.operatorAction.findMany({ where: { action: 'webhook.test' } })
     expect(recorded).toMatchObject([{ target: created.webhook_id, outcome: 'asked' }])
     const [webhook] = await receiver.count(1)
     new Webhook(created.secret).verify(webhook!.body, webhook!.headers as Record<string, string>)

@@ -8,7 +8,7 @@ import { trace } from '../../src/cli/trace.ts'
 import type { SettlementRecord } from '../../src/core/calls/call-job.ts'
 import { createRedis, type Redis } from '../../src/platform/redis/redis.ts'
 import { accountKeys, KEYS_CHANNEL } from '../../src/platform/redis/redis-keys.ts'
-import { lostSettlementOf, openTestBooks, settlementOf, type TestBooks } from '../helpers/billing.ts'
+import { lostSettlementOf, openTestLedger, settlementOf, type TestLedger } from '../helpers/billing.ts'
 import { openHold } from '../helpers/open-hold.ts'
 import { createTestRedis, type TestRedis } from '../helpers/services.ts'
 import { spawnCommand } from '../helpers/spawn-command.ts'
@@ -16,23 +16,23 @@ import { spawnCommand } from '../helpers/spawn-command.ts'
 const COMMANDS = { admin, audit, trace }
 
 describe("the operator's commands", () => {
-  let books: TestBooks
+  let ledger: TestLedger
   let server: TestRedis
   let redis: Redis
 
   beforeAll(async () => {
-    books = await openTestBooks()
+    ledger = await openTestLedger()
     server = await createTestRedis()
     redis = createRedis({ url: server.url, name: 'test', mode: 'fail-fast' })
   })
   afterAll(async () => {
     redis.disconnect()
     await server.close()
-    await books.close()
+    await ledger.close()
   })
 
   const environment = () => ({
-    DATABASE_URL: books.url,
+    DATABASE_URL: ledger.url,
     REDIS_URL: server.url,
     MASTER_KEY: '11'.repeat(32),
   })
@@ -198,7 +198,7 @@ describe("the operator's commands", () => {
   test('the timeline of a settled call can be traced by its id and by its request id', async () => {
     const account = await newAccount()
     const call = settlementOf(account, { requestId: `request-of-${account}` })
-    await createSettlementStore(books.postgres).settle([call])
+    await createSettlementStore(ledger.postgres).settle([call])
     for (const id of [call.id, call.requestId]) {
       const trace = await json('trace', id)
       expect(trace).toMatchObject({ id: call.id, status: 'completed', charged_usd: '0.00000000005' })
@@ -225,12 +225,12 @@ describe("the operator's commands", () => {
     await createHoldStore(redis).load(drifted, { balancePico: 5_000_000_000_000n, version: 1n })
     await redis.incrby(accountKeys(drifted).avail, 1)
     await openHold(redis, account, 'chatcmpl_01J00000000000000000000000', 7n)
-    await books.postgres.$executeRawUnsafe(
+    await ledger.postgres.$executeRawUnsafe(
       'UPDATE accounts SET balance_pico = balance_pico + 1 WHERE id = $1',
       account,
     )
     const wrong = settlementOf(account, { chargePico: '51' })
-    await createSettlementStore(books.postgres).settle([wrong, settlementOf(account, { chargePico: '500' })])
+    await createSettlementStore(ledger.postgres).settle([wrong, settlementOf(account, { chargePico: '500' })])
 
     const { code, out } = await run('audit', '--json')
     expect(code).toBe(1)
@@ -252,7 +252,7 @@ describe("the operator's commands", () => {
   test('a call with two records that differ is listed until somebody closes it, and says why', async () => {
     const accountId = await newAccount()
     const served = settlementOf(accountId)
-    const store = createSettlementStore(books.postgres)
+    const store = createSettlementStore(ledger.postgres)
     await store.settle([lostSettlementOf(accountId, { id: served.id })])
     await store.settle([served])
     const { conflicts } = await json('admin', 'conflict', 'list')
@@ -267,7 +267,7 @@ describe("the operator's commands", () => {
 
   test('a quarantined settlement that names no call is listed until it is waived', async () => {
     const { id: _, ...unnamed } = settlementOf(await newAccount())
-    const { quarantined } = await createSettlementStore(books.postgres).settle([unnamed as SettlementRecord])
+    const { quarantined } = await createSettlementStore(ledger.postgres).settle([unnamed as SettlementRecord])
     const id = quarantined[0]!.callId
     const listed = async () =>
       (await json('admin', 'quarantine', 'list')).quarantined.map(
@@ -282,7 +282,7 @@ describe("the operator's commands", () => {
   test('a quarantined settlement can be waived', async () => {
     const account = await newAccount()
     const call = settlementOf(account, { chargePico: '500' })
-    await createSettlementStore(books.postgres).settle([call])
+    await createSettlementStore(ledger.postgres).settle([call])
     const { quarantined } = await json('admin', 'quarantine', 'list')
     expect(quarantined.map((settlement: { call_id: string }) => settlement.call_id)).toContain(call.id)
     expect((await run('admin', 'quarantine', 'retry', call.id)).code).toBe(1)

@@ -9,9 +9,9 @@ import { type Command, runCommand } from '../../src/cli/run-command.ts'
 import {
   lostSettlementOf,
   openTestAccount,
-  openTestBooks,
+  openTestLedger,
   settlementOf,
-  type TestBooks,
+  type TestLedger,
 } from '../helpers/billing.ts'
 import { createTestRedis, type TestRedis } from '../helpers/services.ts'
 
@@ -22,25 +22,25 @@ const READING = /^[\w-]+ (list|show|deliveries)$/
 const ELSEWHERE = ['webhook test']
 
 describe('the audit log of commands', () => {
-  let books: TestBooks
+  let ledger: TestLedger
   let server: TestRedis
   let folder: string
   const audited = new Set<string>()
 
   beforeAll(async () => {
-    books = await openTestBooks()
+    ledger = await openTestLedger()
     server = await createTestRedis()
     folder = await mkdtemp(join(tmpdir(), 'audit-log-'))
   })
   afterAll(async () => {
     await rm(folder, { recursive: true })
     await server.close()
-    await books.close()
+    await ledger.close()
   })
 
   const run = async (command: Command, ...args: string[]) => {
     const { code, out } = await runCommand(command, [...args, '--json'], {
-      DATABASE_URL: books.url,
+      DATABASE_URL: ledger.url,
       REDIS_URL: server.url,
       MASTER_KEY: '11'.repeat(32),
       PAYMENTS_DEVELOPMENT_RAIL: 'true',
@@ -54,10 +54,10 @@ describe('the audit log of commands', () => {
     args: string[],
     row: { action: string; target?: string; details?: Record<string, unknown> },
   ): Promise<Record<string, string>> => {
-    const before = await books.postgres.operatorAction.count()
+    const before = await ledger.postgres.operatorAction.count()
     const { code, json } = await run(command, ...args)
     expect({ args, code, json }).toMatchObject({ code: 0 })
-    const rows = await books.postgres.operatorAction.findMany({ orderBy: { id: 'asc' }, skip: before })
+    const rows = await ledger.postgres.operatorAction.findMany({ orderBy: { id: 'asc' }, skip: before })
     expect(rows).toMatchObject([{ ...row, outcome: 'asked', actor: `cli:${userInfo().username}` }])
     expect(rows[0]?.requestId).toMatch(/^cmd_/)
     const name = [args.slice(0, 1), args.slice(0, 2)]
@@ -109,7 +109,7 @@ describe('the audit log of commands', () => {
   })
 
   test('commands that move money of a top-up are recorded', async () => {
-    const account = await openTestAccount(books.postgres, 1_000n)
+    const account = await openTestAccount(ledger.postgres, 1_000n)
     const words = `topup create --account ${account} --amount 10 --rail development`
     const { payment_id } = await expectAdminRow(words, 'topup.create', account, {
       amount_usd: '10.00',
@@ -123,14 +123,14 @@ describe('the audit log of commands', () => {
   })
 
   test('commands that change webhook endpoints and BYOK keys are recorded', async () => {
-    const account = await openTestAccount(books.postgres, 1_000n)
+    const account = await openTestAccount(ledger.postgres, 1_000n)
     const url = 'https://example.com/hook'
     const words = `webhook create --account ${account} --url ${url}`
     const { webhook_id } = await expectAdminRow(words, 'webhook.create', account)
     await expectAdminRow(`webhook enable ${webhook_id}`, 'webhook.enable', webhook_id)
     await expectAdminRow(`webhook rotate-secret ${webhook_id}`, 'webhook.rotate-secret', webhook_id)
     await expectAdminRow(`webhook delete ${webhook_id}`, 'webhook.delete', webhook_id)
-    const { id } = await books.postgres.providerKey.create({
+    const { id } = await ledger.postgres.providerKey.create({
       data: { id: 'pkey_1', accountId: account, providerId: 'acme', name: '', last4: '', secretSealed: 'x' },
     })
     await expectAdminRow(`provider-key revoke ${id}`, 'provider-key.revoke', id)
@@ -143,14 +143,14 @@ describe('the audit log of commands', () => {
   })
 
   test('decisions about quarantined and contradicting settlements are recorded', async () => {
-    const account = await openTestAccount(books.postgres, 1_000n)
-    const store = createSettlementStore(books.postgres)
+    const account = await openTestAccount(ledger.postgres, 1_000n)
+    const store = createSettlementStore(ledger.postgres)
     const refused = settlementOf(account, { chargePico: '500' })
     const served = settlementOf(account)
     await store.settle([refused, lostSettlementOf(account, { id: served.id })])
     await store.settle([served])
     expect(await run(admin, 'quarantine', 'retry', refused.id)).toMatchObject({ code: 1 })
-    const retried = await books.postgres.operatorAction.findMany({
+    const retried = await ledger.postgres.operatorAction.findMany({
       where: { action: 'quarantine.retry' },
       orderBy: { id: 'asc' },
     })
@@ -172,12 +172,12 @@ describe('the audit log of commands', () => {
       target: 'catalog',
     })
     await expectRow(catalog, ['revert', version!], { action: 'catalog.revert', details: { version } })
-    const edits = await books.postgres.catalogDocument.findMany()
+    const edits = await ledger.postgres.catalogDocument.findMany()
     expect(edits.map(({ author }) => author)).toEqual([1, 2].map(() => `cli:${userInfo().username}`))
   })
 
   test('a command that is called wrongly, or names nothing there is, changes and records nothing', async () => {
-    const before = await books.postgres.operatorAction.count()
+    const before = await ledger.postgres.operatorAction.count()
     for (const words of [
       'account create --email nonsense',
       'account credit nobody@x.test --amount 5',
@@ -188,7 +188,7 @@ describe('the audit log of commands', () => {
       'quarantine waive chatcmpl_none',
     ])
       expect((await run(admin, ...words.split(' '))).code, words).not.toBe(0)
-    expect(await books.postgres.operatorAction.count()).toBe(before)
+    expect(await ledger.postgres.operatorAction.count()).toBe(before)
   })
 
   test('every command that changes something is covered here', () => {

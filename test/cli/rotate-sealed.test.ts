@@ -9,27 +9,27 @@ import { PROVIDER_KEY_PURPOSE, providerKeyContext } from '../../src/core/routing
 import { resealAll } from '../../src/operations/reseal-secrets.ts'
 import { createSealer, type MasterKeys } from '../../src/platform/sealing.ts'
 import { createEndpointStore, WEBHOOK_SECRET_PURPOSE } from '../../src/webhooks/endpoint-store.ts'
-import { openTestAccount, openTestBooks, type TestBooks } from '../helpers/billing.ts'
+import { openTestAccount, openTestLedger, type TestLedger } from '../helpers/billing.ts'
 import { createTestRedis, type TestRedis } from '../helpers/services.ts'
 
 const before = randomBytes(32)
 const after = randomBytes(32)
 
-let books: TestBooks
+let ledger: TestLedger
 let server: TestRedis
 beforeAll(async () => {
-  books = await openTestBooks()
+  ledger = await openTestLedger()
   server = await createTestRedis()
 })
 afterAll(async () => {
   await server.close()
-  await books.close()
+  await ledger.close()
 })
 
 // biome-ignore lint/suspicious/noExplicitAny: whatever a command prints
 const admin = async (...args: string[]): Promise<{ code: number; json: any; out: string }> => {
   const { code, out } = await runCommand(adminCommand, [...args, '--json'], {
-    DATABASE_URL: books.url,
+    DATABASE_URL: ledger.url,
     REDIS_URL: server.url,
     MASTER_KEY: after.toString('base64'),
     MASTER_KEY_PREVIOUS: `${randomBytes(32).toString('hex')}, ${before.toString('hex')}`,
@@ -38,9 +38,9 @@ const admin = async (...args: string[]): Promise<{ code: number; json: any; out:
 }
 
 const providerKeys = (masterKeys: MasterKeys) =>
-  createProviderKeyStore({ postgres: books.postgres, masterKeys, announceAccount: async () => undefined })
+  createProviderKeyStore({ postgres: ledger.postgres, masterKeys, announceAccount: async () => undefined })
 const secretUnder = async (keyId: string, masterKeys: MasterKeys) => {
-  const row = await books.postgres.providerKey.findUniqueOrThrow({ where: { id: keyId } })
+  const row = await ledger.postgres.providerKey.findUniqueOrThrow({ where: { id: keyId } })
   return createSealer(masterKeys, PROVIDER_KEY_PURPOSE).open(
     row.secretSealed,
     providerKeyContext(row.accountId, keyId),
@@ -50,8 +50,8 @@ const newKey = (secret: string) => ({ providerId: 'acme', secret, name: 'n', all
 
 describe('rotate-sealed', () => {
   test('seals everything under the new master key, in batches, once', async () => {
-    const accountId = await openTestAccount(books.postgres, 1_000n)
-    const other = await openTestAccount(books.postgres, 1_000n)
+    const accountId = await openTestAccount(ledger.postgres, 1_000n)
+    const other = await openTestAccount(ledger.postgres, 1_000n)
     const store = providerKeys([before])
     const stored: Array<{ id: string; secret: string }> = []
     // More than a batch, and one that is under the new key already.
@@ -63,10 +63,10 @@ describe('rotate-sealed', () => {
     }
     const fresh = await providerKeys([after, before]).create(accountId, newKey('sk-fresh'))
     const sealer = createSealer([before], WEBHOOK_SECRET_PURPOSE)
-    const endpoints = createEndpointStore(books.postgres, sealer, randomBytes)
+    const endpoints = createEndpointStore(ledger.postgres, sealer, randomBytes)
     const { endpoint, secret } = await endpoints.create(accountId, 'https://example.test/', [])
     const rotated = await endpoints.rotateSecret(endpoint.id, 60_000)
-    const keys = createKeyStore(books.postgres, createKeyHasher([before]), randomBytes)
+    const keys = createKeyStore(ledger.postgres, createKeyHasher([before]), randomBytes)
     const limits = { name: '', limitPico: null, limitReset: 'none', expiresAt: null } as const
     const apiKey = await keys.create(accountId, { ...limits, requestsPerMinute: null, concurrentCalls: null })
 
@@ -82,12 +82,12 @@ describe('rotate-sealed', () => {
     })
     for (const { id, secret: expected } of stored) expect(await secretUnder(id, [after])).toBe(expected)
     expect(await secretUnder(fresh!.id, [after])).toBe('sk-fresh')
-    const row = await books.postgres.webhookEndpoint.findUniqueOrThrow({ where: { id: endpoint.id } })
+    const row = await ledger.postgres.webhookEndpoint.findUniqueOrThrow({ where: { id: endpoint.id } })
     const renewed = createSealer([after], WEBHOOK_SECRET_PURPOSE)
     expect(renewed.open(row.secretSealed, endpoint.id)).toBe(rotated)
     expect(renewed.open(row.previousSecretSealed!, endpoint.id)).toBe(secret)
 
-    const moved = createKeyStore(books.postgres, createKeyHasher([after, before]), randomBytes)
+    const moved = createKeyStore(ledger.postgres, createKeyHasher([after, before]), randomBytes)
     expect(await moved.findBySecret(apiKey.secret)).toMatchObject({ id: apiKey.key.id })
     const again = await admin('rotate-sealed')
     expect(again.json).toMatchObject({
@@ -98,7 +98,7 @@ describe('rotate-sealed', () => {
   })
 
   test('names what no master key opens, fails, and does the rest', async () => {
-    const accountId = await openTestAccount(books.postgres, 1_000n)
+    const accountId = await openTestAccount(ledger.postgres, 1_000n)
     const lost = (await providerKeys([randomBytes(32)]).create(accountId, newKey('sk-lost')))!
     const kept = (await providerKeys([before]).create(accountId, newKey('sk-kept')))!
     const report = await admin('rotate-sealed')
@@ -111,13 +111,13 @@ describe('rotate-sealed', () => {
   })
 
   test('leaves alone what changed under its hands', async () => {
-    const accountId = await openTestAccount(books.postgres, 1_000n)
+    const accountId = await openTestAccount(ledger.postgres, 1_000n)
     const sealer = createSealer([before], WEBHOOK_SECRET_PURPOSE)
-    const endpoints = createEndpointStore(books.postgres, sealer, randomBytes)
+    const endpoints = createEndpointStore(ledger.postgres, sealer, randomBytes)
     const { endpoint } = await endpoints.create(accountId, 'https://example.test/', [])
-    const query = books.postgres.$executeRawUnsafe.bind(books.postgres)
+    const query = ledger.postgres.$executeRawUnsafe.bind(ledger.postgres)
     let newest: string | null = null
-    const racing = new Proxy(books.postgres, {
+    const racing = new Proxy(ledger.postgres, {
       get: (target, name) =>
         name === '$executeRawUnsafe'
           ? async (...args: Parameters<typeof query>) => {
@@ -127,7 +127,7 @@ describe('rotate-sealed', () => {
           : Reflect.get(target, name),
     })
     await resealAll(racing, [after, before])
-    const row = await books.postgres.webhookEndpoint.findUniqueOrThrow({ where: { id: endpoint.id } })
+    const row = await ledger.postgres.webhookEndpoint.findUniqueOrThrow({ where: { id: endpoint.id } })
     expect(createSealer([after, before], WEBHOOK_SECRET_PURPOSE).open(row.secretSealed, endpoint.id)).toBe(
       newest,
     )
@@ -136,7 +136,7 @@ describe('rotate-sealed', () => {
 
 describe("the operator's provider key commands", () => {
   test('list keys without their secrets, and revoke one for good', async () => {
-    const accountId = await openTestAccount(books.postgres, 1_000n)
+    const accountId = await openTestAccount(ledger.postgres, 1_000n)
     const secret = `sk-${randomBytes(12).toString('hex')}`
     const key = (await providerKeys([after]).create(accountId, newKey(secret)))!
     const list = await admin('provider-key', 'list', '--account', accountId)
@@ -145,7 +145,7 @@ describe("the operator's provider key commands", () => {
     ])
     expect(list.out).not.toContain(secret)
     expect(await admin('provider-key', 'revoke', key.id)).toMatchObject({ code: 0, json: { deleted: true } })
-    expect(await books.postgres.providerKey.findUnique({ where: { id: key.id } })).toBeNull()
+    expect(await ledger.postgres.providerKey.findUnique({ where: { id: key.id } })).toBeNull()
     expect((await admin('provider-key', 'revoke', key.id)).code).toBe(1)
   })
 })

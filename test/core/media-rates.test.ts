@@ -238,7 +238,7 @@ describe('an offer whose audio costs more than it brings in', () => {
     expect(() => plan(audioMessage(), losing())).toThrow()
   })
 
-  test("takes them on the client's own key", () => {
+  test("takes them on the client's BYOK key", () => {
     const providerKeys = [{ id: 'pkey_1', providerId: 'alpha', allowFallback: false }]
     const { candidates } = plan(audioMessage(), losing(), { ...OPTIONS, providerKeys })
     expect(candidates.map(({ providerKeyId }) => providerKeyId)).toEqual(['pkey_1'])

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { accountKeys } from '../../src/platform/redis/redis-keys.ts'
 import { allAtOnce } from '../helpers/all-at-once.ts'
-import { expectBooksInOrder } from '../helpers/books.ts'
+import { expectLedgerInOrder } from '../helpers/ledger.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 
 const CALLS = 200
@@ -62,7 +62,7 @@ describe('of two hundred calls at once', () => {
     const others = answers.filter(({ status }) => status !== 200)
     expect(new Set(others.map(({ code }) => code))).toEqual(new Set(['concurrency_limit_exceeded']))
     expect(others[0]!.message).toMatch(/^This key /)
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
   })
 
   test('with two keys, as many succeed as their account may have open, and no slot is lost', async () => {
@@ -75,7 +75,7 @@ describe('of two hundred calls at once', () => {
       )
       expect(await stack.redis.zcard(accountKeys(accountId).open)).toBe(0)
     }
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
   })
 })
 
@@ -87,7 +87,7 @@ test('the operator raises and lowers what an account may have open, everywhere w
   await expect.poll(async () => succeeded(await storm(keys, FEW_CALLS))).toBe(3)
   expect((await limit('default')).json).toMatchObject({ concurrent_calls: null })
   await expect.poll(async () => succeeded(await storm(keys, FEW_CALLS))).toBe(ACCOUNT_CALLS)
-  await expectBooksInOrder(stack)
+  await expectLedgerInOrder(stack)
 })
 
 test('the keys of an account share its requests per minute, and the headers show what leaves fewer', async () => {
@@ -104,5 +104,5 @@ test('the keys of an account share its requests per minute, and the headers show
   const refused = await call(keys[0]!, 'test/quick')
   expect(refused).toMatchObject({ status: 429, code: 'rate_limit_exceeded' })
   expect(refused.message).toMatch(/^The keys of this account together/)
-  await expectBooksInOrder(stack)
+  await expectLedgerInOrder(stack)
 })

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { CreatedKey } from '../../src/core/api/keys.ts'
 import type { SessionView } from '../../src/core/api/sessions.ts'
-import { expectBooksInOrder } from '../helpers/books.ts'
 import { ask } from '../helpers/chat-client.ts'
 import { signedUp } from '../helpers/console-client.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
+import { expectLedgerInOrder } from '../helpers/ledger.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 
 let stack: TestStack
@@ -38,7 +38,7 @@ describe('the state of an account', () => {
     const credited = await stack.command('admin', 'account', 'credit', accountId, '--amount', '1.00')
     expect(credited.json).toMatchObject({ state: 'active', spendable_now: true })
     expect((await call()).status).toBe(200)
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
   })
 
   test('begins with a free credit where nothing is paid, and ends that with the first credit', async () => {
@@ -85,6 +85,6 @@ describe('the state of an account', () => {
     await stack.command('admin', 'account', 'resume', account.id)
     expect((await holder.ask('/console/api/session')).status).toBe(401)
     await stack.settled(account.id)
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
   })
 })

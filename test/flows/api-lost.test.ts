@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { expectBooksInOrder, untilIdle } from '../helpers/books.ts'
 import { ask, type Caller, stream } from '../helpers/chat-client.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
+import { expectLedgerInOrder, untilIdle } from '../helpers/ledger.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 
 const ABORTED_WITHIN_MS = onBusyMachine(6_000)
@@ -44,7 +44,7 @@ describe('an API key that is revoked', () => {
     }
     expect(Date.now() - revokedAt).toBeLessThan(onBusyMachine(1_000))
     expect(await ask(callers[0]!, { model: 'test/plain' })).toMatchObject({ errorCode: 'key_revoked' })
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
   })
 })
 
@@ -64,7 +64,7 @@ describe('an API instance that is told to stop', () => {
     expect(Date.now() - finishedAt).toBeLessThan(onBusyMachine(3_000))
     expect(await other.end).toMatchObject({ text: whole, done: true })
     expect((await ask(at(1), { model: 'test/plain' })).status).toBe(200)
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
   })
 })
 
@@ -95,7 +95,7 @@ describe('an API instance that is killed', () => {
     }
     const hung = await stack.postgres.callRecord.findFirstOrThrow({ where: { requestedModel: 'test/hangs' } })
     expect(hung).toMatchObject({ status: 'failed', errorCode: 'internal_error', chargePico: 0n })
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
   })
 
   test('costs the callers of whole answers nothing, also where the answer came while its loss was noticed', async () => {
@@ -111,6 +111,6 @@ describe('an API instance that is killed', () => {
     const records = await stack.postgres.callRecord.findMany({ where: { requestedModel: 'test/held' } })
     expect(records).toHaveLength(callers.length)
     for (const record of records) expect(record).toMatchObject({ status: 'failed', chargePico: 0n })
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
   })
 })

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { RecordedRequest } from '../../tools/simulated-providers/request-log.ts'
-import { expectBooksInOrder } from '../helpers/books.ts'
 import { eventually, onBusyMachine } from '../helpers/eventually.ts'
+import { expectLedgerInOrder } from '../helpers/ledger.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import { caller, completionOf, expectError } from '../http/wire.ts'
 
@@ -99,7 +99,7 @@ const chat = (body: Record<string, unknown>) => caller(stack, key)({ max_tokens:
 const balance = async () =>
   (await stack.postgres.account.findUniqueOrThrow({ where: { id: accountId } })).balancePico
 
-describe("a call on the client's own key", () => {
+describe("a call on the client's BYOK key", () => {
   test('goes to the provider with that key, and costs the fee to the last pico-dollar', async () => {
     const own = await store('alpha')
     const answers = await Promise.all([
@@ -134,7 +134,7 @@ describe("a call on the client's own key", () => {
       where: { transactionId: { in: records.map((record) => record.id) }, ledgerAccount: 'byok_fees' },
     })
     expect(fees.reduce((sum, entry) => sum + entry.amountPico, 0n)).toBe(charged)
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
   })
 
   test('reaches a model that nobody holds a key for here', async () => {
@@ -202,7 +202,7 @@ describe('a key that fails', () => {
         await caller(stack, other.key)({ model: 'own/plain', provider: { order: ['alpha'] } }),
       )
       expect(seen()).toEqual([['alpha', OUR_KEY]])
-      await expectBooksInOrder(stack)
+      await expectLedgerInOrder(stack)
     },
   )
 
@@ -248,7 +248,7 @@ describe('a key that fails', () => {
     expect(alone).not.toContain('[DONE]')
     expect(alone).toContain('"finish_reason":"error"')
     expect(seen().every(([provider]) => provider === 'alpha')).toBe(true)
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
     const [record] = await stack.postgres.callRecord.findMany({ where: { accountId } })
     expect(record).toMatchObject({ status: 'interrupted', isByok: true })
 
@@ -261,7 +261,7 @@ describe('a key that fails', () => {
       ['alpha', lenient.secret],
       ['beta', OUR_KEY],
     ])
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
     const [rescued] = await stack.postgres.callRecord.findMany({ where: { accountId } })
     expect(rescued).toMatchObject({ status: 'completed', isByok: false })
   })
@@ -336,12 +336,12 @@ describe('while PostgreSQL is away', () => {
     stack.databaseProxy!.restore()
     await eventually(async () => expect((await uses(strict)).response.status).toBe(200))
     expect(seen().at(-1)?.[1]).not.toBe(OUR_KEY)
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
   })
 })
 
 describe('a fee of nothing', () => {
-  test('holds nothing, charges nothing, and leaves the books in order', async () => {
+  test('holds nothing, charges nothing, and leaves the ledger in order', async () => {
     const free = await startStack({
       models: { 'own/plain': [{ at: 'alpha', model: 'words-12.auth' }] },
       providerKeyNames: { alpha: 'BYOK_TEST_UNSET_KEY' },
@@ -358,7 +358,7 @@ describe('a fee of nothing', () => {
       await eventually(async () =>
         expect((await caller(free, account.key)({ model: 'own/plain' })).status).toBe(200),
       )
-      await expectBooksInOrder(free)
+      await expectLedgerInOrder(free)
       const [record] = await free.postgres.callRecord.findMany({ where: { accountId: account.accountId } })
       expect(record).toMatchObject({ status: 'completed', isByok: true, chargePico: 0n, holdPico: 0n })
     } finally {

@@ -1,9 +1,9 @@
 import { randomInt } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { expectBooksInOrder, sweepNow, untilIdle } from '../helpers/books.ts'
 import { ask, type Caller, type StreamSoFar, stream, type WholeAnswer } from '../helpers/chat-client.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
+import { expectLedgerInOrder, sweepNow, untilIdle } from '../helpers/ledger.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import type { Part } from '../helpers/stack-part.ts'
 
@@ -185,13 +185,13 @@ test('thousands of calls while parts are killed and restarted: all told the trut
   console.info(
     `${made.length} calls, ${completed.length} completed, ${cutOff} cut off, faults: ${faults.join(', ')}`,
   )
-  console.info(tally(made))
+  console.info(outcomesOf(made))
   expect((await ask(at(0), { model: 'test/plain' })).status).toBe(200)
-  await expectBooksInOrder(stack)
+  await expectLedgerInOrder(stack)
 })
 
 /** How many calls ended in which way. */
-function tally(made: Made[]): Record<string, number> {
+function outcomesOf(made: Made[]): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const { answer } of made) {
     const end = isCutOff(answer) ? 'cut off' : `${answer.status} ${answer.errorCode ?? ''}`

@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { apiKeyKeys } from '../../src/platform/redis/redis-keys.ts'
-import { expectBooksInOrder, untilIdle } from '../helpers/books.ts'
 import { ask, type Caller, stream } from '../helpers/chat-client.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
+import { expectLedgerInOrder, untilIdle } from '../helpers/ledger.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 
 /** A tenth of a second; the slow answers take four when nobody ends them. */
@@ -34,7 +34,7 @@ beforeAll(async () => {
 })
 beforeEach(() => stack.providers.reset())
 afterEach(async () => {
-  await expectBooksInOrder(stack)
+  await expectLedgerInOrder(stack)
   expect(await stack.redis.zcard(apiKeyKeys(accountId, keyId, '').open)).toBe(0)
 })
 afterAll(() => stack?.close())

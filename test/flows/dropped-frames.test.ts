@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { expectBooksInOrder } from '../helpers/books.ts'
 import { ask, type Caller, stream } from '../helpers/chat-client.ts'
+import { expectLedgerInOrder } from '../helpers/ledger.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 
 const STREAMS = 20
@@ -48,7 +48,7 @@ test('every stream is complete, byte for byte, however often the frames on their
   stack.providers.release()
   await Promise.all(open.map((one) => one.end))
   for (const { soFar } of open) expect(soFar).toMatchObject({ done: true, errorCode: null, text: whole })
-  await expectBooksInOrder(stack)
+  await expectLedgerInOrder(stack)
 })
 
 test('an answer whose last frame is lost arrives all the same', async () => {
@@ -62,5 +62,5 @@ test('an answer whose last frame is lost arrives all the same', async () => {
   const answer = await open.end
   expect(answer).toMatchObject({ done: true, finishReason: 'length' })
   expect(whole.startsWith(answer.text)).toBe(true)
-  await expectBooksInOrder(stack)
+  await expectLedgerInOrder(stack)
 })

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { formatUsd, picoUsd } from '../../src/core/kernel/money.ts'
 import { promptTokensBound } from '../../src/core/text-tokens/prompt-tokens.ts'
 import { allAtOnce } from '../helpers/all-at-once.ts'
-import { expectBooksInOrder } from '../helpers/books.ts'
 import { ask } from '../helpers/chat-client.ts'
 import { eventually } from '../helpers/eventually.ts'
+import { expectLedgerInOrder } from '../helpers/ledger.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 
 const CALLS = 1_000
@@ -54,7 +54,7 @@ test.each([
       succeeded: AFFORDABLE,
       refused: CALLS - AFFORDABLE,
     })
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
     expect(await stack.postgres.callRecord.count({ where: { accountId } })).toBe(AFFORDABLE)
   },
 )

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { expectBooksInOrder, waitingCalls } from '../helpers/books.ts'
 import { ask } from '../helpers/chat-client.ts'
+import { expectLedgerInOrder, waitingCalls } from '../helpers/ledger.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 
 const FLOOD = 100
@@ -32,7 +32,7 @@ test('a call of a quiet account behind a hundred of a flooding one is among the 
   await stack.startDispatch()
   expect((await one).status).toBe(200)
   for (const answer of await Promise.all(flood)) expect(answer.status).toBe(200)
-  await expectBooksInOrder(stack)
+  await expectLedgerInOrder(stack)
   const claims = await stack.postgres.callRecord.findMany({ orderBy: { claimedAtMs: 'asc' } })
   const place = claims.findIndex(({ accountId }) => accountId === quiet.accountId)
   // The workers' slots, and the flooding account's share, came before it.

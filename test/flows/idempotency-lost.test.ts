@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { idempotencyKey } from '../../src/platform/redis/redis-keys.ts'
-import { expectBooksInOrder } from '../helpers/books.ts'
+import { expectLedgerInOrder } from '../helpers/ledger.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import { type Call, caller, completionOf, expectError, readStream } from '../http/wire.ts'
 
@@ -62,7 +62,7 @@ describe('a repeat that waits for a running call', () => {
     const repeated = readStream(await repeat)
     expect(repeated.isDone).toBe(true)
     expect(repeated.content).toBe(whole.content)
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
   })
 
   test('ends truthfully, soon after the call, when its worker dies in the middle of the answer', async () => {
@@ -80,7 +80,7 @@ describe('a repeat that waits for a running call', () => {
       expect(one.isDone).toBe(false)
       expect(one.last.error).toBeDefined()
     }
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
   })
 
   test('gets the end of the answer although the last frames were lost on their way', async () => {
@@ -101,7 +101,7 @@ describe('a repeat that waits for a running call', () => {
     const [whole, repeated] = (await texts).map(readStream)
     expect(repeated!.isDone).toBe(true)
     expect(repeated!.content).toBe(whole!.content)
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
   })
 
   test('is told that the answer is too long to be kept, and the call is charged once', async () => {
@@ -114,7 +114,7 @@ describe('a repeat that waits for a running call', () => {
       expect(response.headers.get('x-should-retry')).toBe('false')
       expect((await expectError(response, 409, 'idempotency_conflict')).message).toContain(id)
     }
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
     expect(await captures()).toBe(before + 1)
   })
 })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { expectBooksInOrder } from '../helpers/books.ts'
+import { expectLedgerInOrder } from '../helpers/ledger.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import { type Call, caller, completionOf, expectError } from '../http/wire.ts'
 
@@ -45,7 +45,7 @@ test('repeats of a call that was charged before Redis lost its data do not run a
   expect(await captures()).toHaveLength(before + 1)
   // The key is free for nobody, the account for everybody.
   await completionOf(await call({ model: 'test/plain' }, { headers: { 'idempotency-key': 'another' } }))
-  await expectBooksInOrder(stack)
+  await expectLedgerInOrder(stack)
 })
 
 test('a call and its repeats are charged once in all, when Redis loses its data while it runs', async () => {
@@ -67,7 +67,7 @@ test('a call and its repeats are charged once in all, when Redis loses its data 
   )
   expect(new Set(texts).size).toBe(1)
   expect(stack.providers.log.received).toBe(received + 2)
-  await expectBooksInOrder(stack)
+  await expectLedgerInOrder(stack)
   const charged = await captures()
   expect(charged).toHaveLength(before + 1)
   const duplicates = await stack.postgres.callRecord.findMany({

@@ -3,8 +3,8 @@ import { formatUsd, picoUsd } from '../../src/core/kernel/money.ts'
 import { promptTokensBound } from '../../src/core/text-tokens/prompt-tokens.ts'
 import { apiKeyKeys } from '../../src/platform/redis/redis-keys.ts'
 import { allAtOnce } from '../helpers/all-at-once.ts'
-import { expectBooksInOrder } from '../helpers/books.ts'
 import { ask, stream, type WholeAnswer } from '../helpers/chat-client.ts'
+import { expectLedgerInOrder } from '../helpers/ledger.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 
 const CALLS = 200
@@ -48,7 +48,7 @@ describe('of two hundred calls at once at two API instances', () => {
     const limitPico = picoUsd(HOLD * 5n)
     const { key, keyId, accountId } = await stack.account('20.00', { limitPico })
     expect(outcomes(await storm(key))).toEqual({ succeeded: 5, refused: CALLS - 5 })
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
     expect(await spent(keyId)).toBeLessThanOrEqual(limitPico)
     const { left } = apiKeyKeys(accountId, keyId, 'total')
     expect(await stack.redis.get(left)).toBe(String(limitPico - (await spent(keyId))))
@@ -66,7 +66,7 @@ describe('of two hundred calls at once at two API instances', () => {
     await stack.redis.del(left)
     expect(outcomes(await storm(key))).toEqual({ succeeded: 3, refused: CALLS - 3 })
     for (const one of open) one.hangUp()
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
     expect(await spent(keyId)).toBeLessThanOrEqual(limitPico)
     expect(await stack.redis.get(left)).toBe(String(limitPico - (await spent(keyId))))
   })
@@ -77,7 +77,7 @@ describe('of two hundred calls at once at two API instances', () => {
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(7)
     const others = answers.filter(({ status }) => status !== 200)
     expect(new Set(others.map(({ errorCode }) => errorCode))).toEqual(new Set(['concurrency_limit_exceeded']))
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
   })
 
   test('as many succeed as the key may send a minute', async () => {
@@ -86,7 +86,7 @@ describe('of two hundred calls at once at two API instances', () => {
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(9)
     const others = answers.filter(({ status }) => status !== 200)
     expect(new Set(others.map(({ errorCode }) => errorCode))).toEqual(new Set(['rate_limit_exceeded']))
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
   })
 })
 
@@ -96,7 +96,7 @@ test('a call without a limit of its own gets what the key affords, and no call p
   const caller = { url: stack.url, key }
   const first = await ask(caller, { model: 'test/plain', messages: MESSAGES })
   expect(first).toMatchObject({ status: 200, finishReason: 'stop' })
-  await expectBooksInOrder(stack)
+  await expectLedgerInOrder(stack)
   const response = await fetch(`${stack.url}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },

@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
 import { allAtOnce } from '../helpers/all-at-once.ts'
-import { expectBooksInOrder, untilIdle } from '../helpers/books.ts'
 import { pngUrl } from '../helpers/content-parts.ts'
+import { expectLedgerInOrder, untilIdle } from '../helpers/ledger.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 
 const MEGABYTE = 1024 * 1024
@@ -118,7 +118,7 @@ test('many large calls of one key at once cost neither memory of the API nor of 
   expect(grown).toBeLessThan(12 * KEY_BYTES)
   expect(longestTurnMs).toBeLessThan(1_000)
   await expect.poll(keptBodies).toBe(0)
-  await expectBooksInOrder(stack)
+  await expectLedgerInOrder(stack)
 })
 
 test('while PostgreSQL is away large calls are 503, and small ones go on', async () => {

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
-import { expectBooksInOrder } from '../helpers/books.ts'
 import { eventually } from '../helpers/eventually.ts'
+import { expectLedgerInOrder } from '../helpers/ledger.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import { caller, completionOf } from '../http/wire.ts'
 
@@ -66,5 +66,5 @@ test('a changed master key loses no call in the queue, no API key and no provide
     `Bearer ${secret}`,
   ])
   await stack.settled(accountId)
-  await expectBooksInOrder(stack)
+  await expectLedgerInOrder(stack)
 })

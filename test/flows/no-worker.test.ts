@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { accountKeys, QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
-import { expectBooksInOrder, untilIdle, waitingCalls } from '../helpers/books.ts'
 import { ask, type Caller, stream } from '../helpers/chat-client.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
+import { expectLedgerInOrder, untilIdle, waitingCalls } from '../helpers/ledger.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 
 const QUEUE_WAIT_MS = 8_000
@@ -29,7 +29,7 @@ describe('while no worker runs', () => {
   test('a call that waited its time out gives its hold back before its client reads the 408', async () => {
     expect(await ask(caller, { model: 'test/plain' })).toMatchObject({ status: 408 })
     expect(await figures()).toBe('0')
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
   })
 
   test('a call that waited its time out is answered 408, leaves the queue, and costs nothing', async () => {
@@ -43,7 +43,7 @@ describe('while no worker runs', () => {
     expect(await open.end).toMatchObject({ status: 408, errorCode: 'request_timeout' })
     expect(waitedMs).toBeGreaterThanOrEqual(QUEUE_WAIT_MS)
     expect(waitedMs).toBeLessThan(onBusyMachine(QUEUE_WAIT_MS))
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
     expect(await stack.redis.keys(`${QUEUE_PREFIX}:dispatch:chatcmpl_*`)).toEqual([])
     expect(stack.providers.log.received).toBe(0)
   })
@@ -56,7 +56,7 @@ describe('while no worker runs', () => {
     leaving.abort()
     await refused
     await expect.poll(() => waitingCalls(stack.redis), { interval: 5 }).toBe(0)
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
     const record = await stack.postgres.callRecord.findFirstOrThrow({ orderBy: { id: 'desc' } })
     expect(record).toMatchObject({ status: 'cancelled', chargePico: 0n })
   })
@@ -69,7 +69,7 @@ describe('while no worker runs', () => {
       await refused
     }
     await expect.poll(() => waitingCalls(stack.redis)).toBe(0)
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
   })
 
   test('calls wait for a worker that starts in time', async () => {
@@ -78,6 +78,6 @@ describe('while no worker runs', () => {
     await stack.startDispatch()
     for (const answer of await asking) expect(answer.status).toBe(200)
     await untilIdle(stack)
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
   })
 })

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { expectBooksInOrder } from '../helpers/books.ts'
 import { type FakePaypal, startFakePaypal } from '../helpers/fake-paypal.ts'
 import { type FakeStripe, startFakeStripe } from '../helpers/fake-stripe.ts'
+import { expectLedgerInOrder } from '../helpers/ledger.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 
 let stack: TestStack
@@ -114,4 +114,4 @@ test('more refunds than a page holds are all read', async () => {
   expect(await balanceOf(accountId)).toBe(26_000_000_000_000n - 1_200_000_000_000n)
 })
 
-test('the ledger is in order after all refunds and disputes', () => expectBooksInOrder(stack))
+test('the ledger is in order after all refunds and disputes', () => expectLedgerInOrder(stack))

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { HEALTH_BREAKERS } from '../../src/platform/redis/redis-keys.ts'
-import { expectBooksInOrder } from '../helpers/books.ts'
 import { ask, type Caller } from '../helpers/chat-client.ts'
+import { expectLedgerInOrder } from '../helpers/ledger.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 
 let stack: TestStack
@@ -12,7 +12,7 @@ const start = async (...[options]: Parameters<typeof startStack>) => {
   caller = { url: stack.url, key: (await stack.account('20.00')).key }
 }
 afterEach(async () => {
-  await expectBooksInOrder(stack)
+  await expectLedgerInOrder(stack)
   await stack.close()
 })
 

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
-import { expectBooksInOrder, sweepNow, untilIdle } from '../helpers/books.ts'
 import { ask, type Caller, type StreamSoFar, stream, type WholeAnswer } from '../helpers/chat-client.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
+import { expectLedgerInOrder, sweepNow, untilIdle } from '../helpers/ledger.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import type { Part } from '../helpers/stack-part.ts'
 
@@ -44,7 +44,7 @@ afterAll(() => stack?.close())
 beforeEach(async () => expect((await ask(caller, { model: 'test/plain' })).status).toBe(200))
 afterEach(async () => {
   stack.databaseProxy!.restore()
-  await expectBooksInOrder(stack)
+  await expectLedgerInOrder(stack)
 })
 
 /** Redis's data is gone. Once with its server in place, once with another server at its address. */

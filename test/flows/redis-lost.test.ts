@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { expectBooksInOrder, sweepNow, untilIdle } from '../helpers/books.ts'
 import { ask, type Caller, type StreamSoFar, stream, type WholeAnswer } from '../helpers/chat-client.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
+import { expectLedgerInOrder, sweepNow, untilIdle } from '../helpers/ledger.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 
 const WORDS = 100
@@ -84,7 +84,7 @@ async function expectChargesMatch(answers: Array<WholeAnswer | StreamSoFar>): Pr
 describe('Redis killed and started again', () => {
   test('while idle: calls work at once', async () => {
     expect(await answeredAfterMs(await outage(300))).toBeLessThan(BACK_WITHIN_MS)
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
   })
 
   test('under streams and calls: nothing hangs, every cut is reported, the ledger is in order', async () => {
@@ -112,7 +112,7 @@ describe('Redis killed and started again', () => {
     })
     expect(charged).toBe(0)
     expect(await sweepNow(stack)).toBe(0)
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
   })
 
   test('for longer than a claim: streams that had begun end with an error, calls run again', async () => {
@@ -129,7 +129,7 @@ describe('Redis killed and started again', () => {
     expect(Date.now() - back).toBeLessThan(onBusyMachine(20_000))
     await untilIdle(stack)
     await expectChargesMatch(answers)
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
   })
 
   test('recovers from three consecutive restarts of Redis', async () => {
@@ -146,7 +146,7 @@ describe('Redis killed and started again', () => {
     await untilIdle(stack)
     await expectChargesMatch(await Promise.all(answers))
     expect(await sweepNow(stack)).toBe(0)
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
   })
 })
 

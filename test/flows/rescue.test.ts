@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { countTextTokens } from '../../src/providers/count-tokens.ts'
-import { expectBooksInOrder, untilIdle } from '../helpers/books.ts'
 import { ask, type Caller, streamed } from '../helpers/chat-client.ts'
+import { expectLedgerInOrder, untilIdle } from '../helpers/ledger.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 
 const WORDS = 40
@@ -56,7 +56,7 @@ describe('a stream that breaks after content', () => {
     async (fault) => {
       const answer = await streamed(caller, { model: `test/${fault}` })
       expect(answer).toMatchObject({ text: whole, done: true, finishReason: 'stop', errorCode: null })
-      await expectBooksInOrder(stack)
+      await expectLedgerInOrder(stack)
       const charged = await record(answer.id!)
       expect(charged).toMatchObject({ status: 'completed', completionTokens: WORDS, promptTokens })
       expect(charged.chargePico).toBe(BigInt(promptTokens) * 1_000_000n + BigInt(WORDS) * 2_000_000n)
@@ -67,7 +67,7 @@ describe('a stream that breaks after content', () => {
   test('goes on from another model of the list, by the name and at the price of the one it began with', async () => {
     const answer = await streamed(caller, { models: ['test/broken', 'test/backup'] })
     expect(answer).toMatchObject({ text: whole, done: true, finishReason: 'stop', model: 'test/broken' })
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
     const charged = await record(answer.id!)
     expect(charged).toMatchObject({ status: 'completed', requestedModel: 'test/broken' })
     expect(charged.chargePico).toBe(BigInt(promptTokens) * 1_000_000n + BigInt(WORDS) * 2_000_000n)
@@ -82,7 +82,7 @@ describe('a stream that breaks after content', () => {
     const plain = await ask(caller, { model: 'test/reset' })
     const answer = await streamed(caller, { model: 'test/reset' })
     expect(answer).toMatchObject({ text: plain.text, done: true })
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
   })
 
   test.each(['different', 'shorter'])(
@@ -92,7 +92,7 @@ describe('a stream that breaks after content', () => {
       expect(answer).toMatchObject({ status: 200, done: false, finishReason: 'error' })
       expect(answer.errorCode).toBe('all_providers_failed')
       expect(answer.text.length).toBeGreaterThan(0)
-      await expectBooksInOrder(stack)
+      await expectLedgerInOrder(stack)
       const charged = await record(answer.id!)
       expect(charged).toMatchObject({ status: 'interrupted', usageSource: 'counted' })
       expect(charged.completionTokens).toBe(await countTextTokens(answer.text))
@@ -106,7 +106,7 @@ describe('a stream that breaks after content', () => {
     const { messages } = continuation!.body as { messages: Array<{ role: string; content: string }> }
     expect(messages.at(-1)?.role).toBe('assistant')
     expect(whole.startsWith(messages.at(-1)!.content)).toBe(true)
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
     const charged = await record(answer.id!)
     expect(charged.status).toBe('completed')
     expect(charged.chargePico).toBeLessThanOrEqual(charged.holdPico)

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { picoUsd } from '../../src/core/kernel/money.ts'
 import { promptTokensBound } from '../../src/core/text-tokens/prompt-tokens.ts'
 import { apiKeyKeys } from '../../src/platform/redis/redis-keys.ts'
-import { expectBooksInOrder } from '../helpers/books.ts'
 import { ask, stream } from '../helpers/chat-client.ts'
+import { expectLedgerInOrder } from '../helpers/ledger.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 
 const CALLS = 40
@@ -34,7 +34,7 @@ describe('a caller that sends one call after another, with a balance that covers
       const answer = await ask({ url: stack.urls[call % 2]!, key }, BODY)
       expect(answer).toMatchObject({ status: 200, errorCode: null })
     }
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
   })
 
   test('is never refused when it streams', async () => {
@@ -43,7 +43,7 @@ describe('a caller that sends one call after another, with a balance that covers
       const open = await stream({ url: stack.urls[call % 2]!, key }, BODY)
       expect(await open.end).toMatchObject({ status: 200, done: true })
     }
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
   })
 
   test('is never refused after calls that failed', async () => {
@@ -53,7 +53,7 @@ describe('a caller that sends one call after another, with a balance that covers
       expect(failed.status).toBeGreaterThanOrEqual(500)
     }
     expect(await ask({ url: stack.url, key }, BODY)).toMatchObject({ status: 200 })
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
   })
 
   test('is not refused by a spending limit of the key either, and the limit stays exact', async () => {
@@ -63,7 +63,7 @@ describe('a caller that sends one call after another, with a balance that covers
     for (let call = 0; call < 20; call++) {
       expect(await ask({ url: stack.url, key }, BODY)).toMatchObject({ status: 200 })
     }
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
     const { _sum } = await stack.postgres.callRecord.aggregate({
       where: { keyId },
       _sum: { chargePico: true },

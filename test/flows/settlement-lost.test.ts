@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { SettlementRecord } from '../../src/core/calls/call-job.ts'
 import { createSettlementQueue, enqueueSettlement } from '../../src/platform/queues/queues.ts'
 import { QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
-import { expectBooksInOrder, untilIdle } from '../helpers/books.ts'
 import { ask, type Caller, streamed } from '../helpers/chat-client.ts'
+import { expectLedgerInOrder, untilIdle } from '../helpers/ledger.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import type { Part } from '../helpers/stack-part.ts'
 
@@ -75,7 +75,7 @@ describe('a settlement worker', () => {
     const ids = await loading
     await untilIdle(stack)
     await expectSettledOnce(ids)
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
   })
 
   test('beside another: every call is settled once', async () => {
@@ -84,7 +84,7 @@ describe('a settlement worker', () => {
     await untilIdle(stack)
     await expectSettledOnce(ids)
     await other.stop()
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
   })
 
   test('that gets another settlement of a call charges nothing more, and the audit names the call', async () => {
@@ -106,7 +106,7 @@ describe('a settlement worker', () => {
     const { json } = await stack.command('audit')
     expect(json.discrepancies).toMatchObject([{ subject: id }, { subject: id }])
     await stack.command('admin', 'conflict', 'close', id!, '--reason', 'made up by this test')
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
   })
 })
 
@@ -152,6 +152,6 @@ describe('PostgreSQL away', () => {
     stack.databaseProxy!.restore()
     await untilIdle(stack)
     await expectSettledOnce(ids)
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
   })
 })

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { expectBooksInOrder, untilIdle } from '../helpers/books.ts'
 import { ask, type Caller, stream } from '../helpers/chat-client.ts'
+import { expectLedgerInOrder, untilIdle } from '../helpers/ledger.ts'
 import { type StackOptions, startStack, type TestStack } from '../helpers/stack.ts'
 
 const LOCK_MS = 2_000
@@ -58,7 +58,7 @@ describe('while Redis stands still for longer than a claim and than a call may w
       expect(answer).toMatchObject({ status: 200, text: whole, done: true, errorCode: null })
     // The locks had lapsed, but nobody else had the calls: none was asked for a second time.
     expect(stack.providers.log.received).toBe(CALLS * 2)
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
     // What was refused was not admitted afterwards.
     const free = await stack.postgres.callRecord.count({ where: { chargePico: 0n } })
     expect(free).toBe(0)
@@ -80,7 +80,7 @@ describe('while Redis stands still for longer than a claim and than a call may w
     } finally {
       await stack.redis.replicaof('NO', 'ONE')
     }
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
     const chargedSince = await stack.postgres.callRecord.count({ where: { chargePico: { gt: 0n } } })
     expect(chargedSince - charged).toBe(CALLS * 2)
     expect(stack.providers.log.received).toBe(CALLS * 2)
@@ -105,7 +105,7 @@ describe('a dispatch worker that hangs for longer than its claim', () => {
     const answers = await asking
     hanging!.resume()
     for (const answer of answers) expect(answer).toMatchObject({ status: 200, text: whole })
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
   })
 })
 
@@ -134,6 +134,6 @@ describe('clients that hang up at the last words, with two settlement workers', 
     const records = await stack.postgres.callRecord.findMany({ where: { id: { in: ids } } })
     expect(records).toHaveLength(ROUNDS * AT_ONCE)
     expect(records.filter(({ chargePico }) => chargePico === 0n)).toEqual([])
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
   })
 })

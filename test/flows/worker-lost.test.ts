@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
 import { countTextTokens } from '../../src/providers/count-tokens.ts'
-import { expectBooksInOrder } from '../helpers/books.ts'
 import {
   ask,
   type Caller,
@@ -12,6 +11,7 @@ import {
   type WholeAnswer,
 } from '../helpers/chat-client.ts'
 import { eventually } from '../helpers/eventually.ts'
+import { expectLedgerInOrder } from '../helpers/ledger.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import type { Part } from '../helpers/stack-part.ts'
 
@@ -86,7 +86,7 @@ describe('a dispatch worker that is killed', () => {
     worker = await stack.startDispatch()
     unbegun = await (await opening).end
     unstreamed = await asking
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
   })
 
   test('before the first token of a stream: the call runs again elsewhere, whole, charged once', async () => {
@@ -127,7 +127,7 @@ describe('a dispatch worker that is told to stop', () => {
     worker = await starting
     unshown = await asking
     cut = await stalled.end
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
   })
 
   test('finishes the streams it has', () => {
@@ -168,7 +168,7 @@ describe('a dispatch worker that is paused for longer than its claim', () => {
     await stack.providers.log.abortedBy(({ model }) => model!.includes('hang'))
     stack.providers.release()
     held = await asking[1]
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
   })
 
   test('says nothing more to the client when it wakes, and does not charge a second time', async () => {
@@ -202,7 +202,7 @@ describe('a dispatch worker that is paused for longer than its claim', () => {
         ? { text: whole, errorCode: null }
         : { finishReason: 'error', errorCode: 'all_providers_failed' },
     )
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
     const charged = await record(answer.id!)
     expect(charged.status).toBe(answer.done ? 'completed' : 'interrupted')
   })

@@ -6,14 +6,14 @@ import { picoUsd } from '../../src/core/kernel/money.ts'
 import { createPostgres, type Postgres } from '../../src/platform/postgres/postgres.ts'
 import { createTestDatabase } from './services.ts'
 
-export interface TestBooks {
+export interface TestLedger {
   postgres: Postgres
   url: string
   close(): Promise<void>
 }
 
 /** A fresh migrated database and a client of it. */
-export async function openTestBooks(): Promise<TestBooks> {
+export async function openTestLedger(): Promise<TestLedger> {
   const database = await createTestDatabase()
   const postgres = createPostgres({ databaseUrl: database.url, name: 'test', poolSize: 6 })
   return {

@@ -10,7 +10,7 @@ import { createPaymentStore, type Payment } from '../../src/payments/payment-sto
 import type { ReconcileDependencies } from '../../src/payments/reconcile-payments.ts'
 import { createTopUpService, type TopUpService } from '../../src/payments/top-up-service.ts'
 import { createRedis, type Redis } from '../../src/platform/redis/redis.ts'
-import { openTestBooks, type TestBooks } from './billing.ts'
+import { openTestLedger, type TestLedger } from './billing.ts'
 import { createTestRedis } from './services.ts'
 
 export const AMOUNT_PICO = 25_000_000_000_000n
@@ -26,7 +26,7 @@ export interface ScriptedRail extends PaymentRail {
 }
 
 export interface TestPayments extends ReconcileDependencies {
-  books: TestBooks
+  ledger: TestLedger
   topUps: TopUpService
   redis: Redis
   holds: HoldStore
@@ -48,7 +48,7 @@ let eventNumber = 0
 
 /** Everything top-ups are made of, over a database and a Redis of their own and a scripted rail. */
 export async function startTestPayments(): Promise<TestPayments> {
-  const [books, server] = await Promise.all([openTestBooks(), createTestRedis()])
+  const [ledger, server] = await Promise.all([openTestLedger(), createTestRedis()])
   const redis = createRedis({ url: server.url, name: 'test', mode: 'wait' })
   const holds = createHoldStore(redis)
   let shiftMs = 0
@@ -56,7 +56,7 @@ export async function startTestPayments(): Promise<TestPayments> {
   const logger = pino({ level: 'silent' })
   const announced: string[] = []
   const announceAccount = async (accountId: string) => void announced.push(accountId)
-  const { postgres } = books
+  const { postgres } = ledger
   const advance = createAdvancePayment({ postgres, holds, announceAccount, logger, clock })
   const payments = createPaymentStore(postgres)
   const events = createPaymentEventStore(postgres)
@@ -67,7 +67,7 @@ export async function startTestPayments(): Promise<TestPayments> {
     await events.record(noticeOf(payment, fact))
   }
   return {
-    books,
+    ledger,
     redis,
     holds,
     rail,
@@ -99,7 +99,7 @@ export async function startTestPayments(): Promise<TestPayments> {
     },
     async close() {
       redis.disconnect()
-      await Promise.all([server.close(), books.close()])
+      await Promise.all([server.close(), ledger.close()])
     },
   }
 }

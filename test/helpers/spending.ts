@@ -3,7 +3,7 @@ import { createSettlementStore } from '../../src/billing/settlement/settlement-s
 import { settlementOf } from './billing.ts'
 import type { TestStack } from './stack.ts'
 
-/** Settles a call that cost so much, in the books and in the balance cache, as if it had run. */
+/** Settles a call that cost so much, in the ledger and in the balance cache, as if it had run. */
 export async function settleSpending(
   { postgres, redis }: Pick<TestStack, 'postgres' | 'redis'>,
   accountId: string,

@@ -171,7 +171,7 @@ async function answerOf(model: string, way: Way): Promise<Answer> {
   }
 }
 
-/** What the books keep of a call, as far as it may not depend on who served it. */
+/** What the ledger keep of a call, as far as it may not depend on who served it. */
 async function recordedOf({ requestId }: Answer) {
   const record = await stack.postgres.callRecord.findFirstOrThrow({ where: { requestId } })
   const { status, errorCode, finishReason, promptTokens, completionTokens } = record

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parseUsd } from '../../src/core/kernel/money.ts'
 import { accountKeys } from '../../src/platform/redis/redis-keys.ts'
-import { expectBooksInOrder } from '../helpers/books.ts'
 import { type FakePaypal, startFakePaypal } from '../helpers/fake-paypal.ts'
 import { type FakeStripe, startFakeStripe } from '../helpers/fake-stripe.ts'
+import { expectLedgerInOrder } from '../helpers/ledger.ts'
 import { settleSpending } from '../helpers/spending.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 
@@ -494,5 +494,5 @@ describe('top-ups', () => {
       expect({ status, code: json.error.code }).toEqual({ status: 429, code: 'rate_limit_exceeded' })
     })
   })
-  test('the ledger is in order after all top-ups', () => expectBooksInOrder(stack))
+  test('the ledger is in order after all top-ups', () => expectLedgerInOrder(stack))
 })

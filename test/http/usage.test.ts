@@ -215,7 +215,7 @@ describe('GET /v1/usage', () => {
     expect(error.param).toBe(param)
   })
 
-  test("keeps an account's books from other accounts, and shows them to admin keys that name it", async () => {
+  test("keeps an account's ledger from other accounts, and shows them to admin keys that name it", async () => {
     const stranger = await stack.account('1.00')
     const path = `usage?${SPAN}&account_id=${owner.accountId}`
     await expectError(await get(path, stranger.key), 403, 'not_permitted')

@@ -57,7 +57,7 @@ const asked = fc.record({
   maxPrice: fc.option(fc.integer({ min: 0, max: 5_000_000 }), { nil: undefined }),
 })
 
-/** The client's own keys, and the share of the listed rate that is charged for calls on them. */
+/** The client's BYOK keys, and the share of the listed rate that is charged for calls on them. */
 const owned = fc.record({
   providerKeys: fc.array(
     fc.record({

@@ -6,20 +6,20 @@ import type { SettlementRecord } from '../../src/core/calls/call-job.ts'
 import {
   failedSettlementOf,
   openTestAccount,
-  openTestBooks,
+  openTestLedger,
   settlementOf,
-  type TestBooks,
+  type TestLedger,
 } from '../helpers/billing.ts'
 
 const CALLS = 8
 const OPENING_PICO = 1_000_000n
 
 describe('settlement replays', () => {
-  let books: TestBooks
+  let ledger: TestLedger
   beforeAll(async () => {
-    books = await openTestBooks()
+    ledger = await openTestLedger()
   })
-  afterAll(() => books.close())
+  afterAll(() => ledger.close())
 
   /** Which calls are charged, and in what batches (indices into the calls) they are settled. */
   const history = fc.record({
@@ -30,12 +30,12 @@ describe('settlement replays', () => {
   })
 
   test('any batches, in any order, any number of times, charge each call once', async () => {
-    const store = createSettlementStore(books.postgres)
+    const store = createSettlementStore(ledger.postgres)
     await fc.assert(
       fc.asyncProperty(history, async ({ charges, batches }) => {
         const accounts = [
-          await openTestAccount(books.postgres, OPENING_PICO),
-          await openTestAccount(books.postgres, OPENING_PICO),
+          await openTestAccount(ledger.postgres, OPENING_PICO),
+          await openTestAccount(ledger.postgres, OPENING_PICO),
         ]
         const calls = charges.map((charge, index) => chargedCall(accounts[index % 2] as string, charge))
         for (const batch of batches)
@@ -47,23 +47,23 @@ describe('settlement replays', () => {
           const spent = charges
             .filter((_, index) => index % 2 === parity)
             .reduce((sum, charge) => sum + charge, 0)
-          const { balancePico } = await books.postgres.account.findUniqueOrThrow({ where: { id } })
+          const { balancePico } = await ledger.postgres.account.findUniqueOrThrow({ where: { id } })
           expect(balancePico).toBe(OPENING_PICO - BigInt(spent))
         }
         const ids = calls.map((call) => call.id)
-        expect(await books.postgres.callRecord.count({ where: { id: { in: ids } } })).toBe(CALLS)
+        expect(await ledger.postgres.callRecord.count({ where: { id: { in: ids } } })).toBe(CALLS)
       }),
       { numRuns: 40 },
     )
-    const { checks } = await auditLedger(books.postgres)
+    const { checks } = await auditLedger(ledger.postgres)
     expect(checks.filter((check) => check.broken > 0)).toEqual([])
   })
 
   test('versions only grow, and a version always means the same balance', async () => {
-    const store = createSettlementStore(books.postgres)
+    const store = createSettlementStore(ledger.postgres)
     await fc.assert(
       fc.asyncProperty(history, async ({ charges, batches }) => {
-        const account = await openTestAccount(books.postgres, OPENING_PICO)
+        const account = await openTestAccount(ledger.postgres, OPENING_PICO)
         const calls = charges.map((charge) => chargedCall(account, charge))
         const balanceAt = new Map<bigint, bigint>()
         let newest = 0n

@@ -120,7 +120,7 @@ export interface Worker {
 export class Gateway {
   readonly redis: RedisServices
   readonly postgresServer: SimulatedServer
-  readonly books = new ModelPostgres()
+  readonly ledger = new ModelPostgres()
   readonly dispatchQueue: ModelQueue<CallJob>
   readonly settlementQueue: ModelQueue<SettlementJob>
   private readonly time: SimulatedTime
@@ -166,13 +166,13 @@ export class Gateway {
       readEpoch,
       recoveryGraceMs: this.bug === 'no-grace' ? 0 : GRACE_MS,
       accounts: {
-        find: (id) => postgres.send(() => ({ id, ...this.books.balance(id)! }) as Account),
+        find: (id) => postgres.send(() => ({ id, ...this.ledger.balance(id)! }) as Account),
       },
       spend: {} as SpendStore,
       charges: (callIds) =>
         postgres.send(() => {
-          const settled = callIds.filter((id) => this.books.calls.has(id))
-          return new Map(settled.map((id) => [id, BigInt(this.books.calls.get(id)!.chargePico)] as const))
+          const settled = callIds.filter((id) => this.ledger.calls.has(id))
+          return new Map(settled.map((id) => [id, BigInt(this.ledger.calls.get(id)!.chargePico)] as const))
         }),
       catalog: () => CATALOG,
       noteLimitReached: () => undefined,
@@ -253,7 +253,7 @@ export class Gateway {
             ? {
                 settle: async (records) => {
                   for (const { id, accountId } of records) {
-                    const ledger = this.books.balance(accountId)!
+                    const ledger = this.ledger.balance(accountId)!
                     await holds.apply(accountId, ledger, [{ callId: id, chargePico: 0n }])
                   }
                   return store.settle(records)
@@ -278,11 +278,11 @@ export class Gateway {
     const postgres = this.postgresServer.connect(process, 'fail-fast')
     const balances: BalanceStore = {
       balances: (ids) =>
-        postgres.send(() => new Map(ids.map((id) => [id, this.books.balance(id)!] as const))),
+        postgres.send(() => new Map(ids.map((id) => [id, this.ledger.balance(id)!] as const))),
     }
     const known = (sql: string, ids: string[]) => {
-      const table = sql.includes('quarantined') ? this.books.quarantined : this.books.calls
-      const chargeOf = (id: string) => BigInt(this.books.calls.get(id)?.chargePico ?? '0')
+      const table = sql.includes('quarantined') ? this.ledger.quarantined : this.ledger.calls
+      const chargeOf = (id: string) => BigInt(this.ledger.calls.get(id)?.chargePico ?? '0')
       return ids.filter((id) => table.has(id)).map((id) => ({ id, chargePico: chargeOf(id) }))
     }
     await this.time.runAs(process, () => {
@@ -329,8 +329,8 @@ export class Gateway {
     return {
       settle: (records) =>
         connection.send(() => {
-          if (this.bug === 'charge-twice') for (const { id } of records) this.books.calls.delete(id)
-          return this.books.settle(records)
+          if (this.bug === 'charge-twice') for (const { id } of records) this.ledger.calls.delete(id)
+          return this.ledger.settle(records)
         }),
     }
   }

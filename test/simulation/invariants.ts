@@ -30,7 +30,7 @@ export interface World {
 /** The laws that hold after every step. Returns the first that is broken, or null. */
 export function brokenLaw(world: World): string | null {
   for (const accountId of world.accountIds) {
-    const broken = brokenGate(world, accountId) ?? brokenBooks(world, accountId)
+    const broken = brokenGate(world, accountId) ?? brokenLedger(world, accountId)
     if (broken) return `${accountId}: ${broken}`
   }
   for (const call of world.calls) {
@@ -50,7 +50,7 @@ function brokenGate(world: World, accountId: string): string | null {
   if (holds !== held) return `the open holds sum to ${holds}, held says ${held}`
   const [avail, ver] = [data.get(keys.avail), data.get(keys.ver)]
   if (avail === null) return null
-  const base = gateway.books.accounts.get(accountId)?.history.get(BigInt(ver ?? '-1'))
+  const base = gateway.ledger.accounts.get(accountId)?.history.get(BigInt(ver ?? '-1'))
   if (base === undefined) return `the holds is at version ${ver}, which the ledger never had`
   if (BigInt(avail) !== base - held)
     return `available is ${avail}, but ${base} less ${held} are ${base - held}`
@@ -65,31 +65,31 @@ function brokenGate(world: World, accountId: string): string | null {
 function countedTwice({ gateway }: World, accountId: string, version: bigint): bigint {
   let sum = 0n
   for (const callId of gateway.redis.data.hashes.get(accountKeys(accountId).holds)?.keys() ?? []) {
-    const settled = gateway.books.chargedAt.get(callId)
+    const settled = gateway.ledger.chargedAt.get(callId)
     if (settled && settled.version <= version) sum += settled.chargePico
   }
   return sum
 }
 
-function brokenBooks({ gateway, mayOverspend }: World, accountId: string): string | null {
-  const { books } = gateway
-  const account = books.accounts.get(accountId)!
+function brokenLedger({ gateway, mayOverspend }: World, accountId: string): string | null {
+  const { ledger } = gateway
+  const account = ledger.accounts.get(accountId)!
   if (account.balancePico < 0n) return `the balance is below zero: ${account.balancePico}`
   const opening = account.history.get(1n)!
-  const entries = books.entriesOf(accountId)
+  const entries = ledger.entriesOf(accountId)
   if (opening + entries !== account.balancePico) {
     return `the entries sum to ${opening + entries}, the balance is ${account.balancePico}`
   }
-  if (books.quarantined.size > 0 && !mayOverspend) return `quarantined: ${[...books.quarantined.keys()]}`
+  if (ledger.quarantined.size > 0 && !mayOverspend) return `quarantined: ${[...ledger.quarantined.keys()]}`
   return null
 }
 
 /** What a call that has ended is owed: its charge is safe somewhere, and still covered by its hold. */
 function brokenPromise(world: World, call: ClientCall): string | null {
   const { gateway } = world
-  const captures = gateway.books.postings.filter((posting) => posting.id === call.id)
+  const captures = gateway.ledger.postings.filter((posting) => posting.id === call.id)
   if (captures.length > 1) return `charged ${captures.length} times`
-  const record = gateway.books.calls.get(call.id)
+  const record = gateway.ledger.calls.get(call.id)
   const pending = pendingSettlement(gateway, call.id)
   // A record that names nobody who served gives way to one that does; its hold may be closed by then.
   if (record && isUnserved(record) && pending && !isUnserved(pending)) return null
@@ -111,7 +111,7 @@ function brokenPromise(world: World, call: ClientCall): string | null {
     }
     return heldTooMuch(world, call, BigInt(chargePico))
   }
-  if (world.mayLoseCharges || gateway.books.quarantined.has(call.id)) return null
+  if (world.mayLoseCharges || gateway.ledger.quarantined.has(call.id)) return null
   if (call.status === 'whole' && !pending && !isKept(world, call.id)) {
     return 'its client saw the end, and no settlement is on its way'
   }
@@ -170,20 +170,20 @@ export function brokenRest(world: World): string | null {
     const keys = accountKeys(accountId)
     const { data } = gateway.redis
     const open = [...(data.hashes.get(keys.holds)?.keys() ?? [])].filter(
-      (id) => !gateway.books.quarantined.has(id),
+      (id) => !gateway.ledger.quarantined.has(id),
     )
     if (open.length > 0) return `${accountId}: holds are open: ${open}`
     const avail = data.get(keys.avail)
-    const { balancePico } = gateway.books.balance(accountId)!
-    if (avail !== null && gateway.books.quarantined.size === 0 && BigInt(avail) !== balancePico) {
+    const { balancePico } = gateway.ledger.balance(accountId)!
+    if (avail !== null && gateway.ledger.quarantined.size === 0 && BigInt(avail) !== balancePico) {
       return `${accountId}: available is ${avail}, the balance ${balancePico}`
     }
   }
   for (const call of world.calls) {
     if (call.status === 'waiting') return `${call.id}: its client still waits`
     if (wasChargedRefused(world, call)) return `${call.id}: was refused, is charged, and nobody says so`
-    if (call.status !== 'whole' || mayGiveAway(world) || gateway.books.quarantined.has(call.id)) continue
-    const record = gateway.books.calls.get(call.id)
+    if (call.status !== 'whole' || mayGiveAway(world) || gateway.ledger.quarantined.has(call.id)) continue
+    const record = gateway.ledger.calls.get(call.id)
     if (record?.status !== 'completed') return `${call.id}: given away, its record is ${record?.status}`
   }
   return null
@@ -191,8 +191,8 @@ export function brokenRest(world: World): string | null {
 
 /** Whether a call was charged although its caller was refused, and the instance that refused it does not say so. */
 function wasChargedRefused({ gateway, mayLoseCharges }: World, { id, status, api }: ClientCall): boolean {
-  const { books } = gateway
-  const chargePico = books.calls.get(id)?.chargePico ?? '0'
-  const isExcused = mayLoseCharges || !api.process.isAlive || books.toldFailures.has(id)
+  const { ledger } = gateway
+  const chargePico = ledger.calls.get(id)?.chargePico ?? '0'
+  const isExcused = mayLoseCharges || !api.process.isAlive || ledger.toldFailures.has(id)
   return status === 'refused' && chargePico !== '0' && !isExcused
 }

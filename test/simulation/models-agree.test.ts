@@ -6,7 +6,7 @@ import type { SettlementRecord } from '../../src/core/calls/call-job.ts'
 import { type CallId, newCallId, newId } from '../../src/core/kernel/ids.ts'
 import { createCallJobs } from '../../src/platform/queues/call-jobs.ts'
 import { createRedis, type Redis } from '../../src/platform/redis/redis.ts'
-import { openTestAccount, openTestBooks, settlementOf, type TestBooks } from '../helpers/billing.ts'
+import { openTestAccount, openTestLedger, settlementOf, type TestLedger } from '../helpers/billing.ts'
 import { createTestRedis, type TestRedis } from '../helpers/services.ts'
 import { ModelPostgres } from './model-postgres.ts'
 import { ModelRedis } from './model-redis.ts'
@@ -123,16 +123,16 @@ const AT_ONCE = { send: async (perform: () => unknown) => perform() } as unknown
 describe('the models of the simulation do as the real services', () => {
   let server: TestRedis
   let redis: Redis
-  let books: TestBooks
+  let ledger: TestLedger
   beforeAll(async () => {
     server = await createTestRedis()
     redis = createRedis({ url: server.url, name: 'test', mode: 'wait' })
-    books = await openTestBooks()
+    ledger = await openTestLedger()
   })
   afterAll(async () => {
     redis.disconnect()
     await server.close()
-    await books.close()
+    await ledger.close()
   })
 
   test('the scripts of the balance cache: the same answers and the same state after every step', async () => {
@@ -163,10 +163,10 @@ describe('the models of the simulation do as the real services', () => {
     const batches = fc.array(fc.array(fc.nat({ max: 7 }), { minLength: 1, maxLength: 6 }), { maxLength: 8 })
     await fc.assert(
       fc.asyncProperty(fc.array(call, { minLength: 8, maxLength: 8 }), batches, async (calls, batches) => {
-        const accountId = await openTestAccount(books.postgres, OPENING_PICO)
+        const accountId = await openTestAccount(ledger.postgres, OPENING_PICO)
         const model = new ModelPostgres()
         model.openAccount(accountId, OPENING_PICO)
-        const store = createSettlementStore(books.postgres)
+        const store = createSettlementStore(ledger.postgres)
         const records = calls.map(({ charge, hold }) =>
           settlementOf(accountId, {
             usage: { promptTokens: charge, completionTokens: 0 },

@@ -77,7 +77,7 @@ class Run implements World {
     this.gateway = new Gateway(time, this.random, bug)
     this.accountIds = plan.openingPico.map((_, index) => `acct_${index}`)
     for (const [index, id] of this.accountIds.entries())
-      this.gateway.books.openAccount(id, plan.openingPico[index]!)
+      this.gateway.ledger.openAccount(id, plan.openingPico[index]!)
     this.startMs = time.nowMs
   }
 
@@ -230,7 +230,7 @@ class Run implements World {
   /** As a top-up does: the ledger first, then the balance cache. */
   private credit(index: number, amountPico: bigint): void {
     const accountId = this.accountIds[index]!
-    const account = this.gateway.books.accounts.get(accountId)!
+    const account = this.gateway.ledger.accounts.get(accountId)!
     account.balancePico += amountPico
     account.version += 1n
     account.history.set(account.version, account.balancePico)
@@ -244,7 +244,7 @@ class Run implements World {
       { ledgerAccount: `customer:${accountId}`, amountPico },
       { ledgerAccount: 'adjustments', amountPico: -amountPico },
     ] as const
-    this.gateway.books.postings.push({ id: `credit_${this.time.nowMs}`, kind: 'credit', accountId, entries })
+    this.gateway.ledger.postings.push({ id: `credit_${this.time.nowMs}`, kind: 'credit', accountId, entries })
   }
 
   private killApi(backAfterMs: number): void {

@@ -8,45 +8,47 @@ import { creditPosting } from '../../src/core/billing/postings.ts'
 import { formatUsd, picoUsd } from '../../src/core/kernel/money.ts'
 import { eventIdOf } from '../../src/core/operations/event.ts'
 import { recordEvent } from '../../src/webhooks/event-outbox.ts'
-import { openTestAccount, openTestBooks, settlementOf, type TestBooks } from '../helpers/billing.ts'
+import { openTestAccount, openTestLedger, settlementOf, type TestLedger } from '../helpers/billing.ts'
 
 describe('the outbox of events', () => {
-  let books: TestBooks
+  let ledger: TestLedger
   beforeAll(async () => {
-    books = await openTestBooks()
+    ledger = await openTestLedger()
   })
-  afterAll(() => books.close())
+  afterAll(() => ledger.close())
 
   const eventsOf = (accountId: string) =>
-    books.postgres.event.findMany({
+    ledger.postgres.event.findMany({
       where: { accountId },
       orderBy: [{ createdAt: 'asc' }, { id: 'asc' }],
       select: { id: true, type: true, data: true },
     })
   const typesOf = async (accountId: string) => (await eventsOf(accountId)).map((event) => event.type)
   const accountWith = async (balancePico: bigint, lowBalancePico: bigint | null) => {
-    const id = await openTestAccount(books.postgres, balancePico)
-    await books.postgres.account.update({ where: { id }, data: { lowBalancePico } })
+    const id = await openTestAccount(ledger.postgres, balancePico)
+    await ledger.postgres.account.update({ where: { id }, data: { lowBalancePico } })
     return id
   }
   const credit = (accountId: string, amountPico: bigint) =>
     postLedger(
-      books.postgres,
+      ledger.postgres,
       creditPosting(`credit_${randomBytes(6).toString('hex')}`, accountId, picoUsd(amountPico)),
     )
   /** Each call costs 50 pico-USD. */
   const spend = (accountId: string, calls: number) =>
-    createSettlementStore(books.postgres).settle(Array.from({ length: calls }, () => settlementOf(accountId)))
+    createSettlementStore(ledger.postgres).settle(
+      Array.from({ length: calls }, () => settlementOf(accountId)),
+    )
 
   test('an event is recorded with the change it tells of, or not at all', async () => {
-    const accountId = await openTestAccount(books.postgres, 100n)
-    const failed = books.postgres.$transaction(async (transaction) => {
+    const accountId = await openTestAccount(ledger.postgres, 100n)
+    const failed = ledger.postgres.$transaction(async (transaction) => {
       await recordEvent(transaction, { type: 'topup.settled', accountId, data: { amount_usd: '5.00' } })
       throw new Error('the change failed')
     })
     await expect(failed).rejects.toThrow('the change failed')
     expect(await eventsOf(accountId)).toEqual([])
-    const id = await books.postgres.$transaction((transaction) =>
+    const id = await ledger.postgres.$transaction((transaction) =>
       recordEvent(transaction, { type: 'topup.settled', accountId, data: { amount_usd: '5.00' } }),
     )
     expect(id).toMatch(/^evt_/)
@@ -54,10 +56,10 @@ describe('the outbox of events', () => {
   })
 
   test('a cause that is recorded twice is one event', async () => {
-    const accountId = await openTestAccount(books.postgres, 100n)
+    const accountId = await openTestAccount(ledger.postgres, 100n)
     const event = { type: 'topup.failed', accountId, cause: 'topup_7', data: {} } as const
     const ids = await Promise.all(
-      Array.from({ length: 5 }, () => books.postgres.$transaction((t) => recordEvent(t, event))),
+      Array.from({ length: 5 }, () => ledger.postgres.$transaction((t) => recordEvent(t, event))),
     )
     expect(new Set(ids)).toEqual(new Set([eventIdOf('topup.failed', 'topup_7')]))
     expect(await eventsOf(accountId)).toHaveLength(1)
@@ -66,13 +68,13 @@ describe('the outbox of events', () => {
   test('the database computes ids and prints amounts as the code does', async () => {
     const amounts = [0n, 1n, 10n, 5n * 10n ** 11n, 123_456_789_012_345n, -7n, 2n ** 63n - 1n, -(2n ** 63n)]
     for (const amount of amounts) {
-      const [row] = await books.postgres.$queryRawUnsafe<Array<{ usd: string }>>(
+      const [row] = await ledger.postgres.$queryRawUnsafe<Array<{ usd: string }>>(
         'SELECT usd_text($1::bigint) AS usd',
         amount,
       )
       expect(row?.usd).toBe(formatUsd(picoUsd(amount)))
     }
-    const [row] = await books.postgres.$queryRawUnsafe<Array<{ id: string }>>(
+    const [row] = await ledger.postgres.$queryRawUnsafe<Array<{ id: string }>>(
       `SELECT event_id('key.revoked', 'key_é') AS id`,
     )
     expect(row?.id).toBe(eventIdOf('key.revoked', 'key_é'))
@@ -116,7 +118,7 @@ describe('the outbox of events', () => {
   test('settlements at once, with replays, see each crossing once', async () => {
     const accountId = await accountWith(2_000n, 1_000n)
     const calls = Array.from({ length: 40 }, () => settlementOf(accountId))
-    const store = createSettlementStore(books.postgres)
+    const store = createSettlementStore(ledger.postgres)
     await Promise.all(
       Array.from({ length: 20 }, (_, at) => store.settle([...calls.slice(at, at + 21), calls[at]!])),
     )
@@ -125,8 +127,8 @@ describe('the outbox of events', () => {
   })
 
   test('a revoked key is told once, an admin key never', async () => {
-    const accountId = await openTestAccount(books.postgres, 100n)
-    const keys = createKeyStore(books.postgres, createKeyHasher([randomBytes(32)]), randomBytes)
+    const accountId = await openTestAccount(ledger.postgres, 100n)
+    const keys = createKeyStore(ledger.postgres, createKeyHasher([randomBytes(32)]), randomBytes)
     const settings = {
       name: 'ci',
       limitPico: null,
@@ -137,7 +139,7 @@ describe('the outbox of events', () => {
     } as const
     const { key } = await keys.create(accountId, settings)
     const { key: admin } = await keys.create(null, settings)
-    const before = await books.postgres.event.count()
+    const before = await ledger.postgres.event.count()
     const revokedAt = new Date('2026-05-06T07:08:09.123Z')
     for (const id of [key.id, key.id, admin.id]) await keys.revoke(id, revokedAt)
     expect(await eventsOf(accountId)).toEqual([
@@ -152,6 +154,6 @@ describe('the outbox of events', () => {
         },
       },
     ])
-    expect(await books.postgres.event.count()).toBe(before + 1)
+    expect(await ledger.postgres.event.count()).toBe(before + 1)
   })
 })

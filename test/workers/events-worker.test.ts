@@ -23,7 +23,7 @@ import { recordEvent } from '../../src/webhooks/event-outbox.ts'
 import { createPostWebhook, type DeliverEventDependencies } from '../../workers/events/deliver-event.ts'
 import { type EventRelayOptions, startEventRelay } from '../../workers/events/events-part.ts'
 import { startEventsWorker } from '../../workers/events-worker.ts'
-import { openTestAccount, openTestBooks, type TestBooks } from '../helpers/billing.ts'
+import { openTestAccount, openTestLedger, type TestLedger } from '../helpers/billing.ts'
 import { eventually, onBusyMachine } from '../helpers/eventually.ts'
 import { createTestRedis, type TestRedis } from '../helpers/services.ts'
 import {
@@ -37,7 +37,7 @@ const sealer = createSealer([randomBytes(32)], WEBHOOK_SECRET_PURPOSE)
 const logger = pino({ level: 'silent' })
 
 describe('events out', () => {
-  let books: TestBooks
+  let ledger: TestLedger
   let server: TestRedis
   let redis: Redis
   let queue: EventsQueue
@@ -48,28 +48,28 @@ describe('events out', () => {
   const running: Array<() => Promise<void>> = []
 
   beforeAll(async () => {
-    books = await openTestBooks()
+    ledger = await openTestLedger()
     server = await createTestRedis()
     redis = createRedis({ url: server.url, name: 'test', mode: 'wait' })
     queue = createEventsQueue(redis)
-    deliveries = createDeliveryStore(books.postgres)
-    endpoints = createEndpointStore(books.postgres, sealer, randomBytes)
+    deliveries = createDeliveryStore(ledger.postgres)
+    endpoints = createEndpointStore(ledger.postgres, sealer, randomBytes)
   })
   beforeEach(async () => {
     receiver = await startWebhookReceiver()
-    accountId = await openTestAccount(books.postgres, 1_000n)
+    accountId = await openTestAccount(ledger.postgres, 1_000n)
   })
   afterEach(async () => {
     await Promise.all(running.splice(0).map((stop) => stop()))
     await receiver.close()
-    await books.postgres.event.deleteMany()
+    await ledger.postgres.event.deleteMany()
     await queue.obliterate({ force: true })
   })
   afterAll(async () => {
     await queue.close()
     redis.disconnect()
     await server.close()
-    await books.close()
+    await ledger.close()
   })
 
   const start = (
@@ -111,10 +111,10 @@ describe('events out', () => {
     })
   }
   const happen = (type: SubscribedEventType = 'topup.settled', data = { amount_usd: '5.00' }) =>
-    recordEvent(books.postgres, { type, accountId, data })
+    recordEvent(ledger.postgres, { type, accountId, data })
   const verify = (secret: string, { body, headers }: ReceivedWebhook) =>
     new Webhook(secret).verify(body, headers as Record<string, string>)
-  const log = () => createDeliveryLog(books.postgres)({ accountId, limit: 100 })
+  const log = () => createDeliveryLog(ledger.postgres)({ accountId, limit: 100 })
   const done = (state: 'delivered' | 'failed', count = 1) =>
     eventually(async () => {
       const entries = await log()
@@ -161,7 +161,7 @@ describe('events out', () => {
   })
 
   test('an endpoint gets the types it asked for, of its own account', async () => {
-    const stranger = await openTestAccount(books.postgres, 1n)
+    const stranger = await openTestAccount(ledger.postgres, 1n)
     await endpoints.create(stranger, `${receiver.url}/stranger`, [])
     await endpoints.create(accountId, `${receiver.url}/keys`, ['key.revoked'])
     await endpoints.create(accountId, `${receiver.url}/all`, [])
@@ -256,13 +256,13 @@ describe('events out', () => {
     const startPatient = () =>
       start({ post: createPostWebhook({ allowPrivate: true, timeoutMs: LONG_MS }), concurrency: 32 })
     const tell = (account: string) =>
-      recordEvent(books.postgres, { type: 'topup.settled', accountId: account, data: {} })
+      recordEvent(ledger.postgres, { type: 'topup.settled', accountId: account, data: {} })
     const flood = async (account: string, events: number) => {
       for (let count = 0; count < 10; count += 1) await endpoints.create(account, silent.url, [])
       await Promise.all(Array.from({ length: events }, () => tell(account)))
     }
     const setProven = (account: string) =>
-      books.postgres.webhookEndpoint.updateMany({
+      ledger.postgres.webhookEndpoint.updateMany({
         where: { accountId: account },
         data: { provenAt: new Date() },
       })
@@ -275,7 +275,7 @@ describe('events out', () => {
     }
 
     test("ten of one account's with many events hold up no other account, not even its first delivery", async () => {
-      const other = await openTestAccount(books.postgres, 1n)
+      const other = await openTestAccount(ledger.postgres, 1n)
       await endpoints.create(other, receiver.url, [])
       await flood(accountId, 40)
       startPatient()
@@ -286,7 +286,7 @@ describe('events out', () => {
     })
 
     test('ten that used to answer take up no more than their account may', async () => {
-      const other = await openTestAccount(books.postgres, 1n)
+      const other = await openTestAccount(ledger.postgres, 1n)
       await endpoints.create(other, receiver.url, [])
       await flood(accountId, 40)
       await setProven(accountId)
@@ -297,10 +297,10 @@ describe('events out', () => {
     })
 
     test('those of many accounts hold up only each other', async () => {
-      const other = await openTestAccount(books.postgres, 1n)
+      const other = await openTestAccount(ledger.postgres, 1n)
       await endpoints.create(other, receiver.url, [])
       await setProven(other)
-      for (let count = 0; count < 6; count += 1) await flood(await openTestAccount(books.postgres, 1n), 5)
+      for (let count = 0; count < 6; count += 1) await flood(await openTestAccount(ledger.postgres, 1n), 5)
       startPatient()
       await silent.count(8)
       await arrivesSoon(other)
@@ -315,12 +315,12 @@ describe('events out', () => {
       const due = (await deliveries.findDue((await log())[0]!.id))!
       const timedOut = { kind: 'unanswered', error: 'no answer', durationMs: 15_000 } as const
       await deliveries.record(due, timedOut, { kind: 'give-up' }, DAY_MS)
-      const row = await books.postgres.webhookEndpoint.findUniqueOrThrow({ where: { id: endpoint.id } })
+      const row = await ledger.postgres.webhookEndpoint.findUniqueOrThrow({ where: { id: endpoint.id } })
       expect(row.slowUntil?.getTime()).toBeGreaterThan(Date.now())
       for (let count = 0; count < 10; count += 1) await tell(accountId)
       startPatient()
       await silent.count(2)
-      const other = await openTestAccount(books.postgres, 1n)
+      const other = await openTestAccount(ledger.postgres, 1n)
       await endpoints.create(other, receiver.url, [])
       await arrivesSoon(other)
       expect(silent.received).toHaveLength(2)
@@ -338,7 +338,7 @@ describe('events out', () => {
     ])
     await happen()
     await eventually(async () =>
-      expect(await books.postgres.event.count({ where: { fannedOutAt: null } })).toBe(0),
+      expect(await ledger.postgres.event.count({ where: { fannedOutAt: null } })).toBe(0),
     )
     expect(await log()).toHaveLength(1)
     expect(await endpoints.enable(endpoint.id)).toMatchObject({ enabled: true, disabledReason: null })
@@ -417,7 +417,7 @@ describe('events out', () => {
 
   test('the queue and the database hold no secret in the clear', async () => {
     const { endpoint, secret } = await endpoints.create(accountId, receiver.url, [])
-    const row = await books.postgres.webhookEndpoint.findUniqueOrThrow({ where: { id: endpoint.id } })
+    const row = await ledger.postgres.webhookEndpoint.findUniqueOrThrow({ where: { id: endpoint.id } })
     expect(row.secretSealed).not.toContain(secret.slice('whsec_'.length))
     expect(sealer.open(row.secretSealed, endpoint.id)).toBe(secret)
     expect(() => sealer.open(row.secretSealed, 'hook_other')).toThrow()

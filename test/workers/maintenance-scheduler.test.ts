@@ -18,7 +18,7 @@ import {
 import { createRedis, type Redis } from '../../src/platform/redis/redis.ts'
 import { accountKeys } from '../../src/platform/redis/redis-keys.ts'
 import { type MaintenanceOptions, runMaintenance } from '../../workers/maintenance-scheduler.ts'
-import { openTestAccount, openTestBooks, settlementOf, type TestBooks } from '../helpers/billing.ts'
+import { openTestAccount, openTestLedger, settlementOf, type TestLedger } from '../helpers/billing.ts'
 import { openHold } from '../helpers/open-hold.ts'
 import { createTestRedis, type TestRedis } from '../helpers/services.ts'
 
@@ -26,7 +26,7 @@ const MINUTE_MS = 60_000
 const OPENING_PICO = 1_000n
 
 describe('maintenance', () => {
-  let books: TestBooks
+  let ledger: TestLedger
   let server: TestRedis
   let redis: Redis
   let dispatchQueue: DispatchQueue
@@ -34,7 +34,7 @@ describe('maintenance', () => {
   let options: MaintenanceOptions
 
   beforeAll(async () => {
-    books = await openTestBooks()
+    ledger = await openTestLedger()
     server = await createTestRedis()
     redis = createRedis({ url: server.url, name: 'test', mode: 'wait' })
     dispatchQueue = createDispatchQueue(redis)
@@ -42,10 +42,10 @@ describe('maintenance', () => {
     options = {
       callJobs: createCallJobs(redis),
       settlementQueue,
-      postgres: books.postgres,
-      settlements: createSettlementStore(books.postgres),
+      postgres: ledger.postgres,
+      settlements: createSettlementStore(ledger.postgres),
       holds: createHoldStore(redis),
-      balances: createBalanceStore(books.postgres),
+      balances: createBalanceStore(ledger.postgres),
       metrics: createBillingMetrics(new Registry()),
       logger: pino({ level: 'silent' }),
       clock: Date.now,
@@ -56,12 +56,12 @@ describe('maintenance', () => {
     await settlementQueue.close()
     redis.disconnect()
     await server.close()
-    await books.close()
+    await ledger.close()
   })
 
   const callMadeAgo = (ms: number): CallId => `chatcmpl_${ulid(Date.now() - ms)}`
   const loadedAccount = async () => {
-    const account = await openTestAccount(books.postgres, OPENING_PICO)
+    const account = await openTestAccount(ledger.postgres, OPENING_PICO)
     await options.holds.load(account, { balancePico: OPENING_PICO, version: 1n })
     return account
   }
@@ -76,7 +76,7 @@ describe('maintenance', () => {
       heldPico: 0n,
       version: 1n,
     })
-    expect(await books.postgres.callRecord.findUnique({ where: { id: callId } })).toMatchObject({
+    expect(await ledger.postgres.callRecord.findUnique({ where: { id: callId } })).toMatchObject({
       status: 'failed',
       chargePico: 0n,
       holdPico: 300n,

@@ -21,7 +21,7 @@ import {
   type SettlementWorkerOptions,
   startSettlementWorker,
 } from '../../workers/settlement-worker.ts'
-import { openTestAccount, openTestBooks, settlementOf, type TestBooks } from '../helpers/billing.ts'
+import { openTestAccount, openTestLedger, settlementOf, type TestLedger } from '../helpers/billing.ts'
 import { eventually, onBusyMachine } from '../helpers/eventually.ts'
 import { openHold } from '../helpers/open-hold.ts'
 import { createTestRedis, type TestRedis } from '../helpers/services.ts'
@@ -29,7 +29,7 @@ import { createTestRedis, type TestRedis } from '../helpers/services.ts'
 const LOCK_MS = 2_000
 
 describe('the settlement worker', () => {
-  let books: TestBooks
+  let ledger: TestLedger
   let server: TestRedis
   let redis: Redis
   let queue: SettlementQueue
@@ -38,11 +38,11 @@ describe('the settlement worker', () => {
   const workers: Array<{ worker: SettlementWorker; connection: Redis }> = []
 
   beforeAll(async () => {
-    books = await openTestBooks()
+    ledger = await openTestLedger()
     server = await createTestRedis()
     redis = createRedis({ url: server.url, name: 'test', mode: 'wait' })
     holds = createHoldStore(redis)
-    store = createSettlementStore(books.postgres)
+    store = createSettlementStore(ledger.postgres)
   })
   beforeEach(() => {
     queue = createSettlementQueue(redis)
@@ -58,7 +58,7 @@ describe('the settlement worker', () => {
   afterAll(async () => {
     redis.disconnect()
     await server.close()
-    await books.close()
+    await ledger.close()
   })
 
   const start = (options: Partial<SettlementWorkerOptions> = {}) => {
@@ -91,7 +91,7 @@ describe('the settlement worker', () => {
 
   /** An account with open holds for calls that are about to settle, 50 pico-USD charged of 100 held each. */
   const heldCalls = async (count: number) => {
-    const account = await openTestAccount(books.postgres, 1_000_000n)
+    const account = await openTestAccount(ledger.postgres, 1_000_000n)
     await holds.load(account, { balancePico: 1_000_000n, version: 1n })
     const calls = Array.from({ length: count }, () => settlementOf(account))
     for (const call of calls) await openHold(redis, account, call.id, 100n)
@@ -99,7 +99,7 @@ describe('the settlement worker', () => {
   }
   const sound = async (account: string, charged: bigint) => {
     const balance = 1_000_000n - charged
-    const row = await books.postgres.account.findUniqueOrThrow({ where: { id: account } })
+    const row = await ledger.postgres.account.findUniqueOrThrow({ where: { id: account } })
     expect(row.balancePico).toBe(balance)
     expect(await holds.balance(account)).toEqual({ availPico: balance, heldPico: 0n, version: row.version })
   }
@@ -145,15 +145,15 @@ describe('the settlement worker', () => {
     ['a record that is nothing', () => ({ records: [null] })],
   ])('quarantines a job with %s, and settles the others', async (_, dataOf) => {
     const { account, calls } = await heldCalls(3)
-    const before = await books.postgres.quarantinedSettlement.count()
+    const before = await ledger.postgres.quarantinedSettlement.count()
     await enqueueSettlement(queue, calls[0]!)
     await queue.add('settle', dataOf(calls[1]!) as SettlementJob, { removeOnComplete: true })
     await enqueueSettlement(queue, calls[2]!)
     start()
     await allSettled()
-    const row = await books.postgres.account.findUniqueOrThrow({ where: { id: account } })
+    const row = await ledger.postgres.account.findUniqueOrThrow({ where: { id: account } })
     expect(row.balancePico).toBe(999_900n)
-    const kept = await books.postgres.quarantinedSettlement.findMany({ orderBy: { createdAt: 'desc' } })
+    const kept = await ledger.postgres.quarantinedSettlement.findMany({ orderBy: { createdAt: 'desc' } })
     expect(kept).toHaveLength(before + 1)
     expect(kept[0]).toMatchObject({
       id: expect.stringMatching(/^unnamed_/),

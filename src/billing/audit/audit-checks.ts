@@ -18,7 +18,7 @@ const unreviewed = (callId: string) =>
 /**
  * Whether what callers were told is what they were charged for. `settlement_conflicts` keeps what settlement set
  * aside; what a call is charged stands in `call_records`. Calls that rightly cost nothing (failed, by a provider
- * or by the gateway; nothing produced; no fee on the client's own key; a duplicate) break none of these.
+ * or by the gateway; nothing produced; no fee on the client's BYOK key; a duplicate) break none of these.
  */
 const CONFLICT_AUDIT_CHECKS: readonly AuditCheck[] = [
   {

@@ -93,7 +93,7 @@ function settledEvents(record: CallRecord): CallEvent[] {
     ...record.attempts.flatMap((attempt): CallEvent[] => {
       const { offerId, startedAt, durationMs, outcome, httpStatus, providerKeyId, rescued } = attempt
       const status = httpStatus === null ? '' : ` (HTTP ${httpStatus})`
-      const ownKey = providerKeyId === undefined ? '' : ` on the client's own key ${providerKeyId}`
+      const ownKey = providerKeyId === undefined ? '' : ` on the client's BYOK key ${providerKeyId}`
       return [
         { at: startedAt, kind: 'attempt', event: `attempt at ${offerId}${ownKey}` },
         {
@@ -109,7 +109,7 @@ function settledEvents(record: CallRecord): CallEvent[] {
   ]
 }
 
-/** Tokens at the cost rates of that time, pico-USD. On a client's own key those are zero. */
+/** Tokens at the cost rates of that time, pico-USD. On a BYOK key those are zero. */
 function providerCost(call: ListedCall): bigint {
   const rates = costRatesOf(call)
   return rates === null ? 0n : costOf(call, rates)

@@ -35,7 +35,7 @@ const BROKEN_GROUPS: Record<MarginGroup, string> = {
 }
 
 /**
- * Tokens times the cost rates kept with each call; zero on a client's own key. Broken attempts carry their cost.
+ * Tokens times the cost rates kept with each call; zero on a BYOK key. Broken attempts carry their cost.
  * Sums leave as text.
  */
 const marginSql = (group: MarginGroup) => `

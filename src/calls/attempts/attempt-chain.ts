@@ -126,7 +126,7 @@ class ChainRun {
   }
 
   /**
-   * The budget guards providers from us: what failed on the client's own keys alone has cost it nothing yet, and neither
+   * The budget guards providers from us: what failed on the client's BYOK keys alone has cost it nothing yet, and neither
    * has a first failover to a healthy offer of another provider, which gets this call once.
    */
   async #mayRetry(routeIndex: number, failedRoutes: readonly number[]): Promise<boolean> {

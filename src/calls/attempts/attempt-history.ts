@@ -145,14 +145,14 @@ export interface ReportDependencies {
   board: Pick<BreakerBoard, 'report'>
   /** Hears what every attempt took. Absent: nobody measures. */
   meter?: AttemptMeter
-  /** Clients' own keys. Absent: none can be had. */
+  /** Clients' BYOK keys. Absent: none can be had. */
   byokKeys?: ProviderKeyVault
   logger: Logger
 }
 
 /**
  * Tells everybody who learns from attempts how one ended, and logs what went wrong. What an attempt on the client's
- * own key shows is about that key: shared health and measures never hear of it.
+ * BYOK key shows is about that key: shared health and measures never hear of it.
  */
 export function reportAttempt(
   plan: AttemptPlan,
@@ -202,7 +202,7 @@ function logAttempt(
   const { kind, httpStatus, internal } = outcome.failure
   if (providerKeyId !== undefined) {
     // Nothing that the provider said: it may repeat the client's key.
-    logger.info({ ...names, kind, httpStatus, providerKeyId }, "an attempt on a client's own key failed")
+    logger.info({ ...names, kind, httpStatus, providerKeyId }, 'an attempt on a BYOK key failed')
     return
   }
   // Of a provider that refuses us the breaker board raises the alarm, once.

@@ -19,7 +19,7 @@ interface AttemptCall {
 
 interface AttemptDependencies {
   providers: ProviderClients
-  /** Clients' own keys. Absent: none can be had. */
+  /** Clients' BYOK keys. Absent: none can be had. */
   byokKeys?: ProviderKeyVault
   settings: AttemptSettings
   now: () => number
@@ -183,7 +183,7 @@ export function firstTokenLimitMs(
 type AttemptKey =
   | { kind: 'ours' }
   | { kind: 'own'; secret: string }
-  /** The client's own key cannot be had, so there is nothing to try. */
+  /** The client's BYOK key cannot be had, so there is nothing to try. */
   | { kind: 'failed'; failure: AttemptFailure }
 
 const OPEN_WITHIN_MS = 2_000
@@ -204,18 +204,18 @@ async function keyOfAttempt(
     case 'opened':
       return { kind: 'own', secret: answer.secret }
     case 'gone':
-      return { kind: 'failed', failure: attemptFailure('refused', "the client's own key is in use no more") }
+      return { kind: 'failed', failure: attemptFailure('refused', "the client's BYOK key is in use no more") }
     case 'unavailable':
       return {
         kind: 'failed',
-        failure: attemptFailure('key-unavailable', "the client's own key could not be looked up"),
+        failure: attemptFailure('key-unavailable', "the client's BYOK key could not be looked up"),
       }
     default:
       return answer satisfies never
   }
 }
 
-/** Tells the vault how a provider received the client's own key, where the outcome says so. */
+/** Tells the vault how a provider received the client's BYOK key, where the outcome says so. */
 export function noteReception(keyId: string, outcome: AttemptOutcome, vault: ProviderKeyVault): void {
   if (outcome.kind === 'finished') return vault.note(keyId, 'accepted')
   if (outcome.kind !== 'failed' || outcome.failure.kind !== 'refused') return

@@ -168,7 +168,7 @@ export function doubtUsage(
     { alarm: 'prompt-bound-exceeded', ...about, kinds, bound: served.promptTokensBound },
     'our bound of a prompt was too low; the offer gets no more prompts with such content for a while',
   )
-  // On the client's own key the tokens cost us nothing.
+  // On the client's BYOK key the tokens cost us nothing.
   if (served.providerKeyId === undefined) board.exclude(served.offerId, kinds)
 }
 

@@ -153,7 +153,7 @@ interface SettlementOutboxDependencies {
   enqueue: (records: SettlementRecord[]) => Promise<string>
   /** Which of some settlement jobs are still in the queue. */
   jobsLeft: (jobIds: string[]) => Promise<boolean[]>
-  /** Names the stretch of time in which nothing that was written can have been lost. Asks Redis. */
+  /** The durability token: while it stays equal, nothing that was written can have been lost. Asks Redis. */
   durabilityToken: () => Promise<string>
   logger: Logger
   /** Calls kept at the most. Beyond it the oldest are let go unconfirmed. */
@@ -165,7 +165,7 @@ interface UnconfirmedJob {
   /** Null until it is enqueued. */
   jobId: string | null
   calls: readonly FinishedCall[]
-  /** The stretch in which it was first looked at after it was enqueued; null before. */
+  /** The durability token when it was first looked at after it was enqueued; null before. */
   durabilityToken: string | null
   /** Redis may have lost it, and it is not enqueued again yet. */
   mustResend: boolean
@@ -228,7 +228,7 @@ export class SettlementOutbox {
   }
 
   /**
-   * Looks which settlements have left the queue. One counts only when the stretch has not changed since a
+   * Looks which settlements have left the queue. One counts only when the token has not changed since a
    * look before: a queue that was emptied looks like one that is done. To be called about once a second,
    * never twice at once and not while `resync` runs.
    */

@@ -229,7 +229,7 @@ export const AttemptView = Type.Object({
   duration_ms: Type.Number(),
   /** It finished an answer that another attempt had begun to show. */
   rescued: Type.Boolean(),
-  /** The client's own key that was used; null where ours was. */
+  /** The client's BYOK key that was used; null where ours was. */
   provider_key_id: nullable(Type.String()),
 })
 export type AttemptView = Static<typeof AttemptView>

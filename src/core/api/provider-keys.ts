@@ -94,7 +94,7 @@ export const ProviderKeyList = Type.Object({
   data: Type.Array(ProviderKeyView),
   /** The providers a key can be stored for, by name. */
   providers: Type.Array(Type.Object({ id: Type.String(), name: Type.String() })),
-  /** The routing fee on calls with an own key, percent of the listed cost: "5". */
+  /** The routing fee on calls with a BYOK key, percent of the listed cost: "5". */
   fee_percent: DecimalUsd,
 })
 export type ProviderKeyList = Static<typeof ProviderKeyList>

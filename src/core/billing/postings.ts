@@ -32,7 +32,7 @@ export interface Posting {
   entries: readonly LedgerEntry[]
 }
 
-/** A call is charged: from the customer to revenue, or to the fees where the customer's own key served it. */
+/** A call is charged: from the customer to revenue, or to the fees where the customer's BYOK key served it. */
 export const capturePosting = (
   callId: string,
   accountId: string,

@@ -178,7 +178,7 @@ function servedBy(
   catalog: CatalogSnapshot,
 ): ServedBy {
   const { modelId, rate, rateVersion } = charged
-  // On the client's own key the provider bills its client.
+  // On the client's BYOK key the provider bills its client.
   const cost = providerKeyId === undefined ? catalog.offers.get(offerId)?.cost : undefined
   return {
     offerId,

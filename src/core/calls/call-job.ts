@@ -33,7 +33,7 @@ export interface Candidate {
   modelId: string
   /** The entry of the request that led here, as the client spelled it; echoed as `model`. */
   requestedModel: string
-  /** What we charge: the listed rate, or the routing fee where the client's own key is used. */
+  /** What we charge: the listed rate, or the routing fee where the client's BYOK key is used. */
   rate: RateTexts
   rateVersion: string
   contextLength: number
@@ -46,7 +46,7 @@ export interface Candidate {
   reasoning: boolean
   /** What its provider has to keep to when it is called; absent: nothing. A catalog may change while a call waits. */
   privacy?: Privacy
-  /** The client's own key at the provider is used: its id, never its secret. Absent: ours is. */
+  /** The client's BYOK key at the provider is used: its id, never its secret. Absent: ours is. */
   providerKeyId?: string
 }
 
@@ -128,7 +128,7 @@ export interface AttemptRecord {
   startedAt: number
   firstTokenMs: number | null
   durationMs: number
-  /** The client's own key that was used; absent where ours was. */
+  /** The client's BYOK key that was used; absent where ours was. */
   providerKeyId?: string
   /** True: it finished an answer that the client had the beginning of, and that another attempt broke off. */
   rescued?: boolean
@@ -145,7 +145,7 @@ export interface ServedBy {
   rateVersion: string
   /** What we pay the provider; nothing where it bills the client. */
   cost: RateTexts
-  /** The client's own key that it was served with; absent where ours was. */
+  /** The client's BYOK key that it was served with; absent where ours was. */
   providerKeyId?: string
 }
 

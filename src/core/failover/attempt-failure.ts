@@ -16,7 +16,7 @@ export const FAILURE_KINDS = [
   'server-error',
   /** 401, 402, 403, 404: credentials, provider balance or model name rejected. */
   'refused',
-  /** The client's own key could not be looked up. */
+  /** The client's BYOK key could not be looked up. */
   'key-unavailable',
   'context-length',
   'content-policy',
@@ -138,7 +138,7 @@ function allUnavailable(state: FailoverState): FrameError {
   }
 }
 
-/** What went wrong with the client's own keys is theirs to mend, so it is said by the key's id. */
+/** What went wrong with the client's BYOK keys is theirs to mend, so it is said by the key's id. */
 function withByokFailures(message: string, { attempts, routes }: FailoverState): string {
   const said = new Set<string>()
   for (const { failure, routeIndex } of attempts) {

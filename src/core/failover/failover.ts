@@ -131,7 +131,7 @@ export interface Route {
   /** Tokens. */
   contextLength: number
   health: RouteHealth
-  /** The client's own key that this route uses; absent where it uses ours. */
+  /** The client's BYOK key that this route uses; absent where it uses ours. */
   providerKeyId?: string | undefined
 }
 

@@ -1,6 +1,6 @@
 import type { Provider } from '../catalog/catalog.ts'
 
-/** A client's own key at a provider, as planning knows it: never its secret. */
+/** A BYOK key at a provider, as planning knows it: never its secret. */
 export interface ByokKey {
   id: string
   providerId: string
@@ -43,7 +43,7 @@ const REFUSALS: Record<number, ByokFailure> = {
   404: 'model_not_found',
 }
 
-/** Why an attempt on a client's own key did not work, as its owner is told. */
+/** Why an attempt on a BYOK key did not work, as its owner is told. */
 export type ByokFailure =
   | 'unauthorized'
   | 'payment_required'

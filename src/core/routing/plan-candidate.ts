@@ -144,7 +144,7 @@ export interface ModelCapacity {
 }
 
 /**
- * Splits a model's offers into those on the client's own keys and those on shared capacity. A key that does not
+ * Splits a model's offers into those on the client's BYOK keys and those on shared capacity. A key that does not
  * allow to fall back closes shared capacity to every model it could serve: its owner counts on paying the
  * provider, and no failure may turn that into a charge of ours; nor may a list from which the provider left the
  * model out, so an offer that is withdrawn closes it as well.
@@ -167,7 +167,7 @@ export function capacityFor(model: Model, keys: readonly ByokKey[]): ModelCapaci
   return { own, shared: ownOnly ? [] : shared, ownOnly }
 }
 
-/** An offer, and the client's own key that it is to be used with; null: with ours. */
+/** An offer, and the client's BYOK key that it is to be used with; null: with ours. */
 export interface Target {
   offer: Offer
   providerKeyId: string | null
@@ -243,7 +243,7 @@ function limitUnderCap(
 }
 
 /**
- * What we charge for a call on the client's own key: a percentage of the listed rate, cut down (never up) to
+ * What we charge for a call on the client's BYOK key: a percentage of the listed rate, cut down (never up) to
  * whole pico-USD per token, so that every fee is exact. The provider bills its client for the tokens themselves.
  */
 export function feeRate(rate: TokenRates, feePercent: number): TokenRates {

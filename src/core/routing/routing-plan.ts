@@ -53,7 +53,7 @@ export interface PlanOptions {
   /** Completion limit where the client sets none. */
   defaultCompletionLimit: number
   maxCandidates: number
-  /** The client's own keys at providers. Absent: it has none. */
+  /** The client's BYOK keys at providers. Absent: it has none. */
   providerKeys?: readonly ByokKey[] | undefined
   /** Of the listed rate: what is charged where one of them is used. */
   byokFeePercent: number
@@ -187,7 +187,7 @@ function choicesOf(
   const capacity = capacityFor(model, providerKeys)
   const kinds = contentKindsOf(request)
   const shared = capacity.shared.filter(({ id }) => !stateOf(id).excludes?.(kinds))
-  // On the client's own key the tokens cost us nothing, so no prompt is dearer than its rate.
+  // On the client's BYOK key the tokens cost us nothing, so no prompt is dearer than its rate.
   const fitsIn = (offer: Offer) =>
     fits(offer, shape, capacity.own.has(offer) ? null : promptTokensAt(offer, model, prompt))
   const allowed = (offers: Iterable<Offer>, isFit: (offer: Offer) => boolean) =>

@@ -20,16 +20,16 @@ import { apiKeyKeys } from '../../../src/platform/redis/redis-keys.ts'
 import {
   lostSettlementOf,
   openTestAccount,
-  openTestBooks,
+  openTestLedger,
   settlementOf,
-  type TestBooks,
+  type TestLedger,
 } from '../../helpers/billing.ts'
 import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
 
 const TOTAL = allowancePeriod('none', 0)
 const BALANCE = 1_000_000n
 
-let books: TestBooks
+let ledger: TestLedger
 let server: TestRedis
 let redis: Redis
 let holds: HoldStore
@@ -38,23 +38,23 @@ let spend: SpendStore
 let allowances: AllowanceStore
 
 beforeAll(async () => {
-  books = await openTestBooks()
+  ledger = await openTestLedger()
   server = await createTestRedis()
   redis = createRedis({ url: server.url, name: 'test', mode: 'fail-fast' })
   holds = createHoldStore(redis)
-  settlements = createSettlementStore(books.postgres)
-  spend = createSpendStore(books.postgres)
+  settlements = createSettlementStore(ledger.postgres)
+  spend = createSpendStore(ledger.postgres)
   allowances = createAllowanceStore(holds, spend)
 })
 afterAll(async () => {
   redis.disconnect()
   await server.close()
-  await books.close()
+  await ledger.close()
 })
 
 /** A key of its own account with a limit, and what happens to it. */
 async function limitedKey(limitPico: bigint, period: AllowancePeriod = TOTAL) {
-  const accountId = await openTestAccount(books.postgres, BALANCE)
+  const accountId = await openTestAccount(ledger.postgres, BALANCE)
   await holds.load(accountId, { balancePico: BALANCE, version: 1n })
   const key = { keyId: newId('key'), accountId, limitPico }
   const leftKey = apiKeyKeys(accountId, key.keyId, period.id).left
@@ -82,7 +82,7 @@ async function limitedKey(limitPico: bigint, period: AllowancePeriod = TOTAL) {
         accountConcurrentCalls: 1_000_000,
         allowancePeriod: period.id,
       }),
-    /** Settles a call of 50 pico-USD in the books, and returns how the balance cache is told. */
+    /** Settles a call of 50 pico-USD in the ledger, and returns how the balance cache is told. */
     async settle(id: CallId, admittedAt = 999) {
       const { accounts } = await settlements.settle([
         settlementOf(accountId, { id, keyId: key.keyId, admittedAt }),
@@ -96,8 +96,8 @@ async function limitedKey(limitPico: bigint, period: AllowancePeriod = TOTAL) {
 
 /** Keys of one account as PostgreSQL knows them, for the audit. */
 async function storedKeys(limits: bigint[]) {
-  const accountId = await openTestAccount(books.postgres, BALANCE)
-  const store = createKeyStore(books.postgres, createKeyHasher([randomBytes(32)]), randomBytes)
+  const accountId = await openTestAccount(ledger.postgres, BALANCE)
+  const store = createKeyStore(ledger.postgres, createKeyHasher([randomBytes(32)]), randomBytes)
   const settings = { name: '', limitReset: 'none', expiresAt: null, requestsPerMinute: null } as const
   const keys = await Promise.all(
     limits.map(async (limit) => {
@@ -106,7 +106,7 @@ async function storedKeys(limits: bigint[]) {
       return { keyId: key.id, accountId, limitPico }
     }),
   )
-  return { keys, deps: { postgres: books.postgres, allowances, clock: Date.now } }
+  return { keys, deps: { postgres: ledger.postgres, allowances, clock: Date.now } }
 }
 
 describe('the allowance of a key', () => {
@@ -183,7 +183,7 @@ describe('the allowance of a key', () => {
 })
 
 describe('the check of an allowance', () => {
-  test('computes the figure from the books and the open holds, settled or not, and leaves it alone', async () => {
+  test('computes the figure from the ledger and the open holds, settled or not, and leaves it alone', async () => {
     const { key, hold, settle, left, leftKey } = await limitedKey(1_000n)
     expect(await allowances.check(key, TOTAL)).toBeNull()
     await allowances.load(key, TOTAL)
@@ -224,7 +224,7 @@ describe('an allowance that Redis lost', () => {
     expect(await left()).toBe(950n)
   })
 
-  test('counts a call once that is settled in the books and still held at the holds', async () => {
+  test('counts a call once that is settled in the ledger and still held at the holds', async () => {
     const { key, hold, settle, left, lose } = await limitedKey(1_000n)
     await allowances.load(key, TOTAL)
     const call = newCallId()

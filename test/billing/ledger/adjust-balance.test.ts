@@ -5,33 +5,33 @@ import { type AdjustmentDependencies, adjustBalance } from '../../../src/billing
 import { newCallId, newId } from '../../../src/core/kernel/ids.ts'
 import { picoUsd } from '../../../src/core/kernel/money.ts'
 import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'
-import { openTestAccount, openTestBooks, type TestBooks } from '../../helpers/billing.ts'
+import { openTestAccount, openTestLedger, type TestLedger } from '../../helpers/billing.ts'
 import { openHold } from '../../helpers/open-hold.ts'
 import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
 
 const OPENING_PICO = 1_000n
 
 describe('an adjustment', () => {
-  let books: TestBooks
+  let ledger: TestLedger
   let server: TestRedis
   let redis: Redis
   let deps: AdjustmentDependencies
 
   beforeAll(async () => {
-    books = await openTestBooks()
+    ledger = await openTestLedger()
     server = await createTestRedis()
     redis = createRedis({ url: server.url, name: 'test', mode: 'wait' })
     const holds = createHoldStore(redis)
-    deps = { postgres: books.postgres, holds }
+    deps = { postgres: ledger.postgres, holds }
   })
   afterAll(async () => {
     redis.disconnect()
     await server.close()
-    await books.close()
+    await ledger.close()
   })
 
   const loadedAccount = async () => {
-    const accountId = await openTestAccount(books.postgres, OPENING_PICO)
+    const accountId = await openTestAccount(ledger.postgres, OPENING_PICO)
     await deps.holds.load(accountId, { balancePico: OPENING_PICO, version: 1n })
     return accountId
   }
@@ -47,11 +47,11 @@ describe('an adjustment', () => {
       isSpendable: true,
     })
     expect(await deps.holds.balance(accountId)).toEqual({ availPico: 800n, heldPico: 0n, version: 3n })
-    const entries = await books.postgres.ledgerEntry.findMany({
+    const entries = await ledger.postgres.ledgerEntry.findMany({
       where: { kind: 'adjustment', ledgerAccount: `customer:${accountId}` },
     })
     expect(entries.map((entry) => entry.amountPico).sort()).toEqual([-700n, 500n])
-    const { checks } = await auditLedger(books.postgres)
+    const { checks } = await auditLedger(ledger.postgres)
     expect(checks.filter((check) => check.broken > 0)).toEqual([])
   })
 
@@ -77,7 +77,7 @@ describe('an adjustment', () => {
     const accountId = await loadedAccount()
     const eventId = newId('evt')
     await adjust(accountId, 1n, eventId)
-    const change = books.postgres.$executeRawUnsafe(
+    const change = ledger.postgres.$executeRawUnsafe(
       "UPDATE ledger_notes SET reason = 'another' WHERE id = $1",
       eventId,
     )

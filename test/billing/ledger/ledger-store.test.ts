@@ -3,27 +3,27 @@ import { postLedger } from '../../../src/billing/ledger/ledger-store.ts'
 import { createSettlementStore } from '../../../src/billing/settlement/settlement-store.ts'
 import { adjustmentPosting, capturePosting, creditPosting } from '../../../src/core/billing/postings.ts'
 import { picoUsd } from '../../../src/core/kernel/money.ts'
-import { openTestAccount, openTestBooks, settlementOf, type TestBooks } from '../../helpers/billing.ts'
+import { openTestAccount, openTestLedger, settlementOf, type TestLedger } from '../../helpers/billing.ts'
 
 describe('postLedger', () => {
-  let books: TestBooks
+  let ledger: TestLedger
   beforeAll(async () => {
-    books = await openTestBooks()
+    ledger = await openTestLedger()
   })
-  afterAll(() => books.close())
+  afterAll(() => ledger.close())
 
   test('moves balance and version together', async () => {
-    const account = await openTestAccount(books.postgres, 100n)
-    const credited = await postLedger(books.postgres, creditPosting('evt_a', account, picoUsd(7n)))
+    const account = await openTestAccount(ledger.postgres, 100n)
+    const credited = await postLedger(ledger.postgres, creditPosting('evt_a', account, picoUsd(7n)))
     expect(credited).toEqual({ balancePico: 107n, version: 2n, posted: true })
   })
 
   test('posts an event once, however often it is told', async () => {
-    const account = await openTestAccount(books.postgres, 100n)
+    const account = await openTestAccount(ledger.postgres, 100n)
     const posting = creditPosting('evt_b', account, picoUsd(7n))
-    const outcomes = await Promise.all(Array.from({ length: 8 }, () => postLedger(books.postgres, posting)))
+    const outcomes = await Promise.all(Array.from({ length: 8 }, () => postLedger(ledger.postgres, posting)))
     expect(outcomes.filter((outcome) => outcome.posted)).toHaveLength(1)
-    expect(await postLedger(books.postgres, posting)).toEqual({
+    expect(await postLedger(ledger.postgres, posting)).toEqual({
       balancePico: 107n,
       version: 2n,
       posted: false,
@@ -31,10 +31,10 @@ describe('postLedger', () => {
   })
 
   test('postings at the same time all count, each with a version of its own', async () => {
-    const account = await openTestAccount(books.postgres, 100n)
+    const account = await openTestAccount(ledger.postgres, 100n)
     const outcomes = await Promise.all(
       Array.from({ length: 20 }, (_, index) =>
-        postLedger(books.postgres, creditPosting(`evt_c${index}`, account, picoUsd(1n))),
+        postLedger(ledger.postgres, creditPosting(`evt_c${index}`, account, picoUsd(1n))),
       ),
     )
     expect(new Set(outcomes.map((outcome) => outcome.version)).size).toBe(20)
@@ -47,20 +47,20 @@ describe('postLedger', () => {
   })
 
   test('a charge beyond the balance is refused and leaves nothing behind', async () => {
-    const account = await openTestAccount(books.postgres, 100n)
+    const account = await openTestAccount(ledger.postgres, 100n)
     await expect(
-      postLedger(books.postgres, capturePosting('chatcmpl_x', account, picoUsd(101n))),
+      postLedger(ledger.postgres, capturePosting('chatcmpl_x', account, picoUsd(101n))),
     ).rejects.toThrow('accounts_balance_not_negative')
-    expect(await books.postgres.ledgerTransaction.count({ where: { id: 'chatcmpl_x' } })).toBe(0)
+    expect(await ledger.postgres.ledgerTransaction.count({ where: { id: 'chatcmpl_x' } })).toBe(0)
   })
 
   test('an adjustment below the price of the cheapest call exhausts an account, as a call does', async () => {
-    const account = await openTestAccount(books.postgres, 100n)
+    const account = await openTestAccount(ledger.postgres, 100n)
     const stateAfter = async (id: string, amountPico: bigint) => {
-      await postLedger(books.postgres, adjustmentPosting(id, account, picoUsd(amountPico)))
-      return (await books.postgres.account.findUniqueOrThrow({ where: { id: account } })).state
+      await postLedger(ledger.postgres, adjustmentPosting(id, account, picoUsd(amountPico)))
+      return (await ledger.postgres.account.findUniqueOrThrow({ where: { id: account } })).state
     }
-    await createSettlementStore(books.postgres).settle([settlementOf(account, { leastCallPico: '26' })])
+    await createSettlementStore(ledger.postgres).settle([settlementOf(account, { leastCallPico: '26' })])
     expect(await stateAfter('evt_to_26', -24n)).toBe('active')
     expect(await stateAfter('evt_to_1', -25n)).toBe('exhausted')
     expect(await stateAfter('evt_to_25', 24n)).toBe('exhausted')
@@ -69,7 +69,7 @@ describe('postLedger', () => {
 
   test('an unknown account is refused', async () => {
     await expect(
-      postLedger(books.postgres, creditPosting('evt_d', 'acct_nobody', picoUsd(1n))),
+      postLedger(ledger.postgres, creditPosting('evt_d', 'acct_nobody', picoUsd(1n))),
     ).rejects.toThrow('acct_nobody does not exist')
   })
 })

@@ -11,28 +11,28 @@ import { formatUsd, picoUsd } from '../../../src/core/kernel/money.ts'
 import {
   failedSettlementOf,
   openTestAccount,
-  openTestBooks,
+  openTestLedger,
   settlementOf,
-  type TestBooks,
+  type TestLedger,
 } from '../../helpers/billing.ts'
 
 describe('the settlement store', () => {
-  let books: TestBooks
+  let ledger: TestLedger
   let store: SettlementStore
   beforeAll(async () => {
-    books = await openTestBooks()
-    store = createSettlementStore(books.postgres)
+    ledger = await openTestLedger()
+    store = createSettlementStore(ledger.postgres)
   })
-  afterAll(() => books.close())
+  afterAll(() => ledger.close())
 
   const balanceOf = async (id: string) => {
-    const { balancePico, version } = await books.postgres.account.findUniqueOrThrow({ where: { id } })
+    const { balancePico, version } = await ledger.postgres.account.findUniqueOrThrow({ where: { id } })
     return { balancePico, version }
   }
 
   test('charges every call of a batch and moves each account once', async () => {
-    const one = await openTestAccount(books.postgres, 1_000n)
-    const other = await openTestAccount(books.postgres, 1_000n)
+    const one = await openTestAccount(ledger.postgres, 1_000n)
+    const other = await openTestAccount(ledger.postgres, 1_000n)
     const calls = [settlementOf(one), settlementOf(other), settlementOf(one)]
     const { accounts, quarantined } = await store.settle(calls)
     expect(quarantined).toEqual([])
@@ -58,7 +58,7 @@ describe('the settlement store', () => {
   })
 
   test("captures what a call on the client's own provider key costs as a fee, apart from revenue", async () => {
-    const account = await openTestAccount(books.postgres, 1_000n)
+    const account = await openTestAccount(ledger.postgres, 1_000n)
     const call = settlementOf(account)
     const onOwnKey = settlementOf(account, {
       served: {
@@ -68,35 +68,35 @@ describe('the settlement store', () => {
       },
     })
     await store.settle([call, onOwnKey])
-    const entries = await books.postgres.ledgerEntry.findMany({
+    const entries = await ledger.postgres.ledgerEntry.findMany({
       where: { transactionId: { in: [call.id, onOwnKey.id] }, amountPico: { gt: 0 } },
     })
     expect(Object.fromEntries(entries.map((entry) => [entry.transactionId, entry.ledgerAccount]))).toEqual({
       [call.id]: 'revenue',
       [onOwnKey.id]: 'byok_fees',
     })
-    const records = await books.postgres.callRecord.findMany({ where: { accountId: account } })
+    const records = await ledger.postgres.callRecord.findMany({ where: { accountId: account } })
     expect(
       Object.fromEntries(records.map((record) => [record.id, [record.isByok, record.providerKeyId]])),
     ).toEqual({
       [call.id]: [false, null],
       [onOwnKey.id]: [true, 'pkey_1'],
     })
-    const { metrics, checks } = await auditLedger(books.postgres)
+    const { metrics, checks } = await auditLedger(ledger.postgres)
     expect(checks.filter(({ broken }) => broken > 0)).toEqual([])
     expect(metrics).toMatchObject({ byokFeesPico: 50n, byokCalls: 1n })
   })
 
   test('the audit tells a fee that was booked as revenue, and a call of the customer that cost us', async () => {
-    const account = await openTestAccount(books.postgres, 1_000n)
+    const account = await openTestAccount(ledger.postgres, 1_000n)
     const call = settlementOf(account)
     await store.settle([call])
-    await books.postgres.callRecord.update({
+    await ledger.postgres.callRecord.update({
       where: { id: call.id },
       data: { isByok: true, providerKeyId: 'pkey_1' },
     })
-    const { checks } = await auditLedger(books.postgres)
-    await books.postgres.callRecord.update({
+    const { checks } = await auditLedger(ledger.postgres)
+    await ledger.postgres.callRecord.update({
       where: { id: call.id },
       data: { isByok: false, providerKeyId: null },
     })
@@ -108,21 +108,21 @@ describe('the settlement store', () => {
   })
 
   test('keeps the first record of a served call that stands twice in a batch', async () => {
-    const account = await openTestAccount(books.postgres, 1_000n)
+    const account = await openTestAccount(ledger.postgres, 1_000n)
     const charged = settlementOf(account)
     const nothing = { promptTokens: 0, completionTokens: 0 }
     const free = settlementOf(account, { id: charged.id, usage: nothing, chargePico: '0' })
     await store.settle([free, charged])
     expect(await balanceOf(account)).toMatchObject({ balancePico: 1_000n })
-    const { promptTokens } = await books.postgres.callRecord.findUniqueOrThrow({ where: { id: charged.id } })
+    const { promptTokens } = await ledger.postgres.callRecord.findUniqueOrThrow({ where: { id: charged.id } })
     expect(promptTokens).toBe(0)
   })
 
   test('keeps everything a charge can be recomputed from', async () => {
-    const account = await openTestAccount(books.postgres, 1_000n)
+    const account = await openTestAccount(ledger.postgres, 1_000n)
     const call = settlementOf(account)
     await store.settle([call])
-    const record = await books.postgres.callRecord.findUniqueOrThrow({ where: { id: call.id } })
+    const record = await ledger.postgres.callRecord.findUniqueOrThrow({ where: { id: call.id } })
     expect(record).toMatchObject({
       accountId: account,
       servedOfferId: 'acme/large-1',
@@ -135,7 +135,7 @@ describe('the settlement store', () => {
       attempts: call.attempts,
       firstTokenAtMs: 1_005n,
     })
-    const entries = await books.postgres.ledgerEntry.findMany({ where: { transactionId: call.id } })
+    const entries = await ledger.postgres.ledgerEntry.findMany({ where: { transactionId: call.id } })
     expect(entries.map(({ ledgerAccount, amountPico }) => [ledgerAccount, amountPico]).sort()).toEqual([
       [`customer:${account}`, -50n],
       ['revenue', 50n],
@@ -143,7 +143,7 @@ describe('the settlement store', () => {
   })
 
   test('a charge with audio at a rate of its own is recomputed from its record, as is what it cost us', async () => {
-    const account = await openTestAccount(books.postgres, 1_000n)
+    const account = await openTestAccount(ledger.postgres, 1_000n)
     const { served } = settlementOf(account)
     const now = Date.now()
     const call = settlementOf(account, {
@@ -161,7 +161,7 @@ describe('the settlement store', () => {
       finishedAt: now,
     })
     await store.settle([call])
-    const record = await books.postgres.callRecord.findUniqueOrThrow({ where: { id: call.id } })
+    const record = await ledger.postgres.callRecord.findUniqueOrThrow({ where: { id: call.id } })
     expect(record).toMatchObject({
       audioTokens: 6,
       imageTokens: 1,
@@ -170,25 +170,25 @@ describe('the settlement store', () => {
       promptAudioCostPico: 3n,
     })
     const brokenChecks = async () =>
-      (await auditLedger(books.postgres)).checks
+      (await auditLedger(ledger.postgres)).checks
         .filter(({ discrepancies }) => discrepancies.some(({ subject }) => subject === call.id))
         .map(({ name }) => name)
     expect(await brokenChecks()).toEqual([])
     const costPico = BigInt(4 + 6 * 3 + 20)
     const range = { fromMs: now - 60_000, toMs: now + 60_000 }
-    const margin = await createMarginStore(books.postgres).margin(range, 'model', 10)
+    const margin = await createMarginStore(ledger.postgres).margin(range, 'model', 10)
     expect(margin?.total).toMatchObject({ calls: 1n, costPico })
     const view = operatorCall(toListedCall(record))
     expect(view).toMatchObject({ audio_tokens: 6, cost_usd: formatUsd(picoUsd(costPico)) })
-    await books.postgres.callRecord.update({ where: { id: call.id }, data: { audioTokens: 5 } })
+    await ledger.postgres.callRecord.update({ where: { id: call.id }, data: { audioTokens: 5 } })
     expect(await brokenChecks()).toEqual([
       'a charge is tokens times rates, and a failed call or a duplicate costs nothing',
     ])
-    await books.postgres.callRecord.update({ where: { id: call.id }, data: { audioTokens: 6 } })
+    await ledger.postgres.callRecord.update({ where: { id: call.id }, data: { audioTokens: 6 } })
   })
 
   test('a failed call is recorded, costs nothing and leaves the ledger alone', async () => {
-    const account = await openTestAccount(books.postgres, 1_000n)
+    const account = await openTestAccount(ledger.postgres, 1_000n)
     const call = failedSettlementOf(account)
     const { accounts } = await store.settle([call])
     expect(accounts).toEqual([
@@ -199,12 +199,12 @@ describe('the settlement store', () => {
         released: [{ callId: call.id, chargePico: 0n }],
       },
     ])
-    expect(await books.postgres.ledgerTransaction.count({ where: { id: call.id } })).toBe(0)
-    expect(await books.postgres.callRecord.count({ where: { id: call.id } })).toBe(1)
+    expect(await ledger.postgres.ledgerTransaction.count({ where: { id: call.id } })).toBe(0)
+    expect(await ledger.postgres.callRecord.count({ where: { id: call.id } })).toBe(1)
   })
 
   test('settling again changes nothing and reports the current balance', async () => {
-    const account = await openTestAccount(books.postgres, 1_000n)
+    const account = await openTestAccount(ledger.postgres, 1_000n)
     const [first, second] = [settlementOf(account), settlementOf(account)]
     await store.settle([first])
     await store.settle([second])
@@ -220,7 +220,7 @@ describe('the settlement store', () => {
   })
 
   test('the first settlement of a call wins, and its charge is what is reported', async () => {
-    const account = await openTestAccount(books.postgres, 1_000n)
+    const account = await openTestAccount(ledger.postgres, 1_000n)
     const call = settlementOf(account)
     await store.settle([call])
     const { accounts } = await store.settle([failedSettlementOf(account, { id: call.id })])
@@ -238,7 +238,7 @@ describe('the settlement store', () => {
     ['a record without usage', { usage: undefined as never }, 'malformed'],
     ['text PostgreSQL cannot keep', { requestedModel: 'a\u0000b' }, 'Unicode'],
   ])('%s is quarantined and its neighbours are settled', async (_name, broken, reason) => {
-    const account = await openTestAccount(books.postgres, 1_000n)
+    const account = await openTestAccount(ledger.postgres, 1_000n)
     const bad = settlementOf(account, broken)
     const good = [settlementOf(account), settlementOf(account), settlementOf(account)]
     const { accounts, quarantined } = await store.settle([...good.slice(0, 2), bad, ...good.slice(2)])
@@ -249,12 +249,12 @@ describe('the settlement store', () => {
       good.map((call) => call.id).sort(),
     )
     expect((await balanceOf(account)).balancePico).toBe(850n)
-    expect(await books.postgres.quarantinedSettlement.count({ where: { id: bad.id } })).toBe(1)
-    expect(await books.postgres.callRecord.count({ where: { id: bad.id } })).toBe(0)
+    expect(await ledger.postgres.quarantinedSettlement.count({ where: { id: bad.id } })).toBe(1)
+    expect(await ledger.postgres.callRecord.count({ where: { id: bad.id } })).toBe(0)
   })
 
   test('no balance goes below zero: what does not fit is quarantined, the rest is charged', async () => {
-    const account = await openTestAccount(books.postgres, 120n)
+    const account = await openTestAccount(ledger.postgres, 120n)
     const calls = Array.from({ length: 4 }, () => settlementOf(account))
     const { quarantined } = await store.settle(calls)
     expect(quarantined).toHaveLength(2)
@@ -262,9 +262,9 @@ describe('the settlement store', () => {
   })
 
   test('an account that is spent to the last is exhausted', async () => {
-    const account = await openTestAccount(books.postgres, 50n)
+    const account = await openTestAccount(ledger.postgres, 50n)
     await store.settle([settlementOf(account)])
-    const { state } = await books.postgres.account.findUniqueOrThrow({ where: { id: account } })
+    const { state } = await ledger.postgres.account.findUniqueOrThrow({ where: { id: account } })
     expect(state).toBe('exhausted')
   })
 
@@ -272,23 +272,23 @@ describe('the settlement store', () => {
     ['less than the cheapest call costs', 26n, 'exhausted'],
     ['just what the cheapest call costs', 25n, 'active'],
   ])('an account left with %s is told apart', async (_, leastCallPico, state) => {
-    const account = await openTestAccount(books.postgres, 75n)
+    const account = await openTestAccount(ledger.postgres, 75n)
     await store.settle([settlementOf(account, { leastCallPico: String(leastCallPico) })])
-    expect(await books.postgres.account.findUnique({ where: { id: account } })).toMatchObject({ state })
+    expect(await ledger.postgres.account.findUnique({ where: { id: account } })).toMatchObject({ state })
   })
 
   test('spending everything does not end a suspension', async () => {
-    const account = await openTestAccount(books.postgres, 50n)
-    await books.postgres.account.update({ where: { id: account }, data: { state: 'suspended' } })
+    const account = await openTestAccount(ledger.postgres, 50n)
+    await ledger.postgres.account.update({ where: { id: account }, data: { state: 'suspended' } })
     await store.settle([settlementOf(account)])
-    expect(await books.postgres.account.findUnique({ where: { id: account } })).toMatchObject({
+    expect(await ledger.postgres.account.findUnique({ where: { id: account } })).toMatchObject({
       state: 'suspended',
       balancePico: 0n,
     })
   })
 
   test('writers on the same accounts neither deadlock nor lose a charge', async () => {
-    const ids = await Promise.all(Array.from({ length: 6 }, () => openTestAccount(books.postgres, 100_000n)))
+    const ids = await Promise.all(Array.from({ length: 6 }, () => openTestAccount(ledger.postgres, 100_000n)))
     const batches = Array.from({ length: 12 }, (_, batch) =>
       ids.map((_, index) => settlementOf(ids[(index * 5 + batch) % ids.length] as string)),
     )

@@ -19,7 +19,7 @@ import { buildCatalogSnapshot } from '../../../src/core/catalog/catalog-snapshot
 import { ApiError } from '../../../src/core/kernel/errors.ts'
 import { type CallId, newCallId, newId } from '../../../src/core/kernel/ids.ts'
 import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'
-import { openTestAccount, openTestBooks, settlementOf, type TestBooks } from '../../helpers/billing.ts'
+import { openTestAccount, openTestLedger, settlementOf, type TestLedger } from '../../helpers/billing.ts'
 import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
 import { catalogDocument } from '../../helpers/test-catalog.ts'
 
@@ -29,7 +29,7 @@ const REQUEST = parseChatRequest({
   messages: [{ role: 'user', content: 'Go.' }],
 })
 
-let books: TestBooks
+let ledger: TestLedger
 let server: TestRedis
 let redis: Redis
 let holds: HoldStore
@@ -38,13 +38,13 @@ let deps: AdmissionDependencies
 let nowMs = 0
 
 beforeAll(async () => {
-  books = await openTestBooks()
+  ledger = await openTestLedger()
   server = await createTestRedis()
   redis = createRedis({ url: server.url, name: 'test', mode: 'fail-fast' })
   holds = createHoldStore(redis)
-  settlements = createSettlementStore(books.postgres)
+  settlements = createSettlementStore(ledger.postgres)
   const config = readConfig({
-    DATABASE_URL: books.url,
+    DATABASE_URL: ledger.url,
     REDIS_URL: server.url,
     MASTER_KEY: Buffer.alloc(32).toString('base64'),
   })
@@ -55,11 +55,11 @@ beforeAll(async () => {
     isUsable: () => true,
   })
   if (built.kind === 'problems') throw new Error(built.problems.join())
-  const accounts = createAccountStore(books.postgres, postLedger)
+  const accounts = createAccountStore(ledger.postgres, postLedger)
   deps = {
     catalog: () => built.snapshot,
     admit: holds.admit,
-    ...createBalanceLoaders(accounts, createSpendStore(books.postgres), holds, {
+    ...createBalanceLoaders(accounts, createSpendStore(ledger.postgres), holds, {
       resynced: async () => 'epoch',
       charges: async () => new Map(),
     }),
@@ -79,7 +79,7 @@ beforeAll(async () => {
 afterAll(async () => {
   redis.disconnect()
   await server.close()
-  await books.close()
+  await ledger.close()
 })
 
 type Key = KeyRecord & { accountId: string }
@@ -89,7 +89,7 @@ const BALANCE = 10n ** 12n
 async function limitedKey(limitReset: LimitReset, limitPico: bigint): Promise<Key> {
   return {
     keyId: newId('key'),
-    accountId: await openTestAccount(books.postgres, BALANCE),
+    accountId: await openTestAccount(ledger.postgres, BALANCE),
     kind: 'standard',
     state: 'active',
     name: '',
@@ -124,7 +124,7 @@ async function admitted(key: Key) {
   return call
 }
 
-/** Settles an admitted call at what it held, in the books and at the balance cache. */
+/** Settles an admitted call at what it held, in the ledger and at the balance cache. */
 async function settle(key: Key, { callId, holdPico, admittedAt }: Awaited<ReturnType<typeof admitted>>) {
   const { accounts } = await settlements.settle([
     settlementOf(key.accountId, {

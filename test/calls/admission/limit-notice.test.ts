@@ -5,7 +5,7 @@ import { createCleanupTasks } from '../../../src/calls/admission/cleanup-tasks.t
 import { createLimitNotice } from '../../../src/calls/admission/limit-notice.ts'
 import { allowancePeriod } from '../../../src/core/billing/allowance-period.ts'
 import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'
-import { openTestAccount, openTestBooks, type TestBooks } from '../../helpers/billing.ts'
+import { openTestAccount, openTestLedger, type TestLedger } from '../../helpers/billing.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
 
@@ -13,23 +13,23 @@ const MAY_FIFTH = Date.UTC(2026, 4, 5, 12)
 const DAY_MS = 86_400_000
 
 describe("the notice of a key's spending limit", () => {
-  let books: TestBooks
+  let ledger: TestLedger
   let server: TestRedis
   let redis: Redis
   beforeAll(async () => {
-    books = await openTestBooks()
+    ledger = await openTestLedger()
     server = await createTestRedis()
     redis = createRedis({ url: server.url, name: 'test', mode: 'fail-fast' })
   })
   afterAll(async () => {
     redis.disconnect()
     await server.close()
-    await books.close()
+    await ledger.close()
   })
 
   const keyOf = async (keyId: string): Promise<KeyRecord & { accountId: string }> => ({
     keyId,
-    accountId: await openTestAccount(books.postgres, 1n),
+    accountId: await openTestAccount(ledger.postgres, 1n),
     kind: 'standard',
     state: 'active',
     name: 'ci',
@@ -43,9 +43,9 @@ describe("the notice of a key's spending limit", () => {
     accountLimits: { requestsPerMinute: null, concurrentCalls: null },
     providerKeys: [],
   })
-  const noticer = (postgres = books.postgres) =>
+  const noticer = (postgres = ledger.postgres) =>
     createLimitNotice({ redis, postgres, cleanup: createCleanupTasks(pino({ level: 'silent' })) })
-  const eventsOf = (accountId: string) => books.postgres.event.findMany({ where: { accountId } })
+  const eventsOf = (accountId: string) => ledger.postgres.event.findMany({ where: { accountId } })
 
   test('is one event a key and period, however many calls and instances refuse', async () => {
     const key = await keyOf('key_1')
@@ -67,7 +67,7 @@ describe("the notice of a key's spending limit", () => {
   test('is written once PostgreSQL is back', async () => {
     const key = await keyOf('key_2')
     let failures = 0
-    const failing = new Proxy(books.postgres, {
+    const failing = new Proxy(ledger.postgres, {
       get(target, name) {
         if (name !== '$executeRawUnsafe' || failures >= 3) return Reflect.get(target, name)
         failures += 1

@@ -66,7 +66,7 @@ interface Run {
   log: string
 }
 
-/** A call on a client's own key at alpha, then on shared capacity at beta where `fallback`. */
+/** A call on a BYOK key at alpha, then on shared capacity at beta where `fallback`. */
 async function run(answer: VaultAnswer, { fallback = false, isBudgetLeft = true } = {}): Promise<Run> {
   const offers = [offerAt(alpha.baseUrl, {}, 'alpha/up'), offerAt(beta.baseUrl, {}, 'beta/up')]
   const catalog = {
@@ -131,7 +131,7 @@ const opened: VaultAnswer = { kind: 'opened', secret: SECRET }
 const toldCode = (outcome: ChainOutcome) =>
   outcome.status === 'failed' ? outcome.error.code : outcome.status
 
-describe("an attempt on a client's own key", () => {
+describe('an attempt on a BYOK key', () => {
   test('goes out although the offer is down for us, and shared health and measures never hear of it', async () => {
     alpha.play(streams(wholeStream('Hello')))
     const { outcome, reported, metered, noted } = await run(opened)

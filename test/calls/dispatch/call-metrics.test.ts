@@ -8,19 +8,19 @@ test('a call that ended is counted once in each of its figures', async () => {
   const registry = new Registry()
   const finished: string[] = []
   const traffic: TrafficCounts = new Map()
-  const tally = createCallMetrics(registry, {
+  const count = createCallMetrics(registry, {
     finished: (outcome) => void finished.push(outcome),
     traffic: {
       add: (counts) => addCounts(traffic, counts),
       flush: () => {
-        throw new Error('a tally writes nothing')
+        throw new Error('a metric writes nothing')
       },
     },
   })
   const usage = { promptTokens: 10, completionTokens: 20 }
-  tally(settlementOf('acct_1', { usage, admittedAt: 1_000, claimedAt: 3_000 }))
-  tally(settlementOf('acct_1', { usage, admittedAt: 1_000, claimedAt: 1_000 }))
-  tally(failedSettlementOf('acct_1', { claimedAt: null }))
+  count(settlementOf('acct_1', { usage, admittedAt: 1_000, claimedAt: 3_000 }))
+  count(settlementOf('acct_1', { usage, admittedAt: 1_000, claimedAt: 1_000 }))
+  count(failedSettlementOf('acct_1', { claimedAt: null }))
 
   expect(finished).toEqual(['completed', 'completed', 'failed'])
   expect(Object.fromEntries(traffic)).toEqual({

@@ -71,7 +71,7 @@ describe('the outbox of settlements', () => {
     expect(outbox.unconfirmed).toBe(0)
   })
 
-  test('takes an empty queue for a settled one only within one stretch', async () => {
+  test('takes an empty queue for a settled one only under one durability token', async () => {
     await finish([finished()])
     await outbox.confirm()
     // Redis lost its data: the job is gone, and not settled.

@@ -118,7 +118,7 @@ const anyFact: fc.Arbitrary<PaymentFact> = fc.oneof(
 )
 
 /** A ledger of one account, as advancePayment drives it: what gives first, then what takes. */
-class Books {
+class Ledger {
   readonly accounts = new Map<string, bigint>()
   funds: AccountFunds = { spendablePico: 0n, owedPico: 0n }
   posted: PaymentAmounts = NOTHING_MOVED
@@ -159,13 +159,13 @@ describe('any order and repetition of the facts', () => {
         ({ facts, one, other, repeated }) => {
           const again = repeated.flatMap((index) => facts[index] ?? [])
           const told = (order: PaymentFact[]) => {
-            const books = new Books()
+            const ledger = new Ledger()
             const known: PaymentFact[] = []
             for (const fact of order) {
               known.push(fact)
-              books.follow(known)
+              ledger.follow(known)
             }
-            return { sums: books.sums(), posted: books.posted, outcome: paymentOutcome(basis, known) }
+            return { sums: ledger.sums(), posted: ledger.posted, outcome: paymentOutcome(basis, known) }
           }
           const first = told([...one, ...again])
           const second = told([...again, ...other])
@@ -184,18 +184,18 @@ describe('any order and repetition of the facts', () => {
   test('never brings a balance below zero, and never takes more than came in', () => {
     fc.assert(
       fc.property(fc.array(anyFact, { maxLength: 12 }), fc.nat({ max: 100 }), (facts, spent) => {
-        const books = new Books()
+        const ledger = new Ledger()
         const known: PaymentFact[] = []
         for (const fact of facts) {
           known.push(fact)
-          books.follow(known)
-          const left = books.funds.spendablePico
+          ledger.follow(known)
+          const left = ledger.funds.spendablePico
           // The customer spends in between.
           const spending = left < BigInt(spent) ? left : BigInt(spent)
-          books.funds = { ...books.funds, spendablePico: left - spending }
-          expect(books.funds.spendablePico).toBeGreaterThanOrEqual(0n)
-          expect(books.funds.owedPico).toBeGreaterThanOrEqual(0n)
-          const { settledPico, returnedPico, disputedPico } = books.posted
+          ledger.funds = { ...ledger.funds, spendablePico: left - spending }
+          expect(ledger.funds.spendablePico).toBeGreaterThanOrEqual(0n)
+          expect(ledger.funds.owedPico).toBeGreaterThanOrEqual(0n)
+          const { settledPico, returnedPico, disputedPico } = ledger.posted
           expect(returnedPico + disputedPico).toBeLessThanOrEqual(settledPico)
         }
       }),

@@ -350,7 +350,7 @@ describe('after content was relayed', () => {
     expect(nextStep(state(routes, both, { relayed: text }))).toMatchObject(tries(1, { afterMs: 0 }))
   })
 
-  test('another model on whose side the client’s own key is, or is not, never takes over', () => {
+  test('another model on whose side the client’s BYOK key is, or is not, never takes over', () => {
     const attempts = [failed(0, 'stalled')]
     const other = { ...route('other'), providerKeyId: 'pkey_1' }
     expect(nextStep(state([route('m'), other], attempts, { relayed: text }))).toMatchObject({

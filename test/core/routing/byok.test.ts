@@ -90,7 +90,7 @@ function refusal(body: Record<string, unknown>, keys: ByokKey[]) {
   throw new Error('a plan was made')
 }
 
-describe("a plan with the client's own keys", () => {
+describe("a plan with the client's BYOK keys", () => {
   test('goes to the provider of the key, and to shared capacity only where the key allows it', () => {
     expect(targets({ model: 'x' }, [key('k', 'a')])).toEqual([['a/up', 'k']])
     const withFallback = targets({ model: 'x' }, [key('k', 'a', true)])
@@ -112,7 +112,7 @@ describe("a plan with the client's own keys", () => {
     ])
   })
 
-  test('keeps to own keys as soon as one of them allows no fallback', () => {
+  test('keeps to BYOK keys as soon as one of them allows no fallback', () => {
     const keys = [key('k1', 'a', true), key('k2', 'b')]
     expect(
       targets({ model: 'x' }, keys)

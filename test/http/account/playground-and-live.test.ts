@@ -5,10 +5,10 @@ import type { CallDetail, CallSummary } from '../../../src/core/api/calls.ts'
 import type { CreatedKey } from '../../../src/core/api/keys.ts'
 import type { LiveBalance, SessionView } from '../../../src/core/api/sessions.ts'
 import { formatUsd, parseUsd, picoUsd } from '../../../src/core/kernel/money.ts'
-import { expectBooksInOrder } from '../../helpers/books.ts'
 import { type ConsoleClient, consoleClient, PASSWORD, signedUp } from '../../helpers/console-client.ts'
 import { eventually, onBusyMachine } from '../../helpers/eventually.ts'
 import { expectAbsent, postgresText, redisText } from '../../helpers/everything-stored.ts'
+import { expectLedgerInOrder } from '../../helpers/ledger.ts'
 import { startStack, type TestStack } from '../../helpers/stack.ts'
 import { expectError, readStream } from '../wire.ts'
 
@@ -66,7 +66,7 @@ describe('the playground', () => {
     })
     const { balance } = await client.json<SessionView>('/console/api/session')
     expect(balance.balance_usd).toBe(formatUsd(picoUsd(parseUsd('0.50') - parseUsd(detail.cost_usd))))
-    await expectBooksInOrder(stack)
+    await expectLedgerInOrder(stack)
   })
 
   test('answers whole where no stream is asked for', async () => {

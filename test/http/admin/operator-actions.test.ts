@@ -222,7 +222,7 @@ describe('limits of an account', () => {
   })
 })
 
-describe('books', () => {
+describe('ledger', () => {
   test('the ledger sums to zero, and the margin is what calls earned less what they cost', async () => {
     const owner = await stack.account('10.00')
     await callOf(owner)

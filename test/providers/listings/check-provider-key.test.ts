@@ -29,7 +29,7 @@ async function provider(
 const hasKey = ({ headers }: IncomingMessage) => headers.authorization === `Bearer ${SECRET}`
 const check = (at: Provider) => checkProviderKey(at, SECRET, AbortSignal.timeout(60_000))
 
-describe("a client's own key is tried at its provider", () => {
+describe('a BYOK key is tried at its provider', () => {
   test('and is accepted where the list of models opens with it, and not without', async () => {
     const at = await provider((request, response) => {
       expect(request.url).toBe('/v1/models')

@@ -52,7 +52,7 @@ export const EVERYDAY_PAIRS: ReadonlyArray<readonly [easy: string, hard: string]
     'Prove that the halting problem is undecidable.',
   ],
   [
-    'Translate this to Spanish: The library is closed on Monday, but you can return your books in the box next to the door at any time.',
+    'Translate this to Spanish: The library is closed on Monday, but you can return your ledger in the box next to the door at any time.',
     'Derive the Euler-Lagrange equation from the principle of least action.',
   ],
   [

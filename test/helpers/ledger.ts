@@ -65,7 +65,7 @@ export async function sweepNow(stack: TestStack): Promise<number> {
  * Waits until nothing is in flight, then expects no open hold, exact balances, and a green audit: what the command
  * `audit` prints, without a process for it.
  */
-export async function expectBooksInOrder(stack: TestStack): Promise<void> {
+export async function expectLedgerInOrder(stack: TestStack): Promise<void> {
   await untilIdle(stack)
   const { redis, postgres } = stack
   for (const accountId of await redis.smembers(KNOWN_ACCOUNTS)) {

@@ -2,8 +2,8 @@ import { ulid } from 'ulid'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { CallId } from '../../src/core/kernel/ids.ts'
 import { accountKeys } from '../../src/platform/redis/redis-keys.ts'
-import { expectBooksInOrder, sweepNow, untilIdle } from '../helpers/books.ts'
 import { ask, type Caller, streamed } from '../helpers/chat-client.ts'
+import { expectLedgerInOrder, sweepNow, untilIdle } from '../helpers/ledger.ts'
 import { openHold } from '../helpers/open-hold.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import type { Part } from '../helpers/stack-part.ts'
@@ -37,7 +37,7 @@ beforeAll(async () => {
 afterAll(() => stack?.close())
 afterEach(async () => {
   stack.databaseProxy!.restore()
-  await expectBooksInOrder(stack)
+  await expectLedgerInOrder(stack)
 })
 
 describe('PostgreSQL away under load', () => {
