@@ -102,7 +102,12 @@ test('many large calls of one key at once cost neither memory of the API nor of 
   const before = await redisStats()
   const memoryBefore = await apiPeakBytes()
   await stack.apis[0]!.longestTurnMs()
-  const answers = await allAtOnce(stack.providers, CALLS, () => post(key, body))
+  // A machine that is busy with others sheds a call whose body is not stored in time: it comes again.
+  const served = async (): ReturnType<typeof post> => {
+    const answer = await post(key, body)
+    return answer.status === 503 ? served() : answer
+  }
+  const answers = await allAtOnce(stack.providers, CALLS, served)
   const longestTurnMs = await stack.apis[0]!.longestTurnMs()
 
   const taken = Math.floor(KEY_BYTES / BODY_BYTES)
