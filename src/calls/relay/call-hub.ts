@@ -269,8 +269,11 @@ const DOUBTFUL_AFTER = 2
 const LOST_AFTER = 5
 /** An echo takes so long only where Redis, or this machine, stood still. */
 const ECHO_LATE_MS = 2_000
-/** As many more after that and after a reconnect: a worker may be slower to notice that its connection is gone, by up to 10 s. */
-const RECONNECT_ECHOES = 10
+/**
+ * As many more after that, and after a reconnect: a worker may be slower to notice that its connection is gone, by up to
+ * 10 s.
+ */
+const MORE_PATIENCE = 10
 
 interface WorkerHeartbeatsOptions {
   /** Sends an echo through Redis, to the channel on which workers are heard. */
@@ -286,8 +289,8 @@ interface WorkerHeartbeatsOptions {
  * instance while it has calls of that instance.
  *
  * Silence is measured in echoes, messages that the instance sends itself on the same channel, the next one only when
- * the last has come. So a Redis that stands still, a connection that is gone or an instance that was frozen itself makes no worker
- * look dead: no echo comes then either.
+ * the last has come. So a Redis that stands still, a connection that is gone or an instance that was frozen itself makes
+ * no worker look dead: no echo comes then either.
  */
 class WorkerHeartbeats {
   private readonly options: WorkerHeartbeatsOptions
@@ -297,8 +300,8 @@ class WorkerHeartbeats {
   private awaited: { number: number; sentAtMs: number; sinceMs: number } | null = null
   private sent = 0
   private sendAtMs = 0
-  /** Echoes heard when a worker last gave a sign. */
-  private readonly signs = new Map<string, number>()
+  /** Echoes heard when a worker last gave a sign, and how many more than usual it may stay silent for. */
+  private readonly signs = new Map<string, { at: number; patience: number }>()
 
   constructor(options: WorkerHeartbeatsOptions) {
     this.options = options
@@ -307,12 +310,13 @@ class WorkerHeartbeats {
   /** The connection was gone and is back: an echo that was on its way is lost, and workers may need a while. */
   reconnected(): void {
     this.awaited = null
-    this.waitLonger()
+    for (const worker of this.signs.keys())
+      this.signs.set(worker, { at: this.echoes, patience: MORE_PATIENCE })
   }
 
   /** A worker was heard. */
   heard(worker: string): void {
-    this.signs.set(worker, this.echoes)
+    this.signs.set(worker, { at: this.echoes, patience: 0 })
   }
 
   /** An echo came. */
@@ -322,9 +326,11 @@ class WorkerHeartbeats {
     this.awaited = null
     this.sendAtMs = nowMs + ECHO_EVERY_MS
     this.echoes++
-    if (nowMs - sinceMs > ECHO_LATE_MS) this.waitLonger()
-    for (const [worker, at] of this.signs) {
-      const silence = this.echoes - at
+    const isLate = nowMs - sinceMs > ECHO_LATE_MS
+    for (const [worker, sign] of this.signs) {
+      // Once for each silence: where every echo is late, a dead worker must be found dead all the same.
+      if (isLate) sign.patience = MORE_PATIENCE
+      const silence = this.echoes - sign.at - sign.patience
       if (silence >= LOST_AFTER) {
         this.signs.delete(worker)
         this.options.onLost(worker)
@@ -339,10 +345,5 @@ class WorkerHeartbeats {
     if (!isDue) return
     this.awaited = { number: ++this.sent, sentAtMs: nowMs, sinceMs: this.awaited?.sinceMs ?? nowMs }
     this.options.sendEcho(this.sent)
-  }
-
-  /** Workers may need a while to be heard again. */
-  private waitLonger(): void {
-    for (const worker of this.signs.keys()) this.signs.set(worker, this.echoes + RECONNECT_ECHOES)
   }
 }

@@ -20,6 +20,8 @@ let hub: CallHub
 let subscriber: EventEmitter
 /** Whether messages go through Redis. */
 let isRedisThere: boolean
+/** How long an echo takes. */
+let echoMs: number
 let told: Array<ControlMessage & { channel: string }>
 let delivered: Map<CallId, FrameBody[]>
 
@@ -28,10 +30,11 @@ beforeEach(async () => {
   told = []
   delivered = new Map()
   isRedisThere = true
+  echoMs = 1
   subscriber = Object.assign(new EventEmitter(), { subscribe: async () => 1, unsubscribe: async () => 1 })
   const publish = async (channel: string, message: string) => {
     if (!isRedisThere) throw new Error('Redis is away')
-    if (channel === hub.channel) setTimeout(() => subscriber.emit('message', channel, message), 1)
+    if (channel === hub.channel) setTimeout(() => subscriber.emit('message', channel, message), echoMs)
     else told.push({ channel, ...(JSON.parse(message) as ControlMessage) })
     return 1
   }
@@ -151,6 +154,26 @@ describe('a worker that is heard no more', () => {
     await passed(12_000)
     hear(stream, 1, ['open', 0], ['text', 'on it goes'])
     expect(lastShown(stream)).toEqual(['text', 'on it goes'])
+  })
+
+  test('is not lost soon after Redis stood still, where this connection outlived it and that of the worker did not', async () => {
+    const stream = open()
+    hear(stream, 1, ['open', 0])
+    echoMs = 3_000
+    await passed(2_000)
+    echoMs = 1
+    await passed(9_000)
+    expect(delivered.get(stream)).toEqual([['open', 0]])
+    await passed(10_000)
+    expect(lastShown(stream)).toMatchObject(['error', { code: 'all_providers_failed' }])
+  })
+
+  test('is lost in the end where every echo is late', async () => {
+    const stream = open()
+    hear(stream, 1, ['open', 0])
+    echoMs = 3_000
+    await passed(90_000)
+    expect(lastShown(stream)).toMatchObject(['error', { code: 'all_providers_failed' }])
   })
 
   test('is not lost when it is this instance that was frozen', async () => {
