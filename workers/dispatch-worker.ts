@@ -1,7 +1,7 @@
 import { EventEmitter, once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { HoldStore } from '../src/billing/holds/hold-store.ts'
-import { type CleanupTasks, createCleanupTasks } from '../src/calls/admission/cleanup-tasks.ts'
+import { type CleanupTasks, createCleanupTasks } from '../src/calls/cleanup-tasks.ts'
 import { runningHold } from '../src/calls/dispatch/finish-calls.ts'
 import { type CallRunnerDependencies, type Lease, runCall } from '../src/calls/dispatch/run-call.ts'
 import { type HeldLease, Leases } from '../src/calls/dispatch/running-calls.ts'

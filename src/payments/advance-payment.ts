@@ -54,7 +54,7 @@ export function createAdvancePayment(deps: AdvanceDependencies): AdvancePayment 
         (transaction) => advanceOnce(transaction, paymentId, deps),
         TRANSACTION,
       )
-      if (posted) await reachGate(payment, posted, deps)
+      if (posted) await reachBalanceCache(payment, posted, deps)
       if (suspended) await announce(payment.accountId, deps)
       if (done) return payment
     }
@@ -142,14 +142,14 @@ async function noteActed(
 }
 
 /** The ledger has it; should Redis be away now, maintenance brings it there. */
-async function reachGate(
+async function reachBalanceCache(
   { id, accountId }: Payment,
   { ledger, hold }: PostedMovements,
   { holds, logger }: AdvanceDependencies,
 ): Promise<void> {
   const released = hold ? [{ callId: hold.holdId, chargePico: hold.amountPico }] : []
   await holds.apply(accountId, ledger, released).catch((error: unknown) => {
-    logger.warn({ err: error, paymentId: id }, 'a payment is in the ledger and not yet in the holds')
+    logger.warn({ err: error, paymentId: id }, 'a payment is in the ledger and not yet in the balance cache')
   })
 }
 

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
 import { allAtOnce } from '../helpers/all-at-once.ts'
@@ -67,7 +68,7 @@ async function apiPeakBytes(): Promise<number> {
 test('a large body waits sealed beside the queue, is answered, and is gone when its call has ended', async () => {
   const { key } = await stack.account('20.00')
   const asking = post(key, bodyOf(MEGABYTE, 'test/held'))
-  await stack.providers.log.arrived(({ model }) => model === 'words-4.held')
+  await stack.providers.log.arrived(({ model, state }) => state === 'open' && model === 'words-4.held')
   expect(await keptBodies()).toBe(1)
   const [kept] = await stack.postgres.callBody.findMany()
   expect(Buffer.from(kept!.sealed).includes('AAAAAAAAAAAA')).toBe(false)
@@ -75,6 +76,20 @@ test('a large body waits sealed beside the queue, is answered, and is gone when 
   expect(job).toContain('"sealedBody":null')
   stack.providers.release()
   expect((await asking).status).toBe(200)
+  await expect.poll(keptBodies).toBe(0)
+})
+
+test('a large body that PostgreSQL does not delete when its call has ended is gone once it does', async () => {
+  const { key } = await stack.account('20.00')
+  const asking = post(key, bodyOf(MEGABYTE, 'test/held'))
+  await stack.providers.log.arrived(({ model, state }) => state === 'open' && model === 'words-4.held')
+  stack.databaseProxy!.refuse()
+  stack.providers.release()
+  expect((await asking).status).toBe(200)
+  // Settled behind the proxy as soon as it lets through again; until then nothing can have been deleted.
+  expect(await keptBodies()).toBe(1)
+  await delay(500)
+  stack.databaseProxy!.restore()
   await expect.poll(keptBodies).toBe(0)
 })
 

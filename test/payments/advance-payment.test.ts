@@ -36,7 +36,7 @@ describe('advancePayment', () => {
     return { accountId, payment }
   }
 
-  test('money that is in is in the ledger and in the holds', async () => {
+  test('money that is in is in the ledger and in the balance cache', async () => {
     const { accountId, payment } = await settledAccount()
     expect(payment).toMatchObject({ state: 'settled', settledPico: AMOUNT_PICO, movements: 0 })
     expect(await kit.holds.balance(accountId)).toMatchObject({

@@ -14,11 +14,11 @@ import {
   enqueueSettlement,
   type SettlementQueue,
 } from '../../platform/queues/queues.ts'
+import type { CleanupTasks } from '../cleanup-tasks.ts'
 import type { CallBodies } from '../relay/call-bodies.ts'
 import type { CallHub } from '../relay/call-hub.ts'
 import type { CompletionArchive } from '../relay/idempotency.ts'
 import type { CallSink } from '../relay/pending-call.ts'
-import type { CleanupTasks } from './cleanup-tasks.ts'
 
 export interface DispatchDependencies {
   hub: CallHub

@@ -7,7 +7,7 @@ import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
 import { limitNoticeKey } from '../../platform/redis/redis-keys.ts'
 import { recordEvent } from '../../webhooks/event-outbox.ts'
-import type { CleanupTasks } from './cleanup-tasks.ts'
+import type { CleanupTasks } from '../cleanup-tasks.ts'
 
 /** Tells a key's account that a call was refused by the key's spending limit; once a key and period. */
 export type NoteLimitReached = (key: KeyRecord & { accountId: string }, period: AllowancePeriod) => void

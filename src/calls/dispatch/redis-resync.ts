@@ -16,11 +16,11 @@ export interface RedisResyncDependencies {
 const RESTORED_AT_ONCE = 500
 
 /**
- * One worker's part in bringing a Redis back that lost data. Resyncs leases, then holds, then settlements. Leases first: a call that another worker has taken over by now
- * may be settled, and its hold must not come back. Settlements last: they close holds. No balance is loaded from
- * the ledger until holds had time to be there (RECOVERY_GRACE_MS). Where little was lost the holds of ended calls
- * are left alone, since most are settled already and would be held twice. All of it changes nothing where
- * nothing was lost.
+ * One worker's part in bringing a Redis back that lost data. Resyncs leases, then holds, then settlements. Leases
+ * first: a call that another worker has taken over by now may be settled, and its hold must not come back. Settlements
+ * last: they close holds. No balance is loaded from the ledger until holds had time to be there (RECOVERY_GRACE_MS).
+ * Where little was lost the holds of ended calls are left alone, since most are settled already and would be held
+ * twice. All of it changes nothing where nothing was lost.
  */
 export function createRedisResync(deps: RedisResyncDependencies) {
   const { leases, outbox, holds, logger } = deps

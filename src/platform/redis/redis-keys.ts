@@ -1,4 +1,7 @@
-/** Every Redis key and channel of the gateway, in one place. Scripts touch those of accounts and of queues together: one server. */
+/**
+ * Every Redis key and channel of the gateway, in one place. Scripts touch those of accounts and of queues together: one
+ * server.
+ */
 const PREFIX = 'sy'
 
 /** BullMQ's key prefix; the braces keep both queues in one slot. */

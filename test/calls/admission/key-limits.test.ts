@@ -10,8 +10,8 @@ import {
   type SettlementStore,
 } from '../../../src/billing/settlement/settlement-store.ts'
 import { type AdmissionDependencies, admitCall } from '../../../src/calls/admission/admit-call.ts'
-import { createCleanupTasks } from '../../../src/calls/admission/cleanup-tasks.ts'
 import { createBalanceLoaders } from '../../../src/calls/call-path.ts'
+import { createCleanupTasks } from '../../../src/calls/cleanup-tasks.ts'
 import { readConfig } from '../../../src/config.ts'
 import type { LimitReset } from '../../../src/core/billing/allowance-period.ts'
 import { parseChatRequest } from '../../../src/core/calls/chat-request.ts'

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Logger } from '../../platform/observability/logger.ts'
+import type { Logger } from '../platform/observability/logger.ts'
 
 /** What is still to be done about a call that was answered already. Must be repeatable. */
 export type CleanupTask = () => Promise<unknown>
