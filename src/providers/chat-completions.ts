@@ -14,6 +14,7 @@ import {
   kindOfWords,
   unwrapped,
 } from './error-words.ts'
+import { PatternReader } from './pattern-reader.ts'
 import {
   type AttemptRequest,
   type CompletionReader,
@@ -33,6 +34,9 @@ import {
   type WireMapping,
 } from './wire.ts'
 
+/** Events of this wire stand for themselves. */
+export const openReader = (): CompletionReader => new PatternReader(readStreamEvent, readWholeReply)
+
 /** The wire that most providers speak. */
 export const chatCompletions: WireMapping = {
   request: (request, apiKey) => ({
@@ -40,7 +44,7 @@ export const chatCompletions: WireMapping = {
     headers: requestHeaders(request.offer.provider, apiKey, 'authorization'),
     body: requestBody(request),
   }),
-  openReader: () => READER,
+  openReader,
   failureOfStatus,
   failureOfErrorObject,
 }
@@ -152,9 +156,6 @@ const FINISH_ALIASES: Readonly<Record<string, FinishReason>> = {
   tool_use: 'tool_calls',
   safety: 'content_filter',
 }
-
-/** Events of this wire stand for themselves, so that one reader serves every completion. */
-const READER: CompletionReader = { event: readStreamEvent, whole: readWholeReply }
 
 /**
  * Reads one event of a stream: emits what is in it, known fields of choice 0 only, and says what it was.

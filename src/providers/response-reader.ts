@@ -142,9 +142,9 @@ export class ResponseReader implements ResponseReceiver {
       this.#mode = 'whole'
     } else {
       this.#mode = 'events'
-      const begun = Buffer.concat(this.#pieces)
+      const begun = this.#pieces
       this.#pieces = []
-      this.#events(begun)
+      for (const piece of begun) this.#events(piece)
     }
   }
 

@@ -19,7 +19,7 @@ const WIRE: Record<
     'requestBody' | 'failureOfStatus' | 'failureOfErrorObject'
   >
 > = {
-  'chat-completions': { open: () => ({ event: chat.readStreamEvent, whole: chat.readWholeReply }), ...chat },
+  'chat-completions': { open: chat.openReader, ...chat },
   'anthropic-messages': { open: () => new anthropic.MessagesReader(), ...anthropic },
   'google-generate-content': { open: () => new google.GenerateContentReader(), ...google },
 }

@@ -16,7 +16,7 @@ interface WireUnderTest {
 }
 
 const WIRE: Record<Wire, WireUnderTest> = {
-  'chat-completions': { open: () => ({ event: chat.readStreamEvent, whole: chat.readWholeReply }), ...chat },
+  'chat-completions': { open: chat.openReader, ...chat },
   'anthropic-messages': { open: () => new anthropic.MessagesReader(), ...anthropic },
   'google-generate-content': { open: () => new google.GenerateContentReader(), ...google },
 }

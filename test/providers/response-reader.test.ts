@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { readStreamEvent, readWholeReply } from '../../src/providers/chat-completions.ts'
+import { openReader } from '../../src/providers/chat-completions.ts'
 import type { TransportFailureKind } from '../../src/providers/http/exchange.ts'
 import { ResponseReader } from '../../src/providers/response-reader.ts'
 import type { AttemptEnd } from '../../src/providers/wire.ts'
@@ -17,7 +17,7 @@ function closedAfter(
   const reader = new ResponseReader({
     exchange: { ...exchange, silentMs },
     wire: {} as never,
-    answer: { event: readStreamEvent, whole: readWholeReply },
+    answer: openReader(),
     onProgress: () => undefined,
     now: () => 0,
     resolve: (end) => {
