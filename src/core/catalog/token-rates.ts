@@ -1,5 +1,6 @@
 import type { RateTexts } from '../calls/call-job.ts'
 import { formatRate, type PicoUsdPerToken, picoUsdPerToken } from '../kernel/money.ts'
+import { oncePer } from '../kernel/once-per.ts'
 import type { PricedMedia, TokenRates } from './catalog.ts'
 
 /** Kinds of input that may have a separate price, with the field of their rate. */
@@ -53,10 +54,12 @@ export const withMediaOf = (rates: TokenRates, { promptAudio, promptImage }: Tok
 })
 
 /** Serialized rates: a call's job is JSON, which has no 64-bit integers. */
-export const rateTexts = (rates: TokenRates): RateTexts =>
-  Object.fromEntries(
-    Object.entries(rates).map(([kind, price]) => [kind, String(price)]),
-  ) as unknown as RateTexts
+export const rateTexts = oncePer(
+  (rates: TokenRates) =>
+    Object.fromEntries(
+      Object.entries(rates).map(([kind, price]) => [kind, String(price)]),
+    ) as unknown as RateTexts,
+)
 
 export const readRates = (texts: RateTexts): TokenRates =>
   Object.fromEntries(

@@ -2,8 +2,11 @@
 export function oncePer<Key extends object, Value>(compute: (key: Key) => Value): (key: Key) => Value {
   const known = new WeakMap<Key, { value: Value }>()
   return (key) => {
-    const found = known.get(key) ?? { value: compute(key) }
-    known.set(key, found)
+    let found = known.get(key)
+    if (!found) {
+      found = { value: compute(key) }
+      known.set(key, found)
+    }
     return found.value
   }
 }

@@ -6,6 +6,7 @@ import { type CatalogSnapshot, findModel, type Model, type Offer } from '../cata
 import { readRates } from '../catalog/token-rates.ts'
 import { putsReferencesInPlace, schemaTooLarge, tooLargeSchema } from '../json/schema-limits.ts'
 import { greaterOf, type PicoUsd, picoUsd } from '../kernel/money.ts'
+import { oncePer } from '../kernel/once-per.ts'
 import { sumOfTokens } from '../media/media-tokens.ts'
 import { promptBoundOf } from '../text-tokens/prompt-tokens.ts'
 import type { ByokKey } from './byok.ts'
@@ -243,6 +244,8 @@ function choicesOf(
  * leaves room for the models after it.
  */
 function allocateSlots(entries: readonly Choice[][], slots: number): Candidate[] {
+  const all = entries.flat()
+  if (all.length <= slots) return all.map(({ candidate }) => candidate)
   const placed = new Set<Choice>()
   for (const healthy of [true, false]) {
     const queues = entries.map((choices) => choices.filter(({ isHealthy }) => isHealthy === healthy))
@@ -254,7 +257,7 @@ function allocateSlots(entries: readonly Choice[][], slots: number): Candidate[]
       }
     }
   }
-  return entries.flat().flatMap((choice) => (placed.has(choice) ? [choice.candidate] : []))
+  return all.flatMap((choice) => (placed.has(choice) ? [choice.candidate] : []))
 }
 
 /** What makes two candidates the same try. */
@@ -266,12 +269,15 @@ function isNew(key: string, taken: Set<string>): boolean {
   return taken.add(key).size > before
 }
 
+/** The candidates of a model share the texts of its rates. */
+const ratesOf = oncePer(readRates)
+
 function priced(candidates: Candidate[]): Omit<RoutingPlan, 'promptTokens' | 'auto'> {
   const max = (values: bigint[]) => values.reduce<bigint>(greaterOf, 0n)
   const prompts = candidates.map((candidate) =>
-    mostPromptCost(promptBoundOf(candidate), readRates(candidate.rate)),
+    mostPromptCost(promptBoundOf(candidate), ratesOf(candidate.rate)),
   )
-  const rates = candidates.map((candidate) => BigInt(candidate.rate.completion))
+  const rates = candidates.map<bigint>(({ rate }) => ratesOf(rate).completion)
   const worst = candidates.map(
     (candidate, index) => prompts[index]! + BigInt(candidate.completionLimit) * rates[index]!,
   )

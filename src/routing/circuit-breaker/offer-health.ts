@@ -149,6 +149,7 @@ export class HealthView {
 
   /** The breaker between calls and an offer: its provider's, its own or the account's, the longest open; or none. */
   blocking(offerId: string, accountId?: string): Blocking | null {
+    if (this.#breakers.size === 0) return null
     const provider = providerOfOffer(offerId)
     const breakers: Blocking[] = []
     const add = (subject: string, level: Blocking['level']) => {
