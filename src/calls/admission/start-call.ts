@@ -219,15 +219,6 @@ export function createLoadBound(
   turnWaitMs = TURN_WAIT_MS,
 ) {
   let entering = 0
-  const turnOf = async (accountId: string): Promise<() => void> => {
-    const tooLong = new AbortController()
-    const timer = setTimeout(() => tooLong.abort(tooManyCalls()), turnWaitMs)
-    try {
-      return await turns.take(accountId, tooLong.signal)
-    } finally {
-      clearTimeout(timer)
-    }
-  }
   return {
     /** Calls that are being admitted, or wait for their turn to be. */
     get entering() {
@@ -241,7 +232,7 @@ export function createLoadBound(
       if (waiting() + entering >= max) throw tooManyCalls()
       entering += 1
       try {
-        const endTurn = await turnOf(accountId)
+        const endTurn = await turns.take(accountId, turnWaitMs)
         try {
           return await admission()
         } finally {
@@ -298,8 +289,8 @@ export function createAccountTurns({ atOnce, perAccount }: typeof TURNS) {
   }
 
   return {
-    /** Waits for a turn; the returned function gives it back. Rejects with the signal's reason when it aborts first. */
-    take(accountId: string, signal: AbortSignal): Promise<() => void> {
+    /** Takes a turn, which the returned function gives back. Rejects with `overloaded` where none comes within `waitMs`. */
+    take(accountId: string, waitMs: number): Promise<() => void> {
       const account = accounts.get(accountId) ?? { running: 0, waiting: [] }
       accounts.set(accountId, account)
       const started = () => {
@@ -309,16 +300,16 @@ export function createAccountTurns({ atOnce, perAccount }: typeof TURNS) {
       if (running < atOnce && account.running < perAccount) return Promise.resolve(started())
       return new Promise((resolve, reject) => {
         const turn = () => {
-          signal.removeEventListener('abort', leave)
+          clearTimeout(timer)
           resolve(started())
         }
         const leave = () => {
           account.waiting.splice(account.waiting.indexOf(turn), 1)
           forgetIdle(accountId, account)
-          reject(signal.reason)
+          reject(tooManyCalls())
         }
         account.waiting.push(turn)
-        signal.addEventListener('abort', leave, { once: true })
+        const timer = setTimeout(leave, waitMs)
       })
     },
   }
