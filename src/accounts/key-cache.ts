@@ -141,12 +141,11 @@ export async function startKeyCache(options: KeyCacheOptions) {
 
   return {
     lookup(secret: string, networkAddress: string): KeyLookup | Promise<KeyLookup> {
-      if (parseApiKey(secret) === null) return { kind: 'unknown' }
       // The digest is the cache's key: no secret stays in memory.
       const id = hash('sha256', secret, 'base64')
       const entry = entries.get(id)
       if (!entry) {
-        if (unknown.has(id)) return { kind: 'unknown' }
+        if (unknown.has(id) || parseApiKey(secret) === null) return { kind: 'unknown' }
         const running = misses.get(id)
         if (running) return running.then((reading) => judge(reading, clock()))
         const { subnet } = clientNetworks(networkAddress)

@@ -82,8 +82,9 @@ export async function buildApp(
   })
   // Node would answer an expectation it does not know with an empty 417; it may be ignored as well (RFC 9110, 10.1.1).
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
+    done()
   })
   await app.register(observeRequests, deps)
   boundConnections(app, {

@@ -81,9 +81,10 @@ export const authenticate = plugin<AuthenticateOptions>(
       if (request.key.kind !== 'admin') throw new ApiError('not_permitted', 'This needs an admin key.')
     })
 
-    app.addHook('onSend', async (request, reply) => {
+    app.addHook('onSend', (request, reply, _payload, done) => {
       reply.headers(request.rateHeaders())
       if (request.key) refused.note(request.key.keyId, reply.statusCode, request.bodyBytes)
+      done()
     })
   },
   { name: 'authenticate', dependencies: ['answer-errors'] },

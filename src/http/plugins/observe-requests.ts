@@ -99,7 +99,7 @@ function measureRequests(
   })
   app.decorateRequest('errorCode', null)
 
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, done) => {
     const startedAt = performance.now()
     const count = () => {
       const route = request.routeOptions.url ?? 'none'
@@ -115,5 +115,6 @@ function measureRequests(
     }
     // Also of a stream that its writer took over, and of one whose client left: Fastify hooks miss those.
     whenResponseCloses(reply.raw, count)
+    done()
   })
 }

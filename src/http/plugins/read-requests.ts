@@ -37,7 +37,7 @@ declare module 'fastify' {
      * An onRequest hook after authentication: reserves what the request announces, before any of it is read. 429 or
      * 503 where the budget has no room for it.
      */
-    weighBody(request: FastifyRequest, reply: FastifyReply): Promise<void>
+    weighBody(request: FastifyRequest, reply: FastifyReply, done: () => void): void
   }
 }
 
@@ -104,18 +104,21 @@ export const weighBodies = plugin<WeighBodiesOptions>(
   async (app, { limits }) => {
     const budget = createBodyBudget(limits)
     app.decorateRequest('bodyReservation', null)
-    app.decorate('weighBody', async (request: FastifyRequest, reply: FastifyReply) => {
+    app.decorate('weighBody', (request: FastifyRequest, reply: FastifyReply, done: () => void) => {
       const bytes = announcedBytes(request, limits.bodyLimitBytes)
       // One that is too long is refused as that, and read by nobody.
-      if (bytes > limits.bodyLimitBytes) return
-      const reservation = budget.reserve(ownerOf(request), bytes)
-      request.bodyReservation = reservation
-      whenResponseCloses(reply.raw, () => reservation.release())
+      if (bytes <= limits.bodyLimitBytes) {
+        const reservation = budget.reserve(ownerOf(request), bytes)
+        request.bodyReservation = reservation
+        whenResponseCloses(reply.raw, () => reservation.release())
+      }
+      done()
     })
     // `Expect: 100-continue`: by default Node tells the client to send its body before anybody has looked at the request.
     app.server.on('checkContinue', (request, response) => app.routing(request, response))
-    app.addHook('preParsing', async (request, reply) => {
+    app.addHook('preParsing', (request, reply, _payload, done) => {
       if (request.headers.expect?.toLowerCase() === '100-continue') reply.raw.writeContinue()
+      done()
     })
   },
   { name: 'weigh-bodies', dependencies: ['authenticate', 'account-sessions'] },
@@ -231,9 +234,9 @@ export const parseJson = plugin(
     app.decorateRequest('exactJson', undefined)
     const parse = app.getDefaultJsonParser('remove', 'ignore')
     app.removeAllContentTypeParsers()
-    app.addHook('preParsing', async ({ headers }) => {
+    app.addHook('preParsing', ({ headers }, _reply, _payload, done) => {
       const { 'content-encoding': encoding = 'identity' } = headers
-      if (encoding.toLowerCase() !== 'identity') throw compressed(encoding)
+      done(encoding.toLowerCase() === 'identity' ? null : compressed(encoding))
     })
     app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body: Buffer, done) => {
       request.bodyBytes = body.length

@@ -22,7 +22,10 @@ export const chatCompletionsRoute =
   (path: string): FastifyPluginAsyncTypebox<CallServices & { limits: { bodyLimitBytes: number } }> =>
   async (app, deps) => {
     // Who may not call models hears so before the body is read.
-    const mayCall = async (request: FastifyRequest) => void callingKey(request)
+    const mayCall = (request: FastifyRequest, _reply: FastifyReply, done: () => void) => {
+      callingKey(request)
+      done()
+    }
     app.post(
       path,
       {
