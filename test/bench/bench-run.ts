@@ -30,11 +30,12 @@ const WARM_UP_CALLERS = 128
 const WARM_UP_STREAMS = 16
 const WARM_UP_MS = 4_000
 
-/** Lets every target compile its paths and open its connections. */
-export async function warmUp(bench: Bench): Promise<void> {
+/** Lets every target compile its paths and open its connections; those for streams only where any are measured. */
+export async function warmUp(bench: Bench, { withStreams }: { withStreams: boolean }): Promise<void> {
   for (const target of bench.targets) {
     const shape = { durationMs: WARM_UP_MS, warmUpMs: 0 }
     await putLoad(bench, target, 'plain', { ...shape, load: { kind: 'callers', callers: WARM_UP_CALLERS } })
+    if (!withStreams) continue
     const streams = { ...shape, durationMs: WARM_UP_MS / 4, stream: true }
     await putLoad(bench, target, 'burst', { ...streams, load: { kind: 'callers', callers: WARM_UP_STREAMS } })
   }
