@@ -41,21 +41,25 @@ local WINDOW = 60000
 local DAY = 86400000
 local window = math.floor(now / WINDOW)
 local elapsed = (now % WINDOW) / WINDOW
-local function read_window(counters, max)
-  local seen = redis.call('HMGET', counters, 'window', 'requests', 'tokens', 'last_requests', 'last_tokens')
+local function read_window(counters, max, seen)
+  local seen_window, seen_requests, seen_tokens, before_requests, before_tokens =
+    string.match(seen or '', '^(%d+) (%d+) (%d+) (%d+) (%d+)$')
   local requests, used, last_requests, last_used = 0, 0, 0, 0
-  if tonumber(seen[1]) == window then
-    requests, used, last_requests, last_used = tonumber(seen[2]), tonumber(seen[3]), tonumber(seen[4]), tonumber(seen[5])
-  elseif tonumber(seen[1]) == window - 1 then
-    last_requests, last_used = tonumber(seen[2]), tonumber(seen[3])
+  if tonumber(seen_window) == window then
+    requests, used = tonumber(seen_requests), tonumber(seen_tokens)
+    last_requests, last_used = tonumber(before_requests), tonumber(before_tokens)
+  elseif tonumber(seen_window) == window - 1 then
+    last_requests, last_used = tonumber(seen_requests), tonumber(seen_tokens)
   end
   return {
     counters = counters, max = max, requests = requests, used = used, last_requests = last_requests,
     last_used = last_used, left = max - requests - last_requests * (1 - elapsed),
   }
 end
-local of_key = read_window(rate, tonumber(ARGV[8]))
-local of_account = read_window(account_rate, tonumber(ARGV[15]))
+local seen_by_key, seen_by_account, is_marked, loaded_balance, loaded_allowance =
+  unpack(redis.call('MGET', rate, account_rate, mark, avail, left))
+local of_key = read_window(rate, tonumber(ARGV[8]), seen_by_key)
+local of_account = read_window(account_rate, tonumber(ARGV[15]), seen_by_account)
 local tokens_left = max_tokens - of_key.used - of_key.last_used * (1 - elapsed)
 -- When nothing of what is counted now is within 60 s any more.
 local function whole_again(counts)
@@ -72,13 +76,20 @@ local function answer(outcome, ...)
 end
 
 -- Sent again, since the first answer was lost: the call may even have ended meanwhile.
-if job ~= '' and redis.call('EXISTS', mark) == 1 then
+if job ~= '' and is_marked then
   return answer('ok', amount, limit, redis.call('ZCARD', account_open), 1)
 end
-local held_amount, granted = read_hold(holds, id)
-if held_amount then return answer('ok', held_amount, granted, redis.call('ZCARD', account_open), 0) end
+-- The same where it was not enqueued: it has its hold, and keeps it. Looked for where a call would be refused, and found
+-- where a second hold would be opened.
+local function admitted_before()
+  local held_amount, granted = read_hold(holds, id)
+  return held_amount and answer('ok', held_amount, granted, redis.call('ZCARD', account_open), 0)
+end
+local function refuse(...)
+  return admitted_before() or answer(...)
+end
 
-if ARGV[18] ~= '' and now > tonumber(ARGV[18]) then return answer('late') end
+if ARGV[18] ~= '' and now > tonumber(ARGV[18]) then return refuse('late') end
 
 -- How long until `need` more fit under `max`, given this window's and the last window's counts.
 local function wait(max, need, current, last)
@@ -88,16 +99,14 @@ local function wait(max, need, current, last)
   if current == 0 then return WINDOW end
   return (1 - elapsed + math.max(0, 1 - (max - need) / current)) * WINDOW
 end
--- Lifetimes are renewed once a window, by its first call. Calls live unequally long, and open calls must outlive
--- each of the window: a day more than this one is enough for all.
+-- Calls live unequally long, and open calls must outlive each of the window: a day more than this one is enough for
+-- all. It is renewed once a window, by its first call.
 local function count(counts, calls)
-  redis.call('HSET', counts.counters, 'window', window, 'requests', counts.requests + 1, 'tokens', counts.used + tokens,
-    'last_requests', counts.last_requests, 'last_tokens', counts.last_used)
-  if counts.requests == 0 then
-    redis.call('PEXPIRE', counts.counters, 2 * WINDOW)
-    redis.call('PEXPIRE', calls, lifetime + DAY)
-  end
-  counts.requests, counts.left = counts.requests + 1, counts.left - 1
+  if counts.requests == 0 then redis.call('PEXPIRE', calls, lifetime + DAY) end
+  counts.requests, counts.left, counts.used = counts.requests + 1, counts.left - 1, counts.used + tokens
+  local text = string.format('%.0f %.0f %.0f %.0f %.0f', window, counts.requests, counts.used, counts.last_requests,
+    counts.last_used)
+  redis.call('SET', counts.counters, text, 'PX', 2 * WINDOW)
 end
 local function take_rate()
   count(of_key, open)
@@ -108,11 +117,11 @@ end
 for _, counts in ipairs({ of_key, of_account }) do
   if counts.left < 1 then
     local retry_after = math.ceil(wait(counts.max, 1, counts.requests, counts.last_requests))
-    return answer('rate', retry_after, counts == of_key and 'key' or 'account')
+    return refuse('rate', retry_after, counts == of_key and 'key' or 'account')
   end
 end
 if tokens_left < tokens then
-  return answer('rate', math.ceil(wait(max_tokens, tokens, of_key.used, of_key.last_used)), 'key')
+  return refuse('rate', math.ceil(wait(max_tokens, tokens, of_key.used, of_key.last_used)), 'key')
 end
 
 if ARGV[17] == '1' then
@@ -128,9 +137,9 @@ local function count_open(calls, max)
   count = count - redis.call('ZREMRANGEBYSCORE', calls, '-inf', now)
   return count < tonumber(max) and count or nil
 end
-if not count_open(open, ARGV[11]) then return answer('concurrency', 1000, 'key') end
+if not count_open(open, ARGV[11]) then return refuse('concurrency', 1000, 'key') end
 local open_before = count_open(account_open, ARGV[16])
-if not open_before then return answer('concurrency', 1000, 'account') end
+if not open_before then return refuse('concurrency', 1000, 'account') end
 
 -- The bodies of open calls, by call: the script that ends a call takes it off the open ones, and its body counts no more.
 local body_bytes = tonumber(ARGV[19])
@@ -144,19 +153,22 @@ local function has_room(of_calls, calls, max)
   return sum <= tonumber(max)
 end
 if body_bytes > 0 then
-  if not has_room(bodies, open, ARGV[20]) then return answer('bytes', 1000, 'key') end
-  if not has_room(account_bodies, account_open, ARGV[21]) then return answer('bytes', 1000, 'account') end
+  if not has_room(bodies, open, ARGV[20]) then return refuse('bytes', 1000, 'key') end
+  if not has_room(account_bodies, account_open, ARGV[21]) then return refuse('bytes', 1000, 'account') end
 end
 
-if redis.call('EXISTS', avail) == 0 then return answer('load-balance') end
-if limited and redis.call('EXISTS', left) == 0 then return answer('load-allowance') end
+if not loaded_balance then return refuse('load-balance') end
+if limited and not loaded_allowance then return refuse('load-allowance') end
 
+local function give_back(sum)
+  redis.call('INCRBY', avail, sum)
+  if limited then redis.call('INCRBY', left, sum) end
+end
 local function take(sum)
   local balance_short = redis.call('DECRBY', avail, sum) < 0
   local allowance_short = limited and redis.call('DECRBY', left, sum) < 0
   if not (balance_short or allowance_short) then return nil end
-  redis.call('INCRBY', avail, sum)
-  if limited then redis.call('INCRBY', left, sum) end
+  give_back(sum)
   return balance_short and 'balance' or 'allowance'
 end
 
@@ -175,10 +187,13 @@ if short then
     limit = string.format('%.0f', affords)
     short = take(amount)
   end
-  if short then return answer(short, available, affords) end
+  if short then return refuse(short, available, affords) end
 end
 
-open_hold(held, holds, expiry, id, now + lifetime, amount, limit, key, period)
+if not open_hold(held, holds, expiry, id, now + lifetime, amount, limit, key, period) then
+  give_back(amount)
+  return admitted_before()
+end
 redis.call('ZADD', open, now + lifetime, id)
 redis.call('ZADD', account_open, now + lifetime, id)
 if body_bytes > 0 then

@@ -9,33 +9,35 @@
 --       4 '' or, to load the balance cache, '*' or the epoch it must still be: the data may be lost while a load is on
 --       its way. Then per settled call: hold id, amount charged
 -- Returns {avail or false, held, 1 when Redis knew nothing of the account before}
-local avail, held, holds, expiry, ver = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local avail, held, holds, expiry, ver, loading, account_open = unpack(KEYS)
 local prefix, balance, version = ARGV[1], ARGV[2], ARGV[3]
-local load = ARGV[4] == '*' or (ARGV[4] ~= '' and redis.call('GET', KEYS[6]) == ARGV[4])
+local load = ARGV[4] == '*' or (ARGV[4] ~= '' and redis.call('GET', loading) == ARGV[4])
 
 local ids, charged = {}, {}
 for i = 5, #ARGV, 2 do
   ids[#ids + 1], charged[#charged + 1] = ARGV[i], ARGV[i + 1]
 end
-local released, closed, of_key = {}, {}, {}
+local released, closed, is_closed, of_keys, returns = {}, {}, {}, {}, {}
 for i, hold in ipairs(#ids > 0 and redis.call('HMGET', holds, unpack(ids)) or {}) do
   local id = ids[i]
   -- The same call twice is one hold.
-  if hold and not closed[id] then
+  if hold and not is_closed[id] then
     local amount, _, key, period = parse_hold(hold)
-    closed[id] = true
-    redis.call('DECRBY', held, amount)
-    return_allowance(prefix, key, period, amount, charged[i])
-    of_key[key] = of_key[key] or {}
-    table.insert(of_key[key], id)
+    is_closed[id] = true
+    closed[#closed + 1] = id
     released[#released + 1] = amount
+    of_keys[key] = of_keys[key] or {}
+    table.insert(of_keys[key], id)
+    note_return(returns, prefix, key, period, amount, charged[i])
   end
 end
-for key, of_this in pairs(of_key) do
-  redis.call('HDEL', holds, unpack(of_this))
-  redis.call('ZREM', expiry, unpack(of_this))
-  redis.call('ZREM', prefix .. key .. ':open', unpack(of_this))
-  redis.call('ZREM', KEYS[7], unpack(of_this))
+if #closed > 0 then
+  change('DECRBY', held, released)
+  return_allowances(returns)
+  redis.call('HDEL', holds, unpack(closed))
+  redis.call('ZREM', expiry, unpack(closed))
+  redis.call('ZREM', account_open, unpack(closed))
+  for key, of_key in pairs(of_keys) do redis.call('ZREM', prefix .. key .. ':open', unpack(of_key)) end
 end
 
 local known = tonumber(redis.call('GET', ver) or '-1')
@@ -50,6 +52,6 @@ if (loaded and newer) or (not loaded and load and tonumber(version) >= known) th
   redis.call('DECRBY', avail, redis.call('GET', held) or '0')
 elseif loaded then
   -- An older message arriving late: its posting is inside the balance already.
-  for _, amount in ipairs(released) do redis.call('INCRBY', avail, amount) end
+  change('INCRBY', avail, released)
 end
 return { redis.call('GET', avail), redis.call('GET', held) or '0', known < 0 and 1 or 0 }

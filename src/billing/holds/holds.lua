@@ -15,14 +15,16 @@ local function read_hold(holds, id)
   if hold then return parse_hold(hold) end
 end
 
-local function write_hold(holds, id, amount, limit, key, period)
-  redis.call('HSET', holds, id, amount .. ':' .. limit .. ':' .. key .. ':' .. period)
+local function hold_text(amount, limit, key, period)
+  return amount .. ':' .. limit .. ':' .. key .. ':' .. period
 end
 
+-- False, and nothing is done, where there is such a hold.
 local function open_hold(held, holds, expiry, id, deadline, amount, limit, key, period)
+  if redis.call('ZADD', expiry, 'NX', deadline, id) == 0 then return false end
   redis.call('INCRBY', held, amount)
-  write_hold(holds, id, amount, limit, key, period)
-  redis.call('ZADD', expiry, deadline, id)
+  redis.call('HSET', holds, id, hold_text(amount, limit, key, period))
+  return true
 end
 
 local function close_hold(held, holds, expiry, id, amount)
@@ -31,35 +33,76 @@ local function close_hold(held, holds, expiry, id, amount)
   redis.call('ZREM', expiry, id)
 end
 
--- Gives a key's allowance back what was held from it and not charged.
-local function return_allowance(prefix, key, period, amount, charge)
-  local left = prefix .. key .. ':left:' .. period
-  if period == '' or redis.call('EXISTS', left) == 0 then return end
-  redis.call('INCRBY', left, amount)
-  redis.call('DECRBY', left, charge)
+-- Adds changes of either sign to an amount (INCRBY) or takes them off it (DECRBY), by as few commands as stay exact.
+local EXACT_CHARACTERS, EXACT_SUM = 15, 2 ^ 52
+local function change(command, key, changes)
+  local sum = 0
+  local function write()
+    if sum ~= 0 then redis.call(command, key, string.format('%.0f', sum)) end
+    sum = 0
+  end
+  for _, by in ipairs(changes) do
+    if #by > EXACT_CHARACTERS then redis.call(command, key, by) else sum = sum + tonumber(by) end
+    if math.abs(sum) > EXACT_SUM then write() end
+  end
+  write()
 end
 
--- Ends a call: frees its slots among the open calls of its key and account, and shrinks its hold to what it is charged.
--- What was held beyond that can be spent at once; settlement closes the rest of the hold. Idempotent, never raises a
--- hold, and changes no amount where the hold is gone. True when the hold shrank.
+-- Notes what a hold gives its key's allowance back: what was held and not charged.
 --
--- open, account_open: open calls of the key and of the account; prefix: of the account's API-key keys
-local function end_call(avail, held, holds, open, account_open, prefix, id, charge)
-  redis.call('ZREM', open, id)
-  redis.call('ZREM', account_open, id)
-  local amount, limit, key, period = read_hold(holds, id)
-  if not amount then return false end
-  -- Neither has leading zeros, so the longer one is the greater.
-  if #charge > #amount or (#charge == #amount and charge >= amount) then return false end
+-- returns: changes by allowance; prefix: of the account's API-key keys
+local function note_return(returns, prefix, key, period, amount, charge)
+  if period == '' then return end
+  local left = prefix .. key .. ':left:' .. period
+  returns[left] = returns[left] or {}
+  table.insert(returns[left], amount)
+  table.insert(returns[left], '-' .. charge)
+end
 
-  write_hold(holds, id, charge, limit, key, period)
-  redis.call('DECRBY', held, amount)
-  redis.call('INCRBY', held, charge)
-  if redis.call('EXISTS', avail) == 1 then
-    redis.call('INCRBY', avail, amount)
-    redis.call('DECRBY', avail, charge)
+-- Gives allowances back what was noted. One that is not loaded stays so.
+local function return_allowances(returns)
+  for left, changes in pairs(returns) do
+    if redis.call('EXISTS', left) == 1 then change('INCRBY', left, changes) end
   end
-  return_allowance(prefix, key, period, amount, charge)
-  return true
+end
+
+-- Ends calls of one account: frees their slots among the open calls of their keys and account, and shrinks their holds
+-- to what they are charged. What was held beyond that can be spent at once; settlement closes the rest of a hold.
+-- Idempotent, never raises a hold, and changes no amount where the hold is gone. Returns how many holds shrank.
+--
+-- account_open: open calls of the account; prefix: of the account's API-key keys
+-- calls: of each its id, charge, and the open calls of its key
+local function end_calls(avail, held, holds, account_open, prefix, calls)
+  local ids, of_keys = {}, {}
+  for _, call in ipairs(calls) do
+    ids[#ids + 1] = call.id
+    of_keys[call.open] = of_keys[call.open] or {}
+    table.insert(of_keys[call.open], call.id)
+  end
+  redis.call('ZREM', account_open, unpack(ids))
+  for open, of_key in pairs(of_keys) do redis.call('ZREM', open, unpack(of_key)) end
+
+  local shrunk, has_shrunk, freed, returns = {}, {}, {}, {}
+  for index, hold in ipairs(redis.call('HMGET', holds, unpack(ids))) do
+    local id, charge = ids[index], calls[index].charge
+    if hold and not has_shrunk[id] then
+      local amount, limit, key, period = parse_hold(hold)
+      -- Neither has leading zeros, so the longer one is the greater.
+      if #charge < #amount or (#charge == #amount and charge < amount) then
+        has_shrunk[id] = true
+        shrunk[#shrunk + 1] = id
+        shrunk[#shrunk + 1] = hold_text(charge, limit, key, period)
+        freed[#freed + 1] = amount
+        freed[#freed + 1] = '-' .. charge
+        note_return(returns, prefix, key, period, amount, charge)
+      end
+    end
+  end
+  if #shrunk == 0 then return 0 end
+  redis.call('HSET', holds, unpack(shrunk))
+  change('DECRBY', held, freed)
+  if redis.call('EXISTS', avail) == 1 then change('INCRBY', avail, freed) end
+  return_allowances(returns)
+  return #shrunk / 2
 end
 

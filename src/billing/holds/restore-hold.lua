@@ -7,8 +7,7 @@
 -- Returns 1 when it was taken, 0 when it was there
 local avail, held, holds, expiry, open, left, account_open = unpack(KEYS)
 local id, amount, limit, key, period, deadline, is_open = unpack(ARGV)
-if redis.call('HEXISTS', holds, id) == 1 then return 0 end
-open_hold(held, holds, expiry, id, deadline, amount, limit, key, period)
+if not open_hold(held, holds, expiry, id, deadline, amount, limit, key, period) then return 0 end
 if is_open == '1' then
   for _, calls in ipairs({ open, account_open }) do
     redis.call('ZADD', calls, deadline, id)

@@ -1,6 +1,6 @@
 -- Finishes calls that ended at about the same time, each whole or not at all: checks that the claim of this worker
 -- still stands, ends the calls in the balance cache, removes their dispatch jobs, enqueues one settlement job with all
--- their records, and publishes the last frames. It begins with holds.lua.
+-- their records, and publishes the last frames. What many calls share is written once for all. It begins with holds.lua.
 --
 -- Jobs have the layout of BullMQ 6.7: `<prefix>:<queue>:<list, or job id>`. `ats` counts the claims of a job, so one
 -- that reads as it did for this worker was claimed by nobody since, wherever the stalled check put it. A job named
@@ -19,10 +19,12 @@ local PER_CALL_KEYS, PER_CALL_ARGS = 5, 8
 
 local calls = {}
 for at = 5, #ARGV, PER_CALL_ARGS do
+  local keys_at = 3 + #calls * PER_CALL_KEYS
+  local avail, held, holds, open, account_open = unpack(KEYS, keys_at, keys_at + PER_CALL_KEYS - 1)
   local id, channel, frame, record, charge, prefix, claim, must_hear = unpack(ARGV, at, at + PER_CALL_ARGS - 1)
   calls[#calls + 1] = {
-    id = id, channel = channel, frame = frame, record = record, charge = charge, prefix = prefix, claim = claim,
-    must_hear = must_hear == '1', job = dispatch .. id,
+    id = id, channel = channel, frame = frame, record = record, charge = charge, open = open, claim = claim,
+    must_hear = must_hear == '1', job = dispatch .. id, account = { avail, held, holds, account_open, prefix },
   }
 end
 
@@ -45,24 +47,26 @@ for _, call in ipairs(calls) do
   end
 end
 
-local function remove_job(call)
-  local id = call.id
+local function unlist(id)
   if redis.call('LREM', dispatch .. 'active', -1, id) == 0
     and redis.call('ZREM', dispatch .. 'delayed', id) == 0
     and redis.call('LREM', dispatch .. 'wait', -1, id) == 0 then
     redis.call('ZREM', dispatch .. 'prioritized', id)
   end
-  redis.call('SREM', dispatch .. 'stalled', id)
-  redis.call('DEL', call.job, call.job .. ':lock')
 end
 
-local records, frames, results = {}, {}, {}
+local results, records, frames, accounts, ids, gone = {}, {}, {}, {}, {}, {}
 for index, call in ipairs(calls) do
   if not call.result then
-    local at = 2 + (index - 1) * PER_CALL_KEYS
-    local avail, held, holds, open, account_open = unpack(KEYS, at + 1, at + PER_CALL_KEYS)
-    end_call(avail, held, holds, open, account_open, call.prefix, call.id, call.charge)
-    if call.claim ~= 'any' then remove_job(call) end
+    local holds = call.account[3]
+    accounts[holds] = accounts[holds] or { calls = {}, keys = call.account }
+    table.insert(accounts[holds].calls, call)
+    if call.claim ~= 'any' then
+      unlist(call.id)
+      ids[#ids + 1] = call.id
+      gone[#gone + 1] = call.job
+      gone[#gone + 1] = call.job .. ':lock'
+    end
     records[#records + 1] = call.record
     frames[call.channel] = frames[call.channel] or { ARGV[4] }
     table.insert(frames[call.channel], call.frame)
@@ -71,6 +75,15 @@ for index, call in ipairs(calls) do
   results[index] = call.result
 end
 if #records == 0 then return results end
+
+for _, account in pairs(accounts) do
+  local avail, held, holds, account_open, prefix = unpack(account.keys)
+  end_calls(avail, held, holds, account_open, prefix, account.calls)
+end
+if #ids > 0 then
+  redis.call('SREM', dispatch .. 'stalled', unpack(ids))
+  redis.call('DEL', unpack(gone))
+end
 
 local job = settlement .. ARGV[1]
 redis.call('HSET', job, 'name', 'settle', 'data', '{"records":[' .. table.concat(records, ',') .. ']}',

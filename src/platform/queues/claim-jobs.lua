@@ -18,18 +18,26 @@ if #redis.call('ZRANGEBYSCORE', queue .. 'delayed', 0, string.format('%.0f', due
   return 'due'
 end
 
+local function activate(ids)
+  if #ids > 0 then redis.call('LPUSH', active, unpack(ids)) end
+  return ids
+end
+local ids = activate(redis.call('RPOP', wait, most) or {})
+if #ids < most and ARGV[5] == 'any' then
+  local popped = redis.call('ZPOPMIN', prioritized, most - #ids)
+  local by_priority = {}
+  for at = 1, #popped, 2 do by_priority[#by_priority + 1] = popped[at] end
+  for _, id in ipairs(activate(by_priority)) do ids[#ids + 1] = id end
+end
+
 local claimed = {}
-while #claimed < most do
-  local id = redis.call('RPOPLPUSH', wait, active)
-  if not id then
-    id = ARGV[5] == 'any' and redis.call('ZPOPMIN', prioritized)[1]
-    if not id then break end
-    redis.call('LPUSH', active, id)
-  end
+for index, id in ipairs(ids) do
   local job = queue .. id
+  local data, claims = unpack(redis.call('HMGET', job, 'data', 'ats'))
+  claims = (tonumber(claims) or 0) + 1
   redis.call('SET', job .. ':lock', token, 'PX', lock_ms)
-  redis.call('HSET', job, 'processedOn', now)
-  claimed[#claimed + 1] = { id, redis.call('HGET', job, 'data'), redis.call('HINCRBY', job, 'ats', 1) }
+  redis.call('HSET', job, 'processedOn', now, 'ats', claims)
+  claimed[index] = { id, data, claims }
 end
 if #claimed == most and (redis.call('EXISTS', wait) == 1 or redis.call('EXISTS', prioritized) == 1) then
   redis.call('ZADD', queue .. 'marker', 0, '0')

@@ -20,8 +20,8 @@ export function accountKeys(accountId: string) {
     expiry: `${tag}:expiry`,
     /** The ledger version that `avail` was computed from. */
     ver: `${tag}:ver`,
-    /** Hash: sliding-window counter of requests, of all keys together. */
-    rate: `${tag}:rate`,
+    /** Sliding-window counts of requests and tokens of all keys together, as text; see admit.lua. */
+    rate: `${tag}:window`,
     /** Sorted set: open calls of all keys by deadline, unix ms. */
     open: `${tag}:open`,
     /** Hash: bytes of the heavy bodies among them by call; those of ended calls too, until the next is admitted. */
@@ -37,8 +37,8 @@ export function accountKeys(accountId: string) {
 export function apiKeyKeys(accountId: string, keyId: string, spendPeriod: string) {
   const tag = `${accountKeys(accountId).apiKeys}${keyId}`
   return {
-    /** Hash: sliding-window counters of requests and tokens. */
-    rate: `${tag}:rate`,
+    /** As its account's. */
+    rate: `${tag}:window`,
     /** Sorted set: open calls by deadline, unix ms. */
     open: `${tag}:open`,
     /** Hash: as its account's. */
