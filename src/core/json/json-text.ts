@@ -121,6 +121,7 @@ export function exactJsonOf(json: string, value: unknown): ExactJson | undefined
 
 /** An object as JSON, using the exact text of members that have one. */
 export function stringifyExactly(object: Record<string, unknown>, exact?: ExactJson): string {
+  if (!exact) return JSON.stringify(object)
   const members = Object.entries(object).flatMap(([name, value]) => {
     if (value === undefined) return []
     return `${JSON.stringify(name)}:${exact?.[name as ExactField] ?? JSON.stringify(value)}`

@@ -105,7 +105,10 @@ export class Exchange {
     this.#bytes = 0
     this.#decoder?.destroy()
     this.#signal.removeEventListener('abort', this.#cancel)
-    this.#deadline.cutShort(DRAIN_MS)
+    // Mostly the end of the answer is among the bytes that are being read, and needs no deadline.
+    queueMicrotask(() => {
+      if (this.#state === 'draining') this.#deadline.cutShort(DRAIN_MS)
+    })
   }
 
   /** Nothing more is wanted and the provider should stop. No receiver method is called after this. */
