@@ -33,5 +33,5 @@ export function startEventStream(reply: FastifyReply, headers: Record<string, st
  */
 export function whenResponseCloses(response: ServerResponse, release: () => void): void {
   if (response.closed || response.destroyed) release()
-  else response.once('close', release)
+  else response.on('close', release)
 }

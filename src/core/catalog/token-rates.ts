@@ -61,10 +61,14 @@ export const rateTexts = oncePer(
     ) as unknown as RateTexts,
 )
 
-export const readRates = (texts: RateTexts): TokenRates =>
-  Object.fromEntries(
-    Object.entries(texts).map(([kind, price]) => [kind, picoUsdPerToken(BigInt(price))]),
-  ) as unknown as TokenRates
+export const readRates = ({ prompt, completion, promptAudio, promptImage }: RateTexts): TokenRates => ({
+  prompt: readRate(prompt),
+  completion: readRate(completion),
+  ...(promptAudio !== undefined && { promptAudio: readRate(promptAudio) }),
+  ...(promptImage !== undefined && { promptImage: readRate(promptImage) }),
+})
+
+const readRate = (text: string): PicoUsdPerToken => picoUsdPerToken(BigInt(text))
 
 /** Rates as decimal strings in USD per million tokens, named as in the API. */
 export const formatRates = ({ prompt, completion, promptAudio, promptImage }: TokenRates) => ({
