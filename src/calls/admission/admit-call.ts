@@ -106,10 +106,11 @@ export async function admitCall(
   request: ChatRequest,
   key: KeyRecord & { accountId: string },
   { callId, requestId, idempotencyRecord, bodyBytes = 0 }: CallIdentity,
-  { catalog, limits, ...deps }: AdmissionDependencies,
+  deps: AdmissionDependencies,
 ): Promise<Admission> {
+  const { limits } = deps
   const textTokens = promptTokensBound(request.messages, request.parameters, request.exactJson)
-  const snapshot = catalog()
+  const snapshot = deps.catalog()
   const plan = planRoute(request, textTokens, snapshot, {
     defaultCompletionLimit: limits.defaultCompletionLimit,
     providerKeys: key.providerKeys,

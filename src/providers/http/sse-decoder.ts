@@ -49,7 +49,7 @@ export class SseDecoder {
     while (start < chunk.length) {
       // Most streams have no CR at all; it is looked for again only once it has been passed.
       if (carriageReturn >= 0 && carriageReturn < start) carriageReturn = chunk.indexOf(CR, start)
-      const lineFeed = chunk.indexOf(LF, start)
+      const lineFeed = chunk[start] === LF ? start : chunk.indexOf(LF, start)
       const isCr = carriageReturn >= 0 && (lineFeed < 0 || carriageReturn < lineFeed)
       const end = isCr ? carriageReturn : lineFeed
       if (end < 0) break
