@@ -9,6 +9,7 @@ import type { HeldBodies } from '../src/calls/relay/call-bodies.ts'
 import type { CallEnvelope, CallJob } from '../src/core/calls/call-job.ts'
 import type { CallId } from '../src/core/kernel/ids.ts'
 import type { Logger } from '../src/platform/observability/logger.ts'
+import { withTimeout } from '../src/platform/process/with-timeout.ts'
 import type { CallJobs } from '../src/platform/queues/call-jobs.ts'
 import type { ClaimedJob, ClaimedJobs, ClaimKind } from '../src/platform/queues/claimed-jobs.ts'
 import { type DispatchQueue, keepRevived, reviveCall } from '../src/platform/queues/queues.ts'
@@ -31,6 +32,9 @@ interface DispatchWorkerOptions extends CallRunnerDependencies {
   /** The clock that the deadlines of calls are set by. Absent: `clock`, which only measures what this worker does. */
   fleetClock?: () => number
 }
+
+/** Longer than a wait for calls that come. */
+const STOP_WAITING_MS = 2_000
 
 /** A claim counts from when it was asked for. */
 interface ClaimedAt {
@@ -60,8 +64,8 @@ export class DispatchWorker {
     this.runner = { ...options, clock: options.fleetClock ?? options.clock }
     this.slots = new WorkerSlots({
       ...options,
-      claim: (most, kind) => this.claim(most, kind),
-      wait: () => this.jobs.wait(),
+      claim: (most, kind) => this.claimed(() => this.jobs.claim(most, kind)),
+      waitAndClaim: (most) => this.claimed(() => this.jobs.waitAndClaim(most)),
       run: (call) => this.run(call),
     })
     this.jobs = options.jobs
@@ -90,14 +94,18 @@ export class DispatchWorker {
     await drained
     clearTimeout(timer)
     clearInterval(this.renewal)
+    // A claim that nobody hears of would stand until its lock ends. What it brings is handed back.
+    this.jobs.wake()
+    const handedBack = this.slots.ended().then(() => this.slots.drain())
+    await withTimeout(handedBack, STOP_WAITING_MS, undefined)
     await this.jobs.close()
     await this.slots.ended()
     this.hasStopped = true
   }
 
-  private async claim(most: number, kind: ClaimKind): Promise<ClaimedAt[]> {
+  private async claimed(claim: () => Promise<Array<ClaimedJob<CallJob>>>): Promise<ClaimedAt[]> {
     const claimedAt = this.options.clock()
-    const jobs = await this.jobs.claim(most, kind)
+    const jobs = await claim()
     return jobs.map((job) => ({ job, claimedAt }))
   }
 
@@ -169,8 +177,8 @@ interface WorkerSlotsOptions<Job> {
   concurrency: number
   /** Claims calls that wait; fewer than `most` when no more of that kind do. */
   claim(most: number, kind: ClaimKind): Promise<Job[]>
-  /** Resolves when a call may have come, or after a while. */
-  wait(): Promise<void>
+  /** The same, once a call may have come, or after a while. */
+  waitAndClaim(most: number): Promise<Job[]>
   /** Runs a call to its end. Never rejects. */
   run(job: Job): Promise<void>
   logger: Logger
@@ -221,7 +229,8 @@ export class WorkerSlots<Job> {
 
   /** Claims what waits, as far as there are slots for it, then waits for more to come. */
   async #fill(): Promise<void> {
-    const { claim, wait, logger } = this.#options
+    const { claim, waitAndClaim, logger } = this.#options
+    let noneWaits = false
     while (!this.#stopping) {
       if (this.#free === 0) {
         await once(this.#freed, 'slot')
@@ -231,12 +240,12 @@ export class WorkerSlots<Job> {
       const kind = others > 0 ? 'any' : 'within-share'
       const most = Math.min(others > 0 ? others : this.#free, CLAIMED_AT_ONCE)
       try {
-        const claimed = await claim(most, kind)
+        const claimed: Job[] = await (noneWaits && kind === 'any' ? waitAndClaim(most) : claim(most, kind))
         for (const job of claimed) void this.#occupy(job)
-        if (claimed.length === most) continue
-        // None waits that may have a slot. Whatever comes next wakes the wait; it would also wake for other calls.
-        if (kind === 'any') await wait()
-        else await this.#freedWithin(RESERVED_LOOK_MS)
+        const isLess = claimed.length < most
+        noneWaits = isLess && kind === 'any'
+        // A wait would also end for calls that may not have these slots.
+        if (isLess && kind === 'within-share') await this.#freedWithin(RESERVED_LOOK_MS)
       } catch (error) {
         if (this.#stopping) return
         logger.warn({ err: error }, 'no call fetched')

@@ -24,7 +24,7 @@ type Batch = Array<ClaimedJob<SettlementJob>>
 const RETRY_MIN_MS = 100
 const RETRY_MAX_MS = 5_000
 /** Batches that are not full follow each other no faster than this, so that they are worth their transaction. */
-const PACE_MS = 100
+const PACE_MS = 250
 /** Jobs claimed by one script at the most. */
 const CLAIMED_AT_ONCE = 64
 

@@ -160,22 +160,27 @@ export function openClaimedJobs<Data>(
   const send = <T>(perform: () => T): Promise<T> => connection.send(perform)
   const token = process.name
   let stalledChecks: NodeJS.Timeout | undefined
+  const wait = () =>
+    new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, BLOCK_MS)
+      model.onAdded(() =>
+        server.time.after(server.latencyMs(), process, () => {
+          clearTimeout(timer)
+          resolve()
+        }),
+      )
+    })
   return {
     token,
     async start() {
       stalledChecks = setInterval(() => void send(() => model.checkStalled(lockMs / 2)), lockMs / 2)
     },
     claim: (most) => send(() => model.claimSome(token, lockMs, most)),
-    wait: () =>
-      new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, BLOCK_MS)
-        model.onAdded(() =>
-          server.time.after(server.latencyMs(), process, () => {
-            clearTimeout(timer)
-            resolve()
-          }),
-        )
-      }),
+    wait,
+    async waitAndClaim(most) {
+      await wait()
+      return send(() => model.claimSome(token, lockMs, most))
+    },
     complete: (ids) => send(() => model.completeSome(ids, token)),
     handBack: (id) => send(() => model.handBack(id, token)),
     extendLocks: (ids) =>
@@ -186,6 +191,7 @@ export function openClaimedJobs<Data>(
           lockMs,
         ),
       ),
+    wake: () => undefined,
     stopWaiting: () => undefined,
     close: async () => clearInterval(stalledChecks),
   }

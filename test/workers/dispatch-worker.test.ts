@@ -15,14 +15,18 @@ function startWorker() {
     waiting[account] -= taken
     return Array.from({ length: taken }, () => account)
   }
+  const claim = (most: number, kind: 'any' | 'within-share') => {
+    claims.push(kind)
+    const quiet = take('quiet', most)
+    return kind === 'any' ? [...quiet, ...take('flood', most - quiet.length)] : quiet
+  }
   const slots = new WorkerSlots<Account>({
     concurrency: 20,
-    async claim(most, kind) {
-      claims.push(kind)
-      const quiet = take('quiet', most)
-      return kind === 'any' ? [...quiet, ...take('flood', most - quiet.length)] : quiet
+    claim: async (most, kind) => claim(most, kind),
+    async waitAndClaim(most) {
+      await new Promise((resolve) => setImmediate(resolve))
+      return claim(most, 'any')
     },
-    wait: () => new Promise((resolve) => setImmediate(resolve)),
     async run(account) {
       const call = { account, end: () => undefined as unknown }
       running.push(call as (typeof running)[number])

@@ -282,8 +282,10 @@ describe('the pace of settlement', () => {
           jobsLeft += arrivals()
           return []
         },
+        waitAndClaim: async () => [],
         handBack: async () => undefined,
         extendLocks: async () => [],
+        wake: () => undefined,
         stopWaiting: () => idle.resolve(),
         close: async () => undefined,
       },

@@ -5,7 +5,7 @@
 -- Jobs have the layout of BullMQ 6.7: `<prefix>:<queue>:<list, or job id>`.
 --
 -- KEYS  1 queue (without a list)
--- ARGV  1 token of the locks  2 how long they stand, ms  3 now, unix ms  4 jobs to claim at the most
+-- ARGV  1 token of the locks  2 how long they stand, ms  3 now, unix ms; '' for Redis's own time  4 jobs to claim at the most
 --       5 'any', or 'within-share' for those without a priority alone
 -- Returns a list of {id, data, number of claims of this job}; or 'due' when delayed jobs are to be moved first
 local queue = KEYS[1] .. ':'
@@ -13,6 +13,10 @@ local token, lock_ms, now, most = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local wait, active, prioritized = queue .. 'wait', queue .. 'active', queue .. 'prioritized'
 
 if redis.call('HEXISTS', queue .. 'meta', 'paused') == 1 then return {} end
+if now == '' then
+  local time = redis.call('TIME')
+  now = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
+end
 local due = (tonumber(now) + 1) * 0x1000 - 1
 if #redis.call('ZRANGEBYSCORE', queue .. 'delayed', 0, string.format('%.0f', due), 'LIMIT', 0, 1) > 0 then
   return 'due'

@@ -26,12 +26,16 @@ export interface ClaimedJobs<Data> {
   claim(most: number, kind?: ClaimKind): Promise<Array<ClaimedJob<Data>>>
   /** Resolves when a job may have come, or after a while. */
   wait(): Promise<void>
+  /** Waits so, and claims what waits then: in one round trip, where `wait` and `claim` are two. */
+  waitAndClaim(most: number): Promise<Array<ClaimedJob<Data>>>
   /** Completes jobs, which leave the queue. Returns those whose lock another has, or nobody: they stay. */
   complete(ids: readonly string[]): Promise<string[]>
   /** Puts a job back into the queue. */
   handBack(id: string): Promise<void>
   /** Renews locks; returns the jobs whose lock another has, or nobody. */
   extendLocks(ids: readonly string[]): Promise<string[]>
+  /** Ends a wait under way early, if Redis answers; what `waitAndClaim` claims then is heard of. */
+  wake(): void
   /** Ends a `wait`, with a rejection; no other may begin. */
   stopWaiting(): void
   close(): Promise<void>
@@ -73,9 +77,30 @@ export function openClaimedJobs<Data>(queue: string, options: ClaimedJobsOptions
   })
   worker.on('error', (error) => logger.warn({ err: error, queue }, 'queue error'))
   worker.on('stalled', (jobId) => logger.warn({ queue, jobId }, 'job lost its worker; back in the queue'))
-  const claimScript = defineScript(redis, 'syClaimJobs', CLAIM)
+  const [claimNow, claimAfterWait] = [redis, blocking].map((client) =>
+    defineScript(client, 'syClaimJobs', CLAIM),
+  )
   const completeScript = defineScript(redis, 'syCompleteJobs', COMPLETE)
   const keys = [`${QUEUE_PREFIX}:${queue}`]
+  const waitForMarker = () => blocking.bzpopmin(`${QUEUE_PREFIX}:${queue}:marker`, waitSeconds)
+  let blockingId: number | null = null
+  const identify = async () => {
+    // A client that is closed before it connected has nothing to unblock.
+    blockingId = await blocking.client('ID').catch(() => null)
+  }
+  blocking.on('ready', identify)
+  if (blocking.status === 'ready') void identify()
+
+  async function readClaim(claimed: unknown): Promise<Array<ClaimedJob<Data>>> {
+    if (claimed !== 'due') {
+      return (claimed as Array<[id: string, data: string, attemptsStarted: number]>).map(
+        ([id, data, attemptsStarted]) => ({ id, data: JSON.parse(data) as Data, attemptsStarted }),
+      )
+    }
+    // BullMQ's own claim moves delayed jobs that are due.
+    const { id, data, attemptsStarted } = (await worker.getNextJob(token, { block: false })) ?? {}
+    return id !== undefined && data ? [{ id, data, attemptsStarted: attemptsStarted! }] : []
+  }
 
   return {
     token,
@@ -83,18 +108,17 @@ export function openClaimedJobs<Data>(queue: string, options: ClaimedJobsOptions
       await worker.waitUntilReady()
       await worker.startStalledCheckTimer()
     },
-    async claim(most, kind = 'any') {
-      const claimed = await claimScript(keys, [token, lockMs, clock(), most, kind])
-      if (claimed !== 'due') {
-        return (claimed as Array<[id: string, data: string, attemptsStarted: number]>).map(
-          ([id, data, attemptsStarted]) => ({ id, data: JSON.parse(data) as Data, attemptsStarted }),
-        )
-      }
-      // BullMQ's own claim moves delayed jobs that are due.
-      const { id, data, attemptsStarted } = (await worker.getNextJob(token, { block: false })) ?? {}
-      return id !== undefined && data ? [{ id, data, attemptsStarted: attemptsStarted! }] : []
+    claim: async (most, kind = 'any') =>
+      readClaim(await claimNow!(keys, [token, lockMs, clock(), most, kind])),
+    wait: async () => void (await waitForMarker()),
+    async waitAndClaim(most) {
+      // Sent at once: Redis runs the second when the first is over.
+      const [, claimed] = await Promise.all([
+        waitForMarker(),
+        claimAfterWait!(keys, [token, lockMs, '', most, 'any']),
+      ])
+      return readClaim(claimed)
     },
-    wait: async () => void (await blocking.bzpopmin(`${QUEUE_PREFIX}:${queue}:marker`, waitSeconds)),
     complete: async (ids) => (await completeScript(keys, [token, ...ids])) as string[],
     // A job as its worker knows it: whatever Redis has of it.
     handBack: async (id) => void (await new Job(worker, queue, {} as Data, {}, id).moveToWait(token)),
@@ -104,6 +128,9 @@ export function openClaimedJobs<Data>(queue: string, options: ClaimedJobsOptions
         ids.map(() => token),
         lockMs,
       ),
+    wake() {
+      if (blockingId !== null) redis.client('UNBLOCK', blockingId).catch(() => undefined)
+    },
     stopWaiting: () => blocking.disconnect(),
     async close() {
       blocking.disconnect()
