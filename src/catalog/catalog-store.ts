@@ -1,4 +1,4 @@
-import { unwatchFile, watchFile } from 'node:fs'
+import { stat } from 'node:fs/promises'
 import type { CatalogSnapshot, Provider } from '../core/catalog/catalog.ts'
 import type { ModelOptions } from '../core/catalog/catalog-model.ts'
 import {
@@ -7,6 +7,7 @@ import {
   type SnapshotOptions,
 } from '../core/catalog/catalog-snapshot.ts'
 import { StartError } from '../core/kernel/start-error.ts'
+import { pollEvery } from '../platform/process/poll-every.ts'
 import { readOllamaCatalog } from '../providers/listings/ollama-models.ts'
 import { type CheckedCatalog, checkCatalog } from './catalog-check.ts'
 import { readCatalogFile, readShippedCatalogs } from './catalog-file.ts'
@@ -38,7 +39,7 @@ export type CatalogStore = Awaited<ReturnType<typeof createCatalogStore>>
 
 const OLLAMA_REFRESH_MS = 60_000
 /** How often the file is looked at; its folder's events miss network file systems, bind mounts and replaced folders. */
-const FILE_POLL_MS = 500
+const FILE_POLL_MS = 1_000
 /** Delay after a change, so that a file written in place is complete when it is read. */
 const FILE_SETTLE_MS = 100
 
@@ -139,15 +140,22 @@ export async function createCatalogStore(options: CatalogStoreOptions) {
 
   const { catalogFile } = options
   let settle: NodeJS.Timeout | undefined
-  const onFileChange = () => {
-    clearTimeout(settle)
-    settle = setTimeout(() => catalogFile !== null && void rereadFile(catalogFile), FILE_SETTLE_MS)
+  const followFile = async (path: string) => {
+    let seen = await fileState(path)
+    // Otherwise a change between the first read and the first look would be missed.
+    await rereadFile(path)
+    const look = async () => {
+      const state = await fileState(path)
+      if (state === seen) return
+      seen = state
+      clearTimeout(settle)
+      settle = setTimeout(() => void rereadFile(path), FILE_SETTLE_MS)
+    }
+    return pollEvery(FILE_POLL_MS, look, (error) =>
+      logger.error({ err: error }, 'the catalog file cannot be looked at'),
+    )
   }
-  if (catalogFile !== null) {
-    watchFile(catalogFile, { interval: FILE_POLL_MS, persistent: false }, onFileChange)
-    // Otherwise a change between the first read and the start of the watch would be missed.
-    await rereadFile(catalogFile)
-  }
+  const stopFollowingFile = catalogFile === null ? undefined : await followFile(catalogFile)
   const { ollamaUrl } = options
   const refresh =
     ollamaUrl === null ? undefined : setInterval(() => void refreshOllama(ollamaUrl), OLLAMA_REFRESH_MS)
@@ -167,12 +175,21 @@ export async function createCatalogStore(options: CatalogStoreOptions) {
       checkCatalog(below(local), content, snapshotOptions(options), options.catalogKeyNames),
     close(): void {
       stopFollowing?.()
-      if (catalogFile !== null) unwatchFile(catalogFile, onFileChange)
+      stopFollowingFile?.()
       clearTimeout(settle)
       clearInterval(refresh)
       listeners.clear()
     },
   }
+}
+
+/** Changes with the file's content, and when it comes or goes. */
+async function fileState(path: string): Promise<string> {
+  const { ino, size, mtimeMs, ctimeMs } = await stat(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error
+    return { ino: 0, size: 0, mtimeMs: 0, ctimeMs: 0 }
+  })
+  return [ino, size, mtimeMs, ctimeMs].join()
 }
 
 /** Warnings about a catalog; assumed costs are an unconfirmed share of list prices. */

@@ -3,9 +3,12 @@ export class SimulatedProcess {
   readonly name: string
   isAlive = true
   pausedUntilMs = 0
+  /** What the clock of its machine, which counts from its start, is ahead of others. */
+  readonly aheadMs: number
 
   constructor(name: string) {
     this.name = name
+    this.aheadMs = [...name].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) % 1_000, 0)
   }
 }
 
@@ -17,7 +20,15 @@ interface Event {
   isCancelled: boolean
 }
 
-const real = { setImmediate, setTimeout, setInterval, clearTimeout, clearInterval, now: Date.now }
+const real = {
+  setImmediate,
+  setTimeout,
+  setInterval,
+  clearTimeout,
+  clearInterval,
+  now: Date.now,
+  hrtime: process.hrtime.bigint,
+}
 
 /** Waits until every promise reaction that can run has run. */
 const settled = (): Promise<void> => new Promise((resolve) => real.setImmediate(resolve))
@@ -27,8 +38,8 @@ const START_MS = 1_767_600_000_000
 
 /**
  * The clock and the only source of events. One event runs at a time, then everything that follows from it
- * within its process; so a seed determines a run. While installed it stands in for the global timers and for
- * `Date.now`. Timers belong to the process that set them and die with it.
+ * within its process; so a seed determines a run. While installed it stands in for the global timers, for
+ * `Date.now` and for `process.hrtime.bigint`. Timers belong to the process that set them and die with it.
  */
 export class SimulatedTime {
   nowMs = START_MS
@@ -96,10 +107,12 @@ export class SimulatedTime {
     global.clearTimeout = (timer?: SimulatedTimer) => timer?.cancel?.()
     global.clearInterval = global.clearTimeout
     Date.now = () => this.nowMs
+    process.hrtime.bigint = () => BigInt(this.nowMs + (this.current?.aheadMs ?? 0)) * 1_000_000n
     return () => {
-      const { now, ...timers } = real
+      const { now, hrtime, ...timers } = real
       Object.assign(globalThis, timers)
       Date.now = now
+      process.hrtime.bigint = hrtime
     }
   }
 

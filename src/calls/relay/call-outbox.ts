@@ -10,6 +10,7 @@ import {
 import type { CallId } from '../../core/kernel/ids.ts'
 import { createSingleFlight } from '../../core/kernel/single-flight.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
+import { tickEvery } from '../../platform/process/coalesced-timers.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
 
 /** Bytes of frames kept per call for resending, or up to twice as many: half a minute of a fast stream. */
@@ -250,12 +251,12 @@ export class FramePublisher {
   private readonly asking = createSingleFlight()
   /** Channels that nobody listened on a moment ago. */
   private readonly suspicions = new Map<string, PromiseWithResolvers<void> & { timer: NodeJS.Timeout }>()
-  private readonly pings: NodeJS.Timeout
+  private readonly stopPinging: () => void
   private scheduled = false
 
   constructor(options: FramePublisherOptions) {
     this.options = options
-    this.pings = setInterval(() => this.pingSilent(), PING_MS)
+    this.stopPinging = tickEvery(PING_MS, () => this.pingSilent())
   }
 
   /** Queues one frame for this turn's message. */
@@ -289,7 +290,7 @@ export class FramePublisher {
 
   stop(): void {
     this.flush()
-    clearInterval(this.pings)
+    this.stopPinging()
     for (const channel of [...this.suspicions.keys()]) this.settle(channel)
   }
 

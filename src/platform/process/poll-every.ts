@@ -1,3 +1,5 @@
+import { coalesced } from './coalesced-timers.ts'
+
 export interface PollOptions {
   /** Until the first run. Absent: `everyMs`. */
   firstAfterMs?: number
@@ -6,8 +8,8 @@ export interface PollOptions {
 }
 
 /**
- * Runs `poll` repeatedly, `everyMs` after the last run ended, so never twice at once. Of a row of failures the first is
- * reported, and each whose message differs from the one before. Returns how to stop; that resolves when a run that is
+ * Runs `poll` repeatedly, about `everyMs` after the last run ended and together with other timers, so never twice at
+ * once. Of a row of failures the first is reported, and each whose message differs from the one before. Returns how to stop; that resolves when a run that is
  * under way has ended, and never rejects.
  */
 export function pollEvery(
@@ -35,7 +37,7 @@ export function pollEvery(
   const next = (ms: number) => {
     timer = setTimeout(() => {
       running = run()
-    }, ms)
+    }, coalesced(ms))
   }
   next(firstAfterMs)
   return async () => {

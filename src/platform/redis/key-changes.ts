@@ -56,7 +56,7 @@ export interface KeyChangesOptions {
   pollMs?: number
 }
 
-const POLL_MS = 400
+const POLL_MS = 500
 
 /**
  * Reports every change of a key or an account. Pub/sub loses messages, so changes are numbered and the number is

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import type { Redis } from 'ioredis'
+import { tickEvery } from '../process/coalesced-timers.ts'
 
 export interface RedisDeadlines {
   /** A connection on which commands wait and nothing arrives for this long is broken, and reconnected. */
@@ -14,6 +15,8 @@ export interface RedisDeadlines {
 }
 
 const TICKS_PER_SILENCE = 8
+/** A connection is looked at this often at the least. */
+const TICK_MAX_MS = 1_000
 
 /** What the client keeps to itself: commands that wait for a connection, and those to send again. */
 interface Waiting {
@@ -33,10 +36,10 @@ interface CommandQueue {
  * read between two of them, so a process that was itself held up does not take its own pause for the server's.
  */
 export function enforceDeadlines(client: Redis, { silenceMs, awayMs, idlePingMs }: RedisDeadlines): void {
-  const tickMs = Math.ceil(silenceMs / TICKS_PER_SILENCE)
-  let timer: NodeJS.Timeout | undefined
+  const tickMs = Math.min(Math.ceil(silenceMs / TICKS_PER_SILENCE), TICK_MAX_MS)
+  let stopLooking: (() => void) | undefined
   let [silentTicks, awayTicks, idleTicks, seenBytes] = [0, 0, 0, -1]
-  let [wasReady, isSilent] = [false, false]
+  let [wasReady, isUp, isSilent] = [false, false, false]
 
   const look = () => {
     const { stream, status } = client
@@ -48,7 +51,7 @@ export function enforceDeadlines(client: Redis, { silenceMs, awayMs, idlePingMs 
     silentTicks = pending && bytes === seenBytes ? silentTicks + 1 : 0
     idleTicks = pending || bytes !== seenBytes ? 0 : idleTicks + 1
     seenBytes = bytes
-    if (silentTicks >= TICKS_PER_SILENCE) {
+    if (silentTicks * tickMs >= silenceMs) {
       silentTicks = 0
       isSilent = true
       client.emit('error', new RedisAwayError('does not answer'))
@@ -60,20 +63,29 @@ export function enforceDeadlines(client: Redis, { silenceMs, awayMs, idlePingMs 
     }
   }
 
+  // A connection that answers and is not pinged is looked at half as often, until it is in doubt.
+  const everyMs = () =>
+    client.status === 'ready' && silentTicks === 0 && idlePingMs === null ? 2 * tickMs : tickMs
   client.on('connecting', () => {
-    timer ??= setInterval(look, tickMs).unref()
+    stopLooking ??= tickEvery(everyMs, look)
   })
   client.on('ready', () => {
     wasReady = true
+    isUp = true
     client.options.enableOfflineQueue = true
   })
   client.on('close', () => {
+    if (isUp) {
+      isUp = false
+      stopLooking?.()
+      stopLooking = tickEvery(everyMs, look)
+    }
     if (isSilent && awayMs !== null) giveUp(client, new RedisAwayError('does not answer'))
     isSilent = false
   })
   client.on('end', () => {
-    clearInterval(timer)
-    timer = undefined
+    stopLooking?.()
+    stopLooking = undefined
   })
 }
 

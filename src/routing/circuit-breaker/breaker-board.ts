@@ -14,6 +14,7 @@ import {
 } from '../../core/failover/breaker.ts'
 import type { RouteHealth } from '../../core/failover/failover.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
+import { tickEvery } from '../../platform/process/coalesced-timers.ts'
 import { withTimeout } from '../../platform/process/with-timeout.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
 import {
@@ -88,7 +89,7 @@ export class BreakerBoard {
   readonly #keysTaken = new Map<string, number>()
   /** Token of a probe whose answer goes on → what waits for it to be proven; null once it is. */
   readonly #answering = new Map<string, NodeJS.Timeout | null>()
-  readonly #flushing: NodeJS.Timeout
+  readonly #stopFlushing: () => void
 
   constructor(
     followed: OfferHealth,
@@ -101,7 +102,7 @@ export class BreakerBoard {
     this.#logger = logger
     this.#unreachable = unreachable
     this.#counts = new HealthCounts((batch) => this.#open('failing', store.count(batch)))
-    this.#flushing = setInterval(() => this.#counts.flush(), FLUSH_MS).unref()
+    this.#stopFlushing = tickEvery(FLUSH_MS, () => this.#counts.flush())
   }
 
   /** For a call of an account. */
@@ -169,7 +170,7 @@ export class BreakerBoard {
   }
 
   async close(): Promise<void> {
-    clearInterval(this.#flushing)
+    this.#stopFlushing()
     for (const timer of this.#answering.values()) if (timer) clearTimeout(timer)
     this.#followed.stop()
     // What Redis is not there to take is lost with the process.
