@@ -91,7 +91,6 @@ export class CallHub {
       this.signs.reconnected()
       for (const call of this.calls.values()) call.reconnected()
     })
-    this.timer = setInterval(() => this.tick(), TICK_MS)
   }
 
   /** Calls in flight or lingering. */
@@ -125,6 +124,7 @@ export class CallHub {
       nowMs,
     })
     this.calls.set(envelope.id, call)
+    this.startTicking()
     const early = this.early.get(envelope.id)
     this.early.delete(envelope.id)
     for (const [worker, frame] of early ?? []) this.accept(call, frame, worker, nowMs)
@@ -171,7 +171,7 @@ export class CallHub {
     const untilMs = clock() + STOP_WITHIN_MS
     const isCancelling = () => [...this.calls.values()].some((call) => call.isCancelling)
     while (clock() < untilMs && isCancelling()) await new Promise((resolve) => setTimeout(resolve, TICK_MS))
-    clearInterval(this.timer)
+    this.stopTicking()
     await this.options.subscriber.unsubscribe(this.channel)
   }
 
@@ -236,6 +236,18 @@ export class CallHub {
     } else if (body[0] === 'open') this.tellWorkers({ kind: 'cancel', callId, ending: NOBODY_WAITS }, worker)
   }
 
+  /** Ticks while there are calls: without any nobody needs to know which workers live. */
+  private startTicking(): void {
+    if (this.timer !== undefined) return
+    this.signs.resumed()
+    this.timer = setInterval(() => this.tick(), TICK_MS)
+  }
+
+  private stopTicking(): void {
+    clearInterval(this.timer)
+    this.timer = undefined
+  }
+
   private tick(): void {
     const nowMs = this.options.clock()
     this.signs.tick(nowMs)
@@ -244,6 +256,7 @@ export class CallHub {
       call.tick(nowMs)
       if (call.ended) this.forget(call.envelope.id)
     }
+    if (this.calls.size === 0) this.stopTicking()
   }
 
   /** Sends one message to the worker that has the call, or to all where that is not known. */
@@ -259,7 +272,7 @@ export class CallHub {
   }
 }
 
-/** How often an API instance sends itself a message through Redis. */
+/** How often an API instance that waits for calls sends itself a message through Redis. */
 const ECHO_EVERY_MS = 1_000
 /** An echo that has not come by then was lost with its connection. */
 const ECHO_LOST_MS = 5_000
@@ -312,6 +325,11 @@ class WorkerHeartbeats {
     this.awaited = null
     for (const worker of this.signs.keys())
       this.signs.set(worker, { at: this.echoes, patience: MORE_PATIENCE })
+  }
+
+  /** Ticks were suspended: of an echo that was on its way since before it is not known how long it took. */
+  resumed(): void {
+    this.awaited = null
   }
 
   /** A worker was heard. */

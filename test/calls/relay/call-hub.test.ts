@@ -22,6 +22,7 @@ let subscriber: EventEmitter
 let isRedisThere: boolean
 /** How long an echo takes. */
 let echoMs: number
+let echoes: number
 let told: Array<ControlMessage & { channel: string }>
 let delivered: Map<CallId, FrameBody[]>
 
@@ -31,8 +32,10 @@ beforeEach(async () => {
   delivered = new Map()
   isRedisThere = true
   echoMs = 1
+  echoes = 0
   subscriber = Object.assign(new EventEmitter(), { subscribe: async () => 1, unsubscribe: async () => 1 })
   const publish = async (channel: string, message: string) => {
+    if (channel === hub.channel) echoes++
     if (!isRedisThere) throw new Error('Redis is away')
     if (channel === hub.channel) setTimeout(() => subscriber.emit('message', channel, message), echoMs)
     else told.push({ channel, ...(JSON.parse(message) as ControlMessage) })
@@ -165,6 +168,23 @@ describe('a worker that is heard no more', () => {
     await passed(9_000)
     expect(delivered.get(stream)).toEqual([['open', 0]])
     await passed(10_000)
+    expect(lastShown(stream)).toMatchObject(['error', { code: 'all_providers_failed' }])
+  })
+
+  test('is lost as soon after a time without calls, during which Redis carries nothing', async () => {
+    const before = open()
+    hear(before, 1, ['open', 0], FINISH)
+    const published = echoes
+    await passed(1_500)
+    isRedisThere = false
+    await passed(60_000)
+    isRedisThere = true
+    expect(echoes - published).toBeLessThanOrEqual(2)
+    const stream = open()
+    hear(stream, 1, ['open', 0])
+    await passed(3_500)
+    expect(delivered.get(stream)).toEqual([['open', 0]])
+    await passed(2_500)
     expect(lastShown(stream)).toMatchObject(['error', { code: 'all_providers_failed' }])
   })
 
