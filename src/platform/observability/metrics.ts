@@ -1,9 +1,10 @@
 import { createServer, type Server } from 'node:http'
-import { AggregatorRegistry, collectDefaultMetrics, Registry } from 'prom-client'
+import type { RecordableHistogram } from 'node:perf_hooks'
+import { AggregatorRegistry, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { Logger } from './logger.ts'
+import { type LoopDelay, recordLoopDelay } from './loop-delay.ts'
 
-/** Every look wakes the process, also an idle one. */
-const LOOP_RESOLUTION_MS = 200
+const NEVER_MS = 2 ** 31 - 1
 
 /** What one process counts for Prometheus: the usual process metrics, and those of its role, or of each of its roles. */
 export type ProcessMetrics = ReturnType<typeof createMetrics>
@@ -15,7 +16,9 @@ export function createMetrics(role: string) {
     return registry
   }
   const own = labelled(role)
-  collectDefaultMetrics({ register: own, eventLoopMonitoringPrecision: LOOP_RESOLUTION_MS })
+  collectDefaultMetrics({ register: own, eventLoopMonitoringPrecision: NEVER_MS })
+  const updateLag = replaceEventLoopLag(own)
+  let loopDelay: LoopDelay | null = null
   const others: Registry[] = []
   return {
     /** The registry of a role. */
@@ -25,13 +28,47 @@ export function createMetrics(role: string) {
       others.push(registry)
       return registry
     },
+    /** Begins to record what has to be recorded all the time. */
+    start(): void {
+      loopDelay ??= recordLoopDelay()
+    },
+    stop(): void {
+      loopDelay?.stop()
+    },
     /** In Prometheus's text format. */
     async text() {
+      if (loopDelay !== null) updateLag(loopDelay.histogram)
       if (others.length === 0) return own.metrics()
       // Roles share names of metrics, and differ in their label.
       const ofRoles = await Promise.all(others.map((registry) => registry.getMetricsAsJSON()))
       return `${await own.metrics()}\n${await AggregatorRegistry.aggregate(ofRoles).metrics()}`
     },
+  }
+}
+
+/** What is told of the event loop's delays since they were read last, by the names of prom-client's own metrics. */
+const LAG: Record<string, (histogram: RecordableHistogram) => number> = {
+  min: ({ min }) => min,
+  max: ({ max }) => max,
+  mean: ({ mean }) => mean,
+  stddev: ({ stddev }) => stddev,
+  p50: (histogram) => histogram.percentile(50),
+  p90: (histogram) => histogram.percentile(90),
+  p99: (histogram) => histogram.percentile(99),
+}
+
+/** Replaces prom-client's metrics of the event loop, see `recordLoopDelay`. Returns how to bring them up to date. */
+function replaceEventLoopLag(registry: Registry): (delays: RecordableHistogram) => void {
+  const gauges = Object.entries(LAG).map(([figure, read]) => {
+    const name = `nodejs_eventloop_lag_${figure}_seconds`
+    registry.removeSingleMetric(name)
+    const help = `How long the event loop was held up since the last scrape: ${figure}.`
+    return { gauge: new Gauge({ name, help, registers: [registry] }), read }
+  })
+  return (delays) => {
+    if (delays.count === 0) return
+    for (const { gauge, read } of gauges) gauge.set(read(delays) / 1e9)
+    delays.reset()
   }
 }
 
@@ -43,6 +80,7 @@ export function serveMetrics(
   logger: Logger,
 ): Server | null {
   if (port === 0) return null
+  metrics.start()
   const server = createServer(async (request, response) => {
     if (request.url === '/healthz') return response.end('ok\n')
     if (request.url !== '/metrics') return response.writeHead(404).end()

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
-import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { LogFn } from 'pino'
 import { Counter, type Registry } from 'prom-client'
 import type { ProcessView } from '../../core/api/operations.ts'
@@ -12,6 +11,7 @@ import { withTimeout } from '../process/with-timeout.ts'
 import { isRefusedWrite, type Redis } from '../redis/redis.ts'
 import { ALARMS, PROCESSES, processKey } from '../redis/redis-keys.ts'
 import type { Logger } from './logger.ts'
+import { type LoopDelay, recordLoopDelay } from './loop-delay.ts'
 import { createTrafficCounter } from './traffic.ts'
 
 const EVERY_MS = 1_000
@@ -20,8 +20,6 @@ const LIFETIME_MS = 5_000
 /** Longer than any two machines' clocks differ. */
 const FORGOTTEN_AFTER_MS = 600_000
 const PROCESSES_MAX = 1_000
-/** Every look wakes the process, also an idle one. */
-const LOOP_RESOLUTION_MS = 200
 
 const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
   version: string
@@ -47,6 +45,7 @@ export function createProcessReport(
   clock: () => number = Date.now,
 ) {
   const id = newId('proc')
+  const host = hostname()
   const startedAt = clock()
   const finished: Record<string, number> = {}
   const traffic = createTrafficCounter(clock)
@@ -57,7 +56,7 @@ export function createProcessReport(
     registers: [registry],
   })
   const alarms = createAlarmOutbox(clock, (kind) => alarmsTotal.inc({ kind }))
-  const loopDelay = monitorEventLoopDelay({ resolution: LOOP_RESOLUTION_MS })
+  let loopDelay: LoopDelay | null = null
   let lastError: ProcessView['last_error'] = null
   let report: (() => Promise<void>) | null = null
   let deregister: (() => Promise<unknown>) | null = null
@@ -72,7 +71,7 @@ export function createProcessReport(
   const view = ({ inFlightCalls, concurrency }: ProcessStats): ProcessView => ({
     id,
     role,
-    host: hostname(),
+    host,
     pid: process.pid,
     version,
     started_at: isoTime(startedAt),
@@ -80,7 +79,7 @@ export function createProcessReport(
     in_flight_calls: inFlightCalls,
     concurrency,
     finished,
-    event_loop_delay_p99_ms: lateness(loopDelay.percentile(99)),
+    event_loop_delay_p99_ms: Math.round((loopDelay?.histogram.percentile(99) ?? 0) / 1e5) / 10,
     rss_bytes: process.memoryUsage.rss(),
     last_error: lastError,
   })
@@ -95,7 +94,7 @@ export function createProcessReport(
     },
     /** Begins to report over a client of the caller's. */
     start(redis: Redis, stats: () => ProcessStats): void {
-      loopDelay.enable()
+      loopDelay = recordLoopDelay()
       report = async () => {
         const now = clock()
         const pipeline = redis.pipeline()
@@ -103,7 +102,7 @@ export function createProcessReport(
         pipeline.zadd(PROCESSES, now, id)
         pipeline.zremrangebyscore(PROCESSES, '-inf', now - FORGOTTEN_AFTER_MS)
         const parts = [traffic.flush(pipeline), alarms.flush(pipeline)]
-        loopDelay.reset()
+        loopDelay?.histogram.reset()
         const results = await pipeline.exec().catch(() => null)
         const failure = results === null ? new Error('redis is away') : results.find(([error]) => error)?.[0]
         for (const part of parts) part.done(!failure)
@@ -119,7 +118,7 @@ export function createProcessReport(
     /** Reports a last time, that nothing counted is lost, and takes the process off the board. */
     async stop(): Promise<void> {
       stopPolling()
-      loopDelay.disable()
+      loopDelay?.stop()
       const reported = Promise.resolve(report?.().then(() => deregister?.()))
       await withTimeout<unknown>(reported, EVERY_MS, undefined)
     },
@@ -140,10 +139,6 @@ export async function readProcesses(redis: Redis): Promise<ProcessView[]> {
       )
   )
 }
-
-/** What the monitor measures in ns includes its own interval. In ms, to a tenth. */
-const lateness = (measuredNs: number): number =>
-  Math.max(0, Math.round(measuredNs / 1e5) / 10 - LOOP_RESOLUTION_MS) || 0
 
 const WATCHED = ['warn', 'error', 'fatal'] as const
 

@@ -4,8 +4,6 @@ import { type GatewayTarget, isGateway } from '../targets/target.ts'
 
 const QUIET_CALLS_PER_SECOND = 40
 const MEASURED_MS = 4_000
-/** What the processes watch their loops by, and what the measure therefore includes; see `src/platform/observability/metrics.ts`. */
-const LOOP_RESOLUTION_MS = 20
 const MB = 1_000_000
 
 /** The longest stall of an event loop while what costs most to read, bound and count arrives among ordinary calls. */
@@ -54,7 +52,7 @@ async function readStallsMs({ gateway }: GatewayTarget): Promise<Record<'api' | 
     const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
     const seconds = /^nodejs_eventloop_lag_max_seconds\{[^}]*\} (\S+)$/m.exec(text)?.[1]
     if (seconds === undefined) throw new Error('a process reports nothing about its event loop')
-    return Math.max(0, Number(seconds) * 1_000 - LOOP_RESOLUTION_MS)
+    return Number(seconds) * 1_000
   }
   const { api, dispatch } = gateway.metricsPorts
   return { api: await read(api), dispatch: await read(dispatch) }
