@@ -42,6 +42,8 @@ export interface CatalogWorkerOptions {
 }
 
 const SYNC_MS = 1_000
+/** Whoever stores edits also puts them into Redis, so every fifth look asks PostgreSQL whether that was done. */
+const EDITS_EVERY = 5
 const LOCK_MS = 60_000
 const JITTER = 0.2
 
@@ -54,8 +56,8 @@ interface CatalogJobs extends CatalogWorkerOptions {
 
 /**
  * Opens the catalog and keeps it up to date. On a schedule that the fleet shares it reads the model lists of providers
- * and the price files. Every second it checks that Redis has the operator's edits, also after it lost its data, and
- * that every rate a model ever had is in PostgreSQL. All of it can be repeated, and runs beside other processes that do
+ * and the price files. Every second it checks that Redis has the overlay, also after it lost its data, and that every
+ * rate a model ever had is in PostgreSQL; every five seconds that the overlay has the operator's edits. All of it can be repeated, and runs beside other processes that do
  * the same. Waits for Redis.
  */
 export async function startCatalogWorker(options: CatalogWorkerOptions) {
@@ -112,6 +114,7 @@ async function schedule({ queue, config, random }: CatalogJobs): Promise<void> {
 function createSync(parts: CatalogJobs): () => Promise<void> {
   const { redis, postgres, queue, overlay, catalog, logger } = parts
   let recorded: string | null = null
+  let looks = 0
   return async () => {
     if ((await queue.getJobSchedulersCount()) === 0) await schedule(parts)
     const known = overlay.current()
@@ -120,8 +123,10 @@ function createSync(parts: CatalogJobs): () => Promise<void> {
       const { version: _lost, ...parts } = known
       await writeOverlay(redis, parts)
     }
-    const version = await latestEditsVersion(postgres)
-    if (version !== null && version !== known?.stored?.id) await announceEdits(postgres, redis)
+    if (looks++ % EDITS_EVERY === 0) {
+      const version = await latestEditsVersion(postgres)
+      if (version !== null && version !== known?.stored?.id) await announceEdits(postgres, redis)
+    }
     const snapshot = catalog.snapshot()
     if (snapshot.version === recorded) return
     const added = await recordRates(postgres, snapshot.models.values(), snapshot.version)

@@ -17,7 +17,7 @@ export interface EventsWorkerOptions extends DeliverEventDependencies {
 }
 
 /** A worker that died may have swallowed the queue's wake-up, so an idle one looks for itself this often. */
-const IDLE_LOOK_SECONDS = 1
+const IDLE_LOOK_SECONDS = 5
 
 /**
  * Makes the deliveries that the queue hands it. A job is one attempt and ends with it: PostgreSQL says when the next is

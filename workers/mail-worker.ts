@@ -20,7 +20,7 @@ export interface MailWorkerOptions {
 
 const CONCURRENCY = 4
 /** A worker that died may have swallowed the queue's wake-up, so an idle one looks for itself this often. */
-const IDLE_LOOK_SECONDS = 1
+const IDLE_LOOK_SECONDS = 5
 
 /**
  * Sends the messages that the queue hands it. Each attempt makes a link of its own, so no secret waits in Redis; when

@@ -33,15 +33,21 @@ ON CONFLICT (kind, subject) WHERE acknowledged_at IS NULL DO UPDATE SET
   count = least(known.count::bigint + excluded.count, ${COUNT_MAX})::integer`
 
 export function createAlarmStore(postgres: Postgres) {
+  /** Where the cursor was when nothing came after it: while nothing does, PostgreSQL need not be asked. */
+  let drainedAt: string | null = null
+  const after = (redis: Redis, entryId: string, count: number) =>
+    redis.xrange(ALARMS, `(${entryId}`, '+', 'COUNT', count)
   return {
     /**
      * Takes alarms over from the stream in Redis, each once whoever else does so too. Returns how many entries;
      * as many as `batchMax` means that there may be more.
      */
     async takeOver(redis: Redis, batchMax: number): Promise<number> {
+      if (drainedAt !== null && (await after(redis, drainedAt, 1)).length === 0) return 0
       const cursor = await postgres.alarmCursor.findUniqueOrThrow({ where: { id: 1 } })
-      const entries = await redis.xrange(ALARMS, `(${cursor.entryId}`, '+', 'COUNT', batchMax)
+      const entries = await after(redis, cursor.entryId, batchMax)
       const last = entries.at(-1)
+      drainedAt = last ? null : cursor.entryId
       if (!last) return 0
       const alarms = merged(entries.map(([, fields]) => parseAlarmCount(fields[1] ?? '')))
       await postgres.$executeRawUnsafe(TAKE_OVER, cursor.entryId, last[0], JSON.stringify(alarms))

@@ -38,6 +38,10 @@ export interface ClaimBounds {
   leaseMs: number
 }
 
+const HAS_WORK = `
+SELECT EXISTS (SELECT FROM events WHERE fanned_out_at IS NULL)
+    OR EXISTS (SELECT FROM webhook_deliveries WHERE state = 'pending' AND next_attempt_at <= now()) AS "hasWork"`
+
 const FAN_OUT = `
 WITH event AS MATERIALIZED (
   SELECT id, type, account_id, endpoint_id FROM events
@@ -124,6 +128,12 @@ export type DeliveryStore = ReturnType<typeof createDeliveryStore>
 /** The delivery store over PostgreSQL. */
 export function createDeliveryStore(postgres: Postgres) {
   return {
+    /** Whether an event waits to be fanned out, or a delivery is due. */
+    async hasWork() {
+      const [row] = await postgres.$queryRawUnsafe<Array<{ hasWork: boolean }>>(HAS_WORK)
+      return row?.hasWork ?? false
+    },
+
     /** Makes a delivery of each waiting event for each enabled endpoint that asks for it. Returns the events done. */
     async fanOut(limit: number) {
       const [row] = await postgres.$queryRawUnsafe<Array<{ events: number }>>(FAN_OUT, limit)

@@ -125,3 +125,17 @@ test('after Redis lost its data the stream begins anew and is taken over all the
   expect(await store.takeOver(redis, 100)).toBe(1)
   expect((await openOnes()).map(({ subject }) => subject)).toContain('alpha/new')
 })
+
+test('entries are found after a look that found none, and those that another process takes over are not looked for again', async () => {
+  const [one, other] = [createAlarmStore(postgres), createAlarmStore(postgres)]
+  while ((await one.takeOver(redis, 100)) > 0);
+  await raise()
+  expect(await one.takeOver(redis, 100)).toBe(1)
+  expect(await one.takeOver(redis, 100)).toBe(0)
+  await raise()
+  expect(await other.takeOver(redis, 100)).toBe(1)
+  expect(await one.takeOver(redis, 100)).toBe(0)
+  await raise()
+  expect(await one.takeOver(redis, 100)).toBe(1)
+  expect((await openOnes()).map(({ count }) => count)).toEqual([3])
+})

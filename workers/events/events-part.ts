@@ -95,7 +95,7 @@ export interface EventRelayOptions {
   leaseMs?: number
 }
 
-const EVERY_MS = 500
+const EVERY_MS = 1_000
 const EVENTS_AT_ONCE = 200
 /** The worker runs 32 at once: what hangs in two lanes leaves half of them to the third. */
 const BOUNDS: Omit<ClaimBounds, 'leaseMs'> = {
@@ -120,9 +120,11 @@ export function startEventRelay(options: EventRelayOptions) {
   let purgedAt = Number.NEGATIVE_INFINITY
 
   const moveOn = async (): Promise<void> => {
-    while ((await deliveries.fanOut(EVENTS_AT_ONCE)) === EVENTS_AT_ONCE && !stopping.signal.aborted);
-    const due = await deliveries.claimDue({ ...BOUNDS, leaseMs })
-    if (due.length > 0) await options.enqueue(due)
+    if (await deliveries.hasWork()) {
+      while ((await deliveries.fanOut(EVENTS_AT_ONCE)) === EVENTS_AT_ONCE && !stopping.signal.aborted);
+      const due = await deliveries.claimDue({ ...BOUNDS, leaseMs })
+      if (due.length > 0) await options.enqueue(due)
+    }
     if (performance.now() - purgedAt < PURGE_EVERY_MS) return
     if ((await deliveries.purge(options.keepEventsMs, PURGE_AT_ONCE)) < PURGE_AT_ONCE)
       purgedAt = performance.now()

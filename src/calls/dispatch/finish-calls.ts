@@ -233,6 +233,7 @@ export class SettlementOutbox {
    * never twice at once and not while `resync` runs.
    */
   async confirm(): Promise<void> {
+    if (this.jobs.size === 0) return
     const { jobsLeft, durabilityToken } = this.deps
     await this.resend()
     const current = await durabilityToken()
