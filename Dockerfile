@@ -17,6 +17,8 @@ RUN npm prune --no-save --omit=dev --ignore-scripts && rm -rf node_modules/node-
 
 FROM node:24-slim
 ENV NODE_ENV=production HOST=0.0.0.0
+# Threads share two heaps of glibc: what they free is not kept in one of each thread's own.
+ENV MALLOC_ARENA_MAX=2
 WORKDIR /app
 COPY --from=build /app/node_modules node_modules
 COPY package.json ./
