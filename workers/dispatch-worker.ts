@@ -64,8 +64,8 @@ export class DispatchWorker {
     this.runner = { ...options, clock: options.fleetClock ?? options.clock }
     this.slots = new WorkerSlots({
       ...options,
-      claim: (most, kind) => this.claimed(() => this.jobs.claim(most, kind)),
-      waitAndClaim: (most) => this.claimed(() => this.jobs.waitAndClaim(most)),
+      claim: (most, kind) => this.claim(most, kind),
+      waitAndClaim: () => this.waitAndClaim(),
       run: (call) => this.run(call),
     })
     this.jobs = options.jobs
@@ -103,10 +103,16 @@ export class DispatchWorker {
     this.hasStopped = true
   }
 
-  private async claimed(claim: () => Promise<Array<ClaimedJob<CallJob>>>): Promise<ClaimedAt[]> {
+  private async claim(most: number, kind: ClaimKind): Promise<ClaimedAt[]> {
     const claimedAt = this.options.clock()
-    const jobs = await claim()
+    const jobs = await this.jobs.claim(most, kind)
     return jobs.map((job) => ({ job, claimedAt }))
+  }
+
+  private async waitAndClaim(): Promise<{ job: ClaimedAt | null; isMore: boolean }> {
+    const claimedAt = this.options.clock()
+    const { job, isMore } = await this.jobs.waitAndClaim()
+    return { job: job && { job, claimedAt }, isMore }
   }
 
   private async run({ job, claimedAt }: ClaimedAt): Promise<void> {
@@ -177,8 +183,8 @@ interface WorkerSlotsOptions<Job> {
   concurrency: number
   /** Claims calls that wait; fewer than `most` when no more of that kind do. */
   claim(most: number, kind: ClaimKind): Promise<Job[]>
-  /** The same, once a call may have come, or after a while. */
-  waitAndClaim(most: number): Promise<Job[]>
+  /** Waits for a call, or a while, and claims it; says whether others wait. */
+  waitAndClaim(): Promise<{ job: Job | null; isMore: boolean }>
   /** Runs a call to its end. Never rejects. */
   run(job: Job): Promise<void>
   logger: Logger
@@ -240,7 +246,13 @@ export class WorkerSlots<Job> {
       const kind = others > 0 ? 'any' : 'within-share'
       const most = Math.min(others > 0 ? others : this.#free, CLAIMED_AT_ONCE)
       try {
-        const claimed: Job[] = await (noneWaits && kind === 'any' ? waitAndClaim(most) : claim(most, kind))
+        if (noneWaits && kind === 'any') {
+          const { job, isMore } = await waitAndClaim()
+          if (job) void this.#occupy(job)
+          noneWaits = !isMore
+          continue
+        }
+        const claimed = await claim(most, kind)
         for (const job of claimed) void this.#occupy(job)
         const isLess = claimed.length < most
         noneWaits = isLess && kind === 'any'

@@ -177,9 +177,10 @@ export function openClaimedJobs<Data>(
     },
     claim: (most) => send(() => model.claimSome(token, lockMs, most)),
     wait,
-    async waitAndClaim(most) {
+    async waitAndClaim() {
       await wait()
-      return send(() => model.claimSome(token, lockMs, most))
+      const [job = null] = await send(() => model.claimSome(token, lockMs, 1))
+      return { job, isMore: job !== null }
     },
     complete: (ids) => send(() => model.completeSome(ids, token)),
     handBack: (id) => send(() => model.handBack(id, token)),

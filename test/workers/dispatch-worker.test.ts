@@ -23,9 +23,10 @@ function startWorker() {
   const slots = new WorkerSlots<Account>({
     concurrency: 20,
     claim: async (most, kind) => claim(most, kind),
-    async waitAndClaim(most) {
+    async waitAndClaim() {
       await new Promise((resolve) => setImmediate(resolve))
-      return claim(most, 'any')
+      const [job = null] = claim(1, 'any')
+      return { job, isMore: waiting.quiet + waiting.flood > 0 }
     },
     async run(account) {
       const call = { account, end: () => undefined as unknown }

@@ -282,7 +282,7 @@ describe('the pace of settlement', () => {
           jobsLeft += arrivals()
           return []
         },
-        waitAndClaim: async () => [],
+        waitAndClaim: async () => ({ job: null, isMore: false }),
         handBack: async () => undefined,
         extendLocks: async () => [],
         wake: () => undefined,

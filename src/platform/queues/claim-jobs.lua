@@ -7,7 +7,8 @@
 -- KEYS  1 queue (without a list)
 -- ARGV  1 token of the locks  2 how long they stand, ms  3 now, unix ms; '' for Redis's own time  4 jobs to claim at the most
 --       5 'any', or 'within-share' for those without a priority alone
--- Returns a list of {id, data, number of claims of this job}; or 'due' when delayed jobs are to be moved first
+-- Returns a list of {id, data, number of claims of this job}, with 'more' at its end where others wait besides as many
+-- as were asked for; or 'due' when delayed jobs are to be moved first
 local queue = KEYS[1] .. ':'
 local token, lock_ms, now, most = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local wait, active, prioritized = queue .. 'wait', queue .. 'active', queue .. 'prioritized'
@@ -45,5 +46,6 @@ for index, id in ipairs(ids) do
 end
 if #claimed == most and (redis.call('EXISTS', wait) == 1 or redis.call('EXISTS', prioritized) == 1) then
   redis.call('ZADD', queue .. 'marker', 0, '0')
+  claimed[#claimed + 1] = 'more'
 end
 return claimed

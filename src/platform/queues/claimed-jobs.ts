@@ -13,6 +13,13 @@ export interface ClaimedJob<Data> {
   attemptsStarted: number
 }
 
+export interface AwaitedJob<Data> {
+  /** Null: none came. */
+  job: ClaimedJob<Data> | null
+  /** Others wait besides. */
+  isMore: boolean
+}
+
 /** `within-share`: only jobs without a priority (see src/billing/holds/admission.ts). */
 export type ClaimKind = 'any' | 'within-share'
 
@@ -26,8 +33,11 @@ export interface ClaimedJobs<Data> {
   claim(most: number, kind?: ClaimKind): Promise<Array<ClaimedJob<Data>>>
   /** Resolves when a job may have come, or after a while. */
   wait(): Promise<void>
-  /** Waits so, and claims what waits then: in one round trip, where `wait` and `claim` are two. */
-  waitAndClaim(most: number): Promise<Array<ClaimedJob<Data>>>
+  /**
+   * Waits so, and claims the job that comes, in one round trip, where `wait` and `claim` are two. Only one: Redis also
+   * claims for a worker that hangs by then.
+   */
+  waitAndClaim(): Promise<AwaitedJob<Data>>
   /** Completes jobs, which leave the queue. Returns those whose lock another has, or nobody: they stay. */
   complete(ids: readonly string[]): Promise<string[]>
   /** Puts a job back into the queue. */
@@ -91,11 +101,14 @@ export function openClaimedJobs<Data>(queue: string, options: ClaimedJobsOptions
   blocking.on('ready', identify)
   if (blocking.status === 'ready') void identify()
 
+  type Claimed = Array<[id: string, data: string, attemptsStarted: number] | 'more'>
   async function readClaim(claimed: unknown): Promise<Array<ClaimedJob<Data>>> {
     if (claimed !== 'due') {
-      return (claimed as Array<[id: string, data: string, attemptsStarted: number]>).map(
-        ([id, data, attemptsStarted]) => ({ id, data: JSON.parse(data) as Data, attemptsStarted }),
-      )
+      return (claimed as Claimed).flatMap((one) => {
+        if (one === 'more') return []
+        const [id, data, attemptsStarted] = one
+        return { id, data: JSON.parse(data) as Data, attemptsStarted }
+      })
     }
     // BullMQ's own claim moves delayed jobs that are due.
     const { id, data, attemptsStarted } = (await worker.getNextJob(token, { block: false })) ?? {}
@@ -111,13 +124,14 @@ export function openClaimedJobs<Data>(queue: string, options: ClaimedJobsOptions
     claim: async (most, kind = 'any') =>
       readClaim(await claimNow!(keys, [token, lockMs, clock(), most, kind])),
     wait: async () => void (await waitForMarker()),
-    async waitAndClaim(most) {
+    async waitAndClaim() {
       // Sent at once: Redis runs the second when the first is over.
       const [, claimed] = await Promise.all([
         waitForMarker(),
-        claimAfterWait!(keys, [token, lockMs, '', most, 'any']),
+        claimAfterWait!(keys, [token, lockMs, '', 1, 'any']),
       ])
-      return readClaim(claimed)
+      const [job = null] = await readClaim(claimed)
+      return { job, isMore: claimed === 'due' || (claimed as Claimed).at(-1) === 'more' }
     },
     complete: async (ids) => (await completeScript(keys, [token, ...ids])) as string[],
     // A job as its worker knows it: whatever Redis has of it.

@@ -21,7 +21,6 @@ describe('a wait that claims what comes', () => {
   let queue: DispatchQueue
   let jobs: ClaimedJobs<CallJob>
   const enqueue = (id: string) => enqueueCall(queue, { id } as unknown as CallEnvelope, '', 0)
-  const ids = (claimed: Array<{ id: string }>) => claimed.map(({ id }) => id)
 
   beforeEach(async () => {
     server = await createTestRedis()
@@ -45,38 +44,39 @@ describe('a wait that claims what comes', () => {
   })
 
   test('claims a job that comes while it waits, with the time of its claim', async () => {
-    const claiming = jobs.waitAndClaim(8)
+    const claiming = jobs.waitAndClaim()
     await delay(300)
     const cameAt = Date.now()
     await enqueue('call-1')
-    expect(await claiming).toEqual([expect.objectContaining({ id: 'call-1', attemptsStarted: 1 })])
+    const job = expect.objectContaining({ id: 'call-1', attemptsStarted: 1 })
+    expect(await claiming).toEqual({ job, isMore: false })
     expect((await queue.getJob('call-1'))?.processedOn).toBeGreaterThanOrEqual(cameAt)
   })
 
-  test('claims at once what waits already, as many as it may', async () => {
-    for (const id of ['call-1', 'call-2', 'call-3']) await enqueue(id)
-    expect(ids(await jobs.waitAndClaim(2))).toEqual(['call-1', 'call-2'])
-    expect(ids(await jobs.waitAndClaim(2))).toEqual(['call-3'])
+  test('claims one of those that wait already at once, and says that there are more', async () => {
+    for (const id of ['call-1', 'call-2']) await enqueue(id)
+    expect(await jobs.waitAndClaim()).toMatchObject({ job: { id: 'call-1' }, isMore: true })
+    expect(await jobs.waitAndClaim()).toMatchObject({ job: { id: 'call-2' }, isMore: false })
   })
 
   test('ends without a job when its time is over, and early when it is woken', async () => {
     const startedAt = performance.now()
-    expect(await jobs.waitAndClaim(8)).toEqual([])
+    expect(await jobs.waitAndClaim()).toEqual({ job: null, isMore: false })
     expect(performance.now() - startedAt).toBeGreaterThan(WAIT_SECONDS * 900)
 
-    const claiming = jobs.waitAndClaim(8)
+    const claiming = jobs.waitAndClaim()
     await delay(100)
     const wokenAt = performance.now()
     jobs.wake()
-    expect(await claiming).toEqual([])
+    expect(await claiming).toEqual({ job: null, isMore: false })
     expect(performance.now() - wokenAt).toBeLessThan(WAIT_SECONDS * 500)
   })
 
   test('claims also after Redis forgot its scripts', async () => {
     await enqueue('call-1')
-    expect(ids(await jobs.waitAndClaim(1))).toEqual(['call-1'])
+    expect(await jobs.waitAndClaim()).toMatchObject({ job: { id: 'call-1' } })
     await redis.script('FLUSH')
     await enqueue('call-2')
-    expect(ids(await jobs.waitAndClaim(1))).toEqual(['call-2'])
+    expect(await jobs.waitAndClaim()).toMatchObject({ job: { id: 'call-2' } })
   })
 })
