@@ -57,8 +57,8 @@ interface CatalogJobs extends CatalogWorkerOptions {
 /**
  * Opens the catalog and keeps it up to date. On a schedule that the fleet shares it reads the model lists of providers
  * and the price files. Every second it checks that Redis has the overlay, also after it lost its data, and that every
- * rate a model ever had is in PostgreSQL; every five seconds that the overlay has the operator's edits. All of it can be repeated, and runs beside other processes that do
- * the same. Waits for Redis.
+ * rate a model ever had is in PostgreSQL; every five seconds that the overlay has the operator's edits. All of it can be
+ * repeated, and runs beside other processes that do the same. Waits for Redis.
  */
 export async function startCatalogWorker(options: CatalogWorkerOptions) {
   const { config, redis, queueRedis, subscriber, environment, logger } = options

@@ -143,7 +143,7 @@ describe('a dispatch worker that is told to stop', () => {
 })
 
 describe('a dispatch worker that is paused for longer than its claim', () => {
-  /** Stands still until the worker does. */
+  /** Started when the worker has its calls: one that waits would get some of them, also while it is paused. */
   let spare: Part
   let shown: StreamSoFar
   let hung: WholeAnswer
@@ -151,12 +151,10 @@ describe('a dispatch worker that is paused for longer than its claim', () => {
   let pausedAt: number
 
   beforeAll(async () => {
-    spare = await stack.startDispatch()
-    spare.pause()
     stack.providers.reset()
     const asking = [ask(caller, { model: 'test/hangs-once' }), ask(caller, { model: 'test/held' })] as const
     const [open] = await Promise.all([begun(), reached('flaky-1-hang'), reached('held')])
-    spare.resume()
+    spare = await stack.startDispatch()
     worker.pause()
     pausedAt = Date.now()
     // The answers that it was given are complete by now, and wait for it in its sockets.

@@ -9,8 +9,8 @@ export interface PollOptions {
 
 /**
  * Runs `poll` repeatedly, about `everyMs` after the last run ended and together with other timers, so never twice at
- * once. Of a row of failures the first is reported, and each whose message differs from the one before. Returns how to stop; that resolves when a run that is
- * under way has ended, and never rejects.
+ * once. Of a row of failures the first is reported, and each whose message differs from the one before. Returns how to
+ * stop; that resolves when a run that is under way has ended, and never rejects.
  */
 export function pollEvery(
   everyMs: number,
