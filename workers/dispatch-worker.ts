@@ -261,6 +261,8 @@ export class WorkerSlots<Job> {
       } catch (error) {
         if (this.#stopping) return
         logger.warn({ err: error }, 'no call fetched')
+        // A wait may have taken the marker, and its claim failed.
+        noneWaits = false
         await delay(RETRY_MS)
       }
     }

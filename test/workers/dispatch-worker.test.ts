@@ -87,3 +87,23 @@ test('a slot that a flood leaves goes back to it only while the reserve is whole
   await eventually(() => expect(worker.count('flood')).toBe(18))
   await worker.stop()
 })
+
+test('what comes with a wait that fails is claimed by the next look, not after another wait', async () => {
+  const waiting = ['call']
+  const ran: string[] = []
+  let isFirstWait = true
+  const slots = new WorkerSlots<string>({
+    concurrency: 4,
+    claim: async () => (isFirstWait ? [] : waiting.splice(0)),
+    waitAndClaim() {
+      if (!isFirstWait) return new Promise(() => undefined)
+      isFirstWait = false
+      return Promise.reject(new Error('the marker is taken, and the claim failed'))
+    },
+    run: async (call) => void ran.push(call),
+    logger: pino({ level: 'silent' }),
+  })
+  slots.start()
+  await eventually(() => expect(ran).toEqual(['call']))
+  await slots.drain()
+})
