@@ -22,6 +22,8 @@ beforeAll(async () => {
 }, BROWSER_START_TIMEOUT_MS)
 afterAll(() => close())
 
+const isLive = (request: { url(): string }) => request.url().endsWith('/console/api/live')
+
 /** A page of a new account that is signed in already. */
 async function openSignedIn(path: string, viewport = WIDE) {
   const client = await signedUp(stack.url)
@@ -94,8 +96,23 @@ describe('signing in', () => {
     await goTo(here.page, 'Settings')
     await here.page.getByLabel('Current password').fill(PASSWORD)
     await here.page.getByLabel('New password').fill('signals and sidings')
+    // The page that changes it hears that its session ended before it has the cookie of the next.
+    await here.page.route('**/console/api/password', async (route) => {
+      const sent = route.request()
+      const told = new Promise<void>((resolve) => {
+        const look = (request: { url(): string }) => isLive(request) && resolve()
+        here.page.on('requestfinished', look).on('requestfailed', look)
+      })
+      const { cookie = '', origin = stack.url } = await sent.allHeaders()
+      const headers = { 'content-type': 'application/json', cookie, origin }
+      const response = await fetch(sent.url(), { method: 'POST', headers, body: sent.postData() })
+      await told
+      await route.fulfill({ status: response.status, headers: Object.fromEntries(response.headers) })
+    })
+    const connectedAnew = here.page.waitForRequest(isLive)
     await here.page.getByRole('button', { name: 'Change the password' }).click()
     await here.page.getByText('The password is changed').waitFor()
+    await connectedAnew
     await heading(there.page, 'Sign in').waitFor()
     await here.page.reload()
     await heading(here.page, 'Settings').waitFor()

@@ -12,31 +12,55 @@ const REFRESH_EVERY_MS = 2_000
 export function useLiveAccount(): void {
   const client = useQueryClient()
   useEffect(() => {
-    const source = new EventSource('/console/api/live')
     const refresh = createRefresh(client)
-    source.addEventListener('balance', ({ data }) => {
-      const balance = JSON.parse(data) as LiveBalance
-      // The balance changed: also by a call whose event was missed while the connection was down.
-      if (balance.balance_usd !== balanceShown(client)) refresh.soon()
-      showBalance(client, balance)
-    })
-    source.addEventListener('call', ({ data }) => {
-      const { id } = JSON.parse(data) as CallSummary
-      refresh.soon()
-      void client.invalidateQueries({ queryKey: callQuery(id).queryKey })
-    })
-    const checkSession = () => void client.invalidateQueries({ queryKey: sessionQuery.queryKey })
-    source.addEventListener('bye', () => {
-      source.close()
-      checkSession()
-    })
-    // The browser reconnects after a lost connection, but not after a refusal: the session may have ended before.
-    source.addEventListener('error', () => source.readyState === EventSource.CLOSED && checkSession())
+    const checkSession = () => client.invalidateQueries({ queryKey: sessionQuery.queryKey })
+    let source: EventSource
+    let isLeft = false
+    const connect = () => {
+      source = new EventSource('/console/api/live')
+      source.addEventListener('balance', ({ data }) => {
+        const balance = JSON.parse(data) as LiveBalance
+        // The balance changed: also by a call whose event was missed while the connection was down.
+        if (balance.balance_usd !== balanceShown(client)) refresh.soon()
+        showBalance(client, balance)
+      })
+      source.addEventListener('call', ({ data }) => {
+        const { id } = JSON.parse(data) as CallSummary
+        refresh.soon()
+        void client.invalidateQueries({ queryKey: callQuery(id).queryKey })
+      })
+      source.addEventListener('bye', () => {
+        source.close()
+        void continueSession()
+      })
+      // The browser reconnects after a lost connection, but not after a refusal: the session may have ended before.
+      source.addEventListener('error', () => source.readyState === EventSource.CLOSED && void checkSession())
+    }
+    const continueSession = async () => {
+      await changesSent(client)
+      await checkSession()
+      if (!isLeft && client.getQueryData(sessionQuery.queryKey)) connect()
+    }
+    connect()
     return () => {
+      isLeft = true
       source.close()
       refresh.stop()
     }
   }, [client])
+}
+
+/** Waits for the changes that this page is sending: one of the password ends its session, and its response begins the next. */
+function changesSent(client: QueryClient): Promise<void> {
+  return new Promise((resolve) => {
+    const look = () => {
+      if (client.isMutating() > 0) return
+      stop()
+      resolve()
+    }
+    const stop = client.getMutationCache().subscribe(look)
+    look()
+  })
 }
 
 const balanceShown = (client: QueryClient): string | undefined =>
