@@ -1,15 +1,14 @@
 import type { ServerResponse } from 'node:http'
 import type { CallSink } from '../calls/relay/pending-call.ts'
-import type { Usage } from '../core/billing/pricing.ts'
 import type { ResponseEnvelope } from '../core/calls/call-job.ts'
 import {
-  type CompletionMessage,
   type Delta,
   endsCall,
-  type FinishReason,
+  type FinishFrame,
   type FrameBody,
+  type WholeFrame,
 } from '../core/calls/completion.ts'
-import { ApiError, type ErrorCode, type ErrorObject, errorObject } from '../core/kernel/errors.ts'
+import { ApiError, type ErrorCode } from '../core/kernel/errors.ts'
 import type { CallId } from '../core/kernel/ids.ts'
 
 /**
@@ -23,8 +22,28 @@ export interface CompletionWriter extends CallSink {
   readonly body: Promise<string | null>
 }
 
+/** How a surface writes what comes of a call. */
+export interface ResponseFormat {
+  /** Opens the stream of one answer. Called again when it is known which candidate answers, before any delta. */
+  stream(head: CompletionHead): StreamRenderer
+  /** The JSON text of a whole answer. */
+  whole(head: CompletionHead, answer: WholeFrame): string
+}
+
+/** Renders the server-sent events of one answer. */
+export interface StreamRenderer {
+  /** Sent after some seconds of silence. */
+  readonly keepAlive: string
+  delta(delta: Delta): string
+  /** The end of a whole answer. */
+  finish(answer: FinishFrame): string
+  /** The end of a broken answer, which must not look finished. */
+  error(error: ApiError, requestId: string): string
+}
+
 export interface StreamWriterOptions {
   envelope: ResponseEnvelope
+  format: ResponseFormat
   response: ServerResponse
   requestId: string
   /** Writes status and headers; called once, right before the first byte of the body. */
@@ -45,7 +64,7 @@ export class StreamWriter implements CompletionWriter {
   /** Resolves when the stream is committed; rejects with ApiError when the call failed before. */
   readonly body: Promise<null>
   private readonly options: StreamWriterOptions
-  private renderer: ChunkRenderer
+  private renderer: StreamRenderer
   private state: 'held' | 'committed' | 'ended' = 'held'
   private buffered = ''
   private lastWriteMs: number
@@ -54,7 +73,7 @@ export class StreamWriter implements CompletionWriter {
 
   constructor(options: StreamWriterOptions) {
     this.options = options
-    this.renderer = new ChunkRenderer(headOf(options.envelope, null))
+    this.renderer = options.format.stream(headOf(options.envelope, null))
     this.lastWriteMs = options.nowMs
     this.body = new Promise((resolve, reject) => {
       this.resolve = resolve
@@ -92,7 +111,7 @@ export class StreamWriter implements CompletionWriter {
   tick(nowMs: number): void {
     if (this.state === 'ended' || nowMs - this.lastWriteMs < this.options.keepAliveMs) return
     this.commit()
-    this.buffered += KEEP_ALIVE_COMMENT
+    this.buffered += this.renderer.keepAlive
     this.flush()
   }
 
@@ -106,14 +125,15 @@ export class StreamWriter implements CompletionWriter {
   private render(body: FrameBody): string {
     switch (body[0]) {
       case 'open':
-        this.renderer = new ChunkRenderer(headOf(this.options.envelope, body[1]))
+        this.renderer = this.options.format.stream(headOf(this.options.envelope, body[1]))
         return ''
       case 'finish':
-        return this.renderer.finish(body[1], body[2])
+        return this.renderer.finish(body)
       case 'error':
         this.options.failed(body[1].code)
         return this.renderer.error(
-          errorObject(new ApiError(body[1].code, body[1].message, body[1]), this.options.requestId),
+          new ApiError(body[1].code, body[1].message, body[1]),
+          this.options.requestId,
         )
       case 'completion':
       case 'takeover':
@@ -130,11 +150,13 @@ export class StreamWriter implements CompletionWriter {
 export class CompletionCollector implements CompletionWriter {
   readonly body: Promise<string>
   private readonly envelope: ResponseEnvelope
+  private readonly format: ResponseFormat
   private resolve!: (body: string) => void
   private reject!: (error: Error) => void
 
-  constructor(envelope: ResponseEnvelope) {
+  constructor(envelope: ResponseEnvelope, format: ResponseFormat) {
     this.envelope = envelope
+    this.format = format
     this.body = new Promise((resolve, reject) => {
       this.resolve = resolve
       this.reject = reject
@@ -144,8 +166,7 @@ export class CompletionCollector implements CompletionWriter {
   frame(body: FrameBody): void {
     if (body[0] === 'error') this.reject(new ApiError(body[1].code, body[1].message, body[1]))
     if (body[0] !== 'completion') return
-    const [, candidate, message, reason, usage] = body
-    this.resolve(renderCompletion(headOf(this.envelope, candidate), message, reason, usage))
+    this.resolve(this.format.whole(headOf(this.envelope, body[1]), body))
   }
 
   flush(): void {
@@ -158,7 +179,7 @@ export class CompletionCollector implements CompletionWriter {
 }
 
 /** What every piece of one call's answer repeats. */
-interface CompletionHead {
+export interface CompletionHead {
   id: CallId
   /** Unix seconds. */
   created: number
@@ -174,65 +195,3 @@ const headOf = (
   created: Math.floor(admittedAt / 1000),
   model: (candidate !== null && candidates[candidate]?.requestedModel) || requestedModel,
 })
-
-const DONE_EVENT = 'data: [DONE]\n\n'
-const KEEP_ALIVE_COMMENT = ': keep-alive\n\n'
-
-const usageBody = ({ promptTokens, completionTokens }: Usage) => ({
-  prompt_tokens: promptTokens,
-  completion_tokens: completionTokens,
-  total_tokens: promptTokens + completionTokens,
-})
-
-/** The body of a non-streaming answer. */
-export function renderCompletion(
-  head: CompletionHead,
-  message: CompletionMessage,
-  finishReason: FinishReason,
-  usage: Usage | null,
-): string {
-  return JSON.stringify({
-    id: head.id,
-    object: 'chat.completion',
-    created: head.created,
-    model: head.model,
-    choices: [{ index: 0, message: { role: 'assistant', ...message }, finish_reason: finishReason }],
-    ...(usage && { usage: usageBody(usage) }),
-  })
-}
-
-/** The field of a chunk's `delta` that has the content. */
-const FIELDS: Record<Delta[0], string> = { text: 'content', refusal: 'refusal', 'tool-calls': 'tool_calls' }
-
-/** Renders the events of one stream. The first delta carries the role. */
-export class ChunkRenderer {
-  private readonly prefix: string
-  private roleSent = false
-
-  constructor({ id, created, model }: CompletionHead) {
-    const head = JSON.stringify({ id, object: 'chat.completion.chunk', created, model })
-    this.prefix = `data: ${head.slice(0, -1)},"choices":[{"index":0,"delta":{`
-  }
-
-  delta([kind, content]: Delta): string {
-    const fields = `"${FIELDS[kind]}":${JSON.stringify(content)}`
-    return `${this.prefix}${this.role(fields)}},"finish_reason":null}]}\n\n`
-  }
-
-  /** The last chunk of a whole answer, with usage where it is known, and the end marker. */
-  finish(reason: FinishReason, usage: Usage | null): string {
-    const tail = usage ? `,"usage":${JSON.stringify(usageBody(usage))}` : ''
-    return `${this.prefix}${this.role('')}},"finish_reason":"${reason}"}]${tail}}\n\n${DONE_EVENT}`
-  }
-
-  /** The last chunk of a broken answer. No end marker follows: a truncated answer never looks finished. */
-  error(error: ErrorObject): string {
-    return `${this.prefix}},"finish_reason":"error"}],"error":${JSON.stringify(error)}}\n\n`
-  }
-
-  private role(fields: string): string {
-    if (this.roleSent) return fields
-    this.roleSent = true
-    return fields ? `"role":"assistant",${fields}` : '"role":"assistant"'
-  }
-}

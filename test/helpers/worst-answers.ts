@@ -1,7 +1,7 @@
 import { CompletionRelay, PrefixGuard } from '../../src/calls/attempts/completion-relay.ts'
 import { parseChatRequest } from '../../src/core/calls/chat-request.ts'
 import { assembleToolCalls } from '../../src/core/calls/completion.ts'
-import { ChunkRenderer, renderCompletion } from '../../src/http/completion-writer.ts'
+import { ChunkRenderer, renderCompletion } from '../../src/http/chat-format.ts'
 import * as anthropic from '../../src/providers/anthropic-messages.ts'
 import * as chat from '../../src/providers/chat-completions.ts'
 import * as google from '../../src/providers/google-generate-content.ts'

@@ -5,7 +5,7 @@ import type { CallId } from '../kernel/ids.ts'
 /**
  * A completion as it goes from a provider's wire to the client's stream, after everything that could name a provider
  * has been stripped. To add a kind of content, extend `Delta` and what is beside it here, emit it where a wire reads
- * it, and render it in src/http/completion-writer.ts; every stage between passes deltas on as they are. Below them the
+ * it, and render it in src/http/chat-format.ts; every stage between passes deltas on as they are. Below them the
  * frames that carry them from a worker to an API instance, and what is said the other way.
  */
 
@@ -149,16 +149,8 @@ export type FrameBody =
   /** The first content is on its way; `candidate` indexes the envelope's candidates. */
   | readonly ['open', candidate: number]
   | Delta
-  /** A stream's truthful end. */
-  | readonly ['finish', reason: FinishReason, usage: Usage | null]
-  /** The whole answer of a non-streaming call. */
-  | readonly [
-      'completion',
-      candidate: number,
-      message: CompletionMessage,
-      reason: FinishReason,
-      usage: Usage | null,
-    ]
+  | FinishFrame
+  | WholeFrame
   /** The call failed, or a stream broke after content. Ends the call. */
   | readonly ['error', FrameError]
   /** A worker claimed this call again after another stalled, and asks what the client has received. Not numbered (-1). */
@@ -167,6 +159,18 @@ export type FrameBody =
   | readonly ['from']
   /** What was asked for again has been sent, as far as it is kept. Not numbered. */
   | readonly ['caught-up']
+
+/** A stream's truthful end. */
+export type FinishFrame = readonly ['finish', reason: FinishReason, usage: Usage | null]
+
+/** The whole answer of a non-streaming call. */
+export type WholeFrame = readonly [
+  'completion',
+  candidate: number,
+  message: CompletionMessage,
+  reason: FinishReason,
+  usage: Usage | null,
+]
 
 export interface FrameError {
   code: ErrorCode

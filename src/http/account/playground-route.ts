@@ -6,7 +6,7 @@ import { readChatBody } from '../../core/calls/chat-request.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { liveKey, type StandardKey } from '../plugins/authenticate.ts'
 import { signedIn } from '../plugins/session.ts'
-import { type CallServices, serveCall } from '../public/chat-completions.ts'
+import { type CallServices, serveChat } from '../public/chat-completions.ts'
 
 /** The rest is the body of the call, which is validated once the key is known to be usable. */
 const PlaygroundBody = Type.Object(
@@ -35,7 +35,7 @@ export const playgroundRoute: FastifyPluginAsyncTypebox<PlaygroundServices> = as
       if (!('key' in found) || found.key.accountId !== signedIn(request).account.id)
         throw new ApiError('not_found', 'This account has no key of that id.', { param: 'key_id' })
       request.key = liveKey(found)
-      return serveCall(request.key as StandardKey, readChatBody(body), request, reply, deps, (callId) => {
+      return serveChat(request.key as StandardKey, readChatBody(body), request, reply, deps, (callId) => {
         reply.header('x-call-id', callId)
       })
     },

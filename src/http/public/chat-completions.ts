@@ -10,7 +10,13 @@ import {
   refuseLongText,
 } from '../../core/calls/chat-request.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
-import { CompletionCollector, type CompletionWriter, StreamWriter } from '../completion-writer.ts'
+import { CHAT_FORMAT } from '../chat-format.ts'
+import {
+  CompletionCollector,
+  type CompletionWriter,
+  type ResponseFormat,
+  StreamWriter,
+} from '../completion-writer.ts'
 import { startEventStream, whenResponseCloses } from '../event-stream.ts'
 import { type StandardKey, standardKey } from '../plugins/authenticate.ts'
 
@@ -33,7 +39,7 @@ export const chatCompletionsRoute =
         bodyLimit: deps.limits.bodyLimitBytes,
         schema: { summary: 'A chat completion, whole or as a stream', body: ChatBody },
       },
-      async (request, reply) => serveCall(callingKey(request), request.body, request, reply, deps),
+      async (request, reply) => serveChat(callingKey(request), request.body, request, reply, deps),
     )
   }
 
@@ -42,11 +48,16 @@ export interface CallServices extends StartCallDependencies {
   limits: { textBodyLimitBytes: number; keepAliveMs: number; slowClientBufferBytes: number }
 }
 
-/**
- * The one way a call is made, whoever asks: validate, start it with this key, relay its response. `started` is called with
- * the call's id before anything is sent. Throws ApiError.
- */
-export async function serveCall(
+/** A call that a surface asks for. */
+export interface AskedCall {
+  chat: ChatRequest
+  /** What makes two requests the same, for their Idempotency-Key. */
+  fingerprint: unknown
+  format: ResponseFormat
+}
+
+/** Validates a chat completion and makes its call. Throws ApiError. */
+export function serveChat(
   key: StandardKey,
   body: ChatBody,
   request: FastifyRequest,
@@ -54,10 +65,28 @@ export async function serveCall(
   deps: CallServices,
   started?: (callId: string) => void,
 ): Promise<FastifyReply> {
-  const { bodyReservation: reservation, bodyBytes, exactJson } = request
+  const { exactJson } = request
+  const chat = normalizeChatRequest(body, exactJson)
+  // Requests whose schemas differ in what parsing loses are not the same.
+  const asked = { chat, fingerprint: { ...body, ...exactJson }, format: CHAT_FORMAT }
+  return serveCall(key, asked, request, reply, deps, started)
+}
+
+/**
+ * The one way a call is made, whoever asks: start it with this key, relay its response. `started` is called with
+ * the call's id before anything is sent. Throws ApiError.
+ */
+export async function serveCall(
+  key: StandardKey,
+  { chat, fingerprint, format }: AskedCall,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  deps: CallServices,
+  started?: (callId: string) => void,
+): Promise<FastifyReply> {
+  const { bodyReservation: reservation, bodyBytes } = request
   // One that came in chunks was taken for the longest until now.
   reservation?.shrink(bodyBytes)
-  const chat = normalizeChatRequest(body, exactJson)
   // The request outlives the response; its text shall not.
   request.body = undefined
   request.exactJson = undefined
@@ -67,15 +96,16 @@ export async function serveCall(
     key,
     requestId: request.id,
     idempotencyKey: idempotencyKey(request),
-    // Requests whose schemas differ in what parsing loses are not the same.
-    body: { ...body, ...exactJson },
+    body: fingerprint,
     bodyBytes,
     noteRate: request.noteRate.bind(request),
   }
   const call = await startCall(incoming, deps)
   started?.(call.envelope.id)
   // Nothing is awaited here from now on, so that the text of the request is freed while its response is sent.
-  const writer = chat.stream ? streamTo(call, request, reply, deps) : new CompletionCollector(call.envelope)
+  const writer = chat.stream
+    ? streamTo(call, format, request, reply, deps)
+    : new CompletionCollector(call.envelope, format)
   return send(writer, relay(call, chat, writer, reservation, deps), reply)
 }
 
@@ -115,12 +145,14 @@ async function send(
 
 function streamTo(
   { envelope }: StartedCall,
+  format: ResponseFormat,
   request: FastifyRequest,
   reply: FastifyReply,
   { clock, limits }: CallServices,
 ): StreamWriter {
   return new StreamWriter({
     envelope,
+    format,
     response: reply.raw,
     requestId: request.id,
     commit: () =>

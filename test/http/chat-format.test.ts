@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { ChunkRenderer, renderCompletion } from '../../src/http/completion-writer.ts'
+import { ApiError } from '../../src/core/kernel/errors.ts'
+import { ChunkRenderer, renderCompletion } from '../../src/http/chat-format.ts'
 
 const head = { id: 'chatcmpl_1', created: 7, model: 'auto' } as const
 const events = (text: string) => text.split('\n\n').filter(Boolean)
@@ -11,7 +12,7 @@ describe('a rendered stream', () => {
     const text =
       renderer.delta(['text', 'Hé "x"\n']) +
       renderer.delta(['text', '!']) +
-      renderer.finish('stop', { promptTokens: 3, completionTokens: 2 })
+      renderer.finish(['finish', 'stop', { promptTokens: 3, completionTokens: 2 }])
     const [first, second, last, done] = events(text)
     const envelope = { id: 'chatcmpl_1', object: 'chat.completion.chunk', created: 7, model: 'auto' }
     expect(json(first!)).toEqual({
@@ -38,13 +39,14 @@ describe('a rendered stream', () => {
       code: 'all_providers_failed',
       request_id: 'r',
     } as const
-    const [only, ...rest] = events(new ChunkRenderer(head).error(error))
+    const failure = new ApiError('all_providers_failed', 'm')
+    const [only, ...rest] = events(new ChunkRenderer(head).error(failure, 'r'))
     expect(json(only!)).toMatchObject({ error, choices: [{ delta: {}, finish_reason: 'error' }] })
     expect(rest).toEqual([])
   })
 
   test('gives an empty answer its role', () => {
-    const [last] = events(new ChunkRenderer(head).finish('stop', null))
+    const [last] = events(new ChunkRenderer(head).finish(['finish', 'stop', null]))
     expect(json(last!).choices[0]).toEqual({ index: 0, delta: { role: 'assistant' }, finish_reason: 'stop' })
   })
 })

@@ -1,0 +1,74 @@
+import type { Usage } from '../core/billing/pricing.ts'
+import type { CompletionMessage, Delta, FinishFrame, FinishReason } from '../core/calls/completion.ts'
+import { type ApiError, errorObject } from '../core/kernel/errors.ts'
+import type { CompletionHead, ResponseFormat, StreamRenderer } from './completion-writer.ts'
+
+const DONE_EVENT = 'data: [DONE]\n\n'
+const KEEP_ALIVE_COMMENT = ': keep-alive\n\n'
+
+const usageBody = ({ promptTokens, completionTokens }: Usage) => ({
+  prompt_tokens: promptTokens,
+  completion_tokens: completionTokens,
+  total_tokens: promptTokens + completionTokens,
+})
+
+/** The body of a non-streaming answer. */
+export function renderCompletion(
+  head: CompletionHead,
+  message: CompletionMessage,
+  finishReason: FinishReason,
+  usage: Usage | null,
+): string {
+  return JSON.stringify({
+    id: head.id,
+    object: 'chat.completion',
+    created: head.created,
+    model: head.model,
+    choices: [{ index: 0, message: { role: 'assistant', ...message }, finish_reason: finishReason }],
+    ...(usage && { usage: usageBody(usage) }),
+  })
+}
+
+/** The field of a chunk's `delta` that has the content. */
+const FIELDS: Record<Delta[0], string> = { text: 'content', refusal: 'refusal', 'tool-calls': 'tool_calls' }
+
+/** Renders the events of one stream. The first delta carries the role. */
+export class ChunkRenderer implements StreamRenderer {
+  readonly keepAlive = KEEP_ALIVE_COMMENT
+  private readonly prefix: string
+  private roleSent = false
+
+  constructor({ id, created, model }: CompletionHead) {
+    const head = JSON.stringify({ id, object: 'chat.completion.chunk', created, model })
+    this.prefix = `data: ${head.slice(0, -1)},"choices":[{"index":0,"delta":{`
+  }
+
+  delta([kind, content]: Delta): string {
+    const fields = `"${FIELDS[kind]}":${JSON.stringify(content)}`
+    return `${this.prefix}${this.role(fields)}},"finish_reason":null}]}\n\n`
+  }
+
+  /** The last chunk of a whole answer, with usage where it is known, and the end marker. */
+  finish([, reason, usage]: FinishFrame): string {
+    const tail = usage ? `,"usage":${JSON.stringify(usageBody(usage))}` : ''
+    return `${this.prefix}${this.role('')}},"finish_reason":"${reason}"}]${tail}}\n\n${DONE_EVENT}`
+  }
+
+  /** The last chunk of a broken answer. No end marker follows: a truncated answer never looks finished. */
+  error(error: ApiError, requestId: string): string {
+    const body = JSON.stringify(errorObject(error, requestId))
+    return `${this.prefix}},"finish_reason":"error"}],"error":${body}}\n\n`
+  }
+
+  private role(fields: string): string {
+    if (this.roleSent) return fields
+    this.roleSent = true
+    return fields ? `"role":"assistant",${fields}` : '"role":"assistant"'
+  }
+}
+
+/** As chat-completion clients read it. */
+export const CHAT_FORMAT: ResponseFormat = {
+  stream: (head) => new ChunkRenderer(head),
+  whole: (head, [, , message, reason, usage]) => renderCompletion(head, message, reason, usage),
+}
