@@ -29,6 +29,7 @@ import { liveRoutes } from './http/admin/live-routes.ts'
 import { offerRoutes } from './http/admin/offer-routes.ts'
 import { processRoutes } from './http/admin/process-routes.ts'
 import { reportRoutes } from './http/admin/report-routes.ts'
+import { surfaceRoutes as operatorSurfaceRoutes } from './http/admin/surface-routes.ts'
 import { trafficRoutes } from './http/admin/traffic-routes.ts'
 import { consoleCallRoutes } from './http/calls.ts'
 import type { OfferKnowledge } from './http/offer-view.ts'
@@ -104,6 +105,7 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
       ...{ directory, holds, keys, usage, payments, auditLog, clock: now },
     })
     await app.register(operatorKeyRoutes, { keyManagement: services.keyManagement })
+    await app.register(operatorSurfaceRoutes, { surfaceManagement: services.surfaceManagement })
     await app.register(reportRoutes, { margin: services.margin, sumLedger: services.sumLedger, clock: now })
     await app.register(auditRoutes, {
       audits: services.audits,

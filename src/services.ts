@@ -11,6 +11,7 @@ import { createProviderKeyStore } from './accounts/provider-key-store.ts'
 import { createSessionStore } from './accounts/session-store.ts'
 import { createSignInService } from './accounts/sign-in-service.ts'
 import { createSignInThrottle } from './accounts/sign-in-throttle.ts'
+import { createSurfaceGrantStore } from './accounts/surface-grant-store.ts'
 import { createAuditRunStore } from './billing/audit/audit-run-store.ts'
 import { createCallRecords, readClaimWait } from './billing/call-records/call-records.ts'
 import { createHoldStore } from './billing/holds/hold-store.ts'
@@ -32,6 +33,7 @@ import { createAuditLog } from './operations/audit-log.ts'
 import { createKeyManagement } from './operations/key-management.ts'
 import { createOfferManagement } from './operations/offer-management.ts'
 import { createSettlementDecisions } from './operations/settlement-decisions.ts'
+import { createSurfaceManagement } from './operations/surface-management.ts'
 import { createPaymentStore } from './payments/payment-store.ts'
 import type { Logger } from './platform/observability/logger.ts'
 import type { Postgres } from './platform/postgres/postgres.ts'
@@ -121,6 +123,13 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
       clock,
     }),
     offerManagement: createOfferManagement(redis, auditedAction),
+    surfaceManagement: createSurfaceManagement({
+      grants: createSurfaceGrantStore(postgres),
+      directory,
+      keys,
+      announce,
+      auditedAction,
+    }),
     settlementDecisions: createSettlementDecisions({
       quarantine,
       conflicts,

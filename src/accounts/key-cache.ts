@@ -23,6 +23,8 @@ export interface KeyRecord extends LimitSettings {
   expiresAt: number | null
   /** The account's BYOK keys without their secrets, for planning a call. */
   providerKeys: readonly ByokKey[]
+  /** Ids of the surfaces that an operator opened to the key or its account. */
+  surfaces: readonly string[]
 }
 
 export type KeyLookup =
@@ -210,6 +212,7 @@ function toEntry({ accountState, ...found }: KeyWithAccount, refreshAt: number):
       customerConcurrentCalls: found.customerConcurrentCalls,
       accountLimits: found.accountLimits,
       providerKeys: found.providerKeys,
+      surfaces: found.surfaces,
     },
     suspended: accountState === 'suspended',
     refreshAt,

@@ -17,6 +17,8 @@ export interface KeyWithAccount extends StoredKey {
   accountLimits: RateLimits
   /** The account's active BYOK keys, oldest first. */
   providerKeys: ByokKey[]
+  /** Ids of the surfaces that an operator opened to the key or its account. */
+  surfaces: string[]
 }
 
 export type NewKey = Pick<
@@ -41,6 +43,8 @@ export type KeyStore = ReturnType<typeof createKeyStore>
 /** Only the lookup needs the hash. */
 const HIDDEN = { hash: true, hashMasterKeyId: true } as const
 
+const GRANTS = { select: { surface: true }, orderBy: { surface: 'asc' } } as const
+
 /** The account columns that a key lookup reads. */
 const ACCOUNT = {
   state: true,
@@ -51,7 +55,11 @@ const ACCOUNT = {
     orderBy: { id: 'asc' },
     select: { id: true, providerId: true, allowFallback: true },
   },
+  surfaceGrants: GRANTS,
 } as const
+
+/** What a key lookup reads beside the key. */
+const BESIDE = { account: { select: ACCOUNT }, surfaceGrants: GRANTS } as const
 
 /** The lock on the account's row serializes counting its keys. */
 const LOCK_ACCOUNT = 'SELECT id FROM accounts WHERE id = $1 FOR UPDATE'
@@ -127,36 +135,41 @@ export function createKeyStore(
       const found = await postgres.apiKey.findUnique({
         where: { id: named.id },
         omit: { hash: true },
-        include: { account: { select: ACCOUNT } },
+        include: BESIDE,
       })
       if (!found) return null
-      const { account, hashMasterKeyId, ...key } = found
+      const { hashMasterKeyId, ...key } = found
       if (hashMasterKeyId !== hasher.masterKeyId) await moveHash(postgres, key.id, secret, hasher)
-      return { ...key, ...ofAccount(account) }
+      return withAccount(key)
     },
 
     async find(keyId: string): Promise<KeyWithAccount | null> {
       const found = await postgres.apiKey.findUnique({
         where: { id: keyId },
         omit: HIDDEN,
-        include: { account: { select: ACCOUNT } },
+        include: BESIDE,
       })
-      if (!found) return null
-      const { account, ...key } = found
-      return { ...key, ...ofAccount(account) }
+      return found && withAccount(found)
     },
   }
 }
 
-type AccountOfKey = RateLimits & { state: AccountState; providerKeys: ByokKey[] }
+type Grants = Array<{ surface: string }>
+type AccountOfKey = RateLimits & { state: AccountState; providerKeys: ByokKey[]; surfaceGrants: Grants }
 
-const ofAccount = (account: AccountOfKey | null) => ({
+const withAccount = <Key extends { account: AccountOfKey | null; surfaceGrants: Grants }>({
+  account,
+  surfaceGrants,
+  ...key
+}: Key) => ({
+  ...key,
   accountState: account?.state ?? null,
   accountLimits: {
     requestsPerMinute: account?.requestsPerMinute ?? null,
     concurrentCalls: account?.concurrentCalls ?? null,
   },
   providerKeys: account?.providerKeys ?? [],
+  surfaces: [...surfaceGrants, ...(account?.surfaceGrants ?? [])].map(({ surface }) => surface),
 })
 
 /** A key that is used after a change of the master key is rehashed with the new one. */

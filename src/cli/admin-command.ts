@@ -11,6 +11,7 @@ export const ADMIN_OPTIONS = {
   help: { type: 'boolean' },
   email: { type: 'string' },
   account: { type: 'string' },
+  key: { type: 'string' },
   credit: { type: 'string' },
   amount: { type: 'string' },
   reference: { type: 'string' },

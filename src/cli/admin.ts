@@ -7,6 +7,7 @@ import { accountCommands } from './admin-accounts.ts'
 import { ADMIN_OPTIONS, type AdminCommands } from './admin-command.ts'
 import { keyCommands, providerKeyCommands } from './admin-keys.ts'
 import { offerCommands, secretCommands, settlementCommands } from './admin-operations.ts'
+import { surfaceCommands } from './admin-surfaces.ts'
 import { topUpCommands } from './admin-topups.ts'
 import { webhookCommands } from './admin-webhooks.ts'
 import { withClients } from './clients.ts'
@@ -42,6 +43,8 @@ const USAGE = `Usage: npm run admin -- COMMAND [--json]
   provider-key revoke PROVIDER_KEY_ID
   rotate-sealed                                   seals stored secrets under the present MASTER_KEY
   provider enable PROVIDER | offer enable OFFER   closes a breaker: what refused us is tried again at once
+  surface list [--account ACCOUNT | --key KEY_ID]  surfaces and their status; with a holder, what is opened to it
+  surface open | close SURFACE --account ACCOUNT | --key KEY_ID
   quarantine list | retry CALL_ID | waive CALL_ID
   conflict list | close CALL_ID --reason TEXT     calls whose records contradict each other
 
@@ -56,6 +59,7 @@ export const ADMIN_COMMANDS: AdminCommands = {
   ...providerKeyCommands,
   ...secretCommands,
   ...offerCommands,
+  ...surfaceCommands,
   ...settlementCommands,
 }
 

@@ -18,6 +18,7 @@ import {
   weighBodies,
 } from './plugins/read-requests.ts'
 import { accountSessions, type SessionOptions } from './plugins/session.ts'
+import { surfaceAccess } from './plugins/surface-access.ts'
 import { healthRoutes } from './public/health.ts'
 
 /** What the server itself needs; routes bring what is theirs. */
@@ -99,6 +100,7 @@ export async function buildApp(
   await app.register(openapi)
   await app.register(healthRoutes, deps)
   await app.register(authenticate, deps)
+  await app.register(surfaceAccess)
   await app.register(accountSessions, deps.sessions)
   await app.register(weighBodies, deps)
   await registerRoutes(app)

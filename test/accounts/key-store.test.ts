@@ -32,6 +32,7 @@ describe('the key store', () => {
       ...key,
       accountLimits: { requestsPerMinute: null, concurrentCalls: null },
       providerKeys: [],
+      surfaces: [],
       accountState: 'active',
     })
     expect(key).toMatchObject({ accountId: account, kind: 'standard', name: 'backend', limitPico: 5n })

@@ -137,6 +137,28 @@ describe('the audit log of commands', () => {
     await expectAdminRow('rotate-sealed', 'secrets.rotate')
   })
 
+  test('commands that open and close surfaces are recorded', async () => {
+    const account = await openTestAccount(ledger.postgres, 1_000n)
+    const details = { surface: 'embeddings' }
+    const opened = await expectAdminRow(
+      `surface open embeddings --account ${account}`,
+      'surface.open',
+      account,
+      details,
+    )
+    const listed = await run(admin, 'surface', 'list', '--account', account)
+    expect(listed).toEqual({ code: 0, json: { grants: [opened] } })
+    const { json } = await run(admin, 'surface', 'list')
+    expect(json.surfaces).toContainEqual({
+      surface: 'embeddings',
+      operation: 'POST /v1/embeddings',
+      status: 'Not release-ready',
+      access: 'granted',
+      grants: [opened],
+    })
+    await expectAdminRow(`surface close embeddings --account ${account}`, 'surface.close', account, details)
+  })
+
   test('commands that close breakers are recorded', async () => {
     await expectAdminRow('provider enable acme', 'provider.enable', 'acme')
     await expectAdminRow('offer enable acme/large-1', 'offer.enable', 'acme/large-1')
@@ -184,6 +206,8 @@ describe('the audit log of commands', () => {
       'account adjust nobody@x.test --amount 5 --reason x',
       'account suspend nobody@x.test',
       'key revoke key_none',
+      'surface open embeddings --key key_none',
+      'surface open embeddings',
       'topup refund pay_none',
       'quarantine waive chatcmpl_none',
     ])

@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { CreatedKey } from '../../src/core/api/keys.ts'
+import { SURFACES } from '../../src/core/api/surface-registry.ts'
 import type { CreatedWebhook } from '../../src/core/api/webhooks.ts'
-import { SURFACES } from '../../src/http/public/surfaces.ts'
+import { routerPath } from '../../src/http/public/surfaces.ts'
 import { signedUp } from '../helpers/console-client.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import type { Known } from './any-body.ts'
@@ -112,7 +113,7 @@ function expectSound(answer: RawAnswer, { method, headers }: RawRequest): void {
 
 test('the routes are those of the registry, and more', () => {
   const paths = new Set(routes.map(({ method, path }) => `${method} ${path}`))
-  for (const { method, path } of SURFACES) expect(paths).toContain(`${method} ${path}`)
+  for (const { method, path } of SURFACES) expect(paths).toContain(`${method} ${routerPath(path)}`)
   expect(paths).toContain('POST /console/api/sign-in')
   expect(paths).toContain('GET /healthz')
 })

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { CallDetail } from '../../src/core/api/calls.ts'
 import type { CreatedKey } from '../../src/core/api/keys.ts'
 import type { SessionView } from '../../src/core/api/sessions.ts'
+import { SURFACES } from '../../src/core/api/surface-registry.ts'
 import { formatUsd, parseRate, picoUsd } from '../../src/core/kernel/money.ts'
-import { SURFACES } from '../../src/http/public/surfaces.ts'
 import { ask, type Caller, stream } from '../helpers/chat-client.ts'
 import { type ConsoleClient, signedUp } from '../helpers/console-client.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
@@ -58,9 +58,9 @@ const PROVIDER_KEYS = '/v1/provider-keys'
 /** Everything that the account's key and its holder's session can read, with a call's id in its place. */
 async function everythingReadable(callId: string): Promise<string[]> {
   const ofKey = SURFACES.filter(
-    ({ method, path, route }) =>
-      method === 'GET' && route !== null && path.startsWith('/v1/') && path !== PROVIDER_KEYS,
-  ).map(({ path }) => path.replace(':id', callId))
+    ({ method, path, access }) =>
+      method === 'GET' && access === 'open' && path.startsWith('/v1/') && path !== PROVIDER_KEYS,
+  ).map(({ path }) => path.replace('{id}', callId))
   const reports = ['day', 'model', 'key'].flatMap((group) =>
     ['json', 'csv'].map((format) => `/v1/usage?group_by=${group}&format=${format}`),
   )

@@ -20,6 +20,7 @@ const KEY: KeyRecord = {
   customerConcurrentCalls: null,
   accountLimits: { requestsPerMinute: null, concurrentCalls: null },
   providerKeys: [],
+  surfaces: [],
 }
 
 test('rate-limit headers tell what the balance cache last said, until that has reset', async () => {

@@ -1,5 +1,8 @@
+import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { SURFACES } from '../../src/http/public/surfaces.ts'
+import { SURFACES, type Surface } from '../../src/core/api/surface-registry.ts'
+import type { SurfaceList } from '../../src/core/api/surfaces.ts'
+import { SURFACES_PAGE, withSurfacesTable } from '../../tools/surfaces-table.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import { type Call, CHAT_PATH, caller, expectError, expectRawError, rawExchange } from './wire.ts'
 
@@ -18,16 +21,29 @@ beforeAll(async () => {
 })
 afterAll(() => stack?.close())
 
+/** The path of a surface with a value for each of its parameters. */
+const pathOf = ({ path }: Surface) => path.replace(/\{\w+\}/g, 'x1')
+
+/** The whole response, apart from the time; the request id is the client's own. */
+async function rawAnswer(method: string, path: string, body = ''): Promise<string> {
+  const answer = await rawExchange(
+    stack.url,
+    `${method} ${path} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${key}\r\nx-request-id: same\r\n` +
+      `content-type: application/json\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`,
+  )
+  return answer.replace(/^date: .*\r\n/im, '')
+}
+
 describe('surfaces', () => {
-  const unavailable = SURFACES.filter((surface) => surface.route === null)
+  const unavailable = SURFACES.filter(({ access }) => access !== 'open')
 
   test.each(unavailable)(
     '$method $path is unavailable with a key, and asks for one without',
     async (surface) => {
       for (const method of [surface.method, 'GET', 'DELETE']) {
-        const without = await fetch(stack.url + surface.path, { method })
+        const without = await fetch(stack.url + pathOf(surface), { method })
         await expectError(without, 401, 'missing_api_key')
-        const response = await fetch(stack.url + surface.path, {
+        const response = await fetch(stack.url + pathOf(surface), {
           method,
           headers: { authorization: `Bearer ${key}`, 'content-type': 'text/plain' },
           ...(method === 'POST' && { body: 'anything at all' }),
@@ -37,6 +53,51 @@ describe('surfaces', () => {
       }
     },
   )
+
+  test.each(unavailable)(
+    '$method $path answers byte for byte as a path that nobody knows',
+    async (surface) => {
+      const bodies =
+        surface.method === 'GET' ? [''] : ['', '{"model":"auto"}', '{"model":', 'x'.repeat(70_000)]
+      for (const body of bodies) {
+        const unknown = await rawAnswer(surface.method, '/v1/none', body)
+        expect(unknown).toMatch(/^HTTP\/1\.1 404 /)
+        expect(await rawAnswer(surface.method, pathOf(surface), body)).toBe(unknown)
+      }
+    },
+  )
+
+  test('are listed to a key, with those that it may use', async () => {
+    const response = await fetch(`${stack.url}/v1/surfaces`, { headers: { authorization: `Bearer ${key}` } })
+    const { data } = (await response.json()) as SurfaceList
+    expect(data.map(({ method, path }) => `${method} ${path}`)).toEqual(
+      SURFACES.map(({ method, path }) => `${method} ${path}`),
+    )
+    for (const [index, { access, status }] of SURFACES.entries()) {
+      expect(data[index]).toMatchObject({ available: access === 'open' })
+      if (status !== 'Stable') expect(data[index]).toMatchObject({ status })
+    }
+    expect(data.find(({ id }) => id === 'models')).toEqual({
+      id: 'models',
+      object: 'surface',
+      method: 'GET',
+      path: '/v1/models',
+      status: 'Limited',
+      behaviour: 'One opaque entry, `auto`; admin keys see the catalog.',
+      schema: '/openapi.json#/paths/~1v1~1models/get',
+      deprecation: null,
+      sunset: null,
+      evidence: null,
+      available: true,
+    })
+    const without = await fetch(`${stack.url}/v1/surfaces`)
+    await expectError(without, 401, 'missing_api_key')
+  })
+
+  test('have in docs/api.md the table that the registry has', () => {
+    const page = readFileSync(SURFACES_PAGE, 'utf8')
+    expect(page).toBe(withSurfacesTable(page))
+  })
 
   test.each([
     '/v1/responses/resp_1',

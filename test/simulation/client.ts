@@ -122,6 +122,7 @@ const KEY = {
   customerConcurrentCalls: null,
   accountLimits: { requestsPerMinute: null, concurrentCalls: null },
   providerKeys: [],
+  surfaces: [],
 }
 
 const request = ({ prompt, isStream }: ClientCall, completionLimit: number | undefined): ChatRequest => ({

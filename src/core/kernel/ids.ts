@@ -35,6 +35,7 @@ export type IdPrefix =
   | 'pay'
   | 'hook'
   | 'pkey'
+  | 'grant'
   | 'api'
   | 'settle'
   | 'act'

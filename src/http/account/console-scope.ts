@@ -23,7 +23,7 @@ export const consoleScope: FastifyPluginAsync<ConsoleScopeOptions> = async (app,
   })
   await app.register(routes, { prefix: PREFIX })
   // Also what is not there is answered with the headers of this scope.
-  app.all(`${PREFIX}/*`, async (request) => {
-    throw unavailable(request)
+  app.all(`${PREFIX}/*`, async () => {
+    throw unavailable()
   })
 }

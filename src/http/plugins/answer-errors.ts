@@ -10,22 +10,19 @@ export const answerErrors = plugin<{ logger: Logger }>(
     app.setErrorHandler((error, request, reply) =>
       sendError(toPublicError(error, request, logger), request, reply),
     )
-    app.setNotFoundHandler((request, reply) => sendError(unavailable(request), request, reply))
+    app.setNotFoundHandler((request, reply) => sendError(unavailable(), request, reply))
   },
   { name: 'answer-errors' },
 )
 
-/** The answer for a path that is no surface. */
-export const unavailable = (request: FastifyRequest): ApiError =>
-  new ApiError(
-    'surface_unavailable',
-    `${request.method} ${request.url.split('?')[0]} is not available. Use POST /v1/chat/completions.`,
-  )
+/** The answer for a path that is no surface, and for a surface that the key may not use: nobody can tell which. */
+export const unavailable = (): ApiError =>
+  new ApiError('surface_unavailable', 'This surface is not available. Use POST /v1/chat/completions.')
 
 /** For what Fastify refuses before any route or hook is found: a path that cannot be decoded or is too long. */
 export function answerUnroutable(_error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   reply.header('x-request-id', request.id)
-  sendError(unavailable(request), request, reply)
+  sendError(unavailable(), request, reply)
 }
 
 /** Sends an error as its status, headers and body. */

@@ -60,7 +60,7 @@ export const staticConsole: FastifyPluginAsync<StaticConsoleOptions> = async (ap
   })
   for (const url of PAGES) {
     app.get(url, async (request, reply) => {
-      if (isOperatorApi(request)) throw unavailable(request)
+      if (isOperatorApi(request)) throw unavailable()
       // Read at every request, so that a build is seen without a restart.
       if (isBuilt()) return reply.header('cache-control', 'no-cache').sendFile('index.html')
       return reply.code(503).header('retry-after', '30').type('text/plain; charset=utf-8').send(NOT_BUILT)
@@ -68,7 +68,7 @@ export const staticConsole: FastifyPluginAsync<StaticConsoleOptions> = async (ap
   }
   // Someone who mistyped an address in a browser is told so by a page; programs hear what they always did.
   app.get('/*', async (request, reply) => {
-    if (!isNavigation(request) || !isBuilt()) throw unavailable(request)
+    if (!isNavigation(request) || !isBuilt()) throw unavailable()
     const page = await readFile(join(pagesFolder, 'index.html'))
     return reply.code(404).header('cache-control', 'no-cache').type('text/html; charset=utf-8').send(page)
   })

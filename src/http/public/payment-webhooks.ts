@@ -57,7 +57,7 @@ export const paymentWebhooks: FastifyPluginAsync<{
   for (const rail of ['stripe', 'paypal'] as const) {
     const handler = receive(rail)
     app.post(`/webhooks/${rail}`, { bodyLimit: BODY_LIMIT_BYTES }, async (request) => {
-      if (!topUps.rails.has(rail)) throw unavailable(request)
+      if (!topUps.rails.has(rail)) throw unavailable()
       return handler(request)
     })
   }

@@ -1,4 +1,6 @@
-import type { FastifyInstance, FastifyPluginAsync, FastifyRequest, HTTPMethods } from 'fastify'
+import type { FastifyInstance, FastifyPluginAsync, HTTPMethods } from 'fastify'
+import { contractDigest, type RouteContract } from '../../core/api/surface-evidence.ts'
+import { lifecycleHeaders, SURFACES, type Surface, type SurfaceId } from '../../core/api/surface-registry.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { generationsRoute, usageCallsRoute } from '../calls.ts'
 import { unavailable } from '../plugins/answer-errors.ts'
@@ -10,6 +12,7 @@ import { keyRoute } from './key.ts'
 import { modelsRoute } from './models.ts'
 import { openapiRoute } from './openapi.ts'
 import { pricingRoute } from './pricing.ts'
+import { type SurfaceContracts, surfacesRoute } from './surface-list.ts'
 
 type ServicesOf<Route> = Route extends (path: string) => (app: never, services: infer Services) => unknown
   ? Services
@@ -26,86 +29,84 @@ export type SurfaceServices = ServicesOf<typeof chatCompletionsRoute> &
   ServicesOf<typeof usageRoute> &
   ServicesOf<typeof usageCallsRoute>
 
-export interface Surface {
-  method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
-  path: string
-  /** Only `Stable` is a contract. Statuses and behaviour: docs/api.md. */
-  status:
-    | 'Stable'
-    | 'Limited'
-    | 'Provider-specific'
-    | 'Not a product-key surface'
-    | 'Not release-ready'
-    | 'Public'
-  /** Registers all surfaces that name it, by the path of the first. Null: not for ordinary keys; 404 `surface_unavailable`. */
-  route: ((path: string) => FastifyPluginAsync<SurfaceServices>) | null
-}
+/** Registers all surfaces that name it, by the path of the first. */
+type SurfaceRoute = (path: string) => FastifyPluginAsync<SurfaceServices & { contracts: SurfaceContracts }>
 
-/** Every surface of the API; the router is built from this list, and nothing else is routed under /v1. */
-export const SURFACES: readonly Surface[] = [
-  { method: 'POST', path: '/v1/chat/completions', status: 'Stable', route: chatCompletionsRoute },
-  { method: 'GET', path: '/v1/models', status: 'Limited', route: modelsRoute },
-  { method: 'GET', path: '/v1/generations/:id', status: 'Limited', route: generationsRoute },
-  { method: 'GET', path: '/v1/key', status: 'Limited', route: keyRoute },
-  { method: 'GET', path: '/v1/credits', status: 'Limited', route: creditsRoute },
-  { method: 'GET', path: '/v1/usage', status: 'Limited', route: usageRoute },
-  { method: 'GET', path: '/v1/usage/calls', status: 'Limited', route: usageCallsRoute },
-  { method: 'GET', path: '/v1/provider-keys', status: 'Limited', route: providerKeysRoute },
-  { method: 'POST', path: '/v1/provider-keys', status: 'Limited', route: providerKeysRoute },
-  { method: 'PATCH', path: '/v1/provider-keys/:id', status: 'Limited', route: providerKeysRoute },
-  { method: 'DELETE', path: '/v1/provider-keys/:id', status: 'Limited', route: providerKeysRoute },
-  { method: 'GET', path: '/pricing.json', status: 'Public', route: pricingRoute },
-  { method: 'GET', path: '/openapi.json', status: 'Public', route: openapiRoute },
-  { method: 'POST', path: '/v1/messages', status: 'Provider-specific', route: null },
-  { method: 'POST', path: '/v1/messages/count_tokens', status: 'Not a product-key surface', route: null },
-  { method: 'POST', path: '/v1/responses', status: 'Not a product-key surface', route: null },
-  { method: 'POST', path: '/v1/embeddings', status: 'Not release-ready', route: null },
-  { method: 'POST', path: '/v1/rerank', status: 'Not release-ready', route: null },
-  { method: 'POST', path: '/v1/images/generations', status: 'Not release-ready', route: null },
-  { method: 'POST', path: '/v1/images/edits', status: 'Not release-ready', route: null },
-  { method: 'POST', path: '/v1/audio/speech', status: 'Not release-ready', route: null },
-  { method: 'POST', path: '/v1/audio/transcriptions', status: 'Not release-ready', route: null },
-  { method: 'POST', path: '/v1/audio/translations', status: 'Not release-ready', route: null },
-  { method: 'POST', path: '/v1/moderations', status: 'Not release-ready', route: null },
-  { method: 'POST', path: '/v1/completions', status: 'Not a product-key surface', route: null },
-  { method: 'POST', path: '/v1/files', status: 'Not a product-key surface', route: null },
-  { method: 'POST', path: '/v1/batches', status: 'Not a product-key surface', route: null },
-  { method: 'POST', path: '/v1/fine_tuning/jobs', status: 'Not a product-key surface', route: null },
-  { method: 'POST', path: '/v1/realtime/sessions', status: 'Not a product-key surface', route: null },
-]
+/** The routes of the surfaces. One of access `granted` has `app.requireSurface(id)` right after `app.requireKey`. */
+const ROUTES: Partial<Record<SurfaceId, SurfaceRoute>> = {
+  'chat-completions': chatCompletionsRoute,
+  models: modelsRoute,
+  generation: generationsRoute,
+  key: keyRoute,
+  credits: creditsRoute,
+  usage: usageRoute,
+  'usage.calls': usageCallsRoute,
+  surfaces: surfacesRoute,
+  'provider-keys.list': providerKeysRoute,
+  'provider-keys.create': providerKeysRoute,
+  'provider-keys.update': providerKeysRoute,
+  'provider-keys.delete': providerKeysRoute,
+  pricing: pricingRoute,
+  openapi: openapiRoute,
+}
 
 const METHODS: HTTPMethods[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 /** Refusals are no part of the API's description. */
 const UNDOCUMENTED = { hide: true }
 
-/** Routes the surfaces. Whatever else lies under /v1 asks for a key, then is unavailable. */
+/** A path of the registry as the router writes it. */
+export const routerPath = (path: string): string => path.replaceAll(':', '::').replace(/\{(\w+)\}/g, ':$1')
+
+/** Routes the surfaces. Whatever else lies under their versions asks for a key, then is unavailable. */
 export const surfaceRoutes: FastifyPluginAsync<SurfaceServices> = async (app, services) => {
-  for (const [route, surfaces] of Map.groupBy(SURFACES, (surface) => surface.route))
-    if (route !== null) await app.register(route(surfaces[0]!.path), services)
-  for (const [path, surfaces] of Map.groupBy(SURFACES, (surface) => surface.path)) {
-    if (surfaces[0]!.route === null) {
-      routeUnavailable(app, path)
-      continue
-    }
-    const methods = surfaces.map(({ method }) => method)
-    app.route({
-      url: path,
-      method: METHODS.filter((other) => !app.hasRoute({ url: path, method: other })),
-      onRequest: path.startsWith('/v1/') ? [app.requireKey] : [],
-      schema: UNDOCUMENTED,
-      handler: async (_, reply) => {
-        reply.header('allow', methods.join(', '))
-        throw new ApiError('method_not_allowed', `Use ${methods.join(' or ')} ${path}.`)
+  const contracts = new Map<SurfaceId, string>()
+  app.addHook('onRoute', (route) => {
+    const surface = SURFACES.find(
+      ({ method, path }) => method === route.method && routerPath(path) === route.url,
+    )
+    if (!surface || route.schema?.hide) return
+    contracts.set(surface.id, contractDigest(surface, (route.schema ?? {}) as RouteContract))
+    const headers = lifecycleHeaders(surface.lifecycle)
+    // Those of a granted surface come with `requireSurface`: to all others it is not there.
+    if (surface.access !== 'open' || Object.keys(headers).length === 0) return
+    route.onRequest = [
+      (_request, reply, done) => {
+        reply.headers(headers)
+        done()
       },
-    })
-  }
-  routeUnavailable(app, '/v1/*')
+      ...[route.onRequest ?? []].flat(),
+    ]
+  })
+
+  for (const [route, surfaces] of Map.groupBy(SURFACES, ({ id }) => ROUTES[id]))
+    if (route) await app.register(route(routerPath(surfaces[0]!.path)), { ...services, contracts })
+  for (const surfaces of Map.groupBy(SURFACES, ({ path }) => path).values()) routeOtherMethods(app, surfaces)
+  for (const version of new Set(SURFACES.flatMap(({ path }) => path.match(/^\/v\w+\//) ?? [])))
+    routeUnavailable(app, `${version}*`)
+}
+
+/** All methods of a path that are no surface: 405 for those who may use it, else as if it were unknown. */
+function routeOtherMethods(app: FastifyInstance, surfaces: Surface[]): void {
+  const { id, path, status } = surfaces[0]!
+  const url = routerPath(path)
+  if (!ROUTES[id]) return routeUnavailable(app, url)
+  const methods = surfaces.map(({ method }) => method)
+  app.route({
+    url,
+    method: METHODS.filter((other) => !app.hasRoute({ url, method: other })),
+    onRequest: status === 'Public' ? [] : [app.requireKey, app.requireSurface(id)],
+    schema: UNDOCUMENTED,
+    handler: async (_, reply) => {
+      reply.header('allow', methods.join(', '))
+      throw new ApiError('method_not_allowed', `Use ${methods.join(' or ')} ${path}.`)
+    },
+  })
 }
 
 /** Answered before a body is read. */
 function routeUnavailable(app: FastifyInstance, url: string): void {
-  const refuse = async (request: FastifyRequest): Promise<never> => {
-    throw unavailable(request)
+  const refuse = async (): Promise<never> => {
+    throw unavailable()
   }
   app.route({
     url,

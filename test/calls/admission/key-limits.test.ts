@@ -102,6 +102,7 @@ async function limitedKey(limitReset: LimitReset, limitPico: bigint): Promise<Ke
     customerConcurrentCalls: null,
     accountLimits: { requestsPerMinute: null, concurrentCalls: null },
     providerKeys: [],
+    surfaces: [],
   }
 }
 

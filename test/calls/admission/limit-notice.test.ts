@@ -42,6 +42,7 @@ describe("the notice of a key's spending limit", () => {
     customerConcurrentCalls: null,
     accountLimits: { requestsPerMinute: null, concurrentCalls: null },
     providerKeys: [],
+    surfaces: [],
   })
   const noticer = (postgres = ledger.postgres) =>
     createLimitNotice({ redis, postgres, cleanup: createCleanupTasks(pino({ level: 'silent' })) })

@@ -1,0 +1,35 @@
+import type { SurfaceId } from '../core/api/surface-registry.ts'
+import { newId } from '../core/kernel/ids.ts'
+import type { Postgres } from '../platform/postgres/postgres.ts'
+import type { SurfaceGrant as SurfaceGrantRow } from '../platform/prisma-client/client.ts'
+
+/** Whom a surface is opened to: an account with all its keys, or one key. */
+export type SurfaceHolder = { accountId: string } | { keyId: string }
+
+export type SurfaceGrant = SurfaceGrantRow
+
+export type SurfaceGrantStore = ReturnType<typeof createSurfaceGrantStore>
+
+/** The surfaces that operators opened, over PostgreSQL. */
+export const createSurfaceGrantStore = (postgres: Postgres) => ({
+  /** Idempotent. */
+  async open(surface: SurfaceId, holder: SurfaceHolder): Promise<SurfaceGrant> {
+    await postgres.surfaceGrant.createMany({
+      data: { id: newId('grant'), surface, ...holder },
+      skipDuplicates: true,
+    })
+    return postgres.surfaceGrant.findFirstOrThrow({ where: { surface, ...holder } })
+  },
+
+  /** The grant that was removed; null if there was none. */
+  async close(surface: string, holder: SurfaceHolder): Promise<SurfaceGrant | null> {
+    const where = { surface, ...holder }
+    const found = await postgres.surfaceGrant.findFirst({ where })
+    await postgres.surfaceGrant.deleteMany({ where })
+    return found
+  },
+
+  /** Oldest first; of one holder, or all. */
+  list: (holder?: SurfaceHolder): Promise<SurfaceGrant[]> =>
+    postgres.surfaceGrant.findMany({ ...(holder && { where: holder }), orderBy: { id: 'asc' } }),
+})

@@ -1,0 +1,159 @@
+/** Statuses in the specification's words, and `Public` for what needs no key. Only `Stable` is a contract. */
+export const SURFACE_STATUSES = [
+  'Stable',
+  'Limited',
+  'Provider-specific',
+  'Not a product-key surface',
+  'Not release-ready',
+  'Not implemented',
+  'Public',
+] as const
+export type SurfaceStatus = (typeof SURFACE_STATUSES)[number]
+
+/**
+ * Who may use a surface. `open`: every key, or everyone if it is `Public`. `granted`: keys and accounts that an
+ * operator opened it to. `closed`: nobody. To all others it is 404 `surface_unavailable`, as any unknown path.
+ */
+export type SurfaceAccess = 'open' | 'granted' | 'closed'
+
+export type SurfaceMethod = 'GET' | 'POST' | 'PATCH' | 'DELETE'
+
+/** One operation of the API. */
+export interface Surface {
+  id: SurfaceId
+  method: SurfaceMethod
+  /** With parameters in braces: `/v1/generations/{id}`. */
+  path: string
+  status: SurfaceStatus
+  access: SurfaceAccess
+  /** One sentence. */
+  behaviour: string
+  lifecycle: SurfaceLifecycle
+}
+
+/** Dates in ISO 8601 that every answer of a surface announces. */
+export interface SurfaceLifecycle {
+  /** Since when, or from when on, it is deprecated: header `Deprecation` (RFC 9745). */
+  deprecation?: string
+  /** When it goes away: header `Sunset` (RFC 8594). */
+  sunset?: string
+}
+
+type Entry = readonly [
+  operation: `${SurfaceMethod} /${string}`,
+  status: SurfaceStatus,
+  access: SurfaceAccess,
+  behaviour: string,
+  lifecycle?: SurfaceLifecycle,
+]
+
+const UNVERIFIED = 'Registered, unverified end to end.'
+const ISOLATED = 'Its handlers are isolated from public routing.'
+const USE_CHAT = 'Not implemented end to end. Use chat completions.'
+
+/** Every surface by its id. An entry whose access is not `closed` needs a route in src/http/public/surfaces.ts. */
+const ENTRIES = {
+  'chat-completions': [
+    'POST /v1/chat/completions',
+    'Stable',
+    'open',
+    'A chat completion, whole or streamed.',
+  ],
+  models: ['GET /v1/models', 'Limited', 'open', 'One opaque entry, `auto`; admin keys see the catalog.'],
+  generation: [
+    'GET /v1/generations/{id}',
+    'Limited',
+    'open',
+    'One call of the account: usage, cost, timings.',
+  ],
+  key: [
+    'GET /v1/key',
+    'Limited',
+    'open',
+    'Limits of the calling key, what remains of them, and the balance.',
+  ],
+  credits: ['GET /v1/credits', 'Limited', 'open', 'Credit, usage and spendable balance of the account.'],
+  usage: ['GET /v1/usage', 'Limited', 'open', 'Calls, tokens and cost by day, model or key, JSON or CSV.'],
+  'usage.calls': ['GET /v1/usage/calls', 'Limited', 'open', 'Single calls, paged or as one CSV stream.'],
+  surfaces: ['GET /v1/surfaces', 'Limited', 'open', 'This list, and which surfaces the calling key may use.'],
+  'provider-keys.list': ['GET /v1/provider-keys', 'Limited', 'open', 'The BYOK keys of the account.'],
+  'provider-keys.create': ['POST /v1/provider-keys', 'Limited', 'open', 'Stores and checks a BYOK key.'],
+  'provider-keys.update': [
+    'PATCH /v1/provider-keys/{id}',
+    'Limited',
+    'open',
+    'Changes or disables a BYOK key.',
+  ],
+  'provider-keys.delete': ['DELETE /v1/provider-keys/{id}', 'Limited', 'open', 'Deletes a BYOK key.'],
+  pricing: ['GET /pricing.json', 'Public', 'open', 'Live retail rates as timestamped JSON; CORS open.'],
+  openapi: ['GET /openapi.json', 'Public', 'open', 'The OpenAPI 3.1 document of every route; CORS open.'],
+  messages: [
+    'POST /v1/messages',
+    'Provider-specific',
+    'closed',
+    'Works only when routing selects a target that speaks the vendor-native messages wire.',
+  ],
+  'messages.count-tokens': [
+    'POST /v1/messages/count_tokens',
+    'Not a product-key surface',
+    'granted',
+    'Legacy handler; not to be relied on.',
+  ],
+  responses: ['POST /v1/responses', 'Not a product-key surface', 'granted', USE_CHAT],
+  'responses.get': ['GET /v1/responses/{id}', 'Not a product-key surface', 'closed', USE_CHAT],
+  'responses.delete': ['DELETE /v1/responses/{id}', 'Not a product-key surface', 'closed', USE_CHAT],
+  'responses.cancel': ['POST /v1/responses/{id}/cancel', 'Not a product-key surface', 'closed', USE_CHAT],
+  'responses.input-items': [
+    'GET /v1/responses/{id}/input_items',
+    'Not a product-key surface',
+    'closed',
+    USE_CHAT,
+  ],
+  embeddings: [
+    'POST /v1/embeddings',
+    'Not release-ready',
+    'granted',
+    'Handler registered but does not meet the stable contract.',
+  ],
+  rerank: ['POST /v1/rerank', 'Not release-ready', 'granted', UNVERIFIED],
+  'images.generations': ['POST /v1/images/generations', 'Not release-ready', 'granted', UNVERIFIED],
+  'images.edits': ['POST /v1/images/edits', 'Not release-ready', 'granted', UNVERIFIED],
+  'audio.speech': ['POST /v1/audio/speech', 'Not release-ready', 'granted', UNVERIFIED],
+  'audio.transcriptions': ['POST /v1/audio/transcriptions', 'Not release-ready', 'granted', UNVERIFIED],
+  'audio.translations': ['POST /v1/audio/translations', 'Not release-ready', 'granted', UNVERIFIED],
+  moderations: ['POST /v1/moderations', 'Not release-ready', 'granted', UNVERIFIED],
+  completions: ['POST /v1/completions', 'Not a product-key surface', 'closed', ISOLATED],
+  files: ['POST /v1/files', 'Not a product-key surface', 'closed', ISOLATED],
+  batches: ['POST /v1/batches', 'Not a product-key surface', 'closed', ISOLATED],
+  'fine-tuning': ['POST /v1/fine_tuning/jobs', 'Not a product-key surface', 'closed', ISOLATED],
+  realtime: ['POST /v1/realtime/sessions', 'Not a product-key surface', 'closed', ISOLATED],
+  'generate-content': [
+    'POST /v1beta/models/{model}:generateContent',
+    'Not implemented',
+    'closed',
+    'The models of that maker are called through chat completions.',
+  ],
+  videos: ['POST /v1/videos', 'Not implemented', 'closed', 'Video is on the roadmap and has no endpoint.'],
+} satisfies Record<string, Entry>
+
+export type SurfaceId = keyof typeof ENTRIES
+
+/** Every surface, in the order of the documentation. The router, the documents and the status page are built from it. */
+export const SURFACES: readonly Surface[] = Object.entries<Entry>(ENTRIES).map(
+  ([id, [operation, status, access, behaviour, lifecycle = {}]]) => {
+    const [method, path] = operation.split(' ') as [SurfaceMethod, string]
+    return { id: id as SurfaceId, method, path, status, access, behaviour, lifecycle }
+  },
+)
+
+/** Whether a key that was granted these surfaces may use one. */
+export const mayUse = ({ access, id }: Pick<Surface, 'access' | 'id'>, granted: readonly string[]): boolean =>
+  access === 'open' || (access === 'granted' && granted.includes(id))
+
+/** The headers of a surface that is going away: `Deprecation` as in RFC 9745, `Sunset` as in RFC 8594. */
+export function lifecycleHeaders({ deprecation, sunset }: SurfaceLifecycle): Record<string, string> {
+  return {
+    ...(deprecation !== undefined && { deprecation: `@${Math.floor(Date.parse(deprecation) / 1000)}` }),
+    ...(sunset !== undefined && { sunset: new Date(sunset).toUTCString() }),
+  }
+}

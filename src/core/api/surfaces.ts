@@ -1,0 +1,49 @@
+import { type Static, Type } from 'typebox'
+import { CLOSED, nullable } from './request-fields.ts'
+import { IsoTime, List } from './shared.ts'
+import { SURFACE_STATUSES } from './surface-registry.ts'
+
+/** A surface as everyone may know it. */
+export const PublishedSurface = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('surface'),
+  method: Type.String(),
+  path: Type.String(),
+  /** `Stable` only with passing evidence for the present contract. */
+  status: Type.Enum([...SURFACE_STATUSES]),
+  behaviour: Type.String(),
+  /** Where /openapi.json describes it, as a JSON pointer; null: it has no route. */
+  schema: nullable(Type.String()),
+  deprecation: nullable(Type.String()),
+  sunset: nullable(Type.String()),
+  /** What the release gate last found; null: it has not checked this surface. */
+  evidence: nullable(Type.Object({ date: IsoTime, commit: Type.String(), passed: Type.Boolean() })),
+})
+export type PublishedSurface = Static<typeof PublishedSurface>
+
+/** GET /v1/surfaces. */
+export const SurfaceList = List(
+  Type.Object({
+    ...PublishedSurface.properties,
+    /** Whether the calling key may use it. */
+    available: Type.Boolean(),
+  }),
+)
+export type SurfaceList = Static<typeof SurfaceList>
+
+/** A surface that an operator opened to an account or to one key. */
+export const SurfaceGrant = Type.Object({
+  id: Type.String(),
+  surface: Type.String(),
+  account_id: nullable(Type.String()),
+  key_id: nullable(Type.String()),
+  created_at: IsoTime,
+})
+export type SurfaceGrant = Static<typeof SurfaceGrant>
+
+/** POST /admin/api/surfaces/:id/open and /close: names the account, by id or email, or the key. */
+export const SurfaceHolderRequest = Type.Object(
+  { account: Type.Optional(Type.String()), key_id: Type.Optional(Type.String()) },
+  CLOSED,
+)
+export type SurfaceHolderRequest = Static<typeof SurfaceHolderRequest>

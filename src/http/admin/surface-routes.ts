@@ -1,0 +1,50 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import type { SurfaceGrant as StoredGrant } from '../../accounts/surface-grant-store.ts'
+import { List } from '../../core/api/shared.ts'
+import { SurfaceGrant, SurfaceHolderRequest } from '../../core/api/surfaces.ts'
+import { isoTime } from '../../core/kernel/time.ts'
+import type { Services } from '../../services.ts'
+import { OfId } from '../page.ts'
+import { askingOperator } from './asking-operator.ts'
+
+const OfHolder = Type.Partial(Type.Object({ account: Type.String(), key_id: Type.String() }))
+
+/** Surfaces: opened to accounts and keys, and closed again. */
+export const surfaceRoutes: FastifyPluginAsyncTypebox<Pick<Services, 'surfaceManagement'>> = async (
+  app,
+  { surfaceManagement },
+) => {
+  const findHolder = ({ account, key_id: keyId }: SurfaceHolderRequest) =>
+    surfaceManagement.findHolder({ ...(account && { account }), ...(keyId && { keyId }) })
+
+  app.get(
+    '/surface-grants',
+    { schema: { querystring: OfHolder, response: { 200: List(SurfaceGrant) } } },
+    async ({ query }) => {
+      const isOfAll = query.account === undefined && query.key_id === undefined
+      const grants = await surfaceManagement.list(isOfAll ? undefined : await findHolder(query))
+      return { object: 'list' as const, data: grants.map(grantView) }
+    },
+  )
+
+  for (const verb of ['open', 'close'] as const) {
+    app.post(
+      `/surfaces/:id/${verb}`,
+      { schema: { params: OfId, body: SurfaceHolderRequest, response: { 200: SurfaceGrant } } },
+      async (request) => {
+        const holder = await findHolder(request.body)
+        return grantView(await surfaceManagement[verb](askingOperator(request), request.params.id, holder))
+      },
+    )
+  }
+}
+
+/** A grant as operators see it. */
+export const grantView = (grant: StoredGrant): SurfaceGrant => ({
+  id: grant.id,
+  surface: grant.surface,
+  account_id: grant.accountId,
+  key_id: grant.keyId,
+  created_at: isoTime(grant.createdAt),
+})

@@ -1,0 +1,30 @@
+import type { onRequestHookHandler } from 'fastify'
+import plugin from 'fastify-plugin'
+import { lifecycleHeaders, mayUse, SURFACES, type SurfaceId } from '../../core/api/surface-registry.ts'
+import { unavailable } from './answer-errors.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /**
+     * An onRequest hook after `requireKey`, and before anything else: answers as for an unknown path unless the key may
+     * use this surface.
+     */
+    requireSurface(id: SurfaceId): onRequestHookHandler
+  }
+}
+
+/** Access to surfaces; what a key was granted comes with the key, so that nothing is looked up. */
+export const surfaceAccess = plugin(
+  async (app) => {
+    app.decorate('requireSurface', (id: SurfaceId): onRequestHookHandler => {
+      const surface = SURFACES.find((known) => known.id === id)!
+      const headers = lifecycleHeaders(surface.lifecycle)
+      return (request, reply, done) => {
+        if (!mayUse(surface, request.key?.surfaces ?? [])) return done(unavailable())
+        reply.headers(headers)
+        done()
+      }
+    })
+  },
+  { name: 'surface-access', dependencies: ['authenticate', 'answer-errors'] },
+)

@@ -1,0 +1,42 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { publishedStatus, SURFACE_EVIDENCE } from '../../core/api/surface-evidence.ts'
+import { mayUse, SURFACES, type Surface, type SurfaceId } from '../../core/api/surface-registry.ts'
+import { type PublishedSurface, SurfaceList } from '../../core/api/surfaces.ts'
+import { isoTimeOrNull } from '../../core/kernel/time.ts'
+
+/** Digests of the contracts of the surfaces that have a route. */
+export type SurfaceContracts = ReadonlyMap<SurfaceId, string>
+
+/** GET /v1/surfaces: every surface, and which of them the calling key may use. */
+export const surfacesRoute =
+  (path: string): FastifyPluginAsyncTypebox<{ contracts: SurfaceContracts }> =>
+  async (app, { contracts }) => {
+    const schema = { summary: 'Every surface and its status', response: { 200: SurfaceList } }
+    app.get(path, { onRequest: [app.requireKey], schema }, async ({ key }) => ({
+      object: 'list' as const,
+      data: SURFACES.map((surface) => ({
+        ...publishedSurface(surface, contracts),
+        available: contracts.has(surface.id) && mayUse(surface, key?.surfaces ?? []),
+      })),
+    }))
+  }
+
+/** A surface without whom it was opened to. */
+function publishedSurface(surface: Surface, contracts: SurfaceContracts): PublishedSurface {
+  const { id, method, path, status, behaviour, lifecycle } = surface
+  const evidence = SURFACE_EVIDENCE[id] ?? null
+  const contract = contracts.get(id) ?? null
+  const pointer = `/openapi.json#/paths/${path.replaceAll('/', '~1')}/${method.toLowerCase()}`
+  return {
+    id,
+    object: 'surface',
+    method,
+    path,
+    status: publishedStatus(status, evidence, contract),
+    behaviour,
+    schema: contract === null ? null : pointer,
+    deprecation: isoTimeOrNull(lifecycle.deprecation ? Date.parse(lifecycle.deprecation) : null),
+    sunset: isoTimeOrNull(lifecycle.sunset ? Date.parse(lifecycle.sunset) : null),
+    evidence: evidence && { date: evidence.date, commit: evidence.commit, passed: evidence.passed },
+  }
+}

@@ -1,0 +1,85 @@
+import type { AccountDirectory } from '../accounts/account-store.ts'
+import type { KeyStore } from '../accounts/key-store.ts'
+import type { SurfaceGrant, SurfaceGrantStore, SurfaceHolder } from '../accounts/surface-grant-store.ts'
+import { SURFACES, type Surface } from '../core/api/surface-registry.ts'
+import { ApiError } from '../core/kernel/errors.ts'
+import type { KeyChange } from '../platform/redis/key-changes.ts'
+import type { Operator, RunAudited } from './audit-log.ts'
+
+/** Opens surfaces to accounts and keys, and closes them again. Every change is recorded in the audit log. Throws ApiError. */
+export function createSurfaceManagement(options: {
+  grants: SurfaceGrantStore
+  directory: Pick<AccountDirectory, 'find'>
+  keys: Pick<KeyStore, 'find'>
+  announce: (change: KeyChange) => Promise<void>
+  auditedAction: RunAudited
+}) {
+  const { grants, directory, keys, announce, auditedAction } = options
+
+  const change = <T>(
+    operator: Operator,
+    verb: 'open' | 'close',
+    surface: Surface,
+    holder: SurfaceHolder,
+    work: () => Promise<T>,
+  ): Promise<T> => {
+    const target = 'keyId' in holder ? holder.keyId : holder.accountId
+    const action = { action: `surface.${verb}`, target, details: { surface: surface.id } }
+    return auditedAction(operator, action, async () => {
+      const done = await work()
+      // Without the announcement instances learn of it late, so its failure fails the action. Repeating it is safe.
+      await announce(holder)
+      return done
+    })
+  }
+
+  return {
+    /** An account by id or email, or a key by id. */
+    async findHolder({ account, keyId }: { account?: string; keyId?: string }): Promise<SurfaceHolder> {
+      if ((account === undefined) === (keyId === undefined))
+        throw new ApiError('invalid_request', 'Name either an account or a key.')
+      if (keyId === undefined) {
+        const found = await directory.find(account!)
+        if (!found) throw new ApiError('not_found', 'There is no such account.')
+        return { accountId: found.id }
+      }
+      const key = await keys.find(keyId)
+      if (!key) throw new ApiError('not_found', 'There is no such key.')
+      if (key.kind === 'admin')
+        throw new ApiError('invalid_request', 'Admin keys use no surfaces of accounts.')
+      return { keyId }
+    },
+
+    /** Idempotent; works everywhere within a second. */
+    async open(operator: Operator, surfaceId: string, holder: SurfaceHolder): Promise<SurfaceGrant> {
+      const surface = surfaceOf(surfaceId)
+      if (surface.access !== 'granted')
+        throw new ApiError(
+          'invalid_request',
+          surface.access === 'open'
+            ? `Every key may use ${surface.id}.`
+            : `${surface.id} cannot be opened: it has no handler.`,
+        )
+      return change(operator, 'open', surface, holder, () => grants.open(surface.id, holder))
+    },
+
+    /** 404 if it was not open to this holder; works everywhere within a second. */
+    async close(operator: Operator, surfaceId: string, holder: SurfaceHolder): Promise<SurfaceGrant> {
+      const surface = surfaceOf(surfaceId)
+      return change(operator, 'close', surface, holder, async () => {
+        const closed = await grants.close(surface.id, holder)
+        if (!closed) throw new ApiError('not_found', `${surface.id} was not open to it.`)
+        return closed
+      })
+    },
+
+    list: grants.list,
+  }
+}
+
+function surfaceOf(id: string): Surface {
+  const surface = SURFACES.find((known) => known.id === id)
+  if (surface) return surface
+  const granted = SURFACES.filter(({ access }) => access === 'granted').map((known) => known.id)
+  throw new ApiError('not_found', `There is no surface ${id}. Surfaces to open: ${granted.join(', ')}.`)
+}
