@@ -1,5 +1,5 @@
 import { isAvailable, type Model, type Offer, type TokenRates } from '../core/catalog/catalog.ts'
-import { formatRates, mapRates, rateOf } from '../core/catalog/token-rates.ts'
+import { formatRates, mapRates, rateOf, withoutCache } from '../core/catalog/token-rates.ts'
 
 const OWNER = 'switchyard'
 
@@ -63,8 +63,13 @@ const catalogOffer = (offer: Offer, model: Model, withheld: string | null) => ({
 })
 
 /** Rate less cost, per million tokens; negative for a loss. */
-const marginOf = ({ cost }: Offer, { rate }: Model): TokenRates =>
-  mapRates({ ...cost, ...rate }, (_, kind) => rateOf(rate, kind) - rateOf(cost, kind))
+const marginOf = ({ cost, lossCache }: Offer, { rate }: Model): TokenRates => {
+  const kinds = { ...cost, ...rate }
+  return mapRates(
+    lossCache ? withoutCache(kinds) : kinds,
+    (_, kind) => rateOf(rate, kind) - rateOf(cost, kind),
+  )
+}
 
 /** The worst and best margin of the shared offers; null if there is none. */
 function marginRange(model: Model) {

@@ -1,6 +1,7 @@
-import { type CatalogSnapshot, isAvailable, type Model } from '../core/catalog/catalog.ts'
+import { type CatalogSnapshot, isAvailable, type Model, type TokenRates } from '../core/catalog/catalog.ts'
+import type { DocumentPrices } from '../core/catalog/catalog-document.ts'
 import type { PricingFeed, PricingFeedEntry } from '../core/catalog/pricing-feed-view.ts'
-import { formatRates, rateOf } from '../core/catalog/token-rates.ts'
+import { formatRates, PRICE_KINDS, rateOf } from '../core/catalog/token-rates.ts'
 import { shortHash } from '../core/kernel/short-hash.ts'
 import { isoTime } from '../core/kernel/time.ts'
 
@@ -24,16 +25,12 @@ export function pricingFeed(catalog: CatalogSnapshot, times: RateChangeTimes): P
 }
 
 function pricingEntry(model: Model, changedAt: number): PricingFeedEntry {
-  const list = formatRates(model.listPrice)
   return {
     id: model.id,
     name: model.name,
     vendor: model.vendor,
     ...formatRates(model.rate),
-    list_prompt: list.prompt,
-    list_completion: list.completion,
-    ...(list.prompt_audio !== undefined && { list_prompt_audio: list.prompt_audio }),
-    ...(list.prompt_image !== undefined && { list_prompt_image: list.prompt_image }),
+    ...listPrices(model.listPrice),
     discount: discountOf(model),
     context_length: model.contextLength,
     max_output_tokens: model.maxOutputTokens,
@@ -45,13 +42,20 @@ function pricingEntry(model: Model, changedAt: number): PricingFeedEntry {
   }
 }
 
+type ListPrices = {
+  [Name in keyof DocumentPrices as `list_${Name}`]: DocumentPrices[Name]
+}
+
+const listPrices = (listPrice: TokenRates): ListPrices =>
+  Object.fromEntries(
+    Object.entries(formatRates(listPrice)).map(([name, price]) => [`list_${name}`, price]),
+  ) as ListPrices
+
 const BASIS_POINTS = 10_000n
 
 /** Truncated to hundredths of a percent, like the rates it is computed from. */
 function discountOf({ listPrice, rate }: Model): string {
-  const kinds = ['prompt', 'completion', 'promptAudio', 'promptImage'] as const
-  const discounts = kinds
-    .map((kind) => ({ list: rateOf(listPrice, kind), listed: rateOf(rate, kind) }))
+  const discounts = PRICE_KINDS.map((kind) => ({ list: rateOf(listPrice, kind), listed: rateOf(rate, kind) }))
     .filter(({ list }) => list > 0n)
     .map(({ list, listed }) => ((list - listed) * BASIS_POINTS) / list)
     .sort((a, b) => (a < b ? -1 : 1))

@@ -1,4 +1,5 @@
 import type { CatalogSnapshot, Model, TokenRates } from '../core/catalog/catalog.ts'
+import { PRICE_KINDS, PRICE_NAMES } from '../core/catalog/token-rates.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
 import type { RateVersion } from '../platform/prisma-client/client.ts'
 import type { RateChangeTimes } from './pricing-feed.ts'
@@ -6,25 +7,30 @@ import type { RateChangeTimes } from './pricing-feed.ts'
 /** A rate of a model and its start time; pico-USD per token. */
 export type RateEntry = Omit<RateVersion, 'id'>
 
+/** The columns of prices that a model may not have: of its rate, and of its list price. */
+const PARTS = Object.values(PRICE_NAMES).filter((name) => name !== 'prompt' && name !== 'completion')
+const OPTIONAL = [...PARTS, ...PARTS.map((column) => `list_${column}`)]
+const LISTED = ['prompt', 'completion', ...PARTS].map((column) => `list_${column}`)
+
 // One statement, so that it is fast for thousands of models. A model that returns to an earlier rate gets a
 // new row.
 const RECORD = `
 WITH seen AS (
   SELECT * FROM json_to_recordset($1::json) AS rate (
     model_id text, rate_version text, prompt bigint, completion bigint, list_prompt bigint, list_completion bigint,
-    prompt_audio bigint, prompt_image bigint, list_prompt_audio bigint, list_prompt_image bigint)
+    ${OPTIONAL.map((column) => `${column} bigint`).join(', ')})
 ), last AS (
   SELECT DISTINCT ON (model_id)
-    model_id, rate_version, list_prompt, list_completion, list_prompt_audio, list_prompt_image
+    model_id, rate_version, ${LISTED.join(', ')}
   FROM rate_versions WHERE model_id IN (SELECT model_id FROM seen) ORDER BY model_id, id DESC
 )
 INSERT INTO rate_versions (model_id, rate_version, prompt, completion, list_prompt, list_completion,
-                           prompt_audio, prompt_image, list_prompt_audio, list_prompt_image, source)
+                           ${OPTIONAL.join(', ')}, source)
 SELECT seen.*, $2 FROM seen LEFT JOIN last USING (model_id)
 WHERE last.model_id IS NULL
-   OR (last.rate_version, last.list_prompt, last.list_completion, last.list_prompt_audio, last.list_prompt_image)
+   OR (last.rate_version, ${LISTED.map((column) => `last.${column}`).join(', ')})
       IS DISTINCT FROM
-      (seen.rate_version, seen.list_prompt, seen.list_completion, seen.list_prompt_audio, seen.list_prompt_image)`
+      (seen.rate_version, ${LISTED.map((column) => `seen.${column}`).join(', ')})`
 
 /** Records every rate that differs from the model's last recorded one. Returns the number of new rows. */
 export async function recordRates(
@@ -45,12 +51,8 @@ export async function recordRates(
   })
 }
 
-const rateColumns = (prefix: string, { prompt, completion, promptAudio, promptImage }: TokenRates) => ({
-  [`${prefix}prompt`]: String(prompt),
-  [`${prefix}completion`]: String(completion),
-  [`${prefix}prompt_audio`]: promptAudio?.toString(),
-  [`${prefix}prompt_image`]: promptImage?.toString(),
-})
+const rateColumns = (prefix: string, rates: TokenRates) =>
+  Object.fromEntries(PRICE_KINDS.map((kind) => [`${prefix}${PRICE_NAMES[kind]}`, rates[kind]?.toString()]))
 
 const TIMES = `
 WITH changes AS (

@@ -38,6 +38,8 @@ export function callView(call: ListedCall, reader: CallReader): Generation {
       total_tokens: call.promptTokens + call.completionTokens,
       ...(call.audioTokens > 0 && { audio_tokens: call.audioTokens }),
       ...(call.imageTokens > 0 && { image_tokens: call.imageTokens }),
+      ...(call.cachedTokens > 0 && { cached_tokens: call.cachedTokens }),
+      ...(call.cacheWriteTokens > 0 && { cache_write_tokens: call.cacheWriteTokens }),
       source: call.usageSource,
     },
     cost_usd: formatUsd(call.chargePico),
@@ -94,6 +96,10 @@ const CSV_COLUMNS: ReadonlyArray<readonly [name: string, read: (view: Generation
   ['image_tokens', (view) => view.usage.image_tokens ?? 0],
   ['prompt_audio_rate_usd_per_million', (view) => view.rates?.prompt_audio ?? null],
   ['prompt_image_rate_usd_per_million', (view) => view.rates?.prompt_image ?? null],
+  ['cached_tokens', (view) => view.usage.cached_tokens ?? 0],
+  ['cache_write_tokens', (view) => view.usage.cache_write_tokens ?? 0],
+  ['cache_read_rate_usd_per_million', (view) => view.rates?.cache_read ?? null],
+  ['cache_write_rate_usd_per_million', (view) => view.rates?.cache_write ?? null],
 ]
 
 export const CALL_CSV_HEAD: readonly string[] = CSV_COLUMNS.map(([name]) => name)

@@ -217,6 +217,8 @@ function callDetail(call: CallRecord): CallDetail {
     rates,
     audio_tokens: usage.audio_tokens ?? 0,
     image_tokens: usage.image_tokens ?? 0,
+    cached_tokens: usage.cached_tokens ?? 0,
+    cache_write_tokens: usage.cache_write_tokens ?? 0,
     queued_ms: timings.queued_ms,
     finished_at: timings.finished_at,
     settled_at: timings.settled_at,

@@ -1,3 +1,4 @@
+import type { Usage } from '../core/billing/pricing.ts'
 import type { SamplingParameters } from '../core/calls/chat-request.ts'
 import type { FinishReason } from '../core/calls/completion.ts'
 import { type Address, type ContentPart, type InlineData, isAddress } from '../core/calls/content-part.ts'
@@ -12,6 +13,7 @@ import {
   kindOfWords,
   unwrapped,
 } from './error-words.ts'
+import { promptParts } from './prompt-parts.ts'
 import {
   type AttemptRequest,
   type CompletionReader,
@@ -150,7 +152,7 @@ const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
  * tool calls are numbered among all blocks; both have to be remembered.
  */
 export class MessagesReader implements CompletionReader {
-  #promptTokens = 0
+  #prompt: Omit<Usage, 'completionTokens'> = { promptTokens: 0 }
   /** The tool calls by the number of their block. */
   readonly #toolCalls = new Map<unknown, number>()
   /** The input that blocks began with, until some of it comes in pieces. */
@@ -290,16 +292,16 @@ export class MessagesReader implements CompletionReader {
   }
 
   /** Notes the prompt's tokens, of whichever price, and returns the usage once the output is known. */
-  #usage(value: unknown): { promptTokens: number; completionTokens: number } | null {
+  #usage(value: unknown): Usage | null {
     if (!isObject(value)) return null
     // The end may repeat the prompt's figures, and some servers know them only then.
-    const promptTokens =
-      count(value.input_tokens) +
-      count(value.cache_creation_input_tokens) +
-      count(value.cache_read_input_tokens)
-    this.#promptTokens = Math.max(this.#promptTokens, promptTokens)
+    const { cache_read_input_tokens: cachedTokens, cache_creation_input_tokens: cacheWriteTokens } = value
+    const promptTokens = count(value.input_tokens) + count(cacheWriteTokens) + count(cachedTokens)
+    if (promptTokens > this.#prompt.promptTokens) {
+      this.#prompt = { promptTokens, ...promptParts({ cachedTokens, cacheWriteTokens }) }
+    }
     if (typeof value.output_tokens !== 'number') return null
-    return { promptTokens: this.#promptTokens, completionTokens: value.output_tokens }
+    return { ...this.#prompt, completionTokens: value.output_tokens }
   }
 }
 

@@ -15,6 +15,7 @@ import {
   unwrapped,
 } from './error-words.ts'
 import { PatternReader } from './pattern-reader.ts'
+import { chatPromptParts } from './prompt-parts.ts'
 import {
   type AttemptRequest,
   type CompletionReader,
@@ -23,7 +24,6 @@ import {
   isObject,
   jsonInstruction,
   MAX_TOOL_CALLS,
-  mediaTokens,
   parseObject,
   requestHeaders,
   type StreamSignal,
@@ -298,16 +298,12 @@ function usageOf(chunk: Fields, choice: Fields | null): Fields | null {
 
 function emitUsage(value: Fields | null, emit: Emit): void {
   if (value === null) return
-  const {
-    prompt_tokens: promptTokens,
-    completion_tokens: completionTokens,
-    prompt_tokens_details: details,
-  } = value
+  const { prompt_tokens: promptTokens, completion_tokens: completionTokens } = value
   if (typeof promptTokens !== 'number' || typeof completionTokens !== 'number') return
   const usage: Usage = {
     promptTokens,
     completionTokens: completionTokens + reasoningBeside(value, promptTokens + completionTokens),
-    ...(isObject(details) && mediaTokens(details.audio_tokens, details.image_tokens)),
+    ...chatPromptParts(value),
   }
   emit(['usage', usage, reasoningIn(value)])
 }

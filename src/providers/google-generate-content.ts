@@ -15,6 +15,7 @@ import {
   kindOfWords,
   unwrapped,
 } from './error-words.ts'
+import { promptParts } from './prompt-parts.ts'
 import {
   type AttemptRequest,
   type CompletionReader,
@@ -26,7 +27,6 @@ import {
   jsonInstruction,
   jsonSchemaOf,
   MAX_TOOL_CALLS,
-  mediaTokens,
   requestHeaders,
   type StreamSignal,
   samplingFor,
@@ -233,11 +233,15 @@ const isFirst = (candidate: unknown): boolean => isObject(candidate) && (candida
 /** Thoughts are billed as output and stand beside it. */
 function emitUsage(value: unknown, emit: Emit): void {
   if (!isObject(value) || typeof value.promptTokenCount !== 'number') return
-  const { promptTokensDetails: details } = value
+  const { promptTokensDetails: details, cachedContentTokenCount: cachedTokens } = value
   const usage = {
     promptTokens: value.promptTokenCount + count(value.toolUsePromptTokenCount),
     completionTokens: count(value.candidatesTokenCount) + count(value.thoughtsTokenCount),
-    ...mediaTokens(tokensOf(details, 'AUDIO'), tokensOf(details, 'IMAGE')),
+    ...promptParts({
+      audioTokens: tokensOf(details, 'AUDIO'),
+      imageTokens: tokensOf(details, 'IMAGE'),
+      cachedTokens,
+    }),
   }
   emit(['usage', usage, count(value.thoughtsTokenCount)])
 }

@@ -240,14 +240,6 @@ export const toolCallId = (upstreamId: string): string =>
     ? upstreamId
     : `call_${createHash('sha256').update(upstreamId).digest('hex').slice(0, ID_CHARACTERS)}`
 
-/** What a provider says of a prompt's audio and images; what is no number above zero is left out. */
-export function mediaTokens(audio: unknown, image: unknown): Pick<Usage, 'audioTokens' | 'imageTokens'> {
-  return {
-    ...(typeof audio === 'number' && audio > 0 && { audioTokens: audio }),
-    ...(typeof image === 'number' && image > 0 && { imageTokens: image }),
-  }
-}
-
 interface Turn {
   role: 'user' | 'assistant'
   parts: ContentPart[]

@@ -58,6 +58,16 @@ describe('the built-in catalog', () => {
     expect(byId.get(id)?.list_price.prompt_audio).toBe(audio)
   })
 
+  test.each([
+    ['anthropic/claude-sonnet-4.5', '0.3', '3.75'],
+    ['gpt-4.1', '0.5', undefined],
+    ['google/gemini-2.5-flash', '0.03', undefined],
+    ['gpt-3.5-turbo', undefined, undefined],
+  ])('lists cache reads of %s at %s, and writes at %s', (id, read, write) => {
+    const { cache_read, cache_write } = byId.get(id)!.list_price
+    expect([cache_read, cache_write]).toEqual([read, write])
+  })
+
   test('has more than 600 chat models of more than 50 makers, many open weights with many offers', () => {
     expect(DOCUMENT.models.length).toBeGreaterThan(600)
     expect(new Set(DOCUMENT.models.map(({ vendor }) => vendor)).size).toBeGreaterThan(50)

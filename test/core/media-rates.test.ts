@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { mediaFault, type UsageLimits, withinHold } from '../../src/calls/attempts/call-usage.ts'
+import { partsFault, type UsageLimits, withinHold } from '../../src/calls/attempts/call-usage.ts'
 import { pricingFeed } from '../../src/catalog/pricing-feed.ts'
 import { costOf, mostPromptCost } from '../../src/core/billing/pricing.ts'
 import type { ChatMessage, ChatRequest } from '../../src/core/calls/chat-request.ts'
@@ -220,12 +220,12 @@ describe('what a provider reports of audio', () => {
     ['cannot be below zero', usage(-1), limitsOf(100, 50, 0), 'absurd'],
     ['may be beyond a bound that was too low', usage(6), limitsOf(100, 5, 0), 'beyond-bound'],
   ])('%s', (_, reported, limits, fault) => {
-    expect(mediaFault(reported, limits)).toBe(fault)
+    expect(partsFault(reported, limits)).toBe(fault)
   })
 
   test('is of no account where audio is charged as the rest of the prompt', () => {
     const { audioTokensBound: _audio, imageTokensBound: _image, ...limits } = limitsOf(100, 0, 0)
-    expect(mediaFault(usage(5), limits)).toBeNull()
+    expect(partsFault(usage(5), limits)).toBeNull()
     expect(withinHold(usage(5), limits)).toEqual({ promptTokens: 10, completionTokens: 1 })
   })
 })

@@ -103,14 +103,18 @@ describe('readStreamEvent', () => {
     expect(events.map(([kind]) => kind)).toEqual(['text', 'finish', 'usage'])
   })
 
-  test('audio and image tokens of the prompt are read, and nothing else of its details', () => {
+  test('audio, image and cache tokens of the prompt are read, and nothing else of its details', () => {
     const usage = {
       prompt_tokens: 30,
       completion_tokens: 1,
       prompt_tokens_details: { audio_tokens: 20, image_tokens: 5, cached_tokens: 4, text_tokens: '5' },
     }
-    expect(read({ choices: [], usage }).events).toMatchObject([
-      ['usage', { promptTokens: 30, completionTokens: 1, audioTokens: 20, imageTokens: 5 }, 0],
+    expect(read({ choices: [], usage }).events).toEqual([
+      [
+        'usage',
+        { promptTokens: 30, completionTokens: 1, audioTokens: 20, imageTokens: 5, cachedTokens: 4 },
+        0,
+      ],
     ])
     const none = { ...usage, prompt_tokens_details: { audio_tokens: 0, image_tokens: null } }
     expect(read({ choices: [], usage: none }).events).toEqual([

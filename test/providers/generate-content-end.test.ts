@@ -113,7 +113,7 @@ describe('an answer whose last chunk alone has a finish reason', () => {
   })
 })
 
-test('tokens of audio and images are read off the modalities of the prompt', async () => {
+test('tokens of audio, images and the cache are read off the usage of the prompt', async () => {
   const details = [
     { modality: 'TEXT', tokenCount: 2 },
     { modality: 'AUDIO', tokenCount: 4 },
@@ -123,10 +123,15 @@ test('tokens of audio and images are read off the modalities of the prompt', asy
   const { result } = await answerOf(
     event({
       candidates: [{ index: 0, content: { role: 'model', parts: [{ text: 'a' }] }, finishReason: 'STOP' }],
-      usageMetadata: { promptTokenCount: 16, candidatesTokenCount: 1, promptTokensDetails: details },
+      usageMetadata: {
+        promptTokenCount: 16,
+        candidatesTokenCount: 1,
+        cachedContentTokenCount: 3,
+        promptTokensDetails: details,
+      },
     }),
   )
   expect(result).toMatchObject({
-    usage: { promptTokens: 16, completionTokens: 1, audioTokens: 4, imageTokens: 1 },
+    usage: { promptTokens: 16, completionTokens: 1, audioTokens: 4, imageTokens: 1, cachedTokens: 3 },
   })
 })

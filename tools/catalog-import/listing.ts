@@ -11,9 +11,23 @@ export interface ListedPrice {
   /** Of audio and images in the prompt; absent: unknown, or the same as the rest of it. */
   promptAudio?: number
   promptImage?: number
+  /** Of prompt tokens read from and written to its prompt cache; absent: unknown, or the same as the rest of it. */
+  cacheRead?: number
+  cacheWrite?: number
   /** What prompts longer than this many tokens cost, where that is more. */
   long: { aboveTokens: number; prompt: number; completion: number } | null
 }
+
+/** Kinds of prices of parts of a prompt. */
+export const PART_KINDS = ['promptAudio', 'promptImage', 'cacheRead', 'cacheWrite'] as const
+
+/** The prices of parts that a source gives; none where it gives no number above zero. */
+export const partPrices = (
+  prices: {
+    [Kind in (typeof PART_KINDS)[number]]?: number | undefined
+  },
+): Pick<ListedPrice, (typeof PART_KINDS)[number]> =>
+  Object.fromEntries(Object.entries(prices).filter(([, price]) => price !== undefined && price > 0))
 
 /** One data package's entry of one model at one provider. Null: unknown. */
 export interface Listing {

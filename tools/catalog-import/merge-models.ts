@@ -80,7 +80,10 @@ function toOffer(offer: ImportedOffer, list: ListedPrice, modelWindow: number): 
   const maxOutput = firstOf(offer, 'maxOutputTokens')
   const { price } = offer
   const kinds = ['prompt', 'completion', 'promptAudio', 'promptImage'] as const
-  const differs = kinds.some((kind) => price[kind] !== undefined && price[kind] !== list[kind])
+  const differs =
+    kinds.some((kind) => price[kind] !== undefined && price[kind] !== list[kind]) ||
+    price.cacheRead !== list.cacheRead ||
+    price.cacheWrite !== list.cacheWrite
   const { long } = offer.price
   return {
     provider: offer.provider.provider.id,
@@ -172,11 +175,15 @@ const prices = ({
   completion,
   promptAudio: audio,
   promptImage: image,
+  cacheRead,
+  cacheWrite,
 }: Omit<ListedPrice, 'long'>): DocumentPrices => ({
   prompt: decimal(prompt),
   completion: decimal(completion),
   ...(audio !== undefined && { prompt_audio: decimal(audio) }),
   ...(image !== undefined && { prompt_image: decimal(image) }),
+  ...(cacheRead !== undefined && { cache_read: decimal(cacheRead) }),
+  ...(cacheWrite !== undefined && { cache_write: decimal(cacheWrite) }),
 })
 
 /** The decimal text of a price. Throws RangeError where six decimals cannot hold it exactly. */

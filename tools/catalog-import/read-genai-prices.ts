@@ -1,5 +1,5 @@
 import { calcPrice, findProvider, type ModelInfo, type ModelPrice } from '@pydantic/genai-prices'
-import { isChatModelName, type ListedPrice, type Listing } from './listing.ts'
+import { isChatModelName, type ListedPrice, type Listing, partPrices } from './listing.ts'
 import type { ImportedProvider } from './provider-table.ts'
 
 /** Prices per call besides those per token, which the listed rates could not express. */
@@ -97,13 +97,15 @@ function toPrice(price: ModelPrice): ListedPrice | null {
   if (prompt === undefined || completion === undefined) return null
   const tiers = (value: typeof input) => (typeof value === 'object' ? value.tiers : [])
   const start = Math.min(...[...tiers(input), ...tiers(output)].map((tier) => tier.start))
-  const audio = base(price.input_audio_mtok)
-  const image = base(price.input_image_mtok)
   const plain = {
     prompt,
     completion,
-    ...(audio !== undefined && { promptAudio: audio }),
-    ...(image !== undefined && { promptImage: image }),
+    ...partPrices({
+      promptAudio: base(price.input_audio_mtok),
+      promptImage: base(price.input_image_mtok),
+      cacheRead: base(price.cache_read_mtok),
+      cacheWrite: base(price.cache_write_mtok),
+    }),
   }
   if (!Number.isFinite(start)) return { ...plain, long: null }
   const above = (value: typeof input, fallback: number) =>

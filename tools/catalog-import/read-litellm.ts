@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { isChatModelName, type ListedPrice, type Listing } from './listing.ts'
+import { isChatModelName, type ListedPrice, type Listing, partPrices } from './listing.ts'
 import type { ImportedProvider } from './provider-table.ts'
 
 type LitellmModel = Record<string, unknown> & { litellm_provider: string; mode?: string }
@@ -93,13 +93,15 @@ function priceOf(model: LitellmModel): ListedPrice {
   const [first] = thresholds.map(Number).sort((a, b) => a - b)
   const prompt = perMillion(model.input_cost_per_token)
   const completion = perMillion(model.output_cost_per_token)
-  const audio = perMillion(model.input_cost_per_audio_token)
-  const image = perMillion(model.input_cost_per_image_token)
   const plain = {
     prompt,
     completion,
-    ...(audio > 0 && { promptAudio: audio }),
-    ...(image > 0 && { promptImage: image }),
+    ...partPrices({
+      promptAudio: perMillion(model.input_cost_per_audio_token),
+      promptImage: perMillion(model.input_cost_per_image_token),
+      cacheRead: perMillion(model.cache_read_input_token_cost ?? model.input_cost_per_token_cache_hit),
+      cacheWrite: perMillion(model.cache_creation_input_token_cost),
+    }),
   }
   if (first === undefined) return { ...plain, long: null }
   const longCompletion = perMillion(model[`output_cost_per_token_above_${first}k_tokens`])

@@ -1,5 +1,5 @@
 import { type CanonicalId, canonicalId } from './canonical-id.ts'
-import { DATA_SOURCES, type ListedPrice, type Listing } from './listing.ts'
+import { DATA_SOURCES, type ListedPrice, type Listing, PART_KINDS } from './listing.ts'
 import { IMPORTED_PROVIDERS, type ImportedProvider } from './provider-table.ts'
 import { readGenaiPrice, readGenaiPrices } from './read-genai-prices.ts'
 import { type Litellm, listsModels } from './read-litellm.ts'
@@ -94,7 +94,7 @@ function judgePrice(
   return {
     prompt: agreed.prompt,
     completion: agreed.completion,
-    ...mediaPrices(prices, agreed.prompt, isMaker),
+    ...judgeParts(prices, agreed.prompt, isMaker),
     long:
       agreed.long ??
       long.find((each) => each.prompt >= agreed.prompt && each.completion >= agreed.completion) ??
@@ -102,17 +102,24 @@ function judgePrice(
   }
 }
 
-/** As with prices: the newest listed at a maker, the highest at a host; none where it equals the prompt's. */
-function mediaPrices(
+/**
+ * As with prices: the newest listed at a maker, the highest at a host; none where it equals the prompt's. Prices of the
+ * prompt cache go with the price of the prompt they are listed beside; writing costs no less than the prompt.
+ */
+function judgeParts(
   prices: readonly ListedPrice[],
   prompt: number,
   isMaker: boolean,
-): Pick<ListedPrice, 'promptAudio' | 'promptImage'> {
-  const kinds = ['promptAudio', 'promptImage'] as const
-  const judged = kinds.flatMap((kind) => {
-    const listed = prices.flatMap((price) => price[kind] ?? [])
+): Pick<ListedPrice, (typeof PART_KINDS)[number]> {
+  const judged = PART_KINDS.flatMap((kind) => {
+    const isCache = kind === 'cacheRead' || kind === 'cacheWrite'
+    const listed = prices
+      .filter((price) => !isCache || price.prompt === prompt)
+      .flatMap((price) => price[kind] ?? [])
     const price = isMaker ? listed[0] : listed.toSorted((a, b) => b - a)[0]
-    return price === undefined || price === prompt ? [] : [[kind, price] as const]
+    if (price === undefined || price === prompt) return []
+    const isSlip = (kind === 'cacheRead' && price > prompt) || (kind === 'cacheWrite' && price < prompt)
+    return isSlip ? [] : [[kind, price] as const]
   })
   return Object.fromEntries(judged)
 }

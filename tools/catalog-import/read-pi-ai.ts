@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { isChatModelName, type Listing } from './listing.ts'
+import { isChatModelName, type Listing, partPrices } from './listing.ts'
 import type { ImportedProvider } from './provider-table.ts'
 
 interface PiAiModel {
@@ -13,6 +13,8 @@ interface PiAiModel {
   cost: {
     input: number
     output: number
+    cacheRead?: number
+    cacheWrite?: number
     tiers?: Array<{ inputTokensAbove: number; input: number; output: number }>
   }
   contextWindow: number
@@ -62,6 +64,7 @@ function toListing(provider: ImportedProvider, model: PiAiModel): Listing {
     price: {
       prompt: model.cost.input,
       completion: model.cost.output,
+      ...partPrices({ cacheRead: model.cost.cacheRead, cacheWrite: model.cost.cacheWrite }),
       long: tier ? { aboveTokens: tier.inputTokensAbove, prompt: tier.input, completion: tier.output } : null,
     },
     contextLength: model.contextWindow,

@@ -63,6 +63,12 @@ function CallView({ call }: { call: CallDetail }) {
               'Of them images': call.image_tokens > 0 && (
                 <Tokens count={call.image_tokens} rate={rates?.prompt_image} />
               ),
+              'Of them read from the cache': call.cached_tokens > 0 && (
+                <Tokens count={call.cached_tokens} rate={rates?.cache_read} />
+              ),
+              'Of them written to the cache': call.cache_write_tokens > 0 && (
+                <Tokens count={call.cache_write_tokens} rate={rates?.cache_write} />
+              ),
               'Tokens out': <Tokens count={call.completion_tokens} rate={rates?.completion} />,
               [costName]: <Money usd={call.cost_usd} />,
               'Tokens counted by': usageSource(call.usage_source),

@@ -51,6 +51,12 @@ function ModelView({ model }: { model: PricingFeedEntry }) {
           'Image input, per million tokens': model.prompt_image !== undefined && (
             <Rate rate={model.prompt_image} list={model.list_prompt_image ?? model.list_prompt} />
           ),
+          'Cached input, per million tokens': model.cache_read !== undefined && (
+            <Rate rate={model.cache_read} list={model.list_cache_read ?? model.list_prompt} />
+          ),
+          'Input written to the cache, per million tokens': model.cache_write !== undefined && (
+            <Rate rate={model.cache_write} list={model.list_cache_write ?? model.list_prompt} />
+          ),
           'Output, per million tokens': <Rate rate={model.completion} list={model.list_completion} />,
           'Context window': <Tokens count={model.context_length} />,
           'Longest completion': <Tokens count={model.max_output_tokens} />,

@@ -210,7 +210,8 @@ export const AUDIT_CHECKS: readonly AuditCheck[] = [
       SELECT id AS subject, 'costs ' || prompt_cost_pico || ' and ' || completion_cost_pico || ' a token' AS detail
       FROM call_records
       WHERE is_byok AND (prompt_cost_pico <> 0 OR completion_cost_pico <> 0
-                         OR prompt_audio_cost_pico <> 0 OR prompt_image_cost_pico <> 0)`,
+                         OR prompt_audio_cost_pico <> 0 OR prompt_image_cost_pico <> 0
+                         OR cache_read_cost_pico <> 0 OR cache_write_cost_pico <> 0)`,
   },
   {
     name: 'no charge is above its hold',

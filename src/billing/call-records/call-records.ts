@@ -4,7 +4,6 @@ import type { CallCursor, TimeRange } from '../../core/billing/usage-query.ts'
 import type { AttemptRecord, CallStatus } from '../../core/calls/call-job.ts'
 import type { TokenRates } from '../../core/catalog/catalog.ts'
 import { callIdRange } from '../../core/kernel/ids.ts'
-import { picoUsdPerToken } from '../../core/kernel/money.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { CallRecord as CallRow, Prisma } from '../../platform/prisma-client/client.ts'
 
@@ -172,25 +171,30 @@ export function toListedCall({
 
 /** The rates a call was charged at; null where nothing served it. */
 export const ratesOf = (call: ListedCall): TokenRates | null =>
-  toRates(call.promptRatePico, call.completionRatePico, call.promptAudioRatePico, call.promptImageRatePico)
+  pricesOf({
+    prompt: call.promptRatePico,
+    completion: call.completionRatePico,
+    promptAudio: call.promptAudioRatePico,
+    promptImage: call.promptImageRatePico,
+    cacheRead: call.cacheReadRatePico,
+    cacheWrite: call.cacheWriteRatePico,
+  })
 
 /** What we pay its provider; null where nothing served it. */
 export const costRatesOf = (call: ListedCall): TokenRates | null =>
-  toRates(call.promptCostPico, call.completionCostPico, call.promptAudioCostPico, call.promptImageCostPico)
+  pricesOf({
+    prompt: call.promptCostPico,
+    completion: call.completionCostPico,
+    promptAudio: call.promptAudioCostPico,
+    promptImage: call.promptImageCostPico,
+    cacheRead: call.cacheReadCostPico,
+    cacheWrite: call.cacheWriteCostPico,
+  })
 
-function toRates(
-  prompt: bigint | null,
-  completion: bigint | null,
-  audio: bigint | null,
-  image: bigint | null,
-): TokenRates | null {
-  if (prompt === null || completion === null) return null
-  return {
-    prompt: picoUsdPerToken(prompt),
-    completion: picoUsdPerToken(completion),
-    ...(audio !== null && { promptAudio: picoUsdPerToken(audio) }),
-    ...(image !== null && { promptImage: picoUsdPerToken(image) }),
-  }
+function pricesOf(stored: Record<keyof TokenRates, bigint | null>): TokenRates | null {
+  if (stored.prompt === null || stored.completion === null) return null
+  const known = Object.entries(stored).filter(([, price]) => price !== null)
+  return Object.fromEntries(known) as unknown as TokenRates
 }
 
 /** Two machines' clocks may differ; no duration is shown below zero for that. */

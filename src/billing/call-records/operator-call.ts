@@ -23,6 +23,8 @@ export function operatorCall(call: ListedCall): OperatorCall {
     completion_tokens: call.completionTokens,
     audio_tokens: call.audioTokens,
     image_tokens: call.imageTokens,
+    cached_tokens: call.cachedTokens,
+    cache_write_tokens: call.cacheWriteTokens,
     is_byok: call.isByok,
     duplicate_of: call.duplicateOf,
     auto_score: call.autoScore,
@@ -50,10 +52,14 @@ export function settledTimeline(record: CallRecord): SettledTimeline {
     completion_rate: rate(record.completionRatePico),
     prompt_audio_rate: rate(record.promptAudioRatePico),
     prompt_image_rate: rate(record.promptImageRatePico),
+    cache_read_rate: rate(record.cacheReadRatePico),
+    cache_write_rate: rate(record.cacheWriteRatePico),
     prompt_cost_rate: rate(record.promptCostPico),
     completion_cost_rate: rate(record.completionCostPico),
     prompt_audio_cost_rate: rate(record.promptAudioCostPico),
     prompt_image_cost_rate: rate(record.promptImageCostPico),
+    cache_read_cost_rate: rate(record.cacheReadCostPico),
+    cache_write_cost_rate: rate(record.cacheWriteCostPico),
     rate_version: record.rateVersion,
     attempts: record.attempts.map(
       (attempt): AttemptView => ({

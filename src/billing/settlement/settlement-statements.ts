@@ -25,14 +25,20 @@ const CALL_COLUMNS = {
   rate_version: ['text', ({ served }) => served?.rateVersion],
   prompt_audio_rate_pico: ['bigint', ({ served }) => served?.rate.promptAudio],
   prompt_image_rate_pico: ['bigint', ({ served }) => served?.rate.promptImage],
+  cache_read_rate_pico: ['bigint', ({ served }) => served?.rate.cacheRead],
+  cache_write_rate_pico: ['bigint', ({ served }) => served?.rate.cacheWrite],
   prompt_cost_pico: ['bigint', ({ served }) => served?.cost.prompt],
   completion_cost_pico: ['bigint', ({ served }) => served?.cost.completion],
   prompt_audio_cost_pico: ['bigint', ({ served }) => served?.cost.promptAudio],
   prompt_image_cost_pico: ['bigint', ({ served }) => served?.cost.promptImage],
+  cache_read_cost_pico: ['bigint', ({ served }) => served?.cost.cacheRead],
+  cache_write_cost_pico: ['bigint', ({ served }) => served?.cost.cacheWrite],
   prompt_tokens: ['integer', ({ usage }) => usage.promptTokens],
   completion_tokens: ['integer', ({ usage }) => usage.completionTokens],
   audio_tokens: ['integer', ({ usage }) => usage.audioTokens ?? 0],
   image_tokens: ['integer', ({ usage }) => usage.imageTokens ?? 0],
+  cached_tokens: ['integer', ({ usage }) => usage.cachedTokens ?? 0],
+  cache_write_tokens: ['integer', ({ usage }) => usage.cacheWriteTokens ?? 0],
   usage_source: ['usage_source', ({ usageSource }) => usageSource],
   usage_clamped: ['boolean', ({ usageClamped }) => usageClamped],
   hold_pico: ['bigint', ({ holdPico }) => holdPico],
@@ -242,9 +248,12 @@ export async function pruneSettledKeys(postgres: Postgres): Promise<void> {
 }
 
 /** SQL for what a call's prompt comes to in pico-USD, by our rates or by what we pay; see `costOf` in core/pricing.ts. */
-const promptSum = (price: 'rate' | 'cost') =>
-  `((prompt_tokens - audio_tokens - image_tokens) * prompt_${price}_pico::numeric
-    + audio_tokens * coalesce(prompt_audio_${price}_pico, prompt_${price}_pico)::numeric
-    + image_tokens * coalesce(prompt_image_${price}_pico, prompt_${price}_pico)::numeric)`
+const promptSum = (price: 'rate' | 'cost') => {
+  const sum = (tokens: string, kind: string) =>
+    `${tokens} * coalesce(${kind}_${price}_pico, prompt_${price}_pico)::numeric`
+  return `((prompt_tokens - audio_tokens - image_tokens - cached_tokens - cache_write_tokens) * prompt_${price}_pico::numeric
+    + ${sum('audio_tokens', 'prompt_audio')} + ${sum('image_tokens', 'prompt_image')}
+    + ${sum('cached_tokens', 'cache_read')} + ${sum('cache_write_tokens', 'cache_write')})`
+}
 
 export const PROMPT_SUM_SQL = { rate: promptSum('rate'), cost: promptSum('cost') } as const

@@ -112,7 +112,7 @@ async function ownCompletion(
 
 /** A report whose answer is impossibly long as well says nothing of our bound of the prompt. */
 function faultsOf(reported: Usage, limits: UsageLimits): UsageFaults {
-  const prompt = promptFault(reported.promptTokens, limits) ?? mediaFault(reported, limits)
+  const prompt = promptFault(reported.promptTokens, limits) ?? partsFault(reported, limits)
   const completion = !isPlausibleCompletion(reported.completionTokens, limits)
   const isInflated = completion && reported.completionTokens > 0
   return { prompt: prompt === 'beyond-bound' && isInflated ? 'absurd' : prompt, completion }
@@ -128,6 +128,7 @@ function limitsOf({ text, produced }: Answer, served: Candidate): UsageLimits {
     hasMedia: served.media !== undefined,
     ...(served.rate.promptAudio !== undefined && { audioTokensBound: audioTokens }),
     ...(served.rate.promptImage !== undefined && { imageTokensBound: imageTokens }),
+    pricesCache: served.rate.cacheRead !== undefined || served.rate.cacheWrite !== undefined,
     contentBytes: Buffer.byteLength(text),
     mayReason: served.reasoning || thinkingBytes > 0 || reasoningTokens > 0,
   }
@@ -244,6 +245,8 @@ export interface UsageLimits {
   /** Bounds of audio and of images where they have rates of their own; absent: they are prompt tokens like others. */
   audioTokensBound?: number
   imageTokensBound?: number
+  /** Whether tokens of the provider's prompt cache have rates of their own; otherwise they are prompt tokens like others. */
+  pricesCache?: boolean
   /** Bytes of the answer: text, refusal, tool calls. */
   contentBytes: number
   /** The model may have reasoned out of sight. */
@@ -271,11 +274,18 @@ export function promptFault(tokens: number, limits: UsageLimits): PromptFault {
   return tokens <= Math.min(most, contextLength) ? 'beyond-bound' : 'absurd'
 }
 
-/** What is wrong with what is reported of a prompt's audio and images, where they have rates of their own. */
-export function mediaFault(usage: Usage, limits: UsageLimits): PromptFault {
+/** What is wrong with what is reported of parts of a prompt that have rates of their own. */
+export function partsFault(usage: Usage, limits: UsageLimits): PromptFault {
   const { audioTokensBound, imageTokensBound, hasMedia } = limits
   const audio = audioTokensBound === undefined ? 0 : (usage.audioTokens ?? 0)
   const image = imageTokensBound === undefined ? 0 : (usage.imageTokens ?? 0)
+  const { cachedTokens = 0, cacheWriteTokens = 0 } = limits.pricesCache ? usage : {}
+  if (
+    !isCount(cachedTokens) ||
+    !isCount(cacheWriteTokens) ||
+    cachedTokens + cacheWriteTokens > usage.promptTokens
+  )
+    return 'absurd'
   if (!isCount(audio) || !isCount(image) || audio + image > usage.promptTokens) return 'absurd'
   if (audio <= (audioTokensBound ?? 0) && image <= (imageTokensBound ?? 0)) return null
   return hasMedia ? 'beyond-bound' : 'absurd'
@@ -298,11 +308,17 @@ export function withinHold(usage: Usage, limits: UsageLimits): Usage {
     limits.imageTokensBound ?? 0,
     promptTokens - audioTokens,
   )
+  // Which of the media were cached is not said; they keep their own rates.
+  const cacheable = limits.pricesCache ? promptTokens - audioTokens - imageTokens : 0
+  const cacheWriteTokens = Math.min(usage.cacheWriteTokens ?? 0, cacheable)
+  const cachedTokens = Math.min(usage.cachedTokens ?? 0, cacheable - cacheWriteTokens)
   return {
     promptTokens,
     completionTokens: Math.min(usage.completionTokens, limits.completionLimit),
     ...(audioTokens > 0 && { audioTokens }),
     ...(imageTokens > 0 && { imageTokens }),
+    ...(cachedTokens > 0 && { cachedTokens }),
+    ...(cacheWriteTokens > 0 && { cacheWriteTokens }),
   }
 }
 

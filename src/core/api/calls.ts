@@ -16,6 +16,9 @@ const Rates = nullable(
     /** Of audio and images in the prompt; absent: as `prompt`. */
     prompt_audio: Type.Optional(DecimalUsd),
     prompt_image: Type.Optional(DecimalUsd),
+    /** Of tokens of the provider's prompt cache; absent: as `prompt`. */
+    cache_read: Type.Optional(DecimalUsd),
+    cache_write: Type.Optional(DecimalUsd),
     unit: Type.Literal('usd_per_million_tokens'),
     version: nullable(Type.String()),
   }),
@@ -59,6 +62,8 @@ export const Generation = Type.Object({
     total_tokens: Type.Integer(),
     audio_tokens: Type.Optional(Type.Integer()),
     image_tokens: Type.Optional(Type.Integer()),
+    cached_tokens: Type.Optional(Type.Integer()),
+    cache_write_tokens: Type.Optional(Type.Integer()),
     source: UsageSource,
   }),
   cost_usd: DecimalUsd,
@@ -115,6 +120,8 @@ export const CallDetail = Type.Object({
   /** Of the prompt tokens. */
   audio_tokens: Type.Number(),
   image_tokens: Type.Number(),
+  cached_tokens: Type.Number(),
+  cache_write_tokens: Type.Number(),
   queued_ms: nullable(Type.Number()),
   finished_at: IsoTime,
   settled_at: IsoTime,
@@ -164,6 +171,8 @@ export const OperatorCall = Type.Object({
   /** Of the prompt tokens. */
   audio_tokens: Type.Number(),
   image_tokens: Type.Number(),
+  cached_tokens: Type.Number(),
+  cache_write_tokens: Type.Number(),
   is_byok: Type.Boolean(),
   /** The call that its Idempotency-Key was charged for: this one costs the client nothing. */
   duplicate_of: nullable(Type.String()),
@@ -245,10 +254,14 @@ export const SettledTimeline = Type.Object({
   /** Null: as the rest of the prompt. */
   prompt_audio_rate: nullable(Type.String()),
   prompt_image_rate: nullable(Type.String()),
+  cache_read_rate: nullable(Type.String()),
+  cache_write_rate: nullable(Type.String()),
   prompt_cost_rate: nullable(Type.String()),
   completion_cost_rate: nullable(Type.String()),
   prompt_audio_cost_rate: nullable(Type.String()),
   prompt_image_cost_rate: nullable(Type.String()),
+  cache_read_cost_rate: nullable(Type.String()),
+  cache_write_cost_rate: nullable(Type.String()),
   rate_version: nullable(Type.String()),
   attempts: Type.Array(AttemptView),
   timeline: Type.Array(TimelineEvent),

@@ -78,6 +78,11 @@ export const RateHistoryView = Type.Object({
   prompt_image: nullable(Type.String()),
   list_prompt_audio: nullable(Type.String()),
   list_prompt_image: nullable(Type.String()),
+  /** Of tokens of the provider's prompt cache; null: as the rest of the prompt. */
+  cache_read: nullable(Type.String()),
+  cache_write: nullable(Type.String()),
+  list_cache_read: nullable(Type.String()),
+  list_cache_write: nullable(Type.String()),
   /** The version of the catalog in which it was first seen. */
   source: Type.String(),
   effective_at: IsoTime,

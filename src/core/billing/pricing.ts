@@ -7,7 +7,7 @@ import type {
   SettlementRecord,
 } from '../calls/call-job.ts'
 import type { CatalogSnapshot, TokenRates } from '../catalog/catalog.ts'
-import { mediaRate, rateTexts, readRates } from '../catalog/token-rates.ts'
+import { dearestPromptRate, mediaRate, rateOf, rateTexts, readRates } from '../catalog/token-rates.ts'
 import type { ErrorCode } from '../kernel/errors.ts'
 import { type CallId, callCreatedAt } from '../kernel/ids.ts'
 import { type PicoUsd, picoUsd } from '../kernel/money.ts'
@@ -18,41 +18,49 @@ export interface Usage {
   /** Of the prompt tokens, those of audio and of images; absent: none are known. */
   audioTokens?: number
   imageTokens?: number
+  /** Of the other prompt tokens, those read from and written to the provider's prompt cache; absent: none are known. */
+  cachedTokens?: number
+  cacheWriteTokens?: number
 }
 
 /**
- * The cost of a call, exactly: prompt_tokens × prompt_rate + completion_tokens × completion_rate, where audio and
- * image tokens of the prompt have a rate of their own if the model has one for them.
+ * The cost of a call, exactly: prompt_tokens × prompt_rate + completion_tokens × completion_rate, where audio, image
+ * and cache tokens of the prompt have a rate of their own if the model has one for them.
  * Source: specification 1.5; with rates in pico-USD per token the division by 1,000,000 vanishes.
  */
 export function costOf(usage: Usage, rate: TokenRates): PicoUsd {
   const audio = BigInt(usage.audioTokens ?? 0)
   const image = BigInt(usage.imageTokens ?? 0)
-  const rest = BigInt(usage.promptTokens) - audio - image
+  const cached = BigInt(usage.cachedTokens ?? 0)
+  const written = BigInt(usage.cacheWriteTokens ?? 0)
+  const rest = BigInt(usage.promptTokens) - audio - image - cached - written
   return picoUsd(
     rest * rate.prompt +
       audio * mediaRate(rate, 'audio') +
       image * mediaRate(rate, 'image') +
+      cached * rateOf(rate, 'cacheRead') +
+      written * rateOf(rate, 'cacheWrite') +
       BigInt(usage.completionTokens) * rate.completion,
   )
 }
 
 /**
- * The most that a prompt can cost: all of it at the prompt rate, and what audio and images may cost beyond that.
- * The bounds of audio and images may together be more than that of the prompt.
+ * The most that a prompt can cost: all of it at the dearest of the prompt and cache rates, and what audio and images may
+ * cost beyond that. The bounds of audio and images may together be more than that of the prompt.
  */
 export function mostPromptCost(bound: PromptBound, rate: TokenRates): PicoUsd {
+  const dearest = dearestPromptRate(rate)
   const beyond = (tokens: number, price: bigint) =>
-    price > rate.prompt ? BigInt(tokens) * (price - rate.prompt) : 0n
+    price > dearest ? BigInt(tokens) * (price - dearest) : 0n
   return picoUsd(
-    BigInt(bound.promptTokens) * rate.prompt +
+    BigInt(bound.promptTokens) * dearest +
       beyond(bound.audioTokens, mediaRate(rate, 'audio')) +
       beyond(bound.imageTokens, mediaRate(rate, 'image')),
   )
 }
 
 /** Upper bounds of a prompt's tokens: of all of them, and of those of audio and of images. */
-export type PromptBound = Required<Omit<Usage, 'completionTokens'>>
+export type PromptBound = Required<Pick<Usage, 'promptTokens' | 'audioTokens' | 'imageTokens'>>
 
 /** What the settlement of a call depends on, once it has ended. */
 export interface CallEnd {

@@ -19,6 +19,8 @@ export interface RateTexts {
   /** See TokenRates. */
   promptAudio?: PicoText
   promptImage?: PicoText
+  cacheRead?: PicoText
+  cacheWrite?: PicoText
 }
 
 /** What a client demands of whoever sees its prompt. */

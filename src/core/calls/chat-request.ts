@@ -61,6 +61,8 @@ export interface ChatRequest {
   routingProfile: RoutingProfile | undefined
   preferences: ProviderPreferences
   parameters: SamplingParameters
+  /** Of the extended contract: tokens of a provider's prompt cache are charged at their own rates. Absent: false. */
+  extended?: true
   /** Of `tools` and `response_format`, where parsing lost something of them; absent: nothing. */
   exactJson?: ExactJson | undefined
 }

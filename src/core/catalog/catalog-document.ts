@@ -29,8 +29,12 @@ const MEDIA_PRICES = {
   prompt_audio: price('Of audio in the prompt. Default: as `prompt`.'),
   prompt_image: price('Of images in the prompt. Default: as `prompt`.'),
 }
+const CACHE_PRICES = {
+  cache_read: price("Of prompt tokens read from the provider's prompt cache. Default: as `prompt`."),
+  cache_write: price("Of prompt tokens written to the provider's prompt cache. Default: as `prompt`."),
+}
 
-const prices = (description: string) => closed(PRICES, MEDIA_PRICES, { description })
+const prices = (description: string) => closed(PRICES, { ...MEDIA_PRICES, ...CACHE_PRICES }, { description })
 
 /** Prices in USD per million tokens, as decimal strings. */
 export type DocumentPrices = Static<ReturnType<typeof prices>>

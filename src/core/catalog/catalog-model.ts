@@ -1,4 +1,4 @@
-import { formatRate, parseRate } from '../kernel/money.ts'
+import { formatRate } from '../kernel/money.ts'
 import { shortHash } from '../kernel/short-hash.ts'
 import { mediaRules } from '../media/media-rules.ts'
 import {
@@ -12,9 +12,18 @@ import {
   type WithdrawnOffer,
   type WithheldReason,
 } from './catalog.ts'
-import type { DocumentModel, DocumentOffer, DocumentPrices, DocumentProvider } from './catalog-document.ts'
+import type { DocumentModel, DocumentOffer, DocumentProvider } from './catalog-document.ts'
 import { heldToCeiling } from './rate-ceiling.ts'
-import { listedRate, mapRates, mediaRate, PRICED_MEDIA, withMediaOf } from './token-rates.ts'
+import {
+  CACHE_KINDS,
+  listedRate,
+  mapRates,
+  mediaRate,
+  PRICED_MEDIA,
+  parsePrices,
+  rateOf,
+  withoutCache,
+} from './token-rates.ts'
 
 /**
  * Assumed share of a list price that we pay if no document states a cost: slightly below what we charge. The
@@ -54,10 +63,13 @@ export function toModel(
   { updatedAt, dated = false }: RateDate,
   options: ModelOptions,
 ): Model {
-  const listPrice = toRates(model.list_price)
+  const listPrice = parsePrices(model.list_price)
   const openWeights = model.open_weights ?? false
   const rate = model.rate
-    ? withMediaOf(heldToCeiling(toRates(model.rate), listPrice), discounted(listPrice, openWeights, options))
+    ? {
+        ...discounted(listPrice, openWeights, options),
+        ...heldToCeiling(parsePrices(model.rate), listPrice),
+      }
     : discounted(listPrice, openWeights, options)
   const all = model.offers.map((document) => {
     const entry = providers.get(document.provider)!
@@ -94,10 +106,10 @@ export function toModel(
 }
 
 function rateVersionOf(rate: TokenRates): string {
-  const { prompt, completion, ...media } = rate
+  const { prompt, completion, ...others } = rate
   const text = `${formatRate(prompt)} ${formatRate(completion)}`
-  const mediaText = Object.entries(media).map(([kind, price]) => ` ${kind} ${formatRate(price)}`)
-  return shortHash(text + mediaText.join(''))
+  const otherText = Object.entries(others).map(([kind, price]) => ` ${kind} ${formatRate(price)}`)
+  return shortHash(text + otherText.join(''))
 }
 
 function discounted(listPrice: TokenRates, openWeights: boolean, options: ModelOptions): TokenRates {
@@ -114,13 +126,18 @@ function toOffer(
 ): Offer {
   const id = `${provider.id}/${offer.upstream_model}`
   const share = shareOf(document, model, options)
-  const ownList = offer.list_price ? withMediaOf(toRates(offer.list_price), listPrice) : listPrice
-  const cost = offer.cost ? withMediaOf(toRates(offer.cost), costOf(ownList, share)) : costOf(ownList, share)
+  // What a provider of other prices takes for its cache is not what the maker takes.
+  const ownList = offer.list_price
+    ? { ...withoutCache(listPrice), ...parsePrices(offer.list_price) }
+    : listPrice
+  const cost = { ...costOf(ownList, share), ...(offer.cost && parsePrices(offer.cost)) }
   const withheld = withheldReason(provider, cost, rate, options)
   const covered = coveredTokens(offer, ownList, rate, share, options)
   const lossMedia = options.allowLossOffers
     ? []
     : PRICED_MEDIA.filter((media) => mediaRate(cost, media) > mediaRate(rate, media))
+  const lossCache =
+    !options.allowLossOffers && CACHE_KINDS.some((kind) => rateOf(cost, kind) > rateOf(rate, kind))
   const refusedSampling = refusedSamplingOf(model)
   const providerWindow = offer.context_length ?? model.context_length
   const window = Math.min(providerWindow, covered ?? model.context_length)
@@ -137,6 +154,7 @@ function toOffer(
     ...(providerWindow > window && { providerContextLength: providerWindow }),
     ...(covered !== null && { coveredTokens: covered }),
     ...(lossMedia.length > 0 && { lossMedia }),
+    ...(lossCache && { lossCache }),
     ...(offer.max_output_tokens !== undefined && { maxOutputTokens: offer.max_output_tokens }),
     ...(refusedSampling.length > 0 && { refusedSampling }),
     priority: offer.priority ?? DEFAULT_PRIORITY,
@@ -184,7 +202,7 @@ function coveredTokens(
   { allowLossOffers }: ModelOptions,
 ): number | null {
   if (!long || allowLossOffers) return null
-  const cost = costOf(withMediaOf(toRates(long), listPrice), share)
+  const cost = costOf({ ...listPrice, ...parsePrices(long) }, share)
   const isMediaLoss = PRICED_MEDIA.some((media) => mediaRate(cost, media) > mediaRate(rate, media))
   return isMediaLoss || isLoss(cost, rate) ? long.above_tokens : null
 }
@@ -213,15 +231,3 @@ function shareOf(provider: DocumentProvider, model: DocumentModel, options: Mode
  */
 const costOf = (listPrice: TokenRates, percent: bigint): TokenRates =>
   mapRates(listPrice, (price) => (price * percent + 99n) / 100n)
-
-const toRates = ({
-  prompt,
-  completion,
-  prompt_audio: audio,
-  prompt_image: image,
-}: DocumentPrices): TokenRates => ({
-  prompt: parseRate(prompt),
-  completion: parseRate(completion),
-  ...(audio !== undefined && { promptAudio: parseRate(audio) }),
-  ...(image !== undefined && { promptImage: parseRate(image) }),
-})

@@ -87,6 +87,8 @@ export interface Offer {
   coveredTokens?: number
   /** Kinds of input whose tokens cost us more than they earn; absent: none. */
   lossMedia?: readonly PricedMedia[]
+  /** Its prompt cache costs us more than the cache rates earn, as far as we know. Absent: false. */
+  lossCache?: boolean
   /** Absent: the model's. */
   maxOutputTokens?: number
   /** Sampling parameters that its model rejects and that are therefore omitted; absent: none. */
@@ -120,6 +122,9 @@ export interface TokenRates {
   promptAudio?: PicoUsdPerToken
   /** Price of the prompt's images; absent: the prompt price. */
   promptImage?: PicoUsdPerToken
+  /** Price of prompt tokens that are read from, or written to, the provider's prompt cache; absent: the prompt price. */
+  cacheRead?: PicoUsdPerToken
+  cacheWrite?: PicoUsdPerToken
 }
 
 export interface Model {

@@ -153,6 +153,8 @@ const PATTERN_HINTS: Record<string, string> = {
   completion: PRICE_HINT,
   prompt_audio: PRICE_HINT,
   prompt_image: PRICE_HINT,
+  cache_read: PRICE_HINT,
+  cache_write: PRICE_HINT,
   base_url: 'must be an http or https address',
   api_key_env: 'must be the name of an environment variable, such as ACME_API_KEY',
   dated: 'must be a day, such as 2026-01-31',

@@ -8,10 +8,15 @@ export interface PricingFeedEntry {
   /** Rates of audio and images in the prompt; absent: as `prompt`. */
   prompt_audio?: string
   prompt_image?: string
+  /** Rates of tokens of the provider's prompt cache, for calls that are charged by them; absent: as `prompt`. */
+  cache_read?: string
+  cache_write?: string
   list_prompt: string
   list_completion: string
   list_prompt_audio?: string
   list_prompt_image?: string
+  list_cache_read?: string
+  list_cache_write?: string
   /** The smallest of the discounts, as a decimal fraction: `"0.05"` is 5 %. */
   discount: string
   context_length: number

@@ -1,12 +1,27 @@
 import type { RateTexts } from '../calls/call-job.ts'
-import { formatRate, type PicoUsdPerToken, picoUsdPerToken } from '../kernel/money.ts'
+import { formatRate, greaterOf, type PicoUsdPerToken, parseRate, picoUsdPerToken } from '../kernel/money.ts'
 import { oncePer } from '../kernel/once-per.ts'
 import type { PricedMedia, TokenRates } from './catalog.ts'
+import type { DocumentPrices } from './catalog-document.ts'
+
+/** Every kind of price, with its name in documents and in the API. Those of the prompt's parts are optional. */
+export const PRICE_NAMES = {
+  prompt: 'prompt',
+  completion: 'completion',
+  promptAudio: 'prompt_audio',
+  promptImage: 'prompt_image',
+  cacheRead: 'cache_read',
+  cacheWrite: 'cache_write',
+} as const satisfies Record<keyof TokenRates, keyof DocumentPrices>
+
+export const PRICE_KINDS = Object.keys(PRICE_NAMES) as Array<keyof TokenRates>
 
 /** Kinds of input that may have a separate price, with the field of their rate. */
 const MEDIA_RATES = { audio: 'promptAudio', image: 'promptImage' } as const
 
 export const PRICED_MEDIA: readonly PricedMedia[] = ['audio', 'image']
+
+export const CACHE_KINDS = ['cacheRead', 'cacheWrite'] as const
 
 /** Applies a function to every price of a set of rates; absent prices stay absent. */
 export function mapRates(
@@ -46,12 +61,16 @@ export const mediaRate = (rates: TokenRates, media: PricedMedia): PicoUsdPerToke
 export const rateOf = (rates: TokenRates, kind: keyof TokenRates): PicoUsdPerToken =>
   rates[kind] ?? rates.prompt
 
-/** Rates completed with the media prices of others. */
-export const withMediaOf = (rates: TokenRates, { promptAudio, promptImage }: TokenRates): TokenRates => ({
-  ...(promptAudio !== undefined && { promptAudio }),
-  ...(promptImage !== undefined && { promptImage }),
-  ...rates,
+/** The same rates without those of the prompt cache: its tokens are prompt tokens like others then. */
+export const withoutCache = oncePer((rates: TokenRates): TokenRates => {
+  if (CACHE_KINDS.every((kind) => rates[kind] === undefined)) return rates
+  const { cacheRead: _read, cacheWrite: _write, ...others } = rates
+  return others
 })
+
+/** The dearest price of a prompt token that is neither audio nor image. */
+export const dearestPromptRate = (rates: TokenRates): bigint =>
+  greaterOf(rates.prompt, greaterOf(rateOf(rates, 'cacheRead'), rateOf(rates, 'cacheWrite')))
 
 /** Serialized rates: a call's job is JSON, which has no 64-bit integers. */
 export const rateTexts = oncePer(
@@ -61,19 +80,22 @@ export const rateTexts = oncePer(
     ) as unknown as RateTexts,
 )
 
-export const readRates = ({ prompt, completion, promptAudio, promptImage }: RateTexts): TokenRates => ({
-  prompt: readRate(prompt),
-  completion: readRate(completion),
-  ...(promptAudio !== undefined && { promptAudio: readRate(promptAudio) }),
-  ...(promptImage !== undefined && { promptImage: readRate(promptImage) }),
-})
+export const readRates = (texts: RateTexts): TokenRates =>
+  pricesOf((kind) => [kind, texts[kind] && picoUsdPerToken(BigInt(texts[kind]))])
 
-const readRate = (text: string): PicoUsdPerToken => picoUsdPerToken(BigInt(text))
+/** The prices of a document: decimal strings in USD per million tokens. */
+export const parsePrices = (prices: DocumentPrices): TokenRates =>
+  pricesOf((kind) => {
+    const price = prices[PRICE_NAMES[kind]]
+    return [kind, price && parseRate(price)]
+  })
 
 /** Rates as decimal strings in USD per million tokens, named as in the API. */
-export const formatRates = ({ prompt, completion, promptAudio, promptImage }: TokenRates) => ({
-  prompt: formatRate(prompt),
-  completion: formatRate(completion),
-  ...(promptAudio !== undefined && { prompt_audio: formatRate(promptAudio) }),
-  ...(promptImage !== undefined && { prompt_image: formatRate(promptImage) }),
-})
+export const formatRates = (rates: TokenRates): DocumentPrices =>
+  pricesOf((kind) => [PRICE_NAMES[kind], rates[kind] === undefined ? undefined : formatRate(rates[kind])])
+
+/** Prices of every kind under its name; absent prices stay absent. */
+function pricesOf<Prices>(entryOf: (kind: keyof TokenRates) => readonly [string, unknown]): Prices {
+  const entries = PRICE_KINDS.map(entryOf).filter(([, price]) => price !== undefined)
+  return Object.fromEntries(entries) as Prices
+}

@@ -1,7 +1,7 @@
 import type { Privacy } from '../calls/call-job.ts'
-import type { ProviderPreferences, Sort } from '../calls/chat-request.ts'
+import type { ChatRequest, ProviderPreferences, Sort } from '../calls/chat-request.ts'
 import type { CatalogSnapshot, Model, Offer, PricedMedia, Provider, TokenRates } from '../catalog/catalog.ts'
-import { mediaRate } from '../catalog/token-rates.ts'
+import { dearestPromptRate, mediaRate, withoutCache } from '../catalog/token-rates.ts'
 import { oncePer } from '../kernel/once-per.ts'
 import { pricedMediaOf, type RequestShape } from './plan-candidate.ts'
 
@@ -20,11 +20,13 @@ export interface OfferFilter extends Privacy {
   maxPrice: ProviderPreferences['maxPrice']
   /** What of the prompt may have a price of its own. */
   media: readonly PricedMedia[]
+  /** Whether tokens of the prompt cache are charged at their own rates. */
+  pricesCache: boolean
 }
 
 /** Reads the filter off a request's preferences. Names that nobody has choose nobody, and exclude nobody. */
 export function offerFilter(
-  preferences: ProviderPreferences,
+  { preferences, extended }: Pick<ChatRequest, 'preferences' | 'extended'>,
   shape: RequestShape,
   catalog: CatalogSnapshot,
 ): OfferFilter {
@@ -37,6 +39,7 @@ export function offerFilter(
     parameters: preferences.requireParameters ? shape.parameters : [],
     maxPrice: preferences.maxPrice,
     media: pricedMediaOf(shape),
+    pricesCache: extended === true,
   }
 }
 
@@ -58,7 +61,7 @@ export function isAllowed(offer: Offer, model: Model, filter: OfferFilter, exact
     keepsPrivate(provider, filter) &&
     (!exactTools || offer.exactTools) &&
     filter.parameters.every((name) => model.supportedParameters.includes(name)) &&
-    isPromptWithin(filter, model.rate) &&
+    isPromptWithin(filter, filter.pricesCache ? model.rate : withoutCache(model.rate)) &&
     (filter.maxPrice.completion === undefined || model.rate.completion <= filter.maxPrice.completion)
   )
 }
@@ -66,7 +69,7 @@ export function isAllowed(offer: Offer, model: Model, filter: OfferFilter, exact
 function isPromptWithin({ maxPrice: { prompt: most }, media }: OfferFilter, rate: TokenRates): boolean {
   return (
     most === undefined ||
-    [rate.prompt, ...media.map((each) => mediaRate(rate, each))].every((price) => price <= most)
+    [dearestPromptRate(rate), ...media.map((each) => mediaRate(rate, each))].every((price) => price <= most)
   )
 }
 

@@ -10,7 +10,7 @@ import {
   type PricedMedia,
   type TokenRates,
 } from '../catalog/catalog.ts'
-import { mapRates, rateTexts } from '../catalog/token-rates.ts'
+import { mapRates, rateTexts, withoutCache } from '../catalog/token-rates.ts'
 import { type PicoUsd, ZERO_USD } from '../kernel/money.ts'
 import { oncePer } from '../kernel/once-per.ts'
 import { type MediaTokens, mediaTokens, sumOfTokens } from '../media/media-tokens.ts'
@@ -181,20 +181,22 @@ export function toCandidate(
   promptTokens: PromptTokens,
   { defaultCompletionLimit, byokFeePercent }: { defaultCompletionLimit: number; byokFeePercent: number },
 ): Candidate | null {
+  const isOwn = providerKeyId !== null
+  // On the client's BYOK key the provider's cache costs us nothing.
+  const listed = request.extended && (isOwn || !offer.lossCache) ? model.rate : withoutCache(model.rate)
   const wanted = request.completionLimit ?? defaultCompletionLimit
   const most = Math.min(wanted, model.maxOutputTokens, offer.maxOutputTokens ?? model.maxOutputTokens)
   const limit = limitUnderCap(
     limitBeside(promptTokens, most),
-    model,
+    listed,
     mostPromptCost(
       promptBoundOf({ promptTokensBound: promptTokens.bound, media: promptTokens.media }),
-      model.rate,
+      listed,
     ),
     request.preferences,
   )
   if (limit < 1) return null
-  const isOwn = providerKeyId !== null
-  const rate = isOwn ? feeRate(model.rate, byokFeePercent) : model.rate
+  const rate = isOwn ? feeRate(listed, byokFeePercent) : listed
   return {
     offerId: offer.id,
     modelId: model.id,
@@ -229,7 +231,7 @@ function privacyOf({ zdr, dataCollection }: ProviderPreferences): Pick<Candidate
 
 function limitUnderCap(
   limit: number,
-  model: Model,
+  rate: TokenRates,
   promptCost: PicoUsd,
   preferences: ProviderPreferences,
 ): number {
@@ -237,8 +239,8 @@ function limitUnderCap(
   if (cap === undefined) return limit
   const left = cap - promptCost
   if (left < 0n) return 0
-  if (model.rate.completion === 0n) return limit
-  const affordable = left / model.rate.completion
+  if (rate.completion === 0n) return limit
+  const affordable = left / rate.completion
   return affordable < BigInt(limit) ? Number(affordable) : limit
 }
 

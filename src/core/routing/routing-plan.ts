@@ -76,7 +76,7 @@ export function planRoute(
   options: PlanOptions,
 ): RoutingPlan {
   const shape = requestShape(request)
-  const filter = offerFilter(request.preferences, shape, catalog)
+  const filter = offerFilter(request, shape, catalog)
   const resolved = request.models.map((asked) => resolveEntry(asked, request, shape, filter, catalog))
   const entries = resolved.flatMap((one) => one.entries)
   const auto = resolved.find((one) => one.auto)?.auto

@@ -120,13 +120,17 @@ const rateView = (entry: RateEntry): RateHistoryView => ({
   completion: formatRate(picoUsdPerToken(entry.completion)),
   list_prompt: formatRate(picoUsdPerToken(entry.listPrompt)),
   list_completion: formatRate(picoUsdPerToken(entry.listCompletion)),
-  prompt_audio: mediaRateView(entry.promptAudio),
-  prompt_image: mediaRateView(entry.promptImage),
-  list_prompt_audio: mediaRateView(entry.listPromptAudio),
-  list_prompt_image: mediaRateView(entry.listPromptImage),
+  prompt_audio: optionalRateView(entry.promptAudio),
+  prompt_image: optionalRateView(entry.promptImage),
+  list_prompt_audio: optionalRateView(entry.listPromptAudio),
+  list_prompt_image: optionalRateView(entry.listPromptImage),
+  cache_read: optionalRateView(entry.cacheRead),
+  cache_write: optionalRateView(entry.cacheWrite),
+  list_cache_read: optionalRateView(entry.listCacheRead),
+  list_cache_write: optionalRateView(entry.listCacheWrite),
   source: entry.source,
   effective_at: isoTime(entry.effectiveAt),
 })
 
-const mediaRateView = (price: bigint | null): string | null =>
+const optionalRateView = (price: bigint | null): string | null =>
   price === null ? null : formatRate(picoUsdPerToken(price))

@@ -142,19 +142,27 @@ describe('the settlement store', () => {
     ])
   })
 
-  test('a charge with audio at a rate of its own is recomputed from its record, as is what it cost us', async () => {
+  test('a charge with audio and cache rates is recomputed from its record, as is what it cost us', async () => {
     const account = await openTestAccount(ledger.postgres, 1_000n)
     const { served } = settlementOf(account)
     const now = Date.now()
     const call = settlementOf(account, {
       served: {
         ...served!,
-        rate: { prompt: '1', completion: '2', promptAudio: '4' },
-        cost: { prompt: '1', completion: '1', promptAudio: '3' },
+        rate: { prompt: '10', completion: '2', promptAudio: '4', cacheRead: '3', cacheWrite: '12' },
+        cost: { prompt: '10', completion: '1', promptAudio: '3', cacheRead: '2' },
       },
-      usage: { promptTokens: 10, completionTokens: 20, audioTokens: 6, imageTokens: 1 },
-      // 3 of text, 1 of images at the prompt rate, 6 of audio, 20 of the completion.
-      chargePico: String(3 + 1 + 6 * 4 + 20 * 2),
+      usage: {
+        promptTokens: 15,
+        completionTokens: 20,
+        audioTokens: 6,
+        imageTokens: 1,
+        cachedTokens: 4,
+        cacheWriteTokens: 1,
+      },
+      // 3 of text, 1 of images at the prompt rate, 6 of audio, 4 and 1 of the cache, 20 of the completion.
+      chargePico: String(30 + 10 + 6 * 4 + 4 * 3 + 12 + 20 * 2),
+      holdPico: '200',
       admittedAt: now,
       claimedAt: now,
       firstTokenAt: now,
@@ -168,23 +176,35 @@ describe('the settlement store', () => {
       promptAudioRatePico: 4n,
       promptImageRatePico: null,
       promptAudioCostPico: 3n,
+      cachedTokens: 4,
+      cacheWriteTokens: 1,
+      cacheReadRatePico: 3n,
+      cacheWriteRatePico: 12n,
+      cacheReadCostPico: 2n,
+      cacheWriteCostPico: null,
     })
     const brokenChecks = async () =>
       (await auditLedger(ledger.postgres)).checks
         .filter(({ discrepancies }) => discrepancies.some(({ subject }) => subject === call.id))
         .map(({ name }) => name)
     expect(await brokenChecks()).toEqual([])
-    const costPico = BigInt(4 + 6 * 3 + 20)
+    const costPico = BigInt(40 + 6 * 3 + 4 * 2 + 10 + 20)
     const range = { fromMs: now - 60_000, toMs: now + 60_000 }
     const margin = await createMarginStore(ledger.postgres).margin(range, 'model', 10)
     expect(margin?.total).toMatchObject({ calls: 1n, costPico })
     const view = operatorCall(toListedCall(record))
     expect(view).toMatchObject({ audio_tokens: 6, cost_usd: formatUsd(picoUsd(costPico)) })
-    await ledger.postgres.callRecord.update({ where: { id: call.id }, data: { audioTokens: 5 } })
-    expect(await brokenChecks()).toEqual([
-      'a charge is tokens times rates, and a failed call or a duplicate costs nothing',
-    ])
-    await ledger.postgres.callRecord.update({ where: { id: call.id }, data: { audioTokens: 6 } })
+    for (const [wrong, right] of [
+      [{ audioTokens: 5 }, { audioTokens: 6 }],
+      [{ cachedTokens: 5 }, { cachedTokens: 4 }],
+      [{ cacheWriteTokens: 0 }, { cacheWriteTokens: 1 }],
+    ]) {
+      await ledger.postgres.callRecord.update({ where: { id: call.id }, data: wrong! })
+      expect(await brokenChecks()).toEqual([
+        'a charge is tokens times rates, and a failed call or a duplicate costs nothing',
+      ])
+      await ledger.postgres.callRecord.update({ where: { id: call.id }, data: right! })
+    }
   })
 
   test('a failed call is recorded, costs nothing and leaves the ledger alone', async () => {

@@ -125,13 +125,25 @@ function SettledCall({ call }: { call: SettledTimeline }) {
               'Of them audio': call.audio_tokens > 0 && (
                 <>
                   {formatCount(call.audio_tokens)}
-                  <MediaRates rate={call.prompt_audio_rate} cost={call.prompt_audio_cost_rate} />
+                  <PartRates rate={call.prompt_audio_rate} cost={call.prompt_audio_cost_rate} />
                 </>
               ),
               'Of them images': call.image_tokens > 0 && (
                 <>
                   {formatCount(call.image_tokens)}
-                  <MediaRates rate={call.prompt_image_rate} cost={call.prompt_image_cost_rate} />
+                  <PartRates rate={call.prompt_image_rate} cost={call.prompt_image_cost_rate} />
+                </>
+              ),
+              'Of them read from the cache': call.cached_tokens > 0 && (
+                <>
+                  {formatCount(call.cached_tokens)}
+                  <PartRates rate={call.cache_read_rate} cost={call.cache_read_cost_rate} />
+                </>
+              ),
+              'Of them written to the cache': call.cache_write_tokens > 0 && (
+                <>
+                  {formatCount(call.cache_write_tokens)}
+                  <PartRates rate={call.cache_write_rate} cost={call.cache_write_cost_rate} />
                 </>
               ),
               'Tokens out': formatCount(call.completion_tokens),
@@ -157,7 +169,7 @@ function SettledCall({ call }: { call: SettledTimeline }) {
 }
 
 /** Nothing where they are priced as the rest of the prompt. */
-function MediaRates({ rate, cost }: { rate: string | null; cost: string | null }) {
+function PartRates({ rate, cost }: { rate: string | null; cost: string | null }) {
   if (rate === null && cost === null) return null
   return (
     <span className="text-muted">

@@ -146,10 +146,14 @@ function RateHistory({ modelId }: { modelId: string }) {
               row.prompt_audio === null && row.prompt_image === null
                 ? 'as in'
                 : `${row.prompt_audio ?? row.prompt} / ${row.prompt_image ?? row.prompt}`,
+            'Cache read / write': (row) =>
+              row.cache_read === null && row.cache_write === null
+                ? 'as in'
+                : `${row.cache_read ?? row.prompt} / ${row.cache_write ?? row.prompt}`,
             Version: (row) => <code>{row.rate_version}</code>,
             Catalog: ({ source }) => <code>{source}</code>,
           }}
-          numeric={['Rate in / out', 'List in / out', 'Audio / images in']}
+          numeric={['Rate in / out', 'List in / out', 'Audio / images in', 'Cache read / write']}
         />
       )}
     </QueryView>
