@@ -160,7 +160,7 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
     await app.register(paymentWebhooks, { topUps, logger })
     await app.register(surfaceRoutes, {
       ...calls,
-      ...{ reports, catalog, rateTimes, providerKeys, keyChecker, limits, logger, clock },
+      ...{ reports, catalog, rateTimes, providerKeys, keyChecker, limits, publicUrl, logger, clock },
     })
     await app.register(operatorSessionRoutes, { ...operators, keyCache, throttle: signIn.throttle })
     await app.register(consoleScope, { isSecure, routes: consoleRoutes })

@@ -56,9 +56,16 @@ export default defineConfig({
     host: '127.0.0.1',
     port: 5173,
     proxy: Object.fromEntries(
-      ['/console/api', '/admin/api', '/admin/queues', '/v1', '/pricing.json', '/billing/development'].map(
-        (path) => [path, { target: GATEWAY, changeOrigin: true }],
-      ),
+      [
+        '/console/api',
+        '/admin/api',
+        '/admin/queues',
+        '/v1',
+        '/pricing.json',
+        '/openapi.json',
+        '/surfaces.json',
+        '/billing/development',
+      ].map((path) => [path, { target: GATEWAY, changeOrigin: true }]),
     ),
   },
 })

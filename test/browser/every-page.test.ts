@@ -56,6 +56,8 @@ describe('a page for everyone is accessible and loads from this host alone:', ()
     ['/models', 'Models and prices'],
     ['/models/acme/swift', 'Acme Swift'],
     ['/docs', 'Docs'],
+    ['/docs/api#chat-completions', 'API reference'],
+    ['/status', 'Status of the API'],
     ['/sign-in', 'Sign in'],
     ['/sign-up', 'Create an account'],
     ['/verify', 'Verify your address'],

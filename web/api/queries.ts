@@ -4,9 +4,11 @@ import type { CallDetail, CallSummary } from '../../src/core/api/calls.ts'
 import type { KeyList } from '../../src/core/api/keys.ts'
 import type { ProviderKeyList } from '../../src/core/api/provider-keys.ts'
 import type { SessionView, VisitorView } from '../../src/core/api/sessions.ts'
+import type { PublishedSurfaceList } from '../../src/core/api/surfaces.ts'
 import type { UsageView } from '../../src/core/api/usage.ts'
 import type { DeliveryView, WebhookList } from '../../src/core/api/webhooks.ts'
 import type { PricingFeed } from '../../src/core/catalog/pricing-feed-view.ts'
+import type { OpenApi } from '../lib/openapi-view.ts'
 import { pagesOf, readOf } from './read.ts'
 import { path, queryString, RequestFailure, requestJson } from './request.ts'
 
@@ -21,6 +23,13 @@ export const sessionQuery = queryOptions({
 })
 
 export const pricingQuery = queryOptions({ ...readOf<PricingFeed>('/pricing.json'), staleTime: 60_000 })
+
+export const openapiQuery = queryOptions({ ...readOf<OpenApi>('/openapi.json'), staleTime: 300_000 })
+
+export const surfacesQuery = queryOptions({
+  ...readOf<PublishedSurfaceList>('/surfaces.json'),
+  staleTime: 60_000,
+})
 
 export const keysQuery = readOf<KeyList>('/console/api/keys')
 

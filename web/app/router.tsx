@@ -65,6 +65,8 @@ const routeTree = rootRoute.addChildren([
       page(catalogRoute, '$', () => import('../pages/model-page.tsx'), 'ModelPage'),
     ]),
     page(siteRoute, '/docs', () => import('../pages/docs-page.tsx'), 'DocsPage'),
+    page(siteRoute, '/docs/api', () => import('../pages/api-reference-page.tsx'), 'ApiReferencePage'),
+    page(siteRoute, '/status', () => import('../pages/status-page.tsx'), 'StatusPage'),
     page(siteRoute, '/verify', () => import('../pages/verify-page.tsx'), 'VerifyPage'),
     guestRoute.addChildren([
       page(guestRoute, '/sign-in', () => import('../pages/sign-in-page.tsx'), 'SignInPage'),

@@ -57,6 +57,12 @@ export function SiteLayout({ children }: { children?: ReactNode }) {
               <li>
                 <Link to="/docs">Docs</Link>
               </li>
+              <li>
+                <Link to="/docs/api">API reference</Link>
+              </li>
+              <li>
+                <Link to="/status">Status</Link>
+              </li>
             </ul>
           </nav>
         </div>

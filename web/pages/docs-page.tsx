@@ -34,7 +34,8 @@ export function DocsPage() {
       description={
         <>
           The chat-completions wire format, at another address: <code>{window.location.origin}/v1</code>.
-          Client libraries for it work as they are.
+          Client libraries for it work as they are. Every operation is in the{' '}
+          <Link to="/docs/api">API reference</Link>.
         </>
       }
     >

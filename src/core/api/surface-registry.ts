@@ -87,6 +87,12 @@ const ENTRIES = {
   'provider-keys.delete': ['DELETE /v1/provider-keys/{id}', 'Limited', 'open', 'Deletes a BYOK key.'],
   pricing: ['GET /pricing.json', 'Public', 'open', 'Live retail rates as timestamped JSON; CORS open.'],
   openapi: ['GET /openapi.json', 'Public', 'open', 'The OpenAPI 3.1 document of every route; CORS open.'],
+  'surfaces.public': [
+    'GET /surfaces.json',
+    'Public',
+    'open',
+    'This table as JSON, with evidence; CORS open.',
+  ],
   messages: [
     'POST /v1/messages',
     'Provider-specific',

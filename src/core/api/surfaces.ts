@@ -21,6 +21,10 @@ export const PublishedSurface = Type.Object({
 })
 export type PublishedSurface = Static<typeof PublishedSurface>
 
+/** GET /surfaces.json. */
+export const PublishedSurfaceList = List(PublishedSurface)
+export type PublishedSurfaceList = Static<typeof PublishedSurfaceList>
+
 /** GET /v1/surfaces. */
 export const SurfaceList = List(
   Type.Object({

@@ -3,12 +3,12 @@ import plugin from 'fastify-plugin'
 import { ErrorBody } from '../../core/api/shared.ts'
 
 /** Who may use the routes under a path, the first that fits. */
-const AUDIENCES: ReadonlyArray<readonly [prefix: string, tag: string, security: string | null]> = [
-  ['/v1/', 'Gateway', 'apiKey'],
-  ['/billing/', 'Billing', 'apiKey'],
-  ['/console/api/', 'Console', 'session'],
-  ['/admin/api/', 'Operator', 'adminKey'],
-  ['/', 'Public', null],
+const AUDIENCES: ReadonlyArray<readonly [path: RegExp, tag: string, security: string | null]> = [
+  [/^\/v\d/, 'Gateway', 'apiKey'],
+  [/^\/billing\//, 'Billing', 'apiKey'],
+  [/^\/console\/api\//, 'Console', 'session'],
+  [/^\/admin\/api\//, 'Operator', 'adminKey'],
+  [/^\//, 'Public', null],
 ]
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const
@@ -30,7 +30,6 @@ export const openapi = plugin(
           version: '1',
           description: 'A routing gateway for chat completions. docs/api.md says what the fields mean.',
         },
-        servers: [{ url: '/' }],
         components: {
           securitySchemes: {
             apiKey: { type: 'http', scheme: 'bearer' },
@@ -62,7 +61,7 @@ function described<T extends { paths?: object | undefined; components?: object |
       delete plain.paths[path]
       continue
     }
-    const [, tag, security] = AUDIENCES.find(([prefix]) => path.startsWith(prefix))!
+    const [, tag, security] = AUDIENCES.find(([pattern]) => pattern.test(path))!
     for (const method of METHODS) {
       const operation = item[method]
       if (!operation) continue

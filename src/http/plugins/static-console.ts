@@ -33,6 +33,8 @@ const PAGES = [
   '/playground',
   '/settings',
   '/docs',
+  '/docs/api',
+  '/status',
   '/admin',
   '/admin/*',
 ]

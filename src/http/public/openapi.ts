@@ -1,15 +1,66 @@
-import type { FastifyPluginAsync } from 'fastify'
+import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify'
+import { ChatCompletionBody } from '../../core/api/chat-completion.ts'
+import { codeSamples } from '../../core/api/code-samples.ts'
+import { SURFACES, type SurfaceId } from '../../core/api/surface-registry.ts'
+import { publishedSurface, type SurfaceContracts } from './surface-list.ts'
 
-/** GET /openapi.json: the OpenAPI 3.1 document of every route, written once when first asked for. */
+/** Stands for the gateway's address in the document, which is written once; a name that no host has. */
+const ORIGIN = 'http://gateway.invalid'
+const HOST = /^[\w.:[\]-]{1,255}$/
+
+interface OpenapiDependencies {
+  contracts: SurfaceContracts
+  /** The address that the gateway is known by; null: as the request has it. */
+  publicUrl: string | null
+}
+
+/** GET /openapi.json: the OpenAPI 3.1 document of every route, with examples for the address that was asked. */
 export const openapiRoute =
-  (path: string): FastifyPluginAsync =>
-  async (app) => {
+  (path: string): FastifyPluginAsync<OpenapiDependencies> =>
+  async (app, { contracts, publicUrl }) => {
     let document: string | undefined
-    app.get(path, { schema: { summary: 'This document' } }, async (_request, reply) => {
-      document ??= JSON.stringify(app.swagger())
+    app.get(path, { schema: { summary: 'This document' } }, async (request, reply) => {
+      document ??= JSON.stringify(describedSurfaces(app, contracts))
       return reply
-        .headers({ 'cache-control': 'public, max-age=300', 'access-control-allow-origin': '*' })
+        .headers({ 'cache-control': 'public, max-age=300', 'access-control-allow-origin': '*', vary: 'host' })
         .type('application/json; charset=utf-8')
-        .send(document)
+        .send(document.replaceAll(ORIGIN, publicUrl?.replace(/\/$/, '') ?? askedOrigin(request)))
     })
   }
+
+const askedOrigin = ({ protocol, host }: FastifyRequest): string =>
+  HOST.test(host) ? `${protocol}://${host}` : ORIGIN
+
+/** What clients receive that no schema of a route describes: it is written as it comes, and not serialized. */
+const RESPONSES: Partial<Record<SurfaceId, object>> = {
+  'chat-completions': {
+    description: 'The completion; with `stream`, server-sent events that end with `[DONE]`',
+    content: {
+      'application/json': { schema: ChatCompletionBody },
+      'text/event-stream': { schema: { type: 'string' } },
+    },
+  },
+}
+
+/** The document with the registry's word on each surface. */
+function describedSurfaces(app: FastifyInstance, contracts: SurfaceContracts) {
+  const document = app.swagger()
+  const paths = document.paths as Record<string, Record<string, Record<string, unknown>>>
+  const operations = SURFACES.flatMap((surface) => {
+    const operation = paths[surface.path]?.[surface.method.toLowerCase()]
+    return operation ? [{ surface, operation }] : []
+  })
+  for (const { surface, operation } of operations) {
+    const { id, status, behaviour, deprecation } = publishedSurface(surface, contracts)
+    const responses = operation.responses as Record<string, object>
+    Object.assign(operation, {
+      operationId: id,
+      description: behaviour,
+      ...(deprecation !== null && { deprecated: true }),
+      ...(RESPONSES[surface.id] && { responses: { ...responses, 200: RESPONSES[surface.id] } }),
+      'x-status': status,
+      'x-codeSamples': codeSamples(surface, ORIGIN),
+    })
+  }
+  return { ...document, servers: [{ url: ORIGIN }] }
+}

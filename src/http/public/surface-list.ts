@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { publishedStatus, SURFACE_EVIDENCE } from '../../core/api/surface-evidence.ts'
 import { mayUse, SURFACES, type Surface, type SurfaceId } from '../../core/api/surface-registry.ts'
-import { type PublishedSurface, SurfaceList } from '../../core/api/surfaces.ts'
+import { type PublishedSurface, PublishedSurfaceList, SurfaceList } from '../../core/api/surfaces.ts'
 import { isoTimeOrNull } from '../../core/kernel/time.ts'
 
 /** Digests of the contracts of the surfaces that have a route. */
@@ -21,8 +21,25 @@ export const surfacesRoute =
     }))
   }
 
+/** GET /surfaces.json: every surface and its status, for everyone. */
+export const publicSurfacesRoute =
+  (path: string): FastifyPluginAsyncTypebox<{ contracts: SurfaceContracts }> =>
+  async (app, { contracts }) => {
+    const schema = {
+      summary: 'Every surface and its status, for everyone',
+      response: { 200: PublishedSurfaceList },
+    }
+    app.get(path, { schema }, async (_request, reply) => {
+      reply.headers({ 'cache-control': 'public, max-age=60', 'access-control-allow-origin': '*' })
+      return {
+        object: 'list' as const,
+        data: SURFACES.map((surface) => publishedSurface(surface, contracts)),
+      }
+    })
+  }
+
 /** A surface without whom it was opened to. */
-function publishedSurface(surface: Surface, contracts: SurfaceContracts): PublishedSurface {
+export function publishedSurface(surface: Surface, contracts: SurfaceContracts): PublishedSurface {
   const { id, method, path, status, behaviour, lifecycle } = surface
   const evidence = SURFACE_EVIDENCE[id] ?? null
   const contract = contracts.get(id) ?? null

@@ -12,25 +12,27 @@ import { keyRoute } from './key.ts'
 import { modelsRoute } from './models.ts'
 import { openapiRoute } from './openapi.ts'
 import { pricingRoute } from './pricing.ts'
-import { type SurfaceContracts, surfacesRoute } from './surface-list.ts'
+import { publicSurfacesRoute, surfacesRoute } from './surface-list.ts'
 
 type ServicesOf<Route> = Route extends (path: string) => (app: never, services: infer Services) => unknown
   ? Services
   : never
 
 /** What the routes of the surfaces need, all together. */
-export type SurfaceServices = ServicesOf<typeof chatCompletionsRoute> &
+export type SurfaceServices = Omit<AllServices, 'contracts'>
+type AllServices = ServicesOf<typeof chatCompletionsRoute> &
   ServicesOf<typeof creditsRoute> &
   ServicesOf<typeof generationsRoute> &
   ServicesOf<typeof keyRoute> &
   ServicesOf<typeof modelsRoute> &
+  ServicesOf<typeof openapiRoute> &
   ServicesOf<typeof pricingRoute> &
   ServicesOf<typeof providerKeysRoute> &
   ServicesOf<typeof usageRoute> &
   ServicesOf<typeof usageCallsRoute>
 
 /** Registers all surfaces that name it, by the path of the first. */
-type SurfaceRoute = (path: string) => FastifyPluginAsync<SurfaceServices & { contracts: SurfaceContracts }>
+type SurfaceRoute = (path: string) => FastifyPluginAsync<AllServices>
 
 /** The routes of the surfaces. One of access `granted` has `app.requireSurface(id)` right after `app.requireKey`. */
 const ROUTES: Partial<Record<SurfaceId, SurfaceRoute>> = {
@@ -48,6 +50,7 @@ const ROUTES: Partial<Record<SurfaceId, SurfaceRoute>> = {
   'provider-keys.delete': providerKeysRoute,
   pricing: pricingRoute,
   openapi: openapiRoute,
+  'surfaces.public': publicSurfacesRoute,
 }
 
 const METHODS: HTTPMethods[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']

@@ -1,0 +1,29 @@
+import type { SurfaceId } from './surface-registry.ts'
+
+/** A request to show in the documentation. */
+export interface SurfaceExample {
+  /** Values of the path's parameters. */
+  path?: Record<string, string>
+  query?: Record<string, string>
+  /** A JSON body. */
+  body?: Record<string, unknown>
+  /** The fields of a multipart body; a value `@name` is a file. */
+  form?: Record<string, string>
+  /** The answer is not JSON and goes to this file. */
+  output?: string
+}
+
+const PROVIDER_KEY = { id: 'pkey_01JABCDEFGHJKMNPQRSTVWXYZ0' }
+
+/** Examples of those surfaces whose request has more than a method and a path. */
+export const SURFACE_EXAMPLES: Readonly<Partial<Record<SurfaceId, SurfaceExample>>> = {
+  'chat-completions': {
+    body: { model: 'auto', messages: [{ role: 'user', content: 'Why do trains need switchyards?' }] },
+  },
+  generation: { path: { id: 'chatcmpl_01JABCDEFGHJKMNPQRSTVWXYZ0' } },
+  usage: { query: { group_by: 'model' } },
+  'usage.calls': { query: { limit: '20' } },
+  'provider-keys.create': { body: { provider: 'openai', key: 'sk-…', name: 'team' } },
+  'provider-keys.update': { path: PROVIDER_KEY, body: { disabled: true } },
+  'provider-keys.delete': { path: PROVIDER_KEY },
+}

@@ -1,0 +1,79 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { surfacesQuery } from '../api/queries.ts'
+import { QueryView } from '../components/feedback/messages.tsx'
+import { Panel, SitePage } from '../components/layout/page.tsx'
+import { DataTable, TwoLines } from '../components/table/data-table.tsx'
+import { Facts } from '../components/text/values.tsx'
+import { StatusBadge } from './reference/status-badge.tsx'
+
+const MEANINGS = {
+  Stable: 'A contract: it passed the release gate as it is.',
+  Limited: 'Works, and may change.',
+  'Provider-specific': 'Works where routing selects a target that speaks this wire.',
+  'Not release-ready': 'Has a handler that has not passed its gate; an operator may open it to an account.',
+  'Not a product-key surface': 'Not for the keys of accounts, unless an operator opens it.',
+  'Not implemented': 'Has no handler.',
+  Public: 'Needs no key.',
+}
+
+/** Every surface of the API, its status and the evidence for it. */
+export function StatusPage() {
+  const query = useQuery(surfacesQuery)
+  return (
+    <SitePage
+      title="Status of the API"
+      description={
+        <>
+          What each surface promises. A surface is Stable only while the release gate has passed for its
+          present contract. For machines: <a href="/surfaces.json">surfaces.json</a>.
+        </>
+      }
+    >
+      <Panel title="Surfaces">
+        <QueryView query={query}>
+          {({ data }) => (
+            <DataTable
+              caption="Surfaces and their status"
+              rows={data}
+              columns={{
+                Surface: ({ id, method, path, behaviour, schema }) => (
+                  <TwoLines second={behaviour}>
+                    {schema === null ? (
+                      <code className="wrap-anywhere">{`${method} ${path}`}</code>
+                    ) : (
+                      <Link to="/docs/api" hash={id}>
+                        <code className="wrap-anywhere">{`${method} ${path}`}</code>
+                      </Link>
+                    )}
+                  </TwoLines>
+                ),
+                Status: ({ status, deprecation, sunset }) => (
+                  <TwoLines second={lifecycle(deprecation, sunset)}>
+                    <StatusBadge status={status} />
+                  </TwoLines>
+                ),
+                Evidence: ({ evidence }) =>
+                  evidence === null ? (
+                    '–'
+                  ) : (
+                    <TwoLines second={<code>{evidence.commit.slice(0, 12)}</code>}>
+                      {evidence.passed ? 'passed' : 'failed'} on {evidence.date.slice(0, 10)}
+                    </TwoLines>
+                  ),
+              }}
+            />
+          )}
+        </QueryView>
+      </Panel>
+      <Panel title="What a status means" padded>
+        <Facts wide rows={MEANINGS} />
+      </Panel>
+    </SitePage>
+  )
+}
+
+const lifecycle = (deprecation: string | null, sunset: string | null): string | undefined =>
+  [deprecation && `deprecated ${deprecation.slice(0, 10)}`, sunset && `ends ${sunset.slice(0, 10)}`]
+    .filter(Boolean)
+    .join(', ') || undefined
