@@ -60,7 +60,9 @@ export function composeAnswer(request: SimulatedRequest, behaviour: Behaviour, p
     reasoning: keptReasoning,
     text: behaviour.refuses ? [] : keptText,
     refusal: behaviour.refuses ? keptText : [],
-    toolCall: tool ? { id: `call_${hash(request.prompt)}`, name: tool.name, arguments: keptArguments } : null,
+    toolCall: tool
+      ? { id: `call_${textHash(request.prompt)}`, name: tool.name, arguments: keptArguments }
+      : null,
     finishReason: cut.shortened ? 'length' : natural,
     promptTokens: request.promptTokens,
     completionTokens: keptReasoning.length + keptText.length + keptArguments.length,
@@ -72,13 +74,14 @@ function answerPieces(request: SimulatedRequest, behaviour: Behaviour, provider:
   if (behaviour.refuses) return pieces('I cannot help with that.')
   if (behaviour.style === 'echo') return pieces(request.prompt)
   if (request.responseFormat) return pieces(jsonAnswer(request, behaviour))
-  const seed = behaviour.differentText ? hash(`${provider}:${request.prompt}`) : hash(request.prompt)
+  const seed = behaviour.differentText ? textHash(`${provider}:${request.prompt}`) : textHash(request.prompt)
   const lead = behaviour.differentText ? `From the ${provider} line. ` : ''
   const text = lead + prose(request.prompt, behaviour.words, seed, request.images)
   return pieces(behaviour.multibyte ? `${MULTIBYTE.join(' ')} ${text}` : text)
 }
 
-function prose(prompt: string, words: number, seed: number, images = 0): string {
+/** Readable text of so many words; it quotes the prompt, if there is one. */
+export function prose(prompt: string, words: number, seed: number, images = 0): string {
   if (words === 0) return ''
   const quoted = prompt.slice(0, MAX_QUOTED_PROMPT).replace(/\s+/g, ' ').trim()
   const parts = [OPENINGS[seed % OPENINGS.length]!]
@@ -96,7 +99,7 @@ function prose(prompt: string, words: number, seed: number, images = 0): string 
 function jsonAnswer(request: SimulatedRequest, behaviour: Behaviour): string {
   const value = request.responseFormat?.schema
     ? schemaInstance(request.responseFormat.schema, request.prompt)
-    : { answer: prose(request.prompt, Math.min(behaviour.words, 40), hash(request.prompt)), words: 40 }
+    : { answer: prose(request.prompt, Math.min(behaviour.words, 40), textHash(request.prompt)), words: 40 }
   const text = JSON.stringify(value)
   // Slightly broken in the ways models really are: a trailing comma and no closing brace.
   return behaviour.brokenJson ? `${text.slice(0, -1)},` : text
@@ -145,7 +148,7 @@ function longWordPieces(word: string): string[] {
 const wordCount = (text: string): number => text.split(' ').length
 
 /** FNV-1a, 32 bits: a stable seed for a text. */
-function hash(text: string): number {
+export function textHash(text: string): number {
   let value = 0x811c9dc5
   for (let index = 0; index < text.length; index++) {
     value = Math.imul(value ^ text.charCodeAt(index), 0x01000193) >>> 0

@@ -65,6 +65,8 @@ export interface Behaviour {
   needsKey: boolean
   /** Prompt and completion limit together may not exceed this; undefined: unlimited. */
   contextTokens: number | undefined
+  /** Components of an embedding. */
+  dimensions: number
 }
 
 const PLAIN: Behaviour = {
@@ -94,6 +96,7 @@ const PLAIN: Behaviour = {
   ignoresStream: false,
   needsKey: false,
   contextTokens: undefined,
+  dimensions: 1_536,
 }
 
 const DEFAULT_FAULT_TOKENS = 3
@@ -130,6 +133,7 @@ const TRAITS: readonly Row[] = [
   [/^ignore-stream$/, () => ({ ignoresStream: true })],
   [/^auth$/, () => ({ needsKey: true })],
   [/^context-(\d{1,8})$/, (tokens) => ({ contextTokens: Number(tokens) })],
+  [/^dimensions-(\d{1,4})$/, (components) => ({ dimensions: Math.max(1, Number(components)) })],
   // Makes otherwise equal names distinct, so that tests do not share the counters of `flaky` and `every`.
   [/^tag-[a-z0-9-]+$/, () => ({})],
 ]

@@ -36,7 +36,7 @@ export async function playResponse(
     if (pending === '') return
     const data = pending
     pending = ''
-    if (options.splitBytes) await writeBytes(data, sink, line)
+    if (options.splitBytes) await writeBytes(Buffer.from(data), sink, line)
     else sink.write(data)
   }
 
@@ -46,6 +46,10 @@ export async function playResponse(
     switch (step.kind) {
       case 'write':
         pending += step.data
+        break
+      case 'bytes':
+        if (options.splitBytes) await writeBytes(step.data, sink, line)
+        else sink.write(step.data)
         break
       case 'head':
         sink.head(step.status, step.headers)
@@ -139,8 +143,7 @@ async function resetConnection(response: ServerResponse): Promise<void> {
   response.socket?.resetAndDestroy()
 }
 
-async function writeBytes(data: string, sink: ResponseSink, line: Line): Promise<void> {
-  const bytes = Buffer.from(data)
+async function writeBytes(bytes: Buffer, sink: ResponseSink, line: Line): Promise<void> {
   for (let offset = 0; offset < bytes.length && !line.closed(); offset++) {
     sink.write(bytes.subarray(offset, offset + 1))
     await line.turn()

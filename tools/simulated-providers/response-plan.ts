@@ -8,6 +8,7 @@ export type Step =
   /** The status line and headers arrive piece by piece over this long; what follows is as usual. */
   | { kind: 'slow-head'; durationMs: number; headers: Record<string, string> }
   | { kind: 'write'; data: string }
+  | { kind: 'bytes'; data: Buffer }
   /** The next write happens on a later turn of the event loop, so it is a chunk of its own. */
   | { kind: 'turn' }
   | { kind: 'wait'; durationMs: number }
@@ -21,39 +22,58 @@ export type Step =
   /** Nothing ever follows. */
   | { kind: 'stall' }
 
-export interface PlanInput {
+export interface WholeBody {
+  contentType: string
+  body: string | Buffer
+}
+
+/** What every response depends on. */
+export interface ResponseFrame {
   wire: SimulatedWire
-  answer: Answer
   behaviour: Behaviour
   fault: Fault | null
-  stream: boolean
   provider: string
   model: string
   id: string
+}
+
+export interface PlanInput extends ResponseFrame {
+  answer: Answer
+  stream: boolean
   /** Unix seconds. */
   created: number
 }
 
 /** Plans a response: everything that will happen on the connection, in order. Pure. */
 export function planResponse(input: PlanInput): Step[] {
+  const streams = input.stream && !input.behaviour.ignoresStream
+  return streams
+    ? planHead(input, 'text/event-stream; charset=utf-8', () => planStream(input))
+    : planWhole(input, { contentType: 'application/json', body: input.wire.whole(input) })
+}
+
+/** Plans a response that is no stream. */
+export function planWhole(input: ResponseFrame, { contentType, body }: WholeBody): Step[] {
+  return planHead(input, contentType, () => planBody(input, body))
+}
+
+function planHead(input: ResponseFrame, contentType: string, planRest: () => Step[]): Step[] {
   const { behaviour, fault } = input
   const before: Step[] = behaviour.latencyMs > 0 ? [{ kind: 'wait', durationMs: behaviour.latencyMs }] : []
   if (behaviour.heldAfter === 0) before.push({ kind: 'hold' })
   const whole = fault && wholeResponseFault(input, fault)
   if (whole) return [...before, ...whole]
-  const streams = input.stream && !behaviour.ignoresStream
-  const headers = responseHeaders(input, streams ? 'text/event-stream; charset=utf-8' : 'application/json')
+  const headers = responseHeaders(input, contentType)
   const head: Step =
     fault?.kind === 'slow-headers'
       ? // Headers written by hand announce no transfer encoding: the body ends with the connection.
         { kind: 'slow-head', durationMs: fault.durationMs, headers: withoutEncoding(headers) }
       : { kind: 'head', status: 200, headers }
-  const body = streams ? planStream(input) : planJson(input)
-  return [...before, head, ...body]
+  return [...before, head, ...planRest()]
 }
 
 /** Faults that replace the whole response. */
-function wholeResponseFault(input: PlanInput, fault: Fault): Step[] | null {
+function wholeResponseFault(input: ResponseFrame, fault: Fault): Step[] | null {
   const json = (status: number, body: string, extra: Record<string, string> = {}): Step[] => [
     { kind: 'head', status, headers: { ...responseHeaders(input, 'application/json'), ...extra } },
     { kind: 'write', data: body },
@@ -85,27 +105,30 @@ function wholeResponseFault(input: PlanInput, fault: Fault): Step[] | null {
   }
 }
 
-const errorBody = ({ wire, provider, model }: PlanInput, refusal: Refusal): string =>
+const errorBody = ({ wire, provider, model }: ResponseFrame, refusal: Refusal): string =>
   wire.error(refusal, provider, model)
 
-function planJson(input: PlanInput): Step[] {
-  const body = input.wire.whole(input)
-  const half = body.slice(0, body.length / 2)
+function planBody(input: ResponseFrame, body: string | Buffer): Step[] {
+  const write = (end: number): Step =>
+    typeof body === 'string'
+      ? { kind: 'write', data: body.slice(0, end) }
+      : { kind: 'bytes', data: body.subarray(0, end) }
+  const half = body.length / 2
   const pause: Step[] =
     input.behaviour.firstTokenMs > 0 ? [{ kind: 'wait', durationMs: input.behaviour.firstTokenMs }] : []
   switch (input.fault?.kind) {
     case 'cut-after':
     case 'end-after':
-      return [...pause, { kind: 'write', data: half }, { kind: 'cut' }]
+      return [...pause, write(half), { kind: 'cut' }]
     case 'reset-after':
-      return [...pause, { kind: 'write', data: half }, { kind: 'reset' }]
+      return [...pause, write(half), { kind: 'reset' }]
     case 'stall-after':
-      return [...pause, { kind: 'write', data: half }, { kind: 'stall' }]
+      return [...pause, write(half), { kind: 'stall' }]
     case 'hang-after-headers':
     case 'hang-after-role':
       return [{ kind: 'stall' }]
     default:
-      return [...pause, { kind: 'write', data: body }, { kind: 'end' }]
+      return [...pause, write(body.length), { kind: 'end' }]
   }
 }
 
@@ -170,7 +193,7 @@ function withoutEncoding(headers: Record<string, string>): Record<string, string
 }
 
 /** Headers as real providers send them, naming themselves in several ways, none of which may reach a client. */
-function responseHeaders({ wire, provider, id }: PlanInput, contentType: string): Record<string, string> {
+function responseHeaders({ wire, provider, id }: ResponseFrame, contentType: string): Record<string, string> {
   return {
     'content-type': contentType,
     ...(contentType.startsWith('text/event-stream') && { 'transfer-encoding': 'chunked' }),

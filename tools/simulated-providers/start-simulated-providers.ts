@@ -5,12 +5,12 @@ import { composeAnswer } from './answer.ts'
 import { activeFault, type Behaviour, parseBehaviour } from './behaviour.ts'
 import { playResponse } from './play-response.ts'
 import { createRequestLog, type RecordedRequest } from './request-log.ts'
-import { planResponse } from './response-plan.ts'
+import { planResponse, planWhole, type ResponseFrame, type Step } from './response-plan.ts'
+import { type Route, routeOf } from './route-of.ts'
 import type { SimulatedRequest } from './simulated-request.ts'
-import type { Addressed, Refusal, SimulatedWire } from './simulated-wire.ts'
-import { ANTHROPIC_MESSAGES } from './wires/anthropic-messages.ts'
+import type { Refusal, SimulatedWire } from './simulated-wire.ts'
+import { readTaskInput, type TaskContext } from './tasks/simulated-task.ts'
 import { CHAT_COMPLETIONS } from './wires/chat-completions.ts'
-import { GOOGLE_GENERATE_CONTENT } from './wires/google-generate-content.ts'
 
 export type SimulatedProviders = Awaited<ReturnType<typeof startSimulatedProviders>>
 
@@ -45,32 +45,85 @@ export async function startSimulatedProviders(
   let totalConnections = 0
   let serial = 0
 
-  const complete = async (
+  /** Answers a request as the name of its model says, unless `prepare` refuses it. */
+  const serve = async (
     { wire, provider }: Target,
-    request: SimulatedRequest,
-    recorded: RecordedRequest,
-    response: ServerResponse,
-    released: Promise<void>,
+    model: string,
+    { recorded, response, released }: Exchange,
+    prepare: (context: TaskContext) => Refusal | ((frame: ResponseFrame) => Step[]),
   ) => {
-    const behaviour = parseBehaviour(request.model)
-    const refusal = refuse(request, behaviour, wire.hasKey(recorded.headers))
-    if (!behaviour || refusal) {
+    const reject = (refusal: Refusal) => {
       log.settle(recorded, 'finished')
-      sendError(response, wire, refusal ?? { status: 404 }, provider, request.model)
-      return
+      sendError(response, wire, refusal, provider, model)
     }
-    const steps = planResponse({
-      wire,
-      answer: composeAnswer(request, behaviour, provider),
-      behaviour,
-      fault: activeFault(behaviour, provider, countCall(request.model)),
-      stream: request.stream,
-      provider,
-      model: request.model,
-      id: `sim-${provider}-${++serial}`,
-      created: Math.floor(Date.now() / 1000),
-    })
+    const behaviour = parseBehaviour(model)
+    if (!behaviour) return reject({ status: 404 })
+    if (behaviour.needsKey && !wire.hasKey(recorded.headers)) return reject({ status: 401 })
+    const named = { provider, id: `sim-${provider}-${++serial}` }
+    const plan = prepare({ ...named, behaviour, created: Math.floor(Date.now() / 1000) })
+    if (typeof plan !== 'function') return reject(plan)
+    const fault = activeFault(behaviour, provider, countCall(model))
+    const steps = plan({ ...named, wire, behaviour, fault, model })
     log.settle(recorded, await playResponse(steps, response, { ...behaviour, released }))
+  }
+
+  const open = (
+    { url, headers }: IncomingMessage,
+    response: ServerResponse,
+    about: Pick<RecordedRequest, 'provider' | 'body' | 'text'> & { model: unknown },
+  ): Exchange => {
+    const recorded: RecordedRequest = {
+      ...about,
+      path: url ?? '',
+      model: typeof about.model === 'string' ? about.model : null,
+      headers,
+      receivedAt: Date.now(),
+      state: 'open',
+    }
+    log.add(recorded)
+    return { recorded, response, released: release.promise }
+  }
+
+  const refuseBody = ({ wire, provider }: Target, { recorded, response }: Exchange): void => {
+    log.settle(recorded, 'finished')
+    sendError(response, wire, { status: 400 }, provider, 'none')
+  }
+
+  const complete = async (
+    target: Extract<Target, { kind: 'completions' }>,
+    text: string,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ) => {
+    const { wire, provider, addressed } = target
+    const body = parseJson(text)
+    const completion = wire.readRequest(body, addressed, request.headers)
+    const model = addressed.model ?? (body as { model?: unknown } | null)?.model
+    const exchange = open(request, response, { provider, body, text, model })
+    if (!completion) return refuseBody(target, exchange)
+    return serve(target, completion.model, exchange, ({ behaviour, created }) => {
+      const refusal = refuse(completion, behaviour)
+      if (refusal) return refusal
+      const answer = composeAnswer(completion, behaviour, provider)
+      return (frame) => planResponse({ ...frame, answer, stream: completion.stream, created })
+    })
+  }
+
+  const perform = async (
+    target: Extract<Target, { kind: 'task' }>,
+    bytes: Buffer,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ) => {
+    const input = await readTaskInput(bytes, request.headers)
+    const { provider, task } = target
+    const text = input?.files.length === 0 ? bytes.toString() : ''
+    const exchange = open(request, response, { provider, body: input, text, model: input?.model })
+    if (!input) return refuseBody(target, exchange)
+    return serve(target, input.model, exchange, (context) => {
+      const reply = task.reply(input, context)
+      return reply ? (frame) => planWhole(frame, reply) : { status: 400 }
+    })
   }
 
   const counters = (): {
@@ -99,18 +152,12 @@ export async function startSimulatedProviders(
       sendError(response, CHAT_COMPLETIONS, target, 'simulated', 'none')
       return
     }
-    const { wire, provider, addressed } = target
-    readJsonBody(request, (body, text) => {
-      const simulated = wire.readRequest(body, addressed, request.headers)
-      const recorded = newRecord(request, target, body, text)
-      const released = release.promise
-      log.add(recorded)
-      if (!simulated) {
-        log.settle(recorded, 'finished')
-        sendError(response, wire, { status: 400 }, provider, 'none')
-        return
-      }
-      complete(target, simulated, recorded, response, released).catch((error: unknown) => {
+    readBody(request, (bytes) => {
+      const answered =
+        target.kind === 'task'
+          ? perform(target, bytes, request, response)
+          : complete(target, bytes.toString(), request, response)
+      answered.catch((error: unknown) => {
         console.error('the simulated provider failed', error)
         response.destroy()
       })
@@ -153,9 +200,7 @@ export async function startSimulatedProviders(
 }
 
 /** What a provider refuses before the model sees the request. */
-function refuse(request: SimulatedRequest, behaviour: Behaviour | null, hasKey: boolean): Refusal | null {
-  if (!behaviour) return { status: 404 }
-  if (behaviour.needsKey && !hasKey) return { status: 401 }
+function refuse(request: SimulatedRequest, behaviour: Behaviour): Refusal | null {
   if (behaviour.refusesPrefill && request.roles.at(-1) === 'assistant') return { status: 400 }
   if (behaviour.needsTurns && !areTurns(request.roles)) return { status: 400 }
   const tokens = request.promptTokens + (request.completionLimit ?? 1)
@@ -169,31 +214,20 @@ function areTurns(roles: readonly string[]): boolean {
   return spoken.length > 0 && spoken.every((role, at) => role === (at % 2 === 0 ? 'user' : 'assistant'))
 }
 
-type Target = Extract<Route, { kind: 'completions' }>
+type Target = Extract<Route, { kind: 'completions' | 'task' }>
 
-function newRecord(
-  request: IncomingMessage,
-  { provider, addressed }: Target,
-  body: unknown,
-  text: string,
-): RecordedRequest {
-  const model = addressed.model ?? (body as { model?: unknown } | null)?.model
-  return {
-    provider,
-    path: request.url ?? '',
-    model: typeof model === 'string' ? model : null,
-    headers: request.headers,
-    body,
-    text,
-    receivedAt: Date.now(),
-    state: 'open',
-  }
+/** One request and what answers it. */
+interface Exchange {
+  recorded: RecordedRequest
+  response: ServerResponse
+  /** Resolves when a held answer may go on. */
+  released: Promise<void>
 }
 
 const MAX_BODY_BYTES = 64 * 1024 * 1024
 
-/** Reads a whole JSON body and calls back with it, or with null when it is not JSON, and with its text. */
-function readJsonBody(request: IncomingMessage, done: (body: unknown, text: string) => void): void {
+/** Reads a whole body and calls back with it. */
+function readBody(request: IncomingMessage, done: (bytes: Buffer) => void): void {
   const parts: Buffer[] = []
   let size = 0
   request.on('data', (part: Buffer) => {
@@ -202,8 +236,7 @@ function readJsonBody(request: IncomingMessage, done: (body: unknown, text: stri
     else parts.push(part)
   })
   request.on('end', () => {
-    const text = (parts.length === 1 ? parts[0]! : Buffer.concat(parts)).toString()
-    done(parseJson(text), text)
+    done(parts.length === 1 ? parts[0]! : Buffer.concat(parts))
   })
 }
 
@@ -235,48 +268,4 @@ function sendError(
 /** Answers with a JSON text. */
 function sendJson(response: ServerResponse, status: number, text: string): void {
   response.writeHead(status, { 'content-type': 'application/json' }).end(text)
-}
-
-type Route =
-  | { kind: 'state' }
-  | { kind: 'models'; wire: SimulatedWire; provider: string }
-  | { kind: 'completions'; wire: SimulatedWire; provider: string; addressed: Addressed }
-  | { kind: 'refused'; status: number }
-
-const IN_BODY: Addressed = { model: null, streams: false }
-
-/** Which wire of which provider a request is for. Two wires list their models at one path; a header tells them apart. */
-function routeOf(request: IncomingMessage): Route {
-  const path = (request.url ?? '').split('?')[0]!
-  if (path === '/state') return { kind: 'state' }
-  const match = /^\/([a-z0-9]+)\/(v1|v1beta)\/(.+)$/.exec(path)
-  if (!match) return { kind: 'refused', status: 404 }
-  const [, provider, version, rest] = match as unknown as [string, string, string, string]
-  const route = version === 'v1' ? routeOfVersion1(request, provider, rest) : routeOfGoogle(provider, rest)
-  const method = route.kind === 'models' ? 'GET' : 'POST'
-  return route.kind === 'refused' || request.method === method ? route : { kind: 'refused', status: 405 }
-}
-
-function routeOfVersion1({ headers }: IncomingMessage, provider: string, rest: string): Route {
-  switch (rest) {
-    case 'chat/completions':
-      return { kind: 'completions', wire: CHAT_COMPLETIONS, provider, addressed: IN_BODY }
-    case 'messages':
-      return { kind: 'completions', wire: ANTHROPIC_MESSAGES, provider, addressed: IN_BODY }
-    case 'models': {
-      const wire = headers['anthropic-version'] === undefined ? CHAT_COMPLETIONS : ANTHROPIC_MESSAGES
-      return { kind: 'models', wire, provider }
-    }
-    default:
-      return { kind: 'refused', status: 404 }
-  }
-}
-
-function routeOfGoogle(provider: string, rest: string): Route {
-  const wire = GOOGLE_GENERATE_CONTENT
-  if (rest === 'models') return { kind: 'models', wire, provider }
-  const call = /^models\/([^/:]+):(streamGenerateContent|generateContent)$/.exec(rest)
-  if (!call) return { kind: 'refused', status: 404 }
-  const addressed = { model: decodeURIComponent(call[1]!), streams: call[2] === 'streamGenerateContent' }
-  return { kind: 'completions', wire, provider, addressed }
 }
