@@ -3,10 +3,10 @@ import type { CompletionMessage, Delta, FinishFrame, FinishReason } from '../cor
 import { type ApiError, errorObject } from '../core/kernel/errors.ts'
 import type { CompletionHead, ResponseFormat, StreamRenderer } from './completion-writer.ts'
 
-const DONE_EVENT = 'data: [DONE]\n\n'
+export const DONE_EVENT = 'data: [DONE]\n\n'
 const KEEP_ALIVE_COMMENT = ': keep-alive\n\n'
 
-const usageBody = ({ promptTokens, completionTokens }: Usage) => ({
+export const usageBody = ({ promptTokens, completionTokens }: Usage) => ({
   prompt_tokens: promptTokens,
   completion_tokens: completionTokens,
   total_tokens: promptTokens + completionTokens,
@@ -29,35 +29,50 @@ export function renderCompletion(
   })
 }
 
+/** What stands in a chunk's `delta`. */
+type ContentDelta = Exclude<Delta, readonly ['logprobs', ...unknown[]]>
+
 /** The field of a chunk's `delta` that has the content. */
-const FIELDS: Record<Delta[0], string> = { text: 'content', refusal: 'refusal', 'tool-calls': 'tool_calls' }
+const FIELDS: Record<ContentDelta[0], string> = {
+  text: 'content',
+  refusal: 'refusal',
+  'tool-calls': 'tool_calls',
+  reasoning: 'reasoning',
+}
 
 /** Renders the events of one stream. The first delta carries the role. */
 export class ChunkRenderer implements StreamRenderer {
   readonly keepAlive = KEEP_ALIVE_COMMENT
+  /** What every chunk begins with. */
+  protected readonly head: string
   private readonly prefix: string
   private roleSent = false
 
   constructor({ id, created, model }: CompletionHead) {
     const head = JSON.stringify({ id, object: 'chat.completion.chunk', created, model })
-    this.prefix = `data: ${head.slice(0, -1)},"choices":[{"index":0,"delta":{`
+    this.head = `data: ${head.slice(0, -1)}`
+    this.prefix = `${this.head},"choices":[{"index":0,"delta":{`
   }
 
-  delta([kind, content]: Delta): string {
+  delta([kind, content]: ContentDelta): string {
     const fields = `"${FIELDS[kind]}":${JSON.stringify(content)}`
     return `${this.prefix}${this.role(fields)}},"finish_reason":null}]}\n\n`
   }
 
   /** The last chunk of a whole answer, with usage where it is known, and the end marker. */
   finish([, reason, usage]: FinishFrame): string {
-    const tail = usage ? `,"usage":${JSON.stringify(usageBody(usage))}` : ''
-    return `${this.prefix}${this.role('')}},"finish_reason":"${reason}"}]${tail}}\n\n${DONE_EVENT}`
+    return this.lastChunk(reason, usage) + DONE_EVENT
   }
 
   /** The last chunk of a broken answer. No end marker follows: a truncated answer never looks finished. */
   error(error: ApiError, requestId: string): string {
     const body = JSON.stringify(errorObject(error, requestId))
     return `${this.prefix}},"finish_reason":"error"}],"error":${body}}\n\n`
+  }
+
+  protected lastChunk(reason: FinishReason, usage: Usage | null): string {
+    const tail = usage ? `,"usage":${JSON.stringify(usageBody(usage))}` : ''
+    return `${this.prefix}${this.role('')}},"finish_reason":"${reason}"}]${tail}}\n\n`
   }
 
   private role(fields: string): string {

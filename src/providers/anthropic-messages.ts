@@ -1,9 +1,9 @@
 import type { Usage } from '../core/billing/pricing.ts'
-import type { SamplingParameters } from '../core/calls/chat-request.ts'
 import type { FinishReason } from '../core/calls/completion.ts'
-import { type Address, type ContentPart, type InlineData, isAddress } from '../core/calls/content-part.ts'
 import type { AttemptFailure, FailureKind } from '../core/failover/attempt-failure.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../core/json/json-text.ts'
+import { toMessages, toToolChoice, toTools } from './anthropic-content.ts'
+import { portableId, toConversation, withToolIds } from './conversation.ts'
 import {
   type ErrorWords,
   errorOf,
@@ -14,23 +14,21 @@ import {
   unwrapped,
 } from './error-words.ts'
 import { promptParts } from './prompt-parts.ts'
+import { anthropicThinking } from './reasoning-effort.ts'
 import {
   type AttemptRequest,
+  acceptedParameters,
   type CompletionReader,
-  type Conversation,
   count,
   type Emit,
   type Fields,
-  functionTools,
   isObject,
   jsonInstruction,
   MAX_TOOL_CALLS,
   parseObject,
   requestHeaders,
-  SAYS_NOTHING,
   type StreamSignal,
   samplingFor,
-  toConversation,
   toolCallId,
   type WholeReading,
   type WireMapping,
@@ -47,7 +45,7 @@ export const anthropicMessages: WireMapping = {
     ],
     body: requestBody(request),
   }),
-  openReader: (request) => new MessagesReader(prefillSpace(request)),
+  openReader: (request) => new MessagesReader(prefillSpace(request), request.extended),
   failureOfStatus,
   failureOfErrorObject,
 }
@@ -61,12 +59,22 @@ const TEMPERATURE_MAX = 1
  * takes a field for it.
  */
 export function requestBody(request: AttemptRequest): string {
-  const { offer, messages, parameters, completionLimit } = request
+  const { offer, messages, completionLimit } = request
+  const parameters = acceptedParameters(request)
   const { quirks = {} } = offer.provider
-  const { system, turns } = toConversation(messages)
-  const instruction = jsonInstruction(parameters.response_format)
+  const { system, turns } = toConversation(withToolIds(messages, portableId))
+  const instruction = jsonInstruction(request.parameters.response_format)
   if (instruction !== null) system.push(instruction)
   const { temperature, topP } = samplingFor(request, { temperatureMax: TEMPERATURE_MAX })
+  const toolChoice = toToolChoice(parameters)
+  const thinking = anthropicThinking(parameters.reasoning_effort, {
+    model: offer.upstreamModel,
+    completionLimit,
+    isForced: toolChoice?.type === 'any' || toolChoice?.type === 'tool',
+    isInLoop: turns.at(-1)?.parts[0]?.type === 'tool-result',
+  })
+  // Nothing but white space stops nothing on this wire, which rejects it.
+  const stops = parameters.stop?.filter((text) => text.trim() !== '') ?? []
   const body: Record<string, unknown> = {
     ...quirks.fixedFields,
     model: offer.upstreamModel,
@@ -74,9 +82,12 @@ export function requestBody(request: AttemptRequest): string {
     stream: true,
     system: system.length > 0 ? system.join('\n\n') : undefined,
     messages: toMessages(turns),
-    temperature,
-    top_p: topP,
-    tools: toTools(parameters),
+    // Beside thinking the wire takes none.
+    ...(thinking.thinking === undefined && { temperature, top_p: topP }),
+    tools: toTools(parameters, turns),
+    tool_choice: toolChoice,
+    stop_sequences: stops.length > 0 ? stops : undefined,
+    ...thinking,
   }
   for (const field of quirks.omit ?? []) delete body[field]
   return JSON.stringify(body)
@@ -87,53 +98,6 @@ export function prefillSpace({ messages }: AttemptRequest): string {
   const last = messages.at(-1)
   if (last?.role !== 'assistant' || typeof last.content !== 'string') return ''
   return last.content.slice(last.content.trimEnd().length)
-}
-
-function toMessages(turns: Conversation['turns']): unknown[] {
-  const messages = turns.map(({ role, parts }) => {
-    const content = parts.flatMap(toBlock)
-    // Of media alone that this wire does not know.
-    if (content.length === 0) content.push({ type: 'text', text: SAYS_NOTHING })
-    return { role, content }
-  })
-  const last = messages.at(-1)
-  const end = last?.content.at(-1)
-  if (last?.role === 'assistant' && end?.type === 'text') end.text = end.text.trimEnd()
-  return messages
-}
-
-type Block = { type: 'text'; text: string } | { type: 'image' | 'document'; source: object }
-
-/** The wire has no audio and no video; routing sends none to its models. */
-function toBlock(part: ContentPart): Block[] {
-  switch (part.type) {
-    case 'text':
-      return [{ type: 'text', text: part.text }]
-    case 'image':
-      return [{ type: 'image', source: toSource(part.source) }]
-    case 'file':
-      return [{ type: 'document', source: toSource(part.source) }]
-    case 'audio':
-    case 'video':
-      return []
-    default:
-      return part satisfies never
-  }
-}
-
-const toSource = (source: InlineData | Address): object =>
-  isAddress(source)
-    ? { type: 'url', url: source.url }
-    : { type: 'base64', media_type: source.mediaType, data: source.base64 }
-
-function toTools({ tools }: SamplingParameters): unknown[] | undefined {
-  const functions = functionTools(tools)
-  if (functions.length === 0) return undefined
-  return functions.map(({ name, description, parameters }) => ({
-    name,
-    description,
-    input_schema: { ...(parameters ?? { properties: {} }), type: 'object' },
-  }))
 }
 
 const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
@@ -160,8 +124,12 @@ export class MessagesReader implements CompletionReader {
   /** White space that the client has already, and that the continuation of a prefill may begin with. */
   #knownSpace: string
 
-  constructor(knownSpace = '') {
+  /** Thinking is content. */
+  readonly #isExtended: boolean
+
+  constructor(knownSpace = '', isExtended = false) {
     this.#knownSpace = knownSpace
+    this.#isExtended = isExtended
   }
 
   event(data: string, emit: Emit): StreamSignal {
@@ -210,8 +178,9 @@ export class MessagesReader implements CompletionReader {
       case 'text':
         return this.#text(block.text, emit)
       case 'thinking':
+        return this.#thinking(block.thinking, emit)
       case 'redacted_thinking':
-        return this.#thinking(block.thinking ?? block.data, emit)
+        return this.#hidden(block.data, emit)
       case 'tool_use':
         return this.#toolCall(index, block, emit)
       default:
@@ -235,6 +204,12 @@ export class MessagesReader implements CompletionReader {
   }
 
   #thinking(text: unknown, emit: Emit): StreamSignal {
+    if (!this.#isExtended) return this.#hidden(text, emit)
+    if (typeof text === 'string' && text !== '') emit(['reasoning', text])
+    return 'thinking'
+  }
+
+  #hidden(text: unknown, emit: Emit): StreamSignal {
     if (typeof text === 'string' && text !== '') emit(['thinking', Buffer.byteLength(text)])
     return 'thinking'
   }

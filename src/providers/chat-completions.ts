@@ -1,10 +1,15 @@
 import type { Usage } from '../core/billing/pricing.ts'
-import type { ChatMessage, SamplingParameters } from '../core/calls/chat-request.ts'
-import { FINISH_REASONS, type FinishReason, type ToolCallDelta } from '../core/calls/completion.ts'
-import { type Address, type ContentPart, type InlineData, isAddress } from '../core/calls/content-part.ts'
+import type { SamplingParameters } from '../core/calls/chat-request.ts'
+import {
+  FINISH_REASONS,
+  type FinishReason,
+  type TokenLogprob,
+  type ToolCallDelta,
+} from '../core/calls/completion.ts'
 import type { ProviderQuirks } from '../core/catalog/catalog.ts'
 import type { AttemptFailure } from '../core/failover/attempt-failure.ts'
 import { stringifyExactly } from '../core/json/json-text.ts'
+import { messagesFor } from './chat-messages.ts'
 import {
   claimedStatus,
   errorOf,
@@ -28,14 +33,19 @@ import {
   requestHeaders,
   type StreamSignal,
   samplingFor,
-  toConversation,
   toolCallId,
   type WholeReading,
   type WireMapping,
 } from './wire.ts'
 
 /** Events of this wire stand for themselves. */
-export const openReader = (): CompletionReader => new PatternReader(readStreamEvent, readWholeReply)
+export const openReader = ({ extended }: Pick<AttemptRequest, 'extended'> = {}): CompletionReader =>
+  extended
+    ? new PatternReader(
+        (data, emit) => readEvent(data, emit, true),
+        (body, emit) => readReply(body, emit, true),
+      )
+    : new PatternReader(readStreamEvent, readWholeReply)
 
 /** The wire that most providers speak. */
 export const chatCompletions: WireMapping = {
@@ -62,7 +72,7 @@ export function requestBody(request: AttemptRequest): string {
   const body: Record<string, unknown> = {
     ...quirks.fixedFields,
     model: offer.upstreamModel,
-    messages: messagesFor(messages, parameters, quirks),
+    messages: messagesFor(messages, isTold ? jsonInstruction(parameters.response_format) : null, quirks),
     stream: true,
     stream_options: { include_usage: true },
     [limitParameter]: completionLimit,
@@ -70,84 +80,20 @@ export function requestBody(request: AttemptRequest): string {
     top_p: topP,
     tools: parameters.tools,
     response_format: isTold ? { type: 'json_object' } : parameters.response_format,
+    ...extendedFields(parameters),
   }
   for (const field of quirks.omit ?? []) delete body[field]
   return stringifyExactly(body, isTold ? { ...exactJson, response_format: undefined } : exactJson)
 }
 
+/** The fields that only extended requests have, which bear the same names here. */
+function extendedFields(parameters: SamplingParameters): Fields {
+  const { temperature: _t, top_p: _p, tools: _tools, response_format: _format, ...fields } = parameters
+  return fields
+}
+
 const losesSchema = ({ response_format: format }: SamplingParameters, { jsonObjectOnly }: ProviderQuirks) =>
   jsonObjectOnly === true && format?.type === 'json_schema'
-
-function messagesFor(
-  messages: readonly ChatMessage[],
-  parameters: SamplingParameters,
-  quirks: ProviderQuirks,
-): readonly unknown[] {
-  const { namedRoles, prefillField } = quirks
-  let sent: readonly ChatMessage[] = messages.some(holdsToolUse) ? asTurns(messages) : messages
-  if (namedRoles) {
-    sent = sent.map(({ name, ...message }) =>
-      name !== undefined && namedRoles.includes(message.role) ? { ...message, name } : message,
-    )
-  }
-  if (losesSchema(parameters, quirks)) {
-    sent = [{ role: 'system', content: jsonInstruction(parameters.response_format)! }, ...sent]
-  }
-  const last = sent.at(-1)
-  const wired = sent.map(toWire)
-  if (prefillField && last?.role === 'assistant') wired.push({ ...wired.pop(), [prefillField]: true })
-  return wired
-}
-
-/** A tool's result, or an assistant's turn of which nothing is left without its tool calls. */
-const holdsToolUse = ({ role, content }: ChatMessage): boolean =>
-  role === 'tool' || (role === 'assistant' && typeof content === 'string' && content.trim() === '')
-
-/**
- * A history with tools as user and assistant taking turns, after one system message. The wire demands that results
- * follow the calls that they answer, which are not kept; many of its servers also refuse empty turns, two turns of
- * one side in a row, and system messages later on.
- */
-function asTurns(messages: readonly ChatMessage[]): ChatMessage[] {
-  const { system, turns } = toConversation(messages)
-  return [
-    ...(system.length > 0 ? [{ role: 'system' as const, content: system.join('\n\n') }] : []),
-    ...turns.map(({ role, parts }) => ({ role, content: asText(parts) ?? parts })),
-  ]
-}
-
-/** Parts that are all text as one, since a plain text is taken everywhere; null where some are not. */
-function asText(parts: readonly ContentPart[]): string | null {
-  const texts = parts.flatMap((part) => (part.type === 'text' ? part.text : []))
-  return texts.length === parts.length ? texts.join('\n\n') : null
-}
-
-const toWire = (message: ChatMessage): object =>
-  typeof message.content === 'string' ? message : { ...message, content: message.content.map(toWirePart) }
-
-function toWirePart(part: ContentPart): object {
-  switch (part.type) {
-    case 'text':
-      return { type: 'text', text: part.text }
-    case 'image': {
-      const { source, detail } = part
-      return { type: 'image_url', image_url: { url: urlOf(source), ...(detail && { detail }) } }
-    }
-    case 'audio':
-      return { type: 'input_audio', input_audio: { data: part.source.base64, format: part.format } }
-    case 'video':
-      return { type: 'video_url', video_url: { url: urlOf(part.source) } }
-    case 'file': {
-      const { source, filename } = part
-      return { type: 'file', file: { ...(filename !== undefined && { filename }), file_data: urlOf(source) } }
-    }
-    default:
-      return part satisfies never
-  }
-}
-
-const urlOf = (source: InlineData | Address): string =>
-  isAddress(source) ? source.url : `data:${source.mediaType};base64,${source.base64}`
 
 /** Words of other dialects for the finish reasons of this wire. */
 const FINISH_ALIASES: Readonly<Record<string, FinishReason>> = {
@@ -161,7 +107,10 @@ const FINISH_ALIASES: Readonly<Record<string, FinishReason>> = {
  * Reads one event of a stream: emits what is in it, known fields of choice 0 only, and says what it was.
  * An error object anywhere in it is the provider's failure, whatever the HTTP status said.
  */
-export function readStreamEvent(data: string, emit: Emit): StreamSignal {
+export const readStreamEvent: CompletionReader['event'] = (data, emit) => readEvent(data, emit, false)
+
+/** The same; in extended requests reasoning and log probabilities are content. */
+function readEvent(data: string, emit: Emit, isExtended: boolean): StreamSignal {
   if (data === '[DONE]') return 'done'
   const chunk = parseObject(data)
   if (chunk === null) return data.trim() === '[DONE]' ? 'done' : 'malformed'
@@ -172,7 +121,8 @@ export function readStreamEvent(data: string, emit: Emit): StreamSignal {
   if (choice !== null) {
     if (choice.error != null) return { error: choice.error }
     if (choice.finish_reason === 'error') return { error: { code: 'finish_reason_error' } }
-    if (isObject(choice.delta)) signal = readMessage(choice.delta, emit)
+    if (isObject(choice.delta)) signal = readMessage(choice.delta, emit, isExtended)
+    if (isExtended) emitLogprobs(choice.logprobs, emit)
     if (typeof choice.finish_reason === 'string') emit(['finish', finishReason(choice.finish_reason)])
   }
   emitUsage(usageOf(chunk, choice), emit)
@@ -180,7 +130,9 @@ export function readStreamEvent(data: string, emit: Emit): StreamSignal {
 }
 
 /** Reads a whole completion, which some providers send although a stream was asked for. */
-export function readWholeReply(body: string, emit: Emit): WholeReading {
+export const readWholeReply: CompletionReader['whole'] = (body, emit) => readReply(body, emit, false)
+
+function readReply(body: string, emit: Emit, isExtended: boolean): WholeReading {
   const reply = parseObject(body)
   if (reply === null) return 'malformed'
   if (reply.error != null) return { error: reply.error }
@@ -192,7 +144,8 @@ export function readWholeReply(body: string, emit: Emit): WholeReading {
       : 'malformed'
   }
   if (choice.finish_reason === 'error') return { error: choice.error ?? { code: 'finish_reason_error' } }
-  readMessage(choice.message, emit)
+  readMessage(choice.message, emit, isExtended)
+  if (isExtended) emitLogprobs(choice.logprobs, emit)
   emit(['finish', finishReason(choice.finish_reason)])
   emitUsage(usageOf(reply, choice), emit)
   return 'ok'
@@ -207,8 +160,10 @@ function firstChoice(choices: unknown): Fields | null {
 }
 
 /** A delta, or the message of a whole reply. */
-function readMessage(message: Fields, emit: Emit): StreamSignal {
-  let signal: StreamSignal = 'other'
+function readMessage(message: Fields, emit: Emit, isExtended: boolean): StreamSignal {
+  const thought = thoughtIn(message)
+  let signal: StreamSignal = thought === null ? 'other' : 'thinking'
+  if (thought !== null && isExtended && thought !== '') emit(['reasoning', thought])
   const text = textOf(message.content)
   if (text !== '') {
     emit(['text', text])
@@ -225,19 +180,19 @@ function readMessage(message: Fields, emit: Emit): StreamSignal {
       signal = 'content'
     }
   }
-  const thinking = thinkingBytes(message)
-  if (thinking === null) return signal
-  emit(['thinking', thinking])
-  return signal === 'other' ? 'thinking' : signal
+  if (thought !== null && !isExtended) emit(['thinking', Buffer.byteLength(thought)])
+  return signal
 }
 
 /**
- * Bytes of reasoning in any of the fields that providers put it in; null when there is none. Some send the same in
- * two of them.
+ * Reasoning in any of the fields that providers put it in; null when there is none. Some send the same in two of
+ * them: the longest is taken.
  */
-function thinkingBytes({ reasoning_content, reasoning, reasoning_details, content }: Fields): number | null {
+function thoughtIn({ reasoning_content, reasoning, reasoning_details, content }: Fields): string | null {
   const found = [
-    ...[reasoning_content, reasoning].filter((text) => typeof text === 'string' && text !== ''),
+    ...[reasoning_content, reasoning]
+      .filter((text) => typeof text === 'string')
+      .filter((text) => text !== ''),
     ...(Array.isArray(reasoning_details) && reasoning_details.length > 0
       ? [reasoning_details.map((part) => (isObject(part) ? textIn(part.text ?? part.summary) : '')).join('')]
       : []),
@@ -245,7 +200,28 @@ function thinkingBytes({ reasoning_content, reasoning, reasoning_details, conten
       ? [content.map((part) => (isThought(part) ? thoughtText(part) : '')).join('')]
       : []),
   ]
-  return found.length === 0 ? null : Math.max(...found.map((text) => Buffer.byteLength(text as string)))
+  return found.length === 0 ? null : found.reduce((one, other) => (other.length > one.length ? other : one))
+}
+
+/** More are read of no token. */
+const TOP_LOGPROBS_MAX = 20
+
+function emitLogprobs(logprobs: unknown, emit: Emit): void {
+  if (!isObject(logprobs) || !Array.isArray(logprobs.content)) return
+  const tokens = logprobs.content.flatMap((entry) => {
+    const [token] = tokenLogprob(entry)
+    if (token === undefined) return []
+    const top = Array.isArray(entry.top_logprobs) ? entry.top_logprobs.slice(0, TOP_LOGPROBS_MAX) : []
+    return [{ ...token, top_logprobs: top.flatMap(tokenLogprob) }]
+  })
+  if (tokens.length > 0) emit(['logprobs', tokens])
+}
+
+function tokenLogprob(value: unknown): Omit<TokenLogprob, 'top_logprobs'>[] {
+  if (!isObject(value) || typeof value.token !== 'string' || typeof value.logprob !== 'number') return []
+  const { token, logprob, bytes } = value
+  const isBytes = Array.isArray(bytes) && bytes.every((byte) => Number.isInteger(byte))
+  return [{ token, logprob, bytes: isBytes ? bytes : null }]
 }
 
 const textIn = (value: unknown): string => (typeof value === 'string' ? value : '')

@@ -57,10 +57,11 @@ const WARM_LIMIT_MS = 60_000
 export const warmTokenizer = async (): Promise<void> =>
   void (await threads.run('countTokens', ['warm'], { weight: 0, limitMs: WARM_LIMIT_MS }))
 
-function messageText({ content, name }: ChatMessage): string {
+function messageText({ content, name, tool_calls: calls = [] }: ChatMessage): string {
   const text =
     typeof content === 'string'
       ? content
       : content.map((part) => (part.type === 'text' ? part.text : '')).join('\n')
-  return name === undefined ? text : `${name}\n${text}`
+  const texts = calls.map((call) => `${call.function.name} ${call.function.arguments}`)
+  return [...(name === undefined ? [] : [name]), text, ...texts].join('\n')
 }

@@ -1,10 +1,7 @@
-import type { SamplingParameters } from '../core/calls/chat-request.ts'
 import type { FinishReason, ToolCallDelta } from '../core/calls/completion.ts'
-import { type ContentPart, isAddress } from '../core/calls/content-part.ts'
 import type { AttemptFailure, FailureKind } from '../core/failover/attempt-failure.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../core/json/json-text.ts'
-import { openApiSchema, SchemaBudget } from '../core/json/openapi-schema.ts'
-import { endingOf } from '../core/media/media-type.ts'
+import { toConversation } from './conversation.ts'
 import {
   claimedStatus,
   type ErrorWords,
@@ -15,22 +12,23 @@ import {
   kindOfWords,
   unwrapped,
 } from './error-words.ts'
+import { extendedConfig, responseFormat, toContents, toToolConfig, toTools } from './google-content.ts'
+import { googleLogprobs } from './google-logprobs.ts'
 import { promptParts } from './prompt-parts.ts'
+import { geminiThinking } from './reasoning-effort.ts'
 import {
   type AttemptRequest,
+  acceptedParameters,
   type CompletionReader,
   count,
   type Emit,
   type Fields,
-  functionTools,
   isObject,
   jsonInstruction,
-  jsonSchemaOf,
   MAX_TOOL_CALLS,
   requestHeaders,
   type StreamSignal,
   samplingFor,
-  toConversation,
   toolCallId,
   type WholeReading,
   type WireMapping,
@@ -43,7 +41,7 @@ export const googleGenerateContent: WireMapping = {
     headers: requestHeaders(request.offer.provider, apiKey, 'x-goog-api-key'),
     body: requestBody(request),
   }),
-  openReader: () => new GenerateContentReader(),
+  openReader: ({ extended }) => new GenerateContentReader(extended),
   failureOfStatus,
   failureOfErrorObject,
 }
@@ -54,29 +52,30 @@ export const googleGenerateContent: WireMapping = {
  * are refused before a call is admitted (`tooLargeSchema`).
  */
 export function requestBody(request: AttemptRequest): string {
-  const { offer, messages, parameters, completionLimit } = request
+  const { offer, messages, completionLimit } = request
+  const parameters = acceptedParameters(request)
   const { quirks = {} } = offer.provider
   const { system, turns } = toConversation(messages)
   const { temperature, topP } = samplingFor(request)
   const omitted = new Set<string>(quirks.omit)
-  const tools = omitted.has('tools') ? undefined : toTools(parameters)
-  const format = omitted.has('response_format') ? undefined : parameters.response_format
+  const tools = toTools(parameters)
+  const format = parameters.response_format
   const instruction = tools ? jsonInstruction(format) : null
   if (instruction !== null) system.push(instruction)
   return JSON.stringify({
     ...quirks.fixedFields,
     systemInstruction: system.length > 0 ? { parts: [{ text: system.join('\n\n') }] } : undefined,
-    contents: turns.map(({ role, parts }) => ({
-      role: role === 'assistant' ? 'model' : 'user',
-      parts: parts.map(toPart),
-    })),
+    contents: toContents(turns, offer.upstreamModel),
     tools,
+    toolConfig: tools && toToolConfig(parameters),
     generationConfig: {
       candidateCount: 1,
       maxOutputTokens: completionLimit,
       temperature: omitted.has('temperature') ? undefined : temperature,
       topP: omitted.has('top_p') ? undefined : topP,
       ...(tools ? {} : responseFormat(format)),
+      ...extendedConfig(parameters),
+      thinkingConfig: geminiThinking(parameters.reasoning_effort, offer.upstreamModel),
     },
   })
 }
@@ -84,45 +83,6 @@ export function requestBody(request: AttemptRequest): string {
 /** The model is part of the address on this wire, and so is that the answer is streamed. */
 export const requestUrl = ({ offer }: AttemptRequest): string =>
   `${offer.provider.baseUrl}/models/${encodeURIComponent(offer.upstreamModel)}:streamGenerateContent?alt=sse`
-
-function toPart(part: ContentPart): unknown {
-  if (part.type === 'text') return { text: part.text }
-  const { source } = part
-  return isAddress(source)
-    ? { fileData: { fileUri: source.url, mimeType: mediaTypeOf(part.type, source.url) } }
-    : { inlineData: { mimeType: source.mediaType, data: source.base64 } }
-}
-
-/** By the ending of an address, since nobody has fetched it; the first is what most are. */
-const MEDIA_TYPES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  image: { jpeg: 'image/jpeg', png: 'image/png', webp: 'image/webp', heic: 'image/heic', heif: 'image/heif' },
-  video: { mp4: 'video/mp4', webm: 'video/webm', mov: 'video/quicktime', mpeg: 'video/mpeg' },
-  file: { pdf: 'application/pdf' },
-}
-
-/** Of the kind that the part was held for, whatever its address says: another kind may cost more. */
-function mediaTypeOf(type: ContentPart['type'], url: string): string {
-  const known = MEDIA_TYPES[type] ?? {}
-  return known[endingOf(new URL(url))] ?? Object.values(known)[0]!
-}
-
-function toTools({ tools }: SamplingParameters): unknown[] | undefined {
-  const functions = functionTools(tools)
-  if (functions.length === 0) return undefined
-  const budget = new SchemaBudget()
-  const functionDeclarations = functions.map(({ name, description, parameters }) => {
-    const schema = openApiSchema(parameters, budget)
-    // An object without properties is refused; a function without arguments has no parameters.
-    return { name, description, parameters: schema?.properties === undefined ? undefined : schema }
-  })
-  return [{ functionDeclarations }]
-}
-
-function responseFormat(format: SamplingParameters['response_format']): object {
-  if (format?.type !== 'json_object' && format?.type !== 'json_schema') return {}
-  const responseSchema = openApiSchema(jsonSchemaOf(format), new SchemaBudget()) ?? undefined
-  return { responseMimeType: 'application/json', responseSchema }
-}
 
 const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
   STOP: 'stop',
@@ -146,6 +106,12 @@ export class GenerateContentReader implements CompletionReader {
   #toolCalls = 0
   /** Names the answer, so that calls of different answers have different ids. */
   #answerId = ''
+  /** Thoughts and log probabilities are content. */
+  readonly #isExtended: boolean
+
+  constructor(isExtended = false) {
+    this.#isExtended = isExtended
+  }
 
   event(data: string, emit: Emit): StreamSignal {
     const chunk = parseJson(data)
@@ -179,6 +145,10 @@ export class GenerateContentReader implements CompletionReader {
     let signal: StreamSignal = 'other'
     if (isObject(candidate)) {
       if (isObject(candidate.content)) signal = this.#parts(candidate.content.parts, emit)
+      if (this.#isExtended) {
+        const tokens = googleLogprobs(candidate.logprobsResult)
+        if (tokens.length > 0) emit(['logprobs', tokens])
+      }
       const reason = candidate.finishReason
       if (typeof reason === 'string' && reason !== UNFINISHED) {
         if (!Object.hasOwn(FINISH_REASONS, reason)) return { error: { status: reason } }
@@ -194,7 +164,8 @@ export class GenerateContentReader implements CompletionReader {
     for (const part of Array.isArray(parts) ? parts : []) {
       if (!isObject(part)) continue
       if (part.thought === true) {
-        if (typeof part.text === 'string') emit(['thinking', Buffer.byteLength(part.text)])
+        if (typeof part.text === 'string' && this.#isExtended) emit(['reasoning', part.text])
+        else if (typeof part.text === 'string') emit(['thinking', Buffer.byteLength(part.text)])
         if (signal === 'other') signal = 'thinking'
       } else if (typeof part.text === 'string' && part.text !== '') {
         emit(['text', part.text])

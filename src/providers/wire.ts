@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import type { Usage } from '../core/billing/pricing.ts'
 import type { ChatMessage, SamplingParameters } from '../core/calls/chat-request.ts'
 import type { CompletionEvent, FinishReason, OnProgress } from '../core/calls/completion.ts'
-import type { ContentPart } from '../core/calls/content-part.ts'
 import type { Offer, Provider, ProviderQuirks, SamplingParameter } from '../core/catalog/catalog.ts'
 import type { AttemptFailure } from '../core/failover/attempt-failure.ts'
 import type { ExactJson } from '../core/json/json-text.ts'
@@ -19,6 +18,8 @@ export interface AttemptRequest {
   parameters: SamplingParameters
   /** See ChatRequest; for wires that forward these fields as they are. */
   exactJson?: ExactJson | undefined
+  /** Reasoning and log probabilities are passed on. Absent: they are not. */
+  extended?: true
   /** Tokens; sent upstream, so that the hold is a true bound. */
   completionLimit: number
   /** Milliseconds of patience, from now. */
@@ -174,6 +175,14 @@ interface FunctionTool {
   parameters: Record<string, unknown> | null
 }
 
+/** The parameters of a request without those that its provider rejects. */
+export function acceptedParameters({ offer, parameters }: AttemptRequest): SamplingParameters {
+  const { omit = [] } = offer.provider.quirks ?? {}
+  return Object.fromEntries(
+    Object.entries(parameters).filter(([name]) => !omit.some((field) => field === name)),
+  )
+}
+
 /** The functions among a request's tools. */
 export function functionTools(tools: ReadonlyArray<Record<string, unknown>> | undefined): FunctionTool[] {
   return (tools ?? []).flatMap((tool) => {
@@ -239,63 +248,3 @@ export const toolCallId = (upstreamId: string): string =>
   NEUTRAL_ID.test(upstreamId)
     ? upstreamId
     : `call_${createHash('sha256').update(upstreamId).digest('hex').slice(0, ID_CHARACTERS)}`
-
-interface Turn {
-  role: 'user' | 'assistant'
-  parts: ContentPart[]
-}
-
-export interface Conversation {
-  /** The system messages, wherever they stood, in order; empty where there are none. */
-  system: string[]
-  /** Never empty; user and assistant take turns, and the user begins. */
-  turns: Turn[]
-}
-
-/** What stands for a turn that said nothing; wires refuse empty ones. */
-export const SAYS_NOTHING = '.'
-
-/**
- * The messages as wires want them that know two roles which take turns: messages of one side in a row become
- * one turn, and system messages are apart. A tool's result is told by the user in words, since the call that
- * it answers is not kept.
- */
-export function toConversation(messages: readonly ChatMessage[]): Conversation {
-  const system: string[] = []
-  const turns: Turn[] = []
-  for (const message of messages) {
-    const parts = partsOf(message)
-    if (message.role === 'system') {
-      const text = parts.flatMap((part) => (part.type === 'text' ? part.text : [])).join('\n')
-      if (text !== '') system.push(text)
-      continue
-    }
-    const role = message.role === 'assistant' ? 'assistant' : 'user'
-    const last = turns.at(-1)
-    if (last?.role === role) last.parts.push(...parts)
-    else if (parts.length > 0) turns.push({ role, parts: [...parts] })
-  }
-  if (turns[0]?.role !== 'user')
-    turns.unshift({ role: 'user', parts: [{ type: 'text', text: SAYS_NOTHING }] })
-  return { system, turns }
-}
-
-function partsOf(message: ChatMessage): ContentPart[] {
-  const { content, role } = message
-  const parts =
-    typeof content === 'string'
-      ? textPart(content)
-      : content.flatMap((part) => (part.type === 'text' ? textPart(part.text) : [part]))
-  if (role === 'tool') return [{ type: 'text', text: toolResultHeading(message) }, ...parts]
-  if (role === 'user' && message.name !== undefined && parts.length > 0) {
-    return [{ type: 'text', text: `${message.name}:` }, ...parts]
-  }
-  return parts
-}
-
-function toolResultHeading({ name, tool_call_id: id }: ChatMessage): string {
-  const which = [name, id].filter((word) => word !== undefined && word !== '')
-  return which.length > 0 ? `Result of the tool call (${which.join(', ')}):` : 'Result of the tool call:'
-}
-
-const textPart = (text: string): ContentPart[] => (text.trim() === '' ? [] : [{ type: 'text', text }])

@@ -109,7 +109,7 @@ describe('surfaces', () => {
     '/v1/',
     '/v1/chat/completions/chatcmpl_1',
     '/v1beta/models/m:generateContent',
-    '/v2/chat/completions',
+    '/v2/models',
     '/nothing',
     '/index.html',
     '/v1/..%2fadmin',

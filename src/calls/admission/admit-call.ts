@@ -132,6 +132,7 @@ export async function admitCall(
     requestId,
     requestedModel: request.models[0]!,
     stream: request.stream,
+    ...(request.extended && { extended: true }),
     replyChannel: deps.replyChannel,
     candidates: plan.candidates,
     ...(plan.auto && { auto: plan.auto }),

@@ -305,7 +305,7 @@ interface Answered extends CallUsage {
 }
 
 export type ChainOutcome =
-  | (Answered & { status: 'completed'; finishReason: FinishReason })
+  | (Answered & { status: 'completed'; finishReason: FinishReason; reasoningTokens?: number })
   /** Nothing was delivered. */
   | { status: 'failed'; error: FrameError; attempts: AttemptRecord[] }
   /** A stream broke after content and could not be rescued. */

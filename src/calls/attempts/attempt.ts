@@ -1,6 +1,6 @@
 import type { ProviderKeyVault, VaultAnswer } from '../../catalog/provider-key-vault.ts'
 import type { Usage } from '../../core/billing/pricing.ts'
-import type { CallBody, Candidate } from '../../core/calls/call-job.ts'
+import type { CallBody, CallEnvelope, Candidate } from '../../core/calls/call-job.ts'
 import type { FinishReason, OnProgress } from '../../core/calls/completion.ts'
 import type { Offer } from '../../core/catalog/catalog.ts'
 import { type AttemptFailure, attemptFailure } from '../../core/failover/attempt-failure.ts'
@@ -12,7 +12,7 @@ import { type CompletionRelay, type DripRule, DripWatch, EchoGuard } from './com
 import { continueAnswer, repeatAnswer } from './rescue.ts'
 
 interface AttemptCall {
-  envelope: { accountId: string; callDeadlineAt: number }
+  envelope: Pick<CallEnvelope, 'accountId' | 'callDeadlineAt' | 'extended'>
   body: CallBody
   signal: AbortSignal
 }
@@ -43,6 +43,8 @@ export async function runAttempt(
     messages: call.body.messages,
     parameters: call.body.parameters,
     exactJson: call.body.exactJson,
+    // What finishes another attempt's text shows no reasoning of its own: the client has read on.
+    ...(call.envelope.extended && plan.rescue === null && { extended: true }),
     completionLimit: plan.candidate.completionLimit,
     limits: {
       firstTokenMs: firstTokenLimitMs(plan, deps.settings),
@@ -129,7 +131,7 @@ async function watched(
  * before it came to say anything, or was filtered, is not.
  */
 function unlessEmpty(outcome: AttemptOutcome, relay: CompletionRelay): AttemptOutcome {
-  if (outcome.kind !== 'finished' || !relay.isEmpty) return outcome
+  if (outcome.kind !== 'finished' || relay.hasAnswer || relay.isDelivered) return outcome
   if (outcome.reason === 'length' || outcome.reason === 'content_filter') return outcome
   const failure = attemptFailure('empty-answer', `nothing before ${outcome.reason}`)
   return { kind: 'failed', failure, end: outcome.end }

@@ -33,6 +33,8 @@ export interface Answer {
   /** What the provider reported with the answer's end; null when nothing, or when there was no end. */
   finalUsage: Usage | null
   produced: Production
+  /** The text has reasoning in it, perhaps in short. */
+  showsReasoning?: boolean
   /** What may have gone into reasoning out of sight; absent for an answer that came to its end. */
   hidden?: HiddenTime
 }
@@ -118,7 +120,7 @@ function faultsOf(reported: Usage, limits: UsageLimits): UsageFaults {
   return { prompt: prompt === 'beyond-bound' && isInflated ? 'absurd' : prompt, completion }
 }
 
-function limitsOf({ text, produced }: Answer, served: Candidate): UsageLimits {
+function limitsOf({ text, produced, showsReasoning = false }: Answer, served: Candidate): UsageLimits {
   const { thinkingBytes, reasoningTokens } = produced
   const { audioTokens, imageTokens } = promptBoundOf(served)
   return {
@@ -130,14 +132,14 @@ function limitsOf({ text, produced }: Answer, served: Candidate): UsageLimits {
     ...(served.rate.promptImage !== undefined && { imageTokensBound: imageTokens }),
     pricesCache: served.rate.cacheRead !== undefined || served.rate.cacheWrite !== undefined,
     contentBytes: Buffer.byteLength(text),
-    mayReason: served.reasoning || thinkingBytes > 0 || reasoningTokens > 0,
+    mayReason: showsReasoning || served.reasoning || thinkingBytes > 0 || reasoningTokens > 0,
   }
 }
 
-/** Everything a model said in an answer, as one text. */
-export function textOf({ content, refusal, tool_calls: toolCalls }: CompletionMessage): string {
+/** Everything a model said in an answer, as one text: what it showed of its reasoning first, as it came. */
+export function textOf({ reasoning, content, refusal, tool_calls: toolCalls }: CompletionMessage): string {
   const calls = (toolCalls ?? []).map((call) => `${call.function.name} ${call.function.arguments}`)
-  return [content ?? '', refusal ?? '', ...calls].filter((text) => text !== '').join('\n')
+  return [reasoning ?? '', content ?? '', refusal ?? '', ...calls].filter((text) => text !== '').join('\n')
 }
 
 /**

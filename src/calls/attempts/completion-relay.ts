@@ -32,6 +32,11 @@ export class CompletionRelay {
     return this.#completion.isEmpty
   }
 
+  /** Whether there is an answer, and not just reasoning. */
+  get hasAnswer(): boolean {
+    return this.#completion.hasAnswer
+  }
+
   /** True while nothing but text has come, so that another attempt's text can be compared with it. */
   get isTextOnly(): boolean {
     return this.#completion.isTextOnly
@@ -64,7 +69,7 @@ export class CompletionRelay {
     this.#send?.(['open', this.#candidate])
   }
 
-  /** Takes content; reasoning is not passed on. */
+  /** Takes content; hidden reasoning is not passed on. */
   readonly push: OnProgress = (progress) => {
     if (progress[0] === 'thinking') return
     this.open()
@@ -158,7 +163,8 @@ export class EchoGuard {
   }
 
   readonly push: OnProgress = (progress) => {
-    if (this.#isDecided || progress[0] === 'thinking') return this.#onward(progress)
+    if (this.#isDecided || progress[0] === 'thinking' || progress[0] === 'reasoning')
+      return this.#onward(progress)
     const beyond = progress[0] === 'text' ? this.#match.next(progress[1]) : null
     if (beyond === null) {
       this.#release()

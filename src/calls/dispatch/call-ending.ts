@@ -1,6 +1,12 @@
 import { type CallEnd, NOTHING_USED } from '../../core/billing/pricing.ts'
 import type { CallBody, CallEnvelope, CallStatus, Candidate } from '../../core/calls/call-job.ts'
-import type { DeliveredPrefix, FrameBody, FrameError } from '../../core/calls/completion.ts'
+import type {
+  CompletionMessage,
+  DeliveredPrefix,
+  FrameBody,
+  FrameError,
+  ReportedUsage,
+} from '../../core/calls/completion.ts'
 import { jsonRootOf, mayBeRepaired, wantsJson } from '../../core/json/json-repair.ts'
 import type { ErrorCode } from '../../core/kernel/errors.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
@@ -77,8 +83,7 @@ function lastFrame(
   outcome: Extract<ChainOutcome, { status: 'completed' }>,
   envelope: CallEnvelope,
 ): FrameBody {
-  // Usage is delivered where the upstream supplied it; a count of our own is only charged by.
-  const usage = outcome.usageSource === 'upstream' ? outcome.usage : null
+  const usage = reportedUsage(outcome, envelope)
   return envelope.stream
     ? ['finish', outcome.finishReason, usage]
     : [
@@ -88,6 +93,17 @@ function lastFrame(
         outcome.finishReason,
         usage,
       ]
+}
+
+/** Usage is delivered where the upstream supplied it; a count of our own is only charged by, but to extended calls told. */
+function reportedUsage(
+  { usage, usageSource, reasoningTokens = 0 }: Extract<ChainOutcome, { status: 'completed' }>,
+  { extended }: CallEnvelope,
+): ReportedUsage | null {
+  if (!extended) return usageSource === 'upstream' ? usage : null
+  const isWithin =
+    usageSource === 'upstream' && reasoningTokens > 0 && reasoningTokens <= usage.completionTokens
+  return isWithin ? { ...usage, reasoningTokens } : usage
 }
 
 /** The end of a call that delivered nothing: it costs nothing. */
@@ -253,7 +269,7 @@ export async function completed(
   const message = relay.message()
   // The attempt of a rescue did not produce the whole answer.
   const produced = rescue === null ? end.produced : (history.unfinished?.produced ?? NOTHING_PRODUCED)
-  const answer: Answer = { text: textOf(message), finalUsage: usage, produced }
+  const answer: Answer = { ...saidIn(message), finalUsage: usage, produced }
   const isOtherModel = rescue !== null && candidate.modelId !== began.modelId
   const served: ServedCall = { envelope, body, served: candidate, ...(isOtherModel && { charged: began }) }
   const { used, faults } = await countedSomehow(answer, served, deps)
@@ -263,7 +279,7 @@ export async function completed(
   }
   // An answer cut at its limit stays as it is: closing its brackets would make it look whole.
   const format = body.parameters.response_format
-  const isRepairable = !envelope.stream && reason !== 'length' && wantsJson(format)
+  const isRepairable = !envelope.stream && !envelope.extended && reason !== 'length' && wantsJson(format)
   if (isRepairable && message.content) message.content = await repairedAnswer(message.content, format)
   return {
     status: 'completed',
@@ -272,9 +288,15 @@ export async function completed(
     ...(isOtherModel && { rescuedBy: candidate }),
     message,
     ...used,
+    ...(rescue === null && { reasoningTokens: end.produced.reasoningTokens }),
     ...timesOf(history),
   }
 }
+
+const saidIn = (message: CompletionMessage) => ({
+  text: textOf(message),
+  showsReasoning: message.reasoning !== undefined,
+})
 
 /** No attempt is left that could answer the call. */
 export async function gaveUp(
@@ -304,7 +326,7 @@ async function cutOff({ call, relay, history, began }: ChainEnd, deps: OutcomeDe
   const { envelope, body } = call
   const message = relay.message()
   const { produced = NOTHING_PRODUCED, hidden } = history.unfinished ?? {}
-  const answer = { text: textOf(message), finalUsage: null, produced, ...(hidden && { hidden }) }
+  const answer = { ...saidIn(message), finalUsage: null, produced, ...(hidden && { hidden }) }
   const { used } = await countedSomehow(answer, { envelope, body, served: began }, deps)
   return { served: began, message, ...used }
 }

@@ -59,6 +59,12 @@ const ENTRIES = {
     'open',
     'A chat completion, whole or streamed.',
   ],
+  'chat-completions.extended': [
+    'POST /v2/chat/completions',
+    'Limited',
+    'open',
+    'A chat completion with tool loops, reasoning and the fields that the stable contract leaves out.',
+  ],
   models: ['GET /v1/models', 'Limited', 'open', 'One opaque entry, `auto`; admin keys see the catalog.'],
   generation: [
     'GET /v1/generations/{id}',

@@ -61,6 +61,8 @@ export interface CallEnvelope {
   /** As the client asked: the first of its models, or `auto`. */
   requestedModel: string
   stream: boolean
+  /** See ChatRequest. */
+  extended?: true
   /** The API instance that waits; workers publish frames to its channel. */
   replyChannel: string
   candidates: Candidate[]

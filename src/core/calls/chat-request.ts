@@ -3,44 +3,30 @@ import { nullable } from '../api/request-fields.ts'
 import { createValidator } from '../api/schema-validator.ts'
 import { type ExactJson, isNestedDeeperThan, MAX_NESTING } from '../json/json-text.ts'
 import { ApiError } from '../kernel/errors.ts'
-import { type PicoUsd, type PicoUsdPerToken, parseRate, parseUsd, plainDecimal } from '../kernel/money.ts'
+import type { ToolCall } from './completion.ts'
 import { type ContentPart, inlineChars, type MediaPart, parseContentPart } from './content-part.ts'
+import { Preferences, type ProviderPreferences, parsePreferences } from './provider-preferences.ts'
 
 export const ROLES = ['system', 'user', 'assistant', 'tool'] as const
-export type Role = (typeof ROLES)[number]
+/** Only extended requests have developers, whose messages are those of a system to models that know no others. */
+export const EXTENDED_ROLES = [...ROLES, 'developer'] as const
+export type Role = (typeof EXTENDED_ROLES)[number]
 
-/** A message after normalization: only these four fields survive. */
+/** A message after normalization: only these fields survive. */
 export interface ChatMessage {
   role: Role
   content: string | readonly ContentPart[]
   name?: string
   tool_call_id?: string
+  /** Of an assistant in an extended request: the messages that follow are their results, each once. Never empty. */
+  tool_calls?: readonly ToolCall[]
+  /** Of an assistant in an extended request: what it reasoned before its calls, where the client sends that back. */
+  reasoning?: string
 }
-
-export const SORTS = ['price', 'throughput', 'latency'] as const
-export type Sort = (typeof SORTS)[number]
 
 /** What a client may bias `auto` towards: cost, balance, quality or tool use. */
 export const ROUTING_PROFILES = ['eco', 'auto', 'premium', 'agentic'] as const
 export type RoutingProfile = (typeof ROUTING_PROFILES)[number]
-
-/** The request's `provider` object. */
-export interface ProviderPreferences {
-  order: string[]
-  /** Undefined: every provider. */
-  only: string[] | undefined
-  ignore: string[]
-  allowFallbacks: boolean
-  requireParameters: boolean
-  dataCollection: 'allow' | 'deny'
-  zdr: boolean
-  sort: Sort | undefined
-  maxPrice: {
-    prompt: PicoUsdPerToken | undefined
-    completion: PicoUsdPerToken | undefined
-    request: PicoUsd | undefined
-  }
-}
 
 /** What is forwarded to a provider besides the messages. Names as on the wire. */
 export interface SamplingParameters {
@@ -48,7 +34,23 @@ export interface SamplingParameters {
   top_p?: number
   tools?: ReadonlyArray<Record<string, unknown>>
   response_format?: Record<string, unknown>
+  /** From here on of extended requests only; what equals the default of every wire is left out. */
+  tool_choice?: ToolChoice
+  parallel_tool_calls?: false
+  stop?: readonly string[]
+  seed?: number
+  presence_penalty?: number
+  frequency_penalty?: number
+  logprobs?: true
+  top_logprobs?: number
+  reasoning_effort?: ReasoningEffort
 }
+
+/** Which tools the next turn calls: none, at least one, or this one. */
+export type ToolChoice = 'none' | 'required' | { type: 'function'; function: { name: string } }
+
+export const REASONING_EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh'] as const
+export type ReasoningEffort = (typeof REASONING_EFFORTS)[number]
 
 /** A validated, normalized chat-completion request. */
 export interface ChatRequest {
@@ -61,16 +63,19 @@ export interface ChatRequest {
   routingProfile: RoutingProfile | undefined
   preferences: ProviderPreferences
   parameters: SamplingParameters
-  /** Of the extended contract: tokens of a provider's prompt cache are charged at their own rates. Absent: false. */
-  extended?: true
   /** Of `tools` and `response_format`, where parsing lost something of them; absent: nothing. */
   exactJson?: ExactJson | undefined
+  /**
+   * Of the extended contract (extended-request.ts): its response shows reasoning and log probabilities, and tokens of a
+   * provider's prompt cache are charged at their own rates. Absent: false.
+   */
+  extended?: true
 }
 
 export const MAX_MESSAGES = 2048
 export const MAX_MODELS = 8
 const MAX_MODEL_ID_LENGTH = 256
-const MAX_TOOLS = 1024
+export const MAX_TOOLS = 1024
 /** `tools` and `response_format` take so many characters each, as JSON. */
 const SCHEMA_CHARS_MAX = 1024 * 1024
 
@@ -85,47 +90,6 @@ const tokenLimit = Type.Integer({
   maximum: Number.MAX_SAFE_INTEGER,
   errorMessage: '`{param}` must be an integer of at least 1.',
 })
-const names = Type.Array(Type.String(), {
-  maxItems: 100,
-  errorMessage: '`{param}` must be an array of at most 100 strings.',
-})
-const price = Type.Unknown({ description: 'USD, a number or a decimal string' })
-
-/** A mistyped `zdr` must not pass silently: it would route to a provider the client meant to exclude. */
-const closed = (name: string, path: string, known: string) => ({
-  additionalProperties: false,
-  errorMessage: {
-    type: `\`${name}\` must be an object.`,
-    additionalProperties: `Unknown field. \`${path}\` takes: ${known}.`,
-  },
-})
-
-const dataCollection = Type.Enum(['allow', 'deny'])
-
-const Preferences = Type.Partial(
-  Type.Object({
-    order: nullable(names),
-    only: nullable(names),
-    ignore: nullable(names),
-    allow_fallbacks: nullable(Type.Boolean()),
-    require_parameters: nullable(Type.Boolean()),
-    data_collection: nullable(dataCollection),
-    zdr: nullable(Type.Boolean()),
-    sort: nullable(Type.Enum([...SORTS])),
-    max_price: nullable(
-      Type.Object(
-        { prompt: Type.Optional(price), completion: Type.Optional(price), request: Type.Optional(price) },
-        closed('max_price', 'provider.max_price', 'prompt, completion, request'),
-      ),
-    ),
-  }),
-  closed(
-    'provider',
-    'provider',
-    'order, only, ignore, allow_fallbacks, require_parameters, data_collection, zdr, sort, max_price',
-  ),
-)
-
 /** The body of a chat completion, as far as its outer shape goes. Other top-level fields are accepted and dropped. */
 export const ChatBody = Type.Object(
   {
@@ -195,19 +159,32 @@ export const parseChatRequest = (body: unknown, exactJson?: ExactJson): ChatRequ
  * Throws ApiError `invalid_request` whose `param` is the JSON path of the first offending field.
  */
 export function normalizeChatRequest(body: ChatBody, exactJson?: ExactJson): ChatRequest {
-  if (isNestedDeeperThan(body, MAX_NESTING)) throw nestedTooDeep()
-  const messages = body.messages.map(parseMessage)
-  const parameters = parseParameters(body, exactJson)
+  const request = requestOf(body, parseMessage, exactJson)
   // A full tool loop is not supported: once the history holds a tool result, definitions are not forwarded.
-  if (messages.some((message) => message.role === 'tool')) delete parameters.tools
+  if (request.messages.some((message) => message.role === 'tool')) delete request.parameters.tools
+  return request
+}
+
+/**
+ * What bodies of every dialect say in the same way.
+ * @param readMessage reads one message; throws ApiError
+ * @param requiresParameters whether parameters are required where the body does not say
+ */
+export function requestOf(
+  body: ChatBody,
+  readMessage: (value: unknown, index: number) => ChatMessage,
+  exactJson?: ExactJson,
+  requiresParameters = false,
+): ChatRequest {
+  if (isNestedDeeperThan(body, MAX_NESTING)) throw nestedTooDeep()
   return {
+    messages: body.messages.map(readMessage),
+    parameters: parseParameters(body, exactJson),
     models: parseModels(body),
-    messages,
     stream: body.stream ?? false,
     completionLimit: parseCompletionLimit(body),
     routingProfile: body.routing_profile ?? undefined,
-    preferences: parsePreferences(body.provider ?? {}),
-    parameters,
+    preferences: parsePreferences(body.provider ?? {}, requiresParameters),
     exactJson,
   }
 }
@@ -241,10 +218,14 @@ export const tooManyValues = (max: number): ApiError =>
   invalid(undefined, `The request body may hold ${max} names and values at most, however short.`)
 
 function parseMessage(value: unknown, index: number): ChatMessage {
-  const path = `messages[${index}]`
+  return readMessage(value, `messages[${index}]`, ROLES)
+}
+
+/** Reads the fields of a message that requests of every dialect keep. Throws ApiError `invalid_request`. */
+export function readMessage(value: unknown, path: string, roles: readonly Role[]): ChatMessage {
   if (!isObject(value)) throw invalid(path, 'Each message must be an object.')
-  const role = ROLES.find((known) => known === value.role)
-  if (!role) throw invalid(`${path}.role`, `\`role\` must be one of ${ROLES.join(', ')}.`)
+  const role = roles.find((known) => known === value.role)
+  if (!role) throw invalid(`${path}.role`, `\`role\` must be one of ${roles.join(', ')}.`)
   const message: ChatMessage = { role, content: parseContent(value.content, role, `${path}.content`) }
   const name = optionalString(value.name, `${path}.name`)
   const toolCallId = optionalString(value.tool_call_id, `${path}.tool_call_id`)
@@ -300,44 +281,14 @@ function checkSize(value: unknown, exact: string | undefined, path: string): voi
   }
 }
 
-function parsePreferences(given: Static<typeof Preferences>): ProviderPreferences {
-  return {
-    order: given.order ?? [],
-    only: given.only ?? undefined,
-    ignore: given.ignore ?? [],
-    allowFallbacks: given.allow_fallbacks ?? true,
-    requireParameters: given.require_parameters ?? false,
-    dataCollection: given.data_collection ?? 'allow',
-    zdr: given.zdr ?? false,
-    sort: given.sort ?? undefined,
-    maxPrice: parseMaxPrice(given.max_price ?? {}),
-  }
-}
-
-function parseMaxPrice(given: Record<string, unknown>): ProviderPreferences['maxPrice'] {
-  const price = <T>(field: string, decimals: number, parse: (text: string) => T): T | undefined => {
-    if (given[field] == null) return undefined
-    const text = plainDecimal(given[field], decimals)
-    if (text === null) {
-      throw invalid(`provider.max_price.${field}`, 'A price must be a number or decimal string of 0 or more.')
-    }
-    return parse(text)
-  }
-  return {
-    prompt: price('prompt', 6, parseRate),
-    completion: price('completion', 6, parseRate),
-    request: price('request', 12, parseUsd),
-  }
-}
-
-function optionalString(value: unknown, path: string): string | undefined {
+export function optionalString(value: unknown, path: string): string | undefined {
   if (value == null) return undefined
   if (typeof value !== 'string') throw invalid(path, `\`${path}\` must be a string.`)
   return value
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
+export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-const invalid = (param: string | undefined, message: string) =>
+export const invalid = (param: string | undefined, message: string) =>
   new ApiError('invalid_request', message, { param })

@@ -28,8 +28,20 @@ export type Delta =
   | readonly ['text', text: string]
   | readonly ['refusal', text: string]
   | readonly ['tool-calls', deltas: ToolCallDelta[]]
+  /** Extended calls only: they are shown what a model reasons. */
+  | readonly ['reasoning', text: string]
+  /** Extended calls only: of the text before it. */
+  | readonly ['logprobs', tokens: readonly TokenLogprob[]]
 
-/** What comes of a completion while it is generated. Reasoning is measured in bytes and never passed on. */
+/** A token with its log probability, as on the chat-completions wire. */
+export interface TokenLogprob {
+  token: string
+  logprob: number
+  bytes: readonly number[] | null
+  top_logprobs: ReadonlyArray<Omit<TokenLogprob, 'top_logprobs'>>
+}
+
+/** What comes of a completion while it is generated. Hidden reasoning is measured in bytes and never passed on. */
 export type Progress = Delta | readonly ['thinking', bytes: number]
 
 /** A stage that content passes through. */
@@ -45,17 +57,26 @@ export type CompletionEvent =
   /** `reasoningTokens`: so many of the completion tokens are not content, where the provider reports it. */
   | readonly ['usage', usage: Usage, reasoningTokens: number]
 
-const DELTA_KINDS: Record<Delta[0], true> = { text: true, refusal: true, 'tool-calls': true }
+const DELTA_KINDS: Record<Delta[0], true> = {
+  text: true,
+  refusal: true,
+  'tool-calls': true,
+  reasoning: true,
+  logprobs: true,
+}
 
 export const isDelta = (value: readonly [kind: string, ...unknown[]]): value is Delta =>
   Object.hasOwn(DELTA_KINDS, value[0])
 
-/** The characters of a delta: its text, its refusal, the arguments of its tool calls. */
+/** The characters of a delta: its text, refusal or reasoning, the arguments of its tool calls. */
 export function deltaText(delta: Delta): string {
   switch (delta[0]) {
     case 'text':
     case 'refusal':
+    case 'reasoning':
       return delta[1]
+    case 'logprobs':
+      return ''
     case 'tool-calls': {
       let text = ''
       for (const { function: call } of delta[1]) text += call?.arguments ?? ''
@@ -71,6 +92,9 @@ export interface CompletionMessage {
   content: string | null
   refusal?: string
   tool_calls?: ToolCall[]
+  /** Of extended calls. */
+  reasoning?: string
+  logprobs?: TokenLogprob[]
 }
 
 /** Deltas put together. */
@@ -78,6 +102,8 @@ export class CompletionBuilder {
   #content = ''
   #refusal = ''
   #toolCalls: ToolCallDelta[] = []
+  #reasoning = ''
+  #logprobs: TokenLogprob[] = []
 
   /** The text so far. */
   get content(): string {
@@ -90,7 +116,16 @@ export class CompletionBuilder {
 
   /** True while there is nothing but text. */
   get isTextOnly(): boolean {
-    return this.#refusal === '' && this.#toolCalls.length === 0
+    return !this.#hasOtherAnswer && this.#reasoning === '' && this.#logprobs.length === 0
+  }
+
+  /** Whether there is an answer, and not just reasoning. */
+  get hasAnswer(): boolean {
+    return this.#content !== '' || this.#hasOtherAnswer
+  }
+
+  get #hasOtherAnswer(): boolean {
+    return this.#refusal !== '' || this.#toolCalls.length > 0
   }
 
   add(delta: Delta): void {
@@ -104,6 +139,12 @@ export class CompletionBuilder {
       case 'tool-calls':
         for (const call of delta[1]) this.#toolCalls.push(call)
         break
+      case 'reasoning':
+        this.#reasoning += delta[1]
+        break
+      case 'logprobs':
+        for (const token of delta[1]) this.#logprobs.push(token)
+        break
       default:
         delta satisfies never
     }
@@ -112,9 +153,11 @@ export class CompletionBuilder {
   message(): CompletionMessage {
     const toolCalls = assembleToolCalls(this.#toolCalls)
     return {
-      content: this.#content === '' && !this.isTextOnly ? null : this.#content,
+      content: this.#content === '' && this.#hasOtherAnswer ? null : this.#content,
       ...(this.#refusal !== '' && { refusal: this.#refusal }),
       ...(toolCalls.length > 0 && { tool_calls: toolCalls }),
+      ...(this.#reasoning !== '' && { reasoning: this.#reasoning }),
+      ...(this.#logprobs.length > 0 && { logprobs: this.#logprobs }),
     }
   }
 }
@@ -161,7 +204,7 @@ export type FrameBody =
   | readonly ['caught-up']
 
 /** A stream's truthful end. */
-export type FinishFrame = readonly ['finish', reason: FinishReason, usage: Usage | null]
+export type FinishFrame = readonly ['finish', reason: FinishReason, usage: ReportedUsage | null]
 
 /** The whole answer of a non-streaming call. */
 export type WholeFrame = readonly [
@@ -169,8 +212,14 @@ export type WholeFrame = readonly [
   candidate: number,
   message: CompletionMessage,
   reason: FinishReason,
-  usage: Usage | null,
+  usage: ReportedUsage | null,
 ]
+
+/** What clients are told that a completion used. */
+export interface ReportedUsage extends Usage {
+  /** Of extended calls, where the provider reports it: so many of the completion tokens were reasoning. */
+  reasoningTokens?: number
+}
 
 export interface FrameError {
   code: ErrorCode
@@ -222,11 +271,18 @@ const FIELDS_CHARS = 16
 
 /** About the characters of a frame as JSON. Cheap, since most frames are a token. */
 export function sizeOf(body: FrameBody): number {
+  if (body[0] === 'logprobs') return logprobsChars(body[1]) + FIELDS_CHARS
   if (body[0] !== 'completion') return charsOf(body) + FIELDS_CHARS
-  const { content, refusal, tool_calls } = body[2]
+  const { content, refusal, tool_calls, reasoning, logprobs = [] } = body[2]
   const toolChars = tool_calls?.reduce((sum, call) => sum + call.function.arguments.length + FIELDS_CHARS, 0)
-  return (content?.length ?? 0) + (refusal?.length ?? 0) + (toolChars ?? 0) + FIELDS_CHARS
+  const texts = [content, refusal, reasoning].reduce((sum, text) => sum + (text?.length ?? 0), 0)
+  return texts + (toolChars ?? 0) + logprobsChars(logprobs) + FIELDS_CHARS
 }
+
+/** Of one token, its bytes and its probability. */
+const LOGPROB_CHARS = 80
+const logprobsChars = (tokens: readonly TokenLogprob[]): number =>
+  tokens.reduce((sum, { top_logprobs: top }) => sum + (1 + top.length) * LOGPROB_CHARS, 0)
 
 /**
  * What API instances tell workers: on a channel of the worker that has the call, or where they do not know which has,

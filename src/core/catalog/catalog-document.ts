@@ -102,6 +102,15 @@ const QUIRKS = closed(
     prefill_field: Type.Enum(['prefix', 'partial'], {
       description: 'Set to true on a trailing assistant message to request its continuation.',
     }),
+    developer_role: Type.Boolean({
+      description: 'Knows the role `developer`; to others its messages are those of a system.',
+    }),
+    short_tool_ids: Type.Boolean({
+      description: 'Takes ids of tool calls of nine letters and digits only.',
+    }),
+    reasoning_history: Type.Boolean({
+      description: 'Wants `reasoning_content` on assistant messages with tool calls.',
+    }),
   },
   { description: 'Differences of the provider from its wire. Default: none.' },
 )

@@ -169,6 +169,9 @@ const QUIRK_NAMES: { [Name in keyof DocumentQuirks]-?: keyof ProviderQuirks } = 
   one_sampling_parameter: 'oneSamplingParameter',
   named_roles: 'namedRoles',
   prefill_field: 'prefillField',
+  developer_role: 'developerRole',
+  short_tool_ids: 'shortToolIds',
+  reasoning_history: 'reasoningHistory',
 }
 
 const toQuirks = (quirks: DocumentQuirks): ProviderQuirks =>

@@ -33,6 +33,15 @@ export const OMITTABLE_FIELDS = [
   'top_p',
   'tools',
   'response_format',
+  'tool_choice',
+  'parallel_tool_calls',
+  'stop',
+  'seed',
+  'presence_penalty',
+  'frequency_penalty',
+  'logprobs',
+  'top_logprobs',
+  'reasoning_effort',
 ] as const
 
 /**
@@ -60,6 +69,12 @@ export interface ProviderQuirks {
   namedRoles?: readonly string[]
   /** Set to true on a trailing assistant message to request its continuation. */
   prefillField?: 'prefix' | 'partial'
+  /** Knows the role `developer`; to others its messages are those of a system. */
+  developerRole?: boolean
+  /** Takes ids of tool calls of nine letters and digits only. */
+  shortToolIds?: boolean
+  /** Wants `reasoning_content` on assistant messages with tool calls. */
+  reasoningHistory?: boolean
 }
 
 export const SAMPLING_PARAMETERS = ['temperature', 'top_p'] as const

@@ -1,9 +1,11 @@
 import type { Privacy } from '../calls/call-job.ts'
-import type { ChatRequest, ProviderPreferences, Sort } from '../calls/chat-request.ts'
+import type { ChatRequest } from '../calls/chat-request.ts'
+import type { ProviderPreferences, Sort } from '../calls/provider-preferences.ts'
 import type { CatalogSnapshot, Model, Offer, PricedMedia, Provider, TokenRates } from '../catalog/catalog.ts'
 import { dearestPromptRate, mediaRate, withoutCache } from '../catalog/token-rates.ts'
 import { oncePer } from '../kernel/once-per.ts'
 import { pricedMediaOf, type RequestShape } from './plan-candidate.ts'
+import { supportsParameter } from './supported-parameters.ts'
 
 /** What a request's `provider` preferences make of the offers of a model: which of them it may use, and in which order. */
 
@@ -60,7 +62,7 @@ export function isAllowed(offer: Offer, model: Model, filter: OfferFilter, exact
     !filter.ignore.has(provider.id) &&
     keepsPrivate(provider, filter) &&
     (!exactTools || offer.exactTools) &&
-    filter.parameters.every((name) => model.supportedParameters.includes(name)) &&
+    filter.parameters.every((name) => supportsParameter(offer, model, name)) &&
     isPromptWithin(filter, filter.pricesCache ? model.rate : withoutCache(model.rate)) &&
     (filter.maxPrice.completion === undefined || model.rate.completion <= filter.maxPrice.completion)
   )

@@ -1,7 +1,8 @@
 import { costOf, mostPromptCost } from '../billing/pricing.ts'
 import type { Candidate } from '../calls/call-job.ts'
-import type { ChatMessage, ChatRequest, ProviderPreferences } from '../calls/chat-request.ts'
+import type { ChatMessage, ChatRequest } from '../calls/chat-request.ts'
 import { isAddress, type MediaPart } from '../calls/content-part.ts'
+import type { ProviderPreferences } from '../calls/provider-preferences.ts'
 import {
   type CatalogSnapshot,
   isAvailable,
@@ -44,9 +45,17 @@ export function requestShape(request: ChatRequest): RequestShape {
   return {
     modalities: modalitiesOf(request),
     byAddress: [...byAddress],
-    parameters: Object.keys(request.parameters),
+    parameters: parametersOf(request),
     promptTokensAtLeast: Math.floor(charactersIn(request) / MAX_CHARS_PER_TOKEN),
   }
+}
+
+/** A history with calls of tools demands a model that knows them, whether or not there are tools to call. */
+function parametersOf({ parameters, messages }: ChatRequest): string[] {
+  const names = Object.keys(parameters)
+  return names.includes('tools') || !messages.some((message) => message.tool_calls)
+    ? names
+    : [...names, 'tools']
 }
 
 const charactersIn = ({ messages }: ChatRequest): number =>
@@ -65,10 +74,14 @@ function modalitiesOf({ messages }: Pick<ChatRequest, 'messages'>): string[] {
 export const contentKindsOf = (request: Pick<ChatRequest, 'messages'>): string =>
   modalitiesOf(request).sort().join('+')
 
-/** Characters of text in a message. */
-export function textLength({ content }: ChatMessage): number {
-  if (typeof content === 'string') return content.length
-  return content.reduce((sum, part) => sum + (part.type === 'text' ? part.text.length : 0), 0)
+/** Characters of text in a message, its calls of tools among them. */
+export function textLength({ content, tool_calls: calls = [] }: ChatMessage): number {
+  const ofCalls = calls.reduce(
+    (sum, call) => sum + call.function.name.length + call.function.arguments.length,
+    0,
+  )
+  if (typeof content === 'string') return content.length + ofCalls
+  return content.reduce((sum, part) => sum + (part.type === 'text' ? part.text.length : 0), ofCalls)
 }
 
 /** What of the input may have a price of its own: a video has sound and pictures, a document may have pictures. */

@@ -52,6 +52,14 @@ export function planRefusal(
   )
 }
 
+/** The ApiError for an extended request with a parameter that no offer honours. */
+export const unsupportedParameter = (name: string): ApiError =>
+  new ApiError(
+    'unsupported_shape',
+    `No eligible provider supports \`${name}\` in this request. Leave it out, choose another model, or set \`provider.require_parameters\` to false to have it ignored.`,
+    { param: name },
+  )
+
 /** The ApiError for names of which none is a model's. Says what the first one may have been meant for. */
 export function modelNotFound(
   asked: readonly string[],

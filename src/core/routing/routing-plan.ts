@@ -1,7 +1,8 @@
 import { AUTO_MODEL, type AutoDecision, chooseAutoModels } from '../auto/auto-routing.ts'
 import { mostPromptCost } from '../billing/pricing.ts'
 import type { Candidate } from '../calls/call-job.ts'
-import { type ChatRequest, mediaParts, type Sort } from '../calls/chat-request.ts'
+import { type ChatRequest, mediaParts } from '../calls/chat-request.ts'
+import type { Sort } from '../calls/provider-preferences.ts'
 import { type CatalogSnapshot, findModel, type Model, type Offer } from '../catalog/catalog.ts'
 import { readRates } from '../catalog/token-rates.ts'
 import { putsReferencesInPlace, schemaTooLarge, tooLargeSchema } from '../json/schema-limits.ts'
@@ -32,7 +33,8 @@ import {
   takesInput,
   toCandidate,
 } from './plan-candidate.ts'
-import { modelNotFound, type Obstacle, planRefusal } from './plan-refusal.ts'
+import { modelNotFound, type Obstacle, planRefusal, unsupportedParameter } from './plan-refusal.ts'
+import { supportsParameter } from './supported-parameters.ts'
 
 /** Where a call may go, in order, and what it can cost at most. */
 export interface RoutingPlan {
@@ -99,6 +101,8 @@ export function planRoute(
     choicesOf(entry, asked, obstacles, options).filter(({ candidate }) => isNew(targetOf(candidate), taken)),
   )
   if (taken.size === 0) {
+    const parameter = request.extended && unmetParameter(entries, shape, filter)
+    if (parameter) throw unsupportedParameter(parameter)
     throw obstacles.has('schema')
       ? schemaTooLarge(tooLargeSchema(request.parameters) ?? 'tools')
       : planRefusal(obstacles, shape)
@@ -158,6 +162,27 @@ interface AskedCall {
   prompt: PromptSize
   filter: OfferFilter
   pinned: readonly ProviderIds[]
+}
+
+/**
+ * The parameter that keeps a request from every offer that its other preferences allow: one that none of them
+ * supports, or else one that the first does not. Null where another reason keeps it from some of them.
+ */
+function unmetParameter(
+  entries: readonly PlanEntry[],
+  shape: RequestShape,
+  filter: OfferFilter,
+): string | null {
+  const otherwise = { ...filter, parameters: [] }
+  const unmet = entries
+    .filter(({ model }) => takesInput(model, shape))
+    .flatMap(({ model, exactTools }) =>
+      model.offers
+        .filter((offer) => isAllowed(offer, model, otherwise, exactTools))
+        .map((offer) => filter.parameters.filter((name) => !supportsParameter(offer, model, name))),
+    )
+  if (unmet.length === 0 || unmet.some((names) => names.length === 0)) return null
+  return filter.parameters.find((name) => unmet.every((names) => names.includes(name))) ?? unmet[0]![0]!
 }
 
 /** A candidate with what is known of it now. */

@@ -31,6 +31,7 @@ export function promptTokensBound(
 ): number {
   let tokens = TOKENS_PER_CALL
   let charsLeft = READ_CHARS_MAX
+  let hasCalls = false
   const count = (text: string): void => {
     const read = text.slice(0, charsLeft)
     charsLeft -= read.length
@@ -40,14 +41,23 @@ export function promptTokensBound(
     tokens += TOKENS_PER_MESSAGE + (message.role === 'tool' ? TOKENS_OF_WORDING : 0)
     if (message.name !== undefined) count(message.name)
     if (message.tool_call_id !== undefined) count(message.tool_call_id)
-    if (typeof message.content === 'string') count(message.content)
-    else for (const part of message.content) if (part.type === 'text') count(part.text)
+    // Results of calls that are kept, and the calls, may be shown to the model as parts of JSON.
+    const shown = (text: string) => (hasCalls && message.role === 'tool' ? JSON.stringify(text) : text)
+    if (typeof message.content === 'string') count(shown(message.content))
+    else for (const part of message.content) if (part.type === 'text') count(shown(part.text))
+    if (message.tool_calls) {
+      hasCalls = true
+      if (message.reasoning !== undefined) count(message.reasoning)
+      for (const { id, function: call } of message.tool_calls) {
+        tokens += TOKENS_OF_WORDING
+        count(id)
+        count(JSON.stringify(call))
+      }
+    }
   }
   const { tools, response_format: format } = parameters
-  if (tools) {
-    tokens += TOKENS_WITH_TOOLS
-    count(dearest(JSON.stringify(tools), exactJson?.tools))
-  }
+  if (tools || hasCalls) tokens += TOKENS_WITH_TOOLS
+  if (tools) count(dearest(JSON.stringify(tools), exactJson?.tools))
   if (format) {
     tokens += TOKENS_OF_WORDING
     count(dearest(JSON.stringify(format), exactJson?.response_format))

@@ -33,13 +33,16 @@ export const observeRequests = plugin<ObserveRequestsOptions>(
 
 const TRACEPARENT = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/
 
-/** A server span for every request under /v1, part of the client's trace where it sent one. Off: no hook at all. */
+const VERSION = /^\/v\d+\//
+
+/** A server span for every request under /v1 and /v2, part of the client's trace where it sent one. Off: no hook at all. */
 function traceRequests(app: FastifyInstance): void {
   if (!tracesAreOn()) return
   app.decorateRequest('span', null)
   app.addHook('onRequest', (request, _reply, done) => {
-    if (!request.url.startsWith('/v1/')) return done()
-    const route = request.routeOptions.url ?? '/v1/*'
+    const [version] = VERSION.exec(request.url) ?? []
+    if (version === undefined) return done()
+    const route = request.routeOptions.url ?? `${version}*`
     const { traceparent } = request.headers
     request.span = openSpan(`${request.method} ${route}`, {
       kind: 'SERVER',

@@ -20,18 +20,19 @@ import {
 import { startEventStream, whenResponseCloses } from '../event-stream.ts'
 import { type StandardKey, standardKey } from '../plugins/authenticate.ts'
 
-const callingKey = (request: FastifyRequest) =>
+export const callingKey = (request: FastifyRequest) =>
   standardKey(request, 'Admin keys cannot call models. Use a standard key.')
+
+/** Who may not call models hears so before the body is read. */
+export const mayCall = (request: FastifyRequest, _reply: FastifyReply, done: () => void) => {
+  callingKey(request)
+  done()
+}
 
 /** POST /v1/chat/completions: validate, start the call, relay its answer. */
 export const chatCompletionsRoute =
   (path: string): FastifyPluginAsyncTypebox<CallServices & { limits: { bodyLimitBytes: number } }> =>
   async (app, deps) => {
-    // Who may not call models hears so before the body is read.
-    const mayCall = (request: FastifyRequest, _reply: FastifyReply, done: () => void) => {
-      callingKey(request)
-      done()
-    }
     app.post(
       path,
       {

@@ -8,6 +8,7 @@ import { providerKeysRoute } from '../provider-keys.ts'
 import { usageRoute } from '../usage.ts'
 import { chatCompletionsRoute } from './chat-completions.ts'
 import { creditsRoute } from './credits.ts'
+import { extendedChatRoute } from './extended-chat.ts'
 import { keyRoute } from './key.ts'
 import { modelsRoute } from './models.ts'
 import { openapiRoute } from './openapi.ts'
@@ -37,6 +38,7 @@ type SurfaceRoute = (path: string) => FastifyPluginAsync<AllServices>
 /** The routes of the surfaces. One of access `granted` has `app.requireSurface(id)` right after `app.requireKey`. */
 const ROUTES: Partial<Record<SurfaceId, SurfaceRoute>> = {
   'chat-completions': chatCompletionsRoute,
+  'chat-completions.extended': extendedChatRoute,
   models: modelsRoute,
   generation: generationsRoute,
   key: keyRoute,

@@ -1,0 +1,226 @@
+import { type Static, Type } from 'typebox'
+import { nullable } from '../api/request-fields.ts'
+import { createValidator } from '../api/schema-validator.ts'
+import type { ExactJson } from '../json/json-text.ts'
+import {
+  ChatBody,
+  type ChatMessage,
+  type ChatRequest,
+  EXTENDED_ROLES,
+  invalid,
+  isObject,
+  MAX_TOOLS,
+  optionalString,
+  REASONING_EFFORTS,
+  readMessage,
+  requestOf,
+  type SamplingParameters,
+  type ToolChoice,
+} from './chat-request.ts'
+import type { ToolCall } from './completion.ts'
+
+/**
+ * The extended dialect of a chat request (POST /v2/chat/completions): tool loops, and the fields that the stable
+ * contract leaves out. It makes the same ChatRequest, with more of its fields.
+ */
+
+const FUNCTION_NAME = '^[A-Za-z0-9_-]{1,64}$'
+const STOP_CHARS_MAX = 1_000
+const penalty = () => Type.Optional(nullable(Type.Number({ minimum: -2, maximum: 2 })))
+
+const Tool = Type.Object(
+  {
+    type: Type.Enum(['function']),
+    function: Type.Object({
+      name: Type.String({
+        pattern: FUNCTION_NAME,
+        errorMessage: '`{param}` takes 1 to 64 letters, digits, underscores and hyphens.',
+      }),
+      description: Type.Optional(nullable(Type.String())),
+      parameters: Type.Optional(nullable(Type.Unsafe<Record<string, unknown>>({ type: 'object' }))),
+      strict: Type.Optional(nullable(Type.Boolean())),
+    }),
+  },
+  { errorMessage: { type: 'Each tool must be an object with `type` and `function`.' } },
+)
+
+const Choice = Type.Unsafe<'auto' | ToolChoice | null>({
+  anyOf: [
+    { type: 'string', enum: ['none', 'auto', 'required'] },
+    {
+      type: 'object',
+      required: ['type', 'function'],
+      properties: {
+        type: { type: 'string', enum: ['function'] },
+        function: { type: 'object', required: ['name'], properties: { name: { type: 'string' } } },
+      },
+    },
+    { type: 'null' },
+  ],
+  errorMessage: '`tool_choice` must be none, auto, required, or the function to call.',
+})
+
+/** The body of an extended chat completion, as far as its outer shape goes. Other top-level fields are dropped. */
+export const ExtendedBody = Type.Object(
+  {
+    ...ChatBody.properties,
+    tools: Type.Optional(
+      nullable(
+        Type.Array(Tool, {
+          maxItems: MAX_TOOLS,
+          errorMessage: { type: '`tools` must be an array.' },
+        }),
+      ),
+    ),
+    tool_choice: Type.Optional(Choice),
+    parallel_tool_calls: Type.Optional(nullable(Type.Boolean())),
+    stop: Type.Optional(
+      Type.Unsafe<string | string[] | null>({
+        type: ['string', 'array', 'null'],
+        minLength: 1,
+        maxLength: STOP_CHARS_MAX,
+        maxItems: 4,
+        items: { type: 'string', minLength: 1, maxLength: STOP_CHARS_MAX },
+        errorMessage: `\`stop\` takes up to 4 texts of 1 to ${STOP_CHARS_MAX} characters.`,
+      }),
+    ),
+    seed: Type.Optional(
+      nullable(Type.Integer({ minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER })),
+    ),
+    n: Type.Optional(
+      nullable(
+        Type.Integer({ minimum: 1, maximum: 1, errorMessage: '`n` must be 1: a call has one completion.' }),
+      ),
+    ),
+    presence_penalty: penalty(),
+    frequency_penalty: penalty(),
+    logprobs: Type.Optional(nullable(Type.Boolean())),
+    top_logprobs: Type.Optional(nullable(Type.Integer({ minimum: 0, maximum: 20 }))),
+    reasoning_effort: Type.Optional(nullable(Type.Enum([...REASONING_EFFORTS]))),
+    stream_options: Type.Optional(
+      nullable(Type.Object({ include_usage: Type.Optional(nullable(Type.Boolean())) })),
+    ),
+  },
+  { errorMessage: { type: 'The request body must be a JSON object.' } },
+)
+export type ExtendedBody = Static<typeof ExtendedBody>
+
+const refusalOf = createValidator(ExtendedBody)
+
+/** Validates and normalizes a body of any shape. Throws ApiError `invalid_request`. */
+export function parseExtendedRequest(body: unknown, exactJson?: ExactJson): ChatRequest {
+  const refusal = refusalOf(body)
+  if (refusal) throw refusal
+  return normalizeExtendedRequest(body as ExtendedBody, exactJson)
+}
+
+/**
+ * Normalizes a body that fits its schema, and validates what the schema leaves open. Parameters are required of the
+ * models unless `provider.require_parameters` is false. Throws ApiError `invalid_request` whose `param` is the JSON
+ * path of the first offending field.
+ */
+export function normalizeExtendedRequest(body: ExtendedBody, exactJson?: ExactJson): ChatRequest {
+  const request = requestOf(body as ChatBody, readExtendedMessage, exactJson, true)
+  checkPairs(request.messages)
+  Object.assign(request.parameters, extendedParameters(body))
+  return { ...request, extended: true }
+}
+
+function readExtendedMessage(value: unknown, index: number): ChatMessage {
+  const path = `messages[${index}]`
+  const message = readMessage(value, path, EXTENDED_ROLES)
+  const {
+    tool_calls: calls,
+    reasoning,
+    reasoning_content: reasoningContent,
+  } = value as Record<string, unknown>
+  if (message.role === 'tool') {
+    if (!message.tool_call_id)
+      throw invalid(`${path}.tool_call_id`, 'A tool message names the call that it answers.')
+    if (typeof message.content !== 'string' && message.content.some(({ type }) => type !== 'text'))
+      throw invalid(`${path}.content`, 'The content of a tool message is text.')
+  }
+  if (message.role !== 'assistant' || calls == null) return message
+  if (!Array.isArray(calls)) throw invalid(`${path}.tool_calls`, '`tool_calls` must be an array.')
+  if (calls.length === 0) return message
+  const toolCalls = calls.map((call, position) => readToolCall(call, `${path}.tool_calls[${position}]`))
+  const thought = [reasoning, reasoningContent].find((text) => typeof text === 'string' && text !== '')
+  return { ...message, tool_calls: toolCalls, ...(typeof thought === 'string' && { reasoning: thought }) }
+}
+
+function readToolCall(value: unknown, path: string): ToolCall {
+  if (!isObject(value) || (value.type ?? 'function') !== 'function' || !isObject(value.function))
+    throw invalid(path, 'A tool call must be an object with `id`, `type` "function" and `function`.')
+  const id = optionalString(value.id, `${path}.id`)
+  const name = optionalString(value.function.name, `${path}.function.name`)
+  if (!id) throw invalid(`${path}.id`, 'A tool call has an id, which its tool message repeats.')
+  if (!new RegExp(FUNCTION_NAME).test(name ?? ''))
+    throw invalid(
+      `${path}.function.name`,
+      'A function name takes 1 to 64 letters, digits, underscores and hyphens.',
+    )
+  const text = optionalString(value.function.arguments, `${path}.function.arguments`) ?? ''
+  return { id, type: 'function', function: { name: name!, arguments: text } }
+}
+
+/** Every call of an assistant is answered once by the tool messages right after it, and they answer nothing else. */
+function checkPairs(messages: readonly ChatMessage[]): void {
+  /** The paths of the calls without an answer yet, by their ids. */
+  const open = new Map<string, string>()
+  const refuseOpen = () => {
+    for (const [id, path] of open)
+      throw invalid(path, `The tool call ${id} has no tool message that answers it.`)
+  }
+  for (const [index, { role, tool_calls: calls, tool_call_id: id }] of messages.entries()) {
+    if (role === 'tool') {
+      if (open.delete(id!)) continue
+      throw invalid(
+        `messages[${index}].tool_call_id`,
+        `No tool call ${id} of the assistant's turn before this message waits for an answer.`,
+      )
+    }
+    refuseOpen()
+    for (const [position, call] of (calls ?? []).entries()) {
+      const path = `messages[${index}].tool_calls[${position}].id`
+      if (open.has(call.id)) throw invalid(path, `Two tool calls of one turn have the id ${call.id}.`)
+      open.set(call.id, path)
+    }
+  }
+  refuseOpen()
+}
+
+function extendedParameters(body: ExtendedBody): SamplingParameters {
+  const { seed, presence_penalty, frequency_penalty, logprobs, top_logprobs: top, reasoning_effort } = body
+  const stop = typeof body.stop === 'string' ? [body.stop] : (body.stop ?? [])
+  if (top && !logprobs) throw invalid('top_logprobs', '`top_logprobs` needs `logprobs` to be true.')
+  const choice = toolChoice(body)
+  return {
+    ...(choice && { tool_choice: choice }),
+    ...(body.tools?.length && body.parallel_tool_calls === false && { parallel_tool_calls: false }),
+    ...(stop.length > 0 && { stop }),
+    ...(seed != null && { seed }),
+    ...(presence_penalty && { presence_penalty }),
+    ...(frequency_penalty && { frequency_penalty }),
+    ...(logprobs && { logprobs }),
+    ...(top && { top_logprobs: top }),
+    ...(reasoning_effort && { reasoning_effort }),
+  }
+}
+
+/** Undefined where the model decides, or has no tools to decide upon. Names of tools are told apart here. */
+function toolChoice({ tools, tool_choice: choice }: ExtendedBody): ToolChoice | undefined {
+  const names = (tools ?? []).map((tool) => tool.function.name)
+  for (const [index, name] of names.entries()) {
+    if (names.indexOf(name) < index)
+      throw invalid(`tools[${index}].function.name`, `Two tools are named ${name}.`)
+  }
+  if (choice == null || choice === 'auto') return undefined
+  if (names.length === 0) {
+    if (choice === 'none') return undefined
+    throw invalid('tool_choice', '`tool_choice` needs `tools` to choose from.')
+  }
+  if (typeof choice === 'string') return choice
+  const { name } = choice.function
+  if (!names.includes(name)) throw invalid('tool_choice.function.name', `No tool is named ${name}.`)
+  return { type: 'function', function: { name } }
+}

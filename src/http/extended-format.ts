@@ -1,0 +1,63 @@
+import type { Delta, FinishFrame, ReportedUsage, TokenLogprob, WholeFrame } from '../core/calls/completion.ts'
+import { ChunkRenderer, DONE_EVENT, usageBody } from './chat-format.ts'
+import type { CompletionHead, ResponseFormat } from './completion-writer.ts'
+
+/** As clients of the extended contract read it: reasoning, log probabilities, and usage where they expect it. */
+export const extendedFormat = ({ includeUsage }: { includeUsage: boolean }): ResponseFormat => ({
+  stream: (head) => new ExtendedRenderer(head, includeUsage),
+  whole: renderWhole,
+})
+
+function renderWhole(
+  { id, created, model }: CompletionHead,
+  [, , { logprobs, ...message }, reason, usage]: WholeFrame,
+): string {
+  const choice = {
+    index: 0,
+    message: { role: 'assistant', ...message },
+    logprobs: logprobs ? logprobsBody(logprobs) : null,
+    finish_reason: reason,
+  }
+  return JSON.stringify({
+    id,
+    object: 'chat.completion',
+    created,
+    model,
+    choices: [choice],
+    ...(usage && { usage: extendedUsage(usage) }),
+  })
+}
+
+const logprobsBody = (content: readonly TokenLogprob[]) => ({ content, refusal: null })
+
+const extendedUsage = (usage: ReportedUsage) => ({
+  ...usageBody(usage),
+  ...(usage.reasoningTokens !== undefined && {
+    completion_tokens_details: { reasoning_tokens: usage.reasoningTokens },
+  }),
+})
+
+/** Usage has a chunk of its own after the last, and only where the client asked for it. */
+class ExtendedRenderer extends ChunkRenderer {
+  readonly #includesUsage: boolean
+
+  constructor(head: CompletionHead, includesUsage: boolean) {
+    super(head)
+    this.#includesUsage = includesUsage
+  }
+
+  override delta(delta: Delta): string {
+    if (delta[0] !== 'logprobs') return super.delta(delta)
+    const logprobs = JSON.stringify(logprobsBody(delta[1]))
+    return `${this.head},"choices":[{"index":0,"delta":{},"logprobs":${logprobs},"finish_reason":null}]}\n\n`
+  }
+
+  override finish([, reason, usage]: FinishFrame): string {
+    const used = this.#includesUsage && usage ? this.#usageChunk(usage) : ''
+    return this.lastChunk(reason, null) + used + DONE_EVENT
+  }
+
+  #usageChunk(usage: ReportedUsage): string {
+    return `${this.head},"choices":[],"usage":${JSON.stringify(extendedUsage(usage))}}\n\n`
+  }
+}

@@ -1,0 +1,31 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { ExtendedBody, normalizeExtendedRequest } from '../../core/calls/extended-request.ts'
+import { extendedFormat } from '../extended-format.ts'
+import { type CallServices, callingKey, mayCall, serveCall } from './chat-completions.ts'
+
+/** POST /v2/chat/completions: what /v1 takes, tool loops and more fields; made, held, routed and charged the same way. */
+export const extendedChatRoute =
+  (path: string): FastifyPluginAsyncTypebox<CallServices & { limits: { bodyLimitBytes: number } }> =>
+  async (app, deps) => {
+    app.post(
+      path,
+      {
+        onRequest: [app.requireKey, mayCall, app.weighBody],
+        bodyLimit: deps.limits.bodyLimitBytes,
+        schema: {
+          summary: 'A chat completion of the extended contract, whole or as a stream',
+          body: ExtendedBody,
+        },
+      },
+      async (request, reply) => {
+        const { body, exactJson } = request
+        const asked = {
+          chat: normalizeExtendedRequest(body, exactJson),
+          // The same body is another request on another surface.
+          fingerprint: { surface: path, body: { ...body, ...exactJson } },
+          format: extendedFormat({ includeUsage: body.stream_options?.include_usage === true }),
+        }
+        return serveCall(callingKey(request), asked, request, reply, deps)
+      },
+    )
+  }

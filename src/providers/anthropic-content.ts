@@ -1,0 +1,81 @@
+import type { SamplingParameters } from '../core/calls/chat-request.ts'
+import { type Address, type InlineData, isAddress } from '../core/calls/content-part.ts'
+import { argumentsObject, type Conversation, SAYS_NOTHING, type TurnPart } from './conversation.ts'
+import { functionTools } from './wire.ts'
+
+/** Messages and tools as the messages wire takes them. */
+
+export function toMessages(turns: Conversation['turns']): unknown[] {
+  const messages = turns.map(({ role, parts }) => {
+    const content = parts.flatMap(toBlock)
+    // Of media alone that this wire does not know.
+    if (content.length === 0) content.push({ type: 'text', text: SAYS_NOTHING })
+    return { role, content }
+  })
+  const last = messages.at(-1)
+  const end = last?.content.at(-1)
+  if (last?.role === 'assistant' && end?.type === 'text') end.text = end.text.trimEnd()
+  return messages
+}
+
+type Block =
+  | { type: 'text'; text: string }
+  | { type: 'image' | 'document'; source: object }
+  | { type: 'tool_use'; id: string; name: string; input: object }
+  | { type: 'tool_result'; tool_use_id: string; content?: string }
+
+/** The wire has no audio and no video; routing sends none to its models. */
+function toBlock(part: TurnPart): Block[] {
+  switch (part.type) {
+    case 'text':
+      return [{ type: 'text', text: part.text }]
+    case 'image':
+      return [{ type: 'image', source: toSource(part.source) }]
+    case 'file':
+      return [{ type: 'document', source: toSource(part.source) }]
+    case 'audio':
+    case 'video':
+      return []
+    case 'tool-use': {
+      const { id, name, arguments: json } = part
+      return [{ type: 'tool_use', id, name, input: argumentsObject(json) }]
+    }
+    case 'tool-result':
+      return [{ type: 'tool_result', tool_use_id: part.id, ...(part.text !== '' && { content: part.text }) }]
+    default:
+      return part satisfies never
+  }
+}
+
+const toSource = (source: InlineData | Address): object =>
+  isAddress(source)
+    ? { type: 'url', url: source.url }
+    : { type: 'base64', media_type: source.mediaType, data: source.base64 }
+
+/** The tools of a request; of a history whose calls are of tools that the request no longer has, those by their names. */
+export function toTools({ tools }: SamplingParameters, turns: Conversation['turns']): unknown[] | undefined {
+  const functions = functionTools(tools)
+  if (functions.length === 0) {
+    const uses = turns.flatMap(({ parts }) => parts.filter((part) => part.type === 'tool-use'))
+    if (uses.length === 0) return undefined
+    return [...new Set(uses.map(({ name }) => name))].map((name) => ({
+      name,
+      input_schema: { type: 'object' },
+    }))
+  }
+  return functions.map(({ name, description, parameters }) => ({
+    name,
+    description,
+    input_schema: { ...(parameters ?? { properties: {} }), type: 'object' },
+  }))
+}
+
+/** Undefined where the model decides, as many calls at once as it likes. */
+export function toToolChoice({ tools, tool_choice: choice, parallel_tool_calls }: SamplingParameters) {
+  if (choice === 'none' || tools === undefined) return choice === 'none' ? { type: 'none' } : undefined
+  const oneAtATime = parallel_tool_calls === false && { disable_parallel_tool_use: true }
+  if (choice === undefined) return oneAtATime ? { type: 'auto', ...oneAtATime } : undefined
+  return choice === 'required'
+    ? { type: 'any', ...oneAtATime }
+    : { type: 'tool', name: choice.function.name, ...oneAtATime }
+}

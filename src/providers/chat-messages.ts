@@ -1,0 +1,98 @@
+import type { ChatMessage } from '../core/calls/chat-request.ts'
+import { type Address, type ContentPart, type InlineData, isAddress } from '../core/calls/content-part.ts'
+import type { ProviderQuirks } from '../core/catalog/catalog.ts'
+import { hasToolCalls, portableId, shortId, textsOf, toConversation, withToolIds } from './conversation.ts'
+
+/**
+ * Messages as providers of the chat-completions wire take them.
+ * @param instruction goes first, as a system message; null: none does
+ */
+export function messagesFor(
+  messages: readonly ChatMessage[],
+  instruction: string | null,
+  quirks: ProviderQuirks,
+): readonly object[] {
+  const { namedRoles, prefillField } = quirks
+  let sent = historyFor(messages, quirks)
+  if (namedRoles) {
+    sent = sent.map(({ name, ...message }) =>
+      name !== undefined && namedRoles.includes(message.role) ? { ...message, name } : message,
+    )
+  }
+  if (instruction !== null) sent = [{ role: 'system', content: instruction }, ...sent]
+  const last = sent.at(-1)
+  const wired = sent.map((message) => toWire(message, quirks))
+  if (prefillField && last?.role === 'assistant') wired.push({ ...wired.pop(), [prefillField]: true })
+  return wired
+}
+
+function historyFor(
+  messages: readonly ChatMessage[],
+  { shortToolIds }: ProviderQuirks,
+): readonly ChatMessage[] {
+  if (hasToolCalls(messages)) {
+    const saying = messages.filter((message) => message.tool_calls || !isBlankAnswer(message))
+    return withToolIds(saying, shortToolIds ? shortId : portableId)
+  }
+  return messages.some((message) => message.role === 'tool' || isBlankAnswer(message))
+    ? asTurns(messages)
+    : messages
+}
+
+/** An assistant's turn that says nothing, or of which nothing is left without its tool calls. */
+const isBlankAnswer = ({ role, content }: ChatMessage): boolean =>
+  role === 'assistant' && typeof content === 'string' && content.trim() === ''
+
+/**
+ * A history with results of tools whose calls are not kept as user and assistant taking turns, after one system
+ * message. The wire demands that results follow the calls that they answer; many of its servers also refuse empty
+ * turns, two turns of one side in a row, and system messages later on.
+ */
+function asTurns(messages: readonly ChatMessage[]): ChatMessage[] {
+  const { system, turns } = toConversation(messages)
+  return [
+    ...(system.length > 0 ? [{ role: 'system' as const, content: system.join('\n\n') }] : []),
+    ...turns.map(({ role, parts }) => {
+      const texts = textsOf(parts)
+      // Parts that are all text as one, since a plain text is taken everywhere.
+      const isText = texts.length === parts.length
+      return { role, content: isText ? texts.join('\n\n') : (parts as ContentPart[]) }
+    }),
+  ]
+}
+
+function toWire(message: ChatMessage, { developerRole, reasoningHistory }: ProviderQuirks): object {
+  const { role, content, tool_calls: calls, reasoning, ...rest } = message
+  const parts = typeof content === 'string' ? content : content.map(toWirePart)
+  return {
+    role: role === 'developer' && !developerRole ? 'system' : role,
+    content: calls && isBlankAnswer(message) ? null : parts,
+    ...rest,
+    ...(calls && { tool_calls: calls }),
+    ...(calls && reasoningHistory && { reasoning_content: reasoning ?? '' }),
+  }
+}
+
+function toWirePart(part: ContentPart): object {
+  switch (part.type) {
+    case 'text':
+      return { type: 'text', text: part.text }
+    case 'image': {
+      const { source, detail } = part
+      return { type: 'image_url', image_url: { url: urlOf(source), ...(detail && { detail }) } }
+    }
+    case 'audio':
+      return { type: 'input_audio', input_audio: { data: part.source.base64, format: part.format } }
+    case 'video':
+      return { type: 'video_url', video_url: { url: urlOf(part.source) } }
+    case 'file': {
+      const { source, filename } = part
+      return { type: 'file', file: { ...(filename !== undefined && { filename }), file_data: urlOf(source) } }
+    }
+    default:
+      return part satisfies never
+  }
+}
+
+const urlOf = (source: InlineData | Address): string =>
+  isAddress(source) ? source.url : `data:${source.mediaType};base64,${source.base64}`

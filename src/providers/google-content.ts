@@ -1,0 +1,108 @@
+import type { SamplingParameters } from '../core/calls/chat-request.ts'
+import { type ContentPart, isAddress } from '../core/calls/content-part.ts'
+import { openApiSchema, SchemaBudget } from '../core/json/openapi-schema.ts'
+import { endingOf } from '../core/media/media-type.ts'
+import { argumentsObject, type Conversation, type ToolResultPart, type TurnPart } from './conversation.ts'
+import { functionTools, jsonSchemaOf } from './wire.ts'
+
+/** Messages, tools and formats as the generate-content wire takes them. */
+
+type GoogleTurn = { role: 'user' | 'model'; parts: unknown[] }
+
+/**
+ * The turns of a conversation. Responses of functions are a content of their own, as many and in the order of the
+ * calls before them.
+ */
+export function toContents(turns: Conversation['turns'], model: string): GoogleTurn[] {
+  return turns.flatMap(({ role, parts }, index): GoogleTurn[] => {
+    if (role === 'assistant') return [{ role: 'model', parts: toModelParts(parts, model) }]
+    const calls = (turns[index - 1]?.parts ?? []).flatMap((part) => (part.type === 'tool-use' ? part.id : []))
+    const results = parts
+      .filter((part) => part.type === 'tool-result')
+      .sort((one, other) => calls.indexOf(one.id) - calls.indexOf(other.id))
+    const others = parts.filter((part) => part.type !== 'tool-result')
+    return [results.map(toResponse), others.map(toPart)]
+      .filter((each) => each.length > 0)
+      .map((each) => ({ role: 'user', parts: each }))
+  })
+}
+
+/** Models before 3, which take calls without a signature of the thoughts that led to them. */
+const TAKES_UNSIGNED = /^gemini-[12]\b/
+/** Stands for a signature that is not at hand: clients do not send any back, and another provider's call has none. */
+const NO_SIGNATURE = 'skip_thought_signature_validator'
+
+/** The first call of a turn carries the signature. */
+function toModelParts(parts: readonly TurnPart[], model: string): unknown[] {
+  let isFirstCall = !TAKES_UNSIGNED.test(model)
+  return parts.map((part) => {
+    if (part.type !== 'tool-use') return toPart(part)
+    const signature = isFirstCall && { thoughtSignature: NO_SIGNATURE }
+    isFirstCall = false
+    return { functionCall: { name: part.name, args: argumentsObject(part.arguments) }, ...signature }
+  })
+}
+
+const toResponse = ({ name, text }: ToolResultPart) => ({
+  functionResponse: { name, response: { output: text } },
+})
+
+function toPart(part: TurnPart): unknown {
+  if (part.type === 'text') return { text: part.text }
+  if (part.type === 'tool-use' || part.type === 'tool-result') throw new Error(`a ${part.type} out of place`)
+  const { source } = part
+  return isAddress(source)
+    ? { fileData: { fileUri: source.url, mimeType: mediaTypeOf(part.type, source.url) } }
+    : { inlineData: { mimeType: source.mediaType, data: source.base64 } }
+}
+
+/** By the ending of an address, since nobody has fetched it; the first is what most are. */
+const MEDIA_TYPES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  image: { jpeg: 'image/jpeg', png: 'image/png', webp: 'image/webp', heic: 'image/heic', heif: 'image/heif' },
+  video: { mp4: 'video/mp4', webm: 'video/webm', mov: 'video/quicktime', mpeg: 'video/mpeg' },
+  file: { pdf: 'application/pdf' },
+}
+
+/** Of the kind that the part was held for, whatever its address says: another kind may cost more. */
+function mediaTypeOf(type: ContentPart['type'], url: string): string {
+  const known = MEDIA_TYPES[type] ?? {}
+  return known[endingOf(new URL(url))] ?? Object.values(known)[0]!
+}
+
+export function toTools({ tools }: SamplingParameters): unknown[] | undefined {
+  const functions = functionTools(tools)
+  if (functions.length === 0) return undefined
+  const budget = new SchemaBudget()
+  const functionDeclarations = functions.map(({ name, description, parameters }) => {
+    const schema = openApiSchema(parameters, budget)
+    // An object without properties is refused; a function without arguments has no parameters.
+    return { name, description, parameters: schema?.properties === undefined ? undefined : schema }
+  })
+  return [{ functionDeclarations }]
+}
+
+export function toToolConfig({ tool_choice: choice }: SamplingParameters): object | undefined {
+  if (choice === undefined) return undefined
+  if (choice === 'none') return { functionCallingConfig: { mode: 'NONE' } }
+  const only = choice === 'required' ? undefined : [choice.function.name]
+  return { functionCallingConfig: { mode: 'ANY', allowedFunctionNames: only } }
+}
+
+export function responseFormat(format: SamplingParameters['response_format']): object {
+  if (format?.type !== 'json_object' && format?.type !== 'json_schema') return {}
+  const responseSchema = openApiSchema(jsonSchemaOf(format), new SchemaBudget()) ?? undefined
+  return { responseMimeType: 'application/json', responseSchema }
+}
+
+/** Seeds of clients are longer than those of the wire. The same seed stays the same. */
+const SEEDS = 2 ** 31
+
+/** Fields of `generationConfig` that only extended requests lead to. */
+export const extendedConfig = (parameters: SamplingParameters): object => ({
+  stopSequences: parameters.stop,
+  seed: parameters.seed === undefined ? undefined : parameters.seed % SEEDS,
+  presencePenalty: parameters.presence_penalty,
+  frequencyPenalty: parameters.frequency_penalty,
+  responseLogprobs: parameters.logprobs,
+  logprobs: parameters.top_logprobs,
+})

@@ -1,0 +1,20 @@
+import type { TokenLogprob } from '../core/calls/completion.ts'
+import { isObject } from './wire.ts'
+
+type Token = Omit<TokenLogprob, 'top_logprobs'>
+
+/** `logprobsResult` of a candidate: the tokens that were chosen, and in the same order the likeliest at each place. */
+export function googleLogprobs(result: unknown): TokenLogprob[] {
+  if (!isObject(result) || !Array.isArray(result.chosenCandidates)) return []
+  const tops = Array.isArray(result.topCandidates) ? result.topCandidates : []
+  return result.chosenCandidates.flatMap((chosen, index) => {
+    const top = isObject(tops[index]) && Array.isArray(tops[index].candidates) ? tops[index].candidates : []
+    return toToken(chosen).map((token) => ({ ...token, top_logprobs: top.flatMap(toToken) }))
+  })
+}
+
+function toToken(value: unknown): Token[] {
+  if (!isObject(value) || typeof value.token !== 'string' || typeof value.logProbability !== 'number')
+    return []
+  return [{ token: value.token, logprob: value.logProbability, bytes: [...Buffer.from(value.token)] }]
+}

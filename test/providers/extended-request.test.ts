@@ -1,0 +1,296 @@
+import { describe, expect, test } from 'vitest'
+import type { ChatMessage, SamplingParameters } from '../../src/core/calls/chat-request.ts'
+import { parseExtendedRequest } from '../../src/core/calls/extended-request.ts'
+import type { ProviderQuirks } from '../../src/core/catalog/catalog.ts'
+import * as anthropic from '../../src/providers/anthropic-messages.ts'
+import * as chat from '../../src/providers/chat-completions.ts'
+import * as google from '../../src/providers/google-generate-content.ts'
+import type { AttemptRequest } from '../../src/providers/wire.ts'
+import { offerAt } from '../helpers/scripted-provider.ts'
+
+interface Changes {
+  messages?: ChatMessage[]
+  parameters?: SamplingParameters
+  quirks?: ProviderQuirks
+  model?: string
+  completionLimit?: number
+}
+
+function attempt({
+  messages,
+  parameters = {},
+  quirks,
+  model,
+  completionLimit = 64,
+}: Changes): AttemptRequest {
+  const offer = offerAt('https://api.example/v1', model === undefined ? {} : { upstreamModel: model })
+  return {
+    offer: { ...offer, provider: { ...offer.provider, ...(quirks && { quirks }) } },
+    messages: messages ?? [{ role: 'user', content: 'Hi' }],
+    parameters,
+    extended: true,
+    accountId: 'acct_1',
+    completionLimit,
+    limits: { firstTokenMs: 1, idleMs: 1, totalMs: 1 },
+    signal: new AbortController().signal,
+  }
+}
+
+const chatBody = (changes: Changes) => JSON.parse(chat.requestBody(attempt(changes)))
+const anthropicBody = (changes: Changes) => JSON.parse(anthropic.requestBody(attempt(changes)))
+const googleBody = (changes: Changes) => JSON.parse(google.requestBody(attempt(changes)))
+
+const call = (id: string, name: string, args: string) => ({
+  id,
+  type: 'function' as const,
+  function: { name, arguments: args },
+})
+const FOREIGN_ID = 'toolu_vrtx/01:A'.repeat(4)
+const ADD = call('call_1', 'add', '{"a":1}')
+const NOW = call(FOREIGN_ID, 'now', '')
+/** The calls of the second turn repeat an id, and are answered in another order. */
+const LOOP: ChatMessage[] = [
+  { role: 'developer', content: 'Be brief.' },
+  { role: 'user', content: 'Add and tell the time.' },
+  { role: 'assistant', content: '', tool_calls: [ADD], reasoning: 'First the sum.' },
+  { role: 'tool', content: '3', tool_call_id: 'call_1' },
+  { role: 'assistant', content: 'Now the time.', tool_calls: [ADD, NOW] },
+  { role: 'tool', content: '', tool_call_id: FOREIGN_ID },
+  { role: 'tool', content: '4', tool_call_id: 'call_1' },
+  { role: 'user', content: 'Well?' },
+]
+const TOOLS = [
+  { type: 'function', function: { name: 'add', parameters: { type: 'object', properties: { a: {} } } } },
+  { type: 'function', function: { name: 'now' } },
+]
+const NAMED = { type: 'function', function: { name: 'now' } } as const
+
+describe('a loop of tools', () => {
+  test('goes to chat-completions as it is, with ids that every server takes', () => {
+    const { messages } = chatBody({ messages: LOOP })
+    const [first, again, foreign] = [messages[2], messages[4], messages[4]].map(
+      (message, at) => message.tool_calls[at === 2 ? 1 : 0].id,
+    )
+    expect(first).toBe('call_1')
+    expect(again).toMatch(/^call_[0-9a-f]{24}$/)
+    expect(foreign).toMatch(/^call_[0-9a-f]{24}$/)
+    expect(messages).toEqual([
+      { role: 'system', content: 'Be brief.' },
+      { role: 'user', content: 'Add and tell the time.' },
+      { role: 'assistant', content: null, tool_calls: [ADD] },
+      { role: 'tool', content: '3', tool_call_id: 'call_1' },
+      {
+        role: 'assistant',
+        content: 'Now the time.',
+        tool_calls: [
+          { ...ADD, id: again },
+          { ...NOW, id: foreign },
+        ],
+      },
+      { role: 'tool', content: '', tool_call_id: foreign },
+      { role: 'tool', content: '4', tool_call_id: again },
+      { role: 'user', content: 'Well?' },
+    ])
+    // A retry of the same history has to hit the same prompt cache.
+    expect(chatBody({ messages: LOOP }).messages).toEqual(messages)
+  })
+
+  test('goes to chat-completions as a provider wants it', () => {
+    const quirks = { developerRole: true, shortToolIds: true, reasoningHistory: true, namedRoles: ['tool'] }
+    const { messages } = chatBody({ messages: LOOP, quirks })
+    expect(messages[0].role).toBe('developer')
+    expect(messages[2]).toMatchObject({ reasoning_content: 'First the sum.' })
+    expect(messages[4]).toMatchObject({ reasoning_content: '' })
+    const ids = [messages[2], messages[4]].flatMap(({ tool_calls: calls }) =>
+      calls.map(({ id }: { id: string }) => id),
+    )
+    expect(new Set(ids).size).toBe(3)
+    for (const id of ids) expect(id).toMatch(/^[A-Za-z0-9]{9}$/)
+    expect([3, 6, 5].map((at) => messages[at].tool_call_id)).toEqual(ids)
+  })
+
+  test('goes to chat-completions without turns that say nothing', () => {
+    const { messages } = chatBody({ messages: [...LOOP, { role: 'assistant', content: ' ' }] })
+    expect(messages).toHaveLength(LOOP.length)
+  })
+
+  test('goes to anthropic-messages as blocks, results first in their turn', () => {
+    const { system, messages, tools } = anthropicBody({ messages: LOOP, parameters: { tools: TOOLS } })
+    const [, again, foreign] = messages[3].content.map(({ id }: { id?: string }) => id)
+    expect(system).toBe('Be brief.')
+    expect(tools.map(({ name }: { name: string }) => name)).toEqual(['add', 'now'])
+    expect(messages).toEqual([
+      { role: 'user', content: [{ type: 'text', text: 'Add and tell the time.' }] },
+      { role: 'assistant', content: [{ type: 'tool_use', id: 'call_1', name: 'add', input: { a: 1 } }] },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'call_1', content: '3' }] },
+      {
+        role: 'assistant',
+        content: [
+          { type: 'text', text: 'Now the time.' },
+          { type: 'tool_use', id: again, name: 'add', input: { a: 1 } },
+          { type: 'tool_use', id: foreign, name: 'now', input: {} },
+        ],
+      },
+      {
+        role: 'user',
+        content: [
+          { type: 'tool_result', tool_use_id: foreign },
+          { type: 'tool_result', tool_use_id: again, content: '4' },
+          { type: 'text', text: 'Well?' },
+        ],
+      },
+    ])
+    for (const id of [again, foreign]) expect(id).toMatch(/^[A-Za-z0-9_-]{1,40}$/)
+    expect(again).not.toBe('call_1')
+  })
+
+  test('goes to anthropic-messages with the tools of its calls where the request has none', () => {
+    expect(anthropicBody({ messages: LOOP }).tools).toEqual([
+      { name: 'add', input_schema: { type: 'object' } },
+      { name: 'now', input_schema: { type: 'object' } },
+    ])
+  })
+
+  test('goes to generate-content as calls and responses, in the order of the calls', () => {
+    const { contents, systemInstruction } = googleBody({ messages: LOOP, model: 'gemini-2.5-pro' })
+    const add = { functionCall: { name: 'add', args: { a: 1 } } }
+    const response = (name: string, output: string) => ({ functionResponse: { name, response: { output } } })
+    expect(systemInstruction).toEqual({ parts: [{ text: 'Be brief.' }] })
+    expect(contents).toEqual([
+      { role: 'user', parts: [{ text: 'Add and tell the time.' }] },
+      { role: 'model', parts: [add] },
+      { role: 'user', parts: [response('add', '3')] },
+      {
+        role: 'model',
+        parts: [{ text: 'Now the time.' }, add, { functionCall: { name: 'now', args: {} } }],
+      },
+      { role: 'user', parts: [response('add', '4'), response('now', '')] },
+      { role: 'user', parts: [{ text: 'Well?' }] },
+    ])
+  })
+
+  test('is signed for models of Google that demand a signature of the first call of each turn', () => {
+    const { contents } = googleBody({ messages: LOOP, model: 'gemini-3.1-pro-preview' })
+    const signed = contents.map(({ parts }: { parts: object[] }) =>
+      parts.flatMap((part, at) => ('thoughtSignature' in part ? at : [])),
+    )
+    expect(signed).toEqual([[], [0], [], [1], [], []])
+  })
+
+  test.each(['{"a":', '[1]', '"text"', `${'['.repeat(100_000)}`])(
+    'keeps arguments that are no object as a text: %.8s',
+    (text) => {
+      const messages: ChatMessage[] = [
+        { role: 'assistant', content: '', tool_calls: [call('call_1', 'add', text)] },
+        { role: 'tool', content: '3', tool_call_id: 'call_1' },
+      ]
+      expect(anthropicBody({ messages }).messages[1].content[0].input).toEqual({ arguments: text })
+      expect(googleBody({ messages }).contents[1].parts[0].functionCall.args).toEqual({ arguments: text })
+    },
+  )
+})
+
+describe('the parameters of an extended request', () => {
+  const { parameters } = parseExtendedRequest({
+    messages: [{ role: 'user', content: 'Hi' }],
+    tools: TOOLS,
+    tool_choice: NAMED,
+    parallel_tool_calls: false,
+    stop: ['END', '\n'],
+    seed: 2 ** 31 + 7,
+    presence_penalty: 1,
+    frequency_penalty: -1,
+    logprobs: true,
+    top_logprobs: 2,
+    reasoning_effort: 'medium',
+  })
+
+  test('go to chat-completions by their names', () => {
+    expect(chatBody({ parameters })).toMatchObject(parameters)
+    const omitted = chatBody({ parameters, quirks: { omit: ['seed', 'stop', 'logprobs', 'top_logprobs'] } })
+    for (const name of ['seed', 'stop', 'logprobs', 'top_logprobs']) expect(omitted).not.toHaveProperty(name)
+  })
+
+  test('go to anthropic-messages as far as it has fields for them', () => {
+    const body = anthropicBody({ parameters, model: 'claude-opus-4-5' })
+    expect(body).toMatchObject({
+      tool_choice: { type: 'tool', name: 'now', disable_parallel_tool_use: true },
+      stop_sequences: ['END'],
+    })
+    for (const name of ['seed', 'logprobs', 'presence_penalty', 'thinking'])
+      expect(body).not.toHaveProperty(name)
+  })
+
+  test('go to generate-content as far as it has fields for them', () => {
+    const body = googleBody({ parameters, model: 'gemini-3.5-flash' })
+    expect(body.toolConfig).toEqual({ functionCallingConfig: { mode: 'ANY', allowedFunctionNames: ['now'] } })
+    expect(body.generationConfig).toMatchObject({
+      stopSequences: ['END', '\n'],
+      seed: 7,
+      presencePenalty: 1,
+      frequencyPenalty: -1,
+      responseLogprobs: true,
+      logprobs: 2,
+      thinkingConfig: { thinkingLevel: 'medium', includeThoughts: true },
+    })
+    const omitted = googleBody({ parameters, quirks: { omit: ['seed', 'tool_choice', 'reasoning_effort'] } })
+    expect(omitted.generationConfig).not.toHaveProperty('seed')
+    expect(omitted.generationConfig).not.toHaveProperty('thinkingConfig')
+    expect(omitted).not.toHaveProperty('toolConfig')
+  })
+
+  test.each([
+    ['none', { type: 'none' }, { mode: 'NONE' }],
+    ['required', { type: 'any' }, { mode: 'ANY' }],
+  ] as const)('choose no tool or any: %s', (choice, ofAnthropic, ofGoogle) => {
+    const chosen = { parameters: { tools: TOOLS, tool_choice: choice } }
+    expect(anthropicBody(chosen).tool_choice).toEqual(ofAnthropic)
+    expect(googleBody(chosen).toolConfig.functionCallingConfig).toEqual(ofGoogle)
+  })
+
+  test('allow one call at a time', () => {
+    const parameters: SamplingParameters = { tools: TOOLS, parallel_tool_calls: false }
+    expect(anthropicBody({ parameters }).tool_choice).toEqual({
+      type: 'auto',
+      disable_parallel_tool_use: true,
+    })
+  })
+})
+
+describe('the effort of reasoning', () => {
+  const high: SamplingParameters = { reasoning_effort: 'high', temperature: 0.5 }
+
+  test('is a budget that leaves room for the answer, to models that know no effort', () => {
+    const old = { parameters: high, model: 'claude-sonnet-4-5-20250929' }
+    const body = anthropicBody({ ...old, completionLimit: 10_000 })
+    expect(body.thinking).toEqual({ type: 'enabled', budget_tokens: 8_976 })
+    expect(body).not.toHaveProperty('temperature')
+    expect(anthropicBody({ ...old, completionLimit: 2_000 })).not.toHaveProperty('thinking')
+    expect(anthropicBody({ ...old, completionLimit: 10_000, messages: LOOP.slice(0, 4) })).not.toHaveProperty(
+      'thinking',
+    )
+  })
+
+  test('is an effort to the others, which may think between calls', () => {
+    const messages = LOOP.slice(0, 4)
+    const model = 'claude-opus-4-6'
+    expect(anthropicBody({ parameters: high, model, messages })).toMatchObject({
+      thinking: { type: 'adaptive', display: 'summarized' },
+      output_config: { effort: 'high' },
+    })
+    const forced: SamplingParameters = { ...high, tools: TOOLS, tool_choice: 'required' }
+    expect(anthropicBody({ parameters: forced, model, messages })).not.toHaveProperty('thinking')
+    expect(anthropicBody({ parameters: { reasoning_effort: 'none' }, model })).not.toHaveProperty('thinking')
+  })
+
+  test.each([
+    ['gemini-2.5-flash', 'none', { thinkingBudget: 0 }],
+    ['gemini-2.5-pro', 'none', { thinkingBudget: 128 }],
+    ['gemini-2.5-pro', 'xhigh', { thinkingBudget: 24_576, includeThoughts: true }],
+    ['gemini-3.5-flash', 'none', { thinkingLevel: 'low' }],
+    ['gemini-flash-latest', 'minimal', { thinkingLevel: 'low', includeThoughts: true }],
+  ] as const)('is what %s takes for %s', (model, effort, thinkingConfig) => {
+    const body = googleBody({ parameters: { reasoning_effort: effort }, model })
+    expect(body.generationConfig.thinkingConfig).toEqual(thinkingConfig)
+  })
+})
