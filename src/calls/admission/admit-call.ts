@@ -77,6 +77,8 @@ export interface CallIdentity {
   idempotencyRecord: string | null
   /** The length of its body. Absent: light. */
   bodyBytes?: number
+  /** Absent: it is planned here. */
+  plan?: RoutingPlan | undefined
 }
 
 /** What admission says of a call that it admitted. */
@@ -97,6 +99,28 @@ const SENT_ALONG_BYTES = 16 * 1024
 /** The most candidates a plan carries: more than the attempts, since an unhealthy one is skipped for free. */
 const CANDIDATES_PER_ATTEMPT = 2
 
+/** Plans a call and bounds its cost. Throws ApiError where nothing can serve it. */
+export function planCall(
+  request: ChatRequest,
+  key: Pick<KeyRecord, 'providerKeys'> & { accountId: string },
+  {
+    catalog,
+    limits,
+    offerStates,
+    random,
+  }: Pick<AdmissionDependencies, 'catalog' | 'limits' | 'offerStates' | 'random'>,
+): RoutingPlan {
+  const textTokens = promptTokensBound(request.messages, request.parameters, request.exactJson)
+  return planRoute(request, textTokens, catalog(), {
+    defaultCompletionLimit: limits.defaultCompletionLimit,
+    providerKeys: key.providerKeys,
+    byokFeePercent: limits.byokFeePercent,
+    maxCandidates: limits.attemptsPerCall * CANDIDATES_PER_ATTEMPT,
+    offerState: offerStates?.(key.accountId),
+    random,
+  })
+}
+
 /**
  * Admits one call: plan the route, bound its cost, then one script for rate limit, concurrency, key allowance and
  * balance, which also enqueues it where that can be: it has no Idempotency-Key, which must be confirmed first, its body
@@ -105,20 +129,11 @@ const CANDIDATES_PER_ATTEMPT = 2
 export async function admitCall(
   request: ChatRequest,
   key: KeyRecord & { accountId: string },
-  { callId, requestId, idempotencyRecord, bodyBytes = 0 }: CallIdentity,
+  { callId, requestId, idempotencyRecord, bodyBytes = 0, plan: planned }: CallIdentity,
   deps: AdmissionDependencies,
 ): Promise<Admission> {
   const { limits } = deps
-  const textTokens = promptTokensBound(request.messages, request.parameters, request.exactJson)
-  const snapshot = deps.catalog()
-  const plan = planRoute(request, textTokens, snapshot, {
-    defaultCompletionLimit: limits.defaultCompletionLimit,
-    providerKeys: key.providerKeys,
-    byokFeePercent: limits.byokFeePercent,
-    maxCandidates: limits.attemptsPerCall * CANDIDATES_PER_ATTEMPT,
-    offerState: deps.offerStates?.(key.accountId),
-    random: deps.random,
-  })
+  const plan = planned ?? planCall(request, key, deps)
   const now = deps.clock()
   // Before the hold is taken: a call with an older epoch than it was held in does no harm, a newer would.
   const epoch = deps.epoch?.()
@@ -137,7 +152,7 @@ export async function admitCall(
     candidates: plan.candidates,
     ...(plan.auto && { auto: plan.auto }),
     holdPico: String(plan.worstCase),
-    leastCallPico: String(leastCallCost(snapshot)),
+    leastCallPico: String(leastCallCost(deps.catalog())),
     idempotencyRecord,
     ...(period && { allowancePeriod: period.id }),
     ...(epoch !== undefined && { epoch }),

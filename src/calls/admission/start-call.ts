@@ -5,6 +5,7 @@ import type { CallEnvelope, ResponseEnvelope } from '../../core/calls/call-job.t
 import type { ChatRequest } from '../../core/calls/chat-request.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { type CallId, newCallId } from '../../core/kernel/ids.ts'
+import type { RoutingPlan } from '../../core/routing/routing-plan.ts'
 import { causeOf } from '../../platform/observability/logger.ts'
 import { isRedisAway } from '../../platform/redis/redis-deadlines.ts'
 import {
@@ -46,6 +47,14 @@ interface IncomingCall {
   bodyBytes: number
   /** Called with what is left of the key's rate limits, whether the call is admitted or refused. */
   noteRate: (rate: RateState) => void
+  /** What was decided about it before, for its quote; absent: nothing. */
+  planned?: PlannedCall | undefined
+}
+
+/** A call that has its id and its plan before it is started. */
+export interface PlannedCall {
+  callId: CallId
+  plan: RoutingPlan
 }
 
 /** A call to be relayed: one that was admitted and is to be enqueued, or the original of a repeat. */
@@ -60,10 +69,10 @@ const LOOK_AGAIN_MS = 50
  * answer with; whatever fails here leaves no trace in the queue and holds nothing.
  */
 export function startCall(incoming: IncomingCall, deps: StartCallDependencies): Promise<StartedCall> {
-  const { chat, key, requestId, idempotencyKey, body, bodyBytes, noteRate } = incoming
+  const { chat, key, requestId, idempotencyKey, body, bodyBytes, noteRate, planned } = incoming
   return deps.load.enter(key.accountId, async () => {
     const { admission, dispatch, idempotency } = deps
-    const callId = newCallId(dispatch.clock())
+    const callId = planned?.callId ?? newCallId(dispatch.clock())
     const use = idempotencyKey === null ? null : keyUse(key.accountId, idempotencyKey, body, callId)
     const known = use && (await asked(idempotency.claim(use), deps))
     if (use && known) {
@@ -76,7 +85,7 @@ export function startCall(incoming: IncomingCall, deps: StartCallDependencies): 
         admitCall(
           chat,
           key,
-          { callId, requestId, idempotencyRecord: use?.digest ?? null, bodyBytes },
+          { callId, requestId, idempotencyRecord: use?.digest ?? null, bodyBytes, plan: planned?.plan },
           admission,
         ),
         deps,
