@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import { type Static, Type } from 'typebox'
+import { type CallPaymentSettings, readCallPaymentSettings } from './core/billing/call-payment-settings.ts'
 import { type PaymentSettings, readPaymentSettings } from './core/billing/payment-settings.ts'
 import { COST_PERCENT, OPEN_WEIGHTS_COST_PERCENT } from './core/catalog/catalog-model.ts'
 import {
@@ -75,6 +76,19 @@ const DEPENDENT = {
   ),
   TOP_UP_MIN_USD: text('5', 'USD'),
   TOP_UP_MAX_USD: text('10000', 'USD'),
+  X402_FACILITATOR_URL: text(
+    '',
+    'calls without a key, each paid by x402; this and the next three, or none. API instances and the settlement process need them. See [payments.md](payments.md#payment-per-call)',
+  ),
+  X402_NETWORK: text('', 'the chain, `eip155:8453` for Base'),
+  X402_ASSET: text(
+    '',
+    'the contract of USDC there, or of another dollar token with EIP-3009 and six decimals',
+  ),
+  X402_PAY_TO: text('', 'the address of your wallet'),
+  X402_ASSET_NAME: text('USD Coin', "the token's EIP-712 domain; `USDC` on Base Sepolia"),
+  X402_ASSET_VERSION: text('2'),
+  X402_FACILITATOR_AUTHORIZATION: text('', 'sent to the facilitator as `Authorization`, `Bearer …`'),
 }
 
 /** The settings that stand for themselves, by their names in Config; PRICE_FILES sets `priceFiles`. Durations are in milliseconds. */
@@ -235,6 +249,17 @@ const Settings = Type.Object({
   eventRetentionDays: integer(30, 'events and their delivery log', [7, 3_650]),
   auditEveryMinutes: integer(15, 'interval of ledger audits; 0: only on request by an operator', [0, 10_080]),
 
+  x402QuotesPerAddress: integer(
+    60,
+    'requests without a key per minute from one IPv4 address or IPv6 /64, if calls can be paid one by one',
+  ),
+  x402QuotesPerSite: integer(240, 'the same from one IPv6 /48'),
+  x402SettleWaitMs: integer(
+    15_000,
+    'how long a facilitator may take to settle a payment until the attempt counts as unanswered',
+    [100, 60_000],
+  ),
+
   trustedProxies: list(
     'addresses and networks of proxies whose `X-Forwarded-For` is believed, comma-separated',
   ),
@@ -266,6 +291,8 @@ export interface Config extends Static<typeof Settings>, ServiceAddresses, Payme
   masterKeys: MasterKeys
   /** Null: no mail is sent, and no email is verified. */
   mail: MailSettings | null
+  /** Null: every call needs a key. */
+  callPayment: CallPaymentSettings | null
   /** Answers kept for repeats with the same Idempotency-Key, bytes. */
   keptReplies: { perAnswer: number; perAccount: number; inAll: number }
 }
@@ -289,6 +316,7 @@ export function readConfig(environment: Environment): Readonly<Config> {
     ...readPaymentSettings(environment, problems),
     masterKeys,
     mail: readMailSettings(environment, problems),
+    callPayment: readCallPaymentSettings(environment, problems),
     keptReplies: {
       perAnswer: settings.keptReplyBytesMax,
       perAccount: settings.keptRepliesBytesPerAccount,

@@ -11,6 +11,8 @@ import { sweepCallBodies } from '../src/calls/relay/call-bodies.ts'
 import type { Config } from '../src/config.ts'
 import { createAlarmStore } from '../src/operations/alarm-store.ts'
 import { createTopUps } from '../src/payments/create-top-ups.ts'
+import { createCallPaymentStore } from '../src/payments/per-call/call-payment-store.ts'
+import { createFacilitator } from '../src/payments/per-call/facilitator.ts'
 import { type Connections, openConnections } from '../src/platform/connections.ts'
 import { createMailer } from '../src/platform/network/mailer.ts'
 import type { Logger } from '../src/platform/observability/logger.ts'
@@ -30,6 +32,7 @@ import { checkRedisSettings, type Redis } from '../src/platform/redis/redis.ts'
 import { createEpochReader } from '../src/platform/redis/redis-epoch.ts'
 import { startAlarmScheduler } from './alarm-scheduler.ts'
 import { startAuditScheduler } from './audit-scheduler.ts'
+import { startCallPaymentScheduler } from './call-payment-scheduler.ts'
 import { startCatalogWorker } from './catalog-worker.ts'
 import { type EventsClients, openEventsClients, startEvents } from './events/events-part.ts'
 import { startMailWorker } from './mail-worker.ts'
@@ -140,6 +143,14 @@ async function composeSettlement(
   const topUps = await createTopUps(config, { ...deps, announceAccount })
   const payments = startPaymentScheduler({ ...deps, ...topUps, topUps: topUps.service })
   const returns = startReturnsScheduler({ ...deps, ...topUps, topUps: topUps.service, registry })
+  const callPayments =
+    config.callPayment &&
+    startCallPaymentScheduler({
+      ...deps,
+      store: createCallPaymentStore(postgres),
+      facilitator: await createFacilitator(config.callPayment, config.x402SettleWaitMs),
+      settleWaitMs: config.x402SettleWaitMs,
+    })
   const catalog = await startCatalogWorker({
     config,
     redis,
@@ -193,6 +204,7 @@ async function composeSettlement(
         events.stop(),
         payments.stop(),
         returns.stop(),
+        callPayments?.stop(),
         catalog.stop(),
         mail?.stop(),
       ])

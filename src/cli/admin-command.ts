@@ -26,6 +26,8 @@ export const ADMIN_OPTIONS = {
   below: { type: 'string' },
   reason: { type: 'string' },
   rail: { type: 'string' },
+  transaction: { type: 'string' },
+  unpaid: { type: 'string' },
 } as const
 
 /** What a command of `admin` runs with. */

@@ -4,6 +4,7 @@ import { readConfig } from '../config.ts'
 import { announceKeyChange } from '../platform/redis/key-changes.ts'
 import { createServices } from '../services.ts'
 import { accountCommands } from './admin-accounts.ts'
+import { callPaymentCommands } from './admin-call-payments.ts'
 import { ADMIN_OPTIONS, type AdminCommands } from './admin-command.ts'
 import { keyCommands, providerKeyCommands } from './admin-keys.ts'
 import { offerCommands, secretCommands, settlementCommands } from './admin-operations.ts'
@@ -35,6 +36,8 @@ const USAGE = `Usage: npm run admin -- COMMAND [--json]
   topup show | check PAYMENT_ID                   check asks the rail, instead of waiting for its webhook
   topup refund PAYMENT_ID [--amount USD]          without --amount: what is left of it
   topup reconcile                                 asks the rails for refunds and disputes that webhooks missed
+  call-payment list [--limit N]                   x402 payments for single calls, newest first
+  call-payment resolve CALL_ID --transaction HASH | --unpaid REASON   of one that expired unproven
   webhook create --account ACCOUNT --url URL [--events TYPE,TYPE]
   webhook list [--account ACCOUNT]
   webhook test | enable | delete | rotate-secret WEBHOOK_ID
@@ -55,6 +58,7 @@ export const ADMIN_COMMANDS: AdminCommands = {
   ...accountCommands,
   ...keyCommands,
   ...topUpCommands,
+  ...callPaymentCommands,
   ...webhookCommands,
   ...providerKeyCommands,
   ...secretCommands,

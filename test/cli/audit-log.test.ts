@@ -122,6 +122,25 @@ describe('the audit log of commands', () => {
     await expectAdminRow('topup reconcile', 'topup.reconcile')
   })
 
+  test('what an operator found out about a payment for one call is recorded', async () => {
+    const { callId } = await ledger.postgres.callPayment.create({
+      data: {
+        callId: 'chatcmpl_unproven',
+        network: 'eip155:8453',
+        asset: '0xa',
+        payer: '0xb',
+        nonce: '0xc',
+        amountPico: 1_000_000n,
+        request: {},
+        expiresAt: new Date(0),
+        overAt: new Date(0),
+        state: 'unproven',
+      },
+    })
+    const words = `call-payment resolve ${callId} --unpaid cancelled`
+    await expectAdminRow(words, 'call-payment.resolve', callId, { unpaid: 'cancelled', transaction: null })
+  })
+
   test('commands that change webhook endpoints and BYOK keys are recorded', async () => {
     const account = await openTestAccount(ledger.postgres, 1_000n)
     const url = 'https://example.com/hook'
@@ -209,6 +228,8 @@ describe('the audit log of commands', () => {
       'surface open embeddings --key key_none',
       'surface open embeddings',
       'topup refund pay_none',
+      'call-payment resolve chatcmpl_none --unpaid x',
+      'call-payment resolve chatcmpl_unproven',
       'quarantine waive chatcmpl_none',
     ])
       expect((await run(admin, ...words.split(' '))).code, words).not.toBe(0)

@@ -25,7 +25,7 @@ export interface FakeRailServer {
 
 /** An API of a payment company on loopback: one handler, JSON out, requests kept. */
 export async function startFakeRailServer(
-  handle: (request: RailRequest) => RailAnswer | null,
+  handle: (request: RailRequest) => RailAnswer | null | Promise<RailAnswer | 'no answer' | null>,
 ): Promise<FakeRailServer> {
   const requests: RailRequest[] = []
   let broken = false
@@ -40,7 +40,8 @@ export async function startFakeRailServer(
       body: Buffer.concat(chunks).toString(),
     }
     requests.push(request)
-    const answer = broken ? { status: 500, body: { error: { message: 'down' } } } : handle(request)
+    const answer = broken ? { status: 500, body: { error: { message: 'down' } } } : await handle(request)
+    if (answer === 'no answer') return
     const { status = 200, body } = answer ?? { status: 404, body: { error: { message: 'no such thing' } } }
     response.writeHead(status, { 'content-type': 'application/json' })
     response.end(JSON.stringify(body))

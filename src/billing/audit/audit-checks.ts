@@ -1,5 +1,6 @@
 import { OPEN_QUARANTINE } from '../settlement/quarantine-store.ts'
 import { PROMPT_SUM_SQL } from '../settlement/settlement-statements.ts'
+import { CALL_PAYMENT_AUDIT_CHECKS } from './call-payment-audit-checks.ts'
 
 /**
  * The invariants of the ledger as queries: each returns what breaks it as (subject, detail), and nothing when
@@ -82,6 +83,7 @@ const PAYMENT_AUDIT_CHECKS: readonly AuditCheck[] = [
       JOIN ledger_transactions AS t ON t.id = e.transaction_id AND t.kind = e.kind
       LEFT JOIN payments AS p ON p.id = split_part(e.transaction_id, '/', 1)
       WHERE (e.ledger_account LIKE 'rail:%' OR e.ledger_account = 'disputes' OR e.kind IN ${KINDS})
+        AND e.ledger_account <> 'rail:x402'
         AND (p.id IS NULL OR e.kind NOT IN ${KINDS} OR t.account_id <> p.account_id
              OR e.ledger_account NOT IN ('rail:' || p.rail, 'disputes', 'customer:' || p.account_id,
                                          'receivable:' || p.account_id))`,
@@ -240,4 +242,5 @@ export const AUDIT_CHECKS: readonly AuditCheck[] = [
   },
   ...CONFLICT_AUDIT_CHECKS,
   ...PAYMENT_AUDIT_CHECKS,
+  ...CALL_PAYMENT_AUDIT_CHECKS,
 ]

@@ -40,6 +40,8 @@ WITH ledger AS (
          coalesce(sum(amount_pico) FILTER (WHERE ledger_account = 'adjustments'), 0)::text AS "adjustmentsPico",
          coalesce(sum(amount_pico) FILTER (WHERE ledger_account LIKE 'rail:%'), 0)::text AS "railsPico",
          coalesce(sum(amount_pico) FILTER (WHERE ledger_account = 'disputes'), 0)::text AS "disputesPico",
+         coalesce(sum(amount_pico) FILTER (WHERE ledger_account = 'call_payment_remainder'), 0)::text AS "callPaymentRemainderPico",
+         coalesce(sum(amount_pico) FILTER (WHERE ledger_account = 'unpaid_calls'), 0)::text AS "unpaidCallsPico",
          coalesce(sum(amount_pico) FILTER (WHERE ledger_account LIKE 'receivable:%'), 0)::text AS "receivablesPico"
   FROM ledger
 ), calls AS (
@@ -60,6 +62,8 @@ SELECT (SELECT count(*) FROM accounts) AS "accounts",
        (SELECT count(*) FROM ledger_transactions) AS "ledgerTransactions",
        (SELECT count(*) FROM payments) AS "payments",
        (SELECT count(*) FROM payments WHERE settled_pico > 0) AS "settledPayments",
+       (SELECT count(*) FROM call_payments) AS "callPayments",
+       (SELECT count(*) FROM call_payments WHERE state = 'settled') AS "settledCallPayments",
        sums.*, calls.*
 FROM sums, calls`
 

@@ -106,6 +106,8 @@ export const LedgerRow = Type.Object({
     'dispute_won',
     'dispute_lost',
     'collection',
+    'call_payment',
+    'call_payment_closed',
   ]),
   /** Signed as it changed the balance: charges are negative. */
   amount_usd: Type.String(),

@@ -22,7 +22,7 @@ export interface PaymentSettings {
   topUpMaxUsd: string
 }
 
-type Environment = Record<string, string | undefined>
+export type Environment = Record<string, string | undefined>
 
 const STRIPE_API = 'https://api.stripe.com'
 const PAYPAL_API = 'https://api-m.paypal.com'
@@ -87,7 +87,7 @@ function checkLimits({ topUpMinUsd, topUpMaxUsd }: PaymentSettings, problems: st
 }
 
 /** All of some variables, or null when none is set. */
-function readAll<Name extends string>(
+export function readAll<Name extends string>(
   environment: Environment,
   names: readonly Name[],
   problems: string[],
@@ -98,7 +98,12 @@ function readAll<Name extends string>(
   return Object.fromEntries(names.map((name) => [name, environment[name] ?? ''])) as Record<Name, string>
 }
 
-function readBase(environment: Environment, name: string, fallback: string, problems: string[]): string {
+export function readBase(
+  environment: Environment,
+  name: string,
+  fallback: string,
+  problems: string[],
+): string {
   const text = (environment[name] || fallback).replace(/\/+$/, '')
   const protocol = URL.canParse(text) ? new URL(text).protocol : null
   if (protocol !== 'https:' && protocol !== 'http:') problems.push(`${name} must be an http or https address`)

@@ -1,8 +1,17 @@
 import type { PicoUsd } from '../kernel/money.ts'
+import { CALL_PAYMENT_ACCOUNT } from './call-payment.ts'
 import type { MovementKind, PaymentRailName } from './payment-movements.ts'
 
 /** Why money moved. A transaction is unique on (id, kind). */
-export type LedgerKind = 'capture' | 'free_credit' | 'credit' | 'adjustment' | 'collection' | MovementKind
+export type LedgerKind =
+  | 'capture'
+  | 'free_credit'
+  | 'credit'
+  | 'adjustment'
+  | 'collection'
+  | 'call_payment'
+  | 'call_payment_closed'
+  | MovementKind
 
 /** Accounts of the ledger: one per customer, and the gateway's own. */
 export type LedgerAccount =
@@ -12,9 +21,13 @@ export type LedgerAccount =
   | 'byok_fees'
   | 'promotional_credit'
   | 'adjustments'
-  | `rail:${PaymentRailName}`
+  | `rail:${PaymentRailName | 'x402'}`
   | 'disputes'
   | `receivable:${string}`
+  /** What payments for single calls brought beyond the charges of their calls. */
+  | 'call_payment_remainder'
+  /** Charges of calls whose payment was not settled; negative. */
+  | 'unpaid_calls'
 
 export interface LedgerEntry {
   ledgerAccount: LedgerAccount
@@ -51,6 +64,37 @@ export const creditPosting = (eventId: string, accountId: string, amountPico: Pi
 /** The operator corrects a balance, up or down. What was posted before stays as it is. */
 export const adjustmentPosting = (eventId: string, accountId: string, amountPico: PicoUsd): Posting =>
   transfer(eventId, 'adjustment', accountId, 'adjustments', amountPico)
+
+/** A call is paid for by an authorization: what it may cost can be held. */
+export const callPaymentPosting = (callId: string, amountPico: PicoUsd): Posting =>
+  transfer(callId, 'call_payment', CALL_PAYMENT_ACCOUNT, 'rail:x402', amountPico)
+
+/**
+ * The call is over, and `remainingPico` is what is left of its payment. Of one that was settled that is ours; one that was
+ * not goes back to the rail whole, and what the call was charged is lost. Null where nothing is left to post.
+ */
+export function callPaymentClosing(
+  callId: string,
+  { amountPico, remainingPico, isSettled }: { amountPico: bigint; remainingPico: bigint; isSettled: boolean },
+): Posting | null {
+  const entries: LedgerEntry[] = isSettled
+    ? [{ ledgerAccount: 'call_payment_remainder', amountPico: remainingPico }]
+    : [
+        { ledgerAccount: 'rail:x402', amountPico },
+        { ledgerAccount: 'unpaid_calls', amountPico: remainingPico - amountPico },
+      ]
+  entries.push({ ledgerAccount: customerAccount(CALL_PAYMENT_ACCOUNT), amountPico: -remainingPico })
+  const moved = entries.filter((entry) => entry.amountPico !== 0n)
+  if (moved.length === 0) return null
+  const posting: Posting = {
+    id: callId,
+    kind: 'call_payment_closed',
+    accountId: CALL_PAYMENT_ACCOUNT,
+    entries: moved,
+  }
+  assertBalanced(posting)
+  return posting
+}
 
 export const customerAccount = (accountId: string): LedgerAccount => `customer:${accountId}`
 

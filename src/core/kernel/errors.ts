@@ -13,6 +13,7 @@ const CATALOGUE = {
   invalid_credentials: [401, 'authentication_error'],
   insufficient_balance: [402, 'billing_error'],
   key_limit_exceeded: [402, 'billing_error'],
+  payment_required: [402, 'billing_error'],
   key_revoked: [403, 'permission_error'],
   not_permitted: [403, 'permission_error'],
   account_suspended: [403, 'permission_error'],
@@ -73,10 +74,6 @@ export class ApiError extends Error {
     return CATALOGUE[this.code][1]
   }
 }
-
-/** The answer for a path that is no surface, and for a surface that a request may not use: nobody can tell which. */
-export const surfaceUnavailable = (): ApiError =>
-  new ApiError('surface_unavailable', 'This surface is not available. Use POST /v1/chat/completions.')
 
 /** The error object in the body of every route and in the last chunk of a broken stream. */
 export interface ErrorObject {

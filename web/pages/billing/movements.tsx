@@ -71,6 +71,8 @@ const NAMES: Record<LedgerRow['kind'], string> = {
   dispute_won: 'Dispute won',
   dispute_lost: 'Dispute lost',
   collection: 'Payment of an amount owed',
+  call_payment: 'Payment for one call',
+  call_payment_closed: 'Rest of a payment for one call',
 }
 
 /** Every movement of the balance; the calls of a day are one line. */

@@ -1,0 +1,169 @@
+import { type PicoUsd, picoUsd } from '../kernel/money.ts'
+import type { CallPaymentSettings } from './call-payment-settings.ts'
+
+/**
+ * The rules of x402 payments for single calls: version 2 of the protocol, scheme `exact`, by EIP-3009 authorizations of a
+ * dollar token with six decimals. https://github.com/x402-foundation/x402
+ */
+
+/** The gateway's own account that calls paid one by one are held on and charged to. */
+export const CALL_PAYMENT_ACCOUNT = 'acct_x402'
+
+export const X402_VERSION = 2
+const PICO_PER_ATOMIC_UNIT = 1_000_000n
+
+/** What a call is quoted at: its bound in whole atomic units of the token (10⁻⁶ USD), rounded up, at least one. */
+export function quotedUnits(boundPico: PicoUsd): bigint {
+  const units = (boundPico + PICO_PER_ATOMIC_UNIT - 1n) / PICO_PER_ATOMIC_UNIT
+  return units > 0n ? units : 1n
+}
+
+export const unitsToPico = (units: bigint): PicoUsd => picoUsd(units * PICO_PER_ATOMIC_UNIT)
+
+/** One way to pay, as the protocol names it. */
+export interface PaymentTerms {
+  scheme: 'exact'
+  network: `${string}:${string}`
+  /** Atomic units. */
+  amount: string
+  asset: string
+  payTo: string
+  /** How long an authorization for them is to be valid. */
+  maxTimeoutSeconds: number
+  /** The token's EIP-712 domain. */
+  extra: { name: string; version: string; assetTransferMethod: 'eip3009' }
+}
+
+export const paymentTerms = (
+  { network, asset, payTo, assetName, assetVersion }: CallPaymentSettings,
+  units: bigint,
+  maxTimeoutSeconds: number,
+): PaymentTerms => ({
+  scheme: 'exact',
+  network,
+  amount: String(units),
+  asset,
+  payTo,
+  maxTimeoutSeconds,
+  extra: { name: assetName, version: assetVersion, assetTransferMethod: 'eip3009' },
+})
+
+/** What a payer signed, read and checked. Hexadecimal digits in lower case. */
+export interface Authorization {
+  payer: string
+  nonce: string
+  units: bigint
+  /** Unix seconds. */
+  validBefore: number
+  /** As the facilitator takes it. */
+  signed: { signature: string; authorization: Record<(typeof FIELDS)[number], string> }
+}
+
+export type AuthorizationReading =
+  | { kind: 'authorization'; authorization: Authorization }
+  /** `reason` is the protocol's word for it, where it has one. */
+  | { kind: 'refused'; reason: string }
+
+/** A payment payload of the protocol, in the fields that are looked at. */
+export interface SignedPayment {
+  x402Version: number
+  accepted: { scheme: string; network: string; asset: string; payTo: string; amount: string }
+  payload: Record<string, unknown>
+}
+
+const ADDRESS = /^0x[0-9a-f]{40}$/
+const NONCE = /^0x[0-9a-f]{64}$/
+const SIGNATURE = /^0x(?:[0-9a-f]{2})+$/
+const AMOUNT = /^[1-9]\d{0,12}$/
+const SECONDS = /^\d{1,12}$/
+
+/**
+ * Reads what was signed and compares it with the terms: network, token, recipient, an amount of at least the quote, and
+ * a time window from now until `neededUntil` (unix seconds). The signature itself is verified by the facilitator.
+ */
+export function readAuthorization(
+  { x402Version, accepted, payload }: SignedPayment,
+  terms: PaymentTerms,
+  now: number,
+  neededUntil: number,
+): AuthorizationReading {
+  const refused = (reason: string): AuthorizationReading => ({ kind: 'refused', reason })
+  if (x402Version !== X402_VERSION) return refused('invalid_x402_version')
+  if (accepted.scheme !== terms.scheme) return refused('unsupported_scheme')
+  if (accepted.network !== terms.network) return refused('invalid_network')
+  if (!isSame(accepted.asset, terms.asset) || !isSame(accepted.payTo, terms.payTo))
+    return refused('invalid_payment_requirements')
+  const authorization = textsOf(payload.authorization)
+  const { from, to, value, validAfter, validBefore, nonce } = authorization
+  const signature = typeof payload.signature === 'string' ? payload.signature.toLowerCase() : ''
+  const isWhole = ADDRESS.test(from) && NONCE.test(nonce) && AMOUNT.test(value) && SIGNATURE.test(signature)
+  if (!isWhole || !SECONDS.test(validAfter) || !SECONDS.test(validBefore)) return refused('invalid_payload')
+  if (!isSame(to, terms.payTo)) return refused('invalid_exact_evm_recipient_mismatch')
+  const units = BigInt(value)
+  // The facilitator settles the amount of the terms it is given, which must be the one that was signed.
+  if (accepted.amount !== value || units < BigInt(terms.amount))
+    return refused('invalid_exact_evm_payload_authorization_value')
+  if (Number(validAfter) > now) return refused('invalid_exact_evm_payload_authorization_valid_after')
+  if (Number(validBefore) < neededUntil)
+    return refused('invalid_exact_evm_payload_authorization_valid_before')
+  return {
+    kind: 'authorization',
+    authorization: {
+      payer: from,
+      nonce,
+      units,
+      validBefore: Number(validBefore),
+      signed: { signature, authorization },
+    },
+  }
+}
+
+const isSame = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase()
+
+const FIELDS = ['from', 'to', 'value', 'validAfter', 'validBefore', 'nonce'] as const
+
+/** The fields of an authorization in lower case; empty where one is no text. */
+function textsOf(authorization: unknown): Record<(typeof FIELDS)[number], string> {
+  const given = (authorization ?? {}) as Record<string, unknown>
+  const texts = FIELDS.map((name) => [name, typeof given[name] === 'string' ? given[name].toLowerCase() : ''])
+  return Object.fromEntries(texts)
+}
+
+/**
+ * Refusals that the facilitator finds before it sends a transaction, so that of a payment it was never asked to settle
+ * before they prove that nothing was paid.
+ */
+const NOTHING_SENT = new Set([
+  'insufficient_funds',
+  'invalid_exact_evm_insufficient_balance',
+  'invalid_exact_evm_nonce_already_used',
+  'invalid_exact_evm_signature',
+  'invalid_exact_evm_payload_signature',
+  'invalid_exact_evm_payload_authorization_valid_before',
+  'invalid_exact_evm_payload_authorization_valid_after',
+])
+
+/** What a facilitator said when it was asked to settle. */
+export type SettleAnswer =
+  | { kind: 'settled'; transaction: string }
+  | { kind: 'refused'; reason: string }
+  /** It said nothing, or nothing that proves anything. */
+  | { kind: 'unknown'; reason: string }
+
+export type SettleVerdict =
+  | { kind: 'settled'; transaction: string }
+  | { kind: 'unpaid' | 'retry' | 'unproven'; reason: string }
+
+/**
+ * What an answer means for a payment. Once an attempt went unanswered the transfer may have been made, so no refusal
+ * proves that it was not: a used nonce or an empty wallet may be its effect.
+ */
+export function judgeSettlement(
+  answer: SettleAnswer,
+  { attempts, isExpired }: { attempts: number; isExpired: boolean },
+): SettleVerdict {
+  if (answer.kind === 'settled') return answer
+  const { kind, reason } = answer
+  if (kind === 'refused' && attempts === 1 && NOTHING_SENT.has(reason)) return { kind: 'unpaid', reason }
+  return { kind: isExpired ? 'unproven' : 'retry', reason }
+}

@@ -1,0 +1,264 @@
+import type { LedgerBalance } from '../../billing/holds/hold-store.ts'
+import { postLedger } from '../../billing/ledger/ledger-store.ts'
+import { type Authorization, CALL_PAYMENT_ACCOUNT, unitsToPico } from '../../core/billing/call-payment.ts'
+import { callPaymentClosing, callPaymentPosting } from '../../core/billing/postings.ts'
+import type { CallId } from '../../core/kernel/ids.ts'
+import type { Postgres, PostgresTransaction } from '../../platform/postgres/postgres.ts'
+import type { CallPayment as CallPaymentRow } from '../../platform/prisma-client/client.ts'
+import type { FacilitatorRequest } from './facilitator.ts'
+
+export type CallPayment = CallPaymentRow
+type CallPaymentState = CallPayment['state']
+
+/** A verified payment, before its call is admitted. */
+export interface NewCallPayment {
+  callId: CallId
+  request: FacilitatorRequest
+  authorization: Authorization
+  /** Unix ms: by then the call is over, however it ends. */
+  overAt: number
+}
+
+export type Reservation =
+  | { kind: 'reserved'; balance: LedgerBalance }
+  /** The authorization has paid for a call before, or was offered for one. */
+  | { kind: 'replayed' }
+  /** The payer has as many payments open as one may have. */
+  | { kind: 'too-many-open' }
+  /** An operator suspended the account of these calls. */
+  | { kind: 'suspended' }
+
+/** A payment that this process may ask the facilitator to settle, until its next attempt is due. */
+export interface ClaimedPayment {
+  callId: string
+  request: FacilitatorRequest
+  /** With this one. */
+  attempts: number
+  expiresAt: Date
+}
+
+/** Payments of one payer that are not decided: what it may owe if its wallet turns out to be empty. */
+const OPEN_PER_PAYER = 4
+/** Due payments that are claimed at once. */
+const CLAIMED_AT_ONCE = 20
+const CLOSED_AT_ONCE = 200
+
+/** Its email is none, so that nobody can have signed up with it. */
+const OPEN_ACCOUNT = `
+INSERT INTO accounts (id, email, state, low_balance_pico) VALUES ($1, 'calls paid by x402', 'exhausted', NULL)
+ON CONFLICT (id) DO NOTHING`
+const LOCK_ACCOUNT = 'SELECT state::text AS "state" FROM accounts WHERE id = $1 FOR UPDATE'
+
+const IS_KNOWN = `
+SELECT 1 FROM call_payments WHERE network = $1 AND asset = $2 AND payer = $3 AND nonce = $4`
+const COUNT_OPEN = `
+SELECT count(*)::int AS "open" FROM call_payments
+WHERE payer = $1 AND closed_at IS NULL AND state IN ('authorized', 'left', 'settling')`
+const INSERT = `
+INSERT INTO call_payments (call_id, network, asset, payer, nonce, amount_pico, request, expires_at, over_at)
+VALUES ($1, $2, $3, $4, $5, $6::bigint, $7::jsonb, to_timestamp($8::bigint), to_timestamp($9::bigint / 1000.0))`
+
+const CLAIMED = `
+RETURNING call_id AS "callId", request, attempts, expires_at AS "expiresAt"`
+/** An attempt that ends unanswered leads to the next: after its own length and 1 s, 2 s, 4 s … up to a minute. */
+const ATTEMPT = `
+UPDATE call_payments SET state = 'settling', attempts = attempts + 1,
+  next_attempt_at = to_timestamp($1::bigint / 1000.0) + make_interval(secs => $2::bigint / 1000.0 + least(60, 2 ^ attempts))`
+const CLAIM = `${ATTEMPT} WHERE call_id = $3 AND state = 'authorized' ${CLAIMED}`
+const CLAIM_DUE = `${ATTEMPT} WHERE call_id IN (
+  SELECT call_id FROM call_payments
+  WHERE closed_at IS NULL AND state = 'settling' AND next_attempt_at <= to_timestamp($1::bigint / 1000.0)
+  ORDER BY next_attempt_at LIMIT ${CLAIMED_AT_ONCE} FOR UPDATE SKIP LOCKED
+) ${CLAIMED}`
+
+const MOVE = `
+UPDATE call_payments SET state = $2::call_payment_state, reason = $3,
+  next_attempt_at = CASE WHEN $2 = 'settling' THEN now() END,
+  decided_at = CASE WHEN $2 IN ('released', 'unpaid', 'unproven') THEN now() END
+WHERE call_id = $1 AND state::text = ANY($4)`
+const SETTLED = `
+UPDATE call_payments SET state = 'settled', transaction = $2, reason = NULL, next_attempt_at = NULL, decided_at = now()
+WHERE call_id = $1 AND state IN ('settling', 'unproven')`
+const NOTE_REASON = `UPDATE call_payments SET reason = $2 WHERE call_id = $1 AND state = 'settling'`
+
+/** Those whose client left pay if something was produced for them, as a client with a key does. */
+const DECIDE_LEFT = `
+UPDATE call_payments AS payment SET
+  state = CASE WHEN call.pays THEN 'settling' ELSE 'released' END::call_payment_state,
+  reason = CASE WHEN call.pays THEN NULL ELSE 'the client left, and nothing was produced' END,
+  next_attempt_at = CASE WHEN call.pays THEN now() END,
+  decided_at = CASE WHEN call.pays THEN NULL ELSE now() END
+FROM (SELECT id, status IN ('completed', 'cancelled') AND charge_pico > 0 AS pays FROM call_records) AS call
+WHERE call.id = payment.call_id AND payment.closed_at IS NULL AND payment.state = 'left'`
+/** Those whose API instance never said what became of the call: it died, and with it the response. */
+const RELEASE_LOST = `
+UPDATE call_payments SET state = 'released', reason = 'the call was not answered to its end', decided_at = now()
+WHERE closed_at IS NULL AND state IN ('authorized', 'left') AND over_at <= to_timestamp($1::bigint / 1000.0)`
+
+/** A call that was not paid may still be recorded as charged until it is over; the others have their record. */
+const CLOSABLE = `
+SELECT payment.call_id AS "callId"
+FROM call_payments AS payment LEFT JOIN call_records AS call ON call.id = payment.call_id
+WHERE payment.closed_at IS NULL AND CASE payment.state
+  WHEN 'released' THEN payment.over_at <= to_timestamp($1::bigint / 1000.0)
+  WHEN 'settled' THEN call.id IS NOT NULL
+  WHEN 'unpaid' THEN call.id IS NOT NULL
+  ELSE false END
+ORDER BY payment.created_at LIMIT ${CLOSED_AT_ONCE}`
+const LOCK_DECIDED = `
+SELECT amount_pico AS "amountPico", state = 'settled' AS "isSettled" FROM call_payments
+WHERE call_id = $1 AND closed_at IS NULL AND state IN ('settled', 'released', 'unpaid') FOR UPDATE`
+const REMAINING = `
+SELECT coalesce(sum(amount_pico), 0)::bigint AS "remainingPico" FROM ledger_entries
+WHERE transaction_id = $1 AND ledger_account = 'customer:' || $2`
+const CLOSE = 'UPDATE call_payments SET closed_at = now() WHERE call_id = $1'
+const HAS_OPEN = 'SELECT EXISTS (SELECT 1 FROM call_payments WHERE closed_at IS NULL) AS "hasOpen"'
+
+export type CallPaymentStore = ReturnType<typeof createCallPaymentStore>
+
+/**
+ * Payments for single calls. `authorized` (verified, its call may run) → `settling` (the call was answered to its end) →
+ * `settled` (its transfer is proven), `unpaid` (the facilitator refused it before it sent anything) or `unproven` (it
+ * expired with no answer that proves anything; an operator decides). `released`: the call failed, and the payment is not
+ * asked for. `left`: the client left, and the call's record decides between `settling` and `released`. Each payment is
+ * closed by a last posting in the ledger.
+ */
+export function createCallPaymentStore(postgres: Postgres) {
+  return {
+    /** Whether an authorization was offered before; cheaper than asking the facilitator. */
+    async isKnown(
+      { terms: { network, asset } }: FacilitatorRequest,
+      { payer, nonce }: Authorization,
+    ): Promise<boolean> {
+      const rows = await postgres.$queryRawUnsafe<unknown[]>(
+        IS_KNOWN,
+        network,
+        asset.toLowerCase(),
+        payer,
+        nonce,
+      )
+      return rows.length > 0
+    },
+
+    /** Takes an authorization for one call, and credits the account that the call is held on. */
+    async reserve(payment: NewCallPayment): Promise<Reservation> {
+      const { callId, request, authorization, overAt } = payment
+      const { payer, nonce, units, validBefore } = authorization
+      const { network, asset } = request.terms
+      await postgres.$executeRawUnsafe(OPEN_ACCOUNT, CALL_PAYMENT_ACCOUNT)
+      return postgres.$transaction(async (transaction): Promise<Reservation> => {
+        const [account] = await transaction.$queryRawUnsafe<Array<{ state: string }>>(
+          LOCK_ACCOUNT,
+          CALL_PAYMENT_ACCOUNT,
+        )
+        // The lock lets in one at a time: what is counted here stays so.
+        if (account?.state === 'suspended') return { kind: 'suspended' }
+        const known = await transaction.$queryRawUnsafe<unknown[]>(
+          IS_KNOWN,
+          network,
+          asset.toLowerCase(),
+          payer,
+          nonce,
+        )
+        if (known.length > 0) return { kind: 'replayed' }
+        const [count] = await transaction.$queryRawUnsafe<Array<{ open: number }>>(COUNT_OPEN, payer)
+        if (count!.open >= OPEN_PER_PAYER) return { kind: 'too-many-open' }
+        const amountPico = unitsToPico(units)
+        await transaction.$executeRawUnsafe(
+          INSERT,
+          callId,
+          network,
+          asset.toLowerCase(),
+          payer,
+          nonce,
+          amountPico,
+          JSON.stringify(request),
+          BigInt(validBefore),
+          BigInt(overAt),
+        )
+        return {
+          kind: 'reserved',
+          balance: await postLedger(transaction, callPaymentPosting(callId, amountPico)),
+        }
+      })
+    },
+
+    /** Claims the first attempt to settle a payment; null where it is not to be had (any more). */
+    async claim(callId: string, nowMs: number, attemptMs: number): Promise<ClaimedPayment | null> {
+      const rows = await postgres.$queryRawUnsafe<ClaimedPayment[]>(
+        CLAIM,
+        BigInt(nowMs),
+        BigInt(attemptMs),
+        callId,
+      )
+      return rows[0] ?? null
+    },
+
+    /** Claims payments whose next attempt is due. */
+    claimDue: (nowMs: number, attemptMs: number) =>
+      postgres.$queryRawUnsafe<ClaimedPayment[]>(CLAIM_DUE, BigInt(nowMs), BigInt(attemptMs)),
+
+    /** Moves a payment on from one of some states. False where it is in none of them. */
+    async move(
+      callId: string,
+      from: readonly CallPaymentState[],
+      to: Exclude<CallPaymentState, 'authorized' | 'settled'>,
+      reason: string | null = null,
+    ): Promise<boolean> {
+      return (await postgres.$executeRawUnsafe(MOVE, callId, to, reason, [...from])) > 0
+    },
+
+    /** Records the transaction that paid, also of a payment that was given up as unproven. */
+    settled: (callId: string, transaction: string) =>
+      postgres.$executeRawUnsafe(SETTLED, callId, transaction),
+
+    /** Records why an attempt did not settle it. */
+    noteReason: (callId: string, reason: string) => postgres.$executeRawUnsafe(NOTE_REASON, callId, reason),
+
+    /** Decides about payments whose client left, and about those that nobody will decide about any more. */
+    async decideAbandoned(nowMs: number): Promise<void> {
+      await postgres.$executeRawUnsafe(DECIDE_LEFT)
+      await postgres.$executeRawUnsafe(RELEASE_LOST, BigInt(nowMs))
+    },
+
+    /** Decided payments whose calls are over. */
+    async closable(nowMs: number): Promise<string[]> {
+      const rows = await postgres.$queryRawUnsafe<Array<{ callId: string }>>(CLOSABLE, BigInt(nowMs))
+      return rows.map(({ callId }) => callId)
+    },
+
+    /** Makes the last posting of a decided payment; null where it was closed before, or nothing is left to post. */
+    close: (callId: string): Promise<LedgerBalance | null> =>
+      postgres.$transaction(async (transaction) => {
+        const [payment] = await transaction.$queryRawUnsafe<
+          Array<{ amountPico: bigint; isSettled: boolean }>
+        >(LOCK_DECIDED, callId)
+        if (!payment) return null
+        const remainingPico = await remainingOf(transaction, callId)
+        const posting = callPaymentClosing(callId, { ...payment, remainingPico })
+        const balance = posting && (await postLedger(transaction, posting))
+        await transaction.$executeRawUnsafe(CLOSE, callId)
+        return balance
+      }),
+
+    find: (callId: string) => postgres.callPayment.findUnique({ where: { callId } }),
+
+    /** Newest first. */
+    list: (limit: number) => postgres.callPayment.findMany({ orderBy: { createdAt: 'desc' }, take: limit }),
+
+    async hasOpen(): Promise<boolean> {
+      const [row] = await postgres.$queryRawUnsafe<Array<{ hasOpen: boolean }>>(HAS_OPEN)
+      return row?.hasOpen === true
+    },
+  }
+}
+
+/** What a payment brought, less what its call was charged. */
+async function remainingOf(transaction: PostgresTransaction, callId: string): Promise<bigint> {
+  const [row] = await transaction.$queryRawUnsafe<Array<{ remainingPico: bigint }>>(
+    REMAINING,
+    callId,
+    CALL_PAYMENT_ACCOUNT,
+  )
+  return row!.remainingPico
+}

@@ -1,0 +1,188 @@
+import type { PaymentPayload, SettleResponse } from '@x402/core/types'
+import type { HoldStore } from '../../billing/holds/hold-store.ts'
+import {
+  CALL_PAYMENT_ACCOUNT,
+  type PaymentTerms,
+  paymentTerms,
+  quotedUnits,
+  readAuthorization,
+  type SettleVerdict,
+  X402_VERSION,
+} from '../../core/billing/call-payment.ts'
+import type { CallPaymentSettings } from '../../core/billing/call-payment-settings.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
+import type { CallId } from '../../core/kernel/ids.ts'
+import type { PicoUsd } from '../../core/kernel/money.ts'
+import type { Logger } from '../../platform/observability/logger.ts'
+import type { Postgres } from '../../platform/postgres/postgres.ts'
+import { createCallPaymentStore } from './call-payment-store.ts'
+import { createFacilitator } from './facilitator.ts'
+import { askToSettle, recordSettlement } from './settle-call-payment.ts'
+
+export interface CallPaymentLimits {
+  queueWaitMs: number
+  callTimeoutMs: number
+  nonStreamingCallTimeoutMs: number
+  x402SettleWaitMs: number
+}
+
+export interface CallPaymentsDependencies {
+  postgres: Postgres
+  holds: Pick<HoldStore, 'apply'>
+  logger: Logger
+  clock: () => number
+}
+
+/** What one call costs a caller without a key, and how it can be paid. */
+export interface Quote {
+  terms: PaymentTerms
+  /** Unix ms: the latest end of a call that begins now. */
+  endsBy: number
+}
+
+/** Beyond the call: for its payer to sign, and for attempts to settle that go unanswered. */
+const VALID_BEYOND_CALL_MS = 600_000
+/** At least so much of that must be left when the call begins. */
+const LEFT_AFTER_CALL_MS = 60_000
+/** A call may be taken over at its end. */
+const CALL_SLACK_MS = 300_000
+
+export type PaymentOutcome =
+  | { kind: 'reserved'; payer: string }
+  /** `reason` is the protocol's word. */
+  | { kind: 'refused'; reason: string }
+
+/** Payments for single calls, as an API instance takes them. */
+export type CallPayments = Awaited<ReturnType<typeof createCallPayments>>
+
+export async function createCallPayments(
+  settings: CallPaymentSettings,
+  limits: CallPaymentLimits,
+  { postgres, holds, logger, clock }: CallPaymentsDependencies,
+) {
+  const { encodePaymentRequiredHeader, encodePaymentResponseHeader, decodePaymentSignatureHeader } =
+    await import('@x402/core/http')
+  const { PaymentPayloadV2Schema } = await import('@x402/core/schemas')
+  const facilitator = await createFacilitator(settings, limits.x402SettleWaitMs)
+  const store = createCallPaymentStore(postgres)
+
+  /** Null: the header is no payment. */
+  const readPayment = (header: string): PaymentPayload | null => {
+    try {
+      const parsed = PaymentPayloadV2Schema.safeParse(decodePaymentSignatureHeader(header))
+      return parsed.success ? (parsed.data as PaymentPayload) : null
+    } catch {
+      // Neither base64 nor JSON.
+      return null
+    }
+  }
+
+  return {
+    /** `boundPico` is the most that the call can cost. */
+    quote(boundPico: PicoUsd, isStream: boolean): Quote {
+      const callMs = limits.queueWaitMs + (isStream ? limits.callTimeoutMs : limits.nonStreamingCallTimeoutMs)
+      const validSeconds = Math.ceil((callMs + VALID_BEYOND_CALL_MS) / 1000)
+      return { terms: paymentTerms(settings, quotedUnits(boundPico), validSeconds), endsBy: clock() + callMs }
+    },
+
+    /** The header `PAYMENT-REQUIRED` for a call of `url`. */
+    requiredHeader: ({ terms }: Quote, url: string, error: string): string =>
+      encodePaymentRequiredHeader({
+        x402Version: X402_VERSION,
+        error,
+        resource: { url, description: 'One chat completion', mimeType: 'application/json' },
+        accepts: [terms],
+      }),
+
+    /** The header `PAYMENT-RESPONSE` of a settled payment, or of one that was refused. */
+    responseHeader(payer: string, verdict: SettleVerdict): string {
+      const { network } = settings
+      const response: SettleResponse =
+        verdict.kind === 'settled'
+          ? { success: true, transaction: verdict.transaction, network, payer }
+          : { success: false, transaction: '', network, payer, errorReason: verdict.reason }
+      return encodePaymentResponseHeader(response)
+    },
+
+    /**
+     * Takes the payment of a `PAYMENT-SIGNATURE` header for a call: reads it, has it verified, and reserves it. What the
+     * call may cost can be held then. Throws ApiError where the facilitator does not answer, or the payer has too many open.
+     */
+    async take(header: string, callId: CallId, { terms, endsBy }: Quote): Promise<PaymentOutcome> {
+      const payload = readPayment(header)
+      if (payload === null) return { kind: 'refused', reason: 'invalid_payload' }
+      const neededUntil = Math.ceil((endsBy + LEFT_AFTER_CALL_MS) / 1000)
+      const reading = readAuthorization(payload, terms, Math.floor(clock() / 1000), neededUntil)
+      if (reading.kind === 'refused') return reading
+      const { authorization } = reading
+      const accepted = { ...terms, amount: String(authorization.units) }
+      // Nothing of what was sent is passed on or stored but what was checked.
+      const request = {
+        payload: { x402Version: X402_VERSION, accepted, payload: authorization.signed },
+        terms: accepted,
+        payer: authorization.payer,
+      }
+      if (await store.isKnown(request, authorization)) return REPLAYED
+      const verdict = await facilitator.verify(request)
+      if (verdict.kind === 'invalid') return { kind: 'refused', reason: verdict.reason }
+      if (verdict.kind === 'unknown') {
+        logger.warn({ reason: verdict.reason }, 'call refused: its payment could not be verified')
+        throw new ApiError('overloaded', 'The payment cannot be verified right now. Retry shortly.', {
+          retryAfterSeconds: 5,
+        })
+      }
+      const reservation = await store.reserve({
+        callId,
+        request,
+        authorization,
+        overAt: endsBy + CALL_SLACK_MS,
+      })
+      switch (reservation.kind) {
+        case 'reserved':
+          try {
+            await holds.apply(CALL_PAYMENT_ACCOUNT, reservation.balance, [])
+          } catch (error) {
+            await store.move(callId, ['authorized'], 'released', 'its balance could not be loaded')
+            throw error
+          }
+          return { kind: 'reserved', payer: authorization.payer }
+        case 'replayed':
+          return REPLAYED
+        case 'too-many-open':
+          throw new ApiError(
+            'concurrency_limit_exceeded',
+            'This wallet has as many calls open as it may. Wait for one to be settled.',
+            { retryAfterSeconds: 5 },
+          )
+        case 'suspended':
+          throw new ApiError('account_suspended', 'Calls without a key are suspended. Contact the operator.')
+        default:
+          return reservation satisfies never
+      }
+    },
+
+    /**
+     * Settles the payment of a call whose caller waits. Null: it is not to be had here. `later` is given what could not be
+     * recorded, to run it again.
+     */
+    async settle(callId: CallId, later: (task: () => Promise<void>) => void): Promise<SettleVerdict | null> {
+      const claimed = await store.claim(callId, clock(), limits.x402SettleWaitMs)
+      if (claimed === null) return null
+      const verdict = await askToSettle(claimed, { facilitator, logger, clock })
+      const record = () => recordSettlement(callId, verdict, { store, logger })
+      await record().catch(() => later(record))
+      return verdict
+    },
+
+    /** The call was answered to its end: its payment is due. Repeatable. */
+    answered: (callId: CallId) => store.move(callId, ['authorized'], 'settling'),
+
+    /** The call failed: its payment is not asked for. Repeatable. */
+    failed: (callId: CallId, reason: string) => store.move(callId, ['authorized'], 'released', reason),
+
+    /** The client left: what the call comes to decides. Repeatable. */
+    left: (callId: CallId) => store.move(callId, ['authorized'], 'left'),
+  }
+}
+
+const REPLAYED: PaymentOutcome = { kind: 'refused', reason: 'invalid_exact_evm_nonce_already_used' }

@@ -1,0 +1,73 @@
+import { judgeSettlement, type SettleVerdict } from '../../core/billing/call-payment.ts'
+import type { Logger } from '../../platform/observability/logger.ts'
+import type { CallPaymentStore, ClaimedPayment } from './call-payment-store.ts'
+import type { Facilitator } from './facilitator.ts'
+
+export interface SettleDependencies {
+  store: Pick<CallPaymentStore, 'settled' | 'move' | 'noteReason'>
+  facilitator: Pick<Facilitator, 'settle'>
+  logger: Logger
+  clock: () => number
+}
+
+/**
+ * Asks the facilitator to settle a claimed payment. The transfer is made at most once however often it is asked for: a
+ * chain takes the nonce of an authorization once.
+ */
+export async function askToSettle(
+  { callId, request, attempts, expiresAt }: ClaimedPayment,
+  { facilitator, logger, clock }: Pick<SettleDependencies, 'facilitator' | 'logger' | 'clock'>,
+): Promise<SettleVerdict> {
+  const isExpired = expiresAt.getTime() <= clock()
+  const verdict = judgeSettlement(await facilitator.settle(request), { attempts, isExpired })
+  switch (verdict.kind) {
+    case 'settled':
+      break
+    case 'retry':
+      logger.warn({ callId, attempts, reason: verdict.reason }, 'payment of a call not settled yet, retrying')
+      break
+    case 'unpaid':
+      logger.warn(
+        { alarm: 'call-payment-unpaid', callId, reason: verdict.reason },
+        'a call was run whose payment the facilitator refused',
+      )
+      break
+    case 'unproven':
+      logger.error(
+        { alarm: 'call-payment-unproven', callId, reason: verdict.reason },
+        'it is not known whether a call was paid; look its authorization up on the chain',
+      )
+      break
+    default:
+      verdict satisfies never
+  }
+  return verdict
+}
+
+/** Records what an attempt to settle a payment came to. Repeatable. */
+export async function recordSettlement(
+  callId: string,
+  verdict: SettleVerdict,
+  { store, logger }: Pick<SettleDependencies, 'store' | 'logger'>,
+): Promise<void> {
+  switch (verdict.kind) {
+    case 'settled':
+      try {
+        await store.settled(callId, verdict.transaction)
+      } catch (error) {
+        // The facilitator may not name it again.
+        logger.error({ callId, transaction: verdict.transaction }, 'a settled payment could not be recorded')
+        throw error
+      }
+      break
+    case 'retry':
+      await store.noteReason(callId, verdict.reason)
+      break
+    case 'unpaid':
+    case 'unproven':
+      await store.move(callId, ['settling'], verdict.kind, verdict.reason)
+      break
+    default:
+      verdict satisfies never
+  }
+}
