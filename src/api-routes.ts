@@ -35,6 +35,7 @@ import { consoleCallRoutes } from './http/calls.ts'
 import type { OfferKnowledge } from './http/offer-view.ts'
 import { staticConsole } from './http/plugins/static-console.ts'
 import { consoleProviderKeyRoutes } from './http/provider-keys.ts'
+import type { PaidCalls } from './http/public/paid-calls.ts'
 import { paymentWebhooks } from './http/public/payment-webhooks.ts'
 import { queuesDashboard } from './http/public/queues-dashboard.ts'
 import { surfaceRoutes } from './http/public/surfaces.ts'
@@ -66,6 +67,7 @@ export interface ApiParts {
   /** Over a pool that reports do not keep waiting. */
   recentCalls: Pick<CallRecords, 'settledSince'>
   topUps: TopUps
+  paidCalls: PaidCalls | null
   rateTimes: (catalog: CatalogSnapshot) => Promise<RateChangeTimes>
   webhookThrottle: WebhookThrottle
   offers: OfferKnowledge
@@ -161,6 +163,7 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
     await app.register(surfaceRoutes, {
       ...calls,
       ...{ reports, catalog, rateTimes, providerKeys, keyChecker, limits, publicUrl, logger, clock },
+      paidCalls: parts.paidCalls,
     })
     await app.register(operatorSessionRoutes, { ...operators, keyCache, throttle: signIn.throttle })
     await app.register(consoleScope, { isSecure, routes: consoleRoutes })

@@ -4,6 +4,7 @@ import { Registry } from 'prom-client'
 import { startKeyCache } from './accounts/key-cache.ts'
 import { createKeyHasher } from './accounts/key-hash.ts'
 import { createKeyStore } from './accounts/key-store.ts'
+import { createQuoteThrottle } from './accounts/quote-throttle.ts'
 import { createWebhookThrottle } from './accounts/webhook-throttle.ts'
 import { apiRoutes } from './api-routes.ts'
 import { createCallRecords } from './billing/call-records/call-records.ts'
@@ -33,6 +34,7 @@ import { buildApp } from './http/app.ts'
 import { createSessionCookies } from './http/session-cookie.ts'
 import { createCatalogManagement } from './operations/catalog-management.ts'
 import { createTopUps } from './payments/create-top-ups.ts'
+import { createCallPayments } from './payments/per-call/call-payments.ts'
 import { type Connections, openConnections } from './platform/connections.ts'
 import type { Logger } from './platform/observability/logger.ts'
 import { createProcessReport, type ProcessReport } from './platform/observability/process-report.ts'
@@ -244,6 +246,12 @@ async function composeApi(
       logger,
       clock: Date.now,
     }),
+    paidCalls: config.callPayment && {
+      payments: await createCallPayments(config.callPayment, config, { postgres, holds, logger, clock }),
+      throttle: createQuoteThrottle(redis, config),
+      publicUrl,
+      logger,
+    },
     rateTimes: (snapshot) => readRateChangeTimes(reportsPostgres, snapshot),
     webhookThrottle: createWebhookThrottle(redis),
     offers: { health, measures },

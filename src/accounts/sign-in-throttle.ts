@@ -87,7 +87,7 @@ const bothKey = (networkAddress: string, email: string): string =>
   `${clientNetworks(networkAddress).subnet}/${emailKey(email)}`
 
 /** Counts an address under its networks; a rejection by the narrower one does not count for the wider one. */
-function networkLimiter(bySubnet: RateLimiterRedis, bySite: RateLimiterRedis) {
+export function networkLimiter(bySubnet: RateLimiterRedis, bySite: RateLimiterRedis) {
   return {
     async consume(networkAddress: string, again?: () => string): Promise<void> {
       const { subnet, site } = clientNetworks(networkAddress)

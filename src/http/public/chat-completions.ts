@@ -2,7 +2,12 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { attachCall } from '../../calls/admission/attach-call.ts'
 import { type DispatchedCall, dispatchCall } from '../../calls/admission/dispatch-call.ts'
-import { type StartCallDependencies, type StartedCall, startCall } from '../../calls/admission/start-call.ts'
+import {
+  type PlannedCall,
+  type StartCallDependencies,
+  type StartedCall,
+  startCall,
+} from '../../calls/admission/start-call.ts'
 import {
   ChatBody,
   type ChatRequest,
@@ -19,6 +24,7 @@ import {
 } from '../completion-writer.ts'
 import { startEventStream, whenResponseCloses } from '../event-stream.ts'
 import { type StandardKey, standardKey } from '../plugins/authenticate.ts'
+import { isGuest, type PaidCalls, payForCall, requireKeyOrPayment } from './paid-calls.ts'
 
 export const callingKey = (request: FastifyRequest) =>
   standardKey(request, 'Admin keys cannot call models. Use a standard key.')
@@ -31,18 +37,32 @@ export const mayCall = (request: FastifyRequest, _reply: FastifyReply, done: () 
 
 /** POST /v1/chat/completions: validate, start the call, relay its answer. */
 export const chatCompletionsRoute =
-  (path: string): FastifyPluginAsyncTypebox<CallServices & { limits: { bodyLimitBytes: number } }> =>
+  (path: string): FastifyPluginAsyncTypebox<ChatServices> =>
   async (app, deps) => {
+    const { paidCalls } = deps
     app.post(
       path,
       {
-        onRequest: [app.requireKey, mayCall, app.weighBody],
+        onRequest: [
+          paidCalls ? requireKeyOrPayment(app.requireKey, paidCalls) : app.requireKey,
+          mayCall,
+          app.weighBody,
+        ],
         bodyLimit: deps.limits.bodyLimitBytes,
         schema: { summary: 'A chat completion, whole or as a stream', body: ChatBody },
       },
-      async (request, reply) => serveChat(callingKey(request), request.body, request, reply, deps),
+      async (request, reply) =>
+        paidCalls && isGuest(request)
+          ? servePaidChat(request.body, request, reply, deps, paidCalls)
+          : serveChat(callingKey(request), request.body, request, reply, deps),
     )
   }
+
+interface ChatServices extends CallServices {
+  limits: CallServices['limits'] & { bodyLimitBytes: number }
+  /** Null: every call needs a key. */
+  paidCalls: PaidCalls | null
+}
 
 export interface CallServices extends StartCallDependencies {
   clock: () => number
@@ -55,6 +75,10 @@ export interface AskedCall {
   /** What makes two requests the same, for their Idempotency-Key. */
   fingerprint: unknown
   format: ResponseFormat
+  /** See IncomingCall. */
+  planned?: PlannedCall
+  /** Comes between the frames of the call and their writer. */
+  watch?: (writer: CompletionWriter) => CompletionWriter
 }
 
 /** Validates a chat completion and makes its call. Throws ApiError. */
@@ -66,11 +90,33 @@ export function serveChat(
   deps: CallServices,
   started?: (callId: string) => void,
 ): Promise<FastifyReply> {
-  const { exactJson } = request
+  return serveCall(key, askedChat(body, request), request, reply, deps, started)
+}
+
+function askedChat(body: ChatBody, { exactJson }: FastifyRequest): AskedCall {
   const chat = normalizeChatRequest(body, exactJson)
   // Requests whose schemas differ in what parsing loses are not the same.
-  const asked = { chat, fingerprint: { ...body, ...exactJson }, format: CHAT_FORMAT }
-  return serveCall(key, asked, request, reply, deps, started)
+  return { chat, fingerprint: { ...body, ...exactJson }, format: CHAT_FORMAT }
+}
+
+/** Validates a chat completion without a key, and makes its call once it is paid. Throws ApiError. */
+async function servePaidChat(
+  body: ChatBody,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  deps: ChatServices,
+  paidCalls: PaidCalls,
+): Promise<FastifyReply> {
+  const asked = askedChat(body, request)
+  refuseLongText(asked.chat, request.bodyBytes, deps.limits.textBodyLimitBytes)
+  const paid = await payForCall(asked.chat, request, reply, { ...paidCalls, admission: deps.admission })
+  const { key, planned, watch, admission } = paid
+  try {
+    return await serveCall(key, { ...asked, planned, watch }, request, reply, { ...deps, admission })
+  } catch (error) {
+    paid.failed(error)
+    throw error
+  }
 }
 
 /**
@@ -79,7 +125,7 @@ export function serveChat(
  */
 export async function serveCall(
   key: StandardKey,
-  { chat, fingerprint, format }: AskedCall,
+  { chat, fingerprint, format, planned, watch = (writer) => writer }: AskedCall,
   request: FastifyRequest,
   reply: FastifyReply,
   deps: CallServices,
@@ -100,13 +146,16 @@ export async function serveCall(
     body: fingerprint,
     bodyBytes,
     noteRate: request.noteRate.bind(request),
+    planned,
   }
   const call = await startCall(incoming, deps)
   started?.(call.envelope.id)
   // Nothing is awaited here from now on, so that the text of the request is freed while its response is sent.
-  const writer = chat.stream
-    ? streamTo(call, format, request, reply, deps)
-    : new CompletionCollector(call.envelope, format)
+  const writer = watch(
+    chat.stream
+      ? streamTo(call, format, request, reply, deps)
+      : new CompletionCollector(call.envelope, format),
+  )
   return send(writer, relay(call, chat, writer, reservation, deps), reply)
 }
 

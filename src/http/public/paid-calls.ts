@@ -1,0 +1,217 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { QuoteThrottle } from '../../accounts/quote-throttle.ts'
+import { type AdmissionDependencies, planCall } from '../../calls/admission/admit-call.ts'
+import type { PlannedCall } from '../../calls/admission/start-call.ts'
+import { AUTO_MODEL } from '../../core/auto/auto-routing.ts'
+import { CALL_PAYMENT_ACCOUNT, unitsToPico } from '../../core/billing/call-payment.ts'
+import type { ChatRequest } from '../../core/calls/chat-request.ts'
+import { endsCall } from '../../core/calls/completion.ts'
+import { findModel } from '../../core/catalog/catalog.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
+import { type CallId, newCallId } from '../../core/kernel/ids.ts'
+import { formatUsd } from '../../core/kernel/money.ts'
+import type { CallPayments, Quote } from '../../payments/per-call/call-payments.ts'
+import { clientNetworks } from '../../platform/network/client-networks.ts'
+import type { Logger } from '../../platform/observability/logger.ts'
+import type { CompletionWriter } from '../completion-writer.ts'
+import { whenResponseCloses } from '../event-stream.ts'
+import type { StandardKey } from '../plugins/authenticate.ts'
+
+/** Calls without a key, each paid by x402. */
+export interface PaidCalls {
+  payments: CallPayments
+  throttle: QuoteThrottle
+  publicUrl: string | null
+  logger: Logger
+}
+
+interface PaidCallDependencies extends PaidCalls {
+  admission: AdmissionDependencies
+}
+
+/** A paid call on its way. */
+export interface PaidCall {
+  key: StandardKey
+  planned: PlannedCall
+  admission: AdmissionDependencies
+  /** Settles the payment by what is written. */
+  watch: (writer: CompletionWriter) => CompletionWriter
+  /** The call was not started, or failed. */
+  failed: (error: unknown) => void
+}
+
+/** Whoever has no key is known by the network, and once they have paid by the wallet. */
+const guest = (keyId: string): StandardKey => ({
+  keyId,
+  accountId: CALL_PAYMENT_ACCOUNT,
+  kind: 'standard',
+  state: 'active',
+  name: '',
+  limitPico: null,
+  limitReset: 'none',
+  expiresAt: null,
+  requestsPerMinute: null,
+  concurrentCalls: null,
+  customerRequestsPerMinute: null,
+  customerConcurrentCalls: null,
+  accountLimits: { requestsPerMinute: null, concurrentCalls: null },
+  providerKeys: [],
+  surfaces: [],
+})
+
+/** A request with any credential is one with a key. */
+export const isGuest = ({ headers }: FastifyRequest): boolean => headers.authorization === undefined
+
+/** An onRequest hook in the place of `requireKey`: lets requests without a key in, as many as a network may send. */
+export const requireKeyOrPayment =
+  (requireKey: (request: FastifyRequest) => Promise<void>, { throttle }: PaidCalls) =>
+  async (request: FastifyRequest): Promise<void> => {
+    if (!isGuest(request)) return requireKey(request)
+    await throttle.consume(request.ip)
+    request.key = guest(clientNetworks(request.ip).subnet)
+  }
+
+/**
+ * Quotes a call without a key, and takes its payment. Throws ApiError 402 `payment_required` with the header
+ * `PAYMENT-REQUIRED` where it carries none that pays for it.
+ */
+export async function payForCall(
+  chat: ChatRequest,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  deps: PaidCallDependencies,
+): Promise<PaidCall> {
+  const { payments, admission } = deps
+  const plan = planExactCall(chat, request, admission)
+  const quote = payments.quote(plan.worstCase, chat.stream)
+  const refuse = (reason: string, message: string) => {
+    const url = `${deps.publicUrl ?? `${request.protocol}://${request.host}`}${request.url}`
+    reply.header('payment-required', payments.requiredHeader(quote, url, reason))
+    reply.header('cache-control', 'no-store')
+    return new ApiError('payment_required', message, { metadata: quoteView(quote) })
+  }
+  const signature = request.headers['payment-signature']
+  if (typeof signature !== 'string') {
+    throw refuse(
+      'PAYMENT-SIGNATURE header is required',
+      'Send an API key, or pay for this call by x402: the header `PAYMENT-REQUIRED` says how.',
+    )
+  }
+  const callId = newCallId(admission.clock())
+  const outcome = await payments.take(signature, callId, quote)
+  if (outcome.kind === 'refused')
+    throw refuse(outcome.reason, `The payment does not pay for this call: ${outcome.reason}.`)
+  request.key = guest(outcome.payer)
+  return {
+    key: request.key as StandardKey,
+    planned: { callId, plan },
+    admission: { ...admission, admit: admitPaid(admission) },
+    watch: (writer) => watchPayment(writer, { callId, payer: outcome.payer }, chat, reply, deps),
+    failed: (error) => {
+      const reason = error instanceof ApiError ? error.code : 'internal_error'
+      admission.cleanup.add(() => payments.failed(callId, reason))
+    },
+  }
+}
+
+/** Plans a call whose price is known: one model by its id, and a limit of its completion. Throws ApiError. */
+function planExactCall(chat: ChatRequest, { headers }: FastifyRequest, admission: AdmissionDependencies) {
+  if (headers['idempotency-key'] !== undefined) {
+    throw new ApiError('invalid_request', '`Idempotency-Key` needs an API key: a payment pays once.', {
+      param: 'Idempotency-Key',
+    })
+  }
+  const [model] = chat.models
+  if (chat.models.length !== 1 || model === undefined || model === AUTO_MODEL) throw notExact()
+  if (chat.completionLimit === undefined) {
+    throw new ApiError('invalid_request', 'A call paid by x402 needs `max_tokens`: it bounds the price.', {
+      param: 'max_tokens',
+    })
+  }
+  const plan = planCall(chat, guest(''), admission)
+  // Only a routing suffix leads somewhere else.
+  if (findModel(admission.catalog(), model) === null) throw notExact()
+  return plan
+}
+
+const notExact = () =>
+  new ApiError(
+    'invalid_request',
+    'A call paid by x402 names one model by its exact id, which bounds the price: GET /pricing.json lists them.',
+    { param: 'model' },
+  )
+
+const quoteView = ({ terms: { amount, network, asset, payTo } }: Quote) => ({
+  required_usd: formatUsd(unitsToPico(BigInt(amount))),
+  amount,
+  network,
+  asset,
+  pay_to: payTo,
+})
+
+const BALANCE_WAIT_MS = 2_000
+const ASK_AGAIN_MS = 50
+
+/**
+ * Admission on the account that all paid calls share. What a call may cost is in its balance by now, but the charge of
+ * another may count twice for a moment, until its hold is closed.
+ */
+const admitPaid =
+  ({ admit, clock }: AdmissionDependencies): AdmissionDependencies['admit'] =>
+  async (asked) => {
+    const giveUpAt = clock() + BALANCE_WAIT_MS
+    for (;;) {
+      const answer = await admit(asked)
+      if (answer.kind !== 'insufficient-balance') return answer
+      if (clock() > giveUpAt) return { kind: 'too-late', rate: answer.rate }
+      await delay(ASK_AGAIN_MS)
+    }
+  }
+
+/**
+ * Decides about a payment by what its caller gets: a whole answer is paid before it is sent, a stream once it has been
+ * sent to its end, a failed call never. A caller who leaves is decided about by what had been produced.
+ */
+function watchPayment(
+  writer: CompletionWriter,
+  { callId, payer }: { callId: CallId; payer: string },
+  { stream }: ChatRequest,
+  reply: FastifyReply,
+  { payments, admission: { cleanup }, logger }: PaidCallDependencies,
+): CompletionWriter {
+  let isDecided = false
+  const decide = (task: (callId: CallId) => Promise<unknown>) => {
+    if (isDecided) return
+    isDecided = true
+    cleanup.add(() => task(callId))
+  }
+  const settle = async (body: string | null): Promise<string | null> => {
+    if (isDecided) return body
+    isDecided = true
+    let verdict: Awaited<ReturnType<CallPayments['settle']>>
+    try {
+      verdict = await payments.settle(callId, cleanup.add)
+    } catch (error) {
+      logger.warn({ err: error, callId }, 'payment of a call not settled yet, retrying')
+      cleanup.add(() => payments.answered(callId))
+      return body
+    }
+    if (verdict?.kind !== 'settled' && verdict?.kind !== 'unpaid') return body
+    reply.header('payment-response', payments.responseHeader(payer, verdict))
+    if (verdict.kind === 'settled') return body
+    throw new ApiError('payment_required', `The payment was refused: ${verdict.reason}.`)
+  }
+  whenResponseCloses(reply.raw, () => decide(payments.left))
+  return {
+    body: stream ? writer.body : writer.body.then(settle),
+    frame(body) {
+      writer.frame(body)
+      if (!endsCall(body)) return
+      if (body[0] === 'error') decide((id) => payments.failed(id, body[1].code))
+      else if (stream) decide(reply.raw.destroyed ? payments.left : payments.answered)
+    },
+    flush: () => writer.flush(),
+    tick: (nowMs) => writer.tick(nowMs),
+  }
+}

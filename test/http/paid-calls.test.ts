@@ -1,0 +1,392 @@
+import { decodePaymentRequiredHeader, decodePaymentResponseHeader } from '@x402/core/http'
+import { ExactEvmScheme } from '@x402/evm/exact/client'
+import { wrapFetchWithPayment, x402Client, x402HTTPClient } from '@x402/fetch'
+import pino from 'pino'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createQuoteThrottle } from '../../src/accounts/quote-throttle.ts'
+import { createHoldStore } from '../../src/billing/holds/hold-store.ts'
+import { readConfig } from '../../src/config.ts'
+import { CALL_PAYMENT_ACCOUNT, unitsToPico } from '../../src/core/billing/call-payment.ts'
+import { createCallPaymentStore } from '../../src/payments/per-call/call-payment-store.ts'
+import { createFacilitator } from '../../src/payments/per-call/facilitator.ts'
+import { reconcileCallPayments } from '../../src/payments/per-call/reconcile-call-payments.ts'
+import { eventually } from '../helpers/eventually.ts'
+import { startTestFacilitator, type TestFacilitator, TOKEN } from '../helpers/facilitator.ts'
+import { expectLedgerInOrder, untilIdle } from '../helpers/ledger.ts'
+import { startStack, type TestStack } from '../helpers/stack.ts'
+import { CHAT_PATH, completionOf, MESSAGES, readStream } from './wire.ts'
+
+const PAY_TO = '0x00000000000000000000000000000000000000A1'
+const MODELS = {
+  'test/large': [{ at: 'alpha', model: 'words-12' }],
+  'test/long': [{ at: 'alpha', model: 'words-4000.rate-200' }],
+  'test/fails': [{ at: 'alpha', model: 'status-500' }],
+  'test/breaks': [{ at: 'alpha', model: 'cut-after-5.words-40' }],
+}
+const FUNDS = 1_000_000n
+const HOUR_MS = 3_600_000
+
+let stack: TestStack
+let facilitator: TestFacilitator
+
+beforeAll(async () => {
+  facilitator = await startTestFacilitator(PAY_TO)
+  const environment = {
+    X402_FACILITATOR_URL: facilitator.url,
+    X402_NETWORK: TOKEN.network,
+    X402_ASSET: TOKEN.asset,
+    X402_ASSET_NAME: TOKEN.name,
+    X402_PAY_TO: PAY_TO,
+    X402_SETTLE_WAIT_MS: '400',
+    X402_QUOTES_PER_ADDRESS: '1000',
+  }
+  stack = await startStack({ models: MODELS, environment })
+})
+afterAll(async () => {
+  await stack?.close()
+  await facilitator.close()
+})
+beforeEach(() => facilitator.settles('answers'))
+
+const callBody = (fields: object = {}) =>
+  JSON.stringify({ model: 'test/large', messages: MESSAGES, max_tokens: 100, ...fields })
+const post = (body: string, headers: Record<string, string> = {}, request: typeof fetch = fetch) =>
+  request(stack.url + CHAT_PATH, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body,
+  })
+
+/** A wallet, and the official client that pays with it. */
+function wallet(units = FUNDS) {
+  const account = privateKeyToAccount(generatePrivateKey())
+  facilitator.fund(account.address, units)
+  const client = new x402Client().register('eip155:*', new ExactEvmScheme(account))
+  const http = new x402HTTPClient(client)
+  /** The header that pays for a quote, which may be changed before it is signed. */
+  const sign = async (
+    quote: Response,
+    change: (terms: { amount: string; payTo: string }) => void = () => undefined,
+  ) => {
+    const required = http.getPaymentRequiredResponse((name) => quote.headers.get(name))
+    change(required.accepts[0]!)
+    return http.encodePaymentSignatureHeader(await client.createPaymentPayload(required))
+  }
+  return { address: account.address, pay: wrapFetchWithPayment(fetch, client) as typeof fetch, sign }
+}
+
+const paymentOf = (payer: string) =>
+  stack.postgres.callPayment.findFirstOrThrow({ where: { payer: payer.toLowerCase() } })
+const quotedUnits = async (body = callBody()) => {
+  const header = (await post(body)).headers.get('payment-required')
+  return BigInt(decodePaymentRequiredHeader(header!).accepts[0]!.amount)
+}
+
+/** Runs what the settlement process does every two seconds, as if it were so much later. */
+async function reconcile(laterMs = 0): Promise<void> {
+  const { callPayment, x402SettleWaitMs } = readConfig(stack.environment)
+  await reconcileCallPayments({
+    store: createCallPaymentStore(stack.postgres),
+    holds: createHoldStore(stack.redis),
+    facilitator: await createFacilitator(callPayment!, x402SettleWaitMs),
+    settleWaitMs: x402SettleWaitMs,
+    logger: pino({ level: 'silent' }),
+    clock: () => Date.now() + laterMs,
+  })
+}
+
+const untilSettled = (payer: string, payments = 1) =>
+  eventually(async () => {
+    await reconcile()
+    const where = { payer: payer.toLowerCase(), state: 'settled' } as const
+    expect(await stack.postgres.callPayment.count({ where })).toBe(payments)
+  })
+
+async function expectRefused(response: Response, reason: string): Promise<void> {
+  expect(response.status, await response.clone().text()).toBe(402)
+  expect(decodePaymentRequiredHeader(response.headers.get('payment-required')!).error).toBe(reason)
+}
+
+describe('a quote', () => {
+  test('is the bound of the call in atomic units, for callers without any key', async () => {
+    const response = await post(callBody({ max_tokens: 1_000 }))
+    expect(response.status).toBe(402)
+    expect(response.headers.get('www-authenticate')).toBeNull()
+    expect(response.headers.get('cache-control')).toBe('no-store')
+    const required = decodePaymentRequiredHeader(response.headers.get('payment-required')!)
+    expect(required).toMatchObject({
+      x402Version: 2,
+      resource: { url: `${stack.url}${CHAT_PATH}` },
+      accepts: [
+        {
+          scheme: 'exact',
+          network: TOKEN.network,
+          asset: TOKEN.asset,
+          payTo: PAY_TO,
+          extra: { name: 'USDC', version: '2' },
+        },
+      ],
+    })
+    const { error } = (await response.json()) as { error: { metadata: { amount: string } } }
+    expect(error).toMatchObject({ type: 'billing_error', code: 'payment_required' })
+    expect(error.metadata.amount).toBe(required.accepts[0]!.amount)
+    // 1,000 completion tokens at 2 USD a million, and a short prompt at 1.
+    expect(Number(error.metadata.amount)).toBeGreaterThan(2_000)
+    expect(Number(error.metadata.amount)).toBeLessThan(2_100)
+  })
+
+  test.each([
+    ['no completion limit', { max_tokens: undefined }, 400, 'max_tokens'],
+    ['no model', { model: undefined }, 400, 'model'],
+    ['auto', { model: 'auto' }, 400, 'model'],
+    ['several models', { model: undefined, models: ['test/large', 'test/long'] }, 400, 'model'],
+    ['a routing suffix', { model: 'test/large:floor' }, 400, 'model'],
+    ['an unknown model', { model: 'test/unknown' }, 404, 'model'],
+    ['no messages', { messages: [] }, 400, 'messages'],
+  ])('is refused with %s', async (_name, fields, status, param) => {
+    const response = await post(callBody(fields))
+    expect(response.status).toBe(status)
+    expect(await response.json()).toMatchObject({ error: { param } })
+  })
+
+  test('is not made for a key that does not exist, nor with an Idempotency-Key', async () => {
+    const invalid = await post(callBody(), { authorization: 'Bearer sk-sy-unknown' })
+    expect(invalid.status).toBe(401)
+    expect(invalid.headers.get('payment-required')).toBeNull()
+    expect((await post(callBody(), { 'idempotency-key': 'one' })).status).toBe(400)
+  })
+
+  test('is made for one network so many times a minute', async () => {
+    const throttle = createQuoteThrottle(stack.redis, { x402QuotesPerAddress: 2, x402QuotesPerSite: 2 })
+    await throttle.consume('192.0.2.1')
+    await throttle.consume('192.0.2.1')
+    await expect(throttle.consume('192.0.2.1')).rejects.toMatchObject({ code: 'rate_limit_exceeded' })
+    await throttle.consume('192.0.2.2')
+  })
+})
+
+describe('a paid call', () => {
+  test('is answered whole once its quote is settled', async () => {
+    const { address, pay } = wallet()
+    const units = await quotedUnits()
+    const response = await post(callBody(), {}, pay)
+    const { transaction } = decodePaymentResponseHeader(response.headers.get('payment-response')!)
+    const completion = await completionOf(response)
+    expect(completion.choices[0]!.message.content).toBeTruthy()
+    expect(facilitator.balance(address)).toBe(FUNDS - units)
+    const payment = await paymentOf(address)
+    expect(payment).toMatchObject({
+      callId: completion.id,
+      state: 'settled',
+      transaction,
+      amountPico: unitsToPico(units),
+    })
+    await untilIdle(stack)
+    await reconcile()
+    const entries = await stack.postgres.ledgerEntry.findMany({ where: { transactionId: completion.id } })
+    const sum = (account: string) =>
+      entries
+        .filter(({ ledgerAccount }) => ledgerAccount === account)
+        .reduce((total, { amountPico }) => total + amountPico, 0n)
+    const { chargePico } = await stack.postgres.callRecord.findUniqueOrThrow({ where: { id: completion.id } })
+    expect(sum('rail:x402')).toBe(-payment.amountPico)
+    expect(sum('revenue')).toBe(chargePico)
+    expect(sum('call_payment_remainder')).toBe(payment.amountPico - chargePico)
+    expect(sum(`customer:${CALL_PAYMENT_ACCOUNT}`)).toBe(0n)
+  })
+
+  test('streams, and is settled after its end', async () => {
+    const { address, pay } = wallet()
+    const response = await post(callBody({ stream: true }), {}, pay)
+    expect(response.status).toBe(200)
+    expect(response.headers.get('payment-response')).toBeNull()
+    expect(readStream(await response.text()).isDone).toBe(true)
+    await untilSettled(address)
+    expect(await paymentOf(address)).toMatchObject({ state: 'settled', attempts: 1 })
+    expect(facilitator.balance(address)).toBe(FUNDS - (await quotedUnits()))
+  })
+
+  test('is not run a second time for the same payment', async () => {
+    const { address, sign } = wallet()
+    const headers = await sign(await post(callBody()))
+    expect((await post(callBody(), headers)).status).toBe(200)
+    const verified = facilitator.asked('/verify')
+    await expectRefused(await post(callBody(), headers), 'invalid_exact_evm_nonce_already_used')
+    expect(facilitator.asked('/verify')).toBe(verified)
+    expect(facilitator.balance(address)).toBe(FUNDS - (await quotedUnits()))
+  })
+
+  test('is run once for one payment that is sent ten times at once', async () => {
+    const { address, sign } = wallet()
+    const headers = await sign(await post(callBody()))
+    const responses = await Promise.all(Array.from({ length: 10 }, () => post(callBody(), headers)))
+    expect(responses.filter(({ status }) => status === 200)).toHaveLength(1)
+    expect(responses.filter(({ status }) => status === 402)).toHaveLength(9)
+    expect(facilitator.balance(address)).toBe(FUNDS - (await quotedUnits()))
+  })
+
+  test('is refused whose payment is of another amount, to another wallet, expired or forged', async () => {
+    const { address, sign } = wallet()
+    const quote = await post(callBody())
+    const units = await quotedUnits()
+    const signed = async (change: Parameters<typeof sign>[1]) =>
+      post(callBody(), await sign(quote.clone(), change))
+    const less = await signed((terms) => {
+      terms.amount = String(units - 1n)
+    })
+    await expectRefused(less, 'invalid_exact_evm_payload_authorization_value')
+    const elsewhere = await signed((terms) => {
+      terms.payTo = '0x00000000000000000000000000000000000000b2'
+    })
+    await expectRefused(elsewhere, 'invalid_payment_requirements')
+    const short = await signed((terms) => Object.assign(terms, { maxTimeoutSeconds: 30 }))
+    await expectRefused(short, 'invalid_exact_evm_payload_authorization_valid_before')
+    await expectRefused(await post(callBody(), { 'payment-signature': 'e30=' }), 'invalid_payload')
+    await expectRefused(await post(callBody(), { 'payment-signature': '%' }), 'invalid_payload')
+
+    const header = Object.values(await sign(quote.clone()))[0]!
+    const forged = JSON.parse(Buffer.from(header, 'base64').toString())
+    forged.payload.authorization.from = wallet().address
+    const forgery = Buffer.from(JSON.stringify(forged)).toString('base64')
+    await expectRefused(
+      await post(callBody(), { 'payment-signature': forgery }),
+      'invalid_exact_evm_signature',
+    )
+    const poor = wallet(0n)
+    const unfunded = await post(callBody(), await poor.sign(quote.clone()))
+    await expectRefused(unfunded, 'invalid_exact_evm_insufficient_balance')
+    expect(facilitator.balance(address)).toBe(FUNDS)
+  })
+
+  test.each([
+    ['fails before its answer', { model: 'test/fails' }, 502],
+    ['breaks off in its stream', { model: 'test/breaks', stream: true }, 200],
+  ])('costs nothing if it %s', async (_name, fields, status) => {
+    const { address, pay } = wallet()
+    const response = await post(callBody(fields), {}, pay)
+    expect(response.status).toBe(status)
+    expect(await response.text()).toContain('"error"')
+    await eventually(async () => expect((await paymentOf(address)).state).toBe('released'))
+    expect(facilitator.balance(address)).toBe(FUNDS)
+  })
+
+  test('is settled if its client leaves after something was produced', async () => {
+    const { address, pay } = wallet()
+    const response = await post(callBody({ model: 'test/long', stream: true, max_tokens: 4_000 }), {}, pay)
+    const reader = response.body!.getReader()
+    await reader.read()
+    await reader.cancel()
+    await untilSettled(address)
+    expect(facilitator.balance(address)).toBeLessThan(FUNDS)
+  })
+
+  test('is 503, and not run, while the facilitator does not answer', async () => {
+    const { address, sign } = wallet()
+    const headers = await sign(await post(callBody()))
+    facilitator.breakDown(true)
+    const response = await post(callBody(), headers)
+    facilitator.breakDown(false)
+    expect(response.status).toBe(503)
+    expect(response.headers.get('retry-after')).toBe('5')
+    expect(await stack.postgres.callPayment.count({ where: { payer: address.toLowerCase() } })).toBe(0)
+    expect((await post(callBody(), headers)).status).toBe(200)
+  })
+
+  test.each(['hangs', 'hangs-once-paid'] as const)('is settled once if the facilitator %s', async (mode) => {
+    const { address, pay } = wallet()
+    facilitator.settles(mode)
+    const response = await post(callBody(), {}, pay)
+    expect(response.status).toBe(200)
+    expect(response.headers.get('payment-response')).toBeNull()
+    expect(await paymentOf(address)).toMatchObject({ state: 'settling', attempts: 1 })
+    facilitator.settles('answers')
+    await Promise.all([reconcile(60_000), reconcile(60_000)])
+    expect(await paymentOf(address)).toMatchObject({ state: 'settled', attempts: 2 })
+    expect(facilitator.balance(address)).toBe(FUNDS - (await quotedUnits()))
+  })
+
+  test('is not answered if its payment turns out to be worth nothing', async () => {
+    const { address, sign } = wallet()
+    const headers = await sign(await post(callBody({ model: 'test/long' })))
+    const call = post(callBody({ model: 'test/long' }), headers)
+    await eventually(async () => expect((await paymentOf(address)).state).toBe('authorized'))
+    facilitator.fund(address, 0n)
+    const response = await call
+    expect(response.status).toBe(402)
+    expect(decodePaymentResponseHeader(response.headers.get('payment-response')!)).toMatchObject({
+      success: false,
+      errorReason: 'invalid_exact_evm_insufficient_balance',
+    })
+    expect(await response.json()).toMatchObject({ error: { code: 'payment_required' } })
+    expect(await paymentOf(address)).toMatchObject({ state: 'unpaid' })
+  })
+
+  test('is unproven if its payment expires without proof, until an operator looked it up', async () => {
+    const { address, pay } = wallet()
+    facilitator.settles('hangs-once-paid')
+    const { id: callId } = await completionOf(await post(callBody(), {}, pay))
+    facilitator.settles('forgets')
+    await reconcile(HOUR_MS)
+    expect(await paymentOf(address)).toMatchObject({
+      state: 'unproven',
+      reason: 'invalid_exact_evm_nonce_already_used',
+    })
+    const audit = await stack.command('audit')
+    expect(audit.code).toBe(1)
+    expect(audit.json.discrepancies).toMatchObject([{ subject: callId }])
+    const transaction = [...facilitator.transfers.values()].at(-1)!
+    const resolve = ['call-payment', 'resolve', callId, '--transaction', transaction]
+    expect(await stack.command('admin', ...resolve)).toMatchObject({
+      code: 0,
+      json: { state: 'settled', transaction },
+    })
+    expect((await stack.command('admin', ...resolve)).code).toBe(1)
+  })
+
+  test('has to wait while four of its wallet are open', async () => {
+    const { address, pay } = wallet()
+    const open = { model: 'test/long', stream: true, max_tokens: 4_000 }
+    const calls = await Promise.all(Array.from({ length: 4 }, () => post(callBody(open), {}, pay)))
+    const fifth = await post(callBody(), {}, pay)
+    expect(fifth.status).toBe(429)
+    expect(await fifth.json()).toMatchObject({ error: { code: 'concurrency_limit_exceeded' } })
+    for (const call of calls) await call.body!.cancel()
+    await untilSettled(address, 4)
+  })
+})
+
+test('the ledger has every payment, nothing is left on their account, and what breaks that is found', async () => {
+  await expectLedgerInOrder(stack)
+  await reconcile(HOUR_MS)
+  await expectLedgerInOrder(stack)
+  expect(await stack.postgres.callPayment.count({ where: { closedAt: null } })).toBe(0)
+  const { balancePico } = await stack.postgres.account.findUniqueOrThrow({
+    where: { id: CALL_PAYMENT_ACCOUNT },
+  })
+  expect(balancePico).toBe(0n)
+  const settled = await stack.postgres.callPayment.aggregate({
+    where: { state: 'settled' },
+    _sum: { amountPico: true },
+  })
+  expect(unitsToPico(facilitator.balance(PAY_TO))).toBe(settled._sum.amountPico)
+
+  const [paid, free] = await Promise.all(
+    (['settled', 'released'] as const).map((state) =>
+      stack.postgres.callPayment.findFirstOrThrow({ where: { state } }),
+    ),
+  )
+  const breakAndAudit = async (callId: string, data: object) => {
+    const before = await stack.postgres.callPayment.findUniqueOrThrow({ where: { callId } })
+    await stack.postgres.callPayment.update({ where: { callId }, data })
+    const { json } = await stack.command('audit')
+    const { state, transaction, amountPico } = before
+    await stack.postgres.callPayment.update({ where: { callId }, data: { state, transaction, amountPico } })
+    return (json.discrepancies as Array<{ subject: string }>).map(({ subject }) => subject)
+  }
+  expect(await breakAndAudit(paid!.callId, { state: 'released', transaction: null })).toContain(paid!.callId)
+  expect(await breakAndAudit(paid!.callId, { amountPico: paid!.amountPico + 1_000_000n })).toContain(
+    paid!.callId,
+  )
+  expect(await breakAndAudit(free!.callId, { state: 'settled', transaction: '0x1' })).toContain(free!.callId)
+})
