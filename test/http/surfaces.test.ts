@@ -85,6 +85,7 @@ describe('surfaces', () => {
       status: 'Limited',
       behaviour: 'One opaque entry, `auto`; admin keys see the catalog.',
       schema: '/openapi.json#/paths/~1v1~1models/get',
+      contract: expect.stringMatching(/^[0-9a-f]{16}$/),
       deprecation: null,
       sunset: null,
       evidence: null,

@@ -14,6 +14,8 @@ export const PublishedSurface = Type.Object({
   behaviour: Type.String(),
   /** Where /openapi.json describes it, as a JSON pointer; null: it has no route. */
   schema: nullable(Type.String()),
+  /** Digest of method, path and schemas, which evidence has to be of; null: it has no route. */
+  contract: nullable(Type.String()),
   deprecation: nullable(Type.String()),
   sunset: nullable(Type.String()),
   /** What the release gate last found; null: it has not checked this surface. */

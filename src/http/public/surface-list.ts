@@ -52,6 +52,7 @@ export function publishedSurface(surface: Surface, contracts: SurfaceContracts):
     status: publishedStatus(status, evidence, contract),
     behaviour,
     schema: contract === null ? null : pointer,
+    contract,
     deprecation: isoTimeOrNull(lifecycle.deprecation ? Date.parse(lifecycle.deprecation) : null),
     sunset: isoTimeOrNull(lifecycle.sunset ? Date.parse(lifecycle.sunset) : null),
     evidence: evidence && { date: evidence.date, commit: evidence.commit, passed: evidence.passed },

@@ -12,7 +12,6 @@ import { type RunningProcess, spawnPlan } from '../../../tools/launcher/processe
 import { cacheFolders } from '../../../tools/launcher/services/debian-package.ts'
 import { findRedisProgram } from '../../../tools/launcher/services/redis-program.ts'
 import { apiPlan, gatewayPlan, workerPlan } from '../../../tools/launcher/start/gateway-plans.ts'
-import { benchCatalog } from '../bench-catalog.ts'
 import type { GatewayAccess, GatewayTarget } from './target.ts'
 
 /** Has the programs of services that had to be unpacked. */
@@ -24,7 +23,8 @@ export interface GatewayOptions {
   name: string
   /** The checkout that is started, by its own entry points and with its own packages. */
   root: string
-  providerPort: number
+  /** The document of the catalog that it serves. */
+  catalog: object
   /** API and workers in one process. */
   isOneProcess: boolean
   guard: ProcessGuard
@@ -37,7 +37,7 @@ export interface GatewayOptions {
  * side by side.
  */
 export async function startGateway(options: GatewayOptions): Promise<GatewayTarget> {
-  const { name, root, providerPort, isOneProcess, guard, log } = options
+  const { name, root, catalog, isOneProcess, guard, log } = options
   await access(join(root, 'node_modules')).catch(() => {
     throw new Error(`the packages of ${root} are not installed: run "npm ci" there`)
   })
@@ -71,7 +71,7 @@ export async function startGateway(options: GatewayOptions): Promise<GatewayTarg
       settlementMetrics: await freePort(),
     }
     const catalogFile = join(dataDir, 'catalog.json')
-    await writeFile(catalogFile, JSON.stringify(benchCatalog(providerPort)))
+    await writeFile(catalogFile, JSON.stringify(catalog))
     const environment = {
       ...process.env,
       DATABASE_URL: postgres.url,

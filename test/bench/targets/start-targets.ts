@@ -3,7 +3,7 @@ import { freePort } from '../../../tools/launcher/ports.ts'
 import type { ProcessGuard } from '../../../tools/launcher/processes/process-guard.ts'
 import { spawnPlan } from '../../../tools/launcher/processes/spawn-plan.ts'
 import { simulatedProvidersPlan } from '../../../tools/launcher/start/gateway-plans.ts'
-import { COMPLETIONS_PATH } from '../bench-catalog.ts'
+import { benchCatalog, COMPLETIONS_PATH } from '../bench-catalog.ts'
 import type { BenchOptions, Peer } from '../bench-options.ts'
 import { startGateway } from './gateway.ts'
 import { startRelay } from './relay.ts'
@@ -48,7 +48,7 @@ export async function startTargets(
   }
   const gateway = (name: string, root: string, isOneProcess = false) => {
     log(`starting ${name} of ${root} …`)
-    return startGateway({ name, root, providerPort, isOneProcess, guard, log })
+    return startGateway({ name, root, catalog: benchCatalog(providerPort), isOneProcess, guard, log })
   }
   try {
     await start(startRelay(origin))

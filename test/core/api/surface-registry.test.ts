@@ -30,11 +30,13 @@ test('a surface that goes away says so as RFC 9745 and RFC 8594 have it', () => 
 test('a surface is stable only with passing evidence for its present contract', () => {
   const route = { method: 'POST', path: '/v1/x' } as const
   const contract = contractDigest(route, { body: { type: 'object' } })
-  const evidence = { date: '2027-01-01T00:00:00Z', commit: 'abc', passed: true, contract }
+  const evidence = { date: '2027-01-01T00:00:00Z', commit: 'abc', passed: true, contract, checks: {} }
   expect(publishedStatus('Stable', evidence, contract)).toBe('Stable')
   expect(publishedStatus('Stable', null, contract)).toBe('Limited')
   expect(publishedStatus('Stable', { ...evidence, passed: false }, contract)).toBe('Limited')
   const changed = contractDigest(route, { body: { type: 'array' } })
   expect(publishedStatus('Stable', evidence, changed)).toBe('Limited')
+  const reworded = contractDigest(route, { body: { type: 'object', description: 'Words.' } })
+  expect(reworded).toBe(contract)
   expect(publishedStatus('Not release-ready', evidence, contract)).toBe('Not release-ready')
 })

@@ -22,6 +22,7 @@ const COMMANDS = {
   test: { entry: 'tools/launcher/test.ts' },
   check: { entry: 'tools/launcher/check.ts' },
   bench: { entry: 'test/bench/bench.ts' },
+  gate: { entry: 'test/gate/gate.ts' },
   'console:build': { entry: 'tools/launcher/build-console.ts' },
   'console:dev': { entry: 'tools/launcher/serve-console.ts' },
   'console:screenshots': {

@@ -1,0 +1,242 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { publishedStatus } from '../../src/core/api/surface-evidence.ts'
+import { startStack, type TestStack } from '../helpers/stack.ts'
+import { type Check, type GateContext, SUBJECTS, type Subject } from './check.ts'
+import { GATE_MODELS, LIMITED_REQUESTS_PER_MINUTE } from './gate-models.ts'
+import { evidenceOf, renderResults, runGate } from './run-gate.ts'
+import { SURFACE_GATES } from './surface-gates.ts'
+
+const CHAT = SURFACE_GATES['chat-completions']!
+const RUN = { date: '2027-01-01T00:00:00.000Z', commit: 'abc', contract: 'digest' }
+const NO_PYTHON = { missing: 'not part of this test' }
+
+let stack: TestStack
+let context: GateContext
+
+beforeAll(async () => {
+  stack = await startStack({ models: GATE_MODELS })
+  context = {
+    url: stack.url,
+    key: (await stack.account('20.00')).key,
+    limitedKey: '',
+    fetch,
+    python: NO_PYTHON,
+    received: (model) =>
+      stack.providers.log.requests.filter((request) => request.model === model).map(({ body }) => body),
+  }
+})
+afterAll(() => stack?.close())
+
+const limitedKey = async () =>
+  (await stack.account('20.00', { requestsPerMinute: LIMITED_REQUESTS_PER_MINUTE })).key
+
+/** One check, and nothing said of the other subjects. */
+const only = (check: Check) => {
+  const others = SUBJECTS.filter((subject) => subject !== check.subject)
+  const without = Object.fromEntries(others.map((subject) => [subject, 'not part of this test']))
+  return { checks: [check], without: without as Record<Subject, string> }
+}
+
+const checkOf = (name: string) => CHAT.checks.find((check) => check.name === name)!
+
+test('chat completions pass every check, and are stable with that evidence', async () => {
+  const results = await runGate(CHAT, { ...context, limitedKey: await limitedKey() })
+  expect(results.filter(({ outcome }) => outcome === 'failed')).toEqual([])
+  expect(results.filter(({ outcome }) => outcome === 'skipped').map(({ name }) => name)).toEqual([
+    'openai for Python',
+  ])
+  const evidence = evidenceOf(results, RUN)
+  expect(evidence).toMatchObject({ ...RUN, passed: true })
+  expect(evidence.checks['exact path and method']).toBe('passed')
+  expect(evidence.checks['openai for Python']).toBe('skipped: not part of this test')
+  expect(publishedStatus('Stable', evidence, RUN.contract)).toBe('Stable')
+  expect(renderResults(new Map([['chat-completions', results]]))).toMatch(/passed {3}exact path and method/)
+})
+
+/** What a broken gateway does to a request on its way in and to its answer on the way out. */
+interface Break {
+  request?: (path: string, headers: Headers) => string
+  answer?: (
+    answer: { status: number; headers: Headers; text: string },
+    request: { path: string; body: string },
+  ) => void
+}
+
+const broken =
+  ({ request = (path) => path, answer = () => undefined }: Break): typeof fetch =>
+  async (input, init) => {
+    const url = new URL(String(input))
+    const headers = new Headers(init?.headers)
+    const path = request(url.pathname, headers)
+    const response = await fetch(new URL(path, url), { ...init, headers })
+    const altered = {
+      status: response.status,
+      headers: new Headers(response.headers),
+      text: await response.text(),
+    }
+    altered.headers.delete('content-length')
+    answer(altered, { path: url.pathname, body: String(init?.body ?? '') })
+    return new Response(altered.text, altered)
+  }
+
+const replaced = (from: string | RegExp, to: string): Break => ({
+  answer: (answer) => {
+    answer.text = answer.text.replace(from, to)
+  },
+})
+const withoutHeader = (name: string): Break => ({ answer: ({ headers }) => headers.delete(name) })
+const statusInstead = (from: number, to: number): Break => ({
+  answer: (answer) => {
+    if (answer.status === from) answer.status = to
+  },
+})
+const isStream = ({ headers }: { headers: Headers }) =>
+  headers.get('content-type')?.startsWith('text/event-stream') === true
+
+const BREAKS: ReadonlyArray<readonly [check: string, what: string, Break]> = [
+  [
+    'exact path and method',
+    'another path serves it too',
+    { request: (path) => path.replace(/^\/chat/, '/v1/chat') },
+  ],
+  ['exact path and method', 'another method is not refused as such', statusInstead(405, 404)],
+  ['exact path and method', 'the methods are not named', withoutHeader('allow')],
+  ['bearer key and nothing else', 'there is no challenge', withoutHeader('www-authenticate')],
+  [
+    'bearer key and nothing else',
+    'another header authenticates',
+    {
+      request: (path, headers) => {
+        const key = headers.get('x-api-key')
+        if (key) headers.set('authorization', `Bearer ${key}`)
+        return path
+      },
+    },
+  ],
+  ['required fields and ranges', 'the field is not named', replaced(/"param":"[^"]*"/, '"param":null')],
+  ['required fields and ranges', 'another status is told', statusInstead(400, 422)],
+  [
+    'ignored fields change nothing',
+    'they change the answer',
+    {
+      answer: (answer, { body }) => {
+        if (body.includes('"seed"')) answer.text = answer.text.replace('"content":"', '"content":"Seeded ')
+      },
+    },
+  ],
+  [
+    'ignored fields change nothing',
+    'they are refused',
+    {
+      answer: (answer, { body }) => {
+        if (body.includes('"unheard_of"')) answer.status = 400
+      },
+    },
+  ],
+  ['one error body, true statuses', 'the body is another', replaced(/^\{"error":/, '{"detail":0,"error":')],
+  ['one error body, true statuses', 'the request id is another', withoutHeader('x-request-id')],
+  ['one error body, true statuses', 'the status of a provider is passed on', statusInstead(502, 500)],
+  ['one error body, true statuses', 'a provider is named', replaced('"message":"', '"message":"zanzibar: ')],
+  ['limits and their headers', 'nothing says when to come back', withoutHeader('retry-after')],
+  ['limits and their headers', 'what remains is not told', withoutHeader('x-ratelimit-remaining-requests')],
+  ['limits and their headers', 'another status is told', statusInstead(429, 503)],
+  [
+    'envelope of a whole answer',
+    'a field more',
+    replaced('"object":', '"system_fingerprint":"fp","object":'),
+  ],
+  ['envelope of a whole answer', 'ids of another form', replaced('"chatcmpl_', '"cmpl-')],
+  ['envelope of a whole answer', 'the target is named', replaced(/"model":"[^"]*"/, '"model":"words-12"')],
+  [
+    'envelope of a whole answer',
+    'no finish reason',
+    replaced(/"finish_reason":"\w+"/, '"finish_reason":null'),
+  ],
+  ['data-only events to [DONE]', 'no [DONE]', replaced('data: [DONE]\n\n', '')],
+  ['data-only events to [DONE]', 'named events', replaced('data: ', 'event: chunk\ndata: ')],
+  ['data-only events to [DONE]', 'no role', replaced('"role":"assistant"', '"role":"user"')],
+  ['data-only events to [DONE]', 'text is lost', replaced(/"content":"\w+ /, '"content":"')],
+  [
+    'data-only events to [DONE]',
+    'a broken stream looks whole',
+    {
+      answer: (answer) => {
+        if (isStream(answer) && !answer.text.includes('[DONE]')) answer.text += 'data: [DONE]\n\n'
+      },
+    },
+  ],
+  ['deltas of a tool call', 'the id is missing', replaced(/"id":"call[^"]*",?/, '')],
+  ['deltas of a tool call', 'arguments are cut', replaced('Basel', 'Bas')],
+  ['deltas of a tool call', 'the turn ends as text', replaced('"tool_calls"}', '"stop"}')],
+  [
+    'usage told, streamed and recorded',
+    'the total is another',
+    replaced(/"total_tokens":\d+/, '"total_tokens":1'),
+  ],
+  [
+    'usage told, streamed and recorded',
+    'a stream tells none',
+    {
+      answer: (answer) => {
+        if (isStream(answer)) answer.text = answer.text.replace(/,"usage":\{[^}]*\}/, '')
+      },
+    },
+  ],
+  [
+    'usage told, streamed and recorded',
+    'the record differs',
+    {
+      answer: (answer, { path }) => {
+        if (path.startsWith('/v1/generations'))
+          answer.text = answer.text.replace(/"completion_tokens":\d+/, '"completion_tokens":1')
+      },
+    },
+  ],
+  ['openai for Node', 'an event is no JSON', replaced('data: {', 'data: {{')],
+  ['openai for Node', 'an unknown model has another status', statusInstead(404, 400)],
+]
+
+describe('a gateway that is broken on purpose fails the check, and is demoted:', () => {
+  test.each(BREAKS)('%s: %s', async (name, _what, how) => {
+    const check = checkOf(name)
+    const isLimited = check.subject === 'rate limits'
+    const results = await runGate(only(check), {
+      ...context,
+      limitedKey: isLimited ? await limitedKey() : '',
+      fetch: broken(how),
+    })
+    expect(results).toMatchObject([{ name, outcome: 'failed', detail: expect.stringMatching(/\S/) }])
+    const evidence = evidenceOf(results, RUN)
+    expect(evidence.passed).toBe(false)
+    expect(publishedStatus('Stable', evidence, RUN.contract)).toBe('Limited')
+  })
+
+  test('ignored fields change nothing: they are forwarded', async () => {
+    const received = (model: string) =>
+      context.received(model).map((body) => ({ ...(body as object), seed: 7 }))
+    const results = await runGate(only(checkOf('ignored fields change nothing')), { ...context, received })
+    expect(results).toMatchObject([{ outcome: 'failed', detail: expect.stringContaining('forwarded') }])
+  })
+
+  test('openai for Python: the program that uses it fails', async () => {
+    const check = only(checkOf('openai for Python'))
+    const results = await runGate(check, { ...context, python: { command: '/bin/false' } })
+    expect(results).toMatchObject([{ outcome: 'failed' }])
+    const passing = await runGate(check, { ...context, python: { command: '/bin/echo' } })
+    expect(passing).toMatchObject([
+      { outcome: 'passed', detail: expect.stringContaining('openai_client.py') },
+    ])
+  })
+
+  test('every check is broken by at least one of these', () => {
+    const names = new Set(BREAKS.map(([name]) => name)).add('openai for Python')
+    expect(CHAT.checks.map(({ name }) => name).filter((name) => !names.has(name))).toEqual([])
+  })
+})
+
+test('a subject that no check covers fails the gate', async () => {
+  const results = await runGate({ checks: [] }, context)
+  expect(results.map(({ subject, outcome }) => [subject, outcome])).toEqual(
+    SUBJECTS.map((subject) => [subject, 'failed']),
+  )
+})

@@ -1,0 +1,111 @@
+/**
+ * `npm run gate [-- SURFACE …]`: the release gate. Brings up a gateway of this checkout on throwaway data, runs the checks
+ * of each surface against it and writes what it found into the evidence that is checked in. Exits non-zero if a check
+ * failed.
+ */
+import { execFileSync } from 'node:child_process'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { SurfaceEvidence } from '../../src/core/api/surface-evidence.ts'
+import { SURFACES, type SurfaceId } from '../../src/core/api/surface-registry.ts'
+import type { PublishedSurfaceList } from '../../src/core/api/surfaces.ts'
+import { startProcessGuard } from '../../tools/launcher/processes/process-guard.ts'
+import { listenForStop } from '../../tools/launcher/processes/stop-request.ts'
+import { startSimulatedProviders } from '../../tools/simulated-providers/start-simulated-providers.ts'
+import { startGateway } from '../bench/targets/gateway.ts'
+import { catalogDocument } from '../helpers/test-catalog.ts'
+import type { GateContext } from './check.ts'
+import { GATE_MODELS, LIMITED_REQUESTS_PER_MINUTE } from './gate-models.ts'
+import { installPythonClients } from './python-clients.ts'
+import { type CheckResult, evidenceOf, renderResults, runGate } from './run-gate.ts'
+import { SURFACE_GATES } from './surface-gates.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+const EVIDENCE = 'src/core/api/surface-evidence.json'
+
+async function main(): Promise<number> {
+  const surfaces = selectSurfaces(process.argv.slice(2))
+  const guard = startProcessGuard()
+  const stop = listenForStop(() => process.exit(130))
+  const resources = new AsyncDisposableStack()
+  resources.defer(() => {
+    stop.dispose()
+    guard.close()
+  })
+  try {
+    const { python, remove } = await installPythonClients()
+    resources.defer(remove)
+    const providers = resources.adopt(await startSimulatedProviders(), (server) => server.close())
+    const catalog = catalogDocument(GATE_MODELS, providers.url)
+    log('starting a gateway …')
+    const gateway = await startGateway({ name: 'gate', root: ROOT, catalog, isOneProcess: false, guard, log })
+    resources.defer(gateway.stop)
+    const url = new URL(gateway.url).origin
+    const { data } = (await (await fetch(`${url}/surfaces.json`)).json()) as PublishedSurfaceList
+
+    const results = new Map<SurfaceId, CheckResult[]>()
+    const evidence = JSON.parse(await readFile(join(ROOT, EVIDENCE), 'utf8')) as Record<
+      string,
+      SurfaceEvidence
+    >
+    for (const id of surfaces) {
+      const { contract } = data.find((surface) => surface.id === id)!
+      const found = await runGate(SURFACE_GATES[id]!, {
+        ...(await createKeys(id, gateway.gateway.operate)),
+        url,
+        fetch,
+        python,
+        received: (model) =>
+          providers.log.requests.filter((request) => request.model === model).map(({ body }) => body),
+      })
+      results.set(id, found)
+      const run = { date: new Date().toISOString(), commit: presentCommit(), contract: contract ?? 'none' }
+      evidence[id] = evidenceOf(found, run)
+    }
+    await writeFile(join(ROOT, EVIDENCE), `${JSON.stringify(evidence, null, 2)}\n`)
+    process.stdout.write(`${renderResults(results)}\n\nEvidence: ${EVIDENCE}\n`)
+    return surfaces.every((id) => evidence[id]?.passed) ? 0 : 1
+  } finally {
+    await resources.disposeAsync()
+  }
+}
+
+function selectSurfaces(args: readonly string[]): SurfaceId[] {
+  const known = Object.keys(SURFACE_GATES) as SurfaceId[]
+  const unknown = args.filter((id) => !known.includes(id as SurfaceId))
+  if (unknown.length > 0)
+    throw new Error(`no checks for ${unknown.join(', ')}. There are: ${known.join(', ')}`)
+  return args.length > 0 ? (args as SurfaceId[]) : known
+}
+
+/** An account of its own for each surface, opened to it, with a free key and a limited one. */
+async function createKeys(
+  id: SurfaceId,
+  operate: (command: 'admin', ...args: string[]) => Promise<Record<string, unknown>>,
+): Promise<Pick<GateContext, 'key' | 'limitedKey'>> {
+  const admin = (words: string) => operate('admin', ...words.split(' '))
+  const { account_id: account } = await admin(`account create --email ${id}@gate.example --credit 100`)
+  if (SURFACES.find((surface) => surface.id === id)?.access === 'granted')
+    await admin(`surface open ${id} --account ${account}`)
+  const { key } = await admin(`key create --account ${account}`)
+  const { key: limitedKey } = await admin(
+    `key create --account ${account} --rpm ${LIMITED_REQUESTS_PER_MINUTE}`,
+  )
+  return { key: String(key), limitedKey: String(limitedKey) }
+}
+
+/** The commit that is checked out; `-dirty` if the sources differ from it. */
+function presentCommit(): string {
+  const git = (...args: string[]) => execFileSync('git', args, { cwd: ROOT, encoding: 'utf8' }).trim()
+  const changed = git('status', '--porcelain', '--', 'src', 'workers', 'package-lock.json')
+    .split('\n')
+    .filter((line) => line !== '' && !line.endsWith(EVIDENCE))
+  return `${git('rev-parse', 'HEAD')}${changed.length > 0 ? '-dirty' : ''}`
+}
+
+const log = (line: string): void => void process.stderr.write(`${line}\n`)
+
+process.exitCode = await main().catch((error: Error) => {
+  log(error.message)
+  return 1
+})
