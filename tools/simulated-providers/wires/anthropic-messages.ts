@@ -19,6 +19,13 @@ const KNOWN_FIELDS = new Set([
   'temperature',
   'top_p',
   'tools',
+  'tool_choice',
+  'thinking',
+  'stop_sequences',
+  'top_k',
+  'cache_control',
+  'output_config',
+  'output_format',
 ])
 const STOP_REASONS: Record<string, string> = {
   stop: 'end_turn',
@@ -60,11 +67,12 @@ function readRequest(body: unknown, _: unknown, headers: IncomingHttpHeaders): S
   const isLimit = Number.isInteger(limit) && Number(limit) >= 1
   const isWarm = typeof temperature === 'number' && temperature >= 0 && temperature <= 1
   if (!isKnown || !isLimit || !isWarm || typeof model !== 'string' || !areTurns(messages)) return null
-  const systemText = typeof system === 'string' ? system : ''
+  const systemText = textOf(system)
+  const turns = messages.map(({ role, content }) => ({ role, content: blocksOf(content).map(toText) }))
   return {
     model,
     stream: body.stream === true,
-    ...readMessages([...(systemText ? [{ role: 'system', content: systemText }] : []), ...messages]),
+    ...readMessages([...(systemText ? [{ role: 'system', content: systemText }] : []), ...turns]),
     completionLimit: limit as number,
     tools: readTools(listOf(tools), 'input_schema'),
     responseFormat: askedJson(systemText),
@@ -78,30 +86,55 @@ function askedJson(system: string): SimulatedRequest['responseFormat'] {
   return { type: 'json', schema: schema === undefined ? undefined : JSON.parse(schema) }
 }
 
-type Turn = { role: string; content: Record<string, unknown>[] }
+type Block = Record<string, unknown>
+type Turn = { role: string; content: string | Block[] }
 
-const BLOCK_TYPES = new Set(['text', 'image', 'document'])
+const BLOCK_TYPES = {
+  user: new Set(['text', 'image', 'document', 'tool_result']),
+  assistant: new Set(['text', 'thinking', 'redacted_thinking', 'tool_use']),
+}
+
+const blocksOf = (content: unknown): Block[] =>
+  typeof content === 'string' ? [{ type: 'text', text: content }] : (listOf(content) as Block[])
 
 /**
  * Sides take turns, the user's first; each has content, and the last ends without white space where the model goes
- * on. Uses and results of tools are refused: they come in pairs, and the gateway keeps no uses.
+ * on. Every use of a tool has its result in the turn after it, and every result its use in the turn before.
  */
 function areTurns(messages: unknown): messages is Turn[] {
   if (!Array.isArray(messages) || messages.length === 0) return false
-  const areWhole = messages.every(
-    ({ role, content }, index) =>
-      role === (index % 2 === 0 ? 'user' : 'assistant') &&
-      Array.isArray(content) &&
-      content.length > 0 &&
-      content.every(
-        ({ type, text }) => BLOCK_TYPES.has(type) && (type !== 'text' || (text as string).trim() !== ''),
-      ),
-  )
-  if (!areWhole) return false
+  let open: unknown[] = []
+  for (const [index, { role, content }] of messages.entries()) {
+    const side = index % 2 === 0 ? 'user' : 'assistant'
+    const blocks = blocksOf(content)
+    if (role !== side || blocks.length === 0 || !blocks.every((block) => isBlock(block, side))) return false
+    const answered: unknown[] = blocks.flatMap(({ tool_use_id: id }) => (id === undefined ? [] : [id]))
+    if (open.length !== answered.length || !open.every((id) => answered.includes(id))) return false
+    open = blocks.flatMap(({ type, id }) => (type === 'tool_use' ? [id] : []))
+  }
   const last = messages.at(-1)
-  const end = last.role === 'assistant' ? last.content.at(-1).text : ''
-  return end === undefined || end === end.trimEnd()
+  const end = last.role === 'assistant' ? blocksOf(last.content).at(-1)?.text : ''
+  return open.length === 0 && (typeof end !== 'string' || end === end.trimEnd())
 }
+
+const isBlock = ({ type, text, thinking, signature }: Block, side: keyof typeof BLOCK_TYPES): boolean =>
+  BLOCK_TYPES[side].has(String(type)) &&
+  (type !== 'text' || (typeof text === 'string' && text.trim() !== '')) &&
+  (type !== 'thinking' || (typeof thinking === 'string' && signature === SIGNATURE))
+
+const textOf = (content: unknown): string =>
+  blocksOf(content)
+    .map((block) => toText(block).text ?? '')
+    .join('')
+
+/** What tools were given and what they said as text; other blocks as they are. */
+function toText(block: Block): Block {
+  if (block.type === 'tool_result') return { type: 'text', text: textOf(block.content) }
+  return block.type === 'tool_use' ? { type: 'text', text: JSON.stringify(block.input) } : block
+}
+
+/** Of the thinking of this provider, which it wants back as it was. */
+const SIGNATURE = 'c2ltdWxhdGVkIHRoaW5raW5n'
 
 function events(input: PlanInput): StreamEvents {
   const { answer, behaviour, provider, model, id } = input
@@ -123,11 +156,16 @@ function events(input: PlanInput): StreamEvents {
       (delta, at) => (at === 0 ? open : '') + event({ type: 'content_block_delta', index: number, delta }),
     )
   }
+  const reasoning = block(
+    { type: 'thinking', thinking: '', signature: '' },
+    answer.reasoning.map((thinking) => ({ type: 'thinking_delta', thinking })),
+  )
+  if (reasoning.length > 0) {
+    const delta = { type: 'signature_delta', signature: SIGNATURE }
+    reasoning.push(`${reasoning.pop()}${event({ type: 'content_block_delta', index, delta })}`)
+  }
   const tokens = [
-    ...block(
-      { type: 'thinking', thinking: '', signature: '' },
-      answer.reasoning.map((thinking) => ({ type: 'thinking_delta', thinking })),
-    ),
+    ...reasoning,
     ...block(
       { type: 'text', text: '' },
       [...answer.text, ...answer.refusal].map((text) => ({ type: 'text_delta', text })),
@@ -194,7 +232,9 @@ function whole(input: PlanInput): string {
     role: 'assistant',
     model: `${provider}-${model}`,
     content: [
-      ...(answer.reasoning.length > 0 ? [{ type: 'thinking', thinking: answer.reasoning.join('') }] : []),
+      ...(answer.reasoning.length > 0
+        ? [{ type: 'thinking', thinking: answer.reasoning.join(''), signature: SIGNATURE }]
+        : []),
       ...(text !== '' ? [{ type: 'text', text }] : []),
       ...(toolCall
         ? [
