@@ -30,7 +30,7 @@ export function renderCompletion(
 }
 
 /** What stands in a chunk's `delta`. */
-type ContentDelta = Exclude<Delta, readonly ['logprobs', ...unknown[]]>
+type ContentDelta = Exclude<Delta, readonly ['logprobs' | 'native', ...unknown[]]>
 
 /** The field of a chunk's `delta` that has the content. */
 const FIELDS: Record<ContentDelta[0], string> = {

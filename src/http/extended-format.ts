@@ -46,7 +46,7 @@ class ExtendedRenderer extends ChunkRenderer {
     this.#includesUsage = includesUsage
   }
 
-  override delta(delta: Delta): string {
+  override delta(delta: Exclude<Delta, readonly ['native', ...unknown[]]>): string {
     if (delta[0] !== 'logprobs') return super.delta(delta)
     const logprobs = JSON.stringify(logprobsBody(delta[1]))
     return `${this.head},"choices":[{"index":0,"delta":{},"logprobs":${logprobs},"finish_reason":null}]}\n\n`

@@ -1,18 +1,10 @@
 import type { Usage } from '../core/billing/pricing.ts'
 import type { FinishReason } from '../core/calls/completion.ts'
-import type { AttemptFailure, FailureKind } from '../core/failover/attempt-failure.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../core/json/json-text.ts'
 import { toMessages, toToolChoice, toTools } from './anthropic-content.ts'
+import { failureOfErrorObject, failureOfStatus } from './anthropic-errors.ts'
 import { portableId, toConversation, withToolIds } from './conversation.ts'
-import {
-  type ErrorWords,
-  errorOf,
-  errorWords,
-  failureOfWords,
-  kindOfStatus,
-  kindOfWords,
-  unwrapped,
-} from './error-words.ts'
+import { NativeReader, nativeFields } from './native-messages.ts'
 import { promptParts } from './prompt-parts.ts'
 import { anthropicThinking } from './reasoning-effort.ts'
 import {
@@ -45,7 +37,10 @@ export const anthropicMessages: WireMapping = {
     ],
     body: requestBody(request),
   }),
-  openReader: (request) => new MessagesReader(prefillSpace(request), request.extended),
+  openReader: (request) =>
+    request.native
+      ? new NativeReader(new MessagesReader())
+      : new MessagesReader(prefillSpace(request), request.extended),
   failureOfStatus,
   failureOfErrorObject,
 }
@@ -54,14 +49,25 @@ export const anthropicMessages: WireMapping = {
 const ANTHROPIC_VERSION = '2023-06-01'
 const TEMPERATURE_MAX = 1
 
-/**
- * The body of a request on the messages wire, always streamed. JSON is asked for in words: not every model
- * takes a field for it.
- */
+/** The body of a request on the messages wire, always streamed. */
 export function requestBody(request: AttemptRequest): string {
+  const { offer, completionLimit, native } = request
+  const { quirks = {} } = offer.provider
+  const body: Record<string, unknown> = {
+    ...quirks.fixedFields,
+    model: offer.upstreamModel,
+    max_tokens: completionLimit,
+    stream: true,
+    ...(native ? nativeFields(request, native) : chatFields(request)),
+  }
+  for (const field of quirks.omit ?? []) delete body[field]
+  return JSON.stringify(body)
+}
+
+/** What a chat completion asks. JSON is asked for in words: not every model takes a field for it. */
+function chatFields(request: AttemptRequest): Fields {
   const { offer, messages, completionLimit } = request
   const parameters = acceptedParameters(request)
-  const { quirks = {} } = offer.provider
   const { system, turns } = toConversation(withToolIds(messages, portableId))
   const instruction = jsonInstruction(request.parameters.response_format)
   if (instruction !== null) system.push(instruction)
@@ -75,11 +81,7 @@ export function requestBody(request: AttemptRequest): string {
   })
   // Nothing but white space stops nothing on this wire, which rejects it.
   const stops = parameters.stop?.filter((text) => text.trim() !== '') ?? []
-  const body: Record<string, unknown> = {
-    ...quirks.fixedFields,
-    model: offer.upstreamModel,
-    max_tokens: completionLimit,
-    stream: true,
+  return {
     system: system.length > 0 ? system.join('\n\n') : undefined,
     messages: toMessages(turns),
     // Beside thinking the wire takes none.
@@ -89,8 +91,6 @@ export function requestBody(request: AttemptRequest): string {
     stop_sequences: stops.length > 0 ? stops : undefined,
     ...thinking,
   }
-  for (const field of quirks.omit ?? []) delete body[field]
-  return JSON.stringify(body)
 }
 
 /** The white space at the end of a prefill, which the wire refuses and is left out of the request. */
@@ -134,7 +134,11 @@ export class MessagesReader implements CompletionReader {
 
   event(data: string, emit: Emit): StreamSignal {
     const event = parseObject(data)
-    if (event === null) return 'malformed'
+    return event === null ? 'malformed' : this.read(event, emit)
+  }
+
+  /** One event, parsed. */
+  read(event: Fields, emit: Emit): StreamSignal {
     switch (event.type) {
       case 'message_start':
         this.#emitUsage(isObject(event.message) ? event.message.usage : undefined, emit)
@@ -282,44 +286,3 @@ export class MessagesReader implements CompletionReader {
 
 const finishReason = (reason: string): FinishReason =>
   Object.hasOwn(FINISH_REASONS, reason) ? FINISH_REASONS[reason]! : 'stop'
-
-/** Refusals of our account that come as a 400. */
-const STANDING_TEXT = /credit balance|spend(ing)? limit|usage limits?\b|billing/i
-
-const KIND_OF_TYPE: Readonly<Record<string, FailureKind>> = {
-  authentication_error: 'refused',
-  billing_error: 'refused',
-  permission_error: 'refused',
-  not_found_error: 'refused',
-  rate_limit_error: 'rate-limited',
-  request_too_large: 'context-length',
-  invalid_request_error: 'bad-request',
-}
-
-export function failureOfStatus(
-  httpStatus: number,
-  body: string,
-  retryAfterMs: number | null,
-): AttemptFailure {
-  const words = wordsOf(errorOf(body))
-  const kind = kindOfStatus(httpStatus, words)
-  return failureOfWords(withStanding(kind, words), words, httpStatus, retryAfterMs)
-}
-
-/** Maps the error of a stream, which is told by its type. */
-export function failureOfErrorObject(error: unknown, httpStatus: number): AttemptFailure {
-  const words = wordsOf(unwrapped(error))
-  const ofType = Object.hasOwn(KIND_OF_TYPE, words.codes) ? KIND_OF_TYPE[words.codes]! : 'server-error'
-  const kind = ofType === 'bad-request' ? (kindOfWords(words) ?? ofType) : ofType
-  return failureOfWords(withStanding(kind, words), words, httpStatus)
-}
-
-const withStanding = (kind: FailureKind, { message }: ErrorWords): FailureKind =>
-  kind === 'bad-request' && STANDING_TEXT.test(message) ? 'refused' : kind
-
-/** The wire names the field in its text: `max_tokens: 100000 > 64000, …`, `messages.0.content: …`. */
-function wordsOf(error: unknown): ErrorWords {
-  const words = errorWords(error)
-  const field = /^`?([a-z_]+)[`.:[]/.exec(words.message)?.[1] ?? null
-  return { ...words, param: words.param ?? (field === 'system' ? 'messages' : field) }
-}

@@ -1,5 +1,6 @@
 import type { Usage } from '../core/billing/pricing.ts'
 import type { CompletionEvent, FinishReason, OnProgress } from '../core/calls/completion.ts'
+import type { NativeStop } from '../core/calls/native-message.ts'
 import {
   type AttemptFailure,
   attemptFailure,
@@ -60,6 +61,7 @@ export class ResponseReader implements ResponseReceiver {
   /** What was reported before the finish reason, and what came with it or after. */
   #partialUsage: Usage | null = null
   #finalUsage: Usage | null = null
+  #nativeStop: NativeStop | undefined
   #reasoningTokens = 0
   #thinkingBytes = 0
   #firstTokenAt: number | null = null
@@ -218,6 +220,7 @@ export class ResponseReader implements ResponseReceiver {
     switch (event[0]) {
       case 'finish':
         this.#end.note(event[1])
+        this.#nativeStop = event[2]
         break
       case 'usage':
         this.#noteUsage(event[1], event[2])
@@ -262,7 +265,9 @@ export class ResponseReader implements ResponseReceiver {
   }
 
   #finished(): void {
-    this.#settle({ kind: 'finished', reason: this.#end.reason ?? 'stop', usage: this.#finalUsage })
+    const native = this.#nativeStop
+    const reason = this.#end.reason ?? 'stop'
+    this.#settle({ kind: 'finished', reason, usage: this.#finalUsage, ...(native && { native }) })
   }
 
   #fail(failure: AttemptFailure): void {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Usage } from '../core/billing/pricing.ts'
 import type { ChatMessage, SamplingParameters } from '../core/calls/chat-request.ts'
 import type { CompletionEvent, FinishReason, OnProgress } from '../core/calls/completion.ts'
+import type { NativeRequest, NativeStop } from '../core/calls/native-message.ts'
 import type { Offer, Provider, ProviderQuirks, SamplingParameter } from '../core/catalog/catalog.ts'
 import type { AttemptFailure } from '../core/failover/attempt-failure.ts'
 import type { ExactJson } from '../core/json/json-text.ts'
@@ -20,6 +21,8 @@ export interface AttemptRequest {
   exactJson?: ExactJson | undefined
   /** Reasoning and log probabilities are passed on. Absent: they are not. */
   extended?: true
+  /** What to ask instead of the messages; the answer is native then. Only of providers that speak its wire. */
+  native?: NativeRequest | undefined
   /** Tokens; sent upstream, so that the hold is a true bound. */
   completionLimit: number
   /** Milliseconds of patience, from now. */
@@ -33,7 +36,7 @@ export interface AttemptRequest {
 
 export type AttemptResult =
   /** `usage` is as the provider said it with the end of its answer or after, believed or not; null when it said nothing. */
-  | { kind: 'finished'; reason: FinishReason; usage: Usage | null }
+  | { kind: 'finished'; reason: FinishReason; usage: Usage | null; native?: NativeStop }
   | { kind: 'failed'; failure: AttemptFailure }
   /** The signal was aborted. */
   | { kind: 'cancelled' }
@@ -239,12 +242,17 @@ export const count = (value: unknown): number => (typeof value === 'number' ? va
 export const MAX_TOOL_CALLS = 256
 const ID_CHARACTERS = 24
 const NEUTRAL_ID = /^call_[A-Za-z0-9]{1,40}$/
+const NEUTRAL_NATIVE_ID = /^toolu_[A-Za-z0-9]{1,40}$/
 
 /**
  * The id of a tool call as clients see it. A provider's own may name its maker by its form, so any but the
  * usual one of this wire is replaced, the same by the same.
  */
 export const toolCallId = (upstreamId: string): string =>
-  NEUTRAL_ID.test(upstreamId)
-    ? upstreamId
-    : `call_${createHash('sha256').update(upstreamId).digest('hex').slice(0, ID_CHARACTERS)}`
+  NEUTRAL_ID.test(upstreamId) ? upstreamId : `call_${digestOf(upstreamId)}`
+
+/** The id of a tool call in a native answer, as toolCallId. Some targets put their name after `toolu_`. */
+export const toolUseId = (upstreamId: string): string =>
+  NEUTRAL_NATIVE_ID.test(upstreamId) ? upstreamId : `toolu_${digestOf(upstreamId)}`
+
+const digestOf = (id: string): string => createHash('sha256').update(id).digest('hex').slice(0, ID_CHARACTERS)

@@ -5,6 +5,7 @@ import { type ChatMessage, parseChatRequest } from '../../src/core/calls/chat-re
 import { type CompletionEvent, FINISH_REASONS } from '../../src/core/calls/completion.ts'
 import { WIRES, type Wire } from '../../src/core/catalog/catalog.ts'
 import { FAILURE_KINDS } from '../../src/core/failover/attempt-failure.ts'
+import * as anthropicErrors from '../../src/providers/anthropic-errors.ts'
 import * as anthropic from '../../src/providers/anthropic-messages.ts'
 import * as chat from '../../src/providers/chat-completions.ts'
 import * as google from '../../src/providers/google-generate-content.ts'
@@ -20,7 +21,11 @@ const WIRE: Record<
   >
 > = {
   'chat-completions': { open: chat.openReader, ...chat },
-  'anthropic-messages': { open: () => new anthropic.MessagesReader(), ...anthropic },
+  'anthropic-messages': {
+    open: () => new anthropic.MessagesReader(),
+    ...anthropic,
+    ...anthropicErrors,
+  },
   'google-generate-content': { open: () => new google.GenerateContentReader(), ...google },
 }
 

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { CompletionEvent } from '../../src/core/calls/completion.ts'
 import { WIRES, type Wire } from '../../src/core/catalog/catalog.ts'
 import type { AttemptFailure } from '../../src/core/failover/attempt-failure.ts'
+import * as anthropicErrors from '../../src/providers/anthropic-errors.ts'
 import * as anthropic from '../../src/providers/anthropic-messages.ts'
 import * as chat from '../../src/providers/chat-completions.ts'
 import * as google from '../../src/providers/google-generate-content.ts'
@@ -17,7 +18,11 @@ interface WireUnderTest {
 
 const WIRE: Record<Wire, WireUnderTest> = {
   'chat-completions': { open: chat.openReader, ...chat },
-  'anthropic-messages': { open: () => new anthropic.MessagesReader(), ...anthropic },
+  'anthropic-messages': {
+    open: () => new anthropic.MessagesReader(),
+    ...anthropic,
+    ...anthropicErrors,
+  },
   'google-generate-content': { open: () => new google.GenerateContentReader(), ...google },
 }
 

@@ -233,8 +233,8 @@ async function enqueue(
 }
 
 /** A CallBody, JSON. */
-export const bodyText = ({ messages, parameters, exactJson }: ChatRequest): string =>
-  JSON.stringify({ messages, parameters, exactJson })
+export const bodyText = ({ messages, parameters, exactJson, native }: ChatRequest): string =>
+  JSON.stringify(native ? { native } : { messages, parameters, exactJson })
 
 /** A CallJob, JSON. */
 export const jobData = (envelope: CallEnvelope, sealedBody: string): string =>

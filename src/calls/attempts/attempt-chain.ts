@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { AttemptRecord, CallBody, CallEnvelope, Candidate } from '../../core/calls/call-job.ts'
 import type { CompletionMessage, FinishReason, FrameBody, FrameError } from '../../core/calls/completion.ts'
+import type { NativeStop } from '../../core/calls/native-message.ts'
 import type { CatalogSnapshot, Offer } from '../../core/catalog/catalog.ts'
 import { attemptFailure } from '../../core/failover/attempt-failure.ts'
 import {
@@ -305,7 +306,12 @@ interface Answered extends CallUsage {
 }
 
 export type ChainOutcome =
-  | (Answered & { status: 'completed'; finishReason: FinishReason; reasoningTokens?: number })
+  | (Answered & {
+      status: 'completed'
+      finishReason: FinishReason
+      reasoningTokens?: number
+      nativeStop?: NativeStop
+    })
   /** Nothing was delivered. */
   | { status: 'failed'; error: FrameError; attempts: AttemptRecord[] }
   /** A stream broke after content and could not be rescued. */

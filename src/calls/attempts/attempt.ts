@@ -2,6 +2,8 @@ import type { ProviderKeyVault, VaultAnswer } from '../../catalog/provider-key-v
 import type { Usage } from '../../core/billing/pricing.ts'
 import type { CallBody, CallEnvelope, Candidate } from '../../core/calls/call-job.ts'
 import type { FinishReason, OnProgress } from '../../core/calls/completion.ts'
+import { withoutCaching } from '../../core/calls/native-content.ts'
+import type { NativeRequest, NativeStop } from '../../core/calls/native-message.ts'
 import type { Offer } from '../../core/catalog/catalog.ts'
 import { type AttemptFailure, attemptFailure } from '../../core/failover/attempt-failure.ts'
 import { withTimeout } from '../../platform/process/with-timeout.ts'
@@ -45,6 +47,7 @@ export async function runAttempt(
     exactJson: call.body.exactJson,
     // What finishes another attempt's text shows no reasoning of its own: the client has read on.
     ...(call.envelope.extended && plan.rescue === null && { extended: true }),
+    native: nativeAt(plan.candidate, call.body),
     completionLimit: plan.candidate.completionLimit,
     limits: {
       firstTokenMs: firstTokenLimitMs(plan, deps.settings),
@@ -71,6 +74,12 @@ export async function runAttempt(
     default:
       return plan.rescue satisfies never
   }
+}
+
+/** What a native call asks of a candidate; what its prompt cache costs is the client's affair on its own key alone. */
+function nativeAt({ rate, providerKeyId }: Candidate, { native }: CallBody): NativeRequest | undefined {
+  const isPriced = rate.cacheWrite !== undefined || providerKeyId !== undefined
+  return native && !isPriced ? withoutCaching(native) : native
 }
 
 /** Sends requests to a provider, with everything that its offer needs besides. */
@@ -163,7 +172,7 @@ export interface AttemptPlan {
 
 export type AttemptOutcome =
   /** `usage` as the provider said it for the whole answer; null when it has to be counted. */
-  | { kind: 'finished'; reason: FinishReason; usage: Usage | null; end: AttemptEnd }
+  | { kind: 'finished'; reason: FinishReason; usage: Usage | null; native?: NativeStop; end: AttemptEnd }
   | { kind: 'failed'; failure: AttemptFailure; end: AttemptEnd }
   | { kind: 'cancelled'; end: AttemptEnd }
 

@@ -1,6 +1,7 @@
 import type { Usage } from '../../core/billing/pricing.ts'
 import type { CallBody, CallEnvelope, Candidate, SettlementRecord } from '../../core/calls/call-job.ts'
 import type { CompletionMessage } from '../../core/calls/completion.ts'
+import { nativeTexts } from '../../core/calls/native-message.ts'
 import { sumOfTokens } from '../../core/media/media-tokens.ts'
 import { contentKindsOf, textLength } from '../../core/routing/plan-candidate.ts'
 import { likelyMedia, promptBoundOf } from '../../core/text-tokens/prompt-tokens.ts'
@@ -137,7 +138,14 @@ function limitsOf({ text, produced, showsReasoning = false }: Answer, served: Ca
 }
 
 /** Everything a model said in an answer, as one text: what it showed of its reasoning first, as it came. */
-export function textOf({ reasoning, content, refusal, tool_calls: toolCalls }: CompletionMessage): string {
+export function textOf({
+  reasoning,
+  content,
+  refusal,
+  tool_calls: toolCalls,
+  native,
+}: CompletionMessage): string {
+  if (native) return nativeTexts(native).join('\n')
   const calls = (toolCalls ?? []).map((call) => `${call.function.name} ${call.function.arguments}`)
   return [reasoning ?? '', content ?? '', refusal ?? '', ...calls].filter((text) => text !== '').join('\n')
 }

@@ -83,23 +83,23 @@ function lastFrame(
   outcome: Extract<ChainOutcome, { status: 'completed' }>,
   envelope: CallEnvelope,
 ): FrameBody {
+  const { finishReason, nativeStop, message, served } = outcome
   const usage = reportedUsage(outcome, envelope)
+  const native = nativeStop ? ([nativeStop] as const) : ([] as const)
   return envelope.stream
-    ? ['finish', outcome.finishReason, usage]
-    : [
-        'completion',
-        envelope.candidates.indexOf(outcome.served),
-        outcome.message,
-        outcome.finishReason,
-        usage,
-      ]
+    ? ['finish', finishReason, usage, ...native]
+    : ['completion', envelope.candidates.indexOf(served), message, finishReason, usage, ...native]
 }
 
-/** Usage is delivered where the upstream supplied it; a count of our own is only charged by, but to extended calls told. */
+/**
+ * Usage is delivered where the upstream supplied it; a count of our own is only charged by, but told to extended calls
+ * and in native answers.
+ */
 function reportedUsage(
-  { usage, usageSource, reasoningTokens = 0 }: Extract<ChainOutcome, { status: 'completed' }>,
+  { usage, usageSource, nativeStop, reasoningTokens = 0 }: Extract<ChainOutcome, { status: 'completed' }>,
   { extended }: CallEnvelope,
 ): ReportedUsage | null {
+  if (nativeStop) return usage
   if (!extended) return usageSource === 'upstream' ? usage : null
   const isWithin =
     usageSource === 'upstream' && reasoningTokens > 0 && reasoningTokens <= usage.completionTokens
@@ -260,7 +260,7 @@ interface OutcomeDependencies {
  */
 export async function completed(
   { candidate, rescue }: AttemptPlan,
-  { reason, usage, end }: Extract<AttemptOutcome, { kind: 'finished' }>,
+  { reason, usage, native, end }: Extract<AttemptOutcome, { kind: 'finished' }>,
   { call, relay, history, began }: ChainEnd,
   deps: OutcomeDependencies,
 ): Promise<ChainOutcome> {
@@ -284,6 +284,7 @@ export async function completed(
   return {
     status: 'completed',
     finishReason: reason,
+    ...(native && { nativeStop: native }),
     served: isOtherModel ? began : candidate,
     ...(isOtherModel && { rescuedBy: candidate }),
     message,

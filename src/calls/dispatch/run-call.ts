@@ -2,6 +2,7 @@ import { Counter, Histogram, type Registry } from 'prom-client'
 import { settlementOf } from '../../core/billing/pricing.ts'
 import type { CallBody, CallEnvelope, CallJob, SettlementRecord } from '../../core/calls/call-job.ts'
 import type { FrameBody, FrameError } from '../../core/calls/completion.ts'
+import { nativeCall } from '../../core/calls/messages-request.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import type { ProcessReport } from '../../platform/observability/process-report.ts'
@@ -153,7 +154,7 @@ async function bodyOf(
 ): Promise<CallBody | null> {
   try {
     const text = await bodies.read(envelope.id, sealedBody)
-    if (text !== null) return JSON.parse(text) as CallBody
+    if (text !== null) return readBody(JSON.parse(text) as CallBody)
     logger.error({ callId: envelope.id }, 'the body of a call is gone')
   } catch (error) {
     if (sealedBody !== null) throw error
@@ -161,6 +162,8 @@ async function bodyOf(
   }
   return null
 }
+
+const readBody = (body: CallBody): CallBody => (body.native ? nativeCall(body.native) : body)
 
 /**
  * Finishes a call. Nothing is charged for an answer that nobody was there to hear any more: while its API instance is

@@ -13,13 +13,16 @@ export interface SurfaceExample {
   output?: string
 }
 
+const QUESTION = [{ role: 'user', content: 'Why do trains need switchyards?' }]
 const PROVIDER_KEY = { id: 'pkey_01JABCDEFGHJKMNPQRSTVWXYZ0' }
 
 /** Examples of those surfaces whose request has more than a method and a path. */
 export const SURFACE_EXAMPLES: Readonly<Partial<Record<SurfaceId, SurfaceExample>>> = {
   'chat-completions': {
-    body: { model: 'auto', messages: [{ role: 'user', content: 'Why do trains need switchyards?' }] },
+    body: { model: 'auto', messages: QUESTION },
   },
+  messages: { body: { model: 'auto', max_tokens: 500, messages: QUESTION } },
+  'messages.count-tokens': { body: { model: 'auto', messages: QUESTION } },
   generation: { path: { id: 'chatcmpl_01JABCDEFGHJKMNPQRSTVWXYZ0' } },
   usage: { query: { group_by: 'model' } },
   'usage.calls': { query: { limit: '20' } },

@@ -102,14 +102,14 @@ const ENTRIES = {
   messages: [
     'POST /v1/messages',
     'Provider-specific',
-    'closed',
+    'open',
     'Works only when routing selects a target that speaks the vendor-native messages wire.',
   ],
   'messages.count-tokens': [
     'POST /v1/messages/count_tokens',
     'Not a product-key surface',
     'granted',
-    'Legacy handler; not to be relied on.',
+    "The tokens of a prompt, by the gateway's own tokenizer; not to be relied on.",
   ],
   responses: ['POST /v1/responses', 'Not a product-key surface', 'granted', USE_CHAT],
   'responses.get': ['GET /v1/responses/{id}', 'Not a product-key surface', 'closed', USE_CHAT],

@@ -5,6 +5,7 @@ import type { ErrorCode } from '../kernel/errors.ts'
 import type { CallId } from '../kernel/ids.ts'
 import type { MediaTokens } from '../media/media-tokens.ts'
 import type { ChatMessage, SamplingParameters } from './chat-request.ts'
+import type { NativeRequest } from './native-message.ts'
 
 /** How a call ended. */
 export type CallStatus = 'completed' | 'failed' | 'cancelled' | 'interrupted'
@@ -120,6 +121,8 @@ export interface CallBody {
   parameters: SamplingParameters
   /** See ChatRequest. */
   exactJson?: ExactJson | undefined
+  /** See ChatRequest. In a sealed body it stands alone: the messages and parameters are read from it again. */
+  native?: NativeRequest | undefined
 }
 
 /** One try at one offer. */

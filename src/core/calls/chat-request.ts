@@ -5,6 +5,7 @@ import { type ExactJson, isNestedDeeperThan, MAX_NESTING } from '../json/json-te
 import { ApiError } from '../kernel/errors.ts'
 import type { ToolCall } from './completion.ts'
 import { type ContentPart, inlineChars, type MediaPart, parseContentPart } from './content-part.ts'
+import type { NativeRequest } from './native-message.ts'
 import { Preferences, type ProviderPreferences, parsePreferences } from './provider-preferences.ts'
 
 export const ROLES = ['system', 'user', 'assistant', 'tool'] as const
@@ -70,6 +71,8 @@ export interface ChatRequest {
    * provider's prompt cache are charged at their own rates. Absent: false.
    */
   extended?: true
+  /** What is forwarded instead of the messages, to providers that speak its wire and to no others. Absent: no such call. */
+  native?: NativeRequest | undefined
 }
 
 export const MAX_MESSAGES = 2048
@@ -193,7 +196,11 @@ export function requestOf(
  * Refuses a request of too much text, which is held, counted and scored: what is left of a body without its media.
  * Throws ApiError `request_too_large`.
  */
-export function refuseLongText({ messages }: ChatRequest, bodyBytes: number, limitBytes: number): void {
+export function refuseLongText(
+  { messages }: Pick<ChatRequest, 'messages'>,
+  bodyBytes: number,
+  limitBytes: number,
+): void {
   if (bodyBytes <= limitBytes) return
   const mediaBytes = mediaParts(messages).reduce((sum, part) => sum + inlineChars(part), 0)
   if (bodyBytes - mediaBytes <= limitBytes) return

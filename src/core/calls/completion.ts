@@ -1,6 +1,14 @@
 import type { Usage } from '../billing/pricing.ts'
 import type { ErrorCode } from '../kernel/errors.ts'
 import type { CallId } from '../kernel/ids.ts'
+import {
+  type NativeBlock,
+  type NativeEvent,
+  NativeMessageBuilder,
+  type NativeStop,
+  nativeSize,
+  nativeText,
+} from './native-message.ts'
 
 /**
  * A completion as it goes from a provider's wire to the client's stream, after everything that could name a provider
@@ -32,6 +40,8 @@ export type Delta =
   | readonly ['reasoning', text: string]
   /** Extended calls only: of the text before it. */
   | readonly ['logprobs', tokens: readonly TokenLogprob[]]
+  /** Of a native answer, which has no other deltas. */
+  | readonly ['native', event: NativeEvent]
 
 /** A token with its log probability, as on the chat-completions wire. */
 export interface TokenLogprob {
@@ -53,7 +63,8 @@ export type FinishReason = (typeof FINISH_REASONS)[number]
 /** What a provider's stream contains, in its order. Emitted by a wire's `CompletionReader`. */
 export type CompletionEvent =
   | Progress
-  | readonly ['finish', reason: FinishReason]
+  /** `native`: the same in the words of a native answer. */
+  | readonly ['finish', reason: FinishReason, native?: NativeStop]
   /** `reasoningTokens`: so many of the completion tokens are not content, where the provider reports it. */
   | readonly ['usage', usage: Usage, reasoningTokens: number]
 
@@ -63,6 +74,7 @@ const DELTA_KINDS: Record<Delta[0], true> = {
   'tool-calls': true,
   reasoning: true,
   logprobs: true,
+  native: true,
 }
 
 export const isDelta = (value: readonly [kind: string, ...unknown[]]): value is Delta =>
@@ -82,6 +94,8 @@ export function deltaText(delta: Delta): string {
       for (const { function: call } of delta[1]) text += call?.arguments ?? ''
       return text
     }
+    case 'native':
+      return nativeText(delta[1])
     default:
       return delta satisfies never
   }
@@ -95,6 +109,8 @@ export interface CompletionMessage {
   /** Of extended calls. */
   reasoning?: string
   logprobs?: TokenLogprob[]
+  /** The blocks of a native answer, which has nothing else. */
+  native?: NativeBlock[]
 }
 
 /** Deltas put together. */
@@ -104,6 +120,7 @@ export class CompletionBuilder {
   #toolCalls: ToolCallDelta[] = []
   #reasoning = ''
   #logprobs: TokenLogprob[] = []
+  #native: NativeMessageBuilder | null = null
 
   /** The text so far. */
   get content(): string {
@@ -125,7 +142,7 @@ export class CompletionBuilder {
   }
 
   get #hasOtherAnswer(): boolean {
-    return this.#refusal !== '' || this.#toolCalls.length > 0
+    return this.#refusal !== '' || this.#toolCalls.length > 0 || this.#native !== null
   }
 
   add(delta: Delta): void {
@@ -145,6 +162,10 @@ export class CompletionBuilder {
       case 'logprobs':
         for (const token of delta[1]) this.#logprobs.push(token)
         break
+      case 'native':
+        this.#native ??= new NativeMessageBuilder()
+        this.#native.add(delta[1])
+        break
       default:
         delta satisfies never
     }
@@ -158,6 +179,7 @@ export class CompletionBuilder {
       ...(toolCalls.length > 0 && { tool_calls: toolCalls }),
       ...(this.#reasoning !== '' && { reasoning: this.#reasoning }),
       ...(this.#logprobs.length > 0 && { logprobs: this.#logprobs }),
+      ...(this.#native && { native: this.#native.content }),
     }
   }
 }
@@ -204,7 +226,12 @@ export type FrameBody =
   | readonly ['caught-up']
 
 /** A stream's truthful end. */
-export type FinishFrame = readonly ['finish', reason: FinishReason, usage: ReportedUsage | null]
+export type FinishFrame = readonly [
+  'finish',
+  reason: FinishReason,
+  usage: ReportedUsage | null,
+  native?: NativeStop,
+]
 
 /** The whole answer of a non-streaming call. */
 export type WholeFrame = readonly [
@@ -213,6 +240,7 @@ export type WholeFrame = readonly [
   message: CompletionMessage,
   reason: FinishReason,
   usage: ReportedUsage | null,
+  native?: NativeStop,
 ]
 
 /** What clients are told that a completion used. */
@@ -272,8 +300,10 @@ const FIELDS_CHARS = 16
 /** About the characters of a frame as JSON. Cheap, since most frames are a token. */
 export function sizeOf(body: FrameBody): number {
   if (body[0] === 'logprobs') return logprobsChars(body[1]) + FIELDS_CHARS
+  if (body[0] === 'native') return nativeSize(body[1])
   if (body[0] !== 'completion') return charsOf(body) + FIELDS_CHARS
-  const { content, refusal, tool_calls, reasoning, logprobs = [] } = body[2]
+  const { content, refusal, tool_calls, reasoning, logprobs = [], native } = body[2]
+  if (native) return JSON.stringify(native).length + FIELDS_CHARS
   const toolChars = tool_calls?.reduce((sum, call) => sum + call.function.arguments.length + FIELDS_CHARS, 0)
   const texts = [content, refusal, reasoning].reduce((sum, text) => sum + (text?.length ?? 0), 0)
   return texts + (toolChars ?? 0) + logprobsChars(logprobs) + FIELDS_CHARS

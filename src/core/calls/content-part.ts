@@ -130,7 +130,12 @@ function urlOf(value: unknown, path: string): string {
   return string(value.url, `${path}.url`)
 }
 
-function parseSource(text: string, named: Modality, path: string): ContentPart {
+/** Reads media inside the request, by its media type. Throws ApiError `invalid_request`. */
+export const partOfData = (mediaType: string, base64: string, path: string): ContentPart =>
+  fromData({ mediaType: mediaType.toLowerCase(), isBase64: true, data: base64 }, path)
+
+/** Reads a data URL or an address; `named` is what the request takes it for. Throws ApiError `invalid_request`. */
+export function parseSource(text: string, named: Modality, path: string): ContentPart {
   const data = parseDataUrl(text)
   if (data) return fromData(data, path)
   const url = text.length <= ADDRESS_MAX && URL.canParse(text) ? new URL(text) : null

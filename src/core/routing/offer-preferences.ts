@@ -1,10 +1,18 @@
 import type { Privacy } from '../calls/call-job.ts'
 import type { ChatRequest } from '../calls/chat-request.ts'
 import type { ProviderPreferences, Sort } from '../calls/provider-preferences.ts'
-import type { CatalogSnapshot, Model, Offer, PricedMedia, Provider, TokenRates } from '../catalog/catalog.ts'
+import type {
+  CatalogSnapshot,
+  Model,
+  Offer,
+  PricedMedia,
+  Provider,
+  TokenRates,
+  Wire,
+} from '../catalog/catalog.ts'
 import { dearestPromptRate, mediaRate, withoutCache } from '../catalog/token-rates.ts'
 import { oncePer } from '../kernel/once-per.ts'
-import { pricedMediaOf, type RequestShape } from './plan-candidate.ts'
+import { pricedMediaOf, pricesCache, type RequestShape } from './plan-candidate.ts'
 import { supportsParameter } from './supported-parameters.ts'
 
 /** What a request's `provider` preferences make of the offers of a model: which of them it may use, and in which order. */
@@ -20,6 +28,8 @@ export interface OfferFilter extends Privacy {
   /** Parameters that a model has to support; none unless the request demands it. */
   parameters: readonly string[]
   maxPrice: ProviderPreferences['maxPrice']
+  /** The wire that providers have to speak; undefined: any. */
+  wire: Wire | undefined
   /** What of the prompt may have a price of its own. */
   media: readonly PricedMedia[]
   /** Whether tokens of the prompt cache are charged at their own rates. */
@@ -28,10 +38,11 @@ export interface OfferFilter extends Privacy {
 
 /** Reads the filter off a request's preferences. Names that nobody has choose nobody, and exclude nobody. */
 export function offerFilter(
-  { preferences, extended }: Pick<ChatRequest, 'preferences' | 'extended'>,
+  request: Pick<ChatRequest, 'preferences' | 'extended' | 'native'>,
   shape: RequestShape,
   catalog: CatalogSnapshot,
 ): OfferFilter {
+  const { preferences } = request
   const { only } = preferences
   return {
     only: only && new Set(only.flatMap((name) => [...providersChosenBy(name, catalog)])),
@@ -40,8 +51,9 @@ export function offerFilter(
     denyDataCollection: preferences.dataCollection === 'deny',
     parameters: preferences.requireParameters ? shape.parameters : [],
     maxPrice: preferences.maxPrice,
+    wire: request.native ? 'anthropic-messages' : undefined,
     media: pricedMediaOf(shape),
-    pricesCache: extended === true,
+    pricesCache: pricesCache(request),
   }
 }
 
@@ -50,6 +62,10 @@ export const keepsPrivate = (
   { zdr, dataCollection }: Pick<Provider, 'zdr' | 'dataCollection'>,
   privacy: Privacy,
 ): boolean => (!privacy.zdr || zdr) && (!privacy.denyDataCollection || dataCollection === 'deny')
+
+/** Whether a provider speaks the wire that a request demands, if it demands one. */
+export const speaks = (provider: Pick<Provider, 'wire'>, { wire }: Pick<OfferFilter, 'wire'>): boolean =>
+  wire === undefined || provider.wire === wire
 
 /**
  * Whether a request may use an offer of a model. Fails closed: what is not known to meet a preference does not
@@ -60,6 +76,7 @@ export function isAllowed(offer: Offer, model: Model, filter: OfferFilter, exact
   return (
     (filter.only === undefined || filter.only.has(provider.id)) &&
     !filter.ignore.has(provider.id) &&
+    speaks(provider, filter) &&
     keepsPrivate(provider, filter) &&
     (!exactTools || offer.exactTools) &&
     filter.parameters.every((name) => supportsParameter(offer, model, name)) &&

@@ -186,6 +186,10 @@ export interface Target {
   providerKeyId: string | null
 }
 
+/** Whether a call is charged tokens of a provider's prompt cache at their own rates. */
+export const pricesCache = ({ extended, native }: Pick<ChatRequest, 'extended' | 'native'>): boolean =>
+  extended === true || native !== undefined
+
 /** The candidate with the completion limit it gets, or null when not one token fits under the price cap. */
 export function toCandidate(
   { asked, model }: { asked: string; model: Model },
@@ -196,7 +200,7 @@ export function toCandidate(
 ): Candidate | null {
   const isOwn = providerKeyId !== null
   // On the client's BYOK key the provider's cache costs us nothing.
-  const listed = request.extended && (isOwn || !offer.lossCache) ? model.rate : withoutCache(model.rate)
+  const listed = pricesCache(request) && (isOwn || !offer.lossCache) ? model.rate : withoutCache(model.rate)
   const wanted = request.completionLimit ?? defaultCompletionLimit
   const most = Math.min(wanted, model.maxOutputTokens, offer.maxOutputTokens ?? model.maxOutputTokens)
   const limit = limitUnderCap(

@@ -1,11 +1,11 @@
 import { AUTO_MODEL } from '../auto/auto-routing.ts'
 import { type CatalogSnapshot, findModel } from '../catalog/catalog.ts'
-import { ApiError, type ErrorCode, type ErrorDetails } from '../kernel/errors.ts'
+import { ApiError, type ErrorCode, type ErrorDetails, surfaceUnavailable } from '../kernel/errors.ts'
 import { nearModelIds } from './near-models.ts'
 import type { RequestShape } from './plan-candidate.ts'
 
 /** Why a model or an offer is no candidate; the most telling reason decides the refusal. */
-export type Obstacle = 'schema' | 'shape' | 'context' | 'unserved' | 'preferences' | 'byok-keys'
+export type Obstacle = 'schema' | 'shape' | 'wire' | 'context' | 'unserved' | 'preferences' | 'byok-keys'
 
 /** Refusals by their obstacle, the most telling first. */
 const REFUSALS: ReadonlyArray<[Obstacle, ErrorCode, message: string, ErrorDetails]> = [
@@ -42,6 +42,7 @@ export function planRefusal(
 ): ApiError {
   const refusal = REFUSALS.find(([obstacle]) => obstacles.has(obstacle))
   if (refusal) return new ApiError(refusal[1], refusal[2], refusal[3])
+  if (obstacles.has('wire') && !obstacles.has('shape')) return surfaceUnavailable()
   const media = byAddress.map((modality) => (modality === 'file' ? 'documents' : 'videos')).join(' and ')
   return new ApiError(
     'unsupported_shape',

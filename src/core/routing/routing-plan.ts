@@ -20,6 +20,7 @@ import {
   orderOffers,
   type ProviderIds,
   providersChosenBy,
+  speaks,
   UNKNOWN_OFFER_STATE,
 } from './offer-preferences.ts'
 import {
@@ -199,6 +200,13 @@ function choicesOf(
   options: PlanOptions,
 ): Choice[] {
   const { model } = entry
+  const { offerState: stateOf = () => UNKNOWN_OFFER_STATE, random, providerKeys = [] } = options
+  const capacity = capacityFor(model, providerKeys)
+  const usable = [...capacity.own.keys(), ...capacity.shared]
+  if (filter.wire !== undefined && !usable.some(({ provider }) => speaks(provider, filter))) {
+    obstacles.add('wire')
+    return []
+  }
   if (!takesInput(model, shape)) {
     obstacles.add('shape')
     return []
@@ -208,9 +216,7 @@ function choicesOf(
     return []
   }
   const { sort, allowFallbacks } = request.preferences
-  const { offerState: stateOf = () => UNKNOWN_OFFER_STATE, random, providerKeys = [] } = options
   const order = { pinned, sort: entry.sort ?? sort, allowFallbacks }
-  const capacity = capacityFor(model, providerKeys)
   const kinds = contentKindsOf(request)
   const shared = capacity.shared.filter(({ id }) => !stateOf(id).excludes?.(kinds))
   // On the client's BYOK key the tokens cost us nothing, so no prompt is dearer than its rate.

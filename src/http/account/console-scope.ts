@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
-import { unavailable } from '../plugins/answer-errors.ts'
+import { surfaceUnavailable } from '../../core/kernel/errors.ts'
 import { secureHeaders } from '../plugins/security-headers.ts'
 
 export interface ConsoleScopeOptions {
@@ -24,6 +24,6 @@ export const consoleScope: FastifyPluginAsync<ConsoleScopeOptions> = async (app,
   await app.register(routes, { prefix: PREFIX })
   // Also what is not there is answered with the headers of this scope.
   app.all(`${PREFIX}/*`, async () => {
-    throw unavailable()
+    throw surfaceUnavailable()
   })
 }

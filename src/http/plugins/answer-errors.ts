@@ -1,38 +1,43 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import plugin from 'fastify-plugin'
-import { ApiError, errorHeaders, errorObject } from '../../core/kernel/errors.ts'
+import { ApiError, errorHeaders, errorObject, surfaceUnavailable } from '../../core/kernel/errors.ts'
 import { infrastructureError } from '../../platform/infrastructure-error.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The body of an error, set by a surface that has one of its own. */
+    errorBody: ((error: ApiError, requestId: string) => object) | null
+  }
+}
 
 /** Every failure on every route leaves as the one error body with its headers. */
 export const answerErrors = plugin<{ logger: Logger }>(
   async (app, { logger }) => {
+    app.decorateRequest('errorBody', null)
     app.setErrorHandler((error, request, reply) =>
       sendError(toPublicError(error, request, logger), request, reply),
     )
-    app.setNotFoundHandler((request, reply) => sendError(unavailable(), request, reply))
+    app.setNotFoundHandler((request, reply) => sendError(surfaceUnavailable(), request, reply))
   },
   { name: 'answer-errors' },
 )
 
-/** The answer for a path that is no surface, and for a surface that the key may not use: nobody can tell which. */
-export const unavailable = (): ApiError =>
-  new ApiError('surface_unavailable', 'This surface is not available. Use POST /v1/chat/completions.')
-
 /** For what Fastify refuses before any route or hook is found: a path that cannot be decoded or is too long. */
 export function answerUnroutable(_error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   reply.header('x-request-id', request.id)
-  sendError(unavailable(), request, reply)
+  sendError(surfaceUnavailable(), request, reply)
 }
 
 /** Sends an error as its status, headers and body. */
 export function sendError(error: ApiError, request: FastifyRequest, reply: FastifyReply) {
   request.errorCode = error.code
-  return reply
-    .code(error.status)
-    .headers(errorHeaders(error))
-    .send({ error: errorObject(error, request.id) })
+  return reply.code(error.status).headers(errorHeaders(error)).send(bodyOf(error, request))
 }
+
+/** The one error body, or that of the surface. */
+const bodyOf = (error: ApiError, { id, errorBody }: FastifyRequest): object =>
+  errorBody?.(error, id) ?? { error: errorObject(error, id) }
 
 function toPublicError(error: unknown, request: FastifyRequest, logger: Logger): ApiError {
   if (error instanceof ApiError) return error

@@ -28,6 +28,8 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** An onRequest hook: 401 or 403 unless a live key is presented. */
     requireKey(request: FastifyRequest): Promise<void>
+    /** The same where clients of the messages wire call: the key may also come in `x-api-key`. */
+    requireMessagesKey(request: FastifyRequest): Promise<void>
     /** The same for admin keys: as bearer token, as the password of HTTP Basic, or by an operator's session. */
     requireAdminKey(request: FastifyRequest): Promise<void>
   }
@@ -60,10 +62,17 @@ export const authenticate = plugin<AuthenticateOptions>(
       return this.key ? rateHeaders(this.key, limits, lastSeen.get(this.key.keyId), clock()) : {}
     })
 
-    app.decorate('requireKey', async (request: FastifyRequest) => {
-      request.key = await authenticated(keys, bearerToken(request.headers.authorization), request.ip)
-      if (request.key.kind === 'standard') refused.check(request.key.keyId)
-    })
+    const requireKeyOf = (secretOf: (request: FastifyRequest) => string | null) => {
+      return async (request: FastifyRequest) => {
+        request.key = await authenticated(keys, secretOf(request), request.ip)
+        if (request.key.kind === 'standard') refused.check(request.key.keyId)
+      }
+    }
+    app.decorate(
+      'requireKey',
+      requireKeyOf(({ headers }) => bearerToken(headers.authorization)),
+    )
+    app.decorate('requireMessagesKey', requireKeyOf(tokenOfEither))
     app.decorate('requireAdminKey', async (request: FastifyRequest) => {
       const { authorization } = request.headers
       const password = basicPassword(authorization)
@@ -182,6 +191,19 @@ export function standardKey(request: FastifyRequest, refusal: string): StandardK
 function bearerToken(header: string | undefined): string | null {
   const match = /^bearer +(\S+) *$/i.exec(header ?? '')
   return match?.[1] ?? null
+}
+
+/** The key of `Authorization` or of `x-api-key`. Throws ApiError 401 where they carry different ones. */
+function tokenOfEither({ headers }: FastifyRequest): string | null {
+  const bearer = bearerToken(headers.authorization)
+  const header = String(headers['x-api-key'] ?? '').trim() || null
+  if (bearer !== null && header !== null && bearer !== header) {
+    throw new ApiError(
+      'invalid_api_key',
+      'The headers `Authorization` and `x-api-key` carry different keys. Send one.',
+    )
+  }
+  return bearer ?? header
 }
 
 const isFromBrowser = ({ headers }: FastifyRequest): boolean =>

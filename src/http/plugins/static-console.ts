@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import files from '@fastify/static'
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
-import { unavailable } from './answer-errors.ts'
+import { surfaceUnavailable } from '../../core/kernel/errors.ts'
 import { isOperatorApi } from './read-requests.ts'
 import { secureHeaders } from './security-headers.ts'
 
@@ -62,7 +62,7 @@ export const staticConsole: FastifyPluginAsync<StaticConsoleOptions> = async (ap
   })
   for (const url of PAGES) {
     app.get(url, async (request, reply) => {
-      if (isOperatorApi(request)) throw unavailable()
+      if (isOperatorApi(request)) throw surfaceUnavailable()
       // Read at every request, so that a build is seen without a restart.
       if (isBuilt()) return reply.header('cache-control', 'no-cache').sendFile('index.html')
       return reply.code(503).header('retry-after', '30').type('text/plain; charset=utf-8').send(NOT_BUILT)
@@ -70,7 +70,7 @@ export const staticConsole: FastifyPluginAsync<StaticConsoleOptions> = async (ap
   }
   // Someone who mistyped an address in a browser is told so by a page; programs hear what they always did.
   app.get('/*', async (request, reply) => {
-    if (!isNavigation(request) || !isBuilt()) throw unavailable()
+    if (!isNavigation(request) || !isBuilt()) throw surfaceUnavailable()
     const page = await readFile(join(pagesFolder, 'index.html'))
     return reply.code(404).header('cache-control', 'no-cache').type('text/html; charset=utf-8').send(page)
   })

@@ -1,7 +1,7 @@
 import type { onRequestHookHandler } from 'fastify'
 import plugin from 'fastify-plugin'
 import { lifecycleHeaders, mayUse, SURFACES, type SurfaceId } from '../../core/api/surface-registry.ts'
-import { unavailable } from './answer-errors.ts'
+import { surfaceUnavailable } from '../../core/kernel/errors.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -20,7 +20,7 @@ export const surfaceAccess = plugin(
       const surface = SURFACES.find((known) => known.id === id)!
       const headers = lifecycleHeaders(surface.lifecycle)
       return (request, reply, done) => {
-        if (!mayUse(surface, request.key?.surfaces ?? [])) return done(unavailable())
+        if (!mayUse(surface, request.key?.surfaces ?? [])) return done(surfaceUnavailable())
         reply.headers(headers)
         done()
       }

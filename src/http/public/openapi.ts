@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { ChatCompletionBody } from '../../core/api/chat-completion.ts'
 import { codeSamples } from '../../core/api/code-samples.ts'
+import { MessageBody } from '../../core/api/message.ts'
 import { SURFACES, type SurfaceId } from '../../core/api/surface-registry.ts'
 import { publishedSurface, type SurfaceContracts } from './surface-list.ts'
 
@@ -33,6 +34,13 @@ const askedOrigin = ({ protocol, host }: FastifyRequest): string =>
 
 /** What clients receive that no schema of a route describes: it is written as it comes, and not serialized. */
 const RESPONSES: Partial<Record<SurfaceId, object>> = {
+  messages: {
+    description: 'The message; with `stream`, named server-sent events that end with `message_stop`',
+    content: {
+      'application/json': { schema: MessageBody },
+      'text/event-stream': { schema: { type: 'string' } },
+    },
+  },
   'chat-completions': {
     description: 'The completion; with `stream`, server-sent events that end with `[DONE]`',
     content: {

@@ -1,12 +1,11 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { LRUCache } from 'lru-cache'
 import type { PaymentRailName } from '../../core/billing/payment-movements.ts'
-import { ApiError } from '../../core/kernel/errors.ts'
+import { ApiError, surfaceUnavailable } from '../../core/kernel/errors.ts'
 import { DAY_MS } from '../../core/kernel/time.ts'
 import type { TopUps } from '../../payments/create-top-ups.ts'
 import { clientNetworks } from '../../platform/network/client-networks.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
-import { unavailable } from '../plugins/answer-errors.ts'
 
 /** Rails send far less; what is longer is not theirs. */
 const BODY_LIMIT_BYTES = 512 * 1024
@@ -57,7 +56,7 @@ export const paymentWebhooks: FastifyPluginAsync<{
   for (const rail of ['stripe', 'paypal'] as const) {
     const handler = receive(rail)
     app.post(`/webhooks/${rail}`, { bodyLimit: BODY_LIMIT_BYTES }, async (request) => {
-      if (!topUps.rails.has(rail)) throw unavailable()
+      if (!topUps.rails.has(rail)) throw surfaceUnavailable()
       return handler(request)
     })
   }

@@ -1,15 +1,15 @@
 import type { FastifyInstance, FastifyPluginAsync, HTTPMethods } from 'fastify'
 import { contractDigest, type RouteContract } from '../../core/api/surface-evidence.ts'
 import { lifecycleHeaders, SURFACES, type Surface, type SurfaceId } from '../../core/api/surface-registry.ts'
-import { ApiError } from '../../core/kernel/errors.ts'
+import { ApiError, surfaceUnavailable } from '../../core/kernel/errors.ts'
 import { generationsRoute, usageCallsRoute } from '../calls.ts'
-import { unavailable } from '../plugins/answer-errors.ts'
 import { providerKeysRoute } from '../provider-keys.ts'
 import { usageRoute } from '../usage.ts'
 import { chatCompletionsRoute } from './chat-completions.ts'
 import { creditsRoute } from './credits.ts'
 import { extendedChatRoute } from './extended-chat.ts'
 import { keyRoute } from './key.ts'
+import { countTokensRoute, messagesRoute } from './messages.ts'
 import { modelsRoute } from './models.ts'
 import { openapiRoute } from './openapi.ts'
 import { pricingRoute } from './pricing.ts'
@@ -25,6 +25,7 @@ type AllServices = ServicesOf<typeof chatCompletionsRoute> &
   ServicesOf<typeof creditsRoute> &
   ServicesOf<typeof generationsRoute> &
   ServicesOf<typeof keyRoute> &
+  ServicesOf<typeof messagesRoute> &
   ServicesOf<typeof modelsRoute> &
   ServicesOf<typeof openapiRoute> &
   ServicesOf<typeof pricingRoute> &
@@ -46,6 +47,8 @@ const ROUTES: Partial<Record<SurfaceId, SurfaceRoute>> = {
   usage: usageRoute,
   'usage.calls': usageCallsRoute,
   surfaces: surfacesRoute,
+  messages: messagesRoute,
+  'messages.count-tokens': countTokensRoute,
   'provider-keys.list': providerKeysRoute,
   'provider-keys.create': providerKeysRoute,
   'provider-keys.update': providerKeysRoute,
@@ -111,7 +114,7 @@ function routeOtherMethods(app: FastifyInstance, surfaces: Surface[]): void {
 /** Answered before a body is read. */
 function routeUnavailable(app: FastifyInstance, url: string): void {
   const refuse = async (): Promise<never> => {
-    throw unavailable()
+    throw surfaceUnavailable()
   }
   app.route({
     url,

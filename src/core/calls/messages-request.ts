@@ -1,0 +1,164 @@
+import { type Static, Type } from 'typebox'
+import { nullable } from '../api/request-fields.ts'
+import { isNestedDeeperThan, MAX_NESTING } from '../json/json-text.ts'
+import { ApiError } from '../kernel/errors.ts'
+import type { CallBody } from './call-job.ts'
+import {
+  ChatBody,
+  type ChatRequest,
+  nestedTooDeep,
+  normalizeChatRequest,
+  type SamplingParameters,
+} from './chat-request.ts'
+import { refuseCacheCost, toChatMessages } from './native-content.ts'
+import type { NativeRequest } from './native-message.ts'
+
+const object = (name: string) =>
+  Type.Optional(
+    nullable(Type.Object({}, { additionalProperties: true, errorMessage: `\`${name}\` must be an object.` })),
+  )
+const { model, models, routing_profile, provider, stream, messages, tools, top_p } = ChatBody.properties
+
+/** What a prompt consists of on the messages wire, as far as its outer shape goes. */
+const PROMPT = {
+  model,
+  messages: {
+    ...messages,
+    items: Type.Unknown({ description: 'role and content, as on the messages wire' }),
+  },
+  system: Type.Optional(Type.Unknown({ description: 'A string, or an array of text blocks' })),
+  tools,
+  tool_choice: object('tool_choice'),
+  thinking: object('thinking'),
+  output_config: object('output_config'),
+  output_format: object('output_format'),
+  cache_control: object('cache_control'),
+}
+
+/** The body of POST /v1/messages, as far as its outer shape goes. */
+export const MessagesBody = Type.Object(
+  {
+    ...PROMPT,
+    max_tokens: Type.Integer({
+      minimum: 1,
+      maximum: Number.MAX_SAFE_INTEGER,
+      errorMessage: '`max_tokens` is required and must be an integer of at least 1.',
+    }),
+    models,
+    routing_profile,
+    provider,
+    stream,
+    temperature: Type.Optional(nullable(Type.Number({ minimum: 0, maximum: 1 }))),
+    top_p,
+    top_k: Type.Optional(nullable(Type.Integer({ minimum: 0 }))),
+    stop_sequences: Type.Optional(nullable(Type.Array(Type.String(), { maxItems: 8_192 }))),
+  },
+  { errorMessage: { type: 'The request body must be a JSON object.' } },
+)
+export type MessagesBody = Static<typeof MessagesBody>
+
+/** The body of POST /v1/messages/count_tokens. */
+export const CountTokensBody = Type.Object(PROMPT, {
+  errorMessage: { type: 'The request body must be a JSON object.' },
+})
+export type CountTokensBody = Static<typeof CountTokensBody>
+
+/** Forwarded as they are. What a call may cost follows from these and from the completion limit, so nothing else is. */
+const FORWARDED = [
+  'system',
+  'messages',
+  'tools',
+  'tool_choice',
+  'thinking',
+  'output_config',
+  'output_format',
+  'cache_control',
+  'stop_sequences',
+  'temperature',
+  'top_p',
+  'top_k',
+] as const
+
+/** Fields whose cost is not held for, with the values that cost nothing beside the tokens. */
+const COSTLY: Readonly<Record<string, readonly unknown[]>> = {
+  container: [],
+  context_management: [],
+  fallbacks: [],
+  inference_geo: ['global'],
+  mcp_servers: [],
+  service_tier: ['standard_only'],
+  speed: ['standard'],
+}
+
+/**
+ * Validates and normalizes the body of POST /v1/messages: what routing and the hold need is read as on chat
+ * completions, and the rest is kept to be forwarded.
+ * Throws ApiError `invalid_request` whose `param` is the JSON path of the first offending field.
+ */
+export function parseMessagesRequest(body: MessagesBody): ChatRequest {
+  const native = readNative(body)
+  const call = nativeCall(native)
+  const { model, models, routing_profile, provider, stream, max_tokens } = body
+  const routed = { model, models, routing_profile, provider, stream, max_tokens, tools: body.tools ?? null }
+  return { ...normalizeChatRequest({ ...routed, messages: [] }), ...call }
+}
+
+/** Validates the body of a count of tokens. Throws as `parseMessagesRequest`. */
+export const parseCountRequest = (body: CountTokensBody): CallBody => nativeCall(readNative(body))
+
+/** A call as its worker gets it, read off what is to be forwarded. Throws ApiError where that is not valid. */
+export function nativeCall(native: NativeRequest): CallBody & { native: NativeRequest } {
+  return {
+    messages: toChatMessages(native.system, native.messages),
+    parameters: parametersOf(native),
+    native,
+  }
+}
+
+function readNative(body: object): NativeRequest {
+  if (isNestedDeeperThan(body, MAX_NESTING)) throw nestedTooDeep()
+  const fields = body as Record<string, unknown>
+  for (const [name, free] of Object.entries(COSTLY)) {
+    if (fields[name] == null || free.includes(fields[name])) continue
+    throw invalid(
+      name,
+      `\`${name}\` is not supported here: what it may cost is not known before. Leave it out.`,
+    )
+  }
+  const native = Object.fromEntries(
+    FORWARDED.flatMap((name) => (fields[name] == null ? [] : [[name, fields[name]]])),
+  )
+  refuseCacheCost(native, '')
+  for (const [index, tool] of toolsOf(native).entries()) checkTool(tool, `tools[${index}]`)
+  return native
+}
+
+const toolsOf = ({ tools }: NativeRequest): ReadonlyArray<Record<string, unknown>> =>
+  (tools ?? []) as ReadonlyArray<Record<string, unknown>>
+
+/** Tools of a type of their own are run by the provider, or come with a prompt of its own. */
+function checkTool(tool: Record<string, unknown>, path: string): void {
+  if (tool.type != null && tool.type !== 'custom') {
+    throw invalid(
+      `${path}.type`,
+      'Only tools that you define and run yourself are supported: leave `type` out.',
+    )
+  }
+  refuseCacheCost(tool, `${path}.`)
+}
+
+/** The parameters that decide about models, and that are counted with the prompt. */
+function parametersOf(native: NativeRequest): SamplingParameters {
+  const { temperature, top_p, output_config: config, output_format } = native
+  const tools = toolsOf(native)
+  const format = (config as { format?: unknown } | undefined)?.format ?? output_format
+  return {
+    ...(typeof temperature === 'number' && { temperature }),
+    ...(typeof top_p === 'number' && { top_p }),
+    ...(tools.length > 0 && { tools }),
+    ...(typeof format === 'object' &&
+      format !== null && { response_format: format as Record<string, unknown> }),
+  }
+}
+
+const invalid = (param: string, message: string) => new ApiError('invalid_request', message, { param })

@@ -1,0 +1,160 @@
+import { ApiError } from '../kernel/errors.ts'
+import type { ChatMessage } from './chat-request.ts'
+import { type ContentPart, parseSource, partOfData } from './content-part.ts'
+import type { NativeRequest } from './native-message.ts'
+
+type Fields = Record<string, unknown>
+
+const ROLES = ['user', 'assistant', 'system'] as const
+type NativeRole = (typeof ROLES)[number]
+
+/** The blocks that may stand in the turns of a role and in other blocks. Others are run by the provider, and not held for. */
+const BLOCKS = {
+  system: ['text'],
+  user: ['text', 'image', 'document', 'search_result', 'tool_result'],
+  assistant: ['text', 'thinking', 'redacted_thinking', 'tool_use'],
+  tool_result: ['text', 'image', 'document', 'search_result'],
+  document: ['text', 'image'],
+  search_result: ['text'],
+} as const satisfies Record<string, readonly string[]>
+
+/**
+ * Reads the prompt of a request on the messages wire as chat messages: its text and its media are what the hold, the
+ * count of tokens and `auto` go by. Blocks that are neither count as the JSON that they are. What is forwarded is
+ * the request itself.
+ * Throws ApiError `invalid_request` with the path of what is wrong.
+ */
+export function toChatMessages(system: unknown, messages: unknown): ChatMessage[] {
+  const first = system == null ? [] : toMessages('system', system, 'system')
+  const turns = (messages as unknown[]).flatMap((message, index) => {
+    const path = `messages[${index}]`
+    if (!isObject(message)) throw invalid(path, 'Each message must be an object.')
+    const role = ROLES.find((known) => known === message.role)
+    if (!role) throw invalid(`${path}.role`, `\`role\` must be one of ${ROLES.join(', ')}.`)
+    return toMessages(role, message.content, `${path}.content`)
+  })
+  return [...first, ...turns]
+}
+
+/** The messages of one turn: results of tools are messages of their own. */
+function toMessages(role: NativeRole, content: unknown, path: string): ChatMessage[] {
+  if (typeof content === 'string') return [{ role, content }]
+  if (!Array.isArray(content))
+    throw invalid(path, `\`${path}\` must be a string or an array of content blocks.`)
+  const results: ChatMessage[] = []
+  const parts: ContentPart[] = []
+  for (const [index, block] of content.entries()) {
+    const at = `${path}[${index}]`
+    const known = readBlock(block, BLOCKS[role], at)
+    if (known.type === 'tool_result') results.push(toToolMessage(known, at))
+    else parts.push(...toParts(known, at))
+  }
+  return [...results, ...(parts.length > 0 ? [{ role, content: parts } as const] : [])]
+}
+
+function toToolMessage({ tool_use_id: id, content = [] }: Fields, path: string): ChatMessage {
+  if (typeof id !== 'string')
+    throw invalid(`${path}.tool_use_id`, 'A tool result names the `tool_use_id` it answers.')
+  if (typeof content === 'string') return { role: 'tool', content, tool_call_id: id }
+  return { role: 'tool', content: partsOf(content, BLOCKS.tool_result, `${path}.content`), tool_call_id: id }
+}
+
+function readBlock(block: unknown, known: readonly string[], path: string): Fields {
+  if (!isObject(block)) throw invalid(path, 'Each content block must be an object with a `type`.')
+  if (!known.includes(block.type as string))
+    throw invalid(`${path}.type`, `The \`type\` of a content block must be one of ${known.join(', ')} here.`)
+  refuseCacheCost(block, `${path}.`)
+  return block
+}
+
+/** The text and the media of blocks within a block. */
+function partsOf(blocks: unknown, known: readonly string[], path: string): ContentPart[] {
+  if (!Array.isArray(blocks)) throw invalid(path, `\`${path}\` must be an array of content blocks.`)
+  return blocks.flatMap((block, index) => {
+    const at = `${path}[${index}]`
+    return toParts(readBlock(block, known, at), at)
+  })
+}
+
+/** The text and the media of a block. */
+function toParts(block: Fields, path: string): ContentPart[] {
+  switch (block.type) {
+    case 'text':
+      return [text(string(block.text, `${path}.text`))]
+    case 'image':
+      return toMedia(block.source, 'image', `${path}.source`)
+    case 'document': {
+      const { source, ...beside } = block
+      return [text(JSON.stringify(beside)), ...toMedia(source, 'file', `${path}.source`)]
+    }
+    case 'search_result': {
+      const { content, ...beside } = block
+      return [text(JSON.stringify(beside)), ...partsOf(content, BLOCKS.search_result, `${path}.content`)]
+    }
+    default:
+      return [text(JSON.stringify(block))]
+  }
+}
+
+function toMedia(source: unknown, named: 'image' | 'file', path: string): ContentPart[] {
+  if (!isObject(source)) throw invalid(path, 'Send an object with a `type`.')
+  switch (source.type) {
+    case 'base64': {
+      const mediaType = string(source.media_type, `${path}.media_type`)
+      return [partOfData(mediaType, string(source.data, `${path}.data`), `${path}.data`)]
+    }
+    case 'url':
+      return [parseSource(string(source.url, `${path}.url`), named, `${path}.url`)]
+  }
+  if (named === 'file' && source.type === 'text') return [text(string(source.data, `${path}.data`))]
+  if (named === 'file' && source.type === 'content') {
+    const { content } = source
+    if (typeof content === 'string') return [text(content)]
+    return partsOf(content, BLOCKS.document, `${path}.content`)
+  }
+  const known = named === 'file' ? 'base64, url, text, content' : 'base64, url'
+  throw invalid(
+    `${path}.type`,
+    `The \`type\` of this source must be one of ${known}. Files are not known here.`,
+  )
+}
+
+/** Writing to the cache for longer costs more than is held for. */
+export function refuseCacheCost({ cache_control: cache }: Fields, path: string): void {
+  if (!isObject(cache) || cache.ttl == null || cache.ttl === '5m') return
+  throw invalid(`${path}cache_control.ttl`, 'The prompt cache is kept for 5 minutes: leave `ttl` out.')
+}
+
+/**
+ * A request that writes nothing to the prompt cache on purpose: for targets where that is not priced. Caching changes
+ * what a prompt costs and nothing of its answer.
+ */
+export function withoutCaching(native: NativeRequest): NativeRequest {
+  const { cache_control: _, ...request } = native
+  return Object.fromEntries(
+    Object.entries(request).map(([name, value]) => [
+      name,
+      name === 'system' || name === 'tools' || name === 'messages' ? uncached(value) : value,
+    ]),
+  )
+}
+
+/** Blocks, tools or messages without their marks for the cache. */
+function uncached(blocks: unknown): unknown {
+  if (!Array.isArray(blocks)) return blocks
+  return blocks.map(({ cache_control: _, ...block }: Fields) =>
+    'content' in block ? { ...block, content: uncached(block.content) } : block,
+  )
+}
+
+const text = (value: string): ContentPart => ({ type: 'text', text: value })
+
+function string(value: unknown, path: string): string {
+  if (typeof value !== 'string') throw invalid(path, `\`${path}\` must be a string.`)
+  return value
+}
+
+const isObject = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const invalid = (param: string, message: string) => new ApiError('invalid_request', message, { param })

@@ -1,0 +1,113 @@
+import type { Usage } from '../billing/pricing.ts'
+
+/** The fields of a request on the messages wire that are forwarded as the client wrote them. */
+export type NativeRequest = Readonly<Fields>
+
+/**
+ * An answer on the messages wire as it goes from a provider that speaks it to a client that does: native events, of
+ * which nothing is left but what every target of the wire says. Its id and model are the call's own, and are put in
+ * where it is written (src/http/messages-format.ts).
+ */
+
+export type NativeBlock =
+  | { type: 'text'; text: string; citations?: Fields[] }
+  | { type: 'thinking'; thinking: string; signature: string }
+  | { type: 'redacted_thinking'; data: string }
+  /** `json`: its input, which may be cut off. */
+  | { type: 'tool_use'; id: string; name: string; json: string }
+
+export type NativeBlockDelta =
+  | { type: 'text_delta'; text: string }
+  | { type: 'citations_delta'; citation: Fields }
+  | { type: 'thinking_delta'; thinking: string }
+  | { type: 'signature_delta'; signature: string }
+  | { type: 'input_json_delta'; partial_json: string }
+
+/** One event of a native answer, before its end. Blocks begin empty and are numbered from 0 without gaps. */
+export type NativeEvent =
+  /** `usage`: as far as it is known at the start; null where it is not. */
+  | { type: 'message_start'; usage: Usage | null }
+  | { type: 'content_block_start'; index: number; content_block: NativeBlock }
+  | { type: 'content_block_delta'; index: number; delta: NativeBlockDelta }
+  | { type: 'content_block_stop'; index: number }
+
+/** Why a native answer ended, in the wire's own words. */
+export interface NativeStop {
+  stop_reason: string
+  stop_sequence: string | null
+}
+
+type Fields = Record<string, unknown>
+
+/** What an event adds to the answer's billed text; thinking is measured apart. */
+export function nativeText(event: NativeEvent): string {
+  if (event.type !== 'content_block_delta') return ''
+  if (event.delta.type === 'text_delta') return event.delta.text
+  return event.delta.type === 'input_json_delta' ? event.delta.partial_json : ''
+}
+
+/** Everything a model said in an answer but its thinking: its text, and its tool calls with their input. */
+export const nativeTexts = (content: readonly NativeBlock[]): string[] =>
+  content.flatMap((block) => {
+    if (block.type === 'text') return block.text
+    return block.type === 'tool_use' ? `${block.name} ${block.json}` : []
+  })
+
+const EVENT_CHARS = 80
+
+/** About the characters of an event as JSON. */
+export function nativeSize(event: NativeEvent): number {
+  if (event.type === 'content_block_start') return EVENT_CHARS + JSON.stringify(event.content_block).length
+  if (event.type !== 'content_block_delta') return EVENT_CHARS
+  const { delta } = event
+  switch (delta.type) {
+    case 'text_delta':
+      return EVENT_CHARS + delta.text.length
+    case 'input_json_delta':
+      return EVENT_CHARS + delta.partial_json.length
+    case 'thinking_delta':
+      return EVENT_CHARS + delta.thinking.length
+    case 'signature_delta':
+      return EVENT_CHARS + delta.signature.length
+    case 'citations_delta':
+      return EVENT_CHARS + JSON.stringify(delta.citation).length
+    default:
+      return delta satisfies never
+  }
+}
+
+/** Native events put together. */
+export class NativeMessageBuilder {
+  /** The blocks so far. */
+  readonly content: NativeBlock[] = []
+
+  add(event: NativeEvent): void {
+    if (event.type === 'content_block_start') this.content[event.index] = { ...event.content_block }
+    else if (event.type === 'content_block_delta') this.#addDelta(event.index, event.delta)
+  }
+
+  #addDelta(index: number, delta: NativeBlockDelta): void {
+    const block = this.content[index]
+    switch (delta.type) {
+      case 'text_delta':
+        if (block?.type === 'text') block.text += delta.text
+        break
+      case 'citations_delta':
+        if (block?.type !== 'text') break
+        block.citations ??= []
+        block.citations.push(delta.citation)
+        break
+      case 'thinking_delta':
+        if (block?.type === 'thinking') block.thinking += delta.thinking
+        break
+      case 'signature_delta':
+        if (block?.type === 'thinking') block.signature += delta.signature
+        break
+      case 'input_json_delta':
+        if (block?.type === 'tool_use') block.json += delta.partial_json
+        break
+      default:
+        delta satisfies never
+    }
+  }
+}

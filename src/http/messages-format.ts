@@ -1,0 +1,133 @@
+import type { Usage } from '../core/billing/pricing.ts'
+import type { Delta, FinishFrame } from '../core/calls/completion.ts'
+import type { NativeBlock, NativeStop } from '../core/calls/native-message.ts'
+import { isNestedDeeperThan, MAX_NESTING } from '../core/json/json-text.ts'
+import { type ApiError, errorObject } from '../core/kernel/errors.ts'
+import type { CompletionHead, ResponseFormat, StreamRenderer } from './completion-writer.ts'
+
+/** Errors of the messages wire by status; those of other statuses are `api_error`. */
+const ERROR_TYPES: Readonly<Record<number, string>> = {
+  400: 'invalid_request_error',
+  401: 'authentication_error',
+  402: 'billing_error',
+  403: 'permission_error',
+  404: 'not_found_error',
+  405: 'invalid_request_error',
+  408: 'timeout_error',
+  409: 'invalid_request_error',
+  413: 'request_too_large',
+  415: 'invalid_request_error',
+  422: 'invalid_request_error',
+  429: 'rate_limit_error',
+  503: 'overloaded_error',
+  504: 'timeout_error',
+}
+
+/**
+ * The body of an error on the messages wire, with our own code, field and figures beside the native type. A surface
+ * that is not available answers as everywhere.
+ */
+export function messagesError(error: ApiError, requestId: string): object {
+  const known = errorObject(error, requestId)
+  if (error.code === 'surface_unavailable') return { error: known }
+  const type = ERROR_TYPES[error.status] ?? 'api_error'
+  return { type: 'error', error: { ...known, type }, request_id: requestId }
+}
+
+/** As clients of the messages wire read it. */
+export const MESSAGES_FORMAT: ResponseFormat = {
+  stream: (head) => new EventRenderer(head),
+  whole: (head, [, , { native = [] }, , usage, stop]) =>
+    JSON.stringify({
+      ...messageHead(head),
+      content: native.map(wholeBlock),
+      ...stopBody(stop),
+      usage: usageBody(usage),
+    }),
+}
+
+/** The id of a call as a message's. */
+const messageId = (callId: CompletionHead['id']): string => callId.replace('chatcmpl_', 'msg_')
+
+const messageHead = ({ id, model }: CompletionHead) => ({
+  id: messageId(id),
+  type: 'message',
+  role: 'assistant',
+  model,
+})
+
+const stopBody = (stop?: NativeStop) => stop ?? { stop_reason: null, stop_sequence: null }
+
+/** The wire counts what was read from the prompt cache and written to it beside the other tokens of the prompt. */
+function usageBody(usage: Usage | null): object {
+  const { promptTokens = 0, completionTokens = 0, cachedTokens = 0, cacheWriteTokens = 0 } = usage ?? {}
+  return {
+    input_tokens: promptTokens - cachedTokens - cacheWriteTokens,
+    cache_creation_input_tokens: cacheWriteTokens,
+    cache_read_input_tokens: cachedTokens,
+    output_tokens: completionTokens,
+  }
+}
+
+/** A block as it begins in a stream. */
+function openedBlock(block: NativeBlock): object {
+  if (block.type !== 'tool_use') return block
+  const { json: _, ...known } = block
+  return { ...known, input: {} }
+}
+
+const wholeBlock = (block: NativeBlock): object =>
+  block.type === 'tool_use' ? { ...openedBlock(block), input: readInput(block.json) } : block
+
+/** The input of a tool call; empty where it was cut off, which the stop reason tells. */
+function readInput(json: string): object {
+  try {
+    const input: unknown = JSON.parse(json)
+    const isInput = typeof input === 'object' && input !== null && !Array.isArray(input)
+    return isInput && !isNestedDeeperThan(input, MAX_NESTING) ? input : {}
+  } catch (error) {
+    if (error instanceof SyntaxError) return {}
+    throw error
+  }
+}
+
+const event = (type: string, fields: object = {}): string =>
+  `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`
+
+/** Renders the named events of one stream. */
+class EventRenderer implements StreamRenderer {
+  readonly keepAlive = event('ping')
+  readonly #head: CompletionHead
+  #isStarted = false
+
+  constructor(head: CompletionHead) {
+    this.#head = head
+  }
+
+  delta([kind, native]: Delta): string {
+    if (kind !== 'native') throw new Error(`a native answer got a ${kind} delta`)
+    if (native.type === 'message_start') return this.#start(native.usage)
+    const { type, ...fields } = native
+    const shown =
+      'content_block' in fields ? { ...fields, content_block: openedBlock(fields.content_block) } : fields
+    return this.#start(null) + event(type, shown)
+  }
+
+  finish([, , usage, stop]: FinishFrame): string {
+    const delta = event('message_delta', { delta: stopBody(stop), usage: usageBody(usage) })
+    return this.#start(usage) + delta + event('message_stop')
+  }
+
+  /** Without `message_stop`: a truncated answer never looks finished. */
+  error(error: ApiError, requestId: string): string {
+    const { type: _, ...body } = messagesError(error, requestId) as { type: string }
+    return event('error', body)
+  }
+
+  #start(usage: Usage | null): string {
+    if (this.#isStarted) return ''
+    this.#isStarted = true
+    const message = { ...messageHead(this.#head), content: [], ...stopBody(), usage: usageBody(usage) }
+    return event('message_start', { message })
+  }
+}

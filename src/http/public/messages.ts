@@ -1,0 +1,121 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { isAutoModel } from '../../core/auto/auto-routing.ts'
+import type { CallBody } from '../../core/calls/call-job.ts'
+import { mediaParts, refuseLongText } from '../../core/calls/chat-request.ts'
+import {
+  CountTokensBody,
+  MessagesBody,
+  parseCountRequest,
+  parseMessagesRequest,
+} from '../../core/calls/messages-request.ts'
+import { type CatalogSnapshot, findModel } from '../../core/catalog/catalog.ts'
+import { surfaceUnavailable } from '../../core/kernel/errors.ts'
+import { oncePer } from '../../core/kernel/once-per.ts'
+import { mediaRules } from '../../core/media/media-rules.ts'
+import { mediaTokens } from '../../core/media/media-tokens.ts'
+import { modelNotFound } from '../../core/routing/plan-refusal.ts'
+import { countPromptTokens } from '../../providers/count-tokens.ts'
+import { MESSAGES_FORMAT, messagesError } from '../messages-format.ts'
+import { createSlots } from '../slots.ts'
+import { type CallServices, callingKey, serveCall } from './chat-completions.ts'
+
+interface MessagesServices extends CallServices {
+  catalog: () => CatalogSnapshot
+  limits: CallServices['limits'] & { bodyLimitBytes: number }
+}
+
+/** Whether any target speaks the messages wire. */
+const isSpoken = oncePer(({ offers }: CatalogSnapshot): boolean =>
+  [...offers.values()].some(({ provider }) => provider.wire === 'anthropic-messages'),
+)
+
+/** Errors in the wire's own form, and the request's id where its clients look for it. */
+function speakNatively(request: FastifyRequest, reply: FastifyReply): void {
+  request.errorBody = messagesError
+  reply.header('request-id', request.id)
+}
+
+/** POST /v1/messages: a call whose target speaks the messages wire, in the wire's own form. */
+export const messagesRoute =
+  (path: string): FastifyPluginAsyncTypebox<MessagesServices> =>
+  async (app, deps) => {
+    const natively = (request: FastifyRequest, reply: FastifyReply, done: () => void) => {
+      if (isSpoken(deps.catalog())) speakNatively(request, reply)
+      done()
+    }
+    // Who may not call models hears so before the body is read, and so does everybody where nothing could answer.
+    const mayCall = (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void) => {
+      callingKey(request)
+      done(isSpoken(deps.catalog()) ? undefined : surfaceUnavailable())
+    }
+    app.post(
+      path,
+      {
+        onRequest: [natively, app.requireMessagesKey, mayCall, app.weighBody],
+        bodyLimit: deps.limits.bodyLimitBytes,
+        schema: { summary: 'A message on the messages wire, whole or as a stream', body: MessagesBody },
+      },
+      async (request, reply) => {
+        const asked = {
+          chat: parseMessagesRequest(request.body),
+          // The same body on another surface asks for another answer.
+          fingerprint: [path, request.body],
+          format: MESSAGES_FORMAT,
+        }
+        return serveCall(callingKey(request), asked, request, reply, deps)
+      },
+    )
+  }
+
+const COUNTS_MAX = 32
+const COUNTS_PER_KEY_MAX = 4
+
+/** POST /v1/messages/count_tokens: about how many tokens a prompt has, by the gateway's own tokenizer. */
+export const countTokensRoute =
+  (path: string): FastifyPluginAsyncTypebox<MessagesServices> =>
+  async (app, { catalog, limits }) => {
+    const natively = (request: FastifyRequest, reply: FastifyReply, done: () => void) => {
+      speakNatively(request, reply)
+      done()
+    }
+    const slots = createSlots({
+      max: COUNTS_MAX,
+      maxPerHolder: COUNTS_PER_KEY_MAX,
+      holderIsFull: 'This key has as many counts running as it may. Wait for one to end.',
+      allTaken: 'This gateway counts as many prompts as it can. Retry shortly.',
+    })
+    app.post(
+      path,
+      {
+        onRequest: [
+          app.requireMessagesKey,
+          app.requireSurface('messages.count-tokens'),
+          natively,
+          app.weighBody,
+        ],
+        bodyLimit: limits.bodyLimitBytes,
+        schema: {
+          summary: 'The tokens of a prompt on the messages wire',
+          body: CountTokensBody,
+          response: { 200: Type.Object({ input_tokens: Type.Integer({ minimum: 0 }) }) },
+        },
+      },
+      async (request) => {
+        const { keyId } = callingKey(request)
+        const call = parseCountRequest(request.body)
+        refuseLongText(call, request.bodyBytes, limits.textBodyLimitBytes)
+        const media = likelyMedia(call, request.body.model ?? 'auto', catalog())
+        return slots.run(keyId, async () => ({ input_tokens: await countPromptTokens(call, media) }))
+      },
+    )
+  }
+
+/** What a model is likely to make of a prompt's media. Throws ApiError `model_not_found`. */
+function likelyMedia({ messages }: CallBody, asked: string, catalog: CatalogSnapshot) {
+  const model = findModel(catalog, asked)
+  if (!model && !isAutoModel(asked)) throw modelNotFound([asked], [], catalog)
+  const rules = model?.media ?? mediaRules(asked, '')
+  return mediaTokens(mediaParts(messages), rules, model?.contextLength ?? Number.MAX_SAFE_INTEGER)
+}

@@ -1,0 +1,231 @@
+import type { Usage } from '../core/billing/pricing.ts'
+import type { CompletionEvent } from '../core/calls/completion.ts'
+import type {
+  NativeBlock,
+  NativeBlockDelta,
+  NativeEvent,
+  NativeRequest,
+  NativeStop,
+} from '../core/calls/native-message.ts'
+import { isNestedDeeperThan, MAX_NESTING } from '../core/json/json-text.ts'
+import {
+  type AttemptRequest,
+  type CompletionReader,
+  type Emit,
+  type Fields,
+  isObject,
+  parseObject,
+  type StreamSignal,
+  samplingFor,
+  toolUseId,
+  type WholeReading,
+} from './wire.ts'
+
+/** The messages wire where the client speaks it too: what it asked is forwarded, and what comes back is relayed. */
+
+/**
+ * The fields of a native request as an offer takes them, without the model, the limit and the stream. A budget of
+ * thinking is part of the limit, and the wire refuses one that is not below it.
+ */
+export function nativeFields(request: AttemptRequest, native: NativeRequest): Fields {
+  const { temperature, topP } = samplingFor(request)
+  const { thinking } = native
+  return {
+    ...native,
+    temperature,
+    top_p: topP,
+    ...(isObject(thinking) &&
+      typeof thinking.budget_tokens === 'number' && {
+        thinking: {
+          ...thinking,
+          budget_tokens: Math.min(thinking.budget_tokens, request.completionLimit - 1),
+        },
+      }),
+  }
+}
+
+/** Reads the answers of other calls on this wire, event by event or whole. */
+interface AnswerReader extends Pick<CompletionReader, 'whole'> {
+  read(event: Fields, emit: Emit): StreamSignal
+}
+
+/** Blocks that are read of one answer. */
+const BLOCKS_MAX = 1_024
+
+/**
+ * Reads one native answer: usage, end and signals as for any other call, and its events without what names the target.
+ * What precedes the first content is held back with it, so that nothing is shown of an attempt that fails before.
+ */
+export class NativeReader implements CompletionReader {
+  /** Reads the same events for everything but content. */
+  readonly #inner: AnswerReader
+  /** Events before the first content; null once it has come. */
+  #held: NativeEvent[] | null = []
+  #usage: Usage | null = null
+  #end: NativeStop = { stop_reason: 'end_turn', stop_sequence: null }
+  /** The numbers of blocks by those of the provider. */
+  readonly #indexes = new Map<unknown, number>()
+  /** The input that tool calls began with, until some of it comes in pieces. */
+  readonly #firstInputs = new Map<number, unknown>()
+
+  constructor(inner: AnswerReader) {
+    this.#inner = inner
+  }
+
+  event(data: string, emit: Emit): StreamSignal {
+    const event = parseObject(data)
+    if (event === null) return 'malformed'
+    if (event.type === 'message_delta') this.#noteStop(event.delta)
+    const signal = this.#inner.read(event, (beside) => this.#beside(beside, emit))
+    if (signal !== 'malformed') this.#read(event, emit)
+    return signal
+  }
+
+  whole(body: string, emit: Emit): WholeReading {
+    const reply = parseObject(body)
+    this.#noteStop(reply)
+    const reading = this.#inner.whole(body, (beside) => this.#beside(beside, emit))
+    if (reading !== 'ok') return reading
+    this.#pass({ type: 'message_start', usage: this.#usage }, emit)
+    const content = Array.isArray(reply?.content) ? reply.content : []
+    for (const [index, block] of content.entries()) {
+      this.#start(index, block, emit)
+      this.#stop(index, emit)
+    }
+    return reading
+  }
+
+  #beside(event: CompletionEvent, emit: Emit): void {
+    switch (event[0]) {
+      case 'usage':
+        this.#usage = event[1]
+        emit(event)
+        break
+      case 'finish':
+        emit(['finish', event[1], this.#end])
+        break
+      case 'thinking':
+        emit(event)
+    }
+  }
+
+  #noteStop(ending: unknown): void {
+    if (!isObject(ending) || typeof ending.stop_reason !== 'string') return
+    const { stop_reason, stop_sequence } = ending
+    this.#end = { stop_reason, stop_sequence: typeof stop_sequence === 'string' ? stop_sequence : null }
+  }
+
+  #read(event: Fields, emit: Emit): void {
+    switch (event.type) {
+      case 'message_start':
+        this.#pass({ type: 'message_start', usage: this.#usage }, emit)
+        break
+      case 'content_block_start':
+        this.#start(event.index, event.content_block, emit)
+        break
+      case 'content_block_delta':
+        this.#delta(event.index, event.delta, emit)
+        break
+      case 'content_block_stop':
+        this.#stop(event.index, emit)
+    }
+  }
+
+  /** A block begins empty; what it began with at the provider comes as its first delta. */
+  #start(upstreamIndex: unknown, block: unknown, emit: Emit): void {
+    const empty = isObject(block) ? emptyBlock(block) : null
+    const index = this.#indexes.size
+    if (empty === null || !isObject(block) || this.#indexes.has(upstreamIndex) || index >= BLOCKS_MAX) return
+    this.#indexes.set(upstreamIndex, index)
+    this.#pass({ type: 'content_block_start', index, content_block: empty }, emit)
+    if (block.type === 'tool_use') {
+      this.#firstInputs.set(index, block.input)
+      return
+    }
+    const { text, thinking, signature, citations } = block
+    for (const citation of Array.isArray(citations) ? citations : [])
+      this.#passDelta(index, toDelta({ type: 'citations_delta', citation }), emit)
+    if (block.type === 'text') this.#passDelta(index, toDelta({ type: 'text_delta', text }), emit)
+    this.#passDelta(index, toDelta({ type: 'thinking_delta', thinking }), emit)
+    this.#passDelta(index, toDelta({ type: 'signature_delta', signature }), emit)
+  }
+
+  #delta(upstreamIndex: unknown, value: unknown, emit: Emit): void {
+    const index = this.#indexes.get(upstreamIndex)
+    const delta = isObject(value) ? toDelta(value) : null
+    if (index === undefined) return
+    if (delta?.type === 'input_json_delta' && delta.partial_json !== '') this.#firstInputs.delete(index)
+    this.#passDelta(index, delta, emit)
+  }
+
+  #stop(upstreamIndex: unknown, emit: Emit): void {
+    const index = this.#indexes.get(upstreamIndex)
+    if (index === undefined) return
+    if (this.#firstInputs.has(index)) {
+      const json = JSON.stringify(this.#firstInputs.get(index) ?? {})
+      this.#passDelta(index, { type: 'input_json_delta', partial_json: json }, emit)
+    }
+    this.#pass({ type: 'content_block_stop', index }, emit)
+  }
+
+  #passDelta(index: number, delta: NativeBlockDelta | null, emit: Emit): void {
+    if (delta) this.#pass({ type: 'content_block_delta', index, delta }, emit)
+  }
+
+  #pass(event: NativeEvent, emit: Emit): void {
+    if (this.#held === null) {
+      emit(['native', event])
+      return
+    }
+    this.#held.push(event)
+    if (!isContent(event)) return
+    for (const held of this.#held) emit(['native', held])
+    this.#held = null
+  }
+}
+
+/** Whether an event shows something of the answer. */
+function isContent(event: NativeEvent): boolean {
+  if (event.type === 'content_block_delta') return true
+  if (event.type !== 'content_block_start') return false
+  const { type } = event.content_block
+  return type === 'tool_use' || type === 'redacted_thinking'
+}
+
+function emptyBlock({ type, id, name, input, data }: Fields): NativeBlock | null {
+  switch (type) {
+    case 'text':
+      return { type, text: '' }
+    case 'thinking':
+      return { type, thinking: '', signature: '' }
+    case 'redacted_thinking':
+      return typeof data === 'string' ? { type, data } : null
+    case 'tool_use':
+      return typeof id === 'string' && typeof name === 'string' && !isNestedDeeperThan(input, MAX_NESTING)
+        ? { type, id: toolUseId(id), name, json: '' }
+        : null
+    default:
+      return null
+  }
+}
+
+/** A delta with something in it; null for any other. */
+function toDelta(value: Fields): NativeBlockDelta | null {
+  const { type, text, thinking, signature, partial_json, citation } = value
+  switch (type) {
+    case 'text_delta':
+      return isText(text) ? { type, text } : null
+    case 'thinking_delta':
+      return isText(thinking) ? { type, thinking } : null
+    case 'signature_delta':
+      return isText(signature) ? { type, signature } : null
+    case 'input_json_delta':
+      return typeof partial_json === 'string' ? { type, partial_json } : null
+    case 'citations_delta':
+      return isObject(citation) && !isNestedDeeperThan(citation, MAX_NESTING) ? { type, citation } : null
+    default:
+      return null
+  }
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''

@@ -1,0 +1,175 @@
+import { describe, expect, test } from 'vitest'
+import {
+  type MessagesBody,
+  nativeCall,
+  parseMessagesRequest,
+} from '../../../src/core/calls/messages-request.ts'
+import { withoutCaching } from '../../../src/core/calls/native-content.ts'
+import type { ApiError } from '../../../src/core/kernel/errors.ts'
+import { promptTokensBound } from '../../../src/core/text-tokens/prompt-tokens.ts'
+
+const PIXEL =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+const CACHED = { cache_control: { type: 'ephemeral' } }
+
+const parse = (changes: object = {}) =>
+  parseMessagesRequest({
+    model: 'm',
+    max_tokens: 9,
+    messages: [{ role: 'user', content: 'Hi' }],
+    ...changes,
+  } as MessagesBody)
+
+const user = (...content: object[]) => ({ messages: [{ role: 'user', content }] })
+const assistant = (...content: object[]) => ({ messages: [{ role: 'assistant', content }] })
+
+describe('a request on the messages wire', () => {
+  test('forwards what the model answers by, and nothing that names its user or is not known', () => {
+    const kept = {
+      system: [{ type: 'text', text: 'Be brief.', ...CACHED }],
+      messages: [{ role: 'user', content: 'Hi' }],
+      tools: [{ name: 'f', input_schema: { type: 'object' }, ...CACHED }],
+      tool_choice: { type: 'auto' },
+      thinking: { type: 'enabled', budget_tokens: 1_024 },
+      stop_sequences: ['END'],
+      temperature: 0.5,
+      top_p: 0.9,
+      top_k: 5,
+    }
+    const request = parse({
+      ...kept,
+      metadata: { user_id: 'u' },
+      unknown: 1,
+      service_tier: 'standard_only',
+      stream: true,
+      models: ['n'],
+      provider: { only: ['acme'] },
+    })
+    expect(request.native).toEqual(kept)
+    expect(request).toMatchObject({
+      models: ['m', 'n'],
+      stream: true,
+      completionLimit: 9,
+      preferences: { only: ['acme'] },
+      parameters: { temperature: 0.5, top_p: 0.9, tools: kept.tools },
+    })
+  })
+
+  test('is read as chat messages: turns of the model, results of tools, media by what they are', () => {
+    const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: PIXEL } }
+    const messages = [
+      { role: 'user', content: 'Use f.' },
+      {
+        role: 'assistant',
+        content: [
+          { type: 'thinking', thinking: 'Hm', signature: 's' },
+          { type: 'tool_use', id: 'toolu_1', name: 'f', input: { a: 1 } },
+        ],
+      },
+      {
+        role: 'user',
+        content: [
+          { type: 'tool_result', tool_use_id: 'toolu_1', content: [{ type: 'text', text: 'done' }, image] },
+          { type: 'document', title: 'T', source: { type: 'text', media_type: 'text/plain', data: 'D' } },
+        ],
+      },
+    ]
+    const { messages: read } = parse({ system: 'Be brief.', messages })
+    expect(read.map(({ role }) => role)).toEqual(['system', 'user', 'assistant', 'tool', 'user'])
+    expect(JSON.stringify(read[2])).toContain('toolu_1')
+    expect(read[3]).toMatchObject({
+      tool_call_id: 'toolu_1',
+      content: [
+        { type: 'text', text: 'done' },
+        { type: 'image', size: { width: 1, height: 1 } },
+      ],
+    })
+    expect(read[4]!.content).toEqual([
+      { type: 'text', text: '{"type":"document","title":"T"}' },
+      { type: 'text', text: 'D' },
+    ])
+  })
+
+  test('reaches its worker as what is forwarded, from which the same is read', () => {
+    const request = parse({ ...user({ type: 'text', text: 'Hi' }), tools: [{ name: 'f' }], system: 'S' })
+    const { messages, parameters, native } = request
+    expect(nativeCall(JSON.parse(JSON.stringify(native)))).toEqual({ messages, parameters, native })
+  })
+
+  test('is bounded with all of its blocks', () => {
+    const bound = (changes: object) => {
+      const { messages, parameters } = parse(changes)
+      return promptTokensBound(messages, parameters)
+    }
+    const text = 'abc '.repeat(400)
+    const least = bound({})
+    for (const changes of [
+      { system: text },
+      { tools: [{ name: 'f', description: text }] },
+      user({ type: 'search_result', source: 's', title: 't', content: [{ type: 'text', text }] }),
+      user({ type: 'tool_result', tool_use_id: 'a', content: text }),
+      assistant({ type: 'tool_use', id: 'a', name: 'f', input: { text } }),
+      assistant({ type: 'thinking', thinking: text, signature: 's' }),
+      assistant({ type: 'redacted_thinking', data: text }),
+      { output_config: { format: { type: 'json_schema', schema: { description: text } } } },
+    ])
+      expect(bound(changes), JSON.stringify(changes).slice(0, 60)).toBeGreaterThan(least + 400)
+  })
+
+  test.each<[string, object]>([
+    ['messages[0]', { messages: ['Hi'] }],
+    ['messages[0].role', { messages: [{ role: 'developer', content: 'Hi' }] }],
+    ['messages[0].content', { messages: [{ role: 'user', content: 1 }] }],
+    ['messages[0].content[0].type', user({ type: 'server_tool_use' })],
+    ['messages[0].content[0].type', user({ type: 'tool_use' })],
+    ['messages[0].content[0].type', assistant({ type: 'web_search_tool_result' })],
+    ['messages[0].content[0].text', user({ type: 'text' })],
+    ['messages[0].content[0].source.type', user({ type: 'image', source: { type: 'file', file_id: 'f' } })],
+    [
+      'messages[0].content[0].source.data',
+      user({ type: 'image', source: { type: 'base64', media_type: 'image/png', data: '%' } }),
+    ],
+    ['messages[0].content[0].tool_use_id', user({ type: 'tool_result' })],
+    [
+      'messages[0].content[0].content[0].type',
+      user({ type: 'tool_result', tool_use_id: 'a', content: [{ type: 'tool_result' }] }),
+    ],
+    ['system[0].type', { system: [{ type: 'image' }] }],
+    ['tools[0].type', { tools: [{ type: 'code_execution_20250825', name: 'c' }] }],
+    ['mcp_servers', { mcp_servers: [] }],
+    ['container', { container: 'c' }],
+    ['service_tier', { service_tier: 'auto' }],
+    ['speed', { speed: 'fast' }],
+    ['inference_geo', { inference_geo: 'us' }],
+    ['cache_control.ttl', { cache_control: { type: 'ephemeral', ttl: '1h' } }],
+    ['tools[0].cache_control.ttl', { tools: [{ name: 'f', cache_control: { ttl: '1h' } }] }],
+    [
+      'messages[0].content[0].cache_control.ttl',
+      user({ type: 'text', text: 'a', cache_control: { ttl: '1h' } }),
+    ],
+  ])('is refused for %s', (param, changes) => {
+    const refusal = (() => {
+      try {
+        parse(changes)
+      } catch (error) {
+        return error as ApiError
+      }
+    })()
+    expect(refusal).toMatchObject({ code: 'invalid_request', details: { param } })
+  })
+})
+
+test('without caching a request is the same but for its marks', () => {
+  const schema = { properties: { cache_control: { type: 'string' } } }
+  const request = (mark: object) => ({
+    ...mark,
+    system: [{ type: 'text', text: 'S', ...mark }],
+    tools: [{ name: 'f', input_schema: schema, ...mark }],
+    messages: [
+      { role: 'user', content: 'Hi' },
+      { role: 'assistant', content: [{ type: 'tool_use', input: { cache_control: 1 }, ...mark }] },
+      { role: 'user', content: [{ type: 'tool_result', content: [{ type: 'text', ...mark }], ...mark }] },
+    ],
+  })
+  expect(withoutCaching(request(CACHED))).toEqual(request({}))
+})
