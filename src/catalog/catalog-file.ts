@@ -11,7 +11,10 @@ import { simulatedCatalog, withStandIns } from '../core/catalog/simulated-catalo
 import { StartError } from '../core/kernel/start-error.ts'
 import type { OverlayDocument } from './catalog-overlay.ts'
 
-const BUILT_IN = new URL('./data/builtin.json', import.meta.url)
+const BUILT_IN = [
+  ['the built-in catalog', new URL('./data/builtin.json', import.meta.url)],
+  ['the built-in catalog of other kinds', new URL('./data/task-models.json', import.meta.url)],
+] as const
 
 /**
  * The documents shipped with the gateway, in order of application: real models and prices and, if
@@ -22,20 +25,21 @@ export async function readShippedCatalogs(
   simulatedProvidersUrl: string | null,
   simulateAll = false,
 ): Promise<CatalogSource[]> {
-  const document = JSON.parse(await readFile(BUILT_IN, 'utf8')) as CatalogDocument
-  const builtIn = {
-    name: 'the built-in catalog',
-    content: simulateAll && simulatedProvidersUrl !== null ? withStandIns(document) : document,
-    updatedAt: 0,
-  }
-  if (simulatedProvidersUrl === null) return [builtIn]
+  const builtIn = await Promise.all(
+    BUILT_IN.map(async ([name, path]) => {
+      const document = JSON.parse(await readFile(path, 'utf8')) as CatalogDocument
+      const content = simulateAll && simulatedProvidersUrl !== null ? withStandIns(document) : document
+      return { name, content, updatedAt: 0 }
+    }),
+  )
+  if (simulatedProvidersUrl === null) return builtIn
   const simulated = {
     name: 'the simulated catalog',
     content: simulatedCatalog(simulatedProvidersUrl),
     updatedAt: 0,
     autoLastResort: true,
   }
-  return [builtIn, simulated]
+  return [...builtIn, simulated]
 }
 
 /** Reads a catalog file. Rejects with a readable Error if it is missing, unreadable or not JSON. */

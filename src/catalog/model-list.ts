@@ -25,6 +25,7 @@ export function catalogModel(model: Model) {
     created: model.updatedAt,
     owned_by: model.vendor,
     name: model.name,
+    kind: model.kind,
     context_length: model.contextLength,
     max_output_tokens: model.maxOutputTokens,
     input_modalities: model.inputModalities,

@@ -40,6 +40,7 @@ export function callView(call: ListedCall, reader: CallReader): Generation {
       ...(call.imageTokens > 0 && { image_tokens: call.imageTokens }),
       ...(call.cachedTokens > 0 && { cached_tokens: call.cachedTokens }),
       ...(call.cacheWriteTokens > 0 && { cache_write_tokens: call.cacheWriteTokens }),
+      ...(call.unit !== null && { units: call.units, unit: call.unit }),
       source: call.usageSource,
     },
     cost_usd: formatUsd(call.chargePico),
@@ -100,6 +101,9 @@ const CSV_COLUMNS: ReadonlyArray<readonly [name: string, read: (view: Generation
   ['cache_write_tokens', (view) => view.usage.cache_write_tokens ?? 0],
   ['cache_read_rate_usd_per_million', (view) => view.rates?.cache_read ?? null],
   ['cache_write_rate_usd_per_million', (view) => view.rates?.cache_write ?? null],
+  ['units', (view) => view.usage.units ?? 0],
+  ['unit', (view) => view.usage.unit ?? null],
+  ['units_rate_usd_per_million', (view) => view.rates?.units ?? null],
 ]
 
 export const CALL_CSV_HEAD: readonly string[] = CSV_COLUMNS.map(([name]) => name)

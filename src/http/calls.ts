@@ -219,6 +219,8 @@ function callDetail(call: CallRecord): CallDetail {
     image_tokens: usage.image_tokens ?? 0,
     cached_tokens: usage.cached_tokens ?? 0,
     cache_write_tokens: usage.cache_write_tokens ?? 0,
+    units: usage.units ?? 0,
+    unit: usage.unit ?? null,
     queued_ms: timings.queued_ms,
     finished_at: timings.finished_at,
     settled_at: timings.settled_at,

@@ -1,5 +1,6 @@
 import type { CallBody } from '../core/calls/call-job.ts'
 import type { ChatMessage } from '../core/calls/chat-request.ts'
+import { taskTexts } from '../core/calls/task.ts'
 import { sampleTexts } from '../core/kernel/text-pieces.ts'
 import { type MediaTokens, sumOfTokens } from '../core/media/media-tokens.ts'
 import { textTokensBound } from '../core/text-tokens/prompt-tokens.ts'
@@ -40,11 +41,11 @@ const roughCount = (texts: readonly string[]): number =>
  * @param media what the model is likely to make of its media; absent: it has none
  */
 export async function countPromptTokens(
-  { messages, parameters }: CallBody,
+  { messages, parameters, task }: CallBody,
   media?: MediaTokens,
 ): Promise<number> {
   const extras = [parameters.tools, parameters.response_format].filter((extra) => extra !== undefined)
-  const texts = messages.map(messageText)
+  const texts = [...messages.map(messageText), ...(task ? taskTexts(task) : [])]
   if (extras.length > 0) texts.push(JSON.stringify(extras))
   const around = TOKENS_PER_CALL + TOKENS_PER_MESSAGE * messages.length
   return around + sumOfTokens(media?.likely) + (await countTexts(texts))

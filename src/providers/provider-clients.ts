@@ -6,6 +6,7 @@ import { chatCompletions } from './chat-completions.ts'
 import { googleGenerateContent } from './google-generate-content.ts'
 import { Exchange, type ResponseReceiver, type TransportRequest } from './http/exchange.ts'
 import { ResponseReader } from './response-reader.ts'
+import { tasks } from './tasks.ts'
 import { type ProviderClient, unsent, type WireMapping } from './wire.ts'
 
 /** The client for each wire a provider can speak. */
@@ -33,10 +34,11 @@ export function createProviderClients(options: ProviderClientOptions): ProviderC
 }
 
 /** Looks up the key, sends the request and reads the response. */
-function createClient(wire: WireMapping, options: ProviderClientOptions): ProviderClient {
+function createClient(ofChats: WireMapping, options: ProviderClientOptions): ProviderClient {
   const { transport, environment, connectTimeoutMs, now } = options
   return {
     attempt(request, onProgress) {
+      const wire = request.task ? tasks : ofChats
       const { apiKeyEnv } = request.offer.provider
       const ours = apiKeyEnv === null ? null : (environment[apiKeyEnv]?.trim() ?? '')
       const apiKey = request.apiKey ?? ours

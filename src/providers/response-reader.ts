@@ -251,8 +251,9 @@ export class ResponseReader implements ResponseReceiver {
 
   #wholeReply(): void {
     const body = Buffer.concat(this.#pieces)
-    if (scanJson(body, WHOLE_REPLY_LIMITS) !== 'ok')
-      return this.#fail(attemptFailure('unreadable', 'the body is too intricate for a completion'))
+    const { wholeValuesMax: values = WHOLE_REPLY_LIMITS.values } = this.#options.answer
+    if (scanJson(body, { ...WHOLE_REPLY_LIMITS, values }) !== 'ok')
+      return this.#fail(attemptFailure('unreadable', 'the body is too intricate for an answer'))
     const reading = this.#options.answer.whole(body.toString('utf8'), this.#emit)
     if (reading === 'malformed') this.#fail(attemptFailure('unreadable', 'the body is no completion'))
     else if (reading === 'ok') this.#finished()

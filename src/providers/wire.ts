@@ -3,6 +3,7 @@ import type { Usage } from '../core/billing/pricing.ts'
 import type { ChatMessage, SamplingParameters } from '../core/calls/chat-request.ts'
 import type { CompletionEvent, FinishReason, OnProgress } from '../core/calls/completion.ts'
 import type { NativeRequest, NativeStop } from '../core/calls/native-message.ts'
+import type { Task } from '../core/calls/task.ts'
 import type { Offer, Provider, ProviderQuirks, SamplingParameter } from '../core/catalog/catalog.ts'
 import type { AttemptFailure } from '../core/failover/attempt-failure.ts'
 import type { ExactJson } from '../core/json/json-text.ts'
@@ -23,6 +24,8 @@ export interface AttemptRequest {
   extended?: true
   /** What to ask instead of the messages; the answer is native then. Only of providers that speak its wire. */
   native?: NativeRequest | undefined
+  /** What to ask instead of a completion; the answer comes as its text. */
+  task?: Task | undefined
   /** Tokens; sent upstream, so that the hold is a true bound. */
   completionLimit: number
   /** Milliseconds of patience, from now. */
@@ -106,6 +109,8 @@ export type Emit = (event: CompletionEvent) => void
 export interface CompletionReader {
   /** A finish reason may stand in every chunk: the last one holds, and by itself it is no end. */
   readonly endsWithStream?: boolean
+  /** How many names and values a whole reply may hold; absent: as many as a completion. */
+  readonly wholeValuesMax?: number
   /** One event of a stream. An error object anywhere in it is the provider's failure, whatever the status said. */
   event(data: string, emit: Emit): StreamSignal
   /** A whole reply, which some providers send although a stream was asked for. */

@@ -50,6 +50,7 @@ export const model = (id: string, offers: Offer[], more: Partial<Model> = {}): M
   id,
   name: id,
   vendor: 'v',
+  kind: 'chat',
   contextLength: 100_000,
   maxOutputTokens: 500,
   inputModalities: ['text'],

@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util'
 import type { CatalogDocument } from '../../src/core/catalog/catalog-document.ts'
 import { canonicalId } from './canonical-id.ts'
 import { mergeModels } from './merge-models.ts'
+import { printDocument } from './print-document.ts'
 import { IMPORTED_PROVIDERS } from './provider-table.ts'
 import { readGenaiWindows, readRoutedModels } from './read-genai-prices.ts'
 import { type Litellm, openLitellm } from './read-litellm.ts'
@@ -86,14 +87,6 @@ const document: CatalogDocument = {
 }
 writeFileSync(OUTPUT, printDocument(document))
 console.log(JSON.stringify({ models: models.length, leftOut }, null, 2))
-
-/** One provider and one model a line, so that a change of one price is a change of one line. */
-function printDocument({ providers = [], models: all = [], ...head }: CatalogDocument): string {
-  const lines = (entries: readonly object[]) =>
-    entries.map((entry) => `  ${JSON.stringify(entry)}`).join(',\n')
-  const fields = Object.entries(head).map(([name, value]) => ` "${name}": ${JSON.stringify(value)},\n`)
-  return `{\n${fields.join('')} "providers": [\n${lines(providers)}\n ],\n "models": [\n${lines(all)}\n ]\n}\n`
-}
 
 /** Tests whether a model's weights are open: the router of open weights lists it, or its family's are. */
 function openWeightsTest(piAiFolder: string): (key: string, id: string) => boolean {

@@ -70,6 +70,7 @@ function CallView({ call }: { call: CallDetail }) {
                 <Tokens count={call.cache_write_tokens} rate={rates?.cache_write} />
               ),
               'Tokens out': <Tokens count={call.completion_tokens} rate={rates?.completion} />,
+              Searches: call.unit === 'search' && <Tokens count={call.units} rate={rates?.units} />,
               [costName]: <Money usd={call.cost_usd} />,
               'Tokens counted by': usageSource(call.usage_source),
               Admitted: formatMoment(call.created_at),

@@ -58,6 +58,9 @@ function ModelView({ model }: { model: PricingFeedEntry }) {
             <Rate rate={model.cache_write} list={model.list_cache_write ?? model.list_prompt} />
           ),
           'Output, per million tokens': <Rate rate={model.completion} list={model.list_completion} />,
+          'Searches, per million': model.units !== undefined && (
+            <Rate rate={model.units} list={model.list_units ?? model.units} />
+          ),
           'Context window': <Tokens count={model.context_length} />,
           'Longest completion': <Tokens count={model.max_output_tokens} />,
         }}

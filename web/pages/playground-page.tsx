@@ -75,7 +75,7 @@ function Playground({ keys }: { keys: KeyView[] }) {
       })
     },
   })
-  const models = feed?.data ?? []
+  const models = (feed?.data ?? []).filter(({ kind }) => kind === undefined)
   const known = models.find(({ id }) => id === form.values.model.trim())
   return (
     <div className="grid grid-cols-1 items-start gap-6 xl:grid-cols-[1fr_1.3fr]">

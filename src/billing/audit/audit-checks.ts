@@ -213,7 +213,8 @@ export const AUDIT_CHECKS: readonly AuditCheck[] = [
       FROM call_records
       WHERE is_byok AND (prompt_cost_pico <> 0 OR completion_cost_pico <> 0
                          OR prompt_audio_cost_pico <> 0 OR prompt_image_cost_pico <> 0
-                         OR cache_read_cost_pico <> 0 OR cache_write_cost_pico <> 0)`,
+                         OR cache_read_cost_pico <> 0 OR cache_write_cost_pico <> 0
+                         OR units_cost_pico <> 0)`,
   },
   {
     name: 'no charge is above its hold',

@@ -178,6 +178,7 @@ export const ratesOf = (call: ListedCall): TokenRates | null =>
     promptImage: call.promptImageRatePico,
     cacheRead: call.cacheReadRatePico,
     cacheWrite: call.cacheWriteRatePico,
+    units: call.unitsRatePico,
   })
 
 /** What we pay its provider; null where nothing served it. */
@@ -189,6 +190,7 @@ export const costRatesOf = (call: ListedCall): TokenRates | null =>
     promptImage: call.promptImageCostPico,
     cacheRead: call.cacheReadCostPico,
     cacheWrite: call.cacheWriteCostPico,
+    units: call.unitsCostPico,
   })
 
 function pricesOf(stored: Record<keyof TokenRates, bigint | null>): TokenRates | null {

@@ -25,6 +25,8 @@ export function operatorCall(call: ListedCall): OperatorCall {
     image_tokens: call.imageTokens,
     cached_tokens: call.cachedTokens,
     cache_write_tokens: call.cacheWriteTokens,
+    units: call.units,
+    unit: call.unit,
     is_byok: call.isByok,
     duplicate_of: call.duplicateOf,
     auto_score: call.autoScore,
@@ -54,12 +56,14 @@ export function settledTimeline(record: CallRecord): SettledTimeline {
     prompt_image_rate: rate(record.promptImageRatePico),
     cache_read_rate: rate(record.cacheReadRatePico),
     cache_write_rate: rate(record.cacheWriteRatePico),
+    units_rate: rate(record.unitsRatePico),
     prompt_cost_rate: rate(record.promptCostPico),
     completion_cost_rate: rate(record.completionCostPico),
     prompt_audio_cost_rate: rate(record.promptAudioCostPico),
     prompt_image_cost_rate: rate(record.promptImageCostPico),
     cache_read_cost_rate: rate(record.cacheReadCostPico),
     cache_write_cost_rate: rate(record.cacheWriteCostPico),
+    units_cost_rate: rate(record.unitsCostPico),
     rate_version: record.rateVersion,
     attempts: record.attempts.map(
       (attempt): AttemptView => ({

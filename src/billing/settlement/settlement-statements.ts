@@ -33,12 +33,16 @@ const CALL_COLUMNS = {
   prompt_image_cost_pico: ['bigint', ({ served }) => served?.cost.promptImage],
   cache_read_cost_pico: ['bigint', ({ served }) => served?.cost.cacheRead],
   cache_write_cost_pico: ['bigint', ({ served }) => served?.cost.cacheWrite],
+  units_rate_pico: ['bigint', ({ served }) => served?.rate.units],
+  units_cost_pico: ['bigint', ({ served }) => served?.cost.units],
   prompt_tokens: ['integer', ({ usage }) => usage.promptTokens],
   completion_tokens: ['integer', ({ usage }) => usage.completionTokens],
   audio_tokens: ['integer', ({ usage }) => usage.audioTokens ?? 0],
   image_tokens: ['integer', ({ usage }) => usage.imageTokens ?? 0],
   cached_tokens: ['integer', ({ usage }) => usage.cachedTokens ?? 0],
   cache_write_tokens: ['integer', ({ usage }) => usage.cacheWriteTokens ?? 0],
+  units: ['integer', ({ usage }) => usage.units ?? 0],
+  unit: ['text', ({ served }) => served?.unit],
   usage_source: ['usage_source', ({ usageSource }) => usageSource],
   usage_clamped: ['boolean', ({ usageClamped }) => usageClamped],
   hold_pico: ['bigint', ({ holdPico }) => holdPico],
@@ -253,7 +257,8 @@ const promptSum = (price: 'rate' | 'cost') => {
     `${tokens} * coalesce(${kind}_${price}_pico, prompt_${price}_pico)::numeric`
   return `((prompt_tokens - audio_tokens - image_tokens - cached_tokens - cache_write_tokens) * prompt_${price}_pico::numeric
     + ${sum('audio_tokens', 'prompt_audio')} + ${sum('image_tokens', 'prompt_image')}
-    + ${sum('cached_tokens', 'cache_read')} + ${sum('cache_write_tokens', 'cache_write')})`
+    + ${sum('cached_tokens', 'cache_read')} + ${sum('cache_write_tokens', 'cache_write')}
+    + units * coalesce(units_${price}_pico, 0)::numeric)`
 }
 
 export const PROMPT_SUM_SQL = { rate: promptSum('rate'), cost: promptSum('cost') } as const

@@ -13,6 +13,7 @@ import { effectiveLimits, type LimitDefaults } from '../../core/accounts/api-key
 import { type AllowancePeriod, allowancePeriod } from '../../core/billing/allowance-period.ts'
 import type { CallEnvelope, Candidate } from '../../core/calls/call-job.ts'
 import type { ChatRequest } from '../../core/calls/chat-request.ts'
+import { taskTokensBound } from '../../core/calls/task.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import type { CallId } from '../../core/kernel/ids.ts'
@@ -110,7 +111,9 @@ export function planCall(
     random,
   }: Pick<AdmissionDependencies, 'catalog' | 'limits' | 'offerStates' | 'random'>,
 ): RoutingPlan {
-  const textTokens = promptTokensBound(request.messages, request.parameters, request.exactJson)
+  const textTokens = request.task
+    ? taskTokensBound(request.task)
+    : promptTokensBound(request.messages, request.parameters, request.exactJson)
   return planRoute(request, textTokens, catalog(), {
     defaultCompletionLimit: limits.defaultCompletionLimit,
     providerKeys: key.providerKeys,

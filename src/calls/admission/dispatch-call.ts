@@ -233,8 +233,8 @@ async function enqueue(
 }
 
 /** A CallBody, JSON. */
-export const bodyText = ({ messages, parameters, exactJson, native }: ChatRequest): string =>
-  JSON.stringify(native ? { native } : { messages, parameters, exactJson })
+export const bodyText = ({ messages, parameters, exactJson, native, task }: ChatRequest): string =>
+  JSON.stringify(native ? { native } : { messages, parameters, exactJson, task })
 
 /** A CallJob, JSON. */
 export const jobData = (envelope: CallEnvelope, sealedBody: string): string =>

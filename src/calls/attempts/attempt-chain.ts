@@ -200,7 +200,7 @@ class ChainRun {
     const startedAt = now()
     let outcome: AttemptOutcome
     try {
-      outcome = await inAttemptSpan(plan, body.parameters, () =>
+      outcome = await inAttemptSpan(plan, body, () =>
         runAttempt(plan, routeIndex, this.#call, this.#relay, this.#deps),
       )
     } catch (error) {

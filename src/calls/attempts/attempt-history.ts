@@ -10,7 +10,6 @@ import { likelyMedia } from '../../core/text-tokens/prompt-tokens.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import { inSpan, tracesAreOn } from '../../platform/observability/tracing.ts'
 import { countPromptTokens, countTextTokens } from '../../providers/count-tokens.ts'
-import type { AttemptRequest } from '../../providers/wire.ts'
 import type { BreakerBoard, Probe } from '../../routing/circuit-breaker/breaker-board.ts'
 import type { MeasureLog } from '../../routing/offer-measures.ts'
 import { type AttemptOutcome, type AttemptPlan, noteReception } from './attempt.ts'
@@ -215,43 +214,47 @@ function logAttempt(
  */
 export function inAttemptSpan(
   { candidate, offer }: AttemptPlan,
-  parameters: AttemptRequest['parameters'],
+  { parameters, task }: Pick<CallBody, 'parameters' | 'task'>,
   run: () => Promise<AttemptOutcome>,
 ): Promise<AttemptOutcome> {
   if (!tracesAreOn()) return run()
   const { hostname, port, protocol } = new URL(offer.provider.baseUrl)
   const attributes = {
-    'gen_ai.operation.name': 'chat',
+    'gen_ai.operation.name': task?.kind ?? 'chat',
     'gen_ai.provider.name': PROVIDER_NAMES[offer.provider.id] ?? offer.provider.id,
     'gen_ai.request.model': offer.upstreamModel,
     'gen_ai.request.max_tokens': candidate.completionLimit,
     'gen_ai.request.temperature': parameters.temperature,
     'gen_ai.request.top_p': parameters.top_p,
-    'gen_ai.request.stream': true,
+    'gen_ai.request.stream': task === undefined,
     'server.address': hostname,
     'server.port': Number(port) || (protocol === 'https:' ? 443 : 80),
     'switchyard.offer.id': offer.id,
   }
   const startedAt = Date.now()
-  return inSpan(`chat ${offer.upstreamModel}`, { kind: 'CLIENT', attributes }, async (span) => {
-    const outcome = await run()
-    const { httpStatus, firstTokenAt } = outcome.end
-    span.set({
-      'http.response.status_code': httpStatus ?? undefined,
-      'gen_ai.response.time_to_first_chunk':
-        firstTokenAt === null ? undefined : Math.max(0, firstTokenAt - startedAt) / 1000,
-    })
-    if (outcome.kind === 'failed') span.fail(outcome.failure.kind)
-    if (outcome.kind === 'cancelled') span.fail('cancelled')
-    if (outcome.kind === 'finished') {
+  return inSpan(
+    `${task?.kind ?? 'chat'} ${offer.upstreamModel}`,
+    { kind: 'CLIENT', attributes },
+    async (span) => {
+      const outcome = await run()
+      const { httpStatus, firstTokenAt } = outcome.end
       span.set({
-        'gen_ai.response.finish_reasons': [outcome.reason],
-        'gen_ai.usage.input_tokens': outcome.usage?.promptTokens,
-        'gen_ai.usage.output_tokens': outcome.usage?.completionTokens,
+        'http.response.status_code': httpStatus ?? undefined,
+        'gen_ai.response.time_to_first_chunk':
+          firstTokenAt === null ? undefined : Math.max(0, firstTokenAt - startedAt) / 1000,
       })
-    }
-    return outcome
-  })
+      if (outcome.kind === 'failed') span.fail(outcome.failure.kind)
+      if (outcome.kind === 'cancelled') span.fail('cancelled')
+      if (outcome.kind === 'finished') {
+        span.set({
+          'gen_ai.response.finish_reasons': [outcome.reason],
+          'gen_ai.usage.input_tokens': outcome.usage?.promptTokens,
+          'gen_ai.usage.output_tokens': outcome.usage?.completionTokens,
+        })
+      }
+      return outcome
+    },
+  )
 }
 
 /** Providers that the conventions know by another name than the catalog. */

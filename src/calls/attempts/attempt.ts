@@ -35,7 +35,9 @@ export async function runAttempt(
   relay: CompletionRelay,
   deps: AttemptDependencies,
 ): Promise<AttemptOutcome> {
-  const client = fittingWindow(deps.providers(plan.offer.provider.wire), plan, call.body)
+  const { task } = call.body
+  const provider = deps.providers(plan.offer.provider.wire)
+  const client = task ? provider : fittingWindow(provider, plan, call.body)
   const key = await keyOfAttempt(plan, call.envelope.accountId, deps.byokKeys)
   if (key.kind === 'failed') return { ...key, end: unsent(key.failure) }
   const request: AttemptRequest = {
@@ -48,6 +50,7 @@ export async function runAttempt(
     // What finishes another attempt's text shows no reasoning of its own: the client has read on.
     ...(call.envelope.extended && plan.rescue === null && { extended: true }),
     native: nativeAt(plan.candidate, call.body),
+    task,
     completionLimit: plan.candidate.completionLimit,
     limits: {
       firstTokenMs: firstTokenLimitMs(plan, deps.settings),

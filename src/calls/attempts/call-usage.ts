@@ -2,6 +2,7 @@ import type { Usage } from '../../core/billing/pricing.ts'
 import type { CallBody, CallEnvelope, Candidate, SettlementRecord } from '../../core/calls/call-job.ts'
 import type { CompletionMessage } from '../../core/calls/completion.ts'
 import { nativeTexts } from '../../core/calls/native-message.ts'
+import { taskTexts } from '../../core/calls/task.ts'
 import { sumOfTokens } from '../../core/media/media-tokens.ts'
 import { contentKindsOf, textLength } from '../../core/routing/plan-candidate.ts'
 import { likelyMedia, promptBoundOf } from '../../core/text-tokens/prompt-tokens.ts'
@@ -41,22 +42,25 @@ export interface Answer {
 }
 
 /** How tokens are counted where nobody reports them. */
-interface TokenCounts {
+export interface TokenCounts {
   text: (text: string) => Promise<number>
   prompt: (body: CallBody, media: Candidate['media']) => Promise<number>
 }
 
-const COUNTS: TokenCounts = { text: countTextTokens, prompt: countPromptTokens }
+export const COUNTS: TokenCounts = { text: countTextTokens, prompt: countPromptTokens }
 /** For when the tokenizer fails: an answer that is there is charged all the same. */
 export const ROUGH_COUNTS: TokenCounts = {
   text: async (text) => tokensOfBytes(Buffer.byteLength(text)),
-  prompt: async ({ messages }, media) =>
+  prompt: async ({ messages, task }, media) =>
     sumOfTokens(media?.likely) +
-    tokensOfBytes(messages.reduce((sum, message) => sum + textLength(message), 0)),
+    tokensOfBytes(
+      messages.reduce((sum, message) => sum + textLength(message), 0) +
+        (task ? taskTexts(task) : []).reduce((sum, text) => sum + text.length, 0),
+    ),
 }
 
 /** What a provider reported that cannot be. */
-interface UsageFaults {
+export interface UsageFaults {
   prompt: PromptFault
   completion: boolean
 }

@@ -26,6 +26,7 @@ import {
   usageOf,
 } from '../attempts/call-usage.ts'
 import type { CompletionRelay } from '../attempts/completion-relay.ts'
+import { taskUsage } from '../attempts/task-usage.ts'
 import type { AbortReason, GatewayFailure, RunningCall } from './running-calls.ts'
 
 /** How a call ended: what to settle, and the last frame its client gets. */
@@ -337,12 +338,13 @@ async function countedSomehow(
   call: ServedCall,
   { logger }: OutcomeDependencies,
 ): ReturnType<typeof usageOf> {
+  const count = call.body.task ? taskUsage : usageOf
   try {
-    return await usageOf(answer, call)
+    return await count(answer, call)
   } catch (error) {
     // What was produced is owed, whatever becomes of our tokenizer.
     logger.error({ err: error, callId: call.envelope.id }, 'tokens estimated by bytes')
-    return usageOf(answer, call, ROUGH_COUNTS)
+    return count(answer, call, ROUGH_COUNTS)
   }
 }
 

@@ -19,6 +19,8 @@ const Rates = nullable(
     /** Of tokens of the provider's prompt cache; absent: as `prompt`. */
     cache_read: Type.Optional(DecimalUsd),
     cache_write: Type.Optional(DecimalUsd),
+    /** Of a million units of what is not priced by tokens; absent: nothing is. */
+    units: Type.Optional(DecimalUsd),
     unit: Type.Literal('usd_per_million_tokens'),
     version: nullable(Type.String()),
   }),
@@ -64,6 +66,9 @@ export const Generation = Type.Object({
     image_tokens: Type.Optional(Type.Integer()),
     cached_tokens: Type.Optional(Type.Integer()),
     cache_write_tokens: Type.Optional(Type.Integer()),
+    /** What is not priced by tokens, and what it is counted in; absent: nothing is. */
+    units: Type.Optional(Type.Integer()),
+    unit: Type.Optional(Type.String()),
     source: UsageSource,
   }),
   cost_usd: DecimalUsd,
@@ -122,6 +127,9 @@ export const CallDetail = Type.Object({
   image_tokens: Type.Number(),
   cached_tokens: Type.Number(),
   cache_write_tokens: Type.Number(),
+  /** What is not priced by tokens; null: nothing is. */
+  units: Type.Number(),
+  unit: nullable(Type.String()),
   queued_ms: nullable(Type.Number()),
   finished_at: IsoTime,
   settled_at: IsoTime,
@@ -173,6 +181,9 @@ export const OperatorCall = Type.Object({
   image_tokens: Type.Number(),
   cached_tokens: Type.Number(),
   cache_write_tokens: Type.Number(),
+  /** What is not priced by tokens; null: nothing is. */
+  units: Type.Number(),
+  unit: nullable(Type.String()),
   is_byok: Type.Boolean(),
   /** The call that its Idempotency-Key was charged for: this one costs the client nothing. */
   duplicate_of: nullable(Type.String()),
@@ -256,12 +267,14 @@ export const SettledTimeline = Type.Object({
   prompt_image_rate: nullable(Type.String()),
   cache_read_rate: nullable(Type.String()),
   cache_write_rate: nullable(Type.String()),
+  units_rate: nullable(Type.String()),
   prompt_cost_rate: nullable(Type.String()),
   completion_cost_rate: nullable(Type.String()),
   prompt_audio_cost_rate: nullable(Type.String()),
   prompt_image_cost_rate: nullable(Type.String()),
   cache_read_cost_rate: nullable(Type.String()),
   cache_write_cost_rate: nullable(Type.String()),
+  units_cost_rate: nullable(Type.String()),
   rate_version: nullable(Type.String()),
   attempts: Type.Array(AttemptView),
   timeline: Type.Array(TimelineEvent),

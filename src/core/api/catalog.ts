@@ -81,8 +81,11 @@ export const RateHistoryView = Type.Object({
   /** Of tokens of the provider's prompt cache; null: as the rest of the prompt. */
   cache_read: nullable(Type.String()),
   cache_write: nullable(Type.String()),
+  /** Of a million units; null: it has none. */
+  units: nullable(Type.String()),
   list_cache_read: nullable(Type.String()),
   list_cache_write: nullable(Type.String()),
+  list_units: nullable(Type.String()),
   /** The version of the catalog in which it was first seen. */
   source: Type.String(),
   effective_at: IsoTime,

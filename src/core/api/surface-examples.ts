@@ -23,6 +23,15 @@ export const SURFACE_EXAMPLES: Readonly<Partial<Record<SurfaceId, SurfaceExample
   },
   messages: { body: { model: 'auto', max_tokens: 500, messages: QUESTION } },
   'messages.count-tokens': { body: { model: 'auto', messages: QUESTION } },
+  embeddings: { body: { model: 'text-embedding-3-small', input: 'Why do trains need switchyards?' } },
+  rerank: {
+    body: {
+      model: 'cohere/rerank-v3.5',
+      query: 'Why do trains need switchyards?',
+      documents: ['A switchyard sorts cars into trains.', 'Bread is baked from flour.'],
+    },
+  },
+  moderations: { body: { model: 'omni-moderation-latest', input: 'Why do trains need switchyards?' } },
   generation: { path: { id: 'chatcmpl_01JABCDEFGHJKMNPQRSTVWXYZ0' } },
   usage: { query: { group_by: 'model' } },
   'usage.calls': { query: { limit: '20' } },

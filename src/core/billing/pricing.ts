@@ -21,11 +21,13 @@ export interface Usage {
   /** Of the other prompt tokens, those read from and written to the provider's prompt cache; absent: none are known. */
   cachedTokens?: number
   cacheWriteTokens?: number
+  /** What is not priced by tokens, in units of the model that served; absent: none. */
+  units?: number
 }
 
 /**
  * The cost of a call, exactly: prompt_tokens × prompt_rate + completion_tokens × completion_rate, where audio, image
- * and cache tokens of the prompt have a rate of their own if the model has one for them.
+ * and cache tokens of the prompt have a rate of their own if the model has one for them, and units if it has any.
  * Source: specification 1.5; with rates in pico-USD per token the division by 1,000,000 vanishes.
  */
 export function costOf(usage: Usage, rate: TokenRates): PicoUsd {
@@ -40,13 +42,14 @@ export function costOf(usage: Usage, rate: TokenRates): PicoUsd {
       image * mediaRate(rate, 'image') +
       cached * rateOf(rate, 'cacheRead') +
       written * rateOf(rate, 'cacheWrite') +
-      BigInt(usage.completionTokens) * rate.completion,
+      BigInt(usage.completionTokens) * rate.completion +
+      BigInt(usage.units ?? 0) * rateOf(rate, 'units'),
   )
 }
 
 /**
- * The most that a prompt can cost: all of it at the dearest of the prompt and cache rates, and what audio and images may
- * cost beyond that. The bounds of audio and images may together be more than that of the prompt.
+ * The most that a prompt can cost: all of it at the dearest of the prompt and cache rates, its units, and what audio and
+ * images may cost beyond that. The bounds of audio and images may together be more than that of the prompt.
  */
 export function mostPromptCost(bound: PromptBound, rate: TokenRates): PicoUsd {
   const dearest = dearestPromptRate(rate)
@@ -54,13 +57,15 @@ export function mostPromptCost(bound: PromptBound, rate: TokenRates): PicoUsd {
     price > dearest ? BigInt(tokens) * (price - dearest) : 0n
   return picoUsd(
     BigInt(bound.promptTokens) * dearest +
+      BigInt(bound.units ?? 0) * rateOf(rate, 'units') +
       beyond(bound.audioTokens, mediaRate(rate, 'audio')) +
       beyond(bound.imageTokens, mediaRate(rate, 'image')),
   )
 }
 
-/** Upper bounds of a prompt's tokens: of all of them, and of those of audio and of images. */
-export type PromptBound = Required<Pick<Usage, 'promptTokens' | 'audioTokens' | 'imageTokens'>>
+/** Upper bounds of a prompt: of all its tokens, of those of audio and of images, and of its units. */
+export type PromptBound = Required<Pick<Usage, 'promptTokens' | 'audioTokens' | 'imageTokens'>> &
+  Pick<Usage, 'units'>
 
 /** What the settlement of a call depends on, once it has ended. */
 export interface CallEnd {
@@ -185,7 +190,7 @@ function servedBy(
   { offerId, providerKeyId }: Candidate,
   catalog: CatalogSnapshot,
 ): ServedBy {
-  const { modelId, rate, rateVersion } = charged
+  const { modelId, rate, rateVersion, units } = charged
   // On the client's BYOK key the provider bills its client.
   const cost = providerKeyId === undefined ? catalog.offers.get(offerId)?.cost : undefined
   return {
@@ -195,6 +200,7 @@ function servedBy(
     rateVersion,
     // An offer that left the catalog while the call ran has no cost of ours to note.
     cost: cost ? rateTexts(cost) : { prompt: '0', completion: '0' },
+    ...(units && { unit: units.kind }),
     ...(providerKeyId !== undefined && { providerKeyId }),
   }
 }

@@ -1,11 +1,13 @@
 import type { AutoDecision } from '../auto/auto-routing.ts'
 import type { Usage } from '../billing/pricing.ts'
+import type { UnitKind } from '../catalog/catalog.ts'
 import type { ExactJson } from '../json/json-text.ts'
 import type { ErrorCode } from '../kernel/errors.ts'
 import type { CallId } from '../kernel/ids.ts'
 import type { MediaTokens } from '../media/media-tokens.ts'
 import type { ChatMessage, SamplingParameters } from './chat-request.ts'
 import type { NativeRequest } from './native-message.ts'
+import type { Task } from './task.ts'
 
 /** How a call ended. */
 export type CallStatus = 'completed' | 'failed' | 'cancelled' | 'interrupted'
@@ -22,6 +24,8 @@ export interface RateTexts {
   promptImage?: PicoText
   cacheRead?: PicoText
   cacheWrite?: PicoText
+  /** In pico-USD per unit. */
+  units?: PicoText
 }
 
 /** What a client demands of whoever sees its prompt. */
@@ -44,6 +48,8 @@ export interface Candidate {
   promptTokensBound: number
   /** What of it is media; absent: nothing. */
   media?: MediaTokens
+  /** What is not priced by tokens, as held; absent: nothing. */
+  units?: { kind: UnitKind; bound: number }
   /** Sent upstream, so that the hold is a true bound. */
   completionLimit: number
   reasoning: boolean
@@ -123,6 +129,8 @@ export interface CallBody {
   exactJson?: ExactJson | undefined
   /** See ChatRequest. In a sealed body it stands alone: the messages and parameters are read from it again. */
   native?: NativeRequest | undefined
+  /** See ChatRequest. */
+  task?: Task | undefined
 }
 
 /** One try at one offer. */
@@ -152,6 +160,8 @@ export interface ServedBy {
   rateVersion: string
   /** What we pay the provider; nothing where it bills the client. */
   cost: RateTexts
+  /** What the units of the usage are; absent: there are none. */
+  unit?: UnitKind
   /** The client's BYOK key that it was served with; absent where ours was. */
   providerKeyId?: string
 }

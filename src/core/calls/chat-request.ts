@@ -7,6 +7,7 @@ import type { ToolCall } from './completion.ts'
 import { type ContentPart, inlineChars, type MediaPart, parseContentPart } from './content-part.ts'
 import type { NativeRequest } from './native-message.ts'
 import { Preferences, type ProviderPreferences, parsePreferences } from './provider-preferences.ts'
+import type { Task } from './task.ts'
 
 export const ROLES = ['system', 'user', 'assistant', 'tool'] as const
 /** Only extended requests have developers, whose messages are those of a system to models that know no others. */
@@ -73,6 +74,8 @@ export interface ChatRequest {
   extended?: true
   /** What is forwarded instead of the messages, to providers that speak its wire and to no others. Absent: no such call. */
   native?: NativeRequest | undefined
+  /** What is asked instead of a completion: the messages and parameters are empty then, and the completion limit 0. */
+  task?: Task | undefined
 }
 
 export const MAX_MESSAGES = 2048
@@ -82,7 +85,7 @@ export const MAX_TOOLS = 1024
 /** `tools` and `response_format` take so many characters each, as JSON. */
 const SCHEMA_CHARS_MAX = 1024 * 1024
 
-const modelId = Type.String({
+export const modelId = Type.String({
   minLength: 1,
   maxLength: MAX_MODEL_ID_LENGTH,
   errorMessage: `\`{param}\` must be a model id of 1 to ${MAX_MODEL_ID_LENGTH} characters.`,

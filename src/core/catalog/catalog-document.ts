@@ -1,7 +1,14 @@
 import { type Static, type TOptional, type TProperties, type TSchemaOptions, Type } from 'typebox'
 import { TIERS } from '../auto/auto-tiers.ts'
 import { ROLES } from '../calls/chat-request.ts'
-import { AUTH_HEADERS, DEFAULT_PRIORITY, OMITTABLE_FIELDS, WIRES } from './catalog.ts'
+import {
+  AUTH_HEADERS,
+  DEFAULT_PRIORITY,
+  MODEL_KINDS,
+  OMITTABLE_FIELDS,
+  UNIT_KINDS,
+  WIRES,
+} from './catalog.ts'
 
 /** An object without other fields than the `required` and the `optional` ones. */
 function closed<Required extends TProperties, Optional extends TProperties>(
@@ -34,7 +41,10 @@ const CACHE_PRICES = {
   cache_write: price("Of prompt tokens written to the provider's prompt cache. Default: as `prompt`."),
 }
 
-const prices = (description: string) => closed(PRICES, { ...MEDIA_PRICES, ...CACHE_PRICES }, { description })
+const UNIT_PRICE = { units: price('USD per million units of what the model counts, see `unit`. Default: 0.') }
+
+const prices = (description: string) =>
+  closed(PRICES, { ...MEDIA_PRICES, ...CACHE_PRICES, ...UNIT_PRICE }, { description })
 
 /** Prices in USD per million tokens, as decimal strings. */
 export type DocumentPrices = Static<ReturnType<typeof prices>>
@@ -58,6 +68,8 @@ const DATA_COLLECTION = Type.Enum(['allow', 'deny'], {
   description: '`deny`: the provider does not use the data it receives.',
 })
 
+const TASK_URL = Type.String({ pattern: '^https?://[^\\s?#]+$' })
+
 const QUIRKS = closed(
   {},
   {
@@ -67,6 +79,20 @@ const QUIRKS = closed(
     path: Type.String({
       pattern: '^/[^\\s]*$',
       description: 'Instead of `/chat/completions`; may contain a query.',
+    }),
+    task_urls: closed(
+      {},
+      { embeddings: TASK_URL, rerank: TASK_URL, moderation: TASK_URL },
+      {
+        description:
+          'Where it takes requests of a kind other than chat. Default: beside the chat completions.',
+      },
+    ),
+    dimensions_field: Type.Enum(['output_dimension'], {
+      description: 'The field for the length of embeddings. Default: `dimensions`.',
+    }),
+    base64_vectors: Type.Boolean({
+      description: 'Gives embeddings as base64 where that is asked for. Default: as numbers only.',
     }),
     headers: Type.Unsafe<Record<string, string>>({
       type: 'object',
@@ -214,6 +240,12 @@ const MODEL = closed(
   },
   {
     name: name('Default: the id.'),
+    kind: Type.Enum([...MODEL_KINDS], {
+      default: 'chat',
+      description: 'What it does: only the surface of its kind reaches it.',
+    }),
+    unit: Type.Enum([...UNIT_KINDS], { description: 'What its price `units` is for. Default: it has none.' }),
+    dimensions: tokens('Components of its vectors at most; required for `embeddings`.'),
     max_output_tokens: tokens('Default: the context length.'),
     input_modalities: Type.Array(Type.Unsafe<string>({ enum: ['text', 'image', 'audio', 'video', 'file'] }), {
       minItems: 1,

@@ -85,6 +85,9 @@ export function toModel(
     id: model.id,
     name: model.name ?? model.id,
     vendor: model.vendor,
+    kind: model.kind ?? 'chat',
+    ...(model.unit && { unit: model.unit }),
+    ...(model.dimensions !== undefined && { dimensions: model.dimensions }),
     contextLength,
     maxOutputTokens: Math.min(model.max_output_tokens ?? contextLength, contextLength),
     inputModalities: model.input_modalities ?? ['text'],
@@ -217,7 +220,7 @@ function widestWindow(offers: readonly Offer[]): number | null {
 }
 
 const isLoss = (cost: TokenRates, rate: TokenRates): boolean =>
-  cost.prompt > rate.prompt || cost.completion > rate.completion
+  (['prompt', 'completion', 'units'] as const).some((kind) => rateOf(cost, kind) > rateOf(rate, kind))
 
 /** The share of a list price that we pay, in percent. */
 function shareOf(provider: DocumentProvider, model: DocumentModel, options: ModelOptions): bigint {

@@ -137,7 +137,7 @@ function assemble(
     if (source.autoLastResort) lastResorts.add(built)
   }
   const automatic = [...models.values()]
-    .filter((model) => model.auto && isAvailable(model))
+    .filter((model) => model.kind === 'chat' && model.auto && isAvailable(model))
     .sort(compareByPrice)
   const preferred = automatic.filter((model) => !lastResorts.has(model))
   const autoLadder = preferred.length > 0 ? preferred : automatic
@@ -161,6 +161,9 @@ function toProvider(provider: DocumentProvider): Provider {
 const QUIRK_NAMES: { [Name in keyof DocumentQuirks]-?: keyof ProviderQuirks } = {
   auth_header: 'authHeader',
   path: 'path',
+  task_urls: 'taskUrls',
+  dimensions_field: 'dimensionsField',
+  base64_vectors: 'base64Vectors',
   headers: 'headers',
   fixed_fields: 'fixedFields',
   omit: 'omit',

@@ -53,6 +53,12 @@ export interface ProviderQuirks {
   authHeader?: (typeof AUTH_HEADERS)[number]
   /** Appended to the base URL instead of `/chat/completions`; may contain a query. */
   path?: string
+  /** Where it takes requests that are no chats, instead of the wire's paths. */
+  taskUrls?: Readonly<Partial<Record<ModelKind, string>>>
+  /** The field for the length of embeddings; `dimensions` by default. */
+  dimensionsField?: 'output_dimension'
+  /** Gives embeddings as base64 where that is asked for; otherwise they are asked for as numbers. */
+  base64Vectors?: boolean
   /** Sent with every request. Never a secret. */
   headers?: Readonly<Record<string, string>>
   /** Added to every request body. */
@@ -140,13 +146,28 @@ export interface TokenRates {
   /** Price of prompt tokens that are read from, or written to, the provider's prompt cache; absent: the prompt price. */
   cacheRead?: PicoUsdPerToken
   cacheWrite?: PicoUsdPerToken
+  /** Price of one unit of what is not priced by tokens, see UnitKind; absent: nothing. */
+  units?: PicoUsdPerToken
 }
+
+/** What a model does. Chat completions go to chat models only, and the other surfaces to those of their kind. */
+export const MODEL_KINDS = ['chat', 'embeddings', 'rerank', 'moderation'] as const
+export type ModelKind = (typeof MODEL_KINDS)[number]
+
+/** What is counted where a price is not of tokens. */
+export const UNIT_KINDS = ['search'] as const
+export type UnitKind = (typeof UNIT_KINDS)[number]
 
 export interface Model {
   /** Bare for the maker whose wire this is (`gpt-…`), else `<vendor>/<id>`. */
   id: string
   name: string
   vendor: string
+  kind: ModelKind
+  /** What its `units` rate is for; absent: it has none. */
+  unit?: UnitKind
+  /** Components of its vectors, of a model for embeddings. */
+  dimensions?: number
   /** Context window: tokens of prompt and completion together. */
   contextLength: number
   maxOutputTokens: number
@@ -203,8 +224,9 @@ export function compareByPrice(a: Model, b: Model): number {
 
 const BARE_ALIAS = /^openai\/([^/]+)$/
 
-/** The model of an id, accepting `openai/<id>` for a bare id; null if there is none. */
-export function findModel(catalog: CatalogSnapshot, id: string): Model | null {
+/** The model of an id, of any kind unless one is given, accepting `openai/<id>` for a bare id; null if there is none. */
+export function findModel(catalog: CatalogSnapshot, id: string, kind?: ModelKind): Model | null {
   const bare = BARE_ALIAS.exec(id)?.[1]
-  return catalog.models.get(id) ?? (bare !== undefined ? catalog.models.get(bare) : undefined) ?? null
+  const model = catalog.models.get(id) ?? (bare !== undefined ? catalog.models.get(bare) : undefined)
+  return model && (kind === undefined || model.kind === kind) ? model : null
 }

@@ -47,6 +47,9 @@ export function parseCatalogDocument(content: unknown): ParsedDocument {
     ...tooHighRates(content.models ?? [], 'models'),
     ...tooHighRates(content.changes?.models ?? [], 'changes.models'),
     ...(content.models ?? []).flatMap((model, index) =>
+      taskProblems(model).map((problem) => `models[${index}].${problem}`),
+    ),
+    ...(content.models ?? []).flatMap((model, index) =>
       duplicates(
         model.offers,
         (offer) => `${offer.provider}/${offer.upstream_model}`,
@@ -66,6 +69,12 @@ const reservedKeyNames = (providers: readonly DocumentProvider[]) =>
           `providers[${index}].api_key_env: must end in KEY or TOKEN, and be no variable of the gateway itself`,
         ],
   )
+
+/** What a model of a kind other than chat needs besides. */
+const taskProblems = ({ kind = 'chat', dimensions, unit, list_price: list }: DocumentModel): string[] => [
+  ...(kind === 'embeddings' && dimensions === undefined ? ['dimensions: required for embeddings'] : []),
+  ...(list.units !== undefined && unit === undefined ? ['unit: required beside a price of units'] : []),
+]
 
 /** Rates that share a document with their list price; otherwise the ceiling is applied when the catalog is built. */
 const tooHighRates = (
@@ -155,6 +164,7 @@ const PATTERN_HINTS: Record<string, string> = {
   prompt_image: PRICE_HINT,
   cache_read: PRICE_HINT,
   cache_write: PRICE_HINT,
+  units: PRICE_HINT,
   base_url: 'must be an http or https address',
   api_key_env: 'must be the name of an environment variable, such as ACME_API_KEY',
   dated: 'must be a day, such as 2026-01-31',

@@ -11,14 +11,23 @@ export interface PricingFeedEntry {
   /** Rates of tokens of the provider's prompt cache, for calls that are charged by them; absent: as `prompt`. */
   cache_read?: string
   cache_write?: string
+  /** USD per million units of what the model counts instead of tokens, see `unit`. */
+  units?: string
   list_prompt: string
   list_completion: string
   list_prompt_audio?: string
   list_prompt_image?: string
   list_cache_read?: string
   list_cache_write?: string
+  list_units?: string
   /** The smallest of the discounts, as a decimal fraction: `"0.05"` is 5 %. */
   discount: string
+  /** What it does; absent: chat. */
+  kind?: string
+  /** What `units` are. */
+  unit?: string
+  /** Components of its vectors at most. */
+  dimensions?: number
   context_length: number
   max_output_tokens: number
   input_modalities: readonly string[]

@@ -16,7 +16,7 @@ export function heldToCeiling(rate: TokenRates, listPrice: TokenRates): TokenRat
 export function rateProblems(rate: DocumentPrices, listPrice: DocumentPrices): string[] {
   const listed = new Map<string, string>(Object.entries(listPrice))
   return Object.entries(rate).flatMap(([name, price]) => {
-    const list = listed.get(name) ?? listPrice.prompt
+    const list = listed.get(name) ?? (name === 'units' ? '0' : listPrice.prompt)
     const listPico = parseRate(list)
     if (parseRate(price) * 100n <= listPico * BigInt(100 - SMALLEST_DISCOUNT_PERCENT)) return []
     const highest = formatRate(picoUsdPerToken((listPico * BigInt(100 - SMALLEST_DISCOUNT_PERCENT)) / 100n))

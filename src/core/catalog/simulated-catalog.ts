@@ -11,6 +11,7 @@ import type {
 const SMALL = 'sim-words-60.latency-80.rate-120'
 const MEDIUM = 'sim-words-120.latency-150.rate-80'
 const LARGE = 'sim-words-200.latency-250.rate-60'
+const TASK = 'sim-latency-30'
 const THINKING = 'sim-reasoning-60.words-120.latency-300.rate-80'
 
 type Fields = Omit<DocumentModel, 'id' | 'name' | 'vendor' | 'offers'>
@@ -29,6 +30,14 @@ const DEMONSTRATION: Fields = {
   supported_parameters: ['temperature', 'top_p', 'response_format'],
   auto: false,
   list_price: usd('0.10', '0.40'),
+}
+
+/** Of models that are no chat models. */
+const TEXT: Omit<Fields, 'list_price'> = { context_length: 8_192, input_modalities: ['text'] }
+const EMBEDDINGS: Omit<Fields, 'list_price'> = {
+  ...TEXT,
+  kind: 'embeddings',
+  supported_parameters: ['dimensions'],
 }
 
 interface Offers {
@@ -111,6 +120,27 @@ const MODELS: readonly DocumentModel[] = [
     ...DEMONSTRATION,
     supported_parameters: CHAT.supported_parameters,
   }),
+  model('Embed 1', 'sim-dimensions-8', ['alpha', 'beta'], {
+    ...EMBEDDINGS,
+    dimensions: 8,
+    list_price: usd('0.02', '0'),
+  }),
+  model('Rerank 1', 'sim-tag-rerank', ['alpha', 'beta'], {
+    ...TEXT,
+    kind: 'rerank',
+    unit: 'search',
+    list_price: { ...usd('0', '0'), units: '2000' },
+  }),
+  model('Rerank 2', 'sim-tag-rerank-tokens', ['alpha', 'beta'], {
+    ...TEXT,
+    kind: 'rerank',
+    list_price: usd('0.05', '0'),
+  }),
+  model('Moderation 1', 'sim-tag-moderation', ['alpha', 'beta'], {
+    ...TEXT,
+    kind: 'moderation',
+    list_price: usd('0', '0'),
+  }),
   model('Burst 1', 'sim-words-400.burst-4', ['alpha', 'beta'], DEMONSTRATION),
   model('Paced 1', 'sim-words-200.rate-50.tag-paced', ['alpha', 'beta'], DEMONSTRATION),
 ]
@@ -160,6 +190,13 @@ const FAULT_MODELS: readonly DocumentModel[] = [
   faultModel('fail-on-alpha', 'sim-fail-on-alpha', ['alpha', 'beta'], IN_ORDER),
   faultModel('rescue', 'sim-on-alpha-cut-after-5', ['alpha', 'beta'], IN_ORDER),
   faultModel('no-rescue', 'sim-on-alpha-cut-after-5.different-text', ['alpha', 'beta'], IN_ORDER),
+  model(
+    'Embed failover',
+    'sim-fail-on-alpha.dimensions-8',
+    ['alpha', 'beta'],
+    { ...EMBEDDINGS, dimensions: 8, list_price: usd('0.10', '0') },
+    IN_ORDER,
+  ),
   faultModel('everywhere', 'sim-status-503.tag-everywhere', ['alpha', 'beta', 'gamma']),
 ]
 
@@ -249,6 +286,12 @@ const BEHAVIOURS = [
   { belowUsd: Number.POSITIVE_INFINITY, upstreamModel: LARGE },
 ] as const
 
+function behaviourOf({ kind = 'chat', dimensions, list_price: listPrice }: DocumentModel): string {
+  if (kind === 'chat')
+    return BEHAVIOURS.find(({ belowUsd }) => Number(listPrice.completion) < belowUsd)!.upstreamModel
+  return dimensions === undefined ? TASK : `${TASK}.dimensions-${dimensions}`
+}
+
 /** A document that offers every model at the simulated providers too, whose completions are made up. */
 export function withStandIns(document: CatalogDocument): CatalogDocument {
   const models = (document.models ?? []).map((model) => ({
@@ -258,8 +301,9 @@ export function withStandIns(document: CatalogDocument): CatalogDocument {
   return { ...document, models }
 }
 
-function standInsOf({ list_price: listPrice }: DocumentModel): DocumentOffer[] {
-  const { upstreamModel } = BEHAVIOURS.find(({ belowUsd }) => Number(listPrice.completion) < belowUsd)!
+function standInsOf(model: DocumentModel): DocumentOffer[] {
+  const { list_price: listPrice } = model
+  const upstreamModel = behaviourOf(model)
   return STAND_INS.map(({ provider, costPercent, exactTools }) => ({
     provider,
     upstream_model: upstreamModel,

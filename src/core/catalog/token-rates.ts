@@ -12,6 +12,7 @@ export const PRICE_NAMES = {
   promptImage: 'prompt_image',
   cacheRead: 'cache_read',
   cacheWrite: 'cache_write',
+  units: 'units',
 } as const satisfies Record<keyof TokenRates, keyof DocumentPrices>
 
 export const PRICE_KINDS = Object.keys(PRICE_NAMES) as Array<keyof TokenRates>
@@ -57,9 +58,9 @@ export function listedRate(listPrice: TokenRates, discountPercent: number): Toke
 export const mediaRate = (rates: TokenRates, media: PricedMedia): PicoUsdPerToken =>
   rates[MEDIA_RATES[media]] ?? rates.prompt
 
-/** The price of a kind of input, or its default. */
+/** The price of a kind of usage, or its default. */
 export const rateOf = (rates: TokenRates, kind: keyof TokenRates): PicoUsdPerToken =>
-  rates[kind] ?? rates.prompt
+  rates[kind] ?? (kind === 'units' ? picoUsdPerToken(0n) : rates.prompt)
 
 /** The same rates without those of the prompt cache: its tokens are prompt tokens like others then. */
 export const withoutCache = oncePer((rates: TokenRates): TokenRates => {

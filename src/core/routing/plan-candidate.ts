@@ -3,6 +3,7 @@ import type { Candidate } from '../calls/call-job.ts'
 import type { ChatMessage, ChatRequest } from '../calls/chat-request.ts'
 import { isAddress, type MediaPart } from '../calls/content-part.ts'
 import type { ProviderPreferences } from '../calls/provider-preferences.ts'
+import { type Task, taskTokensAtLeast, taskUnitsBound, VECTOR_COMPONENTS_MAX } from '../calls/task.ts'
 import {
   type CatalogSnapshot,
   isAvailable,
@@ -28,8 +29,10 @@ export interface RequestShape {
   byAddress: Array<'file' | 'video'>
   /** Parameters in use that a model may or may not support, named as in the catalog. */
   parameters: string[]
-  /** No tokenizer makes fewer tokens of the text than this. */
+  /** No tokenizer makes fewer tokens of the text than this; of a task, of its longest text. */
   promptTokensAtLeast: number
+  /** Absent: a chat. */
+  task?: Task
 }
 
 /** Even repetitive text takes a token every so many characters in today's vocabularies. */
@@ -46,7 +49,10 @@ export function requestShape(request: ChatRequest): RequestShape {
     modalities: modalitiesOf(request),
     byAddress: [...byAddress],
     parameters: parametersOf(request),
-    promptTokensAtLeast: Math.floor(charactersIn(request) / MAX_CHARS_PER_TOKEN),
+    promptTokensAtLeast: request.task
+      ? taskTokensAtLeast(request.task, MAX_CHARS_PER_TOKEN)
+      : Math.floor(charactersIn(request) / MAX_CHARS_PER_TOKEN),
+    ...(request.task && { task: request.task }),
   }
 }
 
@@ -93,6 +99,16 @@ export function pricedMediaOf({ modalities }: RequestShape): PricedMedia[] {
   ]
 }
 
+/** Whether a model takes a task: its vectors have the length that is asked for, and one answer holds them. */
+export function takesTask({ supportedParameters, dimensions = 0 }: Model, { task }: RequestShape): boolean {
+  if (task?.kind !== 'embeddings') return true
+  const length = task.dimensions ?? dimensions
+  const isLengthTaken =
+    task.dimensions === undefined ||
+    (length <= dimensions && (length === dimensions || supportedParameters.includes('dimensions')))
+  return isLengthTaken && task.input.length * length <= VECTOR_COMPONENTS_MAX
+}
+
 /** Whether a model takes every kind of input of a request, and each in the way it is sent. */
 export const takesInput = (model: Model, { modalities, byAddress }: RequestShape): boolean =>
   modalities.every((modality) => model.inputModalities.includes(modality)) &&
@@ -108,6 +124,8 @@ export interface PromptSize {
   /** No tokenizer makes fewer of the text. */
   textTokensAtLeast: number
   media: readonly MediaPart[]
+  /** Texts that are read one by one, each within the window. */
+  inputs: number
 }
 
 /** What an offer makes of a prompt, in tokens. */
@@ -126,10 +144,10 @@ export interface PromptTokens {
 
 /** What an offer makes of a prompt: never more than its provider's window, beyond which a prompt is refused. */
 export function promptTokensAt(offer: Offer, model: Model, prompt: PromptSize): PromptTokens {
-  const { textTokens, textTokensAtLeast: atLeast, media } = prompt
+  const { textTokens, textTokensAtLeast: atLeast, media, inputs } = prompt
   const window = offer.providerContextLength ?? offer.contextLength ?? model.contextLength
   const text = { text: textTokens, atLeast, window }
-  if (media.length === 0) return { ...text, bound: Math.min(textTokens, window) }
+  if (media.length === 0) return { ...text, bound: Math.min(textTokens, inputs * window) }
   const tokens = mediaTokens(media, model.media, window)
   return { ...text, bound: Math.min(textTokens + sumOfTokens(tokens.bound), window), media: tokens }
 }
@@ -201,18 +219,20 @@ export function toCandidate(
   const isOwn = providerKeyId !== null
   // On the client's BYOK key the provider's cache costs us nothing.
   const listed = pricesCache(request) && (isOwn || !offer.lossCache) ? model.rate : withoutCache(model.rate)
+  const units = model.unit &&
+    request.task && { units: { kind: model.unit, bound: taskUnitsBound(request.task) } }
   const wanted = request.completionLimit ?? defaultCompletionLimit
   const most = Math.min(wanted, model.maxOutputTokens, offer.maxOutputTokens ?? model.maxOutputTokens)
   const limit = limitUnderCap(
     limitBeside(promptTokens, most),
     listed,
     mostPromptCost(
-      promptBoundOf({ promptTokensBound: promptTokens.bound, media: promptTokens.media }),
+      promptBoundOf({ promptTokensBound: promptTokens.bound, media: promptTokens.media, ...units }),
       listed,
     ),
     request.preferences,
   )
-  if (limit < 1) return null
+  if (limit === null || (limit < 1 && !request.task)) return null
   const rate = isOwn ? feeRate(listed, byokFeePercent) : listed
   return {
     offerId: offer.id,
@@ -223,6 +243,7 @@ export function toCandidate(
     contextLength: Math.min(model.contextLength, offer.contextLength ?? model.contextLength),
     promptTokensBound: promptTokens.bound,
     ...(promptTokens.media && { media: promptTokens.media }),
+    ...units,
     completionLimit: limit,
     reasoning: model.reasoning,
     ...privacyOf(request.preferences),
@@ -251,11 +272,11 @@ function limitUnderCap(
   rate: TokenRates,
   promptCost: PicoUsd,
   preferences: ProviderPreferences,
-): number {
+): number | null {
   const cap = preferences.maxPrice.request
   if (cap === undefined) return limit
   const left = cap - promptCost
-  if (left < 0n) return 0
+  if (left < 0n) return null
   if (rate.completion === 0n) return limit
   const affordable = left / rate.completion
   return affordable < BigInt(limit) ? Number(affordable) : limit
@@ -280,7 +301,7 @@ export const feeRateVersion = (model: Pick<Model, 'rateVersion'>, feePercent: nu
 export const leastCallCost = oncePer(({ models }: CatalogSnapshot): PicoUsd => {
   let least: PicoUsd | null = null
   for (const model of models.values()) {
-    if (!isAvailable(model)) continue
+    if (model.kind !== 'chat' || !isAvailable(model)) continue
     const cost = costOf({ promptTokens: PROMPT_TOKENS_LEAST, completionTokens: 1 }, model.rate)
     if (cost > 0n && (least === null || cost < least)) least = cost
   }

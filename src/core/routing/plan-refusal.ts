@@ -1,11 +1,20 @@
 import { AUTO_MODEL } from '../auto/auto-routing.ts'
-import { type CatalogSnapshot, findModel } from '../catalog/catalog.ts'
+import { type Task, VECTOR_COMPONENTS_MAX } from '../calls/task.ts'
+import { type CatalogSnapshot, findModel, type ModelKind } from '../catalog/catalog.ts'
 import { ApiError, type ErrorCode, type ErrorDetails, surfaceUnavailable } from '../kernel/errors.ts'
 import { nearModelIds } from './near-models.ts'
 import type { RequestShape } from './plan-candidate.ts'
 
 /** Why a model or an offer is no candidate; the most telling reason decides the refusal. */
-export type Obstacle = 'schema' | 'shape' | 'wire' | 'context' | 'unserved' | 'preferences' | 'byok-keys'
+export type Obstacle =
+  | 'schema'
+  | 'shape'
+  | 'wire'
+  | 'context'
+  | 'task'
+  | 'unserved'
+  | 'preferences'
+  | 'byok-keys'
 
 /** Refusals by their obstacle, the most telling first. */
 const REFUSALS: ReadonlyArray<[Obstacle, ErrorCode, message: string, ErrorDetails]> = [
@@ -38,8 +47,10 @@ const REFUSALS: ReadonlyArray<[Obstacle, ErrorCode, message: string, ErrorDetail
 /** The ApiError for a request that leaves nothing to try. */
 export function planRefusal(
   obstacles: ReadonlySet<Obstacle>,
-  { byAddress, modalities }: RequestShape,
+  { byAddress, modalities, task }: RequestShape,
 ): ApiError {
+  if (task && obstacles.has('task')) return vectorsRefused(task)
+  if (task && obstacles.has('context')) return inputTooLong()
   const refusal = REFUSALS.find(([obstacle]) => obstacles.has(obstacle))
   if (refusal) return new ApiError(refusal[1], refusal[2], refusal[3])
   if (obstacles.has('wire') && !obstacles.has('shape')) return surfaceUnavailable()
@@ -61,17 +72,32 @@ export const unsupportedParameter = (name: string): ApiError =>
     { param: name },
   )
 
+const vectorsRefused = (task: Task): ApiError =>
+  new ApiError(
+    'unsupported_shape',
+    `One answer holds ${VECTOR_COMPONENTS_MAX} numbers: so many inputs times the length of their vectors. Send fewer inputs, or ask for \`dimensions\` that the model makes.`,
+    { param: 'dimensions' in task && task.dimensions !== undefined ? 'dimensions' : 'input' },
+  )
+
+const inputTooLong = (): ApiError =>
+  new ApiError(
+    'context_length_exceeded',
+    'An input is longer than the context window of any eligible model. Shorten it.',
+    { param: 'input' },
+  )
+
 /** The ApiError for names of which none is a model's. Says what the first one may have been meant for. */
 export function modelNotFound(
   asked: readonly string[],
   suffixes: readonly string[],
   catalog: CatalogSnapshot,
+  kind: ModelKind = 'chat',
 ): ApiError {
   const [first = ''] = asked
   const colon = first.lastIndexOf(':')
   const base = colon < 0 ? first : first.slice(0, colon)
-  const isKnown = base === AUTO_MODEL || findModel(catalog, base) !== null
-  const near = isKnown ? [] : nearModelIds(base, catalog)
+  const isKnown = (kind === 'chat' && base === AUTO_MODEL) || findModel(catalog, base, kind) !== null
+  const near = isKnown ? [] : nearModelIds(base, catalog, kind)
   const hints = [
     ...(isKnown ? [`The suffixes of a model are ${suffixes.map((name) => `:${name}`).join(', ')}.`] : []),
     ...(near.length > 0 ? [`Did you mean ${near.join(' or ')}?`] : []),

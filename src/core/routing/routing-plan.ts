@@ -3,6 +3,7 @@ import { mostPromptCost } from '../billing/pricing.ts'
 import type { Candidate } from '../calls/call-job.ts'
 import { type ChatRequest, mediaParts } from '../calls/chat-request.ts'
 import type { Sort } from '../calls/provider-preferences.ts'
+import { modelKindOf, taskInputs } from '../calls/task.ts'
 import { type CatalogSnapshot, findModel, type Model, type Offer } from '../catalog/catalog.ts'
 import { readRates } from '../catalog/token-rates.ts'
 import { putsReferencesInPlace, schemaTooLarge, tooLargeSchema } from '../json/schema-limits.ts'
@@ -32,6 +33,7 @@ import {
   type RequestShape,
   requestShape,
   takesInput,
+  takesTask,
   toCandidate,
 } from './plan-candidate.ts'
 import { modelNotFound, type Obstacle, planRefusal, unsupportedParameter } from './plan-refusal.ts'
@@ -83,7 +85,8 @@ export function planRoute(
   const resolved = request.models.map((asked) => resolveEntry(asked, request, shape, filter, catalog))
   const entries = resolved.flatMap((one) => one.entries)
   const auto = resolved.find((one) => one.auto)?.auto
-  if (entries.length === 0) throw modelNotFound(request.models, Object.keys(SUFFIXES), catalog)
+  const kind = modelKindOf(request)
+  if (entries.length === 0) throw modelNotFound(request.models, Object.keys(SUFFIXES), catalog, kind)
   const asked: AskedCall = {
     request,
     shape,
@@ -91,6 +94,7 @@ export function planRoute(
       textTokens,
       textTokensAtLeast: shape.promptTokensAtLeast,
       media: mediaParts(request.messages),
+      inputs: request.task ? taskInputs(request.task) : 1,
     },
     filter,
     pinned: request.preferences.order.map((name) => providersChosenBy(name, catalog)),
@@ -139,15 +143,16 @@ function resolveEntry(
   filter: OfferFilter,
   catalog: CatalogSnapshot,
 ): { entries: PlanEntry[]; auto?: AutoDecision } {
-  const whole = findModel(catalog, asked)
+  const kind = modelKindOf(request)
+  const whole = findModel(catalog, asked, kind)
   if (whole) return { entries: [{ asked, model: whole, sort: undefined, exactTools: false }] }
   const colon = asked.lastIndexOf(':')
   const suffix = colon < 0 ? null : asked.slice(colon + 1)
   const base = colon < 0 ? asked : asked.slice(0, colon)
   if (suffix !== null && !Object.hasOwn(SUFFIXES, suffix)) return { entries: [] }
   const preference = (suffix !== null && SUFFIXES[suffix]) || { sort: undefined, exactTools: false }
-  if (base !== AUTO_MODEL) {
-    const model = findModel(catalog, base)
+  if (base !== AUTO_MODEL || kind !== 'chat') {
+    const model = findModel(catalog, base, kind)
     return { entries: model ? [{ asked, model, ...preference }] : [] }
   }
   const { models, ...auto } = chooseAutoModels(request, shape, catalog, (model) =>
@@ -209,6 +214,10 @@ function choicesOf(
   }
   if (!takesInput(model, shape)) {
     obstacles.add('shape')
+    return []
+  }
+  if (!takesTask(model, shape)) {
+    obstacles.add('task')
     return []
   }
   if (shape.promptTokensAtLeast >= model.contextLength) {

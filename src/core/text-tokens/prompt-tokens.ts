@@ -76,12 +76,14 @@ const dearest = (text: string, other: string | undefined): string =>
 export function promptBoundOf({
   promptTokensBound: promptTokens,
   media,
-}: Pick<Candidate, 'promptTokensBound' | 'media'>): PromptBound {
+  units,
+}: Pick<Candidate, 'promptTokensBound' | 'media' | 'units'>): PromptBound {
   const { audio = 0, image = 0, video = 0, file = 0 } = media?.bound ?? {}
   return {
     promptTokens,
     audioTokens: Math.min(audio + video, promptTokens),
     imageTokens: Math.min(image + video + file, promptTokens),
+    ...(units && { units: units.bound }),
   }
 }
 

@@ -126,8 +126,10 @@ const rateView = (entry: RateEntry): RateHistoryView => ({
   list_prompt_image: optionalRateView(entry.listPromptImage),
   cache_read: optionalRateView(entry.cacheRead),
   cache_write: optionalRateView(entry.cacheWrite),
+  units: optionalRateView(entry.units),
   list_cache_read: optionalRateView(entry.listCacheRead),
   list_cache_write: optionalRateView(entry.listCacheWrite),
+  list_units: optionalRateView(entry.listUnits),
   source: entry.source,
   effective_at: isoTime(entry.effectiveAt),
 })

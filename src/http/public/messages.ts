@@ -114,7 +114,7 @@ export const countTokensRoute =
 
 /** What a model is likely to make of a prompt's media. Throws ApiError `model_not_found`. */
 function likelyMedia({ messages }: CallBody, asked: string, catalog: CatalogSnapshot) {
-  const model = findModel(catalog, asked)
+  const model = findModel(catalog, asked, 'chat')
   if (!model && !isAutoModel(asked)) throw modelNotFound([asked], [], catalog)
   const rules = model?.media ?? mediaRules(asked, '')
   return mediaTokens(mediaParts(messages), rules, model?.contextLength ?? Number.MAX_SAFE_INTEGER)

@@ -3,6 +3,7 @@ import { ChatCompletionBody } from '../../core/api/chat-completion.ts'
 import { codeSamples } from '../../core/api/code-samples.ts'
 import { MessageBody } from '../../core/api/message.ts'
 import { SURFACES, type SurfaceId } from '../../core/api/surface-registry.ts'
+import { EmbeddingsAnswer, ModerationsAnswer, RerankAnswer } from '../../core/api/task-answers.ts'
 import { publishedSurface, type SurfaceContracts } from './surface-list.ts'
 
 /** Stands for the gateway's address in the document, which is written once; a name that no host has. */
@@ -48,6 +49,13 @@ const RESPONSES: Partial<Record<SurfaceId, object>> = {
       'text/event-stream': { schema: { type: 'string' } },
     },
   },
+  embeddings: json('The vectors, in the order of the inputs', EmbeddingsAnswer),
+  rerank: json('The documents, the most relevant first', RerankAnswer),
+  moderations: json('The verdicts', ModerationsAnswer),
+}
+
+function json(description: string, schema: object) {
+  return { description, content: { 'application/json': { schema } } }
 }
 
 /** The document with the registry's word on each surface. */

@@ -14,6 +14,7 @@ import { modelsRoute } from './models.ts'
 import { openapiRoute } from './openapi.ts'
 import { pricingRoute } from './pricing.ts'
 import { publicSurfacesRoute, surfacesRoute } from './surface-list.ts'
+import { embeddingsRoute, moderationsRoute, rerankRoute } from './tasks.ts'
 
 type ServicesOf<Route> = Route extends (path: string) => (app: never, services: infer Services) => unknown
   ? Services
@@ -53,6 +54,9 @@ const ROUTES: Partial<Record<SurfaceId, SurfaceRoute>> = {
   'provider-keys.create': providerKeysRoute,
   'provider-keys.update': providerKeysRoute,
   'provider-keys.delete': providerKeysRoute,
+  embeddings: embeddingsRoute,
+  rerank: rerankRoute,
+  moderations: moderationsRoute,
   pricing: pricingRoute,
   openapi: openapiRoute,
   'surfaces.public': publicSurfacesRoute,

@@ -26,6 +26,7 @@ function model(id: string, usd: number, more: Partial<Model> = {}): Model {
     id,
     name: id,
     vendor: id.split('/')[0]!,
+    kind: 'chat',
     contextLength: 128_000,
     maxOutputTokens: 8_000,
     inputModalities: ['text'],

@@ -40,6 +40,7 @@ const model = (id: string, offers: Offer[]): Model => ({
   id,
   name: id,
   vendor: 'v',
+  kind: 'chat',
   contextLength: 1_000,
   maxOutputTokens: 500,
   inputModalities: ['text'],

@@ -11,6 +11,7 @@ const snapshot = (...rates: Array<[prompt: string, completion: string]>) =>
         `model-${index}`,
         {
           rate: { prompt: parseRate(prompt), completion: parseRate(completion) },
+          kind: 'chat',
           offers: [{ shared: true }],
         } as unknown as Model,
       ]),

@@ -42,6 +42,7 @@ const model = (id: string, offers: Offer[], more: Partial<Model> = {}): Model =>
   id,
   name: id,
   vendor: 'v',
+  kind: 'chat',
   contextLength: 1_000,
   maxOutputTokens: 500,
   inputModalities: ['text'],

@@ -147,6 +147,12 @@ function SettledCall({ call }: { call: SettledTimeline }) {
                 </>
               ),
               'Tokens out': formatCount(call.completion_tokens),
+              Searches: call.unit === 'search' && (
+                <>
+                  {formatCount(call.units)}
+                  <PartRates rate={call.units_rate} cost={call.units_cost_rate} />
+                </>
+              ),
               'Counted by': `${usageSource(call.usage_source)}${
                 call.usage_clamped ? '; the provider reported an impossible count' : ''
               }`,

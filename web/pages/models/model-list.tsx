@@ -38,7 +38,11 @@ function ModelRow({ model }: { model: PricingFeedEntry }) {
         <ModelTags model={model} />
       </div>
       <Price label="Input" rate={model.prompt} list={model.list_prompt} />
-      <Price label="Output" rate={model.completion} list={model.list_completion} />
+      {model.units === undefined ? (
+        <Price label="Output" rate={model.completion} list={model.list_completion} />
+      ) : (
+        <Price label={`Million ${model.unit}es`} rate={model.units} list={model.list_units ?? model.units} />
+      )}
       <div className="grid tabular-nums max-sm:pt-1 sm:text-right">
         <span className="text-xs text-muted">Context</span>
         <span>{formatTokens(model.context_length)}</span>
@@ -64,11 +68,12 @@ function Price({ label, rate, list }: { label: string; rate: string; list: strin
 /** What sets a model apart, in a word each. Text is what all of them take, so it is not said. */
 export function ModelTags({ model }: { model: PricingFeedEntry }) {
   const others = model.input_modalities.filter((modality) => modality !== 'text')
-  const isPlain = others.length === 0 && !model.zdr && !model.open_weights
+  const isPlain = others.length === 0 && !model.zdr && !model.open_weights && model.kind === undefined
   if (isPlain && model.status === 'available') return null
   return (
     <span className="row gap-1">
       {model.status === 'unavailable' && <Badge tone="warn">unavailable</Badge>}
+      {model.kind && <Badge tone="accent">{model.kind}</Badge>}
       {model.zdr && (
         <Badge tone="good">
           <abbr title="zero data retention">ZDR</abbr>

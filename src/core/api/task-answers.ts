@@ -1,0 +1,54 @@
+import { Type } from 'typebox'
+
+/** Answers of surfaces that are no chats. Written as they come, so that these describe them and serialize nothing. */
+
+const Tokens = Type.Object({
+  prompt_tokens: Type.Integer({ minimum: 0 }),
+  total_tokens: Type.Integer({ minimum: 0 }),
+})
+
+const head = { id: Type.String({ pattern: '^chatcmpl_' }), model: Type.String() }
+
+/** POST /v1/embeddings. */
+export const EmbeddingsAnswer = Type.Object({
+  ...head,
+  object: Type.Literal('list'),
+  data: Type.Array(
+    Type.Object({
+      object: Type.Literal('embedding'),
+      index: Type.Integer(),
+      embedding: Type.Union([
+        Type.Array(Type.Number()),
+        Type.String({ description: '32-bit floats, little-endian, in base64' }),
+      ]),
+    }),
+  ),
+  usage: Type.Optional(Tokens),
+})
+
+/** POST /v1/rerank. */
+export const RerankAnswer = Type.Object({
+  ...head,
+  results: Type.Array(
+    Type.Object({
+      index: Type.Integer({ description: 'Of the document in the request' }),
+      relevance_score: Type.Number(),
+      document: Type.Optional(Type.Object({ text: Type.String() })),
+    }),
+  ),
+  usage: Type.Optional(Tokens),
+  meta: Type.Optional(Type.Object({ billed_units: Type.Object({ search_units: Type.Integer() }) })),
+})
+
+/** POST /v1/moderations. */
+export const ModerationsAnswer = Type.Object({
+  ...head,
+  results: Type.Array(
+    Type.Object({
+      flagged: Type.Boolean(),
+      categories: Type.Record(Type.String(), Type.Boolean()),
+      category_scores: Type.Record(Type.String(), Type.Number()),
+      category_applied_input_types: Type.Optional(Type.Record(Type.String(), Type.Array(Type.String()))),
+    }),
+  ),
+})

@@ -1,0 +1,213 @@
+import type { Usage } from '../core/billing/pricing.ts'
+import {
+  type EmbeddingsTask,
+  type ModerationTask,
+  type RerankTask,
+  type Task,
+  VECTOR_COMPONENTS_MAX,
+} from '../core/calls/task.ts'
+import type { Offer } from '../core/catalog/catalog.ts'
+import { failureOfErrorObject, failureOfStatus } from './chat-completions.ts'
+import {
+  type AttemptRequest,
+  type CompletionReader,
+  type Emit,
+  type Fields,
+  isObject,
+  parseObject,
+  requestHeaders,
+  type WholeReading,
+  type WireMapping,
+} from './wire.ts'
+
+/** A vector as a number a component, with what stands around them. */
+const WHOLE_VALUES_MAX = VECTOR_COMPONENTS_MAX + 100_000
+
+/** How tasks are asked, of every provider: the paths beside that of chat completions, with small differences as quirks. */
+export const tasks: WireMapping = {
+  request(request, apiKey) {
+    const { provider } = request.offer
+    return {
+      url:
+        provider.quirks?.taskUrls?.[taskOf(request).kind] ?? provider.baseUrl + PATHS[taskOf(request).kind],
+      headers: requestHeaders(provider, apiKey, 'authorization'),
+      body: JSON.stringify(bodyOf(taskOf(request), request.offer)),
+    }
+  },
+  openReader: (request) => new TaskReader(taskOf(request)),
+  failureOfStatus,
+  failureOfErrorObject,
+}
+
+const PATHS: Record<Task['kind'], string> = {
+  embeddings: '/embeddings',
+  rerank: '/rerank',
+  moderation: '/moderations',
+}
+
+function taskOf({ task }: AttemptRequest): Task {
+  if (!task) throw new Error('a chat was sent as a task')
+  return task
+}
+
+function bodyOf(task: Task, { upstreamModel: model, provider }: Offer): Fields {
+  switch (task.kind) {
+    case 'embeddings': {
+      const { input, dimensions, encoding } = task
+      const { dimensionsField = 'dimensions', base64Vectors } = provider.quirks ?? {}
+      return {
+        model,
+        input,
+        ...(dimensions !== undefined && { [dimensionsField]: dimensions }),
+        // Numbers are every provider's default.
+        ...(encoding === 'base64' && base64Vectors && { encoding_format: encoding }),
+      }
+    }
+    case 'rerank':
+      // All of them are asked for: which are the best, and their texts, are known here.
+      return { model, query: task.query, documents: task.documents }
+    case 'moderation':
+      return { model, input: task.input }
+    default:
+      return task satisfies never
+  }
+}
+
+/** Reads the whole reply to a task; what is no answer to all of it is malformed. */
+class TaskReader implements CompletionReader {
+  readonly wholeValuesMax = WHOLE_VALUES_MAX
+  readonly #task: Task
+
+  constructor(task: Task) {
+    this.#task = task
+  }
+
+  event(): 'malformed' {
+    return 'malformed'
+  }
+
+  whole(body: string, emit: Emit): WholeReading {
+    const reply = parseObject(body)
+    if (reply === null) return 'malformed'
+    if (reply.error != null) return { error: reply.error }
+    const answer = answerOf(this.#task, reply)
+    if (answer === null) return 'malformed'
+    emit(['text', JSON.stringify(answer)])
+    emit(['finish', 'stop'])
+    const usage = usageOf(reply)
+    if (usage) emit(['usage', usage, 0])
+    return 'ok'
+  }
+}
+
+function answerOf(task: Task, reply: Fields): unknown[] | null {
+  switch (task.kind) {
+    case 'embeddings':
+      return vectorsOf(task, reply.data)
+    case 'rerank':
+      return scoresOf(task, reply.results ?? reply.data)
+    case 'moderation':
+      return verdictsOf(task, reply.results)
+    default:
+      return task satisfies never
+  }
+}
+
+/** A vector for each input, in their order, all of one length. */
+function vectorsOf({ input, dimensions, encoding }: EmbeddingsTask, data: unknown): unknown[] | null {
+  const found = inOrder(data, input.length)
+  if (found === null) return null
+  const lengths = new Set<number>(dimensions === undefined ? [] : [dimensions])
+  const vectors = found.map(({ embedding }, index) => {
+    const length = vectorLength(embedding)
+    if (length === 0) return null
+    lengths.add(length)
+    return { object: 'embedding', index, embedding: encoded(embedding as string | number[], encoding) }
+  })
+  return vectors.includes(null) || lengths.size !== 1 ? null : vectors
+}
+
+const FLOAT_BYTES = 4
+
+/** Components of a vector, as numbers or as 32-bit floats in base64; 0 for anything else. */
+function vectorLength(embedding: unknown): number {
+  if (Array.isArray(embedding)) return embedding.every(Number.isFinite) ? embedding.length : 0
+  if (typeof embedding !== 'string') return 0
+  const components = Buffer.byteLength(embedding, 'base64') / FLOAT_BYTES
+  return Number.isInteger(components) ? components : 0
+}
+
+function encoded(embedding: string | number[], encoding: EmbeddingsTask['encoding']): string | number[] {
+  if (typeof embedding === 'string') return encoding === 'base64' ? embedding : floatsOf(embedding)
+  return encoding === 'float' ? embedding : base64Of(embedding)
+}
+
+function base64Of(vector: readonly number[]): string {
+  const bytes = Buffer.alloc(vector.length * FLOAT_BYTES)
+  for (const [index, value] of vector.entries()) bytes.writeFloatLE(value, index * FLOAT_BYTES)
+  return bytes.toString('base64')
+}
+
+function floatsOf(base64: string): number[] {
+  const bytes = Buffer.from(base64, 'base64')
+  return Array.from({ length: bytes.length / FLOAT_BYTES }, (_, index) =>
+    bytes.readFloatLE(index * FLOAT_BYTES),
+  )
+}
+
+/** Scored documents, the best first. */
+function scoresOf({ documents, topN, returnDocuments }: RerankTask, results: unknown): unknown[] | null {
+  const found = inOrder(results, documents.length)
+  if (found?.every(({ relevance_score: score }) => Number.isFinite(score)) !== true) return null
+  return found
+    .map(({ relevance_score: score }, index) => ({
+      index,
+      relevance_score: score as number,
+      ...(returnDocuments && { document: { text: documents[index] } }),
+    }))
+    .sort((one, other) => other.relevance_score - one.relevance_score)
+    .slice(0, topN)
+}
+
+/** A verdict for each text, or one for the parts of one content. */
+function verdictsOf({ input }: ModerationTask, results: unknown): unknown[] | null {
+  if (!Array.isArray(results) || results.length === 0 || !results.every(isObject)) return null
+  const count = input.every((entry) => typeof entry === 'string') ? input.length : 1
+  if (results.length !== count) return null
+  return results.map(({ flagged, categories, category_scores, category_applied_input_types }) => ({
+    flagged: typeof flagged === 'boolean' ? flagged : anyOf(categories),
+    categories,
+    category_scores,
+    ...(category_applied_input_types !== undefined && { category_applied_input_types }),
+  }))
+}
+
+const anyOf = (categories: unknown): boolean =>
+  isObject(categories) && Object.values(categories).includes(true)
+
+/** Entries by their `index`, of which there is exactly one each. */
+function inOrder(entries: unknown, count: number): Fields[] | null {
+  if (!Array.isArray(entries) || entries.length !== count) return null
+  const ordered: Array<Fields | undefined> = Array.from({ length: count })
+  for (const [position, entry] of entries.entries()) {
+    if (!isObject(entry)) return null
+    const index = entry.index ?? position
+    if (typeof index !== 'number' || !(index in ordered) || ordered[index] !== undefined) return null
+    ordered[index] = entry
+  }
+  return ordered as Fields[]
+}
+
+/** Tokens and searches as providers report them; null where they report neither. */
+function usageOf({ usage, meta }: Fields): Usage | null {
+  const tokens = isObject(usage) ? (usage.prompt_tokens ?? usage.total_tokens) : undefined
+  const billed = isObject(meta) && isObject(meta.billed_units) ? meta.billed_units : {}
+  const { search_units: units, input_tokens: input } = billed
+  const promptTokens = [tokens, input].find((value) => typeof value === 'number')
+  if (promptTokens === undefined && typeof units !== 'number') return null
+  return {
+    promptTokens: (promptTokens as number | undefined) ?? 0,
+    completionTokens: 0,
+    ...(typeof units === 'number' && { units }),
+  }
+}

@@ -1,0 +1,115 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { taskUsage } from '../../../src/calls/attempts/task-usage.ts'
+import { costOf, mostPromptCost } from '../../../src/core/billing/pricing.ts'
+import type { CallEnvelope, Candidate } from '../../../src/core/calls/call-job.ts'
+import { type Task, taskTokensBound, taskUnitsBound } from '../../../src/core/calls/task.ts'
+import { readRates } from '../../../src/core/catalog/token-rates.ts'
+import { promptBoundOf } from '../../../src/core/text-tokens/prompt-tokens.ts'
+
+const rerank = (query: string, documents: string[]): Task => ({
+  kind: 'rerank',
+  query,
+  documents,
+  returnDocuments: false,
+})
+
+describe('the bounds of a task', () => {
+  test('count every text, and the query of a rerank with every document', () => {
+    const texts = ['one text', 'and another']
+    const sum = taskTokensBound({ kind: 'moderation', input: texts })
+    expect(taskTokensBound({ kind: 'embeddings', input: texts, encoding: 'float' })).toBe(sum)
+    const query = taskTokensBound({ kind: 'moderation', input: ['a query'] })
+    expect(taskTokensBound(rerank('a query', texts))).toBe(sum + 2 * query)
+  })
+
+  test('count token ids one by one', () => {
+    const ids = Array.from({ length: 500 }, (_, id) => id)
+    const bound = taskTokensBound({ kind: 'embeddings', input: [ids, ids], encoding: 'float' })
+    expect(bound).toBeGreaterThanOrEqual(1_000)
+    expect(bound).toBeLessThan(1_100)
+  })
+
+  test('a search has up to 100 documents, and a long document counts for several', () => {
+    expect(taskUnitsBound(rerank('q', Array(100).fill('short')))).toBe(1)
+    expect(taskUnitsBound(rerank('q', Array(101).fill('short')))).toBe(2)
+    expect(taskUnitsBound(rerank('q', Array(100).fill('日本語の長い文章'.repeat(200))))).toBeGreaterThan(2)
+  })
+})
+
+describe('the usage of a task', () => {
+  const candidate = (more: Partial<Candidate> = {}): Candidate => ({
+    offerId: 'alpha/rerank',
+    modelId: 'test/rerank',
+    requestedModel: 'test/rerank',
+    rate: { prompt: '7', completion: '0', units: '1900000000' },
+    rateVersion: 'v1',
+    contextLength: 100,
+    promptTokensBound: 50,
+    units: { kind: 'search', bound: 2 },
+    completionLimit: 0,
+    reasoning: false,
+    ...more,
+  })
+  const envelope = {} as CallEnvelope
+  const body = { messages: [], parameters: {}, task: rerank('a query', ['a document']) }
+  const counts = { text: async () => 0, prompt: async () => 20 }
+
+  test.each([
+    ['is the provider’s', { promptTokens: 30, units: 2 }, { promptTokens: 30, units: 2 }, 'upstream', null],
+    ['is counted where it tells none', null, { promptTokens: 20, units: 1 }, 'counted', null],
+    ['is counted in part', { promptTokens: 0, units: 2 }, { promptTokens: 20, units: 2 }, 'upstream', null],
+    ['cannot be negative', { promptTokens: -1 }, { promptTokens: 20, units: 1 }, 'counted', 'absurd'],
+    [
+      'can be beyond our bound of tokens',
+      { promptTokens: 51 },
+      { promptTokens: 20, units: 1 },
+      'counted',
+      'beyond-bound',
+    ],
+    [
+      'can be beyond our bound of searches',
+      { promptTokens: 5, units: 3 },
+      { promptTokens: 20, units: 1 },
+      'counted',
+      'beyond-bound',
+    ],
+    [
+      'cannot be a million times as much',
+      { promptTokens: 5e7 },
+      { promptTokens: 20, units: 1 },
+      'counted',
+      'absurd',
+    ],
+  ] as const)('%s', async (_, reported, used, source, fault) => {
+    const finalUsage = reported && { ...reported, completionTokens: 0 }
+    const result = await taskUsage({ finalUsage }, { envelope, body, served: candidate() }, counts)
+    expect(result.used).toEqual({
+      usage: { ...used, completionTokens: 0 },
+      usageSource: source,
+      usageClamped: fault !== null,
+    })
+    expect(result.faults.prompt).toBe(fault)
+  })
+
+  test('never costs more than was held for, whatever is reported or counted', async () => {
+    const count = fc.integer({ min: -10, max: 1_000 })
+    await fc.assert(
+      fc.asyncProperty(
+        count,
+        count,
+        fc.nat(1_000),
+        fc.boolean(),
+        async (promptTokens, units, counted, hasUnits) => {
+          const { units: bound, ...plain } = candidate()
+          const served: Candidate = hasUnits && bound ? { ...plain, units: bound } : plain
+          const finalUsage = { promptTokens, units, completionTokens: 0 }
+          const call = { envelope, body, served }
+          const { used } = await taskUsage({ finalUsage }, call, { ...counts, prompt: async () => counted })
+          const rate = readRates(served.rate)
+          expect(costOf(used.usage, rate)).toBeLessThanOrEqual(mostPromptCost(promptBoundOf(served), rate))
+        },
+      ),
+    )
+  })
+})
