@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { publishedStatus } from '../../src/core/api/surface-evidence.ts'
+import packageJson from '../../package.json' with { type: 'json' }
+import { publishedStatus, SURFACE_EVIDENCE } from '../../src/core/api/surface-evidence.ts'
+import { SURFACES, type SurfaceId } from '../../src/core/api/surface-registry.ts'
+import type { PublishedSurfaceList } from '../../src/core/api/surfaces.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import { type Check, type GateContext, SUBJECTS, type Subject } from './check.ts'
 import { GATE_MODELS, LIMITED_REQUESTS_PER_MINUTE } from './gate-models.ts'
@@ -239,4 +242,31 @@ test('a subject that no check covers fails the gate', async () => {
   expect(results.map(({ subject, outcome }) => [subject, outcome])).toEqual(
     SUBJECTS.map((subject) => [subject, 'failed']),
   )
+})
+
+describe('the evidence that is checked in', () => {
+  const evidenced = Object.entries(SURFACE_EVIDENCE)
+
+  test('is of the checks that the gate has', () => {
+    for (const [id, { checks }] of evidenced) {
+      const names = SURFACE_GATES[id as SurfaceId]?.checks.map(({ name }) => name)
+      expect(Object.keys(checks), id).toEqual(names)
+    }
+  })
+
+  test('is of the client library that is installed', () => {
+    const { openai } = packageJson.devDependencies
+    expect(SURFACE_EVIDENCE['chat-completions']?.checks['openai for Node']).toBe(`passed: openai ${openai}`)
+  })
+
+  test('keeps every surface stable that is registered as such', async () => {
+    const response = await fetch(`${stack.url}/surfaces.json`)
+    const { data } = (await response.json()) as PublishedSurfaceList
+    const stable = SURFACES.filter(({ status }) => status === 'Stable').map(({ id }) => id)
+    expect(stable).toContain('chat-completions')
+    expect(
+      data.filter(({ id }) => stable.includes(id as SurfaceId)).map(({ id, status }) => [id, status]),
+      'after a change of the contract, run: npm run gate',
+    ).toEqual(stable.map((id) => [id, 'Stable']))
+  })
 })
