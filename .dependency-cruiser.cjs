@@ -125,6 +125,12 @@ module.exports = {
       to: { path: 'node_modules/(stripe|@paypal)/' },
     },
     {
+      name: 's3-client-only-in-its-storage',
+      severity: 'error',
+      from: { path: '^(src|workers)/', pathNot: '^src/platform/body-store/s3-storage\\.ts$' },
+      to: { path: 'node_modules/@aws-sdk/' },
+    },
+    {
       name: 'prisma-client-only-in-stores',
       severity: 'error',
       from: { path: '^(src|workers)/', pathNot: `^src/platform/(postgres/|prisma-client/)|${STORES}` },

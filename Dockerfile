@@ -28,6 +28,8 @@ COPY src src
 COPY tools/simulated-providers tools/simulated-providers
 COPY --from=build /app/src/platform/prisma-client src/platform/prisma-client
 COPY --from=build /app/web/dist web/dist
+# Where a volume is mounted takes its owner from here.
+RUN mkdir /data && chown node:node /data
 USER node
 EXPOSE 8080
 # The container engine's init forwards signals; Node then drains and exits.

@@ -105,7 +105,10 @@ const Settings = Type.Object({
     'the address that the metrics port listens on. It has no authentication, so make it reachable by Prometheus only',
   ),
   publicUrl: textOrNull('used in the `top_up_url` of a 402, and in links of emails'),
-  dataDir: text('.data', 'where `npm start` stores its data'),
+  dataDir: text(
+    '.data',
+    'where `npm start` stores its data, and every process the [files of calls](#files-of-calls)',
+  ),
   oneProcess: flag('API and workers of `npm start` share one process, see [Processes](#processes)'),
   catalogFile: textOrNull('see [catalog.md](catalog.md)'),
   catalogKeyNames: list(
@@ -205,6 +208,22 @@ const Settings = Type.Object({
     256 * 1024,
     'a longer body is stored encrypted in PostgreSQL (`call_bodies`, unlogged) instead of Redis until a worker reads it; such calls are 503 while PostgreSQL is unavailable',
   ),
+  storedFilesBytesPerAccount: integer(
+    256 * MEGABYTE,
+    'files of calls in flight, uploaded or generated, per account; then 429. They are stored encrypted until their call ends, see [Files of calls](#files-of-calls)',
+  ),
+  storedFilesBytesInAll: integer(4_096 * MEGABYTE, 'the same over all accounts; then 503'),
+  storedFilesFreeDiskBytes: integer(
+    1_024 * MEGABYTE,
+    'free bytes of the disk with `DATA_DIR` that such files leave; then 503',
+    [0],
+  ),
+  storedFilesS3Bucket: textOrNull(
+    'stores them in this bucket instead of `DATA_DIR`; the credentials are `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`, or the role of the machine',
+  ),
+  storedFilesS3Prefix: text('switchyard/', 'before the keys of objects in it'),
+  storedFilesS3Region: text('us-east-1'),
+  storedFilesS3Endpoint: textOrNull('address of an S3-compatible service'),
   refusedRequestsPerMinute: integer(
     6_000,
     'requests of one key that are rejected with 400, 402, 404, 405, 413, 415 or 422, at one API instance; above that its requests are 429 for the rest of the minute',

@@ -13,6 +13,7 @@ import { createAlarmStore } from '../src/operations/alarm-store.ts'
 import { createTopUps } from '../src/payments/create-top-ups.ts'
 import { createCallPaymentStore } from '../src/payments/per-call/call-payment-store.ts'
 import { createFacilitator } from '../src/payments/per-call/facilitator.ts'
+import { openBodyStore } from '../src/platform/body-store/create-body-store.ts'
 import { type Connections, openConnections } from '../src/platform/connections.ts'
 import { createMailer } from '../src/platform/network/mailer.ts'
 import type { Logger } from '../src/platform/observability/logger.ts'
@@ -120,6 +121,8 @@ async function composeSettlement(
     logger,
     metrics,
   })
+  const storedBodies = await openBodyStore(config)
+  const longestCallMs = config.queueWaitMs + config.callTimeoutMs + BODY_SLACK_MS
   const maintenance = startMaintenanceScheduler({
     redis,
     callJobs: createCallJobs(redis),
@@ -132,7 +135,8 @@ async function composeSettlement(
     readEpoch: createEpochReader(redis),
     prune: async () => {
       await pruneSettledKeys(postgres)
-      await sweepCallBodies(postgres, config.queueWaitMs + config.callTimeoutMs + BODY_SLACK_MS)
+      await sweepCallBodies(postgres, longestCallMs)
+      await storedBodies.sweep(longestCallMs)
     },
     logger,
     clock: fleetClock.now,
@@ -211,6 +215,7 @@ async function composeSettlement(
       await stopAlarms()
       fleetClock.stop()
       await audits.stop()
+      storedBodies.close()
       await report.stop()
       await Promise.all([dispatchQueue, settlementQueue, eventsQueue].map((queue) => queue.close()))
     },

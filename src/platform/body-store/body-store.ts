@@ -1,0 +1,219 @@
+import { Readable } from 'node:stream'
+import { ApiError } from '../../core/kernel/errors.ts'
+import { createSingleFlight } from '../../core/kernel/single-flight.ts'
+import type { ObjectStorage } from './object-storage.ts'
+import type { StreamSealer } from './stream-sealer.ts'
+
+/** The call that a body belongs to. */
+export interface BodyOwner {
+  accountId: string
+  callId: string
+}
+
+export interface StoredBody {
+  /** `<account>/<call>/<name>`. */
+  ref: string
+  bytes: number
+  mediaType: string
+}
+
+export interface PutOptions {
+  /** More is refused with 413. */
+  maxBytes: number
+  mediaType: string
+}
+
+/** Bytes that are stored. */
+export interface BodyStoreLimits {
+  /** Beyond it: 429 `concurrency_limit_exceeded`. */
+  bytesPerAccount: number
+  /** Beyond it: 503 `overloaded`. */
+  bytesInAll: number
+  /** Of the disk, left to others: 503 below it. */
+  freeBytes: number
+}
+
+/**
+ * Where the uploads and generated files of calls wait, sealed, beside the queue: they stream through here and never
+ * through Redis, and are removed with their call. Errors name no content.
+ */
+export interface BodyStore {
+  /** Stores a body under a name that its call uses once. When `content` or a limit breaks it off, nothing of it stays. */
+  put(
+    owner: BodyOwner,
+    name: string,
+    content: AsyncIterable<Uint8Array>,
+    options: PutOptions,
+  ): Promise<StoredBody>
+  /** Null if it is gone. The stream breaks off with an error where the body is not what was stored. */
+  open(ref: string): Promise<Readable | null>
+  /** Removes all bodies of a call. Idempotent. */
+  remove(owner: BodyOwner): Promise<void>
+  /** Removes what calls left behind that ended without anybody to see it. `olderThanMs`: no call lives so long. */
+  sweep(olderThanMs: number): Promise<void>
+  close(): void
+}
+
+interface BodyStoreOptions {
+  storage: ObjectStorage
+  sealer: StreamSealer
+  limits: BodyStoreLimits
+  clock: () => number
+}
+
+/** Nothing else becomes part of a path. */
+const SEGMENT = /^[\w-]{1,64}$/
+
+export function createBodyStore({ storage, sealer, limits, clock }: BodyStoreOptions): BodyStore {
+  const usage = createUsage(storage, limits, clock)
+  const prefixOf = ({ accountId, callId }: BodyOwner) => `${segment(accountId)}/${segment(callId)}/`
+  const openShare = async (accountId: string, maxBytes: number) => {
+    const free = await storage.freeBytes()
+    if (free !== null && free - maxBytes < limits.freeBytes) throw storeIsFull()
+    return usage.open(accountId)
+  }
+  return {
+    async put(owner, name, content, { maxBytes, mediaType }) {
+      const ref = prefixOf(owner) + segment(name)
+      const share = await available(() => openShare(owner.accountId, maxBytes))
+      let bytes = 0
+      let contentError: unknown
+      const counted = async function* () {
+        try {
+          for await (const chunk of content) {
+            bytes += chunk.length
+            if (bytes > maxBytes) throw bodyTooLarge(maxBytes)
+            await share.add(chunk.length)
+            yield chunk
+          }
+        } catch (error) {
+          contentError = error
+          throw error
+        }
+      }
+      try {
+        await storage.write(ref, sealer.seal(counted(), ref))
+        share.close(true)
+        return { ref, bytes, mediaType }
+      } catch (error) {
+        share.close(false)
+        throw contentError ?? storeIsFull(error)
+      }
+    },
+
+    async open(ref) {
+      if (!ref.split('/').every((part) => SEGMENT.test(part))) throw new Error('not the reference of a body')
+      const sealed = await available(() => storage.read(ref))
+      if (!sealed) return null
+      const body = Readable.from(sealer.open(sealed, ref), { objectMode: false })
+      // A generator that was never started would not close what it reads from.
+      return body.once('close', () => sealed.destroy())
+    },
+
+    async remove(owner) {
+      const bodies = await storage.list(prefixOf(owner))
+      if (bodies.length > 0) await storage.remove(bodies.map(({ key }) => key))
+    },
+
+    async sweep(olderThanMs) {
+      const before = clock() - olderThanMs
+      const old = (await storage.list('')).filter(({ modifiedAt }) => modifiedAt < before)
+      if (old.length > 0) await storage.remove(old.map(({ key }) => key))
+      await storage.removeUnfinished(before)
+    },
+
+    close: () => storage.close(),
+  }
+}
+
+/** Whatever goes wrong with the storage is a 503, its reason for the log. */
+async function available<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    throw error instanceof ApiError ? error : storeIsFull(error)
+  }
+}
+
+function segment(text: string): string {
+  if (!SEGMENT.test(text))
+    throw new Error('the name of a body has other characters than letters, digits, _ and -')
+  return text
+}
+
+/** What is stored is listed at most this often while there is room. */
+const MEASURE_EVERY_MS = 2_000
+
+/**
+ * Bytes that are stored, by account and in all: as listed, since other processes store and remove too, and what this
+ * one has written since. What others are writing at a moment is not seen, so the limits can be exceeded by that.
+ */
+function createUsage(storage: ObjectStorage, limits: BodyStoreLimits, clock: () => number) {
+  const singleFlight = createSingleFlight()
+  let measuredAt = Number.NEGATIVE_INFINITY
+  let stored = new Map<string, number>()
+  const writing = new Map<string, number>()
+  const add = (counts: Map<string, number>, accountId: string, bytes: number) => {
+    for (const scope of [accountId, IN_ALL]) counts.set(scope, (counts.get(scope) ?? 0) + bytes)
+  }
+  const measure = () =>
+    singleFlight('measure', async () => {
+      const found = new Map<string, number>()
+      for (const { key, bytes } of await storage.list('')) add(found, key.slice(0, key.indexOf('/')), bytes)
+      stored = found
+      measuredAt = clock()
+    })
+  const sumOf = (scope: string) => (stored.get(scope) ?? 0) + (writing.get(scope) ?? 0)
+  const problem = (accountId: string): ApiError | null => {
+    if (sumOf(accountId) > limits.bytesPerAccount) return accountIsFull()
+    return sumOf(IN_ALL) > limits.bytesInAll ? storeIsFull() : null
+  }
+  /** Throws where there is no room, by a listing of now: calls end elsewhere as well. */
+  const check = async (accountId: string) => {
+    if (!problem(accountId)) return
+    await measure()
+    const full = problem(accountId)
+    if (full) throw full
+  }
+  return {
+    /** Throws where there is no room left. */
+    async open(accountId: string) {
+      if (clock() - measuredAt >= MEASURE_EVERY_MS) await measure()
+      await check(accountId)
+      let bytes = 0
+      return {
+        /** Throws where the account or all of them would store more than they may. */
+        add(more: number): Promise<void> {
+          bytes += more
+          add(writing, accountId, more)
+          return check(accountId)
+        },
+        /** It was stored as a whole, or not at all. */
+        close(isStored: boolean): void {
+          add(writing, accountId, -bytes)
+          if (writing.get(accountId) === 0) writing.delete(accountId)
+          if (isStored) add(stored, accountId, bytes)
+        },
+      }
+    },
+  }
+}
+
+/** No account has this id. */
+const IN_ALL = ''
+
+const bodyTooLarge = (maxBytes: number): ApiError =>
+  new ApiError('request_too_large', `A file has more than ${maxBytes} bytes. Send a smaller one.`)
+
+const accountIsFull = (): ApiError =>
+  new ApiError(
+    'concurrency_limit_exceeded',
+    'The calls in flight of this account hold as many bytes of files as they may. Retry when some have ended.',
+    { retryAfterSeconds: 1 },
+  )
+
+const storeIsFull = (cause?: unknown): ApiError =>
+  new ApiError('overloaded', 'This gateway holds as many bytes of files as it can. Retry shortly.', {
+    retryAfterSeconds: 5,
+    cause,
+  })

@@ -1,0 +1,47 @@
+import { join } from 'node:path'
+import type { MasterKeys } from '../sealing.ts'
+import { type BodyStore, createBodyStore } from './body-store.ts'
+import { createFolderStorage } from './folder-storage.ts'
+import { createStreamSealer } from './stream-sealer.ts'
+
+/** What an environment says about the store; see docs/operating.md. */
+export interface BodyStoreSettings {
+  dataDir: string
+  storedFilesS3Bucket: string | null
+  storedFilesS3Prefix: string
+  storedFilesS3Region: string
+  storedFilesS3Endpoint: string | null
+  storedFilesBytesPerAccount: number
+  storedFilesBytesInAll: number
+  storedFilesFreeDiskBytes: number
+  masterKeys: MasterKeys
+}
+
+const PURPOSE = 'stored-bodies'
+
+/** The store of this environment: in a bucket where one is set, else in a folder of the data directory. */
+export async function openBodyStore(settings: BodyStoreSettings): Promise<BodyStore> {
+  return createBodyStore({
+    storage: await openStorage(settings),
+    sealer: createStreamSealer(settings.masterKeys, PURPOSE),
+    limits: {
+      bytesPerAccount: settings.storedFilesBytesPerAccount,
+      bytesInAll: settings.storedFilesBytesInAll,
+      freeBytes: settings.storedFilesFreeDiskBytes,
+    },
+    clock: Date.now,
+  })
+}
+
+async function openStorage(settings: BodyStoreSettings) {
+  const { storedFilesS3Bucket: bucket } = settings
+  if (bucket === null) return createFolderStorage(join(settings.dataDir, 'bodies'))
+  // The SDK takes a while to load, and most gateways use none of it.
+  const { createS3Storage } = await import('./s3-storage.ts')
+  return createS3Storage({
+    bucket,
+    prefix: settings.storedFilesS3Prefix,
+    region: settings.storedFilesS3Region,
+    endpoint: settings.storedFilesS3Endpoint,
+  })
+}
