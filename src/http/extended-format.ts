@@ -1,4 +1,5 @@
 import type { Delta, FinishFrame, ReportedUsage, TokenLogprob, WholeFrame } from '../core/calls/completion.ts'
+import { formatUsd } from '../core/kernel/money.ts'
 import { ChunkRenderer, DONE_EVENT, usageBody } from './chat-format.ts'
 import type { CompletionHead, ResponseFormat } from './completion-writer.ts'
 
@@ -32,9 +33,14 @@ const logprobsBody = (content: readonly TokenLogprob[]) => ({ content, refusal: 
 
 const extendedUsage = (usage: ReportedUsage) => ({
   ...usageBody(usage),
+  prompt_tokens_details: {
+    cached_tokens: usage.cachedTokens ?? 0,
+    ...(usage.cacheWriteTokens !== undefined && { cache_write_tokens: usage.cacheWriteTokens }),
+  },
   ...(usage.reasoningTokens !== undefined && {
     completion_tokens_details: { reasoning_tokens: usage.reasoningTokens },
   }),
+  ...(usage.chargePico !== undefined && { cost: formatUsd(BigInt(usage.chargePico)) }),
 })
 
 /** Usage has a chunk of its own after the last, and only where the client asked for it. */

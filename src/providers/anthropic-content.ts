@@ -5,9 +5,29 @@ import { functionTools } from './wire.ts'
 
 /** Messages and tools as the messages wire takes them. */
 
-export function toMessages(turns: Conversation['turns']): unknown[] {
+const CACHED = { cache_control: { type: 'ephemeral' } }
+
+/** The system messages as one text, or as blocks where one ends with a breakpoint of the prompt cache. */
+export function toSystem(
+  { system, systemBreakpoints }: Conversation,
+  cachesPrompt: boolean,
+): string | object[] | undefined {
+  if (system.length === 0) return undefined
+  const ends = cachesPrompt ? systemBreakpoints : []
+  if (ends.length === 0) return system.join('\n\n')
+  return [...new Set([...ends, system.length])].map((end, index) => ({
+    type: 'text',
+    text: system.slice(ends[index - 1] ?? 0, end).join('\n\n'),
+    ...(ends.includes(end) && CACHED),
+  }))
+}
+
+/** @param cachesPrompt whether breakpoints of the prompt cache are passed on */
+export function toMessages(turns: Conversation['turns'], cachesPrompt: boolean): unknown[] {
   const messages = turns.map(({ role, parts }) => {
-    const content = parts.flatMap(toBlock)
+    const content = parts.flatMap((part) =>
+      toBlock(part).map((block) => (cachesPrompt && part.cacheBreakpoint ? { ...block, ...CACHED } : block)),
+    )
     // Of media alone that this wire does not know.
     if (content.length === 0) content.push({ type: 'text', text: SAYS_NOTHING })
     return { role, content }

@@ -1,7 +1,7 @@
 import type { Usage } from '../core/billing/pricing.ts'
 import type { FinishReason } from '../core/calls/completion.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../core/json/json-text.ts'
-import { toMessages, toToolChoice, toTools } from './anthropic-content.ts'
+import { toMessages, toSystem, toToolChoice, toTools } from './anthropic-content.ts'
 import { failureOfErrorObject, failureOfStatus } from './anthropic-errors.ts'
 import { portableId, toConversation, withToolIds } from './conversation.ts'
 import { NativeReader, nativeFields } from './native-messages.ts'
@@ -68,7 +68,9 @@ export function requestBody(request: AttemptRequest): string {
 function chatFields(request: AttemptRequest): Fields {
   const { offer, messages, completionLimit } = request
   const parameters = acceptedParameters(request)
-  const { system, turns } = toConversation(withToolIds(messages, portableId))
+  const conversation = toConversation(withToolIds(messages, portableId))
+  const { system, turns } = conversation
+  const cachesPrompt = request.cachesPrompt === true
   const instruction = jsonInstruction(request.parameters.response_format)
   if (instruction !== null) system.push(instruction)
   const { temperature, topP } = samplingFor(request, { temperatureMax: TEMPERATURE_MAX })
@@ -82,8 +84,8 @@ function chatFields(request: AttemptRequest): Fields {
   // Nothing but white space stops nothing on this wire, which rejects it.
   const stops = parameters.stop?.filter((text) => text.trim() !== '') ?? []
   return {
-    system: system.length > 0 ? system.join('\n\n') : undefined,
-    messages: toMessages(turns),
+    system: toSystem(conversation, cachesPrompt),
+    messages: toMessages(turns, cachesPrompt),
     // Beside thinking the wire takes none.
     ...(thinking.thinking === undefined && { temperature, top_p: topP }),
     tools: toTools(parameters, turns),

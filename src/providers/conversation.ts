@@ -1,18 +1,18 @@
 import { createHash } from 'node:crypto'
 import type { ChatMessage } from '../core/calls/chat-request.ts'
-import type { ContentPart } from '../core/calls/content-part.ts'
+import type { CacheMark, ContentPart } from '../core/calls/content-part.ts'
 import { MAX_NESTING, scanJson } from '../core/json/json-text.ts'
 import { type Fields, parseObject, toolCallId } from './wire.ts'
 
 /** A call of a tool in the history, and its result. */
-export interface ToolUsePart {
+export interface ToolUsePart extends CacheMark {
   type: 'tool-use'
   id: string
   name: string
   /** JSON, as a model wrote it. */
   arguments: string
 }
-export interface ToolResultPart {
+export interface ToolResultPart extends CacheMark {
   type: 'tool-result'
   id: string
   name: string
@@ -28,6 +28,8 @@ interface Turn {
 export interface Conversation {
   /** The system messages, wherever they stood, in order; empty where there are none. */
   system: string[]
+  /** After how many of them breakpoints of the prompt cache lie. */
+  systemBreakpoints: number[]
   /** Never empty; user and assistant take turns, and the user begins. Results stand first in their turn. */
   turns: Turn[]
 }
@@ -41,14 +43,19 @@ export const SAYS_NOTHING = '.'
  */
 export function toConversation(messages: readonly ChatMessage[]): Conversation {
   const system: string[] = []
+  const systemBreakpoints: number[] = []
   const turns: Turn[] = []
   /** The functions of the last calls by the ids of those. */
   let called = new Map<string, string>()
   for (const message of messages) {
     const parts = partsOf(message, called)
     if (message.role === 'system' || message.role === 'developer') {
-      const text = textsOf(parts).join('\n')
-      if (text !== '') system.push(text)
+      for (const piece of cutAtBreakpoints(parts)) {
+        const text = textsOf(piece).join('\n')
+        if (text === '') continue
+        system.push(text)
+        if (piece.at(-1)!.cacheBreakpoint) systemBreakpoints.push(system.length)
+      }
       continue
     }
     if (message.tool_calls) called = new Map(message.tool_calls.map((call) => [call.id, call.function.name]))
@@ -59,7 +66,18 @@ export function toConversation(messages: readonly ChatMessage[]): Conversation {
   }
   if (turns[0]?.role !== 'user')
     turns.unshift({ role: 'user', parts: [{ type: 'text', text: SAYS_NOTHING }] })
-  return { system, turns }
+  return { system, systemBreakpoints, turns }
+}
+
+/** Parts in pieces, none of them empty, each of which ends with a breakpoint or with the last part. */
+function cutAtBreakpoints(parts: readonly TurnPart[]): TurnPart[][] {
+  const pieces: TurnPart[][] = []
+  for (const part of parts) {
+    const open = pieces.at(-1)
+    if (open && !open.at(-1)!.cacheBreakpoint) open.push(part)
+    else pieces.push([part])
+  }
+  return pieces
 }
 
 /** The texts among parts. */
@@ -71,12 +89,13 @@ function partsOf(message: ChatMessage, called: ReadonlyMap<string, string>): Tur
   const parts: TurnPart[] =
     typeof content === 'string'
       ? textPart(content)
-      : content.flatMap((part) => (part.type === 'text' ? textPart(part.text) : [part]))
+      : content.filter((part) => part.type !== 'text' || part.text.trim() !== '')
   const name = called.get(id)
   if (role === 'tool') {
-    return name !== undefined
-      ? [{ type: 'tool-result', id, name, text: textsOf(parts).join('\n') }]
-      : [{ type: 'text', text: toolResultHeading(message) }, ...parts]
+    if (name === undefined) return [{ type: 'text', text: toolResultHeading(message) }, ...parts]
+    const isBreakpoint = parts.some((part) => part.cacheBreakpoint)
+    const text = textsOf(parts).join('\n')
+    return [{ type: 'tool-result', id, name, text, ...(isBreakpoint && { cacheBreakpoint: true }) }]
   }
   if (role === 'user' && message.name !== undefined && parts.length > 0) {
     return [{ type: 'text', text: `${message.name}:` }, ...parts]

@@ -26,6 +26,8 @@ export interface AttemptRequest {
   native?: NativeRequest | undefined
   /** What to ask instead of a completion; the answer comes as its text. */
   task?: Task | undefined
+  /** Breakpoints of the prompt cache are passed on, since what is written to it has a price. Absent: they are not. */
+  cachesPrompt?: true
   /** Tokens; sent upstream, so that the hold is a true bound. */
   completionLimit: number
   /** Milliseconds of patience, from now. */

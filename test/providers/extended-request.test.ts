@@ -14,6 +14,7 @@ interface Changes {
   quirks?: ProviderQuirks
   model?: string
   completionLimit?: number
+  cachesPrompt?: true
 }
 
 function attempt({
@@ -22,6 +23,7 @@ function attempt({
   quirks,
   model,
   completionLimit = 64,
+  cachesPrompt,
 }: Changes): AttemptRequest {
   const offer = offerAt('https://api.example/v1', model === undefined ? {} : { upstreamModel: model })
   return {
@@ -29,6 +31,7 @@ function attempt({
     messages: messages ?? [{ role: 'user', content: 'Hi' }],
     parameters,
     extended: true,
+    ...(cachesPrompt && { cachesPrompt }),
     accountId: 'acct_1',
     completionLimit,
     limits: { firstTokenMs: 1, idleMs: 1, totalMs: 1 },
@@ -292,5 +295,42 @@ describe('the effort of reasoning', () => {
   ] as const)('is what %s takes for %s', (model, effort, thinkingConfig) => {
     const body = googleBody({ parameters: { reasoning_effort: effort }, model })
     expect(body.generationConfig.thinkingConfig).toEqual(thinkingConfig)
+  })
+})
+
+describe('breakpoints of the prompt cache', () => {
+  const text = (words: string, marked = false) => ({
+    type: 'text' as const,
+    text: words,
+    ...(marked && { cache_control: { type: 'ephemeral' } }),
+  })
+  const { messages } = parseExtendedRequest({
+    messages: [
+      { role: 'system', content: [text('Rules.'), text('Facts.', true), text('Today.')] },
+      { role: 'user', content: [text('A document.', true), text('A question.')] },
+      { role: 'assistant', content: null, tool_calls: [ADD] },
+      { role: 'tool', tool_call_id: 'call_1', content: [text('3', true)] },
+    ],
+  })
+  const cache_control = { type: 'ephemeral' }
+
+  test('stand on the blocks of the messages wire that they end', () => {
+    const body = anthropicBody({ messages, cachesPrompt: true })
+    expect(body.system).toEqual([
+      { type: 'text', text: 'Rules.\nFacts.', cache_control },
+      { type: 'text', text: 'Today.' },
+    ])
+    expect(body.messages[0].content).toEqual([
+      { type: 'text', text: 'A document.', cache_control },
+      { type: 'text', text: 'A question.' },
+    ])
+    expect(body.messages[2].content).toMatchObject([{ type: 'tool_result', content: '3', cache_control }])
+  })
+
+  test('are left out where writing to the cache has no price, and on the other wires', () => {
+    const unpriced = anthropicBody({ messages })
+    expect(unpriced.system).toBe('Rules.\nFacts.\n\nToday.')
+    for (const body of [unpriced, chatBody({ messages }), googleBody({ messages })])
+      expect(JSON.stringify(body)).not.toMatch(/cache/)
   })
 })

@@ -27,6 +27,10 @@ interface AttemptDependencies {
   now: () => number
 }
 
+/** Whether what is written to the provider's prompt cache has a rate, or is billed to the client. */
+const pricesCacheWrites = ({ rate, providerKeyId }: Candidate): boolean =>
+  rate.cacheWrite !== undefined || providerKeyId !== undefined
+
 /** One try at one offer, as planned. Its content goes to the relay. */
 export async function runAttempt(
   plan: AttemptPlan,
@@ -51,6 +55,7 @@ export async function runAttempt(
     ...(call.envelope.extended && plan.rescue === null && { extended: true }),
     native: nativeAt(plan.candidate, call.body),
     task,
+    ...(pricesCacheWrites(plan.candidate) && { cachesPrompt: true }),
     completionLimit: plan.candidate.completionLimit,
     limits: {
       firstTokenMs: firstTokenLimitMs(plan, deps.settings),
@@ -80,9 +85,8 @@ export async function runAttempt(
 }
 
 /** What a native call asks of a candidate; what its prompt cache costs is the client's affair on its own key alone. */
-function nativeAt({ rate, providerKeyId }: Candidate, { native }: CallBody): NativeRequest | undefined {
-  const isPriced = rate.cacheWrite !== undefined || providerKeyId !== undefined
-  return native && !isPriced ? withoutCaching(native) : native
+function nativeAt(candidate: Candidate, { native }: CallBody): NativeRequest | undefined {
+  return native && !pricesCacheWrites(candidate) ? withoutCaching(native) : native
 }
 
 /** Sends requests to a provider, with everything that its offer needs besides. */

@@ -1,7 +1,7 @@
 import { Counter, Histogram, type Registry } from 'prom-client'
 import { settlementOf } from '../../core/billing/pricing.ts'
 import type { CallBody, CallEnvelope, CallJob, SettlementRecord } from '../../core/calls/call-job.ts'
-import type { FrameBody, FrameError } from '../../core/calls/completion.ts'
+import { type FrameBody, type FrameError, withCharge } from '../../core/calls/completion.ts'
 import { nativeCall } from '../../core/calls/messages-request.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
@@ -181,9 +181,10 @@ async function finish(
   for (;;) {
     if (ending.produced && body && call.failure)
       ending = await endingFailedByUs(ending.produced, call.failure, { envelope, body })
-    const { end, last, produced } = ending
+    const { end, produced } = ending
     const times = { claimedAt, finishedAt: deps.clock() }
     const ended = settlementOf(envelope, end, deps.catalog(), times)
+    const last = envelope.extended ? withCharge(ending.last, ended.chargePico) : ending.last
     const record = { ...ended, ...(await closeKey(ended, last, envelope, outbox, deps)) }
     const finished = { record, hold: endedHold(envelope, BigInt(record.chargePico)) }
     const result = await deps.finish({

@@ -1,6 +1,7 @@
 import type { Usage } from '../billing/pricing.ts'
 import type { ErrorCode } from '../kernel/errors.ts'
 import type { CallId } from '../kernel/ids.ts'
+import type { PicoText } from './call-job.ts'
 import {
   type NativeBlock,
   type NativeEvent,
@@ -247,6 +248,21 @@ export type WholeFrame = readonly [
 export interface ReportedUsage extends Usage {
   /** Of extended calls, where the provider reports it: so many of the completion tokens were reasoning. */
   reasoningTokens?: number
+  /** Of extended calls: what the call is charged. */
+  chargePico?: PicoText
+}
+
+/** A last frame whose usage says what the call is charged. */
+export function withCharge(last: FrameBody, chargePico: PicoText): FrameBody {
+  const told = (usage: ReportedUsage | null) => usage && { ...usage, chargePico }
+  switch (last[0]) {
+    case 'finish':
+      return [last[0], last[1], told(last[2])]
+    case 'completion':
+      return [last[0], last[1], last[2], last[3], told(last[4])]
+    default:
+      return last
+  }
 }
 
 export interface FrameError {

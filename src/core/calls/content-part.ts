@@ -52,7 +52,13 @@ export interface DocumentPart {
 
 /** One part of a message's content, measured. Its type is the input modality that a model needs for it. */
 export type MediaPart = ImagePart | AudioPart | VideoPart | DocumentPart
-export type ContentPart = TextPart | MediaPart
+export type ContentPart = (TextPart | MediaPart) & CacheMark
+
+/** Of a part of an extended request. */
+export interface CacheMark {
+  /** The prompt up to the end of this part is to be kept in the provider's prompt cache. Absent: as the provider likes. */
+  cacheBreakpoint?: true
+}
 
 export const isAddress = (source: InlineData | Address): source is Address => 'url' in source
 

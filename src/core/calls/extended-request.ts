@@ -122,13 +122,14 @@ export function parseExtendedRequest(body: unknown, exactJson?: ExactJson): Chat
 export function normalizeExtendedRequest(body: ExtendedBody, exactJson?: ExactJson): ChatRequest {
   const request = requestOf(body as ChatBody, readExtendedMessage, exactJson, true)
   checkPairs(request.messages)
+  checkBreakpoints(request.messages)
   Object.assign(request.parameters, extendedParameters(body))
   return { ...request, extended: true }
 }
 
 function readExtendedMessage(value: unknown, index: number): ChatMessage {
   const path = `messages[${index}]`
-  const message = readMessage(value, path, EXTENDED_ROLES)
+  const message = withBreakpoints(readMessage(value, path, EXTENDED_ROLES), value, path)
   const {
     tool_calls: calls,
     reasoning,
@@ -146,6 +147,36 @@ function readExtendedMessage(value: unknown, index: number): ChatMessage {
   const toolCalls = calls.map((call, position) => readToolCall(call, `${path}.tool_calls[${position}]`))
   const thought = [reasoning, reasoningContent].find((text) => typeof text === 'string' && text !== '')
   return { ...message, tool_calls: toolCalls, ...(typeof thought === 'string' && { reasoning: thought }) }
+}
+
+/** Marks the parts of a message whose fields say `cache_control`. */
+function withBreakpoints(message: ChatMessage, value: unknown, path: string): ChatMessage {
+  const { content } = value as { content: unknown }
+  if (typeof message.content === 'string' || !Array.isArray(content)) return message
+  const parts = message.content.map((part, index) =>
+    isBreakpoint(content[index].cache_control, `${path}.content[${index}].cache_control`)
+      ? { ...part, cacheBreakpoint: true as const }
+      : part,
+  )
+  return { ...message, content: parts }
+}
+
+/** Longer lifetimes have other prices. */
+function isBreakpoint(control: unknown, path: string): boolean {
+  if (control == null) return false
+  if (isObject(control) && control.type === 'ephemeral' && (control.ttl ?? '5m') === '5m') return true
+  throw invalid(path, '`cache_control` takes {"type": "ephemeral"}, which lasts five minutes.')
+}
+
+/** Providers that take them take no more. */
+const BREAKPOINTS_MAX = 4
+
+function checkBreakpoints(messages: readonly ChatMessage[]): void {
+  const marked = messages.flatMap(({ content }) =>
+    typeof content === 'string' ? [] : content.filter((part) => part.cacheBreakpoint),
+  )
+  if (marked.length > BREAKPOINTS_MAX)
+    throw invalid('messages', `\`cache_control\` may mark ${BREAKPOINTS_MAX} content parts at most.`)
 }
 
 function readToolCall(value: unknown, path: string): ToolCall {

@@ -20,6 +20,12 @@ const calls = (...ids: string[]) => ({
 const result = (id: string, content: unknown = '3') => ({ role: 'tool', tool_call_id: id, content })
 const parse = (body: Record<string, unknown>) => parseExtendedRequest({ messages: [hello], ...body })
 
+const said = (cache_control: unknown) => ({
+  role: 'user',
+  content: [{ type: 'text', text: 'Hi', cache_control }],
+})
+const CACHED_PATH = 'messages[0].content[0].cache_control'
+
 function refusal(body: Record<string, unknown>): string | undefined {
   try {
     parse(body)
@@ -188,6 +194,9 @@ describe('an extended request', () => {
       'messages[0].tool_calls[0].id',
     ],
     ['a call without a result', { messages: [calls('a', 'b'), result('a')] }, 'messages[0].tool_calls[1].id'],
+    ['a cache of another lifetime', { messages: [said({ type: 'ephemeral', ttl: '1h' })] }, CACHED_PATH],
+    ['a cache of another kind', { messages: [said({ type: 'eternal' })] }, CACHED_PATH],
+    ['five breakpoints', { messages: Array(5).fill(said({ type: 'ephemeral' })) }, 'messages'],
     [
       'two calls of one id in a turn',
       { messages: [calls('a', 'a'), result('a')] },
@@ -195,6 +204,16 @@ describe('an extended request', () => {
     ],
   ])('is refused for %s, with the path', (_, body, param) => {
     expect(refusal(body)).toBe(param)
+  })
+
+  test('keeps up to four breakpoints of the prompt cache', () => {
+    const messages = [said({ type: 'ephemeral' }), said({ type: 'ephemeral', ttl: '5m' }), said(null)]
+    const kept = parse({ messages }).messages.flatMap(({ content }) => [content].flat())
+    expect(kept).toEqual([
+      { type: 'text', text: 'Hi', cacheBreakpoint: true },
+      { type: 'text', text: 'Hi', cacheBreakpoint: true },
+      { type: 'text', text: 'Hi' },
+    ])
   })
 
   test('may repeat the id of an earlier turn', () => {
