@@ -32,6 +32,7 @@ export const SURFACE_EXAMPLES: Readonly<Partial<Record<SurfaceId, SurfaceExample
     },
   },
   moderations: { body: { model: 'omni-moderation-latest', input: 'Why do trains need switchyards?' } },
+  responses: { body: { model: 'auto', input: 'Why do trains need switchyards?' } },
   generation: { path: { id: 'chatcmpl_01JABCDEFGHJKMNPQRSTVWXYZ0' } },
   usage: { query: { group_by: 'model' } },
   'usage.calls': { query: { limit: '20' } },

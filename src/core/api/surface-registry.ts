@@ -111,7 +111,12 @@ const ENTRIES = {
     'granted',
     "The tokens of a prompt, by the gateway's own tokenizer; not to be relied on.",
   ],
-  responses: ['POST /v1/responses', 'Not a product-key surface', 'granted', USE_CHAT],
+  responses: [
+    'POST /v1/responses',
+    'Not a product-key surface',
+    'granted',
+    'One stateless turn for client libraries. Use chat completions.',
+  ],
   'responses.get': ['GET /v1/responses/{id}', 'Not a product-key surface', 'closed', USE_CHAT],
   'responses.delete': ['DELETE /v1/responses/{id}', 'Not a product-key surface', 'closed', USE_CHAT],
   'responses.cancel': ['POST /v1/responses/{id}/cancel', 'Not a product-key surface', 'closed', USE_CHAT],

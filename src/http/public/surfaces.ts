@@ -13,6 +13,7 @@ import { countTokensRoute, messagesRoute } from './messages.ts'
 import { modelsRoute } from './models.ts'
 import { openapiRoute } from './openapi.ts'
 import { pricingRoute } from './pricing.ts'
+import { responsesRoute } from './responses.ts'
 import { publicSurfacesRoute, surfacesRoute } from './surface-list.ts'
 import { embeddingsRoute, moderationsRoute, rerankRoute } from './tasks.ts'
 
@@ -41,6 +42,7 @@ type SurfaceRoute = (path: string) => FastifyPluginAsync<AllServices>
 const ROUTES: Partial<Record<SurfaceId, SurfaceRoute>> = {
   'chat-completions': chatCompletionsRoute,
   'chat-completions.extended': extendedChatRoute,
+  responses: responsesRoute,
   models: modelsRoute,
   generation: generationsRoute,
   key: keyRoute,

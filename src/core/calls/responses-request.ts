@@ -1,0 +1,150 @@
+import { type Static, Type } from 'typebox'
+import { nullable } from '../api/request-fields.ts'
+import { isNestedDeeperThan, MAX_NESTING } from '../json/json-text.ts'
+import { ApiError } from '../kernel/errors.ts'
+import { ChatBody, type ChatRequest, invalid, isObject, nestedTooDeep } from './chat-request.ts'
+import { parseExtendedRequest } from './extended-request.ts'
+import { type InputItems, readInput } from './responses-input.ts'
+
+/**
+ * The dialect of POST /v1/responses: one turn that keeps nothing. It is mapped to an extended chat request, which
+ * validates it.
+ */
+
+const notStored = (name: string, instead: string) =>
+  `\`${name}\` is not supported: responses are not stored. ${instead}`
+const off = (name: string, instead: string) =>
+  Type.Optional(
+    Type.Unsafe<false | null>({
+      type: ['boolean', 'null'],
+      enum: [false, null],
+      errorMessage: notStored(name, instead),
+    }),
+  )
+const none = (name: string, instead: string) =>
+  Type.Optional(Type.Null({ errorMessage: notStored(name, instead) }))
+
+const SEND_ITEMS = 'Send the items of earlier turns in `input`.'
+
+const Format = Type.Object(
+  {
+    type: Type.Enum(['text', 'json_object', 'json_schema']),
+    name: Type.Optional(Type.String()),
+    description: Type.Optional(nullable(Type.String())),
+    schema: Type.Optional(Type.Unsafe<Record<string, unknown>>({ type: 'object' })),
+    strict: Type.Optional(nullable(Type.Boolean())),
+  },
+  { errorMessage: { type: '`text.format` must be an object with a `type`.' } },
+)
+
+/** The body of a response, as far as its outer shape goes. Other top-level fields are accepted and dropped. */
+export const ResponsesBody = Type.Object(
+  {
+    input: Type.Unsafe<string | unknown[]>({
+      type: ['string', 'array'],
+      minLength: 1,
+      minItems: 1,
+      description: 'A text, or items: message, function_call, function_call_output, reasoning',
+      errorMessage: '`input` is required: a text, or an array of at least one item.',
+    }),
+    instructions: Type.Optional(nullable(Type.String())),
+    tools: Type.Optional(
+      nullable(
+        Type.Array(Type.Unsafe<Record<string, unknown>>({ type: 'object' }), {
+          errorMessage: { type: '`tools` must be an array.' },
+        }),
+      ),
+    ),
+    tool_choice: Type.Optional(Type.Unknown()),
+    parallel_tool_calls: Type.Optional(nullable(Type.Boolean())),
+    max_output_tokens: ChatBody.properties.max_tokens,
+    temperature: ChatBody.properties.temperature,
+    top_p: ChatBody.properties.top_p,
+    text: Type.Optional(nullable(Type.Object({ format: Type.Optional(nullable(Format)) }))),
+    reasoning: Type.Optional(nullable(Type.Object({ effort: Type.Optional(nullable(Type.String())) }))),
+    model: ChatBody.properties.model,
+    models: ChatBody.properties.models,
+    routing_profile: ChatBody.properties.routing_profile,
+    provider: ChatBody.properties.provider,
+    stream: ChatBody.properties.stream,
+    store: off('store', 'Leave it out, or send false.'),
+    background: off('background', 'Wait for the response, or stream it.'),
+    previous_response_id: none('previous_response_id', SEND_ITEMS),
+    conversation: none('conversation', SEND_ITEMS),
+    prompt: none('prompt', 'Send `instructions` and `input`.'),
+  },
+  { errorMessage: { type: 'The request body must be a JSON object.' } },
+)
+export type ResponsesBody = Static<typeof ResponsesBody>
+
+/**
+ * Normalizes a body that fits its schema. Throws ApiError `invalid_request` whose `param` is the JSON path of the
+ * first offending field.
+ */
+export function normalizeResponsesRequest(body: ResponsesBody): ChatRequest {
+  if (isNestedDeeperThan(body, MAX_NESTING)) throw nestedTooDeep()
+  const { model, models, routing_profile, provider, stream, temperature, top_p, parallel_tool_calls } = body
+  const input = readInput(body)
+  const chat = {
+    model,
+    models,
+    routing_profile,
+    provider,
+    stream,
+    temperature,
+    top_p,
+    parallel_tool_calls,
+    messages: input.messages,
+    max_completion_tokens: body.max_output_tokens,
+    tools: body.tools?.map(toTool),
+    tool_choice: toToolChoice(body.tool_choice),
+    response_format: toResponseFormat(body.text?.format),
+    reasoning_effort: body.reasoning?.effort,
+  }
+  try {
+    return parseExtendedRequest(chat)
+  } catch (error) {
+    throw error instanceof ApiError ? inOwnWords(error, input) : error
+  }
+}
+
+/** Tools are flat here, and some clients send none of the optional fields. */
+function toTool({ type, ...definition }: Record<string, unknown>, index: number): object {
+  if (type !== 'function')
+    throw invalid(`tools[${index}].type`, 'Tools must be functions: other tools do not run here.')
+  return { type, function: definition }
+}
+
+const toToolChoice = (choice: unknown): unknown =>
+  isObject(choice) && choice.type === 'function'
+    ? { type: 'function', function: { name: choice.name } }
+    : choice
+
+function toResponseFormat(format: Static<typeof Format> | null | undefined): object | undefined {
+  if (format == null || format.type === 'text') return undefined
+  const { type, ...definition } = format
+  return type === 'json_object' ? { type } : { type, json_schema: definition }
+}
+
+/** Where the paths of the chat request lie in a response's. */
+const PATHS: ReadonlyArray<readonly [RegExp, string]> = [
+  [/^tools\[(\d+)\]\.function\b/, 'tools[$1]'],
+  [/^tool_choice\.function\b/, 'tool_choice'],
+  [/^response_format\b/, 'text.format'],
+  [/^reasoning_effort\b/, 'reasoning.effort'],
+  [/^max_completion_tokens\b/, 'max_output_tokens'],
+]
+
+/** A refusal of the chat request as one of the response that it was made from. */
+function inOwnWords(error: ApiError, { pathOf }: InputItems): ApiError {
+  const { param } = error.details
+  if (param === undefined) return error
+  const [, message, content = ''] = /^messages(?:\[(\d+)\](\.content.*)?)?/.exec(param) ?? []
+  const own = param.startsWith('messages')
+    ? `${pathOf(message === undefined ? null : Number(message))}${content}`
+    : PATHS.reduce((path, [theirs, ours]) => path.replace(theirs, ours), param)
+  return new ApiError(error.code, error.message.replaceAll(`\`${param}\``, `\`${own}\``), {
+    ...error.details,
+    param: own,
+  })
+}

@@ -1,0 +1,25 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { normalizeResponsesRequest, ResponsesBody } from '../../core/calls/responses-request.ts'
+import { responsesFormat } from '../responses-format.ts'
+import { type CallServices, callingKey, mayCall, serveCall } from './chat-completions.ts'
+
+/** POST /v1/responses: one turn that keeps nothing, as an extended call. */
+export const responsesRoute =
+  (path: string): FastifyPluginAsyncTypebox<CallServices & { limits: { bodyLimitBytes: number } }> =>
+  async (app, deps) => {
+    app.post(
+      path,
+      {
+        onRequest: [app.requireKey, app.requireSurface('responses'), mayCall, app.weighBody],
+        bodyLimit: deps.limits.bodyLimitBytes,
+        schema: { summary: 'One stateless response, whole or as typed events', body: ResponsesBody },
+      },
+      async (request, reply) => {
+        const { body } = request
+        const chat = normalizeResponsesRequest(body)
+        const fingerprint = { surface: path, body }
+        const asked = { chat, fingerprint, format: responsesFormat(chat) }
+        return serveCall(callingKey(request), asked, request, reply, deps)
+      },
+    )
+  }
