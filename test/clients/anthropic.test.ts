@@ -197,6 +197,24 @@ describe('the client library of the messages wire', () => {
     expect(await lastRecord()).toMatchObject({ status: 'interrupted', errorCode: 'all_providers_failed' })
   })
 
+  test('gets the same answer again for an Idempotency-Key, and is charged once', async () => {
+    const headers = { 'idempotency-key': 'again' }
+    const call = { model: 'test/thinks', max_tokens: 500, messages: QUESTION }
+    const first = await client.messages.stream(call, { headers }).finalMessage()
+    expect(await client.messages.stream(call, { headers }).finalMessage()).toEqual(first)
+    await untilIdle(stack)
+    const id = first.id.replace('msg_', 'chatcmpl_')
+    expect(await stack.postgres.callRecord.count({ where: { id } })).toBe(1)
+    expect(await lastRecord()).toMatchObject({ id })
+    // The same body asks something else of another surface.
+    const elsewhere = await fetch(`${stack.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { ...headers, authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ ...call, stream: true }),
+    })
+    expect(elsewhere.status).toBe(409)
+  })
+
   test('uses auto, which stays hidden', async () => {
     const message = await ask('auto', { provider: { only: ['theta'] } })
     expect(message.model).toBe('auto')

@@ -13,6 +13,7 @@ import { effectiveLimits, type LimitDefaults } from '../../core/accounts/api-key
 import { type AllowancePeriod, allowancePeriod } from '../../core/billing/allowance-period.ts'
 import type { CallEnvelope, Candidate } from '../../core/calls/call-job.ts'
 import type { ChatRequest } from '../../core/calls/chat-request.ts'
+import { extrasBound } from '../../core/calls/native-content.ts'
 import { taskTokensBound } from '../../core/calls/task.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
@@ -111,9 +112,7 @@ export function planCall(
     random,
   }: Pick<AdmissionDependencies, 'catalog' | 'limits' | 'offerStates' | 'random'>,
 ): RoutingPlan {
-  const textTokens = request.task
-    ? taskTokensBound(request.task)
-    : promptTokensBound(request.messages, request.parameters, request.exactJson)
+  const textTokens = textBound(request)
   return planRoute(request, textTokens, catalog(), {
     defaultCompletionLimit: limits.defaultCompletionLimit,
     providerKeys: key.providerKeys,
@@ -122,6 +121,12 @@ export function planCall(
     offerState: offerStates?.(key.accountId),
     random,
   })
+}
+
+/** A bound of the tokens of what a request says. */
+function textBound({ task, messages, parameters, exactJson, native }: ChatRequest): number {
+  if (task) return taskTokensBound(task)
+  return promptTokensBound(messages, parameters, exactJson) + (native ? extrasBound(native) : 0)
 }
 
 /**

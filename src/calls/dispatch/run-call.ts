@@ -13,17 +13,16 @@ import type { CallBodies } from '../relay/call-bodies.ts'
 import { CallOutbox, type FramePublisher } from '../relay/call-outbox.ts'
 import type { CompletionArchive } from '../relay/idempotency.ts'
 import {
-  askTakeover,
   type CallEnding,
   endingFailedByUs,
   endingOf,
   endingOfLost,
   failedEnding,
   stoppedMidStream,
-  type Takeover,
 } from './call-ending.ts'
 import { type ClaimOfJob, endedHold, type FinishCall, type FinishedCall } from './finish-calls.ts'
 import type { AbortReason, RunningCall, RunningCalls } from './running-calls.ts'
+import { askTakeover, type Takeover } from './takeover.ts'
 
 export interface CallRunnerDependencies {
   calls: RunningCalls

@@ -119,6 +119,26 @@ function toMedia(source: unknown, named: 'image' | 'file', path: string): Conten
   )
 }
 
+/** What providers put around a prompt for thinking, for a schema and for citations: published of none, so generous. */
+const TOKENS_OF_THINKING = 200
+const TOKENS_OF_SCHEMA = 600
+const TOKENS_OF_CITATIONS = 1_500
+
+/** A bound of what a native request adds to the tokens of its prompt beside what it says. */
+export function extrasBound({ thinking, output_config, output_format, messages }: NativeRequest): number {
+  const hasSchema = output_format !== undefined || (isObject(output_config) && output_config.format != null)
+  const cites = (messages as Fields[]).some(
+    ({ content }) =>
+      Array.isArray(content) &&
+      content.some(({ citations }: Fields) => isObject(citations) && citations.enabled === true),
+  )
+  return (
+    (thinking === undefined ? 0 : TOKENS_OF_THINKING) +
+    (hasSchema ? TOKENS_OF_SCHEMA : 0) +
+    (cites ? TOKENS_OF_CITATIONS : 0)
+  )
+}
+
 /** Writing to the cache for longer costs more than is held for. */
 export function refuseCacheCost({ cache_control: cache }: Fields, path: string): void {
   if (!isObject(cache) || cache.ttl == null || cache.ttl === '5m') return

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { askTakeover } from '../../../src/calls/dispatch/call-ending.ts'
 import { type RunningCall, RunningCalls } from '../../../src/calls/dispatch/running-calls.ts'
+import { askTakeover } from '../../../src/calls/dispatch/takeover.ts'
 import type { CallOutbox } from '../../../src/calls/relay/call-outbox.ts'
 import type { CallId } from '../../../src/core/kernel/ids.ts'
 

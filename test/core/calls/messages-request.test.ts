@@ -4,7 +4,7 @@ import {
   nativeCall,
   parseMessagesRequest,
 } from '../../../src/core/calls/messages-request.ts'
-import { withoutCaching } from '../../../src/core/calls/native-content.ts'
+import { extrasBound, withoutCaching } from '../../../src/core/calls/native-content.ts'
 import type { ApiError } from '../../../src/core/kernel/errors.ts'
 import { promptTokensBound } from '../../../src/core/text-tokens/prompt-tokens.ts'
 
@@ -114,6 +114,16 @@ describe('a request on the messages wire', () => {
       { output_config: { format: { type: 'json_schema', schema: { description: text } } } },
     ])
       expect(bound(changes), JSON.stringify(changes).slice(0, 60)).toBeGreaterThan(least + 400)
+  })
+
+  test('is held for what providers put around thinking, schemas and citations', () => {
+    const extras = (changes: object) => extrasBound(parse(changes).native!)
+    expect(extras({})).toBe(0)
+    expect(extras({ thinking: { type: 'adaptive' } })).toBe(200)
+    expect(extras({ output_config: { effort: 'low' } })).toBe(0)
+    expect(extras({ output_config: { format: { type: 'json_schema' } } })).toBe(600)
+    const source = { type: 'text', media_type: 'text/plain', data: 'D' }
+    expect(extras(user({ type: 'document', source, citations: { enabled: true } }))).toBe(1_500)
   })
 
   test.each<[string, object]>([

@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest'
+import { type MessagesBody, parseMessagesRequest } from '../../../src/core/calls/messages-request.ts'
+import { picoUsdPerToken } from '../../../src/core/kernel/money.ts'
+import type { ByokKey } from '../../../src/core/routing/byok.ts'
+import { planRoute } from '../../../src/core/routing/routing-plan.ts'
+import { model, offer, provider, rates, snapshot } from '../../helpers/planned-catalog.ts'
+
+const spoken = provider('spoken', { wire: 'anthropic-messages', apiKeyEnv: 'KEY' })
+const other = provider('other')
+const rate = { ...rates(1_000_000, 2_000_000), cacheWrite: picoUsdPerToken(1_250_000n) }
+const catalog = snapshot([
+  model('v/both', [offer(other, 1), offer(spoken, 2)], { rate }),
+  model('v/chat', [offer(other, 1, {}, 'chat')]),
+  model('v/own', [offer(other, 1, {}, 'own'), offer(spoken, 1, { shared: false }, 'own')]),
+])
+const OPTIONS = { defaultCompletionLimit: 100, byokFeePercent: 5, maxCandidates: 8, random: () => 0.5 }
+
+const plan = (changes: object, providerKeys: ByokKey[] = []) => {
+  const body = { max_tokens: 10, messages: [{ role: 'user', content: 'Hi' }], ...changes } as MessagesBody
+  return planRoute(parseMessagesRequest(body), 10, catalog, { ...OPTIONS, providerKeys })
+}
+const offers = (...asked: Parameters<typeof plan>) => plan(...asked).candidates.map(({ offerId }) => offerId)
+const refused = (code: string) => expect.objectContaining({ code })
+
+test('a native call goes to offers whose provider speaks its wire, and to no others', () => {
+  expect(offers({ model: 'v/both' })).toEqual(['spoken/up'])
+  expect(offers({ models: ['v/chat', 'v/both'] })).toEqual(['spoken/up'])
+  const own: ByokKey = { id: 'pkey_1', providerId: 'spoken', allowFallback: true }
+  expect(offers({ model: 'v/own' }, [own])).toEqual(['spoken/own'])
+})
+
+test('without a usable offer of the wire the surface is not available', () => {
+  expect(() => plan({ model: 'v/chat' })).toThrow(refused('surface_unavailable'))
+  expect(() => plan({ model: 'v/own' })).toThrow(refused('surface_unavailable'))
+  expect(() => plan({ model: 'v/none' })).toThrow(refused('model_not_found'))
+  expect(() => plan({ model: 'v/both', provider: { ignore: ['spoken'] } })).toThrow(
+    refused('no_provider_available'),
+  )
+})
+
+test('a native call is held at the dearest rate of the prompt cache', () => {
+  const { candidates, worstCase } = plan({ model: 'v/both' })
+  expect(candidates[0]!.rate.cacheWrite).toBe('1250000')
+  expect(worstCase).toBe(10n * 1_250_000n + 10n * 2_000_000n)
+})
