@@ -151,6 +151,7 @@ async function composeSettlement(
     config.callPayment &&
     startCallPaymentScheduler({
       ...deps,
+      clock: fleetClock.now,
       store: createCallPaymentStore(postgres),
       facilitator: await createFacilitator(config.callPayment, config.x402SettleWaitMs),
       settleWaitMs: config.x402SettleWaitMs,

@@ -74,7 +74,8 @@ export interface SignedPayment {
 const ADDRESS = /^0x[0-9a-f]{40}$/
 const NONCE = /^0x[0-9a-f]{64}$/
 const SIGNATURE = /^0x(?:[0-9a-f]{2})+$/
-const AMOUNT = /^[1-9]\d{0,12}$/
+/** Under 10,000 USD. */
+const AMOUNT = /^[1-9]\d{0,9}$/
 const SECONDS = /^\d{1,12}$/
 
 /**

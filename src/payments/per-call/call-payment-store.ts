@@ -79,6 +79,10 @@ WHERE call_id = $1 AND state::text = ANY($4)`
 const SETTLED = `
 UPDATE call_payments SET state = 'settled', transaction = $2, reason = NULL, next_attempt_at = NULL, decided_at = now()
 WHERE call_id = $1 AND state IN ('settling', 'unproven')`
+/** Of a payment that nobody asked for again meanwhile. */
+const REFUSED = `
+UPDATE call_payments SET state = 'unpaid', reason = $2, next_attempt_at = NULL, decided_at = now()
+WHERE call_id = $1 AND state = 'settling' AND attempts = 1`
 const NOTE_REASON = `UPDATE call_payments SET reason = $2 WHERE call_id = $1 AND state = 'settling'`
 
 /** Those whose client left pay if something was produced for them, as a client with a key does. */
@@ -211,6 +215,9 @@ export function createCallPaymentStore(postgres: Postgres) {
     /** Records the transaction that paid, also of a payment that was given up as unproven. */
     settled: (callId: string, transaction: string) =>
       postgres.$executeRawUnsafe(SETTLED, callId, transaction),
+
+    /** Records that the first attempt was refused before anything was sent. */
+    refused: (callId: string, reason: string) => postgres.$executeRawUnsafe(REFUSED, callId, reason),
 
     /** Records why an attempt did not settle it. */
     noteReason: (callId: string, reason: string) => postgres.$executeRawUnsafe(NOTE_REASON, callId, reason),

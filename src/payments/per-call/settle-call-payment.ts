@@ -4,7 +4,7 @@ import type { CallPaymentStore, ClaimedPayment } from './call-payment-store.ts'
 import type { Facilitator } from './facilitator.ts'
 
 export interface SettleDependencies {
-  store: Pick<CallPaymentStore, 'settled' | 'move' | 'noteReason'>
+  store: Pick<CallPaymentStore, 'settled' | 'refused' | 'move' | 'noteReason'>
   facilitator: Pick<Facilitator, 'settle'>
   logger: Logger
   clock: () => number
@@ -64,8 +64,10 @@ export async function recordSettlement(
       await store.noteReason(callId, verdict.reason)
       break
     case 'unpaid':
+      await store.refused(callId, verdict.reason)
+      break
     case 'unproven':
-      await store.move(callId, ['settling'], verdict.kind, verdict.reason)
+      await store.move(callId, ['settling'], 'unproven', verdict.reason)
       break
     default:
       verdict satisfies never

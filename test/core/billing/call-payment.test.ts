@@ -115,6 +115,7 @@ describe('an authorization', () => {
     ],
     ['no authorization', { authorization: { from: undefined } }, 'invalid_payload'],
     ['a number for a text', { authorization: { value: 2000 } }, 'invalid_payload'],
+    ['an amount beyond all prices', { authorization: { value: '10000000000' } }, 'invalid_payload'],
     ['a negative amount', { authorization: { value: '-1' } }, 'invalid_payload'],
     ['a short nonce', { authorization: { nonce: '0x12' } }, 'invalid_payload'],
     ['no signature', { signature: undefined }, 'invalid_payload'],
