@@ -40,7 +40,8 @@ export interface UploadDependencies {
 const FIELD_NAME_MAX = 100
 const HEADERS_PER_PART = 20
 const HEADER_BYTES_PER_PART = 8 * 1024
-const HEAD_BYTES = 4 * 1024
+/** Enough for most tags with a picture in front of MPEG audio. */
+const HEAD_BYTES = 64 * 1024
 
 /** Makes the routes of this plugin take forms, and nothing else: their handlers read them with `readUpload`. */
 export function takeForms(app: FastifyInstance): void {

@@ -128,7 +128,7 @@ test('fields and files are read in their order, files into the store', async () 
       },
     ],
   })
-  expect(last!.files[0]!.head.equals(bytes.subarray(0, 4_096))).toBe(true)
+  expect(last!.files[0]!.head.equals(bytes.subarray(0, 65_536))).toBe(true)
   expect(objects.size).toBe(2)
   await store.remove(OWNER)
 })

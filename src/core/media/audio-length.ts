@@ -20,11 +20,20 @@ const ID3_HEAD_BYTES = 10
  * Duration of an audio file, based on its content and not on its declared type. The header of uncompressed audio
  * contains it exactly; for other formats only the minimum size of a second is known.
  */
-export function audioLength(base64: string): AudioLength {
-  const bytes = decodedLength(base64)
-  const pcmRate = wavBytesPerSecond(bytesAt(base64, 0, RIFF_HEAD_BYTES))
+export const audioLength = (base64: string): AudioLength =>
+  lengthOf(decodedLength(base64), (offset, length) => bytesAt(base64, offset, length))
+
+/** The same for a file of so many bytes of which the first are known. */
+export const audioFileLength = (head: Buffer, bytes: number): AudioLength =>
+  lengthOf(bytes, (offset, length) => head.subarray(offset, offset + length))
+
+/** Some bytes of a file; fewer if it ends earlier. */
+type ReadBytes = (offset: number, length: number) => Buffer
+
+function lengthOf(bytes: number, read: ReadBytes): AudioLength {
+  const pcmRate = wavBytesPerSecond(read(0, RIFF_HEAD_BYTES))
   if (pcmRate !== null) return { most: Math.ceil(bytes / pcmRate), likely: Math.ceil(bytes / pcmRate) }
-  const least = LEAST_BYTES_PER_SECOND[frameKind(base64)]
+  const least = LEAST_BYTES_PER_SECOND[frameKind(read)]
   return { most: Math.ceil(bytes / least), likely: Math.ceil(bytes / USUAL_BYTES_PER_SECOND) }
 }
 
@@ -48,14 +57,14 @@ function wavBytesPerSecond(head: Buffer): number | null {
 }
 
 /** Detected by the first frame, after an optional tag. */
-function frameKind(base64: string): keyof typeof LEAST_BYTES_PER_SECOND {
-  const head = bytesAt(base64, 0, ID3_HEAD_BYTES)
+function frameKind(read: ReadBytes): keyof typeof LEAST_BYTES_PER_SECOND {
+  const head = read(0, ID3_HEAD_BYTES)
   const hasTag = head.length === ID3_HEAD_BYTES && head.toString('latin1', 0, 3) === 'ID3'
   // The length of a tag has seven bits in each of its four bytes.
   const tagBytes = hasTag
     ? ID3_HEAD_BYTES + (head[6]! << 21) + (head[7]! << 14) + (head[8]! << 7) + head[9]!
     : 0
-  const [sync = 0, flags = 0, rates = 0] = bytesAt(base64, tagBytes, 3)
+  const [sync = 0, flags = 0, rates = 0] = read(tagBytes, 3)
   if (sync !== 0xff || (flags & 0xe0) !== 0xe0) return 'other'
   // Layer 0 is ADTS; a bitrate index of 0 is MPEG audio of any bitrate.
   if ((flags & 0x06) === 0) return 'adts'
