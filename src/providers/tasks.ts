@@ -124,7 +124,9 @@ function vectorsOf({ input, dimensions, encoding }: EmbeddingsTask, data: unknow
     lengths.add(length)
     return { object: 'embedding', index, embedding: encoded(embedding as string | number[], encoding) }
   })
-  return vectors.includes(null) || lengths.size !== 1 ? null : vectors
+  const [length = 0] = lengths
+  const isWhole = !vectors.includes(null) && lengths.size === 1
+  return isWhole && length * input.length <= VECTOR_COMPONENTS_MAX ? vectors : null
 }
 
 const FLOAT_BYTES = 4
@@ -175,15 +177,22 @@ function verdictsOf({ input }: ModerationTask, results: unknown): unknown[] | nu
   const count = input.every((entry) => typeof entry === 'string') ? input.length : 1
   if (results.length !== count) return null
   return results.map(({ flagged, categories, category_scores, category_applied_input_types }) => ({
-    flagged: typeof flagged === 'boolean' ? flagged : anyOf(categories),
-    categories,
-    category_scores,
-    ...(category_applied_input_types !== undefined && { category_applied_input_types }),
+    flagged:
+      typeof flagged === 'boolean' ? flagged : Object.values(only(categories, isBoolean)).includes(true),
+    categories: only(categories, isBoolean),
+    category_scores: only(category_scores, Number.isFinite),
+    ...(category_applied_input_types !== undefined && {
+      category_applied_input_types: only(category_applied_input_types, isTexts),
+    }),
   }))
 }
 
-const anyOf = (categories: unknown): boolean =>
-  isObject(categories) && Object.values(categories).includes(true)
+/** Of an object, what is of a kind. */
+const only = (value: unknown, isOne: (entry: unknown) => boolean): Fields =>
+  isObject(value) ? Object.fromEntries(Object.entries(value).filter(([, entry]) => isOne(entry))) : {}
+
+const isBoolean = (value: unknown) => typeof value === 'boolean'
+const isTexts = (value: unknown) => Array.isArray(value) && value.every((entry) => typeof entry === 'string')
 
 /** Entries by their `index`, of which there is exactly one each. */
 function inOrder(entries: unknown, count: number): Fields[] | null {

@@ -151,8 +151,9 @@ describe('embeddings', () => {
   })
 
   test('are charged by a count of our own where the reported usage cannot be', async () => {
-    await client.embeddings.create({ model: 'test/absurd', input: 'a few words of text' })
+    const { usage } = await client.embeddings.create({ model: 'test/absurd', input: 'a few words of text' })
     const record = await latestCall()
+    expect(usage.prompt_tokens).toBe(record.promptTokens)
     expect(record).toMatchObject({ usageSource: 'counted', usageClamped: true })
     expect(record.chargePico).toBe(BigInt(record.promptTokens) * 1_000_000n)
     expect(record.promptTokens).toBeGreaterThan(0)

@@ -103,6 +103,7 @@ describe('a reply with vectors', () => {
     ['empty', data([], [])],
     ['no numbers', data([1, null], [0, 1])],
     ['no floats', data('AAA=', 'AAA=')],
+    ['more numbers than one answer holds', data(Array(140_000).fill(1), Array(140_000).fill(1))],
     ['none', {}],
   ])('%s is unreadable', (_, reply) => {
     expect(read(EMBEDDINGS, reply).reading).toBe('malformed')
@@ -141,10 +142,13 @@ describe('a reply with scores', () => {
 })
 
 test('a reply with verdicts is flagged by its categories where it does not say so', () => {
-  const results = [{ categories: { violence: true }, category_scores: { violence: 1 } }, { flagged: false }]
+  const results = [
+    { categories: { violence: true, by: 'acme' }, category_scores: { violence: 1 } },
+    { flagged: false },
+  ]
   expect(read(MODERATION, { results, model: 'secret' }).answer).toEqual([
     { flagged: true, categories: { violence: true }, category_scores: { violence: 1 } },
-    { flagged: false },
+    { flagged: false, categories: {}, category_scores: {} },
   ])
   expect(read(MODERATION, { results: results.slice(1) }).reading).toBe('malformed')
 })

@@ -94,14 +94,21 @@ function lastFrame(
 }
 
 /**
- * Usage is delivered where the upstream supplied it; a count of our own is only charged by, but told to extended calls
- * and in native answers.
+ * Usage is delivered where the upstream supplied it; a count of our own is only charged by, but told to extended calls,
+ * in native answers and in those of tasks.
  */
 function reportedUsage(
-  { usage, usageSource, nativeStop, reasoningTokens = 0 }: Extract<ChainOutcome, { status: 'completed' }>,
+  {
+    usage,
+    usageSource,
+    nativeStop,
+    served,
+    reasoningTokens = 0,
+  }: Extract<ChainOutcome, { status: 'completed' }>,
   { extended }: CallEnvelope,
 ): ReportedUsage | null {
-  if (nativeStop) return usage
+  // Only a task is asked for no completion tokens.
+  if (nativeStop || served.completionLimit === 0) return usage
   if (!extended) return usageSource === 'upstream' ? usage : null
   const isWithin =
     usageSource === 'upstream' && reasoningTokens > 0 && reasoningTokens <= usage.completionTokens

@@ -15,6 +15,8 @@ import {
 
 const INPUTS_MAX = 2_048
 const DOCUMENTS_MAX = 1_000
+/** An answer of more would hold others up. */
+const RETURNED_CHARS_MAX = 1_048_576
 const TOKEN_IDS_MAX = 32_768
 const DIMENSIONS_MAX = 65_536
 const MODERATION_MODEL = 'omni-moderation-latest'
@@ -71,10 +73,14 @@ export function normalizeEmbeddings(body: EmbeddingsBody): ChatRequest {
 
 /** Throws ApiError `invalid_request`. */
 export function normalizeRerank(body: RerankBody): ChatRequest {
+  const documents = body.documents.map(parseDocument)
+  const characters = documents.reduce((sum, { length }) => sum + length, 0)
+  if (body.return_documents && characters > RETURNED_CHARS_MAX)
+    throw invalid('return_documents', `Documents of ${RETURNED_CHARS_MAX} characters at most are returned.`)
   return requestOf(body.model, body.provider, {
     kind: 'rerank',
     query: body.query,
-    documents: body.documents.map(parseDocument),
+    documents,
     ...(body.top_n != null && { topN: body.top_n }),
     returnDocuments: body.return_documents ?? false,
   })

@@ -1,5 +1,6 @@
 import type { ModelKind } from '../catalog/catalog.ts'
-import { textTokensBound } from '../text-tokens/prompt-tokens.ts'
+import { oncePer } from '../kernel/once-per.ts'
+import { createTextBound } from '../text-tokens/prompt-tokens.ts'
 
 /**
  * What a call asks that is no chat: one request with one whole answer. It travels in the call's body; its answer is the
@@ -70,9 +71,15 @@ export function taskInputs(task: Task): number {
   return task.kind === 'rerank' ? task.documents.length : task.input.length
 }
 
+/** Upper bounds of the tokens of a task's texts, at every model. */
+const textBounds = oncePer((task: Task): number[] => {
+  const boundOf = createTextBound()
+  return taskTexts(task).map((text) => boundOf(text) + TOKENS_AROUND)
+})
+
 /** An upper bound of a task's tokens, at every model. A reranker reads the query with every document. */
 export function taskTokensBound(task: Task): number {
-  const bounds = taskTexts(task).map((text) => textTokensBound(text) + TOKENS_AROUND)
+  const bounds = textBounds(task)
   const sum = bounds.reduce((total, bound) => total + bound, 0)
   if (task.kind === 'rerank') return sum + bounds[0]! * (task.documents.length - 1)
   return sum + tokenIds(task)
@@ -103,12 +110,10 @@ const TOKENS_PER_DOCUMENT_LEAST = 100
  */
 export function taskUnitsBound(task: Task): number {
   if (task.kind !== 'rerank') return 0
-  const room = Math.max(TOKENS_PER_DOCUMENT - textTokensBound(task.query), TOKENS_PER_DOCUMENT_LEAST)
-  const documents = task.documents.reduce(
-    (sum, text) => sum + Math.max(1, Math.ceil(textTokensBound(text) / room)),
-    0,
-  )
-  return Math.ceil(documents / DOCUMENTS_PER_SEARCH)
+  const [query = 0, ...documents] = textBounds(task)
+  const room = Math.max(TOKENS_PER_DOCUMENT - query, TOKENS_PER_DOCUMENT_LEAST)
+  const parts = documents.reduce((sum, tokens) => sum + Math.ceil(tokens / room), 0)
+  return Math.ceil(parts / DOCUMENTS_PER_SEARCH)
 }
 
 /** The units of a task whose provider does not say: no document counts more than once. */

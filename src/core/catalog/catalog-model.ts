@@ -63,6 +63,7 @@ export function toModel(
   { updatedAt, dated = false }: RateDate,
   options: ModelOptions,
 ): Model {
+  const { kind = 'chat' } = model
   const listPrice = parsePrices(model.list_price)
   const openWeights = model.open_weights ?? false
   const rate = model.rate
@@ -85,7 +86,7 @@ export function toModel(
     id: model.id,
     name: model.name ?? model.id,
     vendor: model.vendor,
-    kind: model.kind ?? 'chat',
+    kind,
     ...(model.unit && { unit: model.unit }),
     ...(model.dimensions !== undefined && { dimensions: model.dimensions }),
     contextLength,
@@ -101,7 +102,7 @@ export function toModel(
     rateVersion: rateVersionOf(rate),
     updatedAt,
     ...(dated && { dated }),
-    auto: model.auto ?? true,
+    auto: kind === 'chat' && (model.auto ?? true),
     ...(model.auto_tier && { autoTier: model.auto_tier }),
     offers,
     ...(withdrawn.length > 0 && { withdrawn }),

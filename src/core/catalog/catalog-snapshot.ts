@@ -137,7 +137,7 @@ function assemble(
     if (source.autoLastResort) lastResorts.add(built)
   }
   const automatic = [...models.values()]
-    .filter((model) => model.kind === 'chat' && model.auto && isAvailable(model))
+    .filter((model) => model.auto && isAvailable(model))
     .sort(compareByPrice)
   const preferred = automatic.filter((model) => !lastResorts.has(model))
   const autoLadder = preferred.length > 0 ? preferred : automatic

@@ -17,6 +17,16 @@ export const PROMPT_TOKENS_LEAST = TOKENS_PER_CALL + TOKENS_PER_MESSAGE
 /** Characters that are looked at. A longer prompt fills the window of all but a few models anyway. */
 const READ_CHARS_MAX = 2_000_000
 
+/** Bounds texts one after another: reads two million characters of them, and takes what is beyond for the dearest there is. */
+export function createTextBound(): (text: string) => number {
+  let charsLeft = READ_CHARS_MAX
+  return (text) => {
+    const read = text.slice(0, charsLeft)
+    charsLeft -= read.length
+    return textTokensBound(read) + (text.length - read.length) * UNIT_BOUND_MAX
+  }
+}
+
 /**
  * An upper bound of the tokens of a prompt's text for every chat model, with what wires and providers put around the
  * messages. What a model makes of media is another matter: media/media-tokens.ts. Reads two million characters; what
@@ -30,12 +40,10 @@ export function promptTokensBound(
   exactJson?: ExactJson,
 ): number {
   let tokens = TOKENS_PER_CALL
-  let charsLeft = READ_CHARS_MAX
   let hasCalls = false
+  const boundOf = createTextBound()
   const count = (text: string): void => {
-    const read = text.slice(0, charsLeft)
-    charsLeft -= read.length
-    tokens += textTokensBound(read) + (text.length - read.length) * UNIT_BOUND_MAX
+    tokens += boundOf(text)
   }
   for (const message of messages) {
     tokens += TOKENS_PER_MESSAGE + (message.role === 'tool' ? TOKENS_OF_WORDING : 0)

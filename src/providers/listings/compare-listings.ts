@@ -37,9 +37,13 @@ export async function compareListings(
   )
 }
 
-/** The upstream models offered at every provider whose key we hold, also those it does not list at the moment. */
+/**
+ * The upstream chat models offered at every provider whose key we hold, also those it does not list at the moment. Lists
+ * seldom name models of other kinds.
+ */
 export function offeredModels(catalog: CatalogSnapshot): Map<Provider, string[]> {
-  const offers = [...catalog.models.values()].flatMap((model): Offer[] => [
+  const chats = [...catalog.models.values()].filter(({ kind }) => kind === 'chat')
+  const offers = chats.flatMap((model): Offer[] => [
     ...model.offers,
     ...(model.withdrawn ?? []).flatMap(({ offer, reason }) => (reason === 'unlisted' ? [offer] : [])),
   ])

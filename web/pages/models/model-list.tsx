@@ -41,7 +41,7 @@ function ModelRow({ model }: { model: PricingFeedEntry }) {
       {model.units === undefined ? (
         <Price label="Output" rate={model.completion} list={model.list_completion} />
       ) : (
-        <Price label={`Million ${model.unit}es`} rate={model.units} list={model.list_units ?? model.units} />
+        <Price label="Searches" rate={model.units} list={model.list_units ?? model.units} />
       )}
       <div className="grid tabular-nums max-sm:pt-1 sm:text-right">
         <span className="text-xs text-muted">Context</span>
