@@ -9,6 +9,10 @@ import { offerAt } from '../helpers/scripted-provider.ts'
 /** What the messages wire's provider puts before a prompt with tools, as it publishes, for the dearest model. */
 const PUBLISHED_TOOL_TOKENS = 530
 
+/** A block, as a model may be shown it. */
+const asText = (block: { type: string; text: string }) =>
+  block.type === 'text' ? block.text : JSON.stringify(block)
+
 const SCHEMA = { type: 'object', properties: { town: { type: 'string' } }, required: ['town'] }
 const TOOLS = [{ type: 'function', function: { name: 'f', parameters: SCHEMA } }]
 
@@ -31,6 +35,28 @@ test.each<[string, ChatMessage[], SamplingParameters]>([
     })),
     {},
   ],
+  [
+    'calls of tools',
+    [
+      { role: 'user', content: 'Hi' },
+      ...Array.from({ length: 20 }, (_, index): ChatMessage[] => [
+        {
+          role: 'assistant',
+          content: '',
+          reasoning: 'Hm.',
+          tool_calls: [
+            {
+              id: `foreign/${index}`,
+              type: 'function',
+              function: { name: 'f', arguments: '{"town":"\\n"}' },
+            },
+          ],
+        },
+        { role: 'tool', content: '"\n"', tool_call_id: `foreign/${index}` },
+      ]).flat(),
+    ],
+    {},
+  ],
 ])(
   'what a wire adds to %s in words stays within the bound that was held for',
   async (_, messages, parameters) => {
@@ -47,9 +73,11 @@ test.each<[string, ChatMessage[], SamplingParameters]>([
       const body = JSON.parse(requestBody(request))
       const words = [
         body.system ?? '',
-        ...body.messages.flatMap(({ content }: { content: string | { text: string }[] }) =>
-          typeof content === 'string' ? content : content.map(({ text }) => text),
+        ...body.messages.flatMap(
+          ({ content }: { content: string | { type: string; text: string }[] | null }) =>
+            typeof content === 'string' ? content : (content ?? []).map(asText),
         ),
+        ...body.messages.map(({ tool_calls: calls = '' }) => JSON.stringify(calls)),
         parameters.tools ? JSON.stringify(body.tools) : '',
       ].join('\n')
       const tokens = (await countTextTokens(words)) + (parameters.tools ? PUBLISHED_TOOL_TOKENS : 0)

@@ -6,7 +6,9 @@ export interface Answer {
   reasoning: string[]
   text: string[]
   refusal: string[]
-  toolCall: { id: string; name: string; arguments: string[] } | null
+  toolCalls: Array<{ id: string; name: string; arguments: string[] }>
+  /** See SimulatedRequest. */
+  topLogprobs: number | null
   finishReason: string
   promptTokens: number
   completionTokens: number
@@ -44,29 +46,74 @@ const MAX_QUOTED_PROMPT = 120
  * `different-text`, the provider; so two providers of one model give the same text, to the byte.
  */
 export function composeAnswer(request: SimulatedRequest, behaviour: Behaviour, provider: string): Answer {
-  const tool = request.tools.find(({ name }) => request.prompt.includes(name))
-  const reasoning = pieces(prose(request.prompt, behaviour.reasoningTokens, 7))
-  const whole = tool ? [] : answerPieces(request, behaviour, provider)
+  const calls = callsOf(request, behaviour)
+  const reasoning = pieces(prose(request.prompt, request.unreasoned ? 0 : behaviour.reasoningTokens, 7))
+  const whole = calls.length > 0 ? [] : untilStop(answerPieces(request, behaviour, provider), request.stop)
   const text = behaviour.continuesPrefill && request.prefill ? afterPrefill(whole, request.prefill) : whole
-  const argumentPieces = tool
-    ? pieces(JSON.stringify(schemaInstance(tool.parameters ?? {}, request.prompt)))
-    : []
+  const argumentPieces = calls.map(({ tool, from }) =>
+    pieces(JSON.stringify(schemaInstance(tool.parameters ?? {}, from))),
+  )
 
   const limit = request.completionLimit ?? Number.POSITIVE_INFINITY
-  const cut = limitPieces([reasoning, text, argumentPieces], limit)
-  const [keptReasoning, keptText, keptArguments] = cut.kept as [string[], string[], string[]]
-  const natural = behaviour.finishReason ?? (tool ? 'tool_calls' : 'stop')
+  const cut = limitPieces([reasoning, text, ...argumentPieces], limit)
+  const [keptReasoning = [], keptText = [], ...keptArguments] = cut.kept
+  const natural = behaviour.finishReason ?? (calls.length > 0 ? 'tool_calls' : 'stop')
+  const before = request.toolResults.length
   return {
     reasoning: keptReasoning,
     text: behaviour.refuses ? [] : keptText,
     refusal: behaviour.refuses ? keptText : [],
-    toolCall: tool
-      ? { id: `call_${textHash(request.prompt)}`, name: tool.name, arguments: keptArguments }
-      : null,
+    toolCalls: calls.map(({ tool: { name } }, at) => ({
+      id: `call_${textHash(before + at === 0 ? request.prompt : `${request.prompt} ${before + at}`)}`,
+      name,
+      arguments: keptArguments[at]!,
+    })),
+    topLogprobs: request.topLogprobs,
     finishReason: cut.shortened ? 'length' : natural,
     promptTokens: request.promptTokens,
-    completionTokens: keptReasoning.length + keptText.length + keptArguments.length,
+    completionTokens: keptReasoning.length + keptText.length + keptArguments.flat().length,
   }
+}
+
+type Tool = SimulatedRequest['tools'][number]
+
+/** A tool to call, and the text that its arguments are taken from. */
+interface WantedCall {
+  tool: Tool
+  from: string
+}
+
+/** A loop of tools ends after so many calls, whatever they return. */
+const CALLS_MAX = 16
+
+/**
+ * The calls of a turn: each tool as often as the prompt or a result names it, in that order, one a turn; those that
+ * have returned are done. A call that is demanded is made in any case.
+ */
+function callsOf(
+  { tools, prompt, toolResults, toolChoice, oneCall }: SimulatedRequest,
+  { parallelCalls }: Behaviour,
+): WantedCall[] {
+  if (toolChoice === 'none') return []
+  const wanted = [prompt, ...toolResults].flatMap((from) =>
+    (from.match(/[A-Za-z0-9_-]+/g) ?? []).flatMap((word) => {
+      const tool = tools.find(({ name }) => name === word)
+      return tool ? { tool, from } : []
+    }),
+  )
+  const left = wanted.slice(0, CALLS_MAX).slice(toolResults.length)
+  const demanded =
+    typeof toolChoice === 'object' ? tools.find(({ name }) => name === toolChoice.name) : undefined
+  const [tool] = demanded ? [demanded] : toolChoice === 'required' && left.length === 0 ? tools : []
+  if (tool) return [{ tool, from: prompt }]
+  return parallelCalls && !oneCall ? left : left.slice(0, 1)
+}
+
+/** A text up to the first of these; they are left out. */
+function untilStop(whole: string[], stop: readonly string[]): string[] {
+  const text = whole.join('')
+  const found = stop.map((word) => text.indexOf(word)).filter((at) => at >= 0)
+  return found.length === 0 ? whole : pieces(text.slice(0, Math.min(...found)))
 }
 
 function answerPieces(request: SimulatedRequest, behaviour: Behaviour, provider: string): string[] {
@@ -75,7 +122,9 @@ function answerPieces(request: SimulatedRequest, behaviour: Behaviour, provider:
   if (behaviour.style === 'echo') return pieces(request.prompt)
   if (request.responseFormat) return pieces(jsonAnswer(request, behaviour))
   const seed = behaviour.differentText ? textHash(`${provider}:${request.prompt}`) : textHash(request.prompt)
-  const lead = behaviour.differentText ? `From the ${provider} line. ` : ''
+  const results =
+    request.toolResults.length > 0 ? `The tools returned: ${request.toolResults.join('; ')}. ` : ''
+  const lead = results + (behaviour.differentText ? `From the ${provider} line. ` : '')
   const text = lead + prose(request.prompt, behaviour.words, seed, request.images)
   return pieces(behaviour.multibyte ? `${MULTIBYTE.join(' ')} ${text}` : text)
 }

@@ -37,6 +37,8 @@ export interface Behaviour {
   multibyte: boolean
   differentText: boolean
   brokenJson: boolean
+  /** Calls all tools that are left to call in one turn. */
+  parallelCalls: boolean
   refuses: boolean
   continuesPrefill: boolean
   refusesPrefill: boolean
@@ -77,6 +79,7 @@ const PLAIN: Behaviour = {
   multibyte: false,
   differentText: false,
   brokenJson: false,
+  parallelCalls: false,
   refuses: false,
   continuesPrefill: false,
   refusesPrefill: false,
@@ -114,6 +117,7 @@ const TRAITS: readonly Row[] = [
   [/^multibyte$/, () => ({ multibyte: true })],
   [/^different-text$/, () => ({ differentText: true })],
   [/^broken-json$/, () => ({ brokenJson: true })],
+  [/^parallel$/, () => ({ parallelCalls: true })],
   [/^refuse$/, () => ({ refuses: true })],
   [/^prefill$/, () => ({ continuesPrefill: true })],
   [/^no-prefill$/, () => ({ refusesPrefill: true })],

@@ -13,7 +13,26 @@ export interface SimulatedRequest {
   completionLimit: number | undefined
   tools: Array<{ name: string; parameters: unknown }>
   responseFormat: { type: string; schema: unknown } | null
+  /** What tools returned since that message, in order. */
+  toolResults: string[]
+  toolChoice: 'auto' | 'none' | 'required' | { name: string }
+  /** At most one call a turn. */
+  oneCall: boolean
+  stop: readonly string[]
+  /** So many of the likeliest tokens are asked for beside each; null: no log probabilities are. */
+  topLogprobs: number | null
+  /** Asked not to reason. */
+  unreasoned: boolean
 }
+
+/** What a request asks beside its messages, where it asks nothing special. */
+export const PLAIN_REQUEST = {
+  toolChoice: 'auto',
+  oneCall: false,
+  stop: [],
+  topLogprobs: null,
+  unreasoned: false,
+} as const satisfies Partial<SimulatedRequest>
 
 type Fields = Record<string, unknown>
 
@@ -24,8 +43,9 @@ const CHARACTERS_PER_TOKEN = 4
 /** The text and the size of a request's messages; roles as on the chat-completions wire. */
 export function readMessages(
   messages: ReadonlyArray<Fields>,
-): Pick<SimulatedRequest, 'prompt' | 'roles' | 'prefill' | 'images' | 'promptTokens'> {
-  const lastUser = messages.findLast((message) => message.role === 'user')
+): Pick<SimulatedRequest, 'prompt' | 'roles' | 'prefill' | 'images' | 'promptTokens' | 'toolResults'> {
+  const lastUserAt = messages.findLastIndex((message) => message.role === 'user')
+  const lastUser = messages[lastUserAt]
   const last = messages.at(-1)
   let characters = 0
   let images = 0
@@ -38,6 +58,9 @@ export function readMessages(
     roles: messages.map(({ role }) => String(role)),
     prefill: last?.role === 'assistant' ? contentText(last.content) : '',
     images,
+    toolResults: messages
+      .slice(lastUserAt + 1)
+      .flatMap(({ role, content }) => (role === 'tool' ? contentText(content) : [])),
     promptTokens:
       Math.ceil(characters / CHARACTERS_PER_TOKEN) +
       messages.length * TOKENS_PER_MESSAGE +

@@ -70,3 +70,12 @@ export function reportedTokens({ answer, behaviour }: PlanInput): [prompt: numbe
     ? [-promptTokens, -completionTokens - 1]
     : [promptTokens, completionTokens]
 }
+
+/** Of every token the same probability, and of the likeliest beside it ever smaller ones; as chat-completions has them. */
+export function tokenLogprobs(tokens: readonly string[], top: number) {
+  const one = (token: string, logprob: number) => ({ token, logprob, bytes: [...Buffer.from(token)] })
+  return tokens.map((token) => ({
+    ...one(token, -0.25),
+    top_logprobs: Array.from({ length: top }, (_, at) => one(at === 0 ? token : `other-${at}`, -0.25 - at)),
+  }))
+}

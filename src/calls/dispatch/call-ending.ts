@@ -281,7 +281,9 @@ async function cutOff({ call, relay, history, began }: ChainEnd, deps: OutcomeDe
   const { envelope, body } = call
   const message = relay.message()
   const { produced = NOTHING_PRODUCED, hidden } = history.unfinished ?? {}
-  const answer = { ...saidIn(message), finalUsage: null, produced, ...(hidden && { hidden }) }
+  // Of reasoning that is shown nothing else is taken to have been hidden.
+  const mayBeHidden = hidden && message.reasoning === undefined
+  const answer = { ...saidIn(message), finalUsage: null, produced, ...(mayBeHidden && { hidden }) }
   const { used } = await countedSomehow(answer, { envelope, body, served: began }, deps)
   return { served: began, message, ...used }
 }

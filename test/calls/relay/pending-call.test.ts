@@ -53,6 +53,16 @@ describe('a pending call', () => {
     for (let atMs = fromMs; atMs <= toMs; atMs += 100) tick(atMs)
   }
 
+  test('tells a worker that takes over of the reasoning that was shown as well', () => {
+    call.accept(1, 0, ['open', 0], 1)
+    call.accept(1, 1, ['reasoning', 'Hm. '], 2)
+    call.accept(1, 2, ['text', 'Hi'], 3)
+    call.accept(1, 3, ['logprobs', []], 4)
+    call.accept(2, -1, ['takeover'], 5)
+    const delivered = { text: 'Hm. Hi', candidate: 0, finished: false }
+    expect(control.at(-1)).toEqual({ kind: 'delivered', callId: 'chatcmpl_1', generation: 2, delivered })
+  })
+
   test('delivers frames once and in order, and asks for those that were lost', () => {
     call.accept(1, 0, ['open', 0], 1)
     call.accept(1, 2, ['text', 'c'], 2)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { assembleToolCalls } from '../../../src/core/calls/completion.ts'
+import { assembleToolCalls, CompletionBuilder, sizeOf } from '../../../src/core/calls/completion.ts'
 
 test('interleaved deltas become whole calls in the order of their index', () => {
   const calls = assembleToolCalls([
@@ -16,4 +16,31 @@ test('interleaved deltas become whole calls in the order of their index', () => 
 
 test('an id the provider left out is numbered', () => {
   expect(assembleToolCalls([{ index: 2, function: { name: 'f', arguments: '{}' } }])[0]?.id).toBe('call_2')
+})
+
+test('reasoning is no answer, and keeps an answer from being compared as text', () => {
+  const builder = new CompletionBuilder()
+  builder.add(['reasoning', 'Hm'])
+  builder.add(['reasoning', '.'])
+  expect(builder).toMatchObject({ isEmpty: false, isTextOnly: false, hasAnswer: false })
+  builder.add(['text', 'Hi'])
+  const token = { token: 'Hi', logprob: -1, bytes: null, top_logprobs: [] }
+  builder.add(['logprobs', [token]])
+  expect(builder.hasAnswer).toBe(true)
+  expect(builder.message()).toEqual({ content: 'Hi', reasoning: 'Hm.', logprobs: [token] })
+})
+
+test('the size of a frame counts reasoning and log probabilities', () => {
+  const tokens = Array.from({ length: 100 }, () => ({
+    token: 'Hello',
+    logprob: -1.234_567,
+    bytes: [72, 101, 108, 108, 111],
+    top_logprobs: [{ token: 'Hello', logprob: -1.234_567, bytes: [72, 101, 108, 108, 111] }],
+  }))
+  const message = { content: '', reasoning: 'x'.repeat(5_000), logprobs: tokens }
+  for (const frame of [['logprobs', tokens] as const, ['completion', 0, message, 'stop', null] as const]) {
+    const { length } = JSON.stringify(frame)
+    expect(sizeOf(frame)).toBeGreaterThan(length / 2)
+    expect(sizeOf(frame)).toBeLessThan(length * 2)
+  }
 })

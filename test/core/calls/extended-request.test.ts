@@ -1,4 +1,6 @@
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { parseChatRequest } from '../../../src/core/calls/chat-request.ts'
 import { parseExtendedRequest } from '../../../src/core/calls/extended-request.ts'
 import { ApiError } from '../../../src/core/kernel/errors.ts'
 
@@ -214,6 +216,49 @@ describe('an extended request', () => {
       { type: 'text', text: 'Hi', cacheBreakpoint: true },
       { type: 'text', text: 'Hi' },
     ])
+  })
+
+  test('of what the stable contract knows says the same as there, which knows no other field', () => {
+    const stable = fc.record(
+      {
+        model: fc.constantFrom('a', 'auto'),
+        stream: fc.boolean(),
+        max_tokens: fc.integer({ min: 1, max: 99 }),
+        temperature: fc.double({ min: 0, max: 2, noNaN: true }),
+        tools: fc.constantFrom([], TOOLS),
+        response_format: fc.constant({ type: 'json_object' }),
+        provider: fc.constantFrom({}, { require_parameters: true, sort: 'price' }),
+        messages: fc.constantFrom(
+          [hello],
+          [{ role: 'system', content: 'x' }, hello, { role: 'assistant', content: 'y' }],
+        ),
+      },
+      { requiredKeys: ['messages'] },
+    )
+    const more = fc.record(
+      {
+        tool_choice: fc.constant('none'),
+        stop: fc.constant('x'),
+        seed: fc.integer(),
+        logprobs: fc.constant(true),
+        reasoning_effort: fc.constant('high'),
+        stream_options: fc.constant({ include_usage: true }),
+      },
+      { requiredKeys: [] },
+    )
+    fc.assert(
+      fc.property(stable, more, (body, fields) => {
+        const asked = parseChatRequest(body)
+        expect(parseChatRequest({ ...body, ...fields })).toEqual(asked)
+        const { extended, preferences, ...same } = parseExtendedRequest(body)
+        expect({ extended, ...same }).toEqual({ ...asked, extended: true, preferences: undefined })
+        expect({ ...preferences, requireParameters: false }).toEqual({
+          ...asked.preferences,
+          requireParameters: false,
+        })
+      }),
+      { numRuns: 50 },
+    )
   })
 
   test('may repeat the id of an earlier turn', () => {

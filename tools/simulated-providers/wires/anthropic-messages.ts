@@ -1,6 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { PlanInput } from '../response-plan.ts'
-import { isObject, listOf, readMessages, readTools, type SimulatedRequest } from '../simulated-request.ts'
+import {
+  isObject,
+  listOf,
+  PLAIN_REQUEST,
+  readMessages,
+  readTools,
+  type SimulatedRequest,
+} from '../simulated-request.ts'
 import {
   type ErrorTable,
   errorRow,
@@ -67,16 +74,62 @@ function readRequest(body: unknown, _: unknown, headers: IncomingHttpHeaders): S
   const isLimit = Number.isInteger(limit) && Number(limit) >= 1
   const isWarm = typeof temperature === 'number' && temperature >= 0 && temperature <= 1
   if (!isKnown || !isLimit || !isWarm || typeof model !== 'string' || !areTurns(messages)) return null
+  if (!areToolsUsable(messages, tools) || !isThinking(body)) return null
+  const choice = isObject(body.tool_choice) ? body.tool_choice : {}
   const systemText = textOf(system)
-  const turns = messages.map(({ role, content }) => ({ role, content: blocksOf(content).map(toText) }))
   return {
     model,
     stream: body.stream === true,
-    ...readMessages([...(systemText ? [{ role: 'system', content: systemText }] : []), ...turns]),
+    ...readMessages([
+      ...(systemText ? [{ role: 'system', content: systemText }] : []),
+      ...messages.flatMap(withoutResults),
+    ]),
     completionLimit: limit as number,
     tools: readTools(listOf(tools), 'input_schema'),
     responseFormat: askedJson(systemText),
+    ...PLAIN_REQUEST,
+    toolChoice:
+      CHOICES[String(choice.type)] ?? (choice.type === 'tool' ? { name: String(choice.name) } : 'auto'),
+    oneCall: choice.disable_parallel_tool_use === true,
+    stop: listOf(body.stop_sequences) as string[],
   }
+}
+
+const CHOICES: Record<string, SimulatedRequest['toolChoice']> = { none: 'none', any: 'required' }
+
+/** A budget is a part of the limit; thinking excludes forced tools and temperatures. */
+function isThinking({ thinking, tool_choice: choice, max_tokens: limit, temperature }: Block): boolean {
+  if (!isObject(thinking) || thinking.type === 'disabled') return true
+  const isForced = isObject(choice) && (choice.type === 'any' || choice.type === 'tool')
+  const isBudget = Number(thinking.budget_tokens) >= 1_024 && Number(thinking.budget_tokens) < Number(limit)
+  return !isForced && temperature === undefined && (thinking.type === 'adaptive' || isBudget)
+}
+
+/** Results of tools as messages of their own, as on the chat-completions wire; uses as text. */
+function withoutResults({ role, content }: Turn): Block[] {
+  const blocks = blocksOf(content)
+  const results = blocks.filter(({ type }) => type === 'tool_result')
+  const others = blocks.filter(({ type }) => type !== 'tool_result')
+  return [
+    ...results.map((result) => ({ role: 'tool', content: textOf(result.content) })),
+    ...(others.length > 0 || results.length === 0 ? [{ role, content: others.map(toText) }] : []),
+  ]
+}
+
+/** Results come first in their turn, ids are unique and plain, inputs are objects, and there are tools to be used. */
+function areToolsUsable(messages: readonly Turn[], tools: unknown): boolean {
+  const ids: string[] = []
+  for (const { content } of messages) {
+    const blocks = blocksOf(content)
+    const firstOther = blocks.findIndex(({ type }) => type !== 'tool_result')
+    if (firstOther >= 0 && blocks.slice(firstOther).some(({ type }) => type === 'tool_result')) return false
+    for (const { type, id, name, input } of blocks) {
+      if (type !== 'tool_use') continue
+      if (!/^[a-zA-Z0-9_-]+$/.test(String(id)) || typeof name !== 'string' || !isObject(input)) return false
+      ids.push(String(id))
+    }
+  }
+  return new Set(ids).size === ids.length && (ids.length === 0 || listOf(tools).length > 0)
 }
 
 /** Reads a system prompt as an obedient model does: whether it asks for JSON, and by which schema. */
@@ -127,9 +180,8 @@ const textOf = (content: unknown): string =>
     .map((block) => toText(block).text ?? '')
     .join('')
 
-/** What tools were given and what they said as text; other blocks as they are. */
+/** What tools were given as text; other blocks as they are. */
 function toText(block: Block): Block {
-  if (block.type === 'tool_result') return { type: 'text', text: textOf(block.content) }
   return block.type === 'tool_use' ? { type: 'text', text: JSON.stringify(block.input) } : block
 }
 
@@ -143,7 +195,6 @@ function events(input: PlanInput): StreamEvents {
     `event: ${data.type}${newline}data: ${JSON.stringify(data)}${newline}${newline}`
   const [promptTokens, completionTokens] = reportedTokens(input)
   const hasUsage = behaviour.usage !== 'missing'
-  const { toolCall } = answer
   let index = -1
   /** A block's pieces, a token each; the first of them opens the block. */
   const block = (start: Record<string, unknown>, deltas: Record<string, unknown>[]): string[] => {
@@ -170,12 +221,12 @@ function events(input: PlanInput): StreamEvents {
       { type: 'text', text: '' },
       [...answer.text, ...answer.refusal].map((text) => ({ type: 'text_delta', text })),
     ),
-    ...(toolCall
-      ? block(
-          { type: 'tool_use', id: `toolu_${toolCall.id}`, name: toolCall.name, input: {} },
-          ['', ...toolCall.arguments].map((piece) => ({ type: 'input_json_delta', partial_json: piece })),
-        )
-      : []),
+    ...answer.toolCalls.flatMap((call) =>
+      block(
+        { type: 'tool_use', id: `toolu_${call.id}`, name: call.name, input: {} },
+        ['', ...call.arguments].map((piece) => ({ type: 'input_json_delta', partial_json: piece })),
+      ),
+    ),
   ]
   return {
     comment: event({ type: 'ping' }),
@@ -223,7 +274,6 @@ const stopReason = ({ answer, behaviour }: PlanInput): string =>
 
 function whole(input: PlanInput): string {
   const { answer, behaviour, provider, model, id } = input
-  const { toolCall } = answer
   const text = [...answer.text, ...answer.refusal].join('')
   const [promptTokens, completionTokens] = reportedTokens(input)
   return JSON.stringify({
@@ -236,16 +286,12 @@ function whole(input: PlanInput): string {
         ? [{ type: 'thinking', thinking: answer.reasoning.join(''), signature: SIGNATURE }]
         : []),
       ...(text !== '' ? [{ type: 'text', text }] : []),
-      ...(toolCall
-        ? [
-            {
-              type: 'tool_use',
-              id: `toolu_${toolCall.id}`,
-              name: toolCall.name,
-              input: JSON.parse(toolCall.arguments.join('')),
-            },
-          ]
-        : []),
+      ...answer.toolCalls.map((call) => ({
+        type: 'tool_use',
+        id: `toolu_${call.id}`,
+        name: call.name,
+        input: JSON.parse(call.arguments.join('')),
+      })),
     ],
     stop_reason: stopReason(input),
     stop_sequence: null,

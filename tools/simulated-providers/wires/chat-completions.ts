@@ -1,5 +1,12 @@
 import type { PlanInput } from '../response-plan.ts'
-import { isObject, listOf, readMessages, readTools, type SimulatedRequest } from '../simulated-request.ts'
+import {
+  isObject,
+  listOf,
+  PLAIN_REQUEST,
+  readMessages,
+  readTools,
+  type SimulatedRequest,
+} from '../simulated-request.ts'
 import {
   type ErrorTable,
   errorRow,
@@ -7,6 +14,7 @@ import {
   reportedTokens,
   type SimulatedWire,
   type StreamEvents,
+  tokenLogprobs,
 } from '../simulated-wire.ts'
 
 const KNOWN_FIELDS = new Set([
@@ -20,7 +28,15 @@ const KNOWN_FIELDS = new Set([
   'top_p',
   'tools',
   'tool_choice',
+  'parallel_tool_calls',
   'response_format',
+  'stop',
+  'seed',
+  'presence_penalty',
+  'frequency_penalty',
+  'logprobs',
+  'top_logprobs',
+  'reasoning_effort',
 ])
 
 const ROLES = new Set(['system', 'developer', 'user', 'assistant', 'tool'])
@@ -31,6 +47,7 @@ const MESSAGE_FIELDS = new Set([
   'tool_call_id',
   'tool_calls',
   'refusal',
+  'reasoning_content',
   'prefix',
   'partial',
 ])
@@ -71,6 +88,12 @@ function readRequest(body: unknown): SimulatedRequest | null {
       'parameters',
     ),
     responseFormat: readResponseFormat(body.response_format),
+    ...PLAIN_REQUEST,
+    ...(body.tool_choice !== undefined && { toolChoice: readToolChoice(body.tool_choice) }),
+    oneCall: body.parallel_tool_calls === false,
+    stop: [body.stop ?? []].flat() as string[],
+    topLogprobs: body.logprobs === true ? Number(body.top_logprobs ?? 0) : null,
+    unreasoned: body.reasoning_effort === 'none',
   }
 }
 
@@ -89,7 +112,10 @@ function isHistory(messages: unknown): messages is Record<string, unknown>[] {
       continue
     }
     if (unanswered.size > 0) return false
-    for (const call of listOf(message.tool_calls)) unanswered.add(isObject(call) ? call.id : undefined)
+    for (const call of listOf(message.tool_calls)) {
+      if (!isObject(call) || !/^.{1,40}$/.test(String(call.id))) return false
+      unanswered.add(call.id)
+    }
   }
   return unanswered.size === 0
 }
@@ -104,6 +130,11 @@ function isMessage(message: Record<string, unknown>): boolean {
   return isText || (Array.isArray(content) && content.length > 0)
 }
 
+function readToolChoice(choice: unknown): SimulatedRequest['toolChoice'] {
+  if (isObject(choice) && isObject(choice.function)) return { name: String(choice.function.name) }
+  return choice === 'none' || choice === 'required' ? choice : 'auto'
+}
+
 function readResponseFormat(format: unknown): SimulatedRequest['responseFormat'] {
   if (!isObject(format) || typeof format.type !== 'string' || format.type === 'text') return null
   const schema = isObject(format.json_schema) ? format.json_schema.schema : undefined
@@ -115,27 +146,26 @@ function events(input: PlanInput): StreamEvents {
   const newline = behaviour.crlf ? '\r\n' : '\n'
   const event = (data: string) => `data: ${data}${newline}${newline}`
   const lead = `{"id":"${id}","object":"chat.completion.chunk","created":${created},"model":${JSON.stringify(model)},"provider":"${provider}","system_fingerprint":"fp_${provider}","choices":[`
-  const chunk = (delta: string, finishReason: string | null = null) =>
+  const chunk = (delta: string, finishReason: string | null = null, logprobs = 'null') =>
     event(
-      `${lead}{"index":0,"delta":${delta},"logprobs":null,"finish_reason":${JSON.stringify(finishReason)}}]}`,
+      `${lead}{"index":0,"delta":${delta},"logprobs":${logprobs},"finish_reason":${JSON.stringify(finishReason)}}]}`,
     )
-  const { toolCall } = answer
-  const toolChunks = toolCall
-    ? [
-        chunk(
-          `{"tool_calls":[{"index":0,"id":"${toolCall.id}","type":"function","function":{"name":${JSON.stringify(toolCall.name)},"arguments":""}}]}`,
-        ),
-        ...toolCall.arguments.map((piece) =>
-          chunk(`{"tool_calls":[{"index":0,"function":{"arguments":${JSON.stringify(piece)}}}]}`),
-        ),
-      ]
-    : []
+  const toolChunks = answer.toolCalls.flatMap((call, index) => [
+    chunk(
+      `{"tool_calls":[{"index":${index},"id":"${call.id}","type":"function","function":{"name":${JSON.stringify(call.name)},"arguments":""}}]}`,
+    ),
+    ...call.arguments.map((piece) =>
+      chunk(`{"tool_calls":[{"index":${index},"function":{"arguments":${JSON.stringify(piece)}}}]}`),
+    ),
+  ])
   return {
     comment: `: processing${newline}${newline}`,
     role: chunk('{"role":"assistant","content":""}'),
     tokens: [
       ...answer.reasoning.map((piece) => chunk(`{"reasoning_content":${JSON.stringify(piece)}}`)),
-      ...answer.text.map((piece) => chunk(`{"content":${JSON.stringify(piece)}}`)),
+      ...answer.text.map((piece) =>
+        chunk(`{"content":${JSON.stringify(piece)}}`, null, JSON.stringify(logprobs(input, [piece]))),
+      ),
       ...answer.refusal.map((piece) => chunk(`{"refusal":${JSON.stringify(piece)}}`)),
       ...toolChunks,
     ],
@@ -149,20 +179,18 @@ function events(input: PlanInput): StreamEvents {
 
 function whole(input: PlanInput): string {
   const { answer, behaviour, provider, model, id, created } = input
-  const { toolCall } = answer
+  const { toolCalls } = answer
   const message = {
     role: 'assistant',
-    content: toolCall || answer.refusal.length > 0 ? null : answer.text.join(''),
+    content: toolCalls.length > 0 || answer.refusal.length > 0 ? null : answer.text.join(''),
     ...(answer.refusal.length > 0 && { refusal: answer.refusal.join('') }),
     ...(answer.reasoning.length > 0 && { reasoning_content: answer.reasoning.join('') }),
-    ...(toolCall && {
-      tool_calls: [
-        {
-          id: toolCall.id,
-          type: 'function',
-          function: { name: toolCall.name, arguments: toolCall.arguments.join('') },
-        },
-      ],
+    ...(toolCalls.length > 0 && {
+      tool_calls: toolCalls.map((call) => ({
+        id: call.id,
+        type: 'function',
+        function: { name: call.name, arguments: call.arguments.join('') },
+      })),
     }),
   }
   return JSON.stringify({
@@ -172,14 +200,25 @@ function whole(input: PlanInput): string {
     model,
     provider,
     system_fingerprint: `fp_${provider}`,
-    choices: [{ index: 0, message, logprobs: null, finish_reason: answer.finishReason }],
+    choices: [
+      { index: 0, message, logprobs: logprobs(input, answer.text), finish_reason: answer.finishReason },
+    ],
     ...(behaviour.usage !== 'missing' && { usage: JSON.parse(usageJson(input)) }),
   })
 }
 
+/** Null where none are asked for. */
+function logprobs({ answer: { topLogprobs } }: PlanInput, tokens: readonly string[]) {
+  if (topLogprobs === null) return null
+  return { content: tokenLogprobs(tokens, topLogprobs), refusal: null }
+}
+
 function usageJson(input: PlanInput): string {
   const [prompt, completion] = reportedTokens(input)
-  return `{"prompt_tokens":${prompt},"completion_tokens":${completion},"total_tokens":${prompt + completion}}`
+  const { length: reasoning } = input.answer.reasoning
+  const isTrue = input.behaviour.usage === 'true' && reasoning > 0
+  const details = isTrue ? `,"completion_tokens_details":{"reasoning_tokens":${reasoning}}` : ''
+  return `{"prompt_tokens":${prompt},"completion_tokens":${completion},"total_tokens":${prompt + completion}${details}}`
 }
 
 const ERRORS: ErrorTable = {

@@ -1,5 +1,12 @@
 import type { PlanInput } from '../response-plan.ts'
-import { isObject, listOf, readMessages, readTools, type SimulatedRequest } from '../simulated-request.ts'
+import {
+  isObject,
+  listOf,
+  PLAIN_REQUEST,
+  readMessages,
+  readTools,
+  type SimulatedRequest,
+} from '../simulated-request.ts'
 import {
   type Addressed,
   type ErrorTable,
@@ -8,9 +15,12 @@ import {
   reportedTokens,
   type SimulatedWire,
   type StreamEvents,
+  tokenLogprobs,
 } from '../simulated-wire.ts'
 
-const KNOWN_FIELDS = new Set(['contents', 'systemInstruction', 'tools', 'generationConfig'])
+type Fields = Record<string, unknown>
+
+const KNOWN_FIELDS = new Set(['contents', 'systemInstruction', 'tools', 'toolConfig', 'generationConfig'])
 /** JSON Schema keywords that the real wire refuses by name. */
 const REFUSED_KEYWORDS = /"(additionalProperties|\$schema|\$ref|\$defs|const|oneOf|allOf|exclusiveMinimum)":/
 const FINISH_REASONS: Record<string, string> = {
@@ -46,13 +56,18 @@ function readRequest(body: unknown, { model, streams }: Addressed): SimulatedReq
   const schemas = JSON.stringify([body.tools, config.responseSchema])
   const isKnown = Object.keys(body).every((field) => KNOWN_FIELDS.has(field))
   if (!isKnown || REFUSED_KEYWORDS.test(schemas) || !body.contents.every(isContent)) return null
+  if (!areCallsAnswered(body.contents)) return null
   const system = isObject(body.systemInstruction)
     ? [{ role: 'system', content: body.systemInstruction.parts }]
     : []
-  const turns = body.contents.map(({ role, parts }) => ({
-    role: role === 'model' ? 'assistant' : 'user',
-    content: parts,
-  }))
+  const turns = body.contents.flatMap(({ role, parts }) => {
+    const results = listOf(parts).flatMap((part): Fields[] =>
+      isObject(part) && isObject(part.functionResponse) ? [part.functionResponse] : [],
+    )
+    if (results.length === 0) return [{ role: role === 'model' ? 'assistant' : 'user', content: parts }]
+    return results.map(({ response }) => ({ role: 'tool', content: String((response as Fields).output) }))
+  })
+  const thinking = isObject(config.thinkingConfig) ? config.thinkingConfig : {}
   const limit = config.maxOutputTokens
   return {
     model,
@@ -65,8 +80,38 @@ function readRequest(body: unknown, { model, streams }: Addressed): SimulatedReq
     ),
     responseFormat:
       config.responseMimeType === 'application/json' ? { type: 'json', schema: config.responseSchema } : null,
+    ...PLAIN_REQUEST,
+    toolChoice: readToolChoice(body.toolConfig),
+    stop: listOf(config.stopSequences) as string[],
+    topLogprobs: config.responseLogprobs === true ? Number(config.logprobs ?? 0) : null,
+    unreasoned: thinking.thinkingBudget === 0,
   }
 }
+
+function readToolChoice(toolConfig: unknown): SimulatedRequest['toolChoice'] {
+  const config = isObject(toolConfig) ? toolConfig.functionCallingConfig : undefined
+  if (!isObject(config) || config.mode === 'AUTO') return 'auto'
+  if (config.mode === 'NONE') return 'none'
+  const [name] = listOf(config.allowedFunctionNames)
+  return typeof name === 'string' ? { name } : 'required'
+}
+
+/** Calls of functions are answered in the content after theirs, all of them, in their order, and by nothing else. */
+function areCallsAnswered(contents: readonly unknown[]): boolean {
+  let called: unknown[] = []
+  return (
+    contents.filter(isObject).every(({ role, parts }) => {
+      const answers = namesOf(parts, 'functionResponse')
+      const isOnly = answers.length === 0 || answers.length === listOf(parts).length
+      const isPaired = isOnly && answers.join() === called.join() && (answers.length === 0 || role === 'user')
+      called = namesOf(parts, 'functionCall')
+      return isPaired && (called.length === 0 || role === 'model')
+    }) && called.length === 0
+  )
+}
+
+const namesOf = (parts: unknown, field: 'functionCall' | 'functionResponse'): unknown[] =>
+  listOf(parts).flatMap((part) => (isObject(part) && isObject(part[field]) ? part[field].name : []))
 
 const isContent = (content: unknown): boolean =>
   isObject(content) &&
@@ -75,19 +120,21 @@ const isContent = (content: unknown): boolean =>
   content.parts.length > 0 &&
   content.parts.every(isPart)
 
-/** Calls and results of functions are refused: as many of either belong together, and the gateway keeps no calls. */
 const isPart = (part: unknown): boolean =>
   isObject(part) &&
-  (typeof part.text === 'string' || part.inlineData !== undefined || part.fileData !== undefined)
+  (typeof part.text === 'string' ||
+    part.inlineData !== undefined ||
+    part.fileData !== undefined ||
+    (isObject(part.functionCall) && isObject(part.functionCall.args)) ||
+    (isObject(part.functionResponse) && isObject(part.functionResponse.response)))
 
 function events(input: PlanInput): StreamEvents {
   const { answer, behaviour, provider, model } = input
   const newline = behaviour.crlf ? '\r\n' : '\n'
   const event = (data: unknown) => `data: ${JSON.stringify(data)}${newline}${newline}`
-  const part = (content: object, soFar?: TokensSoFar) =>
-    event(chunk(input, { content: { parts: [content], role: 'model' } }, soFar))
+  const part = (content: object, soFar?: TokensSoFar, logprobs?: object) =>
+    event(chunk(input, { content: { parts: [content], role: 'model' }, ...logprobs }, soFar))
   const thoughts = answer.reasoning.length
-  const call = functionCall(input)
   return {
     comment: `: processing${newline}${newline}`,
     // The wire sends nothing before its first part.
@@ -97,9 +144,9 @@ function events(input: PlanInput): StreamEvents {
         part({ text, thought: true }, { thoughts: at + 1, candidates: 0 }),
       ),
       ...[...answer.text, ...answer.refusal].map((text, at) =>
-        part({ text }, { thoughts, candidates: at + 1 }),
+        part({ text }, { thoughts, candidates: at + 1 }, logprobs(input, [text])),
       ),
-      ...(call ? [part({ functionCall: call })] : []),
+      ...functionCalls(input).map((functionCall) => part({ functionCall })),
     ],
     finish: event(
       chunk(input, {
@@ -145,9 +192,25 @@ function usageMetadata(input: PlanInput, soFar?: TokensSoFar) {
 }
 
 /** A call comes whole; one that the limit cut short does not come. */
-function functionCall({ answer }: PlanInput): object | null {
-  if (!answer.toolCall || answer.finishReason === 'length') return null
-  return { name: answer.toolCall.name, args: JSON.parse(answer.toolCall.arguments.join('')) }
+function functionCalls({ answer }: PlanInput): object[] {
+  if (answer.finishReason === 'length') return []
+  return answer.toolCalls.map((call) => ({ name: call.name, args: JSON.parse(call.arguments.join('')) }))
+}
+
+/** Nothing where none are asked for. */
+function logprobs({ answer: { topLogprobs } }: PlanInput, tokens: readonly string[]): object {
+  if (topLogprobs === null) return {}
+  const all = tokenLogprobs(tokens, topLogprobs)
+  const candidate = ({ token, logprob }: { token: string; logprob: number }) => ({
+    token,
+    logProbability: logprob,
+  })
+  return {
+    logprobsResult: {
+      chosenCandidates: all.map(candidate),
+      topCandidates: all.map((each) => ({ candidates: each.top_logprobs.map(candidate) })),
+    },
+  }
 }
 
 const finishReason = ({ answer, behaviour }: PlanInput): string =>
@@ -155,14 +218,17 @@ const finishReason = ({ answer, behaviour }: PlanInput): string =>
 
 function wholeReply(input: PlanInput) {
   const { answer } = input
-  const call = functionCall(input)
   const text = [...answer.text, ...answer.refusal].join('')
   const parts = [
     ...(answer.reasoning.length > 0 ? [{ text: answer.reasoning.join(''), thought: true }] : []),
     ...(text !== '' ? [{ text }] : []),
-    ...(call ? [{ functionCall: call }] : []),
+    ...functionCalls(input).map((functionCall) => ({ functionCall })),
   ]
-  return chunk(input, { content: { parts, role: 'model' }, finishReason: finishReason(input) })
+  return chunk(input, {
+    content: { parts, role: 'model' },
+    finishReason: finishReason(input),
+    ...logprobs(input, answer.text),
+  })
 }
 
 const ERRORS: ErrorTable = {

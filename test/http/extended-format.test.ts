@@ -1,0 +1,79 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { Delta } from '../../src/core/calls/completion.ts'
+import { ApiError } from '../../src/core/kernel/errors.ts'
+import { ChunkRenderer } from '../../src/http/chat-format.ts'
+import { extendedFormat } from '../../src/http/extended-format.ts'
+
+const head = { id: 'chatcmpl_1', created: 7, model: 'auto' } as const
+const usage = { promptTokens: 3, completionTokens: 5, reasoningTokens: 2 }
+const USAGE = {
+  prompt_tokens: 3,
+  completion_tokens: 5,
+  total_tokens: 8,
+  completion_tokens_details: { reasoning_tokens: 2 },
+}
+const token = { token: 'a', logprob: -1, bytes: [97], top_logprobs: [] }
+const open = (includeUsage = false) => extendedFormat({ includeUsage }).stream(head)
+const json = (event: string) => JSON.parse(event.slice('data: '.length))
+
+describe('the format of extended calls', () => {
+  const delta: fc.Arbitrary<Delta> = fc.oneof(
+    fc.tuple(fc.constantFrom('text' as const, 'refusal' as const), fc.string({ unit: 'binary' })),
+    fc.string().map((text): Delta => ['tool-calls', [{ index: 0, function: { arguments: text } }]]),
+  )
+
+  test('renders what the stable contract knows as that does, and ends like it', () => {
+    fc.assert(
+      fc.property(fc.array(delta, { maxLength: 5 }), (deltas) => {
+        const [stable, extended] = [new ChunkRenderer(head), open()]
+        for (const each of deltas) expect(extended.delta(each)).toBe(stable.delta(each as ['text', string]))
+        expect(extended.finish(['finish', 'stop', usage])).toBe(stable.finish(['finish', 'stop', null]))
+        const failure = new ApiError('all_providers_failed', 'm')
+        expect(extended.error(failure, 'r')).toBe(stable.error(failure, 'r'))
+      }),
+      { numRuns: 50 },
+    )
+  })
+
+  test('has reasoning in the delta, and log probabilities beside it', () => {
+    const renderer = open()
+    expect(json(renderer.delta(['reasoning', 'Hm.'])).choices).toEqual([
+      { index: 0, delta: { role: 'assistant', reasoning: 'Hm.' }, finish_reason: null },
+    ])
+    expect(json(renderer.delta(['logprobs', [token]])).choices).toEqual([
+      { index: 0, delta: {}, logprobs: { content: [token], refusal: null }, finish_reason: null },
+    ])
+  })
+
+  test('has usage in a chunk without choices, before the end marker', () => {
+    const [last, used, done] = open(true).finish(['finish', 'length', usage]).split('\n\n')
+    expect(json(last!)).not.toHaveProperty('usage')
+    expect(json(used!)).toMatchObject({ object: 'chat.completion.chunk', choices: [], usage: USAGE })
+    expect(done).toBe('data: [DONE]')
+  })
+
+  test('has all of it in a whole response', () => {
+    const message = { content: 'a', reasoning: 'Hm.', logprobs: [token] }
+    const text = extendedFormat({ includeUsage: false }).whole(head, [
+      'completion',
+      0,
+      message,
+      'stop',
+      usage,
+    ])
+    expect(JSON.parse(text)).toEqual({
+      ...head,
+      object: 'chat.completion',
+      choices: [
+        {
+          index: 0,
+          message: { role: 'assistant', content: 'a', reasoning: 'Hm.' },
+          logprobs: { content: [token], refusal: null },
+          finish_reason: 'stop',
+        },
+      ],
+      usage: USAGE,
+    })
+  })
+})

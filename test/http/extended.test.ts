@@ -1,0 +1,327 @@
+import OpenAI from 'openai'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { WIRES, type Wire } from '../../src/core/catalog/catalog.ts'
+import { startStack, type TestStack } from '../helpers/stack.ts'
+import { type Chunk, caller, expectError, MESSAGES, readStream, recordOf } from './wire.ts'
+
+const PATH = '/v2/chat/completions'
+const at = (wire: Wire, suffix = '') => `${wire.replaceAll('-', '')}${suffix}`
+const perWire = (prefix: string, behaviour: string, fields: Record<string, unknown> = {}) =>
+  Object.fromEntries(
+    WIRES.map((wire) => [
+      `${prefix}/${wire}`,
+      { ...fields, offers: [{ at: at(wire), model: `${behaviour}.tag-${wire}`, wire }] },
+    ]),
+  )
+
+/** Each mention is a call; the simulated models make them one a turn. */
+const FIVE_CALLS = 'Use add, then multiply, then add, then add, then multiply.'
+const NUMBERS = { type: 'object', properties: { a: { type: 'integer' }, b: { type: 'integer' } } }
+const definition = (name: string) => ({
+  type: 'function' as const,
+  function: { name, description: 'Calculates.', parameters: NUMBERS },
+})
+const TOOLS = [definition('add'), definition('multiply')]
+
+let stack: TestStack
+let client: OpenAI
+let key: string
+let accountId: string
+
+beforeAll(async () => {
+  stack = await startStack({
+    models: {
+      ...perWire('plain', 'words-12'),
+      ...perWire('parallel', 'words-12.parallel'),
+      ...perWire('reasoning', 'reasoning-20.words-12', { reasoning: true }),
+      ...perWire('cut', 'reasoning-20.words-12.cut-after-5', { reasoning: true, auto: false }),
+      // Every other call dies before its content, and another provider, of another wire, goes on.
+      'dying/before': {
+        auto: false,
+        offers: [
+          { at: 'alpha', model: 'words-12.every-2-reset', cost: '0.10' },
+          { at: at('anthropic-messages', '2'), model: 'words-12', wire: 'anthropic-messages', cost: '0.60' },
+        ],
+      },
+      'dying/within': {
+        auto: false,
+        offers: [
+          { at: 'beta', model: 'words-12.cut-after-3', cost: '0.10' },
+          { at: 'gamma', model: 'words-12', cost: '0.60' },
+        ],
+      },
+      'mixed/wires': [
+        { at: at('anthropic-messages', '3'), model: 'words-12', wire: 'anthropic-messages', cost: '0.10' },
+        { at: 'delta', model: 'words-12', cost: '0.60' },
+      ],
+      'plain/fixed': { supported_parameters: ['tools'], offers: [{ at: 'epsilon', model: 'words-12' }] },
+    },
+    environment: { RETRY_BUDGET_PERCENT: '100', RETRY_BUDGET_FLOOR: '10000' },
+  })
+  ;({ key, accountId } = await stack.account('20.00'))
+  client = new OpenAI({ apiKey: key, baseURL: `${stack.url}/v2`, maxRetries: 0 })
+})
+afterAll(() => stack?.close())
+
+const post = (body: Record<string, unknown>, headers = {}) =>
+  fetch(stack.url + PATH, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+    body: JSON.stringify({ messages: MESSAGES, ...body }),
+  })
+
+/** The results of tools, numbered by call. */
+function countingTools() {
+  let calls = 0
+  return TOOLS.map((tool) => ({
+    ...tool,
+    function: {
+      ...tool.function,
+      parse: (json: string) => JSON.parse(json) as object,
+      function: () => `result ${++calls}`,
+    },
+  }))
+}
+const FIVE_RESULTS = /result 1; result 2; result 3; result 4; result 5/
+
+async function runLoop(model: string, stream: boolean) {
+  const asked = { model, messages: [{ role: 'user' as const, content: FIVE_CALLS }], tools: countingTools() }
+  const runner = stream
+    ? client.chat.completions.runTools({ ...asked, stream, stream_options: { include_usage: true } })
+    : client.chat.completions.runTools(asked)
+  return { text: await runner.finalContent(), messages: runner.messages, usage: await runner.totalUsage() }
+}
+
+describe.each(WIRES)('a loop of tools on the wire %s, by the official client library', (wire) => {
+  test.each([
+    ['whole', false],
+    ['streamed', true],
+  ] as const)('takes five turns, %s', async (_, stream) => {
+    const { text, messages, usage } = await runLoop(`plain/${wire}`, stream)
+    expect(text).toMatch(FIVE_RESULTS)
+    const calls = messages.flatMap((message) => ('tool_calls' in message && message.tool_calls) || [])
+    expect(calls.map((call) => call.type === 'function' && call.function.name)).toEqual([
+      'add',
+      'multiply',
+      'add',
+      'add',
+      'multiply',
+    ])
+    expect(new Set(calls.map(({ id }) => id)).size).toBe(5)
+    for (const { id } of calls) expect(id).toMatch(/^call_[A-Za-z0-9]+$/)
+    expect(usage.completion_tokens).toBeGreaterThan(12)
+  })
+
+  test('takes all calls of one turn, and one at a time where that is asked', async () => {
+    const { text, messages } = await runLoop(`parallel/${wire}`, true)
+    expect(text).toMatch(FIVE_RESULTS)
+    expect(messages.filter(({ role }) => role === 'assistant')).toHaveLength(2)
+    if (wire === 'google-generate-content') return
+    const { choices } = await client.chat.completions.create({
+      model: `parallel/${wire}`,
+      messages: [{ role: 'user', content: FIVE_CALLS }],
+      tools: TOOLS,
+      parallel_tool_calls: false,
+    })
+    expect(choices[0]!.message.tool_calls).toHaveLength(1)
+  })
+
+  test('calls the tool that is demanded, or none', async () => {
+    const asked = { model: `plain/${wire}`, messages: MESSAGES as never, tools: TOOLS }
+    const called = async (tool_choice: OpenAI.ChatCompletionToolChoiceOption) => {
+      const { choices } = await client.chat.completions.create({ ...asked, tool_choice })
+      return choices[0]!.message.tool_calls?.map((call) => call.type === 'function' && call.function.name)
+    }
+    expect(await called('required')).toEqual(['add'])
+    expect(await called({ type: 'function', function: { name: 'multiply' } })).toEqual(['multiply'])
+    expect(await called('none')).toBeUndefined()
+  })
+
+  test('shows what the model reasons, and says so in the usage where it is reported', async () => {
+    const asked = {
+      model: `reasoning/${wire}`,
+      reasoning_effort: 'high' as const,
+      messages: MESSAGES as never,
+    }
+    const whole = await client.chat.completions.create(asked)
+    const { reasoning, content } = whole.choices[0]!.message as { reasoning?: string; content: string }
+    expect(reasoning!.split(' ')).toHaveLength(20)
+    expect(content.split(' ')).toHaveLength(12)
+    expect(whole.usage).toMatchObject({ completion_tokens: 32 })
+    expect(whole.usage!.completion_tokens_details).toEqual(
+      wire === 'anthropic-messages' ? undefined : { reasoning_tokens: 20 },
+    )
+
+    let streamed = ''
+    let text = ''
+    const stream = await client.chat.completions.create({ ...asked, stream: true })
+    for await (const { choices } of stream) {
+      const delta = choices[0]?.delta as { reasoning?: string; content?: string }
+      if (delta.reasoning) expect(text).toBe('')
+      streamed += delta.reasoning ?? ''
+      text += delta.content ?? ''
+    }
+    expect([streamed, text]).toEqual([reasoning, content])
+  })
+
+  test('charges for reasoning that was shown before a stream broke, and tells the truth about the end', async () => {
+    const response = await post({ model: `cut/${wire}`, stream: true })
+    const { chunks, isDone, last } = readStream(await response.text())
+    const shown = chunks.map(({ choices }) => choices[0]?.delta.reasoning ?? '').join('')
+    expect(shown.split(' ')).toHaveLength(5)
+    expect({ isDone, code: last.error?.code }).toEqual({ isDone: false, code: 'all_providers_failed' })
+    expect(last.choices[0]!.finish_reason).toBe('error')
+    await stack.settled(accountId)
+    const record = await recordOf(stack, response)
+    expect(record).toMatchObject({ status: 'interrupted', usageSource: 'counted' })
+    expect(record.completionTokens).toBeGreaterThanOrEqual(5)
+  })
+
+  test('stops where it is told to', async () => {
+    const asked = { model: `plain/${wire}`, messages: MESSAGES as never }
+    const full = await client.chat.completions.create(asked)
+    const [kept] = full.choices[0]!.message.content!.split(' answer')
+    const cut = await client.chat.completions.create({ ...asked, stop: [' answer'] })
+    expect(cut.choices[0]).toMatchObject({ finish_reason: 'stop', message: { content: kept } })
+  })
+})
+
+describe('a provider that dies in a loop of tools', () => {
+  test('before its content is replaced, whatever the wire of the other', async () => {
+    const { text, messages } = await runLoop('dying/before', true)
+    expect(text).toMatch(FIVE_RESULTS)
+    expect(messages.filter(({ role }) => role === 'assistant')).toHaveLength(6)
+    const asked = stack.providers.log.requests.filter(({ provider }) => provider === 'anthropicmessages2')
+    expect(asked.length).toBeGreaterThanOrEqual(2)
+  })
+
+  test('within a call leaves no half of it: an error, and no end', async () => {
+    const body = { model: 'dying/within', messages: [{ role: 'user', content: FIVE_CALLS }], tools: TOOLS }
+    const response = await post({ ...body, stream: true })
+    const { isDone, last } = readStream(await response.text())
+    expect({ isDone, code: last.error?.code }).toEqual({ isDone: false, code: 'all_providers_failed' })
+    await expect(
+      client.chat.completions.create({ ...body, stream: true } as never).then(async (stream) => {
+        for await (const _ of stream as unknown as AsyncIterable<Chunk>);
+      }),
+    ).rejects.toThrow()
+    // Nobody has seen half of a whole response: another provider gives all of it.
+    const whole = await post(body)
+    expect(((await whole.json()) as OpenAI.ChatCompletion).choices[0]!.finish_reason).toBe('tool_calls')
+  })
+})
+
+describe('the fields of an extended request', () => {
+  test('choose the offers that honour them', async () => {
+    for (const field of [{ seed: 1 }, { logprobs: true }, { frequency_penalty: 1 }]) {
+      const { choices } = await client.chat.completions.create({
+        model: 'mixed/wires',
+        messages: MESSAGES as never,
+        ...field,
+      })
+      expect(choices[0]!.message.content).not.toBeNull()
+    }
+    const used = stack.providers.log.requests.map(({ provider }) => provider)
+    expect(used).not.toContain('anthropicmessages3')
+    expect(used.filter((provider) => provider === 'delta')).toHaveLength(3)
+  })
+
+  test.each([
+    ['seed', { seed: 1 }, 'plain/anthropic-messages'],
+    [
+      'top_logprobs',
+      { logprobs: true, top_logprobs: 1, provider: { ignore: [] } },
+      'plain/anthropic-messages',
+    ],
+    ['parallel_tool_calls', { tools: TOOLS, parallel_tool_calls: false }, 'plain/google-generate-content'],
+    ['reasoning_effort', { reasoning_effort: 'low' }, 'plain/chat-completions'],
+    ['temperature', { temperature: 1 }, 'plain/fixed'],
+    ['stop', { stop: 'x' }, 'plain/fixed'],
+  ])('are refused with their name where no offer honours %s', async (name, fields, model) => {
+    const refused = await post({ model, ...fields })
+    const error = await expectError(refused, 422, 'unsupported_shape')
+    expect(Object.keys(fields)).toContain(error.param)
+    expect(error.message).toContain(`\`${error.param}\``)
+    if (name !== 'top_logprobs') expect(error.param).toBe(name)
+    const loose = await post({ model, ...fields, provider: { require_parameters: false } })
+    expect(loose.status).toBe(200)
+  })
+
+  test.each(['chat-completions', 'google-generate-content'] as const)(
+    'give log probabilities on %s, whole and streamed alike',
+    async (wire) => {
+      const asked = { model: `plain/${wire}`, messages: MESSAGES as never, logprobs: true, top_logprobs: 2 }
+      const whole = await client.chat.completions.create(asked)
+      const { logprobs, message } = whole.choices[0]!
+      expect(logprobs!.content!.map(({ token }) => token).join('')).toBe(message.content)
+      for (const { top_logprobs: top } of logprobs!.content!) expect(top).toHaveLength(2)
+      const streamed: unknown[] = []
+      for await (const { choices } of await client.chat.completions.create({ ...asked, stream: true }))
+        streamed.push(...(choices[0]?.logprobs?.content ?? []))
+      expect(streamed).toEqual(logprobs!.content)
+    },
+  )
+
+  test('give usage in a chunk of its own, only where it is asked for', async () => {
+    const streamOf = async (fields: object) =>
+      readStream(await (await post({ model: 'plain/chat-completions', stream: true, ...fields })).text())
+    const plain = await streamOf({})
+    expect(plain.chunks.filter(({ usage }) => usage)).toEqual([])
+    expect(plain.last.choices[0]!.finish_reason).toBe('stop')
+    const told = await streamOf({ stream_options: { include_usage: true } })
+    expect(told.isDone).toBe(true)
+    expect(told.last).toMatchObject({
+      object: 'chat.completion.chunk',
+      choices: [],
+      usage: { prompt_tokens: 10, completion_tokens: 12, total_tokens: 22 },
+    })
+    expect(told.chunks.at(-2)!.choices[0]!.finish_reason).toBe('stop')
+  })
+
+  test('leave the choice to auto, whose target stays hidden', async () => {
+    const response = await post({ messages: [{ role: 'user', content: FIVE_CALLS }], tools: TOOLS, seed: 1 })
+    const text = await response.text()
+    expect(JSON.parse(text)).toMatchObject({ model: 'auto', choices: [{ finish_reason: 'tool_calls' }] })
+    expect(text).not.toMatch(/plain\/|parallel\/|reasoning\/|mixed\/|dying\//)
+  })
+})
+
+test('an Idempotency-Key stands for one request at one surface', async () => {
+  const body = { model: 'reasoning/chat-completions', stream: true, messages: MESSAGES }
+  const headers = { 'idempotency-key': 'extended-1' }
+  const first = await (await post(body, headers)).text()
+  expect(await (await post(body, headers)).text()).toBe(first)
+  expect(first).toContain('"reasoning":')
+  await expectError(await caller(stack, key)(body, { headers }), 409, 'idempotency_conflict')
+})
+
+test('a request of the stable contract is not extended by its fields', async () => {
+  const response = await caller(
+    stack,
+    key,
+  )({
+    model: 'reasoning/chat-completions',
+    reasoning_effort: 'high',
+    logprobs: true,
+    seed: 1,
+    tools: TOOLS,
+    tool_choice: 'required',
+  })
+  const { choices, usage } = (await response.json()) as { choices: object[]; usage: object }
+  expect(Object.keys(choices[0]!)).toEqual(['index', 'message', 'finish_reason'])
+  expect(choices[0]).toMatchObject({ finish_reason: 'stop' })
+  expect(JSON.stringify(choices)).not.toContain('reasoning')
+  expect(Object.keys(usage)).toEqual(['prompt_tokens', 'completion_tokens', 'total_tokens'])
+})
+
+test('every call is held for and charged for exactly', async () => {
+  await stack.settled(accountId)
+  const records = await stack.postgres.callRecord.findMany({ where: { accountId } })
+  expect(records.length).toBeGreaterThan(60)
+  for (const { status, promptTokens, completionTokens, chargePico, holdPico } of records) {
+    expect(chargePico <= holdPico).toBe(true)
+    if (status === 'completed')
+      expect(chargePico).toBe(BigInt(promptTokens) * 1_000_000n + BigInt(completionTokens) * 2_000_000n)
+  }
+  expect((await stack.command('audit')).code).toBe(0)
+})

@@ -1,0 +1,115 @@
+import { describe, expect, test } from 'vitest'
+import type { CompletionEvent } from '../../src/core/calls/completion.ts'
+import { MessagesReader } from '../../src/providers/anthropic-messages.ts'
+import { openReader } from '../../src/providers/chat-completions.ts'
+import { GenerateContentReader } from '../../src/providers/google-generate-content.ts'
+import type { CompletionReader, StreamSignal } from '../../src/providers/wire.ts'
+
+/** What the events of a stream amount to, and what they said of themselves. */
+function read(reader: CompletionReader, ...stream: object[]) {
+  const events: CompletionEvent[] = []
+  const signals: StreamSignal[] = stream.map((data) =>
+    reader.event(JSON.stringify(data), (event) => events.push(event)),
+  )
+  return { events, signals }
+}
+
+const chunk = (delta: object, more: object = {}) => ({ choices: [{ index: 0, delta, ...more }] })
+const SURE = { token: 'Hi', logprob: -0.1, bytes: [72, 105] }
+const LOGPROBS = {
+  content: [
+    { ...SURE, top_logprobs: [SURE, { token: 'Ho', logprob: -3 }, { token: 1 }], extra: 'x' },
+    { token: 'no number', logprob: '1' },
+  ],
+  refusal: null,
+}
+
+describe('a stream of chat-completions', () => {
+  test.each([
+    [{ reasoning_content: 'Hm.' }],
+    [{ reasoning: 'Hm.' }],
+    [{ reasoning: 'Hm', reasoning_content: 'Hm.' }],
+    [{ reasoning_details: [{ type: 'reasoning.text', text: 'Hm' }, { summary: '.' }] }],
+    [{ content: [{ type: 'thinking', thinking: [{ text: 'Hm.' }] }] }],
+  ])('shows reasoning to extended calls, and measures it for others: %j', (delta) => {
+    expect(read(openReader({ extended: true }), chunk(delta))).toEqual({
+      events: [['reasoning', 'Hm.']],
+      signals: ['thinking'],
+    })
+    expect(read(openReader(), chunk(delta)).events).toEqual([['thinking', 3]])
+  })
+
+  test('shows reasoning before the text of the same event', () => {
+    const delta = { content: 'Hi', reasoning: 'Hm.' }
+    expect(read(openReader({ extended: true }), chunk(delta)).events).toEqual([
+      ['reasoning', 'Hm.'],
+      ['text', 'Hi'],
+    ])
+  })
+
+  test('shows log probabilities to extended calls, known fields only', () => {
+    const events = chunk({ content: 'Hi' }, { logprobs: LOGPROBS })
+    expect(read(openReader({ extended: true }), events, events).events.slice(2)).toEqual([
+      ['text', 'Hi'],
+      ['logprobs', [{ ...SURE, top_logprobs: [SURE, { token: 'Ho', logprob: -3, bytes: null }] }]],
+    ])
+    expect(read(openReader(), events, events).events).toEqual([
+      ['text', 'Hi'],
+      ['text', 'Hi'],
+    ])
+  })
+
+  test('is read the same where it comes whole', () => {
+    const events: CompletionEvent[] = []
+    const message = { content: 'Hi', reasoning_content: 'Hm.' }
+    const reply = { choices: [{ index: 0, message, logprobs: LOGPROBS, finish_reason: 'stop' }] }
+    openReader({ extended: true }).whole(JSON.stringify(reply), (event) => events.push(event))
+    expect(events.map(([kind]) => kind)).toEqual(['reasoning', 'text', 'logprobs', 'finish'])
+  })
+})
+
+describe('a stream of anthropic-messages', () => {
+  const STREAM = [
+    { type: 'content_block_start', index: 0, content_block: { type: 'thinking', thinking: '' } },
+    { type: 'content_block_delta', index: 0, delta: { type: 'thinking_delta', thinking: 'Hm.' } },
+    { type: 'content_block_delta', index: 0, delta: { type: 'signature_delta', signature: 'c2ln' } },
+    { type: 'content_block_start', index: 1, content_block: { type: 'redacted_thinking', data: 'abcd' } },
+  ]
+
+  test('shows thinking to extended calls, but not what is redacted', () => {
+    expect(read(new MessagesReader('', true), ...STREAM).events).toEqual([
+      ['reasoning', 'Hm.'],
+      ['thinking', 4],
+    ])
+    expect(read(new MessagesReader(), ...STREAM).events).toEqual([
+      ['thinking', 3],
+      ['thinking', 4],
+    ])
+  })
+})
+
+describe('a stream of generate-content', () => {
+  const part = (content: object, more: object = {}) => ({
+    candidates: [{ index: 0, content: { role: 'model', parts: [content] }, ...more }],
+  })
+  const result = {
+    chosenCandidates: [{ token: 'Hi', logProbability: -0.1 }, { token: 2 }],
+    topCandidates: [{ candidates: [{ token: 'Hi', logProbability: -0.1 }] }],
+  }
+
+  test('shows thoughts and log probabilities to extended calls', () => {
+    const stream = [part({ text: 'Hm.', thought: true }), part({ text: 'Hi' }, { logprobsResult: result })]
+    expect(read(new GenerateContentReader(true), ...stream)).toEqual({
+      events: [
+        ['reasoning', 'Hm.'],
+        ['text', 'Hi'],
+        ['logprobs', [{ ...SURE, top_logprobs: [SURE] }]],
+      ],
+      signals: ['thinking', 'content'],
+    })
+    expect(read(new GenerateContentReader(), ...stream).events).toEqual([
+      ['thinking', 3],
+      ['text', 'Hi'],
+    ])
+  })
+})
