@@ -11,6 +11,7 @@ const USAGE = {
   prompt_tokens: 3,
   completion_tokens: 5,
   total_tokens: 8,
+  prompt_tokens_details: { cached_tokens: 0 },
   completion_tokens_details: { reasoning_tokens: 2 },
 }
 const token = { token: 'a', logprob: -1, bytes: [97], top_logprobs: [] }
