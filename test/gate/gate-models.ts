@@ -1,6 +1,7 @@
 import type { TestModels } from '../helpers/test-catalog.ts'
 
 const ALONE = { auto: false }
+const wire = 'anthropic-messages' as const
 
 /** The models that the checks ask for; what their names mean is in docs/simulated-providers.md. */
 export const GATE_MODELS: TestModels = {
@@ -8,10 +9,23 @@ export const GATE_MODELS: TestModels = {
   'gate/failing': { ...ALONE, offers: [{ at: 'zanzibar', model: 'status-500.tag-gate' }] },
   'gate/refusing': { ...ALONE, offers: [{ at: 'orrery', model: 'status-402.tag-gate' }] },
   'gate/cut': { ...ALONE, offers: [{ at: 'vexillum', model: 'words-12.cut-after-5.tag-gate' }] },
+  'gate/native': { ...ALONE, offers: [{ at: 'carillon', model: 'words-12.tag-gate', wire }] },
+  'gate/native-cut': { ...ALONE, offers: [{ at: 'tessera', model: 'words-12.cut-after-5.tag-gate', wire }] },
+  'gate/native-failing': { ...ALONE, offers: [{ at: 'fescue', model: 'status-500.tag-gate', wire }] },
 }
 
 /** Words that name a provider or its target; no answer may hold one. */
-export const HIDDEN_WORDS = ['words-12', 'tag-gate', 'quillon', 'zanzibar', 'orrery', 'vexillum']
+export const HIDDEN_WORDS = [
+  'words-12',
+  'tag-gate',
+  'quillon',
+  'zanzibar',
+  'orrery',
+  'vexillum',
+  'carillon',
+  'tessera',
+  'fescue',
+]
 
 /** What the key for the check of rate limits may call in a minute. */
 export const LIMITED_REQUESTS_PER_MINUTE = 2

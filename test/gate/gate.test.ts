@@ -40,7 +40,18 @@ const only = (check: Check) => {
   return { checks: [check], without: without as Record<Subject, string> }
 }
 
-const checkOf = (name: string) => CHAT.checks.find((check) => check.name === name)!
+const ALL_CHECKS = Object.values(SURFACE_GATES).flatMap(({ checks }) => checks)
+const checkOf = (name: string) => ALL_CHECKS.find((check) => check.name === name)!
+
+test('every other surface passes its checks', async () => {
+  for (const [id, gate] of Object.entries(SURFACE_GATES).filter(([, gate]) => gate !== CHAT)) {
+    const results = await runGate(gate, { ...context, limitedKey: await limitedKey() })
+    expect(
+      results.filter(({ outcome }) => outcome !== 'passed'),
+      id,
+    ).toEqual([])
+  }
+})
 
 test('chat completions pass every check, and are stable with that evidence', async () => {
   const results = await runGate(CHAT, { ...context, limitedKey: await limitedKey() })
@@ -197,6 +208,30 @@ const BREAKS: ReadonlyArray<readonly [check: string, what: string, Break]> = [
   ],
   ['openai for Node', 'an event is no JSON', replaced('data: {', 'data: {{')],
   ['openai for Node', 'an unknown model has another status', statusInstead(404, 400)],
+  ['path, and targets of the wire alone', 'another status is told', statusInstead(404, 422)],
+  ['x-api-key or bearer key', 'there is no challenge', withoutHeader('www-authenticate')],
+  ['required native fields', 'the field is not named', replaced(/"param":"[^"]*"/, '"param":null')],
+  [
+    'other native fields change nothing',
+    'they are refused',
+    {
+      answer: (answer, { body }) => {
+        if (body.includes('"unheard_of"')) answer.status = 400
+      },
+    },
+  ],
+  ['native message', 'ids of another form', replaced('"msg_', '"chatcmpl_')],
+  ['named events to message_stop', 'events have no names', replaced(/event: \w+\n/g, '')],
+  ['named events to message_stop', 'the end is missing', replaced(/event: message_stop\n.*\n\n/, '')],
+  ['deltas of a tool use', 'arguments are cut', replaced('Basel', 'Bas')],
+  [
+    'native usage, streamed and recorded',
+    'the answer differs',
+    replaced(/"output_tokens":\d+/, '"output_tokens":1'),
+  ],
+  ['native error body', 'the type is missing', replaced('"type":"error"', '"type":"message"')],
+  ['limits of native calls', 'nothing says when to come back', withoutHeader('retry-after')],
+  ['@anthropic-ai/sdk for Node', 'an event is no JSON', replaced('data: {', 'data: {{')],
 ]
 
 describe('a gateway that is broken on purpose fails the check, and is demoted:', () => {
@@ -233,7 +268,7 @@ describe('a gateway that is broken on purpose fails the check, and is demoted:',
 
   test('every check is broken by at least one of these', () => {
     const names = new Set(BREAKS.map(([name]) => name)).add('openai for Python')
-    expect(CHAT.checks.map(({ name }) => name).filter((name) => !names.has(name))).toEqual([])
+    expect(ALL_CHECKS.map(({ name }) => name).filter((name) => !names.has(name))).toEqual([])
   })
 })
 
@@ -254,8 +289,11 @@ describe('the evidence that is checked in', () => {
     }
   })
 
-  test('is of the client library that is installed', () => {
-    const { openai } = packageJson.devDependencies
+  test('is of the client libraries that are installed', () => {
+    const { openai, '@anthropic-ai/sdk': anthropic } = packageJson.devDependencies
+    expect(SURFACE_EVIDENCE.messages?.checks['@anthropic-ai/sdk for Node']).toBe(
+      `passed: @anthropic-ai/sdk ${anthropic}`,
+    )
     expect(SURFACE_EVIDENCE['chat-completions']?.checks['openai for Node']).toBe(`passed: openai ${openai}`)
   })
 
