@@ -80,8 +80,9 @@ export async function readUpload(
     'file',
     (name: string | undefined, content, fileName: string | undefined, _encoding, mediaType) => {
       arriving.add(content)
-      // Errors of its stream are those of whoever reads it.
       content.once('close', () => arriving.delete(content))
+      // Also where the store has not begun to read it, or never will.
+      content.on('error', (error) => read.reject(invalid('The form is not valid multipart data.', error)))
       if (!name || name.length > FIELD_NAME_MAX) {
         read.reject(invalid('A file of the form has no field name, or a long one.'))
         return
@@ -120,7 +121,7 @@ export async function readUpload(
     raw.unpipe(parser)
     // The rest is read and dropped, so that the client gets to its response.
     raw.resume()
-    for (const content of arriving) content.destroy(error as Error)
+    for (const content of arriving) content.destroy()
     await Promise.allSettled(storing)
     await store.remove(owner).catch((failure: unknown) => {
       logger.error(

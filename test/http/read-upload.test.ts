@@ -17,6 +17,7 @@ const LIMITS = { fields: 4, fieldBytes: 1_000, files: 2, fileBytes: 400_000, bod
 const OWNER = { accountId: 'acct_1', callId: 'chatcmpl_1' }
 const logger = pino({ enabled: false })
 
+let freeBytes = async (): Promise<number | null> => null
 /** Objects in memory, whole ones only, as in a folder. */
 const objects = new Map<string, Buffer>()
 const storage: ObjectStorage = {
@@ -32,7 +33,7 @@ const storage: ObjectStorage = {
     for (const key of keys) objects.delete(key)
   },
   removeUnfinished: async () => undefined,
-  freeBytes: async () => null,
+  freeBytes: () => freeBytes(),
   close: () => undefined,
 }
 
@@ -237,6 +238,24 @@ test('broken multipart data is a 400, and nothing stays', async () => {
     })
   }
   expect([...objects.keys()]).toEqual([])
+})
+
+test('a store that takes nothing refuses the form, whole or broken', async () => {
+  const whole = form([['prompt', 'x']], [['a', Buffer.alloc(200_000)]])
+  const broken = '--b\r\ncontent-disposition: form-data; name="file"; filename="f"\r\n\r\nbytes'
+  const type = { 'content-type': 'multipart/form-data; boundary=b' }
+  try {
+    freeBytes = async () => 0
+    expect(await post(whole)).toMatchObject({ status: 503, json: { error: { code: 'overloaded' } } })
+    // It answers only once the form has ended before its end.
+    const { promise, resolve } = Promise.withResolvers<number>()
+    freeBytes = () => promise
+    const answer = post(broken, type)
+    setTimeout(resolve, 50, 0)
+    expect((await answer).status).toBe(400)
+  } finally {
+    freeBytes = async () => null
+  }
 })
 
 const cutOffForm = (length: number) =>
