@@ -2,6 +2,7 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { APICallError, generateObject, generateText, Output, streamText, tool } from 'ai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { runAiSdkLoop } from '../gate/checks/agent-loops.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 
 const PROMPT = 'Tell me about rail yards.'
@@ -9,6 +10,7 @@ const TRAIN = z.object({ town: z.string(), platform: z.number() })
 
 let stack: TestStack
 let provider: ReturnType<typeof createOpenAICompatible>
+let key: string
 
 beforeAll(async () => {
   stack = await startStack({
@@ -19,7 +21,7 @@ beforeAll(async () => {
       'test/cut': [{ at: 'alpha', model: 'words-12.cut-after-5' }],
     },
   })
-  const { key } = await stack.account('20.00')
+  ;({ key } = await stack.account('20.00'))
   provider = createOpenAICompatible({
     name: 'switchyard',
     baseURL: `${stack.url}/v1`,
@@ -34,6 +36,10 @@ const findTrain = () =>
   tool({ description: 'Finds a train.', inputSchema: TRAIN, execute: async ({ town }) => `07:04 to ${town}` })
 
 describe('the AI SDK', () => {
+  test('runs a loop of tools of five turns, whole and streamed', async () => {
+    await runAiSdkLoop(`${stack.url}/v2`, key, 'test/plain')
+  })
+
   test('generates text', async () => {
     const result = await generateText({ model: provider('test/plain'), prompt: PROMPT })
     expect(result.text.split(' ')).toHaveLength(12)
