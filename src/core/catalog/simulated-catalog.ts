@@ -1,4 +1,5 @@
 import { parseRate, plainDecimal } from '../kernel/money.ts'
+import type { Wire } from './catalog.ts'
 import type {
   CatalogDocument,
   DocumentModel,
@@ -278,6 +279,11 @@ const STAND_INS = [
   { provider: 'beta', costPercent: 73, exactTools: true },
   { provider: 'gamma', costPercent: 76, exactTools: false },
 ] as const
+/** Where a real one speaks another wire, so does one of these. */
+const STAND_INS_BY_WIRE = {
+  'anthropic-messages': { provider: 'delta', costPercent: 79, exactTools: true },
+  'google-generate-content': { provider: 'epsilon', costPercent: 79, exactTools: true },
+} as const
 
 /** Simulated behaviour by the model's list price per million completion tokens in USD. */
 const BEHAVIOURS = [
@@ -294,17 +300,24 @@ function behaviourOf({ kind = 'chat', dimensions, list_price: listPrice }: Docum
 
 /** A document that offers every model at the simulated providers too, whose completions are made up. */
 export function withStandIns(document: CatalogDocument): CatalogDocument {
+  const wires = new Map(document.providers?.map(({ id, wire = 'chat-completions' }) => [id, wire]))
   const models = (document.models ?? []).map((model) => ({
     ...model,
-    offers: [...model.offers, ...standInsOf(model)],
+    offers: [
+      ...model.offers,
+      ...standInsOf(model, new Set(model.offers.map((offer) => wires.get(offer.provider)))),
+    ],
   }))
   return { ...document, models }
 }
 
-function standInsOf(model: DocumentModel): DocumentOffer[] {
+function standInsOf(model: DocumentModel, wires: ReadonlySet<Wire | undefined>): DocumentOffer[] {
   const { list_price: listPrice } = model
   const upstreamModel = behaviourOf(model)
-  return STAND_INS.map(({ provider, costPercent, exactTools }) => ({
+  const ofWires = Object.entries(STAND_INS_BY_WIRE).flatMap(([wire, one]) =>
+    wires.has(wire as Wire) ? [one] : [],
+  )
+  return [...STAND_INS, ...ofWires].map(({ provider, costPercent, exactTools }) => ({
     provider,
     upstream_model: upstreamModel,
     cost: percentOf(listPrice, costPercent),

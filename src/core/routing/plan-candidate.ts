@@ -174,6 +174,9 @@ export interface ModelCapacity {
   ownOnly: boolean
 }
 
+/** The offers that a call may reach, whoever's key it takes. */
+export const usableOffers = ({ own, shared }: ModelCapacity): Offer[] => [...own.keys(), ...shared]
+
 /**
  * Splits a model's offers into those on the client's BYOK keys and those on shared capacity. A key that does not
  * allow to fall back closes shared capacity to every model it could serve: its owner counts on paying the

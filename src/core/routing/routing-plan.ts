@@ -35,6 +35,7 @@ import {
   takesInput,
   takesTask,
   toCandidate,
+  usableOffers,
 } from './plan-candidate.ts'
 import { modelNotFound, type Obstacle, planRefusal, unsupportedParameter } from './plan-refusal.ts'
 import { supportsParameter } from './supported-parameters.ts'
@@ -106,7 +107,7 @@ export function planRoute(
     choicesOf(entry, asked, obstacles, options).filter(({ candidate }) => isNew(targetOf(candidate), taken)),
   )
   if (taken.size === 0) {
-    const parameter = request.extended && unmetParameter(entries, shape, filter)
+    const parameter = request.extended && unmetParameter(entries, asked, options)
     if (parameter) throw unsupportedParameter(parameter)
     throw obstacles.has('schema')
       ? schemaTooLarge(tooLargeSchema(request.parameters) ?? 'tools')
@@ -176,14 +177,14 @@ interface AskedCall {
  */
 function unmetParameter(
   entries: readonly PlanEntry[],
-  shape: RequestShape,
-  filter: OfferFilter,
+  { shape, filter }: AskedCall,
+  { providerKeys = [] }: PlanOptions,
 ): string | null {
   const otherwise = { ...filter, parameters: [] }
   const unmet = entries
     .filter(({ model }) => takesInput(model, shape))
     .flatMap(({ model, exactTools }) =>
-      model.offers
+      usableOffers(capacityFor(model, providerKeys))
         .filter((offer) => isAllowed(offer, model, otherwise, exactTools))
         .map((offer) => filter.parameters.filter((name) => !supportsParameter(offer, model, name))),
     )
@@ -207,8 +208,7 @@ function choicesOf(
   const { model } = entry
   const { offerState: stateOf = () => UNKNOWN_OFFER_STATE, random, providerKeys = [] } = options
   const capacity = capacityFor(model, providerKeys)
-  const usable = [...capacity.own.keys(), ...capacity.shared]
-  if (filter.wire !== undefined && !usable.some(({ provider }) => speaks(provider, filter))) {
+  if (filter.wire !== undefined && !usableOffers(capacity).some(({ provider }) => speaks(provider, filter))) {
     obstacles.add('wire')
     return []
   }

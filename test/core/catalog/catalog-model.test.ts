@@ -165,6 +165,14 @@ test('stand-ins offer every model at a profit, some of them without data retenti
   }
 })
 
+test('a model with an offer on another wire has a stand-in on that wire', () => {
+  const document = structuredClone(DOCUMENT)
+  document.providers![1]!.wire = 'anthropic-messages'
+  const added = withStandIns(document).models![0]!.offers.slice(2)
+  expect(added.map(({ provider }) => provider)).toEqual(['alpha', 'beta', 'gamma', 'delta'])
+  expect(withStandIns(DOCUMENT).models![0]!.offers).toHaveLength(5)
+})
+
 test('an offer has the priority of its document, or of the edits over it, or the default', () => {
   const stated = structuredClone(DOCUMENT)
   stated.models![0]!.offers[0]!.priority = 1

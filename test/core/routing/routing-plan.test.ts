@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { parseChatRequest } from '../../../src/core/calls/chat-request.ts'
+import { normalizeExtendedRequest } from '../../../src/core/calls/extended-request.ts'
 import {
   type CatalogSnapshot,
   compareByPrice,
@@ -101,6 +102,22 @@ describe('a routing plan', () => {
     expect(asked('openai/gpt-y')).toEqual(['openai/gpt-y'])
     expect(refusal({ model: 'openai/openai/gpt-y' }).code).toBe('model_not_found')
     expect(new Set(asked('auto'))).toEqual(new Set(['auto']))
+  })
+
+  test('names the parameter that no usable offer honours, whatever one without a key would', () => {
+    const native = provider('n', { wire: 'anthropic-messages' })
+    const withNative = (shared: boolean) =>
+      snapshot([model('x', [offer(a, 30), offer(native, 10, { shared })])])
+    const body = { model: 'x', messages: [{ role: 'user', content: 'Hi' }], stop: ['x'] }
+    const planned = (shared: boolean) =>
+      planRoute(normalizeExtendedRequest(body), 10, withNative(shared), OPTIONS).candidates
+    expect(planned(true).map(({ offerId }) => offerId)).toEqual(['n/up'])
+    expect(() => planned(false)).toThrow(
+      expect.objectContaining({
+        code: 'unsupported_shape',
+        details: expect.objectContaining({ param: 'stop' }),
+      }),
+    )
   })
 
   test('tells the workers what privacy its candidates have to keep', () => {
