@@ -9,6 +9,7 @@ export const GATE_MODELS: TestModels = {
   'gate/failing': { ...ALONE, offers: [{ at: 'zanzibar', model: 'status-500.tag-gate' }] },
   'gate/refusing': { ...ALONE, offers: [{ at: 'orrery', model: 'status-402.tag-gate' }] },
   'gate/cut': { ...ALONE, offers: [{ at: 'vexillum', model: 'words-12.cut-after-5.tag-gate' }] },
+  'gate/extended-failing': { ...ALONE, offers: [{ at: 'samovar', model: 'status-500.tag-gate' }] },
   'gate/native': { ...ALONE, offers: [{ at: 'carillon', model: 'words-12.tag-gate', wire }] },
   'gate/native-cut': { ...ALONE, offers: [{ at: 'tessera', model: 'words-12.cut-after-5.tag-gate', wire }] },
   'gate/native-failing': { ...ALONE, offers: [{ at: 'fescue', model: 'status-500.tag-gate', wire }] },
@@ -25,6 +26,7 @@ export const HIDDEN_WORDS = [
   'carillon',
   'tessera',
   'fescue',
+  'samovar',
 ]
 
 /** What the key for the check of rate limits may call in a minute. */

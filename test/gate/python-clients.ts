@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { GateContext } from './check.ts'
 
-const PACKAGES = ['openai']
+const PACKAGES = ['openai', 'openai-agents']
 const INSTALL_TIMEOUT_MS = 180_000
 
 const run = promisify(execFile)
