@@ -16,6 +16,7 @@ export const PRICE_NAMES = {
 } as const satisfies Record<keyof TokenRates, keyof DocumentPrices>
 
 export const PRICE_KINDS = Object.keys(PRICE_NAMES) as Array<keyof TokenRates>
+const PART_KINDS = PRICE_KINDS.filter((kind) => kind !== 'prompt' && kind !== 'completion')
 
 /** Kinds of input that may have a separate price, with the field of their rate. */
 const MEDIA_RATES = { audio: 'promptAudio', image: 'promptImage' } as const
@@ -81,8 +82,17 @@ export const rateTexts = oncePer(
     ) as unknown as RateTexts,
 )
 
-export const readRates = (texts: RateTexts): TokenRates =>
-  pricesOf((kind) => [kind, texts[kind] && picoUsdPerToken(BigInt(texts[kind]))])
+/** Read once a call, so kind by kind. */
+export function readRates(texts: RateTexts): TokenRates {
+  const rates: TokenRates = { prompt: readRate(texts.prompt), completion: readRate(texts.completion) }
+  for (const kind of PART_KINDS) {
+    const text = texts[kind]
+    if (text !== undefined) rates[kind] = readRate(text)
+  }
+  return rates
+}
+
+const readRate = (text: string): PicoUsdPerToken => picoUsdPerToken(BigInt(text))
 
 /** The prices of a document: decimal strings in USD per million tokens. */
 export const parsePrices = (prices: DocumentPrices): TokenRates =>
