@@ -2,6 +2,18 @@ import type { TestModels } from '../helpers/test-catalog.ts'
 
 const ALONE = { auto: false }
 const wire = 'anthropic-messages' as const
+const EMBEDDINGS = {
+  kind: 'embeddings',
+  dimensions: 8,
+  supported_parameters: ['dimensions'],
+  list_price: { prompt: '0.02', completion: '0' },
+}
+const RERANK = { kind: 'rerank', list_price: { prompt: '0.02', completion: '0' } }
+const MODERATION = { kind: 'moderation', list_price: { prompt: '0', completion: '0' } }
+const at = (provider: string, model: string) => ({
+  rate: undefined,
+  offers: [{ at: provider, model: `${model}.tag-gate`, cost: '0' }],
+})
 
 /** The models that the checks ask for; what their names mean is in docs/simulated-providers.md. */
 export const GATE_MODELS: TestModels = {
@@ -13,6 +25,12 @@ export const GATE_MODELS: TestModels = {
   'gate/native': { ...ALONE, offers: [{ at: 'carillon', model: 'words-12.tag-gate', wire }] },
   'gate/native-cut': { ...ALONE, offers: [{ at: 'tessera', model: 'words-12.cut-after-5.tag-gate', wire }] },
   'gate/native-failing': { ...ALONE, offers: [{ at: 'fescue', model: 'status-500.tag-gate', wire }] },
+  'gate/embed': { ...EMBEDDINGS, ...at('quillon', 'dimensions-8') },
+  'gate/embed-failing': { ...EMBEDDINGS, ...at('isthmus', 'status-500.dimensions-8') },
+  'gate/rerank': { ...RERANK, ...at('quillon', 'words-1') },
+  'gate/rerank-failing': { ...RERANK, ...at('dovecot', 'status-500.words-1') },
+  'gate/moderation': { ...MODERATION, ...at('quillon', 'words-2') },
+  'gate/moderation-failing': { ...MODERATION, ...at('lantern', 'status-500.words-2') },
 }
 
 /** Words that name a provider or its target; no answer may hold one. */
@@ -27,6 +45,9 @@ export const HIDDEN_WORDS = [
   'tessera',
   'fescue',
   'samovar',
+  'isthmus',
+  'dovecot',
+  'lantern',
 ]
 
 /** What the key for the check of rate limits may call in a minute. */

@@ -3,6 +3,7 @@ import packageJson from '../../package.json' with { type: 'json' }
 import { publishedStatus, SURFACE_EVIDENCE } from '../../src/core/api/surface-evidence.ts'
 import { SURFACES, type SurfaceId } from '../../src/core/api/surface-registry.ts'
 import type { PublishedSurfaceList } from '../../src/core/api/surfaces.ts'
+import { newId } from '../../src/core/kernel/ids.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import { type Check, type GateContext, SUBJECTS, type Subject } from './check.ts'
 import { GATE_MODELS, LIMITED_REQUESTS_PER_MINUTE } from './gate-models.ts'
@@ -20,7 +21,7 @@ beforeAll(async () => {
   stack = await startStack({ models: GATE_MODELS })
   context = {
     url: stack.url,
-    key: (await stack.account('20.00')).key,
+    key: await grantedKey(),
     limitedKey: '',
     fetch,
     python: NO_PYTHON,
@@ -30,8 +31,17 @@ beforeAll(async () => {
 })
 afterAll(() => stack?.close())
 
-const limitedKey = async () =>
-  (await stack.account('20.00', { requestsPerMinute: LIMITED_REQUESTS_PER_MINUTE })).key
+/** A key of a new account to which every surface is open that can be opened. */
+async function grantedKey(limits: Parameters<TestStack['account']>[1] = {}): Promise<string> {
+  const { key, accountId } = await stack.account('20.00', limits)
+  const granted = SURFACES.filter(({ access }) => access === 'granted')
+  await stack.postgres.surfaceGrant.createMany({
+    data: granted.map(({ id }) => ({ id: newId('grant'), surface: id, accountId })),
+  })
+  return key
+}
+
+const limitedKey = () => grantedKey({ requestsPerMinute: LIMITED_REQUESTS_PER_MINUTE })
 
 const PYTHON_CHECKS = ['openai for Python', 'openai-agents for Python, five turns']
 
@@ -109,6 +119,29 @@ const statusInstead = (from: number, to: number): Break => ({
 })
 const isStream = ({ headers }: { headers: Headers }) =>
   headers.get('content-type')?.startsWith('text/event-stream') === true
+
+const breaksOfTask = (id: string): Array<readonly [check: string, what: string, Break]> => [
+  [`${id}: path`, 'another status is told', statusInstead(404, 405)],
+  [`${id}: bearer key`, 'there is no challenge', withoutHeader('www-authenticate')],
+  [`${id}: required fields`, 'the field is not named', replaced(/"param":"[^"]*"/, '"param":null')],
+  [
+    `${id}: ignored fields`,
+    'they are refused',
+    {
+      answer: (answer, { body }) => {
+        if (body.includes('"unheard_of"')) answer.status = 400
+      },
+    },
+  ],
+  [`${id}: answer`, 'the target is named', replaced(/"model":"[^"]*"/, '"model":"quillon"')],
+  [
+    `${id}: usage as recorded`,
+    'the record differs',
+    replaced(/"completion_tokens":\d+/, '"completion_tokens":1'),
+  ],
+  [`${id}: errors`, 'the request id is another', withoutHeader('x-request-id')],
+  [`${id}: limits`, 'nothing says when to come back', withoutHeader('retry-after')],
+]
 
 const BREAKS: ReadonlyArray<readonly [check: string, what: string, Break]> = [
   [
@@ -234,6 +267,11 @@ const BREAKS: ReadonlyArray<readonly [check: string, what: string, Break]> = [
   ['limits of extended calls', 'nothing says when to come back', withoutHeader('retry-after')],
   ...['openai, five turns', 'ai, five turns', '@openai/agents, five turns'].map(
     (name) => [name, 'results of tools are lost', replaced('result 3', 'result')] as const,
+  ),
+  ...['embeddings', 'rerank', 'moderations'].flatMap(breaksOfTask),
+  ...['embeddings', 'moderations'].map(
+    (id) =>
+      [`${id}: openai for Node`, 'an unknown model has another status', statusInstead(404, 400)] as const,
   ),
   ['path, and targets of the wire alone', 'another status is told', statusInstead(404, 422)],
   ['x-api-key or bearer key', 'there is no challenge', withoutHeader('www-authenticate')],
