@@ -273,6 +273,38 @@ const BREAKS: ReadonlyArray<readonly [check: string, what: string, Break]> = [
     (id) =>
       [`${id}: openai for Node`, 'an unknown model has another status', statusInstead(404, 400)] as const,
   ),
+  ['path, and no resources', 'a resource is found', statusInstead(404, 200)],
+  ['bearer key for responses', 'there is no challenge', withoutHeader('www-authenticate')],
+  ['refusals of what is kept', 'the field is not named', replaced(/"param":"[^"]*"/, '"param":null')],
+  [
+    'unknown fields of a response',
+    'they are refused',
+    {
+      answer: (answer, { body }) => {
+        if (body.includes('"unheard_of"')) answer.status = 400
+      },
+    },
+  ],
+  [
+    'response object',
+    'a cut response looks whole',
+    replaced(/"status":"incomplete"/g, '"status":"completed"'),
+  ],
+  [
+    'typed events to response.completed',
+    'the end is missing',
+    replaced(/event: response.completed\n.*\n\n/, ''),
+  ],
+  [
+    'typed events to response.completed',
+    'a broken response is completed',
+    replaced(/response\.failed/g, 'response.completed'),
+  ],
+  ['deltas of a function call', 'arguments are cut', replaced('Basel', 'Bas')],
+  ['usage and cost of a response', 'another cost is told', replaced(/"cost":"[^"]*"/, '"cost":"0.5"')],
+  ['errors of responses', 'the request id is another', withoutHeader('x-request-id')],
+  ['limits of responses', 'nothing says when to come back', withoutHeader('retry-after')],
+  ['responses by openai for Node', 'an unknown model has another status', statusInstead(404, 400)],
   ['path, and targets of the wire alone', 'another status is told', statusInstead(404, 422)],
   ['x-api-key or bearer key', 'there is no challenge', withoutHeader('www-authenticate')],
   ['required native fields', 'the field is not named', replaced(/"param":"[^"]*"/, '"param":null')],

@@ -1,0 +1,213 @@
+import assert from 'node:assert/strict'
+import OpenAI, { NotFoundError } from 'openai'
+import type { Response, ResponseStreamEvent } from 'openai/resources/responses/responses'
+import { VERSION } from 'openai/version'
+import { type Answer, ask, type Check, expectError, type GateContext } from '../check.ts'
+import { HIDDEN_WORDS, LIMITED_REQUESTS_PER_MINUTE } from '../gate-models.ts'
+import { TOOL_ARGUMENTS } from './chat-answer-checks.ts'
+
+const PATH = '/v1/responses'
+const BODY = { model: 'gate/plain', input: 'Tell me about rail yards.' }
+const TOOL_BODY = {
+  ...BODY,
+  input: 'Use find_train to "Basel" from platform 7.',
+  tools: [
+    {
+      type: 'function' as const,
+      name: 'find_train',
+      parameters: {
+        type: 'object',
+        properties: { town: { type: 'string' }, platform: { type: 'integer' } },
+      },
+      strict: false,
+    },
+  ],
+}
+
+function expectNothingHidden({ text, headers }: Answer): void {
+  const told = `${text}\n${[...headers].join('\n')}`
+  for (const word of HIDDEN_WORDS) assert.ok(!told.includes(word), `the answer names ${word}`)
+}
+
+async function responseOf(context: GateContext, body: object): Promise<Response> {
+  const answer = await ask(context, PATH, { body })
+  assert.equal(answer.status, 200, answer.text)
+  expectNothingHidden(answer)
+  return answer.json as Response
+}
+
+/** Events of a stream; each names the type that its data has. */
+async function eventsOf(context: GateContext, body: object): Promise<ResponseStreamEvent[]> {
+  const answer = await ask(context, PATH, { body: { ...body, stream: true } })
+  assert.equal(answer.status, 200, answer.text)
+  expectNothingHidden(answer)
+  const events = answer.text.split('\n\n').filter((event) => event !== '' && !event.startsWith(':'))
+  return events.map((event, index) => {
+    const [, name, data] = event.match(/^event: ([\w.]+)\ndata: ([^\n]*)$/) ?? []
+    const parsed = JSON.parse(data ?? 'null') as ResponseStreamEvent
+    assert.equal(parsed?.type, name)
+    assert.equal(parsed.sequence_number, index)
+    return parsed
+  })
+}
+
+const textOf = ({ output }: Response): string =>
+  output
+    .flatMap((item) => (item.type === 'message' ? item.content : []))
+    .map((part) => (part.type === 'output_text' ? part.text : ''))
+    .join('')
+
+const exactPath = async (context: GateContext) => {
+  await responseOf(context, BODY)
+  expectError(await ask(context, PATH, { method: 'GET' }), 'method_not_allowed', 405)
+  for (const [method, path] of [
+    ['GET', `${PATH}/resp_1`],
+    ['DELETE', `${PATH}/resp_1`],
+    ['POST', `${PATH}/resp_1/cancel`],
+  ] as const)
+    expectError(await ask(context, path, { method }), 'surface_unavailable', 404)
+}
+
+const authHeader = async (context: GateContext) => {
+  for (const key of [null, 'sk-sy-none']) {
+    const { status, headers } = await ask(context, PATH, { body: BODY, key })
+    assert.equal(status, 401)
+    assert.equal(headers.get('www-authenticate'), 'Bearer')
+  }
+}
+
+/** What would be kept between calls is refused, and not ignored. */
+const REFUSED: ReadonlyArray<readonly [changes: object, param: string]> = [
+  [{ input: undefined }, 'input'],
+  [{ store: true }, 'store'],
+  [{ previous_response_id: 'resp_1' }, 'previous_response_id'],
+  [{ background: true }, 'background'],
+  [{ tools: [{ type: 'web_search' }] }, 'tools[0].type'],
+]
+
+const requiredFields = async (context: GateContext) => {
+  for (const [changes, param] of REFUSED) {
+    const error = expectError(
+      await ask(context, PATH, { body: { ...BODY, ...changes } }),
+      'invalid_request',
+      400,
+    )
+    assert.equal(error.param, param)
+  }
+}
+
+const ignoredFields = async (context: GateContext) => {
+  const plain = await responseOf(context, BODY)
+  assert.equal(textOf(await responseOf(context, { ...BODY, unheard_of: [null] })), textOf(plain))
+  const [forwarded] = context.received('words-12.tag-gate').slice(-1) as [Record<string, unknown>]
+  assert.ok(!('unheard_of' in forwarded), 'an unknown field is forwarded')
+}
+
+const envelope = async (context: GateContext) => {
+  const response = await responseOf(context, { ...BODY, store: false, max_output_tokens: 100 })
+  const {
+    object,
+    status,
+    model,
+    store,
+    max_output_tokens: limit,
+    error,
+  } = response as Response & { store: unknown }
+  const told = { object, status, model, store, limit, error }
+  assert.deepEqual(told, {
+    object: 'response',
+    status: 'completed',
+    model: 'gate/plain',
+    store: false,
+    limit: 100,
+    error: null,
+  })
+  assert.match(textOf(response), /\w/)
+  const cut = await responseOf(context, { ...BODY, max_output_tokens: 3 })
+  assert.equal(cut.status, 'incomplete')
+  assert.equal(cut.incomplete_details?.reason, 'max_output_tokens')
+}
+
+const stream = async (context: GateContext) => {
+  const events = await eventsOf(context, BODY)
+  assert.equal(events[0]?.type, 'response.created')
+  const last = events.at(-1)!
+  assert.ok(last.type === 'response.completed')
+  const written = events.map((event) => (event.type === 'response.output_text.delta' ? event.delta : ''))
+  assert.equal(written.join(''), textOf(last.response))
+  assert.equal(written.join(''), textOf(await responseOf(context, BODY)))
+  const broken = await eventsOf(context, { ...BODY, model: 'gate/cut' })
+  assert.equal(broken.at(-1)?.type, 'response.failed')
+  assert.ok(!broken.some(({ type }) => type === 'response.completed'), 'a broken response is completed')
+}
+
+const toolCalls = async (context: GateContext) => {
+  const events = await eventsOf(context, TOOL_BODY)
+  const written = events.map((event) =>
+    event.type === 'response.function_call_arguments.delta' ? event.delta : '',
+  )
+  assert.deepEqual(JSON.parse(written.join('')), TOOL_ARGUMENTS)
+  const last = events.at(-1)!
+  assert.ok(last.type === 'response.completed')
+  const call = last.response.output.find((item) => item.type === 'function_call')
+  assert.equal(call?.name, 'find_train')
+  const result = { type: 'function_call_output', call_id: call.call_id, output: 'The train leaves at noon' }
+  const input = [{ role: 'user', content: TOOL_BODY.input }, ...last.response.output, result]
+  assert.match(textOf(await responseOf(context, { ...TOOL_BODY, input })), /leaves at noon/)
+}
+
+const usage = async (context: GateContext) => {
+  const { id, usage: told } = await responseOf(context, BODY)
+  assert.equal(told!.total_tokens, told!.input_tokens + told!.output_tokens)
+  const { json, status, text } = await ask(context, `/v1/generations/${id}`, { method: 'GET' })
+  assert.equal(status, 200, text)
+  const record = json as { usage: Record<string, number>; cost_usd: string }
+  assert.equal(record.usage.prompt_tokens, told!.input_tokens)
+  assert.equal(record.usage.completion_tokens, told!.output_tokens)
+  assert.equal(Number(record.cost_usd), Number((told as unknown as { cost: string }).cost))
+}
+
+const errors = async (context: GateContext) => {
+  expectError(await ask(context, PATH, { body: '{"model":' }), 'invalid_json', 400)
+  expectError(await ask(context, PATH, { body: { ...BODY, model: 'gate/none' } }), 'model_not_found', 404)
+  const failed = await ask(context, PATH, { body: { ...BODY, model: 'gate/extended-failing' } })
+  const code = failed.status === 502 ? 'all_providers_failed' : 'no_provider_available'
+  expectError(failed, code, 502, 503)
+  expectNothingHidden(failed)
+}
+
+const rateLimits = async (context: GateContext) => {
+  const limited = { body: BODY, key: context.limitedKey }
+  for (let call = 1; call <= LIMITED_REQUESTS_PER_MINUTE; call++)
+    assert.equal((await ask(context, PATH, limited)).status, 200)
+  const refusal = await ask(context, PATH, limited)
+  expectError(refusal, 'rate_limit_exceeded', 429)
+  assert.ok(Number(refusal.headers.get('retry-after')) >= 1)
+}
+
+const clientLibrary = async ({ url, key, fetch }: GateContext) => {
+  const client = new OpenAI({ apiKey: key, baseURL: `${url}/v1`, maxRetries: 0, logLevel: 'off', fetch })
+  const whole = await client.responses.create(BODY)
+  assert.match(whole.output_text, /\w/)
+  const final = await client.responses.stream(TOOL_BODY).finalResponse()
+  const [call] = final.output.filter((item) => item.type === 'function_call')
+  assert.deepEqual(JSON.parse(call?.arguments ?? ''), TOOL_ARGUMENTS)
+  const none = client.responses.create({ ...BODY, model: 'gate/none' })
+  await assert.rejects(none.asResponse(), NotFoundError)
+  return `openai ${VERSION}`
+}
+
+/** What one turn of a response has to be. */
+export const RESPONSES_CHECKS: readonly Check[] = [
+  { name: 'path, and no resources', subject: 'exact path', run: exactPath },
+  { name: 'bearer key for responses', subject: 'auth header', run: authHeader },
+  { name: 'refusals of what is kept', subject: 'required fields', run: requiredFields },
+  { name: 'unknown fields of a response', subject: 'ignored fields', run: ignoredFields },
+  { name: 'response object', subject: 'non-stream envelope', run: envelope },
+  { name: 'typed events to response.completed', subject: 'streaming protocol', run: stream },
+  { name: 'deltas of a function call', subject: 'tool-call deltas', run: toolCalls },
+  { name: 'usage and cost of a response', subject: 'usage', run: usage },
+  { name: 'errors of responses', subject: 'errors', run: errors },
+  { name: 'limits of responses', subject: 'rate limits', run: rateLimits },
+  { name: 'responses by openai for Node', subject: 'client libraries', run: clientLibrary },
+]
