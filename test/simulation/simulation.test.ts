@@ -13,7 +13,7 @@ vi.mock('../../src/providers/count-tokens.ts', async () => {
 })
 
 const ONLY = process.env.SIMULATION_SEED
-const SEEDS = Number(process.env.SIMULATION_SEEDS ?? 160)
+const SEEDS = Number(process.env.SIMULATION_SEEDS ?? 110)
 const FROM = Number(process.env.SIMULATION_FROM ?? 1)
 /** Seeds in which an injected bug must be found. */
 const BUG_SEEDS = 500
