@@ -1,5 +1,4 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { TSchema } from 'typebox'
 import type { SurfaceId } from '../../core/api/surface-registry.ts'
 import type { ChatRequest } from '../../core/calls/chat-request.ts'
@@ -12,7 +11,7 @@ import {
   RerankBody,
 } from '../../core/calls/task-request.ts'
 import { taskFormat } from '../task-format.ts'
-import { type CallServices, callingKey, serveCall } from './chat-completions.ts'
+import { type CallServices, callingKey, mayCall, serveCall } from './chat-completions.ts'
 
 interface TaskSurface<Body> {
   id: SurfaceId
@@ -26,11 +25,6 @@ const taskRoute =
   <Body>({ id, summary, body, normalize }: TaskSurface<Body>) =>
   (path: string): FastifyPluginAsyncTypebox<CallServices> =>
   async (app, deps) => {
-    // Who may not call models hears so before the body is read.
-    const mayCall = (request: FastifyRequest, _reply: FastifyReply, done: () => void) => {
-      callingKey(request)
-      done()
-    }
     app.post(
       path,
       {

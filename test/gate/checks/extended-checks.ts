@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { type Answer, ask, type Check, expectError, type GateContext } from '../check.ts'
-import { HIDDEN_WORDS, LIMITED_REQUESTS_PER_MINUTE } from '../gate-models.ts'
+import { ask, type Check, expectError, type GateContext } from '../check.ts'
 import { TOOL_ARGUMENTS, TOOL_BODY } from './chat-answer-checks.ts'
+import { bearerKeyOnly, errorsTold, expectNothingHidden, fieldsRefused, limitsTold } from './common-checks.ts'
 
 const PATH = '/v2/chat/completions'
 const BODY = {
@@ -44,11 +44,6 @@ interface Chunk {
   error?: { code: string }
 }
 
-function expectNothingHidden({ text, headers }: Answer): void {
-  const told = `${text}\n${[...headers].join('\n')}`
-  for (const word of HIDDEN_WORDS) assert.ok(!told.includes(word), `the answer names ${word}`)
-}
-
 async function completionOf(context: GateContext, body: object): Promise<Completion> {
   const answer = await ask(context, PATH, { body })
   assert.equal(answer.status, 200, answer.text)
@@ -76,19 +71,6 @@ const exactPath = async (context: GateContext) => {
     expectError(await ask(context, path, { body: BODY }), 'surface_unavailable', 404)
 }
 
-const authHeader = async (context: GateContext) => {
-  const strangers: Array<Record<string, string>> = [
-    {},
-    { 'x-api-key': context.key },
-    { authorization: 'Bearer sk-sy-none' },
-  ]
-  for (const headers of strangers) {
-    const { status, headers: told } = await ask(context, PATH, { body: BODY, key: null, headers })
-    assert.equal(status, 401)
-    assert.equal(told.get('www-authenticate'), 'Bearer')
-  }
-}
-
 const USER = { role: 'user', content: 'x' }
 /** Bodies that are refused, and the parameter that the answer names. */
 const REFUSED: ReadonlyArray<readonly [body: unknown, param: string]> = [
@@ -104,10 +86,7 @@ const REFUSED: ReadonlyArray<readonly [body: unknown, param: string]> = [
 ]
 
 const requiredFields = async (context: GateContext) => {
-  for (const [body, param] of REFUSED) {
-    const error = expectError(await ask(context, PATH, { body }), 'invalid_request', 400)
-    assert.equal(error.param, param, `${error.param} is named for ${JSON.stringify(body)}`)
-  }
+  await fieldsRefused(PATH, REFUSED)(context)
   const unmet = await ask(context, PATH, { body: { ...BODY, model: 'gate/native', logprobs: true } })
   assert.equal(expectError(unmet, 'unsupported_shape', 422).param, 'logprobs')
 }
@@ -186,37 +165,20 @@ const usage = async (context: GateContext) => {
   assert.equal(Number(record.cost_usd), Number(cost), 'the cost that was told is charged')
 }
 
-const errors = async (context: GateContext) => {
-  expectError(await ask(context, PATH, { body: '{"model":' }), 'invalid_json', 400)
-  expectError(await ask(context, PATH, { body: { ...BODY, model: 'gate/none' } }), 'model_not_found', 404)
-  const failed = await ask(context, PATH, { body: { ...BODY, model: 'gate/extended-failing' } })
-  const code = failed.status === 502 ? 'all_providers_failed' : 'no_provider_available'
-  expectError(failed, code, 502, 503)
-  expectNothingHidden(failed)
-}
-
-const rateLimits = async (context: GateContext) => {
-  const limited = { body: BODY, key: context.limitedKey }
-  for (let call = 1; call <= LIMITED_REQUESTS_PER_MINUTE; call++) {
-    const { status, headers, text } = await ask(context, PATH, limited)
-    assert.equal(status, 200, text)
-    assert.equal(headers.get('x-ratelimit-remaining-requests'), String(LIMITED_REQUESTS_PER_MINUTE - call))
-  }
-  const refused = await ask(context, PATH, limited)
-  expectError(refused, 'rate_limit_exceeded', 429)
-  assert.ok(Number(refused.headers.get('retry-after')) >= 1)
-}
-
 /** What the extended contract has to keep, apart from the agents that run on it. */
 export const EXTENDED_CHECKS: readonly Check[] = [
   { name: 'path of the extended contract', subject: 'exact path', run: exactPath },
-  { name: 'bearer key for extended calls', subject: 'auth header', run: authHeader },
+  { name: 'bearer key for extended calls', subject: 'auth header', run: bearerKeyOnly(PATH, BODY) },
   { name: 'refusals that name the field', subject: 'required fields', run: requiredFields },
   { name: 'known fields forwarded, others ignored', subject: 'ignored fields', run: fields },
   { name: 'extended completion', subject: 'non-stream envelope', run: envelope },
   { name: 'extended events to [DONE]', subject: 'streaming protocol', run: stream },
   { name: 'a call of a tool and its result', subject: 'tool-call deltas', run: toolLoop },
   { name: 'usage and cost as charged', subject: 'usage', run: usage },
-  { name: 'errors of extended calls', subject: 'errors', run: errors },
-  { name: 'limits of extended calls', subject: 'rate limits', run: rateLimits },
+  {
+    name: 'errors of extended calls',
+    subject: 'errors',
+    run: errorsTold(PATH, BODY, { unknown: ['gate/none'], failing: 'gate/extended-failing' }),
+  },
+  { name: 'limits of extended calls', subject: 'rate limits', run: limitsTold(PATH, BODY) },
 ]

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import OpenAI, { NotFoundError } from 'openai'
 import type { Response, ResponseStreamEvent } from 'openai/resources/responses/responses'
 import { VERSION } from 'openai/version'
-import { type Answer, ask, type Check, expectError, type GateContext } from '../check.ts'
-import { HIDDEN_WORDS, LIMITED_REQUESTS_PER_MINUTE } from '../gate-models.ts'
+import { ask, type Check, expectError, type GateContext } from '../check.ts'
 import { TOOL_ARGUMENTS } from './chat-answer-checks.ts'
+import { bearerKeyOnly, errorsTold, expectNothingHidden, fieldsRefused, limitsTold } from './common-checks.ts'
 
 const PATH = '/v1/responses'
 const BODY = { model: 'gate/plain', input: 'Tell me about rail yards.' }
@@ -22,11 +22,6 @@ const TOOL_BODY = {
       strict: false,
     },
   ],
-}
-
-function expectNothingHidden({ text, headers }: Answer): void {
-  const told = `${text}\n${[...headers].join('\n')}`
-  for (const word of HIDDEN_WORDS) assert.ok(!told.includes(word), `the answer names ${word}`)
 }
 
 async function responseOf(context: GateContext, body: object): Promise<Response> {
@@ -68,33 +63,14 @@ const exactPath = async (context: GateContext) => {
     expectError(await ask(context, path, { method }), 'surface_unavailable', 404)
 }
 
-const authHeader = async (context: GateContext) => {
-  for (const key of [null, 'sk-sy-none']) {
-    const { status, headers } = await ask(context, PATH, { body: BODY, key })
-    assert.equal(status, 401)
-    assert.equal(headers.get('www-authenticate'), 'Bearer')
-  }
-}
-
 /** What would be kept between calls is refused, and not ignored. */
-const REFUSED: ReadonlyArray<readonly [changes: object, param: string]> = [
-  [{ input: undefined }, 'input'],
-  [{ store: true }, 'store'],
-  [{ previous_response_id: 'resp_1' }, 'previous_response_id'],
-  [{ background: true }, 'background'],
-  [{ tools: [{ type: 'web_search' }] }, 'tools[0].type'],
+const REFUSED: ReadonlyArray<readonly [body: unknown, param: string]> = [
+  [{ model: BODY.model }, 'input'],
+  [{ ...BODY, store: true }, 'store'],
+  [{ ...BODY, previous_response_id: 'resp_1' }, 'previous_response_id'],
+  [{ ...BODY, background: true }, 'background'],
+  [{ ...BODY, tools: [{ type: 'web_search' }] }, 'tools[0].type'],
 ]
-
-const requiredFields = async (context: GateContext) => {
-  for (const [changes, param] of REFUSED) {
-    const error = expectError(
-      await ask(context, PATH, { body: { ...BODY, ...changes } }),
-      'invalid_request',
-      400,
-    )
-    assert.equal(error.param, param)
-  }
-}
 
 const ignoredFields = async (context: GateContext) => {
   const plain = await responseOf(context, BODY)
@@ -167,24 +143,6 @@ const usage = async (context: GateContext) => {
   assert.equal(Number(record.cost_usd), Number((told as unknown as { cost: string }).cost))
 }
 
-const errors = async (context: GateContext) => {
-  expectError(await ask(context, PATH, { body: '{"model":' }), 'invalid_json', 400)
-  expectError(await ask(context, PATH, { body: { ...BODY, model: 'gate/none' } }), 'model_not_found', 404)
-  const failed = await ask(context, PATH, { body: { ...BODY, model: 'gate/extended-failing' } })
-  const code = failed.status === 502 ? 'all_providers_failed' : 'no_provider_available'
-  expectError(failed, code, 502, 503)
-  expectNothingHidden(failed)
-}
-
-const rateLimits = async (context: GateContext) => {
-  const limited = { body: BODY, key: context.limitedKey }
-  for (let call = 1; call <= LIMITED_REQUESTS_PER_MINUTE; call++)
-    assert.equal((await ask(context, PATH, limited)).status, 200)
-  const refusal = await ask(context, PATH, limited)
-  expectError(refusal, 'rate_limit_exceeded', 429)
-  assert.ok(Number(refusal.headers.get('retry-after')) >= 1)
-}
-
 const clientLibrary = async ({ url, key, fetch }: GateContext) => {
   const client = new OpenAI({ apiKey: key, baseURL: `${url}/v1`, maxRetries: 0, logLevel: 'off', fetch })
   const whole = await client.responses.create(BODY)
@@ -200,14 +158,18 @@ const clientLibrary = async ({ url, key, fetch }: GateContext) => {
 /** What one turn of a response has to be. */
 export const RESPONSES_CHECKS: readonly Check[] = [
   { name: 'path, and no resources', subject: 'exact path', run: exactPath },
-  { name: 'bearer key for responses', subject: 'auth header', run: authHeader },
-  { name: 'refusals of what is kept', subject: 'required fields', run: requiredFields },
+  { name: 'bearer key for responses', subject: 'auth header', run: bearerKeyOnly(PATH, BODY) },
+  { name: 'refusals of what is kept', subject: 'required fields', run: fieldsRefused(PATH, REFUSED) },
   { name: 'unknown fields of a response', subject: 'ignored fields', run: ignoredFields },
   { name: 'response object', subject: 'non-stream envelope', run: envelope },
   { name: 'typed events to response.completed', subject: 'streaming protocol', run: stream },
   { name: 'deltas of a function call', subject: 'tool-call deltas', run: toolCalls },
   { name: 'usage and cost of a response', subject: 'usage', run: usage },
-  { name: 'errors of responses', subject: 'errors', run: errors },
-  { name: 'limits of responses', subject: 'rate limits', run: rateLimits },
+  {
+    name: 'errors of responses',
+    subject: 'errors',
+    run: errorsTold(PATH, BODY, { unknown: ['gate/none'], failing: 'gate/extended-failing' }),
+  },
+  { name: 'limits of responses', subject: 'rate limits', run: limitsTold(PATH, BODY) },
   { name: 'responses by openai for Node', subject: 'client libraries', run: clientLibrary },
 ]

@@ -6,7 +6,7 @@ import type { TSchema } from 'typebox'
 import type { SurfaceId } from '../../../src/core/api/surface-registry.ts'
 import { EmbeddingsAnswer, ModerationsAnswer, RerankAnswer } from '../../../src/core/api/task-answers.ts'
 import { ask, type Check, expectError, type GateContext, type SurfaceGate } from '../check.ts'
-import { HIDDEN_WORDS, LIMITED_REQUESTS_PER_MINUTE } from '../gate-models.ts'
+import { bearerKeyOnly, errorsTold, expectNothingHidden, fieldsRefused, limitsTold } from './common-checks.ts'
 
 /** A surface that answers one request with one object. */
 interface TaskSurface {
@@ -35,14 +35,17 @@ const clientOf = ({ url, key, fetch }: GateContext) =>
 /** Everything that the gate demands of such a surface. */
 function taskGate(surface: TaskSurface): SurfaceGate {
   const { id, path, body, failingModel, upstreamModel, refused, answer, client } = surface
+  const refusedBodies = [...refused, [{ model: 7 }, 'model'] as const].map(
+    ([changes, param]) => [{ ...body, ...changes }, param] as const,
+  )
   const isAnswer = new Ajv().compile<TaskAnswer>(answer)
 
   const answerOf = async (context: GateContext, asked: object = body): Promise<TaskAnswer> => {
-    const { status, text, json, headers } = await ask(context, path, { body: asked })
+    const told = await ask(context, path, { body: asked })
+    const { status, text, json } = told
     assert.equal(status, 200, text)
     assert.ok(isAnswer(json), `not as described: ${JSON.stringify(isAnswer.errors)}`)
-    const told = `${text}\n${[...headers].join('\n')}`
-    for (const word of HIDDEN_WORDS) assert.ok(!told.includes(word), `the answer names ${word}`)
+    expectNothingHidden(told)
     return json
   }
 
@@ -51,25 +54,6 @@ function taskGate(surface: TaskSurface): SurfaceGate {
     expectError(await ask(context, path, { method: 'GET' }), 'method_not_allowed', 405)
     for (const other of [`${path}/more`, path.replace('/v1', '')])
       expectError(await ask(context, other, { body }), 'surface_unavailable', 404)
-  }
-
-  const authHeader = async (context: GateContext) => {
-    for (const key of [null, 'sk-sy-none']) {
-      const { status, headers } = await ask(context, path, { body, key })
-      assert.equal(status, 401)
-      assert.equal(headers.get('www-authenticate'), 'Bearer')
-    }
-  }
-
-  const requiredFields = async (context: GateContext) => {
-    for (const [changes, param] of [...refused, [{ model: 7 }, 'model'] as const]) {
-      const error = expectError(
-        await ask(context, path, { body: { ...body, ...changes } }),
-        'invalid_request',
-        400,
-      )
-      assert.equal(error.param, param)
-    }
   }
 
   const ignoredFields = async (context: GateContext) => {
@@ -96,26 +80,6 @@ function taskGate(surface: TaskSurface): SurfaceGate {
     if (told) assert.equal(told.prompt_tokens, recorded.prompt_tokens)
   }
 
-  const errors = async (context: GateContext) => {
-    expectError(await ask(context, path, { body: '{"model":' }), 'invalid_json', 400)
-    // Models of other kinds are none here.
-    for (const model of ['gate/none', 'gate/plain'])
-      expectError(await ask(context, path, { body: { ...body, model } }), 'model_not_found', 404)
-    const failed = await ask(context, path, { body: { ...body, model: failingModel } })
-    const code = failed.status === 502 ? 'all_providers_failed' : 'no_provider_available'
-    const { message } = expectError(failed, code, 502, 503)
-    for (const word of HIDDEN_WORDS) assert.ok(!String(message).includes(word), `the message names ${word}`)
-  }
-
-  const rateLimits = async (context: GateContext) => {
-    const limited = { body, key: context.limitedKey }
-    for (let call = 1; call <= LIMITED_REQUESTS_PER_MINUTE; call++)
-      assert.equal((await ask(context, path, limited)).status, 200)
-    const refusal = await ask(context, path, limited)
-    expectError(refusal, 'rate_limit_exceeded', 429)
-    assert.ok(Number(refusal.headers.get('retry-after')) >= 1)
-  }
-
   const clientLibrary = async (context: GateContext) => {
     await client!(clientOf(context), body.model)
     await assert.rejects(client!(clientOf(context), 'gate/none'), NotFoundError)
@@ -124,13 +88,18 @@ function taskGate(surface: TaskSurface): SurfaceGate {
 
   const checks: Check[] = [
     { name: 'path', subject: 'exact path', run: exactPath },
-    { name: 'bearer key', subject: 'auth header', run: authHeader },
-    { name: 'required fields', subject: 'required fields', run: requiredFields },
+    { name: 'bearer key', subject: 'auth header', run: bearerKeyOnly(path, body) },
+    { name: 'required fields', subject: 'required fields', run: fieldsRefused(path, refusedBodies) },
     { name: 'ignored fields', subject: 'ignored fields', run: ignoredFields },
     { name: 'answer', subject: 'non-stream envelope', run: envelope },
     { name: 'usage as recorded', subject: 'usage', run: usage },
-    { name: 'errors', subject: 'errors', run: errors },
-    { name: 'limits', subject: 'rate limits', run: rateLimits },
+    // Models of other kinds are none here.
+    {
+      name: 'errors',
+      subject: 'errors',
+      run: errorsTold(path, body, { unknown: ['gate/none', 'gate/plain'], failing: failingModel }),
+    },
+    { name: 'limits', subject: 'rate limits', run: limitsTold(path, body) },
     ...(client
       ? [{ name: 'openai for Node', subject: 'client libraries', run: clientLibrary } as const]
       : []),
