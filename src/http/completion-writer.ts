@@ -1,13 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import type { CallSink } from '../calls/relay/pending-call.ts'
 import type { ResponseEnvelope } from '../core/calls/call-job.ts'
-import {
-  type Delta,
-  endsCall,
-  type FinishFrame,
-  type FrameBody,
-  type WholeFrame,
-} from '../core/calls/completion.ts'
+import type { Delta } from '../core/calls/completion.ts'
+import { endsCall, type FinishFrame, type FrameBody, type WholeFrame } from '../core/calls/frames.ts'
 import { ApiError, type ErrorCode } from '../core/kernel/errors.ts'
 import type { CallId } from '../core/kernel/ids.ts'
 

@@ -1,5 +1,6 @@
 import type { Usage } from '../core/billing/pricing.ts'
-import type { Delta, FinishFrame } from '../core/calls/completion.ts'
+import type { Delta } from '../core/calls/completion.ts'
+import type { FinishFrame } from '../core/calls/frames.ts'
 import type { NativeBlock, NativeStop } from '../core/calls/native-message.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../core/json/json-text.ts'
 import { type ApiError, errorObject } from '../core/kernel/errors.ts'

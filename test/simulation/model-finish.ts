@@ -1,6 +1,6 @@
 import type { ClaimOfJob, EndedCall, FinishResult } from '../../src/calls/dispatch/finish-calls.ts'
 import type { CallJob } from '../../src/core/calls/call-job.ts'
-import type { Frame } from '../../src/core/calls/completion.ts'
+import type { Frame } from '../../src/core/calls/frames.ts'
 import type { SettlementJob } from '../../src/platform/queues/queues.ts'
 import { accountKeys, apiKeyKeys } from '../../src/platform/redis/redis-keys.ts'
 import type { ModelQueue } from './model-queue.ts'

@@ -1,5 +1,5 @@
 import type { ResponseEnvelope } from '../../core/calls/call-job.ts'
-import { type ControlMessage, endsCall, type FrameError } from '../../core/calls/completion.ts'
+import { type ControlMessage, endsCall, type FrameError } from '../../core/calls/frames.ts'
 import { newCallId } from '../../core/kernel/ids.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import type { CallJobs } from '../../platform/queues/call-jobs.ts'

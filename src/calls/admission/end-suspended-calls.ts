@@ -1,5 +1,5 @@
 import type { AccountStore } from '../../accounts/account-store.ts'
-import type { FrameError } from '../../core/calls/completion.ts'
+import type { FrameError } from '../../core/calls/frames.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import type { KeyChange } from '../../platform/redis/key-changes.ts'
 import type { CallHub } from '../relay/call-hub.ts'

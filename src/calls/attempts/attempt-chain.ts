@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { AttemptRecord, CallBody, CallEnvelope, Candidate } from '../../core/calls/call-job.ts'
-import type { CompletionMessage, FinishReason, FrameBody, FrameError } from '../../core/calls/completion.ts'
+import type { CompletionMessage, FinishReason } from '../../core/calls/completion.ts'
+import type { FrameBody, FrameError } from '../../core/calls/frames.ts'
 import type { NativeStop } from '../../core/calls/native-message.ts'
 import type { CatalogSnapshot, Offer } from '../../core/catalog/catalog.ts'
 import { attemptFailure } from '../../core/failover/attempt-failure.ts'

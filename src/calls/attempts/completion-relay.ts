@@ -3,9 +3,9 @@ import {
   type CompletionMessage,
   deltaText,
   type FinishReason,
-  type FrameBody,
   type OnProgress,
 } from '../../core/calls/completion.ts'
+import type { FrameBody } from '../../core/calls/frames.ts'
 import { tokensOfBytes } from './call-usage.ts'
 
 /**

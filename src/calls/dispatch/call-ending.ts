@@ -1,12 +1,7 @@
 import { type CallEnd, NOTHING_USED } from '../../core/billing/pricing.ts'
 import type { CallBody, CallEnvelope, CallStatus, Candidate } from '../../core/calls/call-job.ts'
-import type {
-  CompletionMessage,
-  DeliveredPrefix,
-  FrameBody,
-  FrameError,
-  ReportedUsage,
-} from '../../core/calls/completion.ts'
+import type { CompletionMessage } from '../../core/calls/completion.ts'
+import type { DeliveredPrefix, FrameBody, FrameError, ReportedUsage } from '../../core/calls/frames.ts'
 import { jsonRootOf, mayBeRepaired, wantsJson } from '../../core/json/json-repair.ts'
 import type { ErrorCode } from '../../core/kernel/errors.ts'
 import type { Logger } from '../../platform/observability/logger.ts'

@@ -1,7 +1,7 @@
 import { defineHoldScript } from '../../billing/holds/admission.ts'
 import { HOLD_SLACK_MS, type RestoredHold } from '../../billing/holds/hold-store.ts'
 import type { CallEnvelope, SettlementRecord } from '../../core/calls/call-job.ts'
-import { type Frame, MESSAGE_CHARS, openingFrame, sizeOf } from '../../core/calls/completion.ts'
+import { type Frame, MESSAGE_CHARS, openingFrame, sizeOf } from '../../core/calls/frames.ts'
 import { newId } from '../../core/kernel/ids.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import { DISPATCH_QUEUE, SETTLEMENT_QUEUE, storedJobOptions } from '../../platform/queues/queues.ts'

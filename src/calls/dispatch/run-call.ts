@@ -1,7 +1,7 @@
 import { Counter, Histogram, type Registry } from 'prom-client'
 import { settlementOf } from '../../core/billing/pricing.ts'
 import type { CallBody, CallEnvelope, CallJob, SettlementRecord } from '../../core/calls/call-job.ts'
-import { type FrameBody, type FrameError, withCharge } from '../../core/calls/completion.ts'
+import { type FrameBody, type FrameError, withCharge } from '../../core/calls/frames.ts'
 import { nativeCall } from '../../core/calls/messages-request.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 import type { Logger } from '../../platform/observability/logger.ts'

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { CallEnvelope, CallJob } from '../../core/calls/call-job.ts'
-import type { ControlMessage, DeliveredPrefix, EarlyEnd, Frame } from '../../core/calls/completion.ts'
+import type { ControlMessage, DeliveredPrefix, EarlyEnd, Frame } from '../../core/calls/frames.ts'
 import type { ErrorCode } from '../../core/kernel/errors.ts'
 import type { CallId } from '../../core/kernel/ids.ts'
 import type { Logger } from '../../platform/observability/logger.ts'

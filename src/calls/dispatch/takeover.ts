@@ -1,4 +1,4 @@
-import type { DeliveredPrefix } from '../../core/calls/completion.ts'
+import type { DeliveredPrefix } from '../../core/calls/frames.ts'
 import type { AbortReason, RunningCall } from './running-calls.ts'
 
 /** What a second claim of a call is to do. */

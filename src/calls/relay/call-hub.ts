@@ -8,7 +8,7 @@ import {
   encodeFrames,
   type Frame,
   type FrameError,
-} from '../../core/calls/completion.ts'
+} from '../../core/calls/frames.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
 import { CONTROL_CHANNEL, controlChannel, replyChannel } from '../../platform/redis/redis-keys.ts'

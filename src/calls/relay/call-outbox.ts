@@ -6,7 +6,7 @@ import {
   type FrameError,
   inPieces,
   sizeOf,
-} from '../../core/calls/completion.ts'
+} from '../../core/calls/frames.ts'
 import type { CallId } from '../../core/kernel/ids.ts'
 import { createSingleFlight } from '../../core/kernel/single-flight.ts'
 import type { Logger } from '../../platform/observability/logger.ts'

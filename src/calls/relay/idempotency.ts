@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { CallEnvelope, ResponseEnvelope } from '../../core/calls/call-job.ts'
-import type { FrameBody, FrameError } from '../../core/calls/completion.ts'
+import type { FrameBody, FrameError } from '../../core/calls/frames.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import type { CallId } from '../../core/kernel/ids.ts'
 import type { Logger } from '../../platform/observability/logger.ts'

@@ -1,14 +1,13 @@
 import type { ResponseEnvelope } from '../../core/calls/call-job.ts'
+import { deltaText, isDelta } from '../../core/calls/completion.ts'
 import {
   type ControlMessage,
   type DeliveredPrefix,
-  deltaText,
   type EarlyEnd,
   endsCall,
   type FrameBody,
   type FrameError,
-  isDelta,
-} from '../../core/calls/completion.ts'
+} from '../../core/calls/frames.ts'
 
 /** Who waits for a call: writes what arrives to a client. Each frame comes once and in order. */
 export interface CallSink {

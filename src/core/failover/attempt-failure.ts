@@ -1,4 +1,4 @@
-import type { FrameError } from '../calls/completion.ts'
+import type { FrameError } from '../calls/frames.ts'
 import type { FailoverState, PastAttempt } from './failover.ts'
 
 /**

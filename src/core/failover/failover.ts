@@ -1,4 +1,4 @@
-import type { FrameError } from '../calls/completion.ts'
+import type { FrameError } from '../calls/frames.ts'
 import { type AttemptFailure, giveUpError, wasAccepted } from './attempt-failure.ts'
 
 export type NextStep =

@@ -8,7 +8,7 @@ import {
   type RunFinish,
 } from '../../../src/calls/dispatch/finish-calls.ts'
 import type { CallEnvelope, CallJob } from '../../../src/core/calls/call-job.ts'
-import { encodeFrames } from '../../../src/core/calls/completion.ts'
+import { encodeFrames } from '../../../src/core/calls/frames.ts'
 import { type CallId, newCallId } from '../../../src/core/kernel/ids.ts'
 import { createCallJobs } from '../../../src/platform/queues/call-jobs.ts'
 import { type ClaimedJobs, openClaimedJobs } from '../../../src/platform/queues/claimed-jobs.ts'

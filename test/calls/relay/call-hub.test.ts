@@ -8,7 +8,7 @@ import {
   encodeFrames,
   type Frame,
   type FrameBody,
-} from '../../../src/core/calls/completion.ts'
+} from '../../../src/core/calls/frames.ts'
 import { type CallId, newCallId } from '../../../src/core/kernel/ids.ts'
 import type { Redis } from '../../../src/platform/redis/redis.ts'
 import { controlChannel } from '../../../src/platform/redis/redis-keys.ts'

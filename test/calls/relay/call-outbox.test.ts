@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { CallOutbox, type FramePublisher } from '../../../src/calls/relay/call-outbox.ts'
-import type { Frame, FrameBody } from '../../../src/core/calls/completion.ts'
+import type { Frame, FrameBody } from '../../../src/core/calls/frames.ts'
 import type { CallId } from '../../../src/core/kernel/ids.ts'
 
 const CALL = 'chatcmpl_1' as CallId

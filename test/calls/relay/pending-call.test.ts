@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { PendingCall } from '../../../src/calls/relay/pending-call.ts'
 import type { CallEnvelope } from '../../../src/core/calls/call-job.ts'
-import type { ControlMessage, FrameBody } from '../../../src/core/calls/completion.ts'
+import type { ControlMessage, FrameBody } from '../../../src/core/calls/frames.ts'
 
 const envelope: CallEnvelope = {
   id: 'chatcmpl_1',

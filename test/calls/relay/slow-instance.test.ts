@@ -4,7 +4,7 @@ import { listenForControl, RunningCalls } from '../../../src/calls/dispatch/runn
 import { CallHub } from '../../../src/calls/relay/call-hub.ts'
 import { CallOutbox, FramePublisher } from '../../../src/calls/relay/call-outbox.ts'
 import type { CallEnvelope } from '../../../src/core/calls/call-job.ts'
-import type { FrameBody } from '../../../src/core/calls/completion.ts'
+import type { FrameBody } from '../../../src/core/calls/frames.ts'
 import { newCallId } from '../../../src/core/kernel/ids.ts'
 import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'
 import { createTestRedis, type TestRedis } from '../../helpers/services.ts'

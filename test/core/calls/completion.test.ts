@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { assembleToolCalls, CompletionBuilder, sizeOf } from '../../../src/core/calls/completion.ts'
+import { assembleToolCalls, CompletionBuilder } from '../../../src/core/calls/completion.ts'
+import { sizeOf } from '../../../src/core/calls/frames.ts'
 
 test('interleaved deltas become whole calls in the order of their index', () => {
   const calls = assembleToolCalls([
