@@ -82,10 +82,17 @@ const QUIRKS = closed(
     }),
     task_urls: closed(
       {},
-      { embeddings: TASK_URL, rerank: TASK_URL, moderation: TASK_URL },
+      {
+        embeddings: TASK_URL,
+        rerank: TASK_URL,
+        moderation: TASK_URL,
+        image: TASK_URL,
+        speech: TASK_URL,
+        transcription: TASK_URL,
+      },
       {
         description:
-          'Where it takes requests of a kind other than chat. Default: beside the chat completions.',
+          'Where it takes requests of a kind other than chat; of images and recordings without their last segments. Default: beside the chat completions.',
       },
     ),
     dimensions_field: Type.Enum(['output_dimension'], {
@@ -225,6 +232,8 @@ const MEDIA = closed(
   },
 )
 
+const IMAGE_KEY = '^[a-z]{0,16}/[1-9][0-9]{1,3}x[1-9][0-9]{1,3}$'
+
 const MODEL = closed(
   {
     id: Type.String({
@@ -246,6 +255,15 @@ const MODEL = closed(
     }),
     unit: Type.Enum([...UNIT_KINDS], { description: 'What its price `units` is for. Default: it has none.' }),
     dimensions: tokens('Components of its vectors at most; required for `embeddings`.'),
+    image_units: Type.Unsafe<Record<string, number>>({
+      type: 'object',
+      minProperties: 1,
+      maxProperties: 64,
+      propertyNames: { pattern: IMAGE_KEY },
+      additionalProperties: tokens(),
+      description:
+        'Units of one image by `<quality>/<size>`, as `high/1024x1024`; `/1024x1024` without qualities. The first is made when nothing is asked, and no others are made. Required for `image`.',
+    }),
     max_output_tokens: tokens('Default: the context length.'),
     input_modalities: Type.Array(Type.Unsafe<string>({ enum: ['text', 'image', 'audio', 'video', 'file'] }), {
       minItems: 1,

@@ -89,6 +89,7 @@ export function toModel(
     kind,
     ...(model.unit && { unit: model.unit }),
     ...(model.dimensions !== undefined && { dimensions: model.dimensions }),
+    ...(model.image_units && { imageUnits: model.image_units }),
     contextLength,
     maxOutputTokens: Math.min(model.max_output_tokens ?? contextLength, contextLength),
     inputModalities: model.input_modalities ?? ['text'],

@@ -1,5 +1,6 @@
 import type { AutoBounds } from '../auto/auto-routing.ts'
 import type { Tier } from '../auto/auto-tiers.ts'
+import type { ImageUnits } from '../calls/media-task.ts'
 import type { PicoUsdPerToken } from '../kernel/money.ts'
 import type { MediaRules } from '../media/media-rules.ts'
 
@@ -151,11 +152,19 @@ export interface TokenRates {
 }
 
 /** What a model does. Chat completions go to chat models only, and the other surfaces to those of their kind. */
-export const MODEL_KINDS = ['chat', 'embeddings', 'rerank', 'moderation'] as const
+export const MODEL_KINDS = [
+  'chat',
+  'embeddings',
+  'rerank',
+  'moderation',
+  'image',
+  'speech',
+  'transcription',
+] as const
 export type ModelKind = (typeof MODEL_KINDS)[number]
 
 /** What is counted where a price is not of tokens. */
-export const UNIT_KINDS = ['search'] as const
+export const UNIT_KINDS = ['search', 'image', 'image_token', 'character', 'second'] as const
 export type UnitKind = (typeof UNIT_KINDS)[number]
 
 export interface Model {
@@ -168,6 +177,8 @@ export interface Model {
   unit?: UnitKind
   /** Components of its vectors, of a model for embeddings. */
   dimensions?: number
+  /** The images that it makes and their units, of a model for images. */
+  imageUnits?: ImageUnits
   /** Context window: tokens of prompt and completion together. */
   contextLength: number
   maxOutputTokens: number

@@ -71,8 +71,15 @@ const reservedKeyNames = (providers: readonly DocumentProvider[]) =>
   )
 
 /** What a model of a kind other than chat needs besides. */
-const taskProblems = ({ kind = 'chat', dimensions, unit, list_price: list }: DocumentModel): string[] => [
+const taskProblems = ({
+  kind = 'chat',
+  dimensions,
+  image_units: imageUnits,
+  unit,
+  list_price: list,
+}: DocumentModel): string[] => [
   ...(kind === 'embeddings' && dimensions === undefined ? ['dimensions: required for embeddings'] : []),
+  ...(kind === 'image' && imageUnits === undefined ? ['image_units: required for image'] : []),
   ...(list.units !== undefined && unit === undefined ? ['unit: required beside a price of units'] : []),
 ]
 
