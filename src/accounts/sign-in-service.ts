@@ -110,14 +110,12 @@ export function createSignInService(deps: {
 }
 
 const emailTaken = () =>
-  new ApiError(
-    'email_taken',
-    'This email has an account. Sign in; if it has no password yet, ask the operator to set one.',
-    { param: 'email' },
-  )
+  new ApiError('email_taken', 'An account with this email already exists. Sign in instead.', {
+    param: 'email',
+  })
 
 const wrongCredentials = () =>
-  new ApiError('invalid_credentials', 'Email or password is wrong. Check both.', { challenge: 'Session' })
+  new ApiError('invalid_credentials', 'Incorrect email or password.', { challenge: 'Session' })
 
 const wrongPassword = () =>
-  new ApiError('invalid_request', 'This is not your current password.', { param: 'current_password' })
+  new ApiError('invalid_request', 'The current password is incorrect.', { param: 'current_password' })

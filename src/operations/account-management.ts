@@ -61,7 +61,9 @@ export function createAccountManagement(options: {
       return auditedAction(operator, { action: 'account.create', target: email, details }, () =>
         accounts.create(email, credit).catch((error: unknown) => {
           if (!isDuplicate(error)) throw error
-          throw new ApiError('email_taken', `${email} has an account already.`, { cause: error })
+          throw new ApiError('email_taken', `An account with the email ${email} already exists.`, {
+            cause: error,
+          })
         }),
       )
     },

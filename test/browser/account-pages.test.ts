@@ -39,7 +39,7 @@ async function signIn(
   email: string,
   password: string,
 ) {
-  await page.getByLabel('E-mail address').fill(email)
+  await page.getByLabel('Email address').fill(email)
   await page.getByLabel('Password').fill(password)
   await page.getByRole('button', { name: 'Sign in' }).click()
 }
@@ -73,7 +73,7 @@ describe('signing in', () => {
       const answered = page.waitForResponse((response) => response.url().endsWith('/sign-in'))
       await signIn(page, email, `wrong password ${tried}`)
       expect((await answered).status()).toBe(401)
-      await page.getByRole('alert').getByText('Email or password is wrong').waitFor()
+      await page.getByRole('alert').getByText('Incorrect email or password').waitFor()
     }
     await signIn(page, email, PASSWORD)
     await page
@@ -110,8 +110,8 @@ describe('signing in', () => {
       await route.fulfill({ status: response.status, headers: Object.fromEntries(response.headers) })
     })
     const connectedAnew = here.page.waitForRequest(isLive)
-    await here.page.getByRole('button', { name: 'Change the password' }).click()
-    await here.page.getByText('The password is changed').waitFor()
+    await here.page.getByRole('button', { name: 'Change password' }).click()
+    await here.page.getByText('Password changed.').waitFor()
     await connectedAnew
     await heading(there.page, 'Sign in').waitFor()
     await here.page.reload()
@@ -140,7 +140,7 @@ test('by Tab and Enter alone one signs up and makes a key, and always sees where
   await tabTo('Sign up')
   await page.keyboard.press('Enter')
   await heading(page, 'Create an account').waitFor()
-  await tabTo('E-mail address')
+  await tabTo('Email address')
   await page.keyboard.type(email)
   await tabTo('Password')
   await page.keyboard.type(PASSWORD)
@@ -225,9 +225,10 @@ test('the playground shows tokens as they come, then the time to the first one a
   await page.locator('.completion-text[data-streaming="false"]').waitFor()
   expect((await answer.innerText()).length).toBeGreaterThan(early)
   await page.getByRole('link', { name: 'Details of this call' }).waitFor()
-  expect(await stat(page, 'Tokens out').innerText()).toBe('60')
+  expect(await stat(page, 'Output tokens').innerText()).toBe('60')
   // 150 ms is how long this model thinks.
-  const [, firstToken] = /^(\d+) ms$|^[\d.]+ s$/.exec(await stat(page, 'First token').innerText()) ?? []
+  const [, firstToken] =
+    /^(\d+) ms$|^[\d.]+ s$/.exec(await stat(page, 'Time to first token').innerText()) ?? []
   expect(Number(firstToken ?? 1_000)).toBeGreaterThanOrEqual(150)
   const { chargePico } = await stack.postgres.callRecord.findFirstOrThrow({ where: { accountId } })
   expect(amountOnScreen(await stat(page, 'Cost').innerText())).toBe(chargePico)
@@ -268,10 +269,10 @@ test('an address already taken is said at its field', async () => {
   const opened = await browser.open(stack.url)
   opened.watch.expectRefusal('POST /console/api/sign-up 409')
   await opened.page.goto(`${stack.url}/sign-up`)
-  await opened.page.getByLabel('E-mail address').fill(email)
+  await opened.page.getByLabel('Email address').fill(email)
   await opened.page.getByLabel('Password').fill(PASSWORD)
-  await opened.page.getByRole('button', { name: 'Create the account' }).click()
-  await opened.page.getByText('This email has an account.').waitFor()
+  await opened.page.getByRole('button', { name: 'Create account' }).click()
+  await opened.page.getByText('An account with this email already exists.').waitFor()
   expect(opened.watch.problems).toEqual([])
   await opened.context.close()
 })

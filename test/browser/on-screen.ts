@@ -51,9 +51,9 @@ export async function goTo(page: Page, name: string, title = name): Promise<void
 /** Signs up on the page for it, and arrives at the dashboard. */
 export async function signUp({ page }: WatchedPage, origin: string, email: string, password: string) {
   await page.goto(`${origin}/sign-up`)
-  await page.getByLabel('E-mail address').fill(email)
+  await page.getByLabel('Email address').fill(email)
   await page.getByLabel('Password').fill(password)
-  await page.getByRole('button', { name: 'Create the account' }).click()
+  await page.getByRole('button', { name: 'Create account' }).click()
   await heading(page, 'Dashboard').waitFor()
 }
 

@@ -2,7 +2,7 @@ import { useId, useState } from 'react'
 
 /** The themes, with their names on screen. */
 export const THEMES = [
-  { value: 'system', name: 'As the system' },
+  { value: 'system', name: 'System' },
   { value: 'light', name: 'Light' },
   { value: 'dark', name: 'Dark' },
 ]

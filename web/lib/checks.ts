@@ -3,12 +3,12 @@ import { formatCount } from './format.ts'
 const PASSWORD_MIN = 10
 const PASSWORD_MAX = 256
 
-/** What is wrong with an e-mail address at first sight; null when nothing is. The gateway has the last word. */
+/** What is wrong with an email address at first sight; null when nothing is. The gateway has the last word. */
 export function emailProblem(email: string): string | null {
-  if (email.trim() === '') return 'Enter your e-mail address.'
+  if (email.trim() === '') return 'Enter your email address.'
   return /^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(email.trim())
     ? null
-    : 'This is no e-mail address, such as ann@example.com.'
+    : 'Enter a valid email address, for example ann@example.com.'
 }
 
 /** What is wrong with a new password; null when nothing is. */
@@ -21,8 +21,9 @@ export function newPasswordProblem(password: string): string | null {
 /** What is wrong with a whole number above zero, up to `max`, that may be left out; null when nothing is. */
 export function wholeNumberProblem(text: string, max = 999_999_999): string | null {
   if (text === '') return null
-  if (!/^[1-9]\d{0,8}$/.test(text)) return 'Enter a whole number of at least 1, or nothing for the default.'
-  return Number(text) > max ? `At most ${formatCount(max)}, which is also the default.` : null
+  if (!/^[1-9]\d{0,8}$/.test(text))
+    return 'Enter a whole number of 1 or more, or leave empty for the default.'
+  return Number(text) > max ? `Enter at most ${formatCount(max)}, the default.` : null
 }
 
 /** The last moment of a day where the reader is, as the gateway takes it. */
@@ -47,4 +48,6 @@ export const isWholeCents = (text: string): boolean => /^\d{1,9}(\.\d{1,2})?$/.t
 
 /** What is wrong with a limit of spending that may be left out; null when nothing is. */
 export const spendingLimitProblem = (text: string): string | null =>
-  text === '' || isWholeCents(text) ? null : 'Enter an amount such as 5.00, or nothing for no limit.'
+  text === '' || isWholeCents(text)
+    ? null
+    : 'Enter an amount such as 5.00 (whole cents), or leave empty for no limit.'

@@ -11,7 +11,7 @@ import { formatCount, formatDate, formatDiscount } from '../lib/format.ts'
 import { ModelTags } from './models/model-list.tsx'
 import { NotFoundPage } from './not-found-page.tsx'
 
-/** One model: its prices, what it takes, and a call to it ready to paste. */
+/** One model: its prices, its inputs, and a call to it ready to paste. */
 export function ModelPage() {
   const { _splat: id } = useParams({ from: '/site/models/$' })
   return (
@@ -38,8 +38,8 @@ function ModelView({ model }: { model: PricingFeedEntry }) {
     >
       {model.status === 'unavailable' && (
         <Note tone="warn">
-          No provider serves this model with the gateway's own key at present. It can be called with{' '}
-          <Link to="/provider-keys">a provider key of your own</Link>.
+          No provider is available for this model. It may work with{' '}
+          <Link to="/provider-keys">your own provider key</Link>, unless the operator disabled it.
         </Note>
       )}
       <Stats
@@ -54,7 +54,7 @@ function ModelView({ model }: { model: PricingFeedEntry }) {
           'Cached input, per million tokens': model.cache_read !== undefined && (
             <Rate rate={model.cache_read} list={model.list_cache_read ?? model.list_prompt} />
           ),
-          'Input written to the cache, per million tokens': model.cache_write !== undefined && (
+          'Cache write, per million tokens': model.cache_write !== undefined && (
             <Rate rate={model.cache_write} list={model.list_cache_write ?? model.list_prompt} />
           ),
           'Output, per million tokens': <Rate rate={model.completion} list={model.list_completion} />,
@@ -62,23 +62,23 @@ function ModelView({ model }: { model: PricingFeedEntry }) {
             <Rate rate={model.units} list={model.list_units ?? model.units} />
           ),
           'Context window': <Tokens count={model.context_length} />,
-          'Longest completion': <Tokens count={model.max_output_tokens} />,
+          'Max output tokens': <Tokens count={model.max_output_tokens} />,
         }}
       />
       <div className="columns">
         <Panel title="About" padded>
           <Facts
             rows={{
-              Maker: (
+              Developer: (
                 <Link to="/models" search={{ vendor: model.vendor }}>
                   {model.vendor}
                 </Link>
               ),
               'Below list price': formatDiscount(model.discount),
-              'Takes as input': model.input_modalities.join(', '),
-              Weights: model.open_weights ? 'open' : 'closed',
-              'Zero data retention': model.zdr ? 'can be required for a call' : 'not available',
-              'Price since': formatDate(model.updated_at),
+              'Input modalities': model.input_modalities.join(', '),
+              'Open weights': model.open_weights ? 'yes' : 'no',
+              'Zero data retention': model.zdr ? 'available' : 'not available',
+              'Price updated': formatDate(model.updated_at),
             }}
           />
           <p>

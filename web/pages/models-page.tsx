@@ -14,10 +14,10 @@ import { ModelList } from './models/model-list.tsx'
 
 const ORDERS = [
   { value: 'name', name: 'Name' },
-  { value: 'price', name: 'Cheapest first' },
-  { value: 'dearest', name: 'Most expensive first' },
-  { value: 'context', name: 'Largest context' },
-  { value: 'newest', name: 'Latest update' },
+  { value: 'price', name: 'Price: low to high' },
+  { value: 'dearest', name: 'Price: high to low' },
+  { value: 'context', name: 'Context window' },
+  { value: 'newest', name: 'Recently updated' },
 ]
 
 /** The catalog with its prices: searched, filtered and sorted as the address says. */
@@ -35,7 +35,7 @@ export function ModelsPage() {
       title="Models and prices"
       description={
         <>
-          USD per million tokens, as charged. The maker's own list price is struck through. For machines:{' '}
+          USD per million tokens, as charged. The developer's list price is struck through. JSON:{' '}
           <a href="/pricing.json">pricing.json</a>.
         </>
       }
@@ -80,8 +80,8 @@ function Found({ models, filters }: { models: PricingFeedEntry[]; filters: Model
       {found.length === 0 ? (
         <div className="panel">
           <EmptyState icon={SearchX}>
-            No model fits. Remove a filter or shorten the search; models that no provider serves here at
-            present are shown with “Also unavailable ones”.
+            No models found. Remove a filter or shorten the search; “Include unavailable models” also lists
+            models without a provider here.
           </EmptyState>
         </div>
       ) : (

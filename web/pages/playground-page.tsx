@@ -92,7 +92,7 @@ function Playground({ keys }: { keys: KeyView[] }) {
               {...form.field('model')}
               // Free text, since ids take suffixes such as `:floor`.
               suggestions={[
-                { value: 'auto', name: 'picks a model by the difficulty of the prompt' },
+                { value: 'auto', name: 'let Switchyard choose' },
                 ...models
                   .filter(({ status }) => status === 'available')
                   .map(({ id, name }) => ({ value: id, name })),
@@ -100,7 +100,7 @@ function Playground({ keys }: { keys: KeyView[] }) {
               hint={
                 known
                   ? `$${known.prompt} in, $${known.completion} out, per million tokens`
-                  : 'An id of the catalog, or auto to choose by the difficulty of the prompt.'
+                  : 'Choose a model, or "auto" to let Switchyard choose.'
               }
             />
             <TextField label="System message" {...form.field('system')} rows={2} placeholder="none" />
@@ -112,7 +112,7 @@ function Playground({ keys }: { keys: KeyView[] }) {
               required
             />
             <TextField
-              label="Longest completion, tokens"
+              label="Max output tokens"
               {...form.field('max_tokens')}
               inputMode="numeric"
               placeholder="the model's own limit"
@@ -139,7 +139,7 @@ const ANNOUNCED: Record<PlaygroundState['phase'], string> = {
   idle: '',
   waiting: 'Waiting for the first token.',
   streaming: 'The completion is streaming.',
-  done: 'The completion is whole.',
+  done: 'The completion is complete.',
   failed: '',
   stopped: 'Stopped.',
 }
@@ -165,8 +165,10 @@ function Completion({ state }: { state: PlaygroundState }) {
           {state.text}
         </div>
       )}
-      {state.phase === 'stopped' && <Note>You stopped it. The tokens received until then are charged.</Note>}
-      {state.finishReason === 'length' && <Note tone="warn">It was cut off at the token limit.</Note>}
+      {state.phase === 'stopped' && <Note>Stopped. The tokens received so far are charged.</Note>}
+      {state.finishReason === 'length' && (
+        <Note tone="warn">The completion was cut off at the token limit.</Note>
+      )}
       {state.error && (
         <Note tone="bad" announce>
           {state.error}
@@ -190,10 +192,10 @@ function CallStats({ state }: { state: PlaygroundState }) {
       <Stats
         className="[&_.stat]:basis-30 [&_.stat]:px-4 [&_.stat]:py-3"
         rows={{
-          'First token': formatDuration(state.firstTokenMs),
+          'Time to first token': formatDuration(state.firstTokenMs),
           Duration: state.durationMs === null ? '…' : formatDuration(state.durationMs),
-          'Tokens in': tokens(call?.prompt_tokens ?? state.usage?.promptTokens),
-          'Tokens out': tokens(call?.completion_tokens ?? state.usage?.completionTokens),
+          'Input tokens': tokens(call?.prompt_tokens ?? state.usage?.promptTokens),
+          'Output tokens': tokens(call?.completion_tokens ?? state.usage?.completionTokens),
           Cost: !call && isSettling ? 'settling …' : <Money usd={call?.cost_usd} />,
         }}
       />

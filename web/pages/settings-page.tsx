@@ -23,9 +23,9 @@ export function SettingsPage() {
       <Panel title="Account" padded>
         <Facts
           rows={{
-            'E-mail address': account.email,
-            'Account id': <Identifier id={account.id} of="the account id" />,
-            Since: formatDate(account.created_at),
+            'Email address': account.email,
+            'Account ID': <Identifier id={account.id} of="the account ID" />,
+            Created: formatDate(account.created_at),
           }}
         />
       </Panel>
@@ -47,23 +47,24 @@ function LowBalanceForm({ threshold }: { threshold: string | null }) {
   const form = useForm({
     initial: { low_balance_usd: threshold ?? '' },
     check: ({ low_balance_usd: usd }) => ({
-      low_balance_usd: usd === '' || isWholeCents(usd) ? null : 'Enter an amount such as 5.00, or nothing.',
+      low_balance_usd:
+        usd === '' || isWholeCents(usd) ? null : 'Enter an amount such as 5.00, or leave empty.',
     }),
     send: ({ low_balance_usd: usd }) => {
       const body: AccountPatch = { low_balance_usd: usd === '' ? null : usd }
       return requestJson<SessionView>('PATCH', '/console/api/account', body)
     },
-    done: ({ balance }) => (balance.low_balance_usd === null ? 'No message will be sent.' : 'Saved.'),
+    done: ({ balance }) => (balance.low_balance_usd === null ? 'Low-balance alert turned off.' : 'Saved.'),
     onDone: (session) => client.setQueryData(sessionQuery.queryKey, session),
   })
   return (
     <Form form={form}>
       <TextField
-        label="Notify me at, USD"
+        label="Alert me below (USD)"
         {...form.field('low_balance_usd')}
         inputMode="decimal"
-        placeholder="never"
-        hint="Your webhooks get balance.low when the balance falls to this amount. Empty: never."
+        placeholder="off"
+        hint="Your webhooks receive balance.low when the balance falls to this amount. Leave empty to turn off."
       />
       <div>
         <Submit form={form} pending="Saving …">
@@ -82,7 +83,7 @@ function PasswordForm({ email }: { email: string }) {
       new_password: newPasswordProblem(values.new_password),
     }),
     send: (body: PasswordBody & Record<string, string>) => requestJson('POST', '/console/api/password', body),
-    done: 'The password is changed, and every other session has ended.',
+    done: 'Password changed. All other sessions have been signed out.',
     onDone: () => form.reset(),
   })
   return (
@@ -101,12 +102,12 @@ function PasswordForm({ email }: { email: string }) {
         type="password"
         autoComplete="new-password"
         {...form.field('new_password')}
-        hint="At least 10 characters. Changing it ends every other session."
+        hint="At least 10 characters. Changing it signs out all other sessions."
         required
       />
       <div>
         <Submit form={form} pending="Changing …">
-          Change the password
+          Change password
         </Submit>
       </div>
     </Form>

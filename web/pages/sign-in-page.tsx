@@ -32,7 +32,7 @@ export function SignUpPage() {
   const { next } = useSearch({ from: '/site/guest' })
   const signIn = (
     <>
-      No card is needed. Most new accounts get free credit; it is limited. Have one already?{' '}
+      No card required. New accounts usually get free credit. Already have an account?{' '}
       <Link to="/sign-in" search={next ? { next } : {}}>
         Sign in
       </Link>
@@ -45,7 +45,7 @@ export function SignUpPage() {
   )
 }
 
-/** Signs in with an e-mail address and a password, or creates an account with them. */
+/** Signs in with an email address and a password, or creates an account with them. */
 function CredentialsForm({ isNew = false, next }: { isNew?: boolean; next: string | undefined }) {
   const client = useQueryClient()
   const router = useRouter()
@@ -61,13 +61,11 @@ function CredentialsForm({ isNew = false, next }: { isNew?: boolean; next: strin
       await router.navigate({ href: next ?? '/dashboard' })
     },
   })
-  const [submit, pending] = isNew
-    ? ['Create the account', 'Creating the account …']
-    : ['Sign in', 'Signing in …']
+  const [submit, pending] = isNew ? ['Create account', 'Creating account …'] : ['Sign in', 'Signing in …']
   return (
     <Form form={form}>
       <TextField
-        label="E-mail address"
+        label="Email address"
         type="email"
         name="email"
         autoComplete="username"
@@ -81,7 +79,7 @@ function CredentialsForm({ isNew = false, next }: { isNew?: boolean; next: strin
         name="password"
         autoComplete={isNew ? 'new-password' : 'current-password'}
         {...form.field('password')}
-        hint={isNew && 'At least 10 characters. Several words in a row are strong and easy to remember.'}
+        hint={isNew && 'At least 10 characters. Tip: use a passphrase of several words.'}
         required
       />
       <Submit form={form} kind="primary" size="large" pending={pending}>

@@ -50,7 +50,7 @@ export function UsagePage() {
         description="Exact amounts, as charged. Days are UTC."
         actions={
           <SelectField
-            label="Span"
+            label="Period"
             value={String(days)}
             options={SPANS}
             onChange={(value) => set({ days: value === '30' ? undefined : value })}
@@ -63,8 +63,8 @@ export function UsagePage() {
             rows={{
               Cost: <Money usd={total.cost_usd} />,
               Calls: formatCount(total.calls),
-              'Tokens in': formatCount(total.prompt_tokens),
-              'Tokens out': formatCount(total.completion_tokens),
+              'Input tokens': formatCount(total.prompt_tokens),
+              'Output tokens': formatCount(total.completion_tokens),
             }}
           />
         )}
@@ -135,20 +135,20 @@ function Calls(props: {
       }
       query={callsQuery(filters, CALLS_PAGE)}
       icon={ListX}
-      empty="No calls here. Choose a longer span or fewer filters; a call appears about a second after its end."
+      empty="No calls found. Choose a longer period or remove a filter. A call appears about a second after it ends."
     >
       {(calls) => <CallTable calls={calls} keyNames={keyNames} />}
     </ListPanel>
   )
 }
 
-/** Spend by model or key, dearest first: a list that is also a chart. */
+/** Spend by model or key, highest cost first: a list that is also a chart. */
 function SpendBars({ usage }: { usage: UsageView }) {
   const label = `Cost by ${usage.group_by}`
   const name = (row: UsageRowView) => row.model ?? row.key_name ?? row.key_id ?? ''
   const rows = usage.data.toSorted((a, b) => approximateAmount(b.cost_usd) - approximateAmount(a.cost_usd))
   const largest = approximateAmount(rows[0]?.cost_usd ?? '0') || 1
-  if (rows.length === 0) return <p className="panel-body text-muted">No calls in this span.</p>
+  if (rows.length === 0) return <p className="panel-body text-muted">No calls in this period.</p>
   const bars = rows.map((row) => (
     <li
       key={name(row)}

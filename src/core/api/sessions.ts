@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox'
 import { CLOSED, line, nullable, usd } from './request-fields.ts'
 
 const email = (format: 'email' | 'new-email') =>
-  Type.String({ format, errorMessage: 'Send an email address such as you@example.com.' })
+  Type.String({ format, errorMessage: 'Enter a valid email address, for example ann@example.com.' })
 
 /** A password as it was chosen once: its form is not checked. */
 const password = Type.String({ minLength: 1, maxLength: 256 })
@@ -10,7 +10,7 @@ const password = Type.String({ minLength: 1, maxLength: 256 })
 const newPassword = Type.String({
   minLength: 10,
   maxLength: 256,
-  errorMessage: 'A password has 10 to 256 characters. A few words are good.',
+  errorMessage: 'A password has 10 to 256 characters. Tip: use a passphrase of several words.',
 })
 
 const FreeCredit = Type.Enum(['unverified', 'granted', 'mailbox_used', 'network_used', 'budget_used'])

@@ -108,29 +108,26 @@ export function giveUpError(state: FailoverState, isBackLater: boolean): FrameEr
   }
   if (isBackLater) return allUnavailable(state)
   if (ranOutOfTime(state)) {
-    return { code: 'upstream_timeout', message: 'No provider answered in time. Retry with backoff.' }
+    return { code: 'upstream_timeout', message: 'All providers timed out. Retry with backoff.' }
   }
   if (last !== undefined && attempts.every(({ failure }) => failure.kind === 'key-unavailable')) {
     return {
       code: 'overloaded',
-      message: 'Your own provider key cannot be looked up right now. Retry shortly.',
+      message: 'Your provider key is temporarily unavailable. Retry shortly.',
       retryAfterSeconds: 1,
     }
   }
   if (attempts.every(({ failure }) => failure.kind === 'rate-limited')) return allUnavailable(state)
   return {
     code: 'all_providers_failed',
-    message: withByokFailures(
-      'Every provider that was tried for this call failed. Retry with backoff.',
-      state,
-    ),
+    message: withByokFailures('All providers failed. Retry with backoff.', state),
   }
 }
 
 /** The time stands in the text as well: an error within a stream has no headers. */
 function allUnavailable(state: FailoverState): FrameError {
   const seconds = retryAfterSeconds(state)
-  const message = `Every provider for this model is unavailable at the moment. Retry in ${seconds} s.`
+  const message = `All providers of this model are temporarily unavailable. Retry in ${seconds} s.`
   return {
     code: 'no_provider_available',
     message: withByokFailures(message, state),

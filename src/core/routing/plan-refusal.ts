@@ -33,7 +33,7 @@ const REFUSALS: ReadonlyArray<[Obstacle, ErrorCode, message: string, ErrorDetail
   [
     'unserved',
     'no_provider_available',
-    'Nobody serves this model at present. Choose another: GET /pricing.json tells which are available.',
+    'No provider is available for this model. Choose another: GET /pricing.json lists the available models.',
     { shouldRetry: false },
   ],
   [
@@ -86,6 +86,11 @@ const inputTooLong = (): ApiError =>
     { param: 'input' },
   )
 
+const notFound = (asked: readonly string[]): string =>
+  asked.length === 1
+    ? `Model "${asked[0]}" not found.`
+    : `Models not found: ${asked.map((name) => `"${name}"`).join(', ')}.`
+
 /** The ApiError for names of which none is a model's. Says what the first one may have been meant for. */
 export function modelNotFound(
   asked: readonly string[],
@@ -103,7 +108,7 @@ export function modelNotFound(
     ...(near.length > 0 ? [`Did you mean ${near.join(' or ')}?`] : []),
     'GET /pricing.json lists every id.',
   ]
-  return new ApiError('model_not_found', `No model of that name: ${asked.join(', ')}. ${hints.join(' ')}`, {
+  return new ApiError('model_not_found', `${notFound(asked)} ${hints.join(' ')}`, {
     param: asked.length > 1 ? 'models' : 'model',
   })
 }

@@ -131,7 +131,7 @@ describe('a routing plan', () => {
   test('says so when it is the model that nobody serves', () => {
     const unserved = snapshot([model('u', [offer(a, 1, { shared: false })])])
     const request = parseChatRequest({ messages: [{ role: 'user', content: 'Hi' }], model: 'u' })
-    expect(() => planRoute(request, 10, unserved, OPTIONS)).toThrow('Nobody serves this model')
+    expect(() => planRoute(request, 10, unserved, OPTIONS)).toThrow('No provider is available for this model')
   })
 
   test('knows models whose own id holds a colon', () => {
@@ -149,7 +149,7 @@ describe('a routing plan', () => {
     expect(() => plan({ model: 'GPT_Y' })).toThrow(/Did you mean gpt-y\?/)
     expect(() => plan({ model: 'gpty:floor' })).toThrow(/Did you mean gpt-y\?/)
     expect(() => plan({ model: 'nope' })).toThrow(
-      /^No model of that name: nope\. GET \/pricing\.json lists every id\.$/,
+      /^Model "nope" not found\. GET \/pricing\.json lists every id\.$/,
     )
   })
 

@@ -27,7 +27,7 @@ export function SpendByDay({ usage }: { usage: UsageView }) {
           value: approximateAmount(usd),
           text: `${formatDay(day)}: ${formatAmount(usd)}, ${plural(calls, 'call')}`,
         })),
-        idle: 'Point at a day for its values.',
+        idle: 'Hover over a bar for details.',
         formatValue: axisAmount,
         formatLabel: formatShortDay,
         labelWidth: 64,

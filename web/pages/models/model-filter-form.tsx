@@ -20,7 +20,7 @@ const CONTEXTS = [
 const FLAGS = [
   { name: 'zdr', label: 'Zero data retention' },
   { name: 'open_weights', label: 'Open weights' },
-  { name: 'all', label: 'Also unavailable ones' },
+  { name: 'all', label: 'Include unavailable models' },
 ] as const
 
 /** The filters of the catalog. Collapsed on narrow screens. */
@@ -46,7 +46,7 @@ export function ModelFilterForm(props: {
       </button>
       <div className="stack max-lg:[[data-open=false]_&]:hidden">
         <SelectField
-          label="Maker"
+          label="Developer"
           value={filters.vendor ?? ''}
           options={[ANY, ...distinct(models.map(({ vendor }) => vendor)).map(asOption)]}
           onChange={(vendor) => onChange({ vendor: vendor || undefined })}
@@ -64,7 +64,7 @@ export function ModelFilterForm(props: {
           onChange={(tokens) => onChange({ min_context: number(tokens) })}
         />
         <SelectField
-          label="Takes as input"
+          label="Input modalities"
           value={filters.input ?? ''}
           options={[ANY, ...distinct(models.flatMap((model) => model.input_modalities)).map(asOption)]}
           onChange={(input) => onChange({ input: input || undefined })}
@@ -84,7 +84,7 @@ export function ModelFilterForm(props: {
             size="small"
             onClick={() => onChange(Object.fromEntries(set.map((name) => [name, undefined])))}
           >
-            Clear the filters
+            Clear filters
           </Button>
         )}
       </div>
@@ -117,7 +117,7 @@ export function SearchField({ value, onChange }: { value: string; onChange: (val
       className="field-wide"
       label="Search models"
       type="search"
-      placeholder="Name, maker or id"
+      placeholder="Name, developer or ID"
       value={typed}
       onChange={setTyped}
       spellCheck={false}
