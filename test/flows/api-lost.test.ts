@@ -69,11 +69,11 @@ describe('an API instance that is told to stop', () => {
 })
 
 describe('an API instance that is killed', () => {
-  test('has its upstreams aborted and its calls settled; the others are untouched', async () => {
+  test('has its upstreams aborted and its calls settled, stable and extended; the others are untouched', async () => {
     stack.providers.reset()
     const mine = await Promise.all([
       stream(at(1), { model: 'test/slow' }),
-      stream(at(1), { model: 'test/slow' }),
+      stream({ ...at(1), path: '/v2/chat/completions' }, { model: 'test/slow' }),
     ])
     const silent = expect(ask(at(1), { model: 'test/hangs' })).rejects.toThrow()
     const other = await stream(at(2), { model: 'test/quick' })
@@ -87,6 +87,7 @@ describe('an API instance that is killed', () => {
     expect(await other.end).toMatchObject({ text: whole, done: true })
     await untilIdle(stack)
     for (const { soFar } of mine) {
+      expect(soFar).toMatchObject({ done: false, finishReason: null })
       const record = await stack.postgres.callRecord.findUniqueOrThrow({ where: { id: soFar.id! } })
       expect(record).toMatchObject({ status: 'interrupted', errorCode: 'internal_error' })
       expect(record.completionTokens).toBeGreaterThan(0)

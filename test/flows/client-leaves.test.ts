@@ -5,6 +5,7 @@ import { apiKeyKeys } from '../../src/platform/redis/redis-keys.ts'
 import { ask, type Caller, stream } from '../helpers/chat-client.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
 import { expectLedgerInOrder, untilIdle } from '../helpers/ledger.ts'
+import { openEvents } from '../helpers/open-events.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 
 /** A tenth of a second; the slow answers take four when nobody ends them. */
@@ -21,6 +22,7 @@ beforeAll(async () => {
     models: {
       'test/plain': [{ at: 'alpha', model: 'words-12' }],
       'test/slow': [{ at: 'alpha', model: 'words-2000.rate-50' }],
+      'test/native': [{ at: 'delta', model: 'words-2000.rate-50', wire: 'anthropic-messages' }],
       'test/hangs': [{ at: 'alpha', model: 'hang' }],
       'test/flood': {
         max_output_tokens: 60_000,
@@ -58,6 +60,21 @@ describe('a client that hangs up', () => {
     const record = await lastRecord()
     expect(record).toMatchObject({ id: open.soFar.id, status: 'cancelled' })
     expect(record.completionTokens).toBeGreaterThan(0)
+    expect(record.completionTokens).toBeLessThan(1_500)
+    expect(record.chargePico).toBeGreaterThan(0n)
+  })
+
+  test('in the middle of a native stream: the same', async () => {
+    const messages = [{ role: 'user', content: 'Tell me about rail yards.' }]
+    const body = { model: 'test/native', max_tokens: 4_000, messages, stream: true }
+    const open = await openEvents(caller, '/v1/messages', body)
+    await open.until(() => open.events.filter(({ name }) => name === 'content_block_delta').length >= 3)
+    open.hangUp()
+    expect(await abortedAfterMs()).toBeLessThan(ABORT_WITHIN_MS)
+    await untilIdle(stack)
+    const record = await lastRecord()
+    expect(record).toMatchObject({ requestedModel: 'test/native', status: 'cancelled' })
+    expect(record.completionTokens).toBeGreaterThanOrEqual(3)
     expect(record.completionTokens).toBeLessThan(1_500)
     expect(record.chargePico).toBeGreaterThan(0n)
   })

@@ -1,10 +1,12 @@
-import { once } from 'node:events'
-import { request } from 'node:http'
+import { type Caller, openEvents } from './open-events.ts'
 
-/** Who calls, and where. */
-export interface Caller {
-  url: string
-  key: string
+export type { Caller }
+
+const CHAT_PATH = '/v1/chat/completions'
+
+/** The stable surface, or the one at this path. */
+interface ChatCaller extends Caller {
+  path?: string
 }
 
 /** A non-streaming answer. */
@@ -42,11 +44,11 @@ const PROMPT = [{ role: 'user', content: 'Tell me about rail yards.' }]
 
 /** Sends a non-streaming call and reads its whole answer. Rejects when the connection breaks. */
 export async function ask(
-  { url, key }: Caller,
+  { url, key, path = CHAT_PATH }: ChatCaller,
   body: Record<string, unknown>,
   signal: AbortSignal | null = null,
 ): Promise<WholeAnswer> {
-  const response = await fetch(`${url}/v1/chat/completions`, {
+  const response = await fetch(url + path, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
     body: JSON.stringify({ messages: PROMPT, ...body }),
@@ -63,18 +65,9 @@ export async function ask(
 }
 
 /** Opens a stream; resolves once its status is known. A connection that breaks is an ended stream, not an error. */
-export async function stream({ url, key }: Caller, body: Record<string, unknown>): Promise<OpenStream> {
-  const outgoing = request(`${url}/v1/chat/completions`, {
-    method: 'POST',
-    agent: false,
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-  })
-  outgoing.end(JSON.stringify({ messages: PROMPT, ...body, stream: true }))
-  const [response] = await once(outgoing, 'response')
-  // A connection cut after the answer began shows as the end of the stream.
-  outgoing.on('error', () => undefined)
+export async function stream(caller: ChatCaller, body: Record<string, unknown>): Promise<OpenStream> {
   const soFar: StreamSoFar = {
-    status: response.statusCode,
+    status: 0,
     id: null,
     model: null,
     text: '',
@@ -82,53 +75,31 @@ export async function stream({ url, key }: Caller, body: Record<string, unknown>
     errorCode: null,
     done: false,
   }
-  const waiting = new Set<() => void>()
-  let closed = false
-  let unread = ''
-  response.setEncoding('utf8')
-  response.on('data', (data: string) => {
-    const events = (unread + data).split('\n\n')
-    unread = events.pop()!
-    for (const event of events) note(event, soFar)
-    for (const look of waiting) look()
-  })
-  response.on('error', () => undefined)
-  const closing = new Promise((resolve) => response.on('close', resolve))
-  const end = closing.then(() => {
-    if (soFar.status !== 200) soFar.errorCode = JSON.parse(unread).error.code
-    closed = true
-    for (const look of waiting) look()
+  const asked = { messages: PROMPT, ...body, stream: true }
+  const open = await openEvents(caller, caller.path ?? CHAT_PATH, asked, ({ data }) => note(data, soFar))
+  soFar.status = open.status
+  const end = open.end.then((rest) => {
+    if (soFar.status !== 200) soFar.errorCode = JSON.parse(rest).error.code
     return soFar
   })
   return {
     soFar,
     end,
-    said: (characters) =>
-      new Promise((resolve, reject) => {
-        const look = () => {
-          if (soFar.text.length < characters && !closed) return
-          waiting.delete(look)
-          if (soFar.text.length >= characters) resolve()
-          else reject(new Error(`the stream ended after ${soFar.text.length} characters`))
-        }
-        waiting.add(look)
-        look()
-      }),
-    hangUp: () => outgoing.destroy(),
+    said: (characters) => open.until(() => soFar.text.length >= characters),
+    hangUp: open.hangUp,
   }
 }
 
 /** Sends a streaming call and reads it to its end. */
-export const streamed = async (caller: Caller, body: Record<string, unknown>): Promise<StreamSoFar> =>
+export const streamed = async (caller: ChatCaller, body: Record<string, unknown>): Promise<StreamSoFar> =>
   (await stream(caller, body)).end
 
-function note(event: string, soFar: StreamSoFar): void {
-  if (!event.startsWith('data: ')) return
-  if (event === 'data: [DONE]') {
+function note(data: string, soFar: StreamSoFar): void {
+  if (data === '[DONE]') {
     soFar.done = true
     return
   }
-  const chunk = JSON.parse(event.slice('data: '.length))
+  const chunk = JSON.parse(data)
   soFar.id ??= chunk.id
   soFar.model = chunk.model
   soFar.errorCode ??= chunk.error?.code ?? null
