@@ -62,8 +62,11 @@ function target(path: string, { ids }: Known): fc.Arbitrary<string> {
       value,
     )
     .map(([key, text]) => `${key}=${text}`)
+  // Without a key of the account it hears nothing else.
+  const needed = path.startsWith('/console/api/playground/') ? [`key_id=${ids[0]}`] : []
   const query = fc
     .array(parameter, { maxLength: 3 })
+    .map((some) => [...needed, ...some])
     .map((all) => (all.length > 0 ? `?${all.join('&')}` : ''))
   const changed = fc.oneof(
     { weight: 12, arbitrary: fc.constant((text: string) => text) },

@@ -138,29 +138,6 @@ export const CallDetail = Type.Object({
 })
 export type CallDetail = Static<typeof CallDetail>
 
-/**
- * POST /console/api/playground: a chat-completions body with `key_id` beside its fields; the answer is that of
- * POST /v1/chat/completions with that key, streamed as the same events. The `id` of its chunks (and the header
- * `x-call-id`) is the call's: GET /console/api/calls/:id has its tokens and cost. Abort the request to stop it.
- */
-export const PlaygroundBody = Type.Object(
-  {
-    key_id: Type.String(),
-    model: Type.String(),
-    messages: Type.Array(
-      Type.Object({
-        role: Type.Enum(['system', 'user', 'assistant']),
-        content: Type.String(),
-      }),
-    ),
-    stream: Type.Optional(Type.Boolean()),
-    max_tokens: Type.Optional(Type.Number()),
-    temperature: Type.Optional(Type.Number()),
-  },
-  { additionalProperties: Type.Unknown() },
-)
-export type PlaygroundBody = Static<typeof PlaygroundBody>
-
 /** GET /admin/api/calls?account&key&request&status&model&offer&min_duration_ms&from&to&limit&cursor: `Page<OperatorCall>`. Settled calls, admitted in the span; by default the last 30 days. */
 export const OperatorCall = Type.Object({
   id: Type.String(),

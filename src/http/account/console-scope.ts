@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { surfaceUnavailable } from '../../core/kernel/errors.ts'
 import { secureHeaders } from '../plugins/security-headers.ts'
+import { PLAYGROUND_PATH } from './playground-route.ts'
 
 export interface ConsoleScopeOptions {
   isSecure: boolean
@@ -19,7 +20,7 @@ export const consoleScope: FastifyPluginAsync<ConsoleScopeOptions> = async (app,
   })
   // Before anyone is known; a call to a model may be as long as any.
   app.addHook('onRoute', (route) => {
-    if (!route.url.endsWith('/playground')) route.bodyLimit = BODY_LIMIT_BYTES
+    if (!route.url.startsWith(`${PREFIX}${PLAYGROUND_PATH}/`)) route.bodyLimit = BODY_LIMIT_BYTES
   })
   await app.register(routes, { prefix: PREFIX })
   // Also what is not there is answered with the headers of this scope.

@@ -1,43 +1,77 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from 'typebox'
+import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { lookUpKey } from '../../accounts/key-cache.ts'
 import type { KeyStore } from '../../accounts/key-store.ts'
-import { readChatBody } from '../../core/calls/chat-request.ts'
+import { PlaygroundSurfaces } from '../../core/api/playground.ts'
+import { mayUse, SURFACES, type SurfaceId } from '../../core/api/surface-registry.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
-import { liveKey, type StandardKey } from '../plugins/authenticate.ts'
+import { askingKey, liveKey } from '../plugins/authenticate.ts'
 import { signedIn } from '../plugins/session.ts'
-import { type CallServices, serveChat } from '../public/chat-completions.ts'
-
-/** The rest is the body of the call, which is validated once the key is known to be usable. */
-const PlaygroundBody = Type.Object(
-  { key_id: Type.String({ errorMessage: '`key_id` names the key to call with.' }) },
-  { errorMessage: { type: '`key_id` names the key to call with.' } },
-)
+import { type CallServices, type ChatServices, chatCompletionsRoute } from '../public/chat-completions.ts'
+import { extendedChatRoute } from '../public/extended-chat.ts'
+import { embeddingsRoute, moderationsRoute, rerankRoute } from '../public/tasks.ts'
 
 export interface PlaygroundServices extends CallServices {
   keys: Pick<KeyStore, 'find'>
-  limits: CallServices['limits'] & { bodyLimitBytes: number }
+  limits: ChatServices['limits']
 }
 
-/** A call with one of the account's keys, by its id: the same way, the same limits and the same charge as any call. */
-export const playgroundRoute: FastifyPluginAsyncTypebox<PlaygroundServices> = async (app, deps) => {
-  app.post(
-    '/playground',
-    {
-      onRequest: [app.requireSession, app.weighBody],
-      bodyLimit: deps.limits.bodyLimitBytes,
-      schema: { body: PlaygroundBody },
-    },
-    async (request, reply) => {
-      const { key_id: keyId, ...body } = request.body
-      const found = await lookUpKey(deps.keys, keyId, deps.clock())
-      // Of another account is as unknown as none at all.
-      if (!('key' in found) || found.key.accountId !== signedIn(request).account.id)
-        throw new ApiError('not_found', 'This account has no key of that id.', { param: 'key_id' })
-      request.key = liveKey(found)
-      return serveChat(request.key as StandardKey, readChatBody(body), request, reply, deps, (callId) => {
-        reply.header('x-call-id', callId)
-      })
-    },
-  )
+type PlaygroundRoute = (path: string) => FastifyPluginAsync<ChatServices>
+
+/** The surfaces of the playground, by the routes that serve them to everyone. */
+const ROUTES: Partial<Record<SurfaceId, PlaygroundRoute>> = {
+  'chat-completions': chatCompletionsRoute,
+  'chat-completions.extended': extendedChatRoute,
+  embeddings: embeddingsRoute,
+  rerank: rerankRoute,
+  moderations: moderationsRoute,
+}
+
+/** Below the prefix of the console; what is called there may be as long as any call. */
+export const PLAYGROUND_PATH = '/playground'
+
+const pathOf = (id: SurfaceId): string => `${PLAYGROUND_PATH}/${id}`
+
+/**
+ * Calls with one of the account's keys, which `?key_id=` names: the public routes themselves, in a scope where a key is
+ * found by a session. So checks, grants, limits, hold, charge and answer are those of any call.
+ */
+export const playgroundRoute: FastifyPluginAsync<PlaygroundServices> = async (app, deps) => {
+  app.decorateRequest('callStarted', undefined)
+  app.addHook('onRequest', app.requireSession)
+  app.addHook('onRequest', async (request, reply) => {
+    request.callStarted = (callId) => void reply.header('x-call-id', callId)
+  })
+  app.decorate('requireKey', async (request) => {
+    const found = await lookUpKey(deps.keys, keyIdOf(request), deps.clock())
+    // Of another account is as unknown as none at all.
+    if (!('key' in found) || found.key.accountId !== signedIn(request).account.id)
+      throw new ApiError('not_found', 'This account has no key of that id.', { param: 'key_id' })
+    request.key = liveKey(found)
+  })
+  const surfaces = SURFACES.filter(({ id }) => ROUTES[id])
+  for (const { id } of surfaces) await app.register(ROUTES[id]!(pathOf(id)), { ...deps, paidCalls: null })
+  await app.register(playgroundSurfacesRoute)
+}
+
+/** GET: the surfaces of the playground, and which of them the key may use. */
+const playgroundSurfacesRoute: FastifyPluginAsyncTypebox = async (app) => {
+  const schema = {
+    summary: 'What the playground can call with a key',
+    response: { 200: PlaygroundSurfaces },
+  }
+  app.get(`${PLAYGROUND_PATH}/surfaces`, { onRequest: [app.requireKey], schema }, async (request) => ({
+    object: 'list' as const,
+    data: SURFACES.filter(({ id }) => ROUTES[id]).map((surface) => ({
+      id: surface.id,
+      path: surface.path,
+      available: mayUse(surface, askingKey(request).surfaces),
+    })),
+  }))
+}
+
+function keyIdOf({ query }: FastifyRequest): string {
+  const { key_id: keyId } = query as Record<string, unknown>
+  if (typeof keyId === 'string' && keyId !== '') return keyId
+  throw new ApiError('invalid_request', '`key_id` names the key to call with.', { param: 'key_id' })
 }

@@ -26,6 +26,13 @@ import { startEventStream, whenResponseCloses } from '../event-stream.ts'
 import { type StandardKey, standardKey } from '../plugins/authenticate.ts'
 import { isGuest, type PaidCalls, payForCall, requireKeyOrPayment } from './paid-calls.ts'
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Called with the id of the call that a request makes, before anything is sent. */
+    callStarted?: ((callId: string) => void) | undefined
+  }
+}
+
 export const callingKey = (request: FastifyRequest) =>
   standardKey(request, 'Admin keys cannot call models. Use a standard key.')
 
@@ -54,11 +61,11 @@ export const chatCompletionsRoute =
       async (request, reply) =>
         paidCalls && isGuest(request)
           ? servePaidChat(request.body, request, reply, deps, paidCalls)
-          : serveChat(callingKey(request), request.body, request, reply, deps),
+          : serveCall(callingKey(request), askedChat(request.body, request), request, reply, deps),
     )
   }
 
-interface ChatServices extends CallServices {
+export interface ChatServices extends CallServices {
   limits: CallServices['limits'] & { bodyLimitBytes: number }
   /** Null: every call needs a key. */
   paidCalls: PaidCalls | null
@@ -79,18 +86,6 @@ export interface AskedCall {
   planned?: PlannedCall
   /** Comes between the frames of the call and their writer. */
   watch?: (writer: CompletionWriter) => CompletionWriter
-}
-
-/** Validates a chat completion and makes its call. Throws ApiError. */
-export function serveChat(
-  key: StandardKey,
-  body: ChatBody,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  deps: CallServices,
-  started?: (callId: string) => void,
-): Promise<FastifyReply> {
-  return serveCall(key, askedChat(body, request), request, reply, deps, started)
 }
 
 function askedChat(body: ChatBody, { exactJson }: FastifyRequest): AskedCall {
@@ -119,17 +114,13 @@ async function servePaidChat(
   }
 }
 
-/**
- * The one way a call is made, whoever asks: start it with this key, relay its response. `started` is called with
- * the call's id before anything is sent. Throws ApiError.
- */
+/** The one way a call is made, whoever asks: start it with this key, relay its response. Throws ApiError. */
 export async function serveCall(
   key: StandardKey,
   { chat, fingerprint, format, planned, watch = (writer) => writer }: AskedCall,
   request: FastifyRequest,
   reply: FastifyReply,
   deps: CallServices,
-  started?: (callId: string) => void,
 ): Promise<FastifyReply> {
   const { bodyReservation: reservation, bodyBytes } = request
   // One that came in chunks was taken for the longest until now.
@@ -149,7 +140,7 @@ export async function serveCall(
     planned,
   }
   const call = await startCall(incoming, deps)
-  started?.(call.envelope.id)
+  request.callStarted?.(call.envelope.id)
   // Nothing is awaited here from now on, so that the text of the request is freed while its response is sent.
   const writer = watch(
     chat.stream

@@ -175,8 +175,9 @@ test('of another account nothing is seen and nothing is done', async () => {
   for (const [path, method] of paths) {
     await expectError(await other.ask(`/console/api/${path}`, { method }), 404, 'not_found')
   }
-  const calling = { key_id: key.id, model: 'test/one', messages: [{ role: 'user', content: 'hi' }] }
-  await expectError(await other.ask('/console/api/playground', { body: calling }), 404, 'not_found')
+  const calling = { model: 'test/one', messages: [{ role: 'user', content: 'hi' }] }
+  const playground = `/console/api/playground/chat-completions?key_id=${key.id}`
+  await expectError(await other.ask(playground, { body: calling }), 404, 'not_found')
   expect((await call(secret)).status).toBe(200)
 })
 

@@ -3,6 +3,7 @@ import pino from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { CallDetail, CallSummary } from '../../../src/core/api/calls.ts'
 import type { CreatedKey } from '../../../src/core/api/keys.ts'
+import type { PlaygroundSurfaces } from '../../../src/core/api/playground.ts'
 import type { LiveBalance, SessionView } from '../../../src/core/api/sessions.ts'
 import { formatUsd, parseUsd, picoUsd } from '../../../src/core/kernel/money.ts'
 import { type ConsoleClient, consoleClient, PASSWORD, signedUp } from '../../helpers/console-client.ts'
@@ -23,6 +24,13 @@ beforeAll(async () => {
     models: {
       'test/one': [{ at: 'alpha', model: 'words-12' }],
       'test/slow': [{ at: 'alpha', model: 'words-2000.rate-40' }],
+      'test/vectors': {
+        kind: 'embeddings',
+        dimensions: 8,
+        list_price: { prompt: '1.06', completion: '0' },
+        rate: { prompt: '1.00', completion: '0' },
+        offers: [{ at: 'alpha', model: 'dimensions-8', cost: '0' }],
+      },
     },
     environment: { SIGN_UPS_PER_ADDRESS: '1000' },
     logger: pino({ level: 'trace' }, { write: (line: string) => void logLines.push(line) }),
@@ -43,8 +51,8 @@ const play = (
   more: Record<string, unknown> = {},
   signal?: AbortSignal,
 ) =>
-  client.ask('/console/api/playground', {
-    body: { key_id: keyId, model: 'test/one', messages: MESSAGES, stream: true, ...more },
+  client.ask(`/console/api/playground/chat-completions?key_id=${keyId}`, {
+    body: { model: 'test/one', messages: MESSAGES, stream: true, ...more },
     ...(signal && { signal }),
   })
 
@@ -91,10 +99,59 @@ describe('the playground', () => {
     expect(
       (await expectError(await play(client, keyId, { messages: [] }), 400, 'invalid_request')).param,
     ).toBe('messages')
+    const unnamed = await client.ask('/console/api/playground/chat-completions', {
+      body: { model: 'test/one', messages: MESSAGES },
+    })
+    expect((await expectError(unnamed, 400, 'invalid_request')).param).toBe('key_id')
+  })
+
+  test('speaks the extended contract, with tools and what the call cost', async () => {
+    const { client, keyId, accountId } = await withKey()
+    const tool = { type: 'function', function: { name: 'set_points', parameters: { type: 'object' } } }
+    const asked = {
+      model: 'test/one',
+      messages: [{ role: 'user', content: 'Use set_points.' }],
+      tools: [tool],
+    }
+    const response = await client.ask(`/console/api/playground/chat-completions.extended?key_id=${keyId}`, {
+      body: asked,
+    })
+    const whole = (await response.json()) as ExtendedCompletion
+    expect(whole.choices[0]).toMatchObject({
+      finish_reason: 'tool_calls',
+      message: { tool_calls: [{ function: { name: 'set_points' } }] },
+    })
+    await stack.settled(accountId)
+    const detail = await client.json<CallDetail>(`/console/api/calls/${whole.id}`)
+    expect(whole.usage.cost).toBe(detail.cost_usd)
+  })
+
+  test('has other surfaces for keys that an operator opened them to, and is as closed as the API to others', async () => {
+    const { client, keyId, accountId } = await withKey()
+    const available = async () => {
+      const { data } = await client.json<PlaygroundSurfaces>(
+        `/console/api/playground/surfaces?key_id=${keyId}`,
+      )
+      return data.filter((surface) => surface.available).map(({ id }) => id)
+    }
+    const embed = () =>
+      client.ask(`/console/api/playground/embeddings?key_id=${keyId}`, {
+        body: { model: 'test/vectors', input: 'points' },
+      })
+    expect(await available()).toEqual(['chat-completions', 'chat-completions.extended'])
+    await expectError(await embed(), 404, 'surface_unavailable')
+    await stack.command('admin', 'surface', 'open', 'embeddings', '--account', accountId)
+    await eventually(async () => expect(await available()).toContain('embeddings'))
+    const response = await embed()
+    expect(await response.json()).toMatchObject({
+      object: 'list',
+      id: response.headers.get('x-call-id'),
+      data: [{ index: 0, embedding: expect.any(Array) }],
+    })
     await expectError(
-      await client.ask('/console/api/playground', { body: { model: 'test/one', messages: MESSAGES } }),
-      400,
-      'invalid_request',
+      await client.ask(`/console/api/playground/rerank?key_id=${keyId}`, { body: {} }),
+      404,
+      'surface_unavailable',
     )
   })
 
@@ -213,6 +270,12 @@ describe('live figures', () => {
     await eventually(() => expect(live.ended).toBe('closed'))
   })
 })
+
+interface ExtendedCompletion {
+  id: string
+  choices: Array<{ finish_reason: string; message: object }>
+  usage: { cost: string }
+}
 
 interface Live {
   balances: LiveBalance[]

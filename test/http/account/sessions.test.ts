@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { CreatedKey } from '../../../src/core/api/keys.ts'
 import type { SessionView } from '../../../src/core/api/sessions.ts'
 import { consoleClient, PASSWORD, signedUp } from '../../helpers/console-client.ts'
 import { eventually } from '../../helpers/eventually.ts'
@@ -287,7 +288,7 @@ describe('requests from other sites', () => {
       'keys',
       'top-ups',
       'webhooks',
-      'playground',
+      'playground/chat-completions?key_id=key_none',
     ]) {
       const response = await fetch(`${stack.url}/console/api/${path}`, {
         method: 'POST',
@@ -307,8 +308,10 @@ describe('requests from other sites', () => {
       'request_too_large',
     )
     const client = await signedUp(stack.url)
-    const long = { key_id: 'key_none', messages: [{ role: 'user', content: 'x'.repeat(20_000) }] }
-    await expectError(await client.ask('/console/api/playground', { body: long }), 404, 'not_found')
+    const { key } = await client.json<CreatedKey>('/console/api/keys', { body: { name: 'playground' } })
+    const long = { model: 'test/none', messages: [{ role: 'user', content: 'x'.repeat(20_000) }] }
+    const playground = `/console/api/playground/chat-completions?key_id=${key.id}`
+    await expectError(await client.ask(playground, { body: long }), 404, 'model_not_found')
   })
 
   test('a form cannot be posted, not even from our own pages', async () => {

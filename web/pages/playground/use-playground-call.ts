@@ -1,6 +1,5 @@
 import { useEffect, useRef, useState } from 'react'
-import type { PlaygroundBody } from '../../../src/core/api/calls.ts'
-import { failureOf, jsonBody, messageOf, reach } from '../../api/request.ts'
+import { failureOf, jsonBody, messageOf, path, reach } from '../../api/request.ts'
 import { readCompletionStream, type StreamPart, type StreamUsage } from '../../lib/completion-stream.ts'
 
 export interface PlaygroundState {
@@ -30,6 +29,9 @@ const IDLE: PlaygroundState = {
   error: null,
 }
 
+/** A chat completion, and the key to make it with. */
+type PlaygroundBody = { key_id: string } & Record<string, unknown>
+
 type Update = (change: (state: PlaygroundState) => PlaygroundState) => void
 
 /** Runs one call at a time and shows how far it is. Leaving the page stops it, as any client that goes away does. */
@@ -52,13 +54,17 @@ export function usePlaygroundCall() {
   }
 }
 
-async function runCall(body: PlaygroundBody, signal: AbortSignal, update: Update): Promise<void> {
+async function runCall(
+  { key_id: keyId, ...body }: PlaygroundBody,
+  signal: AbortSignal,
+  update: Update,
+): Promise<void> {
   const startedAt = performance.now()
   const elapsed = () => performance.now() - startedAt
   const end = (change: Partial<PlaygroundState>) =>
     update((state) => ({ ...state, durationMs: elapsed(), ...change }))
   try {
-    const response = await reach('/console/api/playground', {
+    const response = await reach(path`/console/api/playground/chat-completions?key_id=${keyId}`, {
       method: 'POST',
       ...jsonBody(body),
       signal,
