@@ -10,6 +10,7 @@ import { readGenaiWindows, readRoutedModels } from './read-genai-prices.ts'
 import { type Litellm, openLitellm } from './read-litellm.ts'
 import { readOffers } from './read-offers.ts'
 import { readPiAiWindows, readRouterNames } from './read-pi-ai.ts'
+import { releaseDates } from './release-dates.ts'
 
 /**
  * Development tool: writes src/catalog/data/builtin.json from three public data packages, deterministically.
@@ -74,6 +75,7 @@ const { models, leftOut } = mergeModels(
   offers,
   openWeightsTest(piAiFolder),
   windowsElsewhere(piAiFolder, litellm),
+  releaseDates([...readPiAiWindows(piAiFolder).map(({ name }) => name), ...litellm.names]),
 )
 const document: CatalogDocument = {
   source:

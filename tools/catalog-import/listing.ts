@@ -46,6 +46,8 @@ export interface Listing {
   responseFormat: boolean | null
   /** Whether the provider takes it on the chat-completions path. */
   onChatPath: boolean
+  /** `YYYY-MM-DD`: from when the provider no longer serves it; absent: unknown. */
+  deprecatedAt?: string
 }
 
 /** Not chat models, or prices that are not those of a plain call. */

@@ -3,6 +3,7 @@ import { plainDecimal } from '../../src/core/kernel/money.ts'
 import { catalogId } from './canonical-id.ts'
 import type { ListedPrice } from './listing.ts'
 import type { ImportedOffer } from './read-offers.ts'
+import { distinctNames, readableName } from './readable-name.ts'
 
 const RATE_DECIMALS = 6
 /** An offer this much cheaper than the list price is a slip of the data, or a promotion that ends. */
@@ -19,6 +20,7 @@ export function mergeModels(
   offers: readonly ImportedOffer[],
   isOpen: (key: string, id: string) => boolean,
   windowsElsewhere: (key: string) => number[],
+  releasedAt: ReadonlyMap<string, string>,
 ): MergedModels {
   const leftOut: Record<string, number> = {}
   const models: DocumentModel[] = []
@@ -26,10 +28,11 @@ export function mergeModels(
     const { vendor, name } = spelling(all)
     const openWeights = isOpen(key, `${vendor}/${name}`)
     const result = toModel(all, openWeights, windowsElsewhere)
+    const released = releasedAt.get(key)
     if (typeof result === 'string') leftOut[result] = (leftOut[result] ?? 0) + 1
-    else models.push(result)
+    else models.push({ ...result, ...(released !== undefined && { released_at: released }) })
   }
-  return { models: models.sort((a, b) => (a.id < b.id ? -1 : 1)), leftOut }
+  return { models: distinctNames(models.sort((a, b) => (a.id < b.id ? -1 : 1))), leftOut }
 }
 
 /** The maker's own spelling of the name, or the newest source's. */
@@ -59,17 +62,20 @@ function toModel(
     commonWindow(offers.flatMap(({ windows }) => windows)) ?? commonWindow(windowsElsewhere(canonical.key))
   if (contextLength === null) return 'no context window known'
   const maxOutput = own ? (firstOf(own, 'maxOutputTokens') ?? longest(offers)) : longest(offers)
+  const deprecatedAt = own?.listings.find((listing) => listing.deprecatedAt !== undefined)?.deprecatedAt
   const reasoning = anyOf(own ? [own] : offers, 'reasoning')
   return {
     id: catalogId(canonical),
     name: displayName(all, canonical.name),
     vendor: canonical.vendor,
     context_length: contextLength,
-    ...(maxOutput !== null && { max_output_tokens: Math.min(maxOutput, contextLength) }),
+    // A limit as large as the window is none: sources put the window there where they know no limit.
+    ...(maxOutput !== null && maxOutput < contextLength && { max_output_tokens: maxOutput }),
     input_modalities: modalities(own ? [own] : offers),
     supported_parameters: supportedParameters(all, canonical.vendor, reasoning, openWeights),
     reasoning,
     open_weights: openWeights,
+    ...(deprecatedAt !== undefined && { deprecated_at: deprecatedAt }),
     list_price: prices(list),
     offers: served.map((offer) => toOffer(offer, list, contextLength)),
   }
@@ -162,12 +168,12 @@ function supportedParameters(
   return fixed ? parameters : [...parameters, 'temperature', 'top_p']
 }
 
-/** Without the vendor before it and the remark after it; the id's own name where no source has one. */
+/** Without the vendor before it and the remark after it; made of the id where no source has one. */
 function displayName(all: readonly ImportedOffer[], fallback: string): string {
   const own = makersOwn(all)
   const listings = [...(own ? [own] : []), ...all].flatMap((offer) => offer.listings)
   const name = listings.map((listing) => listing.name).find((each) => each !== null)
-  return (name ?? fallback).replace(/^[^:]{1,40}: /, '').replace(/ \(latest\)$/, '')
+  return (name ?? readableName(fallback)).replace(/^[^:]{1,40}: /, '').replace(/ \(latest\)$/, '')
 }
 
 const prices = ({

@@ -40,7 +40,8 @@ export function openLitellm(folder: string, day: string) {
     ),
   )
   return {
-    /** Every name in the table with its window. */
+    /** Every name in the table, and those of chat models with their windows. */
+    names: Object.keys(table),
     windows,
     read(provider: ImportedProvider): Listing[] {
       const { id } = provider.provider
@@ -81,6 +82,7 @@ function toListing(provider: ImportedProvider, upstreamModel: string, model: Lit
     responseFormat: flag('supports_response_schema'),
     onChatPath:
       model.mode === 'chat' && (!Array.isArray(endpoints) || endpoints.includes('/v1/chat/completions')),
+    ...(typeof model.deprecation_date === 'string' && { deprecatedAt: model.deprecation_date }),
   }
 }
 

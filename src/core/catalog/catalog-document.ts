@@ -232,6 +232,12 @@ const MEDIA = closed(
   },
 )
 
+const day = (description: string) => Type.String({ pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}$', description })
+
+const DEPRECATED_AT = day(
+  'The date from which its maker no longer serves it. Shown to customers; changes no routing. Default: none is known.',
+)
+
 const IMAGE_KEY = '^[a-z]{0,16}/[1-9][0-9]{1,3}x[1-9][0-9]{1,3}$'
 
 const MODEL = closed(
@@ -264,7 +270,7 @@ const MODEL = closed(
       description:
         'Units of one image by `<quality>/<size>`, as `high/1024x1024`; `/1024x1024` without qualities. The first is made when nothing is asked, and no others are made. Required for `image`.',
     }),
-    max_output_tokens: tokens('Default: the context length.'),
+    max_output_tokens: tokens('Default: none of its own; a completion then ends with the context window.'),
     input_modalities: Type.Array(Type.Unsafe<string>({ enum: ['text', 'image', 'audio', 'video', 'file'] }), {
       minItems: 1,
       uniqueItems: true,
@@ -278,6 +284,8 @@ const MODEL = closed(
     }),
     reasoning: off('A reasoning model, whose first token may be late.'),
     open_weights: off('Gets the larger discount.'),
+    released_at: day('When its maker released it. Default: unknown.'),
+    deprecated_at: DEPRECATED_AT,
     auto: Type.Boolean({ default: true, description: 'Whether `auto` may choose it.' }),
     auto_tier: AUTO_TIER,
     rate: prices(
@@ -307,6 +315,7 @@ const MODEL_CHANGE = closed(
     list_price: prices("The maker's list price."),
     rate: prices('The retail rate: at least 5 % below the list price.'),
     media: MEDIA,
+    deprecated_at: DEPRECATED_AT,
   },
 )
 
@@ -345,10 +354,7 @@ export const CATALOG_DOCUMENT_SCHEMA = closed(
   {
     $schema: Type.String(),
     source: Type.String({ description: 'Source of the data.' }),
-    dated: Type.String({
-      pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}$',
-      description: 'The date of the prices. Default: the modification time of the file.',
-    }),
+    dated: day('The date of the prices. Default: the modification time of the file.'),
     replace: off('Ignore the built-in catalog.'),
     providers: Type.Array(PROVIDER),
     models: Type.Array(MODEL),

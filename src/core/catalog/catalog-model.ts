@@ -92,11 +92,15 @@ export function toModel(
     ...(model.image_units && { imageUnits: model.image_units }),
     contextLength,
     maxOutputTokens: Math.min(model.max_output_tokens ?? contextLength, contextLength),
+    ...(model.max_output_tokens !== undefined &&
+      model.max_output_tokens < model.context_length && { outputLimitStated: true }),
     inputModalities: model.input_modalities ?? ['text'],
     media: mediaRules(model.id, model.vendor, model.media),
     supportedParameters: model.supported_parameters ?? [],
     reasoning: model.reasoning ?? false,
     openWeights,
+    ...(model.released_at && { releasedAt: model.released_at }),
+    ...(model.deprecated_at && { deprecatedAt: model.deprecated_at }),
     listPrice,
     rate,
     // A hash of the rate alone: clients see it, and for `auto` it must not identify the model.

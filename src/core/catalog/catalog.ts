@@ -182,12 +182,18 @@ export interface Model {
   /** Context window: tokens of prompt and completion together. */
   contextLength: number
   maxOutputTokens: number
+  /** Whether a document states a limit below the window; otherwise `maxOutputTokens` is the window. Absent: false. */
+  outputLimitStated?: boolean
   inputModalities: readonly string[]
   /** Token counts of images, audio, video and documents. */
   media: MediaRules
   supportedParameters: readonly string[]
   reasoning: boolean
   openWeights: boolean
+  /** `YYYY-MM-DD`; absent: unknown. */
+  releasedAt?: string
+  /** `YYYY-MM-DD`: from when its maker no longer serves it; absent: none is known. */
+  deprecatedAt?: string
   listPrice: TokenRates
   /** The listed (retail) rate that we charge. */
   rate: TokenRates
