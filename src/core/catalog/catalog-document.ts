@@ -101,6 +101,10 @@ const QUIRKS = closed(
     base64_vectors: Type.Boolean({
       description: 'Gives embeddings as base64 where that is asked for. Default: as numbers only.',
     }),
+    base64_images: Type.Boolean({
+      description:
+        'Sends addresses of images unless `response_format` asks for base64. Default: it sends base64, and may reject the field.',
+    }),
     headers: Type.Unsafe<Record<string, string>>({
       type: 'object',
       maxProperties: 16,

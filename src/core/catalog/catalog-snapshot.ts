@@ -164,6 +164,7 @@ const QUIRK_NAMES: { [Name in keyof DocumentQuirks]-?: keyof ProviderQuirks } = 
   task_urls: 'taskUrls',
   dimensions_field: 'dimensionsField',
   base64_vectors: 'base64Vectors',
+  base64_images: 'base64Images',
   headers: 'headers',
   fixed_fields: 'fixedFields',
   omit: 'omit',

@@ -60,6 +60,8 @@ export interface ProviderQuirks {
   dimensionsField?: 'output_dimension'
   /** Gives embeddings as base64 where that is asked for; otherwise they are asked for as numbers. */
   base64Vectors?: boolean
+  /** Sends addresses of images unless they are asked for as base64. */
+  base64Images?: boolean
   /** Sent with every request. Never a secret. */
   headers?: Readonly<Record<string, string>>
   /** Added to every request body. */
