@@ -1,25 +1,24 @@
-import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import type {
   CatalogDocument,
   DocumentModel,
   DocumentOffer,
 } from '../../src/core/catalog/catalog-document.ts'
+import { type LitellmRow, openLitellmTable, perMillion, upstreamName } from './litellm-table.ts'
+import { mediaModels } from './media-models.ts'
 import { printDocument } from './print-document.ts'
 
 /**
  * Development tool: writes src/catalog/data/task-models.json, the models that are no chat models, from litellm's table,
- * deterministically. It is read from a folder as import-catalog.ts says.
+ * deterministically; those that make or read files are in media-models.ts. It is read from a folder as import-catalog.ts says.
  *
  *   node tools/catalog-import/import-task-models.ts --litellm litellm --litellm-version 1.109.1 --day 2026-11-20
  */
 
 const OUTPUT = new URL('../../src/catalog/data/task-models.json', import.meta.url)
 
-type Row = Record<string, unknown> & { litellm_provider?: string; mode?: string }
-
-/** Which of litellm's names are models here, and where they are served; the first offer is the maker's, if it sells one. */
+/** Which of litellm's names are models of texts here, and where they are served; the first offer is the maker's, if it sells one. */
 const MODELS: ReadonlyArray<readonly [id: string, vendor: string, offers: Record<string, string>]> = [
   ['text-embedding-3-small', 'openai', openaiAndVercel('text-embedding-3-small')],
   ['text-embedding-3-large', 'openai', openaiAndVercel('text-embedding-3-large')],
@@ -78,13 +77,11 @@ if (!folder || !version || !day) {
   console.error('usage: import-task-models.ts --litellm FOLDER --litellm-version VERSION --day YYYY-MM-DD')
   process.exit(1)
 }
-const table = JSON.parse(
-  readFileSync(join(folder, 'model_prices_and_context_window_backup.json'), 'utf8'),
-) as Record<string, Row>
+const table = openLitellmTable(folder, day)
 
 const document: CatalogDocument = {
   source:
-    `List prices, windows and lengths of vectors from litellm ${version} (MIT). Written by ` +
+    `List prices, windows, lengths of vectors and tokens of images from litellm ${version} (MIT). Written by ` +
     'tools/catalog-import/import-task-models.ts; the rules are in docs/catalog.md.',
   dated: day,
   providers: [
@@ -97,7 +94,7 @@ const document: CatalogDocument = {
     },
     { id: 'jina', name: 'Jina AI', base_url: 'https://api.jina.ai/v1', api_key_env: 'JINA_API_KEY' },
   ],
-  models: MODELS.map(([id, vendor, offers]) => toModel(id, vendor, offers)),
+  models: [...MODELS.map(([id, vendor, offers]) => toModel(id, vendor, offers)), ...mediaModels(table)],
 }
 writeFileSync(OUTPUT, printDocument(document))
 
@@ -106,7 +103,7 @@ function openaiAndVercel(name: string): Record<string, string> {
 }
 
 function toModel(id: string, vendor: string, offers: Record<string, string>): DocumentModel {
-  const rows = Object.entries(offers).map(([provider, key]) => ({ provider, key, row: rowOf(key) }))
+  const rows = Object.entries(offers).map(([provider, key]) => ({ provider, key, row: table.row(key) }))
   const prices = rows.map(({ row }) => pricesOf(row)).sort((a, b) => Number(a.prompt) - Number(b.prompt))
   // The maker's price, or where only hosts sell it the median, the higher of two middle ones.
   const listPrice = OPEN_WEIGHTS.test(id) ? prices[Math.floor(prices.length / 2)]! : pricesOf(rows[0]!.row)
@@ -136,32 +133,14 @@ function toModel(id: string, vendor: string, offers: Record<string, string>): Do
   }
 }
 
-function rowOf(key: string): Row {
-  const row = table[key]
-  if (!row) throw new Error(`litellm lists no ${key}`)
-  if (typeof row.deprecation_date === 'string' && row.deprecation_date <= day!)
-    throw new Error(`${key} is gone`)
-  return row
-}
-
-/** Without the name of litellm's provider. */
-function upstreamName(key: string, { litellm_provider: provider }: Row): string {
-  return key.startsWith(`${provider}/`) ? key.slice(provider!.length + 1) : key
-}
-
 /** USD per million tokens, or per million searches. */
-function pricesOf(row: Row): DocumentModel['list_price'] {
+function pricesOf(row: LitellmRow): DocumentModel['list_price'] {
   const search = row.input_cost_per_query
   return {
     prompt: perMillion(row.input_cost_per_token),
     completion: '0',
     ...(search !== undefined && { units: perMillion(search) }),
   }
-}
-
-function perMillion(price: unknown): string {
-  if (typeof price !== 'number') throw new Error(`no price: ${price}`)
-  return String(Number((price * 1_000_000).toPrecision(9)))
 }
 
 function integer(value: unknown, id: string): number {

@@ -42,7 +42,9 @@ const IMAGE_FIELDS = {
       }),
     ),
   ),
-  quality: Type.Optional(nullable(Type.Enum(['auto', 'low', 'medium', 'high', 'standard', 'hd']))),
+  quality: Type.Optional(
+    nullable(Type.Enum(['auto', 'low', 'medium', 'high', 'xhigh', 'max', 'standard', 'hd'])),
+  ),
   background: Type.Optional(nullable(Type.Enum([...BACKGROUNDS]))),
   response_format: Type.Optional(
     nullable(
