@@ -13,6 +13,7 @@ import type { Config } from './config.ts'
 import type { CatalogSnapshot } from './core/catalog/catalog.ts'
 import { billingRoutes } from './http/account/billing-routes.ts'
 import { consoleScope } from './http/account/console-scope.ts'
+import { gatewayRoute } from './http/account/gateway-route.ts'
 import { keyRoutes } from './http/account/key-routes.ts'
 import { liveRoute } from './http/account/live-route.ts'
 import { type OperatorSessions, operatorSessionRoutes } from './http/account/operator-session-routes.ts'
@@ -131,6 +132,7 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
     const { accounts, ledger, deliveries, endpoints, retryDelivery, keyActivity } = services
     const { sessions, sessionMs } = signIn
     const consoleSlots = reportSlots(CONSOLE_REPORTS_MAX, CONSOLE_REPORTS_PER_ACCOUNT_MAX, 'account')
+    await app.register(gatewayRoute, { catalog, config })
     await app.register(sessionRoutes, {
       signIn: signIn.signIn,
       cookies: operators.cookies,

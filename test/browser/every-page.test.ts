@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { GatewayView } from '../../src/core/api/gateway.ts'
 import type { TestStack } from '../helpers/stack.ts'
 import { expectAccessible, expectAccessibleAtBothWidths } from './accessibility.ts'
 import { BROWSER_START_TIMEOUT_MS, NARROW, type TestBrowser, type WatchedPage, WIDE } from './browser.ts'
@@ -92,6 +93,27 @@ describe('a page of an account is accessible, loads from this host alone and rec
     for (const secret of hidden) expect(await account.watch.placesOf(secret)).toEqual([])
   })
 })
+
+test(
+  'while answers are simulated every page says so',
+  async () => {
+    const { page } = account
+    const body = JSON.stringify({ answers: 'simulated' } satisfies GatewayView)
+    await page.route('**/console/api/gateway', (route) =>
+      route.fulfill({ contentType: 'application/json', body }),
+    )
+    for (const path of ['/', '/models', '/playground', '/admin/sign-in']) {
+      await page.goto(stack.url + path)
+      await page
+        .getByRole('complementary', { name: 'Demo mode' })
+        .getByText('answers are simulated')
+        .waitFor()
+    }
+    await expectAccessibleAtBothWidths(page)
+    await page.unroute('**/console/api/gateway')
+  },
+  TEST_TIMEOUT_MS,
+)
 
 describe('a dialog is accessible:', () => {
   test.each([

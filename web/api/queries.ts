@@ -1,6 +1,7 @@
 import { queryOptions } from '@tanstack/react-query'
 import type { BillingView, LedgerRow, TopUpView } from '../../src/core/api/billing.ts'
 import type { CallDetail, CallSummary } from '../../src/core/api/calls.ts'
+import type { GatewayView } from '../../src/core/api/gateway.ts'
 import type { KeyList } from '../../src/core/api/keys.ts'
 import type { ProviderKeyList } from '../../src/core/api/provider-keys.ts'
 import type { SessionView, VisitorView } from '../../src/core/api/sessions.ts'
@@ -20,6 +21,11 @@ export const sessionQuery = queryOptions({
   queryFn: async ({ signal }): Promise<SessionView | null> =>
     (await requestJson<VisitorView>('GET', '/console/api/visitor', undefined, signal)).session,
   staleTime: 30_000,
+})
+
+export const gatewayQuery = queryOptions({
+  ...readOf<GatewayView>('/console/api/gateway'),
+  staleTime: 60_000,
 })
 
 export const pricingQuery = queryOptions({ ...readOf<PricingFeed>('/pricing.json'), staleTime: 60_000 })

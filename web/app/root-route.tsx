@@ -3,6 +3,7 @@ import { createRootRouteWithContext, Outlet, useRouter } from '@tanstack/react-r
 import { useEffect } from 'react'
 import { noteNavigation } from '../components/layout/page.tsx'
 import { NotFoundPage } from '../pages/not-found-page.tsx'
+import { DemoBanner } from './demo-banner.tsx'
 import { SiteLayout } from './site-layout.tsx'
 
 interface RouterContext {
@@ -37,6 +38,7 @@ function RootLayout() {
       >
         Skip to the content
       </a>
+      <DemoBanner />
       <Outlet />
     </>
   )

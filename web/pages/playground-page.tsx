@@ -14,13 +14,13 @@ import { wholeNumberProblem } from '../lib/checks.ts'
 import { formatCount, formatDuration } from '../lib/format.ts'
 import { type PlaygroundState, usePlaygroundCall } from './playground/use-playground-call.ts'
 
-/** Tries a model with a key of the account: a real call, streamed, charged like any other. */
+/** Tries a model with a key of the account: a call that is streamed and charged like any other. */
 export function PlaygroundPage() {
   return (
     <>
       <PageHead
         title="Playground"
-        description="A real call with one of your keys, charged like any other. Nothing you write here is stored."
+        description="Calls a model with one of your keys and is charged like any other call. Nothing you write here is stored."
       />
       <QueryView query={useQuery(keysQuery)}>
         {({ data }) => {

@@ -6,10 +6,10 @@ import type {
   ProviderKeyList,
   ProviderKeyView,
 } from '../../src/core/api/provider-keys.ts'
-import { providerKeysQuery } from '../api/queries.ts'
+import { gatewayQuery, providerKeysQuery } from '../api/queries.ts'
 import { path, requestJson } from '../api/request.ts'
 import { ConfirmDialog, FormDialog } from '../components/feedback/dialogs.tsx'
-import { EmptyState, QueryView } from '../components/feedback/messages.tsx'
+import { EmptyState, Note, QueryView } from '../components/feedback/messages.tsx'
 import { Button } from '../components/form/button.tsx'
 import { CheckField, SelectField, TextField } from '../components/form/fields.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
@@ -18,6 +18,7 @@ import { ProviderKeyTable } from './provider-keys/provider-key-table.tsx'
 /** The account's own keys at providers: the provider bills the client, the gateway its routing fee. */
 export function ProviderKeysPage() {
   const query = useQuery(providerKeysQuery)
+  const isDemo = useQuery(gatewayQuery).data?.answers === 'simulated'
   const [isAdding, setIsAdding] = useState(false)
   const [removing, setRemoving] = useState<ProviderKeyView | null>(null)
   const providers = query.data?.providers ?? []
@@ -40,6 +41,11 @@ export function ProviderKeysPage() {
         }
         actions={add}
       />
+      {isDemo && (
+        <Note tone="warn">
+          In demo mode, calls with your own key still go to the real provider, which bills you for them.
+        </Note>
+      )}
       <QueryView query={query}>
         {({ data }) => (
           <Panel title="Your keys">

@@ -1,3 +1,4 @@
+import { findRealOffer } from '../catalog/answers-source.ts'
 import type { CatalogSnapshot } from '../catalog/catalog.ts'
 
 /** Where a gateway listens, and where its simulated providers are. */
@@ -13,12 +14,10 @@ export interface GatewayExposure {
  */
 export function developmentRailRefusal(
   { host, simulatedProvidersUrl }: GatewayExposure,
-  { offers }: Pick<CatalogSnapshot, 'offers'>,
+  catalog: Pick<CatalogSnapshot, 'offers'>,
 ): string | null {
   if (isLoopback(host)) return null
-  const isSimulated = (baseUrl: string) =>
-    simulatedProvidersUrl !== null && baseUrl.startsWith(simulatedProvidersUrl.replace(/\/+$/, ''))
-  const real = [...offers.values()].find(({ shared, provider }) => shared && !isSimulated(provider.baseUrl))
+  const real = findRealOffer(catalog, simulatedProvidersUrl)
   return real === undefined
     ? null
     : `PAYMENTS_DEVELOPMENT_RAIL gives away balance: not with HOST=${host} and a provider that is not simulated (${real.provider.id})`

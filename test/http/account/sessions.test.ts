@@ -348,7 +348,11 @@ test('a page learns who is signed in, if anyone, without an error on its console
   expect(await copy.json('/console/api/visitor')).toEqual({ session: null })
 })
 
-test('every route but signing up, in and out, and who is there, wants a session', async () => {
+test('a page learns whether answers are simulated, also without a session', async () => {
+  expect(await consoleClient(stack.url).json('/console/api/gateway')).toEqual({ answers: 'real' })
+})
+
+test('every route but signing up, in and out, who is there, and what the gateway is, wants a session', async () => {
   const paths = [
     'session',
     'keys',

@@ -1,0 +1,8 @@
+import { type Static, Type } from 'typebox'
+
+/** GET /console/api/gateway → 200, also without a session: what the console says of this gateway on every page. */
+export const GatewayView = Type.Object({
+  /** Simulated providers make completions up: `mixed` for models without a provider only. */
+  answers: Type.Enum(['real', 'simulated', 'mixed']),
+})
+export type GatewayView = Static<typeof GatewayView>

@@ -1,0 +1,28 @@
+import type { CatalogSnapshot, Offer } from './catalog.ts'
+
+type Offers = Pick<CatalogSnapshot, 'offers'>
+
+/**
+ * Where the completions of a gateway come from: its providers (`real`), simulated providers (`simulated`), or
+ * providers for some models and simulated ones in place of the others (`mixed`).
+ */
+export type AnswersSource = 'real' | 'simulated' | 'mixed'
+
+export function answersSource(
+  { simulatedProvidersUrl, simulateAll }: { simulatedProvidersUrl: string | null; simulateAll: boolean },
+  catalog: Offers,
+): AnswersSource {
+  if (simulatedProvidersUrl === null) return 'real'
+  if (findRealOffer(catalog, simulatedProvidersUrl) === undefined) return 'simulated'
+  return simulateAll ? 'mixed' : 'real'
+}
+
+/** A shared offer of a provider that is not simulated; undefined without any. */
+export function findRealOffer({ offers }: Offers, simulatedProvidersUrl: string | null): Offer | undefined {
+  const simulated = simulatedProvidersUrl?.replace(/\/+$/, '')
+  for (const offer of offers.values()) {
+    const isSimulated = simulated !== undefined && offer.provider.baseUrl.startsWith(simulated)
+    if (offer.shared && !isSimulated) return offer
+  }
+  return undefined
+}

@@ -1,0 +1,17 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { Config } from '../../config.ts'
+import { GatewayView } from '../../core/api/gateway.ts'
+import { answersSource } from '../../core/catalog/answers-source.ts'
+import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
+
+interface GatewayServices {
+  config: Pick<Config, 'simulatedProvidersUrl' | 'simulateAll'>
+  catalog: () => CatalogSnapshot
+}
+
+/** What every page of the console needs to know of this gateway, signed in or not. */
+export const gatewayRoute: FastifyPluginAsyncTypebox<GatewayServices> = async (app, { config, catalog }) => {
+  app.get('/gateway', { schema: { response: { 200: GatewayView } } }, async () => ({
+    answers: answersSource(config, catalog()),
+  }))
+}
