@@ -16,6 +16,7 @@ import { consoleScope } from './http/account/console-scope.ts'
 import { gatewayRoute } from './http/account/gateway-route.ts'
 import { keyRoutes } from './http/account/key-routes.ts'
 import { liveRoute } from './http/account/live-route.ts'
+import { modelRoutes } from './http/account/model-routes.ts'
 import { type OperatorSessions, operatorSessionRoutes } from './http/account/operator-session-routes.ts'
 import { playgroundRoute } from './http/account/playground-route.ts'
 import { sessionRoutes, verificationRoutes } from './http/account/session-routes.ts'
@@ -141,6 +142,7 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
     })
     await app.register(verificationRoutes, { freeCredits, verification, publicUrl })
     await app.register(keyRoutes, { keys, keyActivity, announce: parts.announce, limits, clock })
+    await app.register(modelRoutes, { catalog, modelStats: reports.models })
     await app.register(billingRoutes, { topUps, limits, holds, ledger, consoleSlots })
     await app.register(consoleTopUpRoutes, { topUps, limits })
     await app.register(consoleUsageRoute, { reports, clock, consoleSlots })

@@ -236,7 +236,7 @@ async function composeApi(
     catalogEdits,
     catalogManagement: createCatalogManagement(catalogEdits, services.auditLog.auditedAction),
     keyChecker: createProviderKeyChecker({ postgres, logger, clock: Date.now }),
-    reports: createReports(reportsPostgres, redis, Date.now),
+    reports: createReports(reportsPostgres, redis, Date.now, logger),
     recentCalls: createCallRecords(postgres),
     topUps: await createTopUps(config, {
       postgres,

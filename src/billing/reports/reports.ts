@@ -1,3 +1,4 @@
+import type { Logger } from '../../platform/observability/logger.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
 import { accountKeys } from '../../platform/redis/redis-keys.ts'
@@ -9,6 +10,7 @@ import {
 } from '../call-records/call-records.ts'
 import { createHoldStore, type HoldStore } from '../holds/hold-store.ts'
 import { type CreditStore, createCreditStore } from '../ledger/credit-store.ts'
+import { createModelStatsStore, type ModelStatsStore } from './model-stats-store.ts'
 import { createSpendStore, createUsageStore, type SpendStore, type UsageStore } from './usage-store.ts'
 
 /** What customers may read of their calls and charges. */
@@ -16,6 +18,7 @@ export interface Reports {
   findCall: CallLookup
   calls: Pick<CallRecords, 'page'>
   usage: UsageStore
+  models: ModelStatsStore
   spend: SpendStore
   credits: CreditStore
   allowance: HoldStore['allowance']
@@ -25,7 +28,12 @@ export interface Reports {
  * Reports over the ledger. Give them a pool of their own: a report over a year of usage must not keep a key or a
  * balance from being looked up.
  */
-export function createReports(postgres: Postgres, redis: Redis, clock: () => number): Reports {
+export function createReports(
+  postgres: Postgres,
+  redis: Redis,
+  clock: () => number,
+  logger: Pick<Logger, 'warn'>,
+): Reports {
   const spend = createSpendStore(postgres)
   const holds = createHoldStore(redis)
   const calls = createCallRecords(postgres)
@@ -37,6 +45,7 @@ export function createReports(postgres: Postgres, redis: Redis, clock: () => num
     }),
     calls,
     usage: createUsageStore(postgres),
+    models: createModelStatsStore({ postgres, clock, logger }),
     spend,
     credits: createCreditStore(postgres, holds),
     allowance: holds.allowance,

@@ -1,11 +1,10 @@
-import { promisify } from 'node:util'
-import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { pricingFeed, type RateChangeTimes } from '../../catalog/pricing-feed.ts'
 import { PricingFeedBody } from '../../core/api/catalog.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
+import { acceptedEncoding, type CompressedText, compressedText } from '../compressed-text.ts'
 
 /** As long as PostgreSQL may take to say since when rates are what they are. */
 const TIMES_WAIT_MS = 2_000
@@ -106,49 +105,3 @@ const matches = (header: string | undefined, version: string): boolean =>
     const [, named] = /^(?:W\/)?"(.*?)(?:-br|-gzip)?"$/.exec(tag.trim()) ?? []
     return tag.trim() === '*' || named === version
   })
-
-/** How a body may be encoded on its way. */
-type BodyEncoding = 'br' | 'gzip' | 'identity'
-
-/** A text in each encoding, compressed when first asked for and kept. */
-type CompressedText = (encoding: BodyEncoding) => Promise<Buffer>
-
-/** Far cheaper than the highest, for a few percent more. */
-const BROTLI_QUALITY = 6
-
-function compressedText(text: string): CompressedText {
-  const plain = Buffer.from(text)
-  const kept = new Map<BodyEncoding, Promise<Buffer>>()
-  return (encoding) => {
-    const known = kept.get(encoding) ?? encode(plain, encoding)
-    kept.set(encoding, known)
-    return known
-  }
-}
-
-/** The best encoding that a client accepts (RFC 9110 12.5.3). */
-function acceptedEncoding(header: string | undefined): BodyEncoding {
-  const accepted = (header ?? '')
-    .toLowerCase()
-    .split(',')
-    .map((part) => part.replaceAll(' ', '').split(';q='))
-    .filter(([, weight]) => weight === undefined || Number(weight) > 0)
-    .map(([name]) => name)
-  return (['br', 'gzip'] as const).find((encoding) => accepted.includes(encoding)) ?? 'identity'
-}
-
-async function encode(plain: Buffer, encoding: BodyEncoding): Promise<Buffer> {
-  switch (encoding) {
-    case 'identity':
-      return plain
-    case 'gzip':
-      return promisify(gzip)(plain)
-    case 'br':
-      return promisify(brotliCompress)(plain, {
-        params: {
-          [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY,
-          [constants.BROTLI_PARAM_SIZE_HINT]: plain.length,
-        },
-      })
-  }
-}

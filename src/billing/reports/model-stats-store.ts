@@ -1,0 +1,158 @@
+import { AUTO_MODEL } from '../../core/auto/auto-routing.ts'
+import type { TimeRange } from '../../core/billing/usage-query.ts'
+import { callIdRange } from '../../core/kernel/ids.ts'
+import { DAY_MS } from '../../core/kernel/time.ts'
+import type { Logger } from '../../platform/observability/logger.ts'
+import type { Postgres } from '../../platform/postgres/postgres.ts'
+
+/** Medians are over at least so many calls, and so are shares; fewer say little, and too much about single customers. */
+export const CALLS_MIN = 10
+/** Of more calls in the span the latest. */
+const CALLS_MAX = 100_000
+const SPAN_DAYS = 7
+const FRESH_MS = 300_000
+/** After a failed reading. */
+const RETRY_MS = 10_000
+
+/** Medians over some calls; null where there were too few. */
+export interface SpeedStats {
+  /** Until the first token. */
+  firstTokenMs: number | null
+  /** Completion tokens, from the first to the last. */
+  tokensPerSecond: number | null
+}
+
+export interface ModelStats extends SpeedStats {
+  calls: number
+}
+
+export interface OfferStats extends SpeedStats {
+  /** Share of attempts that succeeded, of those that succeeded or failed for the provider's reasons; 0 to 1. */
+  uptime: number | null
+}
+
+/**
+ * What recent calls showed of models and offers. Only calls that named their model count: with those of `auto`, figures
+ * that move would tell which model `auto` chose.
+ */
+export interface CallStats {
+  range: TimeRange
+  /** By model id. */
+  models: ReadonlyMap<string, ModelStats>
+  /** By offer id; only attempts with our own keys. */
+  offers: ReadonlyMap<string, OfferStats>
+}
+
+/** Failures that are not the provider's: of the request, of our deadline, of rate limits, and cancelled attempts. */
+const NOT_ITS_FAULT = [
+  'bad-request',
+  'call-timeout',
+  'cancelled',
+  'content-policy',
+  'context-length',
+  'key-unavailable',
+  'prefill-refused',
+  'rate-limited',
+  'rescue-mismatch',
+]
+
+const LATEST = `
+latest AS (
+  SELECT * FROM call_records
+  WHERE id >= $1 AND id < $2 AND admitted_at_ms >= $3::bigint AND admitted_at_ms < $4::bigint
+    AND split_part(requested_model, ':', 1) <> '${AUTO_MODEL}' AND auto_score IS NULL
+  ORDER BY id DESC LIMIT ${CALLS_MAX}
+)`
+
+/** As `tokensPerSecond` in src/core/routing/measures.ts: answers too short to tell are left out. */
+const speedSql = (tokens: string, streamedMs: string) =>
+  `CASE WHEN ${tokens} >= 8 AND ${streamedMs} >= 10 THEN (${tokens} - 1) * 1000.0 / ${streamedMs} END`
+
+const MODELS = `
+WITH ${LATEST}, served AS (
+  SELECT served_model_id AS id, greatest(0, first_token_at_ms - admitted_at_ms) AS first_token,
+         ${speedSql('completion_tokens', '(finished_at_ms - first_token_at_ms)')} AS speed
+  FROM latest WHERE served_model_id IS NOT NULL
+)
+SELECT id, count(*)::integer AS "calls",
+       CASE WHEN count(first_token) >= ${CALLS_MIN}
+            THEN percentile_cont(0.5) WITHIN GROUP (ORDER BY first_token) END AS "firstTokenMs",
+       CASE WHEN count(speed) >= ${CALLS_MIN}
+            THEN percentile_cont(0.5) WITHIN GROUP (ORDER BY speed::double precision) END AS "tokensPerSecond"
+FROM served GROUP BY id`
+
+const OFFERS = `
+WITH ${LATEST}, tried AS (
+  SELECT attempt->>'offerId' AS id, attempt->>'outcome' AS outcome,
+         (attempt->>'firstTokenMs')::double precision AS first_token,
+         (attempt->>'durationMs')::double precision AS duration,
+         CASE WHEN attempt->>'offerId' = served_offer_id AND NOT attempt ? 'rescued' THEN completion_tokens END AS tokens
+  FROM latest CROSS JOIN LATERAL jsonb_array_elements(attempts) AS attempt
+  WHERE NOT attempt ? 'providerKeyId' AND attempt->>'outcome' <> ALL ($5::text[])
+), measured AS (
+  SELECT id, outcome, CASE WHEN outcome = 'ok' THEN first_token END AS first_token,
+         CASE WHEN outcome = 'ok' THEN ${speedSql('tokens', '(duration - first_token)')} END AS speed
+  FROM tried
+)
+SELECT id,
+       CASE WHEN count(first_token) >= ${CALLS_MIN}
+            THEN percentile_cont(0.5) WITHIN GROUP (ORDER BY first_token) END AS "firstTokenMs",
+       CASE WHEN count(speed) >= ${CALLS_MIN}
+            THEN percentile_cont(0.5) WITHIN GROUP (ORDER BY speed) END AS "tokensPerSecond",
+       CASE WHEN count(*) >= ${CALLS_MIN}
+            THEN count(*) FILTER (WHERE outcome = 'ok')::double precision / count(*) END AS "uptime"
+FROM measured GROUP BY id`
+
+/** Figures of models and their offers, summed up at most every five minutes for each instance. */
+export type ModelStatsStore = ReturnType<typeof createModelStatsStore>
+
+export function createModelStatsStore(options: {
+  postgres: Postgres
+  clock: () => number
+  logger: Pick<Logger, 'warn'>
+}) {
+  const { postgres, clock, logger } = options
+  let known: CallStats | null = null
+  let readAt = Number.NEGATIVE_INFINITY
+  let reading: Promise<void> | null = null
+
+  const read = async (): Promise<CallStats> => {
+    const toMs = clock()
+    const range = { fromMs: toMs - SPAN_DAYS * DAY_MS, toMs }
+    const ids = callIdRange(range)
+    const span = [ids.from, ids.to, BigInt(range.fromMs), BigInt(range.toMs)]
+    // One after another: the pool of reports has few connections.
+    const models = await postgres.$queryRawUnsafe<Array<ModelStats & { id: string }>>(MODELS, ...span)
+    const offers = await postgres.$queryRawUnsafe<Array<OfferStats & { id: string }>>(
+      OFFERS,
+      ...span,
+      NOT_ITS_FAULT,
+    )
+    return { range, models: byId(models), offers: byId(offers) }
+  }
+  const refresh = async () => {
+    try {
+      known = await read()
+      readAt = clock()
+    } catch (error) {
+      readAt = clock() - FRESH_MS + RETRY_MS
+      logger.warn({ err: error }, 'figures of models cannot be read from call records')
+    } finally {
+      reading = null
+    }
+  }
+  return {
+    /**
+     * The latest figures. Waits only for the first ones; later ones are read beside, and what is known is returned.
+     * Null while PostgreSQL is away and nothing is known.
+     */
+    async stats(): Promise<CallStats | null> {
+      if (clock() - readAt >= FRESH_MS) reading ??= refresh()
+      if (known === null) await reading
+      return known
+    },
+  }
+}
+
+const byId = <Stats extends object>(rows: Array<Stats & { id: string }>): ReadonlyMap<string, Stats> =>
+  new Map(rows.map(({ id, ...stats }) => [id, stats as unknown as Stats]))
