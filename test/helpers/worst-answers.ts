@@ -1,4 +1,5 @@
-import { CompletionRelay, PrefixGuard } from '../../src/calls/attempts/completion-relay.ts'
+import { CompletionRelay } from '../../src/calls/attempts/completion-relay.ts'
+import { PrefixGuard } from '../../src/calls/attempts/prefix-guard.ts'
 import { parseChatRequest } from '../../src/core/calls/chat-request.ts'
 import { assembleToolCalls } from '../../src/core/calls/completion.ts'
 import { ChunkRenderer, renderCompletion } from '../../src/http/chat-format.ts'
@@ -109,7 +110,11 @@ export const ANSWERS: Transformation[] = [
     size: 500_000,
     input: (size) => 'ab'.repeat(size),
     run: (text: string) => {
-      const guard = new PrefixGuard(text, new CompletionRelay(null).push, () => undefined)
+      const guard = new PrefixGuard(
+        { content: text, toolCalls: new Map() },
+        new CompletionRelay(null).push,
+        () => undefined,
+      )
       for (const character of text) guard.push(['text', character])
     },
   },

@@ -35,7 +35,7 @@ beforeAll(async () => {
       ...perWire('parallel', 'words-12.parallel'),
       ...perWire('reasoning', 'reasoning-20.words-12', { reasoning: true }),
       ...perWire('cut', 'reasoning-20.words-12.cut-after-5', { reasoning: true, auto: false }),
-      // Every other call dies before its content, and another provider, of another wire, goes on.
+      // Every other call dies, before its content or within it, and another provider, of another wire, goes on.
       'dying/before': {
         auto: false,
         offers: [
@@ -46,10 +46,11 @@ beforeAll(async () => {
       'dying/within': {
         auto: false,
         offers: [
-          { at: 'beta', model: 'words-12.cut-after-3', cost: '0.10' },
-          { at: 'gamma', model: 'words-12', cost: '0.60' },
+          { at: 'beta', model: 'words-12.every-2-cut-after-3', cost: '0.10' },
+          { at: at('anthropic-messages', '4'), model: 'words-12', wire: 'anthropic-messages', cost: '0.60' },
         ],
       },
+      'dying/alone': { auto: false, offers: [{ at: 'gamma', model: 'words-12.cut-after-3' }] },
       'mixed/wires': [
         { at: at('anthropic-messages', '3'), model: 'words-12', wire: 'anthropic-messages', cost: '0.10' },
         { at: 'delta', model: 'words-12', cost: '0.60' },
@@ -195,8 +196,16 @@ describe('a provider that dies in a loop of tools', () => {
     expect(asked.length).toBeGreaterThanOrEqual(2)
   })
 
-  test('within a call leaves no half of it: an error, and no end', async () => {
-    const body = { model: 'dying/within', messages: [{ role: 'user', content: FIVE_CALLS }], tools: TOOLS }
+  test('within a call is replaced by one that makes the same call', async () => {
+    const { text, messages } = await runLoop('dying/within', true)
+    expect(text).toMatch(FIVE_RESULTS)
+    expect(messages.filter(({ role }) => role === 'assistant')).toHaveLength(6)
+    const asked = stack.providers.log.requests.filter(({ provider }) => provider === 'anthropicmessages4')
+    expect(asked).toHaveLength(3)
+  })
+
+  test('within a call, where no other is, leaves no half of it: an error, and no end', async () => {
+    const body = { model: 'dying/alone', messages: [{ role: 'user', content: FIVE_CALLS }], tools: TOOLS }
     const response = await post({ ...body, stream: true })
     const { isDone, last } = readStream(await response.text())
     expect({ isDone, code: last.error?.code }).toEqual({ isDone: false, code: 'all_providers_failed' })
@@ -206,7 +215,7 @@ describe('a provider that dies in a loop of tools', () => {
       }),
     ).rejects.toThrow()
     // Nobody has seen half of a whole response: another provider gives all of it.
-    const whole = await post(body)
+    const whole = await post({ ...body, model: 'dying/within' })
     expect(((await whole.json()) as OpenAI.ChatCompletion).choices[0]!.finish_reason).toBe('tool_calls')
   })
 })

@@ -118,7 +118,8 @@ class ChainRun {
 
   #relayed(): FailoverState['relayed'] {
     if (!this.#relay.isDelivered) return { kind: 'nothing' }
-    return this.#relay.isTextOnly ? { kind: 'text', routeIndex: this.#relay.candidate } : { kind: 'more' }
+    const { isRepeatable, candidate } = this.#relay
+    return isRepeatable ? { kind: 'repeatable', routeIndex: candidate } : { kind: 'more' }
   }
 
   async #isWithinBudget(routeIndex: number): Promise<boolean> {
@@ -166,7 +167,12 @@ class ChainRun {
     if (health.kind === 'probe' && probe === null) return null
     const plan: AttemptPlan = {
       ...(this.#relay.isDelivered
-        ? planRescue({ routeIndex, candidate, offer }, this.#began, this.#history.failures, this.#call.body)
+        ? planRescue(
+            { routeIndex, candidate, offer },
+            { began: this.#began, isTextOnly: this.#relay.isTextOnly },
+            this.#history.failures,
+            this.#call.body,
+          )
         : { candidate, rescue: null }),
       offer,
       lastChance,

@@ -10,7 +10,8 @@ import { withTimeout } from '../../platform/process/with-timeout.ts'
 import { countPromptTokens } from '../../providers/count-tokens.ts'
 import type { ProviderClients } from '../../providers/provider-clients.ts'
 import { type AttemptEnd, type AttemptRequest, type ProviderClient, unsent } from '../../providers/wire.ts'
-import { type CompletionRelay, type DripRule, DripWatch, EchoGuard } from './completion-relay.ts'
+import { type CompletionRelay, type DripRule, DripWatch } from './completion-relay.ts'
+import { EchoGuard } from './prefix-guard.ts'
 import { continueAnswer, repeatAnswer } from './rescue.ts'
 
 interface AttemptCall {

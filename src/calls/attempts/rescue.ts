@@ -5,16 +5,17 @@ import type { PastAttempt } from '../../core/failover/failover.ts'
 import { countTextTokens } from '../../providers/count-tokens.ts'
 import type { AttemptRequest } from '../../providers/wire.ts'
 import type { Ask, AttemptOutcome, AttemptPlan } from './attempt.ts'
-import { type CompletionRelay, EchoGuard, PrefixGuard } from './completion-relay.ts'
+import type { CompletionRelay } from './completion-relay.ts'
+import { EchoGuard, PrefixGuard } from './prefix-guard.ts'
 
 /**
  * How a route may take over an answer that the client has seen the beginning of: by prefill on the same model where
- * its offer can and did not refuse one, else by saying the same from the beginning.
+ * its offer can and did not refuse one, else by saying the same from the beginning. Tool calls are only said again.
  * @param began the candidate that the answer came from first
  */
 export function planRescue(
   { routeIndex, candidate, offer }: { routeIndex: number; candidate: Candidate; offer: Offer },
-  began: Candidate,
+  { began, isTextOnly }: { began: Candidate; isTextOnly: boolean },
   failures: readonly PastAttempt[],
   { messages }: CallBody,
 ): Pick<AttemptPlan, 'candidate' | 'rescue'> {
@@ -27,7 +28,8 @@ export function planRescue(
     (past) => past.routeIndex === routeIndex && past.failure.kind === 'prefill-refused',
   )
   const isTaken = messages.at(-1)?.role === 'assistant'
-  return { candidate, rescue: offer.assistantPrefill && !wasRefused && !isTaken ? 'continue' : 'repeat' }
+  const mayContinue = offer.assistantPrefill && isTextOnly && !wasRefused && !isTaken
+  return { candidate, rescue: mayContinue ? 'continue' : 'repeat' }
 }
 
 /** An attempt from the beginning that takes over if it says exactly what the client already has. */
@@ -37,7 +39,7 @@ export async function repeatAnswer(
   ask: Ask,
 ): Promise<AttemptOutcome> {
   const stop = new AbortController()
-  const guard = new PrefixGuard(relay.content, relay.push, () => stop.abort())
+  const guard = new PrefixGuard(relay, relay.push, () => stop.abort())
   const outcome = await ask(
     { ...request, signal: AbortSignal.any([request.signal, stop.signal]) },
     guard.push,

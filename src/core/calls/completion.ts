@@ -130,7 +130,18 @@ export class CompletionBuilder {
 
   /** True while there is nothing but text. */
   get isTextOnly(): boolean {
-    return !this.#hasOtherAnswer && this.#reasoning === '' && this.#logprobs.length === 0
+    return this.isRepeatable && this.#toolCalls.length === 0
+  }
+
+  /** True while there is nothing but text and tool calls, of which another model may say the same. */
+  get isRepeatable(): boolean {
+    const isNative = this.#native !== null
+    return !isNative && this.#refusal === '' && this.#reasoning === '' && this.#logprobs.length === 0
+  }
+
+  /** By their index. */
+  get toolCalls(): ReadonlyMap<number, ToolCall> {
+    return callsByIndex(this.#toolCalls)
   }
 
   /** Whether there is an answer, and not just reasoning. */
@@ -182,7 +193,12 @@ export class CompletionBuilder {
 }
 
 /** Whole tool calls, ordered by index. Ids that a provider left out are numbered, since clients need one. */
-export function assembleToolCalls(deltas: readonly ToolCallDelta[]): ToolCall[] {
+export const assembleToolCalls = (deltas: readonly ToolCallDelta[]): ToolCall[] =>
+  [...callsByIndex(deltas)]
+    .sort(([a], [b]) => a - b)
+    .map(([index, call]) => ({ ...call, id: call.id || `call_${index}` }))
+
+function callsByIndex(deltas: readonly ToolCallDelta[]): Map<number, ToolCall> {
   const calls = new Map<number, ToolCall>()
   for (const delta of deltas) {
     let call = calls.get(delta.index)
@@ -195,7 +211,5 @@ export function assembleToolCalls(deltas: readonly ToolCallDelta[]): ToolCall[] 
     if (delta.function?.name) call.function.name = delta.function.name
     if (delta.function?.arguments !== undefined) call.function.arguments += delta.function.arguments
   }
-  return [...calls.entries()]
-    .sort(([a], [b]) => a - b)
-    .map(([index, call]) => ({ ...call, id: call.id || `call_${index}` }))
+  return calls
 }

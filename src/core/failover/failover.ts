@@ -46,7 +46,7 @@ function firstOf(fresh: readonly number[], state: FailoverState): number | undef
   const { routes, relayed } = state
   const untried = ofUntriedModels(fresh, state)
   if (attemptsLeft(state) <= untried.models) return untried.routes[0] ?? fresh[0]
-  if (relayed.kind !== 'text') return fresh[0]
+  if (relayed.kind !== 'repeatable') return fresh[0]
   const { modelId } = routes[relayed.routeIndex]!
   return fresh.find((index) => routes[index]!.modelId === modelId) ?? fresh[0]
 }
@@ -145,9 +145,9 @@ export interface PastAttempt {
 /** What the client already has of a streamed answer. */
 type Relayed =
   | { kind: 'nothing' }
-  /** Only text, so an attempt that says the same may take over. `routeIndex` is where it came from. */
-  | { kind: 'text'; routeIndex: number }
-  /** Tool calls or a refusal: nothing can be compared with them. */
+  /** Text and tool calls, so an attempt that says the same may take over. `routeIndex` is where they came from. */
+  | { kind: 'repeatable'; routeIndex: number }
+  /** Reasoning, a refusal or native blocks: nothing can be compared with them. */
   | { kind: 'more' }
 
 /** How far a call came, and where it may still go. */

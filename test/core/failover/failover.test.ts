@@ -237,7 +237,7 @@ describe('after a failure', () => {
 
   test('a refused prefill: the same route once more at once, and no attempt is counted', () => {
     const attempts = [failed(0, 'broken-stream'), failed(1, 'prefill-refused')]
-    const relayed = { kind: 'text', routeIndex: 0 } as const
+    const relayed = { kind: 'repeatable', routeIndex: 0 } as const
     const routes = [route(), route(), route()]
     expect(nextStep(state(routes, attempts, { relayed, maxAttempts: 2 }))).toMatchObject(
       tries(1, { afterMs: 0 }),
@@ -338,7 +338,7 @@ describe('after a failure', () => {
 })
 
 describe('after content was relayed', () => {
-  const text = { kind: 'text', routeIndex: 0 } as const
+  const text = { kind: 'repeatable', routeIndex: 0 } as const
   const routes = [route('m'), route('other'), route('m')]
 
   test('the model that began is asked first, then the others of the list', () => {

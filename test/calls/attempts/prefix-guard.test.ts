@@ -1,7 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { EchoGuard, PrefixGuard } from '../../../src/calls/attempts/completion-relay.ts'
-import type { FinishReason, Progress } from '../../../src/core/calls/completion.ts'
+import { EchoGuard, PrefixGuard } from '../../../src/calls/attempts/prefix-guard.ts'
+import {
+  CompletionBuilder,
+  type Delta,
+  type FinishReason,
+  type Progress,
+  type ToolCallDelta,
+} from '../../../src/core/calls/completion.ts'
 
 function guarded(expected: string, pieces: string[]) {
   let passed = ''
@@ -9,7 +15,7 @@ function guarded(expected: string, pieces: string[]) {
   const onward = ([, content]: Progress) => {
     passed += content
   }
-  const guard = new PrefixGuard(expected, onward, () => stopped++)
+  const guard = new PrefixGuard({ content: expected, toolCalls: new Map() }, onward, () => stopped++)
   for (const piece of pieces) guard.push(['text', piece])
   return { passed, stopped, guard }
 }
@@ -54,6 +60,64 @@ describe('PrefixGuard', () => {
     const { guard } = guarded('abc', ['ab'])
     guard.push(['tool-calls', [{ index: 0 }]])
     expect(guard.differs).toBe(true)
+  })
+
+  describe('where tool calls were delivered', () => {
+    const call = (index: number, name: string, json: string, id = `call_${index}`): ToolCallDelta[] => [
+      { index, id, type: 'function', function: { name, arguments: '' } },
+      ...[...json].map((piece) => ({ index, function: { arguments: piece } })),
+    ]
+    const deltasOf = (...calls: ToolCallDelta[][]): Delta[] =>
+      calls.flat().map((delta) => ['tool-calls', [delta]])
+    const answer = (id = 'call') =>
+      deltasOf(call(0, 'add', '{"a":1}', `${id}_0`), call(1, 'find', '{"town":"Basel"}', `${id}_1`))
+
+    /** What the client has in the end, and what was passed on of the attempt. */
+    function rescued(delivered: readonly Delta[], said: readonly Delta[]) {
+      const client = new CompletionBuilder()
+      for (const delta of delivered) client.add(delta)
+      const passed: Progress[] = []
+      const onward = (progress: Progress) => {
+        passed.push(progress)
+        client.add(progress as Delta)
+      }
+      const guard = new PrefixGuard(client, onward, () => undefined)
+      for (const delta of said) guard.push(delta)
+      return { guard, passed, message: client.message() }
+    }
+
+    test('the same calls are continued wherever they broke off, under the ids that the client has', () => {
+      const whole = answer('first')
+      for (let cut = 1; cut <= whole.length; cut++) {
+        const { guard, message } = rescued(whole.slice(0, cut), answer('second'))
+        expect(guard.hasTakenOver, `${cut}`).toBe(true)
+        expect(message.tool_calls!.map(({ function: called }) => called)).toEqual([
+          { name: 'add', arguments: '{"a":1}' },
+          { name: 'find', arguments: '{"town":"Basel"}' },
+        ])
+        expect(message.tool_calls![0]!.id).toBe('first_0')
+        expect(message.tool_calls![1]!.id).toBe(cut > 8 ? 'first_1' : 'second_1')
+      }
+    })
+
+    test('text before them is compared as well', () => {
+      const spoken: Delta[] = [['text', 'Let me see.'], ...answer()]
+      expect(rescued(spoken.slice(0, 4), spoken).guard.hasTakenOver).toBe(true)
+      expect(rescued(spoken.slice(0, 4), answer())).toMatchObject({ guard: { differs: true }, passed: [] })
+      expect(rescued(answer().slice(0, 4), spoken)).toMatchObject({ guard: { differs: true }, passed: [] })
+    })
+
+    test.each([
+      ['another tool', deltasOf(call(0, 'subtract', '{"a":1}'))],
+      ['other arguments', deltasOf(call(0, 'add', '{"b":1}'))],
+      ['another call first', deltasOf(call(1, 'find', '{}'), call(0, 'add', '{"a":1}'))],
+      ['text', [['text', 'No.']] as Delta[]],
+      ['a refusal', [['refusal', 'No.']] as Delta[]],
+    ])('%s is a difference, and nothing is passed on', (_, said) => {
+      const { guard, passed } = rescued(deltasOf(call(0, 'add', '{"a"')), said)
+      expect(guard.differs).toBe(true)
+      expect(passed).toEqual([])
+    })
   })
 })
 
